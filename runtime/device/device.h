@@ -1,0 +1,121 @@
+// A device: memory of its own, streams that run work in order, and words in host memory that say how far they are.
+// cpu, sim and cuda implement it; tests/device/conformance.cpp says what each must do.
+//
+// A fence is (word, sequence). Everything that can be waited for is a fence, and completion is always a word in host
+// memory, so a worker waits for a thread, a copy engine, a GPU or a link in one and the same way (semantics.md 4.2).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace millrace::device {
+
+// A point in a stream. Done when the word has reached the sequence; a null word is always done.
+struct Fence {
+  const std::atomic<uint64_t>* word = nullptr;
+  uint64_t sequence = 0;
+  bool done() const { return !word || word->load(std::memory_order_acquire) >= sequence; }
+};
+
+enum class StreamKind { compute, copy_in, copy_out };
+
+// Work in order. `issued` counts what was submitted, `completed` what is done; both only grow.
+struct Stream {
+  StreamKind kind = StreamKind::compute;
+  uint32_t index = 0; // within its device
+  std::atomic<uint64_t> completed{0};
+  uint64_t issued = 0; // the submitting thread's
+  virtual ~Stream() = default;
+};
+
+// Properties are set before an arena is made (semantics.md 3.2).
+struct ArenaProperties {
+  bool pinned = false;
+  bool exportable = false;
+};
+
+// One reservation of memory in one domain. Freed with its device.
+struct Arena {
+  std::byte* base = nullptr; // as the host sees it: on sim and cuda not to be touched by the host
+  uint64_t bytes = 0;
+  ArenaProperties properties;
+};
+
+// A body to run on the device's own time. The context must stay valid and unchanged until the fence behind it is done.
+struct Work {
+  void (*run)(void* context) = nullptr;
+  void* context = nullptr;
+  const char* name = ""; // the handler, for reports
+  int64_t cost_ns = 0;   // declared, for virtual time
+};
+
+enum class DeviceError { none, out_of_memory, invalid, fault, lost };
+
+struct DeviceStatus {
+  DeviceError error = DeviceError::none;
+  std::string sentence;
+  bool ok() const { return error == DeviceError::none; }
+};
+
+// One recorded run of work on one stream, replayed as a whole with frozen arguments and addresses.
+struct Recording {
+  virtual ~Recording() = default;
+};
+
+// All functions that submit are called by the device's one submitting thread and never block.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  const std::string& domain() const { return domain_; }
+
+  // Null and a status where there is not enough. Not on the hot path.
+  virtual Arena* allocate(uint64_t bytes, ArenaProperties properties, DeviceStatus& status) = 0;
+  virtual uint64_t bytes_allocated() const = 0;
+  virtual uint64_t bytes_limit() const = 0; // 0: not known
+
+  // Where a body on this device finds what the host calls `address`.
+  virtual std::byte* body_address(std::byte* address) const { return address; }
+
+  virtual Stream* create_stream(StreamKind kind) = 0;
+
+  // Enqueue. A failure poisons the device and is reported by status().
+  virtual void run(Stream& stream, const Work& work) = 0;
+  // Copies between this device's memory and host memory, or within this device. Addresses as the host sees them.
+  virtual void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) = 0;
+  // The stream goes on after the fence, which must have been issued.
+  virtual void wait(Stream& stream, const Fence& fence) = 0;
+  // A fence behind all that was enqueued so far.
+  virtual Fence signal(Stream& stream) = 0;
+
+  // Between begin and end, run() and copy() on the stream are recorded and not run.
+  virtual void begin_record(Stream& stream) = 0;
+  virtual std::unique_ptr<Recording> end_record(Stream& stream) = 0;
+  virtual void replay(Stream& stream, Recording& recording) = 0;
+
+  // Lets a device that runs nothing by itself (adversarial, virtual) get on until the fence is done.
+  // Returns false where the device works by itself or cannot make this fence done.
+  virtual bool force(const Fence& fence) {
+    (void)fence;
+    return false;
+  }
+  // The same without a fence in mind: run something, if anything can. For a host that waits for several.
+  virtual bool force_any() { return false; }
+
+  // Steady state has begun: from now on allocate() is an error on sim.
+  virtual void steady(bool on) { (void)on; }
+  // Fatal errors are sticky: the domain is poisoned and nothing more runs there.
+  virtual DeviceStatus status() const = 0;
+
+ protected:
+  explicit Device(std::string domain) : domain_(std::move(domain)) {}
+
+ private:
+  std::string domain_;
+};
+
+} // namespace millrace::device

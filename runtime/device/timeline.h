@@ -1,0 +1,50 @@
+// Time as a run sees it: the machine's monotonic clock, or a virtual one whose events happen in order and take no
+// time at all. Devices and the executor ask this and nothing else, so that every rule of time can be tested exactly.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <vector>
+
+namespace millrace::device {
+
+class Timeline {
+ public:
+  virtual ~Timeline() = default;
+  virtual int64_t now_ns() const = 0;
+  virtual bool is_virtual() const { return false; }
+};
+
+class MonotonicTime final : public Timeline {
+ public:
+  int64_t now_ns() const override;
+};
+
+// Single threaded. Events at equal times run in the order in which they were scheduled.
+class VirtualTime final : public Timeline {
+ public:
+  int64_t now_ns() const override { return now_ns_; }
+  bool is_virtual() const override { return true; }
+  void schedule(int64_t at_ns, std::function<void()> event);
+  bool empty() const { return events_.empty(); }
+  // The time of the next event; INT64_MAX where there is none.
+  int64_t next_ns() const;
+  // Moves to the next event's time and runs it. False where there is none.
+  bool step();
+
+ private:
+  struct Event {
+    int64_t at_ns;
+    uint64_t order;
+    std::function<void()> run;
+    bool operator>(const Event& other) const {
+      return at_ns != other.at_ns ? at_ns > other.at_ns : order > other.order;
+    }
+  };
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  int64_t now_ns_ = 0;
+  uint64_t order_ = 0;
+};
+
+} // namespace millrace::device

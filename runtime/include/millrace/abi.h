@@ -1,0 +1,364 @@
+/* The boundary between millrace and a plugin: plain C tables, one exported symbol, nothing of C++ across it.
+ *
+ * Problem. A plugin and the runtime are built at different times, by different compilers, against different
+ * standard libraries. Whatever crosses between them must have one meaning for both, must be checkable when the
+ * plugin is loaded, and must cost a handler's message no more than an indirect call.
+ *
+ * Why this way. Every table begins with its own size, so a reader can tell what a writer knew. A plugin exports
+ * one function that returns its table; the runtime hands each instance a table of its own functions. Handlers
+ * describe themselves by being constructed once: the declaration of ports, parameters and traits is read off
+ * that instance and from nowhere else. A payload is a 256-byte POD record (mr_value) that stands in front of the
+ * bytes in the same block, so that one copy moves both, to a device or over a network, and no code on the way
+ * needs to know the type.
+ *
+ * Invariants.
+ *  - mr_value is exactly 256 bytes; tests/plugin/abi_golden.txt holds the layout of everything here.
+ *  - Until 1.0 MR_ABI_VERSION must match exactly; a mismatch is refused with both numbers.
+ *  - No function of a plugin lets an exception out; a failure is reported by mr_host.fail and MR_ERROR.
+ *  - A plugin is never unloaded while anything of it lives.
+ *  - Pointers in declarations live as long as the instance; pointers in an mr_tick until the call returns.
+ *  - `process` is never entered twice at a time for one instance. `interrupt` may come from any thread.
+ *
+ * What it is not. Not a stable ABI yet (1.0 makes it one), and not a C convenience API: authors use handler.h.
+ */
+#ifndef MILLRACE_ABI_H
+#define MILLRACE_ABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MR_ABI_VERSION 1u
+#define MR_PLUGIN_SYMBOL "millrace_plugin"
+#define MR_EXPORT __attribute__((visibility("default")))
+
+#define MR_PLANES_MAX 4u
+#define MR_RANK_MAX 8u
+
+typedef int32_t mr_status;
+enum {
+  MR_OK = 0,
+  MR_PENDING = 1, /* this firing publishes later (mr_host.defer was called) */
+  MR_NOT_YET = 2, /* a source has nothing for now */
+  MR_END = 3,     /* a source has nothing any more */
+  MR_ERROR = -1,  /* mr_host.fail has the sentence */
+  MR_INTERRUPTED = -2
+};
+
+/* ---- payloads ---------------------------------------------------------------------------------------- */
+
+enum {
+  MR_KIND_ANY = 0,
+  MR_KIND_IMAGE = 1,
+  MR_KIND_TENSOR = 2,
+  MR_KIND_PACKET = 3,
+  MR_KIND_RECORDS = 4,
+  MR_KIND_OBJECT = 5
+};
+
+enum {
+  MR_PIXEL_NONE = 0,
+  MR_PIXEL_GRAY8 = 1,
+  MR_PIXEL_RGB8 = 2,
+  MR_PIXEL_BGR8 = 3,
+  MR_PIXEL_RGBA8 = 4,
+  MR_PIXEL_BGRA8 = 5,
+  MR_PIXEL_NV12 = 6,
+  MR_PIXEL_I420 = 7,
+  MR_PIXEL_P010 = 8,
+  MR_PIXEL_COUNT = 9
+};
+
+enum { MR_COLOR_SRGB = 0, MR_COLOR_BT601 = 1, MR_COLOR_BT709 = 2, MR_COLOR_BT2020 = 3 };
+enum { MR_RANGE_FULL = 0, MR_RANGE_LIMITED = 1 };
+
+/* DLPack's codes, so that a tensor needs no translation. */
+enum { MR_DTYPE_INT = 0, MR_DTYPE_UINT = 1, MR_DTYPE_FLOAT = 2, MR_DTYPE_BFLOAT = 4 };
+
+enum { MR_FLAG_KEYFRAME = 1u, MR_FLAG_DISCONTINUITY = 2u };
+
+typedef struct mr_header {
+  uint64_t schema;       /* hash of the payload type's name (mr::schema_of) */
+  uint64_t layout;       /* hash of the record's memory layout; 0 where the kind says it all */
+  uint32_t kind;         /* MR_KIND_* */
+  uint32_t stream;       /* which camera or file, for handlers that mix several */
+  int64_t pts_ns;        /* presentation time on the clock's media time base */
+  int64_t duration_ns;   /* 0: unknown */
+  uint32_t flags;        /* MR_FLAG_* */
+  uint32_t present;      /* 0: the firing stayed silent; a device may write this word */
+  uint64_t extent_bytes; /* bytes in use behind this record, at most the block's capacity */
+} mr_header;
+
+typedef struct mr_plane {
+  uint64_t offset; /* from the first byte behind the mr_value */
+  uint32_t stride; /* bytes from row to row */
+  uint32_t rows;
+} mr_plane;
+
+typedef struct mr_image {
+  uint32_t format; /* MR_PIXEL_* */
+  uint32_t width, height;
+  uint32_t plane_count;
+  uint32_t color; /* MR_COLOR_* */
+  uint32_t range; /* MR_RANGE_* */
+  mr_plane planes[MR_PLANES_MAX];
+} mr_image;
+
+typedef struct mr_tensor {
+  uint8_t dtype_code; /* MR_DTYPE_* */
+  uint8_t dtype_bits;
+  uint16_t dtype_lanes;
+  uint32_t rank;
+  int64_t shape[MR_RANK_MAX];
+  int64_t strides[MR_RANK_MAX]; /* in elements */
+} mr_tensor;
+
+typedef struct mr_packet {
+  uint32_t codec; /* FourCC */
+  uint32_t reserved;
+  int64_t dts_ns;
+} mr_packet;
+
+typedef struct mr_records {
+  uint64_t count;
+  uint64_t record_size;
+} mr_records;
+
+typedef struct mr_object {
+  void* pointer;
+  void (*release)(void* pointer); /* called once, from any thread, when the block is reused */
+} mr_object;
+
+typedef struct mr_value {
+  mr_header header;
+  union {
+    mr_image image;
+    mr_tensor tensor;
+    mr_packet packet;
+    mr_records records;
+    mr_object object;
+    uint8_t room[200];
+  } as;
+} mr_value;
+
+/* ---- formats: what the plan knows of a payload before the first tick -------------------------------------- */
+
+enum { MR_DIM_FIXED = 0, MR_DIM_BOUNDED = 1, MR_DIM_UNKNOWN = 2 };
+
+typedef struct mr_format {
+  uint32_t size;
+  uint32_t kind;
+  uint64_t schema, layout;
+  uint64_t pixel_formats; /* bit set of MR_PIXEL_* that will do; one bit when settled; 0: any */
+  uint32_t width, height; /* image: the maximum where bounded; 0: unknown */
+  uint32_t size_kind;     /* MR_DIM_* of width and height */
+  uint32_t color, range;
+  uint8_t dtype_code, dtype_bits;
+  uint16_t dtype_lanes;
+  uint32_t rank;
+  int64_t shape[MR_RANK_MAX]; /* tensor: the maximum where bounded */
+  uint32_t shape_kind[MR_RANK_MAX];
+  uint64_t record_size, record_count_max;
+  uint64_t bytes_max; /* packet: the largest; others: computed by the plan */
+} mr_format;
+
+typedef struct mr_facts {
+  uint32_t size;
+  uint32_t live;              /* 1: cannot wait and cannot be slowed (a camera) */
+  int64_t rate_num, rate_den; /* beats a second; 0/0: none of its own */
+  int64_t tick_count;         /* -1: unknown or endless */
+} mr_facts;
+
+/* ---- declarations ------------------------------------------------------------------------------------- */
+
+enum { MR_INPUT = 0, MR_OUTPUT = 1 };
+enum { MR_MEMORY_FOLLOWS = 0, MR_MEMORY_CPU = 1, MR_MEMORY_GPU = 2 };
+enum {
+  MR_PORT_OPTIONAL = 1u, /* input: the handler fires without it */
+  MR_PORT_MANY = 2u,     /* input: takes a list of edges */
+  MR_PORT_FORWARDS = 4u, /* output: may publish the input's own buffer (see like) */
+  MR_PORT_IN_PLACE = 8u  /* output: may be written over the input's buffer (see like) */
+};
+
+typedef struct mr_port {
+  uint32_t size;
+  uint32_t direction; /* MR_INPUT, MR_OUTPUT */
+  const char* name;
+  const char* help;
+  const char* type_name; /* "Image", "Tensor", "Records<Box>", … as people read it */
+  mr_format accepts;     /* what an input takes or an output may make; unset fields: anything */
+  uint32_t flags;        /* MR_PORT_* */
+  uint32_t memory;       /* MR_MEMORY_* */
+  uint32_t many_max;     /* with MR_PORT_MANY: edges at most */
+  uint32_t keeps;        /* input: past values that stay valid */
+  int32_t like;          /* output: port index of the input whose format it has; -1: configure says */
+  uint32_t reserved;
+} mr_port;
+
+enum { MR_PARAM_BOOL = 0, MR_PARAM_INT = 1, MR_PARAM_FLOAT = 2, MR_PARAM_STRING = 3, MR_PARAM_JSON = 4 };
+enum { MR_PARAM_LIVE = 1u, MR_PARAM_REQUIRED = 2u, MR_PARAM_HAS_RANGE = 4u };
+
+typedef struct mr_param_value {
+  uint32_t type; /* MR_PARAM_* */
+  uint32_t reserved;
+  union {
+    int64_t boolean, integer;
+    double real;
+    const char* text; /* string, JSON: UTF-8, ends with a zero; copied by the handler */
+  } as;
+} mr_param_value;
+
+typedef struct mr_param {
+  uint32_t size;
+  uint32_t type;
+  const char* name;
+  const char* help;
+  const char* unit; /* "" where there is none */
+  mr_param_value default_value;
+  double min, max;            /* with MR_PARAM_HAS_RANGE */
+  const char* const* choices; /* ends with a null pointer; null: free */
+  uint32_t flags;
+  uint32_t reserved;
+} mr_param;
+
+enum {
+  MR_TRAIT_STATELESS = 1u,
+  MR_TRAIT_BLOCKING = 2u,
+  MR_TRAIT_CAPTURABLE = 4u,
+  MR_TRAIT_HOST_HEAVY = 8u,
+  MR_TRAIT_CPU_BODY = 16u,
+  MR_TRAIT_CUDA_BODY = 32u,
+  MR_TRAIT_FINISH = 64u,        /* has a host body that runs after the device is done */
+  MR_TRAIT_NO_ALLOCATION = 128u /* process allocates nothing from the heap */
+};
+
+typedef struct mr_declaration {
+  uint32_t size;
+  uint32_t traits; /* MR_TRAIT_* */
+  const mr_port* ports;
+  uint32_t port_count;
+  uint32_t param_count;
+  const mr_param* params;
+  uint32_t max_pending;
+  uint32_t reserved;
+  const char* thread;   /* runs on the thread of this name; null: any worker */
+  int64_t cost_hint_ns; /* one call's time, as the author expects it; 0: not said */
+} mr_declaration;
+
+/* ---- a tick as a handler sees it -------------------------------------------------------------------------- */
+
+typedef struct mr_tick_info {
+  uint32_t clock;
+  uint32_t epoch;
+  uint64_t index;
+  int64_t media_time_ns;
+  int64_t deadline_ns; /* on the monotonic clock; 0: none */
+  uint64_t trace_id;
+} mr_tick_info;
+
+typedef struct mr_input {
+  const mr_value* value; /* null: empty */
+  const uint8_t* data;   /* the bytes, in the body's own domain */
+} mr_input;
+
+enum { MR_OUTPUT_SILENT = 0, MR_OUTPUT_OWN = 1, MR_OUTPUT_FORWARDED = 2, MR_OUTPUT_ADOPTED = 3 };
+
+typedef struct mr_output {
+  mr_value* value;
+  uint8_t* data;
+  uint64_t capacity; /* bytes behind data */
+  uint32_t state;    /* MR_OUTPUT_* */
+  uint32_t source;   /* forwarded: the flat index of the input it repeats */
+  uint64_t token;    /* the runtime's: which block this is */
+} mr_output;
+
+enum { MR_DEVICE_CPU = 0, MR_DEVICE_CUDA = 1 };
+
+typedef struct mr_host mr_host;
+
+typedef struct mr_tick {
+  uint32_t size;
+  uint32_t device; /* MR_DEVICE_*: which body was called */
+  const mr_tick_info* info;
+  const mr_input* inputs; /* flat: a port that takes a list has several entries */
+  mr_output* outputs;
+  uint32_t input_count, output_count;
+  const mr_host* host;
+  void* context;       /* the runtime's */
+  void* native_stream; /* cudaStream_t on cuda; null on cpu */
+} mr_tick;
+
+enum { MR_LOG_DEBUG = 0, MR_LOG_INFO = 1, MR_LOG_WARNING = 2, MR_LOG_ERROR = 3 };
+
+/* What the runtime offers to a handler. `instance` is the context that `create` was given. */
+struct mr_host {
+  uint32_t size;
+  uint32_t abi_version;
+  /* A block for an output, from the plan's memory: fills value, data, capacity, token; never blocks.
+   * MR_ERROR where more is asked than was planned (the sentence is set). */
+  mr_status (*allocate)(mr_tick* tick, uint32_t output, uint64_t bytes);
+  /* The input's bytes for writing: the input's own block where the plan allows, else a fresh block with a copy. */
+  mr_status (*modify)(mr_tick* tick, uint32_t output, uint32_t input);
+  /* Publishes memory that is not the plan's; value is filled, data stays readable until release is called (any thread).
+   */
+  mr_status (*adopt)(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes, void (*release)(void*),
+                     void* release_context);
+  /* Makes this firing pending: the tick returned lives until publish. Null where max_pending is exceeded. */
+  mr_tick* (*defer)(mr_tick* tick);
+  /* Settles a deferred firing; firings are published in the order of their ticks; legal from any thread. */
+  mr_status (*publish)(mr_tick* deferred);
+  /* The sentence of a failure; the last one before MR_ERROR counts. */
+  void (*fail)(void* instance, const char* sentence);
+  void (*log)(void* instance, uint32_t level, const char* sentence);
+  /* Monotonic nanoseconds of the run's clock (virtual in tests). */
+  int64_t (*now_ns)(void* instance);
+};
+
+/* ---- a handler type and a plugin -------------------------------------------------------------------------- */
+
+typedef struct mr_handler_type {
+  uint32_t size;
+  uint32_t reserved;
+  const char* type;    /* "family.name" */
+  const char* summary; /* one sentence */
+  const char* manual;  /* its class comment, ends with a snippet; may be empty */
+  mr_status (*create)(const mr_host* host, void* instance, void** self, const mr_declaration** declaration);
+  void (*destroy)(void* self);
+  mr_status (*set_param)(void* self, uint32_t param, const mr_param_value* value);
+  /* How many edges each port has (1 or 0 but for MR_PORT_MANY), once, before configure. */
+  mr_status (*bind)(void* self, const uint32_t* edge_counts);
+  mr_status (*probe)(void* self, mr_facts* facts);
+  /* Output formats from input formats, both flat. Called again when the plan tries another choice. */
+  mr_status (*configure)(void* self, const mr_format* inputs, uint32_t input_count, mr_format* outputs,
+                         uint32_t output_count);
+  mr_status (*start)(void* self);
+  mr_status (*process)(void* self, mr_tick* tick);
+  mr_status (*process_cuda)(void* self, mr_tick* tick);
+  mr_status (*process_items)(void* self, mr_tick* const* items, uint32_t count); /* batches; null for now */
+  mr_status (*finish)(void* self, mr_tick* tick);
+  mr_status (*drain)(void* self);
+  mr_status (*stop)(void* self);
+  mr_status (*reset)(void* self);
+  void (*interrupt)(void* self);
+} mr_handler_type;
+
+typedef struct mr_plugin {
+  uint32_t size;
+  uint32_t abi_version;
+  const char* name;
+  const char* version;
+  const mr_handler_type* const* types;
+  uint32_t type_count;
+  uint32_t reserved;
+} mr_plugin;
+
+typedef const mr_plugin* (*mr_plugin_entry)(void);
+
+#ifdef __cplusplus
+}
+static_assert(sizeof(mr_value) == 256, "a block's prefix is 256 bytes");
+#endif
+
+#endif /* MILLRACE_ABI_H */

@@ -1,0 +1,54 @@
+// What a person is told when something that they gave cannot be used: one cause, its place, both sides, a remedy.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace {
+
+// A position in a pipeline text. line and column count from 1; 0: not known.
+struct Place {
+  std::string file; // as the user named it; "pipeline" for a one-line string
+  int line = 0;
+  int column = 0;
+};
+
+// Stable codes. The hundreds tell the family: 1 usage, 2 pipeline text, 3 graph, 4 plan, 5 plugin, 6 run, 7 device.
+// Listed with their explanations in error_codes.cpp; a code is never reused.
+struct Error {
+  int code = 0;                   // 412 is printed as MR0412
+  std::string what;               // one sentence, no full stop
+  Place place;                    // where, if in a text
+  std::vector<std::string> notes; // the sides of a conflict, what was expected; a line each
+  std::string nearest;            // the nearest valid name, bare; "" where none is near
+  std::string edit;               // one suggested edit; "" where none can be
+};
+
+// Several lines: "error MR0304: …", then "  at file:line:column", notes, "did you mean", "try".
+std::string format_error(const Error& error);
+// "MR0304"
+std::string format_code(int code);
+// The nearest of `names` by edit distance (at most a third of the length, at least 1), "" where none is near.
+std::string nearest_name(std::string_view name, const std::vector<std::string>& names);
+
+// Thrown for mistakes in what the user gave; never on the hot path.
+class Failure : public std::exception {
+ public:
+  explicit Failure(Error error) : error_(std::move(error)), text_(format_error(error_)) {}
+  Failure(int code, std::string what) : Failure(Error{code, std::move(what), {}, {}, {}, {}}) {}
+  const Error& error() const { return error_; }
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  Error error_;
+  std::string text_;
+};
+
+// A programmer's mistake: stays on in release builds. Prints the sentence and aborts.
+[[noreturn]] void assertion_failed(const char* expression, const char* sentence, const char* file, int line);
+#define MR_ASSERT(condition, sentence) \
+  ((condition) ? void(0) : ::millrace::assertion_failed(#condition, sentence, __FILE__, __LINE__))
+
+} // namespace millrace

@@ -1,0 +1,124 @@
+// Handler types that this process knows: built-ins and what plugins brought, with their declarations read once.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "millrace/abi.h"
+#include "observe/error.h"
+
+namespace millrace::plugin {
+
+// One handler type and its declaration, copied off a prototype so that it outlives it.
+struct HandlerInfo {
+  std::string type, summary, manual;
+  std::string plugin; // the plugin's name; "millrace" for built-ins
+  std::string path;   // of the shared library; "" for built-ins
+  const mr_handler_type* table = nullptr;
+  uint32_t traits = 0;
+  uint32_t max_pending = 0;
+  std::string thread;
+  int64_t cost_hint_ns = 0;
+
+  struct Port {
+    std::string name, help, type_name;
+    mr_port raw; // its pointers refer to the strings here
+    bool is_input() const { return raw.direction == MR_INPUT; }
+    bool optional() const { return raw.flags & MR_PORT_OPTIONAL; }
+    bool many() const { return raw.flags & MR_PORT_MANY; }
+  };
+  struct Param {
+    std::string name, help, unit, default_text;
+    std::vector<std::string> choices;
+    mr_param raw; // text pointers refer to the strings here; raw.choices is null
+    bool live() const { return raw.flags & MR_PARAM_LIVE; }
+    bool required() const { return raw.flags & MR_PARAM_REQUIRED; }
+  };
+  std::vector<Port> ports; // in declaration order: the index is the ABI's
+  std::vector<Param> params;
+
+  const Port* find_port(const std::string& name, uint32_t direction) const;
+  const Param* find_param(const std::string& name) const;
+  bool has_cpu() const { return traits & MR_TRAIT_CPU_BODY; }
+  bool has_cuda() const { return traits & MR_TRAIT_CUDA_BODY; }
+  bool stateless() const { return traits & MR_TRAIT_STATELESS; }
+  bool is_source() const; // no inputs
+};
+
+// A plugin, or a type of it, that could not be used.
+struct LoadFailure {
+  std::string path;
+  Error error; // MR05xx
+};
+
+// All handler types of one runtime; no process-wide state. Not thread safe while it loads; read-only afterwards.
+class Registry {
+ public:
+  // Registers the built-in handlers (the table in handlers/).
+  Registry();
+  ~Registry();
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  // Loads one plugin. All its types or none; throws Failure (MR0501…): no plugin, ABI mismatch, duplicate type, a
+  // constructor that throws.
+  void load(const std::string& path);
+  // Loads every *.so of a folder; failures are kept, not thrown. A folder that does not exist is no error.
+  void scan(const std::string& folder);
+  // Registers a table from this process (built-ins, tests, embedders). Throws Failure like load.
+  void add(const mr_plugin& plugin, const std::string& path);
+
+  // Null where it is not known.
+  const HandlerInfo* find(const std::string& type) const;
+  std::vector<const HandlerInfo*> all() const; // by type
+  const std::vector<LoadFailure>& failures() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// A live handler. Its functions return what the handler said; on MR_ERROR `error()` has the sentence.
+// One caller at a time, but for interrupt().
+class Instance {
+ public:
+  // Constructs the handler; `host` must outlive it. Throws Failure (MR0506) where the constructor fails.
+  Instance(const HandlerInfo& info, const mr_host& host, std::string name);
+  ~Instance();
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  const HandlerInfo& info() const { return info_; }
+  const std::string& name() const { return name_; }
+  void* self() const { return self_; }
+  const std::string& error() const { return error_; }
+  void set_error(std::string sentence) { error_ = std::move(sentence); }
+
+  // Parses `text` by the parameter's declaration. Throws Failure: MR0310 unknown, MR0311 wrong type, MR0312 out of
+  // range, MR0313 no such choice.
+  void set_param(const std::string& name, const std::string& text, const Place& place);
+  mr_status bind(const std::vector<uint32_t>& edge_counts);
+  mr_status probe(mr_facts& facts);
+  mr_status configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs);
+  mr_status start();
+  mr_status drain();
+  mr_status stop();
+  mr_status reset();
+  void interrupt(); // any thread
+
+ private:
+  const HandlerInfo& info_;
+  std::string name_;
+  void* self_ = nullptr;
+  std::string error_;
+};
+
+// Parses a parameter's text by its declaration without an instance. Strings in the result point into `text`.
+mr_param_value parse_param(const HandlerInfo& info, const HandlerInfo::Param& param, const std::string& text,
+                           const Place& place);
+
+// The parts of mr_host that need no run: fail (keeps the sentence in the Instance), log, now_ns. The rest refuses.
+mr_host basic_host();
+
+} // namespace millrace::plugin
