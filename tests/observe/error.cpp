@@ -1,0 +1,76 @@
+// Errors as people see them: the text, the suggestion, the table of codes.
+#include "observe/error.h"
+
+#include <doctest/doctest.h>
+
+#include "observe/error_codes.h"
+
+using namespace millrace;
+
+TEST_CASE("an error is written with its code, place, notes, suggestion and edit, in this order") {
+  const Error error{304,
+                    "no handler type is called 'image.blurr'",
+                    {"street.yaml", 5, 20},
+                    {"3 plugins are loaded"},
+                    "image.blur",
+                    "type: image.blur"};
+  CHECK(format_error(error) ==
+        "error MR0304: no handler type is called 'image.blurr'\n"
+        "  at street.yaml:5:20\n"
+        "  3 plugins are loaded\n"
+        "  did you mean 'image.blur'?\n"
+        "  try: type: image.blur");
+}
+
+TEST_CASE("what an error does not know is left out") {
+  CHECK(format_error({12, "no", {}, {}, {}, {}}) == "error MR0012: no");
+  CHECK(format_error({12, "no", {"a.yaml", 0, 7}, {}, {}, {}}) == "error MR0012: no\n  at a.yaml");
+  CHECK(format_error({12, "no", {"a.yaml", 3, 0}, {}, {}, {}}) == "error MR0012: no\n  at a.yaml:3");
+}
+
+TEST_CASE("a failure's what() is the whole text") {
+  const Failure failure(601, "blur failed");
+  CHECK(std::string(failure.what()) == "error MR0601: blur failed");
+  CHECK(failure.error().code == 601);
+}
+
+TEST_CASE("the nearest name is within a third of the letters, and a swap of neighbours counts once") {
+  const std::vector<std::string> names = {"input", "inputs", "every", "device", "on_error"};
+  CHECK(nearest_name("inptu", names) == "input");
+  CHECK(nearest_name("evry", names) == "every");
+  CHECK(nearest_name("devcie", names) == "device");
+  CHECK(nearest_name("onerror", names) == "on_error");
+  CHECK(nearest_name("every", names) == "every");
+  CHECK(nearest_name("sigma", names) == "");
+  CHECK(nearest_name("", names) == "");
+  CHECK(nearest_name("x", {"y"}) == "");
+  CHECK(nearest_name("w", {"wd"}) == "wd");
+  CHECK(nearest_name(std::string(1000, 'a'), {std::string(1000, 'a')}) == "");
+}
+
+TEST_CASE("of two names equally near the first is suggested") { CHECK(nearest_name("bat", {"cat", "hat"}) == "cat"); }
+
+TEST_CASE("codes rise, are unique, belong to one of seven families, and each is explained") {
+  int previous = 0;
+  for (const CodeInfo& info : error_codes()) {
+    CHECK(info.code > previous);
+    CHECK(info.code / 100 >= 1);
+    CHECK(info.code / 100 <= 7);
+    CHECK(info.title.size() > 3);
+    CHECK(info.explanation.size() > info.title.size());
+    CHECK(info.explanation.back() == '.');
+    previous = info.code;
+  }
+}
+
+TEST_CASE("a code is found however a person writes it") {
+  CHECK(parse_code("MR0304") == 304);
+  CHECK(parse_code("mr304") == 304);
+  CHECK(parse_code("304") == 304);
+  CHECK(parse_code("MR") == 0);
+  CHECK(parse_code("MR03x4") == 0);
+  CHECK(parse_code("99999") == 0);
+  REQUIRE(find_code(304) != nullptr);
+  CHECK(find_code(304)->title == "a handler type that is not known");
+  CHECK(find_code(1) == nullptr);
+}
