@@ -1,0 +1,30 @@
+// null.sink: ends a pipeline by taking every value and doing nothing with it.
+#include <millrace/handler.h>
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kManual =
+    R"(Takes every value of any type and drops it: the end of a pipeline whose result nobody needs, such as a measurement.
+
+    test.pattern width=640 height=480 ! image.blur sigma=2 ! null.sink
+)";
+
+class Sink final : public Handler {
+ public:
+  Sink() { no_allocation(); }
+
+  void process(Tick&, Cpu&) {}
+
+ private:
+  Input<Any> in_{*this, "in", help("anything")};
+};
+
+} // namespace
+
+const mr_handler_type& null_sink_type() {
+  static const mr_handler_type type = detail::Type<Sink>::table("null.sink", "Takes anything and drops it", kManual);
+  return type;
+}
+
+} // namespace millrace::handlers
