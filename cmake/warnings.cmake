@@ -1,9 +1,31 @@
-# Warnings are errors, and sanitizers are chosen in one place.
+# How everything is compiled: warnings, sanitizers, assertions and the compiler cache, chosen in one place.
+
+# Warnings are errors with the compiler that the project is developed with. Others warn about other things, and the
+# sanitizers' instrumentation confuses the flow analysis: a newcomer's build does not fail on either.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\." AND NOT MILLRACE_SANITIZE)
+  set(MILLRACE_WERROR_DEFAULT ON)
+else()
+  set(MILLRACE_WERROR_DEFAULT OFF)
+endif()
+option(MILLRACE_WERROR "warnings are errors" ${MILLRACE_WERROR_DEFAULT})
+
 add_library(millrace_warnings INTERFACE)
 target_compile_options(
   millrace_warnings
-  INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wnon-virtual-dtor;-Woverloaded-virtual;-Werror>)
+  INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wnon-virtual-dtor;-Woverloaded-virtual>
+            $<$<BOOL:${MILLRACE_WERROR}>:-Werror>)
+
 if(MILLRACE_SANITIZE)
   add_compile_options(-fsanitize=${MILLRACE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${MILLRACE_SANITIZE})
+endif()
+
+# A programmer's mistake is an assertion that holds in release too: CMake's release flags would switch it off.
+foreach(flags CMAKE_C_FLAGS_RELEASE CMAKE_CXX_FLAGS_RELEASE CMAKE_C_FLAGS_RELWITHDEBINFO CMAKE_CXX_FLAGS_RELWITHDEBINFO)
+  string(REPLACE "-DNDEBUG" "" ${flags} "${${flags}}")
+endforeach()
+
+find_program(MILLRACE_CCACHE ccache)
+if(MILLRACE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${MILLRACE_CCACHE})
 endif()

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Writes docs/reference/rules.md: for each rule of the semantics, the tests that show it.
+
+A test cites a rule in its name: TEST_CASE("2.3: latest ignores empties"), or [2.3] anywhere in it; several are given
+as "1.5, 2.1: …". `--check` changes nothing and fails where the table is out of date or a test cites a rule that is
+not in the list.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TABLE = ROOT / "docs" / "reference" / "rules.md"
+
+# The rules that the runtime keeps today, with the subject of each.
+RULES = {
+    "1.1": "identity of a tick", "1.2": "modes of a clock", "1.3": "several clocks in one graph",
+    "1.4": "sources at their beat", "1.5": "the window of ticks in flight", "1.6": "handlers that work behind",
+    "2.1": "every slot settles", "2.2": "when a handler fires", "2.3": "policies of an edge",
+    "2.4": "pending and batched firings", "2.5": "outputs do not depend on threads", "2.6": "errors of a handler",
+    "2.7": "live parameters", "2.8": "the end, and counted drops",
+    "3.1": "shapes and extents", "3.2": "rings of slots", "3.3": "life of a view", "3.4": "one copy a domain",
+    "3.5": "writing in place", "3.6": "copy and access",
+    "4.1": "issued and done", "4.2": "fences", "4.3": "streams belong to the runtime", "4.4": "bodies never wait",
+    "4.5": "capture and replay", "4.6": "large and small copies", "4.7": "scratch memory and state",
+    "4.8": "a new plan while running", "4.9": "errors of a device", "4.10": "the simulated device",
+    "5.1": "facts, then pure passes", "5.2": "cutting segments", "5.3": "feasible first", "5.4": "then latency",
+    "5.5": "search for a placement", "5.6": "price and reason of every step",
+}
+
+TEST_NAME = re.compile(r'\b(?:TEST_CASE|TEST_CASE_FIXTURE|TEST_CASE_TEMPLATE)\s*\((?:\s*\w[\w:]*\s*,)?\s*'
+                       r'((?:"(?:[^"\\]|\\.)*"\s*)+)')
+LEADING = re.compile(r"\s*(\d\.\d+(?:\s*(?:,|and)\s*\d\.\d+)*)\s*:\s*")
+BRACKETED = re.compile(r"\[(\d\.\d+)\]\s*")
+
+
+def names_of_tests(text):
+    for match in TEST_NAME.finditer(text):
+        yield "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', match.group(1))).replace('\\"', '"')
+
+
+def rules_cited(name):
+    leading = LEADING.match(name)
+    cited = re.findall(r"\d\.\d+", leading.group(1)) if leading else []
+    return list(dict.fromkeys(cited + BRACKETED.findall(name)))
+
+
+def sentence(name):
+    return BRACKETED.sub("", LEADING.sub("", name, count=1)).strip().replace("|", "\\|")
+
+
+def collect(root):
+    """Rule → [(file, sentence)], and the citations of rules that are not in the list."""
+    tests, unknown = {rule: [] for rule in RULES}, []
+    for path in sorted((root / "tests").rglob("*.cpp")):
+        for name in names_of_tests(path.read_text(encoding="utf-8")):
+            for rule in rules_cited(name):
+                where = path.relative_to(root).as_posix()
+                if rule in tests:
+                    tests[rule].append((where, sentence(name)))
+                else:
+                    unknown.append(f"{where}: the test “{name}” cites rule {rule}, which is not in tests/rules.py")
+    return tests, unknown
+
+
+def table(tests):
+    lines = ["# Rules and their tests", "",
+             "Written by `./dev format` from the names of the tests; a check fails where it is out of date. A rule without a",
+             "test is a rule that nothing shows yet.", "", "| rule | subject | tests |", "|---|---|---|"]
+    for rule, subject in RULES.items():
+        cells = "<br>".join(f"{text} ([{path.removeprefix('tests/')}](../../{path}))" for path, text in tests[rule])
+        lines.append(f"| {rule} | {subject} | {cells or '—'} |")
+    shown = sum(1 for found in tests.values() if found)
+    lines += ["", f"{shown} of {len(RULES)} rules are shown by a test.", ""]
+    return "\n".join(lines)
+
+
+def main():
+    tests, unknown = collect(ROOT)
+    for complaint in unknown:
+        print(complaint, file=sys.stderr)
+    text = table(tests)
+    if "--check" in sys.argv[1:]:
+        if not TABLE.exists() or TABLE.read_text(encoding="utf-8") != text:
+            print("docs/reference/rules.md is out of date; ./dev format writes it", file=sys.stderr)
+            return 1
+    else:
+        TABLE.parent.mkdir(parents=True, exist_ok=True)
+        TABLE.write_text(text, encoding="utf-8")
+    return 1 if unknown else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
