@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Checks the tree itself: what a reader relies on and a compiler does not see.
+
+Long lines and long functions, markers of unfinished work, names that say nothing, files that do not say what they are
+for, paths of one machine, folders that depend the wrong way, public headers that do not compile alone, and plugins
+that export more than their entry. Prints one line for each complaint, `file:line: sentence`, and fails if there is one.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+COLUMNS_MAX = 120
+# A function that does not fit on a screen is not read as one thing.
+FUNCTION_LINES_MAX = 80
+# "file: function" → why this one may be longer.
+LONG_FUNCTIONS_ALLOWED = {}
+
+CODE_FOLDERS = ("runtime", "handlers", "plugins", "examples", "tests")
+CPP = {".h", ".cpp", ".cu"}
+TEXT = CPP | {".c", ".py", ".sh", ".cmake", ".md", ".yaml", ".txt", ".json"}
+
+# Which folder of runtime/ may include which others; all may include observe, and all the public headers.
+EDGES = {
+    "observe": set(),
+    "device": {"observe"},
+    "memory": {"device", "observe"},
+    "plugin": {"observe"},
+    "graph": {"plugin", "observe"},
+    "plan": {"graph", "plugin", "memory", "device", "observe"},
+    "exec": {"plan", "graph", "plugin", "memory", "device", "observe"},
+    "net": {"device", "memory", "observe"},
+    "cli": {"exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
+}
+# The registry holds the table of the built-in handlers.
+INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h")}
+
+# Spelled in two parts so that this file does not complain about itself.
+MARKERS = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
+VAGUE_NAMES = ("util", "utils", "common", "helper", "helpers", "manager")
+VAGUE_TYPE = re.compile(r"\b(?:class|struct|namespace)\s+(\w*(?:[Uu]tils?|[Cc]ommon|[Hh]elpers?|[Mm]anager))\b")
+MACHINE_PATHS = re.compile(r"(?<![\w.])/(?:work|home|Users)/\w+/")
+
+
+def files_of(source):
+    """The text files of the tree that people wrote, in order."""
+    found = [path for path in source.iterdir() if path.is_file() and (path.suffix in TEXT or path.name == "dev")]
+    for folder in CODE_FOLDERS + ("cmake", "docs", ".ci"):
+        for path in (source / folder).rglob("*"):
+            inside_build = "build" in path.relative_to(source).parts or "__pycache__" in path.parts
+            if path.is_file() and not inside_build and (path.suffix in TEXT or path.suffix == ""):
+                found.append(path)
+    return sorted(found)
+
+
+# ---- one file ------------------------------------------------------------------------------------------------------
+
+
+def without_comments_and_strings(text):
+    """C++ with comments and the contents of literals blanked; lines stay where they are."""
+    token = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|(?<![0-9a-fA-F])\'(?:[^\'\\\n]|\\.)+\'',
+                       re.DOTALL)
+    return token.sub(lambda match: re.sub(r"[^\n]", " ", match.group(0)), text)
+
+
+def functions(text):
+    """(name, first line, last line) of every function of a C++ file, by counting braces.
+
+    A brace opens a function where what stands before it ends in a parameter list and is no control statement. What is
+    nested in a function, lambdas too, belongs to it.
+    """
+    code = re.sub(r"(?m)^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: re.sub(r"[^\n]", " ", m.group(0)),
+                  without_comments_and_strings(text))
+    stack, start, found = [], 0, []
+    for position in (match.start() for match in re.finditer(r"[{};]", code)):
+        if code[position] == "{":
+            head = code[start:position]
+            opens = not any(kind == "function" for kind, _, _ in stack) and is_function_head(head)
+            name = re.search(r"([\w~:]+|operator\S+)\s*\(", head) if opens else None
+            first = position - len(head.lstrip()) if opens else position
+            stack.append(("function" if opens else "block", name.group(1) if name else "", first))
+        elif code[position] == "}" and stack:
+            kind, name, opened = stack.pop()
+            if kind == "function":
+                found.append((name, code.count("\n", 0, opened) + 1, code.count("\n", 0, position) + 1))
+        start = position + 1
+    return found
+
+
+def is_function_head(head):
+    head = re.sub(r"^template\s*<[^;{]*?>\s*(?=\w)", "", head.strip())
+    if "(" not in head or re.match(r"(if|for|while|switch|catch|do|else|return|(inline\s+)?namespace|enum)\b", head):
+        return False
+    if re.match(r"(?:class|struct|union)\b[^()]*$", head):
+        return False
+    before_parameters = head[:head.index("(")]
+    return "=" not in re.sub(r"operator\s*[=!<>+\-*/]*=", "", before_parameters)
+
+
+def first_words(text):
+    """The text of the comment that a file begins with, '' where there is none."""
+    lines = text.splitlines()
+    if lines and lines[0].startswith("#!"):
+        lines = lines[1:]
+    block = "\n".join(lines[:12])
+    match = (re.match(r"((?://[^\n]*\n?)+)", block) or re.match(r"/\*(.*?)(\*/|\Z)", block, re.DOTALL) or
+             re.match(r"((?:#[^\n]*\n?)+)", block) or re.match(r'"""(.*?)("""|\Z)', block, re.DOTALL))
+    return re.sub(r"\s+", " ", re.sub(r"(?m)^(//+|#+| \*)", "", match.group(1))).strip() if match else ""
+
+
+def begins_with_sentence(text):
+    words = first_words(text)
+    return re.search(r"\w[^.:]{8,}[.:…](\s|$)", words) is not None
+
+
+def check_text(path, name):
+    """Complaints about one file; `path` is where it is, `name` how it is called in complaints."""
+    text = path.read_text(encoding="utf-8")
+    is_code = path.suffix in CPP
+    for number, line in enumerate(text.splitlines(), 1):
+        if is_code and len(line) > COLUMNS_MAX:
+            yield f"{name}:{number}: {len(line)} columns, at most {COLUMNS_MAX}"
+        marker = MARKERS.search(line)
+        if marker:
+            yield f"{name}:{number}: the marker {marker.group(1)}: do it, or write it down in docs/"
+        if MACHINE_PATHS.search(line):
+            yield f"{name}:{number}: a path of one machine"
+        vague = VAGUE_TYPE.search(line) if is_code else None
+        if vague:
+            yield f"{name}:{number}: the name {vague.group(1)} does not say what it is"
+    for part in pathlib.PurePath(name).parts:
+        if any(word in VAGUE_NAMES for word in re.split(r"[_.\-]", part.lower())):
+            yield f"{name}:1: the name {part} does not say what it is"
+    speaks = is_code or path.suffix in (".c", ".py", ".sh", ".cmake") or path.name in ("dev", "run", "CMakeLists.txt")
+    if speaks and not begins_with_sentence(text):
+        yield f"{name}:1: a file begins with one sentence that says what it is for"
+    if is_code:
+        for function, first, last in functions(text):
+            if last - first + 1 > FUNCTION_LINES_MAX and f"{name}: {function}" not in LONG_FUNCTIONS_ALLOWED:
+                yield f"{name}:{first}: {function} has {last - first + 1} lines, at most {FUNCTION_LINES_MAX}"
+
+
+# ---- dependencies --------------------------------------------------------------------------------------------------
+
+INCLUDE = re.compile(r'(?m)^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def check_includes(path, name):
+    """Complaints about what one file of runtime/, handlers/ or plugins/ includes."""
+    parts = pathlib.PurePath(name).parts
+    text = path.read_text(encoding="utf-8")
+    for match in INCLUDE.finditer(text):
+        line, included = text.count("\n", 0, match.start(2)) + 1, match.group(2)
+        head = included.split("/")[0]
+        if head == "millrace" or match.group(1) == "<":
+            continue
+        in_tree = "/" in included and (head in EDGES or head in ("handlers", "plugins", "runtime"))
+        if parts[:2] == ("runtime", "include"):
+            allowed, who = False, "the public headers see only themselves"
+        elif parts[0] == "runtime":
+            own = parts[1]
+            allowed = (head == own or head in EDGES.get(own, set()) or (own, included) in INCLUDES_ALLOWED or not in_tree)
+            who = f"{own} may include {', '.join(sorted(EDGES.get(own, set()))) or 'nothing but itself'}"
+        else:
+            own = parts[0] if parts[0] == "handlers" else "/".join(parts[:2])
+            allowed = included.startswith(own + "/") or (path.parent / included).exists()
+            who = f"{own} sees <millrace/…> and its own folder"
+        if not allowed:
+            yield f"{name}:{line}: includes {included}; {who}"
+
+
+# ---- what the compiler and the linker know ---------------------------------------------------------------------------
+
+
+def check_public_headers(source, compiler):
+    include = source / "runtime" / "include"
+    for header in sorted((include / "millrace").glob("*.h")):
+        languages = [["-x", "c++", "-std=c++20"]]
+        if header.name == "abi.h":
+            languages.append(["-x", "c", "-std=c11"])  # the boundary is C
+        for language in languages:
+            command = [compiler, *language, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", str(include), "-"]
+            result = subprocess.run(command, input=f'#include "millrace/{header.name}"\n', capture_output=True, text=True)
+            if result.returncode:
+                cause = (result.stderr.strip().splitlines() or ["?"])[0]
+                yield f"{header.relative_to(source)}:1: does not compile alone as {language[1]}: {cause}"
+
+
+def check_plugin_exports(build):
+    for library in sorted((build / "plugins").glob("*.so")):
+        result = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
+        symbols = {line.split()[-1] for line in result.stdout.splitlines() if line.strip()}
+        for symbol in sorted(symbols - {"millrace_plugin"}):
+            yield f"plugins/{library.name}:1: exports {symbol}; a plugin exports millrace_plugin alone"
+        if "millrace_plugin" not in symbols:
+            yield f"plugins/{library.name}:1: does not export millrace_plugin"
+
+
+def complaints(source, build=None, compiler=None):
+    """All complaints about the tree at `source`; what needs a build or a compiler is left out without one."""
+    for path in files_of(source):
+        name = path.relative_to(source).as_posix()
+        yield from check_text(path, name)
+        if path.suffix in CPP and name.split("/")[0] in ("runtime", "handlers", "plugins"):
+            yield from check_includes(path, name)
+    if compiler:
+        yield from check_public_headers(source, compiler)
+    if build:
+        yield from check_plugin_exports(build)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--source", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
+    parser.add_argument("--build", type=pathlib.Path)
+    parser.add_argument("--compiler", default="c++")
+    arguments = parser.parse_args()
+    found = list(complaints(arguments.source.resolve(), arguments.build, arguments.compiler))
+    print("\n".join(found) if found else "the tree is tidy")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

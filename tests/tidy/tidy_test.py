@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Feeds tidy.py and rules.py small trees, each with one fault, and sees them complain; a clean tree must pass."""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+import rules  # noqa: E402
+import sum_results  # noqa: E402
+import tidy  # noqa: E402
+
+HEAD = "// Adds two numbers, so that there is something to check.\n"
+CLEAN = HEAD + '#include "observe/error.h"\n\nint add(int a, int b) { return a + b; }\n'
+
+
+class Tree(unittest.TestCase):
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.root)
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def complaints(self, **more):
+        return "\n".join(tidy.complaints(self.root, **more))
+
+
+class ATree(Tree):
+    def test_that_is_clean_passes(self):
+        self.write("runtime/memory/add.cpp", CLEAN)
+        self.assertEqual(self.complaints(), "")
+
+    def test_with_a_long_line_is_refused(self):
+        self.write("runtime/memory/add.cpp", HEAD + "// " + "a" * 118 + "\n")
+        self.assertIn("add.cpp:2: 121 columns", self.complaints())
+
+    def test_with_a_long_function_is_refused(self):
+        body = "  a += 1;\n" * 79
+        self.write("runtime/memory/add.cpp", HEAD + "namespace m {\nvoid add(int a) {\n" + body + "}\n}\n")
+        self.assertIn("add.cpp:3: add has 81 lines", self.complaints())
+
+    def test_with_a_function_of_eighty_lines_passes(self):
+        body = "  a += 1; // { no brace of the code\n" * 78
+        self.write("runtime/memory/add.cpp", HEAD + "class A {\nvoid add(int a) const {\n" + body + "}\n};\n")
+        self.assertEqual(self.complaints(), "")
+
+    def test_with_a_marker_of_unfinished_work_is_refused(self):
+        self.write("runtime/memory/add.cpp", CLEAN + "// TO" + "DO: subtract\n")
+        self.assertIn("add.cpp:5: the marker", self.complaints())
+
+    def test_with_a_vague_name_is_refused(self):
+        self.write("runtime/memory/string_utils.cpp", CLEAN)
+        self.write("runtime/memory/add.cpp", CLEAN + "class BufferManager {};\n")
+        self.assertIn("the name string_utils.cpp", self.complaints())
+        self.assertIn("add.cpp:5: the name BufferManager", self.complaints())
+
+    def test_with_a_file_that_does_not_introduce_itself_is_refused(self):
+        self.write("runtime/memory/add.cpp", "int add(int a, int b) { return a + b; }\n")
+        self.write("tests/add.py", "#!/usr/bin/env python3\nimport sys\n")
+        self.assertIn("add.cpp:1: a file begins", self.complaints())
+        self.assertIn("add.py:1: a file begins", self.complaints())
+
+    def test_with_a_path_of_one_machine_is_refused(self):
+        self.write("docs/guide.md", "Run it in /home" + "/me/millrace.\n")
+        self.assertIn("guide.md:1: a path of one machine", self.complaints())
+
+    def test_whose_folders_depend_the_wrong_way_is_refused(self):
+        self.write("runtime/memory/add.cpp", HEAD + '#include "plan/plan.h"\n')
+        self.write("handlers/image/blur.cpp", HEAD + '#include "memory/pool.h"\n')
+        self.write("plugins/torch/run.cpp", HEAD + '#include "plugins/opencv/picture.h"\n')
+        self.write("runtime/include/millrace/handler.h", HEAD + '#include "observe/error.h"\n')
+        found = self.complaints()
+        self.assertIn("add.cpp:2: includes plan/plan.h", found)
+        self.assertIn("blur.cpp:2: includes memory/pool.h", found)
+        self.assertIn("run.cpp:2: includes plugins/opencv/picture.h", found)
+        self.assertIn("handler.h:2: includes observe/error.h", found)
+
+    def test_whose_public_header_needs_another_first_is_refused(self):
+        self.write("runtime/include/millrace/size.h", HEAD + "inline std::size_t size_of_nothing() { return 0; }\n")
+        self.assertIn("size.h:1: does not compile alone as c++", self.complaints(compiler="c++"))
+
+    def test_with_a_plugin_that_exports_more_than_its_entry_is_refused(self):
+        self.write("plugin.c", "void millrace_plugin(void) {}\nvoid leaked(void) {}\n")
+        (self.root / "build" / "plugins").mkdir(parents=True)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", self.root / "build/plugins/leaky.so", self.root / "plugin.c"],
+                       check=True)
+        self.assertIn("leaky.so:1: exports leaked", self.complaints(build=self.root / "build"))
+
+
+class TheTableOfRules(Tree):
+    def test_lists_what_a_test_cites(self):
+        self.write("tests/exec/edges.cpp", 'TEST_CASE("2.3, 2.1: latest ignores "\n  "empties [2.8]") {}\n'
+                   'TEST_CASE_FIXTURE(Run, "takes 2.5 s: no rule") {}\n')
+        tests, unknown = rules.collect(self.root)
+        cited = {rule for rule, found in tests.items() if found}
+        self.assertEqual(cited, {"2.3", "2.1", "2.8"})
+        self.assertEqual(tests["2.3"], [("tests/exec/edges.cpp", "latest ignores empties")])
+        self.assertEqual(unknown, [])
+
+    def test_refuses_a_rule_that_does_not_exist(self):
+        self.write("tests/exec/edges.cpp", 'TEST_CASE("9.9: nothing") {}\n')
+        self.assertIn("cites rule 9.9", rules.collect(self.root)[1][0])
+
+
+class TheSumOfResults(Tree):
+    def test_counts_cases_and_programs_that_died(self):
+        self.write("results.xml", """<testsuite>
+          <testcase name="a" status="run"><system-out>
+            [doctest] test cases: 12 | 12 passed | 0 failed | 3 skipped</system-out></testcase>
+          <testcase name="b" status="fail"><system-out>
+            [doctest] test cases:  5 |  3 passed | 2 failed | 0 skipped</system-out></testcase>
+          <testcase name="c" status="fail"><system-out>terminate called</system-out></testcase>
+          <testcase name="d" status="run"><system-out>the tree is tidy</system-out></testcase>
+        </testsuite>""")
+        self.assertEqual(sum_results.count(self.root / "results.xml"), (12 + 3 + 1, 2 + 1))
+
+
+if __name__ == "__main__":
+    unittest.main()
