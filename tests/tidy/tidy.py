@@ -111,7 +111,7 @@ def first_words(text):
 
 def begins_with_sentence(text):
     words = first_words(text)
-    return re.search(r"\w[^.:]{8,}[.:…](\s|$)", words) is not None
+    return re.search(r"\w.{8,}?[.:…](\s|$)", words) is not None
 
 
 def check_text(path, name):
