@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -92,8 +93,9 @@ class Instance {
   const HandlerInfo& info() const { return info_; }
   const std::string& name() const { return name_; }
   void* self() const { return self_; }
-  const std::string& error() const { return error_; }
-  void set_error(std::string sentence) { error_ = std::move(sentence); }
+  // The last sentence of a failure; set by mr_host.fail, which may come from a thread of the handler's own.
+  std::string error() const;
+  void set_error(std::string sentence);
 
   // Parses `text` by the parameter's declaration. Throws Failure: MR0310 unknown, MR0311 wrong type, MR0312 out of
   // range, MR0313 no such choice.
@@ -108,9 +110,12 @@ class Instance {
   void interrupt(); // any thread
 
  private:
+  mr_status with_sentence(mr_status status, const char* function);
+
   const HandlerInfo& info_;
   std::string name_;
   void* self_ = nullptr;
+  mutable std::mutex error_mutex_;
   std::string error_;
 };
 

@@ -2,9 +2,11 @@
 // of handlers and the command line share.
 #pragma once
 
+#include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -24,10 +26,15 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
   };
 
   namespace detail {
-  // Shortest form that people write: 3, 0.5, 1e+30.
+  // The shortest text that reads back as the same number: 3, 0.1 (also for 0.1f), 1e+30.
   inline std::string number_text(double number) {
     char buffer[32];
-    snprintf(buffer, sizeof buffer, "%.9g", number);
+    const auto single = static_cast<float>(number);
+    const bool is_single = static_cast<double>(single) == number;
+    for (int digits = 1; digits <= 17; ++digits) {
+      snprintf(buffer, sizeof buffer, "%.*g", digits, number);
+      if (is_single ? std::strtof(buffer, nullptr) == single : std::strtod(buffer, nullptr) == number) break;
+    }
     return buffer;
   }
 

@@ -1,0 +1,273 @@
+// Reads and checks declarations: every rule about names, ports, parameters and traits is in this file.
+#include "plugin/declaration.h"
+
+#include <algorithm>
+#include <array>
+
+#include "millrace/param_text.h"
+
+namespace millrace::plugin {
+namespace {
+
+// Bounds on what a plugin may declare: far above any handler, far below what would exhaust memory.
+constexpr uint32_t kPortsMax = 256;
+constexpr uint32_t kParamsMax = 256;
+constexpr uint32_t kEdgesMax = 256;   // of an input that takes a list
+constexpr uint32_t kKeepsMax = 64;    // each kept value is one more slot of memory in its ring
+constexpr uint32_t kPendingMax = 256; // so is each pending firing
+constexpr size_t kNameMax = 64;
+
+// What the pipeline file says about a handler beside its parameters.
+constexpr std::array<std::string_view, 14> kReservedKeys = {"type",    "input",    "inputs",      "every",   "device",
+                                                            "node",    "clock",    "on_error",    "batch",   "budget",
+                                                            "isolate", "for_each", "concurrency", "priority"};
+
+constexpr uint32_t kKnownTraits = MR_TRAIT_STATELESS | MR_TRAIT_BLOCKING | MR_TRAIT_CAPTURABLE | MR_TRAIT_HOST_HEAVY |
+                                  MR_TRAIT_CPU_BODY | MR_TRAIT_CUDA_BODY | MR_TRAIT_FINISH | MR_TRAIT_NO_ALLOCATION;
+
+bool is_identifier(std::string_view name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (name.empty() || name.size() > kNameMax || !letter(name[0])) return false;
+  return std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || digit(c); });
+}
+
+// "family.name", or more parts: identifiers joined by dots.
+bool is_type_name(std::string_view type) {
+  size_t parts = 0;
+  for (;; ++parts) {
+    const size_t dot = type.find('.');
+    if (!is_identifier(type.substr(0, dot))) return false;
+    if (dot == std::string_view::npos) return parts > 0;
+    type.remove_prefix(dot + 1);
+  }
+}
+
+std::string text_of(const char* text) { return text ? text : ""; }
+
+// Where a complaint belongs; `refuse` throws MR0504 with the type and the plugin named.
+struct Subject {
+  std::string type, plugin, path;
+  [[noreturn]] void refuse(const std::string& sentence) const {
+    Error error{504, "handler type '" + type + "': " + sentence, {}, {}, {}, {}};
+    error.notes.push_back("plugin '" + plugin + "'" + (path.empty() ? "" : " (" + path + ")"));
+    throw Failure(std::move(error));
+  }
+  void require(bool holds, const std::string& sentence) const {
+    if (!holds) refuse(sentence);
+  }
+};
+
+void check_table(const mr_handler_type& table, const Subject& subject) {
+  subject.require(table.size == sizeof(mr_handler_type), "its table is " + std::to_string(table.size) +
+                                                             " bytes long, expected " +
+                                                             std::to_string(sizeof(mr_handler_type)));
+  subject.require(is_type_name(subject.type), "the name is not of the form family.name");
+  const bool complete = table.create && table.destroy && table.set_param && table.bind && table.probe &&
+                        table.configure && table.start && table.drain && table.stop && table.reset && table.interrupt;
+  subject.require(complete, "its table lacks a function that every handler has");
+  subject.require(table.process || table.process_cuda, "it has no body: neither process nor process_cuda");
+}
+
+// ---- the prototype
+
+// Gets the sentence of a constructor that fails; nothing else is legal while a prototype lives.
+struct PrototypeHost {
+  std::string sentence;
+  mr_host host = basic_host();
+  PrototypeHost() {
+    host.fail = [](void* self, const char* text) { static_cast<PrototypeHost*>(self)->sentence = text; };
+  }
+};
+
+class Prototype {
+ public:
+  Prototype(const mr_handler_type& table, const Subject& subject) : table_(table) {
+    const mr_status status = table.create(&host_.host, &host_, &self_, &declaration_);
+    if (status != MR_OK) {
+      Error error{506, "handler type '" + subject.type + "' could not be constructed", {}, {}, {}, {}};
+      error.notes.push_back("it said: " + (host_.sentence.empty() ? "nothing (out of memory?)" : host_.sentence));
+      error.notes.push_back("plugin '" + subject.plugin + "'" +
+                            (subject.path.empty() ? "" : " (" + subject.path + ")"));
+      throw Failure(std::move(error));
+    }
+  }
+  Prototype(const Prototype&) = delete;
+  Prototype& operator=(const Prototype&) = delete;
+  ~Prototype() {
+    if (self_) table_.destroy(self_);
+  }
+  const mr_declaration* declaration() const { return self_ ? declaration_ : nullptr; }
+
+ private:
+  const mr_handler_type& table_;
+  PrototypeHost host_;
+  void* self_ = nullptr;
+  const mr_declaration* declaration_ = nullptr;
+};
+
+// ---- traits, ports, parameters
+
+void check_traits(const mr_declaration& declared, const mr_handler_type& table, const Subject& subject) {
+  subject.require(declared.size == sizeof(mr_declaration), "its declaration has an unexpected size");
+  subject.require((declared.traits & ~kKnownTraits) == 0, "it declares traits that are not known");
+  subject.require(bool(declared.traits & MR_TRAIT_CPU_BODY) == bool(table.process),
+                  "the declared CPU body and the table's differ");
+  subject.require(bool(declared.traits & MR_TRAIT_CUDA_BODY) == bool(table.process_cuda),
+                  "the declared GPU body and the table's differ");
+  subject.require(bool(declared.traits & MR_TRAIT_FINISH) == bool(table.finish),
+                  "the declared finish and the table's differ");
+  subject.require(declared.port_count <= kPortsMax, "it declares more than " + std::to_string(kPortsMax) + " ports");
+  subject.require(declared.param_count <= kParamsMax,
+                  "it declares more than " + std::to_string(kParamsMax) + " parameters");
+  subject.require(declared.port_count == 0 || declared.ports, "its list of ports is missing");
+  subject.require(declared.param_count == 0 || declared.params, "its list of parameters is missing");
+  subject.require(declared.max_pending <= kPendingMax, "max_pending is " + std::to_string(declared.max_pending) +
+                                                           ", at most " + std::to_string(kPendingMax) + " is possible");
+}
+
+// Ports are checked before anything is copied, so that `like` can be followed.
+void check_port(const mr_declaration& declared, uint32_t index, const Subject& subject) {
+  const mr_port& port = declared.ports[index];
+  subject.require(port.size == sizeof(mr_port) && port.direction <= MR_OUTPUT,
+                  "port " + std::to_string(index) + " has an unexpected size or direction");
+  const bool input = port.direction == MR_INPUT;
+  const std::string name = text_of(port.name);
+  const std::string who = std::string(input ? "input" : "output") + " '" + name + "'";
+  subject.require(is_identifier(name), who + ": the name is not an identifier");
+  for (uint32_t other = 0; other < index; ++other)
+    subject.require(declared.ports[other].direction != port.direction || name != declared.ports[other].name,
+                    who + " is declared twice");
+  subject.require(
+      port.accepts.size == sizeof(mr_format) && port.accepts.kind <= MR_KIND_OBJECT && port.memory <= MR_MEMORY_GPU,
+      who + " has an unknown kind or memory");
+  const uint32_t relations = port.flags & (MR_PORT_FORWARDS | MR_PORT_IN_PLACE);
+  if (input) {
+    subject.require(relations == 0 && port.like < 0, who + " is related to another port: only outputs can be");
+    subject.require(port.keeps <= kKeepsMax,
+                    who + " keeps " + std::to_string(port.keeps) + " values, at most " + std::to_string(kKeepsMax));
+    const bool list_bounded = port.many_max >= 1 && port.many_max <= kEdgesMax;
+    subject.require(!(port.flags & MR_PORT_MANY) || list_bounded,
+                    who + " takes a list of 1 to " + std::to_string(kEdgesMax) + " edges");
+    return;
+  }
+  subject.require(!(port.flags & (MR_PORT_OPTIONAL | MR_PORT_MANY)) && port.keeps == 0,
+                  who + ": optional, lists and keeps are for inputs");
+  subject.require(relations == 0 || port.like >= 0, who + " forwards or writes over an input that it does not name");
+  if (port.like < 0) return;
+  const auto like = static_cast<uint32_t>(port.like);
+  subject.require(like < declared.port_count && declared.ports[like].direction == MR_INPUT,
+                  who + " is like a port that is no input");
+  subject.require(port.accepts.kind == MR_KIND_ANY || declared.ports[like].accepts.kind == MR_KIND_ANY ||
+                      declared.ports[like].accepts.kind == port.accepts.kind,
+                  who + " is like an input of another payload type");
+}
+
+void check_param(const mr_declaration& declared, uint32_t index, const Subject& subject) {
+  const mr_param& param = declared.params[index];
+  const std::string name = text_of(param.name);
+  const std::string who = "parameter '" + name + "'";
+  subject.require(param.size == sizeof(mr_param) && param.type <= MR_PARAM_JSON, who + " has an unknown type");
+  subject.require(is_identifier(name), who + ": the name is not an identifier");
+  subject.require(!is_reserved_key(name), who + ": the pipeline file uses this key itself");
+  for (uint32_t other = 0; other < index; ++other)
+    subject.require(name != declared.params[other].name, who + " is declared twice");
+  subject.require(param.default_value.type == param.type, who + " has a default of another type");
+  const bool text = param.type == MR_PARAM_STRING || param.type == MR_PARAM_JSON;
+  subject.require(!text || param.default_value.as.text, who + " has no default");
+  subject.require(!param.choices || param.type == MR_PARAM_STRING, who + ": choices are for strings");
+  if (param.flags & MR_PARAM_HAS_RANGE)
+    subject.require(!text && param.type != MR_PARAM_BOOL && param.min <= param.max,
+                    who + " has a range that holds nothing, or is no number");
+}
+
+// The form in which a person would write the value.
+std::string text_of(const mr_param_value& value) {
+  switch (value.type) {
+    case MR_PARAM_BOOL: return value.as.boolean ? "true" : "false";
+    case MR_PARAM_INT: return std::to_string(value.as.integer);
+    case MR_PARAM_FLOAT: return detail::number_text(value.as.real);
+    default: return value.as.text;
+  }
+}
+
+HandlerInfo::Port copy_port(const mr_port& port) {
+  return {port.name, text_of(port.help), text_of(port.type_name), port};
+}
+
+HandlerInfo::Param copy_param(const mr_param& param) {
+  HandlerInfo::Param copy{param.name, text_of(param.help), text_of(param.unit), text_of(param.default_value), {},
+                          param};
+  for (const char* const* choice = param.choices; choice && *choice; ++choice) copy.choices.emplace_back(*choice);
+  return copy;
+}
+
+// Once all strings have their final addresses.
+void point_into_own_strings(HandlerInfo& info) {
+  for (HandlerInfo::Port& port : info.ports) {
+    port.raw.name = port.name.c_str();
+    port.raw.help = port.help.c_str();
+    port.raw.type_name = port.type_name.c_str();
+  }
+  for (HandlerInfo::Param& param : info.params) {
+    param.raw.name = param.name.c_str();
+    param.raw.help = param.help.c_str();
+    param.raw.unit = param.unit.c_str();
+    param.raw.choices = nullptr;
+    if (param.raw.type == MR_PARAM_STRING || param.raw.type == MR_PARAM_JSON)
+      param.raw.default_value.as.text = param.default_text.c_str();
+  }
+}
+
+// A default that its own declaration would refuse is a mistake of the author; required parameters have none.
+void check_defaults(const HandlerInfo& info, const Subject& subject) {
+  for (const HandlerInfo::Param& param : info.params) {
+    if (param.required()) continue;
+    try {
+      parse_param(info, param, param.default_text, {});
+    } catch (const Failure& failure) {
+      subject.refuse("the default is refused: " + failure.error().what);
+    }
+  }
+}
+
+} // namespace
+
+bool is_reserved_key(std::string_view name) {
+  return name.starts_with("x-") || std::find(kReservedKeys.begin(), kReservedKeys.end(), name) != kReservedKeys.end();
+}
+
+std::unique_ptr<const HandlerInfo> read_declaration(const mr_handler_type& table, const std::string& plugin,
+                                                    const std::string& path) {
+  const Subject subject{text_of(table.type), plugin, path};
+  check_table(table, subject);
+  const Prototype prototype(table, subject);
+  subject.require(prototype.declaration(), "its create() leaves no declaration");
+  const mr_declaration& declared = *prototype.declaration();
+  check_traits(declared, table, subject);
+
+  auto info = std::make_unique<HandlerInfo>();
+  info->type = subject.type;
+  info->summary = text_of(table.summary);
+  info->manual = text_of(table.manual);
+  info->plugin = plugin;
+  info->path = path;
+  info->table = &table;
+  info->traits = declared.traits;
+  info->max_pending = declared.max_pending;
+  info->thread = text_of(declared.thread);
+  info->cost_hint_ns = declared.cost_hint_ns;
+  for (uint32_t i = 0; i < declared.port_count; ++i) {
+    check_port(declared, i, subject);
+    info->ports.push_back(copy_port(declared.ports[i]));
+  }
+  for (uint32_t i = 0; i < declared.param_count; ++i) {
+    check_param(declared, i, subject);
+    info->params.push_back(copy_param(declared.params[i]));
+  }
+  point_into_own_strings(*info);
+  check_defaults(*info, subject);
+  return info;
+}
+
+} // namespace millrace::plugin

@@ -1,0 +1,147 @@
+// A live handler behind its table: construction, parameters from text, and the calls of its life.
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "millrace/param_text.h"
+#include "plugin/registry.h"
+
+namespace millrace::plugin {
+
+Instance::Instance(const HandlerInfo& info, const mr_host& host, std::string name)
+    : info_(info), name_(std::move(name)) {
+  const mr_declaration* declaration = nullptr; // the copy in info_ is the one that counts
+  if (info_.table->create(&host, this, &self_, &declaration) == MR_OK) return;
+  Error failure{506, "handler '" + name_ + "' (" + info_.type + ") could not be constructed", {}, {}, {}, {}};
+  const std::string sentence = error();
+  failure.notes.push_back("it said: " + (sentence.empty() ? "nothing (out of memory?)" : sentence));
+  throw Failure(std::move(failure));
+}
+
+Instance::~Instance() { info_.table->destroy(self_); }
+
+std::string Instance::error() const {
+  const std::lock_guard lock(error_mutex_);
+  return error_;
+}
+
+void Instance::set_error(std::string sentence) {
+  const std::lock_guard lock(error_mutex_);
+  error_ = std::move(sentence);
+}
+
+// MR_ERROR never leaves without a sentence: handler.h says nothing for std::bad_alloc, for want of memory to say it.
+mr_status Instance::with_sentence(mr_status status, const char* function) {
+  if (status == MR_ERROR && error().empty())
+    set_error(std::string(function) + " failed without saying why; perhaps there was no memory left");
+  return status;
+}
+
+void Instance::set_param(const std::string& name, const std::string& text, const Place& place) {
+  const HandlerInfo::Param* param = info_.find_param(name);
+  if (!param) {
+    std::vector<std::string> names;
+    for (const HandlerInfo::Param& known : info_.params) names.push_back(known.name);
+    Error failure{310, info_.type + " has no parameter '" + name + "'", place, {}, nearest_name(name, names), {}};
+    std::string list;
+    for (const std::string& known : names) list += (list.empty() ? "" : ", ") + known;
+    failure.notes.push_back(names.empty() ? "it has none" : "it has " + list);
+    throw Failure(std::move(failure));
+  }
+  const mr_param_value value = parse_param(info_, *param, text, place);
+  set_error("");
+  const auto index = static_cast<uint32_t>(param - info_.params.data());
+  if (info_.table->set_param(self_, index, &value) == MR_OK) return;
+  // What the declaration allows but the handler's own type does not hold.
+  Error failure{312, "parameter '" + name + "' of " + info_.type + ": '" + text + "' is refused", place, {}, {}, {}};
+  failure.notes.push_back(error());
+  throw Failure(std::move(failure));
+}
+
+mr_status Instance::bind(const std::vector<uint32_t>& edge_counts) {
+  MR_ASSERT(edge_counts.size() == info_.ports.size(), "bind takes one edge count a port");
+  set_error("");
+  return with_sentence(info_.table->bind(self_, edge_counts.data()), "bind");
+}
+
+mr_status Instance::probe(mr_facts& facts) {
+  set_error("");
+  return with_sentence(info_.table->probe(self_, &facts), "probe");
+}
+
+mr_status Instance::configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs) {
+  set_error("");
+  const mr_status status = info_.table->configure(self_, inputs.data(), static_cast<uint32_t>(inputs.size()),
+                                                  outputs.data(), static_cast<uint32_t>(outputs.size()));
+  return with_sentence(status, "configure");
+}
+
+mr_status Instance::start() {
+  set_error("");
+  return with_sentence(info_.table->start(self_), "start");
+}
+
+mr_status Instance::drain() {
+  set_error("");
+  return with_sentence(info_.table->drain(self_), "drain");
+}
+
+mr_status Instance::stop() {
+  set_error("");
+  return with_sentence(info_.table->stop(self_), "stop");
+}
+
+mr_status Instance::reset() {
+  set_error("");
+  return with_sentence(info_.table->reset(self_), "reset");
+}
+
+void Instance::interrupt() { info_.table->interrupt(self_); }
+
+mr_param_value parse_param(const HandlerInfo& info, const HandlerInfo::Param& param, const std::string& text,
+                           const Place& place) {
+  mr_param declared = param.raw;
+  std::vector<const char*> choices;
+  for (const std::string& choice : param.choices) choices.push_back(choice.c_str());
+  choices.push_back(nullptr);
+  if (!param.choices.empty()) declared.choices = choices.data();
+
+  ParamReading reading = read_param(declared, text);
+  if (param.raw.type == MR_PARAM_JSON && !nlohmann::json::accept(text)) {
+    reading.problem = ParamProblem::wrong_type;
+    reading.expected = "JSON";
+  }
+  if (reading.problem == ParamProblem::none) return reading.value;
+  int code = 311;
+  if (reading.problem == ParamProblem::out_of_range) code = 312;
+  if (reading.problem == ParamProblem::no_such_choice) code = 313;
+  Error failure{code,
+                "parameter '" + param.name + "' of " + info.type + ": '" + text + "' is not " + reading.expected,
+                place,
+                {},
+                nearest_name(text, param.choices),
+                {}};
+  failure.notes.push_back("default: " + param.default_text);
+  throw Failure(std::move(failure));
+}
+
+mr_host basic_host() {
+  mr_host host{};
+  host.size = sizeof host;
+  host.abi_version = MR_ABI_VERSION;
+  // Outside a run there are no ticks, so nothing can be asked of one.
+  host.allocate = [](mr_tick*, uint32_t, uint64_t) -> mr_status { return MR_ERROR; };
+  host.modify = [](mr_tick*, uint32_t, uint32_t) -> mr_status { return MR_ERROR; };
+  host.adopt = [](mr_tick*, uint32_t, const void*, uint64_t, void (*)(void*), void*) -> mr_status { return MR_ERROR; };
+  host.defer = [](mr_tick*) -> mr_tick* { return nullptr; };
+  host.publish = [](mr_tick*) -> mr_status { return MR_ERROR; };
+  host.fail = [](void* instance, const char* sentence) { static_cast<Instance*>(instance)->set_error(sentence); };
+  // Whoever runs a graph sets a log of its own; a prototype's words are of interest to nobody.
+  host.log = [](void*, uint32_t, const char*) {};
+  host.now_ns = [](void*) -> int64_t {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  };
+  return host;
+}
+
+} // namespace millrace::plugin

@@ -1,0 +1,153 @@
+// Finds handler types: registers tables of this process, opens shared libraries, and keeps what failed.
+#include "plugin/registry.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "handlers/builtin.h"
+#include "plugin/declaration.h"
+
+namespace millrace::plugin {
+namespace fs = std::filesystem;
+
+namespace {
+
+// More types than a registry of any size needs; a larger count is a table that was read wrongly.
+constexpr uint32_t kTypesMax = 4096;
+
+std::string described(const std::string& plugin, const std::string& path) {
+  return "plugin '" + plugin + "'" + (path.empty() ? " (built in)" : " (" + path + ")");
+}
+
+void check_plugin(const mr_plugin& plugin, const std::string& path) {
+  // The version comes first: a table of another version may mean anything behind it.
+  if (plugin.abi_version != MR_ABI_VERSION) {
+    Error error{503, "the plugin is for another version of the plugin ABI", {}, {}, {}, {}};
+    error.notes = {"plugin: ABI " + std::to_string(plugin.abi_version) + (path.empty() ? "" : " (" + path + ")"),
+                   "this millrace: ABI " + std::to_string(MR_ABI_VERSION)};
+    error.edit = "build the plugin again with this millrace's headers";
+    throw Failure(std::move(error));
+  }
+  const bool complete = plugin.size == sizeof(mr_plugin) && plugin.name && plugin.version &&
+                        plugin.type_count <= kTypesMax && (plugin.type_count == 0 || plugin.types);
+  if (!complete) {
+    Error error{504, "the plugin's table is wrong: its size, name, version or list of types", {}, {}, {}, {}};
+    if (!path.empty()) error.notes.push_back(path);
+    throw Failure(std::move(error));
+  }
+}
+
+[[noreturn]] void cannot_load(const std::string& path, const std::string& words) {
+  Error error{501, "cannot load the plugin " + path, {}, {}, {}, {}};
+  error.notes.push_back("the loader said: " + words);
+  throw Failure(std::move(error));
+}
+
+} // namespace
+
+const HandlerInfo::Port* HandlerInfo::find_port(const std::string& name, uint32_t direction) const {
+  for (const Port& port : ports)
+    if (port.raw.direction == direction && port.name == name) return &port;
+  return nullptr;
+}
+
+const HandlerInfo::Param* HandlerInfo::find_param(const std::string& name) const {
+  for (const Param& param : params)
+    if (param.name == name) return &param;
+  return nullptr;
+}
+
+bool HandlerInfo::is_source() const {
+  return std::none_of(ports.begin(), ports.end(), [](const Port& port) { return port.is_input(); });
+}
+
+// Libraries stay open for the life of the process, also those that were refused: their code may be behind a release
+// function of adopted memory, a thread or an exit handler long after the last instance has gone. An open library
+// costs its pages; an unloaded one that is still called costs the process.
+struct Registry::State {
+  std::map<std::string, std::unique_ptr<const HandlerInfo>> types;
+  std::vector<void*> libraries; // dlopen's handles, to know a library that comes by a second path
+  std::vector<LoadFailure> failures;
+};
+
+Registry::Registry() : state_(std::make_unique<State>()) { add(*millrace_builtin_plugin(), ""); }
+Registry::~Registry() = default;
+
+void Registry::add(const mr_plugin& plugin, const std::string& path) {
+  check_plugin(plugin, path);
+  // Everything is read and checked before anything is registered: all types or none.
+  std::map<std::string, std::unique_ptr<const HandlerInfo>> fresh;
+  for (uint32_t i = 0; i < plugin.type_count; ++i) {
+    if (!plugin.types[i]) throw Failure(504, "the plugin's list of types has a gap: " + described(plugin.name, path));
+    auto info = read_declaration(*plugin.types[i], plugin.name, path);
+    const auto known = state_->types.find(info->type);
+    const HandlerInfo* first = known != state_->types.end() ? known->second.get() : nullptr;
+    if (const auto twin = fresh.find(info->type); twin != fresh.end()) first = twin->second.get();
+    if (first) {
+      Error error{505, "handler type '" + info->type + "' is registered twice", {}, {}, {}, {}};
+      error.notes = {"first by " + described(first->plugin, first->path), "then by " + described(plugin.name, path)};
+      throw Failure(std::move(error));
+    }
+    const std::string type = info->type;
+    fresh.emplace(type, std::move(info));
+  }
+  state_->types.merge(fresh);
+}
+
+void Registry::load(const std::string& path) {
+  // Made absolute, because dlopen looks a bare file name up in the system's folders.
+  const std::string file = fs::absolute(path).lexically_normal().string();
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) cannot_load(path, "no such file");
+  // RTLD_NOW: a missing symbol is told now and not in the middle of a run. RTLD_LOCAL: plugins do not see each other.
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) cannot_load(path, dlerror());
+  std::vector<void*>& libraries = state_->libraries;
+  if (std::find(libraries.begin(), libraries.end(), library) != libraries.end()) return;
+
+  void* symbol = dlsym(library, MR_PLUGIN_SYMBOL);
+  if (!symbol) {
+    Error error{502, "the library is no millrace plugin: " + path, {}, {}, {}, {}};
+    error.notes.push_back("it does not export " MR_PLUGIN_SYMBOL);
+    error.edit = "add MILLRACE_PLUGIN(\"name\", \"version\") to one of its files";
+    throw Failure(std::move(error));
+  }
+  const mr_plugin* plugin = reinterpret_cast<mr_plugin_entry>(symbol)();
+  if (!plugin) throw Failure(504, "the plugin's entry returns no table: " + path);
+  add(*plugin, path);
+  libraries.push_back(library);
+}
+
+void Registry::scan(const std::string& folder) {
+  std::error_code ignored;
+  std::vector<std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".so") files.push_back(entry.path().string());
+  // By name, so that which of two plugins comes first does not depend on the file system.
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    try {
+      load(file);
+    } catch (const Failure& failure) {
+      state_->failures.push_back({file, failure.error()});
+    }
+  }
+}
+
+const HandlerInfo* Registry::find(const std::string& type) const {
+  const auto found = state_->types.find(type);
+  return found == state_->types.end() ? nullptr : found->second.get();
+}
+
+std::vector<const HandlerInfo*> Registry::all() const {
+  std::vector<const HandlerInfo*> infos;
+  for (const auto& [type, info] : state_->types) infos.push_back(info.get());
+  return infos;
+}
+
+const std::vector<LoadFailure>& Registry::failures() const { return state_->failures; }
+
+} // namespace millrace::plugin
