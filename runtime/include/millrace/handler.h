@@ -332,8 +332,13 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
     if constexpr (std::same_as<V, bool>) {
       v = value.as.boolean != 0;
     } else if constexpr (std::integral<V>) {
-      v = static_cast<V>(value.as.integer);
+      const auto narrowed = static_cast<V>(value.as.integer);
+      const bool same = static_cast<int64_t>(narrowed) == value.as.integer && (narrowed < 0) == (value.as.integer < 0);
+      if (!same) throw std::invalid_argument("the number does not fit the parameter's type");
+      v = narrowed;
     } else if constexpr (std::floating_point<V>) {
+      if (value.as.real > std::numeric_limits<V>::max() || value.as.real < std::numeric_limits<V>::lowest())
+        throw std::invalid_argument("the number does not fit the parameter's type");
       v = static_cast<V>(value.as.real);
     } else {
       v = value.as.text;
@@ -347,6 +352,8 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
   // help("…").
   template <class T>
   class Input {
+    static_assert(Payload<T>, "a port carries Image, Tensor, Packet, Records<T>, Object<T> or Any");
+
    public:
     template <class... Options>
     Input(Handler& owner, const char* name, const Options&... options)
@@ -369,6 +376,8 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
   // An input that takes a list of edges; `(tick, i)` is the value of the i-th.
   template <class T>
   class Inputs {
+    static_assert(Payload<T>, "a port carries Image, Tensor, Packet, Records<T>, Object<T> or Any");
+
    public:
     template <class... Options>
     Inputs(Handler& owner, const char* name, uint32_t count_max, const Options&... options) : owner_(owner) {
@@ -407,6 +416,8 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
   // An output. A firing that publishes nothing on it leaves it empty.
   template <class T>
   class Output {
+    static_assert(Payload<T>, "a port carries Image, Tensor, Packet, Records<T>, Object<T> or Any");
+
    public:
     template <class... Options>
     Output(Handler& owner, const char* name, const Options&... options)

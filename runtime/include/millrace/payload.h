@@ -249,6 +249,15 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
     static std::string type_name() { return "Object<" + std::string(T::kSchema) + ">"; }
     static View view(const mr_input& input) { return static_cast<const T*>(input.value->as.object.pointer); }
   };
+  // What may be written between the brackets of a port.
+  template <class T>
+  concept Payload = requires {
+    typename T::View;
+    typename T::Span;
+    T::kKind;
+    T::type_name();
+  };
+
   // Anything at all: the handler looks at the header alone.
   struct Any {
     using View = const mr_value*;
