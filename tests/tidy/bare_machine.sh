@@ -4,7 +4,7 @@
 # usage: bare_machine.sh FOLDER [COMMAND…]      (as root, with debootstrap; COMMAND… instead of the default steps)
 #
 # The packages come from where the host's own apt takes Debian's, and the folder is kept, so that a second run starts
-# from the machine as the first one left it. Remove it with `rm -rf --one-file-system FOLDER`.
+# from the machine as the first one left it. Remove it with `rm -rf FOLDER`.
 set -euo pipefail
 (($# >= 1)) || {
   sed -n '2,4p' "$0"
@@ -35,13 +35,9 @@ fi
 apt-config dump | grep -E '^Acquire::(http|https)::' >"$machine/etc/apt/apt.conf.d/50host" || true
 cp /etc/resolv.conf "$machine/etc/resolv.conf"
 
-unmount() {
-  umount "$machine/proc" "$machine/dev/shm" "$machine/dev" 2>/dev/null || true
-}
-trap unmount EXIT
+# The devices are those that debootstrap makes: the host's are not put at risk by removing the folder.
+trap 'umount "$machine/proc" 2>/dev/null || true' EXIT
 mount -t proc proc "$machine/proc"
-mount --rbind /dev "$machine/dev"
-mount --make-rslave "$machine/dev"
 
 in_machine() {
   env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 TERM=dumb CI=true \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds a small plugin against an installed millrace and against the build folder, and lets millrace load both.
+# Builds the README's plugin against an installed millrace and against the build folder, and runs both.
 #
 # usage: install_test.sh BUILD_FOLDER
 set -euo pipefail
@@ -12,25 +12,12 @@ cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log" || {
   exit 1
 }
 
+# The README's own handler: what a person would paste.
+readme=$(dirname "${BASH_SOURCE[0]}")/../../README.md
+block() { awk -v fence="\`\`\`$1" '$0 == fence { inside = 1; next } /^```/ { inside = 0 } inside' "$readme"; }
 mkdir "$scratch/plugin"
-cat >"$scratch/plugin/CMakeLists.txt" <<'TEXT'
-cmake_minimum_required(VERSION 3.22)
-project(acme CXX)
-find_package(millrace REQUIRED)
-millrace_add_plugin(acme SOURCES acme.cpp)
-TEXT
-cat >"$scratch/plugin/acme.cpp" <<'TEXT'
-#include <millrace/handler.h>
-namespace mr = millrace;
-
-struct Pass final : mr::Handler {
-  mr::Input<mr::Image> in{*this, "in"};
-  mr::Output<mr::Image> out{*this, "out", mr::forward(in)};
-  void process(mr::Tick& tick, mr::Cpu&) { out.forward(tick, in); }
-};
-MILLRACE_HANDLER(Pass, "acme.pass", "Hands its input on")
-MILLRACE_PLUGIN("acme", "1.0")
-TEXT
+block cpp >"$scratch/plugin/acme.cpp"
+block cmake >"$scratch/plugin/CMakeLists.txt"
 
 # Builds the plugin against the package that OPTION points cmake to, and looks at what came of it.
 build_against() {
@@ -49,10 +36,13 @@ build_against() {
 build_against prefix "-DCMAKE_PREFIX_PATH=$scratch/prefix"
 build_against build_folder "-Dmillrace_DIR=$build"
 
-# The installed command loads both.
-  "$scratch/prefix/bin/millrace" inspect acme.pass --plugin-path "$scratch/$name/plugins" | grep -q 'acme\.pass' || {
-    printf 'the installed millrace does not know the plugin built against the %s\n' "$name"
+# The installed command runs a pipeline of it.
+for name in prefix build_folder; do
+  "$scratch/prefix/bin/millrace" run 'test.pattern width=64 height=48 ! acme.invert ! null.sink' --ticks 3 --quiet \
+    --plugin-path "$scratch/$name/plugins" >"$scratch/run.log" 2>&1 || {
+    printf 'the installed millrace does not run the plugin built against the %s:\n' "$name"
+    cat "$scratch/run.log"
     exit 1
   }
 done
-echo "a plugin builds against the installed package and against the build folder, and both load"
+echo "the README's plugin builds against the installed package and against the build folder, and both run"
