@@ -1,0 +1,44 @@
+// Folders, extensions and numbered names of written files.
+#include "plugins/opencv/output_path.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+
+namespace millrace::opencv {
+
+namespace {
+constexpr std::string_view kIndex = "{index}";
+constexpr size_t kIndexDigits = 6; // nine hours of pictures at 30 a second
+} // namespace
+
+void make_folders_for(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw std::runtime_error("cannot make the folder '" + folder.string() + "': " + error.message());
+}
+
+std::string extension_of(const std::string& path) {
+  std::string extension = std::filesystem::path(path).extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return extension;
+}
+
+bool has_index(const std::string& pattern) { return pattern.find(kIndex) != std::string::npos; }
+
+std::string numbered_path(const std::string& pattern, uint64_t index) {
+  std::string digits = std::to_string(index);
+  if (digits.size() < kIndexDigits) digits.insert(0, kIndexDigits - digits.size(), '0');
+  std::string path = pattern;
+  for (size_t at = path.find(kIndex); at != std::string::npos; at = path.find(kIndex, at + digits.size()))
+    path.replace(at, kIndex.size(), digits);
+  return path;
+}
+
+} // namespace millrace::opencv

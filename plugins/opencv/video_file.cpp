@@ -1,0 +1,157 @@
+// video.file: the pictures of a video file, one a tick.
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include <opencv2/videoio.hpp>
+#include <opencv2/videoio/registry.hpp>
+
+#include "millrace/handler.h"
+#include "plugins/opencv/frame_rate.h"
+#include "plugins/opencv/picture.h"
+
+namespace millrace::opencv {
+namespace {
+
+constexpr const char* kManual = &R"(
+Plays the pictures of a video file in their order, one a tick, and ends with the file.
+
+The file's own rate is the source's rate; a broadcast rate that is reported as 29.97 is taken as 30000/1001. A file of
+changing rate is played at its mean rate. Picture n is shown at n / rate, so times never drift. With `loop` the file
+begins again at its end, times go on, and the stream has no end.
+
+Pictures are decoded by FFmpeg into the plan's memory, as bgr8; a rotation that the file asks for is applied. A file
+that does not exist, is empty or cannot be decoded is refused before anything runs; one that breaks off early ends the
+stream with a warning.
+
+    handlers:
+      video: { type: video.file, path: media/vtest.avi }
+      sink:  { type: null.sink, input: video }
+)"[1];
+
+std::runtime_error cannot_read(const std::string& path, const std::string& why) {
+  return std::runtime_error("cannot read the video '" + path + "': " + why);
+}
+
+// Only regular files: reading one does not block, which is why this handler has nothing to interrupt.
+void check_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) throw cannot_read(path, "there is no such file");
+  if (!fs::is_regular_file(status)) throw cannot_read(path, "it is not a regular file");
+  const uintmax_t size = fs::file_size(path, error);
+  if (error) throw cannot_read(path, error.message());
+  if (size == 0) throw cannot_read(path, "the file is empty");
+}
+
+class VideoFile final : public Handler {
+ public:
+  VideoFile() { cost_hint_us(1500); } // 768 × 576 of MPEG-4 on one core
+
+  void probe(Facts& facts) override {
+    open();
+    facts.rate(rate_.numerator, rate_.denominator);
+    if (!*loop_ && announced_ > 0) facts.tick_count(announced_);
+  }
+
+  void configure(const Formats& formats) override {
+    if (size_.empty()) return; // not probed: the size stays unknown
+    formats.image(video_, Pixel::bgr8, static_cast<uint32_t>(size_.width), static_cast<uint32_t>(size_.height));
+  }
+
+  void start() override {
+    if (!capture_.isOpened() || taken_ > 0) open();
+    shown_ = 0;
+  }
+
+  void process(Tick& tick, Cpu&) {
+    if (!advance()) return tick.end();
+    const ImageSpan picture =
+        video_.allocate(tick, Pixel::bgr8, static_cast<uint32_t>(size_.width), static_cast<uint32_t>(size_.height));
+    decode_into(picture);
+    mr_header& header = video_.header(tick);
+    header.pts_ns = time_of_picture(rate_, shown_);
+    header.duration_ns = time_of_picture(rate_, shown_ + 1) - header.pts_ns;
+    ++shown_;
+  }
+
+  void stop() override { capture_.release(); }
+  void reset() override {
+    open();
+    shown_ = 0;
+  }
+
+ private:
+  // Opens the file at its first picture and decodes that, because only then the size is certain: containers lie about
+  // it, and a rotation swaps its sides. Opening again is also how the file is rewound: seeking is exact in few formats.
+  void open() {
+    check_file(*path_);
+    // FFmpeg alone, where there is it: the other backends take a path for a pattern of picture files or a device.
+    const bool has_ffmpeg = cv::videoio_registry::hasBackend(cv::CAP_FFMPEG);
+    if (!capture_.open(*path_, has_ffmpeg ? cv::CAP_FFMPEG : cv::CAP_ANY))
+      throw cannot_read(*path_, "the file is damaged or of a kind that is not known");
+    cv::Mat first;
+    grabbed_ = capture_.grab();
+    if (!grabbed_ || !capture_.retrieve(first) || first.empty())
+      throw cannot_read(*path_, "no picture in it can be decoded");
+    if (first.type() != CV_8UC3) throw cannot_read(*path_, "its pictures are not of three 8-bit channels");
+    size_ = first.size();
+    taken_ = 0;
+    const double rate = capture_.get(cv::CAP_PROP_FPS);
+    rate_ = frame_rate_of(rate);
+    if (!is_plausible_rate(rate)) log(MR_LOG_WARNING, "'" + *path_ + "' says no frame rate: 25 is taken");
+    announced_ = static_cast<int64_t>(capture_.get(cv::CAP_PROP_FRAME_COUNT));
+  }
+
+  // Moves to the next picture; false at the end of the stream.
+  bool advance() {
+    if (!grabbed_) grabbed_ = capture_.isOpened() && capture_.grab();
+    if (!grabbed_ && taken_ > 0 && *loop_) open();
+    if (!grabbed_ && taken_ > 0) report_shortfall();
+    return grabbed_;
+  }
+
+  // Counts of containers without an index are guesses from the duration, which may be off by a picture.
+  void report_shortfall() {
+    if (announced_ > taken_ + 1)
+      log(MR_LOG_WARNING, "'" + *path_ + "' breaks off after " + std::to_string(taken_) + " of " +
+                              std::to_string(announced_) + " pictures");
+    announced_ = 0; // said once
+  }
+
+  void decode_into(const ImageSpan& picture) {
+    cv::Mat target = mat_of(picture);
+    const uint8_t* planned = target.data;
+    if (!capture_.retrieve(target) || target.empty())
+      throw cannot_read(*path_, "picture " + std::to_string(taken_) + " cannot be decoded");
+    grabbed_ = false;
+    ++taken_;
+    if (target.data == planned) return;
+    // OpenCV took memory of its own: the size differs from the first picture's, or a rotation needed a second buffer.
+    if (target.size() != size_ || target.type() != CV_8UC3)
+      throw cannot_read(*path_, "picture " + std::to_string(taken_ - 1) + " is " + std::to_string(target.cols) + " × " +
+                                    std::to_string(target.rows) + ", the first was " + std::to_string(size_.width) +
+                                    " × " + std::to_string(size_.height));
+    target.copyTo(mat_of(picture));
+  }
+
+  Output<Image> video_{*this, "video", pixels({Pixel::bgr8}), help("the pictures")};
+  Param<std::string> path_{*this, "path", "", "the video file", required};
+  Param<bool> loop_{*this, "loop", false, "begins again at the end"};
+
+  cv::VideoCapture capture_;
+  cv::Size size_;
+  FrameRate rate_;
+  int64_t announced_ = 0; // pictures, as the container says; 0: it does not
+  int64_t taken_ = 0;     // pictures given since the file was opened
+  int64_t shown_ = 0;     // pictures given since the stream began
+  bool grabbed_ = false;  // the next picture is taken from the file, but not given yet
+};
+
+MILLRACE_HANDLER(VideoFile, "video.file", "Plays the pictures of a video file", kManual)
+
+} // namespace
+} // namespace millrace::opencv
