@@ -3,6 +3,12 @@
 //
 // A fence is (word, sequence). Everything that can be waited for is a fence, and completion is always a word in host
 // memory, so a worker waits for a thread, a copy engine, a GPU or a link in one and the same way (semantics.md 4.2).
+// Whoever moves a word stores with release, then calls notify_all() on it (a host may sleep in word->wait()), then
+// kicks the devices whose streams wait for it. A word outlives everything that waits for it.
+//
+// After a fatal error (semantics.md 4.9) a device is poisoned: no later body or copy runs, but every fence, issued
+// before or after, still becomes done in its turn, so that no host waits for ever. status() tells the error before any
+// word tells that the failed command is over: whoever sees a fence done and then finds status() good has good bytes.
 #pragma once
 
 #include <atomic>
@@ -23,7 +29,8 @@ struct Fence {
 
 enum class StreamKind { compute, copy_in, copy_out };
 
-// Work in order. `issued` counts what was submitted, `completed` what is done; both only grow.
+// Work in order. `issued` counts what was submitted, `completed` what is done; both only grow. They count commands, of
+// which a call makes one or none (a wait for what is already over): only fences tell how far a caller's work is.
 struct Stream {
   StreamKind kind = StreamKind::compute;
   uint32_t index = 0; // within its device
@@ -61,7 +68,8 @@ struct DeviceStatus {
   bool ok() const { return error == DeviceError::none; }
 };
 
-// One recorded run of work on one stream, replayed as a whole with frozen arguments and addresses.
+// One recorded run of work on one stream, replayed as a whole with frozen arguments and addresses. Outlives the fence
+// of its last replay.
 struct Recording {
   virtual ~Recording() = default;
 };
@@ -92,13 +100,26 @@ class Device {
   // A fence behind all that was enqueued so far.
   virtual Fence signal(Stream& stream) = 0;
 
-  // Between begin and end, run() and copy() on the stream are recorded and not run.
+  // Nobody reads these bytes of this device any more before they are written anew. Where unwritten bytes are poisoned
+  // (sim in adversarial mode) these are poisoned again, in stream order; elsewhere nothing happens.
+  virtual void discard(Stream& stream, std::byte* address, uint64_t bytes) { (void)stream, (void)address, (void)bytes; }
+
+  // Between begin and end, run(), copy() and discard() on the stream are recorded and not run; wait(), signal() and
+  // replay() on it poison the device as invalid, because a recording is one command without a middle. A replay is one
+  // command.
   virtual void begin_record(Stream& stream) = 0;
   virtual std::unique_ptr<Recording> end_record(Stream& stream) = 0;
   virtual void replay(Stream& stream, Recording& recording) = 0;
 
-  // Lets a device that runs nothing by itself (adversarial, virtual) get on until the fence is done.
-  // Returns false where the device works by itself or cannot make this fence done.
+  // A word that is not this device's own has moved: streams that wait for it may go on. cpu and virtual devices need
+  // it, from their submitting thread; others take it as a hint, from any thread.
+  virtual void kick() {}
+
+  // Lets a device that runs nothing by itself (cpu behind a fence, virtual, adversarial) get on until the fence is
+  // done. Returns false where the device works by itself or cannot make this fence done: it may hang on another
+  // device's fence, so a host that waits in such a graph goes round all devices with force_any() until the fence is
+  // done. Called by the submitting thread; on an adversarial device by any thread. On a virtual device it steps the
+  // timeline, everybody's events included.
   virtual bool force(const Fence& fence) {
     (void)fence;
     return false;
@@ -108,8 +129,10 @@ class Device {
 
   // Steady state has begun: from now on allocate() is an error on sim.
   virtual void steady(bool on) { (void)on; }
-  // Fatal errors are sticky: the domain is poisoned and nothing more runs there.
+  // Fatal errors are sticky: the domain is poisoned and nothing more runs there. Any thread.
   virtual DeviceStatus status() const = 0;
+  // Gives the device up from outside: no completion for too long (semantics.md 4.9). Poisons it as lost. Any thread.
+  virtual void declare_lost(const std::string& sentence) { (void)sentence; }
 
  protected:
   explicit Device(std::string domain) : domain_(std::move(domain)) {}

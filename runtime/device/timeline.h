@@ -21,7 +21,8 @@ class MonotonicTime final : public Timeline {
   int64_t now_ns() const override;
 };
 
-// Single threaded. Events at equal times run in the order in which they were scheduled.
+// Single threaded. Events at equal times run in the order in which they were scheduled; a time that has passed means
+// now.
 class VirtualTime final : public Timeline {
  public:
   int64_t now_ns() const override { return now_ns_; }
@@ -30,8 +31,14 @@ class VirtualTime final : public Timeline {
   bool empty() const { return events_.empty(); }
   // The time of the next event; INT64_MAX where there is none.
   int64_t next_ns() const;
-  // Moves to the next event's time and runs it. False where there is none.
+  // Moves to the next event's time and runs it, then every watcher in the order of their coming. False where there is
+  // no event. An event may step in its turn.
   bool step();
+
+  // Whoever waits for words that any event may move (virtual devices, semantics.md 4.2) looks again after each event.
+  // A watcher neither adds nor removes watchers.
+  void watch(const void* owner, std::function<void()> look);
+  void unwatch(const void* owner);
 
  private:
   struct Event {
@@ -42,7 +49,12 @@ class VirtualTime final : public Timeline {
       return at_ns != other.at_ns ? at_ns > other.at_ns : order > other.order;
     }
   };
+  struct Watcher {
+    const void* owner;
+    std::function<void()> look;
+  };
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<Watcher> watchers_;
   int64_t now_ns_ = 0;
   uint64_t order_ = 0;
 };

@@ -1,0 +1,88 @@
+// What a stream of a device without hardware holds (cpu, sim): commands in a bounded ring that the stream's own two
+// counters describe, so that submitting is a store and the completion word is the ring's tail.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "device/device.h"
+
+namespace millrace::device {
+
+struct RecordedCommands;
+
+// Addresses are where the bytes are found when the command runs (body_address), not as the host sees them.
+struct Copy {
+  std::byte* target;
+  const std::byte* source;
+  uint64_t bytes;
+};
+struct Fill {
+  std::byte* target;
+  uint64_t bytes;
+  unsigned char value;
+};
+struct Wait {
+  Fence fence;
+};
+struct Replay {
+  RecordedCommands* recording;
+};
+
+// What a command occupies while it takes time.
+enum class Engine : uint8_t { none, compute, copy_in, copy_out };
+inline constexpr uint32_t kEngineCount = 4;
+
+// Injected faults (sim/sim.h) are tied to a command when it is submitted, so that they strike at the same place in
+// every mode and on every run.
+enum class Injected : uint8_t { none, fault, lost, hang };
+
+struct Command {
+  std::variant<Work, Copy, Fill, Wait, Replay> operation;
+  Engine engine = Engine::none;
+  Injected injected = Injected::none;
+  int64_t cost_ns = 0;
+
+  const Wait* wait() const { return std::get_if<Wait>(&operation); }
+};
+
+struct RecordedCommands final : Recording {
+  ~RecordedCommands() override; // asserts that no replay of it is under way
+
+  std::vector<Command> commands;
+  std::atomic<uint32_t> replays_in_flight{0};
+};
+
+// Runs the command here and now; a Wait does nothing. `stop` is asked between the commands of a recording.
+void perform(const Command& command, const std::atomic<bool>& stop);
+
+// One thread pushes, one at a time looks at the head and pops.
+class QueuedStream : public Stream {
+ public:
+  explicit QueuedStream(uint32_t commands_max) : slots_(commands_max) {}
+
+  // False where commands_max are under way. Never waits.
+  bool push(Command command);
+  bool idle() const { return issued == completed.load(std::memory_order_acquire); }
+
+  // Null where nothing is under way.
+  const Command* head() const {
+    const uint64_t done = completed.load(std::memory_order_relaxed);
+    return published_.load(std::memory_order_acquire) > done ? &slots_[done % slots_.size()] : nullptr;
+  }
+  // The head is over: moves the word and wakes hosts that sleep on it.
+  void pop();
+
+  // Not null between begin_record and end_record; the submitting thread's.
+  std::unique_ptr<RecordedCommands> recording;
+
+ private:
+  std::vector<Command> slots_;
+  std::atomic<uint64_t> published_{0};
+};
+
+} // namespace millrace::device

@@ -1,0 +1,44 @@
+// What a simulated stream's worker sleeps on. Ringing costs no system call while nobody sleeps, and a sleeper that
+// looked around before it slept misses no ring.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <climits>
+#include <cstdint>
+#include <ctime>
+
+namespace millrace::device {
+
+// Any thread. To sleep: heard = rings(); look around; nothing to do: sleep(heard).
+class Bell {
+ public:
+  uint32_t rings() const { return rings_.load(std::memory_order_acquire); }
+
+  void ring() {
+    rings_.fetch_add(1); // sequentially consistent with sleep(): one of the two sees the other
+    if (sleepers_.load() > 0) call(FUTEX_WAKE_PRIVATE, INT_MAX, nullptr);
+  }
+
+  // Until a ring later than `heard`, or without a cause, or for at_most_ns (0: no limit).
+  void sleep(uint32_t heard, int64_t at_most_ns = 0) {
+    sleepers_.fetch_add(1);
+    const timespec limit{at_most_ns / 1'000'000'000, at_most_ns % 1'000'000'000};
+    if (rings_.load() == heard) call(FUTEX_WAIT_PRIVATE, heard, at_most_ns > 0 ? &limit : nullptr);
+    sleepers_.fetch_sub(1);
+  }
+
+ private:
+  void call(int operation, uint32_t value, const timespec* limit) {
+    static_assert(sizeof(rings_) == sizeof(uint32_t), "the kernel looks at these four bytes");
+    syscall(SYS_futex, &rings_, operation, value, limit, nullptr, 0);
+  }
+
+  std::atomic<uint32_t> rings_{0};
+  std::atomic<uint32_t> sleepers_{0};
+};
+
+} // namespace millrace::device

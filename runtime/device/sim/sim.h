@@ -1,0 +1,60 @@
+// A device in host memory, for tests and for machines without a GPU: what CUDA silently tolerates is an error here
+// (semantics.md 4.10). Work runs later than it is submitted, the host cannot reach the device's memory, time and faults
+// are as the options say.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "device/device.h"
+#include "device/pinned_ranges.h"
+#include "device/timeline.h"
+
+namespace millrace::device {
+
+// Faults that strike at a place counted in the order of submission, so that they strike there on every run and in every
+// mode. Counts begin at 1; 0: never. A replay counts all bodies and copies in it; it fails as a whole, before the
+// first.
+struct SimFaults {
+  uint64_t out_of_memory = 0; // the n-th allocate() finds none
+  uint64_t fail_run = 0;      // the n-th body faults instead of running
+  uint64_t fail_copy = 0;     // the n-th copy faults
+  uint64_t lose_device = 0;   // the device is lost when the n-th body or copy would begin
+  uint64_t hang_command = 0;  // the n-th body or copy does not begin before the device is poisoned
+};
+
+// There are three ways in which time passes:
+//  threads      (time null)      a worker thread a stream. Copies take at least the time that latency and bandwidth
+//  say. virtual      (time given)     no threads: commands last as long as declared, on `time`; a copy engine a
+//  direction and
+//                                one for bodies, first come first served. A command takes effect when it ends.
+//  adversarial                   nothing runs until force() or force_any(), then one ready command after another in an
+//                                order that the seed gives. Unwritten and discarded bytes hold kPoison.
+struct SimOptions {
+  std::string domain = "sim:0";
+  uint64_t bytes_limit = 1ull << 30;
+  // A stream that has more than this under way poisons the device: submission never waits. The deepest window
+  // (semantics.md 1.5) has a few commands for each handler.
+  uint32_t commands_max = 4096;
+  int64_t latency_ns = 0;    // of a copy
+  double bandwidth_up = 0;   // host to device, bytes per ns; 0: a copy takes its latency alone
+  double bandwidth_down = 0; // device to host
+  bool adversarial = false;
+  uint64_t seed = 0;           // adversarial: of the order
+  VirtualTime* time = nullptr; // outlives the device; not with adversarial
+  // Shared by the devices of a runtime. Null: all host memory counts as pinned.
+  std::shared_ptr<const PinnedRanges> pinned;
+  // Copies and discards that no stream order, fence or wait of the host puts behind an earlier one of the same bytes
+  // poison the device. Exact in adversarial mode; elsewhere it finds what has not yet come to pass by itself.
+  bool check_races = false;
+  SimFaults faults;
+};
+
+inline constexpr unsigned char kPoison = 0xDB;
+
+// Never fails: what cannot be had is told by allocate(). A device is destroyed once nobody waits for its words; what
+// has not begun by then is given up.
+std::unique_ptr<Device> make_sim(const SimOptions& options);
+
+} // namespace millrace::device

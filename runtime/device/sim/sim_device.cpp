@@ -1,0 +1,282 @@
+// Memory, checks at submission and the running of a command, for all simulated devices.
+#include "device/sim/sim_device.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "device/host_pages.h"
+#include "observe/error.h"
+
+namespace millrace::device {
+namespace {
+
+QueuedStream& queued(Stream& stream) { return static_cast<QueuedStream&>(stream); }
+
+Engine engine_of(StreamKind kind) {
+  switch (kind) {
+    case StreamKind::copy_in: return Engine::copy_in;
+    case StreamKind::copy_out: return Engine::copy_out;
+    default: return Engine::compute;
+  }
+}
+
+std::string bytes_at(uint64_t bytes, const std::byte* address) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%llu bytes at %p", static_cast<unsigned long long>(bytes),
+                static_cast<const void*>(address));
+  return text;
+}
+
+// Whether the n-th (from 1) of something is among the `count` that follow the first `before`.
+bool strikes(uint64_t nth, uint64_t before, uint64_t count) { return nth > before && nth - before <= count; }
+
+} // namespace
+
+SimDevice::SimArena::SimArena(uint64_t bytes, ArenaProperties properties, const std::string& domain)
+    : mapping(bytes), guard(mapping.seen(), mapping.seen() ? bytes : 0, domain) {
+  arena = {mapping.seen(), bytes, properties};
+}
+
+SimDevice::SimDevice(const SimOptions& options) : Device(options.domain), options_(options) {}
+
+SimDevice::~SimDevice() {
+  for (const auto& stream : streams_) {
+    while (stream->head()) stream->pop(); // given up
+  }
+}
+
+Arena* SimDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceStatus& status) {
+  const std::string wanted = domain() + ": " + std::to_string(bytes) + " bytes";
+  if (steady_) {
+    poison(DeviceError::invalid, wanted + " were asked for in steady state");
+    status = this->status();
+    return nullptr;
+  }
+  const uint64_t rounded = round_up_to_pages(std::max<uint64_t>(bytes, 1));
+  const bool within = rounded >= bytes && rounded <= options_.bytes_limit - bytes_allocated_;
+  const size_t count = arena_count_.load(std::memory_order_relaxed);
+  const bool injected = ++allocations_ == options_.faults.out_of_memory;
+  std::unique_ptr<SimArena> made;
+  if (within && count < kArenasMax && !injected) made = std::make_unique<SimArena>(rounded, properties, domain());
+  if (!made || !made->arena.base) {
+    status = {DeviceError::out_of_memory, wanted + " are wanted, " +
+                                              std::to_string(options_.bytes_limit - bytes_allocated_) + " of " +
+                                              std::to_string(options_.bytes_limit) + " are left"};
+    return nullptr;
+  }
+  if (options_.adversarial) std::memset(made->mapping.working(), kPoison, rounded);
+  bytes_allocated_ += rounded;
+  arenas_[count] = std::move(made);
+  arena_count_.store(count + 1, std::memory_order_release);
+  status = {};
+  return &arenas_[count]->arena;
+}
+
+const SimDevice::SimArena* SimDevice::find_arena(const std::byte* address) const {
+  const size_t count = arena_count_.load(std::memory_order_acquire);
+  for (size_t i = 0; i < count; ++i) {
+    const Arena& arena = arenas_[i]->arena;
+    if (address >= arena.base && address < arena.base + arena.bytes) return arenas_[i].get();
+  }
+  return nullptr;
+}
+
+std::byte* SimDevice::body_address(std::byte* address) const {
+  const SimArena* found = find_arena(address);
+  return found ? found->mapping.working() + (address - found->arena.base) : address;
+}
+
+SimDevice::End SimDevice::find_end(const std::byte* address, uint64_t bytes) const {
+  if (const SimArena* found = find_arena(address)) {
+    const uint64_t offset = static_cast<uint64_t>(address - found->arena.base);
+    if (bytes > found->arena.bytes - offset) return {};
+    return {found->mapping.working() + offset, true};
+  }
+  if (options_.pinned && !options_.pinned->contains(address, bytes)) return {};
+  return {const_cast<std::byte*>(address), false};
+}
+
+Stream* SimDevice::create_stream(StreamKind kind) {
+  auto stream = std::make_unique<QueuedStream>(options_.commands_max);
+  stream->kind = kind;
+  stream->index = static_cast<uint32_t>(streams_.size());
+  QueuedStream& made = *streams_.emplace_back(std::move(stream));
+  races_.add_stream(made);
+  on_stream(made);
+  return &made;
+}
+
+void SimDevice::run(Stream& stream, const Work& work) {
+  submit(stream, {work, Engine::compute, Injected::none, work.cost_ns});
+}
+
+void SimDevice::copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) {
+  const End to = find_end(target, bytes);
+  const End from = find_end(source, bytes);
+  if (!to.address || !from.address) {
+    const bool wrong_source = !from.address;
+    return poison(DeviceError::invalid, domain() + ": asynchronous copy " + (wrong_source ? "from" : "to") +
+                                            " pageable memory: " + bytes_at(bytes, wrong_source ? source : target) +
+                                            " are in no pinned arena and in none of this device");
+  }
+  if (!to.on_device && !from.on_device) {
+    return poison(DeviceError::invalid, domain() + ": a copy of " + bytes_at(bytes, source) +
+                                            " from host to host, which is no work of this device");
+  }
+  Command command{Copy{to.address, from.address, bytes}, engine_of(stream.kind), Injected::none, 0};
+  command.cost_ns = copy_cost_ns(bytes, 0);
+  if (!from.on_device) {
+    command.engine = Engine::copy_in;
+    command.cost_ns = copy_cost_ns(bytes, options_.bandwidth_up);
+  } else if (!to.on_device) {
+    command.engine = Engine::copy_out;
+    command.cost_ns = copy_cost_ns(bytes, options_.bandwidth_down);
+  }
+  submit(stream, std::move(command));
+}
+
+int64_t SimDevice::copy_cost_ns(uint64_t bytes, double bytes_per_ns) const {
+  if (bytes_per_ns <= 0) return options_.latency_ns;
+  return options_.latency_ns + std::llround(static_cast<double>(bytes) / bytes_per_ns);
+}
+
+void SimDevice::discard(Stream& stream, std::byte* address, uint64_t bytes) {
+  const End end = find_end(address, bytes);
+  if (!end.on_device) {
+    return poison(DeviceError::invalid, domain() + ": " + bytes_at(bytes, address) + " are discarded and not its own");
+  }
+  if (options_.adversarial) submit(stream, {Fill{end.address, bytes, kPoison}});
+}
+
+void SimDevice::wait(Stream& stream, const Fence& fence) {
+  if (refuse_while_recording(stream, "wait()")) return;
+  for (const auto& own : streams_) {
+    MR_ASSERT(fence.word != &own->completed || fence.sequence <= own->issued, "a wait for a fence that was not issued");
+  }
+  if (fence.done()) return;
+  submit(stream, {Wait{fence}});
+  if (options_.check_races) races_.on_wait(stream, fence);
+}
+
+Fence SimDevice::signal(Stream& stream) {
+  refuse_while_recording(stream, "signal()");
+  return {&stream.completed, stream.issued};
+}
+
+void SimDevice::begin_record(Stream& stream) {
+  MR_ASSERT(!queued(stream).recording, "the stream records already");
+  queued(stream).recording = std::make_unique<RecordedCommands>();
+}
+
+std::unique_ptr<Recording> SimDevice::end_record(Stream& stream) {
+  MR_ASSERT(queued(stream).recording, "the stream does not record");
+  return std::move(queued(stream).recording);
+}
+
+void SimDevice::replay(Stream& stream, Recording& recording) {
+  if (refuse_while_recording(stream, "replay()")) return;
+  auto& recorded = static_cast<RecordedCommands&>(recording);
+  Command command{Replay{&recorded}, engine_of(stream.kind), Injected::none, 0};
+  for (const Command& part : recorded.commands) command.cost_ns += part.cost_ns;
+  submit(stream, std::move(command));
+}
+
+bool SimDevice::refuse_while_recording(Stream& stream, const char* call) {
+  if (!queued(stream).recording) return false;
+  poison(DeviceError::invalid, domain() + ": " + call + " while its stream records");
+  return true;
+}
+
+void SimDevice::submit(Stream& stream, Command command) {
+  QueuedStream& target = queued(stream);
+  if (target.recording) {
+    target.recording->commands.push_back(std::move(command));
+    return;
+  }
+  command.injected = count_and_inject(command);
+  const Command checked = command;
+  if (!target.push(std::move(command))) {
+    return poison(DeviceError::invalid, domain() + ": a stream has more than " + std::to_string(options_.commands_max) +
+                                            " commands under way");
+  }
+  if (options_.check_races) check_races(target, checked);
+  on_command(target);
+}
+
+void SimDevice::check_races(QueuedStream& stream, const Command& command) {
+  bool found = false;
+  if (const Copy* copy = std::get_if<Copy>(&command.operation)) {
+    found = races_.races(stream, copy->source, copy->bytes, false);
+    found = races_.races(stream, copy->target, copy->bytes, true) || found;
+  } else if (const Fill* fill = std::get_if<Fill>(&command.operation)) {
+    found = races_.races(stream, fill->target, fill->bytes, true);
+  } else if (const Replay* replay = std::get_if<Replay>(&command.operation)) {
+    for (const Command& part : replay->recording->commands) check_races(stream, part);
+  }
+  if (found) {
+    poison(DeviceError::invalid, domain() + ": a copy on stream " + std::to_string(stream.index) +
+                                     " races with an earlier one: nothing orders the two");
+  }
+}
+
+Injected SimDevice::count_and_inject(const Command& command) {
+  uint64_t runs = 0, copies = 0;
+  const auto count = [&](const Command& part) {
+    runs += std::holds_alternative<Work>(part.operation);
+    copies += std::holds_alternative<Copy>(part.operation);
+  };
+  count(command);
+  if (const Replay* replay = std::get_if<Replay>(&command.operation)) {
+    for (const Command& part : replay->recording->commands) count(part);
+  }
+  const SimFaults& faults = options_.faults;
+  Injected injected = Injected::none;
+  if (strikes(faults.hang_command, runs_ + copies_, runs + copies)) injected = Injected::hang;
+  if (strikes(faults.fail_run, runs_, runs) || strikes(faults.fail_copy, copies_, copies)) injected = Injected::fault;
+  if (strikes(faults.lose_device, runs_ + copies_, runs + copies)) injected = Injected::lost;
+  runs_ += runs;
+  copies_ += copies;
+  return injected;
+}
+
+bool SimDevice::ready(const Command& command) const {
+  if (poisoned()) return true;
+  if (command.injected == Injected::hang) return false;
+  return !command.wait() || command.wait()->fence.done();
+}
+
+void SimDevice::execute(const Command& command) {
+  if (poisoned()) return;
+  if (command.injected == Injected::fault) {
+    const Work* work = std::get_if<Work>(&command.operation);
+    return poison(DeviceError::fault, domain() + ": injected fault in " + (work ? work->name : "a copy or replay"));
+  }
+  if (command.injected == Injected::lost) return poison(DeviceError::lost, domain() + ": injected loss of the device");
+  perform(command, poisoned_);
+}
+
+DeviceStatus SimDevice::status() const {
+  const std::lock_guard lock(status_mutex_);
+  return status_;
+}
+
+void SimDevice::poison(DeviceError error, const std::string& sentence) {
+  {
+    // Held over both, so that whoever saw the device poisoned also finds why.
+    const std::lock_guard lock(status_mutex_);
+    if (poisoned_.exchange(true)) return;
+    status_ = {error, sentence};
+  }
+  on_poison();
+}
+
+std::unique_ptr<Device> make_sim(const SimOptions& options) {
+  MR_ASSERT(!(options.time && options.adversarial), "a device is virtual or adversarial, not both");
+  if (options.time) return make_virtual_sim(options);
+  if (options.adversarial) return make_adversarial_sim(options);
+  return make_threaded_sim(options);
+}
+
+} // namespace millrace::device

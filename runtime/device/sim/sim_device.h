@@ -1,0 +1,102 @@
+// What the three kinds of simulated device share: memory, what is checked when a command is submitted, and what running
+// one means. The kinds differ in when a command runs.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "device/command.h"
+#include "device/device.h"
+#include "device/sim/access_guard.h"
+#include "device/sim/copy_races.h"
+#include "device/sim/sim.h"
+#include "device/sim/twin_mapping.h"
+
+namespace millrace::device {
+
+class SimDevice : public Device {
+ public:
+  // A plan has a few arenas a domain (one a property), and a second plan lives beside it during a swap.
+  static constexpr size_t kArenasMax = 256;
+
+  ~SimDevice() override;
+
+  Arena* allocate(uint64_t bytes, ArenaProperties properties, DeviceStatus& status) override;
+  uint64_t bytes_allocated() const override { return bytes_allocated_; }
+  uint64_t bytes_limit() const override { return options_.bytes_limit; }
+  std::byte* body_address(std::byte* address) const override; // any thread
+
+  Stream* create_stream(StreamKind kind) override;
+  void run(Stream& stream, const Work& work) override;
+  void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) override;
+  void wait(Stream& stream, const Fence& fence) override;
+  Fence signal(Stream& stream) override;
+  void discard(Stream& stream, std::byte* address, uint64_t bytes) override;
+  void begin_record(Stream& stream) override;
+  std::unique_ptr<Recording> end_record(Stream& stream) override;
+  void replay(Stream& stream, Recording& recording) override;
+
+  void steady(bool on) override { steady_ = on; }
+  DeviceStatus status() const override;
+  void declare_lost(const std::string& sentence) override { poison(DeviceError::lost, sentence); }
+
+ protected:
+  explicit SimDevice(const SimOptions& options);
+
+  // The first two are called by the submitting thread, on_poison by any, once.
+  virtual void on_stream(QueuedStream& stream) = 0;
+  virtual void on_command(QueuedStream& stream) = 0;
+  virtual void on_poison() = 0;
+
+  // Whether the head of a stream may begin.
+  bool ready(const Command& command) const;
+  // Runs it, or does not where the device is poisoned; the caller then pops it.
+  void execute(const Command& command);
+  // From now on nothing begins.
+  void give_up() { poisoned_ = true; }
+  bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
+
+ private:
+  struct SimArena {
+    Arena arena;
+    TwinMapping mapping;
+    GuardedRange guard;
+    SimArena(uint64_t bytes, ArenaProperties properties, const std::string& domain);
+  };
+  // One end of a copy: where its bytes are when it runs.
+  struct End {
+    std::byte* address = nullptr; // null: not to be copied from or to
+    bool on_device = false;
+  };
+
+  const SimArena* find_arena(const std::byte* address) const;
+  End find_end(const std::byte* address, uint64_t bytes) const;
+  bool refuse_while_recording(Stream& stream, const char* call);
+  void submit(Stream& stream, Command command);
+  void check_races(QueuedStream& stream, const Command& command);
+  Injected count_and_inject(const Command& command);
+  int64_t copy_cost_ns(uint64_t bytes, double bytes_per_ns) const;
+  void poison(DeviceError error, const std::string& sentence);
+
+  const SimOptions options_;
+  uint64_t bytes_allocated_ = 0;
+  bool steady_ = false;
+  std::array<std::unique_ptr<SimArena>, kArenasMax> arenas_;
+  std::atomic<size_t> arena_count_{0}; // entries below it never change
+  std::vector<std::unique_ptr<QueuedStream>> streams_;
+  CopyRaces races_;
+  uint64_t allocations_ = 0, runs_ = 0, copies_ = 0; // submitted so far, for SimFaults
+  std::atomic<bool> poisoned_{false};
+  mutable std::mutex status_mutex_;
+  DeviceStatus status_;
+};
+
+std::unique_ptr<Device> make_threaded_sim(const SimOptions& options);
+std::unique_ptr<Device> make_virtual_sim(const SimOptions& options);
+std::unique_ptr<Device> make_adversarial_sim(const SimOptions& options);
+
+} // namespace millrace::device

@@ -1,0 +1,103 @@
+// The simulated device whose streams are threads: real concurrency, for tests under a thread sanitizer and for running
+// pipelines by hand.
+#include <chrono>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "device/sim/bell.h"
+#include "device/sim/sim_device.h"
+
+namespace millrace::device {
+namespace {
+
+// How often a waiting stream looks at a word that nobody rings for (another device's, a host thread's): far below a
+// tick, and 5,000 looks a second of a core are nothing.
+constexpr int64_t kUnrungWord_ns = 200'000;
+// Looks before the first sleep. A command of another stream is often over within that; yielding, because a machine may
+// have fewer cores than streams.
+constexpr int kLooksBeforeSleep = 32;
+
+class ThreadedSim final : public SimDevice {
+ public:
+  explicit ThreadedSim(const SimOptions& options) : SimDevice(options) {}
+
+  ~ThreadedSim() override {
+    closing_ = true;
+    give_up();
+    ring_all();
+    for (Worker& worker : workers_) worker.thread.join();
+  }
+
+  void kick() override { moved_.ring(); }
+
+ private:
+  struct Worker {
+    Bell submitted;
+    std::thread thread;
+  };
+
+  void on_stream(QueuedStream& stream) override {
+    const std::lock_guard lock(workers_mutex_);
+    Worker& worker = workers_.emplace_back();
+    worker.thread = std::thread([this, &stream, &worker] { work(stream, worker.submitted); });
+  }
+
+  // Streams are numbered in the order of their workers; only the submitting thread adds any.
+  void on_command(QueuedStream& stream) override { workers_[stream.index].submitted.ring(); }
+
+  void on_poison() override { ring_all(); }
+
+  void ring_all() {
+    const std::lock_guard lock(workers_mutex_);
+    for (Worker& worker : workers_) worker.submitted.ring();
+    moved_.ring();
+  }
+
+  void work(QueuedStream& stream, Bell& submitted) {
+    while (true) {
+      const uint32_t heard = submitted.rings();
+      const Command* command = stream.head();
+      if (!command) {
+        if (closing_) return;
+        submitted.sleep(heard);
+        continue;
+      }
+      until_ready(*command);
+      execute_in_time(*command);
+      stream.pop();
+      moved_.ring();
+    }
+  }
+
+  void until_ready(const Command& command) {
+    for (int look = 0; look < kLooksBeforeSleep && !ready(command); ++look) std::this_thread::yield();
+    while (true) {
+      const uint32_t heard = moved_.rings();
+      if (ready(command)) return;
+      moved_.sleep(heard, kUnrungWord_ns);
+    }
+  }
+
+  // Copies of one direction take turns at their engine; bodies take the time that they take.
+  void execute_in_time(const Command& command) {
+    const bool paced = command.cost_ns > 0 && command.engine != Engine::compute && !poisoned();
+    if (!paced) return execute(command);
+    const std::lock_guard lock(engines_[static_cast<size_t>(command.engine)]);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(command.cost_ns);
+    execute(command);
+    std::this_thread::sleep_until(end);
+  }
+
+  std::atomic<bool> closing_{false};
+  Bell moved_; // a word of this device did
+  std::array<std::mutex, kEngineCount> engines_;
+  std::mutex workers_mutex_; // poison may come from a worker while a stream is added
+  std::deque<Worker> workers_;
+};
+
+} // namespace
+
+std::unique_ptr<Device> make_threaded_sim(const SimOptions& options) { return std::make_unique<ThreadedSim>(options); }
+
+} // namespace millrace::device
