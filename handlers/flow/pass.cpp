@@ -4,12 +4,12 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual =
-    R"(Hands on every value of any type. The value's own buffer is forwarded: no byte is read, copied or allocated. It is what a
+constexpr const char* kManual = &R"(
+Hands on every value of any type. The value's own buffer is forwarded: no byte is read, copied or allocated. It is what a
 handler costs that does nothing, and a place to pin an edge to a domain.
 
     null.source ! flow.pass ! null.sink
-)";
+)"[1];
 
 class Pass final : public Handler {
  public:

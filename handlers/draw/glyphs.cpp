@@ -1,0 +1,143 @@
+// FreeType lives only while a GlyphSet is made: what is left is bytes.
+#include "handlers/draw/glyphs.h"
+
+#include <ft2build.h>
+#include FT_FREETYPE_H
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <type_traits>
+
+namespace millrace::handlers {
+namespace {
+
+// Debian and Ubuntu; Fedora; Arch; others and hand-installed ones.
+constexpr std::array<const char*, 7> kFontFolders = {
+    "/usr/share/fonts/truetype/dejavu", "/usr/share/fonts/dejavu-sans-fonts",
+    "/usr/share/fonts/dejavu",          "/usr/share/fonts/TTF",
+    "/usr/share/fonts/truetype",        "/usr/local/share/fonts",
+    "/usr/local/share/fonts/dejavu"};
+constexpr uint32_t kReplacement = 0xfffd;
+
+// FreeType counts in 1/64 pixel; downwards for what goes below the baseline, upwards for what goes above.
+int32_t whole_pixels_up(FT_Pos units) { return static_cast<int32_t>((units + 63) >> 6); }
+
+struct FreeLibrary {
+  void operator()(FT_Library library) const { FT_Done_FreeType(library); }
+};
+struct FreeFace {
+  void operator()(FT_Face face) const { FT_Done_Face(face); }
+};
+
+} // namespace
+
+uint32_t next_code_point(std::string_view& text) {
+  const auto first = static_cast<uint8_t>(text[0]);
+  text.remove_prefix(1);
+  if (first < 0x80) return first;
+  const size_t more = first >= 0xf0 && first < 0xf5 ? 3 : first >= 0xe0 ? 2 : 1;
+  if (first < 0xc2 || first > 0xf4 || text.size() < more) return kReplacement;
+  uint32_t code_point = first & (0x3fu >> more);
+  for (size_t i = 0; i < more; ++i) {
+    const auto byte = static_cast<uint8_t>(text[i]);
+    if ((byte & 0xc0) != 0x80) return kReplacement;
+    code_point = code_point << 6 | (byte & 0x3f);
+  }
+  text.remove_prefix(more);
+  return code_point;
+}
+
+std::string find_default_font() {
+  for (const char* folder : kFontFolders) {
+    const std::string path = std::string(folder) + "/DejaVuSans.ttf";
+    std::error_code none;
+    if (std::filesystem::is_regular_file(path, none)) return path;
+  }
+  return "";
+}
+
+GlyphSet::GlyphSet(const std::string& font, uint32_t size, std::string_view extra) {
+  const std::string path = font.empty() ? find_default_font() : font;
+  if (path.empty())
+    throw std::runtime_error(
+        "no font: DejaVuSans.ttf is in none of the usual folders; install the DejaVu fonts, or set font=FILE");
+  FT_Library raw_library = nullptr;
+  if (FT_Init_FreeType(&raw_library) != 0) throw std::runtime_error("FreeType cannot be initialised");
+  const std::unique_ptr<std::remove_pointer_t<FT_Library>, FreeLibrary> library(raw_library);
+  FT_Face raw_face = nullptr;
+  if (const FT_Error error = FT_New_Face(library.get(), path.c_str(), 0, &raw_face); error != 0)
+    throw std::runtime_error(error == FT_Err_Cannot_Open_Resource ? "font '" + path + "' cannot be opened"
+                                                                  : "'" + path + "' is not a font that can be read");
+  const std::unique_ptr<std::remove_pointer_t<FT_Face>, FreeFace> face(raw_face);
+  if (FT_Set_Pixel_Sizes(face.get(), 0, size) != 0)
+    throw std::runtime_error("font '" + path + "' has no size of " + std::to_string(size) + " pixels");
+
+  for (uint32_t code_point = ' '; code_point <= '~'; ++code_point) render(face.get(), code_point);
+  while (!extra.empty()) {
+    const uint32_t code_point = next_code_point(extra);
+    const auto same = [code_point](const Glyph& glyph) { return glyph.code_point == code_point; };
+    if (code_point >= ' ' && std::none_of(glyphs_.begin(), glyphs_.end(), same)) render(face.get(), code_point);
+  }
+  std::sort(glyphs_.begin(), glyphs_.end(), [](const Glyph& a, const Glyph& b) { return a.code_point < b.code_point; });
+  ascent_ = whole_pixels_up(face->size->metrics.ascender);
+  descent_ = whole_pixels_up(-face->size->metrics.descender);
+}
+
+void GlyphSet::render(void* raw_face, uint32_t code_point) {
+  const FT_Face face = static_cast<FT_Face>(raw_face);
+  // A font without the letter gives its "missing" box, which is what a reader expects to see.
+  if (FT_Load_Char(face, code_point, FT_LOAD_RENDER | FT_LOAD_TARGET_NORMAL) != 0) return;
+  const FT_GlyphSlot slot = face->glyph;
+  const FT_Bitmap& bitmap = slot->bitmap;
+  const bool drawn = bitmap.pixel_mode == FT_PIXEL_MODE_GRAY;
+  const Glyph glyph = {code_point,
+                       slot->bitmap_left,
+                       slot->bitmap_top,
+                       drawn ? bitmap.width : 0,
+                       drawn ? bitmap.rows : 0,
+                       static_cast<int32_t>((slot->advance.x + 32) >> 6),
+                       masks_.size()};
+  for (uint32_t y = 0; y < glyph.height; ++y) {
+    const uint8_t* row = bitmap.buffer + static_cast<ptrdiff_t>(y) * bitmap.pitch;
+    masks_.insert(masks_.end(), row, row + glyph.width);
+  }
+  glyphs_.push_back(glyph);
+}
+
+const GlyphSet::Glyph* GlyphSet::find(uint32_t code_point) const {
+  const auto at = std::lower_bound(glyphs_.begin(), glyphs_.end(), code_point,
+                                   [](const Glyph& glyph, uint32_t wanted) { return glyph.code_point < wanted; });
+  if (at != glyphs_.end() && at->code_point == code_point) return &*at;
+  return code_point == '?' ? nullptr : find('?');
+}
+
+int64_t GlyphSet::width(std::string_view text) const {
+  int64_t sum = 0;
+  while (!text.empty())
+    if (const Glyph* glyph = find(next_code_point(text))) sum += glyph->advance;
+  return sum;
+}
+
+void GlyphSet::draw(const ImageSpan& picture, std::string_view text, int64_t x, int64_t y, const Ink& ink) const {
+  const int64_t picture_width = picture.width(), picture_height = picture.height();
+  while (!text.empty()) {
+    const Glyph* glyph = find(next_code_point(text));
+    if (!glyph) continue;
+    const int64_t left = x + glyph->left, top = y - glyph->top;
+    const int64_t first = std::max<int64_t>(0, -left), last = std::min<int64_t>(glyph->width, picture_width - left);
+    const int64_t bottom = std::min<int64_t>(glyph->height, picture_height - top);
+    for (int64_t row = std::max<int64_t>(0, -top); row < bottom; ++row) {
+      const uint8_t* mask = masks_.data() + glyph->mask + static_cast<size_t>(row) * glyph->width;
+      uint8_t* pixels = picture.row(static_cast<uint32_t>(top + row));
+      for (int64_t i = first; i < last; ++i)
+        if (mask[i] > 0) blend(pixels + (left + i) * ink.channel_count, ink, mask[i]);
+    }
+    x += glyph->advance;
+  }
+}
+
+} // namespace millrace::handlers

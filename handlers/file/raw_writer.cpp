@@ -1,0 +1,120 @@
+// file.raw_writer: writes the bytes of values to a file, one after another and nothing between.
+#include <millrace/handler.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "handlers/image/picture.h"
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kManual = &R"(
+Writes the bytes of every value to a file: of pictures all rows of all planes without their padding, of tensors the
+elements in row-major order, of records and packets what is in use. Equal values give equal files, whatever memory they
+were in, so a hash of the file proves what came. With `index: true` the tick's index stands before each value, 8 bytes,
+lowest first. The file is replaced at the start and whole after the end; what cannot be written is a failure.
+
+    test.pattern width=320 height=240 count=30 ! file.raw_writer path=frames.rgb
+)"[1];
+
+class RawWriter final : public Handler {
+ public:
+  RawWriter() { blocking(); }
+
+  void configure(const Formats& formats) override {
+    if (formats.in(in_).kind == MR_KIND_OBJECT)
+      throw std::invalid_argument("file.raw_writer cannot write host objects: they have no bytes of their own");
+  }
+
+  void start() override {
+    file_.reset(std::fopen(path_->c_str(), "wb"));
+    if (!file_) refuse();
+  }
+
+  void process(Tick& tick, Cpu&) {
+    if (!file_) throw std::logic_error("'" + *path_ + "' is closed");
+    const mr_input& in = in_.raw(tick);
+    if (index_) write_index(tick.index());
+    switch (in.value->header.kind) {
+      case MR_KIND_IMAGE: return write_image(Image::view(in));
+      case MR_KIND_TENSOR: return write_tensor(Tensor::view(in));
+      case MR_KIND_RECORDS: return write(in.data, in.value->as.records.count * in.value->as.records.record_size);
+      case MR_KIND_OBJECT:
+        throw std::invalid_argument("file.raw_writer cannot write host objects: they have no bytes of their own");
+      default: return write(in.data, in.value->header.extent_bytes);
+    }
+  }
+
+  void drain() override {
+    if (file_ && std::fclose(file_.release()) != 0) refuse();
+  }
+  void stop() override { file_.reset(); }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  [[noreturn]] void refuse() const {
+    throw std::runtime_error("cannot write '" + *path_ + "': " + std::strerror(errno));
+  }
+  void write(const uint8_t* bytes, size_t count) {
+    if (count > 0 && std::fwrite(bytes, 1, count, file_.get()) != count) refuse();
+  }
+  void write_index(uint64_t index) {
+    std::array<uint8_t, 8> bytes;
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(index >> (8 * i));
+    write(bytes.data(), bytes.size());
+  }
+  void write_image(const ImageView& picture) {
+    for (uint32_t plane = 0; plane < picture.plane_count(); ++plane) {
+      // bytes_per_pixel of p010 counts the 16-bit luma sample, so this holds for all formats.
+      const size_t bytes = plane_row_bytes(picture.pixel(), picture.width(), plane);
+      for (uint32_t y = 0; y < picture.rows(plane); ++y) write(picture.row(y, plane), bytes);
+    }
+  }
+  // Row by row along the last dimension; elements one by one where that is not dense.
+  void write_tensor(const TensorView& tensor) {
+    const std::span<const int64_t> shape = tensor.shape(), strides = tensor.strides();
+    const size_t rank = shape.size(), element = size_t{tensor.dtype().bits} * tensor.dtype().lanes / 8;
+    if (tensor.element_count() == 0) return;
+    if (rank == 0) return write(tensor.data(), element);
+    const bool dense = strides[rank - 1] == 1;
+    const size_t pieces = dense ? 1 : static_cast<size_t>(shape[rank - 1]);
+    const size_t piece = dense ? static_cast<size_t>(shape[rank - 1]) * element : element;
+    std::array<int64_t, MR_RANK_MAX> place{};
+    int64_t offset = 0; // in elements; strides may be negative
+    for (;;) {
+      for (size_t i = 0; i < pieces; ++i)
+        write(tensor.data() + (offset + static_cast<int64_t>(i) * strides[rank - 1]) * static_cast<int64_t>(element),
+              piece);
+      size_t d = rank - 1;
+      while (d-- > 0) {
+        offset += strides[d];
+        if (++place[d] < shape[d]) break;
+        offset -= shape[d] * strides[d];
+        place[d] = 0;
+      }
+      if (d >= rank) return;
+    }
+  }
+
+  Input<Any> in_{*this, "in", help("images, tensors, records or packets")};
+  Param<std::string> path_{*this, "path", "", "the file to write", required};
+  Param<bool> index_{*this, "index", false, "write the tick's index before each value"};
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+} // namespace
+
+const mr_handler_type& file_raw_writer_type() {
+  static const mr_handler_type type =
+      detail::Type<RawWriter>::table("file.raw_writer", "Writes the bytes of values to a file", kManual);
+  return type;
+}
+
+} // namespace millrace::handlers

@@ -1,0 +1,56 @@
+// image.blur: blurs a picture with a Gaussian.
+#include <millrace/handler.h>
+
+#include "handlers/image/gaussian.h"
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kManual = &R"(
+Blurs a picture with a Gaussian of `sigma` pixels (kernel radius: three sigma, rounded up). Borders are reflected without
+repeating the edge. Every channel is blurred alike; the chroma of nv12 and i420 with half the sigma, because it has half
+the size. Arithmetic is fixed point, rounded half up, and at most 1 away from the real-valued convolution. `sigma` may
+change while it runs; 0 copies.
+
+    test.pattern width=640 height=480 ! image.blur sigma=2 ! null.sink
+)"[1];
+
+class Blur final : public Handler {
+ public:
+  Blur() {
+    stateless();
+    no_allocation();
+  }
+
+  void configure(const Formats& formats) override { row_bytes_ = size_t{formats.in(video_).width} * 4; }
+
+  void start() override {
+    blur_.reserve(row_bytes_);
+    blur_.set_sigma(sigma_);
+  }
+
+  void process(Tick& tick, Cpu&) {
+    if (blur_.sigma() != sigma_) blur_.set_sigma(sigma_);
+    const ImageView in = video_(tick);
+    blur_.run(in, out_.allocate_like(tick, in));
+  }
+
+ private:
+  Input<Image> video_{
+      *this, "video",
+      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12, Pixel::i420})};
+  Output<Image> out_{*this, "video", like(video_)};
+  Param<double> sigma_{*this, "sigma", 2, "strength", range(0, kSigmaMax), unit("px"), live};
+  GaussianBlur blur_;
+  size_t row_bytes_ = 0;
+};
+
+} // namespace
+
+const mr_handler_type& image_blur_type() {
+  static const mr_handler_type type =
+      detail::Type<Blur>::table("image.blur", "Blurs a picture with a Gaussian", kManual);
+  return type;
+}
+
+} // namespace millrace::handlers

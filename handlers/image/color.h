@@ -1,0 +1,25 @@
+// Changes the pixel format of a picture: gray, RGB in four orders, and YCbCr 4:2:0 in two layouts.
+//
+// Rules. Coefficients are fixed point, 15 bits for gray and 16 for YCbCr; a result is rounded half up and clamped to
+// 0…255, so it differs from the real-valued formula by at most 1.
+//  - Gray is BT.601 luma, 0.299 R + 0.587 G + 0.114 B, full range; from YCbCr it is the luma plane, brought to full
+//  range.
+//  - YCbCr is BT.601, BT.709 or BT.2020 (ITU-R BT.601-7, BT.709-6), limited (16…235, 16…240) or full range, as the
+//    pictures' color and range say; color `srgb` on a YCbCr picture means BT.601.
+//  - Chroma of a 2x2 block is that of the mean of its pixels (of those that there are, at odd edges); back, all
+//    pixels of the block have its chroma.
+//  - Alpha is kept between formats that have it, 255 where the source has none, and dropped where the target has none.
+#pragma once
+
+#include <millrace/payload.h>
+
+namespace millrace::handlers {
+
+// All formats but p010.
+bool can_convert(Pixel pixel);
+
+// Both of one size, not overlapping. The target's format, color and range are what it is tagged with. Allocates
+// nothing. Throws std::invalid_argument where the sizes differ or a format cannot be converted.
+void convert_pixels(const ImageView& source, const ImageSpan& target);
+
+} // namespace millrace::handlers

@@ -1,0 +1,81 @@
+// image.convert: changes the pixel format of a picture.
+#include <millrace/handler.h>
+
+#include "handlers/image/color.h"
+#include "handlers/image/picture.h"
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kManual = &R"(
+Changes the pixel format of a picture. What comes in may be any of the formats that `to` names; a picture that has the
+wanted format already is copied.
+
+`matrix` and `range` say what the numbers of nv12 and i420 mean where one of them is made; pictures that come in say it
+themselves. Gray is BT.601 luma, full range. Arithmetic is fixed point, rounded half up, and at most 1 away from the
+real-valued formula. Chroma is the mean of each 2x2 block; back, the block has one chroma. Alpha is kept where both
+formats have it and is 255 where only the target has.
+
+    test.pattern ! image.convert to=nv12 range=limited ! null.sink
+)"[1];
+
+uint32_t color_named(const std::string& name) { return name == "bt709" ? MR_COLOR_BT709 : MR_COLOR_BT601; }
+
+class Convert final : public Handler {
+ public:
+  Convert() {
+    stateless();
+    no_allocation();
+  }
+
+  void configure(const Formats& formats) override {
+    const Format& in = formats.in(video_);
+    Format& out = formats.image(out_, pixel_named(*to_), in.width, in.height);
+    out.size_kind = in.size_kind;
+    tag(out.color, out.range);
+  }
+
+  void start() override { pixel_ = pixel_named(*to_); }
+
+  void process(Tick& tick, Cpu&) {
+    const ImageView in = video_(tick);
+    const ImageSpan out = out_.allocate(tick, pixel_, in.width(), in.height());
+    mr_value& value = *out_.raw(tick).value;
+    tag(value.as.image.color, value.as.image.range);
+    value.header.stream = in.header().stream;
+    value.header.pts_ns = in.header().pts_ns;
+    value.header.duration_ns = in.header().duration_ns;
+    convert_pixels(in, out);
+  }
+
+ private:
+  void tag(uint32_t& color, uint32_t& range) const {
+    const bool ycbcr = *to_ == "nv12" || *to_ == "i420";
+    color = ycbcr ? color_named(*matrix_) : uint32_t{MR_COLOR_SRGB};
+    range = ycbcr && *range_ == "limited" ? MR_RANGE_LIMITED : MR_RANGE_FULL;
+  }
+
+  static Pixels convertible() {
+    return pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12, Pixel::i420});
+  }
+
+  Input<Image> video_{*this, "video", convertible()};
+  Output<Image> out_{*this, "video", convertible()};
+  Param<std::string> to_{*this, "to", "rgb8", "pixel format to make",
+                         choices({"gray8", "rgb8", "bgr8", "rgba8", "bgra8", "nv12", "i420"})};
+  Param<std::string> matrix_{*this, "matrix", "bt601", "how nv12 and i420 are made from RGB",
+                             choices({"bt601", "bt709"})};
+  Param<std::string> range_{*this, "range", "limited", "numbers of nv12 and i420: luma 16 to 235, or 0 to 255",
+                            choices({"full", "limited"})};
+  Pixel pixel_ = Pixel::none;
+};
+
+} // namespace
+
+const mr_handler_type& image_convert_type() {
+  static const mr_handler_type type =
+      detail::Type<Convert>::table("image.convert", "Changes the pixel format of a picture", kManual);
+  return type;
+}
+
+} // namespace millrace::handlers

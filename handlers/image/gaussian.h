@@ -1,0 +1,52 @@
+// Gaussian blur of 8-bit planes: separable, fixed point, borders reflected without repeating the edge (dcb|abcd|cba).
+//
+// Rules. The kernel has radius ceil(3 sigma) and the samples of exp(-x²/2σ²) as weights, in 15 bits, whose sum is
+// exact: a flat picture stays flat. Rows keep 7 fractional bits between the two passes; the result is rounded half up.
+// It differs from the real-valued convolution by at most 1.
+#pragma once
+
+#include <millrace/payload.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace millrace::handlers {
+
+// A kernel wider than this is a job for a smaller picture; it also bounds the scratch row.
+inline constexpr double kSigmaMax = 50;
+
+// The right half of a kernel: weights[0] is the centre's. weights[0] + 2 · (the others) = 32768.
+struct GaussianKernel {
+  double sigma = 0;
+  std::vector<uint16_t> weights = {32768};
+  uint32_t radius() const { return static_cast<uint32_t>(weights.size() - 1); }
+};
+// sigma in pixels, 0 … kSigmaMax; 0 leaves the picture as it is.
+GaussianKernel gaussian_kernel(double sigma);
+
+// Where the reflected border takes index `i` of a row of `size` from; any i, also far outside.
+uint32_t reflect101(int64_t i, uint32_t size);
+
+// Blurs pictures of one sigma after another. Owned by one thread; nothing is allocated once a picture of this width was
+// seen with a kernel of this radius.
+class GaussianBlur {
+ public:
+  void set_sigma(double sigma);
+  double sigma() const { return kernel_.sigma; }
+  // Memory for pictures with rows of up to `row_bytes`, at any sigma.
+  void reserve(size_t row_bytes);
+
+  // Same size and format, not overlapping. Interleaved 8-bit formats (alpha is blurred like a colour), and nv12 and
+  // i420, whose chroma is blurred with half the sigma.
+  void run(const ImageView& source, const ImageSpan& target);
+
+ private:
+  void run_plane(const GaussianKernel& kernel, const ImageView& source, const ImageSpan& target, uint32_t plane,
+                 uint32_t width, uint32_t channels);
+
+  GaussianKernel kernel_, chroma_kernel_;
+  std::vector<uint16_t> row_;           // one row between the passes, with its borders; 9.7 fixed point
+  std::vector<const uint8_t*> sources_; // the rows that one target row is made of
+};
+
+} // namespace millrace::handlers

@@ -1,0 +1,64 @@
+// A picture in memory of its own: scratch space of handlers, and what tests make their inputs from. Also what the
+// names and row lengths of pixel formats are, which the numerics beside this file share.
+#pragma once
+
+#include <millrace/payload.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace::handlers {
+
+// Bytes that are in use in one row of a plane; what follows up to the stride is padding.
+inline size_t plane_row_bytes(Pixel pixel, uint32_t width, uint32_t plane) {
+  const size_t half = width / 2 + width % 2;
+  if (plane == 0) return size_t{width} * bytes_per_pixel(pixel);
+  if (pixel == Pixel::nv12) return half * 2;
+  if (pixel == Pixel::p010) return half * 4;
+  return half;
+}
+
+// One colour channel after the other in every pixel, 8 bits each: what most numerics work on.
+inline bool is_interleaved8(Pixel pixel) {
+  return pixel == Pixel::gray8 || pixel == Pixel::rgb8 || pixel == Pixel::bgr8 || pixel == Pixel::rgba8 ||
+         pixel == Pixel::bgra8;
+}
+
+// The format of this name; throws std::invalid_argument where there is none.
+inline Pixel pixel_named(std::string_view name) {
+  for (uint32_t i = 0; i < MR_PIXEL_COUNT; ++i)
+    if (kPixelNames[i] == name) return static_cast<Pixel>(i);
+  throw std::invalid_argument("there is no pixel format '" + std::string(name) + "'");
+}
+
+class Picture {
+ public:
+  Picture() = default;
+  // All bytes are zero, padding too.
+  Picture(Pixel pixel, uint32_t width, uint32_t height) {
+    value_.header.kind = MR_KIND_IMAGE;
+    value_.header.schema = schema_of(Image::kSchema);
+    value_.header.present = 1;
+    value_.header.extent_bytes = lay_out_image(pixel, width, height, value_.as.image);
+    bytes_.resize(value_.header.extent_bytes);
+  }
+  // YCbCr only: which matrix (MR_COLOR_*) and range (MR_RANGE_*) its numbers mean.
+  Picture& tag(uint32_t color, uint32_t range) {
+    value_.as.image.color = color;
+    value_.as.image.range = range;
+    return *this;
+  }
+
+  ImageView view() const { return {&value_, bytes_.data()}; }
+  ImageSpan span() { return {&value_, bytes_.data()}; }
+  bool empty() const { return bytes_.empty(); }
+
+ private:
+  mr_value value_{};
+  std::vector<uint8_t> bytes_;
+};
+
+} // namespace millrace::handlers

@@ -1,0 +1,127 @@
+// Vertical first: whole source rows are weighed into one row of sums, which vectorises, and only that row is gathered
+// from horizontally.
+#include "handlers/image/resample.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "handlers/image/picture.h"
+#include "handlers/image/vectorize.h"
+
+namespace millrace::handlers {
+namespace {
+
+MILLRACE_VECTORIZE void begin_row(const uint8_t* in, float weight, size_t count, float* sums) {
+  for (size_t i = 0; i < count; ++i) sums[i] = static_cast<float>(in[i]) * weight;
+}
+
+MILLRACE_VECTORIZE void add_row(const uint8_t* in, float weight, size_t count, float* sums) {
+  for (size_t i = 0; i < count; ++i) sums[i] += static_cast<float>(in[i]) * weight;
+}
+
+// Sums are never negative and at most a rounding error above 255.
+inline uint8_t round8(float value) { return static_cast<uint8_t>(std::min(value + 0.5f, 255.0f)); }
+
+template <uint32_t kChannels>
+void gather_row(const ResampleAxis& axis, const float* sums, uint8_t* out) {
+  const float* weights = axis.weights.data();
+  for (uint32_t x = 0; x < axis.target; ++x, out += kChannels, weights += axis.tap_count) {
+    const float* in = sums + size_t{axis.first[x]} * kChannels;
+    float value[kChannels] = {};
+    for (uint32_t t = 0; t < axis.tap_count; ++t, in += kChannels)
+      for (uint32_t c = 0; c < kChannels; ++c) value[c] += in[c] * weights[t];
+    for (uint32_t c = 0; c < kChannels; ++c) out[c] = round8(value[c]);
+  }
+}
+
+void add_bilinear_taps(ResampleAxis& axis) {
+  axis.tap_count = std::min(2u, axis.source);
+  axis.weights.resize(size_t{axis.target} * axis.tap_count);
+  for (uint32_t i = 0; i < axis.target; ++i) {
+    const double centre = (i + 0.5) * axis.source / axis.target - 0.5;
+    const double place = std::clamp(centre, 0.0, axis.source - 1.0);
+    const uint32_t first = std::min(static_cast<uint32_t>(place), axis.source - axis.tap_count);
+    axis.first[i] = first;
+    const double second = place - first;
+    axis.weights[size_t{i} * axis.tap_count] = static_cast<float>(1 - second);
+    if (axis.tap_count == 2) axis.weights[size_t{i} * 2 + 1] = static_cast<float>(second);
+  }
+}
+
+void add_area_taps(ResampleAxis& axis) {
+  const double scale = static_cast<double>(axis.source) / axis.target;
+  // A footprint that begins inside a pixel touches one more than its length.
+  axis.tap_count = std::min(axis.source, static_cast<uint32_t>(std::ceil(scale)) + 1);
+  axis.weights.resize(size_t{axis.target} * axis.tap_count);
+  for (uint32_t i = 0; i < axis.target; ++i) {
+    // In units of 1/target source pixels everything is a whole number, so no weight is a rounding error.
+    const uint64_t begin = uint64_t{i} * axis.source, end = begin + axis.source;
+    const uint32_t first = std::min(static_cast<uint32_t>(begin / axis.target), axis.source - axis.tap_count);
+    axis.first[i] = first;
+    for (uint32_t t = 0; t < axis.tap_count; ++t) {
+      const uint64_t left = (uint64_t{first} + t) * axis.target, right = left + axis.target;
+      const uint64_t from = std::max(left, begin), to = std::min(right, end);
+      axis.weights[size_t{i} * axis.tap_count + t] =
+          to > from ? static_cast<float>(static_cast<double>(to - from) / axis.source) : 0.0f;
+    }
+  }
+}
+
+} // namespace
+
+ResampleAxis resample_axis(uint32_t source, uint32_t target, ResizeMethod method) {
+  ResampleAxis axis;
+  axis.source = source;
+  axis.target = target;
+  axis.first.resize(target);
+  if (method == ResizeMethod::bilinear) {
+    add_bilinear_taps(axis);
+  } else if (method == ResizeMethod::area) {
+    add_area_taps(axis);
+  } else {
+    axis.tap_count = 1;
+    axis.weights.assign(target, 1.0f);
+    for (uint32_t i = 0; i < target; ++i)
+      axis.first[i] = static_cast<uint32_t>((2 * uint64_t{i} + 1) * source / (2 * uint64_t{target}));
+  }
+  return axis;
+}
+
+void Resampler::prepare(uint32_t source_width, uint32_t source_height, uint32_t target_width, uint32_t target_height,
+                        ResizeMethod method) {
+  const auto fits = [&](const ResampleAxis& axis, uint32_t source, uint32_t target) {
+    return axis.source == source && axis.target == target && method_ == method;
+  };
+  if (!fits(x_, source_width, target_width)) x_ = resample_axis(source_width, target_width, method);
+  if (!fits(y_, source_height, target_height)) y_ = resample_axis(source_height, target_height, method);
+  method_ = method;
+  row_.resize(size_t{source_width} * 4);
+}
+
+void Resampler::run(const ImageView& source, const ImageSpan& target) {
+  if (method_ == ResizeMethod::nearest) return run_nearest(source, target);
+  const uint32_t channels = bytes_per_pixel(source.pixel());
+  const size_t samples = size_t{x_.source} * channels;
+  for (uint32_t y = 0; y < y_.target; ++y) {
+    const float* weights = y_.weights.data() + size_t{y} * y_.tap_count;
+    begin_row(source.row(y_.first[y]), weights[0], samples, row_.data());
+    for (uint32_t t = 1; t < y_.tap_count; ++t)
+      if (weights[t] != 0) add_row(source.row(y_.first[y] + t), weights[t], samples, row_.data());
+    if (channels == 1) gather_row<1>(x_, row_.data(), target.row(y));
+    if (channels == 3) gather_row<3>(x_, row_.data(), target.row(y));
+    if (channels == 4) gather_row<4>(x_, row_.data(), target.row(y));
+  }
+}
+
+void Resampler::run_nearest(const ImageView& source, const ImageSpan& target) const {
+  const uint32_t channels = bytes_per_pixel(source.pixel());
+  for (uint32_t y = 0; y < y_.target; ++y) {
+    const uint8_t* in = source.row(y_.first[y]);
+    uint8_t* out = target.row(y);
+    for (uint32_t x = 0; x < x_.target; ++x, out += channels)
+      std::memcpy(out, in + size_t{x_.first[x]} * channels, channels);
+  }
+}
+
+} // namespace millrace::handlers

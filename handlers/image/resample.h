@@ -1,0 +1,45 @@
+// Resizes pictures of interleaved 8-bit channels. Pixel centres are at halves: target x lies over source
+// (x + 0.5) · source_width / target_width − 0.5, as in OpenCV.
+//
+// Rules. `nearest` takes the source pixel that the target's centre lies in. `bilinear` weighs the two nearest in each
+// direction, the edge pixel repeated outside. `area` is the mean of what the target pixel covers, parts of pixels
+// counting as such; upwards too, where it gives sharp-edged blocks. Sums are single precision, rounded half up: at most
+// 1 away from the real value, and equal to it but for near-ties.
+#pragma once
+
+#include <millrace/payload.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace millrace::handlers {
+
+enum class ResizeMethod { nearest, bilinear, area };
+
+// The source samples that make up each target sample of one direction.
+struct ResampleAxis {
+  uint32_t source = 0, target = 0;
+  uint32_t tap_count = 0;      // of every target sample; spare ones weigh 0
+  std::vector<uint32_t> first; // [target]; first + tap_count <= source
+  std::vector<float> weights;  // [target][tap_count]; each row's sum is 1
+};
+ResampleAxis resample_axis(uint32_t source, uint32_t target, ResizeMethod method);
+
+// Resizes pictures of one size to another. Owned by one thread; allocates only where a size changes.
+class Resampler {
+ public:
+  // Sizes of at least 1 x 1.
+  void prepare(uint32_t source_width, uint32_t source_height, uint32_t target_width, uint32_t target_height,
+               ResizeMethod method);
+  // Same format, not overlapping, sizes as prepared.
+  void run(const ImageView& source, const ImageSpan& target);
+
+ private:
+  void run_nearest(const ImageView& source, const ImageSpan& target) const;
+
+  ResizeMethod method_ = ResizeMethod::bilinear;
+  ResampleAxis x_, y_;
+  std::vector<float> row_; // one row after the vertical pass: source width times at most 4 channels
+};
+
+} // namespace millrace::handlers

@@ -1,0 +1,98 @@
+// image.resize: changes the size of a picture.
+#include <millrace/handler.h>
+
+#include <algorithm>
+
+#include "handlers/image/resample.h"
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kManual = &R"(
+Changes the size of a picture. Where only one of `width` and `height` is given, the other follows from the shape of the
+picture that comes in.
+
+`method` is `nearest` (one source pixel, for labels and masks), `bilinear` (two by two, for enlarging and for little
+changes) or `area` (the mean of all that a target pixel covers, for making smaller without aliasing). Pixel centres are
+at halves, as in OpenCV. Sums are rounded half up and at most 1 away from the real value.
+
+    test.pattern width=640 height=480 ! image.resize width=320 method=area ! null.sink
+)"[1];
+
+ResizeMethod method_named(const std::string& name) {
+  if (name == "nearest") return ResizeMethod::nearest;
+  return name == "area" ? ResizeMethod::area : ResizeMethod::bilinear;
+}
+
+class Resize final : public Handler {
+ public:
+  Resize() { stateless(); }
+
+  void configure(const Formats& formats) override {
+    const Format& in = formats.in(video_);
+    if (width_ == 0 && height_ == 0) throw std::invalid_argument("image.resize needs a width, a height, or both");
+    const bool derived = width_ == 0 || height_ == 0;
+    if (derived && in.size_kind != MR_DIM_FIXED)
+      throw std::invalid_argument("image.resize needs both width and height where pictures may change their size");
+    target_width_ = width_ > 0 ? static_cast<uint32_t>(*width_) : in_shape(*height_, in.width, in.height);
+    target_height_ = height_ > 0 ? static_cast<uint32_t>(*height_) : in_shape(*width_, in.height, in.width);
+    Format& out = formats.out(out_);
+    out.pixel_formats = in.pixel_formats;
+    out.width = target_width_;
+    out.height = target_height_;
+    out.size_kind = MR_DIM_FIXED;
+    out.color = in.color;
+    out.range = in.range;
+    source_width_ = in.width;
+    source_height_ = in.height;
+  }
+
+  void start() override {
+    if (source_width_ > 0 && source_height_ > 0)
+      resampler_.prepare(source_width_, source_height_, target_width_, target_height_, method_named(*method_));
+  }
+
+  void process(Tick& tick, Cpu&) {
+    const ImageView in = video_(tick);
+    resampler_.prepare(in.width(), in.height(), target_width_, target_height_, method_named(*method_));
+    const ImageSpan out = out_.allocate(tick, in.pixel(), target_width_, target_height_);
+    mr_value& value = *out_.raw(tick).value;
+    value.as.image.color = in.color();
+    value.as.image.range = in.range();
+    value.header.stream = in.header().stream;
+    value.header.pts_ns = in.header().pts_ns;
+    value.header.duration_ns = in.header().duration_ns;
+    resampler_.run(in, out);
+  }
+
+ private:
+  // The length that goes with `given` in a picture of along : across, to the nearest pixel, at least 1.
+  static uint32_t in_shape(int64_t given, uint32_t along, uint32_t across) {
+    const int64_t rounded = (2 * given * along + across) / (2 * int64_t{std::max(across, 1u)});
+    return static_cast<uint32_t>(std::clamp<int64_t>(rounded, 1, kSideMax));
+  }
+
+  // What a picture's side may be: far beyond any camera, and small enough that sizes in bytes cannot overflow.
+  static constexpr int64_t kSideMax = 65536;
+
+  static Pixels resizable() { return pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8}); }
+
+  Input<Image> video_{*this, "video", resizable()};
+  Output<Image> out_{*this, "video", resizable()};
+  Param<int64_t> width_{*this, "width", 0, "0: in the shape of the input", range(0, kSideMax), unit("px")};
+  Param<int64_t> height_{*this, "height", 0, "0: in the shape of the input", range(0, kSideMax), unit("px")};
+  Param<std::string> method_{*this, "method", "bilinear", "how pixels are weighed",
+                             choices({"nearest", "bilinear", "area"})};
+  Resampler resampler_;
+  uint32_t source_width_ = 0, source_height_ = 0, target_width_ = 0, target_height_ = 0;
+};
+
+} // namespace
+
+const mr_handler_type& image_resize_type() {
+  static const mr_handler_type type =
+      detail::Type<Resize>::table("image.resize", "Changes the size of a picture", kManual);
+  return type;
+}
+
+} // namespace millrace::handlers

@@ -1,0 +1,124 @@
+// test.pattern: a source of pictures that need no camera and no file.
+#include <millrace/handler.h>
+
+#include <cmath>
+
+#include "handlers/image/color.h"
+#include "handlers/image/picture.h"
+#include "handlers/test/burnt_number.h"
+#include "handlers/test/painting.h"
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kManual = &R"(
+Gives pictures that are functions of the tick's index alone: colour `bars`, a `gradient` whose blue breathes, or a `disc`
+that bounces. Each carries its index as a strip of black and white blocks along the top edge, which survives conversion,
+resizing and blur, so that a test can read which frame it got (pictures narrower than 44 pixels carry none). nv12 and
+i420 are BT.601, limited range.
+
+With `fps: 0` it has no rate of its own and runs as the clock asks. With a rate, picture n has the time n / fps; a `live`
+one cannot wait, like a camera, and its pictures have the time of their tick. `silent_every: k` leaves every k-th tick
+without a picture, to try what follows when a source misses a beat.
+
+    test.pattern width=640 height=480 count=300 fps=30 ! image.blur sigma=2 ! null.sink
+)"[1];
+
+struct Rate {
+  int64_t numerator, denominator;
+};
+
+// 29.97 and its kin mean n·1000/1001; others are taken to a thousandth.
+Rate rate_of(double fps) {
+  const double whole = std::round(fps);
+  if (fps == whole) return {static_cast<int64_t>(whole), 1};
+  if (std::abs(fps * 1001 - whole * 1000) < 6) return {static_cast<int64_t>(whole) * 1000, 1001};
+  return {std::lround(fps * 1000), 1000};
+}
+
+Pattern pattern_named(const std::string& name) {
+  if (name == "gradient") return Pattern::gradient;
+  return name == "disc" ? Pattern::disc : Pattern::bars;
+}
+
+class TestPattern final : public Handler {
+ public:
+  TestPattern() { no_allocation(); }
+
+  void probe(Facts& facts) override {
+    facts.tick_count(count_ == 0 ? -1 : *count_);
+    if (fps_ > 0) facts.rate(rate_of(fps_).numerator, rate_of(fps_).denominator);
+    if (live_) facts.live();
+  }
+
+  void configure(const Formats& formats) override {
+    pixel_ = pixel_named(*format_);
+    Format& out = formats.image(out_, pixel_, static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_));
+    tag(out.color, out.range);
+  }
+
+  void start() override {
+    pattern_ = pattern_named(*pattern_name_);
+    rate_ = fps_ > 0 ? rate_of(fps_) : Rate{0, 1};
+    if (pixel_ != Pixel::rgb8)
+      canvas_ = Picture(Pixel::rgb8, static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_));
+  }
+
+  void process(Tick& tick, Cpu&) {
+    const uint64_t index = tick.index();
+    if (count_ > 0 && index >= static_cast<uint64_t>(*count_)) return tick.end();
+    if (silent_every_ > 0 && (index + 1) % static_cast<uint64_t>(*silent_every_) == 0) return;
+    const ImageSpan picture =
+        out_.allocate(tick, pixel_, static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_));
+    mr_value& value = *out_.raw(tick).value;
+    tag(value.as.image.color, value.as.image.range);
+    stamp(value.header, index);
+    const ImageSpan canvas = canvas_.empty() ? picture : canvas_.span();
+    paint_pattern(pattern_, index, canvas);
+    burn_number(canvas, static_cast<uint32_t>(index));
+    if (!canvas_.empty()) convert_pixels(canvas_.view(), picture);
+  }
+
+ private:
+  void tag(uint32_t& color, uint32_t& range) const {
+    const bool ycbcr = pixel_ == Pixel::nv12 || pixel_ == Pixel::i420;
+    color = ycbcr ? MR_COLOR_BT601 : MR_COLOR_SRGB;
+    range = ycbcr ? MR_RANGE_LIMITED : MR_RANGE_FULL;
+  }
+
+  // In whole seconds and a rest, so that the product stays within 64 bits for any run.
+  void stamp(mr_header& header, uint64_t index) const {
+    if (rate_.numerator == 0) return;
+    const int64_t beats = static_cast<int64_t>(index) * rate_.denominator;
+    const int64_t second_ns = 1'000'000'000;
+    if (!live_)
+      header.pts_ns = beats / rate_.numerator * second_ns + beats % rate_.numerator * second_ns / rate_.numerator;
+    header.duration_ns = rate_.denominator * second_ns / rate_.numerator;
+  }
+
+  Output<Image> out_{*this, "video",
+                     pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::nv12, Pixel::i420})};
+  Param<std::string> pattern_name_{*this, "pattern", "bars", "what is painted", choices({"bars", "gradient", "disc"})};
+  Param<int64_t> width_{*this, "width", 640, "of the picture", range(1, 16384), unit("px")};
+  Param<int64_t> height_{*this, "height", 480, "of the picture", range(1, 16384), unit("px")};
+  Param<std::string> format_{*this, "format", "rgb8", "pixel format",
+                             choices({"rgb8", "gray8", "rgba8", "bgr8", "nv12", "i420"})};
+  Param<int64_t> count_{*this, "count", 0, "pictures until the end; 0: endless", at_least(0)};
+  Param<double> fps_{*this, "fps", 0, "pictures a second; 0: no rate of its own", range(0, 100000), unit("1/s")};
+  Param<bool> live_{*this, "live", false, "cannot wait, like a camera"};
+  Param<int64_t> silent_every_{*this, "silent_every", 0, "every k-th tick has no picture; 0: none misses", at_least(0)};
+  Picture canvas_; // RGB to convert from; empty where the output is painted directly
+  Pixel pixel_ = Pixel::rgb8;
+  Pattern pattern_ = Pattern::bars;
+  Rate rate_{0, 1};
+};
+
+} // namespace
+
+const mr_handler_type& test_pattern_type() {
+  static const mr_handler_type type =
+      detail::Type<TestPattern>::table("test.pattern", "Gives pictures without a camera or a file", kManual);
+  return type;
+}
+
+} // namespace millrace::handlers
