@@ -39,7 +39,8 @@ class DetectPeople final : public Handler {
     cost_hint_us(85000); // 768 × 576, scale 1.1, one core
   }
 
-  void start() override { cv::setNumThreads(*threads_); }
+  // More threads than processors would only wait for each other.
+  void start() override { cv::setNumThreads(std::min(*threads_, cv::getNumberOfCPUs())); }
 
   void process(Tick& tick, Cpu&) {
     const PeopleSettings settings{*threshold_, *scale_, *width_, *group_};
@@ -57,7 +58,7 @@ class DetectPeople final : public Handler {
                     range(0, 8192), unit("px"), live};
   Param<int> group_{*this,         "group", 2, "overlapping windows, less one, that make a person; 0: each is reported",
                     range(0, 100), live};
-  Param<int> threads_{*this, "threads", 1, "threads of the search", range(1, 256)};
+  Param<int> threads_{*this, "threads", 1, "threads of the search; at most one a processor", range(1, 256)};
 
   PeopleDetector detector_;
 };

@@ -1,4 +1,4 @@
-// The plugin's one exported symbol, and silence: OpenCV and FFmpeg say nothing on their own.
+// The plugin's one exported symbol, and quiet: what OpenCV and FFmpeg log goes nowhere.
 #include <cstdlib>
 
 #include <opencv2/core/utils/logger.hpp>
