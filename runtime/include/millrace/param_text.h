@@ -4,9 +4,9 @@
 
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -28,14 +28,12 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
   namespace detail {
   // The shortest text that reads back as the same number: 3, 0.1 (also for 0.1f), 1e+30.
   inline std::string number_text(double number) {
-    char buffer[32];
+    char buffer[32]; // the longest double takes 24
     const auto single = static_cast<float>(number);
     const bool is_single = static_cast<double>(single) == number;
-    for (int digits = 1; digits <= 17; ++digits) {
-      snprintf(buffer, sizeof buffer, "%.*g", digits, number);
-      if (is_single ? std::strtof(buffer, nullptr) == single : std::strtod(buffer, nullptr) == number) break;
-    }
-    return buffer;
+    char* end = buffer + sizeof buffer;
+    end = is_single ? std::to_chars(buffer, end, single).ptr : std::to_chars(buffer, end, number).ptr;
+    return std::string(buffer, end);
   }
 
   inline bool read_bool(std::string_view text, int64_t& result) {
