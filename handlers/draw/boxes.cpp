@@ -13,10 +13,11 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kManual = &R"(
-Draws a frame around every box, over the picture, in its own memory where the plan allows. The frame lies inside its box
-and takes its colour from the track's id, else from the class, so that a track keeps its colour. With `labels` the id
-stands above it. Without boxes (the input is optional) the picture passes as it is. Labels need a font: DejaVu Sans,
-looked for where systems keep their fonts, or `font`.
+Draws a frame around every box, over the picture, in its own memory where the plan allows. The frame
+lies inside its box and takes its colour from the track's id, else from the class, so that a track
+keeps its colour. With `labels` the id stands above it. Without boxes (the input is optional) the
+picture passes as it is. Labels need a font: DejaVu Sans, looked for where systems keep their fonts,
+or `font`.
 
     test.pattern ! draw.boxes thickness=3 ! null.sink
 )"[1];

@@ -8,10 +8,11 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kManual = &R"(
-Writes a line of text (UTF-8) over a picture, in its own memory where the plan allows. `{index}` stands for the tick's
-index, `{time}` for its media time as h:mm:ss.mmm, `{{` for a brace. `x` and `y` are the top-left corner of the line, and
-negative ones count from the right or the bottom edge. Without `font` it is DejaVu Sans, looked for where systems keep
-their fonts; where there is none it says so before the first tick.
+Writes a line of text (UTF-8) over a picture, in its own memory where the plan allows. `{index}`
+stands for the tick's index, `{time}` for its media time as h:mm:ss.mmm, `{{` for a brace. `x` and
+`y` are the top-left corner of the line, and negative ones count from the right or the bottom edge.
+Without `font` it is DejaVu Sans, looked for where systems keep their fonts; where there is none it
+says so before the first tick.
 
     test.pattern ! draw.text text="frame {index} at {time}" size=32 color="#ffff00" ! null.sink
 )"[1];

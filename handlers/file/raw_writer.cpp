@@ -13,10 +13,11 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kManual = &R"(
-Writes the bytes of every value to a file: of pictures all rows of all planes without their padding, of tensors the
-elements in row-major order, of records and packets what is in use. Equal values give equal files, whatever memory they
-were in, so a hash of the file proves what came. With `index: true` the tick's index stands before each value, 8 bytes,
-lowest first. The file is replaced at the start and whole after the end; what cannot be written is a failure.
+Writes the bytes of every value to a file: of pictures all rows of all planes without their padding,
+of tensors the elements in row-major order, of records and packets what is in use. Equal values give
+equal files, whatever memory they were in, so a hash of the file proves what came. With `index:
+true` the tick's index stands before each value, 8 bytes, lowest first. The file is replaced at the
+start and whole after the end; what cannot be written is a failure.
 
     test.pattern width=320 height=240 count=30 ! file.raw_writer path=frames.rgb
 )"[1];

@@ -5,8 +5,8 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kManual = &R"(
-Hands on every value of any type. The value's own buffer is forwarded: no byte is read, copied or allocated. It is what a
-handler costs that does nothing, and a place to pin an edge to a domain.
+Hands on every value of any type. The value's own buffer is forwarded: no byte is read, copied or
+allocated. It is what a handler costs that does nothing, and a place to pin an edge to a domain.
 
     null.source ! flow.pass ! null.sink
 )"[1];

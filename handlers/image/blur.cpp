@@ -7,10 +7,10 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kManual = &R"(
-Blurs a picture with a Gaussian of `sigma` pixels (kernel radius: three sigma, rounded up). Borders are reflected without
-repeating the edge. Every channel is blurred alike; the chroma of nv12 and i420 with half the sigma, because it has half
-the size. Arithmetic is fixed point, rounded half up, and at most 1 away from the real-valued convolution. `sigma` may
-change while it runs; 0 copies.
+Blurs a picture with a Gaussian of `sigma` pixels (kernel radius: three sigma, rounded up). Borders
+are reflected without repeating the edge. Every channel is blurred alike; the chroma of nv12 and
+i420 with half the sigma, because it has half the size. Arithmetic is fixed point, rounded half up,
+and at most 1 away from the real-valued convolution. `sigma` may change while it runs; 0 copies.
 
     test.pattern width=640 height=480 ! image.blur sigma=2 ! null.sink
 )"[1];

@@ -8,13 +8,14 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kManual = &R"(
-Changes the pixel format of a picture. What comes in may be any of the formats that `to` names; a picture that has the
-wanted format already is copied.
+Changes the pixel format of a picture. What comes in may be any of the formats that `to` names; a
+picture that has the wanted format already is copied.
 
-`matrix` and `range` say what the numbers of nv12 and i420 mean where one of them is made; pictures that come in say it
-themselves. Gray is BT.601 luma, full range. Arithmetic is fixed point, rounded half up, and at most 1 away from the
-real-valued formula. Chroma is the mean of each 2x2 block; back, the block has one chroma. Alpha is kept where both
-formats have it and is 255 where only the target has.
+`matrix` and `range` say what the numbers of nv12 and i420 mean where one of them is made; pictures
+that come in say it themselves. Gray is BT.601 luma, full range. Arithmetic is fixed point, rounded
+half up, and at most 1 away from the real-valued formula. Chroma is the mean of each 2x2 block;
+back, the block has one chroma. Alpha is kept where both formats have it and is 255 where only the
+target has.
 
     test.pattern ! image.convert to=nv12 range=limited ! null.sink
 )"[1];

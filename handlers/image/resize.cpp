@@ -9,12 +9,13 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kManual = &R"(
-Changes the size of a picture. Where only one of `width` and `height` is given, the other follows from the shape of the
-picture that comes in.
+Changes the size of a picture. Where only one of `width` and `height` is given, the other follows
+from the shape of the picture that comes in.
 
-`method` is `nearest` (one source pixel, for labels and masks), `bilinear` (two by two, for enlarging and for little
-changes) or `area` (the mean of all that a target pixel covers, for making smaller without aliasing). Pixel centres are
-at halves, as in OpenCV. Sums are rounded half up and at most 1 away from the real value.
+`method` is `nearest` (one source pixel, for labels and masks), `bilinear` (two by two, for
+enlarging and for little changes) or `area` (the mean of all that a target pixel covers, for making
+smaller without aliasing). Pixel centres are at halves, as in OpenCV. Sums are rounded half up and
+at most 1 away from the real value.
 
     test.pattern width=640 height=480 ! image.resize width=320 method=area ! null.sink
 )"[1];

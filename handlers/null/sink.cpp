@@ -5,7 +5,8 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kManual = &R"(
-Takes every value of any type and drops it: the end of a pipeline whose result nobody needs, such as a measurement.
+Takes every value of any type and drops it: the end of a pipeline whose result nobody needs, such as
+a measurement.
 
     test.pattern width=640 height=480 ! image.blur sigma=2 ! null.sink
 )"[1];

@@ -9,10 +9,11 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kManual = &R"(
-Takes up to eight tensors of int64, any of which may be missing, and gives a tensor of `size` numbers that depends on all
-that it saw: which inputs were there, in which place, every number in them, the tick's index and `seed`. A value that is
-late, doubled, swapped or overwritten anywhere before it changes every number behind it. About one tick in `silent_every`
-has no result, and about one in `fail_every` fails, by a chance that follows from index and seed.
+Takes up to eight tensors of int64, any of which may be missing, and gives a tensor of `size`
+numbers that depends on all that it saw: which inputs were there, in which place, every number in
+them, the tick's index and `seed`. A value that is late, doubled, swapped or overwritten anywhere
+before it changes every number behind it. About one tick in `silent_every` has no result, and about
+one in `fail_every` fails, by a chance that follows from index and seed.
 
     test.number count=100 ! test.mix seed=3 size=1000 ! test.record path=mixed.txt
 )"[1];

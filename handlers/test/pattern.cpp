@@ -12,14 +12,15 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kManual = &R"(
-Gives pictures that are functions of the tick's index alone: colour `bars`, a `gradient` whose blue breathes, or a `disc`
-that bounces. Each carries its index as a strip of black and white blocks along the top edge, which survives conversion,
-resizing and blur, so that a test can read which frame it got (pictures narrower than 44 pixels carry none). nv12 and
-i420 are BT.601, limited range.
+Gives pictures that are functions of the tick's index alone: colour `bars`, a `gradient` whose blue
+breathes, or a `disc` that bounces. Each carries its index as a strip of black and white blocks
+along the top edge, which survives conversion, resizing and blur, so that a test can read which
+frame it got (pictures narrower than 44 pixels carry none). nv12 and i420 are BT.601, limited range.
 
-With `fps: 0` it has no rate of its own and runs as the clock asks. With a rate, picture n has the time n / fps; a `live`
-one cannot wait, like a camera, and its pictures have the time of their tick. `silent_every: k` leaves every k-th tick
-without a picture, to try what follows when a source misses a beat.
+With `fps: 0` it has no rate of its own and runs as the clock asks. With a rate, picture n has the
+time n / fps; a `live` one cannot wait, like a camera, and its pictures have the time of their tick.
+`silent_every: k` leaves every k-th tick without a picture, to try what follows when a source misses
+a beat.
 
     test.pattern width=640 height=480 count=300 fps=30 ! image.blur sigma=2 ! null.sink
 )"[1];

@@ -9,9 +9,9 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kManual = &R"(
-Takes up to eight tensors of int64 of one size and gives their sum, element by element, wrapping around. It needs all of
-them: where one is missing, the runtime settles the sum empty without a call. The counterpart of test.mix, which needs
-none.
+Takes up to eight tensors of int64 of one size and gives their sum, element by element, wrapping
+around. It needs all of them: where one is missing, the runtime settles the sum empty without a
+call. The counterpart of test.mix, which needs none.
 
     test.number count=100 size=4 ! test.sum ! test.record path=sum.txt
 )"[1];
