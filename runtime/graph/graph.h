@@ -90,6 +90,8 @@ Graph parse_line(const std::string& text);
 Graph load(const std::string& pipeline);
 // Applies "handler.param=value" (nested keys by dots; reserved keys like every, device too). Throws Failure, MR01xx.
 void apply_set(Graph& graph, const std::string& assignment);
+// Keys that a handler may not use as parameter names (design.md §7), "x-*" aside.
+const std::vector<std::string>& reserved_keys();
 // The JSON Schema of the pipeline file, made from the tables that the parser reads by.
 std::string json_schema();
 

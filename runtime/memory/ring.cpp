@@ -1,0 +1,71 @@
+// Rings of blocks; see ring.h.
+#include "memory/ring.h"
+
+#include <cstring>
+#include <new>
+
+#include "observe/error.h"
+
+namespace millrace::memory {
+
+Ring::Ring(const RingOptions& options, std::byte* base, bool host_readable)
+    : blocks_(std::make_unique<Block[]>(options.length)),
+      length_(options.length),
+      capacity_(options.capacity),
+      dynamic_(options.dynamic),
+      host_readable_(host_readable),
+      high_water_(options.dynamic ? 0 : options.length) {
+  MR_ASSERT(length_ > 0, "a ring has at least one block");
+  for (uint32_t i = 0; i < length_; ++i) {
+    std::byte* at = base + i * block_bytes(capacity_);
+    Block& block = blocks_[i];
+    block.value = reinterpret_cast<mr_value*>(at);
+    block.data = reinterpret_cast<uint8_t*>(at + sizeof(mr_value));
+    block.ring = this;
+    if (host_readable_) new (at) mr_value{};
+  }
+}
+
+Ring::~Ring() {
+  for (uint32_t i = 0; i < length_; ++i) retire(blocks_[i]);
+}
+
+Block& Ring::next_free() {
+  uint32_t held = 0;
+  for (uint32_t tried = 0; tried < length_; ++tried) {
+    Block& block = blocks_[next_];
+    next_ = next_ + 1 == length_ ? 0 : next_ + 1;
+    ++held;
+    // Acquire: the last reader's release comes before we write.
+    if (block.holds.load(std::memory_order_acquire) != 0) continue;
+    block.holds.store(1, std::memory_order_relaxed);
+    if (held > high_water_) high_water_ = held;
+    return block;
+  }
+  MR_ASSERT(false, "a ring has no free block: its length was planned too short");
+  return blocks_[0];
+}
+
+void Ring::retire(Block& block) {
+  if (block.foreign_release) {
+    auto* release = block.foreign_release;
+    block.foreign_release = nullptr;
+    block.foreign = nullptr;
+    release(block.foreign_context);
+  }
+  if (has_object(block)) {
+    mr_object object = block.value->as.object;
+    block.value->as.object = {};
+    object.release(object.pointer);
+  }
+}
+
+void release(Block* block) {
+  if (!block || !block->ring->dynamic()) return;
+  // The last holder retires before the count reaches zero, since the producer may take the block right after.
+  if (block->holds.load(std::memory_order_acquire) == 1) block->ring->retire(*block);
+  [[maybe_unused]] const uint32_t before = block->holds.fetch_sub(1, std::memory_order_acq_rel);
+  MR_ASSERT(before > 0, "a block is released as often as it is held");
+}
+
+} // namespace millrace::memory

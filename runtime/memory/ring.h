@@ -1,0 +1,107 @@
+// The memory of one output: a ring of blocks in one domain, laid out by the plan before the first tick.
+//
+// Problem. A handler asks for memory on every tick. A heap would make that slow, unbounded and different on every
+// device; a pool would make it a lock. But the plan knows how long every value lives: until the last reader of its
+// tick is done, and ticks in flight are bounded by the window.
+//
+// Why this way. A ring's block is a function of the tick where readers all end with their tick (static rings), so
+// taking one costs an index. Where a value may be held for longer (a queue, `latest`, a reader that works behind, an
+// application that pulls), blocks are counted, and the next free one is taken (dynamic rings); each such holder adds
+// its bound + 1 to the length, so a free one is always there. semantics.md 3.2 and 3.3.
+//
+// Invariants.
+//  - A block is [mr_value, 256 bytes][capacity bytes], self-describing, so that one copy moves both.
+//  - take() never blocks and never fails; a ring without a free block is a planning bug and asserts.
+//  - One thread takes (the producer of the output); release() is legal from any thread.
+//  - A generation counts how often a block was taken; (block, generation) names a buffer for ever.
+//
+// What it is not. No pool and no allocator: nothing here grows.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "device/device.h"
+#include "millrace/abi.h"
+
+namespace millrace::memory {
+
+class Ring;
+
+// One buffer's place. `value` and `data` are as the host sees them; on a device the host must not follow them.
+struct Block {
+  mr_value* value = nullptr;
+  uint8_t* data = nullptr;
+  Ring* ring = nullptr;
+  std::atomic<uint32_t> holds{0};
+  std::atomic<uint32_t> present{1}; // on a device the body says so when it runs; valid behind the fence
+  uint64_t generation = 0;
+  // Foreign memory that this block stands for; released once, when the last hold ends or the block is reused.
+  const void* foreign = nullptr;
+  void (*foreign_release)(void*) = nullptr;
+  void* foreign_context = nullptr;
+};
+
+struct RingOptions {
+  uint32_t length = 1;
+  bool dynamic = false;
+  uint64_t capacity = 0; // bytes behind the mr_value
+};
+
+// Bytes that a block of this capacity takes in an arena: blocks begin at page-friendly multiples of 256.
+constexpr uint64_t block_bytes(uint64_t capacity) { return sizeof(mr_value) + (capacity + 255) / 256 * 256; }
+
+class Ring {
+ public:
+  // Lays blocks from `base` (length × block_bytes). `host_readable`: the host may follow the addresses (cpu).
+  Ring(const RingOptions& options, std::byte* base, bool host_readable);
+  ~Ring();
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+
+  // The block for ordinal `index`: static rings by index, dynamic ones the next free, held once for its slot.
+  Block& take(uint64_t index) {
+    Block& block = dynamic_ ? next_free() : blocks_[index % length_];
+    if (block.foreign_release || has_object(block)) retire(block);
+    ++block.generation;
+    return block;
+  }
+
+  bool dynamic() const { return dynamic_; }
+  uint32_t length() const { return length_; }
+  uint64_t capacity() const { return capacity_; }
+  Block& block(uint32_t index) { return blocks_[index]; }
+  // Most blocks that were held at one time (dynamic rings; the length for static ones).
+  uint32_t high_water() const { return high_water_; }
+
+ private:
+  Block& next_free();
+  bool has_object(const Block& block) const {
+    return host_readable_ && block.value->header.kind == MR_KIND_OBJECT && block.value->as.object.release;
+  }
+
+ public:
+  // Gives back what the block stands for (foreign memory, a host object). Called when nobody reads it any more.
+  void retire(Block& block);
+
+ private:
+  std::unique_ptr<Block[]> blocks_;
+  uint32_t length_;
+  uint64_t capacity_;
+  bool dynamic_;
+  bool host_readable_;
+  uint32_t next_ = 0;
+  uint32_t high_water_ = 0;
+};
+
+// Counts a holder of a block of a dynamic ring; static rings need none and take none.
+inline void hold(Block* block) {
+  if (block && block->ring->dynamic()) block->holds.fetch_add(1, std::memory_order_relaxed);
+}
+// From any thread. The last one gives foreign memory and objects back at once.
+void release(Block* block);
+
+} // namespace millrace::memory

@@ -1,0 +1,233 @@
+// From a declared graph to a plan: makes the handlers, runs the passes in order, and begins again where negotiation
+// asks for a conversion.
+#include <algorithm>
+#include <bit>
+
+#include "millrace/payload.h"
+#include "plan/draft.h"
+#include "plan/order.h"
+
+namespace millrace::plan {
+
+namespace {
+
+// Conversions that one graph may need; more means that two handlers ask for each other's formats for ever.
+constexpr int kConversionRoundsMax = 64;
+
+const plugin::HandlerInfo& find_type(const plugin::Registry& registry, const graph::Handler& declared) {
+  if (const plugin::HandlerInfo* info = registry.find(declared.type)) return *info;
+  std::vector<std::string> names;
+  for (const plugin::HandlerInfo* info : registry.all()) names.push_back(info->type);
+  Error error{304,
+              "the handler type \"" + declared.type + "\" is not known",
+              declared.type_place,
+              {},
+              nearest_name(declared.type, names),
+              ""};
+  if (!error.nearest.empty()) error.edit = "type: " + error.nearest;
+  for (const plugin::LoadFailure& failure : registry.failures())
+    error.notes.push_back("a plugin could not be loaded: " + failure.path + ": " + failure.error.what);
+  throw Failure(error);
+}
+
+[[noreturn]] void refuse_param(const graph::Handler& declared, const plugin::HandlerInfo& info,
+                               const graph::Param& param) {
+  std::vector<std::string> names = graph::reserved_keys();
+  std::string known;
+  for (const auto& p : info.params) {
+    names.push_back(p.name);
+    known += (known.empty() ? "" : ", ") + p.name;
+  }
+  const std::string nearest = nearest_name(param.name, names);
+  throw Failure(Error{310,
+                      declared.name + " (" + info.type + ") has no parameter \"" + param.name + "\"",
+                      param.name_place,
+                      {"parameters: " + (known.empty() ? "none" : known)},
+                      nearest,
+                      nearest.empty() ? "" : nearest + ": " + param.text});
+}
+
+// The port that an edge without a port name means: the only one on its side, or the only required input.
+bool is_default(const plugin::HandlerInfo& info, uint32_t p, bool input) {
+  uint32_t on_side = 0, required = 0;
+  for (const auto& port : info.ports) {
+    if (port.is_input() != input) continue;
+    ++on_side;
+    if (!port.optional()) ++required;
+  }
+  return on_side == 1 || (input && required == 1 && !info.ports[p].optional());
+}
+
+std::unique_ptr<plugin::Instance> make(const graph::Handler& declared, const plugin::HandlerInfo& info,
+                                       const mr_host& host) {
+  auto instance = std::make_unique<plugin::Instance>(info, host, declared.name);
+  for (const graph::Param& param : declared.params) {
+    if (!info.find_param(param.name)) refuse_param(declared, info, param);
+    instance->set_param(param.name, param.text, param.place);
+  }
+  for (const auto& param : info.params) {
+    const bool given = std::any_of(declared.params.begin(), declared.params.end(),
+                                   [&](const graph::Param& p) { return p.name == param.name; });
+    if (param.required() && !given)
+      throw Failure(Error{314,
+                          declared.name + " (" + info.type + ") needs the parameter " + param.name,
+                          declared.place,
+                          {param.name + ": " + param.help},
+                          "",
+                          param.name + ": …"});
+  }
+  return instance;
+}
+
+// The flat counts that bind() takes, from the edges as declared; names were not checked yet, so unknown ones are passed
+// over.
+std::vector<uint32_t> count_edges(const graph::Graph& graph, const graph::Handler& declared,
+                                  const plugin::HandlerInfo& info) {
+  std::vector<uint32_t> counts(info.ports.size(), 0);
+  const auto add = [&](const std::string& port, bool input) {
+    for (uint32_t p = 0; p < info.ports.size(); ++p) {
+      if (info.ports[p].is_input() != input) continue;
+      if (info.ports[p].name != port && !(port.empty() && is_default(info, p, input))) continue;
+      if (input)
+        ++counts[p];
+      else
+        counts[p] = 1;
+      return;
+    }
+  };
+  for (const graph::Edge& edge : graph.edges) {
+    if (edge.target == declared.name) add(edge.target_port, true);
+    if (edge.source == declared.name) add(edge.source_port, false);
+  }
+  return counts;
+}
+
+void run_passes(Draft& draft) {
+  place(draft);
+  expand(draft);
+  route(draft);
+  order_steps(draft);
+  find_levels(draft);
+  share_buffers(draft);
+  order_steps(draft);
+  find_levels(draft);
+  check_pending_loops(draft);
+  partition(draft);
+  capture(draft);
+  lay_out(draft);
+  schedule(draft);
+}
+
+// Adds an image.convert into the middle of an edge.
+void insert_conversion(graph::Graph& graph, Facts& facts, const plugin::Registry& registry, const mr_host& host,
+                       const Draft& draft, const Conversion& conversion) {
+  const std::string to(kPixelNames[static_cast<size_t>(std::countr_zero(conversion.pixel_format))]);
+  graph::Edge& edge = graph.edges[conversion.edge];
+  const DraftEdge& drafted = draft.edges[conversion.edge];
+  const std::string source = draft.port_name(drafted.source, false, drafted.source_output);
+  graph::Handler convert;
+  convert.type = "image.convert";
+  convert.name = edge.target + "~" + to;
+  for (int n = 2; graph.find(convert.name); ++n) convert.name = edge.target + "~" + to + std::to_string(n);
+  convert.place = edge.place;
+  convert.clock = draft.plan.clocks[draft.handlers[drafted.source].clock].name;
+  convert.params.push_back({"to", to, edge.place, edge.place});
+  const plugin::HandlerInfo* info = registry.find(convert.type);
+  if (!info)
+    throw Failure(Error{402,
+                        source + " would have to be converted to " + to + ", and there is no image.convert",
+                        edge.place,
+                        {},
+                        "",
+                        ""});
+  Prepared prepared;
+  prepared.name = convert.name;
+  prepared.instance = make(convert, *info, host);
+  // Readers of the same output that want the same format share one conversion.
+  graph::Edge first = edge;
+  first.policy = graph::Policy::sync;
+  first.delay = 0;
+  first.initial_empty = false;
+  first.target = convert.name;
+  first.target_port = "";
+  first.target_index = 0;
+  const uint32_t source_handler = drafted.source, source_output = drafted.source_output;
+  edge.source = convert.name;
+  edge.source_port = "";
+  for (size_t e = 0; e < draft.edges.size(); ++e) {
+    const DraftEdge& other = draft.edges[e];
+    const DraftHandler& reader = draft.handlers[other.target];
+    if (e == conversion.edge || other.source != source_handler || other.source_output != source_output) continue;
+    const uint64_t takes = reader.info->ports[reader.input_port[other.target_input]].raw.accepts.pixel_formats;
+    const uint64_t gives = draft.handlers[source_handler].outputs[source_output].pixel_formats;
+    if (!takes || (takes & gives) || (takes & (~takes + 1)) != conversion.pixel_format) continue;
+    graph.edges[e].source = convert.name;
+    graph.edges[e].source_port = "";
+  }
+  graph.edges.push_back(first);
+  graph.handlers.push_back(convert);
+  prepared.instance->bind(count_edges(graph, convert, *info));
+  facts.handlers.push_back(std::move(prepared));
+}
+
+} // namespace
+
+Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe) {
+  Facts facts;
+  facts.probed = probe;
+  for (const graph::Handler& declared : graph.handlers) {
+    const plugin::HandlerInfo& info = find_type(registry, declared);
+    Prepared prepared;
+    prepared.name = declared.name;
+    prepared.instance = make(declared, info, host);
+    prepared.facts.size = sizeof(mr_facts);
+    prepared.facts.rate_den = 1;
+    prepared.facts.tick_count = -1;
+    if (prepared.instance->bind(count_edges(graph, declared, info)) != MR_OK ||
+        (probe && prepared.instance->probe(prepared.facts) != MR_OK))
+      throw Failure(Error{604,
+                          declared.name + " (" + info.type + ") could not be opened: " + prepared.instance->error(),
+                          declared.place,
+                          {},
+                          "",
+                          ""});
+    facts.handlers.push_back(std::move(prepared));
+  }
+  return facts;
+}
+
+Plan compile(graph::Graph& graph, Facts& facts, const plugin::Registry& registry, const mr_host& host,
+             const Machine& machine, const Options& options) {
+  std::vector<std::string> inserted;
+  for (int round = 0; round < kConversionRoundsMax; ++round) {
+    Draft draft{graph, facts, registry, machine, options, {}, {}, {}, {}, {}};
+    draft.plan.name = graph.name;
+    resolve(draft);
+    assign_clocks(draft);
+    const std::vector<Conversion> conversions = negotiate(draft);
+    if (conversions.empty()) {
+      run_passes(draft);
+      draft.plan.inserted = inserted;
+      return std::move(draft.plan);
+    }
+    const DraftEdge& edge = draft.edges[conversions[0].edge];
+    const std::string from = draft.port_name(edge.source, false, edge.source_output);
+    const std::string to = draft.port_name(edge.target, true, edge.target_input);
+    const auto given =
+        static_cast<size_t>(std::countr_zero(draft.handlers[edge.source].outputs[edge.source_output].pixel_formats));
+    const auto wanted = static_cast<size_t>(std::countr_zero(conversions[0].pixel_format));
+    inserted.push_back("image.convert " + std::string(kPixelNames[given]) + " → " + std::string(kPixelNames[wanted]) +
+                       " between " + from + " and " + to);
+    insert_conversion(graph, facts, registry, host, draft, conversions[0]);
+  }
+  throw Failure(Error{402, "the formats of this graph cannot be settled by conversions", {}, {}, "", ""});
+}
+
+std::unique_ptr<plugin::Instance> clone(const graph::Handler& declared, const plugin::HandlerInfo& info,
+                                        const HandlerPlan& plan, const mr_host& host) {
+  auto instance = make(declared, info, host);
+  instance->bind(plan.edge_counts);
+  return instance;
+}
+
+} // namespace millrace::plan

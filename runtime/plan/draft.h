@@ -1,0 +1,81 @@
+// The plan while it is made: the passes share this and each fills its part. Private to runtime/plan.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace millrace::plan {
+
+// A handler with its ports laid flat, as the ABI counts them.
+struct DraftHandler {
+  const graph::Handler* declared = nullptr;
+  const plugin::HandlerInfo* info = nullptr;
+  plugin::Instance* instance = nullptr;
+  mr_facts facts{};
+  std::vector<uint32_t> edge_counts; // per declared port
+  std::vector<uint32_t> first;       // per declared port: its first flat index among inputs or outputs
+  uint32_t input_count = 0, output_count = 0;
+  std::vector<uint32_t> input_port;  // flat input → declared port
+  std::vector<uint32_t> output_port; // flat output → declared port
+  std::vector<uint32_t> input_edge;  // flat input → draft edge, kNone where not connected
+  std::vector<mr_format> inputs, outputs;
+  uint32_t clock = kNone;
+  uint32_t domain = 0;
+  std::string reason;
+  uint32_t pace = kNone;
+  uint32_t step = kNone;
+  int64_t cost_ns = 0;
+  bool is_source() const { return input_count == 0; }
+};
+
+struct DraftEdge {
+  const graph::Edge* declared = nullptr;
+  uint32_t source = 0, target = 0;              // handlers
+  uint32_t source_output = 0, target_input = 0; // flat
+  bool crosses_clocks = false;
+};
+
+// A conversion that negotiation asks for; the compile loop adds it to the graph and begins again.
+struct Conversion {
+  size_t edge; // index into graph.edges
+  uint64_t pixel_format;
+};
+
+struct Draft {
+  graph::Graph& graph;
+  Facts& facts;
+  const plugin::Registry& registry;
+  const Machine& machine;
+  const Options& options;
+  std::vector<DraftHandler> handlers;   // as in the graph
+  std::vector<DraftEdge> edges;         // as in the graph
+  std::vector<uint32_t> order;          // handlers, every edge without delay forwards
+  std::vector<uint32_t> handler_output; // [handler] → its first output in plan.outputs
+  Plan plan;
+
+  std::string port_name(uint32_t handler, bool input, uint32_t flat) const;
+};
+
+// The passes, one a file.
+void resolve(Draft& draft);                      // names → indices; cycles; what must be connected
+void assign_clocks(Draft& draft);                // which clock a handler belongs to; the clocks' modes
+std::vector<Conversion> negotiate(Draft& draft); // formats; what must be converted
+void place(Draft& draft);                        // domains
+void expand(Draft& draft);                       // handlers and edge policies → paces, steps, slots
+void route(Draft& draft);                        // transfers where an edge leaves its domain
+void share_buffers(Draft& draft);                // forwards and in-place
+void partition(Draft& draft);                    // segments and lanes
+void capture(Draft& draft);                      // regions
+void lay_out(Draft& draft);                      // windows, slots, rings, bytes
+void schedule(Draft& draft);                     // workers
+
+// An order of `count` nodes in which every edge points forwards, stable by index; shorter than count where there is a
+// cycle.
+std::vector<uint32_t> topological_order(uint32_t count, const std::vector<std::pair<uint32_t, uint32_t>>& edges);
+
+// Bytes behind the mr_value that a value of this format needs at most; UINT64_MAX where it is not known.
+uint64_t capacity_of(const mr_format& format);
+
+} // namespace millrace::plan

@@ -1,0 +1,341 @@
+// Handlers and edge policies become steps: who works behind is found (1.6), each group of those gets a pace of its
+// own behind a gate, and `latest`, `queue` and `align` become a post and a resolve step (2.3).
+#include <map>
+#include <tuple>
+
+#include "plan/draft.h"
+
+namespace millrace::plan {
+
+namespace {
+
+class Expansion {
+ public:
+  explicit Expansion(Draft& draft) : draft_(draft), plan_(draft.plan) {}
+
+  void run() {
+    find_behind();
+    make_paces();
+    make_handler_steps();
+    for (uint32_t e = 0; e < draft_.edges.size(); ++e) connect(e);
+    make_empty_gates();
+    for (Clock& clock : plan_.clocks)
+      if (clock.driver != kNone) clock.driver = draft_.handlers[clock.driver].step;
+  }
+
+ private:
+  const DraftHandler& source_of(const DraftEdge& edge) const { return draft_.handlers[edge.source]; }
+  const DraftHandler& target_of(const DraftEdge& edge) const { return draft_.handlers[edge.target]; }
+  static bool is_sync(const DraftEdge& edge) { return edge.declared->policy == graph::Policy::sync; }
+
+  // 1.6. First those that no sync path joins to a source, and non-sources whose outputs all leave by other policies;
+  // then back out whoever a handler that does hold the tick waits for.
+  void find_behind() {
+    const size_t count = draft_.handlers.size();
+    std::vector<bool> joined(count), only_leaves(count);
+    for (size_t round = 0; round <= count; ++round) { // delay edges run backwards in `order`
+      for (uint32_t h : draft_.order) {
+        if (draft_.handlers[h].is_source()) joined[h] = true;
+        for (uint32_t e : draft_.handlers[h].input_edge)
+          if (e != kNone && is_sync(draft_.edges[e]) && joined[draft_.edges[e].source]) joined[h] = true;
+      }
+    }
+    for (uint32_t h = 0; h < count; ++h) only_leaves[h] = !draft_.handlers[h].is_source();
+    std::vector<bool> leaves(count);
+    for (const DraftEdge& edge : draft_.edges) {
+      leaves[edge.source] = true;
+      if (is_sync(edge)) only_leaves[edge.source] = false;
+    }
+    behind_.assign(count, false);
+    for (uint32_t h = 0; h < count; ++h) behind_[h] = !joined[h] || (only_leaves[h] && leaves[h]);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const DraftEdge& edge : draft_.edges) {
+        if (!is_sync(edge) || !behind_[edge.source] || behind_[edge.target]) continue;
+        behind_[edge.source] = false;
+        changed = true;
+      }
+    }
+  }
+
+  void make_paces() {
+    for (uint32_t c = 0; c < plan_.clocks.size(); ++c) {
+      Pace pace;
+      pace.clock = c;
+      plan_.paces.push_back(pace);
+    }
+    for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
+      draft_.handlers[h].pace = behind_[h] ? kNone : draft_.handlers[h].clock;
+    // Groups of handlers that work behind and are joined by sync edges share a pace.
+    for (uint32_t h : draft_.order) {
+      if (draft_.handlers[h].pace != kNone) continue;
+      Pace pace;
+      pace.kind = PaceKind::behind;
+      pace.clock = draft_.handlers[h].clock;
+      plan_.paces.push_back(pace);
+      spread(h, static_cast<uint32_t>(plan_.paces.size() - 1));
+    }
+  }
+
+  void spread(uint32_t h, uint32_t pace) {
+    draft_.handlers[h].pace = pace;
+    for (const DraftEdge& edge : draft_.edges) {
+      if (!is_sync(edge)) continue;
+      const uint32_t other = edge.source == h ? edge.target : edge.target == h ? edge.source : kNone;
+      if (other != kNone && behind_[other] && draft_.handlers[other].pace == kNone) spread(other, pace);
+    }
+  }
+
+  uint32_t add_step(StepKind kind, std::string name, uint32_t pace) {
+    Step step;
+    step.kind = kind;
+    step.name = std::move(name);
+    step.pace = pace;
+    plan_.steps.push_back(std::move(step));
+    return static_cast<uint32_t>(plan_.steps.size() - 1);
+  }
+
+  uint32_t add_output(uint32_t step, std::string name, const mr_format& format, uint32_t domain) {
+    Output output;
+    output.step = step;
+    output.port = static_cast<uint32_t>(plan_.steps[step].outputs.size());
+    plan_.steps[step].outputs.push_back(static_cast<uint32_t>(plan_.outputs.size()));
+    output.name = std::move(name);
+    output.format = format;
+    output.domain = domain;
+    plan_.outputs.push_back(output);
+    return static_cast<uint32_t>(plan_.outputs.size() - 1);
+  }
+
+  void make_handler_steps() {
+    draft_.handler_output.resize(draft_.handlers.size());
+    plan_.handlers.resize(draft_.handlers.size());
+    for (uint32_t h : draft_.order) {
+      DraftHandler& handler = draft_.handlers[h];
+      const graph::Handler& declared = *handler.declared;
+      handler.step = add_step(handler.is_source() ? StepKind::source : StepKind::handler, declared.name, handler.pace);
+      Step& step = plan_.steps[handler.step];
+      step.handler = h;
+      step.domain = handler.domain;
+      step.every = declared.every;
+      draft_.handler_output[h] = static_cast<uint32_t>(plan_.outputs.size());
+      if (handler.is_source()) plan_.paces[handler.pace].sources.push_back(handler.step);
+      for (uint32_t i = 0; i < handler.input_count; ++i) {
+        const auto& port = handler.info->ports[handler.input_port[i]];
+        StepInput input;
+        input.required = !port.optional();
+        input.keeps = port.raw.keeps;
+        step.inputs.push_back(input);
+      }
+      for (uint32_t o = 0; o < handler.output_count; ++o) {
+        const auto& port = handler.info->ports[handler.output_port[o]];
+        const uint32_t output = add_output(handler.step, port.name, handler.outputs[o], handler.domain);
+        const int32_t like =
+            port.raw.like >= 0 ? static_cast<int32_t>(handler.first[static_cast<uint32_t>(port.raw.like)]) : -1;
+        if (port.raw.flags & MR_PORT_FORWARDS) plan_.outputs[output].forwards = like;
+        if (port.raw.flags & MR_PORT_IN_PLACE) plan_.outputs[output].in_place = like;
+        plan_.outputs[output].connected = handler.edge_counts[handler.output_port[o]] > 0;
+      }
+      describe(h);
+    }
+  }
+
+  void describe(uint32_t h) {
+    const DraftHandler& handler = draft_.handlers[h];
+    const graph::Handler& declared = *handler.declared;
+    HandlerPlan& out = plan_.handlers[h];
+    out.name = declared.name;
+    out.type = declared.type;
+    out.info = handler.info;
+    out.step = handler.step;
+    out.domain = handler.domain;
+    out.clock = handler.clock;
+    out.every = declared.every;
+    out.lanes = std::max(1u, declared.concurrency);
+    out.on_error = declared.on_error;
+    out.budget_ns = declared.budget_ns;
+    const auto cost = draft_.options.costs_ns.find(declared.name);
+    out.cost_ns = cost != draft_.options.costs_ns.end() ? cost->second : handler.info->cost_hint_ns;
+    out.reason = handler.reason;
+    out.edge_counts = handler.edge_counts;
+    out.first_entry = handler.first;
+    if (declared.on_error == graph::OnError::bypass) check_bypass(handler);
+  }
+
+  static void check_bypass(const DraftHandler& handler) {
+    for (const auto& port : handler.info->ports)
+      if (!port.is_input() && (port.raw.like < 0 || (port.raw.flags & MR_PORT_IN_PLACE)))
+        throw Failure(Error{410,
+                            handler.declared->name + " (" + handler.info->type + ") cannot be bypassed",
+                            handler.declared->place,
+                            {"its output " + port.name +
+                             (port.raw.like < 0 ? " has another format than its input" : " is written in place")},
+                            "",
+                            "on_error: skip"});
+  }
+
+  void connect(uint32_t e) {
+    const DraftEdge& edge = draft_.edges[e];
+    const graph::Edge& declared = *edge.declared;
+    const uint32_t from = draft_.handler_output[edge.source] + edge.source_output;
+    const uint32_t to = target_of(edge).step;
+    StepInput& input = plan_.steps[to].inputs[edge.target_input];
+    EdgePlan shown;
+    shown.from = draft_.port_name(edge.source, false, edge.source_output);
+    shown.to = draft_.port_name(edge.target, true, edge.target_input);
+    shown.policy = declared.policy;
+    shown.delay = declared.delay;
+    shown.source_output = from;
+    shown.target_step = to;
+    shown.target_input = edge.target_input;
+    input.edge = e;
+    const uint32_t source_pace = source_of(edge).pace, target_pace = target_of(edge).pace;
+    const bool drops = declared.full != graph::Full::block;
+    if (declared.policy == graph::Policy::queue && drops && !plan_.clocks[target_of(edge).clock].realtime())
+      shown.note = "drop acts as block where the clock waits";
+    if (declared.policy == graph::Policy::sync && source_pace == target_pace) {
+      input.output = from;
+      input.delay = declared.delay;
+      input.initial_empty = declared.initial_empty;
+      input.repeat_last = declared.delay > 0 && input.required;
+    } else if (declared.policy == graph::Policy::sync ||
+               (declared.policy == graph::Policy::queue && !edge.crosses_clocks)) {
+      if (source_pace == target_pace) {
+        input.output = from;
+        shown.note = "joined with its own tick again: the queue holds the tick open";
+      } else {
+        input.output = through_gate(e, from);
+      }
+    } else {
+      input.output = through_channel(e, from);
+    }
+    plan_.edges.push_back(shown);
+  }
+
+  // The entry's output that carries `from` into the pace of the edge's target.
+  uint32_t through_gate(uint32_t e, uint32_t from) {
+    const DraftEdge& edge = draft_.edges[e];
+    const uint32_t pace = target_of(edge).pace, parent = source_of(edge).pace;
+    const uint32_t gate = gate_of(pace, parent, e);
+    const uint32_t entry = plan_.paces[pace].entry;
+    Channel& channel = plan_.channels[plan_.steps[gate].channel];
+    const graph::Edge& declared = *edge.declared;
+    if (declared.policy == graph::Policy::queue) {
+      channel.depth = channel.queued ? std::min(channel.depth, declared.depth) : declared.depth;
+      channel.full = declared.full;
+      channel.queued = true;
+      channel.busy = false;
+    }
+    channel.edges.push_back(e);
+    const uint32_t every = target_of(edge).declared->every;
+    plan_.steps[gate].every = plan_.steps[gate].inputs.empty() || plan_.steps[gate].every == every ? every : 1;
+    for (uint32_t i = 0; i < plan_.steps[gate].inputs.size(); ++i)
+      if (plan_.steps[gate].inputs[i].output == from && plan_.steps[gate].inputs[i].delay == declared.delay)
+        return plan_.steps[entry].outputs[i];
+    StepInput input;
+    input.output = from;
+    input.required = false;
+    input.delay = declared.delay;
+    input.initial_empty = declared.initial_empty;
+    input.edge = e;
+    plan_.steps[gate].inputs.push_back(input);
+    const Output source = plan_.outputs[from];
+    const uint32_t output = add_output(entry, source.name, source.format, source.domain);
+    plan_.outputs[output].origin = from;
+    plan_.outputs[output].connected = true;
+    return output;
+  }
+
+  uint32_t gate_of(uint32_t pace, uint32_t parent, uint32_t e) {
+    if (plan_.paces[pace].gate != kNone) {
+      if (plan_.paces[pace].parent != parent)
+        throw Failure(
+            Error{406,
+                  "the handlers around " + plan_.steps[plan_.paces[pace].entry].name + " are fed by ticks of two kinds",
+                  draft_.edges[e].declared->place,
+                  {"one of them works behind, the other does not"},
+                  "",
+                  "policy: latest"});
+      return plan_.paces[pace].gate;
+    }
+    std::string name;
+    for (const DraftHandler& handler : draft_.handlers)
+      if (handler.pace == pace && name.empty()) name = handler.declared->name;
+    const uint32_t gate = add_step(StepKind::gate, "gate of " + name, parent);
+    const uint32_t entry = add_step(StepKind::entry, "entry of " + name, pace);
+    Channel channel;
+    channel.kind = ChannelKind::gate;
+    channel.from = gate;
+    channel.to = entry;
+    channel.busy = true;
+    plan_.channels.push_back(channel);
+    plan_.steps[gate].channel = plan_.steps[entry].channel = static_cast<uint32_t>(plan_.channels.size() - 1);
+    plan_.paces[pace].gate = gate;
+    plan_.paces[pace].entry = entry;
+    plan_.paces[pace].parent = parent;
+    return gate;
+  }
+
+  // The resolve step's output that a `latest`, `queue` or `align` edge is read from; shared by readers that agree.
+  uint32_t through_channel(uint32_t e, uint32_t from) {
+    const DraftEdge& edge = draft_.edges[e];
+    const graph::Edge& declared = *edge.declared;
+    const uint32_t pace = target_of(edge).pace;
+    const auto key = std::make_tuple(from, pace, declared.policy, declared.lag, declared.initial_empty);
+    if (declared.policy == graph::Policy::latest) {
+      const auto known = latest_.find(key);
+      if (known != latest_.end()) {
+        plan_.channels[plan_.steps[plan_.outputs[known->second].step].channel].edges.push_back(e);
+        return known->second;
+      }
+    }
+    const Output source = plan_.outputs[from];
+    const std::string what = draft_.port_name(edge.source, false, edge.source_output);
+    const char* policy = declared.policy == graph::Policy::latest  ? "latest "
+                         : declared.policy == graph::Policy::queue ? "queue "
+                                                                   : "align ";
+    const uint32_t post = add_step(StepKind::post, "post " + what, source_of(edge).pace);
+    StepInput input;
+    input.output = from;
+    input.required = false;
+    plan_.steps[post].inputs.push_back(input);
+    const uint32_t resolve = add_step(StepKind::resolve, policy + what, pace);
+    const uint32_t output = add_output(resolve, source.name, source.format, source.domain);
+    plan_.outputs[output].origin = from;
+    plan_.outputs[output].connected = true;
+    Channel channel;
+    channel.kind = declared.policy == graph::Policy::latest  ? ChannelKind::latest
+                   : declared.policy == graph::Policy::queue ? ChannelKind::queue
+                                                             : ChannelKind::align;
+    channel.from = post;
+    channel.to = resolve;
+    channel.depth = declared.policy == graph::Policy::queue ? declared.depth : 1;
+    channel.full = declared.full;
+    channel.lag = declared.lag;
+    channel.within_ns = declared.within_ns;
+    channel.same_clock = !edge.crosses_clocks;
+    channel.initial_empty = declared.initial_empty;
+    channel.edges.push_back(e);
+    plan_.channels.push_back(channel);
+    plan_.steps[post].channel = plan_.steps[resolve].channel = static_cast<uint32_t>(plan_.channels.size() - 1);
+    if (declared.policy == graph::Policy::latest) latest_[key] = output;
+    return output;
+  }
+
+  // A pace that nothing feeds by sync or queue fires every tick: a gate without values.
+  void make_empty_gates() {
+    for (uint32_t p = static_cast<uint32_t>(plan_.clocks.size()); p < plan_.paces.size(); ++p)
+      if (plan_.paces[p].gate == kNone) gate_of(p, plan_.paces[p].clock, 0);
+  }
+
+  Draft& draft_;
+  Plan& plan_;
+  std::vector<bool> behind_;
+  std::map<std::tuple<uint32_t, uint32_t, graph::Policy, uint32_t, bool>, uint32_t> latest_;
+};
+
+} // namespace
+
+void expand(Draft& draft) { Expansion(draft).run(); }
+
+} // namespace millrace::plan

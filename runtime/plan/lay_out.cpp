@@ -1,0 +1,221 @@
+// Windows, slots and rings: how many ticks are in flight and how long every value lives, as an annotated sum for each
+// ring (semantics.md 1.5 and 3.2).
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "memory/ring.h"
+#include "plan/draft.h"
+
+namespace millrace::plan {
+
+namespace {
+
+class Layout {
+ public:
+  explicit Layout(Draft& draft) : draft_(draft), plan_(draft.plan) {}
+
+  void run() {
+    for (uint32_t p = 0; p < plan_.paces.size(); ++p) set_window(p);
+    for (Step& step : plan_.steps)
+      for (const StepInput& input : step.inputs)
+        if (input.output != kNone) {
+          Output& output = plan_.outputs[input.output];
+          output.retain = std::max(output.retain, input.delay);
+        }
+    for (Channel& channel : plan_.channels) set_capacity(channel);
+    for (uint32_t o = 0; o < plan_.outputs.size(); ++o)
+      if (plan_.outputs[o].step != kNone && plan_.outputs[o].owns) add_ring(o);
+    for (uint32_t o = 0; o < plan_.outputs.size(); ++o) share_ring(o);
+    level_regions();
+    for (Pace& pace : plan_.paces) set_slots(pace);
+    sum_memory();
+  }
+
+ private:
+  uint32_t pending_of(const Step& step) const {
+    return step.handler == kNone ? 0 : plan_.handlers[step.handler].info->max_pending;
+  }
+
+  // Segments and lanes on the longest path of a pace, and the largest sum of max_pending on one.
+  std::pair<uint32_t, uint32_t> longest(uint32_t pace) const {
+    std::vector<uint32_t> length(plan_.steps.size(), 0);
+    uint32_t longest = 1, pending = 0;
+    for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      const Step& step = plan_.steps[s];
+      if (step.pace != pace) continue;
+      const uint32_t lanes = plan_.segments[step.segment].lanes;
+      length[s] = lanes;
+      for (const StepInput& input : step.inputs) {
+        if (input.output == kNone || input.delay > 0) continue;
+        const uint32_t producer = plan_.outputs[input.output].step;
+        if (plan_.steps[producer].pace != pace) continue;
+        const bool same = plan_.steps[producer].segment == step.segment;
+        length[s] = std::max(length[s], length[producer] + (same ? 0 : lanes));
+      }
+      longest = std::max(longest, length[s]);
+      pending = std::max(pending, step.level + pending_of(step));
+    }
+    return {longest, pending};
+  }
+
+  bool has_lanes(uint32_t pace) const {
+    return std::any_of(plan_.segments.begin(), plan_.segments.end(),
+                       [&](const Segment& segment) { return segment.pace == pace && segment.lanes > 1; });
+  }
+
+  void set_window(uint32_t p) {
+    Pace& pace = plan_.paces[p];
+    const auto [path, pending] = longest(p);
+    uint32_t in_flight = has_lanes(p) ? path : std::min(path, kInFlightMax);
+    if (pace.kind == PaceKind::clock) {
+      Clock& clock = plan_.clocks[pace.clock];
+      if (clock.in_flight > 0) in_flight = clock.in_flight;
+      clock.in_flight = in_flight;
+      clock.pending = pending;
+    } else if (plan_.channels[plan_.steps[pace.gate].channel].busy) {
+      in_flight = 1; // one tick is its bound
+    }
+    pace.window = in_flight + pending;
+  }
+
+  void set_capacity(Channel& channel) {
+    const Pace& from = plan_.paces[plan_.steps[channel.from].pace];
+    const Pace& to = plan_.paces[plan_.steps[channel.to].pace];
+    switch (channel.kind) {
+      case ChannelKind::gate: channel.capacity = channel.busy ? to.window : channel.depth; break;
+      case ChannelKind::latest:
+        // Within a clock the writer may be a window ahead; between clocks two suffice, one read and one beyond it.
+        channel.capacity = channel.same_clock ? std::max(from.window, to.window) + channel.lag + 1 : 2 + channel.lag;
+        break;
+      case ChannelKind::queue: channel.capacity = channel.depth; break;
+      case ChannelKind::align: channel.capacity = std::max(2u, from.window) + 2; break;
+    }
+  }
+
+  // The rings in which a value of this output may live.
+  void roots(uint32_t o, std::set<uint32_t>& found) const {
+    const Output& output = plan_.outputs[o];
+    if (output.owns) found.insert(o);
+    const Step& step = plan_.steps[output.step];
+    if (output.origin != kNone) roots(output.origin, found);
+    if (output.forwards >= 0) roots(step.inputs[static_cast<size_t>(output.forwards)].output, found);
+    if (!output.owns && output.in_place >= 0) roots(step.inputs[static_cast<size_t>(output.in_place)].output, found);
+  }
+
+  void hold(Ring& ring, uint32_t count, const std::string& why) {
+    ring.length += count;
+    ring.dynamic = true;
+    ring.reasons.push_back(std::to_string(count) + " " + why);
+  }
+
+  void add_ring(uint32_t o) {
+    const Output& output = plan_.outputs[o];
+    const Step& producer = plan_.steps[output.step];
+    Ring ring;
+    ring.output = o;
+    ring.domain = output.domain;
+    ring.capacity = capacity_of(output.format);
+    ring.length = plan_.paces[producer.pace].window;
+    ring.reasons.push_back(std::to_string(ring.length) + " in flight");
+    uint32_t retain = 0;
+    for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      const Step& reader = plan_.steps[s];
+      for (const StepInput& input : reader.inputs) {
+        if (input.output == kNone) continue;
+        std::set<uint32_t> found;
+        roots(input.output, found);
+        if (!found.count(o)) continue;
+        retain = std::max(retain, input.delay);
+        if (input.keeps > 0) hold(ring, input.keeps + 1, "kept by " + reader.name);
+        if (input.repeat_last) hold(ring, 2, "repeated by " + reader.name);
+        if (reader.kind == StepKind::gate || reader.kind == StepKind::post) hold_for_channel(ring, reader);
+        if (reader.kind == StepKind::transfer) ring.pinned = ring.pinned || ring.domain == 0;
+      }
+    }
+    if (retain > 0) {
+      ring.length += retain;
+      ring.reasons.push_back(std::to_string(retain) + " by delay");
+    }
+    if (producer.kind == StepKind::source && plan_.clocks[plan_.paces[producer.pace].clock].realtime())
+      hold(ring, 2, "read ahead by the source");
+    if (producer.kind == StepKind::transfer) ring.pinned = ring.pinned || ring.domain == 0;
+    plan_.outputs[o].ring = static_cast<uint32_t>(plan_.rings.size());
+    plan_.rings.push_back(ring);
+  }
+
+  void hold_for_channel(Ring& ring, const Step& reader) {
+    const Channel& channel = plan_.channels[reader.channel];
+    const Step& far = plan_.steps[channel.to];
+    uint32_t retain = 0;
+    for (uint32_t o : far.outputs) retain = std::max(retain, plan_.outputs[o].retain);
+    hold(ring, channel.capacity + plan_.paces[far.pace].window + retain + 1, "held by " + far.name);
+  }
+
+  void share_ring(uint32_t o) {
+    Output& output = plan_.outputs[o];
+    if (output.step == kNone || output.ring != kNone) return;
+    std::set<uint32_t> found;
+    roots(o, found);
+    if (!found.empty()) output.ring = plan_.outputs[*found.begin()].ring;
+  }
+
+  // Rings that one region touches have one length: a recording is made for each slot.
+  void level_regions() {
+    for (Region& region : plan_.regions) {
+      std::set<uint32_t> touched;
+      for (uint32_t s : region.steps) {
+        for (const StepInput& input : plan_.steps[s].inputs)
+          if (input.output != kNone) touched.insert(plan_.outputs[input.output].ring);
+        for (uint32_t o : plan_.steps[s].outputs) touched.insert(plan_.outputs[o].ring);
+      }
+      uint32_t length = 1;
+      for (uint32_t ring : touched) length = std::max(length, plan_.rings[ring].length);
+      for (uint32_t r : touched) {
+        Ring& ring = plan_.rings[r];
+        if (ring.length < length) ring.reasons.push_back(std::to_string(length - ring.length) + " to match its region");
+        ring.length = length;
+      }
+      region.slots = std::max(region.slots, length);
+    }
+  }
+
+  void set_slots(Pace& pace) {
+    uint32_t retain = 0;
+    for (const Output& output : plan_.outputs)
+      if (output.step != kNone && &plan_.paces[plan_.steps[output.step].pace] == &pace)
+        retain = std::max(retain, output.retain);
+    pace.slots = std::bit_ceil(pace.window + retain);
+  }
+
+  void sum_memory() {
+    for (const Ring& ring : plan_.rings)
+      plan_.memory[plan_.domains[ring.domain]] += ring.length * memory::block_bytes(ring.capacity);
+    for (const auto& [domain, bytes] : plan_.memory) {
+      const auto limit = draft_.machine.bytes_limit.find(domain);
+      if (limit == draft_.machine.bytes_limit.end() || limit->second == 0 || bytes <= limit->second) continue;
+      Error error{
+          404,
+          "the plan needs " + std::to_string(bytes) + " bytes in " + domain + ", which has " + std::to_string(limit->second),
+          {},
+          {},
+          "",
+          "a smaller in_flight:, or fewer handlers there"};
+      for (const Ring& ring : plan_.rings)
+        if (plan_.domains[ring.domain] == domain)
+          error.notes.push_back(
+              std::to_string(ring.length) + " × " + std::to_string(memory::block_bytes(ring.capacity)) + " for " +
+              plan_.steps[plan_.outputs[ring.output].step].name + "." + plan_.outputs[ring.output].name);
+      throw Failure(error);
+    }
+  }
+
+  Draft& draft_;
+  Plan& plan_;
+};
+
+} // namespace
+
+void lay_out(Draft& draft) { Layout(draft).run(); }
+
+} // namespace millrace::plan

@@ -1,0 +1,112 @@
+// The order of steps; see order.h.
+#include "plan/order.h"
+
+#include <algorithm>
+
+namespace millrace::plan {
+
+namespace {
+
+uint32_t pending_of(const Plan& plan, const Step& step) {
+  return step.handler == kNone ? 0 : plan.handlers[step.handler].info->max_pending;
+}
+
+void renumber(Plan& plan, const std::vector<uint32_t>& place) {
+  const auto move = [&](uint32_t& step) {
+    if (step != kNone) step = place[step];
+  };
+  for (Step& step : plan.steps) {
+    for (uint32_t& s : step.after) move(s);
+    for (uint32_t& s : step.readers) move(s);
+  }
+  for (Output& output : plan.outputs) move(output.step);
+  for (HandlerPlan& handler : plan.handlers) move(handler.step);
+  for (EdgePlan& edge : plan.edges) move(edge.target_step);
+  for (TransferPlan& transfer : plan.transfers) move(transfer.step);
+  for (Channel& channel : plan.channels) {
+    move(channel.from);
+    move(channel.to);
+  }
+  for (Clock& clock : plan.clocks) move(clock.driver);
+  for (Pace& pace : plan.paces) {
+    move(pace.gate);
+    move(pace.entry);
+    for (uint32_t& s : pace.sources) move(s);
+  }
+}
+
+} // namespace
+
+void order_steps(Draft& draft) {
+  Plan& plan = draft.plan;
+  std::vector<std::pair<uint32_t, uint32_t>> edges;
+  for (uint32_t s = 0; s < plan.steps.size(); ++s) {
+    for (const StepInput& input : plan.steps[s].inputs)
+      if (input.output != kNone && input.delay == 0) edges.emplace_back(plan.outputs[input.output].step, s);
+    for (uint32_t before : plan.steps[s].after) edges.emplace_back(before, s);
+  }
+  for (const Channel& channel : plan.channels) edges.emplace_back(channel.from, channel.to);
+  const std::vector<uint32_t> order = topological_order(static_cast<uint32_t>(plan.steps.size()), edges);
+  MR_ASSERT(order.size() == plan.steps.size(), "resolve() refused all cycles, and no pass may add one");
+  std::vector<uint32_t> place(order.size());
+  std::vector<Step> steps(order.size());
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    place[order[i]] = i;
+    steps[i] = std::move(plan.steps[order[i]]);
+  }
+  plan.steps = std::move(steps);
+  renumber(plan, place);
+}
+
+void find_levels(Draft& draft) {
+  Plan& plan = draft.plan;
+  for (Step& step : plan.steps) {
+    step.level = 0;
+    for (const StepInput& input : step.inputs) {
+      if (input.output == kNone || input.delay > 0) continue;
+      const Step& source = plan.steps[plan.outputs[input.output].step];
+      if (source.pace == step.pace) step.level = std::max(step.level, source.level + pending_of(plan, source));
+    }
+    for (uint32_t before : step.after)
+      step.level = std::max(step.level, plan.steps[before].level + pending_of(plan, plan.steps[before]));
+  }
+}
+
+void check_pending_loops(Draft& draft) {
+  Plan& plan = draft.plan;
+  for (const Step& step : plan.steps) {
+    for (const StepInput& input : step.inputs) {
+      if (input.output == kNone || input.delay == 0) continue;
+      const Step& source = plan.steps[plan.outputs[input.output].step];
+      const uint32_t owed = source.level + pending_of(plan, source);
+      if (source.pace != step.pace || owed <= step.level || input.delay > owed - step.level) continue;
+      const graph::Edge* declared = input.edge == kNone ? nullptr : draft.edges[input.edge].declared;
+      throw Failure(Error{405,
+                          source.name + " may answer " + std::to_string(owed - step.level) + " ticks late, and " +
+                              step.name + " reads it after " + std::to_string(input.delay),
+                          declared ? declared->place : Place{},
+                          {"the loop would wait for itself"},
+                          "",
+                          "delay: " + std::to_string(owed - step.level + 1)});
+    }
+  }
+  // A queue that rejoins its own tick must hold what is pending on the path that it rejoins.
+  for (uint32_t e = 0; e < draft.edges.size(); ++e) {
+    const graph::Edge& declared = *draft.edges[e].declared;
+    if (declared.policy != graph::Policy::queue || draft.edges[e].crosses_clocks) continue;
+    const Step& reader = plan.steps[plan.edges[e].target_step];
+    const Step& source = plan.steps[draft.handlers[draft.edges[e].source].step];
+    if (reader.pace != source.pace || reader.level <= source.level || declared.depth >= reader.level - source.level)
+      continue;
+    throw Failure(Error{405,
+                        "the queue of " + plan.edges[e].to + " holds " + std::to_string(declared.depth) +
+                            " values, and the path that it rejoins keeps " +
+                            std::to_string(reader.level - source.level) + " pending",
+                        declared.place,
+                        {},
+                        "",
+                        "depth: " + std::to_string(reader.level - source.level)});
+  }
+}
+
+} // namespace millrace::plan

@@ -1,0 +1,15 @@
+// The order of steps, and what follows from it. Private to runtime/plan.
+#pragma once
+
+#include "plan/draft.h"
+
+namespace millrace::plan {
+
+// Renumbers the steps so that every dependency within a tick points forwards.
+void order_steps(Draft& draft);
+// Sums max_pending along the paths: steps of one segment must share the sum, or a tick would wait for itself.
+void find_levels(Draft& draft);
+// Refuses loops whose delay, or queue whose depth, is too short for what is pending on their way (semantics.md 2.3).
+void check_pending_loops(Draft& draft);
+
+} // namespace millrace::plan

@@ -1,0 +1,96 @@
+// Where each handler runs: by what it can do and the order in which devices were named. Prices come with calibration;
+// their place is here.
+#include <algorithm>
+
+#include "plan/draft.h"
+
+namespace millrace::plan {
+
+namespace {
+
+bool is_sim(const std::string& domain) { return domain.rfind("sim:", 0) == 0; }
+bool is_cuda(const std::string& domain) { return domain.rfind("cuda:", 0) == 0; }
+
+// "" where the handler can run there, else why it cannot.
+std::string obstacle(const DraftHandler& handler, const std::string& domain) {
+  if (domain == "cpu") return handler.info->has_cpu() ? "" : "it has no CPU body";
+  if (handler.is_source()) return "a source is called by its clock, on the cpu";
+  if (is_cuda(domain) && !handler.info->has_cuda()) return "it has no CUDA body";
+  if (is_sim(domain) && !handler.info->has_cpu()) return "it has no CPU body for a simulated device to run";
+  if (handler.info->traits & MR_TRAIT_BLOCKING) return "it blocks";
+  if (!handler.info->thread.empty()) return "it needs the thread \"" + handler.info->thread + "\"";
+  if (handler.info->max_pending > 0) return "its results may come later";
+  for (const auto& port : handler.info->ports) {
+    if (port.raw.memory == MR_MEMORY_CPU) return "its port " + port.name + " is declared cpu";
+    if (port.raw.accepts.kind == MR_KIND_OBJECT) return "its port " + port.name + " carries a host object";
+  }
+  return "";
+}
+
+uint32_t domain_index(Draft& draft, const DraftHandler& handler, const std::string& name) {
+  const auto& domains = draft.plan.domains;
+  const auto at = std::find(domains.begin(), domains.end(), name);
+  if (at == domains.end()) {
+    std::string known;
+    for (const std::string& domain : domains) known += (known.empty() ? "" : ", ") + domain;
+    throw Failure(Error{408,
+                        handler.declared->name + " is pinned to " + name + ", which is not available",
+                        handler.declared->place,
+                        {"available: " + known},
+                        nearest_name(name, domains),
+                        "--devices cpu," + name});
+  }
+  return static_cast<uint32_t>(at - domains.begin());
+}
+
+} // namespace
+
+void place(Draft& draft) {
+  draft.plan.domains = {"cpu"};
+  for (const std::string& domain : draft.machine.domains)
+    if (domain != "cpu") draft.plan.domains.push_back(domain);
+  for (DraftHandler& handler : draft.handlers) {
+    if (!handler.declared->device.empty()) {
+      handler.domain = domain_index(draft, handler, handler.declared->device);
+      const std::string why_not = obstacle(handler, handler.declared->device);
+      if (!why_not.empty())
+        throw Failure(
+            Error{408,
+                  handler.declared->name + " (" + handler.info->type + ") cannot run on " + handler.declared->device,
+                  handler.declared->place,
+                  {why_not},
+                  "",
+                  "remove device:"});
+      handler.reason = "pinned by device:";
+      continue;
+    }
+    bool placed = false;
+    std::string passed_over;
+    for (const std::string& domain : draft.machine.domains) {
+      const std::string why_not = obstacle(handler, domain);
+      // A sink acts on the host; it goes to a device only where it was pinned there.
+      if (!why_not.empty() || (domain != "cpu" && handler.output_count == 0)) {
+        if (!why_not.empty()) passed_over = domain + ": " + why_not;
+        continue;
+      }
+      handler.domain = domain_index(draft, handler, domain);
+      handler.reason = "first of --devices that can run it" + (passed_over.empty() ? "" : " (" + passed_over + ")");
+      placed = true;
+      break;
+    }
+    if (!placed && obstacle(handler, "cpu").empty()) { // the host is always there
+      handler.domain = 0;
+      handler.reason = "on the host";
+      placed = true;
+    }
+    if (!placed)
+      throw Failure(Error{408,
+                          "no device can run " + handler.declared->name + " (" + handler.info->type + ")",
+                          handler.declared->place,
+                          {passed_over},
+                          "",
+                          ""});
+  }
+}
+
+} // namespace millrace::plan

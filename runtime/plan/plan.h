@@ -1,0 +1,278 @@
+// The compiled graph: what runs, in which order, where, and in which memory.
+//
+// Problem. A declared graph says what depends on what. To run it without locks, allocations or decisions on the hot
+// path, everything else must be known before the first tick: which handlers step together, what a tick waits for,
+// how many ticks are in flight, how long each value lives, and which bytes cross which boundary.
+//
+// Why this way. The plan knows one kind of thing that runs, the *step*, and one kind of thing that steps share, the
+// *slot*: the place of one output's value for one tick. Handlers are steps; so is every copy that crosses a boundary
+// and every edge policy: a `latest` edge is a step that resolves it into a slot of the reader's own tick, a `queue`
+// or a reader that works behind begins at a gate. So a handler only ever reads slots of its own tick (or k ticks
+// before it, by `delay`), and all rules about time sit in a handful of steps (semantics.md 1 and 2).
+//
+//   pace      a set of steps that advance together, with dense ordinals of their own: one for each clock, and one for
+//             each group of handlers that works behind (1.6), whose ordinals count what its gate let through
+//   segment   steps of one pace and one domain that one worker runs one after another; lanes are copies of a segment
+//             whose handler is stateless: lane j of L takes the ordinals n ≡ j (mod L)
+//   channel   a bounded queue between two paces, fed by a gate or a post step
+//
+// Invariants.
+//  - Within a pace, inputs without delay come from steps earlier in `order`: no tick can wait for itself.
+//  - window ≥ 1 + the longest pending; slot rings cover window + the largest delay; block rings cover every holder
+//  (3.2).
+//  - A plan is immutable and pure: the same graph, facts, machine and costs give the same plan.
+//
+// What it is not. It holds no memory, thread or handler; exec/ makes those from it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "millrace/abi.h"
+#include "plugin/registry.h"
+
+namespace millrace::plan {
+
+inline constexpr uint32_t kNone = UINT32_MAX;
+
+// The widest window that is chosen without being asked for (semantics.md 1.5).
+inline constexpr uint32_t kInFlightMax = 4;
+
+enum class StepKind {
+  source,   // a handler without inputs; the head of its clock runs it
+  handler,  // a handler
+  transfer, // copies one output's buffer to another domain
+  entry,    // the values that a gate let into a pace that works behind
+  gate,     // lets ticks into such a pace, and counts what it turns away
+  post,     // puts an output's values into a channel to another pace, or to a `latest` reader
+  resolve,  // takes from a channel what the edge's policy says, once for all readers of a tick
+};
+
+// How a step input is read.
+struct StepInput {
+  uint32_t output = kNone; // index into Plan::outputs; kNone: not connected
+  uint32_t delay = 0;      // ticks before this one
+  uint32_t edge = kNone;   // index into Plan::edges
+  bool required = true;
+  bool initial_empty = false; // before the first value: a value of extent 0
+  bool repeat_last = false;   // a required delayed input repeats the last value where the slot is empty (2.3)
+  uint32_t keeps = 0;         // past values that stay valid
+};
+
+struct Step {
+  StepKind kind = StepKind::handler;
+  std::string name;         // the handler's; of a runtime step a description: "copy video → sim:0"
+  uint32_t handler = kNone; // index into Plan::handlers
+  uint32_t pace = 0;
+  uint32_t segment = kNone;      // the first of its lanes
+  uint32_t domain = 0;           // index into Plan::domains
+  std::vector<StepInput> inputs; // handlers: flat, as the ABI counts them
+  std::vector<uint32_t> outputs; // indices into Plan::outputs; of a handler flat, as the ABI counts them
+  std::vector<uint32_t> after; // steps that must have settled the same tick before: readers of what is written in place
+  uint32_t channel = kNone;    // gate, entry, post, resolve
+  uint32_t every = 1;          // fires on ticks whose index is a multiple
+  uint32_t level = 0;          // the sum of max_pending before it: steps of one segment share it
+  uint32_t region = kNone;     // captured with others: index into Plan::regions
+  std::vector<uint32_t> readers; // transfer: the steps whose firing makes the copy certain
+};
+
+// One output of a step: a slot for each tick in flight.
+struct Output {
+  uint32_t step = 0;
+  uint32_t port = 0;       // flat index within the step
+  std::string name;        // "video", for reports
+  uint32_t domain = 0;     // where its bytes are
+  mr_format format{};      // capacity, not extent
+  uint32_t origin = kNone; // entry, resolve: the output whose buffers pass through
+  uint32_t ring = kNone;   // its blocks; an output that forwards or writes in place shares its input's
+  uint32_t retain = 0;     // ticks that a value outlives its own, by `delay`
+  int32_t forwards = -1;   // step input whose buffer it may repeat
+  int32_t in_place = -1;   // step input whose buffer it is written over
+  bool owns = true;        // has a ring of its own
+  bool connected = false;
+};
+
+// Blocks of one output, in one domain.
+struct Ring {
+  uint32_t output = 0;
+  uint32_t domain = 0;
+  uint32_t length = 1;
+  bool dynamic = false;
+  uint64_t capacity = 0;
+  bool pinned = false;
+  std::vector<std::string> reasons; // "3 in flight", "1 held by latest", …: the annotated sum
+};
+
+enum class PaceKind { clock, behind };
+
+struct Pace {
+  PaceKind kind = PaceKind::clock;
+  uint32_t clock = 0;            // index into Plan::clocks
+  uint32_t parent = kNone;       // behind: the pace of its gate
+  uint32_t gate = kNone;         // behind: step
+  uint32_t entry = kNone;        // behind: step
+  uint32_t window = 1;           // ordinals in flight
+  uint32_t slots = 1;            // slots an output, a power of two ≥ window + retain
+  std::vector<uint32_t> sources; // clock: steps, in order
+};
+
+struct Clock {
+  std::string name;
+  graph::ClockMode mode = graph::ClockMode::free; // never automatic
+  graph::Rational rate;                           // 0: none
+  bool live = false;                              // a live source paces it: realtime's rules of lateness
+  uint32_t driver = kNone;                        // mode source: the step that creates the ticks
+  uint32_t in_flight = 1;
+  uint32_t pending = 0; // the largest sum of max_pending on a path
+  // Realtime rules: latest is the newest that is done, drops happen. Else everything is waited for (2.5).
+  bool realtime() const { return mode == graph::ClockMode::realtime || live; }
+};
+
+enum class ChannelKind { gate, latest, queue, align };
+
+struct Channel {
+  ChannelKind kind = ChannelKind::latest;
+  uint32_t from = kNone; // post or gate step
+  uint32_t to = kNone;   // resolve or entry step
+  uint32_t depth = 1;    // values that may wait
+  uint32_t capacity = 1; // entries the ring holds
+  graph::Full full = graph::Full::block;
+  bool busy = false;   // gate of a reader that works behind without a queue: one tick, cause `busy`
+  bool queued = false; // gate fed by a queue edge
+  uint32_t lag = 0;
+  int64_t within_ns = 0;
+  bool same_clock = true;
+  bool initial_empty = false;
+  std::vector<uint32_t> edges; // whose drops are counted here
+};
+
+struct Segment {
+  uint32_t pace = 0;
+  uint32_t domain = 0;
+  uint32_t lane = 0, lanes = 1;
+  uint32_t home = 0;   // worker
+  bool pinned = false; // only its home runs it: devices, named threads, blocking handlers
+  bool blocking = false;
+  std::string thread;          // named thread; "" for the workers
+  std::vector<uint32_t> steps; // in order
+};
+
+// Device handlers that are recorded once per ring slot and replayed as one.
+struct Region {
+  uint32_t domain = 0;
+  uint32_t slots = 1; // one ring length for all it touches
+  std::vector<uint32_t> steps;
+};
+
+struct HandlerPlan {
+  std::string name, type;
+  const plugin::HandlerInfo* info = nullptr;
+  uint32_t step = kNone;
+  uint32_t domain = 0;
+  uint32_t clock = 0;
+  uint32_t every = 1;
+  uint32_t lanes = 1;
+  graph::OnError on_error = graph::OnError::fail;
+  int64_t budget_ns = 0;
+  int64_t cost_ns = 0;               // expected time of one call; 0: not known
+  std::string reason;                // why it runs where it runs
+  std::vector<uint32_t> edge_counts; // per declared port
+  std::vector<uint32_t> first_entry; // per declared port: its first flat index
+};
+
+// An edge as the report names it.
+struct EdgePlan {
+  std::string from, to; // "video.video", "boxes.video"
+  graph::Policy policy = graph::Policy::sync;
+  uint32_t delay = 0;
+  uint32_t source_output = kNone; // output of the producing handler
+  uint32_t target_step = kNone;
+  uint32_t target_input = 0; // flat
+  std::string note;          // "drop_oldest acts as block under free", …
+};
+
+// A copy across a boundary, as `plan` prints it.
+struct TransferPlan {
+  uint32_t step = 0;
+  std::vector<uint32_t> edges;
+  std::vector<std::string> route; // domains
+  uint64_t bytes = 0;
+  double predicted_us = 0;
+  std::string reason;
+};
+
+struct Plan {
+  std::string name;
+  std::vector<std::string> domains; // "cpu" first
+  std::vector<HandlerPlan> handlers;
+  std::vector<EdgePlan> edges;
+  std::vector<Clock> clocks;
+  std::vector<Pace> paces;
+  std::vector<Step> steps; // in an order that respects every edge without delay
+  std::vector<Output> outputs;
+  std::vector<Ring> rings;
+  std::vector<Channel> channels;
+  std::vector<Segment> segments;
+  std::vector<Region> regions;
+  std::vector<TransferPlan> transfers;
+  std::vector<std::string> inserted;      // conversions: "converted bgr8 → rgb8 between video and blur"
+  std::vector<std::string> notes;         // what a reader should know: "drop_oldest acts as block under free"
+  std::map<std::string, uint64_t> memory; // bytes by domain
+  uint32_t workers = 1;                   // threads for segments without one of their own
+  uint32_t threads = 1;                   // workers + named + blocking
+  double latency_us = 0;                  // predicted; 0: not known
+};
+
+// ---- what compile needs ------------------------------------------------------------------------------------------
+
+// A handler that was made, given its parameters and asked for facts.
+struct Prepared {
+  std::string name;
+  std::unique_ptr<plugin::Instance> instance;
+  mr_facts facts{};
+};
+
+// The graph with live handlers. The order is the graph's.
+struct Facts {
+  std::vector<Prepared> handlers;
+  bool probed = true;
+};
+
+struct Machine {
+  uint32_t workers = 1;                        // threads to plan for
+  std::vector<std::string> domains = {"cpu"};  // "cpu" first, then devices in order of preference
+  std::map<std::string, uint64_t> bytes_limit; // by domain; absent: not limited
+  std::map<std::string, double> bytes_per_us;  // of the hop between cpu and the domain, for predictions
+  std::map<std::string, double> latency_us;
+};
+
+struct Options {
+  std::optional<graph::ClockMode> clock; // overrides the file
+  std::optional<graph::Rational> rate;
+  std::map<std::string, int64_t> costs_ns; // by handler: measured or declared
+};
+
+// Makes the instances of a graph: looks types up, checks and sets parameters, binds ports, probes.
+// Throws Failure (MR0304, MR0310…, MR0604). Conversions that the plan inserts are made by compile through the same
+// host.
+Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe = true);
+
+// The passes, in order. Throws Failure, MR03xx and MR04xx. `graph` gains the conversions that were inserted.
+Plan compile(graph::Graph& graph, Facts& facts, const plugin::Registry& registry, const mr_host& host,
+             const Machine& machine, const Options& options);
+
+// Another instance of a prepared handler, configured the same: a lane of a stateless one.
+std::unique_ptr<plugin::Instance> clone(const graph::Handler& declared, const plugin::HandlerInfo& info,
+                                        const HandlerPlan& plan, const mr_host& host);
+
+// What `millrace plan` prints.
+std::string print_text(const Plan& plan);
+std::string print_json(const Plan& plan);
+std::string print_dot(const Plan& plan);
+
+} // namespace millrace::plan

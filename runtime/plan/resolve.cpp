@@ -1,0 +1,268 @@
+// First pass: names become indices, lists of edges become flat inputs, and what cannot be wired is refused.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+
+#include "plan/draft.h"
+
+namespace millrace::plan {
+
+namespace {
+
+std::vector<std::string> port_names(const plugin::HandlerInfo& info, bool inputs) {
+  std::vector<std::string> names;
+  for (const auto& port : info.ports)
+    if (port.is_input() == inputs) names.push_back(port.name);
+  return names;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "none" : text;
+}
+
+uint32_t find_handler(const Draft& draft, const std::string& name, const Place& place) {
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < draft.graph.handlers.size(); ++i) {
+    if (draft.graph.handlers[i].name == name) return i;
+    names.push_back(draft.graph.handlers[i].name);
+  }
+  const std::string nearest = nearest_name(name, names);
+  throw Failure(Error{301,
+                      "there is no handler named \"" + name + "\"",
+                      place,
+                      {"handlers: " + joined(names)},
+                      nearest,
+                      nearest.empty() ? "" : "write " + nearest});
+}
+
+// The declared port of an edge's end; an empty name means the only one, or the only required one.
+uint32_t find_port(const DraftHandler& handler, const std::string& name, bool input, const Place& place) {
+  const auto& ports = handler.info->ports;
+  std::vector<uint32_t> candidates, required;
+  for (uint32_t i = 0; i < ports.size(); ++i) {
+    if (ports[i].is_input() != input) continue;
+    if (ports[i].name == name) return i;
+    candidates.push_back(i);
+    if (!ports[i].optional()) required.push_back(i);
+  }
+  const char* side = input ? "input" : "output";
+  const std::string names = joined(port_names(*handler.info, input));
+  if (name.empty()) {
+    if (candidates.size() == 1) return candidates[0];
+    if (input && required.size() == 1) return required[0];
+    const std::string what =
+        candidates.empty() ? " has no " + std::string(side) : " has several " + std::string(side) + "s";
+    throw Failure(
+        Error{308,
+              handler.declared->name + " (" + handler.info->type + ")" + what,
+              place,
+              {std::string(side) + "s: " + names},
+              "",
+              candidates.empty() ? "" : "name one: " + handler.declared->name + "." + ports[candidates[0]].name});
+  }
+  const std::string nearest = nearest_name(name, port_names(*handler.info, input));
+  throw Failure(Error{302,
+                      handler.declared->name + " (" + handler.info->type + ") has no " + side + " \"" + name + "\"",
+                      place,
+                      {std::string(side) + "s: " + names},
+                      nearest,
+                      nearest.empty() ? "" : "write " + handler.declared->name + "." + nearest});
+}
+
+void add_handlers(Draft& draft) {
+  for (uint32_t i = 0; i < draft.graph.handlers.size(); ++i) {
+    const graph::Handler& declared = draft.graph.handlers[i];
+    for (uint32_t j = 0; j < i; ++j) {
+      if (draft.graph.handlers[j].name == declared.name)
+        throw Failure(Error{
+            303, "two handlers are named \"" + declared.name + "\"", declared.place, {}, "", "rename one of them"});
+    }
+    Prepared& prepared = draft.facts.handlers.at(i);
+    DraftHandler handler;
+    handler.declared = &declared;
+    handler.instance = prepared.instance.get();
+    handler.info = &handler.instance->info();
+    handler.facts = prepared.facts;
+    handler.edge_counts.assign(handler.info->ports.size(), 0);
+    draft.handlers.push_back(std::move(handler));
+  }
+}
+
+// Ports of all edges, and how many edges each list takes.
+void find_ends(Draft& draft, std::vector<std::pair<uint32_t, uint32_t>>& ports) {
+  for (const graph::Edge& declared : draft.graph.edges) {
+    DraftEdge edge;
+    edge.declared = &declared;
+    edge.source = find_handler(draft, declared.source, declared.place);
+    edge.target = find_handler(draft, declared.target, declared.place);
+    DraftHandler& source = draft.handlers[edge.source];
+    DraftHandler& target = draft.handlers[edge.target];
+    const uint32_t output = find_port(source, declared.source_port, false, declared.place);
+    const uint32_t input = find_port(target, declared.target_port, true, declared.place);
+    const auto& port = target.info->ports[input];
+    if (!port.many() && target.edge_counts[input] > 0)
+      throw Failure(Error{307,
+                          "the input " + target.declared->name + "." + port.name + " is connected twice",
+                          declared.place,
+                          {"it takes one edge"},
+                          "",
+                          "remove one of them"});
+    if (port.many() && target.edge_counts[input] >= port.raw.many_max)
+      throw Failure(Error{307,
+                          "the input " + target.declared->name + "." + port.name + " takes at most " +
+                              std::to_string(port.raw.many_max) + " edges",
+                          declared.place,
+                          {},
+                          "",
+                          ""});
+    ports.emplace_back(output, target.edge_counts[input]);
+    ports.back().second |= input << 16; // port and position travel together until the flat indices are known
+    ++target.edge_counts[input];
+    ++source.edge_counts[output];
+    draft.edges.push_back(edge);
+  }
+}
+
+void lay_flat(DraftHandler& handler) {
+  handler.first.clear();
+  for (uint32_t p = 0; p < handler.info->ports.size(); ++p) {
+    const auto& port = handler.info->ports[p];
+    uint32_t& count = port.is_input() ? handler.input_count : handler.output_count;
+    handler.first.push_back(count);
+    const uint32_t entries = port.many() ? handler.edge_counts[p] : 1;
+    for (uint32_t i = 0; i < entries; ++i) (port.is_input() ? handler.input_port : handler.output_port).push_back(p);
+    count += entries;
+    if (!port.is_input() && handler.edge_counts[p] > 1) handler.edge_counts[p] = 1; // connected or not
+    if (port.is_input() && !port.optional() && handler.edge_counts[p] == 0)
+      throw Failure(
+          Error{306,
+                "the input " + handler.declared->name + "." + port.name + " (" + port.type_name + ") is not connected",
+                handler.declared->place,
+                {handler.info->type + " cannot run without it"},
+                "",
+                "inputs: { " + port.name + ": HANDLER }"});
+  }
+  handler.input_edge.assign(handler.input_count, kNone);
+}
+
+bool kinds_agree(const mr_format& from, const mr_format& to) {
+  if (from.kind == MR_KIND_ANY || to.kind == MR_KIND_ANY) return true;
+  return from.kind == to.kind && (!from.schema || !to.schema || from.schema == to.schema) &&
+         (!from.layout || !to.layout || from.layout == to.layout);
+}
+
+void connect(Draft& draft, const std::vector<std::pair<uint32_t, uint32_t>>& ports) {
+  for (uint32_t e = 0; e < draft.edges.size(); ++e) {
+    DraftEdge& edge = draft.edges[e];
+    DraftHandler& source = draft.handlers[edge.source];
+    DraftHandler& target = draft.handlers[edge.target];
+    const uint32_t input_port = ports[e].second >> 16;
+    edge.source_output = source.first[ports[e].first];
+    edge.target_input = target.first[input_port] + (ports[e].second & 0xffff);
+    target.input_edge[edge.target_input] = e;
+    const auto& from = source.info->ports[ports[e].first];
+    const auto& to = target.info->ports[input_port];
+    if (!kinds_agree(from.raw.accepts, to.raw.accepts))
+      throw Failure(
+          Error{305,
+                "an " + from.type_name + " cannot be read as " + to.type_name,
+                edge.declared->place,
+                {source.declared->name + "." + from.name + " (" + source.info->type + ") gives " + from.type_name,
+                 target.declared->name + "." + to.name + " (" + target.info->type + ") takes " + to.type_name},
+                "",
+                ""});
+    if (edge.declared->delay > 0 && !edge.declared->initial_empty && !to.optional())
+      throw Failure(Error{407,
+                          "an edge with delay: needs initial:",
+                          edge.declared->place,
+                          {"the first " + std::to_string(edge.declared->delay) + " ticks have no value to read"},
+                          "",
+                          "initial: empty"});
+  }
+}
+
+void refuse_cycles(Draft& draft) {
+  std::vector<std::pair<uint32_t, uint32_t>> edges;
+  for (const DraftEdge& edge : draft.edges)
+    if (edge.declared->delay == 0) edges.emplace_back(edge.source, edge.target);
+  draft.order = topological_order(static_cast<uint32_t>(draft.handlers.size()), edges);
+  if (draft.order.size() == draft.handlers.size()) return;
+  // Walk backwards from a handler that was not reached: its unreached sources lead round the cycle.
+  std::vector<bool> reached(draft.handlers.size());
+  for (uint32_t h : draft.order) reached[h] = true;
+  uint32_t at = static_cast<uint32_t>(std::find(reached.begin(), reached.end(), false) - reached.begin());
+  std::vector<uint32_t> path;
+  while (std::find(path.begin(), path.end(), at) == path.end()) {
+    path.push_back(at);
+    for (const auto& [source, target] : edges)
+      if (target == at && !reached[source]) {
+        at = source;
+        break;
+      }
+  }
+  std::string text = draft.handlers[at].declared->name;
+  for (auto it = path.rbegin(); it != path.rend(); ++it) {
+    text += " → " + draft.handlers[*it].declared->name;
+    if (*it == at) break;
+  }
+  throw Failure(Error{401,
+                      "the graph has a cycle: " + text,
+                      draft.handlers[at].declared->place,
+                      {"a cycle needs one edge that reads an earlier tick"},
+                      "",
+                      "{ from: …, delay: 1, initial: empty } on one edge of it"});
+}
+
+} // namespace
+
+std::string Draft::port_name(uint32_t handler, bool input, uint32_t flat) const {
+  const DraftHandler& h = handlers[handler];
+  const uint32_t port = input ? h.input_port[flat] : h.output_port[flat];
+  std::string name = h.declared->name + "." + h.info->ports[port].name;
+  if (h.info->ports[port].many()) name += "[" + std::to_string(flat - h.first[port]) + "]";
+  return name;
+}
+
+std::vector<uint32_t> topological_order(uint32_t count, const std::vector<std::pair<uint32_t, uint32_t>>& edges) {
+  std::vector<std::vector<uint32_t>> targets(count);
+  std::vector<uint32_t> waiting(count, 0);
+  for (const auto& [source, target] : edges) {
+    targets[source].push_back(target);
+    ++waiting[target];
+  }
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+  for (uint32_t i = 0; i < count; ++i)
+    if (waiting[i] == 0) ready.push(i);
+  std::vector<uint32_t> order;
+  while (!ready.empty()) {
+    const uint32_t at = ready.top();
+    ready.pop();
+    order.push_back(at);
+    for (uint32_t target : targets[at])
+      if (--waiting[target] == 0) ready.push(target);
+  }
+  return order;
+}
+
+void resolve(Draft& draft) {
+  std::vector<std::pair<uint32_t, uint32_t>> ports;
+  add_handlers(draft);
+  find_ends(draft, ports);
+  for (DraftHandler& handler : draft.handlers) {
+    lay_flat(handler);
+    if (handler.declared->concurrency > 1 && !handler.info->stateless())
+      throw Failure(Error{409,
+                          handler.declared->name + " (" + handler.info->type + ") cannot run as several instances",
+                          handler.declared->place,
+                          {"concurrency: needs a handler that is declared stateless"},
+                          "",
+                          "remove concurrency:"});
+  }
+  connect(draft, ports);
+  refuse_cycles(draft);
+}
+
+} // namespace millrace::plan

@@ -1,0 +1,149 @@
+// Which outputs share their input's buffer: those that forward it, and those that are written over it in place, the
+// writer behind every reader of what it overwrites (semantics.md 3.5).
+#include <algorithm>
+
+#include "plan/draft.h"
+
+namespace millrace::plan {
+
+namespace {
+
+class Sharing {
+ public:
+  explicit Sharing(Draft& draft) : plan_(draft.plan) {}
+
+  void run() {
+    for (Output& output : plan_.outputs) {
+      const Step* step = output.step == kNone ? nullptr : &plan_.steps[output.step];
+      if (!step) continue;
+      output.owns = output.origin == kNone && output.forwards < 0;
+      allow_bypass(output, *step);
+      if (output.forwards < 0) continue;
+      const StepInput& input = step->inputs[static_cast<size_t>(output.forwards)];
+      // On a device a silent forward needs a presence word of its own: there it is a copy within the device.
+      if (input.output != kNone && step->domain == 0 && input.delay == 0) continue;
+      output.forwards = -1;
+      output.owns = true;
+    }
+    for (uint32_t o = 0; o < plan_.outputs.size(); ++o) {
+      if (plan_.outputs[o].step != kNone && plan_.outputs[o].in_place >= 0) decide(o);
+    }
+  }
+
+ private:
+  // A bypassed handler repeats its input where it fails, so its output may be its own buffer or its input's.
+  void allow_bypass(Output& output, const Step& step) const {
+    if (step.handler == kNone || output.forwards >= 0) return;
+    const HandlerPlan& handler = plan_.handlers[step.handler];
+    if (handler.on_error != graph::OnError::bypass) return;
+    for (size_t p = 0, flat = 0; p < handler.info->ports.size(); ++p) {
+      const auto& port = handler.info->ports[p];
+      if (port.is_input()) continue;
+      if (flat++ == output.port)
+        output.forwards = static_cast<int32_t>(handler.first_entry[static_cast<size_t>(port.raw.like)]);
+    }
+  }
+
+  // The buffer that an output's value lives in, of this generation: through forwards and what passes paces.
+  uint32_t buffer_of(uint32_t o) const {
+    for (;;) {
+      const Output& output = plan_.outputs[o];
+      if (output.forwards >= 0)
+        o = plan_.steps[output.step].inputs[static_cast<size_t>(output.forwards)].output;
+      else if (output.origin != kNone)
+        o = output.origin;
+      else
+        return o;
+    }
+  }
+
+  bool reaches(uint32_t from, uint32_t to) const {
+    std::vector<bool> seen(plan_.steps.size());
+    std::vector<uint32_t> todo{from};
+    while (!todo.empty()) {
+      const uint32_t at = todo.back();
+      todo.pop_back();
+      if (at == to) return true;
+      if (seen[at]) continue;
+      seen[at] = true;
+      for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
+        const Step& step = plan_.steps[s];
+        bool next = std::find(step.after.begin(), step.after.end(), at) != step.after.end();
+        for (const StepInput& input : step.inputs)
+          next = next || (input.output != kNone && input.delay == 0 && plan_.outputs[input.output].step == at);
+        if (step.kind == StepKind::entry || step.kind == StepKind::resolve)
+          next = next || plan_.channels[step.channel].from == at;
+        if (next) todo.push_back(s);
+      }
+    }
+    return false;
+  }
+
+  void refuse(uint32_t o, const std::string& why) {
+    const Output& output = plan_.outputs[o];
+    plan_.notes.push_back(plan_.steps[output.step].name + " copies its input before it writes: " + why);
+    plan_.outputs[o].in_place = -1;
+  }
+
+  void decide(uint32_t o) {
+    const Output& output = plan_.outputs[o];
+    const uint32_t writer = output.step;
+    const StepInput& input = plan_.steps[writer].inputs[static_cast<size_t>(output.in_place)];
+    if (input.output == kNone) {
+      plan_.outputs[o].in_place = -1;
+      return;
+    }
+    const uint32_t buffer = buffer_of(input.output);
+    if (input.delay > 0) return refuse(o, "it reads an earlier tick");
+    if (plan_.outputs[input.output].domain != plan_.steps[writer].domain) return refuse(o, "the buffer is elsewhere");
+    if (plan_.outputs[input.output].origin != kNone || buffer_passes_paces(input.output))
+      return refuse(o, "the buffer is held by another pace");
+    std::vector<uint32_t> before;
+    for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      const Step& reader = plan_.steps[s];
+      for (uint32_t i = 0; i < reader.inputs.size(); ++i) {
+        const StepInput& read = reader.inputs[i];
+        if (read.output == kNone || buffer_of(read.output) != buffer || s == writer) continue;
+        if (is_forward_of(s, i)) continue; // its readers are looked at themselves
+        if (read.delay > 0 || read.keeps > 0) return refuse(o, reader.name + " reads the picture on later ticks");
+        if (reader.kind == StepKind::gate || reader.kind == StepKind::post)
+          return refuse(o, reader.name + " hands the picture to readers of other ticks");
+        if (reader.pace != plan_.steps[writer].pace) return refuse(o, reader.name + " is of another pace");
+        if (reader.level > plan_.steps[writer].level) return refuse(o, reader.name + " answers later");
+        if (reaches(writer, s)) return refuse(o, reader.name + " reads both the picture and what is drawn on it");
+        for (uint32_t other : reader.outputs)
+          if (plan_.outputs[other].in_place == static_cast<int32_t>(i) && decided(other))
+            return refuse(o, reader.name + " writes in place already");
+        before.push_back(s);
+      }
+    }
+    Step& step = plan_.steps[writer];
+    step.after.insert(step.after.end(), before.begin(), before.end());
+    plan_.outputs[o].owns = false;
+    decided_.push_back(o);
+  }
+
+  bool is_forward_of(uint32_t s, uint32_t i) const {
+    for (uint32_t o : plan_.steps[s].outputs)
+      if (plan_.outputs[o].forwards == static_cast<int32_t>(i)) return true;
+    return false;
+  }
+  bool buffer_passes_paces(uint32_t o) const {
+    for (;;) {
+      const Output& output = plan_.outputs[o];
+      if (output.origin != kNone) return true;
+      if (output.forwards < 0) return false;
+      o = plan_.steps[output.step].inputs[static_cast<size_t>(output.forwards)].output;
+    }
+  }
+  bool decided(uint32_t o) const { return std::find(decided_.begin(), decided_.end(), o) != decided_.end(); }
+
+  Plan& plan_;
+  std::vector<uint32_t> decided_;
+};
+
+} // namespace
+
+void share_buffers(Draft& draft) { Sharing(draft).run(); }
+
+} // namespace millrace::plan
