@@ -1,0 +1,47 @@
+// Pictures that tests compare: filled by a seed, and looked at sample by sample.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "handlers/image/picture.h"
+
+namespace millrace::handlers {
+
+// Every byte in use is random, extremes more often than chance would have them; padding is 0xEE.
+inline Picture random_picture(Pixel pixel, uint32_t width, uint32_t height, uint32_t seed) {
+  std::mt19937 random(seed);
+  Picture picture(pixel, width, height);
+  const ImageSpan span = picture.span();
+  for (uint32_t plane = 0; plane < span.plane_count(); ++plane) {
+    const size_t used = plane_row_bytes(pixel, width, plane);
+    for (uint32_t y = 0; y < span.rows(plane); ++y)
+      for (uint32_t i = 0; i < span.stride(plane); ++i) {
+        const uint32_t bits = static_cast<uint32_t>(random());
+        const uint8_t extreme = (bits & 0x100) ? 255 : 0;
+        span.row(y, plane)[i] = i >= used               ? uint8_t{0xEE}
+                                : (bits >> 16) % 8 == 0 ? extreme
+                                                        : static_cast<uint8_t>(bits);
+      }
+  }
+  return picture;
+}
+
+// Whether all bytes in use are equal; what the padding holds does not matter.
+inline bool same_pixels(const ImageView& a, const ImageView& b) {
+  if (a.pixel() != b.pixel() || a.width() != b.width() || a.height() != b.height()) return false;
+  for (uint32_t plane = 0; plane < a.plane_count(); ++plane)
+    for (uint32_t y = 0; y < a.rows(plane); ++y)
+      if (std::memcmp(a.row(y, plane), b.row(y, plane), plane_row_bytes(a.pixel(), a.width(), plane)) != 0)
+        return false;
+  return true;
+}
+
+inline std::string size_of(const ImageView& picture) {
+  return std::string(name_of(picture.pixel())) + " " + std::to_string(picture.width()) + "x" +
+         std::to_string(picture.height());
+}
+
+} // namespace millrace::handlers
