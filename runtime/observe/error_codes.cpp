@@ -28,6 +28,8 @@ const std::vector<CodeInfo> kUsage = {
      "handlers` lists all of them."},
     {107, "an unknown error code was asked for",
      "`millrace explain` was given a code that no version of millrace prints."},
+    {120, "a folder that a new project cannot use",
+     "`millrace new` writes into a folder that is empty or not there, so that nothing is written over."},
 };
 
 // Family 2: the pipeline's text.

@@ -1,0 +1,12 @@
+// Writes a plugin project that builds and passes its own test: what `millrace new` does.
+#pragma once
+
+#include <string>
+
+namespace millrace::cli {
+
+// Writes the project of a plugin with one handler, `type_name` ("acme.invert"), into `dir`, which must be empty or not
+// there. Throws Failure: MR0105 where the name is not family.name, MR0120 where the folder cannot be used.
+void write_plugin_project(const std::string& dir, const std::string& type_name);
+
+} // namespace millrace::cli
