@@ -120,7 +120,8 @@ A millrace plugin with one handler, `@type@`.
 | `test/@name@_test.cpp` | its test, without a runtime |
 | `pipeline.yaml` | a pipeline that uses it |
 
-It begins as an inverter: put your own work into `process`. A second handler is a second file in `src/`, named in `CMakeLists.txt`; `MILLRACE_PLUGIN` stays in one of them.
+It begins as an inverter: put your own work into `process`. A second handler is a second file in `src/`, named in
+`CMakeLists.txt`; `MILLRACE_PLUGIN` stays in one of them.
 )_";
 
 struct File {

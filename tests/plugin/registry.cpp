@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "millrace/handler.h"
+#include "millrace/testing.h"
 
 namespace mr = millrace;
 namespace fs = std::filesystem;
@@ -203,6 +204,19 @@ TEST_CASE("a plugin's handlers are found and can be constructed") {
   CHECK(instance.bind({1}) == MR_OK);
   CHECK(instance.start() == MR_OK);
   CHECK(instance.stop() == MR_OK);
+}
+
+TEST_CASE("a plugin may have several files, and its handlers can be tested by their tables") {
+  Registry registry;
+  registry.load(kModules + "good.so");
+  REQUIRE(registry.find("good.pair"));
+  mr::testing::TableTest test(*registry.find("good.pair")->table);
+  const mr::testing::Value first = mr::testing::image(mr::Pixel::gray8, 1, 1);
+  const mr::testing::Value second = mr::testing::image(mr::Pixel::gray8, 1, 1);
+  test.input("in", first, 0);
+  test.input("in", second, 1);
+  CHECK(test.tick().value("out").data() == first.data());
+  CHECK(test.tick().value("out").data() == second.data());
 }
 
 TEST_CASE("a plugin that is loaded twice is loaded once") {

@@ -208,6 +208,72 @@ TEST_CASE("publishing out of order is an error of the handler") {
   CHECK_THROWS_WITH(test.handler().owed.back().publish(), "this firing is not pending, or an earlier one is");
 }
 
+struct Detects final : mr::Handler {
+  mr::Output<mr::Records<mr::Box>> boxes{*this, "boxes", mr::count_max(4)};
+  mr::Param<int> asked{*this, "asked", 4, ""};
+  mr::Param<int> kept{*this, "kept", 2, ""};
+  void process(mr::Tick& tick, mr::Cpu&) {
+    for (mr::Box& box : boxes.allocate(tick, static_cast<size_t>(*asked))) box.label = 3;
+    boxes.shrink(tick, static_cast<size_t>(*kept));
+  }
+};
+
+TEST_CASE("records are at most as many as declared, and fewer may be kept but not more") {
+  mr::testing::HandlerTest<Detects> usual;
+  const mr::testing::Result result = usual.tick();
+  REQUIRE(result.records<mr::Box>("boxes").size() == 2);
+  CHECK(result.records<mr::Box>("boxes")[1].label == 3);
+  CHECK(result.value("boxes").header().extent_bytes == 2 * sizeof(mr::Box));
+  CHECK(result.value("boxes").header().layout == mr::testing::records<mr::Box>({}).header().layout);
+  mr::testing::HandlerTest<Detects> too_many({{"asked", "5"}});
+  CHECK(too_many.tick().error == "output 'boxes' asks for " + std::to_string(5 * sizeof(mr::Box)) +
+                                     " bytes, more than the configured " + std::to_string(4 * sizeof(mr::Box)));
+  mr::testing::HandlerTest<Detects> grows({{"kept", "5"}});
+  CHECK(grows.tick().error == "shrink() keeps at most what was allocated");
+}
+
+// Hands a host object on, and finishes what process began.
+struct Ticket {
+  static constexpr std::string_view kSchema = "test.Ticket";
+  int* alive = nullptr;
+  int number = 0;
+  ~Ticket() { --*alive; }
+};
+struct Tickets final : mr::Handler {
+  mr::Input<mr::Object<Ticket>> in{*this, "in"};
+  mr::Output<mr::Object<Ticket>> out{*this, "out"};
+  void process(mr::Tick& tick, mr::Cpu&) {
+    auto ticket = std::make_unique<Ticket>();
+    ticket->alive = in(tick)->alive;
+    ++*ticket->alive;
+    ticket->number = in(tick)->number;
+    out.publish(tick, std::move(ticket));
+  }
+  void finish(mr::Tick& tick, mr::Cpu&) {
+    static_cast<Ticket*>(out.raw(tick).value->as.object.pointer)->number += 1;
+    log(MR_LOG_INFO, "finished at " + std::to_string(now_ns()));
+  }
+};
+
+TEST_CASE("host objects are released once, finish follows process, and the clock says what the test says") {
+  int alive = 1;
+  {
+    mr::testing::HandlerTest<Tickets> test;
+    test.set_now_ns(12);
+    auto ticket = std::make_unique<Ticket>();
+    ticket->alive = &alive;
+    ticket->number = 7;
+    test.input("in", mr::testing::object(std::move(ticket)));
+    const mr::testing::Result result = test.tick();
+    REQUIRE(result.ok());
+    CHECK(alive == 2);
+    CHECK(static_cast<Ticket*>(result.value("out").raw().as.object.pointer)->number == 8);
+    REQUIRE(test.logs().size() == 1);
+    CHECK(test.logs()[0].sentence == "finished at 12");
+  }
+  CHECK(alive == 0);
+}
+
 struct Countdown final : mr::Handler {
   mr::Output<mr::Tensor> out{*this, "out"};
   mr::Param<int> from{*this, "from", 2, "", mr::range(0, 10), mr::unit("ticks")};

@@ -469,11 +469,11 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
       using Element = typename T::Element;
       mr_output& output = fresh(tick, count * sizeof(Element));
       output.value->as.records = {count, sizeof(Element)};
-      output.value->header.layout = owner_.ports_[port_].port.accepts.layout;
       return {reinterpret_cast<Element*>(output.data), count};
     }
     void shrink(Tick& tick, size_t count) const requires(T::kKind == MR_KIND_RECORDS) {
       mr_value& value = *raw(tick).value;
+      if (count > value.as.records.count) throw std::invalid_argument("shrink() keeps at most what was allocated");
       value.as.records.count = count;
       value.header.extent_bytes = count * value.as.records.record_size;
     }
@@ -539,6 +539,7 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
       mr_header& header = output.value->header;
       header = {};
       header.schema = owner_.ports_[port_].port.accepts.schema;
+      header.layout = owner_.ports_[port_].port.accepts.layout;
       header.kind = T::kKind;
       header.pts_ns = tick.media_time_ns();
       header.present = 1;
