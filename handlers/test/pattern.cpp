@@ -1,7 +1,9 @@
 // test.pattern: a source of pictures that need no camera and no file.
 #include <millrace/handler.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "handlers/image/color.h"
 #include "handlers/image/picture.h"
@@ -29,12 +31,16 @@ struct Rate {
   int64_t numerator, denominator;
 };
 
-// 29.97 and its kin mean n·1000/1001; others are taken to a thousandth.
+// 29.97 and its kin, 23.98 too, mean n·1000/1001; others are taken to a thousandth, or below 1 to a millionth. The
+// numerator stays below 2^30, so that its product with a second's nanoseconds fits 64 bits.
 Rate rate_of(double fps) {
   const double whole = std::round(fps);
   if (fps == whole) return {static_cast<int64_t>(whole), 1};
-  if (std::abs(fps * 1001 - whole * 1000) < 6) return {static_cast<int64_t>(whole) * 1000, 1001};
-  return {std::lround(fps * 1000), 1000};
+  if (whole >= 24 && std::abs(fps * 1001 - whole * 1000) < 5) return {static_cast<int64_t>(whole) * 1000, 1001};
+  const int64_t parts = fps < 1 ? 1'000'000 : 1000;
+  const int64_t numerator = std::max(std::llround(fps * static_cast<double>(parts)), 1ll);
+  const int64_t divisor = std::gcd(numerator, parts);
+  return {numerator / divisor, parts / divisor};
 }
 
 Pattern pattern_named(const std::string& name) {

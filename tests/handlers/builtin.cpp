@@ -1,0 +1,44 @@
+// The table of built-in handlers, as a registry will read it.
+#include "builtin.h"
+
+#include <doctest/doctest.h>
+
+using namespace millrace;
+using namespace millrace::handlers;
+
+TEST_CASE("the built-in types are sorted, complete, and each is listed once") {
+  const mr_plugin& plugin = *millrace_builtin_plugin();
+  CHECK(plugin.abi_version == MR_ABI_VERSION);
+  CHECK(plugin.type_count == 14);
+  for (uint32_t i = 1; i < plugin.type_count; ++i)
+    CHECK(std::string(plugin.types[i - 1]->type) < std::string(plugin.types[i]->type));
+  CHECK(millrace_builtin_plugin() == &plugin);
+}
+
+TEST_CASE("every manual fits a terminal and ends with a snippet that names its handler") {
+  const mr_plugin& plugin = *millrace_builtin_plugin();
+  for (uint32_t i = 0; i < plugin.type_count; ++i) {
+    const std::string manual = plugin.types[i]->manual, type = plugin.types[i]->type;
+    INFO(type);
+    const size_t snippet = manual.rfind("\n\n    ");
+    REQUIRE(snippet != std::string::npos);
+    CHECK(manual.find(type, snippet) != std::string::npos);
+    CHECK(manual.find("\n", snippet + 2) == manual.size() - 1);
+    CHECK(std::string(plugin.types[i]->summary).back() != '.');
+    size_t line = 0;
+    for (size_t end = manual.find('\n'); end != std::string::npos; line = end + 1, end = manual.find('\n', line))
+      CHECK(end - line <= 100);
+  }
+}
+
+TEST_CASE("every parameter and every handler says what it is") {
+  const mr_plugin& plugin = *millrace_builtin_plugin();
+  for (uint32_t i = 0; i < plugin.type_count; ++i) {
+    const testing::TableTest handler(*plugin.types[i]);
+    INFO(plugin.types[i]->type);
+    CHECK(std::string(plugin.types[i]->summary) != "");
+    CHECK((handler.declaration().traits & MR_TRAIT_CPU_BODY) != 0);
+    for (uint32_t p = 0; p < handler.declaration().param_count; ++p)
+      CHECK(std::string(handler.declaration().params[p].help) != "");
+  }
+}

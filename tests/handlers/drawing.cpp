@@ -1,0 +1,259 @@
+// Rectangles, letters, captions, and the two handlers that draw.
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "builtin.h"
+#include "handlers/draw/caption.h"
+#include "handlers/draw/glyphs.h"
+#include "handlers/draw/raster.h"
+#include "pictures.h"
+
+using namespace millrace;
+using namespace millrace::handlers;
+using millrace::testing::Result;
+using millrace::testing::TableTest;
+using millrace::testing::Value;
+
+namespace {
+
+bool has_font() { return !find_default_font().empty(); }
+
+// Rows of a gray picture as text: '#' where it is bright.
+std::string drawn(const ImageView& picture) {
+  std::string text;
+  for (uint32_t y = 0; y < picture.height(); ++y) {
+    for (uint32_t x = 0; x < picture.width(); ++x) text += picture.row(y)[x] > 127 ? '#' : '.';
+    text += '\n';
+  }
+  return text;
+}
+
+uint64_t brightness_sum(const ImageView& picture) {
+  uint64_t sum = 0;
+  for (uint32_t y = 0; y < picture.height(); ++y)
+    for (size_t i = 0; i < plane_row_bytes(picture.pixel(), picture.width(), 0); ++i) sum += picture.row(y)[i];
+  return sum;
+}
+
+constexpr Color kWhite = {255, 255, 255};
+
+} // namespace
+
+TEST_CASE("colours are read as #rrggbb and #rrggbbaa, and nothing else") {
+  CHECK(parse_color("#0aF010") == Color{10, 240, 16, 255});
+  CHECK(parse_color("#00000080") == Color{0, 0, 0, 128});
+  for (const char* wrong : {"", "#", "red", "#12345", "#1234567", "#12345g", "123456#", "#123456789"})
+    CHECK_FALSE(parse_color(wrong));
+}
+
+TEST_CASE("a frame lies inside its rectangle and leaves the middle alone") {
+  Picture picture(Pixel::gray8, 9, 7);
+  draw_frame(picture.span(), {1, 1, 8, 6}, 1, ink_of(kWhite, Pixel::gray8));
+  CHECK(drawn(picture.view()) == ".........\n.#######.\n.#.....#.\n.#.....#.\n.#.....#.\n.#######.\n.........\n");
+}
+
+TEST_CASE("a frame that leaves the picture is cut off at its edge, however far away it begins") {
+  Picture picture(Pixel::gray8, 6, 4);
+  const int64_t far = int64_t{1} << 40;
+  draw_frame(picture.span(), {-far, -far, 4, 3}, 1, ink_of(kWhite, Pixel::gray8));
+  CHECK(drawn(picture.view()) == "...#..\n...#..\n####..\n......\n");
+  draw_frame(picture.span(), {10, 10, 20, 20}, 2, ink_of(kWhite, Pixel::gray8));
+  draw_frame(picture.span(), {3, 3, 2, 2}, 2, ink_of(kWhite, Pixel::gray8));
+  CHECK(drawn(picture.view()) == "...#..\n...#..\n####..\n......\n");
+}
+
+TEST_CASE("a frame thicker than its rectangle fills it") {
+  Picture picture(Pixel::gray8, 5, 3);
+  draw_frame(picture.span(), {1, 0, 4, 3}, 2, ink_of(kWhite, Pixel::gray8));
+  CHECK(drawn(picture.view()) == ".###.\n.###.\n.###.\n");
+}
+
+TEST_CASE("half-transparent ink is blended once, in the order of each format's channels") {
+  const Color orange = {200, 100, 50, 128};
+  for (Pixel pixel : {Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8}) {
+    Picture picture(pixel, 4, 4);
+    draw_frame(picture.span(), {0, 0, 4, 4}, 1, ink_of(orange, pixel));
+    const bool swapped = pixel == Pixel::bgr8 || pixel == Pixel::bgra8;
+    for (uint32_t corner : {0u, 3u}) {
+      const uint8_t* p = picture.view().row(corner) + size_t{corner} * bytes_per_pixel(pixel);
+      INFO(name_of(pixel) << ", corner " << corner);
+      CHECK(p[swapped ? 2 : 0] == 100);
+      CHECK(p[1] == 50);
+      CHECK(p[swapped ? 0 : 2] == 25);
+      if (bytes_per_pixel(pixel) == 4) CHECK(p[3] == 128);
+    }
+  }
+}
+
+TEST_CASE("UTF-8 is read letter by letter, and what is not UTF-8 does no harm") {
+  std::string_view text = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80";
+  CHECK(next_code_point(text) == 'a');
+  CHECK(next_code_point(text) == 0xe4);
+  CHECK(next_code_point(text) == 0x20ac);
+  CHECK(next_code_point(text) == 0x1f600);
+  CHECK(text.empty());
+  for (std::string_view broken : {"\xc3", "\x80", "\xe2\x82", "\xff", "\xc0\x80", "\xf5\x80\x80\x80",
+                                  "\xe2"
+                                  "aa"}) {
+    const size_t length = broken.size();
+    CHECK(next_code_point(broken) == 0xfffd);
+    CHECK(broken.size() < length);
+  }
+}
+
+TEST_CASE("a caption fills in index and time, and keeps doubled braces as one") {
+  Caption caption("#{index} {{at} {time}!");
+  CHECK(caption.line(12, 3'723'004'000'000) == "#12 {at} 1:02:03.004!");
+  CHECK(caption.line(18446744073709551615ull, -1'500'000'000) == "#18446744073709551615 {at} -0:00:01.500!");
+  CHECK(Caption("").line(0, 0).empty());
+}
+
+TEST_CASE("a caption with an unknown place, or an endless one, is refused with its words") {
+  CHECK_THROWS_WITH(Caption("at {tiem}!"), "the text has '{tiem}', but knows {index}, {time}, and {{ for a brace");
+  CHECK_THROWS_WITH(Caption("open {ind"), "the text has '{ind', but knows {index}, {time}, and {{ for a brace");
+  CHECK_THROWS_AS(Caption(std::string(Caption::kTextMax + 1, 'x')), std::invalid_argument);
+}
+
+TEST_CASE("a caption's line is bounded, whatever is filled in") {
+  std::string text;
+  for (size_t i = 0; i + 7 <= Caption::kTextMax; i += 7) text += "{index}";
+  CHECK(Caption(text).line(UINT64_MAX, 0).size() <= Caption::kLineMax);
+}
+
+TEST_CASE("letters have the width that the pen moves, and stand on the baseline" * doctest::skip(!has_font())) {
+  const GlyphSet glyphs("", 20);
+  CHECK(glyphs.width("mm") == 2 * glyphs.width("m"));
+  CHECK(glyphs.width("m") > glyphs.width("i"));
+  Picture picture(Pixel::gray8, 60, 40);
+  glyphs.draw(picture.span(), "HLM", 5, 30, ink_of(kWhite, Pixel::gray8));
+  const std::string rows = drawn(picture.view());
+  CHECK(rows.substr(29 * 61, 61).find('#') != std::string::npos);
+  CHECK(rows.substr(30 * 61).find('#') == std::string::npos);
+  CHECK(rows.substr(0, (30 - static_cast<size_t>(glyphs.ascent())) * 61).find('#') == std::string::npos);
+}
+
+TEST_CASE("letters are cut off at the picture's edges, and far away they are nothing" * doctest::skip(!has_font())) {
+  const GlyphSet glyphs("", 30, "\xc3\xa4");
+  Picture whole(Pixel::gray8, 120, 80), part(Pixel::gray8, 40, 30);
+  glyphs.draw(whole.span(), "W\xc3\xa4g", 40, 60, ink_of(kWhite, Pixel::gray8));
+  for (const auto& [left, top] : {std::pair{30, 30}, {50, 45}, {60, 50}, {15, 35}}) {
+    for (uint32_t y = 0; y < 30; ++y) std::memset(part.span().row(y), 0, 40);
+    glyphs.draw(part.span(), "W\xc3\xa4g", 40 - left, 60 - top, ink_of(kWhite, Pixel::gray8));
+    bool equal = true;
+    for (uint32_t y = 0; y < 30; ++y)
+      equal =
+          equal && std::memcmp(part.view().row(y), whole.view().row(y + static_cast<uint32_t>(top)) + left, 40) == 0;
+    INFO("window at " << left << ", " << top);
+    CHECK(equal);
+    CHECK(brightness_sum(part.view()) > 0);
+  }
+  Picture untouched(Pixel::gray8, 40, 30);
+  for (int64_t far : {int64_t{-100000}, int64_t{100000}, int64_t{1} << 40})
+    glyphs.draw(untouched.span(), "W", far, -far, ink_of(kWhite, Pixel::gray8));
+  CHECK(brightness_sum(untouched.view()) == 0);
+}
+
+TEST_CASE("draw.text draws where it is told, in its input's memory or a copy of it" * doctest::skip(!has_font())) {
+  for (bool in_place : {false, true}) {
+    TableTest text(builtin("draw.text"), {{"text", "n {index}"}, {"x", "10"}, {"y", "-5"}, {"size", "16"}});
+    text.allow_in_place(in_place);
+    text.input("video", testing::image(Pixel::bgr8, 100, 60, 10));
+    const Result result = text.tick();
+    REQUIRE(result.ok());
+    const ImageView picture = result.image("video");
+    CHECK(picture.row(0)[0] == 10);
+    uint8_t brightest = 0;
+    for (uint32_t y = 30; y < 55; ++y)
+      for (uint32_t i = 30; i < 300; ++i) brightest = std::max(brightest, picture.row(y)[i]);
+    CHECK(brightest > 200);
+    for (uint32_t y = 56; y < 60; ++y) CHECK(picture.row(y)[40] == 10);
+  }
+}
+
+TEST_CASE("draw.text moves while it runs, and writes another index every tick" * doctest::skip(!has_font())) {
+  TableTest text(builtin("draw.text"), {{"text", "{index}"}, {"x", "0"}, {"y", "0"}});
+  text.input("video", testing::image(Pixel::gray8, 64, 64));
+  const std::string first = drawn(text.tick().image("video")), second = drawn(text.tick().image("video"));
+  CHECK(first != second);
+  text.set("x", "-1");
+  const std::string moved = drawn(text.tick().image("video"));
+  CHECK(moved.substr(0, 32).find('#') == std::string::npos);
+  CHECK(moved.find('#') != std::string::npos);
+}
+
+TEST_CASE("a font that is not there, or is none, is told before the first tick") {
+  for (const char* type : {"draw.text", "draw.boxes"}) {
+    TableTest missing(builtin(type), {{"font", "/no/such/font.ttf"}});
+    missing.input("video", testing::image(Pixel::rgb8, 8, 8));
+    CHECK(missing.start() == MR_ERROR);
+    CHECK(missing.error() == "font '/no/such/font.ttf' cannot be opened");
+    const std::string no_font = std::string(MILLRACE_SOURCE_DIR) + "/CMakeLists.txt";
+    TableTest wrong(builtin(type), {{"font", no_font}});
+    wrong.input("video", testing::image(Pixel::rgb8, 8, 8));
+    CHECK(wrong.start() == MR_ERROR);
+    CHECK(wrong.error() == "'" + no_font + "' is not a font that can be read");
+  }
+}
+
+TEST_CASE("a colour or a text that draw.text cannot read is refused when the plan is made") {
+  TableTest color(builtin("draw.text"), {{"color", "red"}});
+  color.input("video", testing::image(Pixel::rgb8, 8, 8));
+  CHECK(color.start() == MR_ERROR);
+  CHECK(color.error() == "color 'red' is neither \"#rrggbb\" nor \"#rrggbbaa\"");
+  TableTest text(builtin("draw.text"), {{"text", "{frame}"}});
+  text.input("video", testing::image(Pixel::rgb8, 8, 8));
+  CHECK(text.start() == MR_ERROR);
+}
+
+TEST_CASE("draw.boxes frames each box in its track's colour, in every format") {
+  for (Pixel pixel : {Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8}) {
+    TableTest boxes(builtin("draw.boxes"), {{"labels", "false"}, {"thickness", "1"}});
+    boxes.input("video", testing::image(pixel, 20, 20, 5));
+    boxes.input("boxes", testing::records<Box>({{2.4f, 3, 6, 6, 1, 0, 1}, {12, 3, 5.6f, 6, 1, 0, 13}}));
+    const Result result = boxes.tick();
+    REQUIRE(result.ok());
+    const ImageView picture = result.image("video");
+    const uint32_t size = bytes_per_pixel(pixel), red = pixel == Pixel::rgb8 || pixel == Pixel::rgba8 ? 0 : 2;
+    const uint8_t *first = picture.row(3) + 2 * size, *second = picture.row(3) + 12 * size;
+    CHECK(first[red] == 60); // the second colour of the palette; 13 is the second again, of twelve
+    CHECK(first[1] == 180);
+    CHECK(std::memcmp(first, second, size) == 0);
+    CHECK(picture.row(4)[3 * size] == 5);
+    CHECK(picture.row(8)[7 * size + red] == 60);
+    CHECK(picture.row(9)[7 * size + red] == 5);
+  }
+}
+
+TEST_CASE("draw.boxes writes the id of a track above it, and inside where there is no room" *
+          doctest::skip(!has_font())) {
+  const auto drawn_at = [](float top, const char* labels) {
+    TableTest boxes(builtin("draw.boxes"), {{"labels", labels}});
+    boxes.input("video", testing::image(Pixel::gray8, 60, 60));
+    boxes.input("boxes", testing::records<Box>({{10, top, 40, 20, 1, 0, 7}}));
+    return drawn(boxes.tick().image("video"));
+  };
+  const auto rows = [](const std::string& text, size_t from, size_t to) {
+    return text.substr(from * 61, (to - from) * 61);
+  };
+  CHECK(rows(drawn_at(30, "true"), 0, 30).find('#') != std::string::npos);
+  CHECK(rows(drawn_at(30, "false"), 0, 30).find('#') == std::string::npos);
+  CHECK(rows(drawn_at(2, "true"), 4, 20) != rows(drawn_at(2, "false"), 4, 20));
+  CHECK(rows(drawn_at(2, "true"), 0, 2).find('#') == std::string::npos);
+}
+
+TEST_CASE("draw.boxes without boxes hands the picture on, and boxes that are no boxes are not drawn") {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  TableTest none(builtin("draw.boxes"), {{"labels", "false"}});
+  none.input("video", testing::image(Pixel::gray8, 16, 16, 33));
+  CHECK(brightness_sum(none.tick().image("video")) == 16 * 16 * 33);
+  TableTest odd(builtin("draw.boxes"), {{"labels", "false"}});
+  odd.input("video", testing::image(Pixel::gray8, 16, 16, 33));
+  odd.input("boxes",
+            testing::records<Box>({{nan, 1, 5, 5}, {1, 1, inf, 5}, {1, 1, -4, 5}, {1, 1, 0, 0}, {1e30f, 1, 5, 5}}));
+  const Result result = odd.tick();
+  REQUIRE(result.ok());
+  CHECK(brightness_sum(result.image("video")) == 16 * 16 * 33);
+  odd.input("boxes", {});
+  CHECK(odd.tick().ok());
+}
