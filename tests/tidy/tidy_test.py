@@ -9,6 +9,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+import readme_test  # noqa: E402
 import rules  # noqa: E402
 import sum_results  # noqa: E402
 import tidy  # noqa: E402
@@ -106,6 +107,27 @@ class TheTableOfRules(Tree):
     def test_refuses_a_rule_that_does_not_exist(self):
         self.write("tests/exec/edges.cpp", 'TEST_CASE("9.9: nothing") {}\n')
         self.assertIn("cites rule 9.9", rules.collect(self.root)[1][0])
+
+
+class TheReadme(Tree):
+    SHOWN = "ran 100 ticks in 0.31 s\n  blur   p50 412.5 µs\n…\nreport: …\n"
+
+    def matches(self, printed):
+        return readme_test.pattern_of(self.SHOWN).fullmatch(printed + "\n") is not None
+
+    def test_allows_other_numbers_and_widths(self):
+        self.assertTrue(self.matches("ran 100 ticks in 12 s\n  blur p50 98.25 µs\n  more\n  and more\nreport: x.json\n"))
+        self.assertTrue(self.matches("ran 100 ticks in 12 s\n  blur p50 98.25 µs\nreport: x.json\n"))
+
+    def test_refuses_other_words(self):
+        self.assertFalse(self.matches("ran 100 ticks in 12 s\n  blur p99 98.25 µs\nreport: x.json\n"))
+        self.assertFalse(self.matches("ran 100 ticks in 12 s\n  blur p50 98.25 µs\n"))
+        self.assertFalse(self.matches("warning\nran 100 ticks in 12 s\n  blur p50 98.25 µs\nreport: x.json\n"))
+
+    def test_finds_its_commands(self):
+        text = "```console\n$ build/millrace plan x.yaml\na\nb\n$ ls\n```\n"
+        [block] = readme_test.blocks(text, "console")
+        self.assertEqual(list(readme_test.commands(block)), [("build/millrace plan x.yaml", "a\nb\n"), ("ls", "")])
 
 
 class TheSumOfResults(Tree):
