@@ -67,7 +67,6 @@ class QueuedStream : public Stream {
 
   // False where commands_max are under way. Never waits.
   bool push(Command command);
-  bool idle() const { return issued == completed.load(std::memory_order_acquire); }
 
   // Null where nothing is under way.
   const Command* head() const {

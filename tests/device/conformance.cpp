@@ -63,12 +63,13 @@ TEST_CASE_TEMPLATE("4.2: a fence is done exactly when all that was submitted bef
   T rig;
   Stream& stream = *rig.device->create_stream(StreamKind::compute);
   CHECK(rig.device->signal(stream).done()); // nothing is before it
-  Outside gate;
+  Outside gate, later_gate;
   std::vector<int> order;
   Append first{&order, 1}, second{&order, 2};
   rig.device->wait(stream, gate.fence());
   rig.device->run(stream, first.work());
   const Fence after_first = rig.device->signal(stream);
+  rig.device->wait(stream, later_gate.fence());
   rig.device->run(stream, second.work());
   const Fence after_second = rig.device->signal(stream);
   CHECK(after_first.sequence < after_second.sequence);
@@ -76,7 +77,9 @@ TEST_CASE_TEMPLATE("4.2: a fence is done exactly when all that was submitted bef
   CHECK_FALSE(after_first.done());
   gate.move(*rig.device);
   finish(*rig.device, after_first);
-  CHECK(order.at(0) == 1);
+  CHECK(order == std::vector<int>{1});
+  CHECK_FALSE(after_second.done());
+  later_gate.move(*rig.device);
   finish(*rig.device, after_second);
   CHECK(order == std::vector<int>{1, 2});
   CHECK(after_first.done());
