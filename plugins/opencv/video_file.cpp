@@ -78,7 +78,10 @@ class VideoFile final : public Handler {
     ++shown_;
   }
 
-  void stop() override { capture_.release(); }
+  void stop() override {
+    capture_.release();
+    grabbed_ = false; // it went with the capture
+  }
   void reset() override {
     open();
     shown_ = 0;
