@@ -23,14 +23,28 @@ MILLRACE_VECTORIZE void add_row(const uint8_t* in, float weight, size_t count, f
 // Sums are never negative and at most a rounding error above 255.
 inline uint8_t round8(float value) { return static_cast<uint8_t>(std::min(value + 0.5f, 255.0f)); }
 
+void gather_gray(const ResampleAxis& axis, const float* sums, uint8_t* out) {
+  const float* weights = axis.weights.data();
+  for (uint32_t x = 0; x < axis.target; ++x, weights += axis.tap_count) {
+    float value = 0;
+    for (uint32_t t = 0; t < axis.tap_count; ++t) value += sums[axis.first[x] + t] * weights[t];
+    out[x] = round8(value);
+  }
+}
+
+// All channels of a pixel at once. With three channels the fourth lane is the next pixel's first, and is not stored.
 template <uint32_t kChannels>
-void gather_row(const ResampleAxis& axis, const float* sums, uint8_t* out) {
+void gather_colors(const ResampleAxis& axis, const float* sums, uint8_t* out) {
+  using Lanes = float __attribute__((vector_size(16)));
   const float* weights = axis.weights.data();
   for (uint32_t x = 0; x < axis.target; ++x, out += kChannels, weights += axis.tap_count) {
     const float* in = sums + size_t{axis.first[x]} * kChannels;
-    float value[kChannels] = {};
-    for (uint32_t t = 0; t < axis.tap_count; ++t, in += kChannels)
-      for (uint32_t c = 0; c < kChannels; ++c) value[c] += in[c] * weights[t];
+    Lanes value = {};
+    for (uint32_t t = 0; t < axis.tap_count; ++t, in += kChannels) {
+      Lanes pixel;
+      std::memcpy(&pixel, in, sizeof pixel);
+      value += pixel * weights[t];
+    }
     for (uint32_t c = 0; c < kChannels; ++c) out[c] = round8(value[c]);
   }
 }
@@ -51,8 +65,9 @@ void add_bilinear_taps(ResampleAxis& axis) {
 
 void add_area_taps(ResampleAxis& axis) {
   const double scale = static_cast<double>(axis.source) / axis.target;
-  // A footprint that begins inside a pixel touches one more than its length.
-  axis.tap_count = std::min(axis.source, static_cast<uint32_t>(std::ceil(scale)) + 1);
+  // A footprint that begins inside a pixel touches one more than its length; none does where the scale is whole.
+  const uint32_t inside = axis.source % axis.target == 0 ? 0 : 1;
+  axis.tap_count = std::min(axis.source, static_cast<uint32_t>(std::ceil(scale)) + inside);
   axis.weights.resize(size_t{axis.target} * axis.tap_count);
   for (uint32_t i = 0; i < axis.target; ++i) {
     // In units of 1/target source pixels everything is a whole number, so no weight is a rounding error.
@@ -96,7 +111,7 @@ void Resampler::prepare(uint32_t source_width, uint32_t source_height, uint32_t 
   if (!fits(x_, source_width, target_width)) x_ = resample_axis(source_width, target_width, method);
   if (!fits(y_, source_height, target_height)) y_ = resample_axis(source_height, target_height, method);
   method_ = method;
-  row_.resize(size_t{source_width} * 4);
+  row_.resize(size_t{source_width} * 4); // with three channels there is room for the fourth lane of the last pixel
 }
 
 void Resampler::run(const ImageView& source, const ImageSpan& target) {
@@ -108,9 +123,9 @@ void Resampler::run(const ImageView& source, const ImageSpan& target) {
     begin_row(source.row(y_.first[y]), weights[0], samples, row_.data());
     for (uint32_t t = 1; t < y_.tap_count; ++t)
       if (weights[t] != 0) add_row(source.row(y_.first[y] + t), weights[t], samples, row_.data());
-    if (channels == 1) gather_row<1>(x_, row_.data(), target.row(y));
-    if (channels == 3) gather_row<3>(x_, row_.data(), target.row(y));
-    if (channels == 4) gather_row<4>(x_, row_.data(), target.row(y));
+    if (channels == 1) gather_gray(x_, row_.data(), target.row(y));
+    if (channels == 3) gather_colors<3>(x_, row_.data(), target.row(y));
+    if (channels == 4) gather_colors<4>(x_, row_.data(), target.row(y));
   }
 }
 

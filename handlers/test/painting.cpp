@@ -46,10 +46,13 @@ void paint_bars(const ImageSpan& picture) {
 // Red grows to the right, green downwards, blue goes up and down with the index.
 void paint_gradient(uint64_t index, const ImageSpan& picture) {
   const uint8_t blue = static_cast<uint8_t>(bounce(index * 4, 255));
-  for (uint32_t y = 0; y < picture.height(); ++y) {
+  for (uint32_t x = 0; x < picture.width(); ++x)
+    set(picture.row(0) + size_t{x} * 3, {ramp(x, picture.width()), 0, blue});
+  repeat_first_row(picture);
+  for (uint32_t y = 1; y < picture.height(); ++y) {
     uint8_t* row = picture.row(y);
     const uint8_t green = ramp(y, picture.height());
-    for (uint32_t x = 0; x < picture.width(); ++x) set(row + size_t{x} * 3, {ramp(x, picture.width()), green, blue});
+    for (uint32_t x = 0; x < picture.width(); ++x) row[size_t{x} * 3 + 1] = green;
   }
 }
 
