@@ -1,0 +1,48 @@
+// Runs the handlers of the author's guide; run.sh puts the guide's code in front of this as guide.h.
+#include "guide.h"
+
+#include <cstdio>
+
+namespace {
+
+int failures = 0;
+void check(bool holds, const char* sentence) {
+  if (!holds) std::printf("not true: %s\n", sentence);
+  if (!holds) ++failures;
+}
+
+void check_spots() {
+  mr::testing::HandlerTest<FindSpots> test({{"threshold", "100"}});
+  test.input("video", mr::testing::image(mr::Pixel::gray8, 20, 10,
+                                         [](uint32_t x, uint32_t y, uint32_t) { return x == 7 && y == 3 ? 150 : 99; }));
+  const mr::testing::Result result = test.tick();
+  check(result.ok(), "spots are found without an error");
+  check(result.records<Spot>("spots").size() == 1 && result.records<Spot>("spots")[0].x == 7, "the one spot is found");
+  check(result.image("map").row(3)[7] == 255 && result.image("map").row(3)[8] == 0, "the map marks the spot alone");
+}
+
+void check_ramp() {
+  mr::testing::HandlerTest<Ramp> test({{"length", "2"}});
+  test.tick();
+  check(test.tick().tensor("out").elements<float>()[0] == 1.0f, "the ramp rises");
+  check(test.tick().end(), "the ramp ends");
+}
+
+void check_behind() {
+  mr::testing::HandlerTest<Behind> test;
+  test.input("video", mr::testing::image(mr::Pixel::gray8, 1, 1));
+  for (int i = 0; i < 4; ++i) check(test.tick().pending(), "every firing is pending");
+  check(test.published().size() == 2, "two of four are published");
+  test.drain();
+  check(test.published().size() == 2, "the drain publishes the others");
+}
+
+} // namespace
+
+int main() {
+  check(inverts(), "a picture is inverted");
+  check_spots();
+  check_ramp();
+  check_behind();
+  return failures == 0 ? 0 : 1;
+}
