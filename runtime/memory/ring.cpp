@@ -31,15 +31,16 @@ Ring::~Ring() {
 }
 
 Block& Ring::next_free() {
-  uint32_t held = 0;
-  for (uint32_t tried = 0; tried < length_; ++tried) {
-    Block& block = blocks_[next_];
-    next_ = next_ + 1 == length_ ? 0 : next_ + 1;
-    ++held;
+  // Lanes of a stateless handler take from one ring: whoever moves the count from 0 has the block.
+  uint32_t at = next_.load(std::memory_order_relaxed);
+  for (uint32_t tried = 1; tried <= length_; ++tried) {
+    Block& block = blocks_[at];
+    at = at + 1 == length_ ? 0 : at + 1;
+    uint32_t free = 0;
     // Acquire: the last reader's release comes before we write.
-    if (block.holds.load(std::memory_order_acquire) != 0) continue;
-    block.holds.store(1, std::memory_order_relaxed);
-    if (held > high_water_) high_water_ = held;
+    if (!block.holds.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) continue;
+    next_.store(at, std::memory_order_relaxed);
+    if (tried > high_water_.load(std::memory_order_relaxed)) high_water_.store(tried, std::memory_order_relaxed);
     return block;
   }
   MR_ASSERT(false, "a ring has no free block: its length was planned too short");

@@ -12,7 +12,8 @@
 // Invariants.
 //  - A block is [mr_value, 256 bytes][capacity bytes], self-describing, so that one copy moves both.
 //  - take() never blocks and never fails; a ring without a free block is a planning bug and asserts.
-//  - One thread takes (the producer of the output); release() is legal from any thread.
+//  - The producers of an output take (one thread, or one a lane for different ordinals); release() is legal from any
+//  thread.
 //  - A generation counts how often a block was taken; (block, generation) names a buffer for ever.
 //
 // What it is not. No pool and no allocator: nothing here grows.
@@ -93,8 +94,8 @@ class Ring {
   uint64_t capacity_;
   bool dynamic_;
   bool host_readable_;
-  uint32_t next_ = 0;
-  uint32_t high_water_ = 0;
+  std::atomic<uint32_t> next_{0};
+  std::atomic<uint32_t> high_water_{0};
 };
 
 // Counts a holder of a block of a dynamic ring; static rings need none and take none.

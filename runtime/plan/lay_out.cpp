@@ -24,6 +24,7 @@ class Layout {
           output.retain = std::max(output.retain, input.delay);
         }
     for (Channel& channel : plan_.channels) set_capacity(channel);
+    retain_shared();
     for (uint32_t o = 0; o < plan_.outputs.size(); ++o)
       if (plan_.outputs[o].step != kNone && plan_.outputs[o].owns) add_ring(o);
     for (uint32_t o = 0; o < plan_.outputs.size(); ++o) share_ring(o);
@@ -62,6 +63,21 @@ class Layout {
   bool has_lanes(uint32_t pace) const {
     return std::any_of(plan_.segments.begin(), plan_.segments.end(),
                        [&](const Segment& segment) { return segment.pace == pace && segment.lanes > 1; });
+  }
+
+  // A buffer lives as long as the last of the outputs that share it.
+  void retain_shared() {
+    for (size_t s = plan_.steps.size(); s-- > 0;) {
+      for (uint32_t o : plan_.steps[s].outputs) {
+        const Output& output = plan_.outputs[o];
+        for (int32_t input : {output.forwards, output.owns ? -1 : output.in_place}) {
+          if (input < 0) continue;
+          const StepInput& from = plan_.steps[s].inputs[static_cast<size_t>(input)];
+          if (from.output != kNone)
+            plan_.outputs[from.output].retain = std::max(plan_.outputs[from.output].retain, output.retain);
+        }
+      }
+    }
   }
 
   void set_window(uint32_t p) {
@@ -137,8 +153,11 @@ class Layout {
       ring.length += retain;
       ring.reasons.push_back(std::to_string(retain) + " by delay");
     }
-    if (producer.kind == StepKind::source && plan_.clocks[plan_.paces[producer.pace].clock].realtime())
-      hold(ring, 2, "read ahead by the source");
+    if (producer.kind == StepKind::source) {
+      const bool blocking = plan_.handlers[producer.handler].info->traits & MR_TRAIT_BLOCKING;
+      if (blocking || plan_.clocks[plan_.paces[producer.pace].clock].realtime())
+        hold(ring, kReadAhead + 1, "read ahead by the source");
+    }
     if (producer.kind == StepKind::transfer) ring.pinned = ring.pinned || ring.domain == 0;
     plan_.outputs[o].ring = static_cast<uint32_t>(plan_.rings.size());
     plan_.rings.push_back(ring);
@@ -160,6 +179,20 @@ class Layout {
     if (!found.empty()) output.ring = plan_.outputs[*found.begin()].ring;
   }
 
+  uint32_t first_dynamic(const std::set<uint32_t>& rings) const {
+    for (uint32_t ring : rings)
+      if (plan_.rings[ring].dynamic) return ring;
+    return kNone;
+  }
+
+  void dissolve(Region& region, const std::string& why) {
+    for (uint32_t s : region.steps) {
+      plan_.steps[s].region = kNone;
+      plan_.notes.push_back(plan_.steps[s].name + " runs on a stream: " + why);
+    }
+    region.steps.clear();
+  }
+
   // Rings that one region touches have one length: a recording is made for each slot.
   void level_regions() {
     for (Region& region : plan_.regions) {
@@ -168,6 +201,11 @@ class Layout {
         for (const StepInput& input : plan_.steps[s].inputs)
           if (input.output != kNone) touched.insert(plan_.outputs[input.output].ring);
         for (uint32_t o : plan_.steps[s].outputs) touched.insert(plan_.outputs[o].ring);
+      }
+      if (const uint32_t held = first_dynamic(touched); held != kNone) {
+        dissolve(region, "the slots of " + plan_.steps[plan_.outputs[plan_.rings[held].output].step].name +
+                             " are held for longer, so they are no function of the index");
+        continue;
       }
       uint32_t length = 1;
       for (uint32_t ring : touched) length = std::max(length, plan_.rings[ring].length);

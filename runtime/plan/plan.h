@@ -42,6 +42,8 @@ inline constexpr uint32_t kNone = UINT32_MAX;
 
 // The widest window that is chosen without being asked for (semantics.md 1.5).
 inline constexpr uint32_t kInFlightMax = 4;
+// Values that a blocking source may be ahead of its clock.
+inline constexpr uint32_t kReadAhead = 2;
 
 enum class StepKind {
   source,   // a handler without inputs; the head of its clock runs it

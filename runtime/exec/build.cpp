@@ -1,0 +1,288 @@
+// From a plan to what runs: memory, slots, paces, segments and steps, wired by pointers so that a tick looks nothing
+// up.
+#include <bit>
+
+#include "exec/reader.h"
+#include "exec/state.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// How many pages a domain's rings take, pinned and not.
+uint64_t ring_bytes(const plan::Plan& plan, uint32_t domain, bool pinned) {
+  uint64_t bytes = 0;
+  for (const plan::Ring& ring : plan.rings)
+    if (ring.domain == domain && ring.pinned == pinned) bytes += ring.length * memory::block_bytes(ring.capacity);
+  return bytes;
+}
+
+mr_value empty_value(const plan::Output& output) {
+  mr_value value{};
+  value.header.schema = output.format.schema;
+  value.header.layout = output.format.layout;
+  value.header.kind = output.format.kind;
+  value.header.present = 1;
+  if (output.format.kind == MR_KIND_RECORDS) value.as.records.record_size = output.format.record_size;
+  if (output.format.kind == MR_KIND_IMAGE && output.format.pixel_formats)
+    value.as.image.format = static_cast<uint32_t>(std::countr_zero(output.format.pixel_formats));
+  return value;
+}
+
+} // namespace
+
+RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, plan::Facts& the_facts,
+                   std::vector<device::Device*> the_devices, const RunOptions& the_options)
+    : plan(the_plan), graph(the_graph), facts(the_facts), options(the_options), devices(std::move(the_devices)) {
+  time = options.virtual_time ? static_cast<const device::Timeline*>(options.virtual_time) : &monotonic;
+  is_virtual = options.virtual_time != nullptr;
+  has_devices = plan.domains.size() > 1;
+  several_threads = !is_virtual && plan.threads > 1;
+  MR_ASSERT(devices.size() == plan.domains.size(), "a run needs a device for each domain of its plan");
+  for (size_t c = 0; c < plan.clocks.size(); ++c)
+    fail_index.push_back(std::make_unique<std::atomic<uint64_t>>(UINT64_MAX));
+  for (uint32_t d = 0; d < devices.size(); ++d) {
+    compute.push_back(d ? devices[d]->create_stream(device::StreamKind::compute) : nullptr);
+    copy_in.push_back(d ? devices[d]->create_stream(device::StreamKind::copy_in) : nullptr);
+    copy_out.push_back(d ? devices[d]->create_stream(device::StreamKind::copy_out) : nullptr);
+  }
+  make_memory();
+  make_outputs();
+  make_paces();
+  make_segments();
+  wire_stamps();
+}
+
+RunState::~RunState() {
+  for (auto& pace : paces) pace->sources.clear(); // ends reader threads
+}
+
+void RunState::make_memory() {
+  std::vector<std::array<std::byte*, 2>> next(plan.domains.size(), {nullptr, nullptr});
+  for (uint32_t d = 0; d < plan.domains.size(); ++d) {
+    for (const bool pinned : {false, true}) {
+      const uint64_t bytes = ring_bytes(plan, d, pinned);
+      if (bytes == 0) continue;
+      device::DeviceStatus status;
+      device::Arena* arena = devices[d]->allocate(bytes, {pinned, false}, status);
+      if (!arena)
+        throw Failure(
+            Error{701,
+                  plan.domains[d] + " has no room for " + std::to_string(bytes) + " bytes: " + status.sentence,
+                  {},
+                  {},
+                  "",
+                  "a smaller in_flight:"});
+      next[d][pinned] = arena->base;
+    }
+  }
+  for (const plan::Ring& ring : plan.rings) {
+    std::byte*& base = next[ring.domain][ring.pinned];
+    rings.push_back(std::make_unique<memory::Ring>(memory::RingOptions{ring.length, ring.dynamic, ring.capacity}, base,
+                                                   ring.domain == 0));
+    base += ring.length * memory::block_bytes(ring.capacity);
+  }
+}
+
+void RunState::make_outputs() {
+  outputs.resize(plan.outputs.size());
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    OutputRun& output = outputs[o];
+    output.plan = &plan.outputs[o];
+    empty_values.push_back(empty_value(*output.plan));
+    const plan::Pace& pace = plan.paces[plan.steps[output.plan->step].pace];
+    output.slots.resize(pace.slots);
+    output.mask = pace.slots - 1;
+    output.ring = output.plan->ring == plan::kNone ? nullptr : rings[output.plan->ring].get();
+    output.retain = output.plan->retain;
+    output.holds = output.ring && output.ring->dynamic() && (output.plan->owns || output.plan->origin != plan::kNone);
+  }
+}
+
+void RunState::make_paces() {
+  for (uint32_t p = 0; p < plan.paces.size(); ++p) {
+    auto pace = std::make_unique<PaceRun>();
+    pace->run = this;
+    pace->plan = &plan.paces[p];
+    pace->clock = &plan.clocks[pace->plan->clock];
+    pace->index = p;
+    pace->window = pace->plan->window;
+    pace->mask = pace->plan->slots - 1;
+    pace->infos.resize(pace->plan->slots);
+    pace->tick_index = std::make_unique<std::atomic<uint64_t>[]>(pace->plan->slots);
+    pace->latency = std::make_unique<PaceRun::Latency[]>(pace->plan->slots);
+    for (OutputRun& output : outputs)
+      if (output.holds && plan.steps[output.plan->step].pace == p) pace->held_outputs.push_back(&output);
+    paces.push_back(std::move(pace));
+  }
+  for (const plan::Channel& plan_channel : plan.channels) {
+    auto channel = std::make_unique<ChannelRun>();
+    channel->plan = &plan_channel;
+    channel->ring.resize(plan_channel.capacity);
+    const size_t values =
+        plan_channel.kind == plan::ChannelKind::gate ? plan.steps[plan_channel.from].inputs.size() : 1;
+    for (Entry& entry : channel->ring) entry.slots.resize(values);
+    channel->current.slots.resize(values);
+    channels.push_back(std::move(channel));
+  }
+}
+
+void RunState::make_segments() {
+  shared.resize(plan.steps.size());
+  step_runs.resize(plan.steps.size(), nullptr);
+  for (uint32_t s = 0; s < plan.segments.size(); ++s) {
+    auto segment = std::make_unique<SegmentRun>();
+    segment->run = this;
+    segment->plan = &plan.segments[s];
+    segment->index = s;
+    segment->pace = paces[segment->plan->pace].get();
+    segment->device = segment->plan->domain != 0;
+    segment->ordinal = segment->plan->lane;
+    segment->progress = segment->ordinal;
+    if (segment->device) segment->fences.resize(segment->pace->plan->slots);
+    if (segment->pace->clock->realtime())
+      segment->ended_at_ns = std::make_unique<std::atomic<int64_t>[]>(segment->pace->plan->slots);
+    for (uint32_t step : segment->plan->steps) make_step(*segment, plan.steps[step], step);
+    segment->pace->segments.push_back(segment.get());
+    segments.push_back(std::move(segment));
+  }
+  segments_left = static_cast<uint32_t>(segments.size());
+  for (auto& pace : paces) {
+    if (pace->plan->kind == plan::PaceKind::behind) {
+      pace->parent = paces[pace->plan->parent].get();
+      pace->gate = step_runs[pace->plan->gate];
+      pace->entry = step_runs[pace->plan->entry];
+      pace->feed = channels[plan.steps[pace->plan->gate].channel].get();
+      pace->entry->segment->head = true;
+      continue;
+    }
+    for (uint32_t source : pace->plan->sources) {
+      SourceState state;
+      state.step = step_runs[source];
+      state.value.resize(state.step->outputs.size());
+      state.next.resize(state.step->outputs.size());
+      pace->sources.push_back(std::move(state));
+    }
+    if (!pace->segments.empty())
+      (pace->sources.empty() ? pace->segments[0] : pace->sources[0].step->segment)->head = true;
+  }
+  for (auto& segment : segments)
+    for (auto& step : segment->steps) wire_inputs(*step);
+}
+
+void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint32_t index) {
+  auto step = std::make_unique<StepRun>();
+  step->run = this;
+  step->plan = &plan_step;
+  step->index = index;
+  step->segment = &segment;
+  step->pace = segment.pace;
+  step->shared = &shared[index];
+  step->every = plan_step.every;
+  if (plan_step.handler != plan::kNone) {
+    step->handler = &plan.handlers[plan_step.handler];
+    step->instance = facts.handlers[plan_step.handler].instance.get();
+    if (segment.plan->lane > 0) {
+      clones.push_back(
+          plan::clone(graph.handlers[plan_step.handler], *step->handler->info, *step->handler, host_table()));
+      step->instance = clones.back().get();
+      std::vector<mr_format> inputs, formats; // the formats that the plan settled
+      for (const plan::StepInput& input : plan_step.inputs)
+        inputs.push_back(input.output == plan::kNone ? mr_format{} : plan.outputs[input.output].format);
+      for (uint32_t o : plan_step.outputs) formats.push_back(plan.outputs[o].format);
+      step->instance->configure(inputs, formats);
+    }
+    step->self = step->instance->self();
+    step->process = step->handler->info->table->process;
+  }
+  for (uint32_t o : plan_step.outputs) step->outputs.push_back(&outputs[o]);
+  step->raw_inputs.resize(plan_step.inputs.size());
+  step->raw_outputs.resize(plan_step.outputs.size());
+  step->context.step = step.get();
+  step->tick.size = sizeof(mr_tick);
+  step->tick.device = MR_DEVICE_CPU;
+  step->tick.inputs = step->raw_inputs.data();
+  step->tick.outputs = step->raw_outputs.data();
+  step->tick.input_count = static_cast<uint32_t>(step->raw_inputs.size());
+  step->tick.output_count = static_cast<uint32_t>(step->raw_outputs.size());
+  step->tick.host = &host_table();
+  step->tick.context = &step->context;
+  if (step->handler && step->handler->info->max_pending > 0) {
+    step->deferred = std::vector<Deferred>(step->handler->info->max_pending);
+    for (Deferred& deferred : step->deferred) deferred.outputs.reserve(step->raw_outputs.size());
+  }
+  if (segment.device) {
+    step->device = devices[plan_step.domain];
+    const bool down = plan_step.kind == plan::StepKind::transfer && plan.outputs[plan_step.outputs[0]].domain == 0;
+    step->stream = plan_step.kind != plan::StepKind::transfer ? compute[plan_step.domain]
+                   : down                                     ? copy_out[plan_step.domain]
+                                                              : copy_in[plan_step.domain];
+    step->bodies.resize(segment.pace->plan->slots);
+    for (BodyCall& body : step->bodies) {
+      body.inputs.resize(plan_step.inputs.size());
+      body.input_blocks.resize(plan_step.inputs.size());
+      body.outputs.resize(plan_step.outputs.size());
+      body.output_blocks.resize(plan_step.outputs.size());
+      body.tick = step->tick;
+      body.tick.info = &body.info;
+      body.tick.inputs = body.inputs.data();
+      body.tick.outputs = body.outputs.data();
+      body.tick.context = &body.context;
+      body.context = {step.get(), 0, &body, nullptr};
+    }
+  }
+  if (segment.plan->lane == 0) step_runs[index] = step.get();
+  segment.steps.push_back(std::move(step));
+}
+
+void RunState::wire_inputs(StepRun& step) {
+  const bool alone = step.segment->plan->lanes == 1;
+  step.plain = step.handler && !step.device;
+  for (const plan::StepInput& plan_input : step.plan->inputs) {
+    InputRun input;
+    input.delay = plan_input.delay;
+    input.keeps = plan_input.keeps;
+    input.required = plan_input.required;
+    input.initial_empty = plan_input.initial_empty;
+    input.repeat_last = plan_input.repeat_last;
+    input.edge = plan_input.edge;
+    if (plan_input.output != plan::kNone) {
+      input.output = &outputs[plan_input.output];
+      const plan::Output& output = plan.outputs[plan_input.output];
+      const plan::Step& producer = plan.steps[output.step];
+      const bool pends = producer.handler != plan::kNone && plan.handlers[producer.handler].info->max_pending > 0;
+      const bool same = alone && producer.segment == step.plan->segment && !pends;
+      if (!same) input.producer = &shared[output.step];
+      // What a device made, or carried here, comes with a fence; so does what passed through from another pace.
+      input.may_be_late = has_devices;
+      if (input.keeps > 0) input.kept.resize(input.keeps + 1);
+      step.plain = step.plain && same && !has_devices && input.delay == 0 && input.keeps == 0;
+    }
+    step.inputs.push_back(std::move(input));
+  }
+  for (uint32_t before : step.plan->after) {
+    const bool same = alone && plan.steps[before].segment == step.plan->segment && plan.steps[before].domain == 0;
+    step.after.push_back(same ? nullptr : &shared[before]);
+    if (!same) step.plain = false;
+  }
+  for (uint32_t reader : step.plan->readers) step.readers.push_back(step_runs[reader]);
+}
+
+void RunState::wire_stamps() {
+  std::vector<bool> needed(plan.steps.size(), has_devices);
+  for (auto& segment : segments) {
+    for (auto& step : segment->steps) {
+      for (const InputRun& input : step->inputs)
+        if (input.producer) needed[static_cast<size_t>(input.producer - shared.data())] = true;
+      for (const StepShared* before : step->after)
+        if (before) needed[static_cast<size_t>(before - shared.data())] = true;
+    }
+  }
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    const plan::Pace& pace = plan.paces[plan.steps[s].pace];
+    shared[s].mask = pace.slots - 1;
+    if (needed[s]) shared[s].stamps = std::make_unique<std::atomic<uint64_t>[]>(pace.slots);
+  }
+}
+
+} // namespace millrace::exec

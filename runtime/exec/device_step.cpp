@@ -1,0 +1,248 @@
+// Steps of a device: bodies are submitted and run later, copies move blocks between domains, and both leave a fence
+// instead of a result (semantics.md 4.1, 3.4).
+#include <cstring>
+
+#include "exec/state.h"
+
+namespace millrace::exec {
+
+namespace {
+
+std::byte* bytes(const void* address) { return static_cast<std::byte*>(const_cast<void*>(address)); }
+
+void wait_for(device::Device& device, device::Stream& stream, const device::Fence& fence) {
+  if (fence.word && fence.word != &stream.completed) device.wait(stream, fence);
+}
+
+bool stamped(const InputRun& input, uint64_t ordinal) {
+  if (!input.output || !input.producer || ordinal < input.delay) return true;
+  const uint64_t at = ordinal - input.delay;
+  return input.producer->stamps[at & input.producer->mask].load(std::memory_order_acquire) == at + 1;
+}
+
+bool later_ticks_void(const RunState& run, const mr_tick_info& info) {
+  return run.failing.load(std::memory_order_relaxed) &&
+         info.index > run.fail_index[info.clock]->load(std::memory_order_relaxed);
+}
+
+// Runs on the device's time: presence of the inputs, the handler, presence of the outputs.
+void run_body(void* context) {
+  BodyCall& body = *static_cast<BodyCall*>(context);
+  StepRun& step = *body.context.step;
+  bool fires = true;
+  for (size_t i = 0; i < body.inputs.size(); ++i) {
+    const memory::Block* block = body.input_blocks[i];
+    if (block && !block->present.load(std::memory_order_relaxed)) body.inputs[i] = {};
+    if (!body.inputs[i].value && step.inputs[i].required) fires = false;
+  }
+  for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
+  mr_status status = MR_OK;
+  if (fires) {
+    ++step.calls;
+    status = step.process(step.self, &body.tick);
+  }
+  if (status == MR_ERROR) {
+    step.errors.fetch_add(1, std::memory_order_relaxed);
+    for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
+    if (step.handler->on_error == graph::OnError::fail) step.run->fail(step, body.info.index, step.instance->error());
+  }
+  for (size_t o = 0; o < body.outputs.size(); ++o) {
+    mr_output& output = body.outputs[o];
+    memory::Block& block = *body.output_blocks[o];
+    const int32_t like = step.outputs[o]->plan->forwards;
+    const bool bypassed = status == MR_ERROR && step.handler->on_error == graph::OnError::bypass && like >= 0;
+    if (output.state == MR_OUTPUT_FORWARDED || bypassed) { // on a device a forward is a copy within it
+      const mr_input& input = body.inputs[bypassed ? static_cast<size_t>(like) : output.source];
+      const auto& own = body.outputs[o];
+      mr_value* value = reinterpret_cast<mr_value*>(step.device->body_address(bytes(block.value)));
+      uint8_t* data = reinterpret_cast<uint8_t*>(step.device->body_address(bytes(block.data)));
+      std::memcpy(value, input.value, sizeof(mr_value));
+      std::memcpy(data, input.data, std::min<uint64_t>(input.value->header.extent_bytes, own.capacity));
+      output.state = MR_OUTPUT_OWN;
+    }
+    block.present.store(output.state != MR_OUTPUT_SILENT, std::memory_order_relaxed);
+  }
+}
+
+void carry_presence(void* context) {
+  const BodyCall& body = *static_cast<BodyCall*>(context);
+  body.to->present.store(body.from->present.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+// Fixes one input of a body; false where it is known to be empty.
+bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
+  InputRun& input = step.inputs[i];
+  body.inputs[i] = {};
+  body.input_blocks[i] = nullptr;
+  if (!input.output) return false;
+  const auto initial = [&] {
+    if (!input.initial_empty) return false;
+    body.inputs[i].value = &step.run->empty_values[static_cast<size_t>(input.output - step.run->outputs.data())];
+    return true;
+  };
+  if (ordinal < input.delay) return initial();
+  Slot& at = input.output->at(ordinal - input.delay);
+  Slot* slot = &at;
+  if (input.repeat_last) { // presence on a device stays open: the block itself is repeated
+    if (at.value) {
+      hold(at);
+      release(input.last);
+      input.last = at;
+    }
+    slot = &input.last;
+    if (!slot->value) return initial();
+  }
+  if (!slot->value) return false;
+  if (slot->block) {
+    body.inputs[i].value = reinterpret_cast<const mr_value*>(step.device->body_address(bytes(slot->value)));
+    body.inputs[i].data = reinterpret_cast<const uint8_t*>(step.device->body_address(bytes(slot->data)));
+    if (slot->unknown) body.input_blocks[i] = slot->block;
+    wait_for(*step.device, *step.stream, slot->fence);
+  } else {
+    body.inputs[i].value = slot->value; // an empty initial value has no bytes
+  }
+  return true;
+}
+
+void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
+  for (size_t o = 0; o < step.outputs.size(); ++o) {
+    OutputRun& output = *step.outputs[o];
+    const int32_t place = output.plan->owns ? -1 : output.plan->in_place;
+    memory::Block& block =
+        place >= 0 ? *step.inputs[static_cast<size_t>(place)].output->at(ordinal).block : output.ring->take(ordinal);
+    body.output_blocks[o] = &block;
+    mr_output& raw = body.outputs[o];
+    raw = {};
+    raw.value = reinterpret_cast<mr_value*>(step.device->body_address(bytes(block.value)));
+    raw.data = reinterpret_cast<uint8_t*>(step.device->body_address(bytes(block.data)));
+    raw.capacity = output.ring->capacity();
+    raw.token = reinterpret_cast<uint64_t>(&block);
+    Slot& slot = output.at(ordinal);
+    slot = Slot{};
+    slot.value = block.value;
+    slot.data = block.data;
+    slot.block = &block;
+    slot.unknown = true;
+  }
+}
+
+void leave_fence(StepRun& step, uint64_t ordinal, const device::Fence& fence) {
+  step.segment->fences[ordinal & step.pace->mask] = fence;
+  for (OutputRun* output : step.outputs) output->at(ordinal).fence = fence;
+}
+
+// The output that a reader's input stands for, through the copies that were put in between.
+const InputRun* behind_copies(const StepRun& reader, const InputRun& input) {
+  const InputRun* at = &input;
+  while (at->output) {
+    const plan::Step& producer = reader.run->plan.steps[at->output->plan->step];
+    if (producer.kind != plan::StepKind::transfer || producer.pace != reader.plan->pace) break;
+    at = &reader.run->step_runs[at->output->plan->step]->inputs[0];
+  }
+  return at;
+}
+
+enum class Certain { yes, no, open };
+
+// Whether the reader fires on this tick, as far as presence is known without its inputs' bytes (3.4).
+Certain certain(const StepRun& reader, const StepRun& transfer, uint64_t ordinal) {
+  const mr_tick_info& info = transfer.pace->info(ordinal);
+  for (const InputRun& input : reader.inputs)
+    if (input.output == transfer.outputs[0] && input.delay > 0) return Certain::yes;
+  if (info.index % reader.every != 0 || later_ticks_void(*reader.run, info)) return Certain::no;
+  for (const InputRun& input : reader.inputs) {
+    if (!input.required || input.repeat_last || !input.output) continue;
+    const InputRun* source = behind_copies(reader, input);
+    if (ordinal < source->delay) continue;
+    const uint64_t at = ordinal - source->delay;
+    const StepShared& producer = reader.run->shared[source->output->plan->step];
+    if (producer.stamps && producer.stamps[at & producer.mask].load(std::memory_order_acquire) != at + 1)
+      return Certain::open;
+    if (!source->output->at(at).value) return Certain::no;
+  }
+  return Certain::yes;
+}
+
+void copy_block(StepRun& step, const Slot& source, memory::Block& target) {
+  device::Device& device = *step.device;
+  device::Stream& stream = *step.stream;
+  wait_for(device, stream, source.fence);
+  const bool host_source = step.run->plan.outputs[step.plan->inputs[0].output].domain == 0;
+  uint64_t extent = source.block->ring->capacity();
+  if (host_source) {
+    extent = source.value->header.extent_bytes;
+    // Foreign memory is not pinned: it goes through the block that stands for it.
+    if (source.data != source.block->data) std::memcpy(source.block->data, source.data, extent);
+  }
+  device.copy(stream, bytes(target.value), bytes(source.block->value), sizeof(mr_value) + extent);
+  ++step.copies;
+  step.bytes_copied += sizeof(mr_value) + extent;
+}
+
+} // namespace
+
+StepResult run_on_device(StepRun& step, uint64_t ordinal) {
+  for (const InputRun& input : step.inputs)
+    if (!stamped(input, ordinal)) return StepResult::waiting;
+  for (const StepShared* before : step.after)
+    if (before && before->stamps[ordinal & before->mask].load(std::memory_order_acquire) != ordinal + 1)
+      return StepResult::waiting;
+  const mr_tick_info& info = step.pace->info(ordinal);
+  BodyCall& body = step.bodies[ordinal & step.pace->mask];
+  Cause cause = Cause::input;
+  bool fires = info.index % step.every == 0;
+  if (!fires) cause = Cause::every;
+  if (later_ticks_void(*step.run, info)) fires = false;
+  for (size_t i = 0; fires && i < step.inputs.size(); ++i) {
+    const bool there = fix_input(step, body, i, ordinal);
+    if (there) ++step.inputs[i].delivered;
+    if (!there && step.inputs[i].required) fires = false;
+  }
+  if (!fires) {
+    settle_empty(step, ordinal, cause);
+    return StepResult::settled;
+  }
+  body.info = info;
+  body.context = {&step, ordinal, &body, nullptr};
+  choose_blocks(step, body, ordinal);
+  const int64_t cost = step.run->options.cost_ns ? step.run->options.cost_ns(step.handler->name, info.index) : 0;
+  step.device->run(*step.stream, {&run_body, &body, step.handler->name.c_str(), cost});
+  leave_fence(step, ordinal, step.device->signal(*step.stream));
+  stamp(step, ordinal);
+  return StepResult::settled;
+}
+
+StepResult run_transfer(StepRun& step, uint64_t ordinal) {
+  if (!stamped(step.inputs[0], ordinal)) return StepResult::waiting;
+  const Slot& source = step.inputs[0].output->at(ordinal);
+  bool needed = false;
+  for (const StepRun* reader : step.readers) {
+    if (!source.value || !source.block) break;
+    const Certain answer = certain(*reader, step, ordinal);
+    if (answer == Certain::open) return StepResult::waiting;
+    needed = needed || answer == Certain::yes;
+    if (needed) break;
+  }
+  if (!needed) {
+    settle_empty(step, ordinal, source.value ? Cause::input : source.cause);
+    if (source.value && !source.block) step.outputs[0]->at(ordinal).value = source.value; // an empty initial value
+    return StepResult::settled;
+  }
+  memory::Block& block = step.outputs[0]->ring->take(ordinal);
+  copy_block(step, source, block);
+  BodyCall& body = step.bodies[ordinal & step.pace->mask];
+  body.from = source.block;
+  body.to = &block;
+  if (source.unknown) step.device->run(*step.stream, {&carry_presence, &body, "presence", 0});
+  Slot& slot = step.outputs[0]->at(ordinal);
+  slot = Slot{};
+  slot.value = block.value;
+  slot.data = block.data;
+  slot.block = &block;
+  slot.unknown = source.unknown;
+  leave_fence(step, ordinal, step.device->signal(*step.stream));
+  stamp(step, ordinal);
+  return StepResult::settled;
+}
+
+} // namespace millrace::exec

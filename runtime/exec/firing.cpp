@@ -1,0 +1,300 @@
+// One firing of a handler: are its inputs there, does it fire, the call, and what becomes of its outputs
+// (semantics.md 2.1, 2.2, 2.4, 2.6).
+#include <algorithm>
+
+#include "exec/state.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// A restarted handler is tried again after this long, doubled each time, at most kRestartMaxNs.
+constexpr int64_t kRestartFirstNs = 10'000'000;
+constexpr int64_t kRestartMaxNs = 5'000'000'000;
+// Calls that are all timed at first; then one in 64 where a call is so short that two clock reads would show.
+constexpr uint64_t kTimedAtFirst = 16;
+constexpr int64_t kShortCallNs = 2'000;
+constexpr uint32_t kSampleMask = 63;
+
+bool stamped(const StepShared& shared, uint64_t ordinal) {
+  return shared.stamps[ordinal & shared.mask].load(std::memory_order_acquire) == ordinal + 1;
+}
+
+bool ready(const StepRun& step, uint64_t ordinal) {
+  for (const InputRun& input : step.inputs) {
+    if (!input.output || ordinal < input.delay) continue;
+    const uint64_t at = ordinal - input.delay;
+    if (input.producer && !stamped(*input.producer, at)) return false;
+    if (input.may_be_late && !input.output->at(at).fence.done()) return false;
+  }
+  for (const StepShared* before : step.after)
+    if (before && !stamped(*before, ordinal)) return false;
+  return true;
+}
+
+// The slot that an input reads for this ordinal, presence resolved: a value, or null with the cause.
+const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room) {
+  if (!input.output) return nullptr;
+  const auto initial = [&]() -> const Slot* {
+    if (!input.initial_empty) return nullptr;
+    const size_t output = static_cast<size_t>(input.output - step.run->outputs.data());
+    room = Slot{};
+    room.value = &step.run->empty_values[output];
+    return &room;
+  };
+  if (ordinal < input.delay) return initial();
+  Slot& slot = input.output->at(ordinal - input.delay);
+  const bool present = slot.value && (!slot.unknown || slot.block->present.load(std::memory_order_relaxed));
+  if (!input.repeat_last) return present ? &slot : nullptr;
+  if (present) {
+    hold(slot);
+    release(input.last);
+    input.last = slot;
+    return &slot;
+  }
+  return input.last.value ? &input.last : initial();
+}
+
+void keep(InputRun& input, const Slot& slot) {
+  Slot& oldest = input.kept[input.kept_next++ % input.kept.size()];
+  release(oldest);
+  oldest = slot;
+  hold(oldest);
+}
+
+void apply_changes(StepRun& step, uint64_t index) {
+  const std::lock_guard lock(step.run->changes_mutex);
+  const auto& changes = step.run->changes;
+  for (; step.changes_seen < changes.size(); ++step.changes_seen) {
+    const RunState::Change& change = changes[step.changes_seen];
+    if (change.at_index > index) return; // later ones are not earlier
+    if (&step.run->plan.handlers[change.handler] == step.handler)
+      step.instance->set_param(change.param, change.text, {});
+  }
+}
+
+void begin_restart(StepRun& step) {
+  step.down = true;
+  const int64_t wait = std::min(kRestartMaxNs, kRestartFirstNs << std::min(step.restarts, 20u));
+  ++step.restarts;
+  step.instance->stop();
+  step.restart_at_ns = step.pace->clock->realtime() ? step.run->now_ns() + wait : 0;
+}
+
+bool bring_up(StepRun& step) {
+  if (step.restart_at_ns > step.run->now_ns()) return false;
+  step.instance->reset();
+  if (step.instance->start() != MR_OK) {
+    begin_restart(step);
+    return false;
+  }
+  step.down = false;
+  return true;
+}
+
+// Gives back what a failed call had allocated.
+void void_outputs(StepRun& step) {
+  for (size_t o = 0; o < step.raw_outputs.size(); ++o) {
+    mr_output& output = step.raw_outputs[o];
+    const bool own = output.state == MR_OUTPUT_OWN || output.state == MR_OUTPUT_ADOPTED;
+    if (own && step.outputs[o]->plan->owns) memory::release(reinterpret_cast<memory::Block*>(output.token));
+    output.state = MR_OUTPUT_SILENT;
+  }
+}
+
+void bypass(StepRun& step) {
+  for (size_t o = 0; o < step.raw_outputs.size(); ++o) {
+    const int32_t like = step.outputs[o]->plan->forwards;
+    if (like < 0 || !step.raw_inputs[static_cast<size_t>(like)].value) continue;
+    step.raw_outputs[o].state = MR_OUTPUT_FORWARDED;
+    step.raw_outputs[o].source = static_cast<uint32_t>(like);
+  }
+}
+
+void sample(StepRun& step, int64_t ns) {
+  step.times.add(ns);
+  if (step.calls == kTimedAtFirst && step.times.quantile_ns(0.5) < kShortCallNs) step.sample_mask = kSampleMask;
+}
+
+void settle_outputs(StepRun& step, uint64_t ordinal, Cause cause) {
+  for (size_t o = 0; o < step.outputs.size(); ++o) {
+    Slot& slot = step.outputs[o]->at(ordinal);
+    const mr_output& output = step.raw_outputs[o];
+    if (output.state == MR_OUTPUT_FORWARDED) {
+      InputRun& input = step.inputs[output.source];
+      slot = ordinal < input.delay ? Slot{} : input.output->at(ordinal - input.delay);
+      slot.unknown = false;
+    } else if (output.state != MR_OUTPUT_SILENT) {
+      slot = slot_of(output, step);
+    } else {
+      slot = Slot{};
+      slot.cause = cause;
+    }
+  }
+}
+
+Cause cause_of(mr_status status) { return status == MR_ERROR ? Cause::error : Cause::silent; }
+
+void settle(StepRun& step, uint64_t ordinal) {
+  const mr_status status = step.call_status;
+  if (status == MR_PENDING) return; // publish() settles it
+  settle_outputs(step, ordinal, cause_of(status));
+  stamp(step, ordinal);
+}
+
+// Fills raw_inputs. False where the handler does not fire; `cause` says why.
+bool gather(StepRun& step, uint64_t ordinal, Cause& cause) {
+  bool fires = true;
+  Slot room;
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    InputRun& input = step.inputs[i];
+    const Slot* slot = read(step, input, ordinal, room);
+    step.raw_inputs[i] = slot ? mr_input{slot->value, slot->data} : mr_input{};
+    if (slot) {
+      ++input.delivered;
+      if (!input.kept.empty()) keep(input, *slot);
+      continue;
+    }
+    if (!input.output) continue;
+    cause = ordinal >= input.delay ? input.output->at(ordinal - input.delay).cause : Cause::silent;
+    ++input.empty[static_cast<size_t>(cause)];
+    if (input.required) fires = false;
+  }
+  if (!fires) cause = Cause::input;
+  return fires;
+}
+
+StepResult run_handler(StepRun& step, uint64_t ordinal) {
+  if (!step.plain && !ready(step, ordinal)) return StepResult::waiting;
+  const mr_tick_info& info = step.pace->info(ordinal);
+  RunState& run = *step.run;
+  if (step.every > 1 && info.index % step.every != 0) {
+    settle_empty(step, ordinal, Cause::every);
+    return StepResult::settled;
+  }
+  if (run.failing.load(std::memory_order_relaxed) &&
+      info.index > run.fail_index[info.clock]->load(std::memory_order_relaxed)) {
+    settle_empty(step, ordinal, Cause::failed);
+    return StepResult::settled;
+  }
+  Cause cause = Cause::silent;
+  if (!gather(step, ordinal, cause)) {
+    settle_empty(step, ordinal, cause);
+    return StepResult::settled;
+  }
+  if (step.down && !bring_up(step)) {
+    settle_empty(step, ordinal, Cause::restart);
+    return StepResult::settled;
+  }
+  step.context.ordinal = ordinal;
+  step.call_status = call(step, info);
+  if (run.is_virtual && run.options.cost_ns) {
+    const int64_t cost = run.options.cost_ns(step.handler->name, info.index);
+    if (cost > 0) {
+      step.segment->busy_until_ns = run.now_ns() + cost;
+      step.times.add(cost);
+      return StepResult::calling;
+    }
+  }
+  settle(step, ordinal);
+  return StepResult::settled;
+}
+
+} // namespace
+
+void hold(const Slot& slot) { memory::hold(slot.block); }
+
+void release(Slot& slot) {
+  memory::release(slot.block);
+  slot = Slot{};
+}
+
+void stamp(StepRun& step, uint64_t ordinal) {
+  if (!step.shared->stamps) return;
+  step.shared->stamps[ordinal & step.shared->mask].store(ordinal + 1, std::memory_order_release);
+  step.run->notify();
+}
+
+Slot slot_of(const mr_output& output, const StepRun& step) {
+  (void)step;
+  Slot slot;
+  slot.value = output.value;
+  slot.data = output.data;
+  slot.block = reinterpret_cast<memory::Block*>(output.token);
+  return slot;
+}
+
+mr_status call(StepRun& step, const mr_tick_info& info) {
+  RunState& run = *step.run;
+  if (run.changes_admitted.load(std::memory_order_acquire) != step.changes_seen) apply_changes(step, info.index);
+  for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
+  step.tick.info = &info;
+  SegmentRun& segment = *step.segment;
+  segment.calls.store(segment.calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  segment.inside.store(&step, std::memory_order_relaxed);
+  mr_status status;
+  if ((step.calls++ & step.sample_mask) == 0 && !run.is_virtual) {
+    const int64_t begin = run.now_ns();
+    status = step.process(step.self, &step.tick);
+    sample(step, run.now_ns() - begin);
+  } else {
+    status = step.process(step.self, &step.tick);
+  }
+  segment.inside.store(nullptr, std::memory_order_relaxed);
+  if (status >= 0) [[likely]]
+    return status;
+  void_outputs(step);
+  if (run.stopping.load(std::memory_order_relaxed) && status == MR_INTERRUPTED) return MR_END;
+  step.errors.fetch_add(1, std::memory_order_relaxed);
+  switch (step.handler->on_error) {
+    case graph::OnError::fail: run.fail(step, info.index, step.instance->error()); break;
+    case graph::OnError::skip: break;
+    case graph::OnError::restart: begin_restart(step); break;
+    case graph::OnError::bypass: bypass(step); break;
+  }
+  return MR_ERROR;
+}
+
+void settle_call(StepRun& step, uint64_t ordinal) { settle(step, ordinal); }
+
+void settle_empty(StepRun& step, uint64_t ordinal, Cause cause) {
+  for (OutputRun* output : step.outputs) {
+    Slot& slot = output->at(ordinal);
+    slot = Slot{};
+    slot.cause = cause;
+  }
+  stamp(step, ordinal);
+}
+
+void flush_pending(StepRun& step) {
+  for (;;) {
+    uint64_t ordinal;
+    {
+      const std::lock_guard lock(step.pending_mutex);
+      if (step.owed.empty()) return;
+      Deferred* deferred = step.owed.front();
+      step.owed.pop_front();
+      ordinal = deferred->context.ordinal;
+      deferred->in_use = false;
+    }
+    settle_empty(step, ordinal, Cause::silent);
+    const std::lock_guard lock(step.pending_mutex);
+    step.oldest_owed.store(step.owed.empty() ? UINT64_MAX : step.owed.front()->context.ordinal,
+                           std::memory_order_release);
+  }
+}
+
+StepResult run_step(StepRun& step, uint64_t ordinal) {
+  switch (step.plan->kind) {
+    case plan::StepKind::source:
+    case plan::StepKind::entry: return StepResult::settled; // the head did it when it admitted the tick
+    case plan::StepKind::handler: return step.device ? run_on_device(step, ordinal) : run_handler(step, ordinal);
+    case plan::StepKind::transfer: return run_transfer(step, ordinal);
+    case plan::StepKind::gate: return run_gate(step, ordinal);
+    case plan::StepKind::post: return run_post(step, ordinal);
+    case plan::StepKind::resolve: return run_resolve(step, ordinal);
+  }
+  return StepResult::settled;
+}
+
+} // namespace millrace::exec

@@ -1,0 +1,155 @@
+// What handlers of a run may call: memory from the plan, and firings that publish later (the host's side of mr_host).
+#include <cstring>
+
+#include "exec/state.h"
+
+namespace millrace::exec {
+
+namespace {
+
+TickContext& context_of(mr_tick* tick) { return *static_cast<TickContext*>(tick->context); }
+
+mr_status refuse(StepRun& step, const std::string& sentence) {
+  step.instance->set_error(sentence);
+  return MR_ERROR;
+}
+
+std::string too_large(const StepRun& step, uint32_t output, uint64_t asked, uint64_t planned) {
+  return "the output " + step.outputs[output]->plan->name + " asks for " + std::to_string(asked) + " bytes where " +
+         std::to_string(planned) + " were planned";
+}
+
+// On a device the block was chosen when the body was submitted.
+mr_status allocate_in_body(TickContext& context, uint32_t output, uint64_t bytes) {
+  mr_output& raw = context.body->outputs[output];
+  if (bytes > raw.capacity) return refuse(*context.step, too_large(*context.step, output, bytes, raw.capacity));
+  raw.state = MR_OUTPUT_OWN;
+  return MR_OK;
+}
+
+mr_status allocate(mr_tick* tick, uint32_t output, uint64_t bytes) {
+  TickContext& context = context_of(tick);
+  if (context.body) return allocate_in_body(context, output, bytes);
+  StepRun& step = *context.step;
+  OutputRun& run = *step.outputs[output];
+  mr_output& raw = tick->outputs[output];
+  if (!run.plan->owns || !run.ring) return refuse(step, "the output " + run.plan->name + " only forwards its input");
+  if (bytes > run.ring->capacity()) return refuse(step, too_large(step, output, bytes, run.ring->capacity()));
+  if (raw.state == MR_OUTPUT_OWN) return MR_OK; // asked again in the same firing: the same block
+  memory::Block& block = run.ring->take(context.ordinal);
+  raw.value = block.value;
+  raw.data = block.data;
+  raw.capacity = run.ring->capacity();
+  raw.state = MR_OUTPUT_OWN;
+  raw.token = reinterpret_cast<uint64_t>(&block);
+  return MR_OK;
+}
+
+mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
+  TickContext& context = context_of(tick);
+  StepRun& step = *context.step;
+  if (context.deferred) return refuse(step, "a pending firing has no inputs any more");
+  const mr_input& from = tick->inputs[input];
+  if (!from.value) return refuse(step, "there is no input to write over");
+  mr_output& raw = tick->outputs[output];
+  const plan::Output& plan = *step.outputs[output]->plan;
+  const bool in_place = !plan.owns && plan.in_place == static_cast<int32_t>(input);
+  if (in_place && !context.body) {
+    raw.value = const_cast<mr_value*>(from.value);
+    raw.data = const_cast<uint8_t*>(from.data);
+    raw.capacity = step.outputs[output]->ring->capacity();
+    raw.token = reinterpret_cast<uint64_t>(step.inputs[input].output->at(context.ordinal).block);
+    raw.state = MR_OUTPUT_OWN;
+    return MR_OK;
+  }
+  if (in_place) { // on a device the output's block is the input's
+    raw.state = MR_OUTPUT_OWN;
+    return MR_OK;
+  }
+  const mr_status status = allocate(tick, output, from.value->header.extent_bytes);
+  if (status != MR_OK) return status;
+  std::memcpy(raw.value, from.value, sizeof(mr_value));
+  std::memcpy(raw.data, from.data, from.value->header.extent_bytes);
+  return MR_OK;
+}
+
+mr_status adopt(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes, void (*release)(void*),
+                void* release_context) {
+  TickContext& context = context_of(tick);
+  StepRun& step = *context.step;
+  if (context.body) return refuse(step, "foreign memory cannot be adopted on a device yet");
+  const mr_status status = allocate(tick, output, 0);
+  if (status != MR_OK) return status;
+  mr_output& raw = tick->outputs[output];
+  auto& block = *reinterpret_cast<memory::Block*>(raw.token);
+  block.foreign = data;
+  block.foreign_release = release;
+  block.foreign_context = release_context;
+  raw.data = static_cast<uint8_t*>(const_cast<void*>(data));
+  raw.capacity = bytes;
+  raw.state = MR_OUTPUT_ADOPTED;
+  return MR_OK;
+}
+
+mr_tick* defer(mr_tick* tick) {
+  TickContext& context = context_of(tick);
+  StepRun& step = *context.step;
+  if (context.body || context.deferred) return nullptr;
+  const std::lock_guard lock(step.pending_mutex);
+  for (Deferred& deferred : step.deferred) {
+    if (deferred.in_use) continue;
+    deferred.in_use = true;
+    deferred.info = *tick->info;
+    deferred.tick = *tick;
+    deferred.tick.info = &deferred.info;
+    deferred.tick.inputs = nullptr;
+    deferred.tick.input_count = 0;
+    deferred.context = {&step, context.ordinal, nullptr, &deferred};
+    deferred.tick.context = &deferred.context;
+    deferred.outputs.assign(step.raw_outputs.begin(), step.raw_outputs.end()); // of one size for ever: no allocation
+    deferred.tick.outputs = deferred.outputs.data();
+    step.owed.push_back(&deferred);
+    if (step.owed.size() == 1) step.oldest_owed.store(context.ordinal, std::memory_order_release);
+    return &deferred.tick;
+  }
+  return nullptr;
+}
+
+mr_status publish(mr_tick* tick) {
+  TickContext& context = context_of(tick);
+  if (!context.deferred) return MR_ERROR;
+  StepRun& step = *context.step;
+  const std::lock_guard lock(step.pending_mutex);
+  if (step.owed.empty() || step.owed.front() != context.deferred) return MR_ERROR;
+  for (size_t o = 0; o < step.outputs.size(); ++o) {
+    const mr_output& output = context.deferred->outputs[o];
+    Slot& slot = step.outputs[o]->at(context.ordinal);
+    slot = output.state == MR_OUTPUT_SILENT ? Slot{} : slot_of(output, step);
+  }
+  stamp(step, context.ordinal);
+  step.owed.pop_front();
+  context.deferred->in_use = false;
+  step.oldest_owed.store(step.owed.empty() ? UINT64_MAX : step.owed.front()->context.ordinal,
+                         std::memory_order_release);
+  step.run->notify();
+  return MR_OK;
+}
+
+mr_host make_host() {
+  mr_host host = plugin::basic_host();
+  host.allocate = &allocate;
+  host.modify = &modify;
+  host.adopt = &adopt;
+  host.defer = &defer;
+  host.publish = &publish;
+  return host;
+}
+
+} // namespace
+
+const mr_host& host_table() {
+  static const mr_host host = make_host();
+  return host;
+}
+
+} // namespace millrace::exec

@@ -1,0 +1,165 @@
+// Watches a run from outside: budgets, movement, devices, progress. Costs the workers nothing but two relaxed stores a
+// call. See threads.h.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "exec/threads.h"
+
+namespace millrace::exec {
+
+namespace {
+
+constexpr std::chrono::milliseconds kLookEvery{100};
+
+std::string seconds(int64_t ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(ns) / 1e9);
+  return text;
+}
+
+// The first input of a step that is not settled yet, as "video".
+std::string missing_input(const StepRun& step, uint64_t ordinal) {
+  for (const InputRun& input : step.inputs) {
+    if (!input.output || ordinal < input.delay) continue;
+    const uint64_t at = ordinal - input.delay;
+    const StepRun* producer = step.run->step_runs[input.output->plan->step];
+    const bool unstamped = input.producer && input.producer->stamps[at & input.producer->mask].load() != at + 1;
+    if (unstamped) return producer->plan->name;
+  }
+  return "";
+}
+
+} // namespace
+
+std::vector<std::string> who_waits(const RunState& run) {
+  std::vector<std::string> lines;
+  for (const auto& segment : run.segments) {
+    if (segment->done.load()) continue;
+    const std::string tick = " (tick " + std::to_string(segment->progress.load()) + ")";
+    if (const StepRun* inside = segment->inside.load()) {
+      lines.push_back(inside->plan->name + " is in its call" + tick);
+    } else if (const StepRun* step = segment->waiting_at.load()) {
+      const std::string missing = missing_input(*step, segment->progress.load());
+      lines.push_back(step->plan->name + " waits for " +
+                      (missing.empty() ? "room, a device or another clock" : missing) + tick);
+    } else if (segment->head) {
+      lines.push_back(segment->steps[0]->plan->name + " waits for a source, a beat or the window" + tick);
+    }
+  }
+  return lines;
+}
+
+Monitor::Monitor(RunState& run) : run_(run), watches_(run.segments.size()) {}
+
+Monitor::~Monitor() { stop(); }
+
+void Monitor::start() {
+  begin_ns_ = moved_at_ns_ = run_.now_ns();
+  thread_ = std::thread([this] { loop(); });
+}
+
+void Monitor::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Monitor::loop() {
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, kLookEvery, [&] { return stopping_; })) {
+    lock.unlock();
+    const int64_t now = run_.now_ns();
+    watch_budgets(now);
+    watch_movement(now);
+    watch_devices();
+    tell_progress(now);
+    lock.lock();
+  }
+}
+
+void Monitor::watch_budgets(int64_t now) {
+  for (size_t s = 0; s < run_.segments.size(); ++s) {
+    SegmentRun& segment = *run_.segments[s];
+    Watch& watch = watches_[s];
+    const StepRun* inside = segment.inside.load(std::memory_order_relaxed);
+    const uint64_t calls = segment.calls.load(std::memory_order_relaxed);
+    if (!inside || calls != watch.calls || inside != watch.inside) {
+      watch = {calls, inside, now, 0};
+      continue;
+    }
+    if (!inside->handler || (inside->handler->info->traits & MR_TRAIT_BLOCKING)) continue;
+    const int64_t budget = inside->handler->budget_ns > 0 ? inside->handler->budget_ns : run_.options.budget_ns;
+    const int64_t over = now - watch.since_ns - budget;
+    if (over < 0) continue;
+    const std::string name = inside->plan->name + " (" + inside->handler->type + ")";
+    if (watch.stage == 0) {
+      watch.stage = 1;
+      if (run_.options.on_message)
+        run_.options.on_message("warning MR0602: " + name + " is in one call for " + seconds(now - watch.since_ns) +
+                                ", over its budget of " + seconds(budget));
+    } else if (watch.stage == 1 && over >= run_.options.grace_ns) {
+      watch.stage = 2;
+      inside->instance->interrupt();
+    } else if (watch.stage == 2 && over >= 2 * run_.options.grace_ns) {
+      // The one place where the runtime ends the process: a call that cannot be left can only be named.
+      std::fprintf(stderr, "error MR0602: %s did not return for %s, even when interrupted; the process ends\n",
+                   name.c_str(), seconds(now - watch.since_ns).c_str());
+      _exit(1);
+    }
+  }
+}
+
+void Monitor::watch_movement(int64_t now) {
+  uint64_t moved = 0;
+  bool inside = false, beat = false;
+  for (const auto& segment : run_.segments) {
+    const uint64_t progress = segment->progress.load(std::memory_order_relaxed);
+    moved += progress == UINT64_MAX ? 1'000'003 : progress;
+    inside = inside || segment->inside.load(std::memory_order_relaxed);
+  }
+  for (const auto& pace : run_.paces) beat = beat || pace->due_ns.load(std::memory_order_relaxed) != INT64_MAX;
+  if (moved != moved_ || inside || beat) {
+    moved_ = moved;
+    moved_at_ns_ = now;
+    idle_reported_ = false;
+    return;
+  }
+  if (idle_reported_ || now - moved_at_ns_ < run_.options.idle_report_ns) return;
+  idle_reported_ = true;
+  if (!run_.options.on_message) return;
+  run_.options.on_message("warning MR0603: nothing has moved for " + seconds(now - moved_at_ns_));
+  for (const std::string& line : who_waits(run_)) run_.options.on_message("  " + line);
+}
+
+void Monitor::watch_devices() {
+  for (size_t d = 1; d < run_.devices.size(); ++d) {
+    const device::DeviceStatus status = run_.devices[d]->status();
+    if (!status.ok())
+      run_.fail(Error{703, run_.plan.domains[d] + " is lost: " + status.sentence, {}, {}, "", ""}, 0, UINT64_MAX);
+  }
+}
+
+void Monitor::tell_progress(int64_t now) {
+  if (!run_.options.on_progress) return;
+  Progress progress;
+  for (const auto& pace : run_.paces) {
+    if (pace->plan->kind != plan::PaceKind::clock) continue;
+    progress.ticks = std::max(progress.ticks, pace->admitted.load(std::memory_order_relaxed));
+    if (pace->clock->rate.numerator > 0)
+      progress.clock_hz =
+          static_cast<double>(pace->clock->rate.numerator) / static_cast<double>(pace->clock->rate.denominator);
+  }
+  for (const auto& handler : run_.facts.handlers)
+    progress.ticks_expected = std::max(progress.ticks_expected, handler.facts.tick_count);
+  if (run_.options.ticks_max) progress.ticks_expected = static_cast<int64_t>(run_.options.ticks_max);
+  progress.elapsed_s = static_cast<double>(now - begin_ns_) / 1e9;
+  run_.options.on_progress(progress);
+}
+
+} // namespace millrace::exec

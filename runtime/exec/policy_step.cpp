@@ -1,0 +1,277 @@
+// Edge policies at work: gates let ticks into paces that work behind, posts put values into channels, resolves take
+// from them what `latest`, `queue` and `align` say (semantics.md 1.3, 1.6, 2.3, 2.5).
+#include <algorithm>
+
+#include "exec/state.h"
+
+namespace millrace::exec {
+
+namespace {
+
+bool settled(const StepRun& step, uint64_t ordinal) {
+  for (const InputRun& input : step.inputs) {
+    if (!input.output || !input.producer || ordinal < input.delay) continue;
+    const uint64_t at = ordinal - input.delay;
+    if (input.producer->stamps[at & input.producer->mask].load(std::memory_order_acquire) != at + 1) return false;
+  }
+  return true;
+}
+
+void pop_front(ChannelRun& channel) {
+  for (Slot& slot : channel.at(0).slots) release(slot);
+  channel.first = (channel.first + 1) % channel.ring.size();
+  --channel.count;
+}
+
+void count(ChannelRun& channel, Cause cause) { ++channel.dropped[static_cast<size_t>(cause)]; }
+
+// The ordinal is dealt with: whoever asks how far this step is sees it from here on.
+void pass(StepRun& step, uint64_t ordinal) {
+  step.passed_media_ns.store(step.pace->info(ordinal).media_time_ns, std::memory_order_release);
+  step.passed.store(ordinal + 1, std::memory_order_release);
+  step.run->notify();
+}
+
+// Ticks that the pace has taken in and not finished.
+uint64_t in_work(PaceRun& pace) {
+  const uint64_t done = completed(pace);
+  const uint64_t admitted = pace.admitted.load(std::memory_order_acquire);
+  return admitted > done ? admitted - done : 0;
+}
+
+enum class Room { push, drop, wait };
+
+// Whether one more tick may go through the gate.
+Room room_at_gate(ChannelRun& channel, PaceRun& pace, bool realtime) {
+  const plan::Channel& plan = *channel.plan;
+  if (plan.busy) {
+    if (channel.count + in_work(pace) < pace.window && !channel.full()) return Room::push;
+    if (!realtime) return Room::wait;
+    count(channel, Cause::busy);
+    return Room::drop;
+  }
+  if (channel.count < plan.depth) return Room::push;
+  if (!realtime || plan.full == graph::Full::block) return Room::wait;
+  count(channel, Cause::queue_full);
+  if (plan.full == graph::Full::drop_newest) return Room::drop;
+  pop_front(channel);
+  return Room::push;
+}
+
+// Whether a value may go into the channel of a `latest`, `queue` or `align` edge.
+Room room_at_post(ChannelRun& channel, bool realtime) {
+  const plan::Channel& plan = *channel.plan;
+  if (!channel.full() && (plan.kind != plan::ChannelKind::queue || channel.count < plan.depth)) return Room::push;
+  if (!realtime || (plan.kind == plan::ChannelKind::queue && plan.full == graph::Full::block)) return Room::wait;
+  if (plan.kind == plan::ChannelKind::queue) {
+    count(channel, Cause::queue_full);
+    if (plan.full == graph::Full::drop_newest) return Room::drop;
+  } else {
+    count(channel, plan.kind == plan::ChannelKind::latest ? Cause::superseded : Cause::unaligned);
+  }
+  pop_front(channel);
+  return Room::push;
+}
+
+Entry& push(ChannelRun& channel, const mr_tick_info& info) {
+  Entry& entry = channel.at(channel.count++);
+  ++channel.pushed;
+  entry.info = info;
+  return entry;
+}
+
+// What the reader holds becomes this entry's value.
+void make_current(ChannelRun& channel, Entry& entry, bool count_unread) {
+  if (channel.has_current && !channel.current_read && count_unread) count(channel, Cause::superseded);
+  for (Slot& slot : channel.current.slots) release(slot);
+  std::swap(channel.current, entry); // the buffers of both vectors stay: no allocation
+  channel.has_current = true;
+  channel.current_read = false;
+  channel.first = (channel.first + 1) % channel.ring.size();
+  --channel.count;
+}
+
+void give(StepRun& step, uint64_t ordinal, const Slot& slot) {
+  Slot& target = step.outputs[0]->at(ordinal);
+  target = slot;
+  hold(target);
+}
+
+void give_current(StepRun& step, uint64_t ordinal, ChannelRun& channel) {
+  if (channel.has_current) {
+    give(step, ordinal, channel.current.slots[0]);
+    channel.current_read = true;
+    return;
+  }
+  Slot& target = step.outputs[0]->at(ordinal);
+  target = Slot{};
+  if (channel.plan->initial_empty)
+    target.value = &step.run->empty_values[static_cast<size_t>(step.outputs[0] - step.run->outputs.data())];
+}
+
+bool resolve_latest(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
+  const mr_tick_info& info = step.pace->info(ordinal);
+  const bool same = channel.plan->same_clock;
+  const auto lag = static_cast<int64_t>(channel.plan->lag);
+  const int64_t newest = static_cast<int64_t>(info.index) - lag; // by index within a clock, by media time between
+  StepRun& post = *step.run->step_runs[channel.plan->from];
+  if (!realtime) {
+    const bool there = same ? newest < 0 || settled_through(*post.pace, post) >= newest
+                            : passed_media(*post.pace, post, info.media_time_ns);
+    if (!there) return false;
+  }
+  const std::lock_guard lock(channel.mutex);
+  while (channel.count > 0) {
+    Entry& entry = channel.at(0);
+    const bool due = same ? static_cast<int64_t>(entry.info.index) <= newest
+                          : realtime || entry.info.media_time_ns <= info.media_time_ns;
+    if (!due) break;
+    make_current(channel, entry, true);
+  }
+  give_current(step, ordinal, channel);
+  return true;
+}
+
+bool resolve_queue(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
+  const mr_tick_info& info = step.pace->info(ordinal);
+  StepRun& post = *step.run->step_runs[channel.plan->from];
+  const bool passed =
+      realtime || passed_media(*post.pace, post, info.media_time_ns); // before the look: then nothing older follows
+  const std::lock_guard lock(channel.mutex);
+  const bool waiting = channel.count > 0 && (realtime || channel.at(0).info.media_time_ns <= info.media_time_ns);
+  if (!waiting && !passed && channel.count == 0) return false;
+  Slot& target = step.outputs[0]->at(ordinal);
+  if (!waiting) {
+    target = Slot{};
+    target.cause = Cause::not_yet;
+    return true;
+  }
+  Entry& entry = channel.at(0);
+  target = entry.slots[0]; // its hold goes with it
+  entry.slots[0] = Slot{};
+  pop_front(channel);
+  return true;
+}
+
+bool resolve_align(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
+  const mr_tick_info& info = step.pace->info(ordinal);
+  const int64_t at = info.media_time_ns, within = channel.plan->within_ns;
+  StepRun& post = *step.run->step_runs[channel.plan->from];
+  const bool passed = passed_media(*post.pace, post, at + within);
+  const std::lock_guard lock(channel.mutex);
+  // Values before the asked time pass through `current`, which keeps the last of them.
+  while (channel.count > 0 && channel.at(0).info.media_time_ns <= at) make_current(channel, channel.at(0), false);
+  const bool decided = channel.count > 0 || passed;
+  if (!decided) {
+    const bool late = realtime && info.deadline_ns && step.run->now_ns() >= info.deadline_ns;
+    if (!late) {
+      step.pace->due_ns.store(std::min(step.pace->due_ns.load(), info.deadline_ns ? info.deadline_ns : INT64_MAX));
+      return false;
+    }
+  }
+  const int64_t before = channel.has_current ? at - channel.current.info.media_time_ns : INT64_MAX;
+  const int64_t after = channel.count > 0 ? channel.at(0).info.media_time_ns - at : INT64_MAX;
+  if (std::min(before, after) > within) {
+    Slot& target = step.outputs[0]->at(ordinal);
+    target = Slot{};
+    target.cause = Cause::unaligned;
+    count(channel, Cause::unaligned);
+    return true;
+  }
+  give(step, ordinal, before <= after ? channel.current.slots[0] : channel.at(0).slots[0]);
+  return true;
+}
+
+} // namespace
+
+StepResult run_gate(StepRun& step, uint64_t ordinal) {
+  if (!settled(step, ordinal)) return StepResult::waiting;
+  RunState& run = *step.run;
+  const mr_tick_info& info = step.pace->info(ordinal);
+  bool any = step.inputs.empty();
+  for (const InputRun& input : step.inputs)
+    any = any ||
+          (ordinal >= input.delay ? input.output->at(ordinal - input.delay).value != nullptr : input.initial_empty);
+  if (!any || info.index % step.every != 0) {
+    pass(step, ordinal);
+    return StepResult::settled;
+  }
+  ChannelRun& channel = *run.channels[step.plan->channel];
+  PaceRun& pace = *run.step_runs[channel.plan->to]->pace;
+  {
+    const std::lock_guard lock(channel.mutex);
+    const Room room = room_at_gate(channel, pace, step.pace->clock->realtime());
+    if (room == Room::wait) return StepResult::waiting;
+    if (room == Room::push) {
+      Entry& entry = push(channel, info);
+      for (size_t i = 0; i < step.inputs.size(); ++i) {
+        const InputRun& input = step.inputs[i];
+        entry.slots[i] = Slot{};
+        if (ordinal >= input.delay) {
+          entry.slots[i] = input.output->at(ordinal - input.delay);
+          hold(entry.slots[i]);
+        } else if (input.initial_empty) {
+          entry.slots[i].value = &run.empty_values[static_cast<size_t>(input.output - run.outputs.data())];
+        }
+      }
+    }
+  }
+  pass(step, ordinal);
+  return StepResult::settled;
+}
+
+StepResult run_post(StepRun& step, uint64_t ordinal) {
+  if (!settled(step, ordinal)) return StepResult::waiting;
+  const Slot& slot = step.inputs[0].output->at(ordinal);
+  if (!slot.fence.done()) return StepResult::waiting; // a device's output counts when it is done (4.1)
+  const bool present = slot.value && (!slot.unknown || slot.block->present.load(std::memory_order_relaxed));
+  if (present) {
+    ChannelRun& channel = *step.run->channels[step.plan->channel];
+    const std::lock_guard lock(channel.mutex);
+    const Room room = room_at_post(channel, step.run->step_runs[channel.plan->to]->pace->clock->realtime());
+    if (room == Room::wait) return StepResult::waiting;
+    if (room == Room::push) {
+      Entry& entry = push(channel, step.pace->info(ordinal));
+      entry.slots[0] = slot;
+      entry.slots[0].unknown = false;
+      hold(slot);
+    }
+  }
+  pass(step, ordinal);
+  return StepResult::settled;
+}
+
+StepResult run_resolve(StepRun& step, uint64_t ordinal) {
+  ChannelRun& channel = *step.run->channels[step.plan->channel];
+  const bool realtime = step.pace->clock->realtime();
+  bool resolved = false;
+  switch (channel.plan->kind) {
+    case plan::ChannelKind::latest: resolved = resolve_latest(step, channel, ordinal, realtime); break;
+    case plan::ChannelKind::queue: resolved = resolve_queue(step, channel, ordinal, realtime); break;
+    case plan::ChannelKind::align: resolved = resolve_align(step, channel, ordinal, realtime); break;
+    case plan::ChannelKind::gate: break;
+  }
+  if (!resolved) return StepResult::waiting;
+  stamp(step, ordinal);
+  step.run->notify(); // a post may wait for room
+  return StepResult::settled;
+}
+
+void close_channel(ChannelRun& channel) {
+  const std::lock_guard lock(channel.mutex);
+  channel.closed = true;
+}
+
+void release_channel(ChannelRun& channel) {
+  const std::lock_guard lock(channel.mutex);
+  while (channel.count > 0) {
+    count(channel, Cause::end);
+    pop_front(channel);
+  }
+  if (channel.plan->kind == plan::ChannelKind::latest && channel.has_current && !channel.current_read)
+    count(channel, Cause::end);
+  for (Slot& slot : channel.current.slots) release(slot);
+  channel.has_current = false;
+}
+
+} // namespace millrace::exec

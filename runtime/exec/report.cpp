@@ -1,0 +1,156 @@
+// What a run did, in numbers, and as the JSON of design.md §6.
+#include <nlohmann/json.hpp>
+
+#include "exec/state.h"
+
+namespace millrace::exec {
+
+namespace {
+
+double us(int64_t ns) { return static_cast<double>(ns) / 1000.0; }
+
+const char* policy_name(const plan::EdgePlan& edge) {
+  if (edge.delay > 0) return "delay";
+  switch (edge.policy) {
+    case graph::Policy::latest: return "latest";
+    case graph::Policy::queue: return "queue";
+    case graph::Policy::align: return "align";
+    default: return "sync";
+  }
+}
+
+void report_handlers(const RunState& run, Report& report) {
+  for (uint32_t h = 0; h < run.plan.handlers.size(); ++h) {
+    const plan::HandlerPlan& handler = run.plan.handlers[h];
+    HandlerReport out;
+    out.name = handler.name;
+    out.type = handler.type;
+    out.domain = run.plan.domains[handler.domain];
+    Histogram times;
+    for (const auto& segment : run.segments) {
+      for (const auto& step : segment->steps) {
+        if (step->plan->handler != h) continue;
+        out.calls += step->calls;
+        out.errors += step->errors.load();
+        times.merge(step->times);
+      }
+    }
+    out.sampled = times.count();
+    out.p50_us = us(times.quantile_ns(0.5));
+    out.p99_us = us(times.quantile_ns(0.99));
+    out.max_us = us(times.max_ns());
+    report.handlers.push_back(out);
+  }
+}
+
+void report_edges(const RunState& run, Report& report) {
+  for (const plan::EdgePlan& edge : run.plan.edges) {
+    EdgeReport out;
+    out.from = edge.from;
+    out.to = edge.to;
+    out.policy = policy_name(edge);
+    const uint32_t index = static_cast<uint32_t>(&edge - run.plan.edges.data());
+    for (const auto& segment : run.segments) {
+      for (const auto& step : segment->steps) {
+        if (step->index != edge.target_step) continue;
+        const InputRun& input = step->inputs[edge.target_input];
+        out.delivered += input.delivered;
+        for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c) out.empty += input.empty[c];
+      }
+    }
+    for (const auto& channel : run.channels) {
+      const auto& edges = channel->plan->edges;
+      if (std::find(edges.begin(), edges.end(), index) == edges.end()) continue;
+      for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c)
+        if (channel->dropped[c]) out.dropped[kCauseNames[c]] += channel->dropped[c];
+    }
+    const plan::Step& producer = run.plan.steps[run.plan.outputs[edge.source_output].step];
+    for (const auto& pace : run.paces)
+      for (const SourceState& source : pace->sources)
+        if (source.step->plan == &producer && source.passed_over) out.dropped["rate"] += source.passed_over;
+    report.edges.push_back(out);
+  }
+}
+
+void report_transfers(const RunState& run, Report& report) {
+  for (const plan::TransferPlan& transfer : run.plan.transfers) {
+    const StepRun& step = *run.step_runs[transfer.step];
+    TransferReport out;
+    out.from = transfer.route.front();
+    out.to = transfer.route.back();
+    for (uint32_t e : transfer.edges)
+      out.edge += (out.edge.empty() ? "" : ", ") + run.plan.edges[e].from + " → " + run.plan.edges[e].to;
+    out.count = step.copies;
+    out.bytes = step.bytes_copied;
+    out.p50_us = us(step.times.quantile_ns(0.5));
+    report.transfers.push_back(out);
+  }
+}
+
+} // namespace
+
+Report make_report(const RunState& run) {
+  Report report;
+  Histogram latencies;
+  for (const auto& pace : run.paces) {
+    if (pace->plan->kind != plan::PaceKind::clock) continue;
+    report.ticks_run += pace->admitted.load();
+    report.ticks_late += pace->late;
+    report.ticks_skipped += pace->skipped;
+    latencies.merge(pace->latencies);
+  }
+  report.latency_p50_us = us(latencies.quantile_ns(0.5));
+  report.latency_p99_us = us(latencies.quantile_ns(0.99));
+  report.latency_max_us = us(latencies.max_ns());
+  report_handlers(run, report);
+  report_edges(run, report);
+  report_transfers(run, report);
+  for (size_t r = 0; r < run.rings.size(); ++r) {
+    PoolReport& pool = report.pools[run.plan.domains[run.plan.rings[r].domain]];
+    const uint64_t block = memory::block_bytes(run.plan.rings[r].capacity);
+    pool.allocated_bytes += block * run.rings[r]->length();
+    pool.high_water_bytes += block * run.rings[r]->high_water();
+  }
+  return report;
+}
+
+std::string to_json(const Result& result) {
+  using nlohmann::ordered_json;
+  const Report& report = result.report;
+  ordered_json json;
+  json["version"] = 1;
+  json["ok"] = result.ok;
+  if (!result.ok) json["error"] = {{"code", format_code(result.error.code)}, {"what", result.error.what}};
+  json["ticks"] = {{"run", report.ticks_run}, {"late", report.ticks_late}, {"skipped", report.ticks_skipped}};
+  json["duration_s"] = report.duration_s;
+  json["handlers"] = ordered_json::object();
+  for (const HandlerReport& h : report.handlers)
+    json["handlers"][h.name] = {{"type", h.type},     {"domain", h.domain},   {"calls", h.calls},
+                                {"errors", h.errors}, {"sampled", h.sampled}, {"p50_us", h.p50_us},
+                                {"p99_us", h.p99_us}, {"max_us", h.max_us}};
+  json["edges"] = ordered_json::array();
+  for (const EdgeReport& e : report.edges)
+    json["edges"].push_back({{"from", e.from},
+                             {"to", e.to},
+                             {"policy", e.policy},
+                             {"delivered", e.delivered},
+                             {"empty", e.empty},
+                             {"dropped", e.dropped}});
+  json["transfers"] = ordered_json::array();
+  for (const TransferReport& t : report.transfers)
+    json["transfers"].push_back({{"from", t.from},
+                                 {"to", t.to},
+                                 {"edge", t.edge},
+                                 {"count", t.count},
+                                 {"bytes", t.bytes},
+                                 {"p50_us", t.p50_us}});
+  json["pools"] = ordered_json::object();
+  for (const auto& [domain, pool] : report.pools)
+    json["pools"][domain] = {{"allocated_bytes", pool.allocated_bytes},
+                             {"high_water_bytes", pool.high_water_bytes},
+                             {"steady_allocations", pool.steady_allocations}};
+  json["latency_us"] = {{"p50", report.latency_p50_us}, {"p99", report.latency_p99_us}, {"max", report.latency_max_us}};
+  return json.dump(2);
+}
+
+} // namespace millrace::exec

@@ -1,0 +1,171 @@
+// The life of one run; see run.h.
+#include "exec/run.h"
+
+#include "exec/reader.h"
+#include "exec/threads.h"
+
+namespace millrace::exec {
+
+struct Run::Threads {
+  explicit Threads(RunState& run) : workers(run), monitor(run) {}
+  Workers workers;
+  Monitor monitor;
+  int64_t begin_ns = 0;
+  bool started = false;
+};
+
+void RunState::fail(StepRun& step, uint64_t index, const std::string& sentence) {
+  const std::string what =
+      step.plan->name + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": " + sentence;
+  fail(Error{601, what, graph.handlers[step.plan->handler].place, {}, "", ""}, step.pace->plan->clock, index);
+}
+
+void RunState::fail(Error error, uint32_t clock, uint64_t index) {
+  const std::lock_guard lock(failure_mutex);
+  // Of several failures the one at the earliest tick is the cause, whichever thread met it first.
+  if (failures.empty())
+    failures.push_back({std::move(error), clock, index});
+  else if (failures[0].clock == clock && index < failures[0].index)
+    failures[0] = {std::move(error), clock, index};
+  if (index < fail_index[clock]->load()) fail_index[clock]->store(index);
+  failing.store(true);
+  notify();
+}
+
+Run::Run(const plan::Plan& plan, const graph::Graph& graph, plan::Facts& facts, std::vector<device::Device*> devices,
+         const RunOptions& options)
+    : state_(std::make_unique<RunState>(plan, graph, facts, std::move(devices), options)),
+      threads_(std::make_unique<Threads>(*state_)) {}
+
+Run::~Run() {
+  if (!threads_->started) return;
+  stop();
+  interrupt();
+  threads_->workers.join();
+  threads_->monitor.stop();
+}
+
+void Run::start() {
+  RunState& run = *state_;
+  std::vector<plugin::Instance*> started;
+  for (auto& segment : run.segments) {
+    for (auto& step : segment->steps) {
+      if (!step->instance) continue;
+      if (step->instance->start() == MR_OK) {
+        started.push_back(step->instance);
+        continue;
+      }
+      const Error error{605,
+                        step->plan->name + " (" + step->handler->type + ") could not start: " + step->instance->error(),
+                        run.graph.handlers[step->plan->handler].place,
+                        {},
+                        "",
+                        ""};
+      for (plugin::Instance* instance : started) instance->stop();
+      throw Failure(error);
+    }
+  }
+  for (const AppliedChange& scripted : run.options.script) {
+    uint32_t handler = 0;
+    while (handler < run.plan.handlers.size() && run.plan.handlers[handler].name != scripted.change.handler) ++handler;
+    if (handler == run.plan.handlers.size())
+      throw Failure(301, "the script changes " + scripted.change.handler + ", which is no handler");
+    run.changes.push_back({handler, scripted.change.param, scripted.change.text, 0, scripted.tick});
+    run.changes_waiting = true;
+  }
+  for (device::Device* device : run.devices) device->steady(true);
+  threads_->begin_ns = run.now_ns();
+  threads_->started = true;
+  if (run.is_virtual) return; // wait() runs it
+  for (auto& pace : run.paces)
+    for (SourceState& source : pace->sources)
+      if (source.step->handler->info->traits & MR_TRAIT_BLOCKING)
+        source.reader = std::make_shared<Reader>(*source.step);
+  threads_->monitor.start();
+  threads_->workers.start();
+}
+
+Result Run::wait() {
+  RunState& run = *state_;
+  if (run.is_virtual) run_in_virtual_time(run);
+  threads_->workers.join();
+  for (auto& pace : run.paces)
+    for (SourceState& source : pace->sources)
+      if (source.reader) {
+        source.step->instance->interrupt();
+        source.reader->stop();
+      }
+  threads_->monitor.stop();
+  const int64_t end_ns = run.now_ns();
+  for (device::Device* device : run.devices) device->steady(false);
+  for (auto& segment : run.segments)
+    for (auto& step : segment->steps)
+      if (step->instance && step->instance->stop() != MR_OK) run.fail(*step, segment->ordinal, step->instance->error());
+  for (auto& channel : run.channels) release_channel(*channel);
+  threads_->started = false;
+  Result result;
+  result.ok = run.failures.empty();
+  if (!result.ok) result.error = run.failures[0].error;
+  result.report = make_report(run);
+  result.report.duration_s = static_cast<double>(end_ns - threads_->begin_ns) / 1e9;
+  return result;
+}
+
+void Run::stop() {
+  RunState& run = *state_;
+  run.stopping.store(true);
+  for (auto& pace : run.paces)
+    for (SourceState& source : pace->sources)
+      if (source.reader) source.step->instance->interrupt();
+  run.bell.ring();
+}
+
+void Run::interrupt() {
+  RunState& run = *state_;
+  run.stopping.store(true);
+  run.abort.store(true);
+  for (auto& segment : run.segments)
+    for (auto& step : segment->steps)
+      if (step->instance) step->instance->interrupt();
+  run.bell.ring();
+}
+
+bool Run::finished() const { return state_->finished(); }
+
+void Run::set(const std::vector<ParamChange>& changes) {
+  RunState& run = *state_;
+  std::vector<RunState::Change> checked;
+  for (const ParamChange& change : changes) {
+    uint32_t handler = 0;
+    while (handler < run.plan.handlers.size() && run.plan.handlers[handler].name != change.handler) ++handler;
+    if (handler == run.plan.handlers.size()) throw Failure(301, "there is no handler named \"" + change.handler + "\"");
+    const plugin::HandlerInfo& info = *run.plan.handlers[handler].info;
+    const auto* param = info.find_param(change.param);
+    if (!param) throw Failure(310, change.handler + " (" + info.type + ") has no parameter \"" + change.param + "\"");
+    if (!param->live()) throw Failure(315, change.param + " of " + change.handler + " cannot be changed while it runs");
+    plugin::parse_param(info, *param, change.text, {});
+    checked.push_back({handler, change.param, change.text, 0, UINT64_MAX});
+  }
+  const std::lock_guard lock(run.changes_mutex);
+  for (RunState::Change& change : checked) run.changes.push_back(std::move(change));
+  run.changes_waiting.store(true);
+}
+
+std::vector<AppliedChange> Run::changes() const {
+  const std::lock_guard lock(state_->changes_mutex);
+  std::vector<AppliedChange> applied;
+  for (size_t i = 0; i < state_->changes_waiting_from; ++i) {
+    const RunState::Change& change = state_->changes[i];
+    applied.push_back({change.at_index, {state_->plan.handlers[change.handler].name, change.param, change.text}});
+  }
+  return applied;
+}
+
+uint64_t Run::ticks() const {
+  uint64_t ticks = 0;
+  for (const auto& pace : state_->paces)
+    if (pace->plan->kind == plan::PaceKind::clock) ticks = std::max(ticks, pace->admitted.load());
+  return ticks;
+}
+
+} // namespace millrace::exec

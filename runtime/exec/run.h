@@ -1,0 +1,131 @@
+// One run of a plan: makes its memory and threads, drives it to its end, and says what happened.
+//
+//   Run run(plan, graph, facts, devices, options);
+//   run.start();
+//   Result result = run.wait();
+//
+// start() and wait() are called by one thread; stop(), set() and interrupt() may come from any.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "device/timeline.h"
+#include "plan/plan.h"
+
+namespace millrace::exec {
+
+// What is measured and counted; report.cpp writes it as JSON.
+struct HandlerReport {
+  std::string name, type, domain;
+  uint64_t calls = 0, errors = 0, sampled = 0;
+  double p50_us = 0, p99_us = 0, max_us = 0;
+};
+struct EdgeReport {
+  std::string from, to, policy;
+  uint64_t delivered = 0, empty = 0;
+  std::map<std::string, uint64_t> dropped; // by cause
+};
+struct TransferReport {
+  std::string from, to, edge;
+  uint64_t count = 0, bytes = 0;
+  double p50_us = 0;
+};
+struct PoolReport {
+  uint64_t allocated_bytes = 0, high_water_bytes = 0, steady_allocations = 0;
+};
+struct Report {
+  uint64_t ticks_run = 0, ticks_late = 0, ticks_skipped = 0;
+  double duration_s = 0;
+  std::vector<HandlerReport> handlers;
+  std::vector<EdgeReport> edges;
+  std::vector<TransferReport> transfers;
+  std::map<std::string, PoolReport> pools;
+  double latency_p50_us = 0, latency_p99_us = 0, latency_max_us = 0;
+};
+
+struct Result {
+  bool ok = true;
+  Error error; // the first cause, where not ok
+  Report report;
+};
+
+struct Progress {
+  uint64_t ticks = 0;
+  double elapsed_s = 0;
+  double clock_hz = 0; // 0: none
+  int64_t ticks_expected = -1;
+};
+
+// A live change of parameters, applied together at one tick (semantics.md 2.7).
+struct ParamChange {
+  std::string handler, param, text;
+};
+struct AppliedChange {
+  uint64_t tick;
+  ParamChange change;
+};
+
+struct RunOptions {
+  uint64_t ticks_max = 0;             // 0: until the sources end
+  int64_t duration_ns = 0;            // 0: no limit
+  int64_t spin_ns = 50'000;           // a worker with nothing to do spins this long before it sleeps
+  int64_t budget_ns = 10'000'000'000; // a call that takes longer is named; per handler: budget:
+  int64_t grace_ns = 5'000'000'000;   // then it is interrupted; after as much again the process ends
+  int64_t idle_report_ns = 2'000'000'000;
+  // Set: one thread, simulated workers, no wall time (semantics.md 1.2 virtual, 4.10).
+  device::VirtualTime* virtual_time = nullptr;
+  // Virtual time only: what a call costs; null: nothing.
+  std::function<int64_t(const std::string& handler, uint64_t index)> cost_ns;
+  // Called from the monitor about ten times a second; null: never.
+  std::function<void(const Progress&)> on_progress;
+  // Warnings and idle reports, a line each; null: dropped.
+  std::function<void(const std::string&)> on_message;
+  // A script of live changes, applied at their ticks (replays what changes() recorded).
+  std::vector<AppliedChange> script;
+};
+
+class RunState;
+
+class Run {
+ public:
+  // `devices` by the plan's domain index; the first is the host. All references must outlive the run.
+  Run(const plan::Plan& plan, const graph::Graph& graph, plan::Facts& facts, std::vector<device::Device*> devices,
+      const RunOptions& options);
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  // Starts all handlers and threads. Throws Failure (MR0605) where a handler cannot start; nothing runs then.
+  void start();
+  // Until the end; drains and stops the handlers.
+  Result wait();
+  // Admits no more ticks and drains (first signal); returns at once.
+  void stop();
+  // Interrupts blocked handlers and drops what is in flight (second signal).
+  void interrupt();
+  bool finished() const;
+  // Live parameters; all of one call take effect on the same tick. Throws Failure (MR031x).
+  void set(const std::vector<ParamChange>& changes);
+  // What was changed and at which tick, to be given back as a script.
+  std::vector<AppliedChange> changes() const;
+  uint64_t ticks() const;
+
+ private:
+  struct Threads;
+  std::unique_ptr<RunState> state_;
+  std::unique_ptr<Threads> threads_;
+};
+
+// The functions that handlers of a run are made with (plan::prepare takes it).
+const mr_host& host_table();
+
+// Report as the contract of design.md §6 says.
+std::string to_json(const Result& result);
+
+} // namespace millrace::exec

@@ -1,0 +1,118 @@
+// A segment's progress: tick after tick, step after step, until something is not there yet.
+#include "exec/state.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// Ordinals below `progress` are done for good; a finished segment holds nothing back.
+constexpr uint64_t kFinished = UINT64_MAX;
+
+bool devices_idle(SegmentRun& segment) {
+  if (!segment.device) return true;
+  for (const device::Fence& fence : segment.fences)
+    if (!fence.done()) return false;
+  return true;
+}
+
+// After the last tick: handlers drain, what they still owe is published or settled, channels close.
+void finish(SegmentRun& segment) {
+  RunState& run = *segment.run;
+  for (const auto& step : segment.steps) {
+    if (step->instance && !run.abort.load(std::memory_order_relaxed)) {
+      segment.inside.store(step.get(), std::memory_order_relaxed);
+      const bool failed_before =
+          step->errors.load(std::memory_order_relaxed) > 0 && step->handler->on_error == graph::OnError::fail;
+      if (step->instance->drain() != MR_OK && !failed_before) run.fail(*step, segment.ordinal, step->instance->error());
+      segment.inside.store(nullptr, std::memory_order_relaxed);
+    }
+    flush_pending(*step);
+    if (step->plan->kind == plan::StepKind::gate || step->plan->kind == plan::StepKind::post)
+      close_channel(*run.channels[step->plan->channel]);
+  }
+  segment.progress.store(kFinished, std::memory_order_release);
+  segment.done.store(true, std::memory_order_release);
+  run.segments_left.fetch_sub(1, std::memory_order_acq_rel);
+  run.notify();
+}
+
+// Whether the next ordinal of this lane is there. At the end of the pace the segment finishes.
+bool begin_tick(SegmentRun& segment) {
+  PaceRun& pace = *segment.pace;
+  if (pace.admitted.load(std::memory_order_acquire) <= segment.ordinal && !(segment.head && try_admit(pace))) {
+    // The end first: no ordinal is admitted behind it.
+    if (!pace.ended.load(std::memory_order_acquire)) return false;
+    if (pace.admitted.load(std::memory_order_acquire) <= segment.ordinal) {
+      if (devices_idle(segment)) finish(segment);
+      return false;
+    }
+  }
+  segment.in_tick = true;
+  segment.cursor = 0;
+  return true;
+}
+
+void end_tick(SegmentRun& segment) {
+  PaceRun& pace = *segment.pace;
+  const uint64_t ordinal = segment.ordinal;
+  if (segment.ended_at_ns)
+    segment.ended_at_ns[ordinal & pace.mask].store(segment.run->now_ns(), std::memory_order_relaxed);
+  if ((ordinal & kLatencySampleMask) == 0) {
+    PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
+    if (latency.segments_left.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      const std::lock_guard lock(pace.latency_mutex);
+      pace.latencies.add(segment.run->now_ns() - latency.from_ns);
+    }
+  }
+  segment.in_tick = false;
+  segment.ordinal += segment.plan->lanes;
+  segment.progress.store(segment.ordinal, std::memory_order_release);
+  segment.run->notify();
+}
+
+// Runs steps from the cursor on. False where one waits or a call takes virtual time.
+bool run_steps(SegmentRun& segment, bool& moved) {
+  while (segment.cursor < segment.steps.size()) {
+    StepRun& step = *segment.steps[segment.cursor];
+    if (step.calling) {
+      step.calling = false;
+      settle_call(step, segment.ordinal);
+    } else {
+      const StepResult result = run_step(step, segment.ordinal);
+      if (result == StepResult::waiting) {
+        segment.waiting_at.store(&step, std::memory_order_relaxed);
+        return false;
+      }
+      moved = true;
+      if (result == StepResult::calling) {
+        step.calling = true;
+        return false;
+      }
+    }
+    moved = true;
+    ++segment.cursor;
+  }
+  return true;
+}
+
+} // namespace
+
+bool advance(SegmentRun& segment, uint32_t ticks_max) {
+  bool moved = false;
+  if (segment.done.load(std::memory_order_relaxed)) return false;
+  if (segment.busy_until_ns > 0 && segment.busy_until_ns > segment.run->now_ns()) return false;
+  for (uint32_t tick = 0; tick < ticks_max; ++tick) {
+    if (!segment.in_tick) {
+      if (!begin_tick(segment)) {
+        segment.waiting_at.store(nullptr, std::memory_order_relaxed);
+        return moved || segment.done.load(std::memory_order_relaxed);
+      }
+      moved = true;
+    }
+    if (!run_steps(segment, moved)) return moved;
+    end_tick(segment);
+  }
+  return moved;
+}
+
+} // namespace millrace::exec

@@ -1,0 +1,411 @@
+// What a run is made of while it lives: paces, segments, steps and channels, as the plan laid them out. Private to
+// runtime/exec; plan.h explains the words.
+//
+// Who touches what. A slot is written by the thread that runs its step, before the step's stamp for that ordinal is
+// stored with release; readers in other segments load the stamp with acquire first. A slot is written again only for
+// an ordinal that the pace's head admits when every segment is done with the old one. A channel has a lock of its own.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "device/sim/bell.h"
+#include "exec/histogram.h"
+#include "exec/run.h"
+#include "memory/ring.h"
+#include "plan/plan.h"
+
+namespace millrace::exec {
+
+class RunState;
+struct PaceRun;
+struct SegmentRun;
+struct StepRun;
+struct Reader;
+
+// One tick in 256 is watched from its admission to its last segment's end.
+inline constexpr uint64_t kLatencySampleMask = 255;
+
+// Why an edge had no value, counted on the edge (semantics.md 2.1, 2.8).
+enum class Cause : uint8_t {
+  silent,
+  every,
+  error,
+  busy,
+  queue_full,
+  superseded,
+  end,
+  not_yet,
+  rate,
+  unaligned,
+  failed,
+  restart,
+  input,
+  count
+};
+inline constexpr const char* kCauseNames[] = {"silent",     "every",   "error",   "busy", "queue_full",
+                                              "superseded", "end",     "not_yet", "rate", "unaligned",
+                                              "failed",     "restart", "input"};
+static_assert(std::size(kCauseNames) == static_cast<size_t>(Cause::count));
+
+// One output's value for one ordinal. A null value is an empty slot.
+struct Slot {
+  const mr_value* value = nullptr;
+  const uint8_t* data = nullptr;
+  memory::Block* block = nullptr; // null for `initial: empty`
+  device::Fence fence;            // issued; done where the word is null
+  bool unknown = false;           // a device decides: block->present says so behind the fence
+  Cause cause = Cause::silent;    // where it is empty
+};
+
+struct OutputRun {
+  const plan::Output* plan = nullptr;
+  std::vector<Slot> slots;
+  uint64_t mask = 0;
+  memory::Ring* ring = nullptr;
+  bool holds = false; // its slots count as holders of blocks: released when their ordinal has left the window
+  uint32_t retain = 0;
+  Slot& at(uint64_t ordinal) { return slots[ordinal & mask]; }
+};
+
+// What all lanes of a step share.
+struct StepShared {
+  std::unique_ptr<std::atomic<uint64_t>[]>
+      stamps; // [ordinal & mask] = ordinal + 1 once settled; null where nobody waits
+  uint64_t mask = 0;
+};
+
+struct InputRun {
+  OutputRun* output = nullptr;
+  const StepShared* producer = nullptr; // null where it is earlier in the same segment
+  uint32_t delay = 0;
+  uint32_t keeps = 0;
+  bool required = true;
+  bool initial_empty = false;
+  bool repeat_last = false;
+  bool may_be_late = false; // slots may carry fences or unknown presence
+  uint32_t edge = plan::kNone;
+  Slot last;              // repeat_last: held
+  std::vector<Slot> kept; // keeps: a ring of held slots
+  uint64_t kept_next = 0;
+  uint64_t delivered = 0;
+  uint64_t empty[static_cast<size_t>(Cause::count)] = {};
+};
+
+struct BodyCall;
+struct Deferred;
+
+// mr_tick.context points to one of these: which firing a call of the host table is about.
+struct TickContext {
+  StepRun* step = nullptr;
+  uint64_t ordinal = 0;
+  BodyCall* body = nullptr;     // the body runs on a device
+  Deferred* deferred = nullptr; // the firing is published later
+};
+
+// A firing that publishes later. `tick` is what the handler holds.
+struct Deferred {
+  mr_tick tick{};
+  mr_tick_info info{};
+  TickContext context;
+  std::vector<mr_output> outputs;
+  bool in_use = false;
+};
+
+// A call whose arguments outlive the submitting function: it runs on a device's own time (semantics.md 4.1).
+struct BodyCall {
+  mr_tick tick{};
+  mr_tick_info info{};
+  TickContext context;
+  std::vector<mr_input> inputs;
+  std::vector<memory::Block*> input_blocks; // whose presence is asked when the body runs; null: known
+  std::vector<mr_output> outputs;
+  std::vector<memory::Block*> output_blocks;
+  memory::Block* from = nullptr; // transfer: presence goes with the bytes
+  memory::Block* to = nullptr;
+};
+
+enum class StepResult { settled, waiting, calling };
+
+// One lane of one step.
+struct StepRun {
+  RunState* run = nullptr;
+  const plan::Step* plan = nullptr;
+  const plan::HandlerPlan* handler = nullptr;
+  uint32_t index = 0;
+  PaceRun* pace = nullptr;
+  SegmentRun* segment = nullptr;
+  StepShared* shared = nullptr;
+  plugin::Instance* instance = nullptr;
+  void* self = nullptr;
+  mr_status (*process)(void*, mr_tick*) = nullptr;
+  mr_tick tick{};
+  TickContext context;
+  std::vector<mr_input> raw_inputs;
+  std::vector<mr_output> raw_outputs;
+  std::vector<InputRun> inputs;
+  std::vector<OutputRun*> outputs;
+  std::vector<const StepShared*> after;
+  uint32_t every = 1;
+  bool plain = false; // no delays, fences, waits or holders: the fast way
+
+  // A call that takes virtual time: begun, not settled yet.
+  bool calling = false;
+  mr_status call_status = MR_OK;
+
+  // max_pending
+  std::mutex pending_mutex;
+  std::vector<Deferred> deferred;
+  std::deque<Deferred*> owed;
+  std::atomic<uint64_t> oldest_owed{UINT64_MAX};
+
+  // devices
+  device::Device* device = nullptr;
+  device::Stream* stream = nullptr;
+  std::vector<BodyCall> bodies;
+  std::vector<StepRun*> readers; // transfer
+  uint64_t copies = 0, bytes_copied = 0;
+
+  // gate, post: ordinals below it are dealt with, and the media time of the last one
+  std::atomic<uint64_t> passed{0};
+  std::atomic<int64_t> passed_media_ns{INT64_MIN};
+
+  // restart
+  int64_t restart_at_ns = 0;
+  uint32_t restarts = 0;
+  bool down = false;
+
+  // live parameters
+  size_t changes_seen = 0;
+
+  // accounting
+  uint64_t calls = 0;
+  std::atomic<uint64_t> errors{0};
+  Histogram times;
+  uint32_t sample_mask = 0;
+};
+
+struct Entry {
+  mr_tick_info info{};
+  std::vector<Slot> slots;
+};
+
+// A bounded queue between two paces. All under its lock.
+struct ChannelRun {
+  const plan::Channel* plan = nullptr;
+  std::mutex mutex;
+  std::vector<Entry> ring; // capacity
+  size_t first = 0, count = 0;
+  bool closed = false; // nothing more comes
+  uint64_t pushed = 0;
+  Entry current; // latest, align: what the reader holds
+  bool has_current = false, current_read = false;
+  uint64_t dropped[static_cast<size_t>(Cause::count)] = {};
+
+  Entry& at(size_t i) { return ring[(first + i) % ring.size()]; }
+  bool full() const { return count == ring.size(); }
+};
+
+// A source's value that is not due yet, and the one that is.
+struct SourceState {
+  StepRun* step = nullptr;
+  bool ended = false;
+  bool has_value = false; // for the tick that is being admitted
+  bool has_next = false;  // read ahead
+  std::vector<Slot> value, next;
+  int64_t next_pts = 0;
+  uint64_t passed_over = 0;
+  std::shared_ptr<Reader> reader; // a blocking source is read by a thread of its own
+};
+
+struct PaceRun {
+  RunState* run = nullptr;
+  const plan::Pace* plan = nullptr;
+  const plan::Clock* clock = nullptr;
+  uint32_t index = 0;
+  uint64_t window = 1, mask = 0;
+  std::vector<mr_tick_info> infos;
+  std::unique_ptr<std::atomic<uint64_t>[]> tick_index; // [ordinal & mask]: for other paces' looks
+  std::vector<SegmentRun*> segments;
+  std::vector<OutputRun*> held_outputs;
+  PaceRun* parent = nullptr;
+  StepRun* gate = nullptr;
+  StepRun* entry = nullptr;
+  ChannelRun* feed = nullptr;
+
+  std::atomic<uint64_t> admitted{0};
+  std::atomic<bool> ended{false};
+  uint64_t completed_seen = 0; // the head's: a lower bound that only grows
+
+  // clocks
+  std::vector<SourceState> sources;
+  int64_t start_ns = -1;
+  int64_t next_beat = 0;
+  int64_t last_media_ns = INT64_MIN / 2;
+  uint64_t retired = 0;
+  std::atomic<int64_t> due_ns{INT64_MAX}; // when the head should look again
+  uint64_t late = 0, skipped = 0;
+
+  // latency, of sampled ticks
+  struct Latency {
+    int64_t from_ns = 0;
+    std::atomic<uint32_t> segments_left{0};
+  };
+  std::unique_ptr<Latency[]> latency;
+  std::mutex latency_mutex;
+  Histogram latencies;
+
+  mr_tick_info& info(uint64_t ordinal) { return infos[ordinal & mask]; }
+};
+
+struct SegmentRun {
+  RunState* run = nullptr;
+  const plan::Segment* plan = nullptr;
+  uint32_t index = 0;
+  PaceRun* pace = nullptr;
+  bool head = false; // admits its pace's ticks
+  bool device = false;
+  std::vector<std::unique_ptr<StepRun>> steps;
+
+  std::atomic<bool> claimed{false};
+  std::atomic<uint64_t> progress{0}; // ordinals below it that are this lane's are settled
+  uint64_t ordinal = 0;
+  size_t cursor = 0;
+  bool in_tick = false;
+  std::atomic<bool> done{false};
+  int64_t busy_until_ns = 0;                           // virtual time
+  std::vector<device::Fence> fences;                   // [ordinal & mask] the last one issued for it
+  std::unique_ptr<std::atomic<int64_t>[]> ended_at_ns; // [ordinal & mask] realtime: when it was settled
+  uint64_t fences_done = 0;                            // below it: done
+
+  // for the watchdog and the idle report
+  std::atomic<const StepRun*> inside{nullptr};
+  std::atomic<uint64_t> calls{0};
+  std::atomic<const StepRun*> waiting_at{nullptr};
+};
+
+// A failure that ends the run (2.6). The first one counts.
+struct FailureRecord {
+  Error error;
+  uint32_t clock = 0;
+  uint64_t index = 0;
+};
+
+class RunState {
+ public:
+  RunState(const plan::Plan& plan, const graph::Graph& graph, plan::Facts& facts, std::vector<device::Device*> devices,
+           const RunOptions& options);
+  ~RunState();
+
+  // Built once.
+  const plan::Plan& plan;
+  const graph::Graph& graph;
+  plan::Facts& facts;
+  RunOptions options;
+  std::vector<device::Device*> devices; // by domain index
+  device::MonotonicTime monotonic;
+  const device::Timeline* time;
+  bool is_virtual = false;
+  bool several_threads = false;
+  bool has_devices = false;
+
+  std::vector<std::unique_ptr<memory::Ring>> rings;
+  std::vector<OutputRun> outputs;
+  std::vector<StepShared> shared;
+  std::vector<std::unique_ptr<ChannelRun>> channels;
+  std::vector<std::unique_ptr<PaceRun>> paces;
+  std::vector<std::unique_ptr<SegmentRun>> segments;
+  std::vector<std::unique_ptr<plugin::Instance>> clones;   // lanes
+  std::vector<StepRun*> step_runs;                         // first lane of each plan step
+  std::vector<device::Stream*> compute, copy_in, copy_out; // by domain index
+  std::vector<mr_value> empty_values;                      // by output: extent 0
+
+  // Set while it runs.
+  std::atomic<bool> stopping{false};
+  std::atomic<bool> abort{false};
+  std::atomic<bool> failing{false};
+  std::mutex failure_mutex;
+  std::vector<FailureRecord> failures;
+  std::vector<std::unique_ptr<std::atomic<uint64_t>>> fail_index; // by clock
+  device::Bell bell;
+  std::atomic<uint32_t> segments_left{0};
+
+  // Live parameters (2.7).
+  struct Change {
+    uint32_t handler;
+    std::string param, text;
+    uint64_t request;
+    uint64_t at_index = UINT64_MAX; // UINT64_MAX: not admitted yet
+  };
+  std::mutex changes_mutex;
+  std::vector<Change> changes;
+  std::atomic<size_t> changes_admitted{0};
+  size_t changes_waiting_from = 0;
+  std::atomic<bool> changes_waiting{false};
+
+  // Wakes workers after something moved that another thread may wait for.
+  void notify() {
+    if (several_threads) bell.ring();
+  }
+  int64_t now_ns() const { return time->now_ns(); }
+  void fail(StepRun& step, uint64_t ordinal, const std::string& sentence);
+  void fail(Error error, uint32_t clock, uint64_t index);
+  bool finished() const { return segments_left.load(std::memory_order_acquire) == 0; }
+
+ private:
+  void make_memory();
+  void make_outputs();
+  void make_paces();
+  void make_segments();
+  void make_step(SegmentRun& segment, const plan::Step& step, uint32_t index);
+  void wire_inputs(StepRun& step);
+  void wire_stamps();
+};
+
+// admission.cpp: the head of a pace. True where a new ordinal was admitted.
+bool try_admit(PaceRun& pace);
+// Ordinals below it are done in every segment, on devices too; monotone.
+uint64_t completed(PaceRun& pace);
+// Index of the last tick such that all its entries and those before are settled by `step`; -1: none; INT64_MAX: all.
+int64_t settled_through(PaceRun& pace, const StepRun& step);
+// Whether the pace's ticks up to this media time are settled by `step`.
+bool passed_media(PaceRun& pace, const StepRun& step, int64_t media_ns);
+
+// firing.cpp
+StepResult run_step(StepRun& step, uint64_t ordinal);
+void settle_call(StepRun& step, uint64_t ordinal); // after virtual time has passed
+void settle_empty(StepRun& step, uint64_t ordinal, Cause cause);
+void stamp(StepRun& step, uint64_t ordinal);
+void flush_pending(StepRun& step); // after drain: what was not published is empty
+// Calls the handler for one firing with errors, restarts and live parameters minded; outputs are in raw_outputs.
+mr_status call(StepRun& step, const mr_tick_info& info);
+Slot slot_of(const mr_output& output, const StepRun& step);
+
+// device_step.cpp
+StepResult run_on_device(StepRun& step, uint64_t ordinal);
+StepResult run_transfer(StepRun& step, uint64_t ordinal);
+
+// policy_step.cpp
+StepResult run_gate(StepRun& step, uint64_t ordinal);
+StepResult run_post(StepRun& step, uint64_t ordinal);
+StepResult run_resolve(StepRun& step, uint64_t ordinal);
+void close_channel(ChannelRun& channel);
+void release_channel(ChannelRun& channel);
+
+// segment.cpp: runs a claimed segment until it waits or has done `ticks_max` ticks. True where something moved.
+bool advance(SegmentRun& segment, uint32_t ticks_max);
+
+// report.cpp
+Report make_report(const RunState& run);
+
+void hold(const Slot& slot);
+void release(Slot& slot);
+
+} // namespace millrace::exec

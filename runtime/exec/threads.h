@@ -1,0 +1,78 @@
+// The threads of a run: workers that carry segments forward, and a monitor that watches them. Private to runtime/exec.
+#pragma once
+
+#include <thread>
+#include <vector>
+
+#include "exec/state.h"
+
+namespace millrace::exec {
+
+// Workers look for segments that can go on: their own first, then those whose home is busy elsewhere. With nothing to
+// do they spin for a while, then sleep on the run's bell until something moves or a beat is due.
+class Workers {
+ public:
+  explicit Workers(RunState& run);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+  void start();
+  void join();
+
+ private:
+  struct Worker {
+    std::vector<SegmentRun*> own, others;
+    std::atomic<const SegmentRun*> busy{nullptr};
+    std::thread thread;
+  };
+
+  void loop(Worker& worker);
+  bool look(Worker& worker);
+  bool try_segment(Worker& worker, SegmentRun& segment);
+  void sleep(Worker& worker);
+  bool force_devices();
+  int64_t next_due_ns() const;
+
+  RunState& run_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+// One thread; time is the simulation's. Returns when all segments are done, or when nothing can move any more.
+void run_in_virtual_time(RunState& run);
+
+// Names handlers that exceed their budget, reports who waits for whom when nothing moves, and tells the progress.
+class Monitor {
+ public:
+  explicit Monitor(RunState& run);
+  ~Monitor();
+  void start();
+  void stop();
+
+ private:
+  struct Watch {
+    uint64_t calls = 0;
+    const StepRun* inside = nullptr;
+    int64_t since_ns = 0;
+    int stage = 0; // 0: fine, 1: named, 2: interrupted
+  };
+  void loop();
+  void watch_budgets(int64_t now);
+  void watch_movement(int64_t now);
+  void watch_devices();
+  void tell_progress(int64_t now);
+
+  RunState& run_;
+  std::vector<Watch> watches_;
+  uint64_t moved_ = 0;
+  int64_t moved_at_ns_ = 0, begin_ns_ = 0;
+  bool idle_reported_ = false;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+// "boxes waits for video (tick 17)", a line each.
+std::vector<std::string> who_waits(const RunState& run);
+
+} // namespace millrace::exec

@@ -1,0 +1,113 @@
+// Worker threads; see threads.h.
+#include <climits>
+
+#include "exec/threads.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// Ticks of one segment before the worker looks at its others.
+constexpr uint32_t kTicksAtOnce = 256;
+// Without a bell from a device, a sleeper looks at its fences this often.
+constexpr int64_t kFencePollNs = 50'000;
+// A sleeper looks around this often in any case: a lost wake costs this much and no more.
+constexpr int64_t kSleepMaxNs = 100'000'000;
+
+inline void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+} // namespace
+
+Workers::Workers(RunState& run) : run_(run) {
+  for (uint32_t w = 0; w < run.plan.threads; ++w) workers_.push_back(std::make_unique<Worker>());
+  for (auto& segment : run.segments) {
+    for (uint32_t w = 0; w < workers_.size(); ++w) {
+      if (segment->plan->home == w)
+        workers_[w]->own.push_back(segment.get());
+      else if (!segment->plan->pinned && w < run.plan.workers)
+        workers_[w]->others.push_back(segment.get());
+    }
+  }
+}
+
+Workers::~Workers() { join(); }
+
+void Workers::start() {
+  for (auto& worker : workers_) {
+    if (worker->own.empty() && worker->others.empty()) continue;
+    worker->thread = std::thread([this, w = worker.get()] { loop(*w); });
+  }
+}
+
+void Workers::join() {
+  for (auto& worker : workers_)
+    if (worker->thread.joinable()) worker->thread.join();
+}
+
+bool Workers::try_segment(Worker& worker, SegmentRun& segment) {
+  if (segment.done.load(std::memory_order_relaxed) || segment.claimed.load(std::memory_order_relaxed)) return false;
+  if (segment.claimed.exchange(true, std::memory_order_acquire)) return false;
+  worker.busy.store(&segment, std::memory_order_relaxed);
+  const bool moved = advance(segment, kTicksAtOnce);
+  worker.busy.store(nullptr, std::memory_order_relaxed);
+  segment.claimed.store(false, std::memory_order_release);
+  return moved;
+}
+
+bool Workers::look(Worker& worker) {
+  bool moved = false;
+  for (SegmentRun* segment : worker.own) moved = try_segment(worker, *segment) || moved;
+  if (moved) return true;
+  for (SegmentRun* segment : worker.others) {
+    const SegmentRun* busy_with = workers_[segment->plan->home]->busy.load(std::memory_order_relaxed);
+    if (!busy_with || busy_with == segment) continue; // its home will come to it
+    if (try_segment(worker, *segment)) return true;
+  }
+  return false;
+}
+
+bool Workers::force_devices() {
+  if (!run_.has_devices) return false;
+  bool moved = false;
+  for (size_t d = 1; d < run_.devices.size(); ++d) moved = run_.devices[d]->force_any() || moved;
+  return moved;
+}
+
+int64_t Workers::next_due_ns() const {
+  int64_t due = INT64_MAX;
+  for (const auto& pace : run_.paces) due = std::min(due, pace->due_ns.load(std::memory_order_relaxed));
+  return due;
+}
+
+void Workers::sleep(Worker& worker) {
+  const uint32_t heard = run_.bell.rings();
+  if (look(worker) || run_.finished()) return;
+  const int64_t now = run_.now_ns();
+  const int64_t most = run_.has_devices ? kFencePollNs : kSleepMaxNs;
+  const int64_t wait = std::min(most, next_due_ns() - now);
+  if (wait > 0) run_.bell.sleep(heard, wait);
+}
+
+void Workers::loop(Worker& worker) {
+  int64_t idle_since = 0;
+  uint32_t looks = 0;
+  while (!run_.finished() && !run_.abort.load(std::memory_order_relaxed)) {
+    if (look(worker)) {
+      idle_since = 0;
+      looks = 0;
+      continue;
+    }
+    if (force_devices()) continue;
+    pause();
+    if ((++looks & 63) != 0) continue; // a clock read costs more than a look
+    const int64_t now = run_.now_ns();
+    if (idle_since == 0) idle_since = now;
+    if (now - idle_since >= run_.options.spin_ns) sleep(worker);
+  }
+}
+
+} // namespace millrace::exec
