@@ -92,6 +92,12 @@ Graph load(const std::string& pipeline);
 void apply_set(Graph& graph, const std::string& assignment);
 // Keys that a handler may not use as parameter names (design.md §7), "x-*" aside.
 const std::vector<std::string>& reserved_keys();
+// The pipeline file of a graph, in canonical form: parse_yaml(to_yaml(g)) is the same graph but for its places.
+std::string to_yaml(const Graph& graph);
+// Whether two graphs say the same; places and the order of edges are left out of account.
+bool same(const Graph& a, const Graph& b);
+// The keys of a handler that no parameter may be called by, for suggestions and for checking declarations.
+const std::vector<std::string>& reserved_keys();
 // The JSON Schema of the pipeline file, made from the tables that the parser reads by.
 std::string json_schema();
 

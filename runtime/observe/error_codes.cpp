@@ -14,11 +14,11 @@ const std::vector<CodeInfo> kUsage = {
      "--set takes handler.key=value, for example --set blur.sigma=2. Nested keys are joined by dots: --set "
      "out.codec.preset=fast. The value is everything behind the first '='."},
     {102, "an assignment to a handler that is not there",
-     "--set named a handler that the pipeline does not have. The part before the first dot is the handler's name, "
-     "not its type."},
+     "--set named a handler that the pipeline does not have. The part before the first dot is the handler's name, not "
+     "its type."},
     {103, "an assignment to a key that cannot be set so",
-     "type, input and inputs shape the graph and are changed in the pipeline file, not by --set. Keys that begin "
-     "with x- are comments for other tools and nobody reads them."},
+     "type, input and inputs shape the graph and are changed in the pipeline file, not by --set. Keys that begin with "
+     "x- are comments for other tools and nobody reads them."},
     {104, "no such file",
      "A pipeline that ends in .yaml, .yml or .json is taken for a file, and this one could not be read."},
     {105, "a command that cannot be read",
@@ -28,6 +28,9 @@ const std::vector<CodeInfo> kUsage = {
      "handlers` lists all of them."},
     {107, "an unknown error code was asked for",
      "`millrace explain` was given a code that no version of millrace prints."},
+    {108, "a value that --set cannot use",
+     "The value of an assignment to a reserved key, such as every or device, cannot be read as what that key takes. "
+     "The message says what was expected."},
     {120, "a folder that a new project cannot use",
      "`millrace new` writes into a folder that is empty or not there, so that nothing is written over."},
 };
@@ -44,7 +47,7 @@ const std::vector<CodeInfo> kText = {
      "do not show in an editor."},
     {203, "a limit of the pipeline text",
      "A pipeline file has bounds, so that a broken or hostile file cannot take the machine: 4 MiB of text, 32 levels "
-     "of nesting, 10,000 handlers, 100,000 edges, 1,000,000 values after aliases are written out. No pipeline that a "
+     "of nesting, 10,000 handlers, 100,000 edges, 500,000 values after aliases are written out. No pipeline that a "
      "person writes comes near them."},
     {204, "an alias that repeats too much",
      "YAML anchors and aliases may be used, but aliases that multiply (an alias of a list of aliases of …) or that "
@@ -72,9 +75,8 @@ const std::vector<CodeInfo> kText = {
     {214, "a reference that cannot be read",
      "An input names a handler (its only output) or handler.port: two names with one dot between them."},
     {215, "keys that exclude each other",
-     "Two keys in one place contradict each other, or one of them means nothing without another: input and inputs, "
-     "clock and clocks, lag without policy: latest, depth or full without policy: queue, within without policy: "
-     "align."},
+     "Two keys in one place contradict each other, or one of them means nothing without another: clock and clocks, lag "
+     "without policy: latest, depth or full without policy: queue, within without policy: align."},
     {216, "not yet there",
      "The key is reserved for a part of millrace that this version does not have yet. It is refused rather than passed "
      "over, because a pipeline that seems to use it would do something else than it says."},
@@ -87,13 +89,11 @@ const std::vector<CodeInfo> kText = {
      "A quote groups characters with spaces or `!`: text=\"two words\". Each quote needs its partner; within double "
      "quotes a backslash takes the next character as it is."},
     {222, "a missing `!`",
-     "Two handler types follow each other without `!` between them. Write `!` to join them. A branch of its own begins "
-     "with a reference to a named handler, as in `video. ! detect.people`, or behind a `;`."},
+     "Two handler types follow each other without `!` between them. Write `!` to join them. A branch begins with a "
+     "reference to a handler, as in `video. ! detect.people`, or behind a `;`."},
     {223, "a reference to a handler that is not named before",
-     "`name.` or `name.port` in a one-line pipeline refers to a handler that an earlier name= has named, or that was "
-     "named after its type."},
-    {224, "a name that two handlers have",
-     "Each handler of a pipeline needs a name of its own; edges and --set refer to it."},
+     "`name.` or `name.port` in a one-line pipeline refers to a handler that stands before it. `name.` means any "
+     "earlier handler; `name.port` only one that name= has named, since `blur.x` could as well be a type."},
 };
 
 // Family 3: the graph: names, ports, types, parameters.

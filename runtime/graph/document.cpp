@@ -1,0 +1,364 @@
+// Reads YAML into a tree by its events, which keeps what a ready-made tree loses: places, double keys, quotes.
+#include "graph/document.h"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include <yaml-cpp/anchor.h>
+#include <yaml-cpp/emitterstyle.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+#include <nlohmann/json.hpp>
+
+#include "graph/limits.h"
+
+namespace millrace::graph {
+
+namespace {
+
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// Turns the reader's byte columns into columns of characters, in logarithmic time also on one endless line.
+class Columns {
+ public:
+  explicit Columns(const std::string& text) {
+    line_starts_.push_back(0);
+    for (size_t i = 0; i < text.size(); ++i) {
+      if (is_continuation(text[i])) continuations_.push_back(i);
+      if (text[i] == '\n') line_starts_.push_back(i + 1);
+    }
+  }
+  Position at(const YAML::Mark& mark) const {
+    if (mark.is_null()) return {1, 1};
+    const size_t line = std::min(static_cast<size_t>(mark.line), line_starts_.size() - 1);
+    const size_t start = line_starts_[line];
+    const auto inside = [&](size_t offset) {
+      return std::lower_bound(continuations_.begin(), continuations_.end(), offset) - continuations_.begin();
+    };
+    const auto skipped = inside(start + static_cast<size_t>(mark.column)) - inside(start);
+    return {static_cast<int>(line) + 1, mark.column + 1 - static_cast<int>(skipped)};
+  }
+
+ private:
+  std::vector<size_t> line_starts_, continuations_;
+};
+
+Place place_of(const std::string& file, Position at) { return {file, at.line, at.column}; }
+
+// Length of the UTF-8 sequence at `i`, 0 where there is none (RFC 3629: no overlong forms, no surrogates).
+size_t sequence_length(const std::string& text, size_t i) {
+  const auto byte = [&](size_t k) { return k < text.size() ? static_cast<unsigned char>(text[k]) : 0u; };
+  const auto follows = [&](size_t k) { return (byte(k) & 0xC0u) == 0x80u; };
+  const unsigned first = byte(i), second = byte(i + 1);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return follows(i + 1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    if (first == 0xE0 && second < 0xA0) return 0;
+    if (first == 0xED && second > 0x9F) return 0;
+    return follows(i + 1) && follows(i + 2) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    if (first == 0xF0 && second < 0x90) return 0;
+    if (first == 0xF4 && second > 0x8F) return 0;
+    return follows(i + 1) && follows(i + 2) && follows(i + 3) ? 4 : 0;
+  }
+  return 0;
+}
+
+std::string hex(char c) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  const auto byte = static_cast<unsigned char>(c);
+  return {'0', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+}
+
+// YAML forbids tabs in indentation; the reader's own words for it do not help anybody.
+void check_indentation(const std::string& text, const std::string& file) {
+  int line = 1;
+  for (size_t start = 0; start < text.size(); ++line) {
+    const size_t end = std::min(text.find('\n', start), text.size());
+    const size_t content = std::min(text.find_first_not_of(" \t\r", start), end);
+    const size_t tab = std::min(text.find('\t', start), end);
+    if (content < end && tab < content)
+      throw Failure(Error{201,
+                          "a tab in the indentation",
+                          {file, line, static_cast<int>(tab - start) + 1},
+                          {"YAML is indented by spaces"},
+                          "",
+                          "two spaces instead of each tab"});
+    start = end + 1;
+  }
+}
+
+// What usually brings the reader to say this.
+std::vector<std::string> usual_causes(const std::string& reason) {
+  if (reason.find("illegal map value") != std::string::npos)
+    return {"expected one value; a text that holds ': ' has to be quoted"};
+  if (reason.find("end of map not found") != std::string::npos)
+    return {"expected another key in the column of the key above, or the map's end"};
+  if (reason.find("end of map flow not found") != std::string::npos) return {"expected ',' or the closing '}'"};
+  if (reason.find("end of sequence flow not found") != std::string::npos) return {"expected ',' or the closing ']'"};
+  if (reason.find("end of sequence not found") != std::string::npos)
+    return {"expected another '- ' in the column of the one above, or the list's end"};
+  return {};
+}
+
+// Grows the tree while the reader goes through the text; refuses early what is too deep, too much, or double.
+class Builder final : public YAML::EventHandler {
+ public:
+  Builder(const std::string& file, const Columns& columns) : file_(file), columns_(columns) {}
+
+  Value take() { return std::move(root_); }
+  bool seen() const { return seen_; }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override { seen_ = true; }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Value value;
+    value.at = columns_.at(mark);
+    finish(std::move(value), anchor);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const Position at = columns_.at(mark);
+    const auto known = anchored_.find(anchor);
+    if (known == anchored_.end())
+      throw Failure(Error{204, "the alias is part of what it stands for", place_of(file_, at), {}, "", ""});
+    count_copies(known->second, at, static_cast<int>(open_.size()));
+    finish(known->second, 0);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    Value value;
+    value.kind = Value::Kind::scalar;
+    value.at = columns_.at(mark);
+    value.quoted = tag == "!";
+    value.text = text;
+    check_tag(tag, value.at);
+    if (text.find('\0') != std::string::npos)
+      throw Failure(Error{202, "a text holds the character 0", place_of(file_, value.at), {}, "", ""});
+    finish(std::move(value), anchor);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(Value::Kind::list, mark, tag, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(Value::Kind::map, mark, tag, anchor);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Open {
+    Value value;
+    YAML::anchor_t anchor;
+    std::map<std::string, Position> known; // map: the keys so far
+    bool key_next = true;                  // map: a key comes before each value
+  };
+
+  void check_tag(const std::string& tag, Position at) const {
+    if (tag.empty() || tag == "!" || tag == "?") return;
+    throw Failure(Error{201,
+                        "the tag '" + shown(tag) + "' is not read",
+                        place_of(file_, at),
+                        {"what a value is follows from its key"},
+                        "",
+                        "leave the tag out"});
+  }
+  void check_depth(Position at, int depth) const {
+    if (depth <= kNestingMax) return;
+    throw Failure(Error{
+        203, "the text nests more than " + std::to_string(kNestingMax) + " levels", place_of(file_, at), {}, "", ""});
+  }
+  void count(Position at, int code) {
+    if (++count_ <= kValuesMax) return;
+    throw Failure(Error{code,
+                        "the text stands for more than " + std::to_string(kValuesMax) + " values",
+                        place_of(file_, at),
+                        {},
+                        "",
+                        ""});
+  }
+  void count_copies(const Value& value, Position at, int depth) {
+    if (!value.items.empty()) check_depth(at, depth + 1);
+    count(at, 204);
+    for (size_t i = 0; i < value.names.size(); ++i) count(at, 204);
+    for (const Value& item : value.items) count_copies(item, at, depth + 1);
+  }
+  void open(Value::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+    const Position at = columns_.at(mark);
+    check_tag(tag, at);
+    check_depth(at, static_cast<int>(open_.size()) + 1);
+    Open opened{{}, anchor, {}, true};
+    opened.value.kind = kind;
+    opened.value.at = at;
+    open_.push_back(std::move(opened));
+  }
+  void close() {
+    Open closed = std::move(open_.back());
+    open_.pop_back();
+    finish(std::move(closed.value), closed.anchor);
+  }
+  void finish(Value value, YAML::anchor_t anchor) {
+    count(value.at, 203);
+    if (anchor != 0) anchored_[anchor] = value;
+    if (open_.empty())
+      root_ = std::move(value);
+    else if (Open& parent = open_.back(); parent.value.kind == Value::Kind::map && parent.key_next)
+      add_key(parent, std::move(value));
+    else {
+      parent.value.items.push_back(std::move(value));
+      parent.key_next = true;
+    }
+  }
+  void add_key(Open& parent, Value key) {
+    if (key.kind != Value::Kind::scalar)
+      throw Failure(Error{208, "a key has to be a name, not " + described(key), place_of(file_, key.at), {}, "", ""});
+    const auto [earlier, added] = parent.known.emplace(key.text, key.at);
+    if (!added)
+      throw Failure(Error{205,
+                          "the key '" + shown(key.text) + "' is given twice",
+                          place_of(file_, key.at),
+                          {"first at " + file_ + ":" + std::to_string(earlier->second.line) + ":" +
+                           std::to_string(earlier->second.column)},
+                          "",
+                          "remove one of the two"});
+    parent.value.names.push_back({std::move(key.text), key.at});
+    parent.key_next = false;
+  }
+
+  const std::string& file_;
+  const Columns& columns_;
+  Value root_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Value> anchored_;
+  size_t count_ = 0;
+  bool seen_ = false;
+};
+
+bool is_json_literal(const std::string& text) {
+  if (text == "true" || text == "false") return true;
+  if (text.empty() || (text[0] != '-' && (text[0] < '0' || text[0] > '9'))) return false;
+  const auto parsed = nlohmann::json::parse(text, nullptr, false);
+  return parsed.is_number();
+}
+
+void append_json(const Value& value, std::string& json) {
+  const auto quote = [](const std::string& text) { return nlohmann::json(text).dump(); };
+  switch (value.kind) {
+    case Value::Kind::null: json += "null"; return;
+    case Value::Kind::scalar:
+      json += !value.quoted && is_json_literal(value.text) ? value.text : quote(value.text);
+      return;
+    case Value::Kind::list:
+    case Value::Kind::map: break;
+  }
+  const bool map = value.kind == Value::Kind::map;
+  json += map ? '{' : '[';
+  for (size_t i = 0; i < value.items.size(); ++i) {
+    if (i > 0) json += ',';
+    if (map) json += quote(value.names[i].text) + ":";
+    append_json(value.items[i], json);
+  }
+  json += map ? '}' : ']';
+}
+
+} // namespace
+
+const Value* Value::find(const std::string& name) const {
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i].text == name) return &items[i];
+  return nullptr;
+}
+
+std::string described(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::null: return "nothing";
+    case Value::Kind::scalar: return "'" + shown(value.text) + "'";
+    case Value::Kind::list: return "a list";
+    case Value::Kind::map: return "a map";
+  }
+  return "";
+}
+
+std::string shown(const std::string& text) {
+  std::string line = text.substr(0, text.find_first_of("\r\n"));
+  if (line.size() > kShownLengthMax) {
+    size_t end = kShownLengthMax;
+    while (end > 0 && is_continuation(line[end])) --end;
+    line.resize(end);
+  }
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
+  return line.size() < text.size() ? line + "…" : line;
+}
+
+std::string to_json_text(const Value& value) {
+  std::string json;
+  append_json(value, json);
+  return json;
+}
+
+void check_text(const std::string& text, const std::string& file) {
+  if (text.size() > kTextBytesMax)
+    throw Failure(Error{203,
+                        "the text has " + std::to_string(text.size()) + " bytes",
+                        {file, 0, 0},
+                        {"at most " + std::to_string(kTextBytesMax) + " are read"},
+                        "",
+                        ""});
+  int line = 1, column = 1;
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = sequence_length(text, i);
+    if (length == 0)
+      throw Failure(Error{202,
+                          "the byte " + hex(text[i]) + " is not UTF-8 here",
+                          {file, line, column},
+                          {"a pipeline is UTF-8 text"},
+                          "",
+                          "save the file as UTF-8"});
+    const auto c = static_cast<unsigned char>(text[i]);
+    if ((c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F)
+      throw Failure(Error{202,
+                          "the control character " + hex(text[i]) + " may not stand in a pipeline",
+                          {file, line, column},
+                          {},
+                          "",
+                          "remove it"});
+    line += c == '\n';
+    column = c == '\n' ? 1 : column + 1;
+    i += length;
+  }
+}
+
+Value read_document(const std::string& given, const std::string& file) {
+  static constexpr const char* kByteOrderMark = "\xEF\xBB\xBF";
+  const std::string text = given.rfind(kByteOrderMark, 0) == 0 ? given.substr(3) : given;
+  check_text(text, file);
+  check_indentation(text, file);
+  const Columns columns(text);
+  Builder builder(file, columns);
+  std::istringstream stream(text);
+  try {
+    YAML::Parser parser(stream);
+    parser.HandleNextDocument(builder);
+    Value root = builder.take();
+    Builder second(file, columns);
+    if (parser.HandleNextDocument(second))
+      throw Failure(Error{201,
+                          "the text holds a second document",
+                          place_of(file, second.take().at),
+                          {"a pipeline file is one document"},
+                          "",
+                          "remove the '---' before it"});
+    return root;
+  } catch (const YAML::Exception& error) {
+    throw Failure(Error{201, "this is not YAML: " + error.msg, place_of(file, columns.at(error.mark)),
+                        usual_causes(error.msg), "", ""});
+  }
+}
+
+} // namespace millrace::graph
