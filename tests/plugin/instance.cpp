@@ -128,6 +128,14 @@ TEST_CASE_FIXTURE(Fixture, "a choice that is nearly right gets a suggestion, and
   CHECK(*handler().path == "any thing at all");
 }
 
+TEST_CASE_FIXTURE(Fixture, "a parameter that takes JSON takes nothing else") {
+  mr::plugin::HandlerInfo::Param param = instance->info().params.back();
+  param.raw.type = MR_PARAM_JSON;
+  const std::string good = R"({"preset": ["fast", 3]})", bad = "{preset: fast}";
+  CHECK(mr::plugin::parse_param(instance->info(), param, good, {}).as.text == good.c_str());
+  CHECK_THROWS_AS(mr::plugin::parse_param(instance->info(), param, bad, {}), mr::Failure);
+}
+
 TEST_CASE_FIXTURE(Fixture, "an exception at any entry becomes the sentence of the failure") {
   const std::vector<mr_format> none;
   mr_facts facts{sizeof(mr_facts), 0, 0, 0, -1};
