@@ -12,16 +12,17 @@ namespace millrace::opencv {
 namespace {
 
 constexpr const char* kManual = &R"(
-Finds people who stand or walk: histograms of gradients and a linear classifier (Dalal and Triggs, 2005), on the CPU.
+Finds people who stand or walk: histograms of gradients and a linear classifier (Dalal and Triggs,
+2005), on the CPU.
 
-People are found from about 100 pixels of height on; `width` scales the picture first, so that the people in it are
-larger or the search is faster (its time grows with the area). `threshold` is the classifier's: higher finds fewer and
-surer. A smaller `scale` tries more sizes between the smallest and the largest. `group` windows that overlap, and one
-more, make a person. Boxes are in pixels of the input, best first, with label 0; the score is the classifier's, cut
-off at 0 and 1.
+People are found from about 100 pixels of height on; `width` scales the picture first, so that the
+people in it are larger or the search is faster (its time grows with the area). `threshold` is the
+classifier's: higher finds fewer and surer. A smaller `scale` tries more sizes between the smallest
+and the largest. `group` windows that overlap, and one more, make a person. Boxes are in pixels of
+the input, best first, with label 0; the score is the classifier's, cut off at 0 and 1.
 
-A picture gives the same boxes on any number of `threads`. OpenCV has one number of threads for the whole process: the
-handler that starts last sets it.
+A picture gives the same boxes on any number of `threads`. OpenCV has one number of threads for the
+whole process: the handler that starts last sets it.
 
     handlers:
       video:  { type: video.file, path: media/vtest.avi }

@@ -14,13 +14,14 @@ namespace millrace::opencv {
 namespace {
 
 constexpr const char* kManual = &R"(
-Writes every `step`-th picture into a file of its own, or, with `columns`, into one contact sheet when the stream
-ends.
+Writes every `step`-th picture into a file of its own, or, with `columns`, into one contact sheet
+when the stream ends.
 
-The path's extension chooses the format (.png, .jpg, .bmp, .tiff, .webp). Files of their own need `{index}` in the
-path; it becomes the tick's index, six digits wide. A contact sheet has tiles `tile_width` wide, at most `tiles` of
-them: when it is full, every other tile is dropped and the step doubles, so that the sheet spans a stream of any
-length. Folders on the way are made, and files that were there are overwritten.
+The path's extension chooses the format (.png, .jpg, .bmp, .tiff, .webp). Files of their own need
+`{index}` in the path; it becomes the tick's index, six digits wide. A contact sheet has tiles
+`tile_width` wide, at most `tiles` of them: when it is full, every other tile is dropped and the
+step doubles, so that the sheet spans a stream of any length. Folders on the way are made, and files
+that were there are overwritten.
 
     handlers:
       video:  { type: video.file, path: media/vtest.avi }

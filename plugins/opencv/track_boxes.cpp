@@ -6,14 +6,16 @@ namespace millrace::opencv {
 namespace {
 
 constexpr const char* kManual = &R"(
-Follows boxes from detection to detection, gives each a number that stays with it, and says where it is at every tick.
+Follows boxes from detection to detection, gives each a number that stays with it, and says where it
+is at every tick.
 
-`video` sets the pace: there is a result for each of its values. `boxes` are detections; a tick without them is one at
-which the detector did not look (`every: 3`), and the boxes move on at their last speed; a tick with none in the list
-is one at which it looked and saw nothing. A detection belongs to the track whose predicted box it overlaps, by
-`iou_min` at least (intersection over union), at the least total cost over all pairs. A track is shown from its
-`min_hits`-th detection in a row on, and ends after `max_age` ticks without one. Boxes are ordered by number; score
-and label are those of the last detection.
+`video` sets the pace: there is a result for each of its values. `boxes` are detections; a tick
+without them is one at which the detector did not look (`every: 3`), and the boxes move on at their
+last speed; a tick with none in the list is one at which it looked and saw nothing. A detection
+belongs to the track whose predicted box it overlaps, by `iou_min` at least (intersection over
+union), at the least total cost over all pairs. A track is shown from its `min_hits`-th detection in
+a row on, and ends after `max_age` ticks without one. Boxes are ordered by number; score and label
+are those of the last detection.
 
     handlers:
       video:  { type: video.file, path: media/vtest.avi }
@@ -23,7 +25,7 @@ and label are those of the last detection.
 
 class TrackBoxes final : public Handler {
  public:
-  TrackBoxes() { cost_hint_us(30); } // a dozen boxes
+  TrackBoxes() { cost_hint_us(2); } // a dozen boxes, detected at every third tick
 
   void start() override {
     tracker_ = Tracker({*iou_min_, static_cast<uint32_t>(*max_age_), static_cast<uint32_t>(*min_hits_)});

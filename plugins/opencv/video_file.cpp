@@ -18,13 +18,14 @@ namespace {
 constexpr const char* kManual = &R"(
 Plays the pictures of a video file in their order, one a tick, and ends with the file.
 
-The file's own rate is the source's rate; a broadcast rate that is reported as 29.97 is taken as 30000/1001. A file of
-changing rate is played at its mean rate. Picture n is shown at n / rate, so times never drift. With `loop` the file
-begins again at its end, times go on, and the stream has no end.
+The file's own rate is the source's rate; a broadcast rate that is reported as 29.97 is taken as
+30000/1001. A file of changing rate is played at its mean rate. Picture n is shown at n / rate, so
+times never drift. With `loop` the file begins again at its end, times go on, and the stream has no
+end.
 
-Pictures are decoded by FFmpeg into the plan's memory, as bgr8; a rotation that the file asks for is applied. A file
-that does not exist, is empty or cannot be decoded is refused before anything runs; one that breaks off early ends the
-stream with a warning.
+Pictures are decoded by FFmpeg into the plan's memory, as bgr8; a rotation that the file asks for is
+applied. A file that does not exist, is empty or cannot be decoded is refused before anything runs;
+one that breaks off early ends the stream with a warning.
 
     handlers:
       video: { type: video.file, path: media/vtest.avi }

@@ -16,13 +16,15 @@ namespace millrace::opencv {
 namespace {
 
 constexpr const char* kManual = &R"(
-Writes the pictures that it gets into a video file, whose container follows from the path's extension.
+Writes the pictures that it gets into a video file, whose container follows from the path's
+extension.
 
-`codec` is a FourCC code that the container can hold; without one it is mp4v for .mp4, .mov and .m4v, and MJPG for all
-others. `fps` is the rate that the file says; 0 takes it from the pictures: from the first one's duration, else from
-the time between the first two; a single picture of unknown duration is written at 25. Folders on the way to the file
-are made, and a file that was there is overwritten. All pictures must have one size; most codecs drop the last column
-and row of odd ones. The file is complete when the stream has ended.
+`codec` is a FourCC code that the container can hold; without one it is mp4v for .mp4, .mov and
+.m4v, and MJPG for all others. `fps` is the rate that the file says; 0 takes it from the pictures:
+from the first one's duration, else from the time between the first two; a single picture of unknown
+duration is written at 25. Folders on the way to the file are made, and a file that was there is
+overwritten. All pictures must have one size; most codecs drop the last column and row of odd ones.
+The file is complete when the stream has ended.
 
     handlers:
       video: { type: video.file, path: media/vtest.avi }
