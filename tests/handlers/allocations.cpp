@@ -1,0 +1,113 @@
+// Handlers that declare it allocate nothing from the heap in `process`: counted, for all of them.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "builtin.h"
+#include "handlers/draw/glyphs.h"
+
+namespace {
+
+// One thread runs these tests, so plain numbers do.
+uint64_t allocations = 0;
+bool counting = false;
+
+} // namespace
+
+// The array forms and the others call these. Not inlined: where only one of a pair is, the compiler takes them for a
+// mismatch.
+__attribute__((noinline)) void* operator new(size_t bytes) {
+  if (counting) ++allocations;
+  if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+__attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+using namespace millrace;
+using namespace millrace::handlers;
+using millrace::testing::TableTest;
+using millrace::testing::Value;
+
+namespace {
+
+// What stands between the handler under test and the test around it: both allocate, and only one is counted.
+mr_status (*real_process)(void*, mr_tick*) = nullptr;
+const mr_host* real_host = nullptr;
+
+struct Uncounted {
+  bool before = std::exchange(counting, false);
+  ~Uncounted() { counting = before; }
+};
+mr_status allocate(mr_tick* tick, uint32_t output, uint64_t bytes) {
+  const Uncounted here;
+  return real_host->allocate(tick, output, bytes);
+}
+mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
+  const Uncounted here;
+  return real_host->modify(tick, output, input);
+}
+
+mr_status counted_process(void* self, mr_tick* tick) {
+  real_host = tick->host;
+  mr_host host = *real_host;
+  host.allocate = &allocate;
+  host.modify = &modify;
+  tick->host = &host;
+  counting = true;
+  const mr_status status = real_process(self, tick);
+  counting = false;
+  tick->host = real_host;
+  return status;
+}
+
+// Something that the input takes.
+Value value_for(const mr_port& port) {
+  if (port.accepts.kind == MR_KIND_TENSOR) return testing::tensor<int64_t>({3}, {1, 2, 3});
+  if (port.accepts.kind == MR_KIND_RECORDS) return testing::records<Box>({{4, 20, 30, 20, 1, 0, 12345}, {1, 1, 5, 5}});
+  return testing::image(Pixel::rgb8, 64, 48, 9);
+}
+
+// Heap allocations in ten ticks behind the first three.
+uint64_t allocations_of(mr_handler_type type) {
+  real_process = std::exchange(type.process, &counted_process);
+  TableTest handler(type);
+  for (uint32_t p = 0; p < handler.declaration().port_count; ++p) {
+    const mr_port& port = handler.declaration().ports[p];
+    if (port.direction == MR_INPUT) handler.input(port.name, value_for(port));
+  }
+  for (int i = 0; i < 3; ++i) REQUIRE(handler.tick().ok());
+  allocations = 0;
+  for (int i = 0; i < 10; ++i) REQUIRE(handler.tick().ok());
+  return allocations;
+}
+
+struct Hoarder final : Handler {
+  Output<Tensor> out{*this, "out"};
+  void process(Tick&, Cpu&) { kept.push_back(std::make_unique<int>(1)); }
+  std::vector<std::unique_ptr<int>> kept;
+};
+
+} // namespace
+
+TEST_CASE("no built-in handler that says so allocates from the heap in process") {
+  const mr_plugin& plugin = *millrace_builtin_plugin();
+  uint32_t declared = 0;
+  for (uint32_t i = 0; i < plugin.type_count; ++i) {
+    const mr_handler_type& type = *plugin.types[i];
+    if (!(TableTest(type).declaration().traits & MR_TRAIT_NO_ALLOCATION)) continue;
+    if (std::string(type.type).starts_with("draw.") && find_default_font().empty()) continue;
+    INFO(type.type);
+    CHECK(allocations_of(type) == 0);
+    ++declared;
+  }
+  CHECK(declared >= 8);
+}
+
+TEST_CASE("the counting of allocations sees one") {
+  CHECK(allocations_of(detail::Type<Hoarder>::table("test.hoarder", "", "")) >= 10);
+}
