@@ -1,0 +1,64 @@
+// The plan as a Graphviz graph: a box for each segment, an arrow for each edge, a name on each copy.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "plan/words.h"
+
+namespace millrace::plan {
+
+namespace {
+
+// Within the quotes of a dot string.
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string nodes(const Plan& plan) {
+  std::string text;
+  for (size_t s = 0; s < plan.segments.size(); ++s) {
+    const Segment& segment = plan.segments[s];
+    if (segment.lane > 0) continue;
+    text += fmt::format("  subgraph cluster_{} {{\n    label=\"segment {} on {}\";\n", s, s,
+                        escaped(plan.domains[segment.domain]));
+    for (uint32_t index : segment.steps) {
+      const Step& step = plan.steps[index];
+      const bool handler = step.handler != kNone;
+      const std::string type = handler ? "\\n" + escaped(plan.handlers[step.handler].type) : "";
+      text += fmt::format("    step{} [label=\"{}{}\"{}];\n", index, escaped(step.name), type,
+                          handler ? "" : ", style=dashed");
+    }
+    text += "  }\n";
+  }
+  return text;
+}
+
+std::string arrows(const Plan& plan) {
+  std::string text;
+  for (uint32_t s = 0; s < plan.steps.size(); ++s) {
+    std::set<uint32_t> drawn; // an output that is read twice is one arrow
+    for (const StepInput& input : plan.steps[s].inputs) {
+      if (input.output == kNone || !drawn.insert(input.output).second) continue;
+      std::string label = plan.outputs[input.output].name;
+      if (input.delay > 0) label += fmt::format(", {} before", input.delay);
+      text += fmt::format("  step{} -> step{} [label=\"{}\"];\n", plan.outputs[input.output].step, s, escaped(label));
+    }
+  }
+  for (const Channel& channel : plan.channels)
+    text += fmt::format("  step{} -> step{} [style=dotted];\n", channel.from, channel.to);
+  return text;
+}
+
+} // namespace
+
+std::string print_dot(const Plan& plan) {
+  return fmt::format("digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box];\n", escaped(plan.name)) + nodes(plan) +
+         arrows(plan) + "}\n";
+}
+
+} // namespace millrace::plan

@@ -1,0 +1,238 @@
+// The plan as a person reads it, like SQL's EXPLAIN: what runs where and why, and every step that the runtime added.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "memory/ring.h"
+#include "millrace/payload.h"
+#include "plan/words.h"
+
+namespace millrace::plan {
+
+namespace {
+
+std::string count_of(size_t count, const char* thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+std::string bytes_words(uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  double value = static_cast<double>(bytes);
+  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string rate_words(const graph::Rational& rate) {
+  if (rate.denominator == 1) return fmt::format("{}/s", rate.numerator);
+  return fmt::format("{}/{} per s", rate.numerator, rate.denominator);
+}
+
+// "rgb8 640×480", "int64[3]", "8 records": the most that a value may be.
+std::string format_words(const mr_format& format) {
+  switch (format.kind) {
+    case MR_KIND_IMAGE: {
+      if (std::popcount(format.pixel_formats) != 1) return "image";
+      const auto pixel = static_cast<size_t>(std::countr_zero(format.pixel_formats));
+      return fmt::format("{} {}×{}", kPixelNames[pixel], format.width, format.height);
+    }
+    case MR_KIND_TENSOR: {
+      const char* type = format.dtype_code == MR_DTYPE_INT     ? "int"
+                         : format.dtype_code == MR_DTYPE_UINT  ? "uint"
+                         : format.dtype_code == MR_DTYPE_FLOAT ? "float"
+                                                               : "bfloat";
+      std::string shape;
+      for (uint32_t d = 0; d < format.rank; ++d) shape += (d ? "×" : "") + std::to_string(format.shape[d]);
+      return fmt::format("{}{}[{}]", type, format.dtype_bits, shape);
+    }
+    case MR_KIND_RECORDS: return fmt::format("≤{} records", format.record_count_max);
+    case MR_KIND_PACKET: return "packet ≤" + bytes_words(format.bytes_max);
+    case MR_KIND_OBJECT: return "object";
+    default: return "";
+  }
+}
+
+class Printer {
+ public:
+  explicit Printer(const Plan& plan) : plan_(plan) {
+    for (const HandlerPlan& handler : plan.handlers) {
+      name_width_ = std::max(name_width_, handler.name.size());
+      type_width_ = std::max(type_width_, handler.type.size());
+    }
+  }
+
+  std::string text() {
+    heading();
+    clocks();
+    segments();
+    edges();
+    memory();
+    list("inserted", plan_.inserted);
+    list("notes", plan_.notes);
+    return std::move(text_);
+  }
+
+ private:
+  void line(const std::string& words) {
+    text_ += words;
+    while (!text_.empty() && text_.back() == ' ') text_.pop_back();
+    text_ += '\n';
+  }
+
+  void heading() {
+    line(fmt::format("{}: {}, {}, {} on {}", plan_.name.empty() ? "pipeline" : plan_.name,
+                     count_of(plan_.handlers.size(), "handler"), count_of(plan_.edges.size(), "edge"),
+                     count_of(plan_.segments.size(), "segment"), count_of(plan_.threads, "thread")));
+    if (plan_.latency_us > 0) line(fmt::format("latency: {:.0f} µs predicted", plan_.latency_us));
+  }
+
+  void clocks() {
+    line("\nclocks");
+    for (uint32_t c = 0; c < plan_.clocks.size(); ++c) {
+      const Clock& clock = plan_.clocks[c];
+      std::string words = "  " + (clock.name.empty() ? std::string("main") : clock.name) + "  " + mode_word(clock);
+      if (clock.rate.numerator > 0) words += ", " + rate_words(clock.rate);
+      if (clock.live) words += ", live";
+      if (clock.driver != kNone) words += ", ticks from " + plan_.steps[clock.driver].name;
+      words += fmt::format("; window {}: {} in flight", clock.in_flight + clock.pending, clock.in_flight);
+      if (clock.pending > 0) words += fmt::format(" + {} pending", clock.pending);
+      line(words);
+    }
+  }
+
+  void segments() {
+    line("\nsegments");
+    for (size_t s = 0; s < plan_.segments.size(); ++s) {
+      const Segment& segment = plan_.segments[s];
+      if (segment.lane > 0) continue; // a copy of one that was shown
+      line("  " + segment_words(s, segment));
+      for (uint32_t step : segment.steps) line("    " + step_words(plan_.steps[step], step));
+    }
+  }
+
+  std::string segment_words(size_t index, const Segment& segment) const {
+    std::string words = fmt::format("{}  {}, ", index, plan_.domains[segment.domain]);
+    if (segment.blocking)
+      words += "a thread of its own";
+    else if (!segment.thread.empty())
+      words += "thread \"" + segment.thread + "\"";
+    else
+      words += fmt::format("worker {}", segment.home);
+    if (segment.lanes > 1) words += fmt::format(", {} instances", segment.lanes);
+    const Pace& pace = plan_.paces[segment.pace];
+    if (pace.kind == PaceKind::behind)
+      words += fmt::format(", behind its clock by at most {}", count_of(pace.window, "tick"));
+    return words;
+  }
+
+  std::string step_words(const Step& step, uint32_t index) const {
+    if (step.handler != kNone) return handler_words(step, plan_.handlers[step.handler]);
+    if (step.kind == StepKind::transfer) {
+      for (const TransferPlan& transfer : plan_.transfers)
+        if (transfer.step == index) return transfer_words(step, transfer);
+    }
+    if (step.channel == kNone) return "+ " + step.name;
+    return "+ " + step.name + channel_words(step, plan_.channels[step.channel]);
+  }
+
+  std::string handler_words(const Step& step, const HandlerPlan& handler) const {
+    std::string words = fmt::format("{:<{}}  {:<{}}  ", handler.name, name_width_, handler.type, type_width_);
+    std::string details;
+    const auto add = [&](const std::string& detail) { details += (details.empty() ? "" : ", ") + detail; };
+    for (uint32_t o : step.outputs) {
+      const Output& output = plan_.outputs[o];
+      const std::string format = format_words(output.format);
+      if (!format.empty()) add(format);
+      if (!output.owns && output.in_place >= 0) add("written in place");
+      if (output.owns && output.in_place >= 0) add("copied before it is written");
+    }
+    if (handler.every > 1) add(fmt::format("every {} ticks", handler.every));
+    if (handler.cost_ns > 0) add(fmt::format("{:.0f} µs", static_cast<double>(handler.cost_ns) / 1000));
+    if (step.region != kNone) add(fmt::format("captured in region {}", step.region));
+    return words + (details.empty() ? "" : details + "; ") + handler.reason;
+  }
+
+  std::string transfer_words(const Step& step, const TransferPlan& transfer) const {
+    std::string words = "+ " + step.name + ": " + bytes_words(transfer.bytes);
+    words += transfer.predicted_us > 0 ? fmt::format(", {:.1f} µs", transfer.predicted_us) : ", time not known";
+    return words + "; " + transfer.reason;
+  }
+
+  std::string channel_words(const Step& step, const Channel& channel) const {
+    if (step.kind == StepKind::gate && channel.queued)
+      return fmt::format(": at most {} wait, then {}", channel.depth, full_word(channel.full));
+    if (step.kind == StepKind::gate) return ": a tick that finds it busy passes by";
+    if (step.kind != StepKind::resolve) return "";
+    if (channel.kind == ChannelKind::latest)
+      return channel.lag > 0 ? fmt::format(": {} before", count_of(channel.lag, "tick")) : ": once for all its readers";
+    if (channel.kind == ChannelKind::queue)
+      return fmt::format(": at most {} wait, then {}", channel.depth, full_word(channel.full));
+    return fmt::format(": within {:.1f} ms", static_cast<double>(channel.within_ns) / 1e6);
+  }
+
+  void edges() {
+    line("\nedges");
+    size_t width = 0;
+    for (const EdgePlan& edge : plan_.edges) width = std::max(width, edge.from.size() + edge.to.size());
+    for (size_t e = 0; e < plan_.edges.size(); ++e) {
+      const EdgePlan& edge = plan_.edges[e];
+      const std::string gap(width - edge.from.size() - edge.to.size() + 2, ' ');
+      std::string words = "  " + edge_words(edge) + gap + policy_word(edge);
+      if (edge.delay > 0) words += fmt::format(" {}", edge.delay);
+      words += edge_details(static_cast<uint32_t>(e), edge);
+      if (!edge.note.empty()) words += "; " + edge.note;
+      line(words);
+    }
+  }
+
+  std::string edge_details(uint32_t index, const EdgePlan& edge) const {
+    for (const Channel& channel : plan_.channels) {
+      if (std::find(channel.edges.begin(), channel.edges.end(), index) == channel.edges.end()) continue;
+      if (edge.policy == graph::Policy::queue)
+        return fmt::format(", depth {}, full: {}", channel.depth, full_word(channel.full));
+      if (edge.policy == graph::Policy::latest && channel.lag > 0) return fmt::format(", lag {}", channel.lag);
+      if (edge.policy == graph::Policy::align)
+        return fmt::format(", within {:.1f} ms", static_cast<double>(channel.within_ns) / 1e6);
+      if (edge.policy == graph::Policy::sync) return ", read behind the clock";
+    }
+    return "";
+  }
+
+  void memory() {
+    line("\nmemory");
+    for (const std::string& domain : plan_.domains) {
+      const auto sum = plan_.memory.find(domain);
+      if (sum == plan_.memory.end()) continue;
+      line(fmt::format("  {}  {}", domain, bytes_words(sum->second)));
+      for (const Ring& ring : plan_.rings)
+        if (plan_.domains[ring.domain] == domain) line("    " + ring_words(ring));
+    }
+  }
+
+  std::string ring_words(const Ring& ring) const {
+    const Output& output = plan_.outputs[ring.output];
+    const Step& step = plan_.steps[output.step];
+    std::string reasons;
+    for (const std::string& reason : ring.reasons) reasons += (reasons.empty() ? "" : " + ") + reason;
+    return fmt::format("{}{}  {} × {}{}: {}", step.name, step.kind == StepKind::transfer ? "" : "." + output.name,
+                       ring.length, bytes_words(memory::block_bytes(ring.capacity)), ring.pinned ? ", pinned" : "",
+                       reasons);
+  }
+
+  void list(const char* title, const std::vector<std::string>& lines) {
+    if (lines.empty()) return;
+    line(std::string("\n") + title);
+    for (const std::string& words : lines) line("  " + words);
+  }
+
+  const Plan& plan_;
+  std::string text_;
+  size_t name_width_ = 0, type_width_ = 0;
+};
+
+} // namespace
+
+std::string print_text(const Plan& plan) { return Printer(plan).text(); }
+
+} // namespace millrace::plan

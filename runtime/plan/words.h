@@ -1,0 +1,46 @@
+// How the printed forms of a plan name things, so that text, JSON and dot say the same.
+#pragma once
+
+#include <string>
+
+#include "plan/plan.h"
+
+namespace millrace::plan {
+
+inline std::string mode_word(const Clock& clock) {
+  switch (clock.mode) {
+    case graph::ClockMode::realtime: return "realtime";
+    case graph::ClockMode::source: return "source";
+    default: return "free";
+  }
+}
+
+inline std::string policy_word(const EdgePlan& edge) {
+  if (edge.delay > 0) return "delay";
+  switch (edge.policy) {
+    case graph::Policy::latest: return "latest";
+    case graph::Policy::queue: return "queue";
+    case graph::Policy::align: return "align";
+    default: return "sync";
+  }
+}
+
+inline std::string full_word(graph::Full full) {
+  switch (full) {
+    case graph::Full::drop_oldest: return "drop_oldest";
+    case graph::Full::drop_newest: return "drop_newest";
+    default: return "block";
+  }
+}
+
+// "video.video → blur.video"
+inline std::string edge_words(const EdgePlan& edge) { return edge.from + " → " + edge.to; }
+
+// The edges that a copy serves.
+inline std::string edge_words(const Plan& plan, const TransferPlan& transfer) {
+  std::string text;
+  for (uint32_t e : transfer.edges) text += (text.empty() ? "" : ", ") + edge_words(plan.edges[e]);
+  return text;
+}
+
+} // namespace millrace::plan
