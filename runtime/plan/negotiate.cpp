@@ -56,6 +56,11 @@ void configure(Draft& draft, uint32_t h) {
     }
     handler.outputs.push_back(format);
   }
+  const std::vector<mr_format>& given = draft.facts.handlers[h].outputs;
+  if (given.size() == handler.outputs.size() && !given.empty()) {
+    handler.outputs = given;
+    return;
+  }
   if (!draft.facts.probed && handler.is_source()) return;
   if (handler.instance->configure(handler.inputs, handler.outputs) != MR_OK)
     throw Failure(Error{

@@ -237,6 +237,7 @@ struct Prepared {
   std::string name;
   std::unique_ptr<plugin::Instance> instance;
   mr_facts facts{};
+  std::vector<mr_format> outputs; // flat; given from outside, then the handler is not asked for them
 };
 
 // The graph with live handlers. The order is the graph's.

@@ -31,7 +31,8 @@ EDGES = {
     "plan": {"graph", "plugin", "memory", "device", "observe"},
     "exec": {"plan", "graph", "plugin", "memory", "device", "observe"},
     "net": {"device", "memory", "observe"},
-    "cli": {"exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
+    "embed": {"exec", "plan", "graph", "plugin", "memory", "device", "observe"},
+    "cli": {"embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
 }
 # The registry holds the table of the built-in handlers.
 INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h")}
