@@ -96,8 +96,6 @@ const std::vector<std::string>& reserved_keys();
 std::string to_yaml(const Graph& graph);
 // Whether two graphs say the same; places and the order of edges are left out of account.
 bool same(const Graph& a, const Graph& b);
-// The keys of a handler that no parameter may be called by, for suggestions and for checking declarations.
-const std::vector<std::string>& reserved_keys();
 // The JSON Schema of the pipeline file, made from the tables that the parser reads by.
 std::string json_schema();
 

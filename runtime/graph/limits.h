@@ -16,6 +16,8 @@ constexpr size_t kValuesMax = 500'000;
 // Passes of the plan are at worst quadratic in handlers: 10,000 stay within seconds.
 constexpr size_t kHandlersMax = 10'000;
 constexpr size_t kEdgesMax = 100'000;
+// Handlers declare a few dozen; the search for double ones is quadratic.
+constexpr size_t kParamsMax = 256;
 // Names are printed in tables, and are parts of thread names and file names.
 constexpr size_t kNameLengthMax = 64;
 // How much of a wrong text is repeated in a message.

@@ -1,0 +1,81 @@
+// Changes a graph by "handler.key=value", as --set gives it.
+#include <algorithm>
+
+#include "graph/document.h"
+#include "graph/graph.h"
+#include "graph/keys.h"
+#include "graph/quantity.h"
+
+namespace millrace::graph {
+
+namespace {
+
+void assign_key(Handler& handler, const std::string& key, const std::string& value, const Place& place) {
+  if (is_comment_key(key))
+    throw Failure(Error{103, "'" + key + "' is a comment for other tools and sets nothing", place, {}, "", ""});
+  const auto* reserved = find_key(handler_keys(), key);
+  if (!reserved) {
+    if (!is_type(key))
+      throw Failure(
+          Error{101, "'" + shown(key) + "' is no name of a parameter", place, {"expected handler.key=value"}, "", ""});
+    const auto known =
+        std::find_if(handler.params.begin(), handler.params.end(), [&](const Param& p) { return p.name == key; });
+    if (known == handler.params.end())
+      handler.params.push_back({key, value, place, place});
+    else
+      *known = {key, value, place, place};
+    return;
+  }
+  if (reserved->takes == Takes::shape)
+    throw Failure(Error{103,
+                        "'" + key + "' shapes the graph and cannot be set",
+                        place,
+                        {"it is changed in the pipeline itself"},
+                        "",
+                        ""});
+  try {
+    if (reserved->takes == Takes::not_yet) refuse_not_yet(*reserved, place);
+    reserved->assign(handler, read_setting(*reserved, value, place));
+  } catch (const Failure& failure) {
+    Error error = failure.error(); // the same words, but a mistake in the command, not in the text
+    error.code = 108;
+    const size_t colon = error.edit.find(": ");
+    if (colon != std::string::npos) error.edit = handler.name + "." + error.edit.replace(colon, 2, "=");
+    throw Failure(std::move(error));
+  }
+}
+
+} // namespace
+
+void apply_set(Graph& graph, const std::string& assignment) {
+  const Place place{"--set " + shown(assignment), 0, 0};
+  check_text(assignment, "--set");
+  const size_t equals = assignment.find('=');
+  const size_t dot = assignment.substr(0, equals).find('.');
+  if (equals == std::string::npos || dot == std::string::npos || dot == 0 || dot + 1 == equals)
+    throw Failure(Error{101,
+                        "'" + shown(assignment) + "' assigns nothing",
+                        place,
+                        {"expected handler.key=value"},
+                        "",
+                        "--set blur.sigma=2"});
+  const std::string name = assignment.substr(0, dot);
+  const std::string key = assignment.substr(dot + 1, equals - dot - 1), value = assignment.substr(equals + 1);
+  const auto found =
+      std::find_if(graph.handlers.begin(), graph.handlers.end(), [&](const Handler& h) { return h.name == name; });
+  if (found == graph.handlers.end()) {
+    std::vector<std::string> names;
+    for (const Handler& handler : graph.handlers) names.push_back(handler.name);
+    const std::string nearest = nearest_name(name, names);
+    throw Failure(Error{102,
+                        "the pipeline has no handler '" + shown(name) + "'",
+                        place,
+                        {},
+                        nearest,
+                        nearest.empty() ? "" : "--set " + nearest + "." + shown(key + "=" + value)});
+  }
+  assign_key(*found, key, value, place);
+  check_clocks(graph);
+}
+
+} // namespace millrace::graph

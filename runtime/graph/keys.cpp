@@ -1,0 +1,338 @@
+// The tables of keys, and how a value is read by what its key takes.
+#include "graph/keys.h"
+
+#include <algorithm>
+#include <array>
+
+#include "graph/limits.h"
+#include "graph/quantity.h"
+
+namespace millrace::graph {
+
+namespace {
+
+// What can be counted in ticks: more than that many would keep pictures alive for minutes.
+constexpr int64_t kTicksMax = 1024;
+constexpr int64_t kQueueDepthMax = 65'536;
+constexpr int64_t kEveryMax = 1'000'000;
+// More instances than any machine of today has cores.
+constexpr int64_t kConcurrencyMax = 1024;
+constexpr int64_t kPriorityMax = 100;
+
+template <class Enum>
+Enum as(const Setting& setting) {
+  return static_cast<Enum>(setting.number);
+}
+uint32_t count_of(const Setting& setting) { return static_cast<uint32_t>(setting.number); }
+std::string unless(int64_t value, int64_t standard) { return value == standard ? "" : std::to_string(value); }
+template <class Enum>
+std::string word_unless(Enum value, Enum standard, const std::vector<std::string>& words) {
+  return value == standard ? "" : words[static_cast<size_t>(value)];
+}
+
+// In the order of the enums of graph.h.
+const std::vector<std::string> kPolicies = {"sync", "latest", "queue", "align"};
+const std::vector<std::string> kFulls = {"block", "drop_oldest", "drop_newest"};
+const std::vector<std::string> kOnErrors = {"fail", "skip", "restart", "bypass"};
+const std::vector<std::string> kClockModes = {"automatic", "realtime", "free", "source"};
+
+Error wrong(int code, const KeyInfo& key, const std::string& text, const Place& place, std::string expected) {
+  Error error{code, "'" + key.name + "' cannot be '" + shown(text) + "'", place, {}, "", key.name + ": " + key.example};
+  error.notes.push_back("expected " + std::move(expected));
+  return error;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string list;
+  for (size_t i = 0; i < words.size(); ++i) list += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+  return list;
+}
+
+int64_t read_number(const KeyInfo& key, const std::string& text, const Place& place) {
+  const std::string range = std::to_string(key.min) + " to " + std::to_string(key.max);
+  const bool digits =
+      !text.empty() && text.find_first_not_of("0123456789", text[0] == '-' ? 1 : 0) == std::string::npos;
+  const auto number = read_whole(text);
+  if (number && *number >= key.min && *number <= key.max) return *number;
+  throw Failure(wrong(digits && text != "-" ? 211 : 208, key, text, place, "a whole number from " + range));
+}
+
+int64_t read_duration_of(const KeyInfo& key, const std::string& text, const Place& place) {
+  const auto ns = read_duration(text);
+  if (ns && *ns >= key.min && *ns <= key.max) return *ns;
+  if (ns)
+    throw Failure(
+        wrong(211, key, text, place, "a duration from " + write_duration(key.min) + " to " + write_duration(key.max)));
+  Error error = wrong(212, key, text, place, "a duration: a number and ns, us, ms, s or m, as in 500us, 40ms, 1.5s");
+  if (read_rate(text)) error.edit = key.name + ": " + text + "ms";
+  throw Failure(std::move(error));
+}
+
+Rational read_rate_of(const KeyInfo& key, const std::string& text, const Place& place) {
+  const auto rate = read_rate(text);
+  if (!rate) throw Failure(wrong(212, key, text, place, "beats a second: 30, 29.97 or 30000/1001"));
+  if (rate->numerator == 0 || rate->numerator > key.max * rate->denominator)
+    throw Failure(
+        wrong(211, key, text, place, "more than 0 and at most " + std::to_string(key.max) + " beats a second"));
+  return *rate;
+}
+
+int64_t read_word(const KeyInfo& key, const std::string& text, const Place& place) {
+  const auto found = std::find(key.words.begin(), key.words.end(), text);
+  if (found != key.words.end()) return found - key.words.begin();
+  Error error = wrong(213, key, text, place, joined(key.words));
+  error.nearest = nearest_name(text, key.words);
+  error.edit = key.name + ": " + (error.nearest.empty() ? key.example : error.nearest);
+  throw Failure(std::move(error));
+}
+
+bool read_boolean(const KeyInfo& key, const std::string& text, const Place& place) {
+  if (text == "true" || text == "false") return text == "true";
+  static constexpr std::array<const char*, 6> kYes = {"yes", "Yes", "on", "On", "True", "1"};
+  const bool yes = std::find(kYes.begin(), kYes.end(), text) != kYes.end();
+  Error error = wrong(208, key, text, place, "true or false");
+  error.edit = key.name + (yes ? ": true" : ": false");
+  throw Failure(std::move(error));
+}
+
+} // namespace
+
+const std::vector<KeyInfo>& top_keys() {
+  static const std::vector<KeyInfo> keys = {
+      {"version", Takes::shape, "the version of the file format", "1", 1, 1, {}},
+      {"name", Takes::text, "what the pipeline is called in reports", "street", 0, 0, {}},
+      {"clock",
+       Takes::shape,
+       "what paces the pipeline, where the default does not serve",
+       "{ mode: realtime, rate: 30 }",
+       0,
+       0,
+       {}},
+      {"clocks",
+       Takes::shape,
+       "several clocks by name, for parts that are not in step",
+       "{ left: { mode: source } }",
+       0,
+       0,
+       {}},
+      {"handlers", Takes::shape, "the handlers by name, in any order", "{ video: { type: test.pattern } }", 0, 0, {}},
+      {"nodes", Takes::not_yet, "pipelines that span several machines", "", 0, 0, {}},
+      {"devices", Takes::not_yet, "a pipeline's own list of devices; --devices gives one", "", 0, 0, {}},
+  };
+  return keys;
+}
+
+const std::vector<Key<Handler>>& handler_keys() {
+  static const std::vector<Key<Handler>> keys = {
+      {{"type", Takes::shape, "what the handler is: family.name, as `millrace handlers` lists", "image.blur"}},
+      {{"input", Takes::shape, "where the handler's only (or only required) input comes from", "video"}},
+      {{"inputs", Takes::shape, "where several inputs come from, by port", "{ video: blur, boxes: detect.boxes }"}},
+      {{"every", Takes::whole, "runs at every n-th tick; the others settle empty", "3", 1, kEveryMax, {}},
+       [](Handler& h, const Setting& s) { h.every = count_of(s); },
+       [](const Handler& h) { return unless(h.every, 1); }},
+      {{"device", Takes::text, "pins the handler to a device; left out, the plan decides", "cpu"},
+       [](Handler& h, const Setting& s) { h.device = s.text; },
+       [](const Handler& h) { return h.device; }},
+      {{"node", Takes::name, "pins the handler to a machine of `nodes:`", "edge"},
+       [](Handler& h, const Setting& s) { h.node = s.text; },
+       [](const Handler& h) { return h.node; }},
+      {{"clock", Takes::name, "which of `clocks:` paces the handler; left out, that of its inputs", "left"},
+       [](Handler& h, const Setting& s) { h.clock = s.text; },
+       [](const Handler& h) { return h.clock; }},
+      {{"on_error", Takes::word, "what follows when the handler fails", "skip", 0, 0, kOnErrors},
+       [](Handler& h, const Setting& s) { h.on_error = as<OnError>(s); },
+       [](const Handler& h) { return word_unless(h.on_error, OnError::fail, kOnErrors); }},
+      {{"batch", Takes::not_yet, "runs over several items at once", ""}},
+      {{"budget",
+        Takes::duration,
+        "how long one call may take before the handler is interrupted",
+        "40ms",
+        1,
+        kDurationNsMax,
+        {}},
+       [](Handler& h, const Setting& s) { h.budget_ns = s.number; },
+       [](const Handler& h) { return h.budget_ns == 0 ? "" : write_duration(h.budget_ns); }},
+      {{"isolate", Takes::boolean, "runs the handler in a process of its own", "true"},
+       [](Handler& h, const Setting& s) { h.isolate = s.number != 0; },
+       [](const Handler& h) { return h.isolate ? std::string("true") : ""; }},
+      {{"for_each", Takes::not_yet, "a handler for each item of a list", ""}},
+      {{"concurrency",
+        Takes::whole,
+        "how many instances of a stateless handler run; left out, the plan decides",
+        "2",
+        1,
+        kConcurrencyMax,
+        {}},
+       [](Handler& h, const Setting& s) { h.concurrency = count_of(s); },
+       [](const Handler& h) { return unless(h.concurrency, 0); }},
+      {{"priority",
+        Takes::whole,
+        "who goes first where handlers compete for a core or device; higher is sooner",
+        "10",
+        -kPriorityMax,
+        kPriorityMax,
+        {}},
+       [](Handler& h, const Setting& s) { h.priority = static_cast<int32_t>(s.number); },
+       [](const Handler& h) { return unless(h.priority, 0); }},
+  };
+  return keys;
+}
+
+const std::vector<Key<Edge>>& edge_keys() {
+  static const std::vector<Key<Edge>> keys = {
+      {{"from", Takes::shape, "the handler, or handler.port, that the input comes from", "detect.boxes"}},
+      {{"policy", Takes::word, "which value a tick gets", "latest", 0, 0, kPolicies},
+       [](Edge& e, const Setting& s) { e.policy = as<Policy>(s); },
+       [](const Edge& e) { return word_unless(e.policy, Policy::sync, kPolicies); }},
+      {{"lag", Takes::whole, "with policy: latest, how many ticks old the value is at least", "1", 0, kTicksMax, {}},
+       [](Edge& e, const Setting& s) { e.lag = count_of(s); },
+       [](const Edge& e) { return unless(e.lag, 0); }},
+      {{"depth", Takes::whole, "with policy: queue, how many values may wait", "8", 1, kQueueDepthMax, {}},
+       [](Edge& e, const Setting& s) { e.depth = count_of(s); },
+       [](const Edge& e) { return unless(e.depth, 1); }},
+      {{"full", Takes::word, "with policy: queue, what happens when it is full", "drop_oldest", 0, 0, kFulls},
+       [](Edge& e, const Setting& s) { e.full = as<Full>(s); },
+       [](const Edge& e) { return word_unless(e.full, Full::block, kFulls); }},
+      {{"within",
+        Takes::duration,
+        "with policy: align, how far apart in media time the values may be",
+        "20ms",
+        1,
+        kDurationNsMax,
+        {}},
+       [](Edge& e, const Setting& s) { e.within_ns = s.number; },
+       [](const Edge& e) { return e.within_ns == 0 ? "" : write_duration(e.within_ns); }},
+      {{"delay",
+        Takes::whole,
+        "how many ticks later the value arrives; makes a cycle legal, needs initial",
+        "1",
+        0,
+        kTicksMax,
+        {}},
+       [](Edge& e, const Setting& s) { e.delay = count_of(s); },
+       [](const Edge& e) { return unless(e.delay, 0); }},
+      {{"initial", Takes::word, "what stands in before the first value", "empty", 0, 0, {"empty"}},
+       [](Edge& e, const Setting&) { e.initial_empty = true; },
+       [](const Edge& e) { return e.initial_empty ? std::string("empty") : ""; }},
+      {{"copy", Takes::word, "refuses a plan that would copy here", "forbid", 0, 0, {"forbid"}},
+       [](Edge& e, const Setting&) { e.forbid_copy = true; },
+       [](const Edge& e) { return e.forbid_copy ? std::string("forbid") : ""; }},
+      {{"convert", Takes::word, "refuses a plan that would convert the format here", "forbid", 0, 0, {"forbid"}},
+       [](Edge& e, const Setting&) { e.forbid_convert = true; },
+       [](const Edge& e) { return e.forbid_convert ? std::string("forbid") : ""; }},
+      {{"domain", Takes::text, "the memory that the bytes have to be in", "cuda:0"},
+       [](Edge& e, const Setting& s) { e.domain = s.text; },
+       [](const Edge& e) { return e.domain; }},
+  };
+  return keys;
+}
+
+const std::vector<Key<Clock>>& clock_keys() {
+  static const std::vector<Key<Clock>> keys = {
+      {{"mode", Takes::word, "what makes the ticks", "realtime", 0, 0, kClockModes},
+       [](Clock& c, const Setting& s) { c.mode = as<ClockMode>(s); },
+       [](const Clock& c) { return word_unless(c.mode, ClockMode::automatic, kClockModes); }},
+      {{"rate", Takes::rate, "beats a second, as a number or a fraction", "30", 0, kRateMax, {}},
+       [](Clock& c, const Setting& s) { c.rate = s.rate; },
+       [](const Clock& c) { return c.rate.numerator == 0 ? "" : write_rate(c.rate); }},
+      {{"in_flight",
+        Takes::whole,
+        "how many ticks may be under way at a time; left out, the plan decides",
+        "4",
+        1,
+        kTicksMax,
+        {}},
+       [](Clock& c, const Setting& s) { c.in_flight = count_of(s); },
+       [](const Clock& c) { return unless(c.in_flight, 0); }},
+  };
+  return keys;
+}
+
+const std::vector<std::string>& reserved_keys() {
+  static const std::vector<std::string> names = names_of(handler_keys());
+  return names;
+}
+
+Setting read_setting(const KeyInfo& key, const std::string& text, const Place& place) {
+  Setting setting;
+  switch (key.takes) {
+    case Takes::text:
+      setting.text = text;
+      if (text.empty()) throw Failure(wrong(208, key, text, place, "a text"));
+      return setting;
+    case Takes::name:
+      setting.text = text;
+      if (!is_name(text)) throw Failure(wrong(210, key, text, place, "letters, digits, '_' and '-', a letter first"));
+      return setting;
+    case Takes::whole: setting.number = read_number(key, text, place); return setting;
+    case Takes::duration: setting.number = read_duration_of(key, text, place); return setting;
+    case Takes::rate: setting.rate = read_rate_of(key, text, place); return setting;
+    case Takes::boolean: setting.number = read_boolean(key, text, place); return setting;
+    case Takes::word: setting.number = read_word(key, text, place); return setting;
+    case Takes::not_yet: refuse_not_yet(key, place);
+    case Takes::shape: break;
+  }
+  MR_ASSERT(false, "keys that shape the graph are read by the parser");
+  return setting;
+}
+
+void refuse_not_yet(const KeyInfo& key, const Place& place) {
+  throw Failure(Error{216,
+                      "'" + key.name + "' is not there yet",
+                      place,
+                      {"it is reserved for " + key.help},
+                      "",
+                      "leave '" + key.name + "' out"});
+}
+
+void check_edge(const Edge& edge, const std::vector<Name>& given, const std::string& file) {
+  struct Rule {
+    const char* key;
+    Policy needed;
+    const char* policy;
+  };
+  static constexpr std::array<Rule, 4> kRules = {{{"lag", Policy::latest, "latest"},
+                                                  {"depth", Policy::queue, "queue"},
+                                                  {"full", Policy::queue, "queue"},
+                                                  {"within", Policy::align, "align"}}};
+  const auto at = [&](const std::string& key) -> const Name* {
+    const auto found = std::find_if(given.begin(), given.end(), [&](const Name& name) { return name.text == key; });
+    return found == given.end() ? nullptr : &*found;
+  };
+  for (const Rule& rule : kRules)
+    if (const Name* name = at(rule.key); name && edge.policy != rule.needed)
+      throw Failure(Error{215,
+                          std::string("'") + rule.key + "' means nothing without policy: " + rule.policy,
+                          {file, name->at.line, name->at.column},
+                          {},
+                          "",
+                          std::string("policy: ") + rule.policy});
+  if (const Name* policy = at("policy"); policy && edge.policy == Policy::align && edge.within_ns == 0)
+    throw Failure(Error{207,
+                        "policy: align needs 'within'",
+                        {file, policy->at.line, policy->at.column},
+                        {"expected how far apart in media time the values may be"},
+                        "",
+                        "within: 20ms"});
+}
+
+void check_clocks(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Clock& clock : graph.clocks)
+    if (!clock.name.empty()) names.push_back(clock.name);
+  for (const Handler& handler : graph.handlers) {
+    if (handler.clock.empty() || std::find(names.begin(), names.end(), handler.clock) != names.end()) continue;
+    Error error{315,
+                "'" + handler.name + "' names the clock '" + handler.clock + "', which is not there",
+                handler.place,
+                {},
+                "",
+                ""};
+    error.notes.push_back(names.empty() ? "the pipeline has no 'clocks:'" : "there are " + joined(names));
+    error.nearest = nearest_name(handler.clock, names);
+    error.edit = names.empty() ? "leave 'clock' out" : "clock: " + (error.nearest.empty() ? names[0] : error.nearest);
+    throw Failure(std::move(error));
+  }
+}
+
+} // namespace millrace::graph

@@ -1,0 +1,78 @@
+// The keys of the pipeline file, each declared once: the parser, --set, the one-line form, the writer, the schema
+// and the reference are all made from these tables.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/document.h"
+#include "graph/graph.h"
+
+namespace millrace::graph {
+
+enum class Takes {
+  text,     // any scalar
+  name,     // a name without dots
+  whole,    // a whole number within min…max
+  duration, // 40ms, within min…max ns
+  rate,     // 30000/1001, above 0 and at most max
+  boolean,
+  word,    // one of `words`
+  shape,   // read by the parser itself: it shapes the graph
+  not_yet, // refused: the part that it is reserved for is not there; `help` says which
+};
+
+struct KeyInfo {
+  std::string name;
+  Takes takes;
+  std::string help;    // a sentence without its full stop
+  std::string example; // a valid value
+  int64_t min = 0, max = 0;
+  std::vector<std::string> words = {};
+};
+
+// A value that was read as its key takes it.
+struct Setting {
+  std::string text;   // text, name
+  int64_t number = 0; // whole; duration in ns; boolean; position among the words
+  Rational rate;
+};
+
+template <class Owner>
+struct Key : KeyInfo {
+  void (*assign)(Owner&, const Setting&) = nullptr;
+  std::string (*written)(const Owner&) = nullptr; // as the file has it; "" where it is the default
+};
+
+// The top of the file has no owner of its own: its keys shape the graph.
+const std::vector<KeyInfo>& top_keys();
+const std::vector<Key<Handler>>& handler_keys();
+const std::vector<Key<Edge>>& edge_keys();
+const std::vector<Key<Clock>>& clock_keys();
+
+template <class Keys>
+auto find_key(const Keys& keys, const std::string& name) -> decltype(keys.data()) {
+  for (const auto& key : keys)
+    if (key.name == name) return &key;
+  return nullptr;
+}
+template <class Keys>
+std::vector<std::string> names_of(const Keys& keys) {
+  std::vector<std::string> names;
+  for (const auto& key : keys) names.push_back(key.name);
+  return names;
+}
+// Keys that begin so are comments for other tools.
+inline bool is_comment_key(const std::string& name) { return name.rfind("x-", 0) == 0; }
+
+// Reads `text` as `key` takes it. Throws Failure MR0208, MR0210-MR0213 at `place`.
+Setting read_setting(const KeyInfo& key, const std::string& text, const Place& place);
+// Refuses a key of a part that is not there yet (MR0216).
+[[noreturn]] void refuse_not_yet(const KeyInfo& key, const Place& place);
+// Keys of an edge that mean nothing without its policy (MR0215). `given`: the names of the keys.
+void check_edge(const Edge& edge, const std::vector<Name>& given, const std::string& file);
+// Handlers name clocks that there are (MR0315).
+void check_clocks(const Graph& graph);
+
+} // namespace millrace::graph

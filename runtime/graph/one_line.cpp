@@ -1,0 +1,423 @@
+// Reads a one-line pipeline: `test.pattern width=640 ! image.blur sigma=2 ! null.sink`.
+//
+// Words are separated by spaces. `!` as a word of its own joins what stands left and right of it; `;` ends a chain.
+// An item is a type with key=value words behind it, or a reference to a handler that stands before it: `name.` to
+// any, `name.port` to one that name= has named. A reference after an item that no `!` follows begins a new chain.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "graph/document.h"
+#include "graph/graph.h"
+#include "graph/keys.h"
+#include "graph/limits.h"
+#include "graph/quantity.h"
+#include "graph/reference.h"
+
+namespace millrace::graph {
+
+namespace {
+
+constexpr const char* kFile = "pipeline";
+
+// A word with its quotes and backslashes resolved.
+struct Word {
+  std::string text;
+  size_t equals = std::string::npos; // of the first '=' that is neither quoted nor escaped, in `text`
+  bool bare = true;                  // nothing of it is quoted or escaped
+  Place place;                       // of its first character
+  Place value_place;                 // of what follows the '='
+  Place end;                         // behind its last character
+
+  bool is(const char* mark) const { return bare && text == mark; }
+  std::string key() const { return text.substr(0, equals); }
+  std::string value() const { return text.substr(equals + 1); }
+};
+
+class Lexer {
+ public:
+  explicit Lexer(const std::string& text) : text_(text) {}
+
+  std::vector<Word> words() {
+    std::vector<Word> all;
+    for (skip_space(); at_ < text_.size(); skip_space()) all.push_back(word());
+    return all;
+  }
+  Place place() const { return {kFile, line_, column_}; }
+
+ private:
+  static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+  void advance() {
+    const char c = text_[at_++];
+    if (c == '\n') {
+      ++line_;
+      column_ = 1;
+    } else if (at_ >= text_.size() || (static_cast<unsigned char>(text_[at_]) & 0xC0) != 0x80) {
+      ++column_; // columns count characters
+    }
+  }
+  void skip_space() {
+    while (at_ < text_.size() && is_space(text_[at_])) advance();
+  }
+  Word word() {
+    Word word;
+    word.place = place();
+    while (at_ < text_.size() && !is_space(text_[at_])) {
+      const char c = text_[at_];
+      if (c == '"' || c == '\'') {
+        quoted(word, c);
+      } else if (c == '\\') {
+        escaped(word);
+      } else {
+        word.text += c;
+        advance();
+        if (c != '=' || word.equals != std::string::npos) continue;
+        word.equals = word.text.size() - 1;
+        word.value_place = place();
+      }
+    }
+    word.end = place();
+    return word;
+  }
+  void quoted(Word& word, char quote) {
+    const Place begin = place();
+    word.bare = false;
+    advance();
+    while (at_ < text_.size() && text_[at_] != quote) {
+      if (text_[at_] == '\\' && quote == '"') {
+        escaped(word);
+      } else {
+        word.text += text_[at_];
+        advance();
+      }
+    }
+    if (at_ == text_.size())
+      throw Failure(Error{
+          221, "this quote is not closed", begin, {}, "", std::string("another ") + quote + " where the text ends"});
+    advance();
+  }
+  void escaped(Word& word) {
+    word.bare = false;
+    const Place begin = place();
+    advance();
+    if (at_ == text_.size())
+      throw Failure(Error{
+          221, "nothing follows this backslash", begin, {"a backslash takes the next character as it is"}, "", "\\\\"});
+    word.text += text_[at_];
+    advance();
+  }
+
+  const std::string& text_;
+  size_t at_ = 0;
+  int line_ = 1, column_ = 1;
+};
+
+class LineReader {
+ public:
+  explicit LineReader(const std::string& text) : lexer_(text), words_(lexer_.words()) {}
+
+  Graph read() {
+    if (words_.empty())
+      throw Failure(Error{217, "the pipeline is empty", {kFile, 1, 1}, {}, "", "test.pattern ! null.sink"});
+    while (at_ < words_.size()) read_item();
+    if (awaits_item_) refuse_dangling(words_.back(), "behind");
+    name_unnamed();
+    check_clocks(graph_);
+    return std::move(graph_);
+  }
+
+ private:
+  // An item of the chain; what `!` joins. Handlers are by position until all names are known.
+  struct Item {
+    size_t handler = 0;
+    std::string port;
+  };
+
+  void read_item() {
+    const Word& word = words_[at_];
+    if (word.is("!")) {
+      if (!has_previous_ || awaits_item_) refuse_dangling(word, awaits_item_ ? "before" : "left of");
+      awaits_item_ = true;
+      ++at_;
+    } else if (word.is(";")) {
+      if (awaits_item_) refuse_dangling(word, "before");
+      has_previous_ = false;
+      ++at_;
+    } else if (const auto reference = as_reference(word)) {
+      read_reference_item(word, *reference);
+    } else {
+      read_handler(word);
+    }
+  }
+
+  static std::string written(const Place& place) {
+    return place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
+  }
+
+  [[noreturn]] void refuse_dangling(const Word& word, const char* side) const {
+    throw Failure(Error{220,
+                        std::string("there is no handler ") + side + " this '" + word.text + "'",
+                        word.place,
+                        {"`!` joins two handlers"},
+                        "",
+                        word.is("!") ? "remove it" : "null.sink"});
+  }
+
+  // Null where the word is a type. `blur.x` may be a type of a family "blur": only names that a person gave count.
+  std::optional<Item> as_reference(const Word& word) const {
+    const size_t dot = word.text.find('.');
+    if (!word.bare || word.equals != std::string::npos || dot == std::string::npos || dot == 0) return {};
+    const std::string name = word.text.substr(0, dot), port = word.text.substr(dot + 1);
+    const auto given = given_.find(name);
+    if (given != given_.end() && (port.empty() || is_name(port))) return Item{given->second, port};
+    if (!port.empty()) return {};
+    const auto implied = implied_.find(name);
+    if (implied != implied_.end()) return Item{implied->second, ""};
+    std::vector<std::string> known;
+    for (const auto& entry : given_) known.push_back(entry.first);
+    for (const auto& entry : implied_) known.push_back(entry.first);
+    const std::string nearest = nearest_name(name, known);
+    throw Failure(Error{223,
+                        "no handler before this is called '" + shown(name) + "'",
+                        word.place,
+                        {"`name.` refers to a handler"},
+                        nearest,
+                        nearest.empty() ? "name=" + as_name(name) + " behind its type" : nearest + "."});
+  }
+
+  void read_reference_item(const Word& word, const Item& item) {
+    ++at_;
+    std::vector<Word> keys;
+    while (at_ < words_.size() && words_[at_].equals != std::string::npos) keys.push_back(words_[at_++]);
+    const bool begins = !awaits_item_;
+    if (begins && !keys.empty())
+      throw Failure(
+          Error{220,
+                "'" + shown(keys[0].text) + "' stands behind a reference that begins a chain",
+                keys[0].place,
+                {"parameters stand behind the handler's type, keys of an edge behind the reference it leads to"},
+                "",
+                "put it behind the type that it is for"});
+    if (begins && (at_ == words_.size() || !words_[at_].is("!")))
+      throw Failure(Error{220,
+                          "nothing is joined to '" + shown(word.text) + "'",
+                          word.place,
+                          {"a reference begins a chain, or ends one behind `!`"},
+                          "",
+                          word.text + " ! null.sink"});
+    if (!begins) join(item, word.place, keys);
+    // Behind a reference that a chain led to goes on what the handler gives out: its port was an input.
+    previous_ = begins ? item : Item{item.handler, ""};
+    has_previous_ = true;
+    awaits_item_ = false;
+  }
+
+  void read_handler(const Word& word) {
+    if (has_previous_ && !awaits_item_) refuse_unjoined(word);
+    if (word.equals != std::string::npos)
+      throw Failure(Error{220,
+                          "'" + shown(word.text) + "' belongs to no handler",
+                          word.place,
+                          {"expected a handler type"},
+                          "",
+                          "test.pattern " + shown(word.text)});
+    if (!is_type(word.text)) refuse_type(word);
+    if (word.text.find('.') == std::string::npos && (given_.count(word.text) || implied_.count(word.text)))
+      throw Failure(Error{220,
+                          "'" + word.text + "' is a handler, not a type",
+                          word.place,
+                          {"a reference ends in a dot or names a port"},
+                          "",
+                          word.text + "."});
+    if (graph_.handlers.size() == kHandlersMax)
+      throw Failure(Error{
+          203, "the pipeline has more than " + std::to_string(kHandlersMax) + " handlers", word.place, {}, "", ""});
+    const size_t position = graph_.handlers.size();
+    Handler handler;
+    handler.type = word.text;
+    handler.place = handler.type_place = word.place;
+    graph_.handlers.push_back(std::move(handler));
+    if (awaits_item_) join({position, ""}, word.place, {});
+    previous_ = {position, ""};
+    has_previous_ = true;
+    awaits_item_ = false;
+    for (++at_; at_ < words_.size() && words_[at_].equals != std::string::npos; ++at_) read_key(position, words_[at_]);
+    if (graph_.handlers[position].name.empty()) imply_name(position);
+  }
+
+  // A second item without `!`: most often forgotten, sometimes a value that lost its '=' or its quotes.
+  [[noreturn]] void refuse_unjoined(const Word& word) const {
+    const std::string before = words_[at_ - 1].text;
+    if (word.bare && word.text.find('.') != std::string::npos && is_type(word.text))
+      throw Failure(Error{222,
+                          "'!' is missing between '" + shown(before) + "' and '" + word.text + "'",
+                          word.place,
+                          {"`!` joins two handlers, `;` begins a chain of its own"},
+                          "",
+                          "! " + word.text});
+    Error error{220, "'" + shown(word.text) + "' is neither '!' nor key=value", word.place, {}, "", ""};
+    error.notes.push_back("expected '!', ';', key=value or a reference such as `name.`");
+    if (word.text.find('!') != std::string::npos) {
+      error.edit = "spaces around '!'";
+    } else if (words_[at_ - 1].equals != std::string::npos) {
+      error.edit = words_[at_ - 1].key() + "=\"" + shown(words_[at_ - 1].value() + " " + word.text) + "\"";
+    } else if (is_name(word.text)) {
+      error.edit = word.text + "=…";
+    }
+    throw Failure(std::move(error));
+  }
+
+  [[noreturn]] void refuse_type(const Word& word) const {
+    Error error{220, "'" + shown(word.text) + "' is no handler type", word.place, {"expected family.name"}, "", ""};
+    if (word.text.find('!') != std::string::npos) error.edit = "spaces around '!'";
+    throw Failure(std::move(error));
+  }
+
+  void read_key(size_t position, const Word& word) {
+    Handler& handler = graph_.handlers[position];
+    const std::string key = word.key(), value = word.value();
+    if (std::any_of(keys_.begin(), keys_.end(), [&](const auto& k) { return k.first == position && k.second == key; }))
+      throw Failure(
+          Error{205, "the key '" + shown(key) + "' is given twice", word.place, {}, "", "remove one of the two"});
+    keys_.insert({position, key});
+    if (is_comment_key(key)) return;
+    if (key == "name") return set_name(position, word);
+    if (const auto* reserved = find_key(handler_keys(), key)) {
+      if (reserved->takes == Takes::not_yet) refuse_not_yet(*reserved, word.place);
+      if (reserved->takes == Takes::shape)
+        throw Failure(Error{220,
+                            "'" + key + "=' shapes the graph, which `!` does here",
+                            word.place,
+                            {"inputs come from the left of `!`"},
+                            "",
+                            key == "type" ? shown(value) : shown(value) + " ! " + handler.type});
+      return reserved->assign(handler, read_setting(*reserved, value, word.value_place));
+    }
+    if (!is_type(key))
+      throw Failure(Error{210,
+                          "a parameter cannot be called '" + shown(key) + "'",
+                          word.place,
+                          {"expected letters, digits, '_' and '-', a letter first"},
+                          "",
+                          "quotes around the value that this is part of"});
+    if (handler.params.size() == kParamsMax)
+      throw Failure(Error{
+          203, "the handler has more than " + std::to_string(kParamsMax) + " parameters", word.place, {}, "", ""});
+    handler.params.push_back({key, value, word.value_place, word.place});
+  }
+
+  void set_name(size_t position, const Word& word) {
+    const std::string name = word.value();
+    if (!is_name(name))
+      throw Failure(
+          Error{210,
+                "a handler cannot be called '" + shown(name) + "'",
+                word.value_place,
+                {"expected letters, digits, '_' and '-', a letter first, at most " + std::to_string(kNameLengthMax)},
+                "",
+                as_name(name).empty() ? "" : "name=" + as_name(name)});
+    if (!given_.emplace(name, position).second)
+      throw Failure(Error{303,
+                          "two handlers are called '" + name + "'",
+                          word.value_place,
+                          {"the first is at " + std::string(kFile) +
+                           ":1:" + std::to_string(graph_.handlers[given_.at(name)].place.column)},
+                          "",
+                          "name=" + name + "2"});
+    graph_.handlers[position].name = name;
+    graph_.handlers[position].place = word.value_place;
+  }
+
+  // The last part of the type, with a number where it repeats: blur, blur2, blur3.
+  void imply_name(size_t position) {
+    const std::string& type = graph_.handlers[position].type;
+    const std::string stem = type.substr(type.rfind('.') + 1).substr(0, kNameLengthMax - kNumberLength);
+    std::string name;
+    do {
+      const size_t count = ++repeats_[stem];
+      name = count == 1 ? stem : stem + std::to_string(count);
+    } while (!implied_.emplace(name, position).second); // a type may itself end in blur2
+  }
+
+  // Names that a person gives later may take an implied one: then the implied one counts on.
+  void name_unnamed() {
+    for (const auto& [name, position] : implied_) graph_.handlers[position].name = name;
+    for (const auto& [name, position] : implied_) {
+      if (!given_.count(name)) continue;
+      const std::string& type = graph_.handlers[position].type;
+      const std::string stem = type.substr(type.rfind('.') + 1).substr(0, kNameLengthMax - kNumberLength);
+      std::string free;
+      do free = stem + std::to_string(++repeats_[stem]);
+      while (given_.count(free) || implied_.count(free));
+      graph_.handlers[position].name = free;
+    }
+    for (size_t i = 0; i < graph_.edges.size(); ++i) {
+      graph_.edges[i].source = graph_.handlers[ends_[i].first].name;
+      graph_.edges[i].target = graph_.handlers[ends_[i].second].name;
+    }
+  }
+
+  void join(const Item& target, const Place& place, const std::vector<Word>& keys) {
+    if (graph_.edges.size() == kEdgesMax)
+      throw Failure(
+          Error{203, "the pipeline has more than " + std::to_string(kEdgesMax) + " edges", place, {}, "", ""});
+    Edge edge;
+    edge.source_port = previous_.port;
+    edge.target_port = target.port;
+    edge.target_index = entries_[{target.handler, target.port}]++;
+    edge.place = place;
+    std::vector<Name> given;
+    for (const Word& word : keys) {
+      const auto* key = find_key(edge_keys(), word.key());
+      if (!key || key->takes == Takes::shape) refuse_edge_key(word);
+      for (const Name& earlier : given)
+        if (earlier.text == key->name)
+          throw Failure(
+              Error{205, "the key '" + key->name + "' is given twice", word.place, {}, "", "remove one of the two"});
+      key->assign(edge, read_setting(*key, word.value(), word.value_place));
+      given.push_back({key->name, {word.place.line, word.place.column}});
+    }
+    check_edge(edge, given, kFile);
+    graph_.edges.push_back(std::move(edge));
+    ends_.emplace_back(previous_.handler, target.handler);
+  }
+
+  [[noreturn]] void refuse_edge_key(const Word& word) const {
+    std::vector<std::string> known = names_of(edge_keys());
+    known.erase(known.begin()); // `from` stands left of the `!`
+    std::string list;
+    for (const std::string& key : known) list += (list.empty() ? "" : ", ") + key;
+    const std::string nearest = nearest_name(word.key(), known);
+    throw Failure(Error{206,
+                        "'" + shown(word.key()) + "' is no key of an edge",
+                        word.place,
+                        {"expected " + list},
+                        nearest,
+                        nearest.empty() ? "remove it" : nearest + "=" + shown(word.value())});
+  }
+
+  // Room for the number behind an implied name.
+  static constexpr size_t kNumberLength = 6;
+
+  Lexer lexer_;
+  std::vector<Word> words_;
+  size_t at_ = 0;
+  Graph graph_;
+  Item previous_;
+  bool has_previous_ = false; // something that `!` may join stands left
+  bool awaits_item_ = false;  // a `!` was read last
+  std::map<std::string, size_t> given_, implied_, repeats_;
+  std::set<std::pair<size_t, std::string>> keys_;
+  std::map<std::pair<size_t, std::string>, uint32_t> entries_; // edges so far, by target and port
+  std::vector<std::pair<size_t, size_t>> ends_;                // of each edge: source and target
+};
+
+} // namespace
+
+Graph parse_line(const std::string& text) {
+  check_text(text, kFile);
+  return LineReader(text).read();
+}
+
+} // namespace millrace::graph

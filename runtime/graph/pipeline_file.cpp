@@ -1,0 +1,370 @@
+// Reads a pipeline file: the document's tree into a graph, key by key as the tables say.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "graph/document.h"
+#include "graph/graph.h"
+#include "graph/keys.h"
+#include "graph/limits.h"
+#include "graph/quantity.h"
+#include "graph/reference.h"
+
+namespace millrace::graph {
+
+namespace {
+
+class Reader {
+ public:
+  explicit Reader(const std::string& file) : file_(file) {}
+
+  Graph read(const Value& root) {
+    if (root.kind == Value::Kind::null)
+      throw Failure(Error{217, "the pipeline is empty", {file_, 1, 1}, {}, "", "version: 1"});
+    expect(root, Value::Kind::map, "the pipeline", "keys such as version and handlers", "version: 1");
+    check_version(root);
+    for (size_t i = 0; i < root.names.size(); ++i) read_top(root, root.names[i], root.items[i]);
+    const Value* handlers = root.find("handlers");
+    if (!handlers)
+      throw Failure(Error{207,
+                          "the pipeline has no 'handlers'",
+                          {file_, 1, 1},
+                          {},
+                          nearest_name("handlers", texts(root.names)),
+                          "handlers: { video: { type: test.pattern } }"});
+    read_handlers(*handlers);
+    check_clocks(graph_);
+    return std::move(graph_);
+  }
+
+ private:
+  Place place(Position at) const { return {file_, at.line, at.column}; }
+
+  static std::vector<std::string> texts(const std::vector<Name>& names) {
+    std::vector<std::string> all;
+    for (const Name& name : names) all.push_back(name.text);
+    return all;
+  }
+
+  void expect(const Value& value, Value::Kind kind, const std::string& whose, const std::string& expected,
+              std::string edit) const {
+    if (value.kind == kind) return;
+    throw Failure(Error{
+        208, whose + " cannot be " + described(value), place(value.at), {"expected " + expected}, "", std::move(edit)});
+  }
+
+  // A key that no table has. A forgotten space makes `type:image.blur` one word, which deserves its own remedy.
+  [[noreturn]] void refuse_key(const Name& name, const std::string& where,
+                               const std::vector<std::string>& known) const {
+    Error error{206, "'" + shown(name.text) + "' is no key of " + where, place(name.at), {}, "", ""};
+    std::string list;
+    for (const std::string& key : known) list += (list.empty() ? "" : ", ") + key;
+    error.notes.push_back("expected " + list + " or x-…");
+    const size_t colon = name.text.find(':');
+    error.nearest = nearest_name(name.text.substr(0, colon), known);
+    if (colon != std::string::npos && !error.nearest.empty())
+      error.edit = error.nearest + ": " + shown(name.text.substr(colon + 1));
+    else
+      error.edit = error.nearest.empty() ? "remove it, or call it x-" + shown(name.text) : error.nearest + ": …";
+    throw Failure(std::move(error));
+  }
+
+  const Value& scalar(const KeyInfo& key, const Value& value) const {
+    expect(value, Value::Kind::scalar, "'" + key.name + "'", "one value", key.name + ": " + key.example);
+    return value;
+  }
+
+  // One key by its table; false where the parser has to read it itself.
+  template <class Owner>
+  bool assign(const Key<Owner>& key, Owner& owner, const Name& name, const Value& value) const {
+    if (key.takes == Takes::shape) return false;
+    if (key.takes == Takes::not_yet) refuse_not_yet(key, place(name.at));
+    key.assign(owner, read_setting(key, scalar(key, value).text, place(value.at)));
+    return true;
+  }
+
+  void check_version(const Value& root) const {
+    const KeyInfo& key = *find_key(top_keys(), "version");
+    const Value* version = root.find("version");
+    if (!version)
+      throw Failure(Error{207,
+                          "the pipeline has no 'version'",
+                          {file_, 1, 1},
+                          {"expected the version of the file format, 1"},
+                          nearest_name("version", texts(root.names)),
+                          "version: 1"});
+    if (scalar(key, *version).text == "1") return;
+    throw Failure(Error{209,
+                        "the file format's version '" + shown(version->text) + "' is not read",
+                        place(version->at),
+                        {"expected 1"},
+                        "",
+                        "version: 1"});
+  }
+
+  void read_top(const Value& root, const Name& name, const Value& value) {
+    if (is_comment_key(name.text)) return;
+    const KeyInfo* key = find_key(top_keys(), name.text);
+    if (!key) refuse_key(name, "the pipeline", names_of(top_keys()));
+    if (key->takes == Takes::not_yet) refuse_not_yet(*key, place(name.at));
+    if (name.text == "name") graph_.name = read_setting(*key, scalar(*key, value).text, place(value.at)).text;
+    if (name.text == "clock") graph_.clocks.push_back(read_clock("", name.at, value));
+    if (name.text == "clocks") {
+      if (root.find("clock"))
+        throw Failure(
+            Error{215, "'clock' and 'clocks' exclude each other", place(name.at), {}, "", "remove one of the two"});
+      expect(value, Value::Kind::map, "'clocks'", "clocks by name", "clocks: " + key->example);
+      for (size_t i = 0; i < value.names.size(); ++i) {
+        check_name(value.names[i], "a clock");
+        graph_.clocks.push_back(read_clock(value.names[i].text, value.names[i].at, value.items[i]));
+      }
+    }
+  }
+
+  Clock read_clock(const std::string& called, Position at, const Value& value) const {
+    Clock clock;
+    clock.name = called;
+    clock.place = place(at);
+    const std::string label = called.empty() ? "clock" : called;
+    expect(value, Value::Kind::map, "'" + label + "'", "mode, rate, in_flight",
+           label + ": { mode: " + (value.kind == Value::Kind::scalar ? shown(value.text) : "realtime") + " }");
+    for (size_t i = 0; i < value.names.size(); ++i) {
+      if (is_comment_key(value.names[i].text)) continue;
+      const auto* key = find_key(clock_keys(), value.names[i].text);
+      if (!key) refuse_key(value.names[i], "a clock", names_of(clock_keys()));
+      assign(*key, clock, value.names[i], value.items[i]);
+    }
+    return clock;
+  }
+
+  void check_name(const Name& name, const std::string& whose) const {
+    if (is_name(name.text)) return;
+    const std::string better = as_name(name.text);
+    throw Failure(
+        Error{210,
+              whose + " cannot be called '" + shown(name.text) + "'",
+              place(name.at),
+              {"expected letters, digits, '_' and '-', a letter first, at most " + std::to_string(kNameLengthMax)},
+              "",
+              better.empty() ? "" : better + ": …"});
+  }
+
+  void read_handlers(const Value& value) {
+    expect(value, Value::Kind::map, "'handlers'", "handlers by name", "handlers: { video: { type: test.pattern } }");
+    if (value.items.empty())
+      throw Failure(
+          Error{217, "the pipeline has no handlers", place(value.at), {}, "", "video: { type: test.pattern }"});
+    if (value.items.size() > kHandlersMax)
+      throw Failure(Error{203,
+                          "the pipeline has more than " + std::to_string(kHandlersMax) + " handlers",
+                          place(value.names[kHandlersMax].at),
+                          {},
+                          "",
+                          ""});
+    for (size_t i = 0; i < value.items.size(); ++i) read_handler(value.names[i], value.items[i]);
+  }
+
+  void read_handler(const Name& name, const Value& value) {
+    check_name(name, "a handler");
+    const std::string type = value.kind == Value::Kind::scalar && is_type(value.text) ? value.text : "image.blur";
+    if (value.kind != Value::Kind::null)
+      expect(value, Value::Kind::map, "the handler '" + name.text + "'", "a map with its type",
+             name.text + ": { type: " + type + " }");
+    Handler handler;
+    handler.name = name.text;
+    handler.place = place(name.at);
+    for (size_t i = 0; i < value.names.size(); ++i) read_handler_key(handler, value.names[i], value.items[i]);
+    if (handler.type.empty())
+      throw Failure(Error{207,
+                          "the handler '" + name.text + "' has no 'type'",
+                          handler.place,
+                          {},
+                          nearest_name("type", texts(value.names)),
+                          "type: image.blur"});
+    graph_.handlers.push_back(std::move(handler));
+  }
+
+  void read_handler_key(Handler& handler, const Name& name, const Value& value) {
+    if (is_comment_key(name.text)) return;
+    const auto* key = find_key(handler_keys(), name.text);
+    if (!key) return read_param(handler, name.text, name, value);
+    if (assign(*key, handler, name, value)) return;
+    if (name.text == "input") return read_input(handler.name, "", value);
+    if (name.text == "inputs") {
+      expect(value, Value::Kind::map, "'inputs'", "inputs by port", "inputs: " + key->example);
+      for (size_t i = 0; i < value.names.size(); ++i) {
+        check_name(value.names[i], "a port");
+        read_input(handler.name, value.names[i].text, value.items[i]);
+      }
+      return;
+    }
+    handler.type = scalar(*key, value).text;
+    handler.type_place = place(value.at);
+    if (!is_type(handler.type))
+      throw Failure(Error{210,
+                          "'" + shown(handler.type) + "' is no name of a handler type",
+                          handler.type_place,
+                          {"expected family.name"},
+                          "",
+                          "type: " + key->example});
+  }
+
+  // Every key that is not reserved is a parameter; nested ones are joined by dots.
+  void read_param(Handler& handler, const std::string& full_name, const Name& name, const Value& value) {
+    if (!is_type(name.text)) refuse_param(name);
+    if (value.kind == Value::Kind::null)
+      throw Failure(Error{208,
+                          "the parameter '" + full_name + "' has no value",
+                          place(value.at),
+                          {"expected a value behind the colon"},
+                          "",
+                          name.text + ": \"\" for an empty text"});
+    if (value.kind == Value::Kind::map && !value.items.empty()) {
+      for (size_t i = 0; i < value.items.size(); ++i)
+        read_param(handler, full_name + "." + value.names[i].text, value.names[i], value.items[i]);
+      return;
+    }
+    // `a.b: 1` and `a: {b: 1}` are one parameter, which no check of keys side by side finds.
+    for (const Param& earlier : handler.params)
+      if (earlier.name == full_name)
+        throw Failure(Error{205,
+                            "the parameter '" + full_name + "' is given twice",
+                            place(name.at),
+                            {"first at " + file_ + ":" + std::to_string(earlier.name_place.line) + ":" +
+                             std::to_string(earlier.name_place.column)},
+                            "",
+                            "remove one of the two"});
+    if (handler.params.size() == kParamsMax)
+      throw Failure(Error{
+          203, "the handler has more than " + std::to_string(kParamsMax) + " parameters", place(name.at), {}, "", ""});
+    const bool single = value.kind == Value::Kind::scalar;
+    handler.params.push_back({full_name, single ? value.text : to_json_text(value), place(value.at), place(name.at)});
+  }
+
+  [[noreturn]] void refuse_param(const Name& name) const {
+    if (name.text.find(':') != std::string::npos) {
+      const size_t colon = name.text.find(':');
+      throw Failure(Error{206,
+                          "'" + shown(name.text) + "' is no key",
+                          place(name.at),
+                          {"expected a space behind the colon"},
+                          "",
+                          shown(name.text.substr(0, colon) + ": " + name.text.substr(colon + 1))});
+    }
+    if (name.text == "<<")
+      throw Failure(Error{206,
+                          "merge keys ('<<') are not read",
+                          place(name.at),
+                          {"expected the keys themselves"},
+                          "",
+                          "write the merged keys out"});
+    throw Failure(Error{210,
+                        "a parameter cannot be called '" + shown(name.text) + "'",
+                        place(name.at),
+                        {"expected letters, digits, '_' and '-', a letter first"},
+                        "",
+                        ""});
+  }
+
+  // One reference, a map with from:, or a list of these.
+  void read_input(const std::string& target, const std::string& port, const Value& value) {
+    if (value.kind != Value::Kind::list) return read_edge(target, port, 0, value);
+    if (value.items.empty())
+      throw Failure(Error{208,
+                          "an input cannot be an empty list",
+                          place(value.at),
+                          {"expected handler or handler.port"},
+                          "",
+                          "leave the input out"});
+    for (size_t i = 0; i < value.items.size(); ++i) read_edge(target, port, static_cast<uint32_t>(i), value.items[i]);
+  }
+
+  void read_edge(const std::string& target, const std::string& port, uint32_t index, const Value& value) {
+    Edge edge;
+    edge.target = target;
+    edge.target_port = port;
+    edge.target_index = index;
+    if (graph_.edges.size() == kEdgesMax)
+      throw Failure(Error{
+          203, "the pipeline has more than " + std::to_string(kEdgesMax) + " edges", place(value.at), {}, "", ""});
+    if (value.kind != Value::Kind::map) {
+      expect(value, Value::Kind::scalar, "an input", "handler, handler.port, or a map with from:", "input: video");
+      set_source(edge, value);
+    } else {
+      read_edge_map(edge, value);
+    }
+    graph_.edges.push_back(std::move(edge));
+  }
+
+  void read_edge_map(Edge& edge, const Value& value) const {
+    for (size_t i = 0; i < value.names.size(); ++i) {
+      const Name& name = value.names[i];
+      if (is_comment_key(name.text)) continue;
+      const auto* key = find_key(edge_keys(), name.text);
+      if (!key) refuse_key(name, "an input", names_of(edge_keys()));
+      if (!assign(*key, edge, name, value.items[i])) set_source(edge, scalar(*key, value.items[i]));
+    }
+    if (edge.source.empty())
+      throw Failure(Error{207,
+                          "the input has no 'from'",
+                          place(value.at),
+                          {"expected from: handler or from: handler.port"},
+                          nearest_name("from", texts(value.names)),
+                          "from: video"});
+    check_edge(edge, value.names, file_);
+  }
+
+  void set_source(Edge& edge, const Value& value) const {
+    edge.place = place(value.at);
+    const Reference reference = read_reference(value.text, edge.place);
+    edge.source = reference.handler;
+    edge.source_port = reference.port;
+  }
+
+  const std::string file_;
+  Graph graph_;
+};
+
+bool ends_like_a_file(const std::string& text) {
+  const std::string extension = std::filesystem::path(text).extension().string();
+  return extension == ".yaml" || extension == ".yml" || extension == ".json";
+}
+
+} // namespace
+
+Reference read_reference(const std::string& text, const Place& place) {
+  const size_t dot = text.find('.');
+  Reference reference{text.substr(0, dot), dot == std::string::npos ? "" : text.substr(dot + 1)};
+  if (is_name(reference.handler) && (dot == std::string::npos || is_name(reference.port))) return reference;
+  Error error{214, "'" + shown(text) + "' names no handler and port", place, {"expected handler or handler.port"}, "",
+              ""};
+  if (const std::string better = as_name(reference.handler); !better.empty())
+    error.edit = better + (as_name(reference.port).empty() ? "" : "." + as_name(reference.port));
+  throw Failure(std::move(error));
+}
+
+Graph parse_yaml(const std::string& text, const std::string& file) {
+  return Reader(file).read(read_document(text, file));
+}
+
+Graph parse_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw Failure(Error{104, "'" + path + "' is a folder, not a pipeline file", {}, {}, "", ""});
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) throw Failure(Error{104, "the pipeline file '" + path + "' cannot be read", {}, {}, "", ""});
+  // One byte more than is allowed tells that there is more, without reading an endless file.
+  std::string text(kTextBytesMax + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(stream.gcount()));
+  return parse_yaml(text, path);
+}
+
+Graph load(const std::string& pipeline) {
+  std::error_code ignored; // a one-line string may be no path at all: too long, for example
+  if (ends_like_a_file(pipeline) || std::filesystem::exists(pipeline, ignored)) return parse_file(pipeline);
+  return parse_line(pipeline);
+}
+
+} // namespace millrace::graph

@@ -1,0 +1,108 @@
+// The JSON Schema of the pipeline file, from the tables that the parser reads by.
+#include <nlohmann/json.hpp>
+
+#include "graph/graph.h"
+#include "graph/keys.h"
+#include "graph/limits.h"
+
+namespace millrace::graph {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string name_pattern() { return "[A-Za-z_][A-Za-z0-9_-]{0," + std::to_string(kNameLengthMax - 1) + "}"; }
+Json scalar() { return Json::array({"string", "number", "boolean"}); }
+Json ref(const char* name) { return {{"$ref", std::string("#/$defs/") + name}}; }
+
+// What a key takes, but for those that shape the graph.
+Json property(const KeyInfo& key) {
+  Json schema;
+  schema["description"] = key.takes == Takes::not_yet ? "not there yet; reserved for " + key.help : key.help;
+  switch (key.takes) {
+    case Takes::text: schema["type"] = scalar(); break;
+    case Takes::name: schema.update(ref("name")); break;
+    case Takes::whole:
+      schema["type"] = "integer";
+      schema["minimum"] = key.min;
+      schema["maximum"] = key.max;
+      break;
+    case Takes::duration:
+      schema["type"] = "string";
+      schema["pattern"] = "^[0-9]+(\\.[0-9]+)?(ns|us|ms|s|m)$";
+      break;
+    case Takes::rate:
+      schema["type"] = Json::array({"number", "string"});
+      schema["exclusiveMinimum"] = 0;
+      schema["maximum"] = key.max;
+      schema["pattern"] = "^[0-9]+(\\.[0-9]+|/[0-9]+)?$";
+      break;
+    case Takes::boolean: schema["type"] = "boolean"; break;
+    case Takes::word: schema["enum"] = key.words; break;
+    case Takes::not_yet: schema["not"] = Json::object(); break;
+    case Takes::shape: break;
+  }
+  return schema;
+}
+
+template <class Keys>
+Json object(const Keys& keys) {
+  Json schema;
+  schema["type"] = "object";
+  for (const auto& key : keys) schema["properties"][key.name] = property(key);
+  schema["patternProperties"] = {{"^x-", true}};
+  schema["additionalProperties"] = false;
+  return schema;
+}
+
+Json named(const char* definition) {
+  return {{"type", "object"}, {"propertyNames", ref("name")}, {"additionalProperties", ref(definition)}};
+}
+
+// Adds a shape to a key that the parser reads itself, behind its description.
+void shape(Json& schema, const char* key, const Json& shape) { schema["properties"][key].update(shape); }
+
+Json handler() {
+  Json schema = object(handler_keys());
+  schema["description"] = "every key that is not listed is a parameter of the handler's type";
+  schema["required"] = {"type"};
+  schema["additionalProperties"] = {{"type", {"string", "number", "boolean", "array", "object"}}};
+  shape(schema, "type", {{"type", "string"}, {"pattern", "^" + name_pattern() + "(\\." + name_pattern() + ")*$"}});
+  shape(schema, "input", ref("input"));
+  shape(schema, "inputs", {{"type", "object"}, {"propertyNames", ref("name")}, {"additionalProperties", ref("input")}});
+  return schema;
+}
+
+} // namespace
+
+std::string json_schema() {
+  Json schema;
+  schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
+  schema["title"] = "millrace pipeline";
+  schema.update(object(top_keys()));
+  schema["required"] = {"version", "handlers"};
+  schema["not"] = {{"required", {"clock", "clocks"}}};
+  shape(schema, "version", {{"const", 1}});
+  shape(schema, "clock", ref("clock"));
+  shape(schema, "clocks", named("clock"));
+  Json handlers = named("handler");
+  handlers["minProperties"] = 1;
+  handlers["maxProperties"] = kHandlersMax;
+  shape(schema, "handlers", handlers);
+
+  Json& definitions = schema["$defs"];
+  definitions["name"] = {{"type", "string"}, {"pattern", "^" + name_pattern() + "$"}};
+  definitions["reference"] = {{"description", "handler (its only output) or handler.port"},
+                              {"type", "string"},
+                              {"pattern", "^" + name_pattern() + "(\\." + name_pattern() + ")?$"}};
+  definitions["edge"] = object(edge_keys());
+  definitions["edge"]["required"] = {"from"};
+  shape(definitions["edge"], "from", ref("reference"));
+  definitions["entry"] = {{"anyOf", {ref("reference"), ref("edge")}}};
+  definitions["input"] = {{"anyOf", {ref("entry"), {{"type", "array"}, {"items", ref("entry")}, {"minItems", 1}}}}};
+  definitions["clock"] = object(clock_keys());
+  definitions["handler"] = handler();
+  return schema.dump(2) + "\n";
+}
+
+} // namespace millrace::graph
