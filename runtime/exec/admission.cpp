@@ -13,8 +13,9 @@ constexpr int64_t kNominalRate = 30;
 constexpr int64_t kAskAgainNs = 1'000'000;
 
 int64_t beat_ns(const graph::Rational& rate, int64_t beat) {
-  const __int128 nanoseconds = static_cast<__int128>(beat) * rate.denominator * 1'000'000'000;
-  return static_cast<int64_t>(nanoseconds / rate.numerator);
+  // Whole seconds and the rest apart, so that no product overflows within centuries.
+  const int64_t seconds_num = beat * rate.denominator;
+  return seconds_num / rate.numerator * 1'000'000'000 + seconds_num % rate.numerator * 1'000'000'000 / rate.numerator;
 }
 
 graph::Rational rate_of(const PaceRun& pace) {
@@ -323,11 +324,19 @@ uint64_t completed(PaceRun& pace) {
 
 int64_t settled_through(PaceRun& pace, const StepRun& step) {
   for (;;) {
-    // The watermark first: what is admitted later than this look lies behind it.
+    // The watermark first: what is let in later than this look lies behind it.
     const int64_t mark = watermark(pace);
-    const uint64_t admitted = pace.admitted.load(std::memory_order_acquire);
+    int64_t waiting = INT64_MAX; // the oldest tick that is let in and not begun
+    uint64_t admitted;
+    if (pace.feed) {
+      const std::lock_guard lock(pace.feed->mutex);
+      if (pace.feed->count > 0) waiting = static_cast<int64_t>(pace.feed->at(0).info.index);
+      admitted = pace.admitted.load(std::memory_order_acquire);
+    } else {
+      admitted = pace.admitted.load(std::memory_order_acquire);
+    }
     const uint64_t settled = step.passed.load(std::memory_order_acquire);
-    if (settled >= admitted) return mark;
+    if (settled >= admitted) return std::min(mark, waiting == INT64_MAX ? mark : waiting - 1);
     const uint64_t index = pace.tick_index[settled & pace.mask].load(std::memory_order_acquire);
     // Still the same ordinal in work, so the place held its index all the time.
     if (step.passed.load(std::memory_order_acquire) == settled) return static_cast<int64_t>(index) - 1;

@@ -217,6 +217,7 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
     step->stream = plan_step.kind != plan::StepKind::transfer ? compute[plan_step.domain]
                    : down                                     ? copy_out[plan_step.domain]
                                                               : copy_in[plan_step.domain];
+    step->fences.resize(segment.pace->plan->slots);
     step->bodies.resize(segment.pace->plan->slots);
     for (BodyCall& body : step->bodies) {
       body.inputs.resize(plan_step.inputs.size());
@@ -264,6 +265,7 @@ void RunState::wire_inputs(StepRun& step) {
     const bool same = alone && plan.steps[before].segment == step.plan->segment && plan.steps[before].domain == 0;
     step.after.push_back(same ? nullptr : &shared[before]);
     if (!same) step.plain = false;
+    if (plan.steps[before].domain != 0) step.after_on_device.push_back(step_runs[before]);
   }
   for (uint32_t reader : step.plan->readers) step.readers.push_back(step_runs[reader]);
 }

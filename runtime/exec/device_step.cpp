@@ -127,6 +127,7 @@ void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
 }
 
 void leave_fence(StepRun& step, uint64_t ordinal, const device::Fence& fence) {
+  step.fences[ordinal & step.pace->mask] = fence;
   step.segment->fences[ordinal & step.pace->mask] = fence;
   for (OutputRun* output : step.outputs) output->at(ordinal).fence = fence;
 }
@@ -202,6 +203,8 @@ StepResult run_on_device(StepRun& step, uint64_t ordinal) {
     settle_empty(step, ordinal, cause);
     return StepResult::settled;
   }
+  for (const StepRun* before : step.after_on_device)
+    wait_for(*step.device, *step.stream, before->fences[ordinal & step.pace->mask]);
   body.info = info;
   body.context = {&step, ordinal, &body, nullptr};
   choose_blocks(step, body, ordinal);

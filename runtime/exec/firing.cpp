@@ -29,6 +29,8 @@ bool ready(const StepRun& step, uint64_t ordinal) {
   }
   for (const StepShared* before : step.after)
     if (before && !stamped(*before, ordinal)) return false;
+  for (const StepRun* before : step.after_on_device)
+    if (!before->fences[ordinal & step.pace->mask].done()) return false;
   return true;
 }
 

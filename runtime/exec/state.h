@@ -152,7 +152,8 @@ struct StepRun {
   std::vector<mr_output> raw_outputs;
   std::vector<InputRun> inputs;
   std::vector<OutputRun*> outputs;
-  std::vector<const StepShared*> after;
+  std::vector<const StepShared*> after;        // null: earlier in the same segment
+  std::vector<const StepRun*> after_on_device; // copies and bodies that read what this step writes over
   uint32_t every = 1;
   bool plain = false; // no delays, fences, waits or holders: the fast way
 
@@ -170,7 +171,8 @@ struct StepRun {
   device::Device* device = nullptr;
   device::Stream* stream = nullptr;
   std::vector<BodyCall> bodies;
-  std::vector<StepRun*> readers; // transfer
+  std::vector<device::Fence> fences; // [ordinal & mask]
+  std::vector<StepRun*> readers;     // transfer
   uint64_t copies = 0, bytes_copied = 0;
 
   // gate, post: ordinals below it are dealt with, and the media time of the last one

@@ -155,7 +155,8 @@ class Layout {
     }
     if (producer.kind == StepKind::source) {
       const bool blocking = plan_.handlers[producer.handler].info->traits & MR_TRAIT_BLOCKING;
-      if (blocking || plan_.clocks[plan_.paces[producer.pace].clock].realtime())
+      const bool rated = draft_.handlers[producer.handler].facts.rate_num > 0;
+      if (blocking || (rated && plan_.clocks[plan_.paces[producer.pace].clock].mode == graph::ClockMode::realtime))
         hold(ring, kReadAhead + 1, "read ahead by the source");
     }
     if (producer.kind == StepKind::transfer) ring.pinned = ring.pinned || ring.domain == 0;

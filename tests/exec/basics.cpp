@@ -1,0 +1,302 @@
+// Ticks, slots and firing on small graphs, one thread and several.
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+#include "harness.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+std::vector<int64_t> counting(int64_t from, int64_t count) {
+  std::vector<int64_t> list(static_cast<size_t>(count));
+  std::iota(list.begin(), list.end(), from);
+  return list;
+}
+
+Pipeline chain(const std::string& log, int relays, int64_t count) {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", std::to_string(count)}});
+  std::string last = "source";
+  for (int i = 0; i < relays; ++i) {
+    const std::string name = "r" + std::to_string(i);
+    p.add(name, "t.relay", {{"add", "1"}});
+    p.connect(last, name);
+    last = name;
+  }
+  p.add("sink", "t.sink", {{"log", log}});
+  p.connect(last, "sink");
+  return p;
+}
+
+} // namespace
+
+TEST_CASE("2.2: a chain carries every value through every handler, in order") {
+  for (const uint32_t workers : {1u, 2u, 8u}) {
+    CAPTURE(workers);
+    Setup setup;
+    setup.workers = workers;
+    const exec::Result result = run(chain("chain", 5, 1000), setup);
+    REQUIRE(result.ok);
+    CHECK(result.report.ticks_run == 1000);
+    const std::vector<Seen> log = take_log("chain");
+    CHECK(values(log) == counting(5, 1000));
+    for (size_t i = 0; i < log.size(); ++i) CHECK(log[i].index == i);
+  }
+}
+
+TEST_CASE("1.1: indices count the admitted ticks without gaps") {
+  Pipeline p = chain("indices", 1, 50);
+  REQUIRE(run(p).ok);
+  const std::vector<Seen> log = take_log("indices");
+  REQUIRE(log.size() == 50);
+  for (size_t i = 0; i < log.size(); ++i) CHECK(log[i].index == i);
+}
+
+TEST_CASE("2.1: a silent output settles empty, so a join cannot starve") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "9"}});
+  p.add("quiet", "t.relay", {{"silent_every", "3"}});
+  p.add("sink", "t.sink", {{"log", "silent"}});
+  p.connect("source", "quiet");
+  p.connect("source", "sink.in");
+  p.connect("quiet", "sink.in");
+  REQUIRE(run(p).ok);
+  CHECK(values(take_log("silent"), 1) == std::vector<int64_t>{0, 1, kEmpty, 3, 4, kEmpty, 6, 7, kEmpty});
+}
+
+TEST_CASE("2.2: a handler with an empty required input does not fire, and its outputs settle empty") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "6"}});
+  p.add("quiet", "t.relay", {{"silent_every", "2"}});
+  p.add("both", "t.need");
+  p.add("sink", "t.sink", {{"log", "need"}});
+  p.connect("source", "both.a");
+  p.connect("source", "quiet");
+  p.connect("quiet", "both.b");
+  p.connect("both", "sink");
+  const exec::Result result = run(p);
+  REQUIRE(result.ok);
+  CHECK(values(take_log("need")) == std::vector<int64_t>{0, kEmpty, 2002, kEmpty, 4004, kEmpty});
+  for (const exec::HandlerReport& handler : result.report.handlers)
+    if (handler.name == "both") CHECK(handler.calls == 3);
+}
+
+TEST_CASE("2.1: every: fires on indices that are multiples, and is empty between") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "7"}});
+  p.add("third", "t.relay").every = 3;
+  p.add("sink", "t.sink", {{"log", "every"}});
+  p.connect("source", "third");
+  p.connect("third", "sink");
+  REQUIRE(run(p).ok);
+  CHECK(values(take_log("every")) == std::vector<int64_t>{0, kEmpty, kEmpty, 3, kEmpty, kEmpty, 6});
+}
+
+TEST_CASE("2.3: delay reads k ticks before, and its initial value before that") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "5"}, {"first", "10"}});
+  p.add("paced", "t.paced");
+  p.add("sink", "t.sink", {{"log", "delay"}});
+  p.connect("source", "paced.in");
+  p.connect("source", "paced.extra").delay = 2;
+  p.connect("paced", "sink");
+  REQUIRE(run(p).ok);
+  CHECK(values(take_log("delay")) == std::vector<int64_t>{10999, 11999, 12010, 13011, 14012});
+}
+
+TEST_CASE("2.3: a delayed required input repeats the last value where the slot is empty") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "7"}, {"first", "1"}});
+  p.add("quiet", "t.relay", {{"silent_every", "3"}});
+  p.add("both", "t.need");
+  p.add("sink", "t.sink", {{"log", "repeat"}});
+  p.connect("source", "quiet");
+  p.connect("source", "both.a");
+  graph::Edge& edge = p.connect("quiet", "both.b");
+  edge.delay = 1;
+  edge.initial_empty = true;
+  p.connect("both", "sink");
+  REQUIRE(run(p).ok);
+  // quiet gives 1 2 - 4 5 - 7; delayed: (empty value = 0) 1 2 2 4 5 5
+  CHECK(values(take_log("repeat")) == std::vector<int64_t>{1000, 2001, 3002, 4002, 5004, 6005, 7005});
+}
+
+TEST_CASE("2.3: latest under free is the newest value at or before this tick minus lag") {
+  for (const uint32_t workers : {1u, 2u, 4u}) {
+    CAPTURE(workers);
+    Pipeline p;
+    p.add("source", "t.count", {{"count", "8"}});
+    p.add("third", "t.relay").every = 3;
+    p.add("paced", "t.paced");
+    p.add("sink", "t.sink", {{"log", "latest"}});
+    p.connect("source", "third");
+    p.connect("source", "paced.in");
+    p.connect("third", "paced.extra", graph::Policy::latest).lag = 1;
+    p.connect("paced", "sink");
+    Setup setup;
+    setup.workers = workers;
+    REQUIRE(run(p, setup).ok);
+    CHECK(values(take_log("latest")) == std::vector<int64_t>{999, 1000, 2000, 3000, 4003, 5003, 6003, 7006});
+  }
+}
+
+TEST_CASE("2.3: latest before the first value does not fire a required input") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "4"}});
+  p.add("fifth", "t.relay", {{"silent_every", "0"}}).every = 1;
+  p.add("quiet", "t.relay", {{"silent_every", "1"}});
+  p.add("both", "t.need");
+  p.add("sink", "t.sink", {{"log", "none"}});
+  p.connect("source", "quiet");
+  p.connect("source", "both.a");
+  p.connect("quiet", "both.b", graph::Policy::latest);
+  p.connect("source", "fifth");
+  p.connect("both", "sink.in");
+  p.connect("fifth", "sink.in");
+  REQUIRE(run(p).ok);
+  CHECK(values(take_log("none")) == std::vector<int64_t>(4, kEmpty));
+}
+
+TEST_CASE("2.4: a pending handler publishes later, and every tick settles in order") {
+  for (const uint32_t workers : {1u, 2u}) {
+    Pipeline p;
+    p.add("source", "t.count", {{"count", "40"}});
+    p.add("late", "t.late", {{"after", "8"}});
+    p.add("paced", "t.paced");
+    p.add("sink", "t.sink", {{"log", "late"}});
+    p.connect("source", "late");
+    p.connect("source", "paced.in");
+    p.connect("late", "paced.extra");
+    p.connect("paced", "sink");
+    Setup setup;
+    setup.workers = workers;
+    REQUIRE(run(p, setup).ok);
+    std::vector<int64_t> expected;
+    for (int64_t i = 0; i < 40; ++i) expected.push_back(i * 1000 + i);
+    CHECK(values(take_log("late")) == expected);
+  }
+}
+
+TEST_CASE("3.3: a kept input stays valid for as many values as were declared") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "6"}, {"silent_every", "4"}});
+  p.add("keep", "t.keep");
+  p.add("sink", "t.sink", {{"log", "keep"}});
+  p.connect("source", "keep");
+  p.connect("keep", "sink");
+  REQUIRE(run(p).ok);
+  CHECK(values(take_log("keep")) == std::vector<int64_t>{0, 1, 3, kEmpty, 7, 11});
+}
+
+TEST_CASE("2.6: fail stops the run at the tick, earlier ticks finish, and the cause is named") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "100"}});
+  p.add("bad", "t.relay", {{"fail_at", "17"}});
+  p.add("sink", "t.sink", {{"log", "fail"}});
+  p.connect("source", "bad");
+  p.connect("bad", "sink");
+  const exec::Result result = run(p);
+  CHECK_FALSE(result.ok);
+  CHECK(result.error.code == 601);
+  CHECK(result.error.what == "bad (t.relay) failed at tick 17: told to fail");
+  std::vector<int64_t> seen = values(take_log("fail"));
+  REQUIRE(seen.size() >= 17);
+  seen.resize(17);
+  CHECK(seen == counting(0, 17));
+}
+
+TEST_CASE("2.6: skip settles the failed tick empty and goes on") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "6"}});
+  p.add("bad", "t.relay", {{"fail_every", "3"}}).on_error = graph::OnError::skip;
+  p.add("sink", "t.sink", {{"log", "skip"}});
+  p.connect("source", "bad");
+  p.connect("bad", "sink");
+  const exec::Result result = run(p);
+  CHECK(result.ok);
+  CHECK(values(take_log("skip")) == std::vector<int64_t>{0, 1, kEmpty, 3, 4, kEmpty});
+  CHECK(result.report.handlers[1].errors == 2);
+}
+
+TEST_CASE("2.6: bypass repeats the input where the handler fails") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "6"}});
+  p.add("bad", "t.relay", {{"fail_every", "3"}, {"add", "100"}}).on_error = graph::OnError::bypass;
+  p.add("sink", "t.sink", {{"log", "bypass"}});
+  p.connect("source", "bad");
+  p.connect("bad", "sink");
+  CHECK(run(p).ok);
+  CHECK(values(take_log("bypass")) == std::vector<int64_t>{100, 101, 2, 103, 104, 5});
+}
+
+TEST_CASE("2.6: restart starts the handler again; a failed tick is not run again") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "5"}});
+  p.add("bad", "t.restarting", {{"fail_at", "2"}}).on_error = graph::OnError::restart;
+  p.add("sink", "t.sink", {{"log", "restart"}});
+  p.connect("source", "bad");
+  p.connect("bad", "sink");
+  CHECK(run(p).ok);
+  CHECK(values(take_log("restart")) == std::vector<int64_t>{1, 101, kEmpty, 302, 402});
+}
+
+TEST_CASE("2.4: a stateless handler runs as several instances, and the slots keep the order") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "500"}});
+  p.add("many", "t.stateless", {{"add", "7"}}).concurrency = 4;
+  p.add("sink", "t.sink", {{"log", "lanes"}});
+  p.connect("source", "many");
+  p.connect("many", "sink");
+  Setup setup;
+  setup.workers = 4;
+  Compiled compiled(p, setup);
+  CHECK(compiled.plan().handlers[1].lanes == 4);
+  REQUIRE(compiled.run().ok);
+  CHECK(values(take_log("lanes")) == counting(7, 500));
+}
+
+TEST_CASE("2.7: live changes made together take effect on one tick and can be replayed as a script") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "30"}});
+  p.add("a", "t.relay");
+  p.add("b", "t.relay");
+  p.add("sink", "t.sink", {{"log", "live"}});
+  p.connect("source", "a");
+  p.connect("a", "b");
+  p.connect("b", "sink");
+  Setup setup;
+  setup.options.script = {{11, {"a", "add", "1000"}}, {11, {"b", "add", "5"}}};
+  REQUIRE(run(p, setup).ok);
+  const std::vector<int64_t> seen = values(take_log("live"));
+  for (int64_t i = 0; i < 30; ++i) CHECK(seen[static_cast<size_t>(i)] == (i < 11 ? i : i + 1005));
+}
+
+TEST_CASE("3.5: an in-place writer shares the buffer where it comes last, and copies where a reader comes later") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "5"}});
+  p.add("preview", "t.relay");
+  p.add("paint", "t.paint", {{"add", "100"}});
+  p.add("sink", "t.sink", {{"log", "paint"}});
+  p.connect("source", "preview");
+  p.connect("source", "paint");
+  p.connect("preview", "sink.in");
+  p.connect("paint", "sink.in");
+  {
+    Compiled compiled(p, {});
+    REQUIRE(compiled.run().ok);
+    CHECK(&compiled.ring_of("paint") == &compiled.ring_of("source"));
+    const std::vector<Seen> log = take_log("paint");
+    CHECK(values(log, 0) == counting(0, 5));
+    CHECK(values(log, 1) == counting(100, 5));
+  }
+  p.connect("source", "sink.in"); // now the sink reads both the picture and what is drawn on it
+  Compiled compiled(p, {});
+  REQUIRE(compiled.run().ok);
+  CHECK(&compiled.ring_of("paint") != &compiled.ring_of("source"));
+  const std::vector<Seen> log = take_log("paint");
+  CHECK(values(log, 1) == counting(100, 5));
+  CHECK(values(log, 2) == counting(0, 5));
+}

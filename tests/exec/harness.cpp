@@ -1,0 +1,305 @@
+// The test handlers and the way from a graph in code to a finished run; see harness.h.
+#include "harness.h"
+
+#include <millrace/handler.h>
+
+#include <deque>
+
+namespace millrace::test {
+
+namespace {
+
+std::mutex log_mutex;
+std::map<std::string, std::vector<Seen>>& logs() {
+  static std::map<std::string, std::vector<Seen>> all;
+  return all;
+}
+
+// One number, or `size` copies of it, so that bodies touch memory.
+void write(const Output<Tensor>& out, Tick& tick, int64_t value, int64_t size = 1) {
+  const int64_t shape[] = {size};
+  for (int64_t& element : out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()) element = value;
+}
+int64_t number(const TensorView& view) { return view.value().as.tensor.rank ? view.elements<int64_t>()[0] : 0; }
+
+int64_t mix(int64_t a, int64_t b) {
+  uint64_t x = static_cast<uint64_t>(a) * 0x9E3779B97F4A7C15ull ^ static_cast<uint64_t>(b);
+  x ^= x >> 29;
+  x *= 0xBF58476D1CE4E5B9ull;
+  return static_cast<int64_t>((x ^ (x >> 32)) & 0xffffffffffull);
+}
+
+bool every(uint64_t period, uint64_t index) { return period > 0 && index % period == period - 1; }
+
+struct Count final : Handler {
+  Output<Tensor> out{*this, "out"};
+  Param<int64_t> count{*this, "count", 0, "values; 0: endless"};
+  Param<int64_t> rate{*this, "rate", 0, "values a second; 0: none"};
+  Param<int64_t> silent_every{*this, "silent_every", 0, "every k-th gives nothing"};
+  Param<int64_t> first{*this, "first", 0, "the first value"};
+  Param<bool> is_live{*this, "live", false, "cannot wait"};
+  int64_t next = 0;
+  void probe(Facts& facts) override {
+    if (rate > 0) facts.rate(rate);
+    if (is_live) facts.live();
+  }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
+  void start() override { next = 0; }
+  void process(Tick& tick, Cpu&) {
+    if (count > 0 && next >= count) return tick.end();
+    const int64_t n = next++;
+    if (every(static_cast<uint64_t>(*silent_every), static_cast<uint64_t>(n))) return;
+    write(out, tick, first + n);
+    if (rate > 0) out.header(tick).pts_ns = n * 1'000'000'000 / rate;
+  }
+};
+
+struct Relay : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<int64_t> add{*this, "add", 0, "added to each value", live};
+  Param<int64_t> silent_every{*this, "silent_every", 0, "every k-th tick gives nothing"};
+  Param<int64_t> fail_at{*this, "fail_at", -1, "the tick that fails"};
+  Param<int64_t> fail_every{*this, "fail_every", 0, "every k-th tick fails"};
+  void process(Tick& tick, Cpu&) {
+    if (static_cast<int64_t>(tick.index()) == fail_at || every(static_cast<uint64_t>(*fail_every), tick.index()))
+      throw std::runtime_error("told to fail");
+    if (every(static_cast<uint64_t>(*silent_every), tick.index())) return;
+    write(out, tick, number(in(tick)) + add);
+  }
+};
+struct Stateless final : Relay {
+  Stateless() { stateless(); }
+};
+struct Capturable final : Relay {
+  Capturable() { capturable(); }
+};
+
+struct Join final : Handler {
+  Inputs<Tensor> in{*this, "in", 8, optional};
+  Output<Tensor> out{*this, "out"};
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {4}); }
+  void process(Tick& tick, Cpu&) {
+    int64_t value = static_cast<int64_t>(tick.index());
+    for (uint32_t i = 0; i < in.count(); ++i) value = mix(value, in.present(tick, i) ? number(in(tick, i)) : -1 - i);
+    write(out, tick, value, 4);
+  }
+};
+
+struct Need final : Handler {
+  Input<Tensor> a{*this, "a"};
+  Input<Tensor> b{*this, "b"};
+  Output<Tensor> out{*this, "out", like(a)};
+  void process(Tick& tick, Cpu&) { write(out, tick, number(a(tick)) * 1000 + number(b(tick))); }
+};
+
+struct Paced final : Handler { // fires for `in`, looks at `extra` where it is there
+  Input<Tensor> in{*this, "in"};
+  Input<Tensor> extra{*this, "extra", optional};
+  Output<Tensor> out{*this, "out", like(in)};
+  void process(Tick& tick, Cpu&) {
+    write(out, tick, number(in(tick)) * 1000 + (extra.present(tick) ? number(extra(tick)) : 999));
+  }
+};
+
+struct Sink final : Handler {
+  Inputs<Tensor> in{*this, "in", 8, optional};
+  Param<std::string> name{*this, "log", "", "where it writes", required};
+  void process(Tick& tick, Cpu&) {
+    Seen seen{tick.index(), tick.media_time_ns(), {}};
+    for (uint32_t i = 0; i < in.count(); ++i) seen.values.push_back(in.present(tick, i) ? number(in(tick, i)) : kEmpty);
+    const std::lock_guard lock(log_mutex);
+    logs()[name].push_back(std::move(seen));
+  }
+};
+
+struct Late final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<int64_t> after{*this, "after", 8, "firings until an answer", at_least(0)};
+  std::deque<std::pair<Tick, int64_t>> owed;
+  Late() { max_pending(8); }
+  void answer() {
+    Tick tick = owed.front().first;
+    write(out, tick, owed.front().second);
+    owed.pop_front();
+    tick.publish();
+  }
+  void process(Tick& tick, Cpu&) {
+    if (static_cast<int64_t>(owed.size()) >= after && !owed.empty()) answer();
+    owed.emplace_back(tick.defer(), number(in(tick)));
+  }
+  void drain() override {
+    while (!owed.empty()) answer();
+  }
+};
+
+struct Paint final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", in_place(in)};
+  Param<int64_t> add{*this, "add", 1, "added in place"};
+  void process(Tick& tick, Cpu&) {
+    for (int64_t& element : out.modify(tick, in).elements<int64_t>()) element += add;
+  }
+};
+
+struct Keep final : Handler { // the sum of this value and the two before it, read from the kept blocks
+  Input<Tensor> in{*this, "in", keeps(2)};
+  Output<Tensor> out{*this, "out", like(in)};
+  std::deque<const int64_t*> past;
+  void start() override { past.clear(); }
+  void process(Tick& tick, Cpu&) {
+    past.push_back(in(tick).elements<int64_t>().data());
+    if (past.size() > 3) past.pop_front();
+    int64_t sum = 0;
+    for (const int64_t* value : past) sum += *value;
+    write(out, tick, sum);
+  }
+};
+
+struct Restarting final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<int64_t> fail_at{*this, "fail_at", -1, "the tick that fails"};
+  int64_t starts = 0;
+  void start() override { ++starts; }
+  void process(Tick& tick, Cpu&) {
+    if (static_cast<int64_t>(tick.index()) == fail_at) throw std::runtime_error("told to fail");
+    write(out, tick, number(in(tick)) * 100 + starts);
+  }
+};
+
+const std::vector<const mr_handler_type*>& types() {
+  static const mr_handler_type all[] = {
+      detail::Type<Count>::table("t.count", "Counts", ""),
+      detail::Type<Relay>::table("t.relay", "Passes numbers on", ""),
+      detail::Type<Stateless>::table("t.stateless", "Passes numbers on, in any order", ""),
+      detail::Type<Capturable>::table("t.capturable", "Passes numbers on, recordable", ""),
+      detail::Type<Join>::table("t.join", "Mixes what is there", ""),
+      detail::Type<Need>::table("t.need", "Needs both", ""),
+      detail::Type<Paced>::table("t.paced", "Needs one, takes the other", ""),
+      detail::Type<Sink>::table("t.sink", "Logs", ""),
+      detail::Type<Late>::table("t.late", "Answers later", ""),
+      detail::Type<Paint>::table("t.paint", "Adds in place", ""),
+      detail::Type<Keep>::table("t.keep", "Keeps two values", ""),
+      detail::Type<Restarting>::table("t.restarting", "Counts its starts", ""),
+  };
+  static const std::vector<const mr_handler_type*> pointers = [] {
+    std::vector<const mr_handler_type*> list;
+    for (const mr_handler_type& type : all) list.push_back(&type);
+    return list;
+  }();
+  return pointers;
+}
+
+void split(const std::string& text, std::string& handler, std::string& port) {
+  const size_t dot = text.find('.');
+  handler = text.substr(0, dot);
+  port = dot == std::string::npos ? "" : text.substr(dot + 1);
+}
+
+} // namespace
+
+std::vector<Seen> take_log(const std::string& name) {
+  const std::lock_guard lock(log_mutex);
+  std::vector<Seen> log = std::move(logs()[name]);
+  logs().erase(name);
+  return log;
+}
+
+const mr_plugin& test_plugin() {
+  static const mr_plugin plugin = {
+      sizeof(mr_plugin), MR_ABI_VERSION, "test", "1", types().data(), static_cast<uint32_t>(types().size()), 0};
+  return plugin;
+}
+
+graph::Handler& Pipeline::add(const std::string& name, const std::string& type,
+                              const std::map<std::string, std::string>& params) {
+  graph::Handler handler;
+  handler.name = name;
+  handler.type = type;
+  for (const auto& [key, value] : params) handler.params.push_back({key, value, {}, {}});
+  graph.handlers.push_back(handler);
+  return graph.handlers.back();
+}
+
+graph::Edge& Pipeline::connect(const std::string& from, const std::string& to, graph::Policy policy) {
+  graph::Edge edge;
+  split(from, edge.source, edge.source_port);
+  split(to, edge.target, edge.target_port);
+  edge.policy = policy;
+  graph.edges.push_back(edge);
+  return graph.edges.back();
+}
+
+void Pipeline::clock(graph::ClockMode mode, int64_t rate_num, int64_t rate_den, uint32_t in_flight) {
+  graph::Clock clock;
+  clock.mode = mode;
+  clock.rate = {rate_num, rate_den};
+  clock.in_flight = in_flight;
+  graph.clocks.push_back(clock);
+}
+
+Compiled::Compiled(Pipeline pipeline, const Setup& setup)
+    : setup_(setup), graph_(std::move(pipeline.graph)), pinned_(std::make_shared<device::PinnedRanges>()) {
+  registry_.add(test_plugin(), "");
+  facts_ = plan::prepare(graph_, registry_, exec::host_table());
+  plan::Machine machine;
+  machine.workers = setup_.workers;
+  machine.domains = setup_.domains;
+  plan::Options options;
+  options.costs_ns = setup_.costs_ns;
+  plan_ = plan::compile(graph_, facts_, registry_, exec::host_table(), machine, options);
+  for (const std::string& domain : plan_.domains) {
+    if (domain == "cpu") {
+      devices_.push_back(std::make_unique<device::CpuDevice>(pinned_));
+      continue;
+    }
+    device::SimOptions sim;
+    sim.domain = domain;
+    sim.pinned = pinned_;
+    sim.latency_ns = setup_.virtual_time ? 10'000 : 0;
+    sim.time = setup_.virtual_time ? &time_ : nullptr;
+    sim.adversarial = setup_.adversarial;
+    sim.seed = setup_.seed;
+    devices_.push_back(device::make_sim(sim));
+  }
+  if (setup_.virtual_time) {
+    setup_.options.virtual_time = &time_;
+    if (!setup_.options.cost_ns)
+      setup_.options.cost_ns = [costs = setup_.costs_ns](const std::string& handler, uint64_t) {
+        const auto at = costs.find(handler);
+        return at == costs.end() ? int64_t{0} : at->second;
+      };
+  }
+  std::vector<device::Device*> devices;
+  for (const auto& device : devices_) devices.push_back(device.get());
+  run_ = std::make_unique<exec::Run>(plan_, graph_, facts_, devices, setup_.options);
+}
+
+exec::Result Compiled::run() {
+  run_->start();
+  return run_->wait();
+}
+
+const plan::Ring& Compiled::ring_of(const std::string& handler, const std::string& output) const {
+  for (const plan::Output& candidate : plan_.outputs)
+    if (candidate.name == output && plan_.steps[candidate.step].name == handler) return plan_.rings[candidate.ring];
+  throw std::invalid_argument("no such output: " + handler + "." + output);
+}
+
+const plan::Pace& Compiled::pace_of(const std::string& handler) const {
+  for (const plan::HandlerPlan& candidate : plan_.handlers)
+    if (candidate.name == handler) return plan_.paces[plan_.steps[candidate.step].pace];
+  throw std::invalid_argument("no such handler: " + handler);
+}
+
+exec::Result run(Pipeline pipeline, const Setup& setup) { return Compiled(std::move(pipeline), setup).run(); }
+
+std::vector<int64_t> values(const std::vector<Seen>& log, size_t input) {
+  std::vector<int64_t> list;
+  for (const Seen& seen : log) list.push_back(seen.values.at(input));
+  return list;
+}
+
+} // namespace millrace::test

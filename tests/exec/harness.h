@@ -1,0 +1,84 @@
+// Graphs made in code, small handlers whose values tests can follow, and a run in threads or in virtual time.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "device/cpu/cpu_device.h"
+#include "device/pinned_ranges.h"
+#include "device/sim/sim.h"
+#include "exec/run.h"
+#include "graph/graph.h"
+#include "plan/plan.h"
+#include "plugin/registry.h"
+
+namespace millrace::test {
+
+// What a sink saw at one tick: one value a connected input; kEmpty where it was empty.
+inline constexpr int64_t kEmpty = INT64_MIN;
+struct Seen {
+  uint64_t index;
+  int64_t media_time_ns;
+  std::vector<int64_t> values;
+  friend bool operator==(const Seen&, const Seen&) = default;
+};
+
+// Sinks write here under their `log` parameter; each test takes what is its own.
+std::vector<Seen> take_log(const std::string& name);
+
+// Handlers: t.count (source: index; count, rate, step_ns, silent_every, end), t.relay (value + add; silent_every,
+// fail_at, fail_every), t.join (list, all optional: mixes), t.need (two required inputs), t.sink (list, optional),
+// t.late (pending: answers `after` firings later), t.state (sums), t.paint (in place: adds to its input's bytes).
+const mr_plugin& test_plugin();
+
+class Pipeline {
+ public:
+  graph::Handler& add(const std::string& name, const std::string& type,
+                      const std::map<std::string, std::string>& params = {});
+  graph::Edge& connect(const std::string& from, const std::string& to, graph::Policy policy = graph::Policy::sync);
+  void clock(graph::ClockMode mode, int64_t rate_num = 0, int64_t rate_den = 1, uint32_t in_flight = 0);
+  graph::Graph graph;
+};
+
+struct Setup {
+  uint32_t workers = 1;
+  std::vector<std::string> domains = {"cpu"};
+  bool virtual_time = false;
+  bool adversarial = false;
+  uint64_t seed = 1;
+  exec::RunOptions options;
+  std::map<std::string, int64_t> costs_ns; // virtual time, and the partition
+};
+
+// Compiles and holds everything that a run needs, in the right order of destruction.
+class Compiled {
+ public:
+  Compiled(Pipeline pipeline, const Setup& setup);
+  exec::Result run();
+  exec::Run& live() { return *run_; }
+  const plan::Plan& plan() const { return plan_; }
+  const plan::Ring& ring_of(const std::string& handler, const std::string& output = "out") const;
+  const plan::Pace& pace_of(const std::string& handler) const;
+  device::VirtualTime& time() { return time_; }
+
+ private:
+  Setup setup_;
+  graph::Graph graph_;
+  plugin::Registry registry_;
+  plan::Facts facts_;
+  plan::Plan plan_;
+  device::VirtualTime time_;
+  std::shared_ptr<device::PinnedRanges> pinned_;
+  std::vector<std::unique_ptr<device::Device>> devices_;
+  std::unique_ptr<exec::Run> run_;
+};
+
+exec::Result run(Pipeline pipeline, const Setup& setup = {});
+
+// The single values of a log, in order.
+std::vector<int64_t> values(const std::vector<Seen>& log, size_t input = 0);
+
+} // namespace millrace::test
