@@ -10,7 +10,8 @@ namespace millrace::graph {
 
 namespace {
 
-void assign_key(Handler& handler, const std::string& key, const std::string& value, const Place& place) {
+void assign_key(const Graph& graph, Handler& handler, const std::string& key, const std::string& value,
+                const Place& place) {
   if (is_comment_key(key))
     throw Failure(Error{103, "'" + key + "' is a comment for other tools and sets nothing", place, {}, "", ""});
   const auto* reserved = find_key(handler_keys(), key);
@@ -36,11 +37,12 @@ void assign_key(Handler& handler, const std::string& key, const std::string& val
   try {
     if (reserved->takes == Takes::not_yet) refuse_not_yet(*reserved, place);
     reserved->assign(handler, read_setting(*reserved, value, place));
+    if (key == "clock") check_clock(graph, handler, place);
   } catch (const Failure& failure) {
-    Error error = failure.error(); // the same words, but a mistake in the command, not in the text
-    error.code = 108;
-    const size_t colon = error.edit.find(": ");
-    if (colon != std::string::npos) error.edit = handler.name + "." + error.edit.replace(colon, 2, "=");
+    // The same words, but a mistake in the command, not in the text.
+    Error error = as_assignment(failure.error());
+    if (error.code != 315) error.code = 108;
+    if (error.edit.find('=') != std::string::npos) error.edit = handler.name + "." + error.edit;
     throw Failure(std::move(error));
   }
 }
@@ -74,8 +76,7 @@ void apply_set(Graph& graph, const std::string& assignment) {
                         nearest,
                         nearest.empty() ? "" : "--set " + nearest + "." + shown(key + "=" + value)});
   }
-  assign_key(*found, key, value, place);
-  check_clocks(graph);
+  assign_key(graph, *found, key, value, place);
 }
 
 } // namespace millrace::graph

@@ -98,10 +98,14 @@ std::vector<std::string> usual_causes(const std::string& reason) {
     return {"expected one value; a text that holds ': ' has to be quoted"};
   if (reason.find("end of map not found") != std::string::npos)
     return {"expected another key in the column of the key above, or the map's end"};
-  if (reason.find("end of map flow not found") != std::string::npos) return {"expected ',' or the closing '}'"};
-  if (reason.find("end of sequence flow not found") != std::string::npos) return {"expected ',' or the closing ']'"};
+  if (reason.find("end of map flow not found") != std::string::npos)
+    return {"expected ',' or the closing '}'; a quote may be open before it"};
+  if (reason.find("end of sequence flow not found") != std::string::npos)
+    return {"expected ',' or the closing ']'; a quote may be open before it"};
   if (reason.find("end of sequence not found") != std::string::npos)
     return {"expected another '- ' in the column of the one above, or the list's end"};
+  if (reason.find("illegal flow end") != std::string::npos)
+    return {"expected each '[' closed by ']' and each '{' by '}'"};
   return {};
 }
 
@@ -111,10 +115,11 @@ class Builder final : public YAML::EventHandler {
   Builder(const std::string& file, const Columns& columns) : file_(file), columns_(columns) {}
 
   Value take() { return std::move(root_); }
-  bool seen() const { return seen_; }
+  // The list or map that was being read when the reader gave up; null where it was between them.
+  const Value* innermost() const { return open_.empty() ? nullptr : &open_.back().value; }
 
   void OnDocumentStart(const YAML::Mark&) override {}
-  void OnDocumentEnd() override { seen_ = true; }
+  void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     Value value;
     value.at = columns_.at(mark);
@@ -210,6 +215,8 @@ class Builder final : public YAML::EventHandler {
     else if (Open& parent = open_.back(); parent.value.kind == Value::Kind::map && parent.key_next)
       add_key(parent, std::move(value));
     else {
+      // The reader places a value that is not there wherever it stopped to look for it.
+      if (value.kind == Value::Kind::null && !parent.value.names.empty()) value.at = parent.value.names.back().at;
       parent.value.items.push_back(std::move(value));
       parent.key_next = true;
     }
@@ -236,7 +243,6 @@ class Builder final : public YAML::EventHandler {
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Value> anchored_;
   size_t count_ = 0;
-  bool seen_ = false;
 };
 
 bool is_json_literal(const std::string& text) {
@@ -356,8 +362,12 @@ Value read_document(const std::string& given, const std::string& file) {
                           "remove the '---' before it"});
     return root;
   } catch (const YAML::Exception& error) {
-    throw Failure(Error{201, "this is not YAML: " + error.msg, place_of(file, columns.at(error.mark)),
-                        usual_causes(error.msg), "", ""});
+    std::vector<std::string> notes = usual_causes(error.msg);
+    if (const Value* open = builder.innermost(); open && error.msg.find("flow not found") != std::string::npos)
+      notes.push_back("opened at " + file + ":" + std::to_string(open->at.line) + ":" +
+                      std::to_string(open->at.column));
+    throw Failure(
+        Error{201, "this is not YAML: " + error.msg, place_of(file, columns.at(error.mark)), std::move(notes), "", ""});
   }
 }
 

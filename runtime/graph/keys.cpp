@@ -142,7 +142,7 @@ const std::vector<Key<Handler>>& handler_keys() {
       {{"on_error", Takes::word, "what follows when the handler fails", "skip", 0, 0, kOnErrors},
        [](Handler& h, const Setting& s) { h.on_error = as<OnError>(s); },
        [](const Handler& h) { return word_unless(h.on_error, OnError::fail, kOnErrors); }},
-      {{"batch", Takes::not_yet, "runs over several items at once", ""}},
+      {{"batch", Takes::not_yet, "running over several items at once", ""}},
       {{"budget",
         Takes::duration,
         "how long one call may take before the handler is interrupted",
@@ -316,23 +316,22 @@ void check_edge(const Edge& edge, const std::vector<Name>& given, const std::str
                         "within: 20ms"});
 }
 
-void check_clocks(const Graph& graph) {
+void check_clock(const Graph& graph, const Handler& handler, const Place& place) {
   std::vector<std::string> names;
   for (const Clock& clock : graph.clocks)
     if (!clock.name.empty()) names.push_back(clock.name);
-  for (const Handler& handler : graph.handlers) {
-    if (handler.clock.empty() || std::find(names.begin(), names.end(), handler.clock) != names.end()) continue;
-    Error error{315,
-                "'" + handler.name + "' names the clock '" + handler.clock + "', which is not there",
-                handler.place,
-                {},
-                "",
-                ""};
-    error.notes.push_back(names.empty() ? "the pipeline has no 'clocks:'" : "there are " + joined(names));
-    error.nearest = nearest_name(handler.clock, names);
-    error.edit = names.empty() ? "leave 'clock' out" : "clock: " + (error.nearest.empty() ? names[0] : error.nearest);
-    throw Failure(std::move(error));
-  }
+  if (handler.clock.empty() || std::find(names.begin(), names.end(), handler.clock) != names.end()) return;
+  Error error{315, "'" + handler.name + "' names the clock '" + handler.clock + "', which is not there", place, {}, "",
+              ""};
+  error.notes.push_back(names.empty() ? "the pipeline has no 'clocks:'" : "expected " + joined(names));
+  error.nearest = nearest_name(handler.clock, names);
+  error.edit = names.empty() ? "leave 'clock' out" : "clock: " + (error.nearest.empty() ? names[0] : error.nearest);
+  throw Failure(std::move(error));
+}
+
+Error as_assignment(Error error) {
+  if (const size_t colon = error.edit.find(": "); colon != std::string::npos) error.edit.replace(colon, 2, "=");
+  return error;
 }
 
 } // namespace millrace::graph

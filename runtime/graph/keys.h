@@ -72,7 +72,9 @@ Setting read_setting(const KeyInfo& key, const std::string& text, const Place& p
 [[noreturn]] void refuse_not_yet(const KeyInfo& key, const Place& place);
 // Keys of an edge that mean nothing without its policy (MR0215). `given`: the names of the keys.
 void check_edge(const Edge& edge, const std::vector<Name>& given, const std::string& file);
-// Handlers name clocks that there are (MR0315).
-void check_clocks(const Graph& graph);
+// The clock that a handler names is there (MR0315 at `place`, where it names it).
+void check_clock(const Graph& graph, const Handler& handler, const Place& place);
+// The same error for a place where keys are set by '=': its edit is written so.
+Error as_assignment(Error error);
 
 } // namespace millrace::graph

@@ -123,7 +123,6 @@ class LineReader {
     while (at_ < words_.size()) read_item();
     if (awaits_item_) refuse_dangling(words_.back(), "behind");
     name_unnamed();
-    check_clocks(graph_);
     return std::move(graph_);
   }
 
@@ -137,7 +136,7 @@ class LineReader {
   void read_item() {
     const Word& word = words_[at_];
     if (word.is("!")) {
-      if (!has_previous_ || awaits_item_) refuse_dangling(word, awaits_item_ ? "before" : "left of");
+      if (!has_previous_ || awaits_item_) refuse_dangling(word, "before");
       awaits_item_ = true;
       ++at_;
     } else if (word.is(";")) {
@@ -292,7 +291,13 @@ class LineReader {
                             {"inputs come from the left of `!`"},
                             "",
                             key == "type" ? shown(value) : shown(value) + " ! " + handler.type});
-      return reserved->assign(handler, read_setting(*reserved, value, word.value_place));
+      try {
+        reserved->assign(handler, read_setting(*reserved, value, word.value_place));
+      } catch (const Failure& failure) {
+        throw Failure(as_assignment(failure.error()));
+      }
+      if (key == "clock") check_clock(graph_, handler, word.value_place);
+      return;
     }
     if (!is_type(key))
       throw Failure(Error{210,
@@ -375,10 +380,18 @@ class LineReader {
         if (earlier.text == key->name)
           throw Failure(
               Error{205, "the key '" + key->name + "' is given twice", word.place, {}, "", "remove one of the two"});
-      key->assign(edge, read_setting(*key, word.value(), word.value_place));
+      try {
+        key->assign(edge, read_setting(*key, word.value(), word.value_place));
+      } catch (const Failure& failure) {
+        throw Failure(as_assignment(failure.error()));
+      }
       given.push_back({key->name, {word.place.line, word.place.column}});
     }
-    check_edge(edge, given, kFile);
+    try {
+      check_edge(edge, given, kFile);
+    } catch (const Failure& failure) {
+      throw Failure(as_assignment(failure.error()));
+    }
     graph_.edges.push_back(std::move(edge));
     ends_.emplace_back(previous_.handler, target.handler);
   }

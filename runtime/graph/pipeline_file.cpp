@@ -26,26 +26,14 @@ class Reader {
     check_version(root);
     for (size_t i = 0; i < root.names.size(); ++i) read_top(root, root.names[i], root.items[i]);
     const Value* handlers = root.find("handlers");
-    if (!handlers)
-      throw Failure(Error{207,
-                          "the pipeline has no 'handlers'",
-                          {file_, 1, 1},
-                          {},
-                          nearest_name("handlers", texts(root.names)),
-                          "handlers: { video: { type: test.pattern } }"});
+    if (!handlers) refuse_missing(root, "the pipeline", *find_key(top_keys(), "handlers"), {1, 1});
     read_handlers(*handlers);
-    check_clocks(graph_);
+    for (const auto& [handler, place] : clock_places_) check_clock(graph_, graph_.handlers[handler], place);
     return std::move(graph_);
   }
 
  private:
   Place place(Position at) const { return {file_, at.line, at.column}; }
-
-  static std::vector<std::string> texts(const std::vector<Name>& names) {
-    std::vector<std::string> all;
-    for (const Name& name : names) all.push_back(name.text);
-    return all;
-  }
 
   void expect(const Value& value, Value::Kind kind, const std::string& whose, const std::string& expected,
               std::string edit) const {
@@ -55,18 +43,34 @@ class Reader {
   }
 
   // A key that no table has. A forgotten space makes `type:image.blur` one word, which deserves its own remedy.
-  [[noreturn]] void refuse_key(const Name& name, const std::string& where,
-                               const std::vector<std::string>& known) const {
+  template <class Keys>
+  [[noreturn]] void refuse_key(const Name& name, const Value& value, const std::string& where, const Keys& keys) const {
     Error error{206, "'" + shown(name.text) + "' is no key of " + where, place(name.at), {}, "", ""};
     std::string list;
-    for (const std::string& key : known) list += (list.empty() ? "" : ", ") + key;
-    error.notes.push_back("expected " + list + " or x-…");
+    for (const auto& key : keys)
+      if (key.takes != Takes::not_yet) list += key.name + ", ";
+    error.notes.push_back("expected " + list + "or x-…");
     const size_t colon = name.text.find(':');
-    error.nearest = nearest_name(name.text.substr(0, colon), known);
-    if (colon != std::string::npos && !error.nearest.empty())
-      error.edit = error.nearest + ": " + shown(name.text.substr(colon + 1));
-    else
-      error.edit = error.nearest.empty() ? "remove it, or call it x-" + shown(name.text) : error.nearest + ": …";
+    error.nearest = nearest_name(name.text.substr(0, colon), names_of(keys));
+    const bool glued = colon != std::string::npos;
+    const std::string text = glued ? name.text.substr(colon + 1) : value.kind == Value::Kind::scalar ? value.text : "…";
+    error.edit =
+        error.nearest.empty() ? "remove it, or call it x-" + shown(name.text) : error.nearest + ": " + shown(text);
+    throw Failure(std::move(error));
+  }
+
+  // A required key is not there; one that is nearly it is taken for the mistake.
+  [[noreturn]] void refuse_missing(const Value& map, const std::string& whose, const KeyInfo& key, Position at) const {
+    Error error{207, whose + " has no '" + key.name + "'", place(at), {"expected " + key.help},
+                "",  key.name + ": " + key.example};
+    for (size_t i = 0; i < map.names.size(); ++i) {
+      if (nearest_name(map.names[i].text, {key.name}).empty()) continue;
+      error.place = place(map.names[i].at);
+      error.notes.push_back("'" + shown(map.names[i].text) + "' is not it");
+      error.nearest = key.name;
+      if (map.items[i].kind == Value::Kind::scalar) error.edit = key.name + ": " + shown(map.items[i].text);
+      break;
+    }
     throw Failure(std::move(error));
   }
 
@@ -87,13 +91,7 @@ class Reader {
   void check_version(const Value& root) const {
     const KeyInfo& key = *find_key(top_keys(), "version");
     const Value* version = root.find("version");
-    if (!version)
-      throw Failure(Error{207,
-                          "the pipeline has no 'version'",
-                          {file_, 1, 1},
-                          {"expected the version of the file format, 1"},
-                          nearest_name("version", texts(root.names)),
-                          "version: 1"});
+    if (!version) refuse_missing(root, "the pipeline", key, {1, 1});
     if (scalar(key, *version).text == "1") return;
     throw Failure(Error{209,
                         "the file format's version '" + shown(version->text) + "' is not read",
@@ -106,7 +104,7 @@ class Reader {
   void read_top(const Value& root, const Name& name, const Value& value) {
     if (is_comment_key(name.text)) return;
     const KeyInfo* key = find_key(top_keys(), name.text);
-    if (!key) refuse_key(name, "the pipeline", names_of(top_keys()));
+    if (!key) refuse_key(name, value, "the pipeline", top_keys());
     if (key->takes == Takes::not_yet) refuse_not_yet(*key, place(name.at));
     if (name.text == "name") graph_.name = read_setting(*key, scalar(*key, value).text, place(value.at)).text;
     if (name.text == "clock") graph_.clocks.push_back(read_clock("", name.at, value));
@@ -132,7 +130,7 @@ class Reader {
     for (size_t i = 0; i < value.names.size(); ++i) {
       if (is_comment_key(value.names[i].text)) continue;
       const auto* key = find_key(clock_keys(), value.names[i].text);
-      if (!key) refuse_key(value.names[i], "a clock", names_of(clock_keys()));
+      if (!key) refuse_key(value.names[i], value.items[i], "a clock", clock_keys());
       assign(*key, clock, value.names[i], value.items[i]);
     }
     return clock;
@@ -176,12 +174,7 @@ class Reader {
     handler.place = place(name.at);
     for (size_t i = 0; i < value.names.size(); ++i) read_handler_key(handler, value.names[i], value.items[i]);
     if (handler.type.empty())
-      throw Failure(Error{207,
-                          "the handler '" + name.text + "' has no 'type'",
-                          handler.place,
-                          {},
-                          nearest_name("type", texts(value.names)),
-                          "type: image.blur"});
+      refuse_missing(value, "the handler '" + name.text + "'", *find_key(handler_keys(), "type"), name.at);
     graph_.handlers.push_back(std::move(handler));
   }
 
@@ -189,6 +182,7 @@ class Reader {
     if (is_comment_key(name.text)) return;
     const auto* key = find_key(handler_keys(), name.text);
     if (!key) return read_param(handler, name.text, name, value);
+    if (name.text == "clock") clock_places_.emplace_back(graph_.handlers.size(), place(value.at));
     if (assign(*key, handler, name, value)) return;
     if (name.text == "input") return read_input(handler.name, "", value);
     if (name.text == "inputs") {
@@ -302,16 +296,10 @@ class Reader {
       const Name& name = value.names[i];
       if (is_comment_key(name.text)) continue;
       const auto* key = find_key(edge_keys(), name.text);
-      if (!key) refuse_key(name, "an input", names_of(edge_keys()));
+      if (!key) refuse_key(name, value.items[i], "an input", edge_keys());
       if (!assign(*key, edge, name, value.items[i])) set_source(edge, scalar(*key, value.items[i]));
     }
-    if (edge.source.empty())
-      throw Failure(Error{207,
-                          "the input has no 'from'",
-                          place(value.at),
-                          {"expected from: handler or from: handler.port"},
-                          nearest_name("from", texts(value.names)),
-                          "from: video"});
+    if (edge.source.empty()) refuse_missing(value, "the input", *find_key(edge_keys(), "from"), value.at);
     check_edge(edge, value.names, file_);
   }
 
@@ -324,6 +312,7 @@ class Reader {
 
   const std::string file_;
   Graph graph_;
+  std::vector<std::pair<size_t, Place>> clock_places_; // by position of the handler; clocks may stand behind it
 };
 
 bool ends_like_a_file(const std::string& text) {

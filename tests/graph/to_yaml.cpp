@@ -1,0 +1,79 @@
+// A graph written as a file is the same graph when it is read again.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "graph/graph.h"
+#include "tests/graph/random_graph.h"
+
+using namespace millrace;
+using namespace millrace::graph;
+
+TEST_CASE("random graphs come back from their files as they were") {
+  for (uint32_t seed = 1; seed <= 500; ++seed) {
+    const Graph graph = RandomGraph(seed).graph();
+    const std::string text = to_yaml(graph);
+    INFO("seed " << seed << "\n" << text);
+    Graph back;
+    REQUIRE_NOTHROW(back = parse_yaml(text, "f"));
+    REQUIRE(same(graph, back));
+    REQUIRE(to_yaml(back) == text);
+  }
+}
+
+TEST_CASE("a one-line pipeline and the file made of it are the same graph") {
+  for (const char* line : {"test.pattern width=640 ! image.blur sigma=2 every=3 ! null.sink",
+                           "a.src ! b.mix ; a.src p='x y' ! mix. policy=queue depth=8 ; a.src ! mix.side ! c.sink"}) {
+    const Graph graph = parse_line(line);
+    CHECK(same(graph, parse_yaml(to_yaml(graph), "f")));
+  }
+}
+
+TEST_CASE("the canonical form is the one that a person would write") {
+  const Graph graph = parse_line(
+      "test.pattern name=video text='a: b' ! draw.boxes name=boxes  video. ! detect.people ! "
+      "boxes.boxes policy=latest initial=empty");
+  CHECK(to_yaml(graph) == R"(version: 1
+handlers:
+  video:
+    type: test.pattern
+    text: "a: b"
+  boxes:
+    type: draw.boxes
+    input: video
+    inputs:
+      boxes: { from: people, policy: latest, initial: empty }
+  people:
+    type: detect.people
+    input: video
+)");
+}
+
+TEST_CASE("graphs that differ in anything but places are not the same") {
+  const Graph graph = parse_line("a.src p=1 ! b.sink");
+  CHECK(same(graph, parse_line("a.src  p=1  ! b.sink")));
+  Graph other = graph;
+  other.handlers[0].params[0].text = "2";
+  CHECK_FALSE(same(graph, other));
+  other = graph;
+  other.edges[0].delay = 1;
+  CHECK_FALSE(same(graph, other));
+  other = graph;
+  other.edges[0].source_port = "x";
+  CHECK_FALSE(same(graph, other));
+  other = graph;
+  other.handlers[1].every = 2;
+  CHECK_FALSE(same(graph, other));
+  other = graph;
+  other.clocks.push_back({});
+  CHECK_FALSE(same(graph, other));
+  other = graph;
+  other.name = "x";
+  CHECK_FALSE(same(graph, other));
+  other = graph;
+  other.handlers.pop_back();
+  CHECK_FALSE(same(graph, other));
+  other = graph;
+  other.edges.clear();
+  CHECK_FALSE(same(graph, other));
+}
