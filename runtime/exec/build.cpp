@@ -238,7 +238,7 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
 
 void RunState::wire_inputs(StepRun& step) {
   const bool alone = step.segment->plan->lanes == 1;
-  step.plain = step.handler && !step.device;
+  step.plain = step.plan->kind == plan::StepKind::handler && !step.device;
   for (const plan::StepInput& plan_input : step.plan->inputs) {
     InputRun input;
     input.delay = plan_input.delay;

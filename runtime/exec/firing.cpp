@@ -11,10 +11,9 @@ namespace {
 // A restarted handler is tried again after this long, doubled each time, at most kRestartMaxNs.
 constexpr int64_t kRestartFirstNs = 10'000'000;
 constexpr int64_t kRestartMaxNs = 5'000'000'000;
-// Calls that are all timed at first; then one in 64 where a call is so short that two clock reads would show.
+// Calls that are all timed at first; then one tick in 64 where a call is so short that two clock reads would show.
 constexpr uint64_t kTimedAtFirst = 16;
 constexpr int64_t kShortCallNs = 2'000;
-constexpr uint32_t kSampleMask = 63;
 
 bool stamped(const StepShared& shared, uint64_t ordinal) {
   return shared.stamps[ordinal & shared.mask].load(std::memory_order_acquire) == ordinal + 1;
@@ -113,9 +112,23 @@ void bypass(StepRun& step) {
   }
 }
 
+// The handler's policy after a failed call (2.6).
+void fail_call(StepRun& step, const mr_tick_info& info) {
+  void_outputs(step);
+  step.errors.fetch_add(1, std::memory_order_relaxed);
+  switch (step.handler->on_error) {
+    case graph::OnError::fail: step.run->fail(step, info.index, step.instance->error()); break;
+    case graph::OnError::skip: break;
+    case graph::OnError::restart: begin_restart(step); break;
+    case graph::OnError::bypass: bypass(step); break;
+  }
+}
+
 void sample(StepRun& step, int64_t ns) {
   step.times.add(ns);
-  if (step.calls == kTimedAtFirst && step.times.quantile_ns(0.5) < kShortCallNs) step.sample_mask = kSampleMask;
+  if (step.calls != kTimedAtFirst || step.times.quantile_ns(0.5) >= kShortCallNs) return;
+  step.short_calls = true;
+  flatten(step);
 }
 
 void settle_outputs(StepRun& step, uint64_t ordinal, Cause cause) {
@@ -226,34 +239,80 @@ Slot slot_of(const mr_output& output, const StepRun& step) {
   return slot;
 }
 
+void flatten(StepRun& step) {
+  step.flat = step.plain && step.short_calls && step.every == 1 && !step.run->is_virtual && step.deferred.empty();
+  step.flat_inputs.clear();
+  step.flat_outputs.clear();
+  for (InputRun& input : step.inputs) {
+    if (!input.output || !input.required) step.flat = false;
+    if (input.output) step.flat_inputs.push_back({input.output->slots.data(), input.output->mask});
+  }
+  for (OutputRun* output : step.outputs) step.flat_outputs.push_back({output->slots.data(), output->mask});
+}
+
+bool run_flat(StepRun& step, uint64_t ordinal) {
+  mr_input* const inputs = step.raw_inputs.data();
+  mr_output* const outputs = step.raw_outputs.data();
+  for (size_t i = 0; i < step.flat_inputs.size(); ++i) {
+    const Slot& slot = step.flat_inputs[i].slots[ordinal & step.flat_inputs[i].mask];
+    if (!slot.value) return false;
+    inputs[i] = {slot.value, slot.data};
+  }
+  for (size_t o = 0; o < step.flat_outputs.size(); ++o) outputs[o].state = MR_OUTPUT_SILENT;
+  step.context.ordinal = ordinal;
+  step.tick.info = &step.pace->info(ordinal);
+  step.segment->inside.store(&step, std::memory_order_relaxed);
+  ++step.calls;
+  ++step.flat_calls;
+  const mr_status status = step.process(step.self, &step.tick);
+  Cause cause = Cause::silent;
+  if (status != MR_OK) [[unlikely]] {
+    if (status == MR_ERROR) fail_call(step, *step.tick.info);
+    cause = Cause::error;
+  }
+  for (size_t o = 0; o < step.flat_outputs.size(); ++o) {
+    Slot& slot = step.flat_outputs[o].slots[ordinal & step.flat_outputs[o].mask];
+    const mr_output& output = outputs[o];
+    // Plain slots never carry a fence: three words are all there is to a value.
+    slot.value = output.state == MR_OUTPUT_SILENT ? nullptr : output.value;
+    slot.data = output.data;
+    if (output.state == MR_OUTPUT_FORWARDED) {
+      const StepRun::FlatInput& from = step.flat_inputs[output.source];
+      slot.value = from.slots[ordinal & from.mask].value;
+      slot.data = from.slots[ordinal & from.mask].data;
+      slot.block = from.slots[ordinal & from.mask].block;
+    } else {
+      slot.block = output.state == MR_OUTPUT_SILENT ? nullptr : reinterpret_cast<memory::Block*>(output.token);
+      slot.cause = cause;
+    }
+  }
+  stamp(step, ordinal);
+  return true;
+}
+
 mr_status call(StepRun& step, const mr_tick_info& info) {
   RunState& run = *step.run;
   if (run.changes_admitted.load(std::memory_order_acquire) != step.changes_seen) apply_changes(step, info.index);
   for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
   step.tick.info = &info;
   SegmentRun& segment = *step.segment;
-  segment.calls.store(segment.calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   segment.inside.store(&step, std::memory_order_relaxed);
   mr_status status;
-  if ((step.calls++ & step.sample_mask) == 0 && !run.is_virtual) {
+  ++step.calls;
+  if (!run.is_virtual && (!step.short_calls || segment.careful)) {
     const int64_t begin = run.now_ns();
     status = step.process(step.self, &step.tick);
     sample(step, run.now_ns() - begin);
   } else {
     status = step.process(step.self, &step.tick);
   }
-  segment.inside.store(nullptr, std::memory_order_relaxed);
   if (status >= 0) [[likely]]
     return status;
-  void_outputs(step);
-  if (run.stopping.load(std::memory_order_relaxed) && status == MR_INTERRUPTED) return MR_END;
-  step.errors.fetch_add(1, std::memory_order_relaxed);
-  switch (step.handler->on_error) {
-    case graph::OnError::fail: run.fail(step, info.index, step.instance->error()); break;
-    case graph::OnError::skip: break;
-    case graph::OnError::restart: begin_restart(step); break;
-    case graph::OnError::bypass: bypass(step); break;
+  if (run.stopping.load(std::memory_order_relaxed) && status == MR_INTERRUPTED) {
+    void_outputs(step);
+    return MR_END;
   }
+  fail_call(step, info);
   return MR_ERROR;
 }
 

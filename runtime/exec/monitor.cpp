@@ -88,7 +88,8 @@ void Monitor::watch_budgets(int64_t now) {
     SegmentRun& segment = *run_.segments[s];
     Watch& watch = watches_[s];
     const StepRun* inside = segment.inside.load(std::memory_order_relaxed);
-    const uint64_t calls = segment.calls.load(std::memory_order_relaxed);
+    const uint64_t calls =
+        segment.progress.load(std::memory_order_relaxed); // the same step on another tick is another call
     if (!inside || calls != watch.calls || inside != watch.inside) {
       watch = {calls, inside, now, 0};
       continue;

@@ -54,7 +54,7 @@ void report_edges(const RunState& run, Report& report) {
       for (const auto& step : segment->steps) {
         if (step->index != edge.target_step) continue;
         const InputRun& input = step->inputs[edge.target_input];
-        out.delivered += input.delivered;
+        out.delivered += input.delivered + step->flat_calls;
         for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c) out.empty += input.empty[c];
       }
     }

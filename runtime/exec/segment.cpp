@@ -1,4 +1,6 @@
 // A segment's progress: tick after tick, step after step, until something is not there yet.
+#include <algorithm>
+
 #include "exec/state.h"
 
 namespace millrace::exec {
@@ -49,6 +51,9 @@ bool begin_tick(SegmentRun& segment) {
   }
   segment.in_tick = true;
   segment.cursor = 0;
+  RunState& run = *segment.run;
+  segment.careful = (segment.ordinal & kTimedMask) == kTimedTick || run.failing.load(std::memory_order_relaxed) ||
+                    run.changes_admitted.load(std::memory_order_relaxed) != segment.changes_seen;
   return true;
 }
 
@@ -64,6 +69,13 @@ void end_tick(SegmentRun& segment) {
       pace.latencies.add(segment.run->now_ns() - latency.from_ns);
     }
   }
+  if (segment.careful) {
+    segment.changes_seen = SIZE_MAX; // changes are minded until every handler has taken them in
+    for (const auto& step : segment.steps)
+      if (step->instance) segment.changes_seen = std::min(segment.changes_seen, step->changes_seen);
+    if (segment.changes_seen == SIZE_MAX) segment.changes_seen = segment.run->changes_admitted.load();
+  }
+  segment.inside.store(nullptr, std::memory_order_relaxed);
   segment.in_tick = false;
   segment.ordinal += segment.plan->lanes;
   segment.progress.store(segment.ordinal, std::memory_order_release);
@@ -74,6 +86,10 @@ void end_tick(SegmentRun& segment) {
 bool run_steps(SegmentRun& segment, bool& moved) {
   while (segment.cursor < segment.steps.size()) {
     StepRun& step = *segment.steps[segment.cursor];
+    if (step.flat && !segment.careful && run_flat(step, segment.ordinal)) {
+      ++segment.cursor;
+      continue;
+    }
     if (step.calling) {
       step.calling = false;
       settle_call(step, segment.ordinal);
@@ -81,6 +97,7 @@ bool run_steps(SegmentRun& segment, bool& moved) {
       const StepResult result = run_step(step, segment.ordinal);
       if (result == StepResult::waiting) {
         segment.waiting_at.store(&step, std::memory_order_relaxed);
+        segment.inside.store(nullptr, std::memory_order_relaxed);
         return false;
       }
       moved = true;

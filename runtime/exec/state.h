@@ -30,8 +30,10 @@ struct SegmentRun;
 struct StepRun;
 struct Reader;
 
-// One tick in 256 is watched from its admission to its last segment's end.
+// One tick in 256 is watched from its admission to its last segment's end; in one in 64, and not in those, every call
+// is timed.
 inline constexpr uint64_t kLatencySampleMask = 255;
+inline constexpr uint64_t kTimedMask = 63, kTimedTick = 32;
 
 // Why an edge had no value, counted on the edge (semantics.md 2.1, 2.8).
 enum class Cause : uint8_t {
@@ -155,7 +157,16 @@ struct StepRun {
   std::vector<const StepShared*> after;        // null: earlier in the same segment
   std::vector<const StepRun*> after_on_device; // copies and bodies that read what this step writes over
   uint32_t every = 1;
-  bool plain = false; // no delays, fences, waits or holders: the fast way
+  bool plain = false; // no delays, fences, waits or holders
+
+  // The fast way of a plain step whose inputs are all required and whose calls are short: what a tick touches, flat.
+  struct FlatInput {
+    Slot* slots;
+    uint64_t mask;
+  };
+  bool flat = false;
+  std::vector<FlatInput> flat_inputs, flat_outputs;
+  uint64_t flat_calls = 0;
 
   // A call that takes virtual time: begun, not settled yet.
   bool calling = false;
@@ -191,7 +202,7 @@ struct StepRun {
   uint64_t calls = 0;
   std::atomic<uint64_t> errors{0};
   Histogram times;
-  uint32_t sample_mask = 0;
+  bool short_calls = false; // two clock reads would show: timed on timed ticks alone
 };
 
 struct Entry {
@@ -287,9 +298,11 @@ struct SegmentRun {
   std::unique_ptr<std::atomic<int64_t>[]> ended_at_ns; // [ordinal & mask] realtime: when it was settled
   uint64_t fences_done = 0;                            // below it: done
 
+  bool careful = false; // this tick is timed, or changes or a failure must be minded: no fast way
+  size_t changes_seen = 0;
+
   // for the watchdog and the idle report
-  std::atomic<const StepRun*> inside{nullptr};
-  std::atomic<uint64_t> calls{0};
+  std::atomic<const StepRun*> inside{nullptr}; // the last call that was begun, until the segment waits or ends its tick
   std::atomic<const StepRun*> waiting_at{nullptr};
 };
 
@@ -382,6 +395,9 @@ bool passed_media(PaceRun& pace, const StepRun& step, int64_t media_ns);
 
 // firing.cpp
 StepResult run_step(StepRun& step, uint64_t ordinal);
+// The fast way; false where this firing needs the other one, and nothing has happened yet.
+bool run_flat(StepRun& step, uint64_t ordinal);
+void flatten(StepRun& step);                       // decides whether a step may go the fast way
 void settle_call(StepRun& step, uint64_t ordinal); // after virtual time has passed
 void settle_empty(StepRun& step, uint64_t ordinal, Cause cause);
 void stamp(StepRun& step, uint64_t ordinal);

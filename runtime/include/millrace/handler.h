@@ -31,768 +31,783 @@
 #include "millrace/abi.h"
 #include "millrace/payload.h"
 
+#pragma GCC visibility push(hidden)
 namespace millrace {
-inline namespace v1 __attribute__((visibility("hidden"))) {
+inline namespace v1 {
 
-  class Handler;
+class Handler;
 
-  // ---- what a body is given ----------------------------------------------------------------------------------
+// ---- what a body is given ----------------------------------------------------------------------------------
 
-  // One firing of a handler. Valid until `process` returns, or, where defer() was called, until publish().
-  class Tick {
-   public:
-    explicit Tick(mr_tick& raw) : raw_(&raw) {}
+// One firing of a handler. Valid until `process` returns, or, where defer() was called, until publish().
+class Tick {
+ public:
+  explicit Tick(mr_tick& raw) : raw_(&raw) {}
 
-    uint64_t index() const { return raw_->info->index; }
-    int64_t media_time_ns() const { return raw_->info->media_time_ns; }
-    int64_t deadline_ns() const { return raw_->info->deadline_ns; }
-    uint32_t clock() const { return raw_->info->clock; }
-    uint32_t epoch() const { return raw_->info->epoch; }
-    uint64_t trace_id() const { return raw_->info->trace_id; }
+  uint64_t index() const { return raw_->info->index; }
+  int64_t media_time_ns() const { return raw_->info->media_time_ns; }
+  int64_t deadline_ns() const { return raw_->info->deadline_ns; }
+  uint32_t clock() const { return raw_->info->clock; }
+  uint32_t epoch() const { return raw_->info->epoch; }
+  uint64_t trace_id() const { return raw_->info->trace_id; }
 
-    // A source has nothing for now (it is asked again), or nothing any more.
-    void not_yet() { status_ = MR_NOT_YET; }
-    void end() { status_ = MR_END; }
+  // A source has nothing for now (it is asked again), or nothing any more.
+  void not_yet() { status_ = MR_NOT_YET; }
+  void end() { status_ = MR_END; }
 
-    // The firing is published later; throws where more than max_pending are owed. Move the result away and keep it.
-    Tick defer() {
-      mr_tick* deferred = raw_->host->defer(raw_);
-      if (!deferred) throw std::logic_error("more firings are pending than max_pending declares");
-      status_ = MR_PENDING;
-      return Tick(*deferred);
-    }
-    // Settles a deferred firing; in the order of the ticks.
-    void publish() {
-      if (raw_->host->publish(raw_) != MR_OK)
-        throw std::logic_error("this firing is not pending, or an earlier one is");
-    }
-
-    mr_tick& raw() { return *raw_; }
-    const mr_tick& raw() const { return *raw_; }
-    mr_status status() const { return status_; }
-
-   private:
-    mr_tick* raw_;
-    mr_status status_ = MR_OK;
-  };
-
-  // The CPU body's argument.
-  struct Cpu {};
-
-  // The GPU body's argument. The body enqueues on stream() and returns; it never synchronises.
-  struct Cuda {
-    void* native_stream = nullptr;
-    void* stream() const { return native_stream; } // a cudaStream_t
-  };
-
-  // ---- declarations ------------------------------------------------------------------------------------------
-
-  // Options of ports and parameters, given behind the name in any order.
-  struct Optional {};
-  inline constexpr Optional optional{};
-  struct Live {};
-  inline constexpr Live live{};
-  struct Required {};
-  inline constexpr Required required{};
-  struct OnCpu {};
-  inline constexpr OnCpu on_cpu{};
-  struct OnGpu {};
-  inline constexpr OnGpu on_gpu{};
-  struct Keeps {
-    uint32_t count;
-  };
-  inline Keeps keeps(uint32_t count) { return {count}; }
-  struct Range {
-    double min, max;
-  };
-  inline Range range(double min, double max) { return {min, max}; }
-  inline Range at_least(double min) { return {min, std::numeric_limits<double>::infinity()}; }
-  struct Unit {
-    const char* text;
-  };
-  inline Unit unit(const char* text) { return {text}; }
-  struct Choices {
-    std::vector<const char*> names;
-  };
-  inline Choices choices(std::initializer_list<const char*> names) { return {names}; }
-  struct Pixels {
-    uint64_t bits;
-  };
-  // Which pixel formats a port takes or makes; the first that both sides know is chosen in Pixel's order.
-  inline Pixels pixels(std::initializer_list<Pixel> formats) {
-    uint64_t bits = 0;
-    for (Pixel pixel : formats) bits |= bit_of(pixel);
-    return {bits};
+  // The firing is published later; throws where more than max_pending are owed. Move the result away and keep it.
+  Tick defer() {
+    mr_tick* deferred = raw_->host->defer(raw_);
+    if (!deferred) throw std::logic_error("more firings are pending than max_pending declares");
+    status_ = MR_PENDING;
+    return Tick(*deferred);
   }
-  struct CountMax {
-    uint64_t count;
-  };
-  // Records: how many one value holds at most.
-  inline CountMax count_max(uint64_t count) { return {count}; }
-  struct Help {
-    const char* text;
-  };
-  inline Help help(const char* text) { return {text}; }
-  struct Relation {
-    uint32_t input;
-    uint32_t flags;
-  };
-
-  // What the facts and formats of the plan look like to a handler.
-  using Format = mr_format;
-
-  struct Facts {
-    mr_facts* raw;
-    void rate(int64_t numerator, int64_t denominator = 1) {
-      raw->rate_num = numerator;
-      raw->rate_den = denominator;
-    }
-    void live() { raw->live = 1; }
-    void tick_count(int64_t count) { raw->tick_count = count; }
-  };
-
-  namespace detail {
-  struct PortData {
-    mr_port port{};
-    std::string type_name;
-    uint32_t first = 0; // its first entry in the flat arrays
-    uint32_t count = 1; // its number of edges
-  };
-  struct ParamData {
-    mr_param param{};
-    std::vector<const char*> choices;
-    void* target = nullptr;
-    void (*assign)(void* target, const mr_param_value& value) = nullptr;
-    std::string default_text;
-  };
-  template <class H>
-  concept HasCpuBody = requires(H& h, Tick& tick, Cpu& cpu) {
-    h.process(tick, cpu);
-  };
-  template <class H>
-  concept HasCudaBody = requires(H& h, Tick& tick, Cuda& cuda) {
-    h.process(tick, cuda);
-  };
-  template <class H>
-  concept HasFinish = requires(H& h, Tick& tick, Cpu& cpu) {
-    h.finish(tick, cpu);
-  };
-  template <class H>
-  struct Type;
-  } // namespace detail
-
-  // The formats of a handler's ports while the plan is made. Throw std::invalid_argument to refuse a combination.
-  class Formats {
-   public:
-    Formats(const mr_format* inputs, mr_format* outputs) : inputs_(inputs), outputs_(outputs) {}
-    template <class Port>
-    const Format& in(const Port& port, uint32_t index = 0) const {
-      return inputs_[port.first() + index];
-    }
-    template <class Port>
-    Format& out(const Port& port) const {
-      return outputs_[port.first()];
-    }
-    // An image output of this format and size.
-    template <class Port>
-    Format& image(const Port& port, Pixel pixel, uint32_t width, uint32_t height) const {
-      Format& format = out(port);
-      format.pixel_formats = bit_of(pixel);
-      format.width = width;
-      format.height = height;
-      format.size_kind = MR_DIM_FIXED;
-      return format;
-    }
-    template <class Port>
-    Format& tensor(const Port& port, DType dtype, std::initializer_list<int64_t> shape) const {
-      Format& format = out(port);
-      format.dtype_code = dtype.code;
-      format.dtype_bits = dtype.bits;
-      format.dtype_lanes = dtype.lanes;
-      format.rank = 0;
-      for (int64_t extent : shape) {
-        format.shape_kind[format.rank] = MR_DIM_FIXED;
-        format.shape[format.rank++] = extent;
-      }
-      return format;
-    }
-
-   private:
-    const mr_format* inputs_;
-    mr_format* outputs_;
-  };
-
-  // The base of all handlers. Members of a derived class are constructed in order and declare themselves here.
-  class Handler {
-   public:
-    Handler() = default;
-    Handler(const Handler&) = delete;
-    Handler& operator=(const Handler&) = delete;
-    virtual ~Handler() = default;
-
-    // Opens what must be opened to know rates and sizes. Not on the hot path; may block, may throw.
-    virtual void probe(Facts&) {}
-    // Sets the formats of outputs that are not `like` an input. Pure: no state of the run changes.
-    virtual void configure(const Formats&) {}
-    virtual void start() {}
-    // The stream has ended: publish what is owed, close what is open.
-    virtual void drain() {}
-    virtual void stop() {}
-    // The stream jumps: forget what belongs to the past.
-    virtual void reset() {}
-    // Ends a blocked call of any other function; from any thread.
-    virtual void interrupt() {}
-
-   protected:
-    // Traits, set in the constructor.
-    void stateless() { traits_ |= MR_TRAIT_STATELESS; }
-    void blocking() { traits_ |= MR_TRAIT_BLOCKING; }
-    void capturable() { traits_ |= MR_TRAIT_CAPTURABLE; }
-    void host_heavy() { traits_ |= MR_TRAIT_HOST_HEAVY; }
-    void no_allocation() { traits_ |= MR_TRAIT_NO_ALLOCATION; }
-    void thread(const char* name) { thread_ = name; }
-    void max_pending(uint32_t count) { max_pending_ = count; }
-    void cost_hint_us(double us) { cost_hint_ns_ = static_cast<int64_t>(us * 1000); }
-
-    int64_t now_ns() const { return host_->now_ns(context_); }
-    void log(uint32_t level, const std::string& sentence) const { host_->log(context_, level, sentence.c_str()); }
-    // The sentence of a failure that happens outside any call (a thread of the handler's own).
-    void fail(const std::string& sentence) const { host_->fail(context_, sentence.c_str()); }
-
-   private:
-    template <class>
-    friend class Input;
-    template <class>
-    friend class Inputs;
-    template <class>
-    friend class Output;
-    template <class>
-    friend class Param;
-    template <class>
-    friend struct detail::Type;
-
-    uint32_t add_port(detail::PortData port) {
-      ports_.push_back(std::move(port));
-      return static_cast<uint32_t>(ports_.size() - 1);
-    }
-    const mr_declaration* declare(uint32_t bodies);
-    void bind(const uint32_t* edge_counts);
-
-    std::deque<detail::PortData> ports_;
-    std::deque<detail::ParamData> params_;
-    std::vector<mr_port> raw_ports_;
-    std::vector<mr_param> raw_params_;
-    mr_declaration declaration_{};
-    uint32_t traits_ = 0;
-    uint32_t max_pending_ = 0;
-    int64_t cost_hint_ns_ = 0;
-    const char* thread_ = nullptr;
-    const mr_host* host_ = nullptr;
-    void* context_ = nullptr;
-  };
-
-  namespace detail {
-  inline void apply(PortData& p, Optional) { p.port.flags |= MR_PORT_OPTIONAL; }
-  inline void apply(PortData& p, OnCpu) { p.port.memory = MR_MEMORY_CPU; }
-  inline void apply(PortData& p, OnGpu) { p.port.memory = MR_MEMORY_GPU; }
-  inline void apply(PortData& p, Keeps k) { p.port.keeps = k.count; }
-  inline void apply(PortData& p, Pixels x) { p.port.accepts.pixel_formats = x.bits; }
-  inline void apply(PortData& p, CountMax c) { p.port.accepts.record_count_max = c.count; }
-  inline void apply(PortData& p, Help h) { p.port.help = h.text; }
-  inline void apply(PortData& p, Relation r) {
-    p.port.like = static_cast<int32_t>(r.input);
-    p.port.flags |= r.flags;
+  // Settles a deferred firing; in the order of the ticks.
+  void publish() {
+    if (raw_->host->publish(raw_) != MR_OK) throw std::logic_error("this firing is not pending, or an earlier one is");
   }
 
-  template <class T, class... Options>
-  PortData make_port(uint32_t direction, const char* name, const Options&... options) {
-    PortData data;
-    data.type_name = T::type_name();
-    data.port.size = sizeof(mr_port);
-    data.port.direction = direction;
-    data.port.name = name;
-    data.port.help = "";
-    data.port.like = -1;
-    data.port.many_max = 1;
-    data.port.accepts.size = sizeof(mr_format);
-    data.port.accepts.kind = T::kKind;
-    data.port.accepts.schema = T::kSchema.empty() ? 0 : schema_of(T::kSchema);
-    if constexpr (T::kKind == MR_KIND_RECORDS) {
-      data.port.accepts.record_size = sizeof(typename T::Element);
-      data.port.accepts.layout =
-          schema_of(T::kSchema) ^ (sizeof(typename T::Element) * 31 + alignof(typename T::Element));
+  mr_tick& raw() { return *raw_; }
+  const mr_tick& raw() const { return *raw_; }
+  mr_status status() const { return status_; }
+
+ private:
+  mr_tick* raw_;
+  mr_status status_ = MR_OK;
+};
+
+// The CPU body's argument.
+struct Cpu {};
+
+// The GPU body's argument. The body enqueues on stream() and returns; it never synchronises.
+struct Cuda {
+  void* native_stream = nullptr;
+  void* stream() const { return native_stream; } // a cudaStream_t
+};
+
+// ---- declarations ------------------------------------------------------------------------------------------
+
+// Options of ports and parameters, given behind the name in any order.
+struct Optional {};
+inline constexpr Optional optional{};
+struct Live {};
+inline constexpr Live live{};
+struct Required {};
+inline constexpr Required required{};
+struct OnCpu {};
+inline constexpr OnCpu on_cpu{};
+struct OnGpu {};
+inline constexpr OnGpu on_gpu{};
+struct Keeps {
+  uint32_t count;
+};
+inline Keeps keeps(uint32_t count) { return {count}; }
+struct Range {
+  double min, max;
+};
+inline Range range(double min, double max) { return {min, max}; }
+inline Range at_least(double min) { return {min, std::numeric_limits<double>::infinity()}; }
+struct Unit {
+  const char* text;
+};
+inline Unit unit(const char* text) { return {text}; }
+struct Choices {
+  std::vector<const char*> names;
+};
+inline Choices choices(std::initializer_list<const char*> names) { return {names}; }
+struct Pixels {
+  uint64_t bits;
+};
+// Which pixel formats a port takes or makes; the first that both sides know is chosen in Pixel's order.
+inline Pixels pixels(std::initializer_list<Pixel> formats) {
+  uint64_t bits = 0;
+  for (Pixel pixel : formats) bits |= bit_of(pixel);
+  return {bits};
+}
+struct CountMax {
+  uint64_t count;
+};
+// Records: how many one value holds at most.
+inline CountMax count_max(uint64_t count) { return {count}; }
+struct Help {
+  const char* text;
+};
+inline Help help(const char* text) { return {text}; }
+struct Relation {
+  uint32_t input;
+  uint32_t flags;
+};
+
+// What the facts and formats of the plan look like to a handler.
+using Format = mr_format;
+
+struct Facts {
+  mr_facts* raw;
+  void rate(int64_t numerator, int64_t denominator = 1) {
+    raw->rate_num = numerator;
+    raw->rate_den = denominator;
+  }
+  void live() { raw->live = 1; }
+  void tick_count(int64_t count) { raw->tick_count = count; }
+};
+
+namespace detail {
+// A port as it was declared, and where the port object keeps its place in the flat arrays.
+struct PortData {
+  mr_port port{};
+  std::string type_name;
+  uint32_t* first = nullptr;
+  uint32_t* count = nullptr;
+};
+struct ParamData {
+  mr_param param{};
+  std::vector<const char*> choices;
+  void* target = nullptr;
+  void (*assign)(void* target, const mr_param_value& value) = nullptr;
+  std::string default_text;
+};
+template <class H>
+concept HasCpuBody = requires(H& h, Tick& tick, Cpu& cpu) {
+  h.process(tick, cpu);
+};
+template <class H>
+concept HasCudaBody = requires(H& h, Tick& tick, Cuda& cuda) {
+  h.process(tick, cuda);
+};
+template <class H>
+concept HasFinish = requires(H& h, Tick& tick, Cpu& cpu) {
+  h.finish(tick, cpu);
+};
+template <class H>
+struct Type;
+} // namespace detail
+
+// The formats of a handler's ports while the plan is made. Throw std::invalid_argument to refuse a combination.
+class Formats {
+ public:
+  Formats(const mr_format* inputs, mr_format* outputs) : inputs_(inputs), outputs_(outputs) {}
+  template <class Port>
+  const Format& in(const Port& port, uint32_t index = 0) const {
+    return inputs_[port.first() + index];
+  }
+  template <class Port>
+  Format& out(const Port& port) const {
+    return outputs_[port.first()];
+  }
+  // An image output of this format and size.
+  template <class Port>
+  Format& image(const Port& port, Pixel pixel, uint32_t width, uint32_t height) const {
+    Format& format = out(port);
+    format.pixel_formats = bit_of(pixel);
+    format.width = width;
+    format.height = height;
+    format.size_kind = MR_DIM_FIXED;
+    return format;
+  }
+  template <class Port>
+  Format& tensor(const Port& port, DType dtype, std::initializer_list<int64_t> shape) const {
+    Format& format = out(port);
+    format.dtype_code = dtype.code;
+    format.dtype_bits = dtype.bits;
+    format.dtype_lanes = dtype.lanes;
+    format.rank = 0;
+    for (int64_t extent : shape) {
+      format.shape_kind[format.rank] = MR_DIM_FIXED;
+      format.shape[format.rank++] = extent;
     }
-    (apply(data, options), ...);
-    return data;
+    return format;
   }
 
-  template <class V>
-  void assign_param(void* target, const mr_param_value& value) {
-    V& v = *static_cast<V*>(target);
+ private:
+  const mr_format* inputs_;
+  mr_format* outputs_;
+};
+
+// The base of all handlers. Members of a derived class are constructed in order and declare themselves here.
+class Handler {
+ public:
+  Handler() = default;
+  Handler(const Handler&) = delete;
+  Handler& operator=(const Handler&) = delete;
+  virtual ~Handler() = default;
+
+  // Opens what must be opened to know rates and sizes. Not on the hot path; may block, may throw.
+  virtual void probe(Facts&) {}
+  // Sets the formats of outputs that are not `like` an input. Pure: no state of the run changes.
+  virtual void configure(const Formats&) {}
+  virtual void start() {}
+  // The stream has ended: publish what is owed, close what is open.
+  virtual void drain() {}
+  virtual void stop() {}
+  // The stream jumps: forget what belongs to the past.
+  virtual void reset() {}
+  // Ends a blocked call of any other function; from any thread.
+  virtual void interrupt() {}
+
+ protected:
+  // Traits, set in the constructor.
+  void stateless() { traits_ |= MR_TRAIT_STATELESS; }
+  void blocking() { traits_ |= MR_TRAIT_BLOCKING; }
+  void capturable() { traits_ |= MR_TRAIT_CAPTURABLE; }
+  void host_heavy() { traits_ |= MR_TRAIT_HOST_HEAVY; }
+  void no_allocation() { traits_ |= MR_TRAIT_NO_ALLOCATION; }
+  void thread(const char* name) { thread_ = name; }
+  void max_pending(uint32_t count) { max_pending_ = count; }
+  void cost_hint_us(double us) { cost_hint_ns_ = static_cast<int64_t>(us * 1000); }
+
+  int64_t now_ns() const { return host_->now_ns(context_); }
+  void log(uint32_t level, const std::string& sentence) const { host_->log(context_, level, sentence.c_str()); }
+  // The sentence of a failure that happens outside any call (a thread of the handler's own).
+  void fail(const std::string& sentence) const { host_->fail(context_, sentence.c_str()); }
+
+ private:
+  template <class>
+  friend class Input;
+  template <class>
+  friend class Inputs;
+  template <class>
+  friend class Output;
+  template <class>
+  friend class Param;
+  template <class>
+  friend struct detail::Type;
+
+  uint32_t add_port(detail::PortData port, uint32_t& first, uint32_t& count) {
+    port.first = &first;
+    port.count = &count;
+    ports_.push_back(std::move(port));
+    return static_cast<uint32_t>(ports_.size() - 1);
+  }
+  const mr_declaration* declare(uint32_t bodies);
+  void bind(const uint32_t* edge_counts);
+
+  std::deque<detail::PortData> ports_;
+  std::deque<detail::ParamData> params_;
+  std::vector<mr_port> raw_ports_;
+  std::vector<mr_param> raw_params_;
+  mr_declaration declaration_{};
+  uint32_t traits_ = 0;
+  uint32_t max_pending_ = 0;
+  int64_t cost_hint_ns_ = 0;
+  const char* thread_ = nullptr;
+  const mr_host* host_ = nullptr;
+  void* context_ = nullptr;
+};
+
+namespace detail {
+inline void apply(PortData& p, Optional) { p.port.flags |= MR_PORT_OPTIONAL; }
+inline void apply(PortData& p, OnCpu) { p.port.memory = MR_MEMORY_CPU; }
+inline void apply(PortData& p, OnGpu) { p.port.memory = MR_MEMORY_GPU; }
+inline void apply(PortData& p, Keeps k) { p.port.keeps = k.count; }
+inline void apply(PortData& p, Pixels x) { p.port.accepts.pixel_formats = x.bits; }
+inline void apply(PortData& p, CountMax c) { p.port.accepts.record_count_max = c.count; }
+inline void apply(PortData& p, Help h) { p.port.help = h.text; }
+inline void apply(PortData& p, Relation r) {
+  p.port.like = static_cast<int32_t>(r.input);
+  p.port.flags |= r.flags;
+}
+
+template <class T, class... Options>
+PortData make_port(uint32_t direction, const char* name, const Options&... options) {
+  PortData data;
+  data.type_name = T::type_name();
+  data.port.size = sizeof(mr_port);
+  data.port.direction = direction;
+  data.port.name = name;
+  data.port.help = "";
+  data.port.like = -1;
+  data.port.many_max = 1;
+  data.port.accepts.size = sizeof(mr_format);
+  data.port.accepts.kind = T::kKind;
+  data.port.accepts.schema = T::kSchema.empty() ? 0 : schema_of(T::kSchema);
+  if constexpr (T::kKind == MR_KIND_RECORDS) {
+    data.port.accepts.record_size = sizeof(typename T::Element);
+    data.port.accepts.layout =
+        schema_of(T::kSchema) ^ (sizeof(typename T::Element) * 31 + alignof(typename T::Element));
+  }
+  (apply(data, options), ...);
+  return data;
+}
+
+template <class V>
+void assign_param(void* target, const mr_param_value& value) {
+  V& v = *static_cast<V*>(target);
+  if constexpr (std::same_as<V, bool>) {
+    v = value.as.boolean != 0;
+  } else if constexpr (std::integral<V>) {
+    const auto narrowed = static_cast<V>(value.as.integer);
+    const bool same = static_cast<int64_t>(narrowed) == value.as.integer && (narrowed < 0) == (value.as.integer < 0);
+    if (!same) throw std::invalid_argument("the number does not fit the parameter's type");
+    v = narrowed;
+  } else if constexpr (std::floating_point<V>) {
+    if (value.as.real > std::numeric_limits<V>::max() || value.as.real < std::numeric_limits<V>::lowest())
+      throw std::invalid_argument("the number does not fit the parameter's type");
+    v = static_cast<V>(value.as.real);
+  } else {
+    v = value.as.text;
+  }
+}
+} // namespace detail
+
+// ---- ports -------------------------------------------------------------------------------------------------
+
+// An input that carries at most one value a tick. Options: optional, keeps(k), pixels({…}), on_cpu, on_gpu,
+// help("…").
+template <class T>
+class Input {
+  static_assert(Payload<T>, "a port carries Image, Tensor, Packet, Records<T>, Object<T> or Any");
+
+ public:
+  template <class... Options>
+  Input(Handler& owner, const char* name, const Options&... options)
+      : port_(owner.add_port(detail::make_port<T>(MR_INPUT, name, options...), first_, count_)) {}
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  uint32_t port() const { return port_; }
+  uint32_t first() const { return first_; }
+  bool connected() const { return count_ > 0; }
+  bool present(const Tick& tick) const { return connected() && raw(tick).value; }
+  // The value of this tick; of an optional input, ask present() first.
+  typename T::View operator()(const Tick& tick) const { return T::view(raw(tick)); }
+  const mr_input& raw(const Tick& tick) const { return tick.raw().inputs[first_]; }
+
+ private:
+  uint32_t port_;
+  uint32_t first_ = 0; // its entry in the flat arrays
+  uint32_t count_ = 1; // its edges
+};
+
+// An input that takes a list of edges; `(tick, i)` is the value of the i-th.
+template <class T>
+class Inputs {
+  static_assert(Payload<T>, "a port carries Image, Tensor, Packet, Records<T>, Object<T> or Any");
+
+ public:
+  template <class... Options>
+  Inputs(Handler& owner, const char* name, uint32_t count_max, const Options&... options) {
+    detail::PortData data = detail::make_port<T>(MR_INPUT, name, options...);
+    data.port.flags |= MR_PORT_MANY;
+    data.port.many_max = count_max;
+    port_ = owner.add_port(std::move(data), first_, count_);
+  }
+  Inputs(const Inputs&) = delete;
+  Inputs& operator=(const Inputs&) = delete;
+  uint32_t port() const { return port_; }
+  uint32_t first() const { return first_; }
+  uint32_t count() const { return count_; }
+  bool present(const Tick& tick, uint32_t index) const { return raw(tick, index).value; }
+  typename T::View operator()(const Tick& tick, uint32_t index) const { return T::view(raw(tick, index)); }
+  const mr_input& raw(const Tick& tick, uint32_t index) const { return tick.raw().inputs[first() + index]; }
+
+ private:
+  uint32_t port_ = 0;
+  uint32_t first_ = 0;
+  uint32_t count_ = 0;
+};
+
+// like(input): the output has the input's format. forward(input): it may also publish the input's own buffer.
+// in_place(input): it may be written over the input's buffer, which the plan decides.
+template <class Port>
+Relation like(const Port& input) {
+  return {input.port(), 0};
+}
+template <class Port>
+Relation forward(const Port& input) {
+  return {input.port(), MR_PORT_FORWARDS};
+}
+template <class Port>
+Relation in_place(const Port& input) {
+  return {input.port(), MR_PORT_IN_PLACE};
+}
+
+// An output. A firing that publishes nothing on it leaves it empty.
+template <class T>
+class Output {
+  static_assert(Payload<T>, "a port carries Image, Tensor, Packet, Records<T>, Object<T> or Any");
+
+ public:
+  template <class... Options>
+  Output(Handler& owner, const char* name, const Options&... options) {
+    detail::PortData data = detail::make_port<T>(MR_OUTPUT, name, options...);
+    schema_ = data.port.accepts.schema;
+    layout_ = data.port.accepts.layout;
+    port_ = owner.add_port(std::move(data), first_, count_);
+  }
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  uint32_t port() const { return port_; }
+  uint32_t first() const { return first_; }
+  bool connected() const { return count_ > 0; }
+  mr_output& raw(Tick& tick) const { return tick.raw().outputs[first()]; }
+
+  // A picture in the plan's memory. Pixels are not initialised. Throws where it is larger than planned.
+  ImageSpan allocate(Tick& tick, Pixel pixel, uint32_t width, uint32_t height) const requires std::same_as<T, Image> {
+    mr_image image{};
+    const uint64_t bytes = lay_out_image(pixel, width, height, image);
+    mr_output& output = fresh(tick, bytes);
+    output.value->as.image = image;
+    return {output.value, output.data};
+  }
+  // A picture of the same format and size as another.
+  ImageSpan allocate_like(Tick& tick, const ImageView& other) const requires std::same_as<T, Image> {
+    ImageSpan span = allocate(tick, other.pixel(), other.width(), other.height());
+    mr_value& value = *raw(tick).value;
+    value.as.image.color = other.color();
+    value.as.image.range = other.range();
+    copy_times(value, other.header());
+    return span;
+  }
+  // A dense row-major tensor.
+  TensorSpan allocate(Tick& tick, DType dtype, std::span<const int64_t> shape) const requires std::same_as<T, Tensor> {
+    if (shape.size() > MR_RANK_MAX) throw std::invalid_argument("a tensor has at most 8 dimensions");
+    mr_tensor tensor{};
+    tensor.dtype_code = dtype.code;
+    tensor.dtype_bits = dtype.bits;
+    tensor.dtype_lanes = dtype.lanes;
+    tensor.rank = static_cast<uint32_t>(shape.size());
+    int64_t count = 1;
+    for (size_t d = shape.size(); d-- > 0;) {
+      tensor.shape[d] = shape[d];
+      tensor.strides[d] = count;
+      count *= shape[d];
+    }
+    mr_output& output = fresh(tick, static_cast<uint64_t>(count) * dtype.bits * dtype.lanes / 8);
+    output.value->as.tensor = tensor;
+    return {output.value, output.data};
+  }
+  // `count` records; fewer may be kept afterwards with shrink().
+  typename T::Span allocate(Tick& tick, size_t count) const requires(T::kKind == MR_KIND_RECORDS) {
+    using Element = typename T::Element;
+    mr_output& output = fresh(tick, count * sizeof(Element));
+    output.value->as.records = {count, sizeof(Element)};
+    return {reinterpret_cast<Element*>(output.data), count};
+  }
+  void shrink(Tick& tick, size_t count) const requires(T::kKind == MR_KIND_RECORDS) {
+    mr_value& value = *raw(tick).value;
+    if (count > value.as.records.count) throw std::invalid_argument("shrink() keeps at most what was allocated");
+    value.as.records.count = count;
+    value.header.extent_bytes = count * value.as.records.record_size;
+  }
+  // A packet of at most `bytes`; its real size is set with header().extent_bytes.
+  PacketSpan allocate(Tick& tick, size_t bytes) const requires std::same_as<T, Packet> {
+    mr_output& output = fresh(tick, bytes);
+    output.value->as.packet = {};
+    return {output.value, {output.data, bytes}};
+  }
+  // A host object; deleted when its block is reused.
+  template <class U>
+  void publish(Tick& tick, std::unique_ptr<U> object) const requires(T::kKind == MR_KIND_OBJECT) {
+    mr_output& output = fresh(tick, 0);
+    output.value->as.object = {object.release(), [](void* pointer) { delete static_cast<U*>(pointer); }};
+  }
+  // The input's own buffer becomes this output's value (declared with mr::forward).
+  template <class Port>
+  void forward(Tick& tick, const Port& input, uint32_t index = 0) const {
+    const uint32_t flat = input.first() + index;
+    mr_output& output = raw(tick);
+    output.value = const_cast<mr_value*>(tick.raw().inputs[flat].value);
+    output.data = const_cast<uint8_t*>(tick.raw().inputs[flat].data);
+    output.source = flat;
+    output.state = output.value ? MR_OUTPUT_FORWARDED : MR_OUTPUT_SILENT;
+  }
+  // The input's bytes, writable: in place where the plan allows, else a copy (declared with mr::in_place).
+  template <class Port>
+  ImageSpan modify(Tick& tick, const Port& input) const requires std::same_as<T, Image> {
+    check(tick.raw().host->modify(&tick.raw(), first(), input.first()));
+    return {raw(tick).value, raw(tick).data};
+  }
+  template <class Port>
+  TensorSpan modify(Tick& tick, const Port& input) const requires std::same_as<T, Tensor> {
+    check(tick.raw().host->modify(&tick.raw(), first(), input.first()));
+    return {raw(tick).value, raw(tick).data};
+  }
+  // Publishes foreign memory; `release(context)` is called once, from any thread, when no reader is left.
+  // Returns the value, whose payload fields the caller fills.
+  mr_value& adopt(Tick& tick, const void* data, uint64_t bytes, void (*release)(void*), void* context) const {
+    check(tick.raw().host->adopt(&tick.raw(), first(), data, bytes, release, context));
+    mr_output& output = raw(tick);
+    set_header(tick, output, bytes);
+    return *output.value;
+  }
+  mr_header& header(Tick& tick) const { return raw(tick).value->header; }
+
+ private:
+  static void check(mr_status status) {
+    if (status != MR_OK) throw std::bad_alloc(); // the runtime keeps the sentence
+  }
+  static void copy_times(mr_value& value, const mr_header& from) {
+    value.header.stream = from.stream;
+    value.header.pts_ns = from.pts_ns;
+    value.header.duration_ns = from.duration_ns;
+  }
+  mr_output& fresh(Tick& tick, uint64_t bytes) const {
+    check(tick.raw().host->allocate(&tick.raw(), first(), bytes));
+    mr_output& output = raw(tick);
+    set_header(tick, output, bytes);
+    return output;
+  }
+  void set_header(Tick& tick, mr_output& output, uint64_t bytes) const {
+    mr_header& header = output.value->header;
+    header = {};
+    header.schema = schema_;
+    header.layout = layout_;
+    header.kind = T::kKind;
+    header.pts_ns = tick.media_time_ns();
+    header.present = 1;
+    header.extent_bytes = bytes;
+  }
+
+  uint32_t port_ = 0;
+  uint32_t first_ = 0;
+  uint32_t count_ = 1;
+  uint64_t schema_ = 0, layout_ = 0;
+};
+
+// ---- parameters --------------------------------------------------------------------------------------------
+
+// A parameter: type, default, help, then range(), at_least(), choices(), unit(), live, required in any order. Reads
+// like its value.
+template <class V>
+class Param {
+ public:
+  static_assert(std::is_arithmetic_v<V> || std::same_as<V, std::string>, "a parameter is a bool, a number or a string");
+
+  template <class... Options>
+  Param(Handler& owner, const char* name, V default_value, const char* help, const Options&... options)
+      : value_(std::move(default_value)) {
+    owner.params_.emplace_back();
+    detail::ParamData& data = owner.params_.back();
+    data.target = &value_;
+    data.assign = &detail::assign_param<V>;
+    mr_param& param = data.param;
+    param.size = sizeof(mr_param);
+    param.name = name;
+    param.help = help;
+    param.unit = "";
     if constexpr (std::same_as<V, bool>) {
-      v = value.as.boolean != 0;
+      param.type = MR_PARAM_BOOL;
+      param.default_value.as.boolean = value_;
     } else if constexpr (std::integral<V>) {
-      const auto narrowed = static_cast<V>(value.as.integer);
-      const bool same = static_cast<int64_t>(narrowed) == value.as.integer && (narrowed < 0) == (value.as.integer < 0);
-      if (!same) throw std::invalid_argument("the number does not fit the parameter's type");
-      v = narrowed;
+      param.type = MR_PARAM_INT;
+      param.default_value.as.integer = static_cast<int64_t>(value_);
     } else if constexpr (std::floating_point<V>) {
-      if (value.as.real > std::numeric_limits<V>::max() || value.as.real < std::numeric_limits<V>::lowest())
-        throw std::invalid_argument("the number does not fit the parameter's type");
-      v = static_cast<V>(value.as.real);
+      param.type = MR_PARAM_FLOAT;
+      param.default_value.as.real = value_;
     } else {
-      v = value.as.text;
+      param.type = MR_PARAM_STRING;
+      data.default_text = value_;
+      param.default_value.as.text = data.default_text.c_str();
     }
+    param.default_value.type = param.type;
+    (apply(data, options), ...);
   }
-  } // namespace detail
+  Param(const Param&) = delete;
+  Param& operator=(const Param&) = delete;
 
-  // ---- ports -------------------------------------------------------------------------------------------------
+  operator const V&() const { return value_; }
+  const V& operator*() const { return value_; }
+  const V* operator->() const { return &value_; }
 
-  // An input that carries at most one value a tick. Options: optional, keeps(k), pixels({…}), on_cpu, on_gpu,
-  // help("…").
-  template <class T>
-  class Input {
-    static_assert(Payload<T>, "a port carries Image, Tensor, Packet, Records<T>, Object<T> or Any");
-
-   public:
-    template <class... Options>
-    Input(Handler& owner, const char* name, const Options&... options)
-        : owner_(owner), port_(owner.add_port(detail::make_port<T>(MR_INPUT, name, options...))) {}
-
-    uint32_t port() const { return port_; }
-    uint32_t first() const { return first_ = owner_.ports_[port_].first; }
-    bool connected() const { return owner_.ports_[port_].count > 0; }
-    bool present(const Tick& tick) const { return connected() && raw(tick).value; }
-    // The value of this tick; of an optional input, ask present() first.
-    typename T::View operator()(const Tick& tick) const { return T::view(raw(tick)); }
-    const mr_input& raw(const Tick& tick) const { return tick.raw().inputs[owner_.ports_[port_].first]; }
-
-   private:
-    Handler& owner_;
-    uint32_t port_;
-    mutable uint32_t first_ = 0;
-  };
-
-  // An input that takes a list of edges; `(tick, i)` is the value of the i-th.
-  template <class T>
-  class Inputs {
-    static_assert(Payload<T>, "a port carries Image, Tensor, Packet, Records<T>, Object<T> or Any");
-
-   public:
-    template <class... Options>
-    Inputs(Handler& owner, const char* name, uint32_t count_max, const Options&... options) : owner_(owner) {
-      detail::PortData data = detail::make_port<T>(MR_INPUT, name, options...);
-      data.port.flags |= MR_PORT_MANY;
-      data.port.many_max = count_max;
-      port_ = owner.add_port(std::move(data));
-    }
-    uint32_t port() const { return port_; }
-    uint32_t first() const { return owner_.ports_[port_].first; }
-    uint32_t count() const { return owner_.ports_[port_].count; }
-    bool present(const Tick& tick, uint32_t index) const { return raw(tick, index).value; }
-    typename T::View operator()(const Tick& tick, uint32_t index) const { return T::view(raw(tick, index)); }
-    const mr_input& raw(const Tick& tick, uint32_t index) const { return tick.raw().inputs[first() + index]; }
-
-   private:
-    Handler& owner_;
-    uint32_t port_;
-  };
-
-  // like(input): the output has the input's format. forward(input): it may also publish the input's own buffer.
-  // in_place(input): it may be written over the input's buffer, which the plan decides.
-  template <class Port>
-  Relation like(const Port& input) {
-    return {input.port(), 0};
+ private:
+  static void apply(detail::ParamData& data, Range r) {
+    data.param.flags |= MR_PARAM_HAS_RANGE;
+    data.param.min = r.min;
+    data.param.max = r.max;
   }
-  template <class Port>
-  Relation forward(const Port& input) {
-    return {input.port(), MR_PORT_FORWARDS};
+  static void apply(detail::ParamData& data, const Choices& c) { data.choices = c.names; }
+  static void apply(detail::ParamData& data, Unit u) { data.param.unit = u.text; }
+  static void apply(detail::ParamData& data, Live) { data.param.flags |= MR_PARAM_LIVE; }
+  static void apply(detail::ParamData& data, Required) { data.param.flags |= MR_PARAM_REQUIRED; }
+
+  V value_;
+};
+
+// ---- the way from the class to the C tables ----------------------------------------------------------------
+
+inline const mr_declaration* Handler::declare(uint32_t bodies) {
+  for (detail::PortData& data : ports_) {
+    data.port.type_name = data.type_name.c_str();
+    raw_ports_.push_back(data.port);
   }
-  template <class Port>
-  Relation in_place(const Port& input) {
-    return {input.port(), MR_PORT_IN_PLACE};
+  for (detail::ParamData& data : params_) {
+    if (!data.choices.empty()) {
+      data.choices.push_back(nullptr);
+      data.param.choices = data.choices.data();
+    }
+    raw_params_.push_back(data.param);
   }
+  declaration_ = {sizeof(mr_declaration),
+                  traits_ | bodies,
+                  raw_ports_.data(),
+                  static_cast<uint32_t>(raw_ports_.size()),
+                  static_cast<uint32_t>(raw_params_.size()),
+                  raw_params_.data(),
+                  max_pending_,
+                  0,
+                  thread_,
+                  cost_hint_ns_};
+  return &declaration_;
+}
 
-  // An output. A firing that publishes nothing on it leaves it empty.
-  template <class T>
-  class Output {
-    static_assert(Payload<T>, "a port carries Image, Tensor, Packet, Records<T>, Object<T> or Any");
+inline void Handler::bind(const uint32_t* edge_counts) {
+  uint32_t next[2] = {0, 0}; // inputs, outputs
+  for (size_t i = 0; i < ports_.size(); ++i) {
+    detail::PortData& data = ports_[i];
+    *data.first = next[data.port.direction];
+    *data.count = edge_counts[i];
+    // Every port but an empty list has an entry in the flat arrays, connected or not.
+    next[data.port.direction] += (data.port.flags & MR_PORT_MANY) ? edge_counts[i] : 1;
+  }
+}
 
-   public:
-    template <class... Options>
-    Output(Handler& owner, const char* name, const Options&... options)
-        : owner_(owner), port_(owner.add_port(detail::make_port<T>(MR_OUTPUT, name, options...))) {}
+namespace detail {
 
-    uint32_t port() const { return port_; }
-    uint32_t first() const { return owner_.ports_[port_].first; }
-    bool connected() const { return owner_.ports_[port_].count > 0; }
-    mr_output& raw(Tick& tick) const { return tick.raw().outputs[first()]; }
+// The table of one handler class: thunks that stop exceptions at the boundary.
+template <class H>
+struct Type {
+  static constexpr uint32_t kBodies = (HasCpuBody<H> ? uint32_t{MR_TRAIT_CPU_BODY} : 0u) |
+                                      (HasCudaBody<H> ? uint32_t{MR_TRAIT_CUDA_BODY} : 0u) |
+                                      (HasFinish<H> ? uint32_t{MR_TRAIT_FINISH} : 0u);
+  static_assert(HasCpuBody<H> || HasCudaBody<H>, "a handler needs process(Tick&, Cpu&) or process(Tick&, Cuda&)");
 
-    // A picture in the plan's memory. Pixels are not initialised. Throws where it is larger than planned.
-    ImageSpan allocate(Tick& tick, Pixel pixel, uint32_t width, uint32_t height) const requires std::same_as<T, Image> {
-      mr_image image{};
-      const uint64_t bytes = lay_out_image(pixel, width, height, image);
-      mr_output& output = fresh(tick, bytes);
-      output.value->as.image = image;
-      return {output.value, output.data};
-    }
-    // A picture of the same format and size as another.
-    ImageSpan allocate_like(Tick& tick, const ImageView& other) const requires std::same_as<T, Image> {
-      ImageSpan span = allocate(tick, other.pixel(), other.width(), other.height());
-      mr_value& value = *raw(tick).value;
-      value.as.image.color = other.color();
-      value.as.image.range = other.range();
-      copy_times(value, other.header());
-      return span;
-    }
-    // A dense row-major tensor.
-    TensorSpan allocate(Tick& tick, DType dtype,
-                        std::span<const int64_t> shape) const requires std::same_as<T, Tensor> {
-      if (shape.size() > MR_RANK_MAX) throw std::invalid_argument("a tensor has at most 8 dimensions");
-      mr_tensor tensor{};
-      tensor.dtype_code = dtype.code;
-      tensor.dtype_bits = dtype.bits;
-      tensor.dtype_lanes = dtype.lanes;
-      tensor.rank = static_cast<uint32_t>(shape.size());
-      int64_t count = 1;
-      for (size_t d = shape.size(); d-- > 0;) {
-        tensor.shape[d] = shape[d];
-        tensor.strides[d] = count;
-        count *= shape[d];
-      }
-      mr_output& output = fresh(tick, static_cast<uint64_t>(count) * dtype.bits * dtype.lanes / 8);
-      output.value->as.tensor = tensor;
-      return {output.value, output.data};
-    }
-    // `count` records; fewer may be kept afterwards with shrink().
-    typename T::Span allocate(Tick& tick, size_t count) const requires(T::kKind == MR_KIND_RECORDS) {
-      using Element = typename T::Element;
-      mr_output& output = fresh(tick, count * sizeof(Element));
-      output.value->as.records = {count, sizeof(Element)};
-      return {reinterpret_cast<Element*>(output.data), count};
-    }
-    void shrink(Tick& tick, size_t count) const requires(T::kKind == MR_KIND_RECORDS) {
-      mr_value& value = *raw(tick).value;
-      if (count > value.as.records.count) throw std::invalid_argument("shrink() keeps at most what was allocated");
-      value.as.records.count = count;
-      value.header.extent_bytes = count * value.as.records.record_size;
-    }
-    // A packet of at most `bytes`; its real size is set with header().extent_bytes.
-    PacketSpan allocate(Tick& tick, size_t bytes) const requires std::same_as<T, Packet> {
-      mr_output& output = fresh(tick, bytes);
-      output.value->as.packet = {};
-      return {output.value, {output.data, bytes}};
-    }
-    // A host object; deleted when its block is reused.
-    template <class U>
-    void publish(Tick& tick, std::unique_ptr<U> object) const requires(T::kKind == MR_KIND_OBJECT) {
-      mr_output& output = fresh(tick, 0);
-      output.value->as.object = {object.release(), [](void* pointer) { delete static_cast<U*>(pointer); }};
-    }
-    // The input's own buffer becomes this output's value (declared with mr::forward).
-    template <class Port>
-    void forward(Tick& tick, const Port& input, uint32_t index = 0) const {
-      const uint32_t flat = input.first() + index;
-      mr_output& output = raw(tick);
-      output.value = const_cast<mr_value*>(tick.raw().inputs[flat].value);
-      output.data = const_cast<uint8_t*>(tick.raw().inputs[flat].data);
-      output.source = flat;
-      output.state = output.value ? MR_OUTPUT_FORWARDED : MR_OUTPUT_SILENT;
-    }
-    // The input's bytes, writable: in place where the plan allows, else a copy (declared with mr::in_place).
-    template <class Port>
-    ImageSpan modify(Tick& tick, const Port& input) const requires std::same_as<T, Image> {
-      check(tick.raw().host->modify(&tick.raw(), first(), input.first()));
-      return {raw(tick).value, raw(tick).data};
-    }
-    template <class Port>
-    TensorSpan modify(Tick& tick, const Port& input) const requires std::same_as<T, Tensor> {
-      check(tick.raw().host->modify(&tick.raw(), first(), input.first()));
-      return {raw(tick).value, raw(tick).data};
-    }
-    // Publishes foreign memory; `release(context)` is called once, from any thread, when no reader is left.
-    // Returns the value, whose payload fields the caller fills.
-    mr_value& adopt(Tick& tick, const void* data, uint64_t bytes, void (*release)(void*), void* context) const {
-      check(tick.raw().host->adopt(&tick.raw(), first(), data, bytes, release, context));
-      mr_output& output = raw(tick);
-      set_header(tick, output, bytes);
-      return *output.value;
-    }
-    mr_header& header(Tick& tick) const { return raw(tick).value->header; }
+  static H& of(void* self) { return *static_cast<H*>(self); }
 
-   private:
-    static void check(mr_status status) {
-      if (status != MR_OK) throw std::bad_alloc(); // the runtime keeps the sentence
+  template <class F>
+  static mr_status guarded(const mr_host* host, void* context, F&& function) noexcept {
+    try {
+      return function();
+    } catch (const std::bad_alloc&) {
+      return MR_ERROR; // the runtime said why where it refused memory; else it reports the bare fact
+    } catch (const std::exception& error) {
+      host->fail(context, error.what());
+    } catch (...) {
+      host->fail(context, "an exception that is no std::exception was thrown");
     }
-    static void copy_times(mr_value& value, const mr_header& from) {
-      value.header.stream = from.stream;
-      value.header.pts_ns = from.pts_ns;
-      value.header.duration_ns = from.duration_ns;
-    }
-    mr_output& fresh(Tick& tick, uint64_t bytes) const {
-      check(tick.raw().host->allocate(&tick.raw(), first(), bytes));
-      mr_output& output = raw(tick);
-      set_header(tick, output, bytes);
-      return output;
-    }
-    void set_header(Tick& tick, mr_output& output, uint64_t bytes) const {
-      mr_header& header = output.value->header;
-      header = {};
-      header.schema = owner_.ports_[port_].port.accepts.schema;
-      header.layout = owner_.ports_[port_].port.accepts.layout;
-      header.kind = T::kKind;
-      header.pts_ns = tick.media_time_ns();
-      header.present = 1;
-      header.extent_bytes = bytes;
-    }
-
-    Handler& owner_;
-    uint32_t port_;
-  };
-
-  // ---- parameters --------------------------------------------------------------------------------------------
-
-  // A parameter: type, default, help, then range(), at_least(), choices(), unit(), live, required in any order. Reads
-  // like its value.
-  template <class V>
-  class Param {
-   public:
-    static_assert(std::is_arithmetic_v<V> || std::same_as<V, std::string>,
-                  "a parameter is a bool, a number or a string");
-
-    template <class... Options>
-    Param(Handler& owner, const char* name, V default_value, const char* help, const Options&... options)
-        : value_(std::move(default_value)) {
-      owner.params_.emplace_back();
-      detail::ParamData& data = owner.params_.back();
-      data.target = &value_;
-      data.assign = &detail::assign_param<V>;
-      mr_param& param = data.param;
-      param.size = sizeof(mr_param);
-      param.name = name;
-      param.help = help;
-      param.unit = "";
-      if constexpr (std::same_as<V, bool>) {
-        param.type = MR_PARAM_BOOL;
-        param.default_value.as.boolean = value_;
-      } else if constexpr (std::integral<V>) {
-        param.type = MR_PARAM_INT;
-        param.default_value.as.integer = static_cast<int64_t>(value_);
-      } else if constexpr (std::floating_point<V>) {
-        param.type = MR_PARAM_FLOAT;
-        param.default_value.as.real = value_;
-      } else {
-        param.type = MR_PARAM_STRING;
-        data.default_text = value_;
-        param.default_value.as.text = data.default_text.c_str();
-      }
-      param.default_value.type = param.type;
-      (apply(data, options), ...);
-    }
-    Param(const Param&) = delete;
-    Param& operator=(const Param&) = delete;
-
-    operator const V&() const { return value_; }
-    const V& operator*() const { return value_; }
-    const V* operator->() const { return &value_; }
-
-   private:
-    static void apply(detail::ParamData& data, Range r) {
-      data.param.flags |= MR_PARAM_HAS_RANGE;
-      data.param.min = r.min;
-      data.param.max = r.max;
-    }
-    static void apply(detail::ParamData& data, const Choices& c) { data.choices = c.names; }
-    static void apply(detail::ParamData& data, Unit u) { data.param.unit = u.text; }
-    static void apply(detail::ParamData& data, Live) { data.param.flags |= MR_PARAM_LIVE; }
-    static void apply(detail::ParamData& data, Required) { data.param.flags |= MR_PARAM_REQUIRED; }
-
-    V value_;
-  };
-
-  // ---- the way from the class to the C tables ----------------------------------------------------------------
-
-  inline const mr_declaration* Handler::declare(uint32_t bodies) {
-    for (detail::PortData& data : ports_) {
-      data.port.type_name = data.type_name.c_str();
-      raw_ports_.push_back(data.port);
-    }
-    for (detail::ParamData& data : params_) {
-      if (!data.choices.empty()) {
-        data.choices.push_back(nullptr);
-        data.param.choices = data.choices.data();
-      }
-      raw_params_.push_back(data.param);
-    }
-    declaration_ = {sizeof(mr_declaration),
-                    traits_ | bodies,
-                    raw_ports_.data(),
-                    static_cast<uint32_t>(raw_ports_.size()),
-                    static_cast<uint32_t>(raw_params_.size()),
-                    raw_params_.data(),
-                    max_pending_,
-                    0,
-                    thread_,
-                    cost_hint_ns_};
-    return &declaration_;
+    return MR_ERROR;
+  }
+  template <class F>
+  static mr_status guarded(void* self, F&& function) noexcept {
+    H& handler = of(self);
+    return guarded(handler.host_, handler.context_, [&] { return function(handler); });
   }
 
-  inline void Handler::bind(const uint32_t* edge_counts) {
-    uint32_t next[2] = {0, 0}; // inputs, outputs
-    for (size_t i = 0; i < ports_.size(); ++i) {
-      detail::PortData& data = ports_[i];
-      data.first = next[data.port.direction];
-      data.count = edge_counts[i];
-      // Every port but an empty list has an entry in the flat arrays, connected or not.
-      next[data.port.direction] += (data.port.flags & MR_PORT_MANY) ? data.count : 1;
-    }
+  static mr_status create(const mr_host* host, void* context, void** self, const mr_declaration** declaration) {
+    return guarded(host, context, [&] {
+      auto handler = std::make_unique<H>();
+      handler->host_ = host;
+      handler->context_ = context;
+      *declaration = handler->declare(kBodies);
+      *self = static_cast<void*>(handler.release());
+      return mr_status{MR_OK};
+    });
+  }
+  static void destroy(void* self) { delete &of(self); }
+  static mr_status set_param(void* self, uint32_t index, const mr_param_value* value) {
+    return guarded(self, [&](H& handler) {
+      ParamData& data = handler.params_.at(index);
+      data.assign(data.target, *value);
+      return MR_OK;
+    });
+  }
+  static mr_status bind(void* self, const uint32_t* edge_counts) {
+    return guarded(self, [&](H& handler) {
+      handler.bind(edge_counts);
+      return MR_OK;
+    });
+  }
+  static mr_status probe(void* self, mr_facts* facts) {
+    return guarded(self, [&](H& handler) {
+      Facts view{facts};
+      handler.probe(view);
+      return MR_OK;
+    });
+  }
+  static mr_status configure(void* self, const mr_format* inputs, uint32_t, mr_format* outputs, uint32_t) {
+    return guarded(self, [&](H& handler) {
+      handler.configure(Formats(inputs, outputs));
+      return MR_OK;
+    });
+  }
+  template <void (Handler::*Member)()>
+  static mr_status call(void* self) {
+    return guarded(self, [](H& handler) {
+      (static_cast<Handler&>(handler).*Member)();
+      return MR_OK;
+    });
+  }
+  static mr_status process(void* self, mr_tick* raw) {
+    return guarded(self, [raw](H& handler) {
+      Tick tick(*raw);
+      Cpu cpu;
+      handler.process(tick, cpu);
+      return tick.status();
+    });
+  }
+  static mr_status process_cuda(void* self, mr_tick* raw) {
+    return guarded(self, [raw](H& handler) {
+      Tick tick(*raw);
+      Cuda cuda{raw->native_stream};
+      handler.process(tick, cuda);
+      return tick.status();
+    });
+  }
+  static mr_status finish(void* self, mr_tick* raw) {
+    return guarded(self, [raw](H& handler) {
+      Tick tick(*raw);
+      Cpu cpu;
+      handler.finish(tick, cpu);
+      return tick.status();
+    });
+  }
+  static void interrupt(void* self) {
+    guarded(self, [](H& handler) {
+      handler.interrupt();
+      return MR_OK;
+    });
   }
 
-  namespace detail {
-
-  // The table of one handler class: thunks that stop exceptions at the boundary.
-  template <class H>
-  struct Type {
-    static constexpr uint32_t kBodies = (HasCpuBody<H> ? uint32_t{MR_TRAIT_CPU_BODY} : 0u) |
-                                        (HasCudaBody<H> ? uint32_t{MR_TRAIT_CUDA_BODY} : 0u) |
-                                        (HasFinish<H> ? uint32_t{MR_TRAIT_FINISH} : 0u);
-    static_assert(HasCpuBody<H> || HasCudaBody<H>, "a handler needs process(Tick&, Cpu&) or process(Tick&, Cuda&)");
-
-    static H& of(void* self) { return *static_cast<H*>(self); }
-
-    template <class F>
-    static mr_status guarded(const mr_host* host, void* context, F&& function) noexcept {
-      try {
-        return function();
-      } catch (const std::bad_alloc&) {
-        return MR_ERROR; // the runtime said why where it refused memory; else it reports the bare fact
-      } catch (const std::exception& error) {
-        host->fail(context, error.what());
-      } catch (...) {
-        host->fail(context, "an exception that is no std::exception was thrown");
-      }
-      return MR_ERROR;
-    }
-    template <class F>
-    static mr_status guarded(void* self, F&& function) noexcept {
-      H& handler = of(self);
-      return guarded(handler.host_, handler.context_, [&] { return function(handler); });
-    }
-
-    static mr_status create(const mr_host* host, void* context, void** self, const mr_declaration** declaration) {
-      return guarded(host, context, [&] {
-        auto handler = std::make_unique<H>();
-        handler->host_ = host;
-        handler->context_ = context;
-        *declaration = handler->declare(kBodies);
-        *self = static_cast<void*>(handler.release());
-        return mr_status{MR_OK};
-      });
-    }
-    static void destroy(void* self) { delete &of(self); }
-    static mr_status set_param(void* self, uint32_t index, const mr_param_value* value) {
-      return guarded(self, [&](H& handler) {
-        ParamData& data = handler.params_.at(index);
-        data.assign(data.target, *value);
-        return MR_OK;
-      });
-    }
-    static mr_status bind(void* self, const uint32_t* edge_counts) {
-      return guarded(self, [&](H& handler) {
-        handler.bind(edge_counts);
-        return MR_OK;
-      });
-    }
-    static mr_status probe(void* self, mr_facts* facts) {
-      return guarded(self, [&](H& handler) {
-        Facts view{facts};
-        handler.probe(view);
-        return MR_OK;
-      });
-    }
-    static mr_status configure(void* self, const mr_format* inputs, uint32_t, mr_format* outputs, uint32_t) {
-      return guarded(self, [&](H& handler) {
-        handler.configure(Formats(inputs, outputs));
-        return MR_OK;
-      });
-    }
-    template <void (Handler::*Member)()>
-    static mr_status call(void* self) {
-      return guarded(self, [](H& handler) {
-        (static_cast<Handler&>(handler).*Member)();
-        return MR_OK;
-      });
-    }
-    static mr_status process(void* self, mr_tick* raw) {
-      return guarded(self, [raw](H& handler) {
-        Tick tick(*raw);
-        Cpu cpu;
-        handler.process(tick, cpu);
-        return tick.status();
-      });
-    }
-    static mr_status process_cuda(void* self, mr_tick* raw) {
-      return guarded(self, [raw](H& handler) {
-        Tick tick(*raw);
-        Cuda cuda{raw->native_stream};
-        handler.process(tick, cuda);
-        return tick.status();
-      });
-    }
-    static mr_status finish(void* self, mr_tick* raw) {
-      return guarded(self, [raw](H& handler) {
-        Tick tick(*raw);
-        Cpu cpu;
-        handler.finish(tick, cpu);
-        return tick.status();
-      });
-    }
-    static void interrupt(void* self) {
-      guarded(self, [](H& handler) {
-        handler.interrupt();
-        return MR_OK;
-      });
-    }
-
-    static mr_handler_type table(const char* type, const char* summary, const char* manual) {
-      mr_handler_type t{};
-      t.size = sizeof t;
-      t.type = type;
-      t.summary = summary;
-      t.manual = manual;
-      t.create = &create;
-      t.destroy = &destroy;
-      t.set_param = &set_param;
-      t.bind = &bind;
-      t.probe = &probe;
-      t.configure = &configure;
-      t.start = &call<&Handler::start>;
-      if constexpr (HasCpuBody<H>) t.process = &process;
-      if constexpr (HasCudaBody<H>) t.process_cuda = &process_cuda;
-      if constexpr (HasFinish<H>) t.finish = &finish;
-      t.drain = &call<&Handler::drain>;
-      t.stop = &call<&Handler::stop>;
-      t.reset = &call<&Handler::reset>;
-      t.interrupt = &interrupt;
-      return t;
-    }
-  };
-
-  // The handlers that this plugin (or the built-in set) registers; one list per shared library.
-  inline std::vector<const mr_handler_type*>& registered_types() {
-    static std::vector<const mr_handler_type*> types;
-    return types;
+  static mr_handler_type table(const char* type, const char* summary, const char* manual) {
+    mr_handler_type t{};
+    t.size = sizeof t;
+    t.type = type;
+    t.summary = summary;
+    t.manual = manual;
+    t.create = &create;
+    t.destroy = &destroy;
+    t.set_param = &set_param;
+    t.bind = &bind;
+    t.probe = &probe;
+    t.configure = &configure;
+    t.start = &call<&Handler::start>;
+    if constexpr (HasCpuBody<H>) t.process = &process;
+    if constexpr (HasCudaBody<H>) t.process_cuda = &process_cuda;
+    if constexpr (HasFinish<H>) t.finish = &finish;
+    t.drain = &call<&Handler::drain>;
+    t.stop = &call<&Handler::stop>;
+    t.reset = &call<&Handler::reset>;
+    t.interrupt = &interrupt;
+    return t;
   }
-  struct Registration {
-    mr_handler_type type;
-    explicit Registration(const mr_handler_type& table) : type(table) { registered_types().push_back(&type); }
-    Registration(const Registration&) = delete;
-  };
+};
 
-  } // namespace detail
+// The handlers that this plugin (or the built-in set) registers; one list per shared library.
+inline std::vector<const mr_handler_type*>& registered_types() {
+  static std::vector<const mr_handler_type*> types;
+  return types;
+}
+struct Registration {
+  mr_handler_type type;
+  explicit Registration(const mr_handler_type& table) : type(table) { registered_types().push_back(&type); }
+  Registration(const Registration&) = delete;
+};
 
-} // namespace )
+} // namespace detail
+
+} // namespace v1
 } // namespace millrace
+#pragma GCC visibility pop
 
 #define MILLRACE_JOIN_(a, b) a##b
 #define MILLRACE_JOIN(a, b) MILLRACE_JOIN_(a, b)

@@ -13,118 +13,120 @@
 
 #include "millrace/abi.h"
 
+#pragma GCC visibility push(hidden)
 namespace millrace {
-inline namespace v1 __attribute__((visibility("hidden"))) {
+inline namespace v1 {
 
-  enum class ParamProblem { none, wrong_type, out_of_range, no_such_choice };
+enum class ParamProblem { none, wrong_type, out_of_range, no_such_choice };
 
-  // A value, or what is wrong with the text. A string value points into the text.
-  struct ParamReading {
-    mr_param_value value{};
-    ParamProblem problem = ParamProblem::none;
-    std::string expected; // what would have been right, as people read it: "a number from 0 to 1 px"
-  };
+// A value, or what is wrong with the text. A string value points into the text.
+struct ParamReading {
+  mr_param_value value{};
+  ParamProblem problem = ParamProblem::none;
+  std::string expected; // what would have been right, as people read it: "a number from 0 to 1 px"
+};
 
-  namespace detail {
-  // The shortest text that reads back as the same number: 3, 0.1 (also for 0.1f), 1e+30.
-  inline std::string number_text(double number) {
-    char buffer[32]; // the longest double takes 24
-    const auto single = static_cast<float>(number);
-    const bool is_single = static_cast<double>(single) == number;
-    char* end = buffer + sizeof buffer;
-    end = is_single ? std::to_chars(buffer, end, single).ptr : std::to_chars(buffer, end, number).ptr;
-    return std::string(buffer, end);
+namespace detail {
+// The shortest text that reads back as the same number: 3, 0.1 (also for 0.1f), 1e+30.
+inline std::string number_text(double number) {
+  char buffer[32]; // the longest double takes 24
+  const auto single = static_cast<float>(number);
+  const bool is_single = static_cast<double>(single) == number;
+  char* end = buffer + sizeof buffer;
+  end = is_single ? std::to_chars(buffer, end, single).ptr : std::to_chars(buffer, end, number).ptr;
+  return std::string(buffer, end);
+}
+
+inline bool read_bool(std::string_view text, int64_t& result) {
+  for (std::string_view yes : {"true", "yes", "on", "1"})
+    if (text == yes) return result = 1, true;
+  for (std::string_view no : {"false", "no", "off", "0"})
+    if (text == no) return result = 0, true;
+  return false;
+}
+
+// Decimal, or hexadecimal behind 0x; no octal, because people write 007 and mean seven.
+inline ParamProblem read_int(const std::string& text, int64_t& result) {
+  const size_t digits = text.find_first_not_of("+-");
+  if (digits == std::string::npos || digits > 1) return ParamProblem::wrong_type;
+  const bool hexadecimal = text.size() > digits + 2 && text[digits] == '0' && (text[digits + 1] | 0x20) == 'x';
+  const char first = text[hexadecimal ? digits + 2 : digits];
+  const bool first_is_digit = (first >= '0' && first <= '9') || (hexadecimal && isxdigit(first));
+  if (!first_is_digit) return ParamProblem::wrong_type;
+  char* end = nullptr;
+  errno = 0;
+  result = std::strtoll(text.c_str(), &end, hexadecimal ? 16 : 10);
+  if (*end || static_cast<size_t>(end - text.c_str()) != text.size()) return ParamProblem::wrong_type;
+  return errno == ERANGE ? ParamProblem::out_of_range : ParamProblem::none;
+}
+
+// A finite number; "nan" and "inf" are no parameter's value.
+inline ParamProblem read_float(const std::string& text, double& result) {
+  if (text.empty() || text.find_first_not_of("0123456789+-.eE") != std::string::npos) return ParamProblem::wrong_type;
+  char* end = nullptr;
+  result = std::strtod(text.c_str(), &end);
+  if (*end) return ParamProblem::wrong_type;
+  return std::isfinite(result) ? ParamProblem::none : ParamProblem::out_of_range;
+}
+
+inline std::string expected_text(const mr_param& param) {
+  if (param.choices) {
+    std::string list = "one of";
+    for (const char* const* choice = param.choices; *choice; ++choice)
+      list += (choice == param.choices ? " " : ", ") + std::string(*choice);
+    return list;
   }
-
-  inline bool read_bool(std::string_view text, int64_t& result) {
-    for (std::string_view yes : {"true", "yes", "on", "1"})
-      if (text == yes) return result = 1, true;
-    for (std::string_view no : {"false", "no", "off", "0"})
-      if (text == no) return result = 0, true;
-    return false;
+  std::string sentence;
+  switch (param.type) {
+    case MR_PARAM_BOOL: return "true or false (yes, no, on, off)";
+    case MR_PARAM_INT: sentence = "a whole number"; break;
+    case MR_PARAM_FLOAT: sentence = "a number"; break;
+    case MR_PARAM_JSON: return "JSON";
+    default: return "a text";
   }
-
-  // Decimal, or hexadecimal behind 0x; no octal, because people write 007 and mean seven.
-  inline ParamProblem read_int(const std::string& text, int64_t& result) {
-    const size_t digits = text.find_first_not_of("+-");
-    if (digits == std::string::npos || digits > 1) return ParamProblem::wrong_type;
-    const bool hexadecimal = text.size() > digits + 2 && text[digits] == '0' && (text[digits + 1] | 0x20) == 'x';
-    const char first = text[hexadecimal ? digits + 2 : digits];
-    const bool first_is_digit = (first >= '0' && first <= '9') || (hexadecimal && isxdigit(first));
-    if (!first_is_digit) return ParamProblem::wrong_type;
-    char* end = nullptr;
-    errno = 0;
-    result = std::strtoll(text.c_str(), &end, hexadecimal ? 16 : 10);
-    if (*end || static_cast<size_t>(end - text.c_str()) != text.size()) return ParamProblem::wrong_type;
-    return errno == ERANGE ? ParamProblem::out_of_range : ParamProblem::none;
+  if (param.flags & MR_PARAM_HAS_RANGE) {
+    if (std::isinf(param.max))
+      sentence += " of at least " + number_text(param.min);
+    else
+      sentence += " from " + number_text(param.min) + " to " + number_text(param.max);
   }
+  if (param.unit && *param.unit) sentence += " " + std::string(param.unit);
+  return sentence;
+}
+} // namespace detail
 
-  // A finite number; "nan" and "inf" are no parameter's value.
-  inline ParamProblem read_float(const std::string& text, double& result) {
-    if (text.empty() || text.find_first_not_of("0123456789+-.eE") != std::string::npos) return ParamProblem::wrong_type;
-    char* end = nullptr;
-    result = std::strtod(text.c_str(), &end);
-    if (*end) return ParamProblem::wrong_type;
-    return std::isfinite(result) ? ParamProblem::none : ParamProblem::out_of_range;
+// `text` must outlive the result where the parameter is a string.
+inline ParamReading read_param(const mr_param& param, const std::string& text) {
+  ParamReading reading;
+  reading.value.type = param.type;
+  double number = 0;
+  switch (param.type) {
+    case MR_PARAM_BOOL:
+      if (!detail::read_bool(text, reading.value.as.boolean)) reading.problem = ParamProblem::wrong_type;
+      break;
+    case MR_PARAM_INT:
+      reading.problem = detail::read_int(text, reading.value.as.integer);
+      number = static_cast<double>(reading.value.as.integer);
+      break;
+    case MR_PARAM_FLOAT:
+      reading.problem = detail::read_float(text, number);
+      reading.value.as.real = number;
+      break;
+    default: reading.value.as.text = text.c_str();
   }
-
-  inline std::string expected_text(const mr_param& param) {
-    if (param.choices) {
-      std::string list = "one of";
-      for (const char* const* choice = param.choices; *choice; ++choice)
-        list += (choice == param.choices ? " " : ", ") + std::string(*choice);
-      return list;
-    }
-    std::string sentence;
-    switch (param.type) {
-      case MR_PARAM_BOOL: return "true or false (yes, no, on, off)";
-      case MR_PARAM_INT: sentence = "a whole number"; break;
-      case MR_PARAM_FLOAT: sentence = "a number"; break;
-      case MR_PARAM_JSON: return "JSON";
-      default: return "a text";
-    }
-    if (param.flags & MR_PARAM_HAS_RANGE) {
-      if (std::isinf(param.max))
-        sentence += " of at least " + number_text(param.min);
-      else
-        sentence += " from " + number_text(param.min) + " to " + number_text(param.max);
-    }
-    if (param.unit && *param.unit) sentence += " " + std::string(param.unit);
-    return sentence;
+  const bool ranged =
+      (param.flags & MR_PARAM_HAS_RANGE) && (param.type == MR_PARAM_INT || param.type == MR_PARAM_FLOAT);
+  if (reading.problem == ParamProblem::none && ranged && (number < param.min || number > param.max))
+    reading.problem = ParamProblem::out_of_range;
+  if (reading.problem == ParamProblem::none && param.choices) {
+    reading.problem = ParamProblem::no_such_choice;
+    for (const char* const* choice = param.choices; *choice; ++choice)
+      if (text == *choice) reading.problem = ParamProblem::none;
   }
-  } // namespace detail
+  if (reading.problem != ParamProblem::none) reading.expected = detail::expected_text(param);
+  return reading;
+}
 
-  // `text` must outlive the result where the parameter is a string.
-  inline ParamReading read_param(const mr_param& param, const std::string& text) {
-    ParamReading reading;
-    reading.value.type = param.type;
-    double number = 0;
-    switch (param.type) {
-      case MR_PARAM_BOOL:
-        if (!detail::read_bool(text, reading.value.as.boolean)) reading.problem = ParamProblem::wrong_type;
-        break;
-      case MR_PARAM_INT:
-        reading.problem = detail::read_int(text, reading.value.as.integer);
-        number = static_cast<double>(reading.value.as.integer);
-        break;
-      case MR_PARAM_FLOAT:
-        reading.problem = detail::read_float(text, number);
-        reading.value.as.real = number;
-        break;
-      default: reading.value.as.text = text.c_str();
-    }
-    const bool ranged =
-        (param.flags & MR_PARAM_HAS_RANGE) && (param.type == MR_PARAM_INT || param.type == MR_PARAM_FLOAT);
-    if (reading.problem == ParamProblem::none && ranged && (number < param.min || number > param.max))
-      reading.problem = ParamProblem::out_of_range;
-    if (reading.problem == ParamProblem::none && param.choices) {
-      reading.problem = ParamProblem::no_such_choice;
-      for (const char* const* choice = param.choices; *choice; ++choice)
-        if (text == *choice) reading.problem = ParamProblem::none;
-    }
-    if (reading.problem != ParamProblem::none) reading.expected = detail::expected_text(param);
-    return reading;
-  }
-
-} // namespace )
+} // namespace v1
 } // namespace millrace
+#pragma GCC visibility pop
