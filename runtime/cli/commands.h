@@ -1,0 +1,46 @@
+// What each command takes and does; main.cpp reads the command line into these.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace millrace::cli {
+
+// What every command that works on a pipeline takes. Texts are as given; "" where they are not.
+struct PipelineOptions {
+  std::string pipeline;
+  std::vector<std::string> sets;
+  std::string devices = "cpu";
+  std::string clock, rate, facts;
+  uint32_t threads = 0;
+  bool no_probe = false;
+  std::vector<std::string> plugin_paths;
+};
+
+struct RunCommand : PipelineOptions {
+  uint64_t ticks = 0;
+  double duration_s = 0;
+  std::string json;
+  bool quiet = false;
+};
+
+struct PlanCommand : PipelineOptions {
+  bool json = false, dot = false;
+};
+
+struct ListCommand {
+  std::string type; // inspect
+  bool json = false;
+  std::vector<std::string> plugin_paths;
+};
+
+// Each returns the exit code and throws Failure for what the user gave; see exit_code.h for the codes.
+int run(const RunCommand& command);
+int plan(const PlanCommand& command);
+int check(const PipelineOptions& command);
+int handlers(const ListCommand& command);
+int inspect(const ListCommand& command);
+int explain(const std::string& code);
+
+} // namespace millrace::cli

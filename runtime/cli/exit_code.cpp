@@ -1,0 +1,23 @@
+// The exit code of each family of errors.
+#include "cli/exit_code.h"
+
+namespace millrace::cli {
+
+ExitCode exit_code_of(const Error& error) {
+  switch (error.code) {
+    case 604: return kInvalidPipeline; // a source that cannot be opened: nothing ran
+    case 702:
+    case 703: return kDeviceLost;
+    default: break;
+  }
+  switch (error.code / 100) {
+    case 1: return kWrongUsage;
+    case 2:
+    case 3:
+    case 4: return kInvalidPipeline;
+    case 5: return kPluginNotLoaded;
+    default: return kRunFailed;
+  }
+}
+
+} // namespace millrace::cli

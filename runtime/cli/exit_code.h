@@ -1,0 +1,26 @@
+// Exit codes: a contract with scripts.
+#pragma once
+
+#include "observe/error.h"
+
+namespace millrace::cli {
+
+enum ExitCode {
+  kDone = 0,
+  kRunFailed = 1,
+  kWrongUsage = 2,
+  kInvalidPipeline = 3, // said before anything runs
+  kPluginNotLoaded = 4,
+  kDeviceLost = 5,
+  kSignalled = 128, // plus the signal: 130, 143
+};
+
+// Of an error that ends a command.
+ExitCode exit_code_of(const Error& error);
+
+// Thrown in place of an error whose cause is a plugin that could not be loaded.
+class PluginMissing : public Failure {
+  using Failure::Failure;
+};
+
+} // namespace millrace::cli

@@ -1,0 +1,217 @@
+// The millrace command: reads the command line, calls one command, and turns what went wrong into an exit code.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <functional>
+
+#include "cli/bench.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/new.h"
+#include "handlers/builtin.h"
+
+namespace millrace::cli {
+
+namespace {
+
+// More threads than this is a typing error.
+constexpr uint32_t kThreadsMax = 1024;
+
+// What belongs to a part of millrace that this version does not have.
+[[noreturn]] void not_yet(const std::string& what) {
+  throw Failure(Error{109, what + " is not there yet", {}, {}, "", ""});
+}
+
+std::string version_words() {
+  const mr_plugin& builtin = *millrace_builtin_plugin();
+  return std::string("millrace ") + builtin.version + " (plugin ABI " + std::to_string(builtin.abi_version) + ")";
+}
+
+// The options of every command that works on a pipeline.
+void add_pipeline_options(CLI::App& app, PipelineOptions& options) {
+  app.add_option("PIPELINE", options.pipeline, "a file, or a line such as 'test.pattern ! null.sink'")->required();
+  app.add_option("--set", options.sets, "handler.param=value; may be given again")
+      ->type_name("ASSIGNMENT")
+      ->allow_extra_args(false);
+  app.add_option("--devices", options.devices, "what may be used, in order: cpu, sim:0, …")->type_name("LIST");
+  app.add_option("--threads", options.threads, "threads to plan for; default: as many as cores")
+      ->check(CLI::Range(uint32_t{1}, kThreadsMax));
+  app.add_option("--clock", options.clock, "realtime, free or source")->type_name("MODE");
+  app.add_option("--rate", options.rate, "ticks a second: 30, 29.97, 30000/1001")->type_name("FPS");
+  app.add_option("--plugin-path", options.plugin_paths, "another folder of plugins; may be given again")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+}
+
+void add_plan_options(CLI::App& app, PipelineOptions& options) {
+  app.add_option("--facts", options.facts, "JSON: what the sources would say, used instead of asking them")
+      ->type_name("FILE");
+  app.add_flag("--no-probe", options.no_probe, "do not ask the sources");
+}
+
+// The commands as CLI11 knows them, each with what it does.
+class Commands {
+ public:
+  explicit Commands(CLI::App& app) : app_(app) {
+    add_run();
+    add_plan();
+    add_lists();
+    add_new();
+    add_bench();
+    add_missing();
+  }
+
+  // Of the command that was named.
+  int call() const {
+    for (const auto& [command, does] : actions_)
+      if (command->parsed()) return does();
+    return kWrongUsage;
+  }
+
+ private:
+  CLI::App& add(const char* name, const char* help, std::function<int()> does) {
+    CLI::App* command = app_.add_subcommand(name, help);
+    actions_.emplace_back(command, std::move(does));
+    return *command;
+  }
+
+  void add_run() {
+    CLI::App& app = add("run", "runs a pipeline", [this] {
+      for (const auto& [option, value] : {std::pair{"--node", node_}, {"--plan", plan_}, {"--trace", trace_}})
+        if (!value.empty()) not_yet(option);
+      return run(run_);
+    });
+    add_pipeline_options(app, run_);
+    app.add_option("--ticks", run_.ticks, "stop after so many ticks")->check(CLI::PositiveNumber);
+    app.add_option("--duration", run_.duration_s, "stop after so many seconds")
+        ->type_name("S")
+        ->check(CLI::PositiveNumber);
+    app.add_option("--json", run_.json, "write the report; - for stdout")->type_name("FILE");
+    app.add_flag("--quiet", run_.quiet, "no progress and no summary");
+    app.add_option("--node", node_, "not there yet: which of the pipeline's nodes this is")->type_name("NAME");
+    app.add_option("--plan", plan_, "not there yet: run a plan that was saved")->type_name("FILE");
+    app.add_option("--trace", trace_, "not there yet: write what ran when")->type_name("FILE");
+  }
+
+  void add_plan() {
+    CLI::App& plan_app = add("plan", "explains what would run, and where", [this] { return cli::plan(explain_); });
+    add_pipeline_options(plan_app, explain_);
+    add_plan_options(plan_app, explain_);
+    CLI::Option* json = plan_app.add_flag("--json", explain_.json, "as JSON");
+    plan_app.add_flag("--dot", explain_.dot, "as a Graphviz graph")->excludes(json);
+    CLI::App& check_app = add("check", "says only what is wrong", [this] { return check(check_); });
+    add_pipeline_options(check_app, check_);
+    add_plan_options(check_app, check_);
+  }
+
+  void add_lists() {
+    const auto plugin_path = [this](CLI::App& app) {
+      app.add_option("--plugin-path", list_.plugin_paths, "another folder of plugins")
+          ->type_name("DIR")
+          ->allow_extra_args(false);
+      app.add_flag("--json", list_.json, "as JSON");
+    };
+    plugin_path(add("handlers", "lists the handler types", [this] { return handlers(list_); }));
+    CLI::App& inspect_app = add("inspect", "describes a handler type", [this] { return inspect(list_); });
+    inspect_app.add_option("TYPE", list_.type, "such as image.blur")->required();
+    plugin_path(inspect_app);
+    CLI::App& explain_app = add("explain", "says more about an error code", [this] { return explain(word_); });
+    explain_app.add_option("CODE", word_, "such as MR0304")->required();
+  }
+
+  void add_new() {
+    CLI::App& app = add("new", "writes a plugin project", [this] {
+      write_plugin_project(word_, name_);
+      std::printf("wrote %s; its README.md says how to build and run it\n", word_.c_str());
+      return kDone;
+    });
+    app.add_option("DIR", word_, "an empty folder, or one that is not there")->required();
+    app.add_option("--name", name_, "family.name of the handler")->required();
+  }
+
+  void add_bench() {
+    CLI::App& app = add("bench", "measures the runtime itself", [this] { return run_benches(benches_, json_); });
+    app.add_option("NAME", benches_, "which; default: all");
+    app.add_option("--json", json_, "write the numbers")->type_name("FILE");
+  }
+
+  // Named in the contract, so that a person who tries one learns that it is not a typing error.
+  void add_missing() {
+    for (const char* name : {"check-handler", "doctor", "calibrate"}) {
+      CLI::App& app = add(name, "not there yet", [name]() -> int { not_yet(std::string("millrace ") + name); });
+      app.allow_extras();
+    }
+  }
+
+  CLI::App& app_;
+  std::vector<std::pair<CLI::App*, std::function<int()>>> actions_;
+  RunCommand run_;
+  PlanCommand explain_;
+  PipelineOptions check_;
+  ListCommand list_;
+  std::string node_, plan_, trace_, word_, name_, json_;
+  std::vector<std::string> benches_;
+};
+
+// What CLI11 could not read, as an error with the nearest name.
+Error usage_error(const CLI::App& app, const CLI::ParseError& failure) {
+  const CLI::App* command = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
+  Error error{105, failure.what(),
+              {},  {},
+              "",  command->get_name().empty() ? "" : "millrace " + command->get_name() + " --help"};
+  const std::vector<std::string> extras = command->remaining();
+  if (failure.get_name() != "ExtrasError" || extras.empty()) return error;
+  const std::string& first = extras.front();
+  std::vector<std::string> names;
+  if (first.rfind('-', 0) == 0) {
+    for (const CLI::Option* option : command->get_options())
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    error.what = "there is no option " + first;
+  } else if (command == &app) {
+    for (const CLI::App* known : app.get_subcommands({})) names.push_back(known->get_name());
+    error.what = "there is no command \"" + first + "\"";
+    error.edit = "millrace --help";
+  } else {
+    error.what = "millrace " + command->get_name() + " does not take \"" + first + "\"";
+    if (first == "!") error.notes.push_back("a pipeline that is written as a line stands within quotes");
+  }
+  error.nearest = nearest_name(first.substr(0, first.find('=')), names);
+  return error;
+}
+
+int fail(const Error& error, int code) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", format_error(error).c_str());
+  return code;
+}
+
+int main_of(int argc, char** argv) {
+  CLI::App app{"a dataflow stream runtime", "millrace"};
+  app.set_version_flag("--version", version_words());
+  Commands commands(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) { // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& failure) {
+    return fail(usage_error(app, failure), kWrongUsage);
+  }
+  if (app.get_subcommands().empty()) {
+    std::fputs(app.help().c_str(), stderr);
+    return kWrongUsage;
+  }
+  try {
+    return commands.call();
+  } catch (const PluginMissing& missing) {
+    return fail(missing.error(), kPluginNotLoaded);
+  } catch (const Failure& failure) {
+    return fail(failure.error(), exit_code_of(failure.error()));
+  } catch (const std::exception& failure) {
+    return fail(Error{601, failure.what(), {}, {}, "", ""}, kRunFailed);
+  }
+}
+
+} // namespace
+
+} // namespace millrace::cli
+
+int main(int argc, char** argv) { return millrace::cli::main_of(argc, argv); }

@@ -1,0 +1,26 @@
+// A pipeline as a command was given it: loaded, set, with its plugins, compiled.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "embed/compose.h"
+
+namespace millrace::cli {
+
+// The members die in the reverse order: the composition first.
+struct Compiled {
+  std::unique_ptr<plugin::Registry> registry;
+  std::unique_ptr<embed::Composition> composition;
+};
+
+// Throws Failure. Warnings of plugins go to stderr, but only where `warn` asks for them.
+Compiled compile(const PipelineOptions& options, bool warn);
+
+// A whole file; throws Failure (MR0104).
+std::string read_file(const std::string& path);
+// To a file, or to stdout for "-"; throws Failure (MR0606).
+void write_file(const std::string& path, const std::string& text);
+
+} // namespace millrace::cli

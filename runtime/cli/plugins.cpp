@@ -1,0 +1,74 @@
+// Looks for plugins and tells a type that is not known from one whose plugin could not be loaded.
+#include "cli/plugins.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "cli/exit_code.h"
+#include "embed/compose.h"
+
+namespace millrace::cli {
+namespace fs = std::filesystem;
+
+namespace {
+
+bool file_contains(const std::string& path, const std::string& words) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  return bytes.find(words) != std::string::npos;
+}
+
+std::vector<std::string> type_names(const plugin::Registry& registry) {
+  std::vector<std::string> names;
+  for (const plugin::HandlerInfo* info : registry.all()) names.push_back(info->type);
+  return names;
+}
+
+} // namespace
+
+void scan_plugins(plugin::Registry& registry, const std::vector<std::string>& plugin_paths) {
+  for (const std::string& folder : embed::standard_plugin_folders()) registry.scan(folder);
+  for (const std::string& folder : plugin_paths) {
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored))
+      throw Failure(Error{105, "--plugin-path names no folder: " + folder, {}, {}, "", ""});
+    registry.scan(folder);
+  }
+}
+
+void warn_of_failures(const plugin::Registry& registry, const std::vector<std::string>& plugin_paths) {
+  for (const plugin::LoadFailure& failure : registry.failures()) {
+    const std::string folder = fs::path(failure.path).parent_path().string();
+    const bool asked_for = std::any_of(plugin_paths.begin(), plugin_paths.end(), [&](const std::string& path) {
+      return (fs::path(path) / "x").parent_path().string() == folder;
+    });
+    if (!asked_for) continue; // what lies around and is not used is no concern of this command
+    std::string words = failure.error.what;
+    for (const std::string& note : failure.error.notes) words += "; " + note;
+    std::fprintf(stderr, "warning %s: %s\n", format_code(failure.error.code).c_str(), words.c_str());
+  }
+}
+
+bool missing_by_failure(const plugin::Registry& registry, const std::string& type) {
+  if (registry.find(type) || registry.failures().empty()) return false;
+  if (nearest_name(type, type_names(registry)).empty()) return true;
+  return std::any_of(registry.failures().begin(), registry.failures().end(),
+                     [&](const plugin::LoadFailure& failure) { return file_contains(failure.path, type); });
+}
+
+void require_plugins(const plugin::Registry& registry, const graph::Graph& graph) {
+  for (const graph::Handler& handler : graph.handlers) {
+    if (!missing_by_failure(registry, handler.type)) continue;
+    Error error{304, "the handler type \"" + handler.type + "\" is not known", handler.type_place, {}, "", ""};
+    for (const plugin::LoadFailure& failure : registry.failures()) {
+      error.notes.push_back("a plugin could not be loaded: " + failure.path + ": " + failure.error.what);
+      for (const std::string& note : failure.error.notes) error.notes.push_back("  " + note);
+    }
+    throw PluginMissing(std::move(error));
+  }
+}
+
+} // namespace millrace::cli

@@ -1,0 +1,26 @@
+// Finds the plugins for a command, and says what became of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "plugin/registry.h"
+
+namespace millrace::cli {
+
+// Scans the standard folders, then those of --plugin-path. Throws Failure (MR0105) for a --plugin-path that is no
+// folder.
+void scan_plugins(plugin::Registry& registry, const std::vector<std::string>& plugin_paths);
+
+// A line on stderr for each plugin of a --plugin-path folder that could not be loaded.
+void warn_of_failures(const plugin::Registry& registry, const std::vector<std::string>& plugin_paths);
+
+// Whether `type` is likely missing because a plugin could not be loaded: one failed, and either it has the type's name
+// in it or no other type has one like it.
+bool missing_by_failure(const plugin::Registry& registry, const std::string& type);
+
+// Throws PluginMissing for the first handler whose type is missing so.
+void require_plugins(const plugin::Registry& registry, const graph::Graph& graph);
+
+} // namespace millrace::cli

@@ -1,0 +1,85 @@
+// The words of a run's progress and of its end.
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace millrace::cli {
+
+namespace {
+
+// Below this, a rate says more about the start than about the run.
+constexpr double kRateAfterS = 0.5;
+
+std::string time_words(double seconds) {
+  const auto whole = static_cast<int64_t>(std::ceil(seconds));
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string us_words(double us) {
+  return us < 1000 ? fmt::format("{:.1f} µs", us) : fmt::format("{:.1f} ms", us / 1000);
+}
+
+} // namespace
+
+std::string progress_words(const exec::Progress& progress, double duration_s) {
+  const bool known = progress.ticks_expected > 0;
+  std::string words = known ? fmt::format("  {}/{} ticks", progress.ticks, progress.ticks_expected)
+                            : fmt::format("  {} ticks", progress.ticks);
+  if (known) {
+    const double part = static_cast<double>(progress.ticks) / static_cast<double>(progress.ticks_expected);
+    words += fmt::format("  {:.0f} %", std::min(100.0, 100 * part));
+  }
+  if (progress.elapsed_s < kRateAfterS || progress.ticks == 0) return words;
+  const double rate = static_cast<double>(progress.ticks) / progress.elapsed_s;
+  words += fmt::format("  {:.1f}/s", rate);
+  double left = duration_s > 0 ? duration_s - progress.elapsed_s : INFINITY;
+  if (known) left = std::min(left, static_cast<double>(progress.ticks_expected) / rate - progress.elapsed_s);
+  if (std::isfinite(left)) words += "  " + time_words(std::max(0.0, left)) + " left";
+  return words;
+}
+
+std::string summary_words(const exec::Report& report) {
+  std::string words = fmt::format("{} ticks in {:.2f} s", report.ticks_run, report.duration_s);
+  if (report.duration_s > 0)
+    words += fmt::format(", {:.1f}/s", static_cast<double>(report.ticks_run) / report.duration_s);
+  if (report.ticks_late + report.ticks_skipped > 0)
+    words += fmt::format("; {} late, {} skipped", report.ticks_late, report.ticks_skipped);
+  if (report.latency_max_us > 0)
+    words += fmt::format("; latency p50 {}, p99 {}", us_words(report.latency_p50_us), us_words(report.latency_p99_us));
+  words += '\n';
+  for (const exec::EdgeReport& edge : report.edges)
+    for (const auto& [cause, count] : edge.dropped)
+      words += fmt::format("  {} dropped on {} → {}: {}\n", count, edge.from, edge.to, cause);
+  for (const exec::HandlerReport& handler : report.handlers)
+    if (handler.errors > 0) words += fmt::format("  {} calls of {} failed\n", handler.errors, handler.name);
+  return words;
+}
+
+void ProgressLine::show(const exec::Progress& progress) {
+  if (!shown_) return;
+  const std::string words = progress_words(progress, duration_s_);
+  const std::lock_guard lock(mutex_);
+  std::fprintf(stderr, "\r%s\x1b[K", words.c_str());
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+void ProgressLine::message(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  if (drawn_) std::fputs("\r\x1b[K", stderr);
+  drawn_ = false;
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+void ProgressLine::clear() {
+  const std::lock_guard lock(mutex_);
+  if (drawn_) std::fputs("\r\x1b[K", stderr);
+  drawn_ = false;
+}
+
+} // namespace millrace::cli

@@ -1,0 +1,63 @@
+// From a declared graph to a plan and the devices that it runs on: what the command and runtime.h have in common.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "device/pinned_ranges.h"
+#include "exec/run.h"
+#include "graph/graph.h"
+#include "plan/plan.h"
+#include "plugin/registry.h"
+
+namespace millrace::embed {
+
+// What a person chooses beside the pipeline.
+struct Choices {
+  std::vector<std::string> domains = {"cpu"}; // what may be used, in order of preference
+  uint32_t threads = 0;                       // 0: as many as the process has cores
+  std::optional<graph::ClockMode> clock;      // overrides the pipeline's
+  std::optional<graph::Rational> rate;
+  bool probe = true;
+  std::string facts; // JSON, used instead of probing the handlers that it names; "": none
+};
+
+// "cpu,sim:0" → its domains. Throws Failure: MR0105 where it cannot be read, MR0408 for a device that needs a module
+// which is not there.
+std::vector<std::string> parse_domains(const std::string& list);
+// "realtime", "free", "source"; MR0105 else.
+graph::ClockMode parse_clock_mode(const std::string& word);
+// "30", "29.97", "30000/1001"; MR0105 else.
+graph::Rational parse_rate(const std::string& text);
+
+// Where plugins are looked for without being told: beside the program, where `cmake --install` puts them, and in the
+// folders of MILLRACE_PLUGIN_PATH, in this order.
+std::vector<std::string> standard_plugin_folders();
+
+// A compiled pipeline and all that its plan and its run refer to. Not thread safe. Runs once: handlers keep state.
+class Composition {
+ public:
+  // Makes the handlers, probes, compiles. `registry` and `host` must outlive it. Throws Failure.
+  Composition(graph::Graph graph, const plugin::Registry& registry, const mr_host& host, const Choices& choices);
+
+  const plan::Plan& plan() const { return plan_; }
+  plugin::Instance* find(const std::string& handler) const; // null where there is none
+
+  // Makes the devices and the run, which must die before this. Throws Failure (MR0701).
+  std::unique_ptr<exec::Run> make_run(const exec::RunOptions& options);
+
+ private:
+  void make_devices();
+
+  graph::Graph graph_;
+  plan::Facts facts_;
+  plan::Plan plan_;
+  std::shared_ptr<device::PinnedRanges> pinned_;
+  std::vector<std::unique_ptr<device::Device>> devices_; // by domain of the plan
+};
+
+} // namespace millrace::embed
