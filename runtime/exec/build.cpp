@@ -51,6 +51,7 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
   make_paces();
   make_segments();
   wire_stamps();
+  make_regions();
 }
 
 RunState::~RunState() {
@@ -81,7 +82,35 @@ void RunState::make_memory() {
     rings.push_back(std::make_unique<memory::Ring>(memory::RingOptions{ring.length, ring.dynamic, ring.capacity}, base,
                                                    ring.domain == 0));
     base += ring.length * memory::block_bytes(ring.capacity);
+    const plan::Output& output = plan.outputs[ring.output];
+    ring_names.push_back(plan.steps[output.step].name + "." + output.name + " in " + plan.domains[ring.domain]);
   }
+  if (!has_devices || is_virtual) return;
+  const auto namer = [](void* run, const void* address) { return static_cast<RunState*>(run)->name_access(address); };
+  access_guard = std::make_unique<device::AccessGuard>(namer, this);
+}
+
+// Inside a signal handler: reads what was laid out before, writes into a buffer of its own, calls nothing that locks.
+const char* RunState::name_access(const void* address) {
+  static thread_local char text[256];
+  const auto* at = static_cast<const std::byte*>(address);
+  for (size_t r = 0; r < rings.size(); ++r) {
+    const auto* base = reinterpret_cast<const std::byte*>(rings[r]->block(0).value);
+    if (at < base || at >= base + rings[r]->length() * memory::block_bytes(rings[r]->capacity())) continue;
+    const char* culprit = "the host";
+    for (const auto& segment : segments) {
+      const StepRun* inside = segment->inside.load(std::memory_order_relaxed);
+      if (inside && pthread_equal(segment->owner.load(std::memory_order_relaxed), pthread_self()))
+        culprit = inside->plan->name.c_str();
+    }
+    char* out = text;
+    for (const char* part :
+         {culprit, " touched the buffer of ", ring_names[r].c_str(), ", which only a body on that device may"})
+      while (*part && out + 1 < text + sizeof text) *out++ = *part++;
+    *out = 0;
+    return text;
+  }
+  return nullptr;
 }
 
 void RunState::make_outputs() {
@@ -194,6 +223,7 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
     }
     step->self = step->instance->self();
     step->process = step->handler->info->table->process;
+    step->finish = step->handler->info->table->finish;
   }
   for (uint32_t o : plan_step.outputs) step->outputs.push_back(&outputs[o]);
   step->raw_inputs.resize(plan_step.inputs.size());
@@ -218,9 +248,12 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
                    : down                                     ? copy_out[plan_step.domain]
                                                               : copy_in[plan_step.domain];
     step->fences.resize(segment.pace->plan->slots);
-    step->bodies.resize(segment.pace->plan->slots);
+    step->bodies.resize(plan_step.region == plan::kNone ? segment.pace->plan->slots
+                                                        : plan.regions[plan_step.region].slots);
     for (BodyCall& body : step->bodies) {
       body.inputs.resize(plan_step.inputs.size());
+      body.frozen.resize(plan_step.inputs.size());
+      body.absent.resize(plan_step.inputs.size());
       body.input_blocks.resize(plan_step.inputs.size());
       body.outputs.resize(plan_step.outputs.size());
       body.output_blocks.resize(plan_step.outputs.size());
@@ -268,6 +301,19 @@ void RunState::wire_inputs(StepRun& step) {
     if (plan.steps[before].domain != 0) step.after_on_device.push_back(step_runs[before]);
   }
   for (uint32_t reader : step.plan->readers) step.readers.push_back(step_runs[reader]);
+}
+
+void RunState::make_regions() {
+  for (uint32_t r = 0; r < plan.regions.size(); ++r) {
+    if (plan.regions[r].steps.empty()) continue;
+    auto region = std::make_unique<RegionRun>();
+    region->plan = &plan.regions[r];
+    for (uint32_t s : region->plan->steps) {
+      region->steps.push_back(step_runs[s]);
+      step_runs[s]->region = region.get();
+    }
+    regions.push_back(std::move(region));
+  }
 }
 
 void RunState::wire_stamps() {

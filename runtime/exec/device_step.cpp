@@ -25,43 +25,14 @@ bool later_ticks_void(const RunState& run, const mr_tick_info& info) {
          info.index > run.fail_index[info.clock]->load(std::memory_order_relaxed);
 }
 
-// Runs on the device's time: presence of the inputs, the handler, presence of the outputs.
-void run_body(void* context) {
-  BodyCall& body = *static_cast<BodyCall*>(context);
-  StepRun& step = *body.context.step;
-  bool fires = true;
-  for (size_t i = 0; i < body.inputs.size(); ++i) {
-    const memory::Block* block = body.input_blocks[i];
-    if (block && !block->present.load(std::memory_order_relaxed)) body.inputs[i] = {};
-    if (!body.inputs[i].value && step.inputs[i].required) fires = false;
+// The input that stands in for a failed output; check_bypass() saw to it that there is one.
+size_t bypass_input(const StepRun& step, size_t output) {
+  const plan::HandlerPlan& handler = *step.handler;
+  for (size_t p = 0, flat = 0; p < handler.info->ports.size(); ++p) {
+    const auto& port = handler.info->ports[p];
+    if (!port.is_input() && flat++ == output) return handler.first_entry[static_cast<size_t>(port.raw.like)];
   }
-  for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
-  mr_status status = MR_OK;
-  if (fires) {
-    ++step.calls;
-    status = step.process(step.self, &body.tick);
-  }
-  if (status == MR_ERROR) {
-    step.errors.fetch_add(1, std::memory_order_relaxed);
-    for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
-    if (step.handler->on_error == graph::OnError::fail) step.run->fail(step, body.info.index, step.instance->error());
-  }
-  for (size_t o = 0; o < body.outputs.size(); ++o) {
-    mr_output& output = body.outputs[o];
-    memory::Block& block = *body.output_blocks[o];
-    const int32_t like = step.outputs[o]->plan->forwards;
-    const bool bypassed = status == MR_ERROR && step.handler->on_error == graph::OnError::bypass && like >= 0;
-    if (output.state == MR_OUTPUT_FORWARDED || bypassed) { // on a device a forward is a copy within it
-      const mr_input& input = body.inputs[bypassed ? static_cast<size_t>(like) : output.source];
-      const auto& own = body.outputs[o];
-      mr_value* value = reinterpret_cast<mr_value*>(step.device->body_address(bytes(block.value)));
-      uint8_t* data = reinterpret_cast<uint8_t*>(step.device->body_address(bytes(block.data)));
-      std::memcpy(value, input.value, sizeof(mr_value));
-      std::memcpy(data, input.data, std::min<uint64_t>(input.value->header.extent_bytes, own.capacity));
-      output.state = MR_OUTPUT_OWN;
-    }
-    block.present.store(output.state != MR_OUTPUT_SILENT, std::memory_order_relaxed);
-  }
+  return 0;
 }
 
 void carry_presence(void* context) {
@@ -72,12 +43,12 @@ void carry_presence(void* context) {
 // Fixes one input of a body; false where it is known to be empty.
 bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
   InputRun& input = step.inputs[i];
-  body.inputs[i] = {};
+  body.frozen[i] = {};
   body.input_blocks[i] = nullptr;
   if (!input.output) return false;
   const auto initial = [&] {
     if (!input.initial_empty) return false;
-    body.inputs[i].value = &step.run->empty_values[static_cast<size_t>(input.output - step.run->outputs.data())];
+    body.frozen[i].value = &step.run->empty_values[static_cast<size_t>(input.output - step.run->outputs.data())];
     return true;
   };
   if (ordinal < input.delay) return initial();
@@ -94,42 +65,14 @@ bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
   }
   if (!slot->value) return false;
   if (slot->block) {
-    body.inputs[i].value = reinterpret_cast<const mr_value*>(step.device->body_address(bytes(slot->value)));
-    body.inputs[i].data = reinterpret_cast<const uint8_t*>(step.device->body_address(bytes(slot->data)));
+    body.frozen[i].value = reinterpret_cast<const mr_value*>(step.device->body_address(bytes(slot->value)));
+    body.frozen[i].data = reinterpret_cast<const uint8_t*>(step.device->body_address(bytes(slot->data)));
     if (slot->unknown) body.input_blocks[i] = slot->block;
     wait_for(*step.device, *step.stream, slot->fence);
   } else {
-    body.inputs[i].value = slot->value; // an empty initial value has no bytes
+    body.frozen[i].value = slot->value; // an empty initial value has no bytes
   }
   return true;
-}
-
-void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
-  for (size_t o = 0; o < step.outputs.size(); ++o) {
-    OutputRun& output = *step.outputs[o];
-    const int32_t place = output.plan->owns ? -1 : output.plan->in_place;
-    memory::Block& block =
-        place >= 0 ? *step.inputs[static_cast<size_t>(place)].output->at(ordinal).block : output.ring->take(ordinal);
-    body.output_blocks[o] = &block;
-    mr_output& raw = body.outputs[o];
-    raw = {};
-    raw.value = reinterpret_cast<mr_value*>(step.device->body_address(bytes(block.value)));
-    raw.data = reinterpret_cast<uint8_t*>(step.device->body_address(bytes(block.data)));
-    raw.capacity = output.ring->capacity();
-    raw.token = reinterpret_cast<uint64_t>(&block);
-    Slot& slot = output.at(ordinal);
-    slot = Slot{};
-    slot.value = block.value;
-    slot.data = block.data;
-    slot.block = &block;
-    slot.unknown = true;
-  }
-}
-
-void leave_fence(StepRun& step, uint64_t ordinal, const device::Fence& fence) {
-  step.fences[ordinal & step.pace->mask] = fence;
-  step.segment->fences[ordinal & step.pace->mask] = fence;
-  for (OutputRun* output : step.outputs) output->at(ordinal).fence = fence;
 }
 
 // The output that a reader's input stands for, through the copies that were put in between.
@@ -170,7 +113,7 @@ void copy_block(StepRun& step, const Slot& source, memory::Block& target) {
   wait_for(device, stream, source.fence);
   const bool host_source = step.run->plan.outputs[step.plan->inputs[0].output].domain == 0;
   uint64_t extent = source.block->ring->capacity();
-  if (host_source) {
+  if (host_source && source.fence.done()) { // else the block is still on its way here, and its extent with it
     extent = source.value->header.extent_bytes;
     // Foreign memory is not pinned: it goes through the block that stands for it.
     if (source.data != source.block->data) std::memcpy(source.block->data, source.data, extent);
@@ -182,33 +125,122 @@ void copy_block(StepRun& step, const Slot& source, memory::Block& target) {
 
 } // namespace
 
-StepResult run_on_device(StepRun& step, uint64_t ordinal) {
+// Runs on the device's time: presence of the inputs, the handler, presence of the outputs.
+void run_body(void* context) {
+  BodyCall& body = *static_cast<BodyCall*>(context);
+  StepRun& step = *body.context.step;
+  bool fires = true;
+  for (size_t i = 0; i < body.inputs.size(); ++i) {
+    const memory::Block* block = body.input_blocks[i];
+    const bool absent = body.absent[i] || (block && !block->present.load(std::memory_order_relaxed));
+    body.inputs[i] = absent ? mr_input{} : body.frozen[i];
+    if (!body.inputs[i].value && step.inputs[i].required) fires = false;
+  }
+  for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
+  mr_status status = MR_OK;
+  if (fires) {
+    ++step.calls;
+    status = run_bodies(step, &body.tick);
+  }
+  if (status == MR_ERROR) {
+    step.errors.fetch_add(1, std::memory_order_relaxed);
+    for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
+    if (step.handler->on_error == graph::OnError::fail) step.run->fail(step, body.info.index, step.instance->error());
+  }
+  for (size_t o = 0; o < body.outputs.size(); ++o) {
+    mr_output& output = body.outputs[o];
+    memory::Block& block = *body.output_blocks[o];
+    const bool bypassed = status == MR_ERROR && step.handler->on_error == graph::OnError::bypass;
+    const mr_input* passed_on = bypassed                              ? &body.inputs[bypass_input(step, o)]
+                                : output.state == MR_OUTPUT_FORWARDED ? &body.inputs[output.source]
+                                                                      : nullptr;
+    if (passed_on && passed_on->value) { // on a device a forward is a copy within it
+      const mr_input& input = *passed_on;
+      const auto& own = body.outputs[o];
+      mr_value* value = reinterpret_cast<mr_value*>(step.device->body_address(bytes(block.value)));
+      uint8_t* data = reinterpret_cast<uint8_t*>(step.device->body_address(bytes(block.data)));
+      std::memcpy(value, input.value, sizeof(mr_value));
+      std::memcpy(data, input.data, std::min<uint64_t>(input.value->header.extent_bytes, own.capacity));
+      output.state = MR_OUTPUT_OWN;
+    }
+    block.present.store(output.state != MR_OUTPUT_SILENT, std::memory_order_relaxed);
+  }
+}
+
+void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
+  for (size_t o = 0; o < step.outputs.size(); ++o) {
+    OutputRun& output = *step.outputs[o];
+    const int32_t place = output.plan->owns ? -1 : output.plan->in_place;
+    memory::Block& block =
+        place >= 0 ? *step.inputs[static_cast<size_t>(place)].output->at(ordinal).block : output.ring->take(ordinal);
+    body.output_blocks[o] = &block;
+    mr_output& raw = body.outputs[o];
+    raw = {};
+    raw.value = reinterpret_cast<mr_value*>(step.device->body_address(bytes(block.value)));
+    raw.data = reinterpret_cast<uint8_t*>(step.device->body_address(bytes(block.data)));
+    raw.capacity = output.ring->capacity();
+    raw.token = reinterpret_cast<uint64_t>(&block);
+    Slot& slot = output.at(ordinal);
+    slot = Slot{};
+    slot.value = block.value;
+    slot.data = block.data;
+    slot.block = &block;
+    slot.unknown = true;
+  }
+}
+
+void leave_fence(StepRun& step, uint64_t ordinal, const device::Fence& fence) {
+  step.fences[ordinal & step.pace->mask] = fence;
+  step.segment->fences[ordinal & step.pace->mask] = fence;
+  for (OutputRun* output : step.outputs) output->at(ordinal).fence = fence;
+}
+
+bool issued(const StepRun& step, uint64_t ordinal) {
+  // What comes from the step's own region is submitted with it.
+  const auto same_region = [&](uint32_t other) {
+    return step.region && step.run->plan.steps[other].region == step.plan->region;
+  };
   for (const InputRun& input : step.inputs)
-    if (!stamped(input, ordinal)) return StepResult::waiting;
-  for (const StepShared* before : step.after)
-    if (before && before->stamps[ordinal & before->mask].load(std::memory_order_acquire) != ordinal + 1)
-      return StepResult::waiting;
+    if (input.output && !same_region(input.output->plan->step) && !stamped(input, ordinal)) return false;
+  for (size_t i = 0; i < step.after.size(); ++i) {
+    const StepShared* before = step.after[i];
+    if (!before || same_region(step.plan->after[i])) continue;
+    if (before->stamps[ordinal & before->mask].load(std::memory_order_acquire) != ordinal + 1) return false;
+  }
+  return true;
+}
+
+bool fix_body(StepRun& step, BodyCall& body, uint64_t ordinal, Cause& cause) {
   const mr_tick_info& info = step.pace->info(ordinal);
-  BodyCall& body = step.bodies[ordinal & step.pace->mask];
-  Cause cause = Cause::input;
-  bool fires = info.index % step.every == 0;
-  if (!fires) cause = Cause::every;
-  if (later_ticks_void(*step.run, info)) fires = false;
+  cause = info.index % step.every == 0 ? Cause::input : Cause::every;
+  bool fires = info.index % step.every == 0 && !later_ticks_void(*step.run, info);
   for (size_t i = 0; fires && i < step.inputs.size(); ++i) {
-    const bool there = fix_input(step, body, i, ordinal);
-    if (there) ++step.inputs[i].delivered;
-    if (!there && step.inputs[i].required) fires = false;
+    body.absent[i] = !fix_input(step, body, i, ordinal);
+    if (!body.absent[i]) ++step.inputs[i].delivered;
+    if (body.absent[i] && step.inputs[i].required) fires = false;
   }
-  if (!fires) {
-    settle_empty(step, ordinal, cause);
-    return StepResult::settled;
-  }
+  if (!fires) return false;
   for (const StepRun* before : step.after_on_device)
     wait_for(*step.device, *step.stream, before->fences[ordinal & step.pace->mask]);
   body.info = info;
   body.context = {&step, ordinal, &body, nullptr};
+  return true;
+}
+
+StepResult run_on_device(StepRun& step, uint64_t ordinal) {
+  if (step.region) {
+    // The first of the region submits all; the others find themselves settled.
+    return step.region->steps[0] == &step ? run_region(*step.region, ordinal) : StepResult::settled;
+  }
+  if (!issued(step, ordinal)) return StepResult::waiting;
+  BodyCall& body = step.bodies[ordinal & step.pace->mask];
+  Cause cause = Cause::input;
+  if (!fix_body(step, body, ordinal, cause)) {
+    settle_empty(step, ordinal, cause);
+    return StepResult::settled;
+  }
   choose_blocks(step, body, ordinal);
-  const int64_t cost = step.run->options.cost_ns ? step.run->options.cost_ns(step.handler->name, info.index) : 0;
+  const int64_t cost = step.run->options.cost_ns ? step.run->options.cost_ns(step.handler->name, body.info.index) : 0;
   step.device->run(*step.stream, {&run_body, &body, step.handler->name.c_str(), cost});
   leave_fence(step, ordinal, step.device->signal(*step.stream));
   stamp(step, ordinal);

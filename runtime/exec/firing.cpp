@@ -240,7 +240,8 @@ Slot slot_of(const mr_output& output, const StepRun& step) {
 }
 
 void flatten(StepRun& step) {
-  step.flat = step.plain && step.short_calls && step.every == 1 && !step.run->is_virtual && step.deferred.empty();
+  step.flat = step.plain && step.short_calls && step.every == 1 && !step.run->is_virtual && step.deferred.empty() &&
+              !step.finish;
   step.flat_inputs.clear();
   step.flat_outputs.clear();
   for (InputRun& input : step.inputs) {
@@ -301,10 +302,10 @@ mr_status call(StepRun& step, const mr_tick_info& info) {
   ++step.calls;
   if (!run.is_virtual && (!step.short_calls || segment.careful)) {
     const int64_t begin = run.now_ns();
-    status = step.process(step.self, &step.tick);
+    status = run_bodies(step, &step.tick);
     sample(step, run.now_ns() - begin);
   } else {
-    status = step.process(step.self, &step.tick);
+    status = run_bodies(step, &step.tick);
   }
   if (status >= 0) [[likely]]
     return status;

@@ -73,6 +73,7 @@ void Run::start() {
     run.changes.push_back({handler, scripted.change.param, scripted.change.text, 0, scripted.tick});
     run.changes_waiting = true;
   }
+  for (auto& region : run.regions) record_region(*region);
   for (device::Device* device : run.devices) device->steady(true);
   threads_->begin_ns = run.now_ns();
   threads_->started = true;

@@ -6,6 +6,8 @@
 // an ordinal that the pace's head admits when every segment is done with the old one. A channel has a lock of its own.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/sim/access_guard.h"
 #include "device/sim/bell.h"
 #include "exec/histogram.h"
 #include "exec/run.h"
@@ -29,6 +32,7 @@ struct PaceRun;
 struct SegmentRun;
 struct StepRun;
 struct Reader;
+struct RegionRun;
 
 // One tick in 256 is watched from its admission to its last segment's end; in one in 64, and not in those, every call
 // is timed.
@@ -130,7 +134,10 @@ struct BodyCall {
   std::vector<memory::Block*> input_blocks; // whose presence is asked when the body runs; null: known
   std::vector<mr_output> outputs;
   std::vector<memory::Block*> output_blocks;
-  memory::Block* from = nullptr; // transfer: presence goes with the bytes
+  std::vector<mr_input> frozen;   // what the body is given each time it runs; `inputs` is this without what is absent
+  std::vector<mr_input> recorded; // region: what the recording froze
+  std::vector<uint8_t> absent;    // per input: known to be empty when it was submitted
+  memory::Block* from = nullptr;  // transfer: presence goes with the bytes
   memory::Block* to = nullptr;
 };
 
@@ -148,6 +155,7 @@ struct StepRun {
   plugin::Instance* instance = nullptr;
   void* self = nullptr;
   mr_status (*process)(void*, mr_tick*) = nullptr;
+  mr_status (*finish)(void*, mr_tick*) = nullptr; // null: none
   mr_tick tick{};
   TickContext context;
   std::vector<mr_input> raw_inputs;
@@ -183,7 +191,8 @@ struct StepRun {
   device::Stream* stream = nullptr;
   std::vector<BodyCall> bodies;
   std::vector<device::Fence> fences; // [ordinal & mask]
-  std::vector<StepRun*> readers;     // transfer
+  RegionRun* region = nullptr;
+  std::vector<StepRun*> readers; // transfer
   uint64_t copies = 0, bytes_copied = 0;
 
   // gate, post: ordinals below it are dealt with, and the media time of the last one
@@ -203,6 +212,14 @@ struct StepRun {
   std::atomic<uint64_t> errors{0};
   Histogram times;
   bool short_calls = false; // two clock reads would show: timed on timed ticks alone
+};
+
+// Device handlers that are recorded once per ring slot and replayed as one (4.5). Their bodies are kept per slot, with
+// the addresses that the recording froze; the tick, presence and what is absent are read from there when they run.
+struct RegionRun {
+  const plan::Region* plan = nullptr;
+  std::vector<StepRun*> steps;                                // in order
+  std::vector<std::unique_ptr<device::Recording>> recordings; // by ordinal mod slots
 };
 
 struct Entry {
@@ -288,6 +305,7 @@ struct SegmentRun {
   std::vector<std::unique_ptr<StepRun>> steps;
 
   std::atomic<bool> claimed{false};
+  std::atomic<pthread_t> owner{};    // the thread that claimed it last
   std::atomic<uint64_t> progress{0}; // ordinals below it that are this lane's are settled
   uint64_t ordinal = 0;
   size_t cursor = 0;
@@ -337,10 +355,16 @@ class RunState {
   std::vector<std::unique_ptr<ChannelRun>> channels;
   std::vector<std::unique_ptr<PaceRun>> paces;
   std::vector<std::unique_ptr<SegmentRun>> segments;
+  std::vector<std::unique_ptr<RegionRun>> regions;
   std::vector<std::unique_ptr<plugin::Instance>> clones;   // lanes
   std::vector<StepRun*> step_runs;                         // first lane of each plan step
   std::vector<device::Stream*> compute, copy_in, copy_out; // by domain index
   std::vector<mr_value> empty_values;                      // by output: extent 0
+
+  // Who touched a device's memory from the host, told before the process ends (4.10).
+  std::vector<std::string> ring_names; // by ring: "video.out in sim:0"
+  std::unique_ptr<device::AccessGuard> access_guard;
+  const char* name_access(const void* address);
 
   // Set while it runs.
   std::atomic<bool> stopping{false};
@@ -382,6 +406,7 @@ class RunState {
   void make_step(SegmentRun& segment, const plan::Step& step, uint32_t index);
   void wire_inputs(StepRun& step);
   void wire_stamps();
+  void make_regions();
 };
 
 // admission.cpp: the head of a pace. True where a new ordinal was admitted.
@@ -402,11 +427,28 @@ void settle_call(StepRun& step, uint64_t ordinal); // after virtual time has pas
 void settle_empty(StepRun& step, uint64_t ordinal, Cause cause);
 void stamp(StepRun& step, uint64_t ordinal);
 void flush_pending(StepRun& step); // after drain: what was not published is empty
+// The body, and what it left to do once its device is done: at once on the host, and on sim, whose bodies run late.
+inline mr_status run_bodies(const StepRun& step, mr_tick* tick) {
+  const mr_status status = step.process(step.self, tick);
+  return status == MR_OK && step.finish ? step.finish(step.self, tick) : status;
+}
 // Calls the handler for one firing with errors, restarts and live parameters minded; outputs are in raw_outputs.
 mr_status call(StepRun& step, const mr_tick_info& info);
 Slot slot_of(const mr_output& output, const StepRun& step);
 
+// region.cpp: records every slot of a region; after all handlers have started.
+void record_region(RegionRun& region);
+StepResult run_region(RegionRun& region, uint64_t ordinal);
+
 // device_step.cpp
+void run_body(void* body_call);
+// Whether everything that the submission of a body needs is issued.
+bool issued(const StepRun& step, uint64_t ordinal);
+// Decides whether the body fires on this tick, as far as the host knows, and fixes its inputs. False with the cause.
+bool fix_body(StepRun& step, BodyCall& body, uint64_t ordinal, Cause& cause);
+// Takes the blocks of this ordinal for the body's outputs and opens their slots.
+void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal);
+void leave_fence(StepRun& step, uint64_t ordinal, const device::Fence& fence);
 StepResult run_on_device(StepRun& step, uint64_t ordinal);
 StepResult run_transfer(StepRun& step, uint64_t ordinal);
 

@@ -52,6 +52,7 @@ bool Workers::try_segment(Worker& worker, SegmentRun& segment) {
   if (segment.done.load(std::memory_order_relaxed) || segment.claimed.load(std::memory_order_relaxed)) return false;
   if (segment.claimed.exchange(true, std::memory_order_acquire)) return false;
   worker.busy.store(&segment, std::memory_order_relaxed);
+  segment.owner.store(pthread_self(), std::memory_order_relaxed);
   const bool moved = advance(segment, kTicksAtOnce);
   worker.busy.store(nullptr, std::memory_order_relaxed);
   segment.claimed.store(false, std::memory_order_release);

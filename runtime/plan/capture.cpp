@@ -23,6 +23,31 @@ bool slots_follow_the_index(const Plan& plan, const Step& step) {
   return true;
 }
 
+// Whether a path leads from the region out of it and back to this step: replayed as one, it would wait for itself.
+bool leads_back(const Plan& plan, const Step& step, uint32_t region) {
+  std::vector<uint32_t> todo;
+  const auto look_at = [&](const Step& at, bool inside_too) {
+    for (const StepInput& input : at.inputs) {
+      if (input.output == kNone || input.delay > 0) continue;
+      const uint32_t producer = plan.outputs[input.output].step;
+      if (plan.steps[producer].region != region || inside_too) todo.push_back(producer);
+    }
+    for (uint32_t before : at.after)
+      if (plan.steps[before].region != region || inside_too) todo.push_back(before);
+  };
+  look_at(step, false);
+  std::vector<bool> seen(plan.steps.size());
+  while (!todo.empty()) {
+    const uint32_t at = todo.back();
+    todo.pop_back();
+    if (plan.steps[at].region == region) return true;
+    if (seen[at]) continue;
+    seen[at] = true;
+    look_at(plan.steps[at], true);
+  }
+  return false;
+}
+
 } // namespace
 
 void capture(Draft& draft) {
@@ -39,6 +64,7 @@ void capture(Draft& draft) {
                                " runs on a stream: the slot of one of its inputs is no function of the index");
         continue;
       }
+      if (open != kNone && leads_back(plan, step, open)) open = kNone;
       if (open == kNone) {
         Region region;
         region.domain = segment.domain;
