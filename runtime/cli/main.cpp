@@ -1,6 +1,7 @@
 // The millrace command: reads the command line, calls one command, and turns what went wrong into an exit code.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 
 #include "cli/bench.h"
@@ -15,6 +16,10 @@ namespace {
 
 // More threads than this is a typing error.
 constexpr uint32_t kThreadsMax = 1024;
+
+// CLI11's own says which numbers there are, digit by digit.
+const CLI::Validator kAboveZero(
+    [](const std::string& text) { return std::strtod(text.c_str(), nullptr) > 0 ? "" : text + " is not above 0"; }, "");
 
 // What belongs to a part of millrace that this version does not have.
 [[noreturn]] void not_yet(const std::string& what) {
@@ -81,10 +86,8 @@ class Commands {
       return run(run_);
     });
     add_pipeline_options(app, run_);
-    app.add_option("--ticks", run_.ticks, "stop after so many ticks")->check(CLI::PositiveNumber);
-    app.add_option("--duration", run_.duration_s, "stop after so many seconds")
-        ->type_name("S")
-        ->check(CLI::PositiveNumber);
+    app.add_option("--ticks", run_.ticks, "stop after so many ticks")->check(kAboveZero);
+    app.add_option("--duration", run_.duration_s, "stop after so many seconds")->type_name("S")->check(kAboveZero);
     app.add_option("--json", run_.json, "write the report; - for stdout")->type_name("FILE");
     app.add_flag("--quiet", run_.quiet, "no progress and no summary");
     app.add_option("--node", node_, "not there yet: which of the pipeline's nodes this is")->type_name("NAME");
@@ -152,29 +155,31 @@ class Commands {
   std::vector<std::string> benches_;
 };
 
+// An argument that nothing takes.
+void describe_extra(const CLI::App& app, const CLI::App& command, const std::string& extra, Error& error) {
+  std::vector<std::string> names;
+  if (extra.rfind('-', 0) == 0) {
+    for (const CLI::Option* option : command.get_options())
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    error.what = "there is no option " + extra;
+  } else if (&command == &app) {
+    for (const CLI::App* known : app.get_subcommands({})) names.push_back(known->get_name());
+    error.what = "there is no command \"" + extra + "\"";
+  } else {
+    error.what = "millrace " + command.get_name() + " does not take \"" + extra + "\"";
+    if (extra == "!") error.notes.push_back("a pipeline that is written as a line stands within quotes");
+  }
+  error.nearest = nearest_name(extra.substr(0, extra.find('=')), names);
+}
+
 // What CLI11 could not read, as an error with the nearest name.
 Error usage_error(const CLI::App& app, const CLI::ParseError& failure) {
-  const CLI::App* command = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
-  Error error{105, failure.what(),
-              {},  {},
-              "",  command->get_name().empty() ? "" : "millrace " + command->get_name() + " --help"};
-  const std::vector<std::string> extras = command->remaining();
-  if (failure.get_name() != "ExtrasError" || extras.empty()) return error;
-  const std::string& first = extras.front();
-  std::vector<std::string> names;
-  if (first.rfind('-', 0) == 0) {
-    for (const CLI::Option* option : command->get_options())
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    error.what = "there is no option " + first;
-  } else if (command == &app) {
-    for (const CLI::App* known : app.get_subcommands({})) names.push_back(known->get_name());
-    error.what = "there is no command \"" + first + "\"";
-    error.edit = "millrace --help";
-  } else {
-    error.what = "millrace " + command->get_name() + " does not take \"" + first + "\"";
-    if (first == "!") error.notes.push_back("a pipeline that is written as a line stands within quotes");
-  }
-  error.nearest = nearest_name(first.substr(0, first.find('=')), names);
+  const CLI::App& command = app.get_subcommands().empty() ? app : *app.get_subcommands().front();
+  Error error{
+      105, failure.what(), {}, {}, "", "millrace " + (&command == &app ? "" : command.get_name() + " ") + "--help"};
+  const std::vector<std::string> extras = command.remaining();
+  if (failure.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !extras.empty())
+    describe_extra(app, command, extras.front(), error);
   return error;
 }
 

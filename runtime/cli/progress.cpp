@@ -56,7 +56,7 @@ std::string summary_words(const exec::Report& report) {
     for (const auto& [cause, count] : edge.dropped)
       words += fmt::format("  {} dropped on {} → {}: {}\n", count, edge.from, edge.to, cause);
   for (const exec::HandlerReport& handler : report.handlers)
-    if (handler.errors > 0) words += fmt::format("  {} calls of {} failed\n", handler.errors, handler.name);
+    if (handler.errors > 0) words += fmt::format("  {} failed in {} of its calls\n", handler.name, handler.errors);
   return words;
 }
 
