@@ -80,7 +80,9 @@ class Partition {
     if (step.domain != 0) return append(keyed(devices_, {step.pace, step.domain, step.level}, step), s);
     const uint32_t joined = latest_producer(step);
     const bool light = step.kind == StepKind::gate || step.kind == StepKind::post;
-    if (joined != kNone && (light || load_[joined] + cost_of(step) <= budget_of(step.pace))) return append(joined, s);
+    const bool fits = light || load_[joined == kNone ? 0 : joined] + cost_of(step) <= budget_of(step.pace);
+    // With one worker nothing overlaps, and a segment may as well wait in its middle.
+    if (joined != kNone && fits && (draft_.machine.workers == 1 || !leads_back(step, joined))) return append(joined, s);
     return append(open(step), s);
   }
 
@@ -104,6 +106,33 @@ class Partition {
       if (latest == kNone || producer > latest) latest = producer;
     }
     return latest == kNone ? kNone : plan_.steps[latest].segment;
+  }
+
+  // Whether a path leads from the segment out of it and back to this step: joined, it would hold the segment's next
+  // tick until the others are done with this one.
+  bool leads_back(const Step& step, uint32_t segment) const {
+    std::vector<uint32_t> todo;
+    const auto look_at = [&](const Step& at, bool from_segment) {
+      const auto add = [&](uint32_t producer) {
+        if (plan_.steps[producer].segment != segment || from_segment) todo.push_back(producer);
+      };
+      for (const StepInput& input : at.inputs)
+        if (input.output != kNone && input.delay == 0) add(plan_.outputs[input.output].step);
+      for (uint32_t before : at.after) add(before);
+      if (at.kind == StepKind::resolve) add(plan_.channels[at.channel].from);
+      if (at.kind == StepKind::entry) add(plan_.channels[at.channel].from);
+    };
+    look_at(step, false);
+    std::vector<bool> seen(plan_.steps.size());
+    while (!todo.empty()) {
+      const uint32_t at = todo.back();
+      todo.pop_back();
+      if (plan_.steps[at].segment == segment) return true;
+      if (seen[at]) continue;
+      seen[at] = true;
+      look_at(plan_.steps[at], true);
+    }
+    return false;
   }
 
   void describe_thread(uint32_t s, const Step& step) {
