@@ -53,6 +53,7 @@ void QueuedStream::pop() {
   }
   completed.store(done + 1, std::memory_order_release);
   completed.notify_all();
+  if (bell) bell->ring();
 }
 
 } // namespace millrace::device

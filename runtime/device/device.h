@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "device/bell.h"
+
 namespace millrace::device {
 
 // A point in a stream. Done when the word has reached the sequence; a null word is always done.
@@ -36,6 +38,9 @@ struct Stream {
   uint32_t index = 0; // within its device
   std::atomic<uint64_t> completed{0};
   uint64_t issued = 0; // the submitting thread's
+  // Rung whenever `completed` has moved; set before anything is submitted. Shared: it is rung after the word has moved,
+  // when a waiter may be gone already.
+  std::shared_ptr<Bell> bell;
   virtual ~Stream() = default;
 };
 

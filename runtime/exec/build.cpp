@@ -38,6 +38,11 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
   is_virtual = options.virtual_time != nullptr;
   has_devices = plan.domains.size() > 1;
   several_threads = !is_virtual && plan.threads > 1;
+  for (const plan::HandlerPlan& handler : plan.handlers) {
+    // A blocking source has a thread of its own, and what is pending may be published from anywhere.
+    const bool from_outside = (handler.info->traits & MR_TRAIT_BLOCKING) || handler.info->max_pending > 0;
+    several_threads = several_threads || (from_outside && !is_virtual);
+  }
   MR_ASSERT(devices.size() == plan.domains.size(), "a run needs a device for each domain of its plan");
   for (size_t c = 0; c < plan.clocks.size(); ++c)
     fail_index.push_back(std::make_unique<std::atomic<uint64_t>>(UINT64_MAX));
@@ -46,6 +51,9 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
     copy_in.push_back(d ? devices[d]->create_stream(device::StreamKind::copy_in) : nullptr);
     copy_out.push_back(d ? devices[d]->create_stream(device::StreamKind::copy_out) : nullptr);
   }
+  for (const auto* streams : {&compute, &copy_in, &copy_out})
+    for (device::Stream* stream : *streams)
+      if (stream) stream->bell = bell;
   make_memory();
   make_outputs();
   make_paces();

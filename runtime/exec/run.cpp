@@ -32,6 +32,21 @@ void RunState::fail(Error error, uint32_t clock, uint64_t index) {
   notify();
 }
 
+void RunState::await_devices() {
+  constexpr int64_t kPatienceNs = 5'000'000'000;
+  for (size_t d = 1; d < devices.size(); ++d) {
+    const int64_t begin = monotonic.now_ns();
+    for (device::Stream* stream : {compute[d], copy_in[d], copy_out[d]}) {
+      while (stream->completed.load(std::memory_order_acquire) < stream->issued) {
+        bool moved = false;
+        for (size_t other = 1; other < devices.size(); ++other) moved = devices[other]->force_any() || moved;
+        if (!moved) std::this_thread::yield();
+        if (monotonic.now_ns() - begin > kPatienceNs) devices[d]->declare_lost("it did not finish what it was given");
+      }
+    }
+  }
+}
+
 Run::Run(const plan::Plan& plan, const graph::Graph& graph, plan::Facts& facts, std::vector<device::Device*> devices,
          const RunOptions& options)
     : state_(std::make_unique<RunState>(plan, graph, facts, std::move(devices), options)),
@@ -43,6 +58,7 @@ Run::~Run() {
   interrupt();
   threads_->workers.join();
   threads_->monitor.stop();
+  state_->await_devices();
 }
 
 void Run::start() {
@@ -97,6 +113,7 @@ Result Run::wait() {
         source.reader->stop();
       }
   threads_->monitor.stop();
+  run.await_devices();
   const int64_t end_ns = run.now_ns();
   for (device::Device* device : run.devices) device->steady(false);
   for (auto& segment : run.segments)
@@ -118,7 +135,7 @@ void Run::stop() {
   for (auto& pace : run.paces)
     for (SourceState& source : pace->sources)
       if (source.reader) source.step->instance->interrupt();
-  run.bell.ring();
+  run.bell->ring();
 }
 
 void Run::interrupt() {
@@ -128,7 +145,7 @@ void Run::interrupt() {
   for (auto& segment : run.segments)
     for (auto& step : segment->steps)
       if (step->instance) step->instance->interrupt();
-  run.bell.ring();
+  run.bell->ring();
 }
 
 bool Run::finished() const { return state_->finished(); }

@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
+#include "device/bell.h"
 #include "device/device.h"
 #include "device/sim/access_guard.h"
-#include "device/sim/bell.h"
 #include "exec/histogram.h"
 #include "exec/run.h"
 #include "memory/ring.h"
@@ -373,7 +373,7 @@ class RunState {
   std::mutex failure_mutex;
   std::vector<FailureRecord> failures;
   std::vector<std::unique_ptr<std::atomic<uint64_t>>> fail_index; // by clock
-  device::Bell bell;
+  std::shared_ptr<device::Bell> bell = std::make_shared<device::Bell>();
   std::atomic<uint32_t> segments_left{0};
 
   // Live parameters (2.7).
@@ -391,11 +391,13 @@ class RunState {
 
   // Wakes workers after something moved that another thread may wait for.
   void notify() {
-    if (several_threads) bell.ring();
+    if (several_threads) bell->ring();
   }
   int64_t now_ns() const { return time->now_ns(); }
   void fail(StepRun& step, uint64_t ordinal, const std::string& sentence);
   void fail(Error error, uint32_t clock, uint64_t index);
+  // Until every stream is done, so that nothing runs later into what is gone; a device that cannot is given up.
+  void await_devices();
   bool finished() const { return segments_left.load(std::memory_order_acquire) == 0; }
 
  private:

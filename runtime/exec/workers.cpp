@@ -9,8 +9,6 @@ namespace {
 
 // Ticks of one segment before the worker looks at its others.
 constexpr uint32_t kTicksAtOnce = 256;
-// Without a bell from a device, a sleeper looks at its fences this often.
-constexpr int64_t kFencePollNs = 50'000;
 // A sleeper looks around this often in any case: a lost wake costs this much and no more.
 constexpr int64_t kSleepMaxNs = 100'000'000;
 
@@ -85,12 +83,11 @@ int64_t Workers::next_due_ns() const {
 }
 
 void Workers::sleep(Worker& worker) {
-  const uint32_t heard = run_.bell.rings();
+  const uint32_t heard = run_.bell->rings();
   if (look(worker) || run_.finished()) return;
   const int64_t now = run_.now_ns();
-  const int64_t most = run_.has_devices ? kFencePollNs : kSleepMaxNs;
-  const int64_t wait = std::min(most, next_due_ns() - now);
-  if (wait > 0) run_.bell.sleep(heard, wait);
+  const int64_t wait = std::min(kSleepMaxNs, next_due_ns() - now);
+  if (wait > 0) run_.bell->sleep(heard, wait);
 }
 
 void Workers::loop(Worker& worker) {

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-#include "device/sim/bell.h"
+#include "device/bell.h"
 #include "device/sim/sim_device.h"
 
 namespace millrace::device {

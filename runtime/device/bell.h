@@ -1,5 +1,5 @@
-// What a simulated stream's worker sleeps on. Ringing costs no system call while nobody sleeps, and a sleeper that
-// looked around before it slept misses no ring.
+// What threads sleep on that wait for words: workers of a run, and workers of simulated streams. Ringing costs no
+// system call while nobody sleeps, and a sleeper that looked around before it slept misses no ring.
 #pragma once
 
 #include <linux/futex.h>
