@@ -1,0 +1,358 @@
+// runtime.h over the parts of millrace: one composition after another, and the queues of its app handlers.
+#include "millrace/runtime.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <stdexcept>
+
+#include "embed/app_handlers.h"
+#include "embed/compose.h"
+
+namespace millrace {
+
+namespace {
+
+// The library's failures as the application sees them.
+template <class F>
+auto translated(F&& function) {
+  try {
+    return function();
+  } catch (const Failure& failure) {
+    throw RuntimeError(format_code(failure.error().code), failure.what());
+  }
+}
+
+embed::Choices choices_of(const RuntimeOptions& options) {
+  embed::Choices choices;
+  choices.domains = embed::parse_domains(options.devices);
+  choices.threads = options.threads;
+  if (!options.clock.empty()) choices.clock = embed::parse_clock_mode(options.clock);
+  if (!options.rate.empty()) choices.rate = embed::parse_rate(options.rate);
+  return choices;
+}
+
+// Copies the planes of a picture into the one layout that pictures have here.
+void fill(embed::Parcel& parcel, const PictureRef& picture) {
+  parcel.value = {};
+  parcel.bytes.resize(lay_out_image(picture.pixel, picture.width, picture.height, parcel.value.as.image));
+  const ImageSpan target(&parcel.value, parcel.bytes.data());
+  for (uint32_t p = 0; p < target.plane_count(); ++p) {
+    // Chroma planes hold pairs (nv12, p010) or single samples at half the width, rounded up.
+    const bool chroma = p > 0;
+    const size_t samples = chroma ? (size_t{picture.width} + 1) / 2 : picture.width;
+    const bool pairs = chroma && target.plane_count() == 2;
+    const size_t row_bytes = samples * bytes_per_pixel(picture.pixel) * (pairs ? 2 : 1);
+    const auto* from = static_cast<const uint8_t*>(picture.planes[p].data);
+    if (!from) throw std::invalid_argument("a plane of the picture has no memory");
+    const size_t stride = picture.planes[p].stride ? picture.planes[p].stride : row_bytes;
+    for (uint32_t y = 0; y < target.rows(p); ++y) std::memcpy(target.row(y, p), from + y * stride, row_bytes);
+  }
+}
+
+void fill(embed::Parcel& parcel, const TensorRef& tensor) {
+  parcel.value = {};
+  mr_tensor& to = parcel.value.as.tensor;
+  to.dtype_code = tensor.dtype.code;
+  to.dtype_bits = tensor.dtype.bits;
+  to.dtype_lanes = tensor.dtype.lanes;
+  to.rank = static_cast<uint32_t>(tensor.shape.size());
+  int64_t count = 1;
+  for (size_t d = tensor.shape.size(); d-- > 0;) {
+    to.shape[d] = tensor.shape[d];
+    to.strides[d] = count;
+    count *= tensor.shape[d];
+  }
+  const size_t bytes = static_cast<size_t>(count) * tensor.dtype.bits * tensor.dtype.lanes / 8;
+  const auto* from = static_cast<const uint8_t*>(tensor.data);
+  if (!from && bytes > 0) throw std::invalid_argument("the tensor has no memory");
+  parcel.bytes.assign(from, from + bytes);
+}
+
+// The plan laid out memory for one format: another is the application's mistake.
+void check(const std::string& name, const mr_format& format, const PictureRef& picture) {
+  if (format.kind == MR_KIND_IMAGE && format.pixel_formats == bit_of(picture.pixel) && format.width == picture.width &&
+      format.height == picture.height)
+    return;
+  throw std::invalid_argument("the picture pushed into " + name +
+                              " is not of the format, width and height that it declares");
+}
+
+void check(const std::string& name, const mr_format& format, const TensorRef& tensor) {
+  const bool same_type = format.kind == MR_KIND_TENSOR && format.dtype_code == tensor.dtype.code &&
+                         format.dtype_bits == tensor.dtype.bits && format.dtype_lanes == tensor.dtype.lanes;
+  if (same_type && std::equal(tensor.shape.begin(), tensor.shape.end(), format.shape, format.shape + format.rank))
+    return;
+  throw std::invalid_argument("the tensor pushed into " + name + " is not of the dtype and shape that it declares");
+}
+
+} // namespace
+
+struct Value::Held {
+  std::unique_ptr<embed::Parcel> parcel;
+  std::shared_ptr<embed::ValueQueue> home;
+  Held(std::unique_ptr<embed::Parcel> the_parcel, std::shared_ptr<embed::ValueQueue> the_home)
+      : parcel(std::move(the_parcel)), home(std::move(the_home)) {}
+  Held(const Held&) = delete;
+  ~Held() { home->give_back(std::move(parcel)); }
+};
+
+uint64_t Value::index() const { return held_->parcel->index; }
+int64_t Value::media_time_ns() const { return held_->parcel->media_time_ns; }
+const mr_header& Value::header() const { return held_->parcel->value.header; }
+std::span<const uint8_t> Value::bytes() const { return held_->parcel->bytes; }
+
+ImageView Value::image() const {
+  if (!is_image()) throw std::logic_error("the value is no image");
+  return {&held_->parcel->value, held_->parcel->bytes.data()};
+}
+
+TensorView Value::tensor() const {
+  if (!is_tensor()) throw std::logic_error("the value is no tensor");
+  return {&held_->parcel->value, held_->parcel->bytes.data()};
+}
+
+// The mutex guards which composition and run there are, not what they do: a push that waits holds it not.
+class Runtime::State {
+ public:
+  explicit State(RuntimeOptions options) : options_(std::move(options)), choices_(choices_of(options_)) {
+    registry_.add(embed::app_plugin(), "");
+    for (const std::string& folder : embed::standard_plugin_folders()) registry_.scan(folder);
+    for (const std::string& folder : options_.plugin_paths) {
+      std::error_code ignored;
+      if (!std::filesystem::is_directory(folder, ignored)) throw Failure(105, "a plugin path is no folder: " + folder);
+      registry_.scan(folder);
+    }
+  }
+
+  void declare(graph::Graph graph) {
+    refuse_while_running("load");
+    graph_ = std::move(graph);
+    forget();
+  }
+
+  void set(const std::vector<std::pair<std::string, std::string>>& values) {
+    if (const auto run = running()) {
+      std::vector<exec::ParamChange> changes;
+      for (const auto& [key, value] : values) {
+        const size_t dot = key.find('.');
+        if (dot == std::string::npos) throw Failure(101, "'" + key + "' is not of the form handler.key");
+        changes.push_back({key.substr(0, dot), key.substr(dot + 1), value});
+      }
+      return run->set(changes);
+    }
+    graph::Graph changed = declared();
+    for (const auto& [key, value] : values) graph::apply_set(changed, key + "=" + value);
+    declare(std::move(changed));
+  }
+
+  const plan::Plan& compile() {
+    if (!composition_) {
+      auto made = std::make_shared<embed::Composition>(declared(), registry_, exec::host_table(), choices_);
+      const std::lock_guard lock(mutex_);
+      composition_ = std::move(made);
+    }
+    return composition_->plan();
+  }
+
+  void start() {
+    refuse_while_running("start");
+    compile();
+    exec::RunOptions options;
+    options.ticks_max = options_.ticks_max;
+    options.duration_ns = options_.duration_ns;
+    options.on_message = options_.on_message;
+    over_ = true; // also where it fails: a composition runs once
+    std::shared_ptr<exec::Run> run = composition_->make_run(options);
+    run->start();
+    const std::lock_guard lock(mutex_);
+    run_ = std::move(run);
+  }
+
+  void stop() {
+    const auto run = running();
+    if (!run) return;
+    for (const auto& sink : sinks()) sink->relax();
+    run->stop();
+  }
+
+  void interrupt() {
+    if (const auto run = running()) run->interrupt();
+  }
+
+  bool finished() const {
+    const auto run = running();
+    return !run || run->finished();
+  }
+
+  Outcome wait() {
+    const auto run = running();
+    if (!run) throw std::logic_error("wait() before start()");
+    const exec::Result result = run->wait();
+    Outcome outcome;
+    outcome.ok = result.ok;
+    if (!result.ok) {
+      outcome.code = format_code(result.error.code);
+      outcome.error = format_error(result.error);
+    }
+    outcome.ticks = result.report.ticks_run;
+    outcome.duration_s = result.report.duration_s;
+    outcome.report = exec::to_json(result);
+    const std::lock_guard lock(mutex_);
+    run_ = nullptr; // the composition stays: what waits in an app.sink may still be pulled
+    return outcome;
+  }
+
+  template <class Ref>
+  bool push(const std::string& name, const Ref& ref, int64_t pts_ns, bool wait) {
+    const Held<embed::AppSource> source = find<embed::AppSource>(name, embed::kAppSourceType);
+    check(name, source.handler->format(), ref);
+    embed::ValueQueue& queue = source.handler->queue();
+    if (!wait && !queue.has_room()) return false;
+    std::unique_ptr<embed::Parcel> parcel = queue.blank();
+    fill(*parcel, ref);
+    mr_header& header = parcel->value.header;
+    header.schema = source.handler->format().schema;
+    header.kind = source.handler->format().kind;
+    header.pts_ns = pts_ns;
+    header.present = 1;
+    header.extent_bytes = parcel->bytes.size();
+    return queue.put(std::move(parcel), embed::WhenFull::wait);
+  }
+
+  void end(const std::string& name) { find<embed::AppSource>(name, embed::kAppSourceType).handler->queue().close(); }
+
+  std::shared_ptr<embed::ValueQueue> sink_queue(const std::string& name) {
+    return find<embed::AppSink>(name, embed::kAppSinkType).handler->queue();
+  }
+
+ private:
+  // A handler, with what keeps it alive.
+  template <class H>
+  struct Held {
+    std::shared_ptr<embed::Composition> composition;
+    H* handler;
+  };
+
+  template <class H>
+  Held<H> find(const std::string& name, const char* type) const {
+    const std::lock_guard lock(mutex_);
+    if (!composition_) throw std::logic_error("the pipeline is not compiled: call start() or compile() before");
+    plugin::Instance* instance = composition_->find(name);
+    if (!instance || instance->info().type != type)
+      throw Failure(301, "there is no " + std::string(type) + " named \"" + name + "\"");
+    return {composition_, static_cast<H*>(instance->self())};
+  }
+
+  std::vector<std::shared_ptr<embed::ValueQueue>> sinks() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::shared_ptr<embed::ValueQueue>> queues;
+    for (const plan::HandlerPlan& handler : composition_->plan().handlers)
+      if (handler.type == embed::kAppSinkType)
+        queues.push_back(static_cast<embed::AppSink*>(composition_->find(handler.name)->self())->queue());
+    return queues;
+  }
+
+  std::shared_ptr<exec::Run> running() const {
+    const std::lock_guard lock(mutex_);
+    return run_;
+  }
+
+  void refuse_while_running(const char* what) {
+    if (running()) throw std::logic_error(std::string(what) + "() while it runs");
+    if (over_) forget();
+  }
+
+  const graph::Graph& declared() const {
+    if (!graph_) throw std::logic_error("no pipeline was loaded");
+    return *graph_;
+  }
+
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    composition_ = nullptr;
+    over_ = false;
+  }
+
+  const RuntimeOptions options_;
+  const embed::Choices choices_;
+  plugin::Registry registry_;
+  std::optional<graph::Graph> graph_;
+  bool over_ = false; // the composition has run
+  mutable std::mutex mutex_;
+  std::shared_ptr<embed::Composition> composition_;
+  std::shared_ptr<exec::Run> run_; // last: it dies first
+};
+
+Runtime::Runtime(RuntimeOptions options)
+    : state_(translated([&] { return std::make_unique<State>(std::move(options)); })) {}
+Runtime::~Runtime() = default;
+Runtime::Runtime(Runtime&&) noexcept = default;
+Runtime& Runtime::operator=(Runtime&&) noexcept = default;
+
+void Runtime::load(const std::string& pipeline) {
+  translated([&] { state_->declare(graph::load(pipeline)); });
+}
+void Runtime::load_text(const std::string& yaml, const std::string& name) {
+  translated([&] { state_->declare(graph::parse_yaml(yaml, name)); });
+}
+void Runtime::set(const std::string& key, const std::string& value) { set({{key, value}}); }
+void Runtime::set(const std::vector<std::pair<std::string, std::string>>& values) {
+  translated([&] { state_->set(values); });
+}
+void Runtime::compile() {
+  translated([&] { state_->compile(); });
+}
+std::string Runtime::explain() {
+  return translated([&] { return plan::print_text(state_->compile()); });
+}
+std::string Runtime::plan_json() {
+  return translated([&] { return plan::print_json(state_->compile()); });
+}
+void Runtime::start() {
+  translated([&] { state_->start(); });
+}
+void Runtime::stop() { state_->stop(); }
+void Runtime::interrupt() { state_->interrupt(); }
+bool Runtime::finished() const { return state_->finished(); }
+Outcome Runtime::wait() {
+  return translated([&] { return state_->wait(); });
+}
+
+bool Runtime::push(const std::string& source, const PictureRef& picture, int64_t pts_ns) {
+  return translated([&] { return state_->push(source, picture, pts_ns, true); });
+}
+bool Runtime::push(const std::string& source, const TensorRef& tensor, int64_t pts_ns) {
+  return translated([&] { return state_->push(source, tensor, pts_ns, true); });
+}
+bool Runtime::try_push(const std::string& source, const PictureRef& picture, int64_t pts_ns) {
+  return translated([&] { return state_->push(source, picture, pts_ns, false); });
+}
+bool Runtime::try_push(const std::string& source, const TensorRef& tensor, int64_t pts_ns) {
+  return translated([&] { return state_->push(source, tensor, pts_ns, false); });
+}
+void Runtime::end(const std::string& source) {
+  translated([&] { state_->end(source); });
+}
+
+std::optional<Value> Runtime::pull(const std::string& sink) {
+  const auto queue = translated([&] { return state_->sink_queue(sink); });
+  std::unique_ptr<embed::Parcel> parcel = queue->take();
+  if (!parcel) return std::nullopt;
+  return Value(std::make_shared<const Value::Held>(std::move(parcel), queue));
+}
+std::optional<Value> Runtime::try_pull(const std::string& sink) {
+  const auto queue = translated([&] { return state_->sink_queue(sink); });
+  std::unique_ptr<embed::Parcel> parcel = queue->try_take();
+  if (!parcel) return std::nullopt;
+  return Value(std::make_shared<const Value::Held>(std::move(parcel), queue));
+}
+std::optional<Value> Runtime::try_pull_newest(const std::string& sink) {
+  const auto queue = translated([&] { return state_->sink_queue(sink); });
+  std::unique_ptr<embed::Parcel> parcel = queue->try_take_newest();
+  if (!parcel) return std::nullopt;
+  return Value(std::make_shared<const Value::Held>(std::move(parcel), queue));
+}
+
+} // namespace millrace
