@@ -13,7 +13,10 @@ allocated. It is what a handler costs that does nothing, and a place to pin an e
 
 class Pass final : public Handler {
  public:
-  Pass() { no_allocation(); }
+  Pass() {
+    no_allocation();
+    cost_hint_us(0.02);
+  }
 
   void process(Tick& tick, Cpu&) { out_.forward(tick, in_); }
 

@@ -13,7 +13,10 @@ a measurement.
 
 class Sink final : public Handler {
  public:
-  Sink() { no_allocation(); }
+  Sink() {
+    no_allocation();
+    cost_hint_us(0.02);
+  }
 
   void process(Tick&, Cpu&) {}
 

@@ -19,7 +19,10 @@ fast as the graph allows.
 
 class Source final : public Handler {
  public:
-  Source() { no_allocation(); }
+  Source() {
+    no_allocation();
+    cost_hint_us(0.05);
+  }
 
   void probe(Facts& facts) override { facts.tick_count(count_ == 0 ? -1 : *count_); }
 
