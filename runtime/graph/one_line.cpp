@@ -118,7 +118,7 @@ class LineReader {
   explicit LineReader(const std::string& text) : lexer_(text), words_(lexer_.words()) {}
 
   Graph read() {
-    if (words_.empty())
+    if (std::all_of(words_.begin(), words_.end(), [](const Word& word) { return word.is(";"); }))
       throw Failure(Error{217, "the pipeline is empty", {kFile, 1, 1}, {}, "", "test.pattern ! null.sink"});
     while (at_ < words_.size()) read_item();
     if (awaits_item_) refuse_dangling(words_.back(), "behind");

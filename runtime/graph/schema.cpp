@@ -15,6 +15,9 @@ std::string name_pattern() { return "[A-Za-z_][A-Za-z0-9_-]{0," + std::to_string
 Json scalar() { return Json::array({"string", "number", "boolean"}); }
 Json ref(const char* name) { return {{"$ref", std::string("#/$defs/") + name}}; }
 
+// Names joined by dots: a handler's type, and what its parameters are called.
+Json type_name() { return {{"type", "string"}, {"pattern", "^" + name_pattern() + "(\\." + name_pattern() + ")*$"}}; }
+
 // What a key takes, but for those that shape the graph.
 Json property(const KeyInfo& key) {
   Json schema;
@@ -66,8 +69,9 @@ Json handler() {
   Json schema = object(handler_keys());
   schema["description"] = "every key that is not listed is a parameter of the handler's type";
   schema["required"] = {"type"};
+  schema["propertyNames"] = type_name();
   schema["additionalProperties"] = {{"type", {"string", "number", "boolean", "array", "object"}}};
-  shape(schema, "type", {{"type", "string"}, {"pattern", "^" + name_pattern() + "(\\." + name_pattern() + ")*$"}});
+  shape(schema, "type", type_name());
   shape(schema, "input", ref("input"));
   shape(schema, "inputs", {{"type", "object"}, {"propertyNames", ref("name")}, {"additionalProperties", ref("input")}});
   return schema;

@@ -1,4 +1,4 @@
-// The published schema says what the parser reads, no more and no less.
+// The published schema is made from the tables that the parser reads by, and says what one file's keys may be.
 #include <doctest/doctest.h>
 
 #include <fstream>
