@@ -32,11 +32,15 @@ const std::vector<CodeInfo> kUsage = {
      "The value of an assignment to a reserved key, such as every or device, cannot be read as what that key takes. "
      "The message says what was expected."},
     {109, "a part that is not there yet",
-     "The option or command belongs to a part of millrace that this version does not have yet. It is refused rather than "
+     "The option or command belongs to a part of millrace that this version does not have yet. It is refused rather "
+     "than "
      "passed over, because what would happen is not what it says."},
     {110, "facts that cannot be used",
      "--facts takes a JSON file of the form {handler: {rate: \"30000/1001\", live: false, tick_count: 100, outputs: "
      "{port: {pixel_format: \"bgr8\", width: 640, height: 480}}}}. All of a handler's outputs are given, or none."},
+    {111, "a file that a command cannot write",
+     "The file that --json, --trace or another option names could not be written: its folder is not there, may not be "
+     "written to, or is full."},
     {120, "a folder that a new project cannot use",
      "`millrace new` writes into a folder that is empty or not there, so that nothing is written over."},
 };

@@ -3,6 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+
 #include "observe/error_codes.h"
 
 using namespace millrace;
@@ -73,4 +78,19 @@ TEST_CASE("a code is found however a person writes it") {
   REQUIRE(find_code(304) != nullptr);
   CHECK(find_code(304)->title == "a handler type that is not known");
   CHECK(find_code(1) == nullptr);
+}
+
+TEST_CASE("every code that the sources throw is in the table") {
+  const std::regex thrown(R"((?:Failure\(|Error\{|Error \w+\{)\s*(\d{3}),)");
+  int count = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(MILLRACE_SOURCE_DIR "/runtime")) {
+    if (entry.path().extension() != ".cpp") continue;
+    std::ifstream stream(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    for (std::sregex_iterator found(text.begin(), text.end(), thrown), end; found != end; ++found, ++count) {
+      INFO(entry.path().filename().string() << ": " << (*found)[1].str());
+      CHECK(find_code(parse_code((*found)[1].str())) != nullptr);
+    }
+  }
+  CHECK(count > 50);
 }
