@@ -154,6 +154,15 @@ ordered_json param_json(const Param& param) {
   return json;
 }
 
+// The last indented line of the manual, if it is a pipeline with this type in it.
+std::string manual_snippet(const plugin::HandlerInfo& info) {
+  const size_t begin = info.manual.rfind("\n    ");
+  if (begin == std::string::npos) return "";
+  const std::string line = info.manual.substr(begin + 5, info.manual.find('\n', begin + 1) - begin - 5);
+  const bool whole = line.find(info.type) != std::string::npos && line.find(" ! ") != std::string::npos;
+  return whole && line[0] != ' ' ? line : "";
+}
+
 // A source or a sink of the payload that a port carries, so that an example is complete; "" where none fits.
 std::string partner(const Port& port, bool source) {
   if (!source) return "null.sink";
@@ -168,6 +177,7 @@ std::string partner(const Port& port, bool source) {
 } // namespace
 
 std::string example_line(const plugin::HandlerInfo& info) {
+  if (std::string snippet = manual_snippet(info); !snippet.empty()) return snippet;
   std::string words = info.type;
   for (const Param& param : info.params) {
     if (!param.required()) continue;
@@ -207,7 +217,8 @@ std::string describe_text(const plugin::HandlerInfo& info) {
   const size_t begin = info.manual.find_first_not_of('\n');
   if (begin != std::string::npos) text += "\n" + info.manual.substr(begin);
   if (text.back() != '\n') text += '\n';
-  return text + "\nexample: " + example_line(info) + "\n";
+  if (manual_snippet(info).empty()) text += "\nexample: " + example_line(info) + "\n";
+  return text;
 }
 
 std::string describe_json(const plugin::HandlerInfo& info) {

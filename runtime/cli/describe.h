@@ -9,7 +9,7 @@ namespace millrace::cli {
 
 std::string describe_text(const plugin::HandlerInfo& info);
 std::string describe_json(const plugin::HandlerInfo& info);
-// One line that a person can paste and fill in: "test.pattern ! image.blur sigma=2 ! null.sink".
+// One line that a person can paste: the manual's, else one that is made from ports and required parameters.
 std::string example_line(const plugin::HandlerInfo& info);
 
 } // namespace millrace::cli

@@ -89,9 +89,12 @@ class Printer {
 
   void clocks() {
     line("\nclocks");
+    size_t width = 4;
+    for (const Clock& clock : plan_.clocks) width = std::max(width, clock.name.size());
     for (uint32_t c = 0; c < plan_.clocks.size(); ++c) {
       const Clock& clock = plan_.clocks[c];
-      std::string words = "  " + (clock.name.empty() ? std::string("main") : clock.name) + "  " + mode_word(clock);
+      std::string words =
+          fmt::format("  {:<{}}  {}", clock.name.empty() ? "main" : clock.name, width, mode_word(clock));
       if (clock.rate.numerator > 0) words += ", " + rate_words(clock.rate);
       if (clock.live) words += ", live";
       if (clock.driver != kNone) words += ", ticks from " + plan_.steps[clock.driver].name;
@@ -148,15 +151,28 @@ class Printer {
       if (output.owns && output.in_place >= 0) add("copied before it is written");
     }
     if (handler.every > 1) add(fmt::format("every {} ticks", handler.every));
-    if (handler.cost_ns > 0) add(fmt::format("{:.0f} µs", static_cast<double>(handler.cost_ns) / 1000));
+    if (handler.cost_ns > 0) add(fmt::format("about {:.3g} µs", static_cast<double>(handler.cost_ns) / 1000));
     if (step.region != kNone) add(fmt::format("captured in region {}", step.region));
-    return words + (details.empty() ? "" : details + "; ") + handler.reason;
+    // With one domain there was nothing to choose.
+    const std::string reason = plan_.domains.size() > 1 ? handler.reason : "";
+    return words + details + (details.empty() || reason.empty() ? "" : "; ") + reason;
+  }
+
+  // The output whose bytes a copy carries, through whatever domains they came.
+  std::string carried(const Step& transfer) const {
+    const Output* output = &plan_.outputs[transfer.inputs[0].output];
+    while (plan_.steps[output->step].kind == StepKind::transfer)
+      output = &plan_.outputs[plan_.steps[output->step].inputs[0].output];
+    return plan_.steps[output->step].name + "." + output->name;
   }
 
   std::string transfer_words(const Step& step, const TransferPlan& transfer) const {
-    std::string words = "+ " + step.name + ": " + bytes_words(transfer.bytes);
-    words += transfer.predicted_us > 0 ? fmt::format(", {:.1f} µs", transfer.predicted_us) : ", time not known";
-    return words + "; " + transfer.reason;
+    std::string route;
+    for (const std::string& domain : transfer.route) route += (route.empty() ? "" : " → ") + domain;
+    const std::string time =
+        transfer.predicted_us > 0 ? fmt::format("{:.1f} µs", transfer.predicted_us) : "time not known";
+    return fmt::format("+ copy {}, {}: {}, {}; {}", carried(step), route, bytes_words(transfer.bytes), time,
+                       transfer.reason);
   }
 
   std::string channel_words(const Step& step, const Channel& channel) const {
@@ -201,23 +217,29 @@ class Printer {
 
   void memory() {
     line("\nmemory");
+    size_t width = 0;
+    for (const Ring& ring : plan_.rings) width = std::max(width, ring_name(ring).size());
     for (const std::string& domain : plan_.domains) {
       const auto sum = plan_.memory.find(domain);
       if (sum == plan_.memory.end()) continue;
       line(fmt::format("  {}  {}", domain, bytes_words(sum->second)));
       for (const Ring& ring : plan_.rings)
-        if (plan_.domains[ring.domain] == domain) line("    " + ring_words(ring));
+        if (plan_.domains[ring.domain] == domain)
+          line(fmt::format("    {:<{}}  {}", ring_name(ring), width, ring_words(ring)));
     }
   }
 
-  std::string ring_words(const Ring& ring) const {
+  std::string ring_name(const Ring& ring) const {
     const Output& output = plan_.outputs[ring.output];
     const Step& step = plan_.steps[output.step];
+    return step.kind == StepKind::transfer ? "copy of " + carried(step) : step.name + "." + output.name;
+  }
+
+  std::string ring_words(const Ring& ring) const {
     std::string reasons;
     for (const std::string& reason : ring.reasons) reasons += (reasons.empty() ? "" : " + ") + reason;
-    return fmt::format("{}{}  {} × {}{}: {}", step.name, step.kind == StepKind::transfer ? "" : "." + output.name,
-                       ring.length, bytes_words(memory::block_bytes(ring.capacity)), ring.pinned ? ", pinned" : "",
-                       reasons);
+    return fmt::format("{} × {}: {}{}", ring.length, bytes_words(memory::block_bytes(ring.capacity)), reasons,
+                       ring.pinned ? "; pinned" : "");
   }
 
   void list(const char* title, const std::vector<std::string>& lines) {

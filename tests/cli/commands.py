@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""Runs the command as scripts do: exit codes, what is printed where, files, signals.
+
+usage: commands.py MILLRACE [unittest arguments]
+"""
+import hashlib
+import json
+import os
+import pathlib
+import pty
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MILLRACE = ""
+SECONDS_MAX = 60
+
+
+class Command(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_it(self, *arguments, code=0, environment=None):
+        result = subprocess.run([MILLRACE, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
+                                timeout=SECONDS_MAX, stdin=subprocess.DEVNULL,
+                                env={**os.environ, **(environment or {})})
+        self.assertEqual(result.returncode, code, f"{arguments}\n{result.stdout}{result.stderr}")
+        return result
+
+    def refused(self, *arguments, code, error, **options):
+        """The one error on stderr, which must be its first line."""
+        result = self.run_it(*arguments, code=code, **options)
+        self.assertTrue(result.stderr.startswith(f"error {error}: "), result.stderr)
+        self.assertEqual(result.stderr.count("error MR"), 1, result.stderr)
+        self.assertEqual(result.stdout, "")
+        return result.stderr
+
+
+class Outputs(Command):
+    def test_a_pipeline_gives_the_same_bytes_whatever_threads_and_devices_it_runs_on(self):
+        hashes = set()
+        for devices in ("cpu", "cpu,sim:0", "sim:0,cpu", "sim:0"):
+            for threads in (1, 2, 8):
+                self.run_it("run", "test.pattern width=64 height=48 count=10 ! image.blur sigma=2 ! "
+                            "file.raw_writer path=out.rgb", "--threads", threads, "--devices", devices)
+                written = (self.folder / "out.rgb").read_bytes()
+                self.assertEqual(len(written), 10 * 64 * 48 * 3)
+                hashes.add(hashlib.sha256(written).hexdigest())
+        self.assertEqual(len(hashes), 1)
+
+    def test_the_report_has_what_scripts_rely_on(self):
+        self.run_it("run", "test.pattern name=video width=64 height=48 count=40 ! image.blur ! null.sink", "--devices",
+                    "sim:0,cpu", "--json", "report.json")
+        report = json.loads((self.folder / "report.json").read_text())
+        self.assertEqual(report["version"], 1)
+        self.assertEqual(report["ticks"], {"run": 40, "late": 0, "skipped": 0})
+        self.assertGreater(report["duration_s"], 0)
+        self.assertEqual(report["handlers"]["blur"]["domain"], "sim:0")
+        for key in ("type", "domain", "calls", "errors", "sampled", "p50_us", "p99_us", "max_us"):
+            self.assertIn(key, report["handlers"]["video"])
+        self.assertEqual(report["handlers"]["video"]["type"], "test.pattern")
+        for edge in report["edges"]:
+            self.assertEqual(set(edge), {"from", "to", "policy", "delivered", "empty", "dropped"})
+        self.assertEqual([transfer["count"] for transfer in report["transfers"]], [40, 40])
+        for key in ("from", "to", "edge", "count", "bytes", "p50_us"):
+            self.assertIn(key, report["transfers"][0])
+        self.assertEqual(set(report["pools"]), {"cpu", "sim:0"})
+        for pool in report["pools"].values():
+            self.assertLessEqual({"allocated_bytes", "high_water_bytes", "steady_allocations"}, set(pool))
+        self.assertEqual(set(report["latency_us"]), {"p50", "p99", "max"})
+
+    def test_the_report_may_go_to_stdout(self):
+        result = self.run_it("run", "null.source count=5 ! null.sink", "--json", "-")
+        self.assertEqual(json.loads(result.stdout)["ticks"]["run"], 5)
+
+    def test_a_report_that_cannot_be_written_is_a_failure(self):
+        self.refused("run", "null.source count=5 ! null.sink", "--quiet", "--json", "no/such/folder.json", code=1,
+                     error="MR0606")
+
+    def test_ticks_limits_a_run(self):
+        self.run_it("run", "test.pattern width=8 height=8 ! file.raw_writer path=out.rgb", "--ticks", 7)
+        self.assertEqual((self.folder / "out.rgb").stat().st_size, 7 * 8 * 8 * 3)
+
+    def test_duration_ends_an_endless_run(self):
+        result = self.run_it("run", "null.source ! null.sink", "--duration", 0.1, "--json", "-")
+        self.assertGreaterEqual(json.loads(result.stdout)["duration_s"], 0.1)
+
+    def test_set_reaches_parameters_and_reserved_keys(self):
+        self.run_it("run", "test.pattern name=in width=8 height=8 count=9 ! file.raw_writer name=out path=x", "--set",
+                    "in.width=16", "--set", "out.path=other", "--set", "out.every=3")
+        self.assertEqual((self.folder / "other").stat().st_size, 3 * 16 * 8 * 3)
+
+    def test_clock_and_rate_override_the_pipeline(self):
+        result = self.run_it("plan", "null.source ! null.sink", "--clock", "realtime", "--rate", "30000/1001", "--json")
+        clock = json.loads(result.stdout)["clocks"][0]
+        self.assertEqual((clock["mode"], clock["rate"]), ("realtime", [30000, 1001]))
+
+    def test_quiet_says_nothing_and_else_the_end_is_told(self):
+        pipeline = "null.source count=5 ! null.sink"
+        self.assertEqual(self.run_it("run", pipeline, "--quiet").stderr, "")
+        told = self.run_it("run", pipeline)
+        self.assertTrue(told.stderr.startswith("5 ticks in "), told.stderr)
+        self.assertEqual(told.stdout, "")
+        self.assertNotIn("\r", told.stderr)  # no terminal, no progress
+
+    def test_progress_is_rewritten_in_one_line_of_a_terminal(self):
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        command = [MILLRACE, "run", "null.source ! null.sink", "--duration", "0.4"]
+        with subprocess.Popen(command, stderr=theirs, stdin=subprocess.DEVNULL) as process:
+            os.close(theirs)
+            seen = b""
+            try:
+                while piece := os.read(ours, 4096):
+                    seen += piece
+            except OSError:  # the terminal's other end is closed
+                pass
+        self.assertEqual(process.returncode, 0)
+        progress, _, end = seen.decode().rpartition("\x1b[K")
+        self.assertIn("ticks", progress)
+        self.assertNotIn("\n", progress)
+        self.assertRegex(end, r"^\d+ ticks in ")
+
+
+class Errors(Command):
+    def test_an_unknown_type_is_an_invalid_pipeline_and_the_nearest_is_named(self):
+        for command in ("run", "plan", "check"):
+            said = self.refused(command, "test.patern ! null.sink", code=3, error="MR0304")
+            self.assertIn("did you mean 'test.pattern'?", said)
+
+    def test_an_error_in_a_file_has_its_line_and_column(self):
+        (self.folder / "wrong.yaml").write_text(
+            "version: 1\nhandlers:\n  in:  { type: test.number }\n  end: { type: null.sink, input: im }\n")
+        said = self.refused("check", "wrong.yaml", code=3, error="MR0301")
+        self.assertRegex(said, r"wrong\.yaml:4:\d+")
+        self.assertIn("did you mean 'in'?", said)
+
+    def test_a_file_that_is_not_there_is_wrong_usage(self):
+        self.refused("run", "nothere.yaml", code=2, error="MR0104")
+
+    def test_what_the_command_line_has_wrong_is_answered_with_the_nearest_name(self):
+        for arguments, nearest in ((["rnu", "x"], "run"), (["handler"], "handlers"),
+                                   (["run", "a", "--tick", "3"], "--ticks"), (["plan", "a", "--jsn"], "--json")):
+            self.assertIn(f"did you mean '{nearest}'?", self.refused(*arguments, code=2, error="MR0105"))
+
+    def test_wrong_usage_is_2(self):
+        source = "null.source ! null.sink"
+        for arguments in ([], ["run"], ["run", "a", "!", "b"], ["run", source, "--ticks", "0"],
+                          ["run", source, "--threads", "0"], ["run", source, "--ticks", "many"],
+                          ["run", source, "--clock", "fast"], ["run", source, "--rate", "often"],
+                          ["run", source, "--devices", "gpu"], ["run", source, "--devices", "cpu,cpu"],
+                          ["run", source, "--set", "x"], ["run", source, "--set", "nobody.x=1"],
+                          ["run", source, "--plugin-path", "nowhere"], ["plan", source, "--json", "--dot"],
+                          ["plan", source, "--facts", "nowhere.json"], ["inspect", "image.blurr"], ["explain", "MR9999"]):
+            result = self.run_it(*arguments, code=2)
+            self.assertEqual(result.stdout, "", arguments)
+            self.assertNotEqual(result.stderr, "", arguments)
+
+    def test_what_is_not_there_yet_is_refused(self):
+        for arguments in (["run", "null.source ! null.sink", "--trace", "x"],
+                          ["run", "null.source ! null.sink", "--node", "edge"],
+                          ["run", "null.source ! null.sink", "--plan", "x"], ["doctor"], ["calibrate"],
+                          ["check-handler", "image.blur"]):
+            self.assertIn("not there yet", self.refused(*arguments, code=2, error="MR0109"))
+
+    def test_a_gpu_needs_its_module(self):
+        self.assertIn("CUDA module", self.refused("run", "null.source ! null.sink", "--devices", "cuda:0", code=3,
+                                                  error="MR0408"))
+
+    def test_a_run_that_fails_is_1_and_only_its_first_cause_is_told(self):
+        pipeline = "test.number fail_at=5 ! null.sink"
+        said = self.refused("run", pipeline, "--quiet", code=1, error="MR0601")
+        self.assertIn("number (test.number) failed at tick 5", said)
+        self.run_it("run", pipeline, "--json", "report.json", code=1)
+        self.assertEqual(json.loads((self.folder / "report.json").read_text())["error"]["code"], "MR0601")
+
+    def test_a_handler_that_cannot_start_is_1(self):
+        self.refused("run", "null.source ! file.raw_writer path=no/such/file", "--quiet", code=1, error="MR0605")
+
+    def test_check_says_only_what_is_wrong(self):
+        result = self.run_it("check", "test.pattern ! image.blur ! null.sink")
+        self.assertEqual(result.stdout + result.stderr, "")
+
+
+class Plugins(Command):
+    def setUp(self):
+        super().setUp()
+        self.plugins = self.folder / "plugins"
+        self.plugins.mkdir()
+        (self.plugins / "acme.so").write_bytes(b"this is no library")
+
+    def test_a_type_that_is_missing_because_its_plugin_failed_is_4(self):
+        for command in (["run", "null.source ! acme.invert"], ["check", "null.source ! acme.invert"]):
+            said = self.refused(*command, "--plugin-path", self.plugins, code=4, error="MR0304")
+            self.assertIn("acme.so", said)
+        self.refused("inspect", "acme.invert", "--plugin-path", self.plugins, code=4, error="MR0106")
+
+    def test_a_plugin_that_failed_and_is_not_needed_is_a_warning(self):
+        result = self.run_it("run", "null.source count=1 ! null.sink", "--plugin-path", self.plugins)
+        self.assertIn("warning MR0501", result.stderr)
+        self.assertIn("acme.so", result.stderr)
+        from_environment = self.run_it("run", "null.source count=1 ! null.sink", "--quiet",
+                                       environment={"MILLRACE_PLUGIN_PATH": str(self.plugins)})
+        self.assertEqual(from_environment.stderr, "")
+
+    def test_a_typing_error_stays_one_where_a_plugin_failed(self):
+        said = self.refused("check", "test.patern ! null.sink", "--plugin-path", self.plugins, code=3, error="MR0304")
+        self.assertIn("did you mean 'test.pattern'?", said)
+
+    def test_handlers_lists_failures_first_with_the_loaders_words(self):
+        lines = self.run_it("handlers", "--plugin-path", self.plugins).stdout.splitlines()
+        self.assertTrue(lines[0].startswith("failed ") and lines[0].endswith("acme.so"), lines[0])
+        self.assertIn("the loader said: ", "\n".join(lines[:4]))
+        listed = json.loads(self.run_it("handlers", "--json", "--plugin-path", self.plugins).stdout)
+        self.assertIn("acme.so", listed["failed"][0]["path"])
+        self.assertIn("image.blur", [handler["type"] for handler in listed["handlers"]])
+
+
+class Descriptions(Command):
+    def test_every_type_is_described_and_its_example_compiles(self):
+        compiled = 0
+        for handler in json.loads(self.run_it("handlers", "--json").stdout)["handlers"]:
+            described = json.loads(self.run_it("inspect", handler["type"], "--json").stdout)
+            self.assertEqual(described["summary"], handler["summary"])
+            text = self.run_it("inspect", handler["type"]).stdout
+            for port in described["inputs"] + described["outputs"] + described["parameters"]:
+                self.assertIn(f"\n  {port['name']} ", text)
+            self.assertIn(handler["type"], described["example"])
+            if "video.file" not in described["example"] and "!" in described["example"]:  # no video lies there
+                self.run_it("check", described["example"])
+                compiled += 1
+        self.assertGreater(compiled, 5)
+
+    def test_a_parameter_is_described_by_type_default_range_unit_and_life(self):
+        described = json.loads(self.run_it("inspect", "image.blur", "--json").stdout)
+        sigma = next(parameter for parameter in described["parameters"] if parameter["name"] == "sigma")
+        self.assertEqual((sigma["type"], sigma["default"], sigma["min"], sigma["unit"], sigma["live"]),
+                         ("float", 2.0, 0.0, "px", True))
+        self.assertIn("cpu", described["bodies"])
+        self.assertIn("gray8", described["inputs"][0]["formats"])
+
+    def test_codes_are_explained_in_any_spelling(self):
+        texts = {self.run_it("explain", spelling).stdout for spelling in ("MR0304", "mr304", "304")}
+        self.assertEqual(len(texts), 1)
+        self.assertTrue(texts.pop().startswith("MR0304: "))
+
+    def test_help_and_version_are_no_errors(self):
+        self.assertIn("millrace", self.run_it("--version").stdout)
+        for arguments in (["--help"], ["run", "--help"], ["bench", "--help"]):
+            self.assertIn("Usage", self.run_it(*arguments).stdout)
+
+
+class Facts(Command):
+    PIPELINE = "test.pattern name=video ! image.blur ! null.sink"
+
+    def plan_with(self, facts, *more, **options):
+        (self.folder / "facts.json").write_text(facts if isinstance(facts, str) else json.dumps(facts))
+        return self.run_it("plan", self.PIPELINE, "--facts", "facts.json", *more, **options)
+
+    def test_facts_stand_in_for_probing(self):
+        facts = {"video": {"rate": "30000/1001", "live": True, "tick_count": 90,
+                           "outputs": {"video": {"pixel_format": "bgr8", "width": 1920, "height": 1080}}}}
+        text = self.plan_with(facts, "--no-probe").stdout
+        self.assertIn("bgr8 1920×1080", text)
+        self.assertIn("30000/1001 per s, live", text)
+
+    def test_what_is_not_named_is_probed(self):
+        self.assertIn("rgb8 640×480", self.plan_with({}).stdout)
+
+    def test_without_facts_and_probing_a_size_is_not_known(self):
+        self.refused("plan", self.PIPELINE, "--no-probe", code=3, error="MR0403")
+
+    def test_facts_that_say_something_else_are_refused(self):
+        picture = {"pixel_format": "bgr8", "width": 8, "height": 8}
+        for facts, code, error in (("no json", 2, "MR0110"), ([], 2, "MR0110"), ({"vidoe": {}}, 3, "MR0301"),
+                                   ({"video": {"rat": 3}}, 2, "MR0110"), ({"video": {"rate": "fast"}}, 2, "MR0110"),
+                                   ({"video": {"live": 1}}, 2, "MR0110"), ({"video": {"outputs": {}}}, 2, "MR0110"),
+                                   ({"video": {"outputs": {"vid": picture}}}, 2, "MR0110"),
+                                   ({"video": {"outputs": {"video": {**picture, "width": 0}}}}, 2, "MR0110"),
+                                   ({"video": {"outputs": {"video": {**picture, "pixel_format": "bgr9"}}}}, 2, "MR0110")):
+            result = self.plan_with(facts, code=code)
+            self.assertTrue(result.stderr.startswith(f"error {error}"), f"{facts}: {result.stderr}")
+
+
+class Signals(Command):
+    """Pictures go through a pipe, so that the test is told by its bytes, and not by time, that the run is under way."""
+
+    PICTURE = 64 * 64 * 3
+
+    def begin(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        command = [MILLRACE, "run", f"test.pattern width=64 height=64 ! file.raw_writer path={pipe}", "--json",
+                   str(self.folder / "report.json"), "--quiet"]
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        reader = open(pipe, "rb")
+        self.addCleanup(reader.close)
+        self.assertEqual(len(reader.read(10 * self.PICTURE)), 10 * self.PICTURE)
+        return process, reader
+
+    def test_the_first_signal_drains_and_every_tick_that_ran_is_in_the_file(self):
+        for sent, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            with self.subTest(sent=sent):
+                process, reader = self.begin()
+                process.send_signal(sent)
+                rest = len(reader.read())
+                self.assertEqual(process.wait(SECONDS_MAX), code)
+                report = json.loads((self.folder / "report.json").read_text())
+                self.assertEqual(10 * self.PICTURE + rest, report["ticks"]["run"] * self.PICTURE)
+                (self.folder / "pipe").unlink()
+
+    def test_the_second_signal_ends_a_run_that_cannot_drain(self):
+        process, _ = self.begin()  # nobody reads on: the writer waits for ever
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(SECONDS_MAX), 143)
+        self.assertFalse((self.folder / "report.json").exists())
+
+
+if __name__ == "__main__":
+    MILLRACE = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main(verbosity=1)

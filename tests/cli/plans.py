@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Compares what `millrace plan` prints for plans/*.yaml with the .txt of the same name, to the letter.
+
+usage: plans.py MILLRACE [--update]
+
+A line `# options: …` in a pipeline gives the command's options.
+"""
+import difflib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+PLANS = pathlib.Path(__file__).resolve().parent / "plans"
+
+
+def plan(millrace, pipeline, *more):
+    options = re.search(r"(?m)^# options: (.*)$", pipeline.read_text(encoding="utf-8"))
+    command = [millrace, "plan", pipeline.name, *(options.group(1).split() if options else []), *more]
+    result = subprocess.run(command, cwd=PLANS, capture_output=True, text=True, timeout=60)
+    return result.stdout + result.stderr
+
+
+def complaints_of_json(name, printed, text):
+    """The contract of `plan --json`, and that it tells what the text tells."""
+    made = json.loads(printed)
+    for key in ("version", "handlers", "edges", "transfers", "segments", "memory", "latency_us"):
+        if key not in made:
+            yield f"{name}: --json lacks {key}"
+            return
+    for handler, said in made["handlers"].items():
+        if handler not in made["segments"][said["segment"]]["handlers"]:
+            yield f"{name}: --json puts {handler} into a segment that does not list it"
+        if made["segments"][said["segment"]]["domain"] != said["domain"]:
+            yield f"{name}: --json has two domains for {handler}"
+    for transfer in made["transfers"]:
+        if set(transfer) != {"edge", "route", "bytes", "predicted_us", "reason"} or len(transfer["route"]) < 2:
+            yield f"{name}: --json has an odd transfer {transfer}"
+    if text.count("+ copy ") != len(made["transfers"]):
+        yield f"{name}: the text has other copies than --json"
+
+
+def complaints_of_dot(name, dot):
+    nodes = set(re.findall(r"(?m)^    (step\d+) \[", dot))
+    ends = {end for arrow in re.findall(r"(?m)^  (step\d+) -> (step\d+)", dot) for end in arrow}
+    if not nodes or not ends <= nodes:
+        yield f"{name}: --dot draws arrows to nodes that are not there: {ends - nodes}"
+
+
+def main():
+    millrace, update = str(pathlib.Path(sys.argv[1]).resolve()), "--update" in sys.argv[2:]
+    found, pipelines = [], sorted(PLANS.glob("*.yaml"))
+    for pipeline in pipelines:
+        text, golden = plan(millrace, pipeline), pipeline.with_suffix(".txt")
+        if update:
+            golden.write_text(text, encoding="utf-8")
+        expected = golden.read_text(encoding="utf-8") if golden.exists() else ""
+        if text != expected:
+            found.append("".join(difflib.unified_diff(expected.splitlines(True), text.splitlines(True), golden.name,
+                                                      "what was printed")))
+        if text.startswith("error"):
+            continue
+        found += complaints_of_json(pipeline.stem, plan(millrace, pipeline, "--json"), text)
+        found += complaints_of_dot(pipeline.stem, plan(millrace, pipeline, "--dot"))
+    if not pipelines:
+        found.append(f"there are no pipelines in {PLANS}")
+    print("\n".join(found) if found else f"{len(pipelines)} plans are printed as they should be")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
