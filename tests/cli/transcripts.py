@@ -13,6 +13,7 @@ import readme_test  # noqa: E402: found by the line above
 
 def main():
     guide = (ROOT / "docs" / "guide" / "getting_started.md").read_text(encoding="utf-8")
+    (ROOT / "out").mkdir(exist_ok=True)  # where the commands of the guide write
     found = list(readme_test.complaints(guide, pathlib.Path(sys.argv[1]).resolve().parent))
     commands = sum(len(list(readme_test.commands(block))) for block in readme_test.blocks(guide, "console"))
     if commands == 0:
