@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/new.h"
-#include "handlers/builtin.h"
+#include "millrace/abi.h"
 
 namespace millrace::cli {
 
@@ -26,10 +26,7 @@ const CLI::Validator kAboveZero(
   throw Failure(Error{109, what + " is not there yet", {}, {}, "", ""});
 }
 
-std::string version_words() {
-  const mr_plugin& builtin = *millrace_builtin_plugin();
-  return std::string("millrace ") + builtin.version + " (plugin ABI " + std::to_string(builtin.abi_version) + ")";
-}
+const std::string kVersion = "millrace " MILLRACE_VERSION " (plugin ABI " + std::to_string(MR_ABI_VERSION) + ")";
 
 // The options of every command that works on a pipeline.
 void add_pipeline_options(CLI::App& app, PipelineOptions& options) {
@@ -191,7 +188,7 @@ int fail(const Error& error, int code) {
 
 int main_of(int argc, char** argv) {
   CLI::App app{"a dataflow stream runtime", "millrace"};
-  app.set_version_flag("--version", version_words());
+  app.set_version_flag("--version", kVersion);
   Commands commands(app);
   try {
     app.parse(argc, argv);
