@@ -313,6 +313,7 @@ uint64_t completed(PaceRun& pace) {
     for (const auto& step : segment->steps)
       if (!step->deferred.empty()) at = std::min(at, step->oldest_owed.load(std::memory_order_acquire));
     if (segment->device) {
+      const std::lock_guard lock(segment->fences_mutex); // the head asks, and so does the gate
       while (segment->fences_done < at && at != UINT64_MAX && segment->fences[segment->fences_done & pace.mask].done())
         ++segment->fences_done;
       at = std::min(at, segment->fences_done);

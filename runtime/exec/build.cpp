@@ -297,7 +297,9 @@ void RunState::wire_inputs(StepRun& step) {
       if (!same) input.producer = &shared[output.step];
       // What a device made, or carried here, comes with a fence; so does what passed through from another pace.
       input.may_be_late = has_devices;
-      if (input.keeps > 0) input.kept.resize(input.keeps + 1);
+      // On a device a value is kept until the last body that may look at it is done, not only issued.
+      const uint32_t issued = step.device ? step.pace->plan->window : 0;
+      if (input.keeps > 0 || (input.repeat_last && step.device)) input.kept.resize(input.keeps + 1 + issued);
       step.plain = step.plain && same && !has_devices && input.delay == 0 && input.keeps == 0;
     }
     step.inputs.push_back(std::move(input));

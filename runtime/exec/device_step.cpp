@@ -1,5 +1,6 @@
 // Steps of a device: bodies are submitted and run later, copies move blocks between domains, and both leave a fence
 // instead of a result (semantics.md 4.1, 3.4).
+#include <algorithm>
 #include <cstring>
 
 #include "exec/state.h"
@@ -35,6 +36,14 @@ size_t bypass_input(const StepRun& step, size_t output) {
   return 0;
 }
 
+// Forwards and bypasses on a device: a copy within it.
+void copy_input(const StepRun& step, const mr_input& input, const memory::Block& block, mr_output& output) {
+  std::memcpy(step.device->body_address(bytes(block.value)), input.value, sizeof(mr_value));
+  const uint64_t extent = std::min(input.value->header.extent_bytes, output.capacity);
+  if (extent > 0) std::memcpy(step.device->body_address(bytes(block.data)), input.data, extent);
+  output.state = MR_OUTPUT_OWN;
+}
+
 void carry_presence(void* context) {
   const BodyCall& body = *static_cast<BodyCall*>(context);
   body.to->present.store(body.from->present.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -54,14 +63,15 @@ bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
   if (ordinal < input.delay) return initial();
   Slot& at = input.output->at(ordinal - input.delay);
   Slot* slot = &at;
-  if (input.repeat_last) { // presence on a device stays open: the block itself is repeated
-    if (at.value) {
-      hold(at);
-      release(input.last);
-      input.last = at;
+  if (input.repeat_last || !input.kept.empty()) { // issued() saw to it that presence is known
+    const bool present = at.value && (!at.unknown || at.block->present.load(std::memory_order_relaxed));
+    if (!present && !input.repeat_last) return false;
+    if (input.repeat_last) {
+      if (present) remember(input, at);
+      if (!input.last.value) return initial();
+      slot = &input.last;
     }
-    slot = &input.last;
-    if (!slot->value) return initial();
+    if (present && !input.kept.empty()) keep(input, at);
   }
   if (!slot->value) return false;
   if (slot->block) {
@@ -96,9 +106,12 @@ Certain certain(const StepRun& reader, const StepRun& transfer, uint64_t ordinal
   if (info.index % reader.every != 0 || later_ticks_void(*reader.run, info)) return Certain::no;
   for (const InputRun& input : reader.inputs) {
     if (!input.required || input.repeat_last || !input.output) continue;
+    if (ordinal < input.delay) continue;
     const InputRun* source = behind_copies(reader, input);
-    if (ordinal < source->delay) continue;
-    const uint64_t at = ordinal - source->delay;
+    const auto& presumed = transfer.plan->presumed;
+    const auto output = static_cast<uint32_t>(source->output - reader.run->outputs.data());
+    if (std::find(presumed.begin(), presumed.end(), output) != presumed.end()) continue;
+    const uint64_t at = ordinal - input.delay;
     const StepShared& producer = reader.run->shared[source->output->plan->step];
     if (producer.stamps && producer.stamps[at & producer.mask].load(std::memory_order_acquire) != at + 1)
       return Certain::open;
@@ -151,17 +164,9 @@ void run_body(void* context) {
     mr_output& output = body.outputs[o];
     memory::Block& block = *body.output_blocks[o];
     const bool bypassed = status == MR_ERROR && step.handler->on_error == graph::OnError::bypass;
-    const mr_input* passed_on = bypassed                              ? &body.inputs[bypass_input(step, o)]
-                                : output.state == MR_OUTPUT_FORWARDED ? &body.inputs[output.source]
-                                                                      : nullptr;
-    if (passed_on && passed_on->value) { // on a device a forward is a copy within it
-      const mr_input& input = *passed_on;
-      const auto& own = body.outputs[o];
-      mr_value* value = reinterpret_cast<mr_value*>(step.device->body_address(bytes(block.value)));
-      uint8_t* data = reinterpret_cast<uint8_t*>(step.device->body_address(bytes(block.data)));
-      std::memcpy(value, input.value, sizeof(mr_value));
-      std::memcpy(data, input.data, std::min<uint64_t>(input.value->header.extent_bytes, own.capacity));
-      output.state = MR_OUTPUT_OWN;
+    if (output.state == MR_OUTPUT_FORWARDED || bypassed) {
+      const mr_input& input = body.inputs[bypassed ? bypass_input(step, o) : output.source];
+      if (input.value) copy_input(step, input, block, output);
     }
     block.present.store(output.state != MR_OUTPUT_SILENT, std::memory_order_relaxed);
   }
@@ -200,8 +205,14 @@ bool issued(const StepRun& step, uint64_t ordinal) {
   const auto same_region = [&](uint32_t other) {
     return step.region && step.run->plan.steps[other].region == step.plan->region;
   };
-  for (const InputRun& input : step.inputs)
-    if (input.output && !same_region(input.output->plan->step) && !stamped(input, ordinal)) return false;
+  for (const InputRun& input : step.inputs) {
+    if (!input.output || same_region(input.output->plan->step)) continue;
+    if (!stamped(input, ordinal)) return false;
+    // Which value is repeated or kept is the host's to decide, so presence must be known.
+    if ((!input.repeat_last && input.kept.empty()) || ordinal < input.delay) continue;
+    const Slot& slot = input.output->at(ordinal - input.delay);
+    if (slot.unknown && !slot.fence.done()) return false;
+  }
   for (size_t i = 0; i < step.after.size(); ++i) {
     const StepShared* before = step.after[i];
     if (!before || same_region(step.plan->after[i])) continue;
@@ -214,9 +225,11 @@ bool fix_body(StepRun& step, BodyCall& body, uint64_t ordinal, Cause& cause) {
   const mr_tick_info& info = step.pace->info(ordinal);
   cause = info.index % step.every == 0 ? Cause::input : Cause::every;
   bool fires = info.index % step.every == 0 && !later_ticks_void(*step.run, info);
-  for (size_t i = 0; fires && i < step.inputs.size(); ++i) {
+  const bool asked = fires;
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    if (!asked && !step.inputs[i].repeat_last) continue; // the last value is minded on every tick
     body.absent[i] = !fix_input(step, body, i, ordinal);
-    if (!body.absent[i]) ++step.inputs[i].delivered;
+    if (asked && !body.absent[i]) ++step.inputs[i].delivered;
     if (body.absent[i] && step.inputs[i].required) fires = false;
   }
   if (!fires) return false;

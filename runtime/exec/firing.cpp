@@ -1,6 +1,7 @@
 // One firing of a handler: are its inputs there, does it fire, the call, and what becomes of its outputs
 // (semantics.md 2.1, 2.2, 2.4, 2.6).
 #include <algorithm>
+#include <cstring>
 
 #include "exec/state.h"
 
@@ -48,19 +49,10 @@ const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room) {
   const bool present = slot.value && (!slot.unknown || slot.block->present.load(std::memory_order_relaxed));
   if (!input.repeat_last) return present ? &slot : nullptr;
   if (present) {
-    hold(slot);
-    release(input.last);
-    input.last = slot;
+    remember(input, slot);
     return &slot;
   }
   return input.last.value ? &input.last : initial();
-}
-
-void keep(InputRun& input, const Slot& slot) {
-  Slot& oldest = input.kept[input.kept_next++ % input.kept.size()];
-  release(oldest);
-  oldest = slot;
-  hold(oldest);
 }
 
 void apply_changes(StepRun& step, uint64_t index) {
@@ -131,14 +123,30 @@ void sample(StepRun& step, int64_t ns) {
   flatten(step);
 }
 
+// A value that is passed on though the plan could not let the output share its buffer: it has another lifetime.
+Slot copy_input(StepRun& step, size_t o, uint64_t ordinal) {
+  const mr_input& input = step.raw_inputs[step.raw_outputs[o].source];
+  memory::Block& block = step.outputs[o]->ring->take(ordinal);
+  std::memcpy(block.value, input.value, sizeof(mr_value));
+  const uint64_t extent = std::min(input.value->header.extent_bytes, block.ring->capacity());
+  if (extent > 0) std::memcpy(block.data, input.data, extent);
+  Slot slot;
+  slot.value = block.value;
+  slot.data = block.data;
+  slot.block = &block;
+  return slot;
+}
+
 void settle_outputs(StepRun& step, uint64_t ordinal, Cause cause) {
   for (size_t o = 0; o < step.outputs.size(); ++o) {
     Slot& slot = step.outputs[o]->at(ordinal);
     const mr_output& output = step.raw_outputs[o];
-    if (output.state == MR_OUTPUT_FORWARDED) {
-      InputRun& input = step.inputs[output.source];
-      slot = ordinal < input.delay ? Slot{} : input.output->at(ordinal - input.delay);
+    if (output.state == MR_OUTPUT_FORWARDED && static_cast<int32_t>(output.source) != step.outputs[o]->plan->forwards) {
+      slot = copy_input(step, o, ordinal);
+    } else if (output.state == MR_OUTPUT_FORWARDED) {
+      slot = step.inputs[output.source].output->at(ordinal);
       slot.unknown = false;
+      if (step.outputs[o]->holds) hold(slot); // a bypassed output has a ring of its own, whose slots are released
     } else if (output.state != MR_OUTPUT_SILENT) {
       slot = slot_of(output, step);
     } else {
@@ -184,6 +192,9 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
   const mr_tick_info& info = step.pace->info(ordinal);
   RunState& run = *step.run;
   if (step.every > 1 && info.index % step.every != 0) {
+    Slot room;
+    for (InputRun& input : step.inputs)
+      if (input.repeat_last) read(step, input, ordinal, room); // the last value is minded on every tick
     settle_empty(step, ordinal, Cause::every);
     return StepResult::settled;
   }
@@ -222,6 +233,20 @@ void hold(const Slot& slot) { memory::hold(slot.block); }
 void release(Slot& slot) {
   memory::release(slot.block);
   slot = Slot{};
+}
+
+void remember(InputRun& input, const Slot& slot) {
+  hold(slot);
+  release(input.last);
+  input.last = slot;
+  input.last.unknown = false;
+}
+
+void keep(InputRun& input, const Slot& slot) {
+  Slot& oldest = input.kept[input.kept_next++ % input.kept.size()];
+  release(oldest);
+  oldest = slot;
+  hold(oldest);
 }
 
 void stamp(StepRun& step, uint64_t ordinal) {
@@ -282,6 +307,7 @@ bool run_flat(StepRun& step, uint64_t ordinal) {
       slot.value = from.slots[ordinal & from.mask].value;
       slot.data = from.slots[ordinal & from.mask].data;
       slot.block = from.slots[ordinal & from.mask].block;
+      if (step.outputs[o]->holds) hold(slot);
     } else {
       slot.block = output.state == MR_OUTPUT_SILENT ? nullptr : reinterpret_cast<memory::Block*>(output.token);
       slot.cause = cause;
@@ -319,12 +345,16 @@ mr_status call(StepRun& step, const mr_tick_info& info) {
 
 void settle_call(StepRun& step, uint64_t ordinal) { settle(step, ordinal); }
 
-void settle_empty(StepRun& step, uint64_t ordinal, Cause cause) {
+void clear_outputs(StepRun& step, uint64_t ordinal, Cause cause) {
   for (OutputRun* output : step.outputs) {
     Slot& slot = output->at(ordinal);
     slot = Slot{};
     slot.cause = cause;
   }
+}
+
+void settle_empty(StepRun& step, uint64_t ordinal, Cause cause) {
+  clear_outputs(step, ordinal, cause);
   stamp(step, ordinal);
 }
 

@@ -17,6 +17,18 @@ bool settled(const StepRun& step, uint64_t ordinal) {
   return true;
 }
 
+enum class Presence { value, empty, open };
+
+// Whether an input of a gate has a value: what a device decides is known once it is done, and only then counts (4.1).
+Presence presence_at(const StepRun& step, size_t i, uint64_t ordinal) {
+  const InputRun& input = step.inputs[i];
+  if (ordinal < input.delay) return input.initial_empty ? Presence::value : Presence::empty;
+  const Slot& slot = input.output->at(ordinal - input.delay);
+  if (!slot.value) return Presence::empty;
+  if (!slot.fence.done()) return Presence::open;
+  return slot.unknown && !slot.block->present.load(std::memory_order_relaxed) ? Presence::empty : Presence::value;
+}
+
 void pop_front(ChannelRun& channel) {
   for (Slot& slot : channel.at(0).slots) release(slot);
   channel.first = (channel.first + 1) % channel.ring.size();
@@ -58,9 +70,24 @@ Room room_at_gate(ChannelRun& channel, PaceRun& pace, bool realtime) {
   return Room::push;
 }
 
+// Values that no reader can ask for any more, because a newer one is old enough for every tick to come. The reader may
+// be behind a gate that lets few ticks in, so it cannot be left to do this.
+void drop_superseded(ChannelRun& channel, StepRun& resolve) {
+  const int64_t through = settled_through(*resolve.pace, resolve), lag = channel.plan->lag;
+  while (channel.count >= 2 && static_cast<int64_t>(channel.at(1).info.index) + lag - 1 <= through) {
+    count(channel, Cause::superseded);
+    pop_front(channel);
+  }
+}
+
 // Whether a value may go into the channel of a `latest`, `queue` or `align` edge.
-Room room_at_post(ChannelRun& channel, bool realtime) {
+Room room_at_post(ChannelRun& channel, StepRun& resolve) {
   const plan::Channel& plan = *channel.plan;
+  const bool realtime = resolve.pace->clock->realtime();
+  if (resolve.segment->done.load(std::memory_order_acquire)) { // the reader's clock has ended
+    count(channel, Cause::end);
+    return Room::drop;
+  }
   if (!channel.full() && (plan.kind != plan::ChannelKind::queue || channel.count < plan.depth)) return Room::push;
   if (!realtime || (plan.kind == plan::ChannelKind::queue && plan.full == graph::Full::block)) return Room::wait;
   if (plan.kind == plan::ChannelKind::queue) {
@@ -188,15 +215,17 @@ StepResult run_gate(StepRun& step, uint64_t ordinal) {
   if (!settled(step, ordinal)) return StepResult::waiting;
   RunState& run = *step.run;
   const mr_tick_info& info = step.pace->info(ordinal);
-  bool any = step.inputs.empty();
-  for (const InputRun& input : step.inputs)
-    any = any ||
-          (ordinal >= input.delay ? input.output->at(ordinal - input.delay).value != nullptr : input.initial_empty);
+  ChannelRun& channel = *run.channels[step.plan->channel];
+  bool any = channel.plan->every_tick;
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const Presence presence = presence_at(step, i, ordinal);
+    if (presence == Presence::open) return StepResult::waiting;
+    any = any || presence == Presence::value;
+  }
   if (!any || info.index % step.every != 0) {
     pass(step, ordinal);
     return StepResult::settled;
   }
-  ChannelRun& channel = *run.channels[step.plan->channel];
   PaceRun& pace = *run.step_runs[channel.plan->to]->pace;
   {
     const std::lock_guard lock(channel.mutex);
@@ -207,10 +236,12 @@ StepResult run_gate(StepRun& step, uint64_t ordinal) {
       for (size_t i = 0; i < step.inputs.size(); ++i) {
         const InputRun& input = step.inputs[i];
         entry.slots[i] = Slot{};
+        if (presence_at(step, i, ordinal) == Presence::empty) continue;
         if (ordinal >= input.delay) {
           entry.slots[i] = input.output->at(ordinal - input.delay);
+          entry.slots[i].unknown = false;
           hold(entry.slots[i]);
-        } else if (input.initial_empty) {
+        } else {
           entry.slots[i].value = &run.empty_values[static_cast<size_t>(input.output - run.outputs.data())];
         }
       }
@@ -227,8 +258,11 @@ StepResult run_post(StepRun& step, uint64_t ordinal) {
   const bool present = slot.value && (!slot.unknown || slot.block->present.load(std::memory_order_relaxed));
   if (present) {
     ChannelRun& channel = *step.run->channels[step.plan->channel];
+    StepRun& resolve = *step.run->step_runs[channel.plan->to];
     const std::lock_guard lock(channel.mutex);
-    const Room room = room_at_post(channel, step.run->step_runs[channel.plan->to]->pace->clock->realtime());
+    if (channel.full() && channel.plan->kind == plan::ChannelKind::latest && channel.plan->same_clock)
+      drop_superseded(channel, resolve);
+    const Room room = room_at_post(channel, resolve);
     if (room == Room::wait) return StepResult::waiting;
     if (room == Room::push) {
       Entry& entry = push(channel, step.pace->info(ordinal));
@@ -253,7 +287,7 @@ StepResult run_resolve(StepRun& step, uint64_t ordinal) {
   }
   if (!resolved) return StepResult::waiting;
   stamp(step, ordinal);
-  step.run->notify(); // a post may wait for room
+  pass(step, ordinal); // a post may wait for room
   return StepResult::settled;
 }
 

@@ -46,7 +46,7 @@ bool prepare(StepRun& step, BodyCall& body, uint64_t ordinal) {
   }
   // Silent by presence word: the body runs, finds a required input absent, and leaves its outputs absent too.
   for (size_t i = 0; i < body.absent.size(); ++i) body.absent[i] = 1;
-  settle_empty(step, ordinal, cause);
+  clear_outputs(step, ordinal, cause);
   return false;
 }
 
@@ -72,7 +72,10 @@ StepResult run_region(RegionRun& region, uint64_t ordinal) {
   bool any = false;
   for (StepRun* step : region.steps) any = prepare(*step, step->bodies[slot], ordinal) || any;
   StepRun& first = *region.steps[0];
-  if (!any) return StepResult::settled;
+  if (!any) {
+    for (StepRun* step : region.steps) stamp(*step, ordinal);
+    return StepResult::settled;
+  }
   first.device->replay(*first.stream, *region.recordings[slot]);
   const device::Fence fence = first.device->signal(*first.stream);
   for (StepRun* step : region.steps) {

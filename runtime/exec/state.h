@@ -314,7 +314,8 @@ struct SegmentRun {
   int64_t busy_until_ns = 0;                           // virtual time
   std::vector<device::Fence> fences;                   // [ordinal & mask] the last one issued for it
   std::unique_ptr<std::atomic<int64_t>[]> ended_at_ns; // [ordinal & mask] realtime: when it was settled
-  uint64_t fences_done = 0;                            // below it: done
+  std::mutex fences_mutex;
+  uint64_t fences_done = 0; // below it: done; under fences_mutex
 
   bool careful = false; // this tick is timed, or changes or a failure must be minded: no fast way
   size_t changes_seen = 0;
@@ -427,6 +428,7 @@ bool run_flat(StepRun& step, uint64_t ordinal);
 void flatten(StepRun& step);                       // decides whether a step may go the fast way
 void settle_call(StepRun& step, uint64_t ordinal); // after virtual time has passed
 void settle_empty(StepRun& step, uint64_t ordinal, Cause cause);
+void clear_outputs(StepRun& step, uint64_t ordinal, Cause cause); // the same, not told to anybody yet
 void stamp(StepRun& step, uint64_t ordinal);
 void flush_pending(StepRun& step); // after drain: what was not published is empty
 // The body, and what it left to do once its device is done: at once on the host, and on sim, whose bodies run late.
@@ -469,5 +471,8 @@ Report make_report(const RunState& run);
 
 void hold(const Slot& slot);
 void release(Slot& slot);
+// The slot becomes the input's last value, or one of those that it keeps.
+void remember(InputRun& input, const Slot& slot);
+void keep(InputRun& input, const Slot& slot);
 
 } // namespace millrace::exec

@@ -113,6 +113,7 @@ void run_passes(Draft& draft) {
   find_levels(draft);
   check_pending_loops(draft);
   partition(draft);
+  presume(draft);
   capture(draft);
   lay_out(draft);
   schedule(draft);

@@ -67,6 +67,7 @@ void expand(Draft& draft);                       // handlers and edge policies â
 void route(Draft& draft);                        // transfers where an edge leaves its domain
 void share_buffers(Draft& draft);                // forwards and in-place
 void partition(Draft& draft);                    // segments and lanes
+void presume(Draft& draft);                      // what a copy cannot wait for when it asks who will read it
 void capture(Draft& draft);                      // regions
 void lay_out(Draft& draft);                      // windows, slots, rings, bytes
 void schedule(Draft& draft);                     // workers

@@ -19,6 +19,7 @@ class Expansion {
     make_handler_steps();
     for (uint32_t e = 0; e < draft_.edges.size(); ++e) connect(e);
     make_empty_gates();
+    open_gates();
     for (Clock& clock : plan_.clocks)
       if (clock.driver != kNone) clock.driver = draft_.handlers[clock.driver].step;
   }
@@ -27,6 +28,10 @@ class Expansion {
   const DraftHandler& source_of(const DraftEdge& edge) const { return draft_.handlers[edge.source]; }
   const DraftHandler& target_of(const DraftEdge& edge) const { return draft_.handlers[edge.target]; }
   static bool is_sync(const DraftEdge& edge) { return edge.declared->policy == graph::Policy::sync; }
+  // A reader by queue runs at the value's own tick (2.3): where it holds the tick open, so does the writer.
+  static bool joins_tick(const DraftEdge& edge) {
+    return is_sync(edge) || (edge.declared->policy == graph::Policy::queue && !edge.crosses_clocks);
+  }
 
   // 1.6. First those that no sync path joins to a source, and non-sources whose outputs all leave by other policies;
   // then back out whoever a handler that does hold the tick waits for.
@@ -51,7 +56,7 @@ class Expansion {
     for (bool changed = true; changed;) {
       changed = false;
       for (const DraftEdge& edge : draft_.edges) {
-        if (!is_sync(edge) || !behind_[edge.source] || behind_[edge.target]) continue;
+        if (!joins_tick(edge) || !behind_[edge.source] || behind_[edge.target]) continue;
         behind_[edge.source] = false;
         changed = true;
       }
@@ -326,6 +331,26 @@ class Expansion {
   void make_empty_gates() {
     for (uint32_t p = static_cast<uint32_t>(plan_.clocks.size()); p < plan_.paces.size(); ++p)
       if (plan_.paces[p].gate == kNone) gate_of(p, plan_.paces[p].clock, 0);
+  }
+
+  // A handler without a required sync input fires every tick (2.2), so its gate lets every tick in; one that reads a
+  // queue fires for its values.
+  void open_gates() {
+    for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
+      const DraftHandler& handler = draft_.handlers[h];
+      if (!behind_[h]) continue;
+      bool waits = false;
+      for (uint32_t i = 0; i < handler.input_count; ++i) {
+        if (handler.input_edge[i] == kNone) continue;
+        const DraftEdge& edge = draft_.edges[handler.input_edge[i]];
+        const bool required = !handler.info->ports[handler.input_port[i]].optional();
+        waits = waits || (joins_tick(edge) && (required || !is_sync(edge)));
+      }
+      if (waits) continue;
+      Step& gate = plan_.steps[plan_.paces[handler.pace].gate];
+      plan_.channels[gate.channel].every_tick = true;
+      gate.every = 1;
+    }
   }
 
   Draft& draft_;

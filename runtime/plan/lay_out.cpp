@@ -35,7 +35,7 @@ class Layout {
 
  private:
   uint32_t pending_of(const Step& step) const {
-    return step.handler == kNone ? 0 : plan_.handlers[step.handler].info->max_pending;
+    return step.handler == kNone ? 0 : plan_.handlers[step.handler].info->max_pending * step.every;
   }
 
   // Segments and lanes on the longest path of a pace, and the largest sum of max_pending on one.
@@ -143,8 +143,9 @@ class Layout {
         roots(input.output, found);
         if (!found.count(o)) continue;
         retain = std::max(retain, input.delay);
-        if (input.keeps > 0) hold(ring, input.keeps + 1, "kept by " + reader.name);
-        if (input.repeat_last) hold(ring, 2, "repeated by " + reader.name);
+        const uint32_t issued = reader.domain == 0 ? 0 : plan_.paces[reader.pace].window; // and perhaps not done
+        if (input.keeps > 0) hold(ring, input.keeps + 1 + issued, "kept by " + reader.name);
+        if (input.repeat_last) hold(ring, 2 + issued, "repeated by " + reader.name);
         if (reader.kind == StepKind::gate || reader.kind == StepKind::post) hold_for_channel(ring, reader);
         if (reader.kind == StepKind::transfer) ring.pinned = ring.pinned || ring.domain == 0;
       }

@@ -7,8 +7,17 @@ namespace millrace::plan {
 
 namespace {
 
+// In ticks: a handler that fires on every k-th answers its firings as many ticks later.
 uint32_t pending_of(const Plan& plan, const Step& step) {
-  return step.handler == kNone ? 0 : plan.handlers[step.handler].info->max_pending;
+  return step.handler == kNone ? 0 : plan.handlers[step.handler].info->max_pending * step.every;
+}
+
+// Where `latest` is waited for (2.5), what is pending before it is pending behind it, but for the ticks that it lags.
+uint32_t level_through(const Plan& plan, const Channel& channel) {
+  const Step& post = plan.steps[channel.from];
+  const bool waits =
+      channel.kind == ChannelKind::latest && channel.same_clock && !plan.clocks[plan.paces[post.pace].clock].realtime();
+  return waits && post.level > channel.lag ? post.level - channel.lag : 0;
 }
 
 void renumber(Plan& plan, const std::vector<uint32_t>& place) {
@@ -67,6 +76,7 @@ void find_levels(Draft& draft) {
       const Step& source = plan.steps[plan.outputs[input.output].step];
       if (source.pace == step.pace) step.level = std::max(step.level, source.level + pending_of(plan, source));
     }
+    if (step.kind == StepKind::resolve) step.level = level_through(plan, plan.channels[step.channel]);
     for (uint32_t before : step.after)
       step.level = std::max(step.level, plan.steps[before].level + pending_of(plan, plan.steps[before]));
   }

@@ -81,6 +81,9 @@ struct Step {
   uint32_t level = 0;          // the sum of max_pending before it: steps of one segment share it
   uint32_t region = kNone;     // captured with others: index into Plan::regions
   std::vector<uint32_t> readers; // transfer: the steps whose firing makes the copy certain
+  // transfer: outputs that its readers need as well and that come behind it: to wait for those would be for ever, so
+  // they are taken to have a value.
+  std::vector<uint32_t> presumed;
 };
 
 // One output of a step: a slot for each tick in flight.
@@ -144,8 +147,9 @@ struct Channel {
   uint32_t depth = 1;    // values that may wait
   uint32_t capacity = 1; // entries the ring holds
   graph::Full full = graph::Full::block;
-  bool busy = false;   // gate of a reader that works behind without a queue: one tick, cause `busy`
-  bool queued = false; // gate fed by a queue edge
+  bool busy = false;       // gate of a reader that works behind without a queue: one tick, cause `busy`
+  bool queued = false;     // gate fed by a queue edge
+  bool every_tick = false; // gate that ticks without any value pass too: somebody behind it fires on them
   uint32_t lag = 0;
   int64_t within_ns = 0;
   bool same_clock = true;

@@ -114,8 +114,71 @@ class Router {
   std::map<uint32_t, std::vector<uint32_t>> edges_;
 };
 
+// A copy asks whether its readers fire, so it waits for what else they need. All these waits together must be free of
+// cycles, with the order of steps within a segment counted in.
+class Asking {
+ public:
+  explicit Asking(Plan& plan) : plan_(plan), next_(plan.steps.size()) {
+    for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      for (const StepInput& input : plan_.steps[s].inputs)
+        if (input.output != kNone && input.delay == 0) next_[plan_.outputs[input.output].step].push_back(s);
+      for (uint32_t before : plan_.steps[s].after) next_[before].push_back(s);
+    }
+    for (const Channel& channel : plan_.channels) next_[channel.from].push_back(channel.to);
+    for (const Segment& segment : plan_.segments)
+      for (size_t i = 1; i < segment.steps.size(); ++i) next_[segment.steps[i - 1]].push_back(segment.steps[i]);
+  }
+
+  void run() {
+    for (uint32_t t = 0; t < plan_.steps.size(); ++t) {
+      if (plan_.steps[t].kind != StepKind::transfer) continue;
+      for (uint32_t reader : plan_.steps[t].readers) {
+        for (const StepInput& input : plan_.steps[reader].inputs)
+          if (input.output != kNone && input.required && input.delay == 0) ask(t, original(input.output));
+      }
+    }
+  }
+
+ private:
+  // The output that a replica is a copy of.
+  uint32_t original(uint32_t output) const {
+    for (;;) {
+      const Step& step = plan_.steps[plan_.outputs[output].step];
+      if (step.kind != StepKind::transfer) return output;
+      output = step.inputs[0].output;
+    }
+  }
+
+  void ask(uint32_t transfer, uint32_t output) {
+    const uint32_t producer = plan_.outputs[output].step;
+    if (leads(transfer, producer))
+      plan_.steps[transfer].presumed.push_back(output);
+    else
+      next_[producer].push_back(transfer);
+  }
+
+  bool leads(uint32_t from, uint32_t to) const {
+    std::vector<bool> seen(plan_.steps.size());
+    std::vector<uint32_t> todo{from};
+    while (!todo.empty()) {
+      const uint32_t at = todo.back();
+      todo.pop_back();
+      if (at == to) return true;
+      if (seen[at]) continue;
+      seen[at] = true;
+      todo.insert(todo.end(), next_[at].begin(), next_[at].end());
+    }
+    return false;
+  }
+
+  Plan& plan_;
+  std::vector<std::vector<uint32_t>> next_; // by step: who waits for it
+};
+
 } // namespace
 
 void route(Draft& draft) { Router(draft).run(); }
+
+void presume(Draft& draft) { Asking(draft.plan).run(); }
 
 } // namespace millrace::plan
