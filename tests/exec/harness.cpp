@@ -143,6 +143,15 @@ struct Paint final : Handler {
   }
 };
 
+struct Forward final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", forward(in)};
+  Param<int64_t> silent_every{*this, "silent_every", 0, "every k-th tick gives nothing"};
+  void process(Tick& tick, Cpu&) {
+    if (!every(static_cast<uint64_t>(*silent_every), tick.index())) out.forward(tick, in);
+  }
+};
+
 struct Keep final : Handler { // the sum of this value and the two before it, read from the kept blocks
   Input<Tensor> in{*this, "in", keeps(2)};
   Output<Tensor> out{*this, "out", like(in)};
@@ -181,6 +190,7 @@ const std::vector<const mr_handler_type*>& types() {
       detail::Type<Sink>::table("t.sink", "Logs", ""),
       detail::Type<Late>::table("t.late", "Answers later", ""),
       detail::Type<Paint>::table("t.paint", "Adds in place", ""),
+      detail::Type<Forward>::table("t.forward", "Passes its input's own buffer on", ""),
       detail::Type<Keep>::table("t.keep", "Keeps two values", ""),
       detail::Type<Restarting>::table("t.restarting", "Counts its starts", ""),
   };

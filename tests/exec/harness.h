@@ -31,7 +31,8 @@ std::vector<Seen> take_log(const std::string& name);
 
 // Handlers: t.count (source: index; count, rate, step_ns, silent_every, end), t.relay (value + add; silent_every,
 // fail_at, fail_every), t.join (list, all optional: mixes), t.need (two required inputs), t.sink (list, optional),
-// t.late (pending: answers `after` firings later), t.state (sums), t.paint (in place: adds to its input's bytes).
+// t.late (pending: answers `after` firings later), t.paint (in place: adds to its input's bytes), t.forward (its
+// input's own buffer), t.keep (sums three values), t.restarting (its starts), t.stateless and t.capturable (relays).
 const mr_plugin& test_plugin();
 
 class Pipeline {
