@@ -3,8 +3,9 @@
 // chain: null.source → flow.pass × N → null.sink on one thread under `free`. A case is run several times; ns per tick
 // of a run is its wall time over its ticks, accounting included. The slope from 10 to 100 handlers is the price of one
 // handler-message. `tick_16` is the time of single warm ticks of 16 handlers, two clock reads included.
-// handover: a handler on one worker stamps the time, one on another reads it on arrival; one tick is in flight, so
-// every value crosses threads and nothing queues. Both workers spin.
+// handover: a handler on one worker notes the time as it returns, one on another as it is entered; one tick is in
+// flight, so every value crosses threads and nothing queues. Both workers spin. `entered` is the time between the two;
+// `value_read` goes on until the value's bytes were read, whose cache lines have to come over as well.
 #include "cli/bench.h"
 
 #include <millrace/handler.h>
@@ -35,33 +36,38 @@ double quantile(std::vector<double> samples, double q) {
   return samples[std::min(samples.size() - 1, static_cast<size_t>(q * static_cast<double>(samples.size())))];
 }
 
-// Stamps each value with the time at which it is published.
-struct Stamp final : Handler {
+// Ticks of the hand-over: the first are warm-up.
+constexpr uint64_t kHandovers = 200'000, kWarmUp = 1'000;
+// By tick: each thread writes its own, and they meet when the run is over.
+struct HandoverTimes {
+  std::vector<int64_t> left, entered, read;
+};
+
+struct Leave final : Handler {
+  static HandoverTimes* times;
   Output<Tensor> out{*this, "out"};
   void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
   void process(Tick& tick, Cpu&) {
     const int64_t shape[] = {1};
-    out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0] = now_ns();
+    out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0] = 1;
+    times->left[tick.index()] = now_ns();
   }
 };
+HandoverTimes* Leave::times = nullptr;
 
-// Measures how old each value is on arrival; keeps the latest kSamples.
-struct Measure final : Handler {
-  static constexpr size_t kSamples = 1 << 17;
-  static std::vector<double>* target;
+struct Enter final : Handler {
   Input<Tensor> in{*this, "in"};
-  Measure() { host_heavy(); } // a segment, and so a worker, of its own
+  Enter() { host_heavy(); } // a segment, and so a worker, of its own
   void process(Tick& tick, Cpu&) {
-    const int64_t age = now_ns() - in(tick).elements<int64_t>()[0];
-    if (tick.index() > 1000 && target->size() < kSamples) target->push_back(static_cast<double>(age));
+    Leave::times->entered[tick.index()] = now_ns();
+    if (in(tick).elements<int64_t>()[0] == 1) Leave::times->read[tick.index()] = now_ns();
   }
 };
-std::vector<double>* Measure::target = nullptr;
 
 const mr_plugin& bench_plugin() {
-  static const mr_handler_type stamp = detail::Type<Stamp>::table("bench.stamp", "Stamps the time", "");
-  static const mr_handler_type measure = detail::Type<Measure>::table("bench.measure", "Reads the stamp", "");
-  static const mr_handler_type* const types[] = {&stamp, &measure};
+  static const mr_handler_type leave = detail::Type<Leave>::table("bench.leave", "Notes when it returns", "");
+  static const mr_handler_type enter = detail::Type<Enter>::table("bench.enter", "Notes when it is entered", "");
+  static const mr_handler_type* const types[] = {&leave, &enter};
   static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "bench", "1", types, 2, 0};
   return plugin;
 }
@@ -140,13 +146,19 @@ std::vector<Row> bench_handover() {
   graph::Clock clock;
   clock.in_flight = 1;
   graph.clocks.push_back(clock);
-  add(graph, "source", "bench.stamp", "");
-  add(graph, "measure", "bench.measure", "source");
-  std::vector<double> ages;
-  ages.reserve(Measure::kSamples);
-  Measure::target = &ages;
-  run_graph(graph, 2, 200'000);
-  return {{"handover", "2 threads", "age", "ns", quantile(ages, 0.5), quantile(ages, 0.99), ages.size()}};
+  add(graph, "leave", "bench.leave", "");
+  add(graph, "enter", "bench.enter", "leave");
+  HandoverTimes times;
+  for (std::vector<int64_t>* list : {&times.left, &times.entered, &times.read}) list->resize(kHandovers);
+  Leave::times = &times;
+  run_graph(graph, 2, kHandovers);
+  std::vector<double> entered, read;
+  for (uint64_t i = kWarmUp; i < kHandovers; ++i) {
+    entered.push_back(static_cast<double>(times.entered[i] - times.left[i]));
+    read.push_back(static_cast<double>(times.read[i] - times.left[i]));
+  }
+  return {{"handover", "2 threads", "entered", "ns", quantile(entered, 0.5), quantile(entered, 0.99), entered.size()},
+          {"handover", "2 threads", "value_read", "ns", quantile(read, 0.5), quantile(read, 0.99), read.size()}};
 }
 
 struct Bench {

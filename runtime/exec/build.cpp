@@ -339,7 +339,7 @@ void RunState::wire_stamps() {
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     const plan::Pace& pace = plan.paces[plan.steps[s].pace];
     shared[s].mask = pace.slots - 1;
-    if (needed[s]) shared[s].stamps = std::make_unique<std::atomic<uint64_t>[]>(pace.slots);
+    if (needed[s]) shared[s].lines = std::make_unique<StampLine[]>((pace.slots + 7) / 8);
   }
 }
 

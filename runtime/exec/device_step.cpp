@@ -18,7 +18,7 @@ void wait_for(device::Device& device, device::Stream& stream, const device::Fenc
 bool stamped(const InputRun& input, uint64_t ordinal) {
   if (!input.output || !input.producer || ordinal < input.delay) return true;
   const uint64_t at = ordinal - input.delay;
-  return input.producer->stamps[at & input.producer->mask].load(std::memory_order_acquire) == at + 1;
+  return input.producer->settled(at);
 }
 
 bool later_ticks_void(const RunState& run, const mr_tick_info& info) {
@@ -113,8 +113,7 @@ Certain certain(const StepRun& reader, const StepRun& transfer, uint64_t ordinal
     if (std::find(presumed.begin(), presumed.end(), output) != presumed.end()) continue;
     const uint64_t at = ordinal - input.delay;
     const StepShared& producer = reader.run->shared[source->output->plan->step];
-    if (producer.stamps && producer.stamps[at & producer.mask].load(std::memory_order_acquire) != at + 1)
-      return Certain::open;
+    if (producer.lines && !producer.settled(at)) return Certain::open;
     if (!source->output->at(at).value) return Certain::no;
   }
   return Certain::yes;
@@ -216,7 +215,7 @@ bool issued(const StepRun& step, uint64_t ordinal) {
   for (size_t i = 0; i < step.after.size(); ++i) {
     const StepShared* before = step.after[i];
     if (!before || same_region(step.plan->after[i])) continue;
-    if (before->stamps[ordinal & before->mask].load(std::memory_order_acquire) != ordinal + 1) return false;
+    if (!before->settled(ordinal)) return false;
   }
   return true;
 }

@@ -16,9 +16,7 @@ constexpr int64_t kRestartMaxNs = 5'000'000'000;
 constexpr uint64_t kTimedAtFirst = 16;
 constexpr int64_t kShortCallNs = 2'000;
 
-bool stamped(const StepShared& shared, uint64_t ordinal) {
-  return shared.stamps[ordinal & shared.mask].load(std::memory_order_acquire) == ordinal + 1;
-}
+bool stamped(const StepShared& shared, uint64_t ordinal) { return shared.settled(ordinal); }
 
 bool ready(const StepRun& step, uint64_t ordinal) {
   for (const InputRun& input : step.inputs) {
@@ -250,8 +248,8 @@ void keep(InputRun& input, const Slot& slot) {
 }
 
 void stamp(StepRun& step, uint64_t ordinal) {
-  if (!step.shared->stamps) return;
-  step.shared->stamps[ordinal & step.shared->mask].store(ordinal + 1, std::memory_order_release);
+  if (!step.shared->lines) return;
+  step.shared->stamp(ordinal).store(ordinal + 1, std::memory_order_release);
   step.run->notify();
 }
 

@@ -26,7 +26,7 @@ std::string missing_input(const StepRun& step, uint64_t ordinal) {
     if (!input.output || ordinal < input.delay) continue;
     const uint64_t at = ordinal - input.delay;
     const StepRun* producer = step.run->step_runs[input.output->plan->step];
-    const bool unstamped = input.producer && input.producer->stamps[at & input.producer->mask].load() != at + 1;
+    const bool unstamped = input.producer && !input.producer->settled(at);
     if (unstamped) return producer->plan->name;
   }
   return "";

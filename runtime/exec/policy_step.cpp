@@ -12,7 +12,7 @@ bool settled(const StepRun& step, uint64_t ordinal) {
   for (const InputRun& input : step.inputs) {
     if (!input.output || !input.producer || ordinal < input.delay) continue;
     const uint64_t at = ordinal - input.delay;
-    if (input.producer->stamps[at & input.producer->mask].load(std::memory_order_acquire) != at + 1) return false;
+    if (!input.producer->settled(at)) return false;
   }
   return true;
 }

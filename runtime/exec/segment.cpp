@@ -49,7 +49,7 @@ bool begin_tick(SegmentRun& segment) {
       return false;
     }
   }
-  segment.in_tick = true;
+  segment.in_tick.store(true, std::memory_order_relaxed);
   segment.cursor = 0;
   RunState& run = *segment.run;
   segment.careful = (segment.ordinal & kTimedMask) == kTimedTick || run.failing.load(std::memory_order_relaxed) ||
@@ -76,7 +76,7 @@ void end_tick(SegmentRun& segment) {
     if (segment.changes_seen == SIZE_MAX) segment.changes_seen = segment.run->changes_admitted.load();
   }
   segment.inside.store(nullptr, std::memory_order_relaxed);
-  segment.in_tick = false;
+  segment.in_tick.store(false, std::memory_order_relaxed);
   segment.ordinal += segment.plan->lanes;
   segment.progress.store(segment.ordinal, std::memory_order_release);
   segment.run->notify();
@@ -119,7 +119,7 @@ bool advance(SegmentRun& segment, uint32_t ticks_max) {
   if (segment.done.load(std::memory_order_relaxed)) return false;
   if (segment.busy_until_ns > 0 && segment.busy_until_ns > segment.run->now_ns()) return false;
   for (uint32_t tick = 0; tick < ticks_max; ++tick) {
-    if (!segment.in_tick) {
+    if (!segment.in_tick.load(std::memory_order_relaxed)) {
       if (!begin_tick(segment)) {
         segment.waiting_at.store(nullptr, std::memory_order_relaxed);
         return moved || segment.done.load(std::memory_order_relaxed);

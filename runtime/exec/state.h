@@ -81,11 +81,20 @@ struct OutputRun {
   Slot& at(uint64_t ordinal) { return slots[ordinal & mask]; }
 };
 
-// What all lanes of a step share.
+// Eight stamps on a cache line that nothing else shares: the reader's looks must not disturb the writer's other words.
+struct alignas(64) StampLine {
+  std::atomic<uint64_t> stamps[8]{};
+};
+
+// What all lanes of a step share: for each slot, the ordinal + 1 that is settled there.
 struct StepShared {
-  std::unique_ptr<std::atomic<uint64_t>[]>
-      stamps; // [ordinal & mask] = ordinal + 1 once settled; null where nobody waits
+  std::unique_ptr<StampLine[]> lines; // null where nobody waits
   uint64_t mask = 0;
+  std::atomic<uint64_t>& stamp(uint64_t ordinal) const {
+    const uint64_t at = ordinal & mask;
+    return lines[at / 8].stamps[at % 8];
+  }
+  bool settled(uint64_t ordinal) const { return stamp(ordinal).load(std::memory_order_acquire) == ordinal + 1; }
 };
 
 struct InputRun {
@@ -270,9 +279,9 @@ struct PaceRun {
   StepRun* entry = nullptr;
   ChannelRun* feed = nullptr;
 
-  std::atomic<uint64_t> admitted{0};
+  alignas(64) std::atomic<uint64_t> admitted{0}; // lines of their own: others look at them all the time
   std::atomic<bool> ended{false};
-  uint64_t completed_seen = 0; // the head's: a lower bound that only grows
+  alignas(64) uint64_t completed_seen = 0; // the head's: a lower bound that only grows
 
   // clocks
   std::vector<SourceState> sources;
@@ -304,12 +313,12 @@ struct SegmentRun {
   bool device = false;
   std::vector<std::unique_ptr<StepRun>> steps;
 
-  std::atomic<bool> claimed{false};
-  std::atomic<pthread_t> owner{};    // the thread that claimed it last
-  std::atomic<uint64_t> progress{0}; // ordinals below it that are this lane's are settled
+  alignas(64) std::atomic<uint64_t> progress{0}; // ordinals below it that are this lane's are settled
+  alignas(64) std::atomic<bool> claimed{false};
+  std::atomic<pthread_t> owner{}; // the thread that claimed it last
   uint64_t ordinal = 0;
   size_t cursor = 0;
-  bool in_tick = false;
+  std::atomic<bool> in_tick{false}; // written by who has claimed it
   std::atomic<bool> done{false};
   int64_t busy_until_ns = 0;                           // virtual time
   std::vector<device::Fence> fences;                   // [ordinal & mask] the last one issued for it
@@ -392,7 +401,7 @@ class RunState {
 
   // Wakes workers after something moved that another thread may wait for.
   void notify() {
-    if (several_threads) bell->ring();
+    if (several_threads) bell->ring_if_asleep();
   }
   int64_t now_ns() const { return time->now_ns(); }
   void fail(StepRun& step, uint64_t ordinal, const std::string& sentence);

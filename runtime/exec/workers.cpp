@@ -12,6 +12,14 @@ constexpr uint32_t kTicksAtOnce = 256;
 // A sleeper looks around this often in any case: a lost wake costs this much and no more.
 constexpr int64_t kSleepMaxNs = 100'000'000;
 
+// A look from outside that writes nothing: a segment between two ticks waits for its pace to admit the next one.
+bool may_move(const SegmentRun& segment) {
+  if (segment.head || segment.in_tick.load(std::memory_order_relaxed)) return true;
+  const uint64_t next = segment.progress.load(std::memory_order_relaxed);
+  return segment.pace->admitted.load(std::memory_order_relaxed) > next ||
+         segment.pace->ended.load(std::memory_order_relaxed);
+}
+
 inline void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -48,7 +56,7 @@ void Workers::join() {
 
 bool Workers::try_segment(Worker& worker, SegmentRun& segment) {
   if (segment.done.load(std::memory_order_relaxed) || segment.claimed.load(std::memory_order_relaxed)) return false;
-  if (segment.claimed.exchange(true, std::memory_order_acquire)) return false;
+  if (!may_move(segment) || segment.claimed.exchange(true, std::memory_order_acquire)) return false;
   worker.busy.store(&segment, std::memory_order_relaxed);
   segment.owner.store(pthread_self(), std::memory_order_relaxed);
   const bool moved = advance(segment, kTicksAtOnce);
@@ -84,10 +92,12 @@ int64_t Workers::next_due_ns() const {
 
 void Workers::sleep(Worker& worker) {
   const uint32_t heard = run_.bell->rings();
-  if (look(worker) || run_.finished()) return;
-  const int64_t now = run_.now_ns();
-  const int64_t wait = std::min(kSleepMaxNs, next_due_ns() - now);
-  if (wait > 0) run_.bell->sleep(heard, wait);
+  run_.bell->lie_down();
+  if (!look(worker) && !run_.finished()) {
+    const int64_t wait = std::min(kSleepMaxNs, next_due_ns() - run_.now_ns());
+    if (wait > 0) run_.bell->sleep(heard, wait);
+  }
+  run_.bell->get_up();
 }
 
 void Workers::loop(Worker& worker) {
