@@ -116,10 +116,11 @@ Result Run::wait() {
   run.await_devices();
   const int64_t end_ns = run.now_ns();
   for (device::Device* device : run.devices) device->steady(false);
+  for (auto& channel : run.channels) release_channel(*channel);
+  for (auto& ring : run.rings) ring->retire_all(); // foreign memory goes back before its handler stops
   for (auto& segment : run.segments)
     for (auto& step : segment->steps)
       if (step->instance && step->instance->stop() != MR_OK) run.fail(*step, segment->ordinal, step->instance->error());
-  for (auto& channel : run.channels) release_channel(*channel);
   threads_->started = false;
   Result result;
   result.ok = run.failures.empty();
@@ -160,7 +161,7 @@ void Run::set(const std::vector<ParamChange>& changes) {
     const plugin::HandlerInfo& info = *run.plan.handlers[handler].info;
     const auto* param = info.find_param(change.param);
     if (!param) throw Failure(310, change.handler + " (" + info.type + ") has no parameter \"" + change.param + "\"");
-    if (!param->live()) throw Failure(315, change.param + " of " + change.handler + " cannot be changed while it runs");
+    if (!param->live()) throw Failure(316, change.param + " of " + change.handler + " cannot be changed while it runs");
     plugin::parse_param(info, *param, change.text, {});
     checked.push_back({handler, change.param, change.text, 0, UINT64_MAX});
   }

@@ -137,6 +137,9 @@ const std::vector<CodeInfo> kGraph = {
     {314, "a required parameter is missing",
      "The handler has no default for this parameter: the pipeline has to give it."},
     {315, "a clock that is not there", "A handler names a clock that clocks: does not list."},
+    {316, "a parameter that cannot be changed while it runs",
+     "Only parameters that are declared live may change between two ticks; `millrace inspect TYPE` shows which are. "
+     "Others are set before the start."},
 };
 
 // Family 4: the plan.
