@@ -231,6 +231,8 @@ bool admit_clock_tick(PaceRun& pace) {
     end(pace);
     return false;
   }
+  // Before the sources are asked: they belong to the tick.
+  if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(*pace.run, ordinal);
   mr_tick_info info{};
   info.clock = pace.plan->clock;
   info.index = ordinal;
@@ -262,7 +264,6 @@ bool admit_clock_tick(PaceRun& pace) {
     info.media_time_ns = std::max(media_time(pace, info), pace.last_media_ns + 1);
   }
   pace.last_media_ns = info.media_time_ns;
-  if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(*pace.run, ordinal);
   publish_tick(pace, ordinal, info);
   return true;
 }

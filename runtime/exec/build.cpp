@@ -246,7 +246,7 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
   step->tick.host = &host_table();
   step->tick.context = &step->context;
   if (step->handler && step->handler->info->max_pending > 0) {
-    step->deferred = std::vector<Deferred>(step->handler->info->max_pending);
+    step->deferred = std::vector<Deferred>(step->handler->info->max_pending + 1); // one more while it publishes
     for (Deferred& deferred : step->deferred) deferred.outputs.reserve(step->raw_outputs.size());
   }
   if (segment.device) {

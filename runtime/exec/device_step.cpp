@@ -125,7 +125,8 @@ void copy_block(StepRun& step, const Slot& source, memory::Block& target) {
   wait_for(device, stream, source.fence);
   const bool host_source = step.run->plan.outputs[step.plan->inputs[0].output].domain == 0;
   uint64_t extent = source.block->ring->capacity();
-  if (host_source && source.fence.done()) { // else the block is still on its way here, and its extent with it
+  // Else the block is still on its way here, or was never written, and its extent is not known.
+  if (host_source && source.fence.done() && (!source.unknown || source.block->present.load())) {
     extent = source.value->header.extent_bytes;
     // Foreign memory is not pinned: it goes through the block that stands for it.
     if (source.data != source.block->data) std::memcpy(source.block->data, source.data, extent);
@@ -158,6 +159,11 @@ void run_body(void* context) {
     step.errors.fetch_add(1, std::memory_order_relaxed);
     for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
     if (step.handler->on_error == graph::OnError::fail) step.run->fail(step, body.info.index, step.instance->error());
+    if (step.handler->on_error == graph::OnError::restart) { // on the device's own time: the next body waits for it
+      step.instance->stop();
+      step.instance->reset();
+      step.instance->start();
+    }
   }
   for (size_t o = 0; o < body.outputs.size(); ++o) {
     mr_output& output = body.outputs[o];
@@ -195,6 +201,7 @@ void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
 
 void leave_fence(StepRun& step, uint64_t ordinal, const device::Fence& fence) {
   step.fences[ordinal & step.pace->mask] = fence;
+  step.last_fence = fence;
   step.segment->fences[ordinal & step.pace->mask] = fence;
   for (OutputRun* output : step.outputs) output->at(ordinal).fence = fence;
 }
@@ -217,6 +224,13 @@ bool issued(const StepRun& step, uint64_t ordinal) {
     if (!before || same_region(step.plan->after[i])) continue;
     if (!before->settled(ordinal)) return false;
   }
+  return true;
+}
+
+bool change_live(StepRun& step, uint64_t ordinal) {
+  if (step.run->changes_admitted.load(std::memory_order_acquire) == step.changes_seen) return true;
+  if (!step.last_fence.done()) return false; // those at issue count (2.7), and earlier bodies may still run
+  apply_changes(step, step.pace->info(ordinal).index);
   return true;
 }
 
@@ -244,7 +258,7 @@ StepResult run_on_device(StepRun& step, uint64_t ordinal) {
     // The first of the region submits all; the others find themselves settled.
     return step.region->steps[0] == &step ? run_region(*step.region, ordinal) : StepResult::settled;
   }
-  if (!issued(step, ordinal)) return StepResult::waiting;
+  if (!issued(step, ordinal) || !change_live(step, ordinal)) return StepResult::waiting;
   BodyCall& body = step.bodies[ordinal & step.pace->mask];
   Cause cause = Cause::input;
   if (!fix_body(step, body, ordinal, cause)) {

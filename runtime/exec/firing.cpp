@@ -64,6 +64,30 @@ void apply_changes(StepRun& step, uint64_t index) {
   }
 }
 
+// A failed firing, or all that a restarted handler owes, will not be published any more. `current` is settled by its
+// caller.
+void give_up_pending(StepRun& step, bool all, uint64_t current) {
+  std::vector<uint64_t> given_up;
+  {
+    const std::lock_guard lock(step.pending_mutex);
+    for (size_t i = 0; i < step.owed.size();) {
+      Deferred& deferred = *step.owed[i];
+      const uint64_t ordinal = deferred.context.ordinal;
+      if (!all && ordinal != current) {
+        ++i;
+        continue;
+      }
+      if (ordinal != current) given_up.push_back(ordinal);
+      deferred.in_use = false;
+      step.owed.erase(step.owed.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+  for (uint64_t ordinal : given_up) settle_empty(step, ordinal, Cause::restart);
+  const std::lock_guard lock(step.pending_mutex);
+  const uint64_t oldest = step.owed.empty() ? UINT64_MAX : step.owed.front()->context.ordinal;
+  step.oldest_owed.store(oldest, std::memory_order_release);
+}
+
 void begin_restart(StepRun& step) {
   step.down = true;
   const int64_t wait = std::min(kRestartMaxNs, kRestartFirstNs << std::min(step.restarts, 20u));
@@ -105,6 +129,8 @@ void bypass(StepRun& step) {
 // The handler's policy after a failed call (2.6).
 void fail_call(StepRun& step, const mr_tick_info& info) {
   void_outputs(step);
+  if (!step.deferred.empty())
+    give_up_pending(step, step.handler->on_error == graph::OnError::restart, step.context.ordinal);
   step.errors.fetch_add(1, std::memory_order_relaxed);
   switch (step.handler->on_error) {
     case graph::OnError::fail: step.run->fail(step, info.index, step.instance->error()); break;
@@ -185,10 +211,22 @@ bool gather(StepRun& step, uint64_t ordinal, Cause& cause) {
   return fires;
 }
 
+// More firings are owed than max_pending allows: the handler counts as busy until it publishes one (2.4).
+bool owes_too_many(StepRun& step) {
+  if (step.deferred.empty()) return false;
+  const std::lock_guard lock(step.pending_mutex);
+  return step.owed.size() > step.handler->info->max_pending;
+}
+
 StepResult run_handler(StepRun& step, uint64_t ordinal) {
   if (!step.plain && !ready(step, ordinal)) return StepResult::waiting;
   const mr_tick_info& info = step.pace->info(ordinal);
   RunState& run = *step.run;
+  if (owes_too_many(step)) {
+    if (!step.pace->clock->realtime()) return StepResult::waiting;
+    settle_empty(step, ordinal, Cause::busy);
+    return StepResult::settled;
+  }
   if (step.every > 1 && info.index % step.every != 0) {
     Slot room;
     for (InputRun& input : step.inputs)
@@ -263,8 +301,10 @@ Slot slot_of(const mr_output& output, const StepRun& step) {
 }
 
 void flatten(StepRun& step) {
+  // A handler that restarts or is bypassed takes the way that minds its state on every call.
+  const bool simple = step.handler->on_error == graph::OnError::fail || step.handler->on_error == graph::OnError::skip;
   step.flat = step.plain && step.short_calls && step.every == 1 && !step.run->is_virtual && step.deferred.empty() &&
-              !step.finish;
+              !step.finish && simple;
   step.flat_inputs.clear();
   step.flat_outputs.clear();
   for (InputRun& input : step.inputs) {
@@ -319,6 +359,7 @@ mr_status call(StepRun& step, const mr_tick_info& info) {
   RunState& run = *step.run;
   if (run.changes_admitted.load(std::memory_order_acquire) != step.changes_seen) apply_changes(step, info.index);
   for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
+  if (step.down && !bring_up(step)) return MR_OK; // silent while it restarts
   step.tick.info = &info;
   SegmentRun& segment = *step.segment;
   segment.inside.store(&step, std::memory_order_relaxed);

@@ -45,6 +45,14 @@ mr_status allocate(mr_tick* tick, uint32_t output, uint64_t bytes) {
   return MR_OK;
 }
 
+// Adopted memory is not ours to write: its bytes move into the block that stands for it, which has room for them.
+void own_bytes(mr_output& raw) {
+  auto* block = reinterpret_cast<memory::Block*>(raw.token);
+  if (!block || raw.data == block->data) return;
+  std::memcpy(block->data, raw.data, raw.value->header.extent_bytes);
+  raw.data = block->data;
+}
+
 mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
   TickContext& context = context_of(tick);
   StepRun& step = *context.step;
@@ -60,6 +68,7 @@ mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
     raw.capacity = step.outputs[output]->ring->capacity();
     raw.token = reinterpret_cast<uint64_t>(step.inputs[input].output->at(context.ordinal).block);
     raw.state = MR_OUTPUT_OWN;
+    own_bytes(raw);
     return MR_OK;
   }
   if (in_place) { // on a device the output's block is the input's
@@ -78,7 +87,7 @@ mr_status adopt(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes
   TickContext& context = context_of(tick);
   StepRun& step = *context.step;
   if (context.body) return refuse(step, "foreign memory cannot be adopted on a device yet");
-  const mr_status status = allocate(tick, output, 0);
+  const mr_status status = allocate(tick, output, bytes); // a copy to a device goes through the block
   if (status != MR_OK) return status;
   mr_output& raw = tick->outputs[output];
   auto& block = *reinterpret_cast<memory::Block*>(raw.token);

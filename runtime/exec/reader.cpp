@@ -47,7 +47,6 @@ void Reader::loop() {
       if (ended_) stopping_ = true;
     }
     step_.run->notify();
-    if (stopping_) return;
   }
 }
 

@@ -87,6 +87,9 @@ class Ring {
  public:
   // Gives back what the block stands for (foreign memory, a host object). Called when nobody reads it any more.
   void retire(Block& block);
+  void retire_all() {
+    for (uint32_t i = 0; i < length_; ++i) retire(blocks_[i]);
+  }
 
  private:
   std::unique_ptr<Block[]> blocks_;
