@@ -53,17 +53,6 @@ const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room) {
   return input.last.value ? &input.last : initial();
 }
 
-void apply_changes(StepRun& step, uint64_t index) {
-  const std::lock_guard lock(step.run->changes_mutex);
-  const auto& changes = step.run->changes;
-  for (; step.changes_seen < changes.size(); ++step.changes_seen) {
-    const RunState::Change& change = changes[step.changes_seen];
-    if (change.at_index > index) return; // later ones are not earlier
-    if (&step.run->plan.handlers[change.handler] == step.handler)
-      step.instance->set_param(change.param, change.text, {});
-  }
-}
-
 // A failed firing, or all that a restarted handler owes, will not be published any more. `current` is settled by its
 // caller.
 void give_up_pending(StepRun& step, bool all, uint64_t current) {
@@ -269,6 +258,17 @@ void hold(const Slot& slot) { memory::hold(slot.block); }
 void release(Slot& slot) {
   memory::release(slot.block);
   slot = Slot{};
+}
+
+void apply_changes(StepRun& step, uint64_t index) {
+  const std::lock_guard lock(step.run->changes_mutex);
+  const auto& changes = step.run->changes;
+  for (; step.changes_seen < changes.size(); ++step.changes_seen) {
+    const RunState::Change& change = changes[step.changes_seen];
+    if (change.at_index > index) return; // later ones are not earlier
+    if (&step.run->plan.handlers[change.handler] == step.handler)
+      step.instance->set_param(change.param, change.text, {});
+  }
 }
 
 void remember(InputRun& input, const Slot& slot) {

@@ -77,7 +77,7 @@ void Monitor::loop() {
     const int64_t now = run_.now_ns();
     watch_budgets(now);
     watch_movement(now);
-    watch_devices();
+    run_.watch_devices();
     tell_progress(now);
     lock.lock();
   }
@@ -136,14 +136,6 @@ void Monitor::watch_movement(int64_t now) {
   if (!run_.options.on_message) return;
   run_.options.on_message("warning MR0603: nothing has moved for " + seconds(now - moved_at_ns_));
   for (const std::string& line : who_waits(run_)) run_.options.on_message("  " + line);
-}
-
-void Monitor::watch_devices() {
-  for (size_t d = 1; d < run_.devices.size(); ++d) {
-    const device::DeviceStatus status = run_.devices[d]->status();
-    if (!status.ok())
-      run_.fail(Error{703, run_.plan.domains[d] + " is lost: " + status.sentence, {}, {}, "", ""}, 0, UINT64_MAX);
-  }
 }
 
 void Monitor::tell_progress(int64_t now) {

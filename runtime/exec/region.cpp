@@ -68,6 +68,8 @@ void record_region(RegionRun& region) {
 StepResult run_region(RegionRun& region, uint64_t ordinal) {
   for (const StepRun* step : region.steps)
     if (!issued(*step, ordinal)) return StepResult::waiting;
+  for (StepRun* step : region.steps)
+    if (!change_live(*step, ordinal)) return StepResult::waiting;
   const auto slot = static_cast<uint32_t>(ordinal % region.plan->slots);
   bool any = false;
   for (StepRun* step : region.steps) any = prepare(*step, step->bodies[slot], ordinal) || any;

@@ -47,6 +47,13 @@ void RunState::await_devices() {
   }
 }
 
+void RunState::watch_devices() {
+  for (size_t d = 1; d < devices.size(); ++d) {
+    const device::DeviceStatus status = devices[d]->status();
+    if (!status.ok()) fail(Error{703, plan.domains[d] + " is lost: " + status.sentence, {}, {}, "", ""}, 0, UINT64_MAX);
+  }
+}
+
 Run::Run(const plan::Plan& plan, const graph::Graph& graph, plan::Facts& facts, std::vector<device::Device*> devices,
          const RunOptions& options)
     : state_(std::make_unique<RunState>(plan, graph, facts, std::move(devices), options)),
@@ -114,6 +121,7 @@ Result Run::wait() {
       }
   threads_->monitor.stop();
   run.await_devices();
+  run.watch_devices(); // the monitor looks now and then: a late fault must not pass for success
   const int64_t end_ns = run.now_ns();
   for (device::Device* device : run.devices) device->steady(false);
   for (auto& channel : run.channels) release_channel(*channel);

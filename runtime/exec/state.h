@@ -200,6 +200,7 @@ struct StepRun {
   device::Stream* stream = nullptr;
   std::vector<BodyCall> bodies;
   std::vector<device::Fence> fences; // [ordinal & mask]
+  device::Fence last_fence;          // behind the last body
   RegionRun* region = nullptr;
   std::vector<StepRun*> readers; // transfer
   uint64_t copies = 0, bytes_copied = 0;
@@ -406,6 +407,7 @@ class RunState {
   int64_t now_ns() const { return time->now_ns(); }
   void fail(StepRun& step, uint64_t ordinal, const std::string& sentence);
   void fail(Error error, uint32_t clock, uint64_t index);
+  void watch_devices(); // a poisoned one ends the run
   // Until every stream is done, so that nothing runs later into what is gone; a device that cannot is given up.
   void await_devices();
   bool finished() const { return segments_left.load(std::memory_order_acquire) == 0; }
@@ -439,6 +441,8 @@ void settle_call(StepRun& step, uint64_t ordinal); // after virtual time has pas
 void settle_empty(StepRun& step, uint64_t ordinal, Cause cause);
 void clear_outputs(StepRun& step, uint64_t ordinal, Cause cause); // the same, not told to anybody yet
 void stamp(StepRun& step, uint64_t ordinal);
+// Live parameters up to this tick (2.7). Nobody may be in the handler.
+void apply_changes(StepRun& step, uint64_t index);
 void flush_pending(StepRun& step); // after drain: what was not published is empty
 // The body, and what it left to do once its device is done: at once on the host, and on sim, whose bodies run late.
 inline mr_status run_bodies(const StepRun& step, mr_tick* tick) {
@@ -457,6 +461,8 @@ StepResult run_region(RegionRun& region, uint64_t ordinal);
 void run_body(void* body_call);
 // Whether everything that the submission of a body needs is issued.
 bool issued(const StepRun& step, uint64_t ordinal);
+// Applies what was changed up to this tick. False where a body that was issued before may still run.
+bool change_live(StepRun& step, uint64_t ordinal);
 // Decides whether the body fires on this tick, as far as the host knows, and fixes its inputs. False with the cause.
 bool fix_body(StepRun& step, BodyCall& body, uint64_t ordinal, Cause& cause);
 // Takes the blocks of this ordinal for the body's outputs and opens their slots.

@@ -58,7 +58,6 @@ class Monitor {
   void loop();
   void watch_budgets(int64_t now);
   void watch_movement(int64_t now);
-  void watch_devices();
   void tell_progress(int64_t now);
 
   RunState& run_;

@@ -15,11 +15,13 @@ class Expansion {
 
   void run() {
     find_behind();
-    make_paces();
+    do make_paces();
+    while (open_circle());
     make_handler_steps();
     for (uint32_t e = 0; e < draft_.edges.size(); ++e) connect(e);
     make_empty_gates();
     open_gates();
+    keep_whole();
     for (Clock& clock : plan_.clocks)
       if (clock.driver != kNone) clock.driver = draft_.handlers[clock.driver].step;
   }
@@ -53,6 +55,10 @@ class Expansion {
     }
     behind_.assign(count, false);
     for (uint32_t h = 0; h < count; ++h) behind_[h] = !joined[h] || (only_leaves[h] && leaves[h]);
+    back_out();
+  }
+
+  void back_out() {
     for (bool changed = true; changed;) {
       changed = false;
       for (const DraftEdge& edge : draft_.edges) {
@@ -63,7 +69,46 @@ class Expansion {
     }
   }
 
+  // A group behind a gate begins as a whole, when all that feeds it is there. Where one of the group leads to another
+  // by a way around it, the group would wait for itself: then it holds the tick open instead. True where one did.
+  bool open_circle() {
+    const auto handlers = static_cast<uint32_t>(draft_.handlers.size());
+    std::vector<std::vector<uint32_t>> next(handlers + plan_.paces.size()); // handlers, then the paces' gates
+    for (const DraftEdge& edge : draft_.edges) {
+      if (edge.declared->delay > 0) continue;
+      next[edge.source].push_back(edge.target);
+      const uint32_t pace = target_of(edge).pace;
+      if (joins_tick(edge) && behind_[edge.target] && source_of(edge).pace != pace)
+        next[edge.source].push_back(handlers + pace);
+    }
+    for (uint32_t h = 0; h < handlers; ++h)
+      if (behind_[h]) next[handlers + draft_.handlers[h].pace].push_back(h);
+    for (uint32_t pace = 0; pace < plan_.paces.size(); ++pace) {
+      if (!leads_to_itself(handlers + pace, next)) continue;
+      for (uint32_t h = 0; h < handlers; ++h)
+        if (behind_[h] && draft_.handlers[h].pace == pace) behind_[h] = false;
+      back_out();
+      return true;
+    }
+    return false;
+  }
+
+  static bool leads_to_itself(uint32_t node, const std::vector<std::vector<uint32_t>>& next) {
+    std::vector<bool> seen(next.size());
+    std::vector<uint32_t> todo = next[node];
+    while (!todo.empty()) {
+      const uint32_t at = todo.back();
+      todo.pop_back();
+      if (at == node) return true;
+      if (seen[at]) continue;
+      seen[at] = true;
+      todo.insert(todo.end(), next[at].begin(), next[at].end());
+    }
+    return false;
+  }
+
   void make_paces() {
+    plan_.paces.clear();
     for (uint32_t c = 0; c < plan_.clocks.size(); ++c) {
       Pace pace;
       pace.clock = c;
@@ -350,6 +395,19 @@ class Expansion {
       Step& gate = plan_.steps[plan_.paces[handler.pace].gate];
       plan_.channels[gate.channel].every_tick = true;
       gate.every = 1;
+    }
+  }
+
+  // An instance among several does not see the ticks between its own, so it could not tell the last value.
+  void keep_whole() {
+    for (HandlerPlan& handler : plan_.handlers) {
+      if (handler.lanes == 1) continue;
+      for (const StepInput& input : plan_.steps[handler.step].inputs) {
+        if (!input.repeat_last && input.keeps == 0) continue;
+        handler.lanes = 1;
+        plan_.notes.push_back(handler.name + " runs as one instance: an input of it repeats or keeps earlier values");
+        break;
+      }
     }
   }
 

@@ -96,6 +96,7 @@ class Sharing {
     const uint32_t buffer = buffer_of(input.output);
     if (input.delay > 0) return refuse(o, "it reads an earlier tick");
     if (plan_.outputs[input.output].domain != plan_.steps[writer].domain) return refuse(o, "the buffer is elsewhere");
+    if (may_be_initial(input.output)) return refuse(o, "its first value is an initial one, which has no buffer");
     if (plan_.outputs[input.output].origin != kNone || buffer_passes_paces(input.output))
       return refuse(o, "the buffer is held by another pace");
     std::vector<uint32_t> before;
@@ -109,7 +110,8 @@ class Sharing {
         if (reader.kind == StepKind::gate || reader.kind == StepKind::post)
           return refuse(o, reader.name + " hands the picture to readers of other ticks");
         if (reader.pace != plan_.steps[writer].pace) return refuse(o, reader.name + " is of another pace");
-        if (reader.level > plan_.steps[writer].level) return refuse(o, reader.name + " answers later");
+        const bool pends = reader.handler != kNone && plan_.handlers[reader.handler].info->max_pending > 0;
+        if (pends || reader.level > plan_.steps[writer].level) return refuse(o, reader.name + " answers later");
         if (reaches(writer, s)) return refuse(o, reader.name + " reads both the picture and what is drawn on it");
         for (uint32_t other : reader.outputs)
           if (plan_.outputs[other].in_place == static_cast<int32_t>(i) && decided(other))
@@ -121,6 +123,27 @@ class Sharing {
     step.after.insert(step.after.end(), before.begin(), before.end());
     plan_.outputs[o].owns = false;
     decided_.push_back(o);
+  }
+
+  // Whether what stands here may be the empty value of an `initial:`, through copies, forwards and other paces.
+  bool may_be_initial(uint32_t o) const {
+    for (;;) {
+      const Output& output = plan_.outputs[o];
+      const Step& step = plan_.steps[output.step];
+      if (step.kind == StepKind::resolve && plan_.channels[step.channel].initial_empty) return true;
+      if (step.kind == StepKind::entry) {
+        const Step& gate = plan_.steps[plan_.channels[step.channel].from];
+        if (gate.inputs[output.port].initial_empty) return true;
+      }
+      if (step.kind == StepKind::transfer)
+        o = step.inputs[0].output;
+      else if (output.origin != kNone)
+        o = output.origin;
+      else if (output.forwards >= 0)
+        o = step.inputs[static_cast<size_t>(output.forwards)].output;
+      else
+        return false;
+    }
   }
 
   bool is_forward_of(uint32_t s, uint32_t i) const {

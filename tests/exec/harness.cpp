@@ -139,6 +139,7 @@ struct Paint final : Handler {
   Output<Tensor> out{*this, "out", in_place(in)};
   Param<int64_t> add{*this, "add", 1, "added in place"};
   void process(Tick& tick, Cpu&) {
+    if (in(tick).value().as.tensor.rank == 0) return write(out, tick, add); // an empty initial value
     for (int64_t& element : out.modify(tick, in).elements<int64_t>()) element += add;
   }
 };
