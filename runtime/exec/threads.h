@@ -22,7 +22,8 @@ class Workers {
  private:
   struct Worker {
     std::vector<SegmentRun*> own, others;
-    std::atomic<const SegmentRun*> busy{nullptr};
+    uint32_t looks = 0;
+    alignas(64) std::atomic<const SegmentRun*> busy{nullptr}; // a line of its own: helpers look at it
     std::thread thread;
   };
 

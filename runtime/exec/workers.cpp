@@ -9,6 +9,8 @@ namespace {
 
 // Ticks of one segment before the worker looks at its others.
 constexpr uint32_t kTicksAtOnce = 256;
+// One look in 16 goes beyond the worker's own segments: help comes within a microsecond.
+constexpr uint32_t kOthersMask = 15;
 // A sleeper looks around this often in any case: a lost wake costs this much and no more.
 constexpr int64_t kSleepMaxNs = 100'000'000;
 
@@ -69,6 +71,8 @@ bool Workers::look(Worker& worker) {
   bool moved = false;
   for (SegmentRun* segment : worker.own) moved = try_segment(worker, *segment) || moved;
   if (moved) return true;
+  // Looking at others takes their cache lines away from them: now and then is enough.
+  if ((++worker.looks & kOthersMask) != 0) return false;
   for (SegmentRun* segment : worker.others) {
     const SegmentRun* busy_with = workers_[segment->plan->home]->busy.load(std::memory_order_relaxed);
     if (!busy_with || busy_with == segment) continue; // its home will come to it
@@ -93,6 +97,7 @@ int64_t Workers::next_due_ns() const {
 void Workers::sleep(Worker& worker) {
   const uint32_t heard = run_.bell->rings();
   run_.bell->lie_down();
+  worker.looks = kOthersMask; // the last look is at everything
   if (!look(worker) && !run_.finished()) {
     const int64_t wait = std::min(kSleepMaxNs, next_due_ns() - run_.now_ns());
     if (wait > 0) run_.bell->sleep(heard, wait);

@@ -3,7 +3,10 @@
 
 #include <millrace/handler.h>
 
+#include <atomic>
+#include <condition_variable>
 #include <deque>
+#include <thread>
 
 namespace millrace::test {
 
@@ -117,6 +120,7 @@ struct Late final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
   Param<int64_t> after{*this, "after", 8, "firings until an answer", at_least(0)};
+  Param<int64_t> fail_at{*this, "fail_at", -1, "the tick that fails after it was deferred"};
   std::deque<std::pair<Tick, int64_t>> owed;
   Late() { max_pending(8); }
   void answer() {
@@ -128,11 +132,75 @@ struct Late final : Handler {
   void process(Tick& tick, Cpu&) {
     if (static_cast<int64_t>(owed.size()) >= after && !owed.empty()) answer();
     owed.emplace_back(tick.defer(), number(in(tick)));
+    if (static_cast<int64_t>(tick.index()) != fail_at) return;
+    owed.pop_back();
+    throw std::runtime_error("told to fail");
   }
   void drain() override {
     while (!owed.empty()) answer();
   }
 };
+
+// Answers from a thread of its own, one at a time; the tests' way to be asynchronous.
+struct Async final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::deque<std::pair<Tick, int64_t>> owed;
+  bool closing = false;
+  std::thread thread;
+  Async() { max_pending(1); }
+  void start() override {
+    closing = false;
+    thread = std::thread([this] {
+      for (;;) {
+        std::unique_lock lock(mutex);
+        wake.wait(lock, [&] { return closing || !owed.empty(); });
+        if (owed.empty()) return;
+        auto [tick, value] = owed.front();
+        owed.pop_front();
+        lock.unlock();
+        write(out, tick, value);
+        tick.publish();
+      }
+    });
+  }
+  void process(Tick& tick, Cpu&) {
+    const int64_t value = number(in(tick));
+    const std::lock_guard lock(mutex);
+    owed.emplace_back(tick.defer(), value);
+    wake.notify_all();
+  }
+  void end() {
+    {
+      const std::lock_guard lock(mutex);
+      closing = true;
+    }
+    wake.notify_all();
+    if (thread.joinable()) thread.join();
+  }
+  void drain() override { end(); }
+  void stop() override { end(); }
+};
+
+// A source of memory that is not the plan's and must not be written.
+struct Foreign final : Handler {
+  Output<Tensor> out{*this, "out"};
+  Param<int64_t> count{*this, "count", 0, "values"};
+  static std::atomic<int64_t> released;
+  int64_t next = 0;
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
+  void start() override { next = released = 0; }
+  void process(Tick& tick, Cpu&) {
+    if (next++ >= count) return tick.end();
+    static const int64_t constant = 7;
+    mr_value& value = out.adopt(
+        tick, &constant, sizeof constant, [](void*) { ++released; }, nullptr);
+    value.as.tensor = {MR_DTYPE_INT, 64, 1, 1, {1}, {1}};
+  }
+};
+std::atomic<int64_t> Foreign::released{0};
 
 struct Paint final : Handler {
   Input<Tensor> in{*this, "in"};
@@ -190,6 +258,8 @@ const std::vector<const mr_handler_type*>& types() {
       detail::Type<Paced>::table("t.paced", "Needs one, takes the other", ""),
       detail::Type<Sink>::table("t.sink", "Logs", ""),
       detail::Type<Late>::table("t.late", "Answers later", ""),
+      detail::Type<Async>::table("t.async", "Answers from a thread of its own", ""),
+      detail::Type<Foreign>::table("t.foreign", "Adopts a constant", ""),
       detail::Type<Paint>::table("t.paint", "Adds in place", ""),
       detail::Type<Forward>::table("t.forward", "Passes its input's own buffer on", ""),
       detail::Type<Keep>::table("t.keep", "Keeps two values", ""),
@@ -210,6 +280,8 @@ void split(const std::string& text, std::string& handler, std::string& port) {
 }
 
 } // namespace
+
+int64_t foreign_released() { return Foreign::released; }
 
 std::vector<Seen> take_log(const std::string& name) {
   const std::lock_guard lock(log_mutex);

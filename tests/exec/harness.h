@@ -29,6 +29,9 @@ struct Seen {
 // Sinks write here under their `log` parameter; each test takes what is its own.
 std::vector<Seen> take_log(const std::string& name);
 
+// How often t.foreign's memory was given back in the last run.
+int64_t foreign_released();
+
 // Handlers: t.count (source: index; count, rate, step_ns, silent_every, end), t.relay (value + add; silent_every,
 // fail_at, fail_every), t.join (list, all optional: mixes), t.need (two required inputs), t.sink (list, optional),
 // t.late (pending: answers `after` firings later), t.paint (in place: adds to its input's bytes), t.forward (its
