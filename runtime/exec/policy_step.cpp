@@ -70,11 +70,30 @@ Room room_at_gate(ChannelRun& channel, PaceRun& pace, bool realtime) {
   return Room::push;
 }
 
+// A media time that every tick which the step has not dealt with lies behind.
+int64_t passed_media_time(const StepRun& step) {
+  const PaceRun& pace = *step.pace;
+  const int64_t passed = step.passed_media_ns.load(std::memory_order_acquire);
+  if (!pace.gate) return passed;
+  // Where nothing that the gate let in is left to do, the gate itself says how far it is. The gate first: what it lets
+  // in later than this look lies behind it.
+  const int64_t gate = pace.gate->passed_media_ns.load(std::memory_order_acquire);
+  const std::lock_guard lock(pace.feed->mutex);
+  const bool idle = pace.feed->count == 0 &&
+                    step.passed.load(std::memory_order_acquire) >= pace.admitted.load(std::memory_order_acquire);
+  return idle ? std::max(gate, passed) : passed;
+}
+
 // Values that no reader can ask for any more, because a newer one is old enough for every tick to come. The reader may
 // be behind a gate that lets few ticks in, so it cannot be left to do this.
 void drop_superseded(ChannelRun& channel, StepRun& resolve) {
-  const int64_t through = settled_through(*resolve.pace, resolve), lag = channel.plan->lag;
-  while (channel.count >= 2 && static_cast<int64_t>(channel.at(1).info.index) + lag - 1 <= through) {
+  const bool same = channel.plan->same_clock;
+  const int64_t lag = channel.plan->lag;
+  const int64_t through = same ? settled_through(*resolve.pace, resolve) : passed_media_time(resolve);
+  const auto old_enough = [&](const mr_tick_info& info) {
+    return same ? static_cast<int64_t>(info.index) + lag - 1 <= through : info.media_time_ns - 1 <= through;
+  };
+  while (channel.count >= 2 && old_enough(channel.at(1).info)) {
     count(channel, Cause::superseded);
     pop_front(channel);
   }
@@ -136,18 +155,18 @@ void give_current(StepRun& step, uint64_t ordinal, ChannelRun& channel) {
     target.value = &step.run->empty_values[static_cast<size_t>(step.outputs[0] - step.run->outputs.data())];
 }
 
-bool resolve_latest(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
+StepResult resolve_latest(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
   const mr_tick_info& info = step.pace->info(ordinal);
   const bool same = channel.plan->same_clock;
   const auto lag = static_cast<int64_t>(channel.plan->lag);
   const int64_t newest = static_cast<int64_t>(info.index) - lag; // by index within a clock, by media time between
   StepRun& post = *step.run->step_runs[channel.plan->from];
-  if (!realtime) {
-    const bool there = same ? newest < 0 || settled_through(*post.pace, post) >= newest
-                            : passed_media(*post.pace, post, info.media_time_ns);
-    if (!there) return false;
-  }
+  // Before the look: then nothing that is due follows.
+  const bool passed = realtime || (same ? newest < 0 || settled_through(*post.pace, post) >= newest
+                                        : passed_media(*post.pace, post, info.media_time_ns));
   const std::lock_guard lock(channel.mutex);
+  // What is due is taken before anything is waited for: the writer may wait for room until it has passed this tick.
+  const size_t waiting = channel.count;
   while (channel.count > 0) {
     Entry& entry = channel.at(0);
     const bool due = same ? static_cast<int64_t>(entry.info.index) <= newest
@@ -155,37 +174,43 @@ bool resolve_latest(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool r
     if (!due) break;
     make_current(channel, entry, true);
   }
+  if (!passed) {
+    if (channel.count == waiting) return StepResult::waiting;
+    step.run->notify();
+    return StepResult::made_room;
+  }
   give_current(step, ordinal, channel);
-  return true;
+  return StepResult::settled;
 }
 
-bool resolve_queue(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
+StepResult resolve_queue(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
   const mr_tick_info& info = step.pace->info(ordinal);
   StepRun& post = *step.run->step_runs[channel.plan->from];
   const bool passed =
       realtime || passed_media(*post.pace, post, info.media_time_ns); // before the look: then nothing older follows
   const std::lock_guard lock(channel.mutex);
   const bool waiting = channel.count > 0 && (realtime || channel.at(0).info.media_time_ns <= info.media_time_ns);
-  if (!waiting && !passed && channel.count == 0) return false;
+  if (!waiting && !passed && channel.count == 0) return StepResult::waiting;
   Slot& target = step.outputs[0]->at(ordinal);
   if (!waiting) {
     target = Slot{};
     target.cause = Cause::not_yet;
-    return true;
+    return StepResult::settled;
   }
   Entry& entry = channel.at(0);
   target = entry.slots[0]; // its hold goes with it
   entry.slots[0] = Slot{};
   pop_front(channel);
-  return true;
+  return StepResult::settled;
 }
 
-bool resolve_align(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
+StepResult resolve_align(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
   const mr_tick_info& info = step.pace->info(ordinal);
   const int64_t at = info.media_time_ns, within = channel.plan->within_ns;
   StepRun& post = *step.run->step_runs[channel.plan->from];
   const bool passed = passed_media(*post.pace, post, at + within);
   const std::lock_guard lock(channel.mutex);
+  const size_t waiting = channel.count;
   // Values before the asked time pass through `current`, which keeps the last of them.
   while (channel.count > 0 && channel.at(0).info.media_time_ns <= at) make_current(channel, channel.at(0), false);
   const bool decided = channel.count > 0 || passed;
@@ -193,7 +218,7 @@ bool resolve_align(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool re
     const bool late = realtime && info.deadline_ns && step.run->now_ns() >= info.deadline_ns;
     if (!late) {
       step.pace->due_ns.store(std::min(step.pace->due_ns.load(), info.deadline_ns ? info.deadline_ns : INT64_MAX));
-      return false;
+      return channel.count == waiting ? StepResult::waiting : StepResult::made_room;
     }
   }
   const int64_t before = channel.has_current ? at - channel.current.info.media_time_ns : INT64_MAX;
@@ -203,10 +228,10 @@ bool resolve_align(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool re
     target = Slot{};
     target.cause = Cause::unaligned;
     count(channel, Cause::unaligned);
-    return true;
+    return StepResult::settled;
   }
   give(step, ordinal, before <= after ? channel.current.slots[0] : channel.at(0).slots[0]);
-  return true;
+  return StepResult::settled;
 }
 
 } // namespace
@@ -260,8 +285,7 @@ StepResult run_post(StepRun& step, uint64_t ordinal) {
     ChannelRun& channel = *step.run->channels[step.plan->channel];
     StepRun& resolve = *step.run->step_runs[channel.plan->to];
     const std::lock_guard lock(channel.mutex);
-    if (channel.full() && channel.plan->kind == plan::ChannelKind::latest && channel.plan->same_clock)
-      drop_superseded(channel, resolve);
+    if (channel.full() && channel.plan->kind == plan::ChannelKind::latest) drop_superseded(channel, resolve);
     const Room room = room_at_post(channel, resolve);
     if (room == Room::wait) return StepResult::waiting;
     if (room == Room::push) {
@@ -278,14 +302,14 @@ StepResult run_post(StepRun& step, uint64_t ordinal) {
 StepResult run_resolve(StepRun& step, uint64_t ordinal) {
   ChannelRun& channel = *step.run->channels[step.plan->channel];
   const bool realtime = step.pace->clock->realtime();
-  bool resolved = false;
+  StepResult result = StepResult::waiting;
   switch (channel.plan->kind) {
-    case plan::ChannelKind::latest: resolved = resolve_latest(step, channel, ordinal, realtime); break;
-    case plan::ChannelKind::queue: resolved = resolve_queue(step, channel, ordinal, realtime); break;
-    case plan::ChannelKind::align: resolved = resolve_align(step, channel, ordinal, realtime); break;
+    case plan::ChannelKind::latest: result = resolve_latest(step, channel, ordinal, realtime); break;
+    case plan::ChannelKind::queue: result = resolve_queue(step, channel, ordinal, realtime); break;
+    case plan::ChannelKind::align: result = resolve_align(step, channel, ordinal, realtime); break;
     case plan::ChannelKind::gate: break;
   }
-  if (!resolved) return StepResult::waiting;
+  if (result != StepResult::settled) return result;
   stamp(step, ordinal);
   pass(step, ordinal); // a post may wait for room
   return StepResult::settled;

@@ -95,7 +95,8 @@ bool run_steps(SegmentRun& segment, bool& moved) {
       settle_call(step, segment.ordinal);
     } else {
       const StepResult result = run_step(step, segment.ordinal);
-      if (result == StepResult::waiting) {
+      if (result == StepResult::waiting || result == StepResult::made_room) {
+        moved = moved || result == StepResult::made_room;
         segment.waiting_at.store(&step, std::memory_order_relaxed);
         segment.inside.store(nullptr, std::memory_order_relaxed);
         return false;

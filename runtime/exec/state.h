@@ -150,7 +150,8 @@ struct BodyCall {
   memory::Block* to = nullptr;
 };
 
-enum class StepResult { settled, waiting, calling };
+// `made_room`: it waits, but took what others may have waited to give.
+enum class StepResult { settled, waiting, made_room, calling };
 
 // One lane of one step.
 struct StepRun {

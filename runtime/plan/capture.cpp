@@ -19,6 +19,7 @@ bool slots_follow_the_index(const Plan& plan, const Step& step) {
     if (input.output == kNone) continue;
     const Output& output = plan.outputs[input.output];
     if (output.origin != kNone || input.keeps > 0 || input.repeat_last || input.delay > 0) return false;
+    if (may_be_initial(plan, input.output)) return false;
   }
   return true;
 }

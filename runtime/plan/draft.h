@@ -76,6 +76,10 @@ void schedule(Draft& draft);                     // workers
 // cycle.
 std::vector<uint32_t> topological_order(uint32_t count, const std::vector<std::pair<uint32_t, uint32_t>>& edges);
 
+// Whether what this output has may be the empty value of an `initial:`, through copies, forwards and other paces. That
+// one has no block.
+bool may_be_initial(const Plan& plan, uint32_t output);
+
 // Bytes behind the mr_value that a value of this format needs at most; UINT64_MAX where it is not known.
 uint64_t capacity_of(const mr_format& format);
 

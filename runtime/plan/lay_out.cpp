@@ -6,6 +6,7 @@
 
 #include "memory/ring.h"
 #include "plan/draft.h"
+#include "plan/order.h"
 
 namespace millrace::plan {
 
@@ -42,6 +43,7 @@ class Layout {
   std::pair<uint32_t, uint32_t> longest(uint32_t pace) const {
     std::vector<uint32_t> length(plan_.steps.size(), 0);
     uint32_t longest = 1, pending = 0;
+    const uint32_t base = base_level(plan_, plan_.paces[pace]);
     for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
       const Step& step = plan_.steps[s];
       if (step.pace != pace) continue;
@@ -55,7 +57,7 @@ class Layout {
         length[s] = std::max(length[s], length[producer] + (same ? 0 : lanes));
       }
       longest = std::max(longest, length[s]);
-      pending = std::max(pending, step.level + pending_of(step));
+      pending = std::max(pending, step.level + pending_of(step) - base);
     }
     return {longest, pending};
   }
@@ -195,28 +197,42 @@ class Layout {
     region.steps.clear();
   }
 
-  // Rings that one region touches have one length: a recording is made for each slot.
+  std::set<uint32_t> rings_of(const Region& region) const {
+    std::set<uint32_t> touched;
+    for (uint32_t s : region.steps) {
+      for (const StepInput& input : plan_.steps[s].inputs)
+        if (input.output != kNone) touched.insert(plan_.outputs[input.output].ring);
+      for (uint32_t o : plan_.steps[s].outputs) touched.insert(plan_.outputs[o].ring);
+    }
+    return touched;
+  }
+
+  // Rings that one region touches have one length: a recording is made for each slot. Regions that share a ring
+  // lengthen each other's.
   void level_regions() {
     for (Region& region : plan_.regions) {
-      std::set<uint32_t> touched;
-      for (uint32_t s : region.steps) {
-        for (const StepInput& input : plan_.steps[s].inputs)
-          if (input.output != kNone) touched.insert(plan_.outputs[input.output].ring);
-        for (uint32_t o : plan_.steps[s].outputs) touched.insert(plan_.outputs[o].ring);
-      }
-      if (const uint32_t held = first_dynamic(touched); held != kNone) {
+      const std::set<uint32_t> touched = rings_of(region);
+      if (const uint32_t held = first_dynamic(touched); held != kNone)
         dissolve(region, "the slots of " + plan_.steps[plan_.outputs[plan_.rings[held].output].step].name +
                              " are held for longer, so they are no function of the index");
-        continue;
+    }
+    std::vector<uint32_t> planned;
+    for (const Ring& ring : plan_.rings) planned.push_back(ring.length);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (Region& region : plan_.regions) {
+        const std::set<uint32_t> touched = rings_of(region);
+        for (uint32_t r : touched) region.slots = std::max(region.slots, plan_.rings[r].length);
+        for (uint32_t r : touched) {
+          changed = changed || plan_.rings[r].length < region.slots;
+          plan_.rings[r].length = region.slots;
+        }
       }
-      uint32_t length = 1;
-      for (uint32_t ring : touched) length = std::max(length, plan_.rings[ring].length);
-      for (uint32_t r : touched) {
-        Ring& ring = plan_.rings[r];
-        if (ring.length < length) ring.reasons.push_back(std::to_string(length - ring.length) + " to match its region");
-        ring.length = length;
-      }
-      region.slots = std::max(region.slots, length);
+    }
+    for (size_t r = 0; r < planned.size(); ++r) {
+      Ring& ring = plan_.rings[r];
+      if (ring.length > planned[r])
+        ring.reasons.push_back(std::to_string(ring.length - planned[r]) + " to match its region");
     }
   }
 

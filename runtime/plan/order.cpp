@@ -20,6 +20,20 @@ uint32_t level_through(const Plan& plan, const Channel& channel) {
   return waits && post.level > channel.lag ? post.level - channel.lag : 0;
 }
 
+uint32_t level_of(const Plan& plan, const Step& step) {
+  uint32_t level = 0;
+  for (const StepInput& input : step.inputs) {
+    if (input.output == kNone || input.delay > 0) continue;
+    const Step& source = plan.steps[plan.outputs[input.output].step];
+    if (source.pace == step.pace) level = std::max(level, source.level + pending_of(plan, source));
+  }
+  if (step.kind == StepKind::resolve) level = std::max(level, level_through(plan, plan.channels[step.channel]));
+  for (uint32_t before : step.after)
+    level = std::max(level, plan.steps[before].level + pending_of(plan, plan.steps[before]));
+  // Nothing behind a gate runs before the gate has let its tick in.
+  return std::max(level, base_level(plan, plan.paces[step.pace]));
+}
+
 void renumber(Plan& plan, const std::vector<uint32_t>& place) {
   const auto move = [&](uint32_t& step) {
     if (step != kNone) step = place[step];
@@ -67,18 +81,21 @@ void order_steps(Draft& draft) {
   renumber(plan, place);
 }
 
+uint32_t base_level(const Plan& plan, const Pace& pace) { return pace.gate == kNone ? 0 : plan.steps[pace.gate].level; }
+
 void find_levels(Draft& draft) {
   Plan& plan = draft.plan;
-  for (Step& step : plan.steps) {
-    step.level = 0;
-    for (const StepInput& input : step.inputs) {
-      if (input.output == kNone || input.delay > 0) continue;
-      const Step& source = plan.steps[plan.outputs[input.output].step];
-      if (source.pace == step.pace) step.level = std::max(step.level, source.level + pending_of(plan, source));
+  for (Step& step : plan.steps) step.level = 0;
+  // A gate may stand later in the order than a step behind it, so one look at each is not enough; no more looks are
+  // needed than there are paces.
+  bool changed = true;
+  for (size_t look = 0; changed && look <= plan.paces.size(); ++look) {
+    changed = false;
+    for (Step& step : plan.steps) {
+      const uint32_t level = level_of(plan, step);
+      changed = changed || level != step.level;
+      step.level = level;
     }
-    if (step.kind == StepKind::resolve) step.level = level_through(plan, plan.channels[step.channel]);
-    for (uint32_t before : step.after)
-      step.level = std::max(step.level, plan.steps[before].level + pending_of(plan, plan.steps[before]));
   }
 }
 

@@ -9,6 +9,8 @@ namespace millrace::plan {
 void order_steps(Draft& draft);
 // Sums max_pending along the paths: steps of one segment must share the sum, or a tick would wait for itself.
 void find_levels(Draft& draft);
+// What is pending before a pace begins: the level of its gate.
+uint32_t base_level(const Plan& plan, const Pace& pace);
 // Refuses loops whose delay, or queue whose depth, is too short for what is pending on their way (semantics.md 2.3).
 void check_pending_loops(Draft& draft);
 

@@ -181,7 +181,30 @@ void connect(Draft& draft, const std::vector<std::pair<uint32_t, uint32_t>>& por
                           {"the first " + std::to_string(edge.declared->delay) + " ticks have no value to read"},
                           "",
                           "initial: empty"});
+    if (edge.declared->delay > 0 && edge.declared->policy != graph::Policy::sync)
+      throw Failure(Error{215,
+                          "delay: counts ticks, which only policy: sync reads",
+                          edge.declared->place,
+                          {"the edge " + edge.declared->source + " → " + edge.declared->target + " has both"},
+                          "",
+                          edge.declared->policy == graph::Policy::latest
+                              ? "lag: " + std::to_string(edge.declared->delay) + " in place of delay:"
+                              : "remove delay:"});
   }
+}
+
+void check_concurrency(const DraftHandler& handler) {
+  if (handler.declared->concurrency <= 1) return;
+  const char* why = !handler.info->stateless() ? "concurrency: needs a handler that is declared stateless"
+                    : handler.is_source()      ? "a source is asked by its clock, one tick after another"
+                                               : nullptr;
+  if (why)
+    throw Failure(Error{409,
+                        handler.declared->name + " (" + handler.info->type + ") cannot run as several instances",
+                        handler.declared->place,
+                        {why},
+                        "",
+                        "remove concurrency:"});
 }
 
 void refuse_cycles(Draft& draft) {
@@ -253,13 +276,7 @@ void resolve(Draft& draft) {
   find_ends(draft, ports);
   for (DraftHandler& handler : draft.handlers) {
     lay_flat(handler);
-    if (handler.declared->concurrency > 1 && !handler.info->stateless())
-      throw Failure(Error{409,
-                          handler.declared->name + " (" + handler.info->type + ") cannot run as several instances",
-                          handler.declared->place,
-                          {"concurrency: needs a handler that is declared stateless"},
-                          "",
-                          "remove concurrency:"});
+    check_concurrency(handler);
   }
   connect(draft, ports);
   refuse_cycles(draft);

@@ -96,7 +96,7 @@ class Sharing {
     const uint32_t buffer = buffer_of(input.output);
     if (input.delay > 0) return refuse(o, "it reads an earlier tick");
     if (plan_.outputs[input.output].domain != plan_.steps[writer].domain) return refuse(o, "the buffer is elsewhere");
-    if (may_be_initial(input.output)) return refuse(o, "its first value is an initial one, which has no buffer");
+    if (may_be_initial(plan_, input.output)) return refuse(o, "its first value is an initial one, which has no buffer");
     if (plan_.outputs[input.output].origin != kNone || buffer_passes_paces(input.output))
       return refuse(o, "the buffer is held by another pace");
     std::vector<uint32_t> before;
@@ -125,27 +125,6 @@ class Sharing {
     decided_.push_back(o);
   }
 
-  // Whether what stands here may be the empty value of an `initial:`, through copies, forwards and other paces.
-  bool may_be_initial(uint32_t o) const {
-    for (;;) {
-      const Output& output = plan_.outputs[o];
-      const Step& step = plan_.steps[output.step];
-      if (step.kind == StepKind::resolve && plan_.channels[step.channel].initial_empty) return true;
-      if (step.kind == StepKind::entry) {
-        const Step& gate = plan_.steps[plan_.channels[step.channel].from];
-        if (gate.inputs[output.port].initial_empty) return true;
-      }
-      if (step.kind == StepKind::transfer)
-        o = step.inputs[0].output;
-      else if (output.origin != kNone)
-        o = output.origin;
-      else if (output.forwards >= 0)
-        o = step.inputs[static_cast<size_t>(output.forwards)].output;
-      else
-        return false;
-    }
-  }
-
   bool is_forward_of(uint32_t s, uint32_t i) const {
     for (uint32_t o : plan_.steps[s].outputs)
       if (plan_.outputs[o].forwards == static_cast<int32_t>(i)) return true;
@@ -166,6 +145,26 @@ class Sharing {
 };
 
 } // namespace
+
+bool may_be_initial(const Plan& plan, uint32_t o) {
+  for (;;) {
+    const Output& output = plan.outputs[o];
+    const Step& step = plan.steps[output.step];
+    if (step.kind == StepKind::resolve && plan.channels[step.channel].initial_empty) return true;
+    if (step.kind == StepKind::entry) {
+      const Step& gate = plan.steps[plan.channels[step.channel].from];
+      if (gate.inputs[output.port].initial_empty) return true;
+    }
+    if (step.kind == StepKind::transfer)
+      o = step.inputs[0].output;
+    else if (output.origin != kNone)
+      o = output.origin;
+    else if (output.forwards >= 0)
+      o = step.inputs[static_cast<size_t>(output.forwards)].output;
+    else
+      return false;
+  }
+}
 
 void share_buffers(Draft& draft) { Sharing(draft).run(); }
 

@@ -57,6 +57,13 @@ struct Count final : Handler {
   }
 };
 
+struct Index final : Handler {
+  Output<Tensor> out{*this, "out"};
+  Index() { stateless(); }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
+  void process(Tick& tick, Cpu&) { write(out, tick, static_cast<int64_t>(tick.index())); }
+};
+
 struct Relay : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
@@ -250,6 +257,7 @@ struct Restarting final : Handler {
 const std::vector<const mr_handler_type*>& types() {
   static const mr_handler_type all[] = {
       detail::Type<Count>::table("t.count", "Counts", ""),
+      detail::Type<Index>::table("t.index", "Its tick's index, in any order", ""),
       detail::Type<Relay>::table("t.relay", "Passes numbers on", ""),
       detail::Type<Stateless>::table("t.stateless", "Passes numbers on, in any order", ""),
       detail::Type<Capturable>::table("t.capturable", "Passes numbers on, recordable", ""),
