@@ -200,11 +200,13 @@ void admit_changes(RunState& run, uint64_t index) {
 
 void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   pace.infos[ordinal & pace.mask] = info;
-  pace.tick_index[ordinal & pace.mask].store(info.index, std::memory_order_relaxed);
+  if (!pace.run->plan.channels.empty())
+    pace.tick_index[ordinal & pace.mask].store(info.index, std::memory_order_relaxed);
   for (SourceState& source : pace.sources) {
     for (size_t o = 0; o < source.value.size(); ++o) source.step->outputs[o]->at(ordinal) = source.value[o];
     source.has_value = false;
-    stamp(*source.step, ordinal);
+    if (source.step->shared->wanted) // its readers look at `admitted` first: one ring for both
+      source.step->shared->stamp(ordinal).store(ordinal + 1, std::memory_order_release);
   }
   if ((ordinal & kLatencySampleMask) == 0) {
     PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
@@ -311,8 +313,8 @@ uint64_t completed(PaceRun& pace) {
   uint64_t lowest = UINT64_MAX;
   for (SegmentRun* segment : pace.segments) {
     uint64_t at = segment->progress.load(std::memory_order_acquire);
-    for (const auto& step : segment->steps)
-      if (!step->deferred.empty()) at = std::min(at, step->oldest_owed.load(std::memory_order_acquire));
+    for (const StepRun* step : segment->pending_steps)
+      at = std::min(at, step->oldest_owed.load(std::memory_order_acquire));
     if (segment->device) {
       const std::lock_guard lock(segment->fences_mutex); // the head asks, and so does the gate
       while (segment->fences_done < at && at != UINT64_MAX && segment->fences[segment->fences_done & pace.mask].done())

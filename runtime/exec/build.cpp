@@ -128,7 +128,7 @@ void RunState::make_outputs() {
     output.plan = &plan.outputs[o];
     empty_values.push_back(empty_value(*output.plan));
     const plan::Pace& pace = plan.paces[plan.steps[output.plan->step].pace];
-    output.slots.resize(pace.slots);
+    output.places = std::make_unique<SlotPlace[]>(pace.slots);
     output.mask = pace.slots - 1;
     output.ring = output.plan->ring == plan::kNone ? nullptr : rings[output.plan->ring].get();
     output.retain = output.plan->retain;
@@ -274,6 +274,7 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
     }
   }
   if (segment.plan->lane == 0) step_runs[index] = step.get();
+  if (!step->deferred.empty()) segment.pending_steps.push_back(step.get());
   segment.steps.push_back(std::move(step));
 }
 
@@ -339,7 +340,10 @@ void RunState::wire_stamps() {
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     const plan::Pace& pace = plan.paces[plan.steps[s].pace];
     shared[s].mask = pace.slots - 1;
-    if (needed[s]) shared[s].lines = std::make_unique<StampLine[]>((pace.slots + 7) / 8);
+    shared[s].wanted = needed[s];
+    if (plan.steps[s].outputs.empty()) shared[s].own_places = std::make_unique<SlotPlace[]>(pace.slots);
+    shared[s].places =
+        plan.steps[s].outputs.empty() ? shared[s].own_places.get() : outputs[plan.steps[s].outputs[0]].places.get();
   }
 }
 

@@ -113,7 +113,7 @@ Certain certain(const StepRun& reader, const StepRun& transfer, uint64_t ordinal
     if (std::find(presumed.begin(), presumed.end(), output) != presumed.end()) continue;
     const uint64_t at = ordinal - input.delay;
     const StepShared& producer = reader.run->shared[source->output->plan->step];
-    if (producer.lines && !producer.settled(at)) return Certain::open;
+    if (producer.wanted && !producer.settled(at)) return Certain::open;
     if (!source->output->at(at).value) return Certain::no;
   }
   return Certain::yes;

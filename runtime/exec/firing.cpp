@@ -286,7 +286,7 @@ void keep(InputRun& input, const Slot& slot) {
 }
 
 void stamp(StepRun& step, uint64_t ordinal) {
-  if (!step.shared->lines) return;
+  if (!step.shared->wanted) return;
   step.shared->stamp(ordinal).store(ordinal + 1, std::memory_order_release);
   step.run->notify();
 }
@@ -309,16 +309,16 @@ void flatten(StepRun& step) {
   step.flat_outputs.clear();
   for (InputRun& input : step.inputs) {
     if (!input.output || !input.required) step.flat = false;
-    if (input.output) step.flat_inputs.push_back({input.output->slots.data(), input.output->mask});
+    if (input.output) step.flat_inputs.push_back({input.output->places.get(), input.output->mask});
   }
-  for (OutputRun* output : step.outputs) step.flat_outputs.push_back({output->slots.data(), output->mask});
+  for (OutputRun* output : step.outputs) step.flat_outputs.push_back({output->places.get(), output->mask});
 }
 
 bool run_flat(StepRun& step, uint64_t ordinal) {
   mr_input* const inputs = step.raw_inputs.data();
   mr_output* const outputs = step.raw_outputs.data();
   for (size_t i = 0; i < step.flat_inputs.size(); ++i) {
-    const Slot& slot = step.flat_inputs[i].slots[ordinal & step.flat_inputs[i].mask];
+    const Slot& slot = step.flat_inputs[i].places[ordinal & step.flat_inputs[i].mask].slot;
     if (!slot.value) return false;
     inputs[i] = {slot.value, slot.data};
   }
@@ -335,16 +335,17 @@ bool run_flat(StepRun& step, uint64_t ordinal) {
     cause = Cause::error;
   }
   for (size_t o = 0; o < step.flat_outputs.size(); ++o) {
-    Slot& slot = step.flat_outputs[o].slots[ordinal & step.flat_outputs[o].mask];
+    Slot& slot = step.flat_outputs[o].places[ordinal & step.flat_outputs[o].mask].slot;
     const mr_output& output = outputs[o];
     // Plain slots never carry a fence: three words are all there is to a value.
     slot.value = output.state == MR_OUTPUT_SILENT ? nullptr : output.value;
     slot.data = output.data;
     if (output.state == MR_OUTPUT_FORWARDED) {
       const StepRun::FlatInput& from = step.flat_inputs[output.source];
-      slot.value = from.slots[ordinal & from.mask].value;
-      slot.data = from.slots[ordinal & from.mask].data;
-      slot.block = from.slots[ordinal & from.mask].block;
+      const Slot& forwarded = from.places[ordinal & from.mask].slot;
+      slot.value = forwarded.value;
+      slot.data = forwarded.data;
+      slot.block = forwarded.block;
       if (step.outputs[o]->holds) hold(slot);
     } else {
       slot.block = output.state == MR_OUTPUT_SILENT ? nullptr : reinterpret_cast<memory::Block*>(output.token);

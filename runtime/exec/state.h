@@ -71,29 +71,30 @@ struct Slot {
   Cause cause = Cause::silent;    // where it is empty
 };
 
+// A slot and the stamp of its step on one cache line: a reader on another thread gets both with one transfer.
+struct alignas(64) SlotPlace {
+  Slot slot;
+  std::atomic<uint64_t> stamp{0};
+};
+
 struct OutputRun {
   const plan::Output* plan = nullptr;
-  std::vector<Slot> slots;
+  std::unique_ptr<SlotPlace[]> places;
   uint64_t mask = 0;
   memory::Ring* ring = nullptr;
   bool holds = false; // its slots count as holders of blocks: released when their ordinal has left the window
   uint32_t retain = 0;
-  Slot& at(uint64_t ordinal) { return slots[ordinal & mask]; }
+  Slot& at(uint64_t ordinal) { return places[ordinal & mask].slot; }
 };
 
-// Eight stamps on a cache line that nothing else shares: the reader's looks must not disturb the writer's other words.
-struct alignas(64) StampLine {
-  std::atomic<uint64_t> stamps[8]{};
-};
-
-// What all lanes of a step share: for each slot, the ordinal + 1 that is settled there.
+// What all lanes of a step share: for each ordinal in flight, the ordinal + 1 once it is settled. Kept beside the slots
+// of the step's first output; a step without outputs has places of its own.
 struct StepShared {
-  std::unique_ptr<StampLine[]> lines; // null where nobody waits
+  SlotPlace* places = nullptr;
+  std::unique_ptr<SlotPlace[]> own_places;
   uint64_t mask = 0;
-  std::atomic<uint64_t>& stamp(uint64_t ordinal) const {
-    const uint64_t at = ordinal & mask;
-    return lines[at / 8].stamps[at % 8];
-  }
+  bool wanted = false; // somebody waits for these stamps
+  std::atomic<uint64_t>& stamp(uint64_t ordinal) const { return places[ordinal & mask].stamp; }
   bool settled(uint64_t ordinal) const { return stamp(ordinal).load(std::memory_order_acquire) == ordinal + 1; }
 };
 
@@ -179,7 +180,7 @@ struct StepRun {
 
   // The fast way of a plain step whose inputs are all required and whose calls are short: what a tick touches, flat.
   struct FlatInput {
-    Slot* slots;
+    SlotPlace* places;
     uint64_t mask;
   };
   bool flat = false;
@@ -314,6 +315,7 @@ struct SegmentRun {
   bool head = false; // admits its pace's ticks
   bool device = false;
   std::vector<std::unique_ptr<StepRun>> steps;
+  std::vector<const StepRun*> pending_steps; // those that may publish later
 
   alignas(64) std::atomic<uint64_t> progress{0}; // ordinals below it that are this lane's are settled
   alignas(64) std::atomic<bool> claimed{false};
