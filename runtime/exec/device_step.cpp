@@ -26,16 +26,6 @@ bool later_ticks_void(const RunState& run, const mr_tick_info& info) {
          info.index > run.fail_index[info.clock]->load(std::memory_order_relaxed);
 }
 
-// The input that stands in for a failed output; check_bypass() saw to it that there is one.
-size_t bypass_input(const StepRun& step, size_t output) {
-  const plan::HandlerPlan& handler = *step.handler;
-  for (size_t p = 0, flat = 0; p < handler.info->ports.size(); ++p) {
-    const auto& port = handler.info->ports[p];
-    if (!port.is_input() && flat++ == output) return handler.first_entry[static_cast<size_t>(port.raw.like)];
-  }
-  return 0;
-}
-
 // Forwards and bypasses on a device: a copy within it.
 void copy_input(const StepRun& step, const mr_input& input, const memory::Block& block, mr_output& output) {
   std::memcpy(step.device->body_address(bytes(block.value)), input.value, sizeof(mr_value));
@@ -96,13 +86,23 @@ const InputRun* behind_copies(const StepRun& reader, const InputRun& input) {
   return at;
 }
 
+bool comes_by(const StepRun& reader, const InputRun& input, const StepRun& transfer) {
+  for (const InputRun* at = &input; at->output;) {
+    const StepRun& producer = *reader.run->step_runs[at->output->plan->step];
+    if (&producer == &transfer) return true;
+    if (producer.plan->kind != plan::StepKind::transfer) return false;
+    at = &producer.inputs[0];
+  }
+  return false;
+}
+
 enum class Certain { yes, no, open };
 
 // Whether the reader fires on this tick, as far as presence is known without its inputs' bytes (3.4).
 Certain certain(const StepRun& reader, const StepRun& transfer, uint64_t ordinal) {
   const mr_tick_info& info = transfer.pace->info(ordinal);
   for (const InputRun& input : reader.inputs)
-    if (input.output == transfer.outputs[0] && input.delay > 0) return Certain::yes;
+    if (input.delay > 0 && comes_by(reader, input, transfer)) return Certain::yes; // a later tick will tell
   if (info.index % reader.every != 0 || later_ticks_void(*reader.run, info)) return Certain::no;
   for (const InputRun& input : reader.inputs) {
     if (!input.required || input.repeat_last || !input.output) continue;
@@ -285,8 +285,9 @@ StepResult run_transfer(StepRun& step, uint64_t ordinal) {
     if (needed) break;
   }
   if (!needed) {
-    settle_empty(step, ordinal, source.value ? Cause::input : source.cause);
+    clear_outputs(step, ordinal, source.value ? Cause::input : source.cause);
     if (source.value && !source.block) step.outputs[0]->at(ordinal).value = source.value; // an empty initial value
+    stamp(step, ordinal);
     return StepResult::settled;
   }
   memory::Block& block = step.outputs[0]->ring->take(ordinal);

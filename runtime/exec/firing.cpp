@@ -108,8 +108,8 @@ void void_outputs(StepRun& step) {
 
 void bypass(StepRun& step) {
   for (size_t o = 0; o < step.raw_outputs.size(); ++o) {
-    const int32_t like = step.outputs[o]->plan->forwards;
-    if (like < 0 || !step.raw_inputs[static_cast<size_t>(like)].value) continue;
+    const size_t like = bypass_input(step, o);
+    if (!step.raw_inputs[like].value) continue;
     step.raw_outputs[o].state = MR_OUTPUT_FORWARDED;
     step.raw_outputs[o].source = static_cast<uint32_t>(like);
   }
@@ -252,6 +252,15 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
 }
 
 } // namespace
+
+size_t bypass_input(const StepRun& step, size_t output) {
+  const plan::HandlerPlan& handler = *step.handler;
+  for (size_t p = 0, flat = 0; p < handler.info->ports.size(); ++p) {
+    const auto& port = handler.info->ports[p];
+    if (!port.is_input() && flat++ == output) return handler.first_entry[static_cast<size_t>(port.raw.like)];
+  }
+  return 0;
+}
 
 void hold(const Slot& slot) { memory::hold(slot.block); }
 

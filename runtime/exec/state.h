@@ -455,6 +455,8 @@ inline mr_status run_bodies(const StepRun& step, mr_tick* tick) {
 // Calls the handler for one firing with errors, restarts and live parameters minded; outputs are in raw_outputs.
 mr_status call(StepRun& step, const mr_tick_info& info);
 Slot slot_of(const mr_output& output, const StepRun& step);
+// The input that stands in for a failed output; the plan saw to it that there is one.
+size_t bypass_input(const StepRun& step, size_t output);
 
 // region.cpp: records every slot of a region; after all handlers have started.
 void record_region(RegionRun& region);

@@ -33,6 +33,7 @@ bool leads_back(const Plan& plan, const Step& step, uint32_t region) {
       const uint32_t producer = plan.outputs[input.output].step;
       if (plan.steps[producer].region != region || inside_too) todo.push_back(producer);
     }
+    if (at.kind == StepKind::resolve || at.kind == StepKind::entry) todo.push_back(plan.channels[at.channel].from);
     for (uint32_t before : at.after)
       if (plan.steps[before].region != region || inside_too) todo.push_back(before);
   };

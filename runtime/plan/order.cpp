@@ -20,18 +20,48 @@ uint32_t level_through(const Plan& plan, const Channel& channel) {
   return waits && post.level > channel.lag ? post.level - channel.lag : 0;
 }
 
-uint32_t level_of(const Plan& plan, const Step& step) {
+// Ticks that a step lags behind the newest that its source has begun. A loop's reader comes before its source within a
+// tick, so there the answer must be older by one.
+uint32_t lag_of(const Plan& plan, uint32_t s, const StepInput& input, const std::vector<bool>& in_loop) {
+  const Step& source = plan.steps[plan.outputs[input.output].step];
+  if (source.pace != plan.steps[s].pace) return 0;
+  const uint32_t owed = source.level + pending_of(plan, source) + (input.delay > 0 && in_loop[s] ? 1 : 0);
+  return owed > input.delay ? owed - input.delay : 0;
+}
+
+uint32_t level_of(const Plan& plan, uint32_t s, const std::vector<bool>& in_loop) {
+  const Step& step = plan.steps[s];
   uint32_t level = 0;
-  for (const StepInput& input : step.inputs) {
-    if (input.output == kNone || input.delay > 0) continue;
-    const Step& source = plan.steps[plan.outputs[input.output].step];
-    if (source.pace == step.pace) level = std::max(level, source.level + pending_of(plan, source));
-  }
+  for (const StepInput& input : step.inputs)
+    if (input.output != kNone) level = std::max(level, lag_of(plan, s, input, in_loop));
   if (step.kind == StepKind::resolve) level = std::max(level, level_through(plan, plan.channels[step.channel]));
   for (uint32_t before : step.after)
     level = std::max(level, plan.steps[before].level + pending_of(plan, plan.steps[before]));
   // Nothing behind a gate runs before the gate has let its tick in.
   return std::max(level, base_level(plan, plan.paces[step.pace]));
+}
+
+// Steps that lead back to themselves by delayed edges.
+std::vector<bool> find_loops(const Plan& plan) {
+  std::vector<std::vector<uint32_t>> next(plan.steps.size());
+  for (uint32_t s = 0; s < plan.steps.size(); ++s)
+    for (const StepInput& input : plan.steps[s].inputs)
+      if (input.output != kNone) next[plan.outputs[input.output].step].push_back(s);
+  for (const Channel& channel : plan.channels) next[channel.from].push_back(channel.to);
+  std::vector<bool> in_loop(plan.steps.size());
+  for (uint32_t s = 0; s < plan.steps.size(); ++s) {
+    std::vector<bool> seen(plan.steps.size());
+    std::vector<uint32_t> todo = next[s];
+    while (!todo.empty() && !in_loop[s]) {
+      const uint32_t at = todo.back();
+      todo.pop_back();
+      in_loop[s] = at == s;
+      if (seen[at]) continue;
+      seen[at] = true;
+      todo.insert(todo.end(), next[at].begin(), next[at].end());
+    }
+  }
+  return in_loop;
 }
 
 void renumber(Plan& plan, const std::vector<uint32_t>& place) {
@@ -85,36 +115,41 @@ uint32_t base_level(const Plan& plan, const Pace& pace) { return pace.gate == kN
 
 void find_levels(Draft& draft) {
   Plan& plan = draft.plan;
+  const std::vector<bool> in_loop = find_loops(plan);
   for (Step& step : plan.steps) step.level = 0;
-  // A gate may stand later in the order than a step behind it, so one look at each is not enough; no more looks are
-  // needed than there are paces.
-  bool changed = true;
-  for (size_t look = 0; changed && look <= plan.paces.size(); ++look) {
+  // A gate may stand later in the order than a step behind it, and delayed edges run backwards in it: a look for each
+  // of those settles all but loops that owe ever more.
+  size_t looks = plan.paces.size() + 1;
+  for (const Step& step : plan.steps)
+    looks += static_cast<size_t>(
+        std::count_if(step.inputs.begin(), step.inputs.end(), [](const StepInput& input) { return input.delay > 0; }));
+  for (bool changed = true; changed && looks > 0; --looks) {
     changed = false;
-    for (Step& step : plan.steps) {
-      const uint32_t level = level_of(plan, step);
-      changed = changed || level != step.level;
-      step.level = level;
+    for (uint32_t s = 0; s < plan.steps.size(); ++s) {
+      const uint32_t level = level_of(plan, s, in_loop);
+      changed = changed || level != plan.steps[s].level;
+      plan.steps[s].level = level;
     }
   }
 }
 
 void check_pending_loops(Draft& draft) {
   Plan& plan = draft.plan;
-  for (const Step& step : plan.steps) {
+  const std::vector<bool> in_loop = find_loops(plan);
+  for (uint32_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
     for (const StepInput& input : step.inputs) {
-      if (input.output == kNone || input.delay == 0) continue;
+      if (input.output == kNone || input.delay == 0 || lag_of(plan, s, input, in_loop) <= step.level) continue;
       const Step& source = plan.steps[plan.outputs[input.output].step];
-      const uint32_t owed = source.level + pending_of(plan, source);
-      if (source.pace != step.pace || owed <= step.level || input.delay > owed - step.level) continue;
+      const uint32_t pending = pending_of(plan, source);
       const graph::Edge* declared = input.edge == kNone ? nullptr : draft.edges[input.edge].declared;
       throw Failure(Error{405,
-                          source.name + " may answer " + std::to_string(owed - step.level) + " ticks late, and " +
-                              step.name + " reads it after " + std::to_string(input.delay),
+                          source.name + " reads, by way of a loop, what it answers too late itself: " + step.name +
+                              " reads it after " + std::to_string(input.delay),
                           declared ? declared->place : Place{},
                           {"the loop would wait for itself"},
                           "",
-                          "delay: " + std::to_string(owed - step.level + 1)});
+                          "delay: " + std::to_string(std::max(pending, input.delay) + 1)});
     }
   }
   // A queue that rejoins its own tick must hold what is pending on the path that it rejoins.
@@ -122,17 +157,17 @@ void check_pending_loops(Draft& draft) {
     const graph::Edge& declared = *draft.edges[e].declared;
     if (declared.policy != graph::Policy::queue || draft.edges[e].crosses_clocks) continue;
     const Step& reader = plan.steps[plan.edges[e].target_step];
-    const Step& source = plan.steps[draft.handlers[draft.edges[e].source].step];
-    if (reader.pace != source.pace || reader.level <= source.level || declared.depth >= reader.level - source.level)
-      continue;
+    const Step& source = plan.steps[plan.handlers[draft.edges[e].source].step];
+    const uint32_t behind = source.level + pending_of(plan, source);
+    if (reader.pace != source.pace || reader.level <= behind || declared.depth >= reader.level - behind) continue;
     throw Failure(Error{405,
                         "the queue of " + plan.edges[e].to + " holds " + std::to_string(declared.depth) +
-                            " values, and the path that it rejoins keeps " +
-                            std::to_string(reader.level - source.level) + " pending",
+                            " values, and the path that it rejoins keeps " + std::to_string(reader.level - behind) +
+                            " pending",
                         declared.place,
                         {},
                         "",
-                        "depth: " + std::to_string(reader.level - source.level)});
+                        "depth: " + std::to_string(reader.level - behind)});
   }
 }
 
