@@ -86,6 +86,12 @@ const InputRun* behind_copies(const StepRun& reader, const InputRun& input) {
   return at;
 }
 
+// Of a copy: whether its source, or its target, is host memory.
+bool reads_host(const StepRun& transfer) {
+  return transfer.run->plan.outputs[transfer.plan->inputs[0].output].domain == 0;
+}
+bool writes_host(const StepRun& transfer) { return transfer.outputs[0]->plan->domain == 0; }
+
 bool comes_by(const StepRun& reader, const InputRun& input, const StepRun& transfer) {
   for (const InputRun* at = &input; at->output;) {
     const StepRun& producer = *reader.run->step_runs[at->output->plan->step];
@@ -119,18 +125,27 @@ Certain certain(const StepRun& reader, const StepRun& transfer, uint64_t ordinal
   return Certain::yes;
 }
 
+// Foreign memory is not pinned: it goes to devices through the block that stands for it, brought there once by the
+// first of its copies. False while another thread does.
+bool staged(const Slot& source) {
+  if (source.data == source.block->data) return true;
+  std::atomic<uint32_t>& state = source.block->staged;
+  uint32_t expected = memory::Block::kNotStaged;
+  if (!state.compare_exchange_strong(expected, memory::Block::kStaging, std::memory_order_acquire))
+    return expected == memory::Block::kStaged;
+  std::memcpy(source.block->data, source.data, source.value->header.extent_bytes);
+  state.store(memory::Block::kStaged, std::memory_order_release);
+  return true;
+}
+
 void copy_block(StepRun& step, const Slot& source, memory::Block& target) {
   device::Device& device = *step.device;
   device::Stream& stream = *step.stream;
   wait_for(device, stream, source.fence);
-  const bool host_source = step.run->plan.outputs[step.plan->inputs[0].output].domain == 0;
   uint64_t extent = source.block->ring->capacity();
   // Else the block is still on its way here, or was never written, and its extent is not known.
-  if (host_source && source.fence.done() && (!source.unknown || source.block->present.load())) {
+  if (reads_host(step) && source.fence.done() && (!source.unknown || source.block->present.load()))
     extent = source.value->header.extent_bytes;
-    // Foreign memory is not pinned: it goes through the block that stands for it.
-    if (source.data != source.block->data) std::memcpy(source.block->data, source.data, extent);
-  }
   device.copy(stream, bytes(target.value), bytes(source.block->value), sizeof(mr_value) + extent);
   ++step.copies;
   step.bytes_copied += sizeof(mr_value) + extent;
@@ -142,7 +157,7 @@ void copy_block(StepRun& step, const Slot& source, memory::Block& target) {
 void run_body(void* context) {
   BodyCall& body = *static_cast<BodyCall*>(context);
   StepRun& step = *body.context.step;
-  bool fires = true;
+  bool fires = !body.silent;
   for (size_t i = 0; i < body.inputs.size(); ++i) {
     const memory::Block* block = body.input_blocks[i];
     const bool absent = body.absent[i] || (block && !block->present.load(std::memory_order_relaxed));
@@ -183,6 +198,8 @@ void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
     const int32_t place = output.plan->owns ? -1 : output.plan->in_place;
     memory::Block& block =
         place >= 0 ? *step.inputs[static_cast<size_t>(place)].output->at(ordinal).block : output.ring->take(ordinal);
+    // Absent until the body says otherwise: on a device that is lost it never will, and its bytes are never read.
+    if (place < 0) block.present.store(0, std::memory_order_relaxed);
     body.output_blocks[o] = &block;
     mr_output& raw = body.outputs[o];
     raw = {};
@@ -290,18 +307,23 @@ StepResult run_transfer(StepRun& step, uint64_t ordinal) {
     stamp(step, ordinal);
     return StepResult::settled;
   }
+  if (reads_host(step) && !staged(source)) return StepResult::waiting;
   memory::Block& block = step.outputs[0]->ring->take(ordinal);
+  // What comes to the host is absent until the device has carried it here: one that is lost never does (4.9).
+  const bool unknown = source.unknown || writes_host(step);
+  block.present.store(!unknown, std::memory_order_relaxed);
   copy_block(step, source, block);
   BodyCall& body = step.bodies[ordinal & step.pace->mask];
   body.from = source.block;
   body.to = &block;
-  if (source.unknown) step.device->run(*step.stream, {&carry_presence, &body, "presence", 0});
+  if (unknown) step.device->run(*step.stream, {&carry_presence, &body, "presence", 0});
+  if (writes_host(step)) step.run->watch_device(step.plan->domain);
   Slot& slot = step.outputs[0]->at(ordinal);
   slot = Slot{};
   slot.value = block.value;
   slot.data = block.data;
   slot.block = &block;
-  slot.unknown = source.unknown;
+  slot.unknown = unknown;
   leave_fence(step, ordinal, step.device->signal(*step.stream));
   stamp(step, ordinal);
   return StepResult::settled;

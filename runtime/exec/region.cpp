@@ -36,6 +36,7 @@ void freeze(StepRun& step, BodyCall& body, uint32_t slot) {
 bool prepare(StepRun& step, BodyCall& body, uint64_t ordinal) {
   Cause cause = Cause::input;
   const bool fires = fix_body(step, body, ordinal, cause);
+  body.silent = !fires;
   for (size_t i = 0; i < body.recorded.size(); ++i)
     MR_ASSERT(body.absent[i] || !fires || body.frozen[i].data == body.recorded[i].data,
               "a slot of a region is a function of the index");
@@ -44,8 +45,7 @@ bool prepare(StepRun& step, BodyCall& body, uint64_t ordinal) {
     choose_blocks(step, body, ordinal);
     return true;
   }
-  // Silent by presence word: the body runs, finds a required input absent, and leaves its outputs absent too.
-  for (size_t i = 0; i < body.absent.size(); ++i) body.absent[i] = 1;
+  // Silent by presence word: the body is replayed, calls nobody, and leaves its outputs absent.
   clear_outputs(step, ordinal, cause);
   return false;
 }

@@ -22,11 +22,16 @@ void RunState::fail(StepRun& step, uint64_t index, const std::string& sentence) 
 
 void RunState::fail(Error error, uint32_t clock, uint64_t index) {
   const std::lock_guard lock(failure_mutex);
-  // Of several failures the one at the earliest tick is the cause, whichever thread met it first.
-  if (failures.empty())
+  // Of several failures the one at the earliest tick is the cause, whichever thread met it first. Before all comes a
+  // device that is lost: handlers fail on what it leaves behind.
+  const auto of_device = [](const Error& e) { return e.code / 100 == 7; };
+  if (failures.empty()) {
     failures.push_back({std::move(error), clock, index});
-  else if (failures[0].clock == clock && index < failures[0].index)
+  } else if (of_device(error) != of_device(failures[0].error)) {
+    if (of_device(error)) failures[0] = {std::move(error), clock, index};
+  } else if (failures[0].clock == clock && index < failures[0].index) {
     failures[0] = {std::move(error), clock, index};
+  }
   if (index < fail_index[clock]->load()) fail_index[clock]->store(index);
   failing.store(true);
   notify();
@@ -48,10 +53,12 @@ void RunState::await_devices() {
 }
 
 void RunState::watch_devices() {
-  for (size_t d = 1; d < devices.size(); ++d) {
-    const device::DeviceStatus status = devices[d]->status();
-    if (!status.ok()) fail(Error{703, plan.domains[d] + " is lost: " + status.sentence, {}, {}, "", ""}, 0, UINT64_MAX);
-  }
+  for (uint32_t d = 1; d < devices.size(); ++d) watch_device(d);
+}
+
+void RunState::watch_device(uint32_t d) {
+  const device::DeviceStatus status = devices[d]->status();
+  if (!status.ok()) fail(Error{703, plan.domains[d] + " is lost: " + status.sentence, {}, {}, "", ""}, 0, UINT64_MAX);
 }
 
 Run::Run(const plan::Plan& plan, const graph::Graph& graph, plan::Facts& facts, std::vector<device::Device*> devices,

@@ -147,6 +147,7 @@ struct BodyCall {
   std::vector<mr_input> frozen;   // what the body is given each time it runs; `inputs` is this without what is absent
   std::vector<mr_input> recorded; // region: what the recording froze
   std::vector<uint8_t> absent;    // per input: known to be empty when it was submitted
+  bool silent = false;            // region: replayed with the others, and does not fire on this tick
   memory::Block* from = nullptr;  // transfer: presence goes with the bytes
   memory::Block* to = nullptr;
 };
@@ -411,6 +412,7 @@ class RunState {
   void fail(StepRun& step, uint64_t ordinal, const std::string& sentence);
   void fail(Error error, uint32_t clock, uint64_t index);
   void watch_devices(); // a poisoned one ends the run
+  void watch_device(uint32_t domain);
   // Until every stream is done, so that nothing runs later into what is gone; a device that cannot is given up.
   void await_devices();
   bool finished() const { return segments_left.load(std::memory_order_acquire) == 0; }

@@ -40,6 +40,9 @@ struct Block {
   std::atomic<uint32_t> holds{0};
   std::atomic<uint32_t> present{1}; // on a device the body says so when it runs; valid behind the fence
   uint64_t generation = 0;
+  // Whether foreign bytes were brought into the block itself, for copies to devices.
+  static constexpr uint32_t kNotStaged = 0, kStaging = 1, kStaged = 2;
+  std::atomic<uint32_t> staged{kNotStaged};
   // Foreign memory that this block stands for; released once, when the last hold ends or the block is reused.
   const void* foreign = nullptr;
   void (*foreign_release)(void*) = nullptr;
@@ -68,6 +71,7 @@ class Ring {
     Block& block = dynamic_ ? next_free() : blocks_[index % length_];
     if (block.foreign_release || has_object(block)) retire(block);
     ++block.generation;
+    if (host_readable_) block.staged.store(Block::kNotStaged, std::memory_order_relaxed);
     return block;
   }
 

@@ -96,6 +96,8 @@ class Sharing {
     const uint32_t buffer = buffer_of(input.output);
     if (input.delay > 0) return refuse(o, "it reads an earlier tick");
     if (plan_.outputs[input.output].domain != plan_.steps[writer].domain) return refuse(o, "the buffer is elsewhere");
+    if (plan_.steps[writer].domain != 0 && !input.required)
+      return refuse(o, "its input is optional, and a device chooses the buffer beforehand");
     if (may_be_initial(plan_, input.output)) return refuse(o, "its first value is an initial one, which has no buffer");
     if (plan_.outputs[input.output].origin != kNone || buffer_passes_paces(input.output))
       return refuse(o, "the buffer is held by another pace");

@@ -96,11 +96,15 @@ struct Join final : Handler {
   }
 };
 
-struct Need final : Handler {
+struct Need : Handler {
   Input<Tensor> a{*this, "a"};
   Input<Tensor> b{*this, "b"};
   Output<Tensor> out{*this, "out", like(a)};
   void process(Tick& tick, Cpu&) { write(out, tick, number(a(tick)) * 1000 + number(b(tick))); }
+};
+
+struct CaptureNeed final : Need {
+  CaptureNeed() { capturable(); }
 };
 
 struct Paced final : Handler { // fires for `in`, looks at `extra` where it is there
@@ -219,6 +223,15 @@ struct Paint final : Handler {
   }
 };
 
+struct MaybePaint final : Handler { // silent where there is nothing to write over
+  Input<Tensor> in{*this, "in", optional};
+  Output<Tensor> out{*this, "out", in_place(in)};
+  void process(Tick& tick, Cpu&) {
+    if (!in.present(tick)) return;
+    for (int64_t& element : out.modify(tick, in).elements<int64_t>()) ++element;
+  }
+};
+
 struct Forward final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", forward(in)};
@@ -269,6 +282,8 @@ const std::vector<const mr_handler_type*>& types() {
       detail::Type<Async>::table("t.async", "Answers from a thread of its own", ""),
       detail::Type<Foreign>::table("t.foreign", "Adopts a constant", ""),
       detail::Type<Paint>::table("t.paint", "Adds in place", ""),
+      detail::Type<MaybePaint>::table("t.maybepaint", "Adds in place where it can", ""),
+      detail::Type<CaptureNeed>::table("t.captureneed", "Needs both, recordable", ""),
       detail::Type<Forward>::table("t.forward", "Passes its input's own buffer on", ""),
       detail::Type<Keep>::table("t.keep", "Keeps two values", ""),
       detail::Type<Restarting>::table("t.restarting", "Counts its starts", ""),
@@ -353,6 +368,7 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
     sim.time = setup_.virtual_time ? &time_ : nullptr;
     sim.adversarial = setup_.adversarial;
     sim.seed = setup_.seed;
+    sim.faults = setup_.faults;
     devices_.push_back(device::make_sim(sim));
   }
   if (setup_.virtual_time) {

@@ -53,6 +53,7 @@ struct Setup {
   bool virtual_time = false;
   bool adversarial = false;
   uint64_t seed = 1;
+  device::SimFaults faults;
   exec::RunOptions options;
   std::map<std::string, int64_t> costs_ns; // virtual time, and the partition
 };

@@ -1,0 +1,232 @@
+// What devices must not do to a run: pass what is lost for a value, wait for each other's copies, or differ from the
+// host.
+#include <doctest/doctest.h>
+
+#include "harness.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+// One thread, two, virtual time, and a device that runs only what somebody waits for.
+std::vector<Setup> ways_to_run() {
+  std::vector<Setup> ways(4);
+  ways[1].workers = 2;
+  ways[2].virtual_time = true;
+  ways[3].adversarial = true;
+  for (Setup& setup : ways) setup.domains = {"cpu", "sim:0"};
+  return ways;
+}
+
+std::vector<device::SimFaults> faults() {
+  std::vector<device::SimFaults> all;
+  for (const uint64_t n : {1u, 2u, 5u, 8u, 20u}) {
+    for (int kind = 0; kind < 3; ++kind) {
+      device::SimFaults fault;
+      (kind == 0 ? fault.fail_run : kind == 1 ? fault.fail_copy : fault.lose_device) = n;
+      all.push_back(fault);
+    }
+  }
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("4.9: a device that is lost ends the run with its own code, and what it left behind is never read") {
+  for (Setup setup : ways_to_run()) {
+    for (const device::SimFaults& fault : faults()) {
+      setup.faults = fault;
+      Pipeline p;
+      p.add("source", "t.count", {{"count", "40"}, {"first", "100"}});
+      p.add("d", "t.relay").device = "sim:0";
+      p.add("paint", "t.paint").device = "sim:0";
+      p.add("behind", "t.relay");
+      p.add("sink", "t.sink", {{"log", "lost"}});
+      p.add("sink2", "t.sink", {{"log", "lost behind"}});
+      p.connect("source", "d");
+      p.connect("d", "paint");
+      p.connect("paint", "sink");
+      p.connect("d", "behind", graph::Policy::queue).depth = 4;
+      p.connect("behind", "sink2");
+      const exec::Result result = run(p, setup);
+      CHECK(!result.ok);
+      CHECK(result.error.code == 703);
+      for (const Seen& seen : take_log("lost"))
+        CHECK((seen.values[0] == kEmpty || seen.values[0] == 101 + static_cast<int64_t>(seen.index)));
+      for (const Seen& seen : take_log("lost behind"))
+        CHECK((seen.values[0] == kEmpty || seen.values[0] == 100 + static_cast<int64_t>(seen.index)));
+    }
+  }
+}
+
+TEST_CASE("4.9: a device that is lost is the cause before any handler that failed") {
+  for (Setup setup : ways_to_run()) {
+    setup.faults.fail_run = 1;
+    Pipeline p;
+    p.add("source", "t.count", {{"count", "20"}});
+    p.add("d", "t.relay").device = "sim:0";
+    p.add("fails", "t.relay", {{"fail_at", "0"}});
+    p.add("sink", "t.sink", {{"log", "cause"}});
+    p.connect("source", "d");
+    p.connect("source", "fails");
+    p.connect("d", "sink");
+    p.connect("fails", "sink");
+    const exec::Result result = run(p, setup);
+    CHECK(!result.ok);
+    CHECK(result.error.code == 703);
+    take_log("cause");
+  }
+}
+
+TEST_CASE("3.4: a copy is not waited for by what it waits for: a reader's other input may come from behind it") {
+  for (const Setup& setup : ways_to_run()) {
+    Pipeline p;
+    p.add("source", "t.count", {{"count", "9"}});
+    p.add("seldom", "t.relay").every = 3;
+    p.graph.handlers.back().device = "sim:0";
+    p.add("need", "t.need").device = "sim:0";
+    p.add("sink", "t.sink", {{"log", "circle"}});
+    p.connect("source", "seldom");
+    p.connect("source", "need.a");
+    p.connect("seldom", "need.b");
+    p.connect("need", "sink");
+    REQUIRE(run(p, setup).ok);
+    const std::vector<int64_t> expected = {0, kEmpty, kEmpty, 3003, kEmpty, kEmpty, 6006, kEmpty, kEmpty};
+    CHECK(values(take_log("circle")) == expected);
+  }
+}
+
+TEST_CASE("2.3: a delayed required input repeats the last value on a device as it does on the host") {
+  for (const Setup& setup : ways_to_run()) {
+    std::vector<Seen> logs[2];
+    for (const bool on_device : {false, true}) {
+      Pipeline p;
+      p.add("source", "t.count", {{"count", "20"}, {"first", "1"}});
+      p.add("quiet", "t.relay", {{"silent_every", "3"}}).device = on_device ? "sim:0" : "cpu";
+      p.add("need", "t.need").device = on_device ? "sim:0" : "cpu";
+      p.add("sink", "t.sink", {{"log", "repeat"}});
+      p.connect("source", "quiet");
+      p.connect("source", "need.a");
+      graph::Edge& edge = p.connect("quiet", "need.b");
+      edge.delay = 1;
+      edge.initial_empty = true;
+      p.connect("need", "sink");
+      REQUIRE(run(p, setup).ok);
+      logs[on_device] = take_log("repeat");
+    }
+    REQUIRE(logs[0].size() == 20);
+    CHECK(logs[0][3].values[0] == 4002); // tick 2 was silent
+    CHECK(logs[0] == logs[1]);
+  }
+}
+
+TEST_CASE("2.1: a value that a device left absent takes no place in a queue, and none is dropped for it") {
+  Pipeline p;
+  p.clock(graph::ClockMode::realtime, 100);
+  p.add("source", "t.count", {{"count", "10"}});
+  p.add("quiet", "t.relay", {{"silent_every", "3"}}).device = "sim:0";
+  p.add("writer", "t.relay").device = "cpu";
+  p.connect("source", "quiet");
+  graph::Edge& edge = p.connect("quiet", "writer", graph::Policy::queue);
+  edge.depth = 1;
+  edge.full = graph::Full::drop_oldest;
+  Setup setup;
+  setup.workers = 2;
+  setup.domains = {"cpu", "sim:0"};
+  setup.virtual_time = true;
+  setup.costs_ns = {{"writer", 44 * kMs}};
+  Compiled compiled(p, setup);
+  CHECK(compiled.pace_of("writer").window == 3);
+  const exec::Result result = compiled.run();
+  REQUIRE(result.ok);
+  // Values come at 0, 10, 30, 40, 60, 70 and 90 ms. One is being written, two are on their way there, one may wait: at
+  // 70 ms a newer one takes its place. Absent ones at 20, 50 and 80 ms would take more.
+  REQUIRE(result.report.edges[1].to == "writer.in");
+  CHECK(result.report.edges[1].dropped.at("queue_full") == 1);
+  REQUIRE(result.report.handlers[2].name == "writer");
+  CHECK(result.report.handlers[2].calls == 6);
+}
+
+TEST_CASE("4.5: an input that may be an initial value keeps its handler on streams") {
+  for (const Setup& setup : ways_to_run()) {
+    Pipeline p;
+    p.add("source", "t.count", {{"count", "9"}});
+    p.add("silent", "t.relay", {{"silent_every", "1"}});
+    p.add("c", "t.capturable").device = "sim:0";
+    p.add("sink", "t.sink", {{"log", "initial"}});
+    p.connect("source", "silent");
+    p.connect("silent", "sink.in");
+    p.connect("silent", "c", graph::Policy::latest).initial_empty = true;
+    p.connect("c", "sink.in");
+    Compiled compiled(p, setup);
+    CHECK(compiled.plan().regions.empty());
+    REQUIRE(compiled.run().ok);
+    CHECK(values(take_log("initial"), 1) == std::vector<int64_t>(9, 0));
+  }
+}
+
+TEST_CASE("4.5: regions that share a ring have one length, whichever of them is longer") {
+  for (const Setup& setup : ways_to_run()) {
+    Pipeline p;
+    p.clock(graph::ClockMode::free, 0, 1, 3);
+    p.add("source", "t.count", {{"count", "40"}});
+    p.add("a", "t.capturable").device = "sim:0";
+    p.add("between", "t.relay").device = "sim:0";
+    p.add("b", "t.captureneed").device = "sim:0";
+    p.add("delayed", "t.paced").device = "sim:0";
+    p.add("sink", "t.sink", {{"log", "regions"}});
+    p.connect("source", "a");
+    p.connect("a", "between");
+    p.connect("source", "b.a");
+    p.connect("between", "b.b");
+    p.connect("b", "delayed.in");
+    p.connect("b", "delayed.extra").delay = 4;
+    p.connect("delayed", "sink");
+    Compiled compiled(p, setup);
+    REQUIRE(compiled.plan().regions.size() == 2);
+    CHECK(compiled.plan().regions[0].slots == compiled.plan().regions[1].slots);
+    CHECK(compiled.ring_of("a").length == compiled.ring_of("b").length);
+    REQUIRE(compiled.run().ok);
+    const std::vector<int64_t> seen = values(take_log("regions"));
+    REQUIRE(seen.size() == 40);
+    for (int64_t i = 0; i < 40; ++i)
+      CHECK(seen[static_cast<size_t>(i)] == i * 1001 * 1000 + (i < 4 ? 999 : (i - 4) * 1001));
+  }
+}
+
+TEST_CASE("3.5: on a device an optional input is not written over in place, since it may not be there") {
+  for (const Setup& setup : ways_to_run()) {
+    Pipeline p;
+    p.add("source", "t.count", {{"count", "9"}});
+    p.add("quiet", "t.relay", {{"silent_every", "3"}});
+    p.add("paint", "t.maybepaint").device = "sim:0";
+    p.add("sink", "t.sink", {{"log", "maybe"}});
+    p.connect("source", "quiet");
+    p.connect("quiet", "paint");
+    p.connect("paint", "sink");
+    REQUIRE(run(p, setup).ok);
+    CHECK(values(take_log("maybe")) == std::vector<int64_t>{1, 2, kEmpty, 4, 5, kEmpty, 7, 8, kEmpty});
+  }
+}
+
+TEST_CASE("3.4: foreign memory that two devices read is brought to its block once") {
+  for (Setup setup : ways_to_run()) {
+    setup.domains = {"cpu", "sim:0", "sim:1"};
+    Pipeline p;
+    p.add("source", "t.foreign", {{"count", "200"}});
+    p.add("x", "t.relay").device = "sim:0";
+    p.add("y", "t.relay").device = "sim:1";
+    p.add("sink", "t.sink", {{"log", "foreign"}});
+    p.connect("source", "x");
+    p.connect("source", "y");
+    p.connect("x", "sink");
+    p.connect("y", "sink");
+    REQUIRE(run(p, setup).ok);
+    const std::vector<Seen> log = take_log("foreign");
+    REQUIRE(log.size() == 200);
+    for (const Seen& seen : log) CHECK(seen.values == std::vector<int64_t>{7, 7});
+  }
+}
