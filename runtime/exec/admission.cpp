@@ -1,35 +1,42 @@
 // The head of a pace: when a tick begins, what the sources gave for it, and when the window has room (semantics.md
 // 1.1 to 1.6). Everything here is done by the segment that holds the head.
+#include <algorithm>
+
 #include "exec/reader.h"
+#include "exec/source.h"
 #include "exec/state.h"
 
 namespace millrace::exec {
 
 namespace {
 
-// Without any rate media time counts this many ticks a second.
-constexpr int64_t kNominalRate = 30;
 // A source that said "not yet" is asked again after this long, unless something else moves first.
 constexpr int64_t kAskAgainNs = 1'000'000;
 
-int64_t beat_ns(const graph::Rational& rate, int64_t beat) {
-  // Whole seconds and the rest apart, so that no product overflows within centuries.
-  const int64_t seconds_num = beat * rate.denominator;
-  return seconds_num / rate.numerator * 1'000'000'000 + seconds_num % rate.numerator * 1'000'000'000 / rate.numerator;
+// All clocks start together; sources say their rates once.
+void begin(PaceRun& pace) {
+  pace.start_ns = pace.run->begin_ns();
+  for (SourceState& source : pace.sources) source.rate = rate_of(*source.step);
 }
 
-graph::Rational rate_of(const PaceRun& pace) {
-  return pace.clock->rate.numerator > 0 ? pace.clock->rate : graph::Rational{kNominalRate, 1};
-}
-
+// Admits no more. Until the readers have left their handlers, which drain after this, the head comes here again.
 void end(PaceRun& pace) {
+  pace.ending.store(true, std::memory_order_relaxed);
+  bool left = true;
+  for (SourceState& source : pace.sources) left = (!source.reader || source.reader->leave()) && left;
+  if (!left) {
+    pace.due_ns.store(pace.run->now_ns() + kAskAgainNs, std::memory_order_relaxed);
+    return;
+  }
   pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
   pace.ended.store(true, std::memory_order_release);
   pace.run->notify();
 }
 
-// Slots whose ordinals have left the window let go of their blocks.
+// Slots whose ordinals have left the window let go of their blocks. Once an ordinal, however often it is tried.
 void retire(PaceRun& pace, uint64_t ordinal) {
+  if (pace.retired > ordinal) return;
+  pace.retired = ordinal + 1;
   for (OutputRun* output : pace.held_outputs) {
     const uint64_t age = pace.window + output->retain;
     if (ordinal >= age) release(output->at(ordinal - age));
@@ -58,7 +65,6 @@ int64_t room_since_ns(const PaceRun& pace, uint64_t ordinal) {
 // Finds the beat to run now. False where none is due; then due_ns says when to look again.
 bool find_beat(PaceRun& pace, uint64_t ordinal) {
   const int64_t now = pace.run->now_ns();
-  if (pace.start_ns < 0) pace.start_ns = now;
   const auto due = [&](int64_t beat) { return pace.start_ns + beat_ns(pace.clock->rate, beat); };
   if (due(pace.next_beat) <= now && window_full(pace, ordinal)) {
     for (; due(pace.next_beat) <= now; ++pace.next_beat) ++pace.late;
@@ -76,75 +82,6 @@ bool find_beat(PaceRun& pace, uint64_t ordinal) {
   return due(pace.next_beat) <= now;
 }
 
-// One call of the source, its outputs into `slots`.
-Answer ask(SourceState& source, const mr_tick_info& info, uint64_t ordinal, std::vector<Slot>& slots) {
-  if (source.reader) return source.reader->take(slots);
-  StepRun& step = *source.step;
-  step.context.ordinal = ordinal;
-  const mr_status status = call(step, info);
-  if (status == MR_NOT_YET) return Answer::not_yet;
-  if (status == MR_END) return Answer::end;
-  for (size_t o = 0; o < slots.size(); ++o) {
-    slots[o] = step.raw_outputs[o].state == MR_OUTPUT_SILENT ? Slot{} : slot_of(step.raw_outputs[o], step);
-    if (!slots[o].value) slots[o].cause = status == MR_ERROR ? Cause::error : Cause::silent;
-  }
-  return Answer::value;
-}
-
-int64_t pts_of(const std::vector<Slot>& slots, int64_t otherwise) {
-  for (const Slot& slot : slots)
-    if (slot.value) return slot.value->header.pts_ns;
-  return otherwise;
-}
-
-bool has_rate(const SourceState& source) {
-  return source.step->run->facts.handlers[source.step->plan->handler].facts.rate_num > 0;
-}
-
-// Under `realtime` a source with a rate gives the newest value that is due; those it passes over are counted.
-void take_newest_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal) {
-  while (!source.ended) {
-    if (!source.has_next) {
-      const Answer answer = ask(source, info, ordinal, source.next);
-      source.ended = answer == Answer::end;
-      if (answer != Answer::value) return;
-      source.has_next = true;
-      source.next_pts = pts_of(source.next, info.media_time_ns);
-    }
-    if (source.next_pts > info.media_time_ns) return;
-    if (source.has_value) {
-      ++source.passed_over;
-      for (Slot& slot : source.value) release(slot);
-    }
-    std::swap(source.value, source.next);
-    source.has_value = true;
-    source.has_next = false;
-  }
-}
-
-void ask_at_beat(SourceState& source, const mr_tick_info& info, uint64_t ordinal) {
-  source.has_value = false;
-  for (Slot& slot : source.value) slot = Slot{};
-  if (source.ended && !source.has_next) return;
-  if (has_rate(source) && !source.reader) {
-    take_newest_due(source, info, ordinal);
-    if (source.has_next && source.ended && source.next_pts <= info.media_time_ns) {
-      std::swap(source.value, source.next);
-      source.has_value = true;
-      source.has_next = false;
-    }
-  } else {
-    const Answer answer = ask(source, info, ordinal, source.value);
-    source.ended = source.ended || answer == Answer::end;
-    source.has_value = answer == Answer::value;
-  }
-  if (source.has_value) return;
-  for (Slot& slot : source.value) {
-    slot = Slot{};
-    slot.cause = source.ended ? Cause::end : Cause::not_yet;
-  }
-}
-
 // Whether all that could still give a value has ended.
 bool sources_ended(const PaceRun& pace) {
   if (pace.sources.empty()) return false;
@@ -159,43 +96,103 @@ bool sources_ended(const PaceRun& pace) {
 
 // `free` and `source`: every source gives its next value, waited for. False while one has none yet.
 bool ask_for_next(PaceRun& pace, const mr_tick_info& info, uint64_t ordinal) {
-  bool waiting = false;
+  bool waiting = false, ask_again = false;
   for (SourceState& source : pace.sources) {
     if (source.ended || source.has_value) continue;
     const Answer answer = ask(source, info, ordinal, source.value);
     source.has_value = answer == Answer::value;
     source.ended = answer == Answer::end;
     waiting = waiting || answer == Answer::not_yet;
-    if (source.ended) {
-      for (Slot& slot : source.value) {
-        slot = Slot{};
-        slot.cause = Cause::end;
-      }
-    }
+    ask_again = ask_again || (answer == Answer::not_yet && !source.reader); // a reader tells when it has something
+    if (source.ended) clear(source.value, Cause::end);
   }
-  if (waiting) pace.due_ns.store(pace.run->now_ns() + kAskAgainNs, std::memory_order_relaxed);
+  if (waiting) pace.due_ns.store(ask_again ? pace.run->now_ns() + kAskAgainNs : INT64_MAX, std::memory_order_relaxed);
   return !waiting;
+}
+
+// The source that creates the ticks of a live clock, where it has a beat of its own or a thread that reads it.
+SourceState* live_driver(PaceRun& pace) {
+  if (!pace.clock->live) return nullptr;
+  for (SourceState& source : pace.sources)
+    if (source.step->index == pace.clock->driver && (source.reader || source.rate.numerator > 0)) return &source;
+  return nullptr;
+}
+
+void drop_late(PaceRun& pace, SourceState& driver) {
+  if (!driver.has_value) return;
+  ++pace.late;
+  release_all(driver.value);
+  driver.has_value = false;
+}
+
+// The newest frame of a live source, which cannot be made to wait: those that come while the window is full, or that a
+// newer one overtakes, are late. One that does not block is asked at its own beats. False where there is none.
+bool take_live(PaceRun& pace, SourceState& driver, const mr_tick_info& info, uint64_t ordinal) {
+  const int64_t now = pace.run->now_ns();
+  int64_t look_again = INT64_MAX; // a reader tells
+  if (driver.reader) {
+    while (driver.reader->has_due(INT64_MAX)) {
+      drop_late(pace, driver);
+      driver.has_value = driver.reader->take(driver.value) == Answer::value;
+    }
+    pace.late += driver.reader->superseded_by(INT64_MIN);
+    driver.ended = driver.reader->at_end();
+  } else {
+    const auto due = [&] { return pace.start_ns + beat_ns(driver.rate, pace.next_beat); };
+    bool silent = false;
+    while (due() <= now && !driver.ended && !silent) {
+      const Answer answer = ask(driver, info, ordinal, driver.next);
+      driver.ended = answer == Answer::end;
+      silent = answer == Answer::not_yet;
+      if (answer != Answer::value) continue;
+      drop_late(pace, driver);
+      std::swap(driver.value, driver.next);
+      driver.has_value = true;
+      ++pace.next_beat;
+    }
+    look_again = silent ? now + kAskAgainNs : due();
+  }
+  if (window_full(pace, ordinal)) drop_late(pace, driver);
+  pace.due_ns.store(look_again, std::memory_order_relaxed);
+  return driver.has_value;
 }
 
 int64_t media_time(const PaceRun& pace, const mr_tick_info& info) {
   for (const SourceState& source : pace.sources) {
     const bool paces = pace.clock->driver == plan::kNone || pace.clock->driver == source.step->index;
-    if (source.has_value && paces && has_rate(source)) return pts_of(source.value, info.media_time_ns);
+    if (source.has_value && paces && source.rate.numerator > 0) return pts_of(source.value, info.media_time_ns);
   }
   return info.media_time_ns;
 }
 
-void admit_changes(RunState& run, uint64_t index) {
+// What was asked for since the last tick of this clock takes effect on this one; a script's changes on their own.
+void admit_changes(PaceRun& pace, uint64_t index) {
+  RunState& run = *pace.run;
   const std::lock_guard lock(run.changes_mutex);
-  for (; run.changes_waiting_from < run.changes.size(); ++run.changes_waiting_from) {
-    RunState::Change& change = run.changes[run.changes_waiting_from];
-    if (change.at_index == UINT64_MAX)
-      change.at_index = index;
-    else if (change.at_index > index)
-      break; // a script's: its tick has not come
+  std::vector<RunState::Change> others;
+  for (RunState::Change& change : run.requested) {
+    const bool mine = run.plan.handlers[change.handler].clock == pace.plan->clock;
+    if (!mine || (change.at_index != UINT64_MAX && change.at_index > index)) {
+      others.push_back(std::move(change));
+      continue;
+    }
+    change.at_index = index;
+    run.changes.push_back(std::move(change));
   }
-  run.changes_admitted.store(run.changes_waiting_from, std::memory_order_release);
-  run.changes_waiting.store(run.changes_waiting_from < run.changes.size(), std::memory_order_relaxed);
+  run.requested = std::move(others);
+  run.changes_admitted.store(run.changes.size(), std::memory_order_release);
+  run.changes_waiting.store(!run.requested.empty(), std::memory_order_relaxed);
+}
+
+// When the head has to look again without being rung: at the next beat; under a reader when the tick's deadline
+// decides.
+void expect_next(PaceRun& pace, const mr_tick_info& info) {
+  int64_t next = INT64_MAX;
+  if (pace.clock->mode == graph::ClockMode::realtime)
+    next = pace.start_ns + beat_ns(pace.clock->rate, pace.next_beat);
+  else if (info.deadline_ns)
+    next = std::min(pace.due_ns.load(std::memory_order_relaxed), info.deadline_ns);
+  pace.due_ns.store(next, std::memory_order_relaxed);
 }
 
 void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
@@ -216,6 +213,7 @@ void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
     for (const SegmentRun* segment : pace.segments) lanes += segment->plan->lane == ordinal % segment->plan->lanes;
     latency.segments_left.store(lanes, std::memory_order_release);
   }
+  if (pace.due_ns.load(std::memory_order_relaxed) != INT64_MAX || info.deadline_ns) expect_next(pace, info);
   pace.admitted.store(ordinal + 1, std::memory_order_release);
   pace.run->notify();
 }
@@ -224,46 +222,82 @@ bool must_end(PaceRun& pace, uint64_t ordinal) {
   const RunState& run = *pace.run;
   if (run.stopping.load(std::memory_order_relaxed) || run.failing.load(std::memory_order_relaxed)) return true;
   if (run.options.ticks_max && ordinal >= run.options.ticks_max) return true;
-  return run.options.duration_ns && pace.start_ns >= 0 && run.now_ns() - pace.start_ns >= run.options.duration_ns;
+  return run.options.duration_ns && run.now_ns() - pace.start_ns >= run.options.duration_ns;
+}
+
+// Whether a clock without sources has nothing more to come: the clocks that feed it have ended, and what they left is
+// read. Who reads behind a gate may never be let in again, so its channels are not waited for.
+bool fed_to_the_end(PaceRun& pace) {
+  RunState& run = *pace.run;
+  bool fed = false;
+  for (const auto& channel : run.channels) {
+    const StepRun& from = *run.step_runs[channel->plan->from];
+    const StepRun& to = *run.step_runs[channel->plan->to];
+    if (to.pace->clock != pace.clock || from.pace->clock == pace.clock) continue;
+    fed = true;
+    const std::lock_guard lock(channel->mutex);
+    if (!channel->closed || (channel->count > 0 && to.pace == &pace)) return false;
+  }
+  return fed;
+}
+
+// `realtime`: every source settles at the beat.
+bool fill_at_beat(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
+  if (!find_beat(pace, ordinal)) return false;
+  const int64_t until = beat_ns(pace.clock->rate, pace.next_beat + 1);
+  info.media_time_ns = beat_ns(pace.clock->rate, pace.next_beat);
+  info.deadline_ns = pace.start_ns + until;
+  retire(pace, ordinal);
+  for (SourceState& source : pace.sources) ask_at_beat(source, info, ordinal, until);
+  if (!sources_ended(pace)) ++pace.next_beat;
+  return true;
+}
+
+// A live source creates the ticks; other sources settle with what they have by then.
+bool fill_live(PaceRun& pace, SourceState& driver, mr_tick_info& info, uint64_t ordinal) {
+  if (!take_live(pace, driver, info, ordinal)) return driver.ended;
+  const int64_t now = pace.run->now_ns();
+  const int64_t period = driver.rate.numerator > 0 ? beat_ns(driver.rate, 1) : 0;
+  info.media_time_ns = std::max(pts_of(driver.value, now - pace.start_ns), pace.last_media_ns + 1);
+  if (period > 0) info.deadline_ns = now + period;
+  retire(pace, ordinal);
+  for (SourceState& source : pace.sources)
+    if (&source != &driver) ask_at_beat(source, info, ordinal, info.media_time_ns + period);
+  return true;
+}
+
+// `free`, and `source` where the source can wait: each tick takes the next value of every source.
+bool fill_in_turn(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
+  if (window_full(pace, ordinal)) return false;
+  info.media_time_ns = beat_ns(nominal_rate(*pace.clock), static_cast<int64_t>(ordinal));
+  retire(pace, ordinal);
+  if (!ask_for_next(pace, info, ordinal)) return false;
+  info.media_time_ns = std::max(media_time(pace, info), pace.last_media_ns + 1);
+  return true;
 }
 
 bool admit_clock_tick(PaceRun& pace) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
-  if (must_end(pace, ordinal)) {
+  if (pace.start_ns < 0) begin(pace);
+  const bool over = pace.ending.load(std::memory_order_relaxed) || must_end(pace, ordinal);
+  if (over || (pace.sources.empty() && fed_to_the_end(pace))) {
     end(pace);
     return false;
   }
   // Before the sources are asked: they belong to the tick.
-  if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(*pace.run, ordinal);
+  if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal);
   mr_tick_info info{};
   info.clock = pace.plan->clock;
   info.index = ordinal;
   info.trace_id = (uint64_t{pace.plan->clock} << 48) + ordinal;
-  if (pace.clock->mode == graph::ClockMode::realtime) {
-    if (!find_beat(pace, ordinal)) return false;
-    info.media_time_ns = beat_ns(pace.clock->rate, pace.next_beat);
-    info.deadline_ns = pace.start_ns + beat_ns(pace.clock->rate, pace.next_beat + 1);
-    retire(pace, ordinal);
-    for (SourceState& source : pace.sources) ask_at_beat(source, info, ordinal);
-    if (sources_ended(pace)) {
-      end(pace);
-      return false;
-    }
-    ++pace.next_beat;
-  } else {
-    if (pace.start_ns < 0 && (pace.run->options.duration_ns || pace.clock->live)) pace.start_ns = pace.run->now_ns();
-    if (window_full(pace, ordinal)) return false;
-    info.media_time_ns = beat_ns(rate_of(pace), static_cast<int64_t>(ordinal));
-    if (pace.retired <= ordinal) {
-      retire(pace, ordinal);
-      pace.retired = ordinal + 1;
-    }
-    if (!ask_for_next(pace, info, ordinal)) return false;
-    if (sources_ended(pace)) {
-      end(pace);
-      return false;
-    }
-    info.media_time_ns = std::max(media_time(pace, info), pace.last_media_ns + 1);
+  SourceState* const driver = live_driver(pace);
+  const bool filled = pace.clock->mode == graph::ClockMode::realtime ? fill_at_beat(pace, info, ordinal)
+                      : driver                                       ? fill_live(pace, *driver, info, ordinal)
+                                                                     : fill_in_turn(pace, info, ordinal);
+  if (!filled) return false;
+  if (sources_ended(pace)) {
+    end(pace);
+    return false;
   }
   pace.last_media_ns = info.media_time_ns;
   publish_tick(pace, ordinal, info);

@@ -63,6 +63,12 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
 }
 
 RunState::~RunState() {
+  for (auto& segment : segments) {
+    for (auto& step : segment->steps) { // handlers may outlive their run
+      if (step->instance) step->instance->on_log = nullptr;
+      if (step->instance) step->instance->clock_ns = nullptr;
+    }
+  }
   for (auto& pace : paces) pace->sources.clear(); // ends reader threads
 }
 
@@ -207,6 +213,17 @@ void RunState::make_segments() {
     for (auto& step : segment->steps) wire_inputs(*step);
 }
 
+// The run's words and its time, for the handler's own use.
+void RunState::lend(plugin::Instance& instance, const std::string& name) {
+  if (options.on_message)
+    instance.on_log = [this, name](uint32_t level, const std::string& sentence) {
+      static constexpr const char* kLevels[] = {"debug", "info", "warning", "error"};
+      if (level >= MR_LOG_INFO && level <= MR_LOG_ERROR)
+        options.on_message(std::string(kLevels[level]) + " " + name + ": " + sentence);
+    };
+  if (is_virtual) instance.clock_ns = [this] { return now_ns(); };
+}
+
 void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint32_t index) {
   auto step = std::make_unique<StepRun>();
   step->run = this;
@@ -230,6 +247,7 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
       step->instance->configure(inputs, formats);
     }
     step->self = step->instance->self();
+    lend(*step->instance, step->handler->name);
     step->process = step->handler->info->table->process;
     step->finish = step->handler->info->table->finish;
   }

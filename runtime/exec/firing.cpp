@@ -270,13 +270,17 @@ void release(Slot& slot) {
 }
 
 void apply_changes(StepRun& step, uint64_t index) {
-  const std::lock_guard lock(step.run->changes_mutex);
-  const auto& changes = step.run->changes;
-  for (; step.changes_seen < changes.size(); ++step.changes_seen) {
-    const RunState::Change& change = changes[step.changes_seen];
-    if (change.at_index > index) return; // later ones are not earlier
-    if (&step.run->plan.handlers[change.handler] == step.handler)
+  RunState& run = *step.run;
+  const std::lock_guard lock(run.changes_mutex);
+  for (; step.changes_seen < run.changes.size(); ++step.changes_seen) {
+    const RunState::Change& change = run.changes[step.changes_seen];
+    if (&run.plan.handlers[change.handler] != step.handler) continue; // perhaps of another clock
+    if (change.at_index > index) return;                              // its own later ones are not earlier
+    try {
       step.instance->set_param(change.param, change.text, {});
+    } catch (const Failure& refused) { // what the declaration allows and the handler's own type does not hold
+      if (run.options.on_message) run.options.on_message(std::string("warning: a change was refused: ") + refused.what());
+    }
   }
 }
 
@@ -384,7 +388,8 @@ mr_status call(StepRun& step, const mr_tick_info& info) {
   }
   if (status >= 0) [[likely]]
     return status;
-  if (run.stopping.load(std::memory_order_relaxed) && status == MR_INTERRUPTED) {
+  const bool leaves = run.stopping.load(std::memory_order_relaxed) || step.pace->ending.load(std::memory_order_relaxed);
+  if (leaves && status == MR_INTERRUPTED) {
     void_outputs(step);
     return MR_END;
   }

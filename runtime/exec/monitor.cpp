@@ -94,7 +94,9 @@ void Monitor::watch_budgets(int64_t now) {
       watch = {calls, inside, now, 0};
       continue;
     }
-    if (!inside->handler || (inside->handler->info->traits & MR_TRAIT_BLOCKING)) continue;
+    // A blocking handler waits for the world; it is held to a budget only where the pipeline gives it one.
+    const bool blocking = inside->handler && (inside->handler->info->traits & MR_TRAIT_BLOCKING);
+    if (!inside->handler || (blocking && inside->handler->budget_ns == 0)) continue;
     const int64_t budget = inside->handler->budget_ns > 0 ? inside->handler->budget_ns : run_.options.budget_ns;
     const int64_t over = now - watch.since_ns - budget;
     if (over < 0) continue;
@@ -124,7 +126,10 @@ void Monitor::watch_movement(int64_t now) {
     moved += progress == UINT64_MAX ? 1'000'003 : progress;
     inside = inside || segment->inside.load(std::memory_order_relaxed);
   }
-  for (const auto& pace : run_.paces) beat = beat || pace->due_ns.load(std::memory_order_relaxed) != INT64_MAX;
+  for (const auto& pace : run_.paces) {
+    const int64_t due = pace->due_ns.load(std::memory_order_relaxed);
+    beat = beat || (due > now && due != INT64_MAX); // one in the past was not answered: that is no movement
+  }
   if (moved != moved_ || inside || beat) {
     moved_ = moved;
     moved_at_ns_ = now;

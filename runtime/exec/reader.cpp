@@ -1,53 +1,132 @@
 // Reading ahead from a blocking source; see reader.h.
 #include "exec/reader.h"
 
+#include <chrono>
+#include <utility>
+
 namespace millrace::exec {
 
-Reader::Reader(StepRun& step) : step_(step), thread_([this] { loop(); }) {}
+namespace {
+
+// A source that has nothing yet, or a handler that has not left its call, is asked again after this long.
+constexpr std::chrono::milliseconds kAskAgain{1};
+
+} // namespace
+
+Reader::Reader(StepRun& step)
+    : step_(step),
+      rate_(rate_of(step)),
+      live_(step.run->facts.handlers[step.plan->handler].facts.live != 0),
+      thread_([this] { loop(); }) {}
 
 Reader::~Reader() { stop(); }
 
-void Reader::stop() {
+bool Reader::leave() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    if (left_) return true;
   }
-  room_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  changed_.notify_all();
+  step_.instance->interrupt();
+  return false;
+}
+
+void Reader::stop() {
+  if (!thread_.joinable()) return;
+  while (!leave()) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kAskAgain, [&] { return left_; });
+  }
+  thread_.join();
+  for (Read& read : values_) release_all(read.slots);
+  values_.clear();
 }
 
 Answer Reader::take(std::vector<Slot>& slots) {
   const std::lock_guard lock(mutex_);
   if (values_.empty()) return ended_ ? Answer::end : Answer::not_yet;
-  slots = std::move(values_.front());
-  values_.erase(values_.begin());
-  room_.notify_all();
+  slots = std::move(values_.front().slots);
+  values_.pop_front();
+  changed_.notify_all();
   return Answer::value;
 }
 
-void Reader::loop() {
-  for (;; ++info_.index) {
-    {
-      std::unique_lock lock(mutex_);
-      room_.wait(lock, [&] { return stopping_ || values_.size() < plan::kReadAhead; });
-      if (stopping_) return;
-    }
-    step_.context.ordinal = info_.index;
-    const mr_status status = call(step_, info_);
-    {
-      const std::lock_guard lock(mutex_);
-      const bool over = status == MR_END || status == MR_INTERRUPTED || (status == MR_ERROR && step_.run->failing);
-      if (over) ended_ = true;
-      if (!over && status != MR_NOT_YET) {
-        std::vector<Slot> slots(step_.outputs.size());
-        for (size_t o = 0; o < slots.size(); ++o)
-          if (step_.raw_outputs[o].state != MR_OUTPUT_SILENT) slots[o] = slot_of(step_.raw_outputs[o], step_);
-        values_.push_back(std::move(slots));
-      }
-      if (ended_) stopping_ = true;
-    }
-    step_.run->notify();
+bool Reader::has_due(int64_t media_ns) {
+  const std::lock_guard lock(mutex_);
+  return !values_.empty() && (live_ || rate_.numerator == 0 || values_.front().due_ns <= media_ns);
+}
+
+uint64_t Reader::superseded_by(int64_t until_ns) {
+  const std::lock_guard lock(mutex_);
+  until_ns_ = until_ns;
+  changed_.notify_all();
+  return std::exchange(superseded_, 0);
+}
+
+bool Reader::at_end() {
+  const std::lock_guard lock(mutex_);
+  return ended_ && values_.empty();
+}
+
+// Under the lock. Makes room of what nobody will ask for.
+bool Reader::has_room() {
+  while (rate_.numerator > 0 && values_.size() >= 2 && values_[1].due_ns <= until_ns_) {
+    release_all(values_.front().slots);
+    values_.pop_front();
+    ++superseded_;
   }
+  return live_ || values_.size() < plan::kReadAhead;
+}
+
+// Under the lock.
+void Reader::add(Read read) {
+  const int64_t pts = pts_of(read.slots, info_.media_time_ns);
+  read.due_ns = rate_.numerator > 0 ? due_after(last_due_ns_, pts, rate_) : pts;
+  last_due_ns_ = read.due_ns;
+  if (values_.size() == plan::kReadAhead) { // live: the newest counts
+    release_all(values_.front().slots);
+    values_.pop_front();
+    ++superseded_;
+  }
+  values_.push_back(std::move(read));
+}
+
+void Reader::loop() {
+  RunState& run = *step_.run;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return stopping_ || has_room(); });
+    if (stopping_ || run.stopping.load() || run.failing.load()) break;
+    lock.unlock();
+    info_.media_time_ns = rate_.numerator > 0 ? beat_ns(rate_, static_cast<int64_t>(info_.index))
+                          : live_             ? run.now_ns() - run.begin_ns()
+                                  : beat_ns(nominal_rate(*step_.pace->clock), static_cast<int64_t>(info_.index));
+    step_.context.ordinal = info_.index;
+    // Its calls belong to no tick: what was changed on any tick so far counts.
+    if (run.changes_admitted.load(std::memory_order_acquire) != step_.changes_seen)
+      apply_changes(step_, UINT64_MAX - 1);
+    const mr_status status = call(step_, info_);
+    Read read;
+    read.slots.resize(step_.outputs.size());
+    const Answer answer = status == MR_INTERRUPTED ? Answer::end : answer_of(step_, status, read.slots);
+    const bool nothing = answer == Answer::not_yet || step_.down;
+    lock.lock();
+    if (answer == Answer::end || (status == MR_ERROR && run.failing.load())) break;
+    if (nothing) {
+      changed_.wait_for(lock, kAskAgain, [&] { return stopping_; });
+      continue;
+    }
+    add(std::move(read));
+    ++info_.index;
+    lock.unlock();
+    run.notify();
+    lock.lock();
+  }
+  ended_ = left_ = true;
+  changed_.notify_all();
+  lock.unlock();
+  run.notify();
 }
 
 } // namespace millrace::exec

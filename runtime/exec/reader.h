@@ -2,35 +2,63 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "exec/source.h"
 #include "exec/state.h"
 
 namespace millrace::exec {
 
-// What a source says when it is asked for its next value.
-enum class Answer { value, not_yet, end };
-
-// Reads ahead by at most plan::kReadAhead values. take() is the head's; the thread alone calls the handler.
-struct Reader {
+// Reads ahead by at most plan::kReadAhead values; of a live source the newest ones. The thread alone calls the handler
+// until it has left; everything public is the head's, but for stop(), which is whoever's ends the run.
+class Reader {
+ public:
   explicit Reader(StepRun& step);
   ~Reader();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
   Answer take(std::vector<Slot>& slots);
-  // Ends the thread; a blocked call must have been interrupted.
+  // Whether take() would give a value that is due at this media time.
+  bool has_due(int64_t media_ns);
+  // The source has a rate or is live: of several values that are due the newest counts.
+  bool newest_counts() const { return live_ || rate_.numerator > 0; }
+  // What was read and dropped since the last look, because a newer value took its place. From now on values that are
+  // followed by one that is due at `until_ns` are dropped as they are read, so that a fast file keeps its speed.
+  uint64_t superseded_by(int64_t until_ns);
+  // Nothing is left and nothing more comes.
+  bool at_end();
+
+  // Asks the thread to leave the handler and interrupts it; true once it has left for good. Asked again until then: an
+  // interrupt that comes just before the blocking call is lost.
+  bool leave();
+  // Ends the thread.
   void stop();
 
  private:
+  struct Read {
+    std::vector<Slot> slots;
+    int64_t due_ns = 0;
+  };
+
   void loop();
+  bool has_room();
+  void add(Read read);
 
   StepRun& step_;
+  const graph::Rational rate_;
+  const bool live_;
   std::mutex mutex_;
-  std::condition_variable room_;
-  std::vector<std::vector<Slot>> values_;
-  bool ended_ = false, stopping_ = false;
-  mr_tick_info info_{};
-  std::thread thread_; // last: it uses all of the above
+  std::condition_variable changed_;
+  std::deque<Read> values_;
+  bool ended_ = false, stopping_ = false, left_ = false;
+  int64_t until_ns_ = INT64_MIN, last_due_ns_ = INT64_MIN / 2;
+  uint64_t superseded_ = 0;
+  mr_tick_info info_{}; // the source's own count of values
+  std::thread thread_;  // last: it uses all of the above
 };
 
 } // namespace millrace::exec

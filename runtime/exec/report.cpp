@@ -97,7 +97,7 @@ Report make_report(const RunState& run) {
     report.ticks_run += pace->admitted.load();
     report.ticks_late += pace->late;
     report.ticks_skipped += pace->skipped;
-    latencies.merge(pace->latencies);
+    for (const SegmentRun* segment : pace->segments) latencies.merge(segment->latencies);
   }
   report.latency_p50_us = us(latencies.quantile_ns(0.5));
   report.latency_p99_us = us(latencies.quantile_ns(0.99));

@@ -15,6 +15,8 @@ struct Run::Threads {
 };
 
 void RunState::fail(StepRun& step, uint64_t index, const std::string& sentence) {
+  // A source counts its own values; the tick that has to do without is the next one to be admitted.
+  if (step.plan->kind == plan::StepKind::source) index = step.pace->admitted.load(std::memory_order_acquire);
   const std::string what =
       step.plan->name + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": " + sentence;
   fail(Error{601, what, graph.handlers[step.plan->handler].place, {}, "", ""}, step.pace->plan->clock, index);
@@ -100,7 +102,7 @@ void Run::start() {
     while (handler < run.plan.handlers.size() && run.plan.handlers[handler].name != scripted.change.handler) ++handler;
     if (handler == run.plan.handlers.size())
       throw Failure(301, "the script changes " + scripted.change.handler + ", which is no handler");
-    run.changes.push_back({handler, scripted.change.param, scripted.change.text, 0, scripted.tick});
+    run.requested.push_back({handler, scripted.change.param, scripted.change.text, scripted.tick});
     run.changes_waiting = true;
   }
   for (auto& region : run.regions) record_region(*region);
@@ -122,10 +124,7 @@ Result Run::wait() {
   threads_->workers.join();
   for (auto& pace : run.paces)
     for (SourceState& source : pace->sources)
-      if (source.reader) {
-        source.step->instance->interrupt();
-        source.reader->stop();
-      }
+      if (source.reader) source.reader->stop();
   threads_->monitor.stop();
   run.await_devices();
   run.watch_devices(); // the monitor looks now and then: a late fault must not pass for success
@@ -178,20 +177,18 @@ void Run::set(const std::vector<ParamChange>& changes) {
     if (!param) throw Failure(310, change.handler + " (" + info.type + ") has no parameter \"" + change.param + "\"");
     if (!param->live()) throw Failure(316, change.param + " of " + change.handler + " cannot be changed while it runs");
     plugin::parse_param(info, *param, change.text, {});
-    checked.push_back({handler, change.param, change.text, 0, UINT64_MAX});
+    checked.push_back({handler, change.param, change.text, UINT64_MAX});
   }
   const std::lock_guard lock(run.changes_mutex);
-  for (RunState::Change& change : checked) run.changes.push_back(std::move(change));
+  for (RunState::Change& change : checked) run.requested.push_back(std::move(change));
   run.changes_waiting.store(true);
 }
 
 std::vector<AppliedChange> Run::changes() const {
   const std::lock_guard lock(state_->changes_mutex);
   std::vector<AppliedChange> applied;
-  for (size_t i = 0; i < state_->changes_waiting_from; ++i) {
-    const RunState::Change& change = state_->changes[i];
+  for (const RunState::Change& change : state_->changes)
     applied.push_back({change.at_index, {state_->plan.handlers[change.handler].name, change.param, change.text}});
-  }
   return applied;
 }
 

@@ -65,14 +65,14 @@ void end_tick(SegmentRun& segment) {
   if ((ordinal & kLatencySampleMask) == 0) {
     PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
     if (latency.segments_left.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      const std::lock_guard lock(pace.latency_mutex);
-      pace.latencies.add(segment.run->now_ns() - latency.from_ns);
+      segment.latencies.add(segment.run->now_ns() - latency.from_ns);
     }
   }
   if (segment.careful) {
     segment.changes_seen = SIZE_MAX; // changes are minded until every handler has taken them in
     for (const auto& step : segment.steps)
-      if (step->instance) segment.changes_seen = std::min(segment.changes_seen, step->changes_seen);
+      if (step->instance)
+        segment.changes_seen = std::min(segment.changes_seen, step->changes_seen.load(std::memory_order_relaxed));
     if (segment.changes_seen == SIZE_MAX) segment.changes_seen = segment.run->changes_admitted.load();
   }
   segment.inside.store(nullptr, std::memory_order_relaxed);

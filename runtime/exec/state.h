@@ -31,7 +31,7 @@ class RunState;
 struct PaceRun;
 struct SegmentRun;
 struct StepRun;
-struct Reader;
+class Reader;
 struct RegionRun;
 
 // One tick in 256 is watched from its admission to its last segment's end; in one in 64, and not in those, every call
@@ -217,8 +217,8 @@ struct StepRun {
   uint32_t restarts = 0;
   bool down = false;
 
-  // live parameters
-  size_t changes_seen = 0;
+  // live parameters: how many of RunState::changes were looked at; a reader's thread writes it too
+  std::atomic<size_t> changes_seen{0};
 
   // accounting
   uint64_t calls = 0;
@@ -263,7 +263,10 @@ struct SourceState {
   bool has_value = false; // for the tick that is being admitted
   bool has_next = false;  // read ahead
   std::vector<Slot> value, next;
-  int64_t next_pts = 0;
+  graph::Rational rate; // its own; numerator 0: none
+  uint64_t index = 0;   // values it has given: what it is told as its tick's index where it has a rate
+  int64_t next_due_ns = INT64_MIN / 2;
+  int64_t due_before = 0; // values that its rate had due at the last beat
   uint64_t passed_over = 0;
   std::shared_ptr<Reader> reader; // a blocking source is read by a thread of its own
 };
@@ -295,6 +298,7 @@ struct PaceRun {
   uint64_t retired = 0;
   std::atomic<int64_t> due_ns{INT64_MAX}; // when the head should look again
   uint64_t late = 0, skipped = 0;
+  std::atomic<bool> ending{false}; // admits no more, and waits for readers to leave their handlers
 
   // latency, of sampled ticks
   struct Latency {
@@ -302,8 +306,6 @@ struct PaceRun {
     std::atomic<uint32_t> segments_left{0};
   };
   std::unique_ptr<Latency[]> latency;
-  std::mutex latency_mutex;
-  Histogram latencies;
 
   mr_tick_info& info(uint64_t ordinal) { return infos[ordinal & mask]; }
 };
@@ -333,6 +335,8 @@ struct SegmentRun {
 
   bool careful = false; // this tick is timed, or changes or a failure must be minded: no fast way
   size_t changes_seen = 0;
+
+  Histogram latencies; // of sampled ticks that this segment was the last to end
 
   // for the watchdog and the idle report
   std::atomic<const StepRun*> inside{nullptr}; // the last call that was begun, until the segment waits or ends its tick
@@ -395,13 +399,12 @@ class RunState {
   struct Change {
     uint32_t handler;
     std::string param, text;
-    uint64_t request;
-    uint64_t at_index = UINT64_MAX; // UINT64_MAX: not admitted yet
+    uint64_t at_index = UINT64_MAX; // of the handler's clock; UINT64_MAX: the next tick that is admitted there
   };
   std::mutex changes_mutex;
-  std::vector<Change> changes;
+  std::vector<Change> requested; // whose tick has not come
+  std::vector<Change> changes;   // in the order of their admission, so that those of one clock come by index
   std::atomic<size_t> changes_admitted{0};
-  size_t changes_waiting_from = 0;
   std::atomic<bool> changes_waiting{false};
 
   // Wakes workers after something moved that another thread may wait for.
@@ -409,6 +412,12 @@ class RunState {
     if (several_threads) bell->ring_if_asleep();
   }
   int64_t now_ns() const { return time->now_ns(); }
+  // The one start of all clocks (1.3): the first look of any of them.
+  int64_t begin_ns() {
+    int64_t unset = -1;
+    const int64_t now = now_ns();
+    return begin_ns_.compare_exchange_strong(unset, now) ? now : unset;
+  }
   void fail(StepRun& step, uint64_t ordinal, const std::string& sentence);
   void fail(Error error, uint32_t clock, uint64_t index);
   void watch_devices(); // a poisoned one ends the run
@@ -418,7 +427,10 @@ class RunState {
   bool finished() const { return segments_left.load(std::memory_order_acquire) == 0; }
 
  private:
+  std::atomic<int64_t> begin_ns_{-1};
+
   void make_memory();
+  void lend(plugin::Instance& instance, const std::string& name);
   void make_outputs();
   void make_paces();
   void make_segments();

@@ -40,11 +40,17 @@ Block& Ring::next_free() {
     // Acquire: the last reader's release comes before we write.
     if (!block.holds.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) continue;
     next_.store(at, std::memory_order_relaxed);
-    if (tried > high_water_.load(std::memory_order_relaxed)) high_water_.store(tried, std::memory_order_relaxed);
+    if ((++taken_ & kCountMask) == 1) count_held();
     return block;
   }
   MR_ASSERT(false, "a ring has no free block: its length was planned too short");
   return blocks_[0];
+}
+
+void Ring::count_held() {
+  uint32_t held = 0;
+  for (uint32_t i = 0; i < length_; ++i) held += blocks_[i].holds.load(std::memory_order_relaxed) > 0;
+  if (held > high_water_.load(std::memory_order_relaxed)) high_water_.store(held, std::memory_order_relaxed);
 }
 
 void Ring::retire(Block& block) {

@@ -79,11 +79,14 @@ class Ring {
   uint32_t length() const { return length_; }
   uint64_t capacity() const { return capacity_; }
   Block& block(uint32_t index) { return blocks_[index]; }
-  // Most blocks that were held at one time (dynamic rings; the length for static ones).
+  // Most blocks that were seen held at one time, looked at on one take in 64 (dynamic rings; the length for static
+  // ones).
   uint32_t high_water() const { return high_water_; }
 
  private:
+  static constexpr uint32_t kCountMask = 63;
   Block& next_free();
+  void count_held();
   bool has_object(const Block& block) const {
     return host_readable_ && block.value->header.kind == MR_KIND_OBJECT && block.value->as.object.release;
   }
@@ -103,6 +106,7 @@ class Ring {
   bool host_readable_;
   std::atomic<uint32_t> next_{0};
   std::atomic<uint32_t> high_water_{0};
+  std::atomic<uint32_t> taken_{0};
 };
 
 // Counts a holder of a block of a dynamic ring; static rings need none and take none.

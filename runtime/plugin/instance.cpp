@@ -135,9 +135,13 @@ mr_host basic_host() {
   host.defer = [](mr_tick*) -> mr_tick* { return nullptr; };
   host.publish = [](mr_tick*) -> mr_status { return MR_ERROR; };
   host.fail = [](void* instance, const char* sentence) { static_cast<Instance*>(instance)->set_error(sentence); };
-  // Whoever runs a graph sets a log of its own; a prototype's words are of interest to nobody.
-  host.log = [](void*, uint32_t, const char*) {};
-  host.now_ns = [](void*) -> int64_t {
+  host.log = [](void* instance, uint32_t level, const char* sentence) {
+    const Instance& handler = *static_cast<Instance*>(instance);
+    if (handler.on_log) handler.on_log(level, sentence);
+  };
+  host.now_ns = [](void* instance) -> int64_t {
+    const Instance& handler = *static_cast<Instance*>(instance);
+    if (handler.clock_ns) return handler.clock_ns();
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   };

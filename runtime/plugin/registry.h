@@ -1,6 +1,7 @@
 // Handler types that this process knows: built-ins and what plugins brought, with their declarations read once.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -109,6 +110,10 @@ class Instance {
   mr_status reset();
   void interrupt(); // any thread
 
+  // What a run lends its handlers; set before start(). Null: what is logged is dropped, time is the machine's.
+  std::function<void(uint32_t level, const std::string& sentence)> on_log;
+  std::function<int64_t()> clock_ns;
+
  private:
   mr_status with_sentence(mr_status status, const char* function);
 
@@ -123,7 +128,8 @@ class Instance {
 mr_param_value parse_param(const HandlerInfo& info, const HandlerInfo::Param& param, const std::string& text,
                            const Place& place);
 
-// The parts of mr_host that need no run: fail (keeps the sentence in the Instance), log, now_ns. The rest refuses.
+// The parts of mr_host that need no run: fail (keeps the sentence in the Instance), log and now_ns (as the Instance was
+// told). The rest refuses.
 mr_host basic_host();
 
 } // namespace millrace::plugin

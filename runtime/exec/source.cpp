@@ -1,0 +1,140 @@
+// Asking sources for values: the next one, or the newest that is due; see source.h.
+#include "exec/source.h"
+
+#include <algorithm>
+
+#include "exec/reader.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// A file of variable rate crowds its values: so many more than its rate says may be taken at one beat.
+constexpr int64_t kCrowdedMax = 64;
+
+// How many values a source of this rate has had due by then.
+int64_t due_by(const graph::Rational& rate, int64_t media_ns) {
+  return static_cast<int64_t>(static_cast<double>(media_ns) * 1e-9 * static_cast<double>(rate.numerator) /
+                              static_cast<double>(rate.denominator));
+}
+
+// Reads one value ahead where none is. False where there is none.
+bool read_ahead(SourceState& source, const mr_tick_info& info, uint64_t ordinal) {
+  if (source.has_next) return true;
+  if (source.ended) return false;
+  const int64_t own_time = beat_ns(source.rate, static_cast<int64_t>(source.index));
+  const Answer answer = ask(source, info, ordinal, source.next);
+  source.ended = answer == Answer::end;
+  if (answer != Answer::value) return false;
+  source.has_next = true;
+  source.next_due_ns = due_after(source.next_due_ns, pts_of(source.next, own_time), source.rate);
+  return true;
+}
+
+void take_newest_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal) {
+  const int64_t due = due_by(source.rate, info.media_time_ns);
+  const int64_t most = std::max<int64_t>(due - source.due_before, 0) + kCrowdedMax;
+  source.due_before = due;
+  for (int64_t taken = 0; taken < most && read_ahead(source, info, ordinal); ++taken) {
+    if (source.next_due_ns > info.media_time_ns) return;
+    if (source.has_value) {
+      ++source.passed_over;
+      release_all(source.value);
+    }
+    std::swap(source.value, source.next);
+    source.has_value = true;
+    source.has_next = false;
+  }
+}
+
+void take_newest_read(SourceState& source, const mr_tick_info& info, int64_t until_ns) {
+  Reader& reader = *source.reader;
+  while (reader.has_due(info.media_time_ns)) {
+    if (source.has_value) {
+      ++source.passed_over;
+      release_all(source.value);
+    }
+    source.has_value = reader.take(source.value) == Answer::value;
+    if (!reader.newest_counts()) break; // without a rate a file gives one value a beat
+  }
+  source.passed_over += reader.superseded_by(until_ns);
+  source.ended = reader.at_end();
+}
+
+} // namespace
+
+int64_t beat_ns(const graph::Rational& rate, int64_t beat) {
+  // Whole seconds and the rest apart, so that no product overflows within centuries.
+  const int64_t seconds_num = beat * rate.denominator;
+  return seconds_num / rate.numerator * 1'000'000'000 + seconds_num % rate.numerator * 1'000'000'000 / rate.numerator;
+}
+
+graph::Rational rate_of(const StepRun& source) {
+  const mr_facts& facts = source.run->facts.handlers[source.plan->handler].facts;
+  return facts.rate_num > 0 ? graph::Rational{facts.rate_num, facts.rate_den} : graph::Rational{};
+}
+
+void clear(std::vector<Slot>& slots, Cause cause) {
+  for (Slot& slot : slots) {
+    slot = Slot{};
+    slot.cause = cause;
+  }
+}
+
+void release_all(std::vector<Slot>& slots) {
+  for (Slot& slot : slots) release(slot);
+}
+
+Answer answer_of(StepRun& source, mr_status status, std::vector<Slot>& slots) {
+  for (size_t o = 0; o < slots.size(); ++o) {
+    const mr_output& output = source.raw_outputs[o];
+    slots[o] = output.state == MR_OUTPUT_SILENT ? Slot{} : slot_of(output, source);
+    if (!slots[o].value) slots[o].cause = status == MR_ERROR ? Cause::error : Cause::silent;
+  }
+  if (status != MR_NOT_YET && status != MR_END) return Answer::value;
+  release_all(slots);
+  return status == MR_END ? Answer::end : Answer::not_yet;
+}
+
+int64_t pts_of(const std::vector<Slot>& slots, int64_t otherwise) {
+  for (const Slot& slot : slots)
+    if (slot.value) return slot.value->header.pts_ns;
+  return otherwise;
+}
+
+int64_t due_after(int64_t last_due_ns, int64_t pts_ns, const graph::Rational& rate) {
+  return pts_ns > last_due_ns ? pts_ns : last_due_ns + std::max<int64_t>(beat_ns(rate, 1), 1);
+}
+
+Answer ask(SourceState& source, const mr_tick_info& info, uint64_t ordinal, std::vector<Slot>& slots) {
+  if (source.reader) return source.reader->take(slots);
+  StepRun& step = *source.step;
+  step.context.ordinal = ordinal;
+  mr_tick_info own = info;
+  if (source.rate.numerator > 0) {
+    own.index = source.index;
+    own.media_time_ns = beat_ns(source.rate, static_cast<int64_t>(source.index));
+  }
+  // By the tick's index, not the source's own.
+  if (step.run->changes_admitted.load(std::memory_order_acquire) != step.changes_seen) apply_changes(step, info.index);
+  const Answer answer = answer_of(step, call(step, own), slots);
+  if (answer == Answer::value) ++source.index;
+  return answer;
+}
+
+void ask_at_beat(SourceState& source, const mr_tick_info& info, uint64_t ordinal, int64_t until_ns) {
+  source.has_value = false;
+  clear(source.value, Cause::not_yet);
+  if (source.reader) {
+    take_newest_read(source, info, until_ns);
+  } else if (source.rate.numerator > 0) {
+    take_newest_due(source, info, ordinal);
+  } else if (!source.ended) {
+    const Answer answer = ask(source, info, ordinal, source.value);
+    source.ended = answer == Answer::end;
+    source.has_value = answer == Answer::value;
+  }
+  if (!source.has_value) clear(source.value, source.ended && !source.has_next ? Cause::end : Cause::not_yet);
+}
+
+} // namespace millrace::exec

@@ -1,0 +1,42 @@
+// What a source is asked, and what it answers (semantics.md 1.4). All by the head of its pace, but for answer_of().
+#pragma once
+
+#include "exec/state.h"
+
+namespace millrace::exec {
+
+// What a source says when it is asked for its next value.
+enum class Answer { value, not_yet, end };
+
+// When a beat of this rate is due, from beat 0 on.
+int64_t beat_ns(const graph::Rational& rate, int64_t beat);
+
+// Without any rate media time counts this many ticks a second.
+inline constexpr int64_t kNominalRate = 30;
+inline graph::Rational nominal_rate(const plan::Clock& clock) {
+  return clock.rate.numerator > 0 ? clock.rate : graph::Rational{kNominalRate, 1};
+}
+
+// The rate of a source's own; numerator 0: none.
+graph::Rational rate_of(const StepRun& source);
+
+// Why a source's slot is empty, where it says no more.
+void clear(std::vector<Slot>& slots, Cause cause);
+void release_all(std::vector<Slot>& slots);
+
+// What a call of the source left in raw_outputs goes into `slots`; what it allocated and then did not give goes back.
+Answer answer_of(StepRun& source, mr_status status, std::vector<Slot>& slots);
+
+int64_t pts_of(const std::vector<Slot>& slots, int64_t otherwise);
+
+// When a value is due: its own time, but one period after the last where that does not rise.
+int64_t due_after(int64_t last_due_ns, int64_t pts_ns, const graph::Rational& rate);
+
+// One call of a source that does not block, or one value of its reader. `info` is the tick's; a source with a rate is
+// told its own count of values, and the time of that.
+Answer ask(SourceState& source, const mr_tick_info& info, uint64_t ordinal, std::vector<Slot>& slots);
+
+// Under `realtime`: the newest value that is due and not yet given, else empty. `until_ns` is the next beat.
+void ask_at_beat(SourceState& source, const mr_tick_info& info, uint64_t ordinal, int64_t until_ns);
+
+} // namespace millrace::exec

@@ -1,0 +1,224 @@
+// A steady tick under `free` allocates nothing, locks nothing and calls nothing of the system (design.md §8).
+//
+// How it is counted. The run is made and driven in a forked child, so that nothing of it stays in the test program. The
+// chain's source tells when the steady part begins and ends. Between the two,
+//  - operator new and malloc's callers are counted by operator new and delete of this program (all of the runtime's
+//    allocations go through them),
+//  - pthread_mutex_lock is counted by a function of the same name that the program puts before the library's,
+//  - system calls of the worker are stopped by a seccomp filter that lets nothing through but what ends the child: one
+//    call too many kills it, and the parent sees the signal.
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <millrace/handler.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "device/cpu/cpu_device.h"
+#include "exec/run.h"
+#include "plan/plan.h"
+
+namespace {
+
+thread_local bool counting = false;
+std::atomic<uint64_t> allocations{0}, locks{0};
+
+} // namespace
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  if (counting) allocations.fetch_add(1);
+  if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  if (counting) allocations.fetch_add(1);
+  const auto align = static_cast<std::size_t>(alignment);
+  if (void* memory = std::aligned_alloc(align, (bytes + align - 1) / align * align)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) {
+  using Lock = int (*)(pthread_mutex_t*);
+  static const Lock real = reinterpret_cast<Lock>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
+  if (counting) locks.fetch_add(1);
+  return real(mutex);
+}
+
+namespace {
+
+using namespace millrace;
+
+constexpr uint64_t kWarm = 1'000, kSteady = 20'000;
+
+// What the child tells its parent, in memory that both see.
+struct Findings {
+  uint64_t allocations, locks, ticks;
+  bool steady_reached, ended;
+};
+Findings* findings = nullptr;
+
+// From here on the calling thread may leave the process and nothing else: even a read kills it.
+void forbid_system_calls() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+  };
+  const sock_fprog program = {std::size(filter), filter};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    _exit(77);
+}
+
+// Begins and ends the steady part; leaves the process from within, since nothing else is allowed any more.
+struct Source final : Handler {
+  Output<Tensor> out{*this, "out"};
+  Source() { no_allocation(); }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {4}); }
+  void process(Tick& tick, Cpu&) {
+    if (tick.index() == kWarm) {
+      forbid_system_calls();
+      findings->steady_reached = true;
+      counting = true;
+    }
+    if (tick.index() == kWarm + kSteady) {
+      counting = false;
+      findings->allocations = allocations;
+      findings->locks = locks;
+      findings->ticks = tick.index() - kWarm;
+      findings->ended = true;
+      syscall(SYS_exit_group, 0);
+    }
+    const int64_t shape[] = {4};
+    out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0] = static_cast<int64_t>(tick.index());
+  }
+};
+struct Relay final : Handler { // allocates from its ring and writes
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  void process(Tick& tick, Cpu&) {
+    const int64_t shape[] = {4};
+    out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0] = in(tick).elements<int64_t>()[0] + 1;
+  }
+};
+struct Forward final : Handler {
+  Input<Any> in{*this, "in"};
+  Output<Any> out{*this, "out", forward(in)};
+  void process(Tick& tick, Cpu&) { out.forward(tick, in); }
+};
+struct Sink final : Handler {
+  Input<Any> in{*this, "in"};
+  void process(Tick&, Cpu&) {}
+};
+
+const mr_plugin& chain_plugin() {
+  static const mr_handler_type types[] = {
+      detail::Type<Source>::table("s.source", "Begins the count", ""),
+      detail::Type<Relay>::table("s.relay", "Adds one", ""),
+      detail::Type<Forward>::table("s.forward", "Hands on", ""),
+      detail::Type<Sink>::table("s.sink", "Takes", ""),
+  };
+  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3]};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "steady", "1", pointers, 4, 0};
+  return plugin;
+}
+
+// source → 14 handlers, half of which write and half hand on → sink.
+graph::Graph chain() {
+  graph::Graph graph;
+  const auto add = [&](const std::string& name, const std::string& type, const std::string& input) {
+    graph::Handler handler;
+    handler.name = name;
+    handler.type = type;
+    graph.handlers.push_back(handler);
+    if (input.empty()) return;
+    graph::Edge edge;
+    edge.source = input;
+    edge.target = name;
+    graph.edges.push_back(edge);
+  };
+  add("source", "s.source", "");
+  std::string last = "source";
+  for (int i = 0; i < 14; ++i) {
+    const std::string name = "h" + std::to_string(i);
+    add(name, i % 2 ? "s.relay" : "s.forward", last);
+    last = name;
+  }
+  add("sink", "s.sink", last);
+  return graph;
+}
+
+[[noreturn]] void run_child() {
+  graph::Graph graph = chain();
+  plugin::Registry registry;
+  registry.add(chain_plugin(), "");
+  plan::Facts facts = plan::prepare(graph, registry, exec::host_table());
+  plan::Machine machine;
+  const plan::Plan plan = plan::compile(graph, facts, registry, exec::host_table(), machine, {});
+  device::CpuDevice cpu;
+  exec::Run run(plan, graph, facts, {&cpu}, {});
+  run.start();
+  run.wait();
+  _exit(78); // the source leaves before that
+}
+
+} // namespace
+
+TEST_CASE("3.2: 0 allocations, 0 locks, 0 system calls in a steady tick of a chain of 16 under free") {
+  void* shared = mmap(nullptr, sizeof(Findings), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(shared != MAP_FAILED);
+  findings = new (shared) Findings{};
+  const pid_t child = fork();
+  if (child == 0) run_child();
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(findings->steady_reached);
+  // A system call in the steady part kills the child by SIGSYS.
+  CHECK_FALSE(WIFSIGNALED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(findings->ended);
+  CHECK(findings->ticks == kSteady);
+  CHECK(findings->allocations == 0);
+  CHECK(findings->locks == 0);
+  munmap(shared, sizeof(Findings));
+}
+
+TEST_CASE("3.2: the counters of the steady test count") {
+  counting = true;
+  int* memory = new int(1);
+  asm volatile("" : : "r"(memory) : "memory"); // or the compiler leaves both out
+  delete memory;
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&mutex);
+  pthread_mutex_unlock(&mutex);
+  counting = false;
+  CHECK(allocations == 1);
+  CHECK(locks == 1);
+  const pid_t child = fork();
+  if (child == 0) {
+    forbid_system_calls();
+    syscall(SYS_getpid);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGSYS);
+}
+
+#endif // a sanitizer has allocators and locks of its own
