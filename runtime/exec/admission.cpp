@@ -226,7 +226,7 @@ bool must_end(PaceRun& pace, uint64_t ordinal) {
 }
 
 // Whether a clock without sources has nothing more to come: the clocks that feed it have ended, and what they left is
-// read. Who reads behind a gate may never be let in again, so its channels are not waited for.
+// read. Who reads behind a gate that waits for values may never be let in again, so its channels are not waited for.
 bool fed_to_the_end(PaceRun& pace) {
   RunState& run = *pace.run;
   bool fed = false;
@@ -236,7 +236,8 @@ bool fed_to_the_end(PaceRun& pace) {
     if (to.pace->clock != pace.clock || from.pace->clock == pace.clock) continue;
     fed = true;
     const std::lock_guard lock(channel->mutex);
-    if (!channel->closed || (channel->count > 0 && to.pace == &pace)) return false;
+    const bool comes_again = to.pace == &pace || to.pace->feed->plan->every_tick;
+    if (!channel->closed || (channel->count > 0 && comes_again)) return false;
   }
   return fed;
 }

@@ -159,7 +159,7 @@ class Layout {
     if (producer.kind == StepKind::source) {
       const bool blocking = plan_.handlers[producer.handler].info->traits & MR_TRAIT_BLOCKING;
       const bool rated = draft_.handlers[producer.handler].facts.rate_num > 0;
-      if (blocking || (rated && plan_.clocks[plan_.paces[producer.pace].clock].mode == graph::ClockMode::realtime))
+      if (blocking || (rated && plan_.clocks[plan_.paces[producer.pace].clock].realtime()))
         hold(ring, kReadAhead + 1, "read ahead by the source");
     }
     if (producer.kind == StepKind::transfer) ring.pinned = ring.pinned || ring.domain == 0;

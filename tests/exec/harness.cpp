@@ -349,6 +349,7 @@ void Pipeline::clock(graph::ClockMode mode, int64_t rate_num, int64_t rate_den, 
 Compiled::Compiled(Pipeline pipeline, const Setup& setup)
     : setup_(setup), graph_(std::move(pipeline.graph)), pinned_(std::make_shared<device::PinnedRanges>()) {
   registry_.add(test_plugin(), "");
+  if (setup_.more) registry_.add(*setup_.more, "");
   facts_ = plan::prepare(graph_, registry_, exec::host_table());
   plan::Machine machine;
   machine.workers = setup_.workers;

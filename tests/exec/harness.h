@@ -56,6 +56,7 @@ struct Setup {
   device::SimFaults faults;
   exec::RunOptions options;
   std::map<std::string, int64_t> costs_ns; // virtual time, and the partition
+  const mr_plugin* more = nullptr;         // handlers of the test's own
 };
 
 // Compiles and holds everything that a run needs, in the right order of destruction.
