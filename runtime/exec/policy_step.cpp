@@ -84,8 +84,8 @@ int64_t passed_media_time(const StepRun& step) {
   return idle ? std::max(gate, passed) : passed;
 }
 
-// Values that no reader can ask for any more, because a newer one is old enough for every tick to come. The reader may
-// be behind a gate that lets few ticks in, so it cannot be left to do this.
+// Values of a `latest` or `align` edge that no reader can ask for any more, because a newer one is old enough for every
+// tick to come. The reader may be behind a gate that lets few ticks in, so it cannot be left to do this.
 void drop_superseded(ChannelRun& channel, StepRun& resolve) {
   const bool same = channel.plan->same_clock;
   const int64_t lag = channel.plan->lag;
@@ -94,7 +94,7 @@ void drop_superseded(ChannelRun& channel, StepRun& resolve) {
     return same ? static_cast<int64_t>(info.index) + lag - 1 <= through : info.media_time_ns - 1 <= through;
   };
   while (channel.count >= 2 && old_enough(channel.at(1).info)) {
-    count(channel, Cause::superseded);
+    if (channel.plan->kind == plan::ChannelKind::latest) count(channel, Cause::superseded);
     pop_front(channel);
   }
 }
@@ -285,7 +285,7 @@ StepResult run_post(StepRun& step, uint64_t ordinal) {
     ChannelRun& channel = *step.run->channels[step.plan->channel];
     StepRun& resolve = *step.run->step_runs[channel.plan->to];
     const std::lock_guard lock(channel.mutex);
-    if (channel.full() && channel.plan->kind == plan::ChannelKind::latest) drop_superseded(channel, resolve);
+    if (channel.full() && channel.plan->kind != plan::ChannelKind::queue) drop_superseded(channel, resolve);
     const Room room = room_at_post(channel, resolve);
     if (room == Room::wait) return StepResult::waiting;
     if (room == Room::push) {

@@ -53,26 +53,28 @@ TEST_CASE("2.3: latest between clocks takes what is due before it waits, so a sl
   }
 }
 
-TEST_CASE("2.3: latest between clocks drops what a reader behind a gate cannot ask for any more") {
-  for (const Setup& setup : ways_to_run()) {
-    Pipeline p = two_clocks(31, 310);
-    p.add("x", "t.paced");
-    p.add("seldom", "t.paced").every = 15;
-    p.add("over", "t.paced");
-    p.add("sink", "t.sink", {{"log", "seldom"}});
-    p.connect("a", "x.in");
-    p.connect("b", "x.extra", graph::Policy::latest);
-    p.connect("a", "seldom.in");
-    p.connect("b", "seldom.extra", graph::Policy::latest);
-    p.connect("x", "over.in");
-    p.connect("seldom", "over.extra", graph::Policy::latest);
-    p.connect("over", "sink");
-    REQUIRE(run(p, setup).ok);
-    const std::vector<int64_t> seen = values(take_log("seldom"));
-    REQUIRE(seen.size() == 31);
-    for (int64_t i = 0; i < 31; ++i) {
-      const int64_t at = i / 15 * 15;
-      CHECK(seen[static_cast<size_t>(i)] == (i * 1000 + 500 + i * 10) * 1000 + at * 1000 + 500 + at * 10);
+TEST_CASE("2.3: latest and align between clocks drop what a reader behind a gate cannot ask for any more") {
+  for (const bool align : {false, true}) {
+    for (const Setup& setup : ways_to_run()) {
+      Pipeline p = two_clocks(31, 310);
+      p.add("x", "t.paced");
+      p.add("seldom", "t.paced").every = 15;
+      p.add("over", "t.paced");
+      p.add("sink", "t.sink", {{"log", "seldom"}});
+      p.connect("a", "x.in");
+      p.connect("b", "x.extra", graph::Policy::latest);
+      p.connect("a", "seldom.in");
+      p.connect("b", "seldom.extra", align ? graph::Policy::align : graph::Policy::latest).within_ns = 2'000'000;
+      p.connect("x", "over.in");
+      p.connect("seldom", "over.extra", graph::Policy::latest);
+      p.connect("over", "sink");
+      REQUIRE(run(p, setup).ok);
+      const std::vector<int64_t> seen = values(take_log("seldom"));
+      REQUIRE(seen.size() == 31);
+      for (int64_t i = 0; i < 31; ++i) {
+        const int64_t at = i / 15 * 15;
+        CHECK(seen[static_cast<size_t>(i)] == (i * 1000 + 500 + i * 10) * 1000 + at * 1000 + 500 + at * 10);
+      }
     }
   }
 }
@@ -154,6 +156,32 @@ TEST_CASE("2.3: a handler behind that takes the latest of something pending gets
     const std::vector<int64_t> seen = values(take_log("behind pending"), 1);
     REQUIRE(seen.size() == 40);
     for (int64_t i = 0; i < 40; ++i) CHECK(seen[static_cast<size_t>(i)] == i * 1000 + i * 1001);
+  }
+}
+
+TEST_CASE("2.3: a loop is refused where latest or a gate on its way brings what is pending for longer than its delay") {
+  for (const bool behind : {false, true}) {
+    Pipeline p;
+    p.add("source", "t.count", {{"count", "40"}});
+    p.add("tracker", "t.paced");
+    p.add("late", "t.late");
+    p.add("d", "t.relay");
+    p.add("x", "t.paced");
+    p.add("sink", "t.sink", {{"log", "loop"}});
+    p.connect("source", "tracker.in");
+    p.connect("tracker", "late");
+    p.connect("late", "sink");
+    p.connect("late", "d");
+    p.connect("source", "x.in");
+    p.connect(behind ? "d" : "late", "x.extra", graph::Policy::latest);
+    graph::Edge& back = p.connect("x", "tracker.extra");
+    back.delay = 8;
+    CHECK(code_of(p) == 405);
+    p.graph.edges.back().delay = 9;
+    Setup setup;
+    setup.virtual_time = true;
+    CHECK(run(p, setup).ok);
+    take_log("loop");
   }
 }
 

@@ -368,6 +368,7 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
     sim.latency_ns = setup_.virtual_time ? 10'000 : 0;
     sim.time = setup_.virtual_time ? &time_ : nullptr;
     sim.adversarial = setup_.adversarial;
+    sim.check_races = setup_.adversarial;
     sim.seed = setup_.seed;
     sim.faults = setup_.faults;
     devices_.push_back(device::make_sim(sim));
