@@ -279,7 +279,8 @@ void apply_changes(StepRun& step, uint64_t index) {
     try {
       step.instance->set_param(change.param, change.text, {});
     } catch (const Failure& refused) { // what the declaration allows and the handler's own type does not hold
-      if (run.options.on_message) run.options.on_message(std::string("warning: a change was refused: ") + refused.what());
+      if (run.options.on_message)
+        run.options.on_message(std::string("warning: a change was refused: ") + refused.what());
     }
   }
 }
@@ -379,7 +380,7 @@ mr_status call(StepRun& step, const mr_tick_info& info) {
   segment.inside.store(&step, std::memory_order_relaxed);
   mr_status status;
   ++step.calls;
-  if (!run.is_virtual && (!step.short_calls || segment.careful)) {
+  if (!run.is_virtual && (!step.short_calls || segment.careful.load(std::memory_order_relaxed))) {
     const int64_t begin = run.now_ns();
     status = run_bodies(step, &step.tick);
     sample(step, run.now_ns() - begin);

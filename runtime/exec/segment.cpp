@@ -52,8 +52,9 @@ bool begin_tick(SegmentRun& segment) {
   segment.in_tick.store(true, std::memory_order_relaxed);
   segment.cursor = 0;
   RunState& run = *segment.run;
-  segment.careful = (segment.ordinal & kTimedMask) == kTimedTick || run.failing.load(std::memory_order_relaxed) ||
-                    run.changes_admitted.load(std::memory_order_relaxed) != segment.changes_seen;
+  segment.careful.store((segment.ordinal & kTimedMask) == kTimedTick || run.failing.load(std::memory_order_relaxed) ||
+                            run.changes_admitted.load(std::memory_order_relaxed) != segment.changes_seen,
+                        std::memory_order_relaxed);
   return true;
 }
 
@@ -68,7 +69,7 @@ void end_tick(SegmentRun& segment) {
       segment.latencies.add(segment.run->now_ns() - latency.from_ns);
     }
   }
-  if (segment.careful) {
+  if (segment.careful.load(std::memory_order_relaxed)) {
     segment.changes_seen = SIZE_MAX; // changes are minded until every handler has taken them in
     for (const auto& step : segment.steps)
       if (step->instance)
@@ -86,7 +87,7 @@ void end_tick(SegmentRun& segment) {
 bool run_steps(SegmentRun& segment, bool& moved) {
   while (segment.cursor < segment.steps.size()) {
     StepRun& step = *segment.steps[segment.cursor];
-    if (step.flat && !segment.careful && run_flat(step, segment.ordinal)) {
+    if (step.flat && !segment.careful.load(std::memory_order_relaxed) && run_flat(step, segment.ordinal)) {
       ++segment.cursor;
       continue;
     }

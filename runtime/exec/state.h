@@ -333,7 +333,7 @@ struct SegmentRun {
   std::mutex fences_mutex;
   uint64_t fences_done = 0; // below it: done; under fences_mutex
 
-  bool careful = false; // this tick is timed, or changes or a failure must be minded: no fast way
+  std::atomic<bool> careful{false}; // this tick is timed, or changes or a failure must be minded: no fast way
   size_t changes_seen = 0;
 
   Histogram latencies; // of sampled ticks that this segment was the last to end
