@@ -1,0 +1,176 @@
+// Who works behind, who holds the tick open, and what the gates between them let through.
+#include <doctest/doctest.h>
+
+#include "planned.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+Pipeline street(graph::Policy to_overlay) {
+  Pipeline p;
+  p.add("video", "t.count");
+  p.add("detect", "t.relay").every = 3;
+  p.add("overlay", "t.paced");
+  p.add("show", "t.sink", {{"log", "none"}});
+  p.connect("video", "detect");
+  p.connect("video", "overlay.in");
+  p.connect("detect", "overlay.extra", to_overlay);
+  p.connect("overlay", "show");
+  return p;
+}
+
+const plan::Channel& gate_channel(const Planned& planned, const std::string& handler) {
+  return planned->channels[planned->steps[planned.pace(handler).gate].channel];
+}
+
+} // namespace
+
+TEST_CASE("1.6: a handler whose outputs all leave by latest works behind, one that is read by sync does not") {
+  const Planned behind(street(graph::Policy::latest));
+  CHECK(behind.behind("detect"));
+  CHECK_FALSE(behind.behind("overlay"));
+  CHECK_FALSE(behind.behind("show"));
+  CHECK(behind.pace("detect").window == 1); // its bound: one tick
+  CHECK_FALSE(Planned(street(graph::Policy::sync)).behind("detect"));
+}
+
+TEST_CASE("1.6: the gate of a handler with every: lets in only the ticks on which it fires") {
+  const Planned planned(street(graph::Policy::latest));
+  CHECK(planned->steps[planned.pace("detect").gate].every == 3);
+  CHECK(gate_channel(planned, "detect").busy);
+}
+
+TEST_CASE("1.6: a sink behind a queue works behind, bounded by the queue's depth") {
+  Pipeline p = street(graph::Policy::sync);
+  p.add("writer", "t.sink", {{"log", "none"}});
+  graph::Edge& edge = p.connect("overlay", "writer", graph::Policy::queue);
+  edge.depth = 6;
+  edge.full = graph::Full::drop_newest;
+  const Planned planned(p);
+  CHECK(planned.behind("writer"));
+  CHECK(gate_channel(planned, "writer").depth == 6);
+  CHECK(gate_channel(planned, "writer").queued);
+  CHECK_FALSE(gate_channel(planned, "writer").busy);
+}
+
+TEST_CASE("1.6: handlers behind that sync joins share a pace; a source never works behind") {
+  Pipeline p;
+  p.add("source", "t.count");
+  p.add("first", "t.relay");
+  p.add("second", "t.relay");
+  p.add("sink", "t.sink", {{"log", "none"}});
+  p.connect("source", "first", graph::Policy::queue);
+  p.connect("first", "second");
+  p.connect("second", "sink");
+  const Planned planned(p);
+  CHECK_FALSE(planned.behind("source"));
+  for (const char* name : {"first", "second", "sink"}) {
+    CHECK(planned.behind(name));
+    CHECK(planned.step(name).pace == planned.step("first").pace);
+  }
+}
+
+TEST_CASE("1.6: whoever a handler waits for that holds the tick open does so too, by queue as well") {
+  Pipeline p;
+  p.add("source", "t.count");
+  p.add("side", "t.relay");
+  p.add("both", "t.need");
+  p.add("sink", "t.sink", {{"log", "none"}});
+  p.connect("source", "side");
+  p.connect("source", "both.a");
+  p.connect("side", "both.b", graph::Policy::queue);
+  p.connect("both", "sink");
+  const Planned planned(p);
+  CHECK_FALSE(planned.behind("side"));
+  CHECK_FALSE(planned.behind("both"));
+}
+
+TEST_CASE("1.6, 2.2: a gate lets ticks without a value in where somebody behind it fires on them") {
+  Pipeline p;
+  p.add("source", "t.count");
+  p.add("quiet", "t.relay", {{"silent_every", "2"}});
+  p.add("mix", "t.join"); // nothing required
+  p.add("sink", "t.sink", {{"log", "none"}});
+  p.connect("source", "quiet");
+  p.connect("quiet", "mix");
+  p.connect("mix", "sink.in", graph::Policy::latest);
+  p.connect("source", "sink.in");
+  CHECK(gate_channel(Planned(p), "mix").every_tick);
+  CHECK_FALSE(gate_channel(Planned(street(graph::Policy::latest)), "detect").every_tick);
+}
+
+TEST_CASE("1.6: a group that a way around would make wait for itself holds the tick open") {
+  Pipeline p; // behind ‑latest→ other ‑queue→ join ← behind: all of them behind, in a circle of gates
+  p.add("source", "t.count");
+  p.add("behind", "t.relay");
+  p.add("other", "t.relay");
+  p.add("both", "t.need");
+  p.add("sink", "t.sink", {{"log", "none"}});
+  p.connect("source", "behind", graph::Policy::latest);
+  p.connect("behind", "other", graph::Policy::latest);
+  p.connect("other", "both.a", graph::Policy::queue);
+  p.connect("behind", "both.b");
+  p.connect("both", "sink");
+  const Planned planned(p);
+  CHECK_FALSE(planned.behind("behind"));
+  CHECK_FALSE(planned.behind("both"));
+}
+
+TEST_CASE("1.2: the clock follows the only source with a rate, else realtime where one is live, else free") {
+  Pipeline one;
+  one.add("file", "t.count", {{"rate", "50"}});
+  one.add("other", "t.count");
+  CHECK(Planned(one)->clocks[0].mode == graph::ClockMode::source);
+  CHECK(Planned(one)->clocks[0].rate.numerator == 50);
+  CHECK_FALSE(Planned(one)->clocks[0].realtime());
+
+  Pipeline camera;
+  camera.add("camera", "p.camera");
+  CHECK(Planned(camera)->clocks[0].mode == graph::ClockMode::source);
+  CHECK(Planned(camera)->clocks[0].realtime()); // a live one follows realtime's rules
+
+  Pipeline two;
+  two.add("camera", "p.camera");
+  two.add("file", "t.count", {{"rate", "50"}});
+  CHECK(Planned(two)->clocks[0].mode == graph::ClockMode::realtime);
+
+  Pipeline none;
+  none.add("source", "t.count");
+  CHECK(Planned(none)->clocks[0].mode == graph::ClockMode::free);
+}
+
+TEST_CASE("1.2: sources of several rates under one free clock are refused, unless the clock has a rate") {
+  Pipeline p;
+  p.clock(graph::ClockMode::free);
+  p.add("a", "t.count", {{"rate", "50"}});
+  p.add("b", "t.count", {{"rate", "30"}});
+  CHECK(refusal(p) == 406);
+  p.graph.clocks[0].rate = {25, 1};
+  CHECK(refusal(p) == 0);
+}
+
+TEST_CASE("1.3: a handler belongs to the clock of its inputs, and an edge between clocks is refused without a policy") {
+  Pipeline p;
+  graph::Clock left, right;
+  left.name = "left";
+  right.name = "right";
+  left.mode = right.mode = graph::ClockMode::free;
+  p.graph.clocks = {left, right};
+  p.add("a", "t.count").clock = "left";
+  p.add("b", "t.count").clock = "right";
+  p.add("of_b", "t.relay");
+  p.add("both", "t.paced").clock = "left";
+  p.connect("b", "of_b");
+  p.connect("a", "both.in");
+  p.connect("of_b", "both.extra");
+  CHECK(refusal(p) == 406);
+  for (const graph::Policy policy : {graph::Policy::latest, graph::Policy::queue, graph::Policy::align}) {
+    p.graph.edges.back().policy = policy;
+    p.graph.edges.back().within_ns = 1000;
+    const Planned planned(p);
+    CHECK(planned.handler("of_b").clock == 1);
+    CHECK(planned.handler("both").clock == 0);
+  }
+}

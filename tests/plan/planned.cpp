@@ -1,0 +1,198 @@
+// Handlers that only have declarations worth planning, and the way to a plan; see planned.h.
+#include "planned.h"
+
+#include <millrace/handler.h>
+
+#include <algorithm>
+
+namespace millrace::test {
+
+namespace {
+
+struct Token {
+  static constexpr const char* kSchema = "test.token";
+};
+
+template <Pixel kPixel>
+struct Picture final : Handler {
+  Output<Image> out{*this, "out"};
+  void configure(const Formats& formats) override { formats.image(out, kPixel, 64, 48); }
+  void process(Tick& tick, Cpu&) { tick.end(); }
+};
+struct Rgb final : Handler {
+  Input<Image> in{*this, "in", pixels({Pixel::rgb8})};
+  Output<Image> out{*this, "out", like(in)};
+  void process(Tick&, Cpu&) {}
+};
+struct Gray final : Handler {
+  Input<Image> in{*this, "in", pixels({Pixel::gray8, Pixel::nv12})};
+  Output<Image> out{*this, "out", like(in)};
+  void process(Tick&, Cpu&) {}
+};
+struct Unsized final : Handler {
+  Output<Tensor> out{*this, "out"};
+  void configure(const Formats& formats) override {
+    formats.tensor(out, dtype_of<int64_t>(), {4});
+    formats.out(out).shape_kind[0] = MR_DIM_UNKNOWN;
+  }
+  void process(Tick& tick, Cpu&) { tick.end(); }
+};
+struct Bounded final : Handler {
+  Output<Tensor> out{*this, "out"};
+  void configure(const Formats& formats) override {
+    formats.tensor(out, dtype_of<int64_t>(), {100});
+    formats.out(out).shape_kind[0] = MR_DIM_BOUNDED;
+  }
+  void process(Tick& tick, Cpu&) { tick.end(); }
+};
+struct Two final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> left{*this, "left", like(in)}, right{*this, "right", like(in)};
+  void process(Tick&, Cpu&) {}
+};
+struct Gpu final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  void process(Tick&, Cuda&) {}
+};
+struct HostPort final : Handler {
+  Input<Tensor> in{*this, "in", on_cpu};
+  Output<Tensor> out{*this, "out", like(in)};
+  void process(Tick&, Cpu&) {}
+};
+struct Blocking final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Blocking() { blocking(); }
+  void process(Tick&, Cpu&) {}
+};
+struct Named final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Named() { thread("screen"); }
+  void process(Tick&, Cpu&) {}
+};
+struct Heavy final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Heavy() { host_heavy(); }
+  void process(Tick&, Cpu&) {}
+};
+struct Camera final : Handler {
+  Output<Tensor> out{*this, "out"};
+  void probe(Facts& facts) override {
+    facts.rate(25);
+    facts.live();
+  }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
+  void process(Tick& tick, Cpu&) { tick.end(); }
+};
+struct Hint final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Hint() { cost_hint_us(5000); }
+  void process(Tick&, Cpu&) {}
+};
+struct HostObject final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Object<Token>> out{*this, "out"};
+  void process(Tick&, Cpu&) {}
+};
+struct Unopened final : Handler {
+  Output<Tensor> out{*this, "out"};
+  void probe(Facts&) override { throw std::runtime_error("there is no such camera"); }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
+  void process(Tick& tick, Cpu&) { tick.end(); }
+};
+
+} // namespace
+
+const mr_plugin& plan_plugin() {
+  static const mr_handler_type types[] = {
+      detail::Type<Picture<Pixel::nv12>>::table("p.nv12", "", ""),
+      detail::Type<Picture<Pixel::bgr8>>::table("p.bgr", "", ""),
+      detail::Type<Rgb>::table("p.rgb", "", ""),
+      detail::Type<Gray>::table("p.gray", "", ""),
+      detail::Type<Unsized>::table("p.unsized", "", ""),
+      detail::Type<Bounded>::table("p.bounded", "", ""),
+      detail::Type<Two>::table("p.two", "", ""),
+      detail::Type<Gpu>::table("p.gpu", "", ""),
+      detail::Type<HostPort>::table("p.hostport", "", ""),
+      detail::Type<Blocking>::table("p.blocking", "", ""),
+      detail::Type<Named>::table("p.named", "", ""),
+      detail::Type<Heavy>::table("p.heavy", "", ""),
+      detail::Type<Camera>::table("p.camera", "", ""),
+      detail::Type<Hint>::table("p.hint", "", ""),
+      detail::Type<HostObject>::table("p.object", "", ""),
+      detail::Type<Unopened>::table("p.unopened", "", ""),
+  };
+  static const std::vector<const mr_handler_type*> pointers = [] {
+    std::vector<const mr_handler_type*> list;
+    for (const mr_handler_type& type : types) list.push_back(&type);
+    return list;
+  }();
+  static const mr_plugin plugin = {
+      sizeof(mr_plugin), MR_ABI_VERSION, "plan", "1", pointers.data(), static_cast<uint32_t>(pointers.size()), 0};
+  return plugin;
+}
+
+Planned::Planned(const Pipeline& pipeline, const plan::Machine& machine, const plan::Options& options)
+    : graph_(pipeline.graph), host_(plugin::basic_host()) {
+  registry_.add(test_plugin(), "");
+  registry_.add(plan_plugin(), "");
+  facts_ = plan::prepare(graph_, registry_, host_);
+  plan_ = plan::compile(graph_, facts_, registry_, host_, machine, options);
+}
+
+const plan::HandlerPlan& Planned::handler(const std::string& name) const {
+  for (const plan::HandlerPlan& handler : plan_.handlers)
+    if (handler.name == name) return handler;
+  throw std::invalid_argument("no such handler: " + name);
+}
+
+uint32_t Planned::step_of(const std::string& name) const { return handler(name).step; }
+
+const plan::Output& Planned::output(const std::string& handler) const {
+  return plan_.outputs[step(handler).outputs.at(0)];
+}
+
+std::vector<std::string> Planned::segments() const {
+  std::vector<std::string> list;
+  for (const plan::Segment& segment : plan_.segments) {
+    std::string names;
+    for (uint32_t s : segment.steps)
+      if (plan_.steps[s].handler != plan::kNone) names += (names.empty() ? "" : " ") + plan_.steps[s].name;
+    if (!names.empty()) list.push_back(names);
+  }
+  return list;
+}
+
+std::vector<std::string> Planned::hops() const {
+  std::vector<std::string> list;
+  for (const plan::TransferPlan& transfer : plan_.transfers)
+    list.push_back(transfer.route.front() + " → " + transfer.route.back());
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+bool Planned::has_note(const std::string& words) const {
+  return std::any_of(plan_.notes.begin(), plan_.notes.end(),
+                     [&](const std::string& note) { return note.find(words) != std::string::npos; });
+}
+
+int refusal(const Pipeline& pipeline, const plan::Machine& machine, const plan::Options& options) {
+  try {
+    Planned planned(pipeline, machine, options);
+  } catch (const Failure& failure) {
+    return failure.error().code;
+  }
+  return 0;
+}
+
+plan::Machine machine_of(uint32_t workers, std::vector<std::string> domains) {
+  plan::Machine machine;
+  machine.workers = workers;
+  machine.domains = std::move(domains);
+  return machine;
+}
+
+} // namespace millrace::test

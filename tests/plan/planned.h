@@ -1,0 +1,52 @@
+// A graph made in code, compiled and not run: what the tests of the passes look at.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "plugin/registry.h"
+#include "tests/exec/harness.h"
+
+namespace millrace::test {
+
+// Beside the t.* handlers: p.nv12 and p.bgr (pictures), p.rgb (takes rgb8 alone), p.gray (takes gray8 or nv12),
+// p.unsized (a tensor of unknown size), p.two (two outputs), p.records, p.gpu (a CUDA body alone), p.hostport (its
+// input is declared cpu), p.blocking, p.named (thread "screen"), p.heavy (host_heavy), p.camera (live, 25/s),
+// p.hint (cost_hint 5 ms), p.object (a host object).
+const mr_plugin& plan_plugin();
+
+class Planned {
+ public:
+  // Throws Failure as compile does.
+  explicit Planned(const Pipeline& pipeline, const plan::Machine& machine = {}, const plan::Options& options = {});
+
+  const plan::Plan& plan() const { return plan_; }
+  const plan::Plan* operator->() const { return &plan_; }
+  uint32_t step_of(const std::string& handler) const;
+  const plan::Step& step(const std::string& handler) const { return plan_.steps[step_of(handler)]; }
+  const plan::Output& output(const std::string& handler) const;
+  const plan::Ring& ring(const std::string& handler) const { return plan_.rings[output(handler).ring]; }
+  const plan::Pace& pace(const std::string& handler) const { return plan_.paces[step(handler).pace]; }
+  bool behind(const std::string& handler) const { return pace(handler).kind == plan::PaceKind::behind; }
+  const plan::HandlerPlan& handler(const std::string& name) const;
+  // The handlers of each segment, joined by spaces, in the plan's order; steps of the runtime are left out.
+  std::vector<std::string> segments() const;
+  // "cpu → sim:0" for each copy, sorted.
+  std::vector<std::string> hops() const;
+  bool has_note(const std::string& words) const;
+
+ private:
+  graph::Graph graph_;
+  plugin::Registry registry_;
+  mr_host host_;
+  plan::Facts facts_;
+  plan::Plan plan_;
+};
+
+// The code that compile refuses the graph with; 0 where it does not.
+int refusal(const Pipeline& pipeline, const plan::Machine& machine = {}, const plan::Options& options = {});
+
+plan::Machine machine_of(uint32_t workers, std::vector<std::string> domains = {"cpu"});
+
+} // namespace millrace::test

@@ -1,0 +1,216 @@
+// What compile refuses, by its exact code, and the nearest graph that it takes.
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "planned.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+// source → relay → sink: accepted, before `spoil` changes it.
+int refused(const std::function<void(Pipeline&)>& spoil, const plan::Machine& machine = {}) {
+  Pipeline p;
+  p.add("source", "t.count");
+  p.add("relay", "t.relay");
+  p.add("sink", "t.sink", {{"log", "none"}});
+  p.connect("source", "relay");
+  p.connect("relay", "sink");
+  spoil(p);
+  return refusal(p, machine);
+}
+
+Pipeline pictures(const char* source, const char* reader) {
+  Pipeline p;
+  p.add("source", source);
+  p.add("reader", reader);
+  p.connect("source", "reader");
+  return p;
+}
+
+} // namespace
+
+TEST_CASE("5.1: the graph that the refusals spoil is accepted") {
+  CHECK(refused([](Pipeline&) {}) == 0);
+}
+
+TEST_CASE("5.1: names are refused with MR0301 to MR0304") {
+  CHECK(refused([](Pipeline& p) { p.connect("nobody", "sink.in"); }) == 301);
+  CHECK(refused([](Pipeline& p) { p.connect("relay", "nobody"); }) == 301);
+  CHECK(refused([](Pipeline& p) { p.connect("relay.left", "sink.in"); }) == 302);
+  CHECK(refused([](Pipeline& p) { p.connect("relay", "sink.left"); }) == 302);
+  CHECK(refused([](Pipeline& p) { p.add("relay", "t.relay"); }) == 303);
+  CHECK(refused([](Pipeline& p) { p.add("other", "t.relax"); }) == 304);
+}
+
+TEST_CASE("5.1: edges are refused with MR0305 to MR0308") {
+  CHECK(refused([](Pipeline& p) {
+          p.add("picture", "p.bgr");
+          p.connect("picture", "sink.in");
+        }) == 305);
+  CHECK(refused([](Pipeline& p) { p.add("lonely", "t.relay"); }) == 306);
+  CHECK(refused([](Pipeline& p) { p.connect("source", "relay"); }) == 307);
+  CHECK(refused([](Pipeline& p) {
+          for (int i = 0; i < 8; ++i) p.connect("relay", "sink.in"); // takes eight in all
+        }) == 307);
+  CHECK(refused([](Pipeline& p) {
+          p.add("two", "p.two");
+          p.connect("source", "two");
+          p.connect("two", "sink.in");
+        }) == 308);
+  CHECK(refused([](Pipeline& p) {
+          p.add("two", "p.two");
+          p.connect("source", "two");
+          p.connect("two.right", "sink.in");
+        }) == 0);
+  CHECK(refused([](Pipeline& p) { p.connect("sink", "relay"); }) == 308); // it has no output
+}
+
+TEST_CASE("5.1: parameters are refused with MR0310 to MR0314") {
+  const auto with = [](const char* type, std::map<std::string, std::string> params) {
+    return refused([&](Pipeline& p) {
+      p.add("other", type, params);
+      p.connect("source", "other");
+    });
+  };
+  CHECK(with("t.relay", {{"ad", "1"}}) == 310);
+  CHECK(with("t.relay", {{"add", "one"}}) == 311);
+  CHECK(with("t.late", {{"after", "-1"}}) == 312);
+  CHECK(with("t.sink", {}) == 314);
+  CHECK(with("t.relay", {{"add", "1"}}) == 0);
+}
+
+TEST_CASE("5.1: a source that cannot be opened is refused with MR0604") {
+  CHECK(refused([](Pipeline& p) { p.add("camera", "p.unopened"); }) == 604);
+}
+
+TEST_CASE("2.3: a cycle needs a delay, and the delay an initial value: MR0401, MR0407") {
+  const auto loop = [](uint32_t delay, bool initial) {
+    return refused([&](Pipeline& p) {
+      p.add("both", "t.need");
+      p.add("back", "t.relay");
+      p.connect("source", "both.a");
+      graph::Edge& edge = p.connect("back", "both.b");
+      edge.delay = delay;
+      edge.initial_empty = initial;
+      p.connect("both", "back");
+    });
+  };
+  CHECK(loop(0, false) == 401);
+  CHECK(loop(1, false) == 407);
+  CHECK(loop(1, true) == 0);
+  CHECK(refused([](Pipeline& p) { // an optional input needs none
+          p.add("paced", "t.paced");
+          p.connect("source", "paced.in");
+          p.connect("paced", "paced.extra").delay = 1;
+        }) == 0);
+}
+
+TEST_CASE("5.1: formats that do not meet are converted where a conversion is known and allowed, else MR0402") {
+  const Planned planned(pictures("p.bgr", "p.rgb"));
+  REQUIRE(planned->inserted.size() == 1);
+  CHECK(planned->inserted[0] == "image.convert bgr8 → rgb8 between source.out and reader.in");
+  CHECK(planned.handler("reader~rgb8").type == "image.convert");
+  Pipeline p = pictures("p.bgr", "p.rgb");
+  p.graph.edges[0].forbid_convert = true;
+  CHECK(refusal(p) == 402);
+  CHECK(Planned(pictures("p.nv12", "p.gray"))->inserted.empty()); // they share one
+}
+
+TEST_CASE("5.1: two readers that want the same format share one conversion") {
+  Pipeline p = pictures("p.bgr", "p.rgb");
+  p.add("other", "p.rgb");
+  p.connect("source", "other");
+  CHECK(Planned(p)->inserted.size() == 1);
+}
+
+TEST_CASE("2.3: what is pending must fit into the queue that rejoins it, and into the delay of its loop: MR0405") {
+  const auto rejoin = [](uint32_t depth) {
+    return refused([&](Pipeline& p) {
+      p.add("encoder", "t.late");
+      p.add("both", "t.need");
+      p.connect("source", "encoder");
+      p.connect("encoder", "both.a");
+      p.connect("source", "both.b", graph::Policy::queue).depth = depth;
+    });
+  };
+  CHECK(rejoin(7) == 405);
+  CHECK(rejoin(8) == 0);
+  const auto loop = [](uint32_t delay) {
+    return refused([&](Pipeline& p) {
+      p.add("paced", "t.paced");
+      p.add("encoder", "t.late");
+      p.connect("source", "paced.in");
+      p.connect("encoder", "paced.extra").delay = delay;
+      p.connect("paced", "encoder");
+    });
+  };
+  CHECK(loop(8) == 405);
+  CHECK(loop(9) == 0);
+}
+
+TEST_CASE("2.3: a delayed reader outside any loop may ask for what is not answered yet: the window has room for it") {
+  Pipeline p;
+  p.clock(graph::ClockMode::free, 0, 1, 2);
+  p.add("source", "t.count");
+  p.add("encoder", "t.late");
+  p.add("paced", "t.paced");
+  p.connect("source", "encoder");
+  p.connect("source", "paced.in");
+  p.connect("encoder", "paced.extra").delay = 3;
+  const Planned planned(p);
+  CHECK(planned.step("paced").level == 5);
+  CHECK(planned.pace("paced").window == 2 + 8);
+}
+
+TEST_CASE("1.2: clocks that cannot beat are refused with MR0406, clocks that are not there with MR0301") {
+  CHECK(refused([](Pipeline& p) { p.clock(graph::ClockMode::realtime); }) == 406); // no rate
+  CHECK(refused([](Pipeline& p) { p.clock(graph::ClockMode::realtime, 30); }) == 0);
+  CHECK(refused([](Pipeline& p) { p.graph.handlers[0].clock = "wall"; }) == 301);
+}
+
+TEST_CASE("5.1: devices that are not there, or that cannot run a handler, are refused with MR0408") {
+  CHECK(refused([](Pipeline& p) { p.graph.handlers[1].device = "sim:0"; }) == 408);
+  CHECK(refused([](Pipeline& p) { p.graph.handlers[1].device = "sim:0"; }, machine_of(1, {"cpu", "sim:0"})) == 0);
+  CHECK(refused([](Pipeline& p) { p.graph.handlers[0].device = "sim:0"; }, machine_of(1, {"cpu", "sim:0"})) == 408);
+  CHECK(refused([](Pipeline& p) {
+          p.add("gpu", "p.gpu");
+          p.connect("source", "gpu");
+        }) == 408);
+}
+
+TEST_CASE("2.4: several instances of a handler with state are refused with MR0409") {
+  CHECK(refused([](Pipeline& p) { p.graph.handlers[1].concurrency = 2; }) == 409);
+  CHECK(refused([](Pipeline& p) {
+          p.add("free", "t.stateless").concurrency = 2;
+          p.connect("source", "free");
+        }) == 0);
+}
+
+TEST_CASE("2.6: a bypass is refused with MR0410 where the output is another format or is written in place") {
+  const auto bypassed = [](const char* type) {
+    return refused([&](Pipeline& p) {
+      p.add("bad", type).on_error = graph::OnError::bypass;
+      p.connect("source", "bad");
+    });
+  };
+  CHECK(bypassed("t.join") == 410);
+  CHECK(bypassed("t.paint") == 410);
+  CHECK(bypassed("t.relay") == 0);
+}
+
+TEST_CASE("3.4, 5.1: a copy that the edge forbids is refused with MR0411") {
+  const plan::Machine machine = machine_of(1, {"cpu", "sim:0"});
+  const auto copy = [&](const char* device) {
+    return refused(
+        [&](Pipeline& p) {
+          p.graph.handlers[1].device = device;
+          p.graph.edges[0].forbid_copy = true;
+        },
+        machine);
+  };
+  CHECK(copy("sim:0") == 411);
+  CHECK(copy("cpu") == 0);
+}

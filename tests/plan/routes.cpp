@@ -1,0 +1,166 @@
+// Copies across boundaries, and where handlers are placed.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "planned.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+using Hops = std::vector<std::string>;
+
+// source → every one of `devices` → sink.
+Pipeline fan_out(const std::vector<std::string>& devices) {
+  Pipeline p;
+  p.add("source", "t.count");
+  for (const std::string& device : devices) {
+    const std::string name = "h" + std::to_string(p.graph.handlers.size());
+    p.add(name, "t.relay").device = device;
+    p.connect("source", name);
+  }
+  return p;
+}
+
+const plan::Machine two_devices = machine_of(1, {"cpu", "sim:0", "sim:1"});
+
+std::string domain_of(const Planned& planned, const std::string& handler) {
+  return planned->domains[planned.handler(handler).domain];
+}
+
+} // namespace
+
+TEST_CASE("3.4: all readers in one domain share one copy") {
+  CHECK(Planned(fan_out({"cpu", "cpu"}), two_devices).hops() == Hops{});
+  const Planned planned(fan_out({"sim:0", "sim:0", "sim:0"}), two_devices);
+  CHECK(planned.hops() == Hops{"cpu → sim:0"});
+  CHECK(planned->transfers[0].edges.size() == 3);
+  CHECK(planned->transfers[0].bytes == 256 + 8);
+  CHECK(planned->transfers[0].reason == "read by h1, h2, h3 in sim:0");
+  CHECK(Planned(fan_out({"sim:0", "sim:1", "sim:0"}), two_devices).hops() == Hops{"cpu → sim:0", "cpu → sim:1"});
+}
+
+TEST_CASE("3.4: a route between devices goes by way of the host and shares its first hop with readers there") {
+  Pipeline p = fan_out({"sim:0"});
+  p.add("other", "t.relay").device = "sim:1";
+  p.connect("h1", "other");
+  CHECK(Planned(p, two_devices).hops() == Hops{"cpu → sim:0", "cpu → sim:1", "sim:0 → cpu"});
+  p.add("host", "t.relay").device = "cpu";
+  p.connect("h1", "host");
+  CHECK(Planned(p, two_devices).hops() == Hops{"cpu → sim:0", "cpu → sim:1", "sim:0 → cpu"});
+}
+
+TEST_CASE("3.4: a copy asks what else its readers need, unless that comes from behind the copy itself") {
+  Pipeline p;
+  p.add("source", "t.count");
+  p.add("device", "t.relay").device = "sim:0";
+  p.add("host", "t.relay");
+  p.add("both", "t.need").device = "sim:1";
+  p.connect("source", "device");
+  p.connect("device", "host");
+  p.connect("device", "both.a");
+  p.connect("host", "both.b");
+  const Planned planned(p, two_devices);
+  for (const plan::TransferPlan& transfer : planned->transfers) {
+    const plan::Step& step = planned->steps[transfer.step];
+    const bool down = transfer.route.back() == "cpu"; // feeds host, which feeds both
+    const bool presumes =
+        std::find(step.presumed.begin(), step.presumed.end(), planned.step("host").outputs[0]) != step.presumed.end();
+    CHECK(presumes == down);
+  }
+}
+
+TEST_CASE("3.6, 3.4: within a domain nothing is copied, also where both ends are on a device") {
+  Pipeline p = fan_out({"sim:0"});
+  p.add("next", "t.relay").device = "sim:0";
+  p.connect("h1", "next");
+  CHECK(Planned(p, two_devices).hops() == Hops{"cpu → sim:0"});
+}
+
+TEST_CASE("5.1: pins are kept, the rest goes to the first named domain that can run it, and the reason is told") {
+  Pipeline p = fan_out({"sim:1", ""});
+  const Planned planned(p, machine_of(1, {"sim:0", "cpu", "sim:1"}));
+  CHECK(domain_of(planned, "h1") == "sim:1");
+  CHECK(planned.handler("h1").reason == "pinned by device:");
+  CHECK(domain_of(planned, "h2") == "sim:0");
+  CHECK(planned.handler("h2").reason == "first of --devices that can run it");
+  CHECK(domain_of(planned, "source") == "cpu"); // its clock calls it
+  CHECK(planned->domains[0] == "cpu");
+}
+
+TEST_CASE("5.1: what a device cannot run stays on the host, and the reason says why") {
+  const plan::Machine machine = machine_of(1, {"sim:0", "cpu"});
+  const std::vector<std::pair<std::string, std::string>> cases = {{"p.blocking", "it blocks"},
+                                                                  {"t.late", "its results may come later"},
+                                                                  {"p.hostport", "its port in is declared cpu"},
+                                                                  {"p.object", "its port out carries a host object"}};
+  for (const auto& [type, why] : cases) {
+    CAPTURE(type);
+    Pipeline p;
+    p.add("source", "t.count");
+    p.add("h", type);
+    p.connect("source", "h");
+    const Planned planned(p, machine);
+    CHECK(domain_of(planned, "h") == "cpu");
+    CHECK(planned.handler("h").reason == "first of --devices that can run it (sim:0: " + why + ")");
+    p.graph.handlers[1].device = "sim:0";
+    CHECK(refusal(p, machine) == 408);
+  }
+}
+
+TEST_CASE("5.1: a sink acts on the host unless it is pinned to a device") {
+  Pipeline p;
+  p.add("source", "t.count");
+  p.add("sink", "t.sink", {{"log", "none"}});
+  p.connect("source", "sink");
+  const plan::Machine machine = machine_of(1, {"sim:0", "cpu"});
+  CHECK(domain_of(Planned(p, machine), "sink") == "cpu");
+  p.graph.handlers[1].device = "sim:0";
+  CHECK(domain_of(Planned(p, machine), "sink") == "sim:0");
+}
+
+TEST_CASE("5.1: the passes are pure: a graph compiles to the same plan each time") {
+  Pipeline p = fan_out({"sim:0", "sim:1", ""});
+  p.add("join", "t.join");
+  for (const char* name : {"h1", "h2", "h3"}) p.connect(name, "join.in");
+  p.add("writer", "t.sink", {{"log", "none"}});
+  p.connect("join", "writer", graph::Policy::queue).depth = 3;
+  const plan::Machine machine = machine_of(3, {"cpu", "sim:0", "sim:1"});
+  CHECK(plan::print_text(Planned(p, machine).plan()) == plan::print_text(Planned(p, machine).plan()));
+  CHECK(plan::print_json(Planned(p, machine).plan()) == plan::print_json(Planned(p, machine).plan()));
+}
+
+TEST_CASE("4.5: a region takes in capturable handlers of one device, and is cut by what is not") {
+  Pipeline p;
+  p.add("source", "t.count");
+  for (const char* type : {"t.capturable", "t.capturable", "t.relay", "t.capturable"}) {
+    const std::string name = "h" + std::to_string(p.graph.handlers.size());
+    p.connect(p.graph.handlers.back().name, name);
+    p.add(name, type).device = "sim:0";
+  }
+  const Planned planned(p, machine_of(1, {"cpu", "sim:0"}));
+  REQUIRE(planned->regions.size() == 2);
+  CHECK(planned->regions[0].steps == std::vector<uint32_t>{planned.step_of("h1"), planned.step_of("h2")});
+  CHECK(planned->regions[1].steps == std::vector<uint32_t>{planned.step_of("h4")});
+  CHECK(Planned([&] {
+          Pipeline host = p;
+          for (graph::Handler& handler : host.graph.handlers) handler.device = "";
+          return host;
+        }())
+            ->regions.empty());
+}
+
+TEST_CASE("4.5: a capturable handler that fires on every second tick, or whose input is held, stays on streams") {
+  Pipeline p = fan_out({"sim:0"});
+  p.add("h", "t.capturable").device = "sim:0";
+  p.connect("h1", "h");
+  const auto captured = [&] { return Planned(p, two_devices).step("h").region != plan::kNone; };
+  CHECK(captured());
+  p.graph.handlers[2].every = 2;
+  CHECK_FALSE(captured());
+  p.graph.handlers[2].every = 1;
+  p.graph.edges[1].policy = graph::Policy::latest;
+  CHECK_FALSE(captured());
+}

@@ -1,0 +1,138 @@
+// Steps cut into segments, and segments given to threads.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "planned.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+using Names = std::vector<std::string>;
+constexpr int64_t kMs = 1'000'000;
+
+Pipeline line(const std::vector<std::string>& types, graph::ClockMode mode = graph::ClockMode::free, int64_t rate = 0) {
+  Pipeline p;
+  p.clock(mode, rate);
+  p.add("source", "t.count");
+  for (const std::string& type : types) {
+    const std::string name = "h" + std::to_string(p.graph.handlers.size());
+    p.connect(p.graph.handlers.back().name, name);
+    p.add(name, type);
+  }
+  return p;
+}
+
+plan::Options costs(const std::map<std::string, int64_t>& ns) {
+  plan::Options options;
+  options.costs_ns = ns;
+  options.costs_ns["source"] = 1;
+  return options;
+}
+
+const plan::Segment& segment_of(const Planned& planned, const std::string& handler) {
+  return planned->segments[planned.step(handler).segment];
+}
+
+} // namespace
+
+TEST_CASE("5.2: one thread gets one segment") {
+  CHECK(Planned(line({"t.relay", "t.relay", "t.relay"}), machine_of(1), costs({{"h1", 9 * kMs}})).segments() ==
+        Names{"source h1 h2 h3"});
+}
+
+TEST_CASE("5.2: a segment is cut where its time would exceed four fifths of the period") {
+  // 50/s: a period of 20 ms, of which a segment may fill 16.
+  const Pipeline p = line({"t.relay", "t.relay", "t.relay", "t.relay"}, graph::ClockMode::realtime, 50);
+  const plan::Machine machine = machine_of(4);
+  const auto each = [&](int64_t ns) {
+    return Planned(p, machine, costs({{"h1", ns}, {"h2", ns}, {"h3", ns}, {"h4", ns}})).segments();
+  };
+  CHECK(each(3 * kMs) == Names{"source h1 h2 h3 h4"});
+  CHECK(each(6 * kMs) == Names{"source h1 h2", "h3 h4"});
+  CHECK(each(8 * kMs) == Names{"source h1", "h2 h3", "h4"});
+  CHECK(each(15 * kMs) == Names{"source h1", "h2", "h3", "h4"});
+}
+
+TEST_CASE("5.2: without a period the work is shared out among the threads") {
+  const Pipeline p = line({"t.relay", "t.relay", "t.relay", "t.relay"});
+  const plan::Options even = costs({{"h1", kMs}, {"h2", kMs}, {"h3", kMs}, {"h4", kMs}});
+  CHECK(Planned(p, machine_of(2), even).segments() == Names{"source h1", "h2 h3", "h4"});
+  CHECK(Planned(p, machine_of(4), even).segments() == Names{"source", "h1", "h2", "h3", "h4"});
+}
+
+TEST_CASE("5.2: handlers so short that a hand-over would cost more stay together") {
+  const std::map<std::string, int64_t> ns = {{"h1", 100}, {"h2", 100}, {"h3", 100}};
+  CHECK(Planned(line({"t.relay", "t.relay", "t.relay"}), machine_of(8), costs(ns)).segments() ==
+        Names{"source h1 h2 h3"});
+}
+
+TEST_CASE("5.2: a cost that was given counts, else the handler's own hint, else a guess") {
+  const Pipeline p = line({"p.hint", "p.hint"}, graph::ClockMode::realtime, 100); // 8 ms of 10 a segment
+  CHECK(Planned(p, machine_of(2)).segments() == Names{"source h1", "h2"});        // 5 ms each
+  CHECK(Planned(p, machine_of(2)).handler("h1").cost_ns == 5 * kMs);
+  CHECK(Planned(p, machine_of(2), costs({{"h1", kMs}, {"h2", kMs}})).segments() == Names{"source h1 h2"});
+}
+
+TEST_CASE("5.2: a blocking handler begins a segment of its own, on a thread of its own") {
+  const Planned planned(line({"t.relay", "p.blocking", "t.relay"}), machine_of(2));
+  CHECK(planned.segments().size() >= 3);
+  const plan::Segment& segment = segment_of(planned, "h2");
+  CHECK(segment.steps.size() == 1);
+  CHECK(segment.blocking);
+  CHECK(segment.pinned);
+  CHECK(segment.home >= planned->workers);
+  CHECK(planned->threads == planned->workers + 1);
+}
+
+TEST_CASE("5.2: handlers that name one thread share it, and heavy ones stand alone") {
+  Pipeline p = line({"t.relay"});
+  for (const char* name : {"a", "b"}) {
+    p.add(name, "p.named");
+    p.connect("h1", name);
+  }
+  const Planned planned(p, machine_of(2));
+  CHECK(segment_of(planned, "a").home == segment_of(planned, "b").home);
+  CHECK(segment_of(planned, "a").home >= planned->workers);
+  CHECK(planned->threads == 3);
+  const Planned heavy(line({"t.relay", "p.heavy", "t.relay"}), machine_of(1));
+  CHECK(segment_of(heavy, "h2").steps.size() == 1);
+}
+
+TEST_CASE(
+    "5.2, 2.4: concurrency makes a lane a segment for each instance, and no more where ticks depend on each other") {
+  Pipeline p = line({"t.stateless"});
+  p.graph.handlers[1].concurrency = 3;
+  const Planned planned(p, machine_of(4));
+  std::vector<uint32_t> lanes;
+  for (const plan::Segment& segment : planned->segments)
+    if (segment.lanes == 3) lanes.push_back(segment.lane);
+  CHECK(lanes == std::vector<uint32_t>{0, 1, 2});
+  p.graph.edges[0].delay = 1; // the last value is repeated: who sees every third tick cannot know it
+  p.graph.edges[0].initial_empty = true;
+  const Planned whole(p, machine_of(4));
+  CHECK(whole.handler("h1").lanes == 1);
+  CHECK(whole.has_note("h1 runs as one instance"));
+}
+
+TEST_CASE("4.3: one thread submits to a device, whatever runs there") {
+  Pipeline p = line({"t.relay", "t.relay", "t.relay"});
+  for (size_t h = 1; h < 4; ++h) p.graph.handlers[h].device = h == 2 ? "cpu" : "sim:0";
+  const Planned planned(p, machine_of(3, {"cpu", "sim:0"}));
+  std::vector<uint32_t> homes;
+  for (const plan::Segment& segment : planned->segments)
+    if (segment.domain != 0) {
+      CHECK(segment.pinned);
+      homes.push_back(segment.home);
+    }
+  REQUIRE(homes.size() > 1);
+  CHECK(std::count(homes.begin(), homes.end(), homes[0]) == static_cast<int64_t>(homes.size()));
+}
+
+TEST_CASE("5.2: what answers later is cut from what comes behind it") {
+  const Planned planned(line({"t.late", "t.relay"}), machine_of(1));
+  CHECK(planned.segments() == Names{"source h1", "h2"});
+  CHECK(planned.step("h2").level == 8);
+}

@@ -1,0 +1,124 @@
+// In-place writing and forwarding: whose buffer an output is, and after whom it is written.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "planned.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+// source → paint → sink, with room for other readers of the source's picture.
+Pipeline painting() {
+  Pipeline p;
+  p.add("source", "t.count");
+  p.add("paint", "t.paint");
+  p.add("sink", "t.sink", {{"log", "none"}});
+  p.connect("source", "paint");
+  p.connect("paint", "sink.in");
+  return p;
+}
+
+bool in_place(const Planned& planned) { return !planned.output("paint").owns; }
+
+bool comes_after(const Planned& planned, const std::string& reader) {
+  const auto& after = planned.step("paint").after;
+  return std::find(after.begin(), after.end(), planned.step_of(reader)) != after.end();
+}
+
+} // namespace
+
+TEST_CASE("3.5: the only reader of a buffer writes it in place, and its ring is the source's") {
+  const Planned planned(painting());
+  CHECK(in_place(planned));
+  CHECK(planned.output("paint").ring == planned.output("source").ring);
+  CHECK(planned->rings.size() == 1);
+}
+
+TEST_CASE("3.5: the writer comes after every other reader of the same tick") {
+  Pipeline p = painting();
+  p.add("preview", "t.relay");
+  p.add("other", "t.relay");
+  p.connect("source", "preview");
+  p.connect("source", "other");
+  const Planned planned(p);
+  CHECK(in_place(planned));
+  CHECK(comes_after(planned, "preview"));
+  CHECK(comes_after(planned, "other"));
+  CHECK(planned.step_of("paint") > planned.step_of("other"));
+}
+
+TEST_CASE("3.5: a reader by delay, by latest, by queue or that keeps the value forces a copy") {
+  for (const char* way : {"delay", "latest", "queue", "keeps"}) {
+    CAPTURE(std::string(way));
+    Pipeline p = painting();
+    p.add("reader", std::string(way) == "keeps" ? "t.keep" : "t.paced");
+    if (std::string(way) != "keeps") p.connect("paint", "reader.in");
+    graph::Edge& edge = p.connect("source", std::string(way) == "keeps" ? "reader" : "reader.extra");
+    if (std::string(way) == "delay") edge.delay = 2;
+    if (std::string(way) == "latest") edge.policy = graph::Policy::latest;
+    p.add("writer", "t.sink", {{"log", "none"}});
+    if (std::string(way) == "queue") p.connect("source", "writer", graph::Policy::queue);
+    const Planned planned(p);
+    CHECK_FALSE(in_place(planned));
+    CHECK(planned.has_note("paint copies its input before it writes"));
+  }
+}
+
+TEST_CASE("3.5: a reader of both the picture and what is drawn on it forces a copy") {
+  Pipeline p = painting();
+  p.connect("source", "sink.in");
+  const Planned planned(p);
+  CHECK_FALSE(in_place(planned));
+  CHECK(planned.has_note("sink reads both the picture and what is drawn on it"));
+}
+
+TEST_CASE("3.5: a reader that answers later forces a copy, since waiting for it would cost latency") {
+  Pipeline p = painting();
+  p.add("encoder", "t.late");
+  p.connect("source", "encoder");
+  CHECK_FALSE(in_place(Planned(p)));
+}
+
+TEST_CASE("3.5: of two writers one writes in place and the other copies; one behind the other both write in place") {
+  Pipeline beside = painting();
+  beside.add("second", "t.paint");
+  beside.connect("source", "second");
+  const Planned side(beside);
+  CHECK(side.output("paint").owns != side.output("second").owns);
+
+  Pipeline behind = painting();
+  behind.graph.edges.pop_back();
+  behind.add("second", "t.paint");
+  behind.connect("paint", "second");
+  behind.connect("second", "sink.in");
+  const Planned line(behind);
+  CHECK_FALSE(line.output("paint").owns);
+  CHECK_FALSE(line.output("second").owns);
+  CHECK(line->rings.size() == 1);
+}
+
+TEST_CASE("3.5: on a device a replica is written in place while the host's buffer stays") {
+  Pipeline p = painting();
+  p.add("preview", "t.relay");
+  p.connect("source", "preview");
+  p.graph.handlers[1].device = "sim:0"; // paint
+  const Planned planned(p, machine_of(1, {"cpu", "sim:0"}));
+  CHECK(in_place(planned));
+  CHECK_FALSE(comes_after(planned, "preview")); // it reads another replica
+}
+
+TEST_CASE("3.2: an output that forwards has no memory of its own, but where it reads an earlier tick") {
+  Pipeline p;
+  p.add("source", "t.count");
+  p.add("pass", "t.forward");
+  p.add("sink", "t.sink", {{"log", "none"}});
+  p.connect("source", "pass");
+  p.connect("pass", "sink");
+  CHECK(Planned(p)->rings.size() == 1);
+  p.graph.edges[0].delay = 1;
+  p.graph.edges[0].initial_empty = true;
+  CHECK(Planned(p)->rings.size() == 2);
+}
