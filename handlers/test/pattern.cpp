@@ -14,15 +14,15 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kManual = &R"(
-Gives pictures that are functions of the tick's index alone: colour `bars`, a `gradient` whose blue
-breathes, or a `disc` that bounces. Each carries its index as a strip of black and white blocks
+Gives pictures that are functions of their number alone: colour `bars`, a `gradient` whose blue
+breathes, or a `disc` that bounces. Each carries its number as a strip of black and white blocks
 along the top edge, which survives conversion, resizing and blur, so that a test can read which
 frame it got (pictures narrower than 44 pixels carry none). nv12 and i420 are BT.601, limited range.
 
-With `fps: 0` it has no rate of its own and runs as the clock asks. With a rate, picture n has the
-time n / fps; a `live` one cannot wait, like a camera, and its pictures have the time of their tick.
-`silent_every: k` leaves every k-th tick without a picture, to try what follows when a source misses
-a beat.
+With `fps: 0` it has no rate of its own, runs as the clock asks, and numbers its pictures as the
+ticks. With a rate it numbers its own pictures, whatever the clock's rate is, and picture n has
+the time n / fps; a `live` one cannot wait, like a camera, and what nobody takes in time is lost.
+`silent_every: k` leaves every k-th one out, to try what follows when a source misses a beat.
 
     test.pattern width=640 height=480 count=300 fps=30 ! image.blur sigma=2 ! null.sink
 )"[1];
@@ -72,7 +72,7 @@ class TestPattern final : public Handler {
   }
 
   void process(Tick& tick, Cpu&) {
-    const uint64_t index = tick.index();
+    const uint64_t index = tick.index(); // with a rate: how many it has given before
     if (count_ > 0 && index >= static_cast<uint64_t>(*count_)) return tick.end();
     if (silent_every_ > 0 && (index + 1) % static_cast<uint64_t>(*silent_every_) == 0) return;
     const ImageSpan picture =

@@ -10,9 +10,6 @@ namespace millrace::exec {
 
 namespace {
 
-// A source that said "not yet" is asked again after this long, unless something else moves first.
-constexpr int64_t kAskAgainNs = 1'000'000;
-
 // All clocks start together; sources say their rates once.
 void begin(PaceRun& pace) {
   pace.start_ns = pace.run->begin_ns();
@@ -277,6 +274,15 @@ bool fill_in_turn(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
   return true;
 }
 
+// No tick follows at once, so nobody is to be watched in a call that has long returned.
+void leave_calls(PaceRun& pace) {
+  for (SourceState& source : pace.sources) {
+    std::atomic<const StepRun*>& inside = source.step->segment->inside;
+    if (!source.reader && inside.load(std::memory_order_relaxed) == source.step)
+      inside.store(nullptr, std::memory_order_relaxed);
+  }
+}
+
 bool admit_clock_tick(PaceRun& pace) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
   if (pace.start_ns < 0) begin(pace);
@@ -295,9 +301,9 @@ bool admit_clock_tick(PaceRun& pace) {
   const bool filled = pace.clock->mode == graph::ClockMode::realtime ? fill_at_beat(pace, info, ordinal)
                       : driver                                       ? fill_live(pace, *driver, info, ordinal)
                                                                      : fill_in_turn(pace, info, ordinal);
-  if (!filled) return false;
-  if (sources_ended(pace)) {
-    end(pace);
+  if (!filled || sources_ended(pace)) {
+    leave_calls(pace);
+    if (filled) end(pace);
     return false;
   }
   pace.last_media_ns = info.media_time_ns;

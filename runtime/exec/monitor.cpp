@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "exec/source.h"
 #include "exec/threads.h"
 
 namespace millrace::exec {
@@ -128,7 +129,8 @@ void Monitor::watch_movement(int64_t now) {
   }
   for (const auto& pace : run_.paces) {
     const int64_t due = pace->due_ns.load(std::memory_order_relaxed);
-    beat = beat || (due > now && due != INT64_MAX); // one in the past was not answered: that is no movement
+    // One in the past was not answered, and what is asked again all the time is no beat: neither is movement.
+    beat = beat || (due > now + kAskAgainNs && due != INT64_MAX);
   }
   if (moved != moved_ || inside || beat) {
     moved_ = moved;

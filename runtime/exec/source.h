@@ -8,6 +8,9 @@ namespace millrace::exec {
 // What a source says when it is asked for its next value.
 enum class Answer { value, not_yet, end };
 
+// A source that said "not yet" is asked again after this long, unless something else moves first.
+inline constexpr int64_t kAskAgainNs = 1'000'000;
+
 // When a beat of this rate is due, from beat 0 on.
 int64_t beat_ns(const graph::Rational& rate, int64_t beat);
 
