@@ -1,0 +1,364 @@
+// How runs begin and end, with real threads: started and stopped under load, interrupted, watched, changed while they
+// run. MILLRACE_LONG=1 starts and stops as often as the design promises.
+#include <doctest/doctest.h>
+#include <millrace/handler.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <thread>
+
+#include "harness.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+// A place that handlers and tests meet at.
+class Meeting {
+ public:
+  void tell(int stage) {
+    {
+      const std::lock_guard lock(mutex_);
+      stage_ = stage;
+    }
+    changed_.notify_all();
+  }
+  void await(int stage) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return stage_ >= stage; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int stage_ = 0;
+};
+std::unique_ptr<Meeting> meeting;
+std::atomic<int> starts{0}, stops{0};
+
+void write_one(const Output<Tensor>& out, Tick& tick, int64_t value) {
+  const int64_t shape[] = {1};
+  out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0] = value;
+}
+
+// Gives `count` values, then blocks until it is interrupted.
+struct Blocked final : Handler {
+  Output<Tensor> out{*this, "out"};
+  Param<int64_t> count{*this, "count", 3, "values before it blocks"};
+  std::mutex mutex;
+  std::condition_variable woken;
+  bool interrupted = false;
+  int64_t next = 0;
+  Blocked() { blocking(); }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
+  void process(Tick& tick, Cpu&) {
+    if (next < count) return write_one(out, tick, next++);
+    meeting->tell(1);
+    std::unique_lock lock(mutex);
+    woken.wait(lock, [&] { return interrupted; });
+    tick.end();
+  }
+  void interrupt() override {
+    const std::lock_guard lock(mutex);
+    interrupted = true;
+    woken.notify_all();
+  }
+};
+
+// Hangs in one call until it is interrupted.
+struct Hanging final : Handler {
+  Input<Tensor> in{*this, "in"};
+  std::mutex mutex;
+  std::condition_variable woken;
+  bool interrupted = false;
+  void process(Tick& tick, Cpu&) {
+    if (tick.index() != 2) return;
+    std::unique_lock lock(mutex);
+    woken.wait(lock, [&] { return interrupted; });
+    throw std::runtime_error("interrupted");
+  }
+  void interrupt() override {
+    const std::lock_guard lock(mutex);
+    interrupted = true;
+    woken.notify_all();
+  }
+};
+
+// Owes its second answer until the test asks for it.
+struct Owing final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  std::thread answerer;
+  Owing() { max_pending(1); }
+  void process(Tick& tick, Cpu&) {
+    if (tick.index() != 1) return write_one(out, tick, 0);
+    answerer = std::thread([this, owed = tick.defer()]() mutable {
+      meeting->await(1);
+      write_one(out, owed, 1);
+      owed.publish();
+    });
+  }
+  void stop() override {
+    if (answerer.joinable()) answerer.join();
+  }
+};
+
+struct Counted final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<bool> fails{*this, "fails", false, "cannot start"};
+  Param<bool> spills{*this, "spills", false, "cannot drain"};
+  void start() override {
+    if (fails) throw std::runtime_error("no such model");
+    ++starts;
+  }
+  void process(Tick& tick, Cpu&) { write_one(out, tick, static_cast<int64_t>(tick.index())); }
+  void drain() override {
+    if (spills) throw std::runtime_error("the disk is full");
+  }
+  void stop() override { ++stops; }
+};
+
+const mr_plugin& life_plugin() {
+  static const mr_handler_type types[] = {
+      detail::Type<Blocked>::table("life.blocked", "", ""), detail::Type<Hanging>::table("life.hanging", "", ""),
+      detail::Type<Owing>::table("life.owing", "", ""), detail::Type<Counted>::table("life.counted", "", "")};
+  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3]};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "life", "1", pointers, 4, 0};
+  return plugin;
+}
+
+Setup life_setup(uint32_t workers) {
+  meeting = std::make_unique<Meeting>();
+  Setup setup;
+  setup.workers = workers;
+  setup.more = &life_plugin();
+  return setup;
+}
+
+// Collects what a run says; tells the meeting once the words were said.
+struct Listener {
+  std::mutex mutex;
+  std::string said;
+  std::function<void(const std::string&)> until(const std::string& words) {
+    return [this, words](const std::string& line) {
+      const std::lock_guard lock(mutex);
+      said += line + "\n";
+      if (line.find(words) != std::string::npos) meeting->tell(1);
+    };
+  }
+};
+
+Pipeline counting(const std::string& log, int64_t count) {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", std::to_string(count)}});
+  p.add("relay", "t.relay");
+  p.add("sink", "t.sink", {{"log", log}});
+  p.connect("source", "relay");
+  p.connect("relay", "sink");
+  return p;
+}
+
+} // namespace
+
+TEST_CASE("2.8: runs that are started and stopped at once all end, also while another thread takes the processor") {
+  const char* long_form = std::getenv("MILLRACE_LONG");
+  const int rounds = long_form && std::string(long_form) == "1" ? 10'000 : 300;
+  std::atomic<bool> done{false};
+  std::thread hog([&] {
+    while (!done.load(std::memory_order_relaxed)) {
+    }
+  });
+  Setup setup = life_setup(3);
+  setup.options.spin_ns = 1'000;
+  Pipeline p = counting("hog", 0);
+  p.add("writer", "t.sink", {{"log", "hog"}});
+  p.connect("relay", "writer", graph::Policy::queue);
+  for (int round = 0; round < rounds; ++round) {
+    Compiled compiled(p, setup);
+    compiled.live().start();
+    if (round % 3 == 0) std::this_thread::yield();
+    const bool drains = round % 5 != 4;
+    drains ? compiled.live().stop() : compiled.live().interrupt();
+    const exec::Result result = compiled.live().wait();
+    REQUIRE(result.ok);
+    const std::vector<Seen> log = take_log("hog");
+    if (drains) REQUIRE(log.size() == 2 * result.report.ticks_run);
+  }
+  done = true;
+  hog.join();
+}
+
+TEST_CASE("2.8: stop() drains: all that was admitted reaches the sink, in order") {
+  for (const uint32_t workers : {1u, 3u}) {
+    Setup setup = life_setup(workers);
+    Compiled compiled(counting("stop", 0), setup);
+    compiled.live().start();
+    while (compiled.live().ticks() < 1000) std::this_thread::yield();
+    compiled.live().stop();
+    const exec::Result result = compiled.live().wait();
+    REQUIRE(result.ok);
+    const std::vector<Seen> log = take_log("stop");
+    CHECK(log.size() == result.report.ticks_run);
+    for (size_t i = 0; i < log.size(); ++i) REQUIRE(log[i].values[0] == static_cast<int64_t>(i));
+  }
+}
+
+TEST_CASE("1.4: a source that blocks is interrupted by stop(), and what it gave before reaches the sink") {
+  Setup setup = life_setup(2);
+  Pipeline p;
+  p.add("source", "life.blocked", {{"count", "3"}});
+  p.add("sink", "t.sink", {{"log", "blocked"}});
+  p.connect("source", "sink");
+  Compiled compiled(p, setup);
+  compiled.live().start();
+  meeting->await(1); // it blocks
+  compiled.live().stop();
+  REQUIRE(compiled.live().wait().ok);
+  const std::vector<int64_t> seen = values(take_log("blocked"));
+  for (size_t i = 0; i < seen.size(); ++i) CHECK(seen[i] == static_cast<int64_t>(i));
+  CHECK(seen.size() <= 3);
+}
+
+TEST_CASE("2.6: a handler over its budget is named, then interrupted, and the run ends with its failure") {
+  Setup setup = life_setup(2);
+  Listener listener;
+  setup.options.on_message = listener.until("MR0602");
+  setup.options.budget_ns = 10 * kMs;
+  setup.options.grace_ns = 10 * kMs;
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "100"}});
+  p.add("hangs", "life.hanging");
+  p.connect("source", "hangs");
+  const exec::Result result = run(p, setup);
+  CHECK_FALSE(result.ok);
+  CHECK(result.error.code == 601);
+  CHECK(result.error.what == "hangs (life.hanging) failed at tick 2: interrupted");
+  CHECK(listener.said.find("hangs (life.hanging) is in one call") != std::string::npos);
+}
+
+TEST_CASE("2.8: when nothing moves it is told who waits for whom, and the run goes on when it can") {
+  Setup setup = life_setup(2);
+  Listener listener;
+  setup.options.on_message = listener.until("  "); // the lines that say who
+  setup.options.idle_report_ns = 20 * kMs;
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "20"}});
+  p.add("owes", "life.owing");
+  p.add("sink", "t.sink", {{"log", "owing"}});
+  p.connect("source", "owes");
+  p.connect("owes", "sink");
+  const exec::Result result = run(p, setup); // owes answers tick 1 once the report was heard
+  REQUIRE(result.ok);
+  CHECK(values(take_log("owing")).size() == 20);
+  CHECK(listener.said.find("MR0603") != std::string::npos);
+  CHECK(listener.said.find("sink waits for owes (tick 1)") != std::string::npos);
+}
+
+TEST_CASE("2.8: where one handler cannot start none is left started, and the code is MR0605") {
+  Setup setup = life_setup(2);
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "5"}});
+  p.add("first", "life.counted");
+  p.add("second", "life.counted");
+  p.add("third", "life.counted", {{"fails", "true"}});
+  p.connect("source", "first");
+  p.connect("first", "second");
+  p.connect("second", "third");
+  Compiled compiled(p, setup);
+  starts = stops = 0;
+  int code = 0;
+  try {
+    compiled.live().start();
+  } catch (const Failure& failure) {
+    code = failure.error().code;
+    CHECK(failure.error().what == "third (life.counted) could not start: no such model");
+  }
+  CHECK(code == 605);
+  CHECK(starts == 2);
+  CHECK(stops >= 2);
+}
+
+TEST_CASE("2.8: a handler that cannot drain fails the run after everything has arrived") {
+  Setup setup = life_setup(2);
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "5"}});
+  p.add("spills", "life.counted", {{"spills", "true"}});
+  p.add("sink", "t.sink", {{"log", "spill"}});
+  p.connect("source", "spills");
+  p.connect("spills", "sink");
+  const exec::Result result = run(p, setup);
+  CHECK_FALSE(result.ok);
+  CHECK(result.error.code == 601);
+  CHECK(result.error.what.find("the disk is full") != std::string::npos);
+  CHECK(take_log("spill").size() == 5);
+}
+
+TEST_CASE("2.7: what another thread changes while it runs is recorded, and the record replays to the same values") {
+  Setup setup = life_setup(3);
+  Pipeline p = counting("changed", 0);
+  Compiled compiled(p, setup);
+  compiled.live().start();
+  std::thread other([&] {
+    for (int i = 1; i <= 5; ++i) {
+      const uint64_t seen = compiled.live().ticks();
+      compiled.live().set({{"relay", "add", std::to_string(i * 1'000'000)}});
+      while (compiled.live().ticks() < seen + 200) std::this_thread::yield();
+    }
+    compiled.live().stop();
+  });
+  other.join();
+  const exec::Result result = compiled.live().wait();
+  REQUIRE(result.ok);
+  const std::vector<Seen> live = take_log("changed");
+  CHECK(live.back().values[0] == 5'000'000 + static_cast<int64_t>(live.back().index));
+  const std::vector<exec::AppliedChange> record = compiled.live().changes();
+  REQUIRE(record.size() == 5);
+
+  Setup again = life_setup(1);
+  again.options.script = record;
+  again.options.ticks_max = result.report.ticks_run;
+  REQUIRE(run(p, again).ok);
+  CHECK(take_log("changed") == live);
+}
+
+TEST_CASE("2.7: a change of a handler, a parameter or a value that is not there is refused, and nothing changes") {
+  Setup setup = life_setup(1);
+  Compiled compiled(counting("refused", 3), setup);
+  const auto code = [&](const std::string& handler, const std::string& param, const std::string& text) {
+    try {
+      compiled.live().set({{"relay", "add", "5"}, {handler, param, text}});
+    } catch (const Failure& failure) {
+      return failure.error().code;
+    }
+    return 0;
+  };
+  CHECK(code("nobody", "add", "1") == 301);
+  CHECK(code("relay", "ad", "1") == 310);
+  CHECK(code("relay", "add", "one") == 311);
+  REQUIRE(compiled.run().ok);
+  CHECK(values(take_log("refused")) == std::vector<int64_t>{0, 1, 2});
+}
+
+TEST_CASE("two runs in one process know nothing of each other") {
+  std::vector<std::thread> threads;
+  std::atomic<int> right{0};
+  const Setup setup = life_setup(2);
+  for (const char* log : {"left", "right"}) {
+    threads.emplace_back([&, log = std::string(log)] {
+      Pipeline p = counting(log, 3000);
+      if (log == "left") p.graph.handlers[1].params.push_back({"fail_at", "1500", {}, {}});
+      const exec::Result result = run(p, setup);
+      const std::vector<Seen> seen = take_log(log);
+      const bool failed = log == "left" && !result.ok && result.report.ticks_run < 3000;
+      const bool finished = log == "right" && result.ok && seen.size() == 3000;
+      if (failed || finished) ++right;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(right == 2);
+}
