@@ -127,8 +127,12 @@ void drop_late(PaceRun& pace, SourceState& driver) {
 bool take_live(PaceRun& pace, SourceState& driver, const mr_tick_info& info, uint64_t ordinal) {
   const int64_t now = pace.run->now_ns();
   int64_t look_again = INT64_MAX; // a reader tells
+  // The ring has room for a full window or for one frame in the head's hand.
+  const bool full = window_full(pace, ordinal);
+  if (!full) retire(pace, ordinal);
   if (driver.reader) {
-    while (driver.reader->has_due(INT64_MAX)) {
+    if (full) pace.late += driver.reader->drop_all();
+    while (!full && driver.reader->has_due(INT64_MAX)) {
       drop_late(pace, driver);
       driver.has_value = driver.reader->take(driver.value) == Answer::value;
     }
@@ -149,7 +153,7 @@ bool take_live(PaceRun& pace, SourceState& driver, const mr_tick_info& info, uin
     }
     look_again = silent ? now + kAskAgainNs : due();
   }
-  if (window_full(pace, ordinal)) drop_late(pace, driver);
+  if (full) drop_late(pace, driver);
   pace.due_ns.store(look_again, std::memory_order_relaxed);
   return driver.has_value;
 }
@@ -258,7 +262,6 @@ bool fill_live(PaceRun& pace, SourceState& driver, mr_tick_info& info, uint64_t 
   const int64_t period = driver.rate.numerator > 0 ? beat_ns(driver.rate, 1) : 0;
   info.media_time_ns = std::max(pts_of(driver.value, now - pace.start_ns), pace.last_media_ns + 1);
   if (period > 0) info.deadline_ns = now + period;
-  retire(pace, ordinal);
   for (SourceState& source : pace.sources)
     if (&source != &driver) ask_at_beat(source, info, ordinal, info.media_time_ns + period);
   return true;

@@ -64,6 +64,15 @@ uint64_t Reader::superseded_by(int64_t until_ns) {
   return std::exchange(superseded_, 0);
 }
 
+uint64_t Reader::drop_all() {
+  const std::lock_guard lock(mutex_);
+  const uint64_t dropped = values_.size();
+  for (Read& read : values_) release_all(read.slots);
+  values_.clear();
+  changed_.notify_all();
+  return dropped;
+}
+
 bool Reader::at_end() {
   const std::lock_guard lock(mutex_);
   return ended_ && values_.empty();

@@ -29,6 +29,8 @@ class Reader {
   // What was read and dropped since the last look, because a newer value took its place. From now on values that are
   // followed by one that is due at `until_ns` are dropped as they are read, so that a fast file keeps its speed.
   uint64_t superseded_by(int64_t until_ns);
+  // Drops what was read, without holding it for a moment. How many.
+  uint64_t drop_all();
   // Nothing is left and nothing more comes.
   bool at_end();
 
