@@ -250,13 +250,9 @@ class Layout {
     for (const auto& [domain, bytes] : plan_.memory) {
       const auto limit = draft_.machine.bytes_limit.find(domain);
       if (limit == draft_.machine.bytes_limit.end() || limit->second == 0 || bytes <= limit->second) continue;
-      Error error{
-          404,
-          "the plan needs " + std::to_string(bytes) + " bytes in " + domain + ", which has " + std::to_string(limit->second),
-          {},
-          {},
-          "",
-          "a smaller in_flight:, or fewer handlers there"};
+      const std::string sum = std::to_string(bytes) + " bytes in " + domain;
+      Error error{404, "the plan needs " + sum + ", which has " + std::to_string(limit->second), {}, {}, "", ""};
+      error.edit = "a smaller in_flight:, or fewer handlers there";
       for (const Ring& ring : plan_.rings)
         if (plan_.domains[ring.domain] == domain)
           error.notes.push_back(

@@ -117,7 +117,7 @@ def begins_with_sentence(text):
 
 def check_text(path, name):
     """Complaints about one file; `path` is where it is, `name` how it is called in complaints."""
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8", errors="replace")  # some test inputs are broken on purpose
     is_code = path.suffix in CPP
     for number, line in enumerate(text.splitlines(), 1):
         if is_code and len(line) > COLUMNS_MAX:
@@ -150,7 +150,7 @@ INCLUDE = re.compile(r'(?m)^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 def check_includes(path, name):
     """Complaints about what one file of runtime/, handlers/ or plugins/ includes."""
     parts = pathlib.PurePath(name).parts
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8", errors="replace")  # some test inputs are broken on purpose
     for match in INCLUDE.finditer(text):
         line, included = text.count("\n", 0, match.start(2)) + 1, match.group(2)
         head = included.split("/")[0]
