@@ -207,6 +207,12 @@ class Expansion {
     const auto cost = draft_.options.costs_ns.find(declared.name);
     out.cost_ns = cost != draft_.options.costs_ns.end() ? cost->second : handler.info->cost_hint_ns;
     out.reason = handler.reason;
+    const auto unused = [&](const std::string& key) {
+      plan_.notes.push_back(declared.name + ": " + key + " is read and not acted on yet");
+    };
+    if (!declared.node.empty()) unused("node:");
+    if (declared.isolate) unused("isolate:");
+    if (declared.priority != 0) unused("priority:");
     out.edge_counts = handler.edge_counts;
     out.first_entry = handler.first;
     if (declared.on_error == graph::OnError::bypass) check_bypass(handler);
@@ -240,6 +246,8 @@ class Expansion {
     shown.target_input = edge.target_input;
     input.edge = e;
     const uint32_t source_pace = source_of(edge).pace, target_pace = target_of(edge).pace;
+    if (!declared.domain.empty())
+      plan_.notes.push_back(shown.from + " → " + shown.to + ": domain: is read and not acted on yet");
     const bool drops = declared.full != graph::Full::block;
     if (declared.policy == graph::Policy::queue && drops && !plan_.clocks[target_of(edge).clock].realtime())
       shown.note = "drop acts as block where the clock waits";
