@@ -225,6 +225,7 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
   }
   if (run.failing.load(std::memory_order_relaxed) &&
       info.index > run.fail_index[info.clock]->load(std::memory_order_relaxed)) {
+    if (!step.deferred.empty()) drain_step(step); // it is not called any more: what it owes comes now or never
     settle_empty(step, ordinal, Cause::failed);
     return StepResult::settled;
   }
@@ -411,6 +412,14 @@ void clear_outputs(StepRun& step, uint64_t ordinal, Cause cause) {
 void settle_empty(StepRun& step, uint64_t ordinal, Cause cause) {
   clear_outputs(step, ordinal, cause);
   stamp(step, ordinal);
+}
+
+bool drain_step(StepRun& step) {
+  if (step.drained) return true;
+  step.drained = true;
+  const bool done = step.instance->drain() == MR_OK;
+  flush_pending(step);
+  return done;
 }
 
 void flush_pending(StepRun& step) {

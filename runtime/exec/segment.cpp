@@ -25,7 +25,7 @@ void finish(SegmentRun& segment) {
       segment.inside.store(step.get(), std::memory_order_relaxed);
       const bool failed_before =
           step->errors.load(std::memory_order_relaxed) > 0 && step->handler->on_error == graph::OnError::fail;
-      if (step->instance->drain() != MR_OK && !failed_before) run.fail(*step, segment.ordinal, step->instance->error());
+      if (!drain_step(*step) && !failed_before) run.fail(*step, segment.ordinal, step->instance->error());
       segment.inside.store(nullptr, std::memory_order_relaxed);
     }
     flush_pending(*step);

@@ -216,6 +216,7 @@ struct StepRun {
   int64_t restart_at_ns = 0;
   uint32_t restarts = 0;
   bool down = false;
+  bool drained = false;
 
   // live parameters: how many of RunState::changes were looked at; a reader's thread writes it too
   std::atomic<size_t> changes_seen{0};
@@ -461,6 +462,7 @@ void stamp(StepRun& step, uint64_t ordinal);
 // Live parameters up to this tick (2.7). Nobody may be in the handler.
 void apply_changes(StepRun& step, uint64_t index);
 void flush_pending(StepRun& step); // after drain: what was not published is empty
+bool drain_step(StepRun& step);    // once; false where the handler failed
 // The body, and what it left to do once its device is done: at once on the host, and on sim, whose bodies run late.
 inline mr_status run_bodies(const StepRun& step, mr_tick* tick) {
   const mr_status status = step.process(step.self, tick);
