@@ -36,8 +36,9 @@ apt-config dump | grep -E '^Acquire::(http|https)::' >"$machine/etc/apt/apt.conf
 cp /etc/resolv.conf "$machine/etc/resolv.conf"
 
 # The devices are those that debootstrap makes: the host's are not put at risk by removing the folder.
-trap 'umount "$machine/proc" 2>/dev/null || true' EXIT
+trap 'umount "$machine/proc" "$machine/dev/pts" 2>/dev/null || true' EXIT
 mount -t proc proc "$machine/proc"
+mount -t devpts -o newinstance,ptmxmode=0666 devpts "$machine/dev/pts" # a test looks at a terminal
 
 in_machine() {
   env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 TERM=dumb CI=true \
