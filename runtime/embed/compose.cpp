@@ -83,7 +83,7 @@ std::vector<std::string> parse_domains(const std::string& list) {
                           {},
                           {"devices: cpu, sim:N"},
                           nearest_name(name, {"cpu", "sim:0", "cuda:0"}),
-                          ""});
+                          "--devices cpu"});
     if (std::find(domains.begin(), domains.end(), name) != domains.end())
       throw Failure(105, "--devices names " + name + " twice");
     domains.push_back(name);
@@ -97,18 +97,27 @@ graph::ClockMode parse_clock_mode(const std::string& word) {
   if (word == "realtime") return graph::ClockMode::realtime;
   if (word == "free") return graph::ClockMode::free;
   if (word == "source") return graph::ClockMode::source;
+  const std::string nearest = nearest_name(word, {"realtime", "free", "source"});
   throw Failure(Error{105,
                       "there is no clock mode \"" + word + "\"",
                       {},
                       {"modes: realtime, free, source"},
-                      nearest_name(word, {"realtime", "free", "source"}),
-                      ""});
+                      nearest,
+                      "--clock " + (nearest.empty() ? "realtime" : nearest)});
 }
 
 graph::Rational parse_rate(const std::string& text) {
   const auto rate = graph::read_rate(text);
-  if (!rate || rate->numerator <= 0)
-    throw Failure(Error{105, "\"" + text + "\" is no rate", {}, {"a rate is written 30, 29.97 or 30000/1001"}, "", ""});
+  if (!rate || rate->numerator <= 0) {
+    const std::string digits = text.substr(0, text.find_first_not_of("0123456789.")); // "30fps", "30 Hz"
+    const auto meant = graph::read_rate(digits);
+    throw Failure(Error{105,
+                        "\"" + text + "\" is no rate",
+                        {},
+                        {"a rate is written 30, 29.97 or 30000/1001"},
+                        "",
+                        "--rate " + (meant && meant->numerator > 0 ? digits : "30")});
+  }
   return *rate;
 }
 

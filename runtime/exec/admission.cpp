@@ -200,12 +200,6 @@ void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   pace.infos[ordinal & pace.mask] = info;
   if (!pace.run->plan.channels.empty())
     pace.tick_index[ordinal & pace.mask].store(info.index, std::memory_order_relaxed);
-  for (SourceState& source : pace.sources) {
-    for (size_t o = 0; o < source.value.size(); ++o) source.step->outputs[o]->at(ordinal) = source.value[o];
-    source.has_value = false;
-    if (source.step->shared->wanted) // its readers look at `admitted` first: one ring for both
-      source.step->shared->stamp(ordinal).store(ordinal + 1, std::memory_order_release);
-  }
   if ((ordinal & kLatencySampleMask) == 0) {
     PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
     const int64_t due = info.deadline_ns ? pace.start_ns + info.media_time_ns : INT64_MAX;
@@ -215,6 +209,12 @@ void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
     latency.segments_left.store(lanes, std::memory_order_release);
   }
   if (pace.due_ns.load(std::memory_order_relaxed) != INT64_MAX || info.deadline_ns) expect_next(pace, info);
+  // Last, since a reader begins the tick on the stamp alone; one ring for the stamps and `admitted`.
+  for (SourceState& source : pace.sources) {
+    for (size_t o = 0; o < source.value.size(); ++o) source.step->outputs[o]->at(ordinal) = source.value[o];
+    source.has_value = false;
+    if (source.step->shared->wanted) source.step->shared->stamp(ordinal).store(ordinal + 1, std::memory_order_release);
+  }
   pace.admitted.store(ordinal + 1, std::memory_order_release);
   pace.run->notify();
 }
@@ -328,6 +328,7 @@ bool admit_entry(PaceRun& pace) {
     Entry& entry = feed.at(0);
     pace.infos[ordinal & pace.mask] = entry.info;
     pace.tick_index[ordinal & pace.mask].store(entry.info.index, std::memory_order_relaxed);
+    pace.latency[ordinal & pace.mask].from_ns = entry.from_ns;
     for (size_t o = 0; o < entry.slots.size(); ++o) {
       pace.entry->outputs[o]->at(ordinal) = entry.slots[o]; // its hold goes with it
       entry.slots[o] = Slot{};

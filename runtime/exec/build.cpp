@@ -54,12 +54,15 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
   for (const auto* streams : {&compute, &copy_in, &copy_out})
     for (device::Stream* stream : *streams)
       if (stream) stream->bell = bell;
+  for (uint32_t w = 0; w < plan.threads; ++w)
+    add_trace((w < plan.workers ? "worker " : "thread ") + std::to_string(w)); // the first rings, by worker
   make_memory();
   make_outputs();
   make_paces();
   make_segments();
   wire_stamps();
   make_regions();
+  watch_sinks();
 }
 
 RunState::~RunState() {
@@ -180,6 +183,7 @@ void RunState::make_segments() {
     segment->index = s;
     segment->pace = paces[segment->plan->pace].get();
     segment->device = segment->plan->domain != 0;
+    segment->traced = options.trace_all && !is_virtual;
     segment->ordinal = segment->plan->lane;
     segment->progress = segment->ordinal;
     if (segment->device) segment->fences.resize(segment->pace->plan->slots);
@@ -209,8 +213,12 @@ void RunState::make_segments() {
     if (!pace->segments.empty())
       (pace->sources.empty() ? pace->segments[0] : pace->sources[0].step->segment)->head = true;
   }
-  for (auto& segment : segments)
+  for (auto& segment : segments) {
     for (auto& step : segment->steps) wire_inputs(*step);
+    const StepRun& first = *segment->steps[0];
+    for (const InputRun& input : first.inputs)
+      if (!segment->head && !segment->first && input.delay == 0) segment->first = input.producer;
+  }
 }
 
 // The run's words and its time, for the handler's own use.
@@ -273,6 +281,7 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
     step->stream = plan_step.kind != plan::StepKind::transfer ? compute[plan_step.domain]
                    : down                                     ? copy_out[plan_step.domain]
                                                               : copy_in[plan_step.domain];
+    step->trace = &trace_of(*step->stream, plan_step.domain);
     step->fences.resize(segment.pace->plan->slots);
     step->bodies.resize(plan_step.region == plan::kNone ? segment.pace->plan->slots
                                                         : plan.regions[plan_step.region].slots);
@@ -306,6 +315,7 @@ void RunState::wire_inputs(StepRun& step) {
     input.required = plan_input.required;
     input.initial_empty = plan_input.initial_empty;
     input.repeat_last = plan_input.repeat_last;
+    input.calls = plan_input.calls;
     input.edge = plan_input.edge;
     if (plan_input.output != plan::kNone) {
       input.output = &outputs[plan_input.output];
@@ -319,7 +329,8 @@ void RunState::wire_inputs(StepRun& step) {
       // On a device a value is kept until the last body that may look at it is done, not only issued.
       const uint32_t issued = step.device ? step.pace->plan->window : 0;
       if (input.keeps > 0 || (input.repeat_last && step.device)) input.kept.resize(input.keeps + 1 + issued);
-      step.plain = step.plain && same && !has_devices && input.delay == 0 && input.keeps == 0;
+      step.plain = step.plain && !has_devices && input.delay == 0 && input.keeps == 0;
+      step.fed_by_others = step.fed_by_others || !same;
     }
     step.inputs.push_back(std::move(input));
   }

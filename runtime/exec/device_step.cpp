@@ -15,9 +15,10 @@ void wait_for(device::Device& device, device::Stream& stream, const device::Fenc
   if (fence.word && fence.word != &stream.completed) device.wait(stream, fence);
 }
 
-bool stamped(const InputRun& input, uint64_t ordinal) {
-  if (!input.output || !input.producer || ordinal < input.delay) return true;
-  const uint64_t at = ordinal - input.delay;
+bool stamped(const StepRun& step, const InputRun& input, uint64_t ordinal) {
+  if (!input.output || !input.producer) return true;
+  const auto [back, at] = look_back(step, input, ordinal);
+  if (back != Back::there) return true;
   return input.producer->settled(at);
 }
 
@@ -39,6 +40,17 @@ void carry_presence(void* context) {
   body.to->present.store(body.from->present.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
+void begin_copy(void* context) {
+  BodyCall& body = *static_cast<BodyCall*>(context);
+  body.begun = body.context.step->run->trace_now();
+}
+
+void end_copy(void* context) {
+  const BodyCall& body = *static_cast<BodyCall*>(context);
+  StepRun& step = *body.context.step;
+  step.run->trace_on_device(step, body.info, TraceKind::copy, body.begun, step.run->trace_now());
+}
+
 // Fixes one input of a body; false where it is known to be empty.
 bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
   InputRun& input = step.inputs[i];
@@ -50,8 +62,10 @@ bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
     body.frozen[i].value = &step.run->empty_values[static_cast<size_t>(input.output - step.run->outputs.data())];
     return true;
   };
-  if (ordinal < input.delay) return initial();
-  Slot& at = input.output->at(ordinal - input.delay);
+  const auto [back, earlier] = look_back(step, input, ordinal);
+  if (back == Back::before_first) return initial();
+  Slot nothing;
+  Slot& at = back == Back::there ? input.output->at(earlier) : nothing;
   Slot* slot = &at;
   if (input.repeat_last || !input.kept.empty()) { // issued() saw to it that presence is known
     const bool present = at.value && (!at.unknown || at.block->present.load(std::memory_order_relaxed));
@@ -112,12 +126,13 @@ Certain certain(const StepRun& reader, const StepRun& transfer, uint64_t ordinal
   if (info.index % reader.every != 0 || later_ticks_void(*reader.run, info)) return Certain::no;
   for (const InputRun& input : reader.inputs) {
     if (!input.required || input.repeat_last || !input.output) continue;
-    if (ordinal < input.delay) continue;
+    const auto [back, at] = look_back(reader, input, ordinal);
+    if (back == Back::before_first) continue;
+    if (back == Back::never) return Certain::no;
     const InputRun* source = behind_copies(reader, input);
     const auto& presumed = transfer.plan->presumed;
     const auto output = static_cast<uint32_t>(source->output - reader.run->outputs.data());
     if (std::find(presumed.begin(), presumed.end(), output) != presumed.end()) continue;
-    const uint64_t at = ordinal - input.delay;
     const StepShared& producer = reader.run->shared[source->output->plan->step];
     if (producer.wanted && !producer.settled(at)) return Certain::open;
     if (!source->output->at(at).value) return Certain::no;
@@ -157,19 +172,27 @@ void copy_block(StepRun& step, const Slot& source, memory::Block& target) {
 void run_body(void* context) {
   BodyCall& body = *static_cast<BodyCall*>(context);
   StepRun& step = *body.context.step;
-  bool fires = !body.silent;
+  bool fires = !body.silent, called = !step.plan->on_value;
   for (size_t i = 0; i < body.inputs.size(); ++i) {
     const memory::Block* block = body.input_blocks[i];
     const bool absent = body.absent[i] || (block && !block->present.load(std::memory_order_relaxed));
     body.inputs[i] = absent ? mr_input{} : body.frozen[i];
     if (!body.inputs[i].value && step.inputs[i].required) fires = false;
+    called = called || (body.inputs[i].value && step.inputs[i].calls);
   }
+  fires = fires && called;
   for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
   mr_status status = MR_OK;
   if (fires) {
+    RunState& run = *step.run;
     ++step.calls;
+    const int64_t begin = run.trace_now();
     status = run_bodies(step, &body.tick);
+    // In virtual time a body runs when its time is over.
+    run.trace_on_device(step, body.info, TraceKind::call, begin - body.cost_ns, run.trace_now());
+    note_reached(step, body.context.ordinal);
   }
+  if (status == MR_END) step.run->stopping.store(true);
   if (status == MR_ERROR) {
     step.errors.fetch_add(1, std::memory_order_relaxed);
     for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
@@ -230,10 +253,11 @@ bool issued(const StepRun& step, uint64_t ordinal) {
   };
   for (const InputRun& input : step.inputs) {
     if (!input.output || same_region(input.output->plan->step)) continue;
-    if (!stamped(input, ordinal)) return false;
+    if (!stamped(step, input, ordinal)) return false;
     // Which value is repeated or kept is the host's to decide, so presence must be known.
-    if ((!input.repeat_last && input.kept.empty()) || ordinal < input.delay) continue;
-    const Slot& slot = input.output->at(ordinal - input.delay);
+    const auto [back, at] = look_back(step, input, ordinal);
+    if ((!input.repeat_last && input.kept.empty()) || back != Back::there) continue;
+    const Slot& slot = input.output->at(at);
     if (slot.unknown && !slot.fence.done()) return false;
   }
   for (size_t i = 0; i < step.after.size(); ++i) {
@@ -283,15 +307,15 @@ StepResult run_on_device(StepRun& step, uint64_t ordinal) {
     return StepResult::settled;
   }
   choose_blocks(step, body, ordinal);
-  const int64_t cost = step.run->options.cost_ns ? step.run->options.cost_ns(step.handler->name, body.info.index) : 0;
-  step.device->run(*step.stream, {&run_body, &body, step.handler->name.c_str(), cost});
+  body.cost_ns = step.run->options.cost_ns ? step.run->options.cost_ns(step.handler->name, body.info.index) : 0;
+  step.device->run(*step.stream, {&run_body, &body, step.handler->name.c_str(), body.cost_ns});
   leave_fence(step, ordinal, step.device->signal(*step.stream));
   stamp(step, ordinal);
   return StepResult::settled;
 }
 
 StepResult run_transfer(StepRun& step, uint64_t ordinal) {
-  if (!stamped(step.inputs[0], ordinal)) return StepResult::waiting;
+  if (!stamped(step, step.inputs[0], ordinal)) return StepResult::waiting;
   const Slot& source = step.inputs[0].output->at(ordinal);
   bool needed = false;
   for (const StepRun* reader : step.readers) {
@@ -312,8 +336,13 @@ StepResult run_transfer(StepRun& step, uint64_t ordinal) {
   // What comes to the host is absent until the device has carried it here: one that is lost never does (4.9).
   const bool unknown = source.unknown || writes_host(step);
   block.present.store(!unknown, std::memory_order_relaxed);
-  copy_block(step, source, block);
   BodyCall& body = step.bodies[ordinal & step.pace->mask];
+  body.context.step = &step;
+  body.info = step.pace->info(ordinal);
+  const bool traced = step.run->options.trace_all;
+  if (traced) step.device->run(*step.stream, {&begin_copy, &body, "trace", 0});
+  copy_block(step, source, block);
+  if (traced) step.device->run(*step.stream, {&end_copy, &body, "trace", 0});
   body.from = source.block;
   body.to = &block;
   if (unknown) step.device->run(*step.stream, {&carry_presence, &body, "presence", 0});

@@ -15,13 +15,16 @@ constexpr int64_t kRestartMaxNs = 5'000'000'000;
 // Calls that are all timed at first; then one tick in 64 where a call is so short that two clock reads would show.
 constexpr uint64_t kTimedAtFirst = 16;
 constexpr int64_t kShortCallNs = 2'000;
+// A call that takes this long, two clock reads included, would be doubled by being traced with a look of its own.
+constexpr int64_t kTinyCallNs = 100;
 
 bool stamped(const StepShared& shared, uint64_t ordinal) { return shared.settled(ordinal); }
 
 bool ready(const StepRun& step, uint64_t ordinal) {
   for (const InputRun& input : step.inputs) {
-    if (!input.output || ordinal < input.delay) continue;
-    const uint64_t at = ordinal - input.delay;
+    if (!input.output) continue;
+    const auto [back, at] = look_back(step, input, ordinal);
+    if (back != Back::there) continue;
     if (input.producer && !stamped(*input.producer, at)) return false;
     if (input.may_be_late && !input.output->at(at).fence.done()) return false;
   }
@@ -30,27 +33,6 @@ bool ready(const StepRun& step, uint64_t ordinal) {
   for (const StepRun* before : step.after_on_device)
     if (!before->fences[ordinal & step.pace->mask].done()) return false;
   return true;
-}
-
-// The slot that an input reads for this ordinal, presence resolved: a value, or null with the cause.
-const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room) {
-  if (!input.output) return nullptr;
-  const auto initial = [&]() -> const Slot* {
-    if (!input.initial_empty) return nullptr;
-    const size_t output = static_cast<size_t>(input.output - step.run->outputs.data());
-    room = Slot{};
-    room.value = &step.run->empty_values[output];
-    return &room;
-  };
-  if (ordinal < input.delay) return initial();
-  Slot& slot = input.output->at(ordinal - input.delay);
-  const bool present = slot.value && (!slot.unknown || slot.block->present.load(std::memory_order_relaxed));
-  if (!input.repeat_last) return present ? &slot : nullptr;
-  if (present) {
-    remember(input, slot);
-    return &slot;
-  }
-  return input.last.value ? &input.last : initial();
 }
 
 // A failed firing, or all that a restarted handler owes, will not be published any more. `current` is settled by its
@@ -129,10 +111,27 @@ void fail_call(StepRun& step, const mr_tick_info& info) {
   }
 }
 
+void trace_call(StepRun& step, int64_t begin, int64_t end) {
+  SegmentRun& segment = *step.segment;
+  TraceRing* const ring = step.trace ? step.trace : segment.trace;
+  if (!ring) return;
+  ring->add({begin, end, step.tick.info->trace_id, step.index, step.trace ? TraceKind::read : TraceKind::call});
+  if (!step.trace) segment.traced_until = end;
+}
+
+// Behind the call. Its beginning is where the last one ended.
+void trace_flat_call(StepRun& step) {
+  SegmentRun& segment = *step.segment;
+  if (!step.tiny_calls) return trace_call(step, segment.traced_until, trace_ticks());
+  segment.tiny_steps[segment.tiny_calls++] = step.index;
+  if (segment.tiny_calls == kTinyCallsMax) trace_tiny_calls(segment);
+}
+
 void sample(StepRun& step, int64_t ns) {
   step.times.add(ns);
   if (step.calls != kTimedAtFirst || step.times.quantile_ns(0.5) >= kShortCallNs) return;
   step.short_calls = true;
+  step.tiny_calls = step.times.quantile_ns(0.5) < kTinyCallNs;
   flatten(step);
 }
 
@@ -180,7 +179,7 @@ void settle(StepRun& step, uint64_t ordinal) {
 
 // Fills raw_inputs. False where the handler does not fire; `cause` says why.
 bool gather(StepRun& step, uint64_t ordinal, Cause& cause) {
-  bool fires = true;
+  bool fires = true, called = !step.plan->on_value;
   Slot room;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     InputRun& input = step.inputs[i];
@@ -188,16 +187,18 @@ bool gather(StepRun& step, uint64_t ordinal, Cause& cause) {
     step.raw_inputs[i] = slot ? mr_input{slot->value, slot->data} : mr_input{};
     if (slot) {
       ++input.delivered;
+      called = called || input.calls;
       if (!input.kept.empty()) keep(input, *slot);
       continue;
     }
     if (!input.output) continue;
-    cause = ordinal >= input.delay ? input.output->at(ordinal - input.delay).cause : Cause::silent;
+    const auto [back, at] = look_back(step, input, ordinal);
+    cause = back == Back::there ? input.output->at(at).cause : Cause::silent;
     ++input.empty[static_cast<size_t>(cause)];
     if (input.required) fires = false;
   }
-  if (!fires) cause = Cause::input;
-  return fires;
+  if (!fires || !called) cause = Cause::input;
+  return fires && called;
 }
 
 // More firings are owed than max_pending allows: the handler counts as busy until it publishes one (2.4).
@@ -207,8 +208,26 @@ bool owes_too_many(StepRun& step) {
   return step.owed.size() > step.handler->info->max_pending;
 }
 
+// A handler that owes firings and is not called for so long that the window would fill is drained: what it owes comes
+// now, as at an end (2.4). By ticks alone, so that it is the same in every run. False where it fails at that.
+bool drain_in_gap(StepRun& step, uint64_t ordinal) {
+  const uint64_t oldest = step.oldest_owed.load(std::memory_order_acquire);
+  if (oldest == UINT64_MAX) return true;
+  const uint64_t own = uint64_t{step.handler->info->max_pending} * step.every;
+  return ordinal + 1 - oldest < own + step.pace->plan->gap || drain_step(step);
+}
+
+StepResult settle_without_call(StepRun& step, uint64_t ordinal, Cause cause) {
+  if (!step.deferred.empty() && !drain_in_gap(step, ordinal)) {
+    for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
+    fail_call(step, step.pace->info(ordinal));
+  }
+  settle_empty(step, ordinal, cause);
+  return StepResult::settled;
+}
+
 StepResult run_handler(StepRun& step, uint64_t ordinal) {
-  if (!step.plain && !ready(step, ordinal)) return StepResult::waiting;
+  if ((!step.plain || step.fed_by_others) && !ready(step, ordinal)) return StepResult::waiting;
   const mr_tick_info& info = step.pace->info(ordinal);
   RunState& run = *step.run;
   if (owes_too_many(step)) {
@@ -220,8 +239,7 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
     Slot room;
     for (InputRun& input : step.inputs)
       if (input.repeat_last) read(step, input, ordinal, room); // the last value is minded on every tick
-    settle_empty(step, ordinal, Cause::every);
-    return StepResult::settled;
+    return settle_without_call(step, ordinal, Cause::every);
   }
   if (run.failing.load(std::memory_order_relaxed) &&
       info.index > run.fail_index[info.clock]->load(std::memory_order_relaxed)) {
@@ -230,9 +248,10 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
     return StepResult::settled;
   }
   Cause cause = Cause::silent;
-  if (!gather(step, ordinal, cause)) {
-    settle_empty(step, ordinal, cause);
-    return StepResult::settled;
+  if (!gather(step, ordinal, cause)) return settle_without_call(step, ordinal, cause);
+  if (step.drained) { // in a gap that is over
+    step.drained = false;
+    step.instance->reset();
   }
   if (step.down && !bring_up(step)) {
     settle_empty(step, ordinal, Cause::restart);
@@ -240,8 +259,10 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
   }
   step.context.ordinal = ordinal;
   step.call_status = call(step, info);
-  if (run.is_virtual && run.options.cost_ns) {
-    const int64_t cost = run.options.cost_ns(step.handler->name, info.index);
+  if (step.call_status == MR_END) run.stopping.store(true);
+  if (run.is_virtual) {
+    const int64_t cost = run.options.cost_ns ? run.options.cost_ns(step.handler->name, info.index) : 0;
+    trace_call(step, run.now_ns(), run.now_ns() + std::max<int64_t>(cost, 0));
     if (cost > 0) {
       step.segment->busy_until_ns = run.now_ns() + cost;
       step.times.add(cost);
@@ -253,6 +274,18 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
 }
 
 } // namespace
+
+void trace_tiny_calls(SegmentRun& segment) {
+  if (segment.tiny_calls == 0) return;
+  const int64_t now = trace_ticks(), each = (now - segment.traced_until) / segment.tiny_calls;
+  const uint64_t trace_id = segment.pace->info(segment.ordinal).trace_id;
+  for (uint32_t i = 0; i < segment.tiny_calls; ++i) {
+    const int64_t begin = segment.traced_until + i * each;
+    segment.trace->add({begin, begin + each, trace_id, segment.tiny_steps[i], TraceKind::call});
+  }
+  segment.tiny_calls = 0;
+  segment.traced_until = now;
+}
 
 size_t bypass_input(const StepRun& step, size_t output) {
   const plan::HandlerPlan& handler = *step.handler;
@@ -284,6 +317,42 @@ void apply_changes(StepRun& step, uint64_t index) {
         run.options.on_message(std::string("warning: a change was refused: ") + refused.what());
     }
   }
+}
+
+const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room) {
+  if (!input.output) return nullptr;
+  const auto initial = [&]() -> const Slot* {
+    if (!input.initial_empty) return nullptr;
+    const size_t output = static_cast<size_t>(input.output - step.run->outputs.data());
+    room = Slot{};
+    room.value = &step.run->empty_values[output];
+    return &room;
+  };
+  const auto [back, at] = look_back(step, input, ordinal);
+  if (back == Back::before_first) return initial();
+  Slot* const slot = back == Back::there ? &input.output->at(at) : nullptr;
+  const bool present = slot && slot->value && (!slot->unknown || slot->block->present.load(std::memory_order_relaxed));
+  if (!input.repeat_last) return present ? slot : nullptr;
+  if (present) {
+    remember(input, *slot);
+    return slot;
+  }
+  return input.last.value ? &input.last : initial();
+}
+
+Earlier look_back(const StepRun& step, const InputRun& input, uint64_t ordinal) {
+  if (input.delay == 0) return {Back::there, ordinal};
+  PaceRun& pace = *step.pace;
+  if (pace.plan->kind == plan::PaceKind::clock)
+    return ordinal < input.delay ? Earlier{Back::before_first, 0} : Earlier{Back::there, ordinal - input.delay};
+  // Behind a gate ordinals count what was let in, and a delay counts ticks.
+  const uint64_t index = pace.info(ordinal).index;
+  if (index < input.delay) return {Back::before_first, 0};
+  for (uint64_t back = 1; back <= std::min<uint64_t>(input.delay, ordinal); ++back) {
+    const uint64_t other = pace.info(ordinal - back).index;
+    if (other <= index - input.delay) return {other == index - input.delay ? Back::there : Back::never, ordinal - back};
+  }
+  return {Back::never, 0};
 }
 
 void remember(InputRun& input, const Slot& slot) {
@@ -324,30 +393,37 @@ void flatten(StepRun& step) {
   step.flat_outputs.clear();
   for (InputRun& input : step.inputs) {
     if (!input.output || !input.required) step.flat = false;
-    if (input.output) step.flat_inputs.push_back({input.output->places.get(), input.output->mask});
+    if (input.output) step.flat_inputs.push_back({input.output->places.get(), input.output->mask, input.producer, -1});
   }
-  for (OutputRun* output : step.outputs) step.flat_outputs.push_back({output->places.get(), output->mask});
+  for (OutputRun* output : step.outputs)
+    step.flat_outputs.push_back({output->places.get(), output->mask, nullptr, output->plan->forwards});
 }
 
 bool run_flat(StepRun& step, uint64_t ordinal) {
   mr_input* const inputs = step.raw_inputs.data();
   mr_output* const outputs = step.raw_outputs.data();
   for (size_t i = 0; i < step.flat_inputs.size(); ++i) {
-    const Slot& slot = step.flat_inputs[i].places[ordinal & step.flat_inputs[i].mask].slot;
+    const StepRun::FlatPort& port = step.flat_inputs[i];
+    if (port.producer && !port.producer->settled(ordinal)) return false;
+    const Slot& slot = port.places[ordinal & port.mask].slot;
     if (!slot.value) return false;
     inputs[i] = {slot.value, slot.data};
   }
   for (size_t o = 0; o < step.flat_outputs.size(); ++o) outputs[o].state = MR_OUTPUT_SILENT;
   step.context.ordinal = ordinal;
   step.tick.info = &step.pace->info(ordinal);
-  step.segment->inside.store(&step, std::memory_order_relaxed);
+  SegmentRun& segment = *step.segment;
+  segment.inside.store(&step, std::memory_order_relaxed);
+  if (segment.tiny_calls > 0 && !step.tiny_calls) trace_tiny_calls(segment);
   ++step.calls;
   ++step.flat_calls;
   const mr_status status = step.process(step.self, &step.tick);
+  if (segment.traced) trace_flat_call(step);
   Cause cause = Cause::silent;
   if (status != MR_OK) [[unlikely]] {
     if (status == MR_ERROR) fail_call(step, *step.tick.info);
-    cause = Cause::error;
+    if (status == MR_END) step.run->stopping.store(true);
+    cause = cause_of(status);
   }
   for (size_t o = 0; o < step.flat_outputs.size(); ++o) {
     Slot& slot = step.flat_outputs[o].places[ordinal & step.flat_outputs[o].mask].slot;
@@ -355,8 +431,10 @@ bool run_flat(StepRun& step, uint64_t ordinal) {
     // Plain slots never carry a fence: three words are all there is to a value.
     slot.value = output.state == MR_OUTPUT_SILENT ? nullptr : output.value;
     slot.data = output.data;
-    if (output.state == MR_OUTPUT_FORWARDED) {
-      const StepRun::FlatInput& from = step.flat_inputs[output.source];
+    if (output.state == MR_OUTPUT_FORWARDED && static_cast<int32_t>(output.source) != step.flat_outputs[o].forwards) {
+      slot = copy_input(step, o, ordinal);
+    } else if (output.state == MR_OUTPUT_FORWARDED) {
+      const StepRun::FlatPort& from = step.flat_inputs[output.source];
       const Slot& forwarded = from.places[ordinal & from.mask].slot;
       slot.value = forwarded.value;
       slot.data = forwarded.data;
@@ -381,12 +459,16 @@ mr_status call(StepRun& step, const mr_tick_info& info) {
   segment.inside.store(&step, std::memory_order_relaxed);
   mr_status status;
   ++step.calls;
+  if (!step.trace) trace_tiny_calls(segment);
   if (!run.is_virtual && (!step.short_calls || segment.careful.load(std::memory_order_relaxed))) {
-    const int64_t begin = run.now_ns();
+    const int64_t begin = run.now_ns(), traced_begin = trace_ticks();
     status = run_bodies(step, &step.tick);
+    trace_call(step, traced_begin, trace_ticks());
     sample(step, run.now_ns() - begin);
   } else {
+    const int64_t begin = segment.traced ? trace_ticks() : 0;
     status = run_bodies(step, &step.tick);
+    if (segment.traced) trace_call(step, begin, trace_ticks());
   }
   if (status >= 0) [[likely]]
     return status;

@@ -135,6 +135,7 @@ mr_status publish(mr_tick* tick) {
     Slot& slot = step.outputs[o]->at(context.ordinal);
     slot = output.state == MR_OUTPUT_SILENT ? Slot{} : slot_of(output, step);
   }
+  note_reached(step, context.ordinal);
   stamp(step, context.ordinal);
   step.owed.pop_front();
   context.deferred->in_use = false;

@@ -24,7 +24,9 @@ std::string seconds(int64_t ns) {
 // The first input of a step that is not settled yet, as "video".
 std::string missing_input(const StepRun& step, uint64_t ordinal) {
   for (const InputRun& input : step.inputs) {
-    if (!input.output || ordinal < input.delay) continue;
+    // Behind a gate only the pace's own threads know which ordinal an earlier tick had.
+    const bool known = input.delay == 0 || step.pace->plan->kind == plan::PaceKind::clock;
+    if (!input.output || !known || ordinal < input.delay) continue;
     const uint64_t at = ordinal - input.delay;
     const StepRun* producer = step.run->step_runs[input.output->plan->step];
     const bool unstamped = input.producer && !input.producer->settled(at);
@@ -33,13 +35,41 @@ std::string missing_input(const StepRun& step, uint64_t ordinal) {
   return "";
 }
 
+// No tick is admitted before one that is in flight is done.
+bool window_full(PaceRun& pace) {
+  const uint64_t admitted = pace.admitted.load(std::memory_order_acquire);
+  return admitted >= pace.window && completed(pace) <= admitted - pace.window;
+}
+
+// A clock that has a beat to come and room for it. One in the past was not answered, what is asked again all the time
+// is no beat, and beats that find the window full are late one after another: those are no movement.
+bool awaits_beat(PaceRun& pace, int64_t now) {
+  const int64_t due = pace.due_ns.load(std::memory_order_relaxed);
+  return due > now + kAskAgainNs && due != INT64_MAX && !window_full(pace);
+}
+
+// The oldest firing that a handler of this segment owes; null where none does.
+const StepRun* owes(const SegmentRun& segment) {
+  const StepRun* oldest = nullptr;
+  uint64_t least = UINT64_MAX;
+  for (const StepRun* step : segment.pending_steps) {
+    const uint64_t owed = step->oldest_owed.load(std::memory_order_acquire);
+    if (owed < least) oldest = step;
+    least = std::min(least, owed);
+  }
+  return oldest;
+}
+
 } // namespace
 
 std::vector<std::string> who_waits(const RunState& run) {
   std::vector<std::string> lines;
   for (const auto& segment : run.segments) {
     if (segment->done.load()) continue;
-    const std::string tick = " (tick " + std::to_string(segment->progress.load()) + ")";
+    const auto at = [](uint64_t ordinal) { return " (tick " + std::to_string(ordinal) + ")"; };
+    const std::string tick = at(segment->progress.load());
+    if (const StepRun* owing = owes(*segment))
+      lines.push_back(owing->plan->name + " has not published what it owes" + at(owing->oldest_owed.load()));
     if (const StepRun* inside = segment->inside.load()) {
       lines.push_back(inside->plan->name + " is in its call" + tick);
     } else if (const StepRun* step = segment->waiting_at.load()) {
@@ -47,7 +77,10 @@ std::vector<std::string> who_waits(const RunState& run) {
       lines.push_back(step->plan->name + " waits for " +
                       (missing.empty() ? "room, a device or another clock" : missing) + tick);
     } else if (segment->head) {
-      lines.push_back(segment->steps[0]->plan->name + " waits for a source, a beat or the window" + tick);
+      const bool full = window_full(*segment->pace);
+      lines.push_back(
+          segment->steps[0]->plan->name +
+          (full ? " waits for room: as many ticks as may be are in flight" : " waits for a source or a beat") + tick);
     }
   }
   return lines;
@@ -127,11 +160,7 @@ void Monitor::watch_movement(int64_t now) {
     moved += progress == UINT64_MAX ? 1'000'003 : progress;
     inside = inside || segment->inside.load(std::memory_order_relaxed);
   }
-  for (const auto& pace : run_.paces) {
-    const int64_t due = pace->due_ns.load(std::memory_order_relaxed);
-    // One in the past was not answered, and what is asked again all the time is no beat: neither is movement.
-    beat = beat || (due > now + kAskAgainNs && due != INT64_MAX);
-  }
+  for (const auto& pace : run_.paces) beat = beat || awaits_beat(*pace, now);
   if (moved != moved_ || inside || beat) {
     moved_ = moved;
     moved_at_ns_ = now;
@@ -151,6 +180,8 @@ void Monitor::tell_progress(int64_t now) {
   for (const auto& pace : run_.paces) {
     if (pace->plan->kind != plan::PaceKind::clock) continue;
     progress.ticks = std::max(progress.ticks, pace->admitted.load(std::memory_order_relaxed));
+    progress.late += pace->late;
+    progress.skipped += pace->skipped;
     if (pace->clock->rate.numerator > 0)
       progress.clock_hz =
           static_cast<double>(pace->clock->rate.numerator) / static_cast<double>(pace->clock->rate.denominator);
@@ -158,6 +189,7 @@ void Monitor::tell_progress(int64_t now) {
   for (const auto& handler : run_.facts.handlers)
     progress.ticks_expected = std::max(progress.ticks_expected, handler.facts.tick_count);
   if (run_.options.ticks_max) progress.ticks_expected = static_cast<int64_t>(run_.options.ticks_max);
+  count_drops(run_, progress.dropped);
   progress.elapsed_s = static_cast<double>(now - begin_ns_) / 1e9;
   run_.options.on_progress(progress);
 }

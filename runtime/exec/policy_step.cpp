@@ -10,23 +10,12 @@ namespace {
 
 bool settled(const StepRun& step, uint64_t ordinal) {
   for (const InputRun& input : step.inputs) {
-    if (!input.output || !input.producer || ordinal < input.delay) continue;
-    const uint64_t at = ordinal - input.delay;
+    if (!input.output || !input.producer) continue;
+    const auto [back, at] = look_back(step, input, ordinal);
+    if (back != Back::there) continue;
     if (!input.producer->settled(at)) return false;
   }
   return true;
-}
-
-enum class Presence { value, empty, open };
-
-// Whether an input of a gate has a value: what a device decides is known once it is done, and only then counts (4.1).
-Presence presence_at(const StepRun& step, size_t i, uint64_t ordinal) {
-  const InputRun& input = step.inputs[i];
-  if (ordinal < input.delay) return input.initial_empty ? Presence::value : Presence::empty;
-  const Slot& slot = input.output->at(ordinal - input.delay);
-  if (!slot.value) return Presence::empty;
-  if (!slot.fence.done()) return Presence::open;
-  return slot.unknown && !slot.block->present.load(std::memory_order_relaxed) ? Presence::empty : Presence::value;
 }
 
 void pop_front(ChannelRun& channel) {
@@ -241,12 +230,13 @@ StepResult run_gate(StepRun& step, uint64_t ordinal) {
   RunState& run = *step.run;
   const mr_tick_info& info = step.pace->info(ordinal);
   ChannelRun& channel = *run.channels[step.plan->channel];
-  bool any = channel.plan->every_tick;
-  for (size_t i = 0; i < step.inputs.size(); ++i) {
-    const Presence presence = presence_at(step, i, ordinal);
-    if (presence == Presence::open) return StepResult::waiting;
-    any = any || presence == Presence::value;
+  for (const InputRun& input : step.inputs) { // what a device decides counts once it is done (4.1)
+    const auto [back, at] = look_back(step, input, ordinal);
+    if (back == Back::there && !input.output->at(at).fence.done()) return StepResult::waiting;
   }
+  bool any = channel.plan->every_tick;
+  Slot initial;
+  for (InputRun& input : step.inputs) any = read(step, input, ordinal, initial) || any;
   if (!any || info.index % step.every != 0) {
     pass(step, ordinal);
     return StepResult::settled;
@@ -258,17 +248,12 @@ StepResult run_gate(StepRun& step, uint64_t ordinal) {
     if (room == Room::wait) return StepResult::waiting;
     if (room == Room::push) {
       Entry& entry = push(channel, info);
+      entry.from_ns = step.pace->latency[ordinal & step.pace->mask].from_ns;
       for (size_t i = 0; i < step.inputs.size(); ++i) {
-        const InputRun& input = step.inputs[i];
-        entry.slots[i] = Slot{};
-        if (presence_at(step, i, ordinal) == Presence::empty) continue;
-        if (ordinal >= input.delay) {
-          entry.slots[i] = input.output->at(ordinal - input.delay);
-          entry.slots[i].unknown = false;
-          hold(entry.slots[i]);
-        } else {
-          entry.slots[i].value = &run.empty_values[static_cast<size_t>(input.output - run.outputs.data())];
-        }
+        const Slot* slot = read(step, step.inputs[i], ordinal, initial);
+        entry.slots[i] = slot ? *slot : Slot{};
+        entry.slots[i].unknown = false;
+        hold(entry.slots[i]);
       }
     }
   }

@@ -112,6 +112,7 @@ void Reader::loop() {
                           : live_             ? run.now_ns() - run.begin_ns()
                                   : beat_ns(nominal_rate(*step_.pace->clock), static_cast<int64_t>(info_.index));
     step_.context.ordinal = info_.index;
+    info_.trace_id = info_.index;
     // Its calls belong to no tick: what was changed on any tick so far counts.
     if (run.changes_admitted.load(std::memory_order_acquire) != step_.changes_seen)
       apply_changes(step_, UINT64_MAX - 1);

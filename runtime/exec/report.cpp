@@ -1,4 +1,5 @@
-// What a run did, in numbers, and as the JSON of design.md §6.
+// What a run did, or has done so far, in numbers, and as the JSON of design.md §6. Counters are read while they are
+// counted: each is a SingleWriter, an atomic, or under the lock of its channel.
 #include <nlohmann/json.hpp>
 
 #include "exec/state.h"
@@ -39,6 +40,7 @@ void report_handlers(const RunState& run, Report& report) {
     out.p50_us = us(times.quantile_ns(0.5));
     out.p99_us = us(times.quantile_ns(0.99));
     out.max_us = us(times.max_ns());
+    out.sampled_us = us(times.sum_ns());
     report.handlers.push_back(out);
   }
 }
@@ -61,13 +63,14 @@ void report_edges(const RunState& run, Report& report) {
     for (const auto& channel : run.channels) {
       const auto& edges = channel->plan->edges;
       if (std::find(edges.begin(), edges.end(), index) == edges.end()) continue;
+      const std::lock_guard lock(channel->mutex);
       for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c)
         if (channel->dropped[c]) out.dropped[kCauseNames[c]] += channel->dropped[c];
     }
     const plan::Step& producer = run.plan.steps[run.plan.outputs[edge.source_output].step];
     for (const auto& pace : run.paces)
       for (const SourceState& source : pace->sources)
-        if (source.step->plan == &producer && source.passed_over) out.dropped["rate"] += source.passed_over;
+        if (source.step->plan == &producer && source.passed_over > 0) out.dropped["rate"] += source.passed_over;
     report.edges.push_back(out);
   }
 }
@@ -87,7 +90,37 @@ void report_transfers(const RunState& run, Report& report) {
   }
 }
 
+void report_paths(const RunState& run, Report& report) {
+  for (const plan::PredictedPath& path : run.sinks) {
+    PathReport out;
+    out.sink = run.plan.steps[path.sink].name;
+    out.predicted_us = path.us;
+    out.unknown_costs = path.unknown;
+    Histogram reach;
+    for (const auto& segment : run.segments)
+      for (const auto& step : segment->steps) // its lanes
+        if (step->index == path.sink) reach.merge(*step->reach);
+    out.sampled = reach.count();
+    out.p50_us = us(reach.quantile_ns(0.5));
+    out.p99_us = us(reach.quantile_ns(0.99));
+    out.max_us = us(reach.max_ns());
+    out.sampled_us = us(reach.sum_ns());
+    report.paths.push_back(out);
+  }
+}
+
 } // namespace
+
+void count_drops(const RunState& run, std::map<std::string, uint64_t>& dropped) {
+  for (const auto& channel : run.channels) {
+    const std::lock_guard lock(channel->mutex);
+    for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c)
+      if (channel->dropped[c]) dropped[kCauseNames[c]] += channel->dropped[c];
+  }
+  for (const auto& pace : run.paces)
+    for (const SourceState& source : pace->sources)
+      if (source.passed_over > 0) dropped["rate"] += source.passed_over;
+}
 
 Report make_report(const RunState& run) {
   Report report;
@@ -102,9 +135,12 @@ Report make_report(const RunState& run) {
   report.latency_p50_us = us(latencies.quantile_ns(0.5));
   report.latency_p99_us = us(latencies.quantile_ns(0.99));
   report.latency_max_us = us(latencies.max_ns());
+  report.latency_sampled = latencies.count();
+  report.latency_sampled_us = us(latencies.sum_ns());
   report_handlers(run, report);
   report_edges(run, report);
   report_transfers(run, report);
+  report_paths(run, report);
   for (size_t r = 0; r < run.rings.size(); ++r) {
     PoolReport& pool = report.pools[run.plan.domains[run.plan.rings[r].domain]];
     const uint64_t block = memory::block_bytes(run.plan.rings[r].capacity);
@@ -150,6 +186,15 @@ std::string to_json(const Result& result) {
                              {"high_water_bytes", pool.high_water_bytes},
                              {"steady_allocations", pool.steady_allocations}};
   json["latency_us"] = {{"p50", report.latency_p50_us}, {"p99", report.latency_p99_us}, {"max", report.latency_max_us}};
+  json["paths"] = ordered_json::array();
+  for (const PathReport& p : report.paths)
+    json["paths"].push_back({{"sink", p.sink},
+                             {"predicted_us", p.predicted_us},
+                             {"unknown_costs", p.unknown_costs},
+                             {"sampled", p.sampled},
+                             {"p50", p.p50_us},
+                             {"p99", p.p99_us},
+                             {"max", p.max_us}});
   return json.dump(2);
 }
 

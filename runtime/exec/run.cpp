@@ -3,6 +3,7 @@
 
 #include "exec/reader.h"
 #include "exec/threads.h"
+#include "exec/trace_file.h"
 
 namespace millrace::exec {
 
@@ -11,6 +12,7 @@ struct Run::Threads {
   Workers workers;
   Monitor monitor;
   int64_t begin_ns = 0;
+  std::atomic<int64_t> end_ns{INT64_MIN}; // while it runs: not yet
   bool started = false;
 };
 
@@ -37,6 +39,27 @@ void RunState::fail(Error error, uint32_t clock, uint64_t index) {
   if (index < fail_index[clock]->load()) fail_index[clock]->store(index);
   failing.store(true);
   notify();
+}
+
+TraceRing& RunState::add_trace(const std::string& name) {
+  // 256 KiB of what is timed anyway; on request 16 MiB of every call, which is minutes of video.
+  constexpr size_t kKept = size_t{1} << 14, kKeptOnRequest = size_t{1} << 20;
+  const bool all = options.trace_all;
+  traces.push_back(std::make_unique<TraceRing>(name, all ? kKeptOnRequest : kKept, all));
+  return *traces.back();
+}
+
+TraceRing& RunState::trace_of(const device::Stream& stream, uint32_t domain) {
+  static constexpr const char* kKinds[] = {" compute", " copies in", " copies out"};
+  const std::string name = plan.domains[domain] + kKinds[static_cast<size_t>(stream.kind)];
+  for (const auto& ring : traces)
+    if (ring->name() == name) return *ring;
+  return add_trace(name);
+}
+
+void RunState::trace_on_device(StepRun& step, const mr_tick_info& info, TraceKind kind, int64_t begin, int64_t end) {
+  const std::lock_guard lock(device_traces);
+  step.trace->add({begin, end, info.trace_id, step.index, kind});
 }
 
 void RunState::await_devices() {
@@ -107,13 +130,16 @@ void Run::start() {
   }
   for (auto& region : run.regions) record_region(*region);
   for (device::Device* device : run.devices) device->steady(true);
-  threads_->begin_ns = run.now_ns();
+  threads_->begin_ns = run.trace_begin_ns = run.now_ns();
+  run.trace_begin_ticks = run.trace_now();
   threads_->started = true;
   if (run.is_virtual) return; // wait() runs it
   for (auto& pace : run.paces)
     for (SourceState& source : pace->sources)
-      if (source.step->handler->info->traits & MR_TRAIT_BLOCKING)
+      if (source.step->handler->info->traits & MR_TRAIT_BLOCKING) {
+        source.step->trace = &run.add_trace(source.step->plan->name + " reads");
         source.reader = std::make_shared<Reader>(*source.step);
+      }
   threads_->monitor.start();
   threads_->workers.start();
 }
@@ -128,7 +154,7 @@ Result Run::wait() {
   threads_->monitor.stop();
   run.await_devices();
   run.watch_devices(); // the monitor looks now and then: a late fault must not pass for success
-  const int64_t end_ns = run.now_ns();
+  threads_->end_ns.store(run.now_ns());
   for (device::Device* device : run.devices) device->steady(false);
   for (auto& channel : run.channels) release_channel(*channel);
   for (auto& ring : run.rings) ring->retire_all(); // foreign memory goes back before its handler stops
@@ -139,9 +165,16 @@ Result Run::wait() {
   Result result;
   result.ok = run.failures.empty();
   if (!result.ok) result.error = run.failures[0].error;
-  result.report = make_report(run);
-  result.report.duration_s = static_cast<double>(end_ns - threads_->begin_ns) / 1e9;
+  result.report = report();
   return result;
+}
+
+Report Run::report() const {
+  Report report = make_report(*state_);
+  const int64_t end_ns = threads_->end_ns.load();
+  const int64_t until_ns = end_ns == INT64_MIN ? state_->now_ns() : end_ns;
+  report.duration_s = static_cast<double>(until_ns - threads_->begin_ns) / 1e9;
+  return report;
 }
 
 void Run::stop() {
@@ -191,6 +224,8 @@ std::vector<AppliedChange> Run::changes() const {
     applied.push_back({change.at_index, {state_->plan.handlers[change.handler].name, change.param, change.text}});
   return applied;
 }
+
+void Run::write_trace(std::ostream& out) const { exec::write_trace(*state_, out); }
 
 uint64_t Run::ticks() const {
   uint64_t ticks = 0;

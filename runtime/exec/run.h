@@ -4,11 +4,13 @@
 //   run.start();
 //   Result result = run.wait();
 //
-// start() and wait() are called by one thread; stop(), set() and interrupt() may come from any.
+// start() and wait() are called by one thread; stop(), set(), interrupt() and, once start() has returned, report() may
+// come from any.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +27,7 @@ struct HandlerReport {
   std::string name, type, domain;
   uint64_t calls = 0, errors = 0, sampled = 0;
   double p50_us = 0, p99_us = 0, max_us = 0;
+  double sampled_us = 0; // the sum of the calls that were timed
 };
 struct EdgeReport {
   std::string from, to, policy;
@@ -39,6 +42,16 @@ struct TransferReport {
 struct PoolReport {
   uint64_t allocated_bytes = 0, high_water_bytes = 0, steady_allocations = 0;
 };
+// The way of a tick to a step behind which nothing comes: from its admission, or when it was due under realtime, until
+// that step's call was over. Measured on one tick in 256 as all latencies are, where the sink was called.
+struct PathReport {
+  std::string sink;
+  double predicted_us = 0;    // the plan's: costs on the longest way, with nothing in between
+  uint32_t unknown_costs = 0; // handlers on that way whose cost the plan does not know; they are not in predicted_us
+  uint64_t sampled = 0;
+  double p50_us = 0, p99_us = 0, max_us = 0;
+  double sampled_us = 0; // the sum
+};
 struct Report {
   uint64_t ticks_run = 0, ticks_late = 0, ticks_skipped = 0;
   double duration_s = 0;
@@ -46,7 +59,10 @@ struct Report {
   std::vector<EdgeReport> edges;
   std::vector<TransferReport> transfers;
   std::map<std::string, PoolReport> pools;
+  uint64_t latency_sampled = 0;
   double latency_p50_us = 0, latency_p99_us = 0, latency_max_us = 0;
+  double latency_sampled_us = 0; // the sum
+  std::vector<PathReport> paths;
 };
 
 struct Result {
@@ -60,6 +76,8 @@ struct Progress {
   double elapsed_s = 0;
   double clock_hz = 0; // 0: none
   int64_t ticks_expected = -1;
+  uint64_t late = 0, skipped = 0;
+  std::map<std::string, uint64_t> dropped; // by cause, on all edges
 };
 
 // A live change of parameters, applied together at one tick (semantics.md 2.7).
@@ -82,6 +100,9 @@ struct RunOptions {
   device::VirtualTime* virtual_time = nullptr;
   // Virtual time only: what a call costs; null: nothing.
   std::function<int64_t(const std::string& handler, uint64_t index)> cost_ns;
+  // Every call goes into the trace, and more of them are kept; else those that are timed: all calls of 2 µs and more,
+  // and of shorter ones one tick in 64.
+  bool trace_all = false;
   // Called from the monitor about ten times a second; null: never.
   std::function<void(const Progress&)> on_progress;
   // Warnings and idle reports, a line each; null: dropped.
@@ -115,6 +136,11 @@ class Run {
   // What was changed and at which tick, to be given back as a script.
   std::vector<AppliedChange> changes() const;
   uint64_t ticks() const;
+  // What it has done so far. Costs whoever asks some microseconds a handler, and those who run nothing; in virtual time
+  // after wait() only. Numbers of one report are read one after another, so they may be a few ticks apart.
+  Report report() const;
+  // What ran when, as JSON that Perfetto opens. After wait().
+  void write_trace(std::ostream& out) const;
 
  private:
   struct Threads;

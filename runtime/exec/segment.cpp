@@ -41,7 +41,11 @@ void finish(SegmentRun& segment) {
 // Whether the next ordinal of this lane is there. At the end of the pace the segment finishes.
 bool begin_tick(SegmentRun& segment) {
   PaceRun& pace = *segment.pace;
-  if (pace.admitted.load(std::memory_order_acquire) <= segment.ordinal && !(segment.head && try_admit(pace))) {
+  // The stamp first: a hand-over then moves one cache line, not two.
+  const bool there = (segment.first && segment.first->settled(segment.ordinal)) ||
+                     pace.admitted.load(std::memory_order_acquire) > segment.ordinal ||
+                     (segment.head && try_admit(pace));
+  if (!there) {
     // The end first: no ordinal is admitted behind it.
     if (!pace.ended.load(std::memory_order_acquire)) return false;
     if (pace.admitted.load(std::memory_order_acquire) <= segment.ordinal) {
@@ -55,6 +59,12 @@ bool begin_tick(SegmentRun& segment) {
   segment.careful.store((segment.ordinal & kTimedMask) == kTimedTick || run.failing.load(std::memory_order_relaxed) ||
                             run.changes_admitted.load(std::memory_order_relaxed) != segment.changes_seen,
                         std::memory_order_relaxed);
+  if (segment.head && segment.trace && pace.plan->kind == plan::PaceKind::clock &&
+      (segment.traced || segment.careful.load(std::memory_order_relaxed))) {
+    const int64_t now = run.trace_now();
+    const uint32_t step = segment.steps[0]->index;
+    segment.trace->add({now, now, pace.info(segment.ordinal).trace_id, step, TraceKind::admit});
+  }
   return true;
 }
 
@@ -83,21 +93,44 @@ void end_tick(SegmentRun& segment) {
   segment.run->notify();
 }
 
+// Whose stamp a waiting step lacks; null where it waits for something else, or something else as well.
+const StepShared* awaited(const StepRun& step, uint64_t ordinal) {
+  if (step.plan->kind != plan::StepKind::handler) return nullptr;
+  for (const InputRun& input : step.inputs)
+    if (input.producer && input.delay == 0 && !input.producer->settled(ordinal)) return input.producer;
+  return nullptr;
+}
+
+// A sampled tick's call has returned. What is published later or runs on a device's own time is noted there.
+void note_returned(StepRun& step, uint64_t ordinal) {
+  if (!step.reach || step.device || step.call_status == MR_PENDING) return;
+  std::unique_lock lock(step.pending_mutex, std::defer_lock);
+  if (!step.deferred.empty()) lock.lock(); // another thread may publish an earlier one
+  note_reached(step, ordinal);
+}
+
 // Runs steps from the cursor on. False where one waits or a call takes virtual time.
 bool run_steps(SegmentRun& segment, bool& moved) {
+  if (segment.traced) segment.traced_until = trace_ticks(); // what was waited for is nobody's time
+  const bool sampled = segment.has_sinks && segment.pace->sampled(segment.ordinal);
   while (segment.cursor < segment.steps.size()) {
     StepRun& step = *segment.steps[segment.cursor];
     if (step.flat && !segment.careful.load(std::memory_order_relaxed) && run_flat(step, segment.ordinal)) {
+      if (sampled) [[unlikely]]
+        note_reached(step, segment.ordinal);
       ++segment.cursor;
       continue;
     }
     if (step.calling) {
       step.calling = false;
       settle_call(step, segment.ordinal);
+      if (sampled) note_returned(step, segment.ordinal);
     } else {
+      const uint64_t calls = step.calls;
       const StepResult result = run_step(step, segment.ordinal);
       if (result == StepResult::waiting || result == StepResult::made_room) {
         moved = moved || result == StepResult::made_room;
+        segment.awaits.store(awaited(step, segment.ordinal), std::memory_order_relaxed);
         segment.waiting_at.store(&step, std::memory_order_relaxed);
         segment.inside.store(nullptr, std::memory_order_relaxed);
         return false;
@@ -107,6 +140,7 @@ bool run_steps(SegmentRun& segment, bool& moved) {
         step.calling = true;
         return false;
       }
+      if (sampled && step.calls != calls) note_returned(step, segment.ordinal);
     }
     moved = true;
     ++segment.cursor;
@@ -128,7 +162,9 @@ bool advance(SegmentRun& segment, uint32_t ticks_max) {
       }
       moved = true;
     }
-    if (!run_steps(segment, moved)) return moved;
+    const bool done = run_steps(segment, moved);
+    trace_tiny_calls(segment); // before the ordinal's place is another's
+    if (!done) return moved;
     end_tick(segment);
   }
   return moved;

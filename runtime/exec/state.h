@@ -4,16 +4,31 @@
 // Who touches what. A slot is written by the thread that runs its step, before the step's stamp for that ordinal is
 // stored with release; readers in other segments load the stamp with acquire first. A slot is written again only for
 // an ordinal that the pace's head admits when every segment is done with the old one. A channel has a lock of its own.
+//
+// How far something is, each word written by one side and only ever growing (ordinals unless said):
+//
+//   word                     written by          says
+//   PaceRun::admitted        the pace's head     below it: ticks that exist, their infos and sources' slots written
+//   StepShared::stamp        the step's thread   == ordinal + 1: this ordinal's slots are settled (on a device: issued)
+//   StepRun::passed          gate, post, resolve below it: looked at, and put into or taken from the channel
+//   StepRun::passed_media_ns the same            media time of the last of those
+//   StepRun::oldest_owed     who publishes       the first firing that is still pending; all ones: none
+//   SegmentRun::progress     the segment         below it: all steps of the lane's ordinals are through
+//   SegmentRun::fences_done  who asks, locked    below it: done on the device too
+//   completed(pace)          computed            the least of progress, oldest_owed, fences_done: the window's tail
+//   PaceRun::retired         the pace's head     below it: slots that left the window have let go of their blocks
 #pragma once
 
 #include <pthread.h>
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -23,7 +38,9 @@
 #include "exec/histogram.h"
 #include "exec/run.h"
 #include "memory/ring.h"
+#include "observe/trace.h"
 #include "plan/plan.h"
+#include "plan/predict.h"
 
 namespace millrace::exec {
 
@@ -38,6 +55,8 @@ struct RegionRun;
 // is timed.
 inline constexpr uint64_t kLatencySampleMask = 255;
 inline constexpr uint64_t kTimedMask = 63, kTimedTick = 32;
+// So many tiny calls in a row share one look at the trace's clock.
+inline constexpr uint32_t kTinyCallsMax = 8;
 
 // Why an edge had no value, counted on the edge (semantics.md 2.1, 2.8).
 enum class Cause : uint8_t {
@@ -106,13 +125,13 @@ struct InputRun {
   bool required = true;
   bool initial_empty = false;
   bool repeat_last = false;
+  bool calls = false;
   bool may_be_late = false; // slots may carry fences or unknown presence
   uint32_t edge = plan::kNone;
   Slot last;              // repeat_last: held
   std::vector<Slot> kept; // keeps: a ring of held slots
   uint64_t kept_next = 0;
-  uint64_t delivered = 0;
-  uint64_t empty[static_cast<size_t>(Cause::count)] = {};
+  SingleWriter<uint64_t> delivered, empty[static_cast<size_t>(Cause::count)];
 };
 
 struct BodyCall;
@@ -148,6 +167,8 @@ struct BodyCall {
   std::vector<mr_input> recorded; // region: what the recording froze
   std::vector<uint8_t> absent;    // per input: known to be empty when it was submitted
   bool silent = false;            // region: replayed with the others, and does not fire on this tick
+  int64_t cost_ns = 0;            // virtual time: what it was said to take
+  int64_t begun = 0;              // transfer: trace time
   memory::Block* from = nullptr;  // transfer: presence goes with the bytes
   memory::Block* to = nullptr;
 };
@@ -155,8 +176,24 @@ struct BodyCall {
 // `made_room`: it waits, but took what others may have waited to give.
 enum class StepResult { settled, waiting, made_room, calling };
 
+// Memory of whole cache lines: what one thread writes on every tick shares none with what another does.
+template <class T>
+struct LineAllocator {
+  using value_type = T;
+  static constexpr size_t kLine = 64;
+  static constexpr size_t bytes(size_t count) { return (count * sizeof(T) + kLine - 1) / kLine * kLine; }
+  LineAllocator() = default;
+  template <class U>
+  LineAllocator(const LineAllocator<U>&) {}
+  T* allocate(size_t count) { return static_cast<T*>(::operator new(bytes(count), std::align_val_t(kLine))); }
+  void deallocate(T* memory, size_t count) { ::operator delete(memory, bytes(count), std::align_val_t(kLine)); }
+  friend bool operator==(LineAllocator, LineAllocator) { return true; }
+};
+template <class T>
+using LineVector = std::vector<T, LineAllocator<T>>;
+
 // One lane of one step.
-struct StepRun {
+struct alignas(64) StepRun {
   RunState* run = nullptr;
   const plan::Step* plan = nullptr;
   const plan::HandlerPlan* handler = nullptr;
@@ -170,23 +207,26 @@ struct StepRun {
   mr_status (*finish)(void*, mr_tick*) = nullptr; // null: none
   mr_tick tick{};
   TickContext context;
-  std::vector<mr_input> raw_inputs;
-  std::vector<mr_output> raw_outputs;
-  std::vector<InputRun> inputs;
+  LineVector<mr_input> raw_inputs;
+  LineVector<mr_output> raw_outputs;
+  LineVector<InputRun> inputs;
   std::vector<OutputRun*> outputs;
   std::vector<const StepShared*> after;        // null: earlier in the same segment
   std::vector<const StepRun*> after_on_device; // copies and bodies that read what this step writes over
   uint32_t every = 1;
-  bool plain = false; // no delays, fences, waits or holders
+  bool plain = false;         // no delays, fences, waits for readers, or holders
+  bool fed_by_others = false; // an input comes from another segment
 
   // The fast way of a plain step whose inputs are all required and whose calls are short: what a tick touches, flat.
-  struct FlatInput {
+  struct FlatPort {
     SlotPlace* places;
     uint64_t mask;
+    const StepShared* producer = nullptr; // of an input that another segment makes
+    int32_t forwards = -1;                // of an output: the input whose buffer it may share
   };
   bool flat = false;
-  std::vector<FlatInput> flat_inputs, flat_outputs;
-  uint64_t flat_calls = 0;
+  LineVector<FlatPort> flat_inputs, flat_outputs;
+  SingleWriter<uint64_t> flat_calls;
 
   // A call that takes virtual time: begun, not settled yet.
   bool calling = false;
@@ -206,7 +246,7 @@ struct StepRun {
   device::Fence last_fence;          // behind the last body
   RegionRun* region = nullptr;
   std::vector<StepRun*> readers; // transfer
-  uint64_t copies = 0, bytes_copied = 0;
+  SingleWriter<uint64_t> copies, bytes_copied;
 
   // gate, post: ordinals below it are dealt with, and the media time of the last one
   std::atomic<uint64_t> passed{0};
@@ -222,10 +262,14 @@ struct StepRun {
   std::atomic<size_t> changes_seen{0};
 
   // accounting
-  uint64_t calls = 0;
+  TraceRing* trace = nullptr; // where its calls are no worker's: a reader's thread or a device's stream
+  SingleWriter<uint64_t> calls;
   std::atomic<uint64_t> errors{0};
   Histogram times;
+  // Of a step behind which nothing comes: from when a sampled tick was admitted or due until this step's call was over.
+  std::unique_ptr<Histogram> reach;
   bool short_calls = false; // two clock reads would show: timed on timed ticks alone
+  bool tiny_calls = false;  // one would show
 };
 
 // Device handlers that are recorded once per ring slot and replayed as one (4.5). Their bodies are kept per slot, with
@@ -238,6 +282,7 @@ struct RegionRun {
 
 struct Entry {
   mr_tick_info info{};
+  int64_t from_ns = 0; // of a sampled tick: PaceRun::Latency
   std::vector<Slot> slots;
 };
 
@@ -268,7 +313,7 @@ struct SourceState {
   uint64_t index = 0;   // values it has given: what it is told as its tick's index where it has a rate
   int64_t next_due_ns = INT64_MIN / 2;
   int64_t due_before = 0; // values that its rate had due at the last beat
-  uint64_t passed_over = 0;
+  SingleWriter<uint64_t> passed_over;
   std::shared_ptr<Reader> reader; // a blocking source is read by a thread of its own
 };
 
@@ -288,7 +333,7 @@ struct PaceRun {
   ChannelRun* feed = nullptr;
 
   alignas(64) std::atomic<uint64_t> admitted{0}; // lines of their own: others look at them all the time
-  std::atomic<bool> ended{false};
+  alignas(64) std::atomic<bool> ended{false};
   alignas(64) uint64_t completed_seen = 0; // the head's: a lower bound that only grows
 
   // clocks
@@ -298,17 +343,18 @@ struct PaceRun {
   int64_t last_media_ns = INT64_MIN / 2;
   uint64_t retired = 0;
   std::atomic<int64_t> due_ns{INT64_MAX}; // when the head should look again
-  uint64_t late = 0, skipped = 0;
+  SingleWriter<uint64_t> late, skipped;
   std::atomic<bool> ending{false}; // admits no more, and waits for readers to leave their handlers
 
-  // latency, of sampled ticks
+  // latency, of sampled ticks: those whose index is a multiple. Behind a gate, since it began before the gate.
   struct Latency {
-    int64_t from_ns = 0;
+    int64_t from_ns = 0; // written by the head
     std::atomic<uint32_t> segments_left{0};
   };
   std::unique_ptr<Latency[]> latency;
 
   mr_tick_info& info(uint64_t ordinal) { return infos[ordinal & mask]; }
+  bool sampled(uint64_t ordinal) { return (info(ordinal).index & kLatencySampleMask) == 0; }
 };
 
 struct SegmentRun {
@@ -321,12 +367,15 @@ struct SegmentRun {
   std::vector<std::unique_ptr<StepRun>> steps;
   std::vector<const StepRun*> pending_steps; // those that may publish later
 
+  const StepShared* first = nullptr; // whose stamp its first step needs: an ordinal that has it is admitted
+
   alignas(64) std::atomic<uint64_t> progress{0}; // ordinals below it that are this lane's are settled
   alignas(64) std::atomic<bool> claimed{false};
   std::atomic<pthread_t> owner{}; // the thread that claimed it last
   uint64_t ordinal = 0;
   size_t cursor = 0;
-  std::atomic<bool> in_tick{false}; // written by who has claimed it
+  std::atomic<bool> in_tick{false};               // written by who has claimed it
+  std::atomic<const StepShared*> awaits{nullptr}; // in a tick: whose stamp for `progress` it waits for, if that is all
   std::atomic<bool> done{false};
   int64_t busy_until_ns = 0;                           // virtual time
   std::vector<device::Fence> fences;                   // [ordinal & mask] the last one issued for it
@@ -334,10 +383,17 @@ struct SegmentRun {
   std::mutex fences_mutex;
   uint64_t fences_done = 0; // below it: done; under fences_mutex
 
+  TraceRing* trace = nullptr; // of who has claimed it
+  bool traced = false;        // every call is, not only those that are timed
+  int64_t traced_until = 0;   // the end of the last call: one look at the clock a call
+  uint32_t tiny_calls = 0;    // since then, of this tick: they share the next look
+  std::array<uint32_t, kTinyCallsMax> tiny_steps{};
+
   std::atomic<bool> careful{false}; // this tick is timed, or changes or a failure must be minded: no fast way
   size_t changes_seen = 0;
 
-  Histogram latencies; // of sampled ticks that this segment was the last to end
+  Histogram latencies;    // of sampled ticks that this segment was the last to end
+  bool has_sinks = false; // steps with `reach`
 
   // for the watchdog and the idle report
   std::atomic<const StepRun*> inside{nullptr}; // the last call that was begun, until the segment waits or ends its tick
@@ -376,8 +432,9 @@ class RunState {
   std::vector<std::unique_ptr<PaceRun>> paces;
   std::vector<std::unique_ptr<SegmentRun>> segments;
   std::vector<std::unique_ptr<RegionRun>> regions;
-  std::vector<std::unique_ptr<plugin::Instance>> clones;   // lanes
-  std::vector<StepRun*> step_runs;                         // first lane of each plan step
+  std::vector<std::unique_ptr<plugin::Instance>> clones; // lanes
+  std::vector<StepRun*> step_runs;                       // first lane of each plan step
+  std::vector<plan::PredictedPath> sinks;
   std::vector<device::Stream*> compute, copy_in, copy_out; // by domain index
   std::vector<mr_value> empty_values;                      // by output: extent 0
 
@@ -407,6 +464,16 @@ class RunState {
   std::vector<Change> changes;   // in the order of their admission, so that those of one clock come by index
   std::atomic<size_t> changes_admitted{0};
   std::atomic<bool> changes_waiting{false};
+
+  // What ran when. Made before the threads are; each ring has one writer, but for those of devices, whose bodies may be
+  // run by any thread that waits.
+  std::vector<std::unique_ptr<TraceRing>> traces;
+  std::mutex device_traces;
+  int64_t trace_begin_ticks = 0, trace_begin_ns = 0;
+  int64_t trace_now() const { return is_virtual ? now_ns() : trace_ticks(); }
+  TraceRing& add_trace(const std::string& name);
+  TraceRing& trace_of(const device::Stream& stream, uint32_t domain);
+  void trace_on_device(StepRun& step, const mr_tick_info& info, TraceKind kind, int64_t begin, int64_t end);
 
   // Wakes workers after something moved that another thread may wait for.
   void notify() {
@@ -439,6 +506,7 @@ class RunState {
   void wire_inputs(StepRun& step);
   void wire_stamps();
   void make_regions();
+  void watch_sinks();
 };
 
 // admission.cpp: the head of a pace. True where a new ordinal was admitted.
@@ -454,6 +522,8 @@ bool passed_media(PaceRun& pace, const StepRun& step, int64_t media_ns);
 StepResult run_step(StepRun& step, uint64_t ordinal);
 // The fast way; false where this firing needs the other one, and nothing has happened yet.
 bool run_flat(StepRun& step, uint64_t ordinal);
+// Writes the tiny calls since the last look at the clock into the trace, each with an equal part of the time.
+void trace_tiny_calls(SegmentRun& segment);
 void flatten(StepRun& step);                       // decides whether a step may go the fast way
 void settle_call(StepRun& step, uint64_t ordinal); // after virtual time has passed
 void settle_empty(StepRun& step, uint64_t ordinal, Cause cause);
@@ -462,7 +532,7 @@ void stamp(StepRun& step, uint64_t ordinal);
 // Live parameters up to this tick (2.7). Nobody may be in the handler.
 void apply_changes(StepRun& step, uint64_t index);
 void flush_pending(StepRun& step); // after drain: what was not published is empty
-bool drain_step(StepRun& step);    // once; false where the handler failed
+bool drain_step(StepRun& step);    // once until it is called again; false where the handler failed
 // The body, and what it left to do once its device is done: at once on the host, and on sim, whose bodies run late.
 inline mr_status run_bodies(const StepRun& step, mr_tick* tick) {
   const mr_status status = step.process(step.self, tick);
@@ -499,14 +569,28 @@ StepResult run_resolve(StepRun& step, uint64_t ordinal);
 void close_channel(ChannelRun& channel);
 void release_channel(ChannelRun& channel);
 
+// reach.cpp: a call for this ordinal is over. Of a sink it is kept how long the tick took, where it is a sampled one.
+void note_reached(StepRun& step, uint64_t ordinal);
+
 // segment.cpp: runs a claimed segment until it waits or has done `ticks_max` ticks. True where something moved.
 bool advance(SegmentRun& segment, uint32_t ticks_max);
 
 // report.cpp
 Report make_report(const RunState& run);
+// Adds what was dropped so far, by cause, on all edges: once where several edges share a channel.
+void count_drops(const RunState& run, std::map<std::string, uint64_t>& dropped);
 
 void hold(const Slot& slot);
 void release(Slot& slot);
+// Where the tick is that an input with `delay` reads.
+enum class Back { there, before_first, never }; // never: it was not let into this pace, so its slots are empty
+struct Earlier {
+  Back back;
+  uint64_t ordinal; // where it is there
+};
+Earlier look_back(const StepRun& step, const InputRun& input, uint64_t ordinal);
+// The slot that an input reads for this ordinal, presence resolved: a value (perhaps in `room`), or null.
+const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room);
 // The slot becomes the input's last value, or one of those that it keeps.
 void remember(InputRun& input, const Slot& slot);
 void keep(InputRun& input, const Slot& slot);

@@ -23,6 +23,7 @@ class Workers {
   struct Worker {
     std::vector<SegmentRun*> own, others;
     uint32_t looks = 0;
+    TraceRing* trace = nullptr;
     alignas(64) std::atomic<const SegmentRun*> busy{nullptr}; // a line of its own: helpers look at it
     std::thread thread;
   };

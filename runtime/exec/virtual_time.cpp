@@ -9,6 +9,7 @@ namespace millrace::exec {
 namespace {
 
 struct SimulatedWorker {
+  TraceRing* trace;
   int64_t free_at_ns = 0;
 };
 
@@ -33,6 +34,7 @@ void settle_instant(RunState& run, std::vector<SimulatedWorker>& workers) {
       if (segment->done.load(std::memory_order_relaxed) || segment->busy_until_ns > now) continue;
       SimulatedWorker* worker = worker_for(*segment, workers, run.plan, now);
       if (!worker) continue;
+      segment->trace = worker->trace;
       if (!advance(*segment, 1)) continue;
       moved = true;
       if (segment->busy_until_ns > now) worker->free_at_ns = segment->busy_until_ns;
@@ -57,7 +59,8 @@ int64_t next_event_ns(const RunState& run) {
 
 void run_in_virtual_time(RunState& run) {
   device::VirtualTime& time = *run.options.virtual_time;
-  std::vector<SimulatedWorker> workers(run.plan.threads);
+  std::vector<SimulatedWorker> workers;
+  for (uint32_t w = 0; w < run.plan.threads; ++w) workers.push_back({run.traces[w].get()});
   for (;;) {
     settle_instant(run, workers);
     if (run.finished() || run.abort.load()) return;

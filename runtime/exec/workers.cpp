@@ -16,8 +16,12 @@ constexpr int64_t kSleepMaxNs = 100'000'000;
 
 // A look from outside that writes nothing: a segment between two ticks waits for its pace to admit the next one.
 bool may_move(const SegmentRun& segment) {
-  if (segment.head || segment.in_tick.load(std::memory_order_relaxed)) return true;
   const uint64_t next = segment.progress.load(std::memory_order_relaxed);
+  if (segment.in_tick.load(std::memory_order_relaxed)) {
+    const StepShared* const awaits = segment.awaits.load(std::memory_order_relaxed);
+    return !awaits || awaits->settled(next);
+  }
+  if (segment.head || (segment.first && segment.first->settled(next))) return true;
   return segment.pace->admitted.load(std::memory_order_relaxed) > next ||
          segment.pace->ended.load(std::memory_order_relaxed);
 }
@@ -31,7 +35,10 @@ inline void pause() {
 } // namespace
 
 Workers::Workers(RunState& run) : run_(run) {
-  for (uint32_t w = 0; w < run.plan.threads; ++w) workers_.push_back(std::make_unique<Worker>());
+  for (uint32_t w = 0; w < run.plan.threads; ++w) {
+    workers_.push_back(std::make_unique<Worker>());
+    workers_[w]->trace = run.traces[w].get();
+  }
   for (auto& segment : run.segments) {
     for (uint32_t w = 0; w < workers_.size(); ++w) {
       if (segment->plan->home == w)
@@ -61,9 +68,12 @@ bool Workers::try_segment(Worker& worker, SegmentRun& segment) {
   if (!may_move(segment) || segment.claimed.exchange(true, std::memory_order_acquire)) return false;
   worker.busy.store(&segment, std::memory_order_relaxed);
   segment.owner.store(pthread_self(), std::memory_order_relaxed);
+  segment.trace = worker.trace;
   const bool moved = advance(segment, kTicksAtOnce);
   worker.busy.store(nullptr, std::memory_order_relaxed);
   segment.claimed.store(false, std::memory_order_release);
+  // Its home may have found it claimed, or looked at words that were just changing, and gone to sleep.
+  if (workers_[segment.plan->home].get() != &worker) run_.notify();
   return moved;
 }
 

@@ -129,7 +129,8 @@ class Builder final : public YAML::EventHandler {
     const Position at = columns_.at(mark);
     const auto known = anchored_.find(anchor);
     if (known == anchored_.end())
-      throw Failure(Error{204, "the alias is part of what it stands for", place_of(file_, at), {}, "", ""});
+      throw Failure(
+          Error{204, "the alias is part of what it stands for", place_of(file_, at), {}, "", "write the values out"});
     count_copies(known->second, at, static_cast<int>(open_.size()));
     finish(known->second, 0);
   }
@@ -141,6 +142,7 @@ class Builder final : public YAML::EventHandler {
     value.quoted = tag == "!";
     value.text = text;
     check_tag(tag, value.at);
+    check_escapes(value);
     if (text.find('\0') != std::string::npos)
       throw Failure(Error{202, "a text holds the character 0", place_of(file_, value.at), {}, "", ""});
     finish(std::move(value), anchor);
@@ -164,6 +166,19 @@ class Builder final : public YAML::EventHandler {
     bool key_next = true;                  // map: a key comes before each value
   };
 
+  // yaml-cpp makes one byte of the escapes \N and \_, which is no character.
+  void check_escapes(const Value& value) const {
+    for (size_t i = 0, length; i < value.text.size(); i += length) {
+      length = sequence_length(value.text, i);
+      if (length > 0) continue;
+      throw Failure(Error{202,
+                          "an escape in this text makes the byte " + hex(value.text[i]) + ", which is not UTF-8",
+                          place_of(file_, value.at),
+                          {},
+                          "",
+                          "the character itself in place of \\N or \\_"});
+    }
+  }
   void check_tag(const std::string& tag, Position at) const {
     if (tag.empty() || tag == "!" || tag == "?") return;
     throw Failure(Error{201,
@@ -175,8 +190,12 @@ class Builder final : public YAML::EventHandler {
   }
   void check_depth(Position at, int depth) const {
     if (depth <= kNestingMax) return;
-    throw Failure(Error{
-        203, "the text nests more than " + std::to_string(kNestingMax) + " levels", place_of(file_, at), {}, "", ""});
+    throw Failure(Error{203,
+                        "the text nests more than " + std::to_string(kNestingMax) + " levels",
+                        place_of(file_, at),
+                        {},
+                        "",
+                        "a parameter with dots, a.b.c: 1, for maps within maps"});
   }
   void count(Position at, int code) {
     if (++count_ <= kValuesMax) return;
@@ -361,7 +380,11 @@ Value read_document(const std::string& given, const std::string& file) {
                           "",
                           "remove the '---' before it"});
     return root;
-  } catch (const YAML::Exception& error) {
+  } catch (const YAML::Exception& thrown) {
+    YAML::Exception error = thrown;
+    // From 0.8 on it names the anchor; what stands at the place is the same.
+    constexpr std::string_view kNoAnchor = "the referenced anchor is not defined";
+    if (error.msg.starts_with(kNoAnchor)) error.msg = kNoAnchor;
     std::vector<std::string> notes = usual_causes(error.msg);
     if (const Value* open = builder.innermost(); open && error.msg.find("flow not found") != std::string::npos)
       notes.push_back("opened at " + file + ":" + std::to_string(open->at.line) + ":" +

@@ -269,6 +269,10 @@ class LineReader {
 
   [[noreturn]] void refuse_type(const Word& word) const {
     Error error{220, "'" + shown(word.text) + "' is no handler type", word.place, {"expected family.name"}, "", ""};
+    if (!word.text.empty() && word.text.back() == ';' && is_type(word.text.substr(0, word.text.size() - 1))) {
+      error.notes.push_back("`;` is a word of its own");
+      error.edit = word.text.substr(0, word.text.size() - 1) + " ;";
+    }
     if (word.text.find('!') != std::string::npos) error.edit = "spaces around '!'";
     throw Failure(std::move(error));
   }

@@ -22,6 +22,13 @@ class Reader {
   Graph read(const Value& root) {
     if (root.kind == Value::Kind::null)
       throw Failure(Error{217, "the pipeline is empty", {file_, 1, 1}, {}, "", "version: 1"});
+    if (root.kind == Value::Kind::scalar && root.text.find(" ! ") != std::string::npos)
+      throw Failure(Error{208,
+                          "this file holds a one-line pipeline",
+                          place(root.at),
+                          {"a file has keys such as version and handlers; a line is an argument of the command"},
+                          "",
+                          "millrace run '" + shown(root.text) + "'"});
     expect(root, Value::Kind::map, "the pipeline", "keys such as version and handlers", "version: 1");
     check_version(root);
     for (size_t i = 0; i < root.names.size(); ++i) read_top(root, root.names[i], root.items[i]);

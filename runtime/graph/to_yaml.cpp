@@ -44,7 +44,8 @@ std::string scalar(const std::string& text) {
 }
 
 std::string reference(const Edge& edge) {
-  return edge.source + (edge.source_port.empty() ? "" : "." + edge.source_port);
+  // A handler may be called null, as the only name that YAML takes for something else.
+  return scalar(edge.source + (edge.source_port.empty() ? "" : "." + edge.source_port));
 }
 
 std::string entry(const Edge& edge) {

@@ -2,6 +2,7 @@
 #include "observe/error.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 
@@ -17,6 +18,7 @@ constexpr size_t kSuggestedLengthMax = 128;
 // Insertions, deletions, substitutions and swaps of neighbours: the optimal string alignment form of the
 // Damerau-Levenshtein distance (no piece is edited twice), which needs three rows only.
 size_t edit_distance(std::string_view a, std::string_view b) {
+  if (std::max(a.size(), b.size()) > 2 * kSuggestedLengthMax) return std::max(a.size(), b.size());
   std::vector<size_t> before(b.size() + 1), previous(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
@@ -32,6 +34,15 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   }
   return row[b.size()];
 }
+
+std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return small;
+}
+
+// Names that differ in their last part only belong to handlers that do the same thing in another family.
+std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
 } // namespace
 
@@ -55,16 +66,40 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   if (name.empty() || name.size() > kSuggestedLengthMax) return "";
   // A third of the letters may differ, but never all of them: 'x' is not near 'y'.
   const size_t limit = std::max<size_t>(1, name.size() / 3);
+  const std::string small = in_small_letters(name);
   const std::string* best = nullptr;
   size_t best_distance = limit + 1;
   for (const std::string& candidate : names) {
     if (candidate.size() > name.size() + limit || name.size() > candidate.size() + limit) continue;
-    const size_t distance = edit_distance(name, candidate);
+    const size_t distance = edit_distance(small, in_small_letters(candidate));
     if (distance >= std::max(name.size(), candidate.size()) || distance >= best_distance) continue;
     best = &candidate;
     best_distance = distance;
   }
   return best ? *best : "";
+}
+
+std::string nearest_type(std::string_view name, const std::vector<std::string>& types) {
+  if (std::string whole = nearest_name(name, types); !whole.empty()) return whole;
+  const std::string part = in_small_letters(last_part(name));
+  const std::string* near = nullptr;
+  for (const std::string& type : types) {
+    // One letter and no more: acme.invert is not image.convert.
+    const size_t distance = edit_distance(part, in_small_letters(last_part(type)));
+    if (distance == 0) return type;
+    if (distance == 1 && part.size() > 3 && !near) near = &type;
+  }
+  return near ? *near : "";
+}
+
+std::string assignment(const Place& place, const std::string& key, const std::string& value) {
+  const bool in_a_line = place.file == "pipeline" || place.file.rfind("--set", 0) == 0;
+  return key + (in_a_line ? "=" : ": ") + value;
+}
+
+std::string with_article(const std::string& noun) {
+  const bool vowel = !noun.empty() && std::string_view("AEIOUaeiou").find(noun[0]) != std::string_view::npos;
+  return (vowel ? "an " : "a ") + noun;
 }
 
 void assertion_failed(const char* expression, const char* sentence, const char* file, int line) {

@@ -30,8 +30,16 @@ struct Error {
 std::string format_error(const Error& error);
 // "MR0304"
 std::string format_code(int code);
-// The nearest of `names` by edit distance (at most a third of the length, at least 1), "" where none is near.
+// The nearest of `names` by edit distance (at most a third of the length, at least 1), "" where none is near. Capital
+// letters differ by nothing.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& names);
+// The nearest of dotted names such as handler types: where none is near as a whole, the one whose last part is that of
+// `name`, or near it: "blur" and "video.blur" find image.blur.
+std::string nearest_type(std::string_view name, const std::vector<std::string>& types);
+// How a key is given a value where `place` is: "sigma: 2" in a file, "sigma=2" in a line or behind --set.
+std::string assignment(const Place& place, const std::string& key, const std::string& value);
+// "an Image", "a Tensor"
+std::string with_article(const std::string& noun);
 
 // Thrown for mistakes in what the user gave; never on the hot path.
 class Failure : public std::exception {

@@ -41,6 +41,13 @@ const std::vector<CodeInfo> kUsage = {
     {111, "a file that a command cannot write",
      "The file that --json, --trace or another option names could not be written: its folder is not there, may not be "
      "written to, or is full."},
+    {112, "a handler that cannot be checked so",
+     "`millrace check-handler` makes values for any input, but it cannot guess what a required parameter is to be. "
+     "Give "
+     "it with --set parameter=value. A handler that writes a file gets one in a temporary folder by itself."},
+    {113, "an address that cannot be listened on",
+     "The address of --metrics is none of this machine's, its port is taken by another program, or the port is below "
+     "1024 and the user may not use it. Port 0 takes one that is free and says which."},
     {120, "a folder that a new project cannot use",
      "`millrace new` writes into a folder that is empty or not there, so that nothing is written over."},
 };

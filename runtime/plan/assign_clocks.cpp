@@ -1,6 +1,7 @@
 // Which clock each handler belongs to, and what paces each clock (semantics.md 1.2, 1.3).
 #include <set>
 
+#include "graph/quantity.h"
 #include "plan/draft.h"
 
 namespace millrace::plan {
@@ -45,6 +46,19 @@ uint32_t clock_of_inputs(const Draft& draft, uint32_t h) {
 
 bool has_rate(const DraftHandler& handler) { return handler.facts.rate_num > 0; }
 
+// Nobody may have asked for realtime: a live source does.
+[[noreturn]] void refuse_without_rate(const Draft& draft, uint32_t c, graph::ClockMode declared) {
+  Error error{406, "a realtime clock needs a rate, and no source has one", draft.graph.clocks[c].place, {}, "", ""};
+  for (const DraftHandler& handler : draft.handlers) {
+    if (declared != graph::ClockMode::automatic || handler.clock != c || !handler.facts.live) continue;
+    if (error.place.line == 0) error.place = handler.declared->place;
+    error.notes.push_back(handler.declared->name + " is live, so its clock is realtime");
+    break;
+  }
+  error.edit = error.place.file == "pipeline" ? "--rate 30" : "clock: { mode: realtime, rate: 30 }";
+  throw Failure(std::move(error));
+}
+
 // The mode where the file says none: `source` if exactly one source has a rate, `realtime` if any is live, else `free`.
 void choose_mode(Draft& draft, uint32_t c) {
   Clock& clock = draft.plan.clocks[c];
@@ -83,13 +97,7 @@ void choose_mode(Draft& draft, uint32_t c) {
     for (const DraftHandler& handler : draft.handlers)
       if (handler.clock == c && handler.is_source() && has_rate(handler) && !clock.rate.numerator)
         clock.rate = {handler.facts.rate_num, handler.facts.rate_den};
-    if (!clock.rate.numerator)
-      throw Failure(Error{406,
-                          "a realtime clock needs a rate, and no source has one",
-                          draft.graph.clocks[c].place,
-                          {},
-                          "",
-                          "clock: { mode: realtime, rate: 30 }"});
+    if (!clock.rate.numerator) refuse_without_rate(draft, c, declared);
   }
   if (clock.mode == graph::ClockMode::free && rated > 1 && !clock.rate.numerator) {
     graph::Rational first;
@@ -100,7 +108,8 @@ void choose_mode(Draft& draft, uint32_t c) {
         throw Failure(Error{406,
                             "sources of several rates share one free clock",
                             handler.declared->place,
-                            {},
+                            {handler.declared->name + " has " + graph::write_rate(rate) + " per s",
+                             "one before it has " + graph::write_rate(first) + " per s"},
                             "",
                             "give each a clock of its own under clocks:, or give the clock a rate:"});
       first = rate;

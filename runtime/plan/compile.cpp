@@ -2,6 +2,8 @@
 // asks for a conversion.
 #include <algorithm>
 #include <bit>
+#include <string_view>
+#include <unordered_map>
 
 #include "millrace/payload.h"
 #include "plan/draft.h"
@@ -16,18 +18,11 @@ constexpr int kConversionRoundsMax = 64;
 
 const plugin::HandlerInfo& find_type(const plugin::Registry& registry, const graph::Handler& declared) {
   if (const plugin::HandlerInfo* info = registry.find(declared.type)) return *info;
-  std::vector<std::string> names;
-  for (const plugin::HandlerInfo* info : registry.all()) names.push_back(info->type);
-  Error error{304,
-              "the handler type \"" + declared.type + "\" is not known",
-              declared.type_place,
-              {},
-              nearest_name(declared.type, names),
-              ""};
-  if (!error.nearest.empty()) error.edit = "type: " + error.nearest;
-  for (const plugin::LoadFailure& failure : registry.failures())
-    error.notes.push_back("a plugin could not be loaded: " + failure.path + ": " + failure.error.what);
-  throw Failure(error);
+  Error error = plugin::unknown_type(registry, 304, declared.type);
+  error.place = declared.type_place;
+  const bool in_a_line = declared.type_place.file == "pipeline";
+  if (!error.nearest.empty()) error.edit = in_a_line ? error.nearest : "type: " + error.nearest;
+  throw Failure(std::move(error));
 }
 
 [[noreturn]] void refuse_param(const graph::Handler& declared, const plugin::HandlerInfo& info,
@@ -39,12 +34,14 @@ const plugin::HandlerInfo& find_type(const plugin::Registry& registry, const gra
     known += (known.empty() ? "" : ", ") + p.name;
   }
   const std::string nearest = nearest_name(param.name, names);
+  const auto* meant = info.find_param(nearest);
   throw Failure(Error{310,
                       declared.name + " (" + info.type + ") has no parameter \"" + param.name + "\"",
                       param.name_place,
-                      {"parameters: " + (known.empty() ? "none" : known)},
+                      {meant ? plugin::described(*meant) : "parameters: " + (known.empty() ? "none" : known)},
                       nearest,
-                      nearest.empty() ? "" : nearest + ": " + param.text});
+                      nearest.empty() ? "remove it; `millrace inspect " + info.type + "` describes the parameters"
+                                      : assignment(param.name_place, nearest, param.text)});
 }
 
 // The port that an edge without a port name means: the only one on its side, or the only required input.
@@ -72,16 +69,26 @@ std::unique_ptr<plugin::Instance> make(const graph::Handler& declared, const plu
       throw Failure(Error{314,
                           declared.name + " (" + info.type + ") needs the parameter " + param.name,
                           declared.place,
-                          {param.name + ": " + param.help},
+                          {plugin::described(param)},
                           "",
-                          param.name + ": …"});
+                          assignment(declared.place, param.name, "…")});
   }
   return instance;
 }
 
+// The edges that begin or end at each handler, in the graph's order.
+std::unordered_map<std::string_view, std::vector<const graph::Edge*>> edges_by_handler(const graph::Graph& graph) {
+  std::unordered_map<std::string_view, std::vector<const graph::Edge*>> edges;
+  for (const graph::Edge& edge : graph.edges) {
+    edges[edge.source].push_back(&edge);
+    if (edge.target != edge.source) edges[edge.target].push_back(&edge);
+  }
+  return edges;
+}
+
 // The flat counts that bind() takes, from the edges as declared; names were not checked yet, so unknown ones are passed
 // over.
-std::vector<uint32_t> count_edges(const graph::Graph& graph, const graph::Handler& declared,
+std::vector<uint32_t> count_edges(const std::vector<const graph::Edge*>& edges, const graph::Handler& declared,
                                   const plugin::HandlerInfo& info) {
   std::vector<uint32_t> counts(info.ports.size(), 0);
   const auto add = [&](const std::string& port, bool input) {
@@ -95,9 +102,9 @@ std::vector<uint32_t> count_edges(const graph::Graph& graph, const graph::Handle
       return;
     }
   };
-  for (const graph::Edge& edge : graph.edges) {
-    if (edge.target == declared.name) add(edge.target_port, true);
-    if (edge.source == declared.name) add(edge.source_port, false);
+  for (const graph::Edge* edge : edges) {
+    if (edge->target == declared.name) add(edge->target_port, true);
+    if (edge->source == declared.name) add(edge->source_port, false);
   }
   return counts;
 }
@@ -167,7 +174,7 @@ void insert_conversion(graph::Graph& graph, Facts& facts, const plugin::Registry
   }
   graph.edges.push_back(first);
   graph.handlers.push_back(convert);
-  prepared.instance->bind(count_edges(graph, convert, *info));
+  prepared.instance->bind(count_edges(edges_by_handler(graph)[convert.name], convert, *info));
   facts.handlers.push_back(std::move(prepared));
 }
 
@@ -176,6 +183,7 @@ void insert_conversion(graph::Graph& graph, Facts& facts, const plugin::Registry
 Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe) {
   Facts facts;
   facts.probed = probe;
+  auto edges = edges_by_handler(graph);
   for (const graph::Handler& declared : graph.handlers) {
     const plugin::HandlerInfo& info = find_type(registry, declared);
     Prepared prepared;
@@ -184,7 +192,7 @@ Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_ho
     prepared.facts.size = sizeof(mr_facts);
     prepared.facts.rate_den = 1;
     prepared.facts.tick_count = -1;
-    if (prepared.instance->bind(count_edges(graph, declared, info)) != MR_OK ||
+    if (prepared.instance->bind(count_edges(edges[declared.name], declared, info)) != MR_OK ||
         (probe && prepared.instance->probe(prepared.facts) != MR_OK))
       throw Failure(Error{604,
                           declared.name + " (" + info.type + ") could not be opened: " + prepared.instance->error(),

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "plan/plan.h"
@@ -54,6 +56,7 @@ struct Draft {
   std::vector<uint32_t> order;          // handlers, every edge without delay forwards
   std::vector<uint32_t> handler_output; // [handler] → its first output in plan.outputs
   Plan plan;
+  std::unordered_map<std::string_view, uint32_t> handler_named{}; // its index in the graph
 
   std::string port_name(uint32_t handler, bool input, uint32_t flat) const;
 };

@@ -20,6 +20,7 @@ class Expansion {
     make_handler_steps();
     for (uint32_t e = 0; e < draft_.edges.size(); ++e) connect(e);
     make_empty_gates();
+    find_callers();
     open_gates();
     keep_whole();
     for (Clock& clock : plan_.clocks)
@@ -40,11 +41,14 @@ class Expansion {
   void find_behind() {
     const size_t count = draft_.handlers.size();
     std::vector<bool> joined(count), only_leaves(count);
-    for (size_t round = 0; round <= count; ++round) { // delay edges run backwards in `order`
+    for (bool changed = true; changed;) { // delay edges run backwards in `order`
+      changed = false;
       for (uint32_t h : draft_.order) {
-        if (draft_.handlers[h].is_source()) joined[h] = true;
+        if (joined[h]) continue;
+        joined[h] = draft_.handlers[h].is_source();
         for (uint32_t e : draft_.handlers[h].input_edge)
           if (e != kNone && is_sync(draft_.edges[e]) && joined[draft_.edges[e].source]) joined[h] = true;
+        changed = changed || joined[h];
       }
     }
     for (uint32_t h = 0; h < count; ++h) only_leaves[h] = !draft_.handlers[h].is_source();
@@ -287,15 +291,20 @@ class Expansion {
     channel.edges.push_back(e);
     const uint32_t every = target_of(edge).declared->every;
     plan_.steps[gate].every = plan_.steps[gate].inputs.empty() || plan_.steps[gate].every == every ? every : 1;
-    for (uint32_t i = 0; i < plan_.steps[gate].inputs.size(); ++i)
-      if (plan_.steps[gate].inputs[i].output == from && plan_.steps[gate].inputs[i].delay == declared.delay)
-        return plan_.steps[entry].outputs[i];
     StepInput input;
     input.output = from;
     input.required = false;
     input.delay = declared.delay;
     input.initial_empty = declared.initial_empty;
+    // The gate sees every tick, whoever is let in does not: so it is the gate that knows the last value.
+    input.repeat_last = declared.delay > 0 && plan_.steps[target_of(edge).step].inputs[edge.target_input].required;
     input.edge = e;
+    for (uint32_t i = 0; i < plan_.steps[gate].inputs.size(); ++i) {
+      const StepInput& known = plan_.steps[gate].inputs[i];
+      if (known.output == from && known.delay == input.delay && known.initial_empty == input.initial_empty &&
+          known.repeat_last == input.repeat_last)
+        return plan_.steps[entry].outputs[i];
+    }
     plan_.steps[gate].inputs.push_back(input);
     const Output source = plan_.outputs[from];
     const uint32_t output = add_output(entry, source.name, source.format, source.domain);
@@ -386,21 +395,36 @@ class Expansion {
       if (plan_.paces[p].gate == kNone) gate_of(p, plan_.paces[p].clock, 0);
   }
 
-  // A handler without a required sync input fires every tick (2.2), so its gate lets every tick in; one that reads a
-  // queue fires for its values.
-  void open_gates() {
+  // Without a required input of its tick a handler fires every tick (2.2), so its gate lets every tick in; but one that
+  // reads a queue runs at the queue's values (2.3).
+  void find_callers() {
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
       const DraftHandler& handler = draft_.handlers[h];
-      if (!behind_[h]) continue;
-      bool waits = false;
+      Step& step = plan_.steps[handler.step];
+      bool requires_one = false, reads_queue = false;
       for (uint32_t i = 0; i < handler.input_count; ++i) {
-        if (handler.input_edge[i] == kNone) continue;
-        const DraftEdge& edge = draft_.edges[handler.input_edge[i]];
-        const bool required = !handler.info->ports[handler.input_port[i]].optional();
-        waits = waits || (joins_tick(edge) && (required || !is_sync(edge)));
+        if (handler.input_edge[i] == kNone || !joins_tick(draft_.edges[handler.input_edge[i]])) continue;
+        step.inputs[i].calls = true;
+        requires_one = requires_one || step.inputs[i].required;
+        reads_queue = reads_queue || !is_sync(draft_.edges[handler.input_edge[i]]);
       }
-      if (waits) continue;
-      Step& gate = plan_.steps[plan_.paces[handler.pace].gate];
+      step.on_value = reads_queue && !requires_one;
+      if (behind_[h] && !requires_one && !reads_queue) open_gate(handler.pace);
+    }
+  }
+
+  // A delay counts ticks, so a group that looks back within itself is let into every one of them.
+  void open_gates() {
+    for (const DraftEdge& edge : draft_.edges) {
+      if (edge.declared->delay == 0 || !behind_[edge.target] || source_of(edge).pace != target_of(edge).pace) continue;
+      open_gate(target_of(edge).pace);
+    }
+  }
+
+  // To every tick, with the gates before it.
+  void open_gate(uint32_t pace) {
+    for (; plan_.paces[pace].kind == PaceKind::behind; pace = plan_.paces[pace].parent) {
+      Step& gate = plan_.steps[plan_.paces[pace].gate];
       plan_.channels[gate.channel].every_tick = true;
       gate.every = 1;
     }

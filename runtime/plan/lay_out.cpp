@@ -26,6 +26,7 @@ class Layout {
         }
     for (Channel& channel : plan_.channels) set_capacity(channel);
     retain_shared();
+    find_roots();
     for (uint32_t o = 0; o < plan_.outputs.size(); ++o)
       if (plan_.outputs[o].step != kNone && plan_.outputs[o].owns) add_ring(o);
     for (uint32_t o = 0; o < plan_.outputs.size(); ++o) share_ring(o);
@@ -95,6 +96,10 @@ class Layout {
       in_flight = 1; // one tick is its bound
     }
     pace.window = in_flight + pending;
+    const auto owing = std::count_if(plan_.steps.begin(), plan_.steps.end(),
+                                     [&](const Step& step) { return step.pace == p && pending_of(step) > 0; });
+    // Handlers in a row share the room: were each at its bound, one would still be drained before the window is full.
+    if (owing > 0) pace.gap = 1 + (in_flight - 1) / static_cast<uint32_t>(owing);
   }
 
   void set_capacity(Channel& channel) {
@@ -111,14 +116,35 @@ class Layout {
     }
   }
 
-  // The rings in which a value of this output may live.
-  void roots(uint32_t o, std::set<uint32_t>& found) const {
+  // The rings in which a value of each output may live, and who reads from each ring. What a value was forwarded from
+  // mostly stands earlier in the order and has its roots already; behind a delayed edge it takes another look.
+  void find_roots() {
+    roots_.resize(plan_.outputs.size());
+    readers_.resize(plan_.outputs.size());
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const Step& step : plan_.steps)
+        for (uint32_t o : step.outputs) changed = find_roots_of(step, o) || changed;
+    }
+    for (const Step& step : plan_.steps)
+      for (const StepInput& input : step.inputs)
+        if (input.output != kNone)
+          for (uint32_t root : roots_[input.output]) readers_[root].push_back({&step, &input});
+  }
+
+  // True where there are more than before.
+  bool find_roots_of(const Step& step, uint32_t o) {
     const Output& output = plan_.outputs[o];
-    if (output.owns) found.insert(o);
-    const Step& step = plan_.steps[output.step];
-    if (output.origin != kNone) roots(output.origin, found);
-    if (output.forwards >= 0) roots(step.inputs[static_cast<size_t>(output.forwards)].output, found);
-    if (!output.owns && output.in_place >= 0) roots(step.inputs[static_cast<size_t>(output.in_place)].output, found);
+    std::set<uint32_t>& roots = roots_[o];
+    const size_t before = roots.size();
+    const auto add_those_of = [&](uint32_t from) {
+      if (from != kNone && from != o) roots.insert(roots_[from].begin(), roots_[from].end());
+    };
+    if (output.owns) roots.insert(o);
+    add_those_of(output.origin);
+    if (output.forwards >= 0) add_those_of(step.inputs[static_cast<size_t>(output.forwards)].output);
+    if (!output.owns && output.in_place >= 0) add_those_of(step.inputs[static_cast<size_t>(output.in_place)].output);
+    return roots.size() > before;
   }
 
   void hold(Ring& ring, uint32_t count, const std::string& why) {
@@ -137,20 +163,14 @@ class Layout {
     ring.length = plan_.paces[producer.pace].window;
     ring.reasons.push_back(std::to_string(ring.length) + " in flight");
     uint32_t retain = 0;
-    for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
-      const Step& reader = plan_.steps[s];
-      for (const StepInput& input : reader.inputs) {
-        if (input.output == kNone) continue;
-        std::set<uint32_t> found;
-        roots(input.output, found);
-        if (!found.count(o)) continue;
-        retain = std::max(retain, input.delay);
-        const uint32_t issued = reader.domain == 0 ? 0 : plan_.paces[reader.pace].window; // and perhaps not done
-        if (input.keeps > 0) hold(ring, input.keeps + 1 + issued, "kept by " + reader.name);
-        if (input.repeat_last) hold(ring, 2 + issued, "repeated by " + reader.name);
-        if (reader.kind == StepKind::gate || reader.kind == StepKind::post) hold_for_channel(ring, reader);
-        if (reader.kind == StepKind::transfer) ring.pinned = ring.pinned || ring.domain == 0;
-      }
+    for (const auto& [step, input] : readers_[o]) {
+      const Step& reader = *step;
+      retain = std::max(retain, input->delay);
+      const uint32_t issued = reader.domain == 0 ? 0 : plan_.paces[reader.pace].window; // and perhaps not done
+      if (input->keeps > 0) hold(ring, input->keeps + 1 + issued, "kept by " + reader.name);
+      if (input->repeat_last) hold(ring, 2 + issued, "repeated by " + reader.name);
+      if (reader.kind == StepKind::gate || reader.kind == StepKind::post) hold_for_channel(ring, reader);
+      if (reader.kind == StepKind::transfer) ring.pinned = ring.pinned || ring.domain == 0;
     }
     if (retain > 0) {
       ring.length += retain;
@@ -178,9 +198,7 @@ class Layout {
   void share_ring(uint32_t o) {
     Output& output = plan_.outputs[o];
     if (output.step == kNone || output.ring != kNone) return;
-    std::set<uint32_t> found;
-    roots(o, found);
-    if (!found.empty()) output.ring = plan_.outputs[*found.begin()].ring;
+    if (!roots_[o].empty()) output.ring = plan_.outputs[*roots_[o].begin()].ring;
   }
 
   uint32_t first_dynamic(const std::set<uint32_t>& rings) const {
@@ -262,8 +280,15 @@ class Layout {
     }
   }
 
+  struct Reading {
+    const Step* reader;
+    const StepInput* input;
+  };
+
   Draft& draft_;
   Plan& plan_;
+  std::vector<std::set<uint32_t>> roots_;     // by output: outputs that own a ring
+  std::vector<std::vector<Reading>> readers_; // by output that owns a ring, in the order of the steps
 };
 
 } // namespace

@@ -1,6 +1,7 @@
 // Formats: what each output makes and each input takes, settled in the order of the data; where two sides share no
 // pixel format, a conversion is asked for.
 #include <bit>
+#include <cctype>
 
 #include "millrace/payload.h"
 #include "plan/draft.h"
@@ -14,6 +15,17 @@ mr_format unset(const mr_format& accepts) {
   mr_format format = accepts;
   format.size = sizeof(mr_format);
   return format;
+}
+
+std::string described_kind(uint32_t kind) {
+  switch (kind) {
+    case MR_KIND_IMAGE: return "Image";
+    case MR_KIND_TENSOR: return "Tensor";
+    case MR_KIND_PACKET: return "Packet";
+    case MR_KIND_RECORDS: return "Records";
+    case MR_KIND_OBJECT: return "Object";
+    default: return "Any";
+  }
 }
 
 std::string describe_pixels(uint64_t bits) {
@@ -40,6 +52,26 @@ void settle_pixels(Draft& draft, uint32_t h, uint32_t output) {
   format.pixel_formats = choice & (~choice + 1);
 }
 
+// A handler's own words where it refuses formats or parameters; the place is that of the parameter that they name.
+[[noreturn]] void refuse_setting(const DraftHandler& handler) {
+  const graph::Handler& declared = *handler.declared;
+  const std::string sentence = handler.instance->error();
+  Error error{402, declared.name + " (" + handler.info->type + ") refuses: " + sentence, declared.place, {}, "", ""};
+  for (const graph::Param& param : declared.params) {
+    const size_t at = sentence.find(param.name);
+    const auto letter = [&](size_t i) {
+      return i < sentence.size() && std::isalnum(static_cast<unsigned char>(sentence[i]));
+    };
+    if (at == std::string::npos || (at > 0 && letter(at - 1)) || letter(at + param.name.size())) continue;
+    error.place = param.place;
+    if (const auto* known = handler.info->find_param(param.name))
+      error.notes.push_back(known->name + ": " + known->help);
+    break;
+  }
+  error.edit = "`millrace inspect " + handler.info->type + "` says what it takes";
+  throw Failure(std::move(error));
+}
+
 void configure(Draft& draft, uint32_t h) {
   DraftHandler& handler = draft.handlers[h];
   handler.outputs.clear();
@@ -62,14 +94,7 @@ void configure(Draft& draft, uint32_t h) {
     return;
   }
   if (!draft.facts.probed && handler.is_source()) return;
-  if (handler.instance->configure(handler.inputs, handler.outputs) != MR_OK)
-    throw Failure(Error{
-        402,
-        handler.declared->name + " (" + handler.info->type + ") refuses its formats: " + handler.instance->error(),
-        handler.declared->place,
-        {},
-        "",
-        ""});
+  if (handler.instance->configure(handler.inputs, handler.outputs) != MR_OK) refuse_setting(handler);
   for (uint32_t o = 0; o < handler.output_count; ++o) settle_pixels(draft, h, o);
 }
 
@@ -82,22 +107,23 @@ void accept(Draft& draft, uint32_t e, std::vector<Conversion>& conversions) {
   const mr_format& takes = port.raw.accepts;
   const mr_format& gives = source.outputs[edge.source_output];
   target.inputs[edge.target_input] = gives;
-  const auto refuse = [&](const std::string& what, const std::string& from, const std::string& to) {
+  const auto refuse = [&](const std::string& what, const std::string& from, const std::string& to,
+                          const std::string& edit) {
     throw Failure(Error{402,
                         what,
                         edge.declared->place,
                         {draft.port_name(edge.source, false, edge.source_output) + " gives " + from,
                          draft.port_name(edge.target, true, edge.target_input) + " takes " + to},
                         "",
-                        ""});
+                        edit});
   };
   if (takes.kind != MR_KIND_ANY && gives.kind != takes.kind && gives.kind != MR_KIND_ANY)
-    refuse("the two ends of an edge carry different payloads",
-           source.info->ports[source.output_port[edge.source_output]].type_name, port.type_name);
+    refuse("the two ends of an edge carry different payloads", described_kind(gives.kind), port.type_name,
+           "a handler between them that takes " + described_kind(gives.kind) + " and gives " + port.type_name);
   if (takes.kind == MR_KIND_IMAGE && takes.pixel_formats && !(takes.pixel_formats & gives.pixel_formats)) {
     if (edge.declared->forbid_convert)
       refuse("the two ends of an edge share no pixel format, and it forbids a conversion",
-             describe_pixels(gives.pixel_formats), describe_pixels(takes.pixel_formats));
+             describe_pixels(gives.pixel_formats), describe_pixels(takes.pixel_formats), "remove convert: forbid");
     const uint64_t choice = takes.pixel_formats & (~takes.pixel_formats + 1);
     conversions.push_back({e, choice});
     target.inputs[edge.target_input].pixel_formats = choice;

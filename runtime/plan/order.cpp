@@ -41,6 +41,47 @@ uint32_t level_of(const Plan& plan, uint32_t s, const std::vector<bool>& in_loop
   return std::max(level, base_level(plan, plan.paces[step.pace]));
 }
 
+// The nodes of a graph that lead back to themselves: those whose strongly connected component has another node, or that
+// lead to themselves at once. Tarjan, "Depth-first search and linear graph algorithms", 1972; without recursion, since
+// a chain may be as long as a graph.
+std::vector<bool> nodes_in_loops(const std::vector<std::vector<uint32_t>>& next) {
+  const auto count = static_cast<uint32_t>(next.size());
+  std::vector<uint32_t> number(count, kNone), lowest(count), child(count), open, path;
+  std::vector<bool> is_open(count), in_loop(count);
+  uint32_t seen = 0;
+  for (uint32_t root = 0; root < count; ++root) {
+    if (number[root] != kNone) continue;
+    path.push_back(root);
+    while (!path.empty()) {
+      const uint32_t at = path.back();
+      if (number[at] == kNone) {
+        number[at] = lowest[at] = seen++;
+        open.push_back(at);
+        is_open[at] = true;
+      }
+      if (child[at] < next[at].size()) {
+        const uint32_t to = next[at][child[at]++];
+        if (to == at) in_loop[at] = true;
+        if (number[to] == kNone)
+          path.push_back(to);
+        else if (is_open[to])
+          lowest[at] = std::min(lowest[at], number[to]);
+        continue;
+      }
+      path.pop_back();
+      if (!path.empty()) lowest[path.back()] = std::min(lowest[path.back()], lowest[at]);
+      if (lowest[at] != number[at]) continue;
+      const bool alone = open.back() == at;
+      for (bool last = false; !last; open.pop_back()) {
+        last = open.back() == at;
+        is_open[open.back()] = false;
+        if (!alone) in_loop[open.back()] = true;
+      }
+    }
+  }
+  return in_loop;
+}
+
 // Steps that lead back to themselves by delayed edges.
 std::vector<bool> find_loops(const Plan& plan) {
   std::vector<std::vector<uint32_t>> next(plan.steps.size());
@@ -48,20 +89,7 @@ std::vector<bool> find_loops(const Plan& plan) {
     for (const StepInput& input : plan.steps[s].inputs)
       if (input.output != kNone) next[plan.outputs[input.output].step].push_back(s);
   for (const Channel& channel : plan.channels) next[channel.from].push_back(channel.to);
-  std::vector<bool> in_loop(plan.steps.size());
-  for (uint32_t s = 0; s < plan.steps.size(); ++s) {
-    std::vector<bool> seen(plan.steps.size());
-    std::vector<uint32_t> todo = next[s];
-    while (!todo.empty() && !in_loop[s]) {
-      const uint32_t at = todo.back();
-      todo.pop_back();
-      in_loop[s] = at == s;
-      if (seen[at]) continue;
-      seen[at] = true;
-      todo.insert(todo.end(), next[at].begin(), next[at].end());
-    }
-  }
-  return in_loop;
+  return nodes_in_loops(next);
 }
 
 void renumber(Plan& plan, const std::vector<uint32_t>& place) {

@@ -33,12 +33,18 @@ uint32_t domain_index(Draft& draft, const DraftHandler& handler, const std::stri
   if (at == domains.end()) {
     std::string known;
     for (const std::string& domain : domains) known += (known.empty() ? "" : ", ") + domain;
-    throw Failure(Error{408,
-                        handler.declared->name + " is pinned to " + name + ", which is not available",
-                        handler.declared->place,
-                        {"available: " + known},
-                        nearest_name(name, domains),
-                        "--devices cpu," + name});
+    Error error{408,
+                handler.declared->name + " is pinned to " + name + ", which is not available",
+                handler.declared->place,
+                {"available: " + known},
+                nearest_name(name, domains),
+                ""};
+    const std::string kind = name.substr(0, name.find(':'));
+    if (kind == "cuda")
+      error.notes.push_back("cuda devices come with the CUDA module; `millrace doctor` says what is here");
+    const bool may_be_added = kind == "sim" && name != kind;
+    error.edit = may_be_added ? "--devices cpu," + name : assignment(handler.declared->place, "device", "cpu");
+    throw Failure(std::move(error));
   }
   return static_cast<uint32_t>(at - domains.begin());
 }

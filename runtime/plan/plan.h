@@ -64,6 +64,7 @@ struct StepInput {
   bool initial_empty = false; // before the first value: a value of extent 0
   bool repeat_last = false;   // a required delayed input repeats the last value where the slot is empty (2.3)
   uint32_t keeps = 0;         // past values that stay valid
+  bool calls = false;         // sync or queue: a value of this tick, for Step::on_value
 };
 
 struct Step {
@@ -78,6 +79,7 @@ struct Step {
   std::vector<uint32_t> after; // steps that must have settled the same tick before: readers of what is written in place
   uint32_t channel = kNone;    // gate, entry, post, resolve
   uint32_t every = 1;          // fires on ticks whose index is a multiple
+  bool on_value = false;       // reads a queue and requires nothing: fires where an input that `calls` has a value
   uint32_t level = 0;          // the sum of max_pending before it: steps of one segment share it
   uint32_t region = kNone;     // captured with others: index into Plan::regions
   std::vector<uint32_t> readers; // transfer: the steps whose firing makes the copy certain
@@ -117,12 +119,13 @@ enum class PaceKind { clock, behind };
 
 struct Pace {
   PaceKind kind = PaceKind::clock;
-  uint32_t clock = 0;            // index into Plan::clocks
-  uint32_t parent = kNone;       // behind: the pace of its gate
-  uint32_t gate = kNone;         // behind: step
-  uint32_t entry = kNone;        // behind: step
-  uint32_t window = 1;           // ordinals in flight
-  uint32_t slots = 1;            // slots an output, a power of two ≥ window + retain
+  uint32_t clock = 0;      // index into Plan::clocks
+  uint32_t parent = kNone; // behind: the pace of its gate
+  uint32_t gate = kNone;   // behind: step
+  uint32_t entry = kNone;  // behind: step
+  uint32_t window = 1;     // ordinals in flight
+  uint32_t gap = 1;        // ticks that a handler may owe a firing beyond its own max_pending before it is drained
+  uint32_t slots = 1;      // slots an output, a power of two ≥ window + retain
   std::vector<uint32_t> sources; // clock: steps, in order
 };
 

@@ -23,23 +23,56 @@ std::string joined(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-uint32_t find_handler(const Draft& draft, const std::string& name, const Place& place) {
+// `port`: what stands behind the dot; a type that stands where a name should is told from a slip of the pen by it.
+uint32_t find_handler(const Draft& draft, const std::string& name, const std::string& port, const Place& place) {
+  if (const auto known = draft.handler_named.find(name); known != draft.handler_named.end()) return known->second;
   std::vector<std::string> names;
-  for (uint32_t i = 0; i < draft.graph.handlers.size(); ++i) {
-    if (draft.graph.handlers[i].name == name) return i;
-    names.push_back(draft.graph.handlers[i].name);
+  for (const graph::Handler& handler : draft.graph.handlers) names.push_back(handler.name);
+  Error error{301, "there is no handler named \"" + name + "\"", place, {"handlers: " + joined(names)}, "", ""};
+  for (const graph::Handler& handler : draft.graph.handlers) {
+    if (port.empty() || handler.type != name + "." + port) continue;
+    error.notes.push_back(handler.type + " is the type of " + handler.name + "; edges go by names");
+    error.nearest = handler.name;
+    break;
   }
-  const std::string nearest = nearest_name(name, names);
-  throw Failure(Error{301,
-                      "there is no handler named \"" + name + "\"",
-                      place,
-                      {"handlers: " + joined(names)},
-                      nearest,
-                      nearest.empty() ? "" : "write " + nearest});
+  if (error.nearest.empty()) error.nearest = nearest_name(name, names);
+  error.edit = error.nearest.empty() ? "the name of one of the handlers" : error.nearest;
+  throw Failure(std::move(error));
+}
+
+// An edge that names no port, where there is none or the choice is not plain.
+[[noreturn]] void refuse_unnamed(const Draft& draft, const DraftHandler& handler,
+                                 const std::vector<uint32_t>& candidates, bool input, const Place& place) {
+  const std::string side = input ? "input" : "output";
+  Error error{308,
+              handler.declared->name + " (" + handler.info->type + ") has " +
+                  (candidates.empty() ? "no " + side : "several " + side + "s"),
+              place,
+              {},
+              "",
+              ""};
+  if (!candidates.empty()) {
+    error.notes.push_back(side + "s: " + joined(port_names(*handler.info, input)));
+    error.edit = handler.declared->name + "." + handler.info->ports[candidates[0]].name;
+    if (input && place.file != "pipeline")
+      error.edit = "inputs: { " + handler.info->ports[candidates[0]].name + ": … }";
+  } else if (input) {
+    error.notes.push_back("it is a source: it makes its values itself");
+    error.edit = place.file == "pipeline" ? "; before it, to begin a chain of its own" : "remove its input:";
+  } else {
+    error.notes.push_back("it is the end of its chain: values go in and none come out");
+    for (const graph::Edge& edge : draft.graph.edges)
+      if (edge.target == handler.declared->name && error.edit.empty())
+        error.edit = edge.source + (place.file == "pipeline" ? ". in its place, which it reads" : ", which it reads");
+    if (error.edit.empty()) error.edit = "another handler in its place";
+  }
+  throw Failure(std::move(error));
 }
 
 // The declared port of an edge's end; an empty name means the only one, or the only required one.
-uint32_t find_port(const DraftHandler& handler, const std::string& name, bool input, const Place& place) {
+uint32_t find_port(const Draft& draft, const DraftHandler& handler, const std::string& name, bool input,
+                   const Place& place) {
+  const bool in_a_file = place.file != "pipeline";
   const auto& ports = handler.info->ports;
   std::vector<uint32_t> candidates, required;
   for (uint32_t i = 0; i < ports.size(); ++i) {
@@ -53,33 +86,25 @@ uint32_t find_port(const DraftHandler& handler, const std::string& name, bool in
   if (name.empty()) {
     if (candidates.size() == 1) return candidates[0];
     if (input && required.size() == 1) return required[0];
-    const std::string what =
-        candidates.empty() ? " has no " + std::string(side) : " has several " + std::string(side) + "s";
-    throw Failure(
-        Error{308,
-              handler.declared->name + " (" + handler.info->type + ")" + what,
-              place,
-              {std::string(side) + "s: " + names},
-              "",
-              candidates.empty() ? "" : "name one: " + handler.declared->name + "." + ports[candidates[0]].name});
+    refuse_unnamed(draft, handler, candidates, input, place);
   }
   const std::string nearest = nearest_name(name, port_names(*handler.info, input));
-  throw Failure(Error{302,
-                      handler.declared->name + " (" + handler.info->type + ") has no " + side + " \"" + name + "\"",
-                      place,
-                      {std::string(side) + "s: " + names},
-                      nearest,
-                      nearest.empty() ? "" : "write " + handler.declared->name + "." + nearest});
+  const std::string port = nearest.empty() && !candidates.empty() ? ports[candidates[0]].name : nearest;
+  throw Failure(
+      Error{302,
+            handler.declared->name + " (" + handler.info->type + ") has no " + side + " \"" + name + "\"",
+            place,
+            {std::string(side) + "s: " + names},
+            nearest,
+            port.empty() ? "remove it" : (in_a_file && input ? port + ": …" : handler.declared->name + "." + port)});
 }
 
 void add_handlers(Draft& draft) {
   for (uint32_t i = 0; i < draft.graph.handlers.size(); ++i) {
     const graph::Handler& declared = draft.graph.handlers[i];
-    for (uint32_t j = 0; j < i; ++j) {
-      if (draft.graph.handlers[j].name == declared.name)
-        throw Failure(Error{
-            303, "two handlers are named \"" + declared.name + "\"", declared.place, {}, "", "rename one of them"});
-    }
+    if (!draft.handler_named.emplace(declared.name, i).second)
+      throw Failure(
+          Error{303, "two handlers are named \"" + declared.name + "\"", declared.place, {}, "", "rename one of them"});
     Prepared& prepared = draft.facts.handlers.at(i);
     DraftHandler handler;
     handler.declared = &declared;
@@ -91,23 +116,31 @@ void add_handlers(Draft& draft) {
   }
 }
 
+// Where the edge that an input has already comes from.
+std::string first_source(const Draft& draft, uint32_t target, const std::string& port) {
+  for (const DraftEdge& edge : draft.edges)
+    if (edge.target == target && (edge.declared->target_port.empty() || edge.declared->target_port == port))
+      return edge.declared->source;
+  return "elsewhere";
+}
+
 // Ports of all edges, and how many edges each list takes.
 void find_ends(Draft& draft, std::vector<std::pair<uint32_t, uint32_t>>& ports) {
   for (const graph::Edge& declared : draft.graph.edges) {
     DraftEdge edge;
     edge.declared = &declared;
-    edge.source = find_handler(draft, declared.source, declared.place);
-    edge.target = find_handler(draft, declared.target, declared.place);
+    edge.source = find_handler(draft, declared.source, declared.source_port, declared.place);
+    edge.target = find_handler(draft, declared.target, declared.target_port, declared.place);
     DraftHandler& source = draft.handlers[edge.source];
     DraftHandler& target = draft.handlers[edge.target];
-    const uint32_t output = find_port(source, declared.source_port, false, declared.place);
-    const uint32_t input = find_port(target, declared.target_port, true, declared.place);
+    const uint32_t output = find_port(draft, source, declared.source_port, false, declared.place);
+    const uint32_t input = find_port(draft, target, declared.target_port, true, declared.place);
     const auto& port = target.info->ports[input];
     if (!port.many() && target.edge_counts[input] > 0)
       throw Failure(Error{307,
                           "the input " + target.declared->name + "." + port.name + " is connected twice",
                           declared.place,
-                          {"it takes one edge"},
+                          {"it takes one edge, and has one from " + first_source(draft, edge.target, port.name)},
                           "",
                           "remove one of them"});
     if (port.many() && target.edge_counts[input] >= port.raw.many_max)
@@ -115,9 +148,9 @@ void find_ends(Draft& draft, std::vector<std::pair<uint32_t, uint32_t>>& ports) 
                           "the input " + target.declared->name + "." + port.name + " takes at most " +
                               std::to_string(port.raw.many_max) + " edges",
                           declared.place,
-                          {},
+                          {"this is one more"},
                           "",
-                          ""});
+                          "leave it out"});
     ports.emplace_back(output, target.edge_counts[input]);
     ports.back().second |= input << 16; // port and position travel together until the flat indices are known
     ++target.edge_counts[input];
@@ -126,7 +159,30 @@ void find_ends(Draft& draft, std::vector<std::pair<uint32_t, uint32_t>>& ports) 
   }
 }
 
-void lay_flat(DraftHandler& handler) {
+bool kinds_agree(const mr_format& from, const mr_format& to) {
+  if (from.kind == MR_KIND_ANY || to.kind == MR_KIND_ANY) return true;
+  return from.kind == to.kind && (!from.schema || !to.schema || from.schema == to.schema) &&
+         (!from.layout || !to.layout || from.layout == to.layout);
+}
+
+// The sources of this graph that could feed an input, else what could be written.
+std::string source_for(const Draft& draft, const DraftHandler& reader, const plugin::HandlerInfo::Port& input) {
+  const bool in_a_line = reader.declared->place.file == "pipeline";
+  for (const DraftHandler& handler : draft.handlers)
+    for (const auto& port : handler.info->ports) {
+      if (&handler == &reader || port.is_input() || !kinds_agree(port.raw.accepts, input.raw.accepts)) continue;
+      const bool reads_it = std::any_of(draft.edges.begin(), draft.edges.end(), [&](const DraftEdge& edge) {
+        return edge.declared->source == reader.declared->name && edge.declared->target == handler.declared->name;
+      });
+      if (reads_it) continue;
+      return in_a_line ? handler.declared->name + ". ! " + reader.declared->name + "." + input.name
+                       : "inputs: { " + input.name + ": " + handler.declared->name + " }";
+    }
+  if (input.raw.accepts.kind != MR_KIND_IMAGE) return "a handler that gives " + input.type_name + " before it";
+  return in_a_line ? "test.pattern ! " + reader.info->type : "video: { type: test.pattern }, and input: video";
+}
+
+void lay_flat(const Draft& draft, DraftHandler& handler) {
   handler.first.clear();
   for (uint32_t p = 0; p < handler.info->ports.size(); ++p) {
     const auto& port = handler.info->ports[p];
@@ -143,15 +199,9 @@ void lay_flat(DraftHandler& handler) {
                 handler.declared->place,
                 {handler.info->type + " cannot run without it"},
                 "",
-                "inputs: { " + port.name + ": HANDLER }"});
+                source_for(draft, handler, port)});
   }
   handler.input_edge.assign(handler.input_count, kNone);
-}
-
-bool kinds_agree(const mr_format& from, const mr_format& to) {
-  if (from.kind == MR_KIND_ANY || to.kind == MR_KIND_ANY) return true;
-  return from.kind == to.kind && (!from.schema || !to.schema || from.schema == to.schema) &&
-         (!from.layout || !to.layout || from.layout == to.layout);
 }
 
 void connect(Draft& draft, const std::vector<std::pair<uint32_t, uint32_t>>& ports) {
@@ -168,19 +218,21 @@ void connect(Draft& draft, const std::vector<std::pair<uint32_t, uint32_t>>& por
     if (!kinds_agree(from.raw.accepts, to.raw.accepts))
       throw Failure(
           Error{305,
-                "an " + from.type_name + " cannot be read as " + to.type_name,
+                with_article(from.type_name) + " cannot be read as " + to.type_name,
                 edge.declared->place,
                 {source.declared->name + "." + from.name + " (" + source.info->type + ") gives " + from.type_name,
                  target.declared->name + "." + to.name + " (" + target.info->type + ") takes " + to.type_name},
                 "",
-                ""});
+                "a handler between them that takes " + from.type_name + " and gives " + to.type_name});
     if (edge.declared->delay > 0 && !edge.declared->initial_empty && !to.optional())
       throw Failure(Error{407,
                           "an edge with delay: needs initial:",
                           edge.declared->place,
-                          {"the first " + std::to_string(edge.declared->delay) + " ticks have no value to read"},
+                          {edge.declared->delay == 1
+                               ? "the first tick has no value to read"
+                               : "the first " + std::to_string(edge.declared->delay) + " ticks have no value to read"},
                           "",
-                          "initial: empty"});
+                          assignment(edge.declared->place, "initial", "empty")});
     if (edge.declared->delay > 0 && edge.declared->policy != graph::Policy::sync)
       throw Failure(Error{215,
                           "delay: counts ticks, which only policy: sync reads",
@@ -226,17 +278,26 @@ void refuse_cycles(Draft& draft) {
         break;
       }
   }
-  std::string text = draft.handlers[at].declared->name;
+  std::string text = draft.handlers[at].declared->name, last;
   for (auto it = path.rbegin(); it != path.rend(); ++it) {
+    if (last.empty()) last = text;
     text += " → " + draft.handlers[*it].declared->name;
     if (*it == at) break;
+    last = draft.handlers[*it].declared->name;
   }
+  // The edge that closes it is the one to change.
+  const std::string& first = draft.handlers[at].declared->name;
+  const auto closing = std::find_if(draft.edges.begin(), draft.edges.end(), [&](const DraftEdge& edge) {
+    return edge.declared->source == last && edge.declared->target == first && edge.declared->delay == 0;
+  });
+  const Place& place = closing == draft.edges.end() ? draft.handlers[at].declared->place : closing->declared->place;
   throw Failure(Error{401,
                       "the graph has a cycle: " + text,
-                      draft.handlers[at].declared->place,
-                      {"a cycle needs one edge that reads an earlier tick"},
+                      place,
+                      {"each waits for the one before it; one edge has to read an earlier tick"},
                       "",
-                      "{ from: …, delay: 1, initial: empty } on one edge of it"});
+                      place.file == "pipeline" ? "delay=1 initial=empty behind the reference"
+                                               : "{ from: " + last + ", delay: 1, initial: empty }"});
 }
 
 } // namespace
@@ -275,7 +336,7 @@ void resolve(Draft& draft) {
   add_handlers(draft);
   find_ends(draft, ports);
   for (DraftHandler& handler : draft.handlers) {
-    lay_flat(handler);
+    lay_flat(draft, handler);
     check_concurrency(handler);
   }
   connect(draft, ports);

@@ -18,6 +18,7 @@ class Sharing {
       if (!step) continue;
       output.owns = output.origin == kNone && output.forwards < 0;
       allow_bypass(output, *step);
+      allow_repeat(output, *step);
       if (output.forwards < 0) continue;
       const StepInput& input = step->inputs[static_cast<size_t>(output.forwards)];
       // On a device a silent forward needs a presence word of its own: there it is a copy within the device.
@@ -41,6 +42,20 @@ class Sharing {
       if (port.is_input()) continue;
       if (flat++ == output.port)
         output.forwards = static_cast<int32_t>(handler.first_entry[static_cast<size_t>(port.raw.like)]);
+    }
+  }
+
+  // A conversion that has nothing to do passes its input on; it has a buffer of its own for all that.
+  void allow_repeat(Output& output, const Step& step) const {
+    if (step.handler == kNone || output.forwards >= 0 || step.inputs.size() != 1) return;
+    const plugin::HandlerInfo& info = *plan_.handlers[step.handler].info;
+    uint32_t flat = 0;
+    for (const auto& port : info.ports) {
+      if (port.is_input() || flat++ != output.port || !(port.raw.flags & MR_PORT_REPEATS)) continue;
+      const uint32_t from = step.inputs[0].output;
+      if (from == kNone) return;
+      const mr_format &a = plan_.outputs[from].format, &b = output.format;
+      if (a.pixel_formats == b.pixel_formats && a.width == b.width && a.height == b.height) output.forwards = 0;
     }
   }
 

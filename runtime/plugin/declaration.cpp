@@ -154,6 +154,10 @@ void check_port(const mr_declaration& declared, uint32_t index, const Subject& s
   subject.require(!(port.flags & (MR_PORT_OPTIONAL | MR_PORT_MANY)) && port.keeps == 0,
                   who + ": optional, lists and keeps are for inputs");
   subject.require(relations == 0 || port.like >= 0, who + " forwards or writes over an input that it does not name");
+  const bool single = std::count_if(declared.ports, declared.ports + declared.port_count, [](const mr_port& other) {
+                        return other.direction == MR_INPUT && !(other.flags & MR_PORT_MANY);
+                      }) == 1;
+  subject.require(!(port.flags & MR_PORT_REPEATS) || single, who + " repeats the input of a handler that has not one");
   if (port.like < 0) return;
   const auto like = static_cast<uint32_t>(port.like);
   subject.require(like < declared.port_count && declared.ports[like].direction == MR_INPUT,

@@ -1,5 +1,8 @@
 // A live handler behind its table: construction, parameters from text, and the calls of its life.
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "millrace/param_text.h"
@@ -97,15 +100,40 @@ mr_status Instance::reset() {
 
 void Instance::interrupt() { info_.table->interrupt(self_); }
 
-mr_param_value parse_param(const HandlerInfo& info, const HandlerInfo::Param& param, const std::string& text,
-                           const Place& place) {
+namespace {
+
+// The declaration as param_text.h reads it; `choices` holds what it points to.
+mr_param with_choices(const HandlerInfo::Param& param, std::vector<const char*>& choices) {
   mr_param declared = param.raw;
-  std::vector<const char*> choices;
+  if (param.choices.empty()) return declared;
   for (const std::string& choice : param.choices) choices.push_back(choice.c_str());
   choices.push_back(nullptr);
-  if (!param.choices.empty()) declared.choices = choices.data();
+  declared.choices = choices.data();
+  return declared;
+}
 
-  ParamReading reading = read_param(declared, text);
+// What to write in place of a text that is refused: the choice nearest to it, the number in it ("2px", "2,5"), the end
+// of the range that it is beyond; else the default.
+std::string usable_value(const HandlerInfo::Param& param, const std::string& text) {
+  if (const std::string near = nearest_name(text, param.choices); !near.empty()) return near;
+  const bool whole = param.raw.type == MR_PARAM_INT;
+  const bool number = whole || param.raw.type == MR_PARAM_FLOAT;
+  if (number && !text.empty() && text.find_first_not_of("+-.") == text.find_first_of("0123456789")) {
+    double value = std::strtod(text.c_str(), nullptr);
+    if (param.raw.flags & MR_PARAM_HAS_RANGE) value = std::clamp(value, param.raw.min, param.raw.max);
+    if (whole) value = std::floor(value);
+    if (std::isfinite(value) && std::abs(value) < 1e15) return v1::detail::number_text(value);
+  }
+  const bool word = param.raw.type == MR_PARAM_STRING && param.choices.empty();
+  return param.default_text.empty() || word ? "…" : param.default_text;
+}
+
+} // namespace
+
+mr_param_value parse_param(const HandlerInfo& info, const HandlerInfo::Param& param, const std::string& text,
+                           const Place& place) {
+  std::vector<const char*> choices;
+  ParamReading reading = read_param(with_choices(param, choices), text);
   if (param.raw.type == MR_PARAM_JSON && !nlohmann::json::accept(text)) {
     reading.problem = ParamProblem::wrong_type;
     reading.expected = "JSON";
@@ -119,9 +147,19 @@ mr_param_value parse_param(const HandlerInfo& info, const HandlerInfo::Param& pa
                 place,
                 {},
                 nearest_name(text, param.choices),
-                {}};
-  failure.notes.push_back("default: " + param.default_text);
+                assignment(place, param.name, usable_value(param, text))};
+  failure.notes.push_back("default: " + (param.default_text.empty() ? "none" : param.default_text));
   throw Failure(std::move(failure));
+}
+
+std::string described(const HandlerInfo::Param& param) {
+  std::vector<const char*> choices;
+  std::string line = param.name + ": " + v1::detail::expected_text(with_choices(param, choices));
+  if (param.required())
+    line += ", required";
+  else if (!param.default_text.empty())
+    line += ", default " + param.default_text;
+  return line + ": " + param.help;
 }
 
 mr_host basic_host() {

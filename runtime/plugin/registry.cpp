@@ -71,6 +71,7 @@ struct Registry::State {
   std::map<std::string, std::unique_ptr<const HandlerInfo>> types;
   std::vector<void*> libraries; // dlopen's handles, to know a library that comes by a second path
   std::vector<LoadFailure> failures;
+  std::vector<std::string> folders;
 };
 
 Registry::Registry() : state_(std::make_unique<State>()) { add(*millrace_builtin_plugin(), ""); }
@@ -123,6 +124,7 @@ void Registry::load(const std::string& path) {
 
 void Registry::scan(const std::string& folder) {
   std::error_code ignored;
+  if (fs::is_directory(folder, ignored)) state_->folders.push_back(folder);
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
     if (entry.path().extension() == ".so") files.push_back(entry.path().string());
@@ -149,5 +151,24 @@ std::vector<const HandlerInfo*> Registry::all() const {
 }
 
 const std::vector<LoadFailure>& Registry::failures() const { return state_->failures; }
+
+const std::vector<std::string>& Registry::folders() const { return state_->folders; }
+
+Error unknown_type(const Registry& registry, int code, const std::string& type, bool in_a_failed_plugin) {
+  std::vector<std::string> names;
+  for (const HandlerInfo* info : registry.all()) names.push_back(info->type);
+  Error error{code, "the handler type \"" + type + "\" is not known", {}, {}, nearest_type(type, names), ""};
+  std::string looked = "looked among the built-in ones";
+  for (const std::string& folder : registry.folders()) looked += ", in " + folder;
+  error.notes.push_back(looked);
+  if (in_a_failed_plugin) error.nearest.clear();
+  if (!error.nearest.empty()) return error;
+  for (const LoadFailure& failure : registry.failures()) {
+    error.notes.push_back("a plugin could not be loaded: " + failure.path + ": " + failure.error.what);
+    for (const std::string& note : failure.error.notes) error.notes.push_back("  " + note);
+  }
+  if (!in_a_failed_plugin) error.edit = "`millrace handlers` lists what there is; --plugin-path DIR adds a folder";
+  return error;
+}
 
 } // namespace millrace::plugin

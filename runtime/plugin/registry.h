@@ -75,11 +75,17 @@ class Registry {
   const HandlerInfo* find(const std::string& type) const;
   std::vector<const HandlerInfo*> all() const; // by type
   const std::vector<LoadFailure>& failures() const;
+  // The folders that scan() was given and that are there, in order.
+  const std::vector<std::string>& folders() const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// MR0304 or another code for a type that is not known: where it was looked for, and the nearest one; where none is
+// near, or the plugin that has it failed, what could not be loaded. The place is the caller's to add.
+Error unknown_type(const Registry& registry, int code, const std::string& type, bool in_a_failed_plugin = false);
 
 // A live handler. Its functions return what the handler said; on MR_ERROR `error()` has the sentence.
 // One caller at a time, but for interrupt().
@@ -127,6 +133,9 @@ class Instance {
 // Parses a parameter's text by its declaration without an instance. Strings in the result point into `text`.
 mr_param_value parse_param(const HandlerInfo& info, const HandlerInfo::Param& param, const std::string& text,
                            const Place& place);
+
+// A parameter in a line: "sigma: a number from 0 to 50 px, default 2: strength".
+std::string described(const HandlerInfo::Param& param);
 
 // The parts of mr_host that need no run: fail (keeps the sentence in the Instance), log and now_ns (as the Instance was
 // told). The rest refuses.

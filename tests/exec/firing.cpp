@@ -35,6 +35,53 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("2.4: a handler that owes firings and is not called any more is drained before the window is full of them") {
+  // Values until tick 19 and none after; then on again, from tick 100.
+  for (const uint32_t workers : {1u, 2u}) {
+    for (const char* after : {"8", "3"}) {
+      for (const uint32_t in_flight : {1u, 4u}) {
+        Setup setup;
+        setup.workers = workers;
+        Pipeline p;
+        p.clock(graph::ClockMode::free, 0, 1, in_flight);
+        p.add("source", "t.count", {{"count", "160"}});
+        p.add("some", "t.window", {{"from", "20"}, {"until", "100"}});
+        p.add("it", "t.late", {{"after", after}});
+        p.add("next", "t.late", {{"after", after}});
+        p.add("sink", "t.sink", {{"log", "gap"}});
+        p.connect("source", "some");
+        p.connect("some", "it");
+        p.connect("it", "next");
+        p.connect("next", "sink");
+        p.connect("source", "sink");
+        REQUIRE(run(p, setup).ok);
+        const std::vector<Seen> seen = take_log("gap");
+        REQUIRE(seen.size() == 160);
+        for (int64_t i = 0; i < 160; ++i) {
+          CHECK(seen[static_cast<size_t>(i)].values[0] == (i >= 20 && i < 100 ? kEmpty : i));
+          CHECK(seen[static_cast<size_t>(i)].values[1] == i);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("2.4: a handler that fails as it is drained in a gap fails at the tick that it could not wait for") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "60"}});
+  p.add("some", "t.window", {{"from", "20"}, {"until", "1000"}});
+  p.add("it", "t.late", {{"fail_in_drain", "true"}});
+  p.add("sink", "t.sink", {{"log", "gap_fails"}});
+  p.connect("source", "some");
+  p.connect("some", "it");
+  p.connect("it", "sink");
+  const exec::Result result = run(p);
+  CHECK_FALSE(result.ok);
+  CHECK(result.error.what.find("told to fail in drain") != std::string::npos);
+  const std::vector<int64_t> seen = values(take_log("gap_fails"));
+  for (size_t i = 0; i < 12; ++i) CHECK(seen[i] == static_cast<int64_t>(i));
+}
+
 TEST_CASE("2.6: a firing that fails after it was deferred is settled empty, and the others are still published") {
   Pipeline p = line("t.late", {{"after", "4"}, {"fail_at", "5"}}, "late_fail", 20);
   p.graph.handlers[1].on_error = graph::OnError::skip;
@@ -52,6 +99,52 @@ TEST_CASE("2.6: a handler whose calls are short is restarted like any other") {
   REQUIRE(seen.size() == 200);
   for (int64_t i = 0; i < 200; ++i)
     CHECK(seen[static_cast<size_t>(i)] == (i == 100 ? kEmpty : i * 100 + (i < 100 ? 1 : 2)));
+}
+
+TEST_CASE(
+    "3.2: an input that is passed on against the plan is copied: it has a shorter life than the output's readers") {
+  Pipeline p;
+  p.add("first", "t.count", {{"count", "400"}});
+  p.add("second", "t.relay", {{"add", "1000"}});
+  p.add("pick", "t.pick");
+  p.add("sink", "t.sink", {{"log", "pick"}});
+  p.connect("first", "second");
+  p.connect("first", "pick.first");
+  p.connect("second", "pick.second");
+  graph::Edge& late = p.connect("pick", "sink");
+  late.delay = 7;
+  late.initial_empty = true;
+  REQUIRE(run(p).ok);
+  const std::vector<int64_t> seen = values(take_log("pick"));
+  REQUIRE(seen.size() == 400);
+  for (int64_t i = 7; i < 400; ++i) CHECK(seen[static_cast<size_t>(i)] == 1000 + i - 7);
+}
+
+TEST_CASE("3.5: a value that may be its input's own buffer is written in place only where nobody else reads that") {
+  for (const bool preview : {false, true}) {
+    for (const uint32_t workers : {1u, 2u}) {
+      Pipeline p;
+      p.add("source", "t.count", {{"count", "300"}});
+      p.add("repeat", "t.repeat");
+      p.add("paint", "t.paint", {{"add", "1000"}});
+      p.add("sink", "t.sink", {{"log", "repeat"}});
+      p.connect("source", "repeat");
+      p.connect("repeat", "paint");
+      p.connect("paint", "sink");
+      if (preview) {
+        p.add("preview", "t.sink", {{"log", "preview"}});
+        p.connect("source", "preview").delay = 2;
+      }
+      Setup setup;
+      setup.workers = workers;
+      REQUIRE(run(p, setup).ok);
+      const std::vector<int64_t> seen = values(take_log("repeat")), before = values(take_log("preview"));
+      REQUIRE(seen.size() == 300);
+      REQUIRE(before.size() == (preview ? 300 : 0));
+      for (int64_t i = 0; i < 300; ++i) CHECK(seen[static_cast<size_t>(i)] == 1000 + i);
+      for (int64_t i = 2; preview && i < 300; ++i) CHECK(before[static_cast<size_t>(i)] == i - 2);
+    }
+  }
 }
 
 TEST_CASE("3.2: adopted memory is never written over, and is given back once for each value before its handler stops") {

@@ -25,13 +25,6 @@ void write(const Output<Tensor>& out, Tick& tick, int64_t value, int64_t size = 
 }
 int64_t number(const TensorView& view) { return view.value().as.tensor.rank ? view.elements<int64_t>()[0] : 0; }
 
-int64_t mix(int64_t a, int64_t b) {
-  uint64_t x = static_cast<uint64_t>(a) * 0x9E3779B97F4A7C15ull ^ static_cast<uint64_t>(b);
-  x ^= x >> 29;
-  x *= 0xBF58476D1CE4E5B9ull;
-  return static_cast<int64_t>((x ^ (x >> 32)) & 0xffffffffffull);
-}
-
 bool every(uint64_t period, uint64_t index) { return period > 0 && index % period == period - 1; }
 
 struct Count final : Handler {
@@ -81,6 +74,16 @@ struct Relay : Handler {
 struct Stateless final : Relay {
   Stateless() { stateless(); }
 };
+struct Window final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<int64_t> from{*this, "from", 0, "the first silent tick"};
+  Param<int64_t> until{*this, "until", 0, "the first tick that has a value again"};
+  void process(Tick& tick, Cpu&) {
+    const auto index = static_cast<int64_t>(tick.index());
+    if (index < from || index >= until) write(out, tick, number(in(tick)));
+  }
+};
 struct Capturable final : Relay {
   Capturable() { capturable(); }
 };
@@ -91,7 +94,8 @@ struct Join final : Handler {
   void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {4}); }
   void process(Tick& tick, Cpu&) {
     int64_t value = static_cast<int64_t>(tick.index());
-    for (uint32_t i = 0; i < in.count(); ++i) value = mix(value, in.present(tick, i) ? number(in(tick, i)) : -1 - i);
+    for (uint32_t i = 0; i < in.count(); ++i)
+      value = mix(value, in.present(tick, i) ? number(in(tick, i)) : -1 - int64_t{i});
     write(out, tick, value, 4);
   }
 };
@@ -132,6 +136,7 @@ struct Late final : Handler {
   Output<Tensor> out{*this, "out", like(in)};
   Param<int64_t> after{*this, "after", 8, "firings until an answer", at_least(0)};
   Param<int64_t> fail_at{*this, "fail_at", -1, "the tick that fails after it was deferred"};
+  Param<bool> fail_in_drain{*this, "fail_in_drain", false, "publishes nothing when it is drained"};
   std::deque<std::pair<Tick, int64_t>> owed;
   Late() { max_pending(8); }
   void answer() {
@@ -148,6 +153,7 @@ struct Late final : Handler {
     throw std::runtime_error("told to fail");
   }
   void drain() override {
+    if (fail_in_drain) throw std::runtime_error("told to fail in drain");
     while (!owed.empty()) answer();
   }
 };
@@ -192,6 +198,7 @@ struct Async final : Handler {
     if (thread.joinable()) thread.join();
   }
   void drain() override { end(); }
+  void reset() override { start(); }
   void stop() override { end(); }
 };
 
@@ -241,6 +248,33 @@ struct Forward final : Handler {
   }
 };
 
+struct Repeat final : Handler { // its input's own buffer on every second tick, else one of its own
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", may_repeat};
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
+  void process(Tick& tick, Cpu&) {
+    if (tick.index() % 2 == 0) return out.forward(tick, in);
+    write(out, tick, number(in(tick)));
+  }
+};
+
+struct Enough final : Handler { // has seen enough at some tick
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<int64_t> at{*this, "at", 0, "the tick at which it ends the run"};
+  void process(Tick& tick, Cpu&) {
+    if (static_cast<int64_t>(tick.index()) == at) return tick.end();
+    write(out, tick, number(in(tick)));
+  }
+};
+
+struct Pick final : Handler { // passes on the input that the plan does not share its output's buffer with
+  Input<Tensor> first{*this, "first"};
+  Input<Tensor> second{*this, "second"};
+  Output<Tensor> out{*this, "out", like(first)};
+  void process(Tick& tick, Cpu&) { out.forward(tick, second); }
+};
+
 struct Keep final : Handler { // the sum of this value and the two before it, read from the kept blocks
   Input<Tensor> in{*this, "in", keeps(2)};
   Output<Tensor> out{*this, "out", like(in)};
@@ -273,8 +307,12 @@ const std::vector<const mr_handler_type*>& types() {
       detail::Type<Index>::table("t.index", "Its tick's index, in any order", ""),
       detail::Type<Relay>::table("t.relay", "Passes numbers on", ""),
       detail::Type<Stateless>::table("t.stateless", "Passes numbers on, in any order", ""),
+      detail::Type<Window>::table("t.window", "Passes numbers on, but for a while", ""),
       detail::Type<Capturable>::table("t.capturable", "Passes numbers on, recordable", ""),
       detail::Type<Join>::table("t.join", "Mixes what is there", ""),
+      detail::Type<Enough>::table("t.enough", "Ends the run", ""),
+      detail::Type<Repeat>::table("t.repeat", "Passes numbers on, half of them as they are", ""),
+      detail::Type<Pick>::table("t.pick", "Passes its second input on", ""),
       detail::Type<Need>::table("t.need", "Needs both", ""),
       detail::Type<Paced>::table("t.paced", "Needs one, takes the other", ""),
       detail::Type<Sink>::table("t.sink", "Logs", ""),
@@ -305,6 +343,13 @@ void split(const std::string& text, std::string& handler, std::string& port) {
 } // namespace
 
 int64_t foreign_released() { return Foreign::released; }
+
+int64_t mix(int64_t a, int64_t b) {
+  uint64_t x = static_cast<uint64_t>(a) * 0x9E3779B97F4A7C15ull ^ static_cast<uint64_t>(b);
+  x ^= x >> 29;
+  x *= 0xBF58476D1CE4E5B9ull;
+  return static_cast<int64_t>((x ^ (x >> 32)) & 0xffffffffffull);
+}
 
 std::vector<Seen> take_log(const std::string& name) {
   const std::lock_guard lock(log_mutex);

@@ -29,6 +29,9 @@ struct Seen {
 // Sinks write here under their `log` parameter; each test takes what is its own.
 std::vector<Seen> take_log(const std::string& name);
 
+// The arithmetic of t.join: an order of inputs, a value in another place, a missing one all change the result.
+int64_t mix(int64_t a, int64_t b);
+
 // How often t.foreign's memory was given back in the last run.
 int64_t foreign_released();
 

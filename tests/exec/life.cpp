@@ -362,3 +362,25 @@ TEST_CASE("two runs in one process know nothing of each other") {
   for (std::thread& thread : threads) thread.join();
   CHECK(right == 2);
 }
+
+TEST_CASE("2.8: a handler that has seen enough ends the run: what is in flight finishes, and there is no error") {
+  for (const char* at : {"3", "400"}) { // before and after its calls go the fast way
+    for (const uint32_t workers : {1u, 2u}) {
+      Pipeline p;
+      p.add("source", "t.count", {{"count", "100000000"}});
+      p.add("it", "t.enough", {{"at", at}});
+      p.add("sink", "t.sink", {{"log", "enough"}});
+      p.connect("source", "it");
+      p.connect("it", "sink");
+      Setup setup;
+      setup.workers = workers;
+      const exec::Result result = run(p, setup);
+      CHECK(result.ok);
+      const std::vector<int64_t> seen = values(take_log("enough"));
+      const auto end = static_cast<size_t>(std::stoi(at));
+      REQUIRE(seen.size() > end);
+      CHECK(seen.size() < 1000 + end); // a window more at the most
+      for (size_t i = 0; i < seen.size(); ++i) CHECK(seen[i] == (i == end ? kEmpty : static_cast<int64_t>(i)));
+    }
+  }
+}

@@ -77,3 +77,9 @@ TEST_CASE("graphs that differ in anything but places are not the same") {
   other.edges.clear();
   CHECK_FALSE(same(graph, other));
 }
+
+TEST_CASE("a handler that is called null stays a handler") {
+  const Graph graph = parse_line("test.null ! null.null ! test.sink");
+  CHECK(graph.edges.at(0).source == "null");
+  CHECK(same(graph, parse_yaml(to_yaml(graph), "again.yaml")));
+}

@@ -55,6 +55,34 @@ TEST_CASE("the nearest name is within a third of the letters, and a swap of neig
 
 TEST_CASE("of two names equally near the first is suggested") { CHECK(nearest_name("bat", {"cat", "hat"}) == "cat"); }
 
+TEST_CASE("capital letters differ by nothing") {
+  CHECK(nearest_name("RGB8", {"gray8", "rgb8"}) == "rgb8");
+  CHECK(nearest_name("Test.Pattern", {"test.pattern"}) == "test.pattern");
+}
+
+TEST_CASE("a type without its family, or of another, is found by its last part") {
+  const std::vector<std::string> types = {"draw.text", "image.blur", "image.resize", "test.pattern"};
+  CHECK(nearest_type("image.blurr", types) == "image.blur");
+  CHECK(nearest_type("blur", types) == "image.blur");
+  CHECK(nearest_type("video.blur", types) == "image.blur");
+  CHECK(nearest_type("patern", types) == "test.pattern");
+  CHECK(nearest_type("acme.warp_drive", types) == "");
+  CHECK(nearest_type("acme.invert", {"image.convert"}) == "");
+  CHECK(nearest_type(std::string(100'000, 'a'), {std::string(100'000, 'b')}) == "");
+  CHECK(nearest_type("blur", {}) == "");
+}
+
+TEST_CASE("an assignment is written as its place takes it") {
+  CHECK(assignment({"street.yaml", 3, 1}, "sigma", "2") == "sigma: 2");
+  CHECK(assignment({"pipeline", 1, 20}, "sigma", "2") == "sigma=2");
+  CHECK(assignment({"--set blur.sigma=x", 0, 0}, "sigma", "2") == "sigma=2");
+}
+
+TEST_CASE("an article goes by the first letter") {
+  CHECK(with_article("Image") == "an Image");
+  CHECK(with_article("Tensor") == "a Tensor");
+}
+
 TEST_CASE("codes rise, are unique, belong to one of seven families, and each is explained") {
   int previous = 0;
   for (const CodeInfo& info : error_codes()) {

@@ -179,7 +179,8 @@ enum {
   MR_PORT_OPTIONAL = 1u, /* input: the handler fires without it */
   MR_PORT_MANY = 2u,     /* input: takes a list of edges */
   MR_PORT_FORWARDS = 4u, /* output: may publish the input's own buffer (see like) */
-  MR_PORT_IN_PLACE = 8u  /* output: may be written over the input's buffer (see like) */
+  MR_PORT_IN_PLACE = 8u, /* output: may be written over the input's buffer (see like) */
+  MR_PORT_REPEATS = 16u  /* output of a handler with one input: may publish its buffer where the formats are equal */
 };
 
 typedef struct mr_port {

@@ -51,8 +51,10 @@ class Tick {
   uint32_t epoch() const { return raw_->info->epoch; }
   uint64_t trace_id() const { return raw_->info->trace_id; }
 
-  // A source has nothing for now (it is asked again), or nothing any more.
+  // A source has nothing for now, and is asked again.
   void not_yet() { status_ = MR_NOT_YET; }
+  // A source has nothing any more. From another handler: enough was seen, and the run ends as at a signal; no more
+  // ticks are admitted, those in flight finish, and everything drains.
   void end() { status_ = MR_END; }
 
   // The firing is published later; throws where more than max_pending are owed. Move the result away and keep it.
@@ -88,6 +90,8 @@ struct Cuda {
 // ---- declarations ------------------------------------------------------------------------------------------
 
 // Options of ports and parameters, given behind the name in any order.
+struct MayRepeat {}; // an output of a handler with one input: forwarded where both formats are equal
+inline constexpr MayRepeat may_repeat{};
 struct Optional {};
 inline constexpr Optional optional{};
 struct Live {};
@@ -236,10 +240,11 @@ class Handler {
   // Sets the formats of outputs that are not `like` an input. Pure: no state of the run changes.
   virtual void configure(const Formats&) {}
   virtual void start() {}
-  // The stream has ended: publish what is owed, close what is open.
+  // The stream has ended, or pauses for so long that the window would fill with what is owed: publish it. After such a
+  // pause comes reset(), then process() again; what is open is closed in stop().
   virtual void drain() {}
   virtual void stop() {}
-  // The stream jumps: forget what belongs to the past.
+  // The stream jumps, or goes on after it was drained: forget what belongs to the past.
   virtual void reset() {}
   // Ends a blocked call of any other function; from any thread.
   virtual void interrupt() {}
@@ -295,6 +300,7 @@ class Handler {
 };
 
 namespace detail {
+inline void apply(PortData& p, MayRepeat) { p.port.flags |= MR_PORT_REPEATS; }
 inline void apply(PortData& p, Optional) { p.port.flags |= MR_PORT_OPTIONAL; }
 inline void apply(PortData& p, OnCpu) { p.port.memory = MR_MEMORY_CPU; }
 inline void apply(PortData& p, OnGpu) { p.port.memory = MR_MEMORY_GPU; }
@@ -502,7 +508,7 @@ class Output {
     mr_output& output = fresh(tick, 0);
     output.value->as.object = {object.release(), [](void* pointer) { delete static_cast<U*>(pointer); }};
   }
-  // The input's own buffer becomes this output's value (declared with mr::forward).
+  // The input's own buffer becomes this output's value (declared with mr::forward or mr::may_repeat).
   template <class Port>
   void forward(Tick& tick, const Port& input, uint32_t index = 0) const {
     const uint32_t flat = input.first() + index;

@@ -33,7 +33,10 @@ inline std::string number_text(double number) {
   const auto single = static_cast<float>(number);
   const bool is_single = static_cast<double>(single) == number;
   char* end = buffer + sizeof buffer;
-  end = is_single ? std::to_chars(buffer, end, single).ptr : std::to_chars(buffer, end, number).ptr;
+  // People write 100000, which is longer than 1e+05.
+  const double size = std::abs(number);
+  const auto form = size == 0 || (size >= 1e-4 && size < 1e15) ? std::chars_format::fixed : std::chars_format::general;
+  end = is_single ? std::to_chars(buffer, end, single, form).ptr : std::to_chars(buffer, end, number, form).ptr;
   return std::string(buffer, end);
 }
 

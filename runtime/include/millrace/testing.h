@@ -385,6 +385,15 @@ class TableTest {
     started_ = false;
     return call(type_.stop);
   }
+  // What the runtime does to a handler that failed under `on_error: restart`; it is neither probed nor configured
+  // again.
+  mr_status restart() {
+    if (const mr_status stopped = stop(); stopped != MR_OK) return stopped;
+    if (const mr_status cleared = reset(); cleared != MR_OK) return cleared;
+    const mr_status status = call(type_.start);
+    started_ = status == MR_OK;
+    return status;
+  }
   void interrupt() { type_.interrupt(self_); }
 
   // Deferred firings that were settled since the last call, in order.
@@ -667,7 +676,8 @@ class TableTest {
   std::string broken_contract(const Firing& firing, uint32_t i) const {
     const mr_output& output = firing.outputs[i];
     if (output.state == MR_OUTPUT_FORWARDED) {
-      if (!(port_of_output(i).flags & MR_PORT_FORWARDS)) return output_name(i) + " is not declared with mr::forward";
+      if (!(port_of_output(i).flags & (MR_PORT_FORWARDS | MR_PORT_REPEATS)))
+        return output_name(i) + " is not declared with mr::forward or mr::may_repeat";
       return output.source < input_count_ ? "" : output_name(i) + " forwards an input that is not there";
     }
     if (!firing.blocks[i]) return "";

@@ -41,6 +41,7 @@ void check_behind() {
 
 int main() {
   check(inverts(), "a picture is inverted");
+  check(keeps_its_word(), "the inverter passes every check of a handler");
   check_spots();
   check_ramp();
   check_behind();

@@ -1,0 +1,114 @@
+// Writes the trace of a run; see trace_file.h. The format is Chrome's JSON ("Trace Event Format"), which Perfetto
+// reads.
+#include "exec/trace_file.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+namespace millrace::exec {
+
+namespace {
+
+// A trace id is the clock above these bits and the tick's index in them (admission.cpp).
+constexpr uint64_t kIndexBits = 48, kIndexMask = (uint64_t{1} << kIndexBits) - 1;
+
+struct Placed {
+  TraceSpan span;
+  size_t track;
+};
+
+class Writer {
+ public:
+  Writer(const RunState& run, std::ostream& out) : run_(run), out_(out) {
+    clock_.begin(run.trace_begin_ticks, run.trace_begin_ns);
+    clock_.end(run.trace_now(), run.now_ns());
+  }
+
+  void write() {
+    out_ << R"({"displayTimeUnit":"ns","traceEvents":[)"
+         << "\n";
+    name("process_name", 0, run_.graph.name.empty() ? "millrace" : run_.graph.name);
+    uint64_t forgotten = 0;
+    for (size_t t = 0; t < run_.traces.size(); ++t) {
+      const TraceRing& ring = *run_.traces[t];
+      name("thread_name", t, ring.name());
+      forgotten += ring.forgotten();
+      for (const TraceSpan& span : ring.spans()) spans_.push_back({span, t});
+    }
+    for (const Placed& placed : spans_) slice(placed);
+    arrows();
+    out_ << "\n],\"otherData\":{\"forgotten_spans\":\"" << forgotten << "\"}}\n";
+  }
+
+ private:
+  void event(const nlohmann::ordered_json& json) {
+    if (!first_) out_ << ",\n";
+    first_ = false;
+    out_ << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  }
+
+  void name(const char* what, size_t track, const std::string& text) {
+    event({{"ph", "M"}, {"name", what}, {"pid", 1}, {"tid", track}, {"args", {{"name", text}}}});
+  }
+
+  double us(int64_t ticks) const { return clock_.ns(ticks) / 1000; }
+
+  void slice(const Placed& placed) {
+    static constexpr const char* kCategories[] = {"handler", "source", "copy", "clock"};
+    const TraceSpan& span = placed.span;
+    const bool instant = span.kind == TraceKind::admit;
+    nlohmann::ordered_json json = {{"ph", instant ? "i" : "X"},
+                                   {"name", instant ? "tick" : run_.plan.steps[span.step].name},
+                                   {"cat", kCategories[static_cast<size_t>(span.kind)]},
+                                   {"pid", 1},
+                                   {"tid", placed.track},
+                                   {"ts", us(span.begin)}};
+    if (instant)
+      json["s"] = "t"; // drawn on its track
+    else
+      json["dur"] = std::max(us(span.end) - us(span.begin), 0.0);
+    if (span.kind == TraceKind::read)
+      json["args"] = {{"value", span.trace_id}};
+    else
+      json["args"] = {{"tick", span.trace_id & kIndexMask},
+                      {"clock", run_.plan.clocks[span.trace_id >> kIndexBits].name}};
+    event(json);
+  }
+
+  // From each call of a tick to the next one on another track.
+  void arrows() {
+    std::erase_if(spans_, [](const Placed& placed) {
+      return placed.span.kind == TraceKind::admit || placed.span.kind == TraceKind::read;
+    });
+    std::stable_sort(spans_.begin(), spans_.end(), [](const Placed& a, const Placed& b) {
+      return std::pair(a.span.trace_id, a.span.begin) < std::pair(b.span.trace_id, b.span.begin);
+    });
+    uint64_t id = 0;
+    for (size_t i = 1; i < spans_.size(); ++i) {
+      const Placed &from = spans_[i - 1], &to = spans_[i];
+      if (from.span.trace_id != to.span.trace_id || from.track == to.track) continue;
+      ++id;
+      const auto end = [&](const char* phase, const Placed& at) {
+        nlohmann::ordered_json json = {{"ph", phase}, {"id", id},        {"name", "tick"},         {"cat", "tick"},
+                                       {"pid", 1},    {"tid", at.track}, {"ts", us(at.span.begin)}};
+        if (phase[0] == 'f') json["bp"] = "e"; // to the slice around it, not to the next one
+        event(json);
+      };
+      end("s", from);
+      end("f", to);
+    }
+  }
+
+  const RunState& run_;
+  std::ostream& out_;
+  TraceClock clock_;
+  std::vector<Placed> spans_;
+  bool first_ = true;
+};
+
+} // namespace
+
+void write_trace(const RunState& run, std::ostream& out) { Writer(run, out).write(); }
+
+} // namespace millrace::exec

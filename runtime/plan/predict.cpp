@@ -1,0 +1,56 @@
+// The longest way to each sink; see predict.h.
+#include "plan/predict.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace millrace::plan {
+
+namespace {
+
+struct Way {
+  double us = 0;
+  uint32_t unknown = 0;
+  friend bool operator<(const Way& a, const Way& b) { return std::tie(a.us, a.unknown) < std::tie(b.us, b.unknown); }
+};
+
+Way cost_of(const Plan& plan, uint32_t s) {
+  const Step& step = plan.steps[s];
+  if (step.kind == StepKind::transfer) {
+    for (const TransferPlan& transfer : plan.transfers)
+      if (transfer.step == s) return {transfer.predicted_us, 0};
+  }
+  if (step.handler == kNone) return {};
+  const int64_t cost = plan.handlers[step.handler].cost_ns;
+  return {static_cast<double>(cost) / 1000, cost == 0};
+}
+
+bool read_by_nobody(const Plan& plan, const Step& step) {
+  if (step.kind != StepKind::handler) return false;
+  return std::none_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t o) { return plan.outputs[o].connected; });
+}
+
+} // namespace
+
+std::vector<PredictedPath> predict_paths(const Plan& plan) {
+  // Steps are in an order that respects every edge without delay, and so are those of a segment.
+  std::vector<Way> done(plan.steps.size()), busy(plan.segments.size());
+  std::vector<PredictedPath> paths;
+  for (uint32_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
+    Way way = step.segment == kNone ? Way{} : busy[step.segment];
+    for (const StepInput& input : step.inputs)
+      if (input.output != kNone && input.delay == 0) way = std::max(way, done[plan.outputs[input.output].step]);
+    for (const uint32_t before : step.after) way = std::max(way, done[before]);
+    if (step.kind == StepKind::entry) way = std::max(way, done[plan.channels[step.channel].from]);
+    const Way own = cost_of(plan, s);
+    way.us += own.us;
+    way.unknown += own.unknown;
+    done[s] = way;
+    if (step.segment != kNone) busy[step.segment] = way;
+    if (read_by_nobody(plan, step)) paths.push_back({s, way.us, way.unknown});
+  }
+  return paths;
+}
+
+} // namespace millrace::plan

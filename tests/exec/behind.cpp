@@ -1,0 +1,110 @@
+// What handlers that work behind see of ticks that were not let in: delays count ticks, last values are the edge's own.
+#include <doctest/doctest.h>
+
+#include "harness.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+} // namespace
+
+TEST_CASE("2.3: behind a gate that lets every second tick in a delay still counts ticks") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "7"}});
+  p.add("second", "t.relay").every = 2;
+  p.add("paced", "t.paced");
+  p.add("sink", "t.sink", {{"log", "second"}});
+  p.connect("source", "second", graph::Policy::queue).depth = 4;
+  p.connect("second", "paced.in");
+  p.connect("second", "paced.extra").delay = 2;
+  p.connect("paced", "sink");
+  Compiled compiled(p, {});
+  CHECK(compiled.pace_of("paced").kind == plan::PaceKind::behind);
+  REQUIRE(compiled.run().ok);
+  // Ticks 0, 2, 4, 6 have a value; two ticks before each of them was the one before it.
+  std::vector<int64_t> seen;
+  for (const Seen& entry : take_log("second"))
+    if (entry.values[0] != kEmpty) seen.push_back(entry.values[0]);
+  CHECK(seen == std::vector<int64_t>{999, 2000, 4002, 6004});
+}
+
+TEST_CASE("2.3: behind a gate that turned a tick away a delay reads nothing for it, not the tick before") {
+  Pipeline p;
+  p.clock(graph::ClockMode::realtime, 100);
+  p.add("source", "t.count", {{"count", "10"}});
+  p.add("slow", "t.relay");
+  p.add("paced", "t.paced");
+  p.add("sink", "t.sink", {{"log", "turned"}});
+  p.connect("source", "slow", graph::Policy::queue);
+  p.graph.edges.back().full = graph::Full::drop_newest;
+  p.connect("slow", "paced.in");
+  p.connect("slow", "paced.extra").delay = 1;
+  p.connect("paced", "sink");
+  Setup setup;
+  setup.workers = 4;
+  setup.virtual_time = true;
+  setup.costs_ns = {{"slow", 25 * kMs}};
+  const exec::Result result = run(p, setup);
+  REQUIRE(result.ok);
+  const std::vector<Seen> log = take_log("turned");
+  REQUIRE(log.size() > 3);
+  CHECK(log.size() < 10);
+  for (size_t i = 1; i < log.size(); ++i) {
+    const auto tick = static_cast<int64_t>(log[i].index);
+    const bool neighbour = log[i - 1].index + 1 == log[i].index;
+    CHECK(log[i].values[0] == tick * 1000 + (neighbour ? tick - 1 : 999));
+  }
+}
+
+TEST_CASE("2.3: a delayed required input repeats the edge's last value, also one of a tick that was not let in") {
+  const auto seen = [](bool behind) {
+    Pipeline p;
+    p.add("source", "t.count", {{"count", "9"}, {"first", "1"}});
+    p.add("quiet", "t.relay", {{"silent_every", "3"}});
+    p.add("both", "t.need").every = 2;
+    p.add("sink", "t.sink", {{"log", "repeats"}});
+    p.connect("source", "quiet");
+    p.connect("source", "both.a");
+    p.connect("quiet", "both.b").delay = 1;
+    p.graph.edges.back().initial_empty = true;
+    p.connect("both", "sink", behind ? graph::Policy::latest : graph::Policy::sync);
+    Compiled compiled(p, {});
+    CHECK((compiled.pace_of("both").kind == plan::PaceKind::behind) == behind);
+    REQUIRE(compiled.run().ok);
+    std::vector<int64_t> even;
+    for (const Seen& entry : take_log("repeats"))
+      if (entry.index % 2 == 0) even.push_back(entry.values[0]);
+    return even;
+  };
+  // quiet gives 1 2 - 4 5 - 7 8 -; one tick before 0, 2, 4, 6, 8: the initial 0, 2, 4, the repeated 5, 8.
+  const std::vector<int64_t> expected{1000, 3002, 5004, 7005, 9008};
+  CHECK(seen(false) == expected);
+  CHECK(seen(true) == expected);
+}
+
+TEST_CASE("2.3: a reader of a queue that requires nothing runs at the queue's values, behind or not") {
+  for (const bool behind : {false, true}) {
+    CAPTURE(behind);
+    Pipeline p;
+    p.add("source", "t.count", {{"count", "6"}});
+    p.add("second", "t.relay").every = 2;
+    p.add("mix", "t.join");
+    p.add("sink", "t.sink", {{"log", "values"}});
+    p.connect("source", "second");
+    p.connect("second", "mix.in", graph::Policy::queue).depth = 4;
+    p.connect("source", "mix.in", graph::Policy::latest);
+    p.connect("mix", "sink.in");
+    if (!behind) p.connect("source", "sink.in");
+    Compiled compiled(p, {});
+    CHECK((compiled.pace_of("mix").kind == plan::PaceKind::behind) == behind);
+    const exec::Result result = compiled.run();
+    REQUIRE(result.ok);
+    for (const exec::HandlerReport& handler : result.report.handlers)
+      if (handler.name == "mix") CHECK(handler.calls == 3);
+    take_log("values");
+  }
+}

@@ -1,0 +1,279 @@
+// What a run tells while it goes, and how long its ticks took to each sink: reports from other threads, paths predicted
+// and measured, standstills.
+#include <doctest/doctest.h>
+#include <millrace/handler.h>
+
+#include <condition_variable>
+#include <thread>
+
+#include "harness.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+// A sink that answers for each tick when it is given the next one.
+struct LateSink final : Handler {
+  Input<Tensor> in{*this, "in"};
+  std::vector<Tick> owed;
+  LateSink() { max_pending(1); }
+  void answer() {
+    if (owed.empty()) return;
+    owed.front().publish();
+    owed.erase(owed.begin());
+  }
+  void process(Tick& tick, Cpu&) {
+    answer();
+    owed.push_back(tick.defer());
+  }
+  void drain() override { answer(); }
+};
+
+std::mutex told_mutex;
+std::condition_variable told_changed;
+bool told = false;
+
+// Owes tick 1 until the test was told that nothing moves.
+struct Stuck final : Handler {
+  Input<Tensor> in{*this, "in"};
+  std::thread answerer;
+  Stuck() { max_pending(1); }
+  void process(Tick& tick, Cpu&) {
+    if (tick.index() != 1) return;
+    answerer = std::thread([owed = tick.defer()]() mutable {
+      std::unique_lock lock(told_mutex);
+      told_changed.wait(lock, [] { return told; });
+      owed.publish();
+    });
+  }
+  void stop() override {
+    if (answerer.joinable()) answerer.join();
+  }
+};
+
+const mr_plugin& insight_plugin() {
+  static const mr_handler_type types[] = {detail::Type<LateSink>::table("insight.late_sink", "", ""),
+                                          detail::Type<Stuck>::table("insight.stuck", "", "")};
+  static const mr_handler_type* const pointers[] = {&types[0], &types[1]};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "insight", "1", pointers, 2, 0};
+  return plugin;
+}
+
+Setup virtual_setup(std::map<std::string, int64_t> costs_ns, std::vector<std::string> domains = {"cpu"}) {
+  Setup setup;
+  setup.workers = 3;
+  setup.virtual_time = true;
+  setup.costs_ns = std::move(costs_ns);
+  setup.domains = std::move(domains);
+  setup.more = &insight_plugin();
+  return setup;
+}
+
+// One tick is over before the next is due, so that none waits for another.
+Pipeline unhurried(int64_t count) {
+  Pipeline p;
+  p.clock(graph::ClockMode::realtime, 10);
+  p.add("source", "t.count", {{"count", std::to_string(count)}});
+  return p;
+}
+
+const exec::PathReport& path_to(const exec::Report& report, const std::string& sink) {
+  for (const exec::PathReport& path : report.paths)
+    if (path.sink == sink) return path;
+  throw std::invalid_argument("no path to " + sink);
+}
+
+// Within a bucket of the histogram.
+doctest::Approx about(double us) { return doctest::Approx(us).epsilon(0.04); }
+
+} // namespace
+
+TEST_CASE("a report may be asked for from any thread while the run goes, and its counts only grow") {
+  Setup setup;
+  setup.workers = 3;
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "0"}});
+  p.add("relay", "t.relay", {{"silent_every", "3"}});
+  p.add("sink", "t.sink", {{"log", "asked"}});
+  p.add("other", "t.sink", {{"log", "asked other"}});
+  p.connect("source", "relay");
+  p.connect("relay", "sink");
+  p.connect("relay", "other", graph::Policy::queue);
+  Compiled compiled(p, setup);
+  compiled.live().start();
+  exec::Report last;
+  int wrong = 0;
+  const auto ask = [&] {
+    const exec::Report report = compiled.live().report();
+    wrong += report.ticks_run < last.ticks_run || report.duration_s < last.duration_s;
+    for (size_t h = 0; h < last.handlers.size(); ++h) wrong += report.handlers[h].calls < last.handlers[h].calls;
+    for (size_t e = 0; e < last.edges.size(); ++e)
+      wrong += report.edges[e].delivered < last.edges[e].delivered || report.edges[e].empty < last.edges[e].empty;
+    last = report;
+  };
+  std::thread asker([&] {
+    for (int i = 0; i < 200 || last.ticks_run < 2000; ++i) ask();
+    compiled.live().stop();
+  });
+  const exec::Result result = compiled.live().wait();
+  asker.join();
+  REQUIRE(result.ok);
+  ask();
+  CHECK(wrong == 0);
+  CHECK(last.ticks_run == result.report.ticks_run);
+  CHECK(last.duration_s == result.report.duration_s);
+  CHECK(last.handlers[0].calls >= last.ticks_run);
+  CHECK(last.handlers[2].type == "t.sink");
+  CHECK(take_log("asked").size() == last.handlers[2].calls);
+  take_log("asked other");
+}
+
+TEST_CASE("latency is told for each path, predicted from the costs on it and measured at its sink") {
+  Pipeline p = unhurried(300);
+  p.add("fast", "t.relay");
+  p.add("slow", "t.relay");
+  p.add("near", "t.sink", {{"log", "near"}});
+  p.add("far", "t.sink", {{"log", "far"}});
+  p.connect("source", "fast");
+  p.connect("source", "slow");
+  p.connect("fast", "near");
+  p.connect("slow", "far");
+  const exec::Result result =
+      run(p, virtual_setup({{"source", 1}, {"fast", kMs}, {"slow", 20 * kMs}, {"near", kMs}, {"far", 2 * kMs}}));
+  REQUIRE(result.ok);
+  REQUIRE(result.report.paths.size() == 2);
+  const exec::PathReport& near = path_to(result.report, "near");
+  const exec::PathReport& far = path_to(result.report, "far");
+  for (const exec::PathReport* path : {&near, &far}) {
+    CHECK(path->sampled == 2); // ticks 0 and 256
+    CHECK(path->unknown_costs == 0);
+    CHECK(path->p50_us == about(path->predicted_us));
+    CHECK(path->max_us == about(path->predicted_us));
+  }
+  // All are one segment, in this order: source, fast, slow, near, far.
+  CHECK(near.predicted_us == about(22'000));
+  CHECK(far.predicted_us == about(24'000));
+  CHECK(take_log("near").size() + take_log("far").size() == 600);
+}
+
+TEST_CASE("behind a queue the way to a sink begins where the tick did, not at the queue") {
+  Pipeline p = unhurried(10);
+  p.add("relay", "t.relay");
+  p.add("sink", "t.sink", {{"log", "queued"}});
+  p.connect("source", "relay");
+  p.connect("relay", "sink", graph::Policy::queue);
+  const exec::Result result = run(p, virtual_setup({{"source", 1}, {"relay", 20 * kMs}, {"sink", 7 * kMs}}));
+  REQUIRE(result.ok);
+  const exec::PathReport& path = path_to(result.report, "sink");
+  CHECK(path.sampled == 1);
+  CHECK(path.predicted_us == about(27'000));
+  CHECK(path.p99_us == about(27'000));
+  CHECK(take_log("queued").size() == 10);
+}
+
+TEST_CASE("a sink that answers later is reached when it has answered") {
+  Pipeline p = unhurried(10);
+  p.add("sink", "insight.late_sink");
+  p.connect("source", "sink");
+  const exec::Result result = run(p, virtual_setup({{"source", 1}, {"sink", kMs}}));
+  REQUIRE(result.ok);
+  CHECK(path_to(result.report, "sink").sampled == 1);
+  CHECK(path_to(result.report, "sink").max_us == about(100'000)); // the next tick's call
+}
+
+TEST_CASE("a sink on a device is reached when the device has run it") {
+  Pipeline p = unhurried(10);
+  p.add("last", "t.capturable").device = "sim:0";
+  p.connect("source", "last");
+  const exec::Result result = run(p, virtual_setup({{"source", 1}, {"last", 30 * kMs}}, {"cpu", "sim:0"}));
+  REQUIRE(result.ok);
+  CHECK(path_to(result.report, "last").sampled == 1);
+  CHECK(path_to(result.report, "last").max_us == about(30'000));
+}
+
+TEST_CASE("a sink that was not called on a tick was not reached by it") {
+  Pipeline p = unhurried(10);
+  p.add("relay", "t.relay", {{"silent_every", "1"}});
+  p.add("needs", "t.relay");
+  p.connect("source", "relay");
+  p.connect("relay", "needs");
+  const exec::Result result = run(p, virtual_setup({{"source", 1}, {"relay", kMs}, {"needs", kMs}}));
+  REQUIRE(result.ok);
+  CHECK(result.report.handlers[2].calls == 0);
+  CHECK(path_to(result.report, "needs").sampled == 0);
+}
+
+TEST_CASE("2.8: under realtime a window that stays full is a standstill, though beats go on") {
+  told = false;
+  std::string said;
+  Setup setup;
+  setup.workers = 2;
+  setup.more = &insight_plugin();
+  setup.options.idle_report_ns = 50 * kMs;
+  setup.options.on_message = [&](const std::string& line) {
+    const std::lock_guard lock(told_mutex);
+    said += line + "\n";
+    told = told || line.find("waits for room") != std::string::npos;
+    told_changed.notify_all();
+  };
+  Pipeline p;
+  p.clock(graph::ClockMode::realtime, 100);
+  p.add("source", "t.count", {{"count", "40"}});
+  p.add("stuck", "insight.stuck");
+  p.connect("source", "stuck");
+  const exec::Result result = run(p, setup); // stuck answers once the report was heard
+  REQUIRE(result.ok);
+  CHECK(result.report.ticks_late > 0);
+  CHECK(said.find("warning MR0603: nothing has moved for 0.") != std::string::npos);
+  CHECK(said.find("stuck has not published what it owes (tick 1)") != std::string::npos);
+  CHECK(said.find("source waits for room: as many ticks as may be are in flight") != std::string::npos);
+}
+
+TEST_CASE("2.8: under realtime to wait for the next beat is no standstill") {
+  std::string said;
+  Setup setup;
+  setup.options.idle_report_ns = 150 * kMs; // the monitor looks every 100 ms
+  setup.options.on_message = [&](const std::string& line) { said += line + "\n"; };
+  Pipeline p;
+  p.clock(graph::ClockMode::realtime, 3);
+  p.add("source", "t.count", {{"count", "1"}});
+  p.add("sink", "t.sink", {{"log", "beats"}});
+  p.connect("source", "sink");
+  REQUIRE(run(p, setup).ok);
+  CHECK(said == "");
+  take_log("beats");
+}
+
+TEST_CASE("the progress tells what was dropped so far, by cause") {
+  std::mutex mutex;
+  std::condition_variable changed;
+  exec::Progress seen;
+  Setup setup;
+  setup.workers = 2;
+  setup.options.on_progress = [&](const exec::Progress& progress) {
+    const std::lock_guard lock(mutex);
+    seen = progress;
+    changed.notify_all();
+  };
+  Pipeline p;
+  p.clock(graph::ClockMode::realtime, 1000);
+  p.add("source", "t.count", {{"count", "0"}, {"rate", "4000"}});
+  p.add("sink", "t.sink", {{"log", "progress"}});
+  p.connect("source", "sink");
+  Compiled compiled(p, setup);
+  compiled.live().start();
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return seen.dropped["rate"] > 0; });
+  }
+  compiled.live().stop();
+  const exec::Result result = compiled.live().wait();
+  REQUIRE(result.ok);
+  CHECK(seen.dropped.size() == 1);
+  CHECK(seen.dropped["rate"] <= result.report.edges[0].dropped.at("rate"));
+  CHECK(seen.ticks <= result.report.ticks_run);
+  take_log("progress");
+}

@@ -1,0 +1,18 @@
+// What a graph of test handlers gives under `free`, by the rules alone: one tick after another, one handler after
+// another, with neither plan nor memory nor threads. The executor is compared with it.
+#pragma once
+
+#include "harness.h"
+
+namespace millrace::test {
+
+struct Expected {
+  uint64_t ends_at = UINT64_MAX;                 // the tick that fails
+  std::map<std::string, std::vector<Seen>> logs; // by sink, one entry a tick up to that one
+};
+
+// For graphs of t.count, t.relay, t.stateless, t.capturable, t.join, t.need, t.paced, t.late, t.paint, t.forward,
+// t.keep and t.sink on one clock.
+Expected run_by_the_rules(const graph::Graph& graph, const std::vector<exec::AppliedChange>& script);
+
+} // namespace millrace::test
