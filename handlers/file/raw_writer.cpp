@@ -2,22 +2,21 @@
 #include <millrace/handler.h>
 
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
+#include <stdexcept>
 
+#include "handlers/file/open.h"
 #include "handlers/image/picture.h"
 
 namespace millrace::handlers {
 namespace {
 
 constexpr const char* kManual = &R"(
-Writes the bytes of every value to a file: of pictures all rows of all planes without their padding,
-of tensors the elements in row-major order, of records and packets what is in use. Equal values give
-equal files, whatever memory they were in, so a hash of the file proves what came. With `index:
-true` the tick's index stands before each value, 8 bytes, lowest first. The file is replaced at the
-start and whole after the end; what cannot be written is a failure.
+Writes the bytes of every value to a file: of pictures all rows of all planes without their
+padding, of tensors the elements in row-major order, of records and packets what is in use. Equal
+values give equal files, whatever memory they were in, so a hash of the file proves what came.
+With `index: true` the tick's index stands before each value, 8 bytes, lowest first. Folders on
+the way are made, the file is replaced at the start and whole after the end; what cannot be
+written is a failure. file.raw_reader reads pictures back.
 
     test.pattern width=320 height=240 count=30 ! file.raw_writer path=frames.rgb
 )"[1];
@@ -31,10 +30,7 @@ class RawWriter final : public Handler {
       throw std::invalid_argument("file.raw_writer cannot write host objects: they have no bytes of their own");
   }
 
-  void start() override {
-    file_.reset(std::fopen(path_->c_str(), "wb"));
-    if (!file_) refuse();
-  }
+  void start() override { file_ = open_to_write(*path_); }
 
   void process(Tick& tick, Cpu&) {
     if (!file_) throw std::logic_error("'" + *path_ + "' is closed");
@@ -50,22 +46,11 @@ class RawWriter final : public Handler {
     }
   }
 
-  void drain() override {
-    if (file_ && std::fclose(file_.release()) != 0) refuse();
-  }
+  void drain() override { close_written(file_, *path_); }
   void stop() override { file_.reset(); }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
-  [[noreturn]] void refuse() const {
-    throw std::runtime_error("cannot write '" + *path_ + "': " + std::strerror(errno));
-  }
-  void write(const uint8_t* bytes, size_t count) {
-    if (count > 0 && std::fwrite(bytes, 1, count, file_.get()) != count) refuse();
-  }
+  void write(const uint8_t* bytes, size_t count) { write_all(file_.get(), {bytes, count}, *path_); }
   void write_index(uint64_t index) {
     std::array<uint8_t, 8> bytes;
     for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(index >> (8 * i));
@@ -107,7 +92,7 @@ class RawWriter final : public Handler {
   Input<Any> in_{*this, "in", help("images, tensors, records or packets")};
   Param<std::string> path_{*this, "path", "", "the file to write", required};
   Param<bool> index_{*this, "index", false, "write the tick's index before each value"};
-  std::unique_ptr<std::FILE, Close> file_;
+  File file_;
 };
 
 } // namespace

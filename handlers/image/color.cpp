@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "handlers/image/bytes16.h"
+#include "handlers/image/interleave.h"
 #include "handlers/image/picture.h"
 #include "handlers/image/vectorize.h"
 
@@ -64,74 +66,72 @@ inline uint8_t clamp8(int32_t value) { return static_cast<uint8_t>(std::min(std:
 
 // ---- unpacking ------------------------------------------------------------------------------------------------
 
-// Sixteen pixels of three bytes are three vectors. Compilers do not find these shuffles by themselves; written out,
-// they make the change of order five times as fast.
-using Bytes16 = uint8_t __attribute__((vector_size(16)));
+// The upper half of a product of 16 bits, one instruction for many; the rest is cut off.
+inline int16_t high16(int16_t a, int16_t b) { return static_cast<int16_t>((int32_t{a} * b) >> 16); }
 
-inline Bytes16 load16(const uint8_t* from) {
-  Bytes16 bytes;
-  std::memcpy(&bytes, from, sizeof bytes);
-  return bytes;
-}
-inline void store16(uint8_t* to, const Bytes16& bytes) { std::memcpy(to, &bytes, sizeof bytes); }
+// Y, Cr, Cb → RGB in 1/32: as much is left in the upper half of 16 bits of luma in 1/128 times its gain in 1/16384, and
+// of chroma in 1/256 times coefficients in 1/8192, which are up to 2.2. What three products cut off is 3/32 at most;
+// the 1 that is added to the half is its mean.
+struct Decoding {
+  explicit Decoding(const Matrix& m)
+      : offset(static_cast<int16_t>(m.offset)),
+        y_gain(of(m.y_gain, 2)),
+        v_r(of(m.v_r, 3)),
+        u_g(of(m.u_g, 3)),
+        v_g(of(m.v_g, 3)),
+        u_b(of(m.u_b, 3)) {}
+  static int16_t of(int32_t fixed, int bits) { return static_cast<int16_t>((fixed + (1 << bits >> 1)) >> bits); }
+  int16_t offset, y_gain, v_r, u_g, v_g, u_b;
+};
 
-MILLRACE_VECTORIZE void unpack3(const uint8_t* in, uint32_t count, uint8_t* first, uint8_t* second, uint8_t* third) {
-  uint32_t i = 0;
-  for (; i + 16 <= count; i += 16) {
-    const Bytes16 a = load16(in + 3 * i), b = load16(in + 3 * i + 16), c = load16(in + 3 * i + 32);
-    // clang-format off
-    const Bytes16 x = __builtin_shufflevector(a, b, 0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 0, 0, 0, 0, 0);
-    const Bytes16 y = __builtin_shufflevector(a, b, 1, 4, 7, 10, 13, 16, 19, 22, 25, 28, 31, 0, 0, 0, 0, 0);
-    const Bytes16 z = __builtin_shufflevector(a, b, 2, 5, 8, 11, 14, 17, 20, 23, 26, 29, 0, 0, 0, 0, 0, 0);
-    store16(first + i, __builtin_shufflevector(x, c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 20, 23, 26, 29));
-    store16(second + i, __builtin_shufflevector(y, c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 18, 21, 24, 27, 30));
-    store16(third + i, __builtin_shufflevector(z, c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 19, 22, 25, 28, 31));
-    // clang-format on
-  }
-  for (; i < count; ++i) {
-    first[i] = in[3 * i];
-    second[i] = in[3 * i + 1];
-    third[i] = in[3 * i + 2];
-  }
-}
-
-MILLRACE_VECTORIZE void unpack4(const uint8_t* in, uint32_t count, uint8_t* first, uint8_t* second, uint8_t* third,
-                                uint8_t* fourth) {
-  for (uint32_t i = 0; i < count; ++i) {
-    first[i] = in[4 * i];
-    second[i] = in[4 * i + 1];
-    third[i] = in[4 * i + 2];
-    fourth[i] = in[4 * i + 3];
-  }
-}
-
-MILLRACE_VECTORIZE void decode(const Matrix& m, const uint8_t* y, const uint8_t* u, const uint8_t* v, uint32_t count,
+MILLRACE_VECTORIZE void decode(const Decoding& d, const uint8_t* y, const uint8_t* u, const uint8_t* v, uint32_t count,
                                Chunk& out) {
+  constexpr int16_t kHalf5 = 16 + 1;
+  const auto pixel = [](int sum) { return static_cast<uint8_t>(std::min(std::max(sum >> 5, 0), 255)); };
   for (uint32_t i = 0; i < count; ++i) {
-    const int32_t luma = (y[i] - m.offset) * m.y_gain + kHalf16;
-    const int32_t cb = u[i] - 128, cr = v[i] - 128;
-    out.r[i] = clamp8((luma + m.v_r * cr) >> 16);
-    out.g[i] = clamp8((luma + m.u_g * cb + m.v_g * cr) >> 16);
-    out.b[i] = clamp8((luma + m.u_b * cb) >> 16);
+    const auto luma = static_cast<int16_t>(high16(static_cast<int16_t>((y[i] - d.offset) << 7), d.y_gain) + kHalf5);
+    const auto cb = static_cast<int16_t>((u[i] - 128) << 8), cr = static_cast<int16_t>((v[i] - 128) << 8);
+    out.r[i] = pixel(static_cast<int16_t>(luma + high16(cr, d.v_r)));
+    out.g[i] = pixel(static_cast<int16_t>(luma + high16(cb, d.u_g) + high16(cr, d.v_g)));
+    out.b[i] = pixel(static_cast<int16_t>(luma + high16(cb, d.u_b)));
+  }
+}
+
+// Gives both pixels of a pair its chroma.
+MILLRACE_VECTORIZE void spread(const uint8_t* chroma, uint32_t pairs, uint8_t* out) {
+  uint32_t i = 0;
+  for (; i + 16 <= pairs; i += 16) {
+    const Bytes16 c = load16(chroma + i);
+    store16(out + 2 * i, __builtin_shufflevector(c, c, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7));
+    store16(out + 2 * i + 16,
+            __builtin_shufflevector(c, c, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15));
+  }
+  for (; i < pairs; ++i) out[2 * i] = out[2 * i + 1] = chroma[i];
+}
+
+MILLRACE_VECTORIZE void spread_both(const uint8_t* chroma, uint32_t pairs, uint8_t* u, uint8_t* v) {
+  uint32_t i = 0;
+  for (; i + 8 <= pairs; i += 8) {
+    const Bytes16 c = load16(chroma + 2 * i);
+    store16(u + 2 * i, __builtin_shufflevector(c, c, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14));
+    store16(v + 2 * i, __builtin_shufflevector(c, c, 1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 15, 15));
+  }
+  for (; i < pairs; ++i) {
+    u[2 * i] = u[2 * i + 1] = chroma[2 * i];
+    v[2 * i] = v[2 * i + 1] = chroma[2 * i + 1];
   }
 }
 
 void unpack_ycbcr(const ImageView& source, const Matrix& matrix, uint32_t x, uint32_t y, uint32_t count, Chunk& out) {
   alignas(64) uint8_t u[kChunk], v[kChunk];
+  const uint32_t pairs = (count + 1) / 2;
   if (source.pixel() == Pixel::nv12) {
-    const uint8_t* pairs = source.row(y / 2, 1) + x;
-    for (uint32_t i = 0; i < count; ++i) {
-      u[i] = pairs[i & ~1u];
-      v[i] = pairs[i | 1u];
-    }
+    spread_both(source.row(y / 2, 1) + x, pairs, u, v);
   } else {
-    const uint8_t *blue = source.row(y / 2, 1) + x / 2, *red = source.row(y / 2, 2) + x / 2;
-    for (uint32_t i = 0; i < count; ++i) {
-      u[i] = blue[i / 2];
-      v[i] = red[i / 2];
-    }
+    spread(source.row(y / 2, 1) + x / 2, pairs, u);
+    spread(source.row(y / 2, 2) + x / 2, pairs, v);
   }
-  decode(matrix, source.row(y) + x, u, v, count, out);
+  decode(Decoding(matrix), source.row(y) + x, u, v, count, out);
   std::memset(out.a, 255, count);
 }
 
@@ -159,37 +159,6 @@ void unpack(const ImageView& source, const Matrix& matrix, uint32_t x, uint32_t 
 }
 
 // ---- packing --------------------------------------------------------------------------------------------------
-
-MILLRACE_VECTORIZE void pack3(const uint8_t* first, const uint8_t* second, const uint8_t* third, uint32_t count,
-                              uint8_t* out) {
-  uint32_t i = 0;
-  for (; i + 16 <= count; i += 16) {
-    const Bytes16 x = load16(first + i), y = load16(second + i), z = load16(third + i);
-    // clang-format off
-    const Bytes16 a = __builtin_shufflevector(x, y, 0, 16, 0, 1, 17, 0, 2, 18, 0, 3, 19, 0, 4, 20, 0, 5);
-    store16(out + 3 * i, __builtin_shufflevector(a, z, 0, 1, 16, 3, 4, 17, 6, 7, 18, 9, 10, 19, 12, 13, 20, 15));
-    const Bytes16 b = __builtin_shufflevector(x, y, 21, 0, 6, 22, 0, 7, 23, 0, 8, 24, 0, 9, 25, 0, 10, 26);
-    store16(out + 3 * i + 16, __builtin_shufflevector(b, z, 0, 21, 2, 3, 22, 5, 6, 23, 8, 9, 24, 11, 12, 25, 14, 15));
-    const Bytes16 c = __builtin_shufflevector(x, y, 0, 11, 27, 0, 12, 28, 0, 13, 29, 0, 14, 30, 0, 15, 31, 0);
-    store16(out + 3 * i + 32, __builtin_shufflevector(c, z, 26, 1, 2, 27, 4, 5, 28, 7, 8, 29, 10, 11, 30, 13, 14, 31));
-    // clang-format on
-  }
-  for (; i < count; ++i) {
-    out[3 * i] = first[i];
-    out[3 * i + 1] = second[i];
-    out[3 * i + 2] = third[i];
-  }
-}
-
-MILLRACE_VECTORIZE void pack4(const uint8_t* first, const uint8_t* second, const uint8_t* third, const uint8_t* fourth,
-                              uint32_t count, uint8_t* out) {
-  for (uint32_t i = 0; i < count; ++i) {
-    out[4 * i] = first[i];
-    out[4 * i + 1] = second[i];
-    out[4 * i + 2] = third[i];
-    out[4 * i + 3] = fourth[i];
-  }
-}
 
 // 0.299, 0.587 and 0.114 in 15 bits; their sum is 32768, so gray pixels stay what they are.
 MILLRACE_VECTORIZE void pack_gray(const Chunk& in, uint32_t count, uint8_t* out) {
@@ -256,6 +225,9 @@ void pack_block_row(const Matrix& matrix, Chunk& top, Chunk& bottom, uint32_t x,
 
 bool is_ycbcr(Pixel pixel) { return pixel == Pixel::nv12 || pixel == Pixel::i420; }
 
+bool red_first(Pixel pixel) { return pixel == Pixel::rgb8 || pixel == Pixel::rgba8; }
+bool is_colored8(Pixel pixel) { return red_first(pixel) || pixel == Pixel::bgr8 || pixel == Pixel::bgra8; }
+
 void copy_plane(const ImageView& source, const ImageSpan& target, uint32_t plane) {
   const size_t bytes = plane_row_bytes(source.pixel(), source.width(), plane);
   for (uint32_t y = 0; y < source.rows(plane); ++y) std::memcpy(target.row(y, plane), source.row(y, plane), bytes);
@@ -287,6 +259,13 @@ void luma_to_gray(const ImageView& source, const ImageSpan& target) {
 }
 
 void to_interleaved(const ImageView& source, const ImageSpan& target) {
+  if (is_colored8(source.pixel()) && is_colored8(target.pixel())) {
+    const bool turns = red_first(source.pixel()) != red_first(target.pixel());
+    for (uint32_t y = 0; y < source.height(); ++y)
+      reorder(source.row(y), bytes_per_pixel(source.pixel()), source.width(), turns, target.row(y),
+              bytes_per_pixel(target.pixel()));
+    return;
+  }
   const Matrix matrix = matrix_of(source.color(), source.range());
   Chunk chunk;
   for (uint32_t y = 0; y < source.height(); ++y) {

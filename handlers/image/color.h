@@ -1,7 +1,7 @@
 // Changes the pixel format of a picture: gray, RGB in four orders, and YCbCr 4:2:0 in two layouts.
 //
-// Rules. Coefficients are fixed point, 15 bits for gray and 16 for YCbCr; a result is rounded half up and clamped to
-// 0…255, so it differs from the real-valued formula by at most 1.
+// Rules. Coefficients are fixed point: 15 bits for gray, 16 to YCbCr, 13 from it. A result is rounded half up and
+// clamped to 0…255, and differs from the real-valued formula by at most 1.
 //  - Gray is BT.601 luma, 0.299 R + 0.587 G + 0.114 B, full range; from YCbCr it is the luma plane, brought to full
 //  range.
 //  - YCbCr is BT.601, BT.709 or BT.2020 (ITU-R BT.601-7, BT.709-6), limited (16…235, 16…240) or full range, as the

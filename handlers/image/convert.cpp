@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kManual = &R"(
 Changes the pixel format of a picture. What comes in may be any of the formats that `to` names; a
-picture that has the wanted format already is copied.
+picture that has the wanted format already is passed on as it is, with 0 copies.
 
 `matrix` and `range` say what the numbers of nv12 and i420 mean where one of them is made; pictures
 that come in say it themselves. Gray is BT.601 luma, full range. Arithmetic is fixed point, rounded
@@ -40,6 +40,7 @@ class Convert final : public Handler {
 
   void process(Tick& tick, Cpu&) {
     const ImageView in = video_(tick);
+    if (is_wanted(in)) return out_.forward(tick, video_);
     const ImageSpan out = out_.allocate(tick, pixel_, in.width(), in.height());
     mr_value& value = *out_.raw(tick).value;
     tag(value.as.image.color, value.as.image.range);
@@ -50,6 +51,12 @@ class Convert final : public Handler {
   }
 
  private:
+  bool is_wanted(const ImageView& in) const {
+    uint32_t color = 0, range = 0;
+    tag(color, range);
+    return in.pixel() == pixel_ && in.value().as.image.color == color && in.value().as.image.range == range;
+  }
+
   void tag(uint32_t& color, uint32_t& range) const {
     const bool ycbcr = *to_ == "nv12" || *to_ == "i420";
     color = ycbcr ? color_named(*matrix_) : uint32_t{MR_COLOR_SRGB};
@@ -61,7 +68,7 @@ class Convert final : public Handler {
   }
 
   Input<Image> video_{*this, "video", convertible()};
-  Output<Image> out_{*this, "video", convertible()};
+  Output<Image> out_{*this, "video", convertible(), may_repeat};
   Param<std::string> to_{*this, "to", "rgb8", "pixel format to make",
                          choices({"gray8", "rgb8", "bgr8", "rgba8", "bgra8", "nv12", "i420"})};
   Param<std::string> matrix_{*this, "matrix", "bt601", "how nv12 and i420 are made from RGB",

@@ -34,6 +34,15 @@ inline Pixel pixel_named(std::string_view name) {
   throw std::invalid_argument("there is no pixel format '" + std::string(name) + "'");
 }
 
+// What a picture made from another one takes over: the meaning of its numbers and its times.
+inline void take_over(const ImageView& from, mr_value& to) {
+  to.as.image.color = from.color();
+  to.as.image.range = from.range();
+  to.header.stream = from.header().stream;
+  to.header.pts_ns = from.header().pts_ns;
+  to.header.duration_ns = from.header().duration_ns;
+}
+
 class Picture {
  public:
   Picture() = default;

@@ -49,6 +49,59 @@ void gather_colors(const ResampleAxis& axis, const float* sums, uint8_t* out) {
   }
 }
 
+// Bilinear, in 1/256 and 16 bits. A weight is the second tap's in 1/65536 and neither 0 nor 65536; the first's is what
+// is left, so both fit 16 bits and a product is one instruction. Each of the four products cuts off less than 1/256;
+// the half that is added to round up has their mean on top. What is equal stays equal once it is rounded.
+constexpr uint16_t kHalf8 = 128 + 2;
+
+MILLRACE_VECTORIZE void mix_rows(const uint8_t* a, const uint8_t* b, uint16_t weight, size_t count, uint16_t* mixed) {
+  const auto first = static_cast<uint16_t>(-weight);
+  for (size_t i = 0; i < count; ++i) {
+    const auto left = static_cast<uint16_t>(a[i] << 8), right = static_cast<uint16_t>(b[i] << 8);
+    mixed[i] = static_cast<uint16_t>(((uint32_t{left} * first) >> 16) + ((uint32_t{right} * weight) >> 16));
+  }
+}
+
+MILLRACE_VECTORIZE void blend_samples(const uint16_t* left, const uint16_t* right, const uint16_t* weights,
+                                      size_t count, uint8_t* out) {
+  for (size_t i = 0; i < count; ++i) {
+    const auto first = static_cast<uint16_t>(-weights[i]);
+    const auto sum =
+        static_cast<uint16_t>(((uint32_t{left[i]} * first) >> 16) + ((uint32_t{right[i]} * weights[i]) >> 16) + kHalf8);
+    out[i] = static_cast<uint8_t>(sum >> 8);
+  }
+}
+
+// Target pixels whose taps are gathered at once: both arrays and their weights stay in the first-level cache.
+constexpr uint32_t kGathered = 256;
+
+// The taps of `count` target pixels side by side, so that the arithmetic finds them in a row. A pixel in colour is
+// copied as four lanes whatever it has: the next one writes over what is too much.
+template <uint32_t kChannels>
+void gather_taps(const uint32_t* first, uint32_t count, const uint16_t* mixed, uint16_t* left, uint16_t* right) {
+  for (uint32_t x = 0; x < count; ++x) {
+    const uint16_t* in = mixed + size_t{first[x]} * kChannels;
+    constexpr size_t kBytes = kChannels == 1 ? sizeof(uint16_t) : 4 * sizeof(uint16_t);
+    std::memcpy(left + x * kChannels, in, kBytes);
+    std::memcpy(right + x * kChannels, in + kChannels, kBytes);
+  }
+}
+
+template <uint32_t kChannels>
+void blend_row(const ResampleAxis& axis, const uint16_t* weights, const uint16_t* mixed, uint8_t* out) {
+  alignas(64) uint16_t left[kGathered * kChannels + 4], right[kGathered * kChannels + 4];
+  for (uint32_t x = 0; x < axis.target; x += kGathered) {
+    const uint32_t count = std::min(kGathered, axis.target - x);
+    gather_taps<kChannels>(axis.first.data() + x, count, mixed, left, right);
+    blend_samples(left, right, weights + size_t{x} * kChannels, size_t{count} * kChannels, out + size_t{x} * kChannels);
+  }
+}
+
+// The weight of the second tap, kept off its ends: what is cut off is a 65536th.
+uint16_t second_weight(const ResampleAxis& axis, size_t target) {
+  return static_cast<uint16_t>(std::clamp(std::lround(axis.weights[2 * target + 1] * 65536), 1l, 65535l));
+}
+
 void add_bilinear_taps(ResampleAxis& axis) {
   axis.tap_count = std::min(2u, axis.source);
   axis.weights.resize(size_t{axis.target} * axis.tap_count);
@@ -108,14 +161,20 @@ void Resampler::prepare(uint32_t source_width, uint32_t source_height, uint32_t 
   const auto fits = [&](const ResampleAxis& axis, uint32_t source, uint32_t target) {
     return axis.source == source && axis.target == target && method_ == method;
   };
+  if (fits(x_, source_width, target_width) && fits(y_, source_height, target_height)) return;
   if (!fits(x_, source_width, target_width)) x_ = resample_axis(source_width, target_width, method);
   if (!fits(y_, source_height, target_height)) y_ = resample_axis(source_height, target_height, method);
   method_ = method;
-  row_.resize(size_t{source_width} * 4); // with three channels there is room for the fourth lane of the last pixel
+  // With three channels there is room for the fourth lane of the last pixel.
+  const bool two_taps = method == ResizeMethod::bilinear && x_.tap_count == 2 && y_.tap_count == 2;
+  row_.resize(two_taps ? 0 : size_t{source_width} * 4);
+  mixed_.resize(two_taps ? size_t{source_width} * 4 + 4 : 0);
+  x_weights_.clear();
 }
 
 void Resampler::run(const ImageView& source, const ImageSpan& target) {
   if (method_ == ResizeMethod::nearest) return run_nearest(source, target);
+  if (!mixed_.empty()) return run_bilinear(source, target);
   const uint32_t channels = bytes_per_pixel(source.pixel());
   const size_t samples = size_t{x_.source} * channels;
   for (uint32_t y = 0; y < y_.target; ++y) {
@@ -126,6 +185,22 @@ void Resampler::run(const ImageView& source, const ImageSpan& target) {
     if (channels == 1) gather_gray(x_, row_.data(), target.row(y));
     if (channels == 3) gather_colors<3>(x_, row_.data(), target.row(y));
     if (channels == 4) gather_colors<4>(x_, row_.data(), target.row(y));
+  }
+}
+
+void Resampler::run_bilinear(const ImageView& source, const ImageSpan& target) {
+  const uint32_t channels = bytes_per_pixel(source.pixel());
+  const size_t samples = size_t{x_.source} * channels;
+  if (x_weights_.size() != size_t{x_.target} * channels) {
+    x_weights_.resize(size_t{x_.target} * channels);
+    for (size_t i = 0; i < x_weights_.size(); ++i) x_weights_[i] = second_weight(x_, i / channels);
+  }
+  for (uint32_t y = 0; y < y_.target; ++y) {
+    const uint8_t *above = source.row(y_.first[y]), *below = source.row(y_.first[y] + 1);
+    mix_rows(above, below, second_weight(y_, y), samples, mixed_.data());
+    if (channels == 1) blend_row<1>(x_, x_weights_.data(), mixed_.data(), target.row(y));
+    if (channels == 3) blend_row<3>(x_, x_weights_.data(), mixed_.data(), target.row(y));
+    if (channels == 4) blend_row<4>(x_, x_weights_.data(), mixed_.data(), target.row(y));
   }
 }
 

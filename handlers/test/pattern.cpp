@@ -1,12 +1,9 @@
 // test.pattern: a source of pictures that need no camera and no file.
 #include <millrace/handler.h>
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-
 #include "handlers/image/color.h"
 #include "handlers/image/picture.h"
+#include "handlers/source_rate.h"
 #include "handlers/test/burnt_number.h"
 #include "handlers/test/painting.h"
 
@@ -26,22 +23,6 @@ the time n / fps; a `live` one cannot wait, like a camera, and what nobody takes
 
     test.pattern width=640 height=480 count=300 fps=30 ! image.blur sigma=2 ! null.sink
 )"[1];
-
-struct Rate {
-  int64_t numerator, denominator;
-};
-
-// 29.97 and its kin, 23.98 too, mean n·1000/1001; others are taken to a thousandth, or below 1 to a millionth. The
-// numerator stays below 2^30, so that its product with a second's nanoseconds fits 64 bits.
-Rate rate_of(double fps) {
-  const double whole = std::round(fps);
-  if (fps == whole) return {static_cast<int64_t>(whole), 1};
-  if (whole >= 24 && std::abs(fps * 1001 - whole * 1000) < 5) return {static_cast<int64_t>(whole) * 1000, 1001};
-  const int64_t parts = fps < 1 ? 1'000'000 : 1000;
-  const int64_t numerator = std::max(std::llround(fps * static_cast<double>(parts)), 1ll);
-  const int64_t divisor = std::gcd(numerator, parts);
-  return {numerator / divisor, parts / divisor};
-}
 
 Pattern pattern_named(const std::string& name) {
   if (name == "gradient") return Pattern::gradient;
@@ -66,9 +47,10 @@ class TestPattern final : public Handler {
 
   void start() override {
     pattern_ = pattern_named(*pattern_name_);
-    rate_ = fps_ > 0 ? rate_of(fps_) : Rate{0, 1};
+    rate_ = fps_ > 0 ? rate_of(fps_) : SourceRate{};
     if (pixel_ != Pixel::rgb8)
       canvas_ = Picture(Pixel::rgb8, static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_));
+    if (!canvas_.empty() && pattern_ == Pattern::bars) paint_still();
   }
 
   void process(Tick& tick, Cpu&) {
@@ -80,6 +62,7 @@ class TestPattern final : public Handler {
     mr_value& value = *out_.raw(tick).value;
     tag(value.as.image.color, value.as.image.range);
     stamp(value.header, index);
+    if (!still_.empty()) return copy_still(index, picture);
     const ImageSpan canvas = canvas_.empty() ? picture : canvas_.span();
     paint_pattern(pattern_, index, canvas);
     burn_number(canvas, static_cast<uint32_t>(index));
@@ -87,20 +70,42 @@ class TestPattern final : public Handler {
   }
 
  private:
+  // Bars are the same in every picture but for the number, so they are converted once.
+  void paint_still() {
+    uint32_t color = 0, range = 0;
+    tag(color, range);
+    still_ = Picture(pixel_, canvas_.view().width(), canvas_.view().height()).tag(color, range);
+    paint_pattern(Pattern::bars, 0, canvas_.span());
+    convert_pixels(canvas_.view(), still_.span());
+  }
+
+  void copy_still(uint64_t index, const ImageSpan& picture) {
+    convert_pixels(still_.view(), picture);
+    burn_number(canvas_.span(), static_cast<uint32_t>(index));
+    // Whole rows of chroma: the number's strip may end within one.
+    const uint32_t rows = std::min((burnt_number_rows(picture.height()) + 1) / 2 * 2, picture.height());
+    const mr_value source = top_rows(canvas_.view().value(), rows), target = top_rows(picture.value(), rows);
+    convert_pixels(ImageView(&source, canvas_.view().data()), ImageSpan(&target, picture.data()));
+  }
+
+  static mr_value top_rows(mr_value picture, uint32_t rows) {
+    mr_image& image = picture.as.image;
+    image.height = rows;
+    for (uint32_t plane = 0; plane < image.plane_count; ++plane)
+      image.planes[plane].rows = plane ? (rows + 1) / 2 : rows;
+    return picture;
+  }
+
   void tag(uint32_t& color, uint32_t& range) const {
     const bool ycbcr = pixel_ == Pixel::nv12 || pixel_ == Pixel::i420;
     color = ycbcr ? MR_COLOR_BT601 : MR_COLOR_SRGB;
     range = ycbcr ? MR_RANGE_LIMITED : MR_RANGE_FULL;
   }
 
-  // In whole seconds and a rest, so that the product stays within 64 bits for any run.
   void stamp(mr_header& header, uint64_t index) const {
     if (rate_.numerator == 0) return;
-    const int64_t beats = static_cast<int64_t>(index) * rate_.denominator;
-    const int64_t second_ns = 1'000'000'000;
-    if (!live_)
-      header.pts_ns = beats / rate_.numerator * second_ns + beats % rate_.numerator * second_ns / rate_.numerator;
-    header.duration_ns = rate_.denominator * second_ns / rate_.numerator;
+    if (!live_) header.pts_ns = time_of_beat(rate_, index);
+    header.duration_ns = time_of_beat(rate_, 1);
   }
 
   Output<Image> out_{*this, "video",
@@ -114,10 +119,11 @@ class TestPattern final : public Handler {
   Param<double> fps_{*this, "fps", 0, "pictures a second; 0: no rate of its own", range(0, 100000), unit("1/s")};
   Param<bool> live_{*this, "live", false, "cannot wait, like a camera"};
   Param<int64_t> silent_every_{*this, "silent_every", 0, "every k-th tick has no picture; 0: none misses", at_least(0)};
+  Picture still_;  // the bars in the output's format; empty where that is painted directly
   Picture canvas_; // RGB to convert from; empty where the output is painted directly
   Pixel pixel_ = Pixel::rgb8;
   Pattern pattern_ = Pattern::bars;
-  Rate rate_{0, 1};
+  SourceRate rate_;
 };
 
 } // namespace

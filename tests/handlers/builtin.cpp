@@ -3,13 +3,33 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 using namespace millrace;
 using namespace millrace::handlers;
+
+namespace {
+
+// How many types the files of the built-in handlers make tables of.
+size_t types_in_sources() {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(MILLRACE_SOURCE_DIR "/handlers")) {
+    if (entry.path().extension() != ".cpp") continue;
+    std::ifstream file(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    for (size_t at = text.find(">::table("); at != std::string::npos; at = text.find(">::table(", at + 1)) ++count;
+  }
+  return count;
+}
+
+} // namespace
 
 TEST_CASE("the built-in types are sorted, complete, and each is listed once") {
   const mr_plugin& plugin = *millrace_builtin_plugin();
   CHECK(plugin.abi_version == MR_ABI_VERSION);
-  CHECK(plugin.type_count == 14);
+  CHECK(plugin.type_count == types_in_sources());
   for (uint32_t i = 1; i < plugin.type_count; ++i)
     CHECK(std::string(plugin.types[i - 1]->type) < std::string(plugin.types[i]->type));
   CHECK(millrace_builtin_plugin() == &plugin);

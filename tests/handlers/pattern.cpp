@@ -97,6 +97,24 @@ TEST_CASE("every format of test.pattern carries the tick's index, for count tick
   }
 }
 
+TEST_CASE("in every format bars are the RGB bars with their number, converted") {
+  for (const char* format : {"gray8", "rgba8", "bgr8", "nv12", "i420"})
+    for (const auto& [width, height] : {std::pair<uint32_t, uint32_t>{97, 51}, {64, 1}, {130, 48}}) {
+      TableTest pattern(builtin("test.pattern"),
+                        {{"width", std::to_string(width)}, {"height", std::to_string(height)}, {"format", format}});
+      Picture painted(Pixel::rgb8, width, height);
+      Picture wanted = Picture(pixel_named(format), width, height).tag(MR_COLOR_BT601, MR_RANGE_LIMITED);
+      for (uint32_t index = 0; index < 3; ++index) {
+        const Result result = pattern.tick();
+        paint_pattern(Pattern::bars, index, painted.span());
+        burn_number(painted.span(), index);
+        convert_pixels(painted.view(), wanted.span());
+        INFO(format << " " << width << "×" << height << ", picture " << index);
+        CHECK(same_pixels(result.image("video"), wanted.view()));
+      }
+    }
+}
+
 TEST_CASE("nv12 from test.pattern is tagged, in the plan and in every picture, as what it is") {
   TableTest pattern(builtin("test.pattern"), {{"format", "nv12"}});
   const Result result = pattern.tick();

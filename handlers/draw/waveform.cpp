@@ -1,0 +1,131 @@
+// draw.waveform: shows how bright a picture is where, as a waveform monitor does.
+#include <millrace/handler.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "handlers/draw/column_levels.h"
+#include "handlers/draw/raster.h"
+#include "handlers/draw/waveform_trace.h"
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kManual = &R"(
+Draws a waveform monitor: for every column of the picture which levels its pixels have, black at the
+bottom, white at the top, the brighter the more of them. `luma` is one trace (BT.601), `rgb` three
+over each other, which is white where they agree, and `parade` the three side by side. It lies over
+a corner of the picture, which it darkens by half, with lines at 0, 25, 50, 75 and 100 %; `size` is
+its share of the picture's width and height. With `position: alone` it is a picture of its own: as
+large as the input and nothing of it, for a window beside it or image.composite.
+
+Every pixel is counted. A level that 1/64 of a column's pixels have is as bright as can be; `gain`
+multiplies that. A gray picture has one trace in each mode but `parade`, which shows it three times.
+
+    test.pattern pattern=disc ! draw.waveform mode=parade size=0.5 ! null.sink
+)"[1];
+
+// What each trace shows and in which colour. Luma is green, as on the tubes.
+struct Trace {
+  LevelOf channel;
+  Color color;
+};
+constexpr std::array<Trace, 1> kLuma = {{{LevelOf::luma, {120, 255, 140}}}};
+constexpr std::array<Trace, 3> kColors = {
+    {{LevelOf::red, {255, 0, 0}}, {LevelOf::green, {0, 255, 0}}, {LevelOf::blue, {0, 0, 255}}}};
+
+std::span<const Trace> traces_of(const std::string& mode) {
+  if (mode == "luma") return kLuma;
+  return kColors;
+}
+
+class Waveform final : public Handler {
+ public:
+  Waveform() {
+    stateless();
+    no_allocation();
+    cost_hint_us(2000);
+  }
+
+  void configure(const Formats& formats) override { width_ = formats.in(video_).width; }
+
+  void start() override {
+    traces_ = traces_of(*mode_);
+    for (size_t t = 0; t < traces_.size(); ++t) levels_[t].reserve(width_, width_);
+    row_.reserve(width_);
+    trace_.reserve(width_);
+  }
+
+  void process(Tick& tick, Cpu&) {
+    const ImageSpan picture = out_.modify(tick, video_);
+    const Rectangle area = place(picture.width(), picture.height());
+    const bool parade = *mode_ == "parade";
+    count(picture, area, parade);
+    trace_.paint_ground(picture, area, *position_ == "alone");
+    const uint64_t pixels = uint64_t{picture.width()} * picture.height();
+    for (size_t t = 0; t < traces_.size(); ++t) {
+      const Rectangle part = parade ? third(area, static_cast<int64_t>(t)) : area;
+      if (part.left >= part.right) continue;
+      // On gray every colour is the same, and so is its ink.
+      const Color color = picture.pixel() == Pixel::gray8 ? Color{255, 255, 255} : traces_[t].color;
+      trace_.add(picture, part, levels_[t], pixels, static_cast<float>(*gain_), ink_of(color, picture.pixel()));
+      if (picture.pixel() == Pixel::gray8 && !parade) break;
+    }
+  }
+
+ private:
+  // Where the monitor lies; a picture that is smaller than the monitor's least size is covered by it.
+  Rectangle place(uint32_t picture_width, uint32_t picture_height) const {
+    const int64_t width = picture_width, height = picture_height;
+    if (*position_ == "alone") return {0, 0, width, height};
+    const auto share = [this](int64_t side) {
+      return std::max<int64_t>(1, std::llround(size_ * static_cast<double>(side)));
+    };
+    const int64_t w = share(width), h = share(height);
+    const int64_t margin_x = std::min((width - w) / 2, width / 64), margin_y = std::min((height - h) / 2, width / 64);
+    const bool left = position_->ends_with("left"), top = position_->starts_with("top");
+    const int64_t x = left ? margin_x : width - margin_x - w, y = top ? margin_y : height - margin_y - h;
+    return {x, y, x + w, y + h};
+  }
+
+  static Rectangle third(const Rectangle& area, int64_t index) {
+    const int64_t width = area.right - area.left;
+    return {area.left + width * index / 3, area.top, area.left + width * (index + 1) / 3, area.bottom};
+  }
+
+  // All traces in one pass over the picture, while its rows are in the cache.
+  void count(const ImageView& picture, const Rectangle& area, bool parade) {
+    for (size_t t = 0; t < traces_.size(); ++t) {
+      const Rectangle part = parade ? third(area, static_cast<int64_t>(t)) : area;
+      levels_[t].begin(picture.width(), static_cast<uint32_t>(std::max<int64_t>(1, part.right - part.left)));
+    }
+    for (uint32_t y = 0; y < picture.height(); ++y) {
+      row_.read(picture.row(y), picture.pixel(), picture.width());
+      for (size_t t = 0; t < traces_.size(); ++t) levels_[t].add(row_.of(traces_[t].channel));
+    }
+  }
+
+  Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8})};
+  Output<Image> out_{*this, "video", in_place(video_)};
+  Param<std::string> mode_{*this, "mode", "luma", "what is shown", choices({"luma", "rgb", "parade"})};
+  Param<std::string> position_{*this, "position", "bottom_right", "a corner, or a picture of its own",
+                               choices({"bottom_right", "bottom_left", "top_right", "top_left", "alone"})};
+  Param<double> size_{*this, "size", 0.33, "share of the picture's width and height", range(0.05, 1), live};
+  Param<double> gain_{*this, "gain", 1, "how bright the traces are", range(0.01, 100), live};
+  std::span<const Trace> traces_ = kLuma;
+  LevelRow row_;
+  std::array<ColumnLevels, 3> levels_;
+  WaveformTrace trace_;
+  uint32_t width_ = 0;
+};
+
+} // namespace
+
+const mr_handler_type& draw_waveform_type() {
+  static const mr_handler_type type =
+      detail::Type<Waveform>::table("draw.waveform", "Shows how bright a picture is where", kManual);
+  return type;
+}
+
+} // namespace millrace::handlers

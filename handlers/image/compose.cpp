@@ -1,0 +1,196 @@
+// The background is painted only where no opaque layer will lie: on a wall of videos it costs next to nothing. An
+// opaque layer is scaled straight into the canvas; what is blended goes through a tile of its own.
+#include "handlers/image/compose.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "handlers/image/color.h"
+#include "handlers/image/planes.h"
+#include "handlers/image/vectorize.h"
+
+namespace millrace::handlers {
+namespace {
+
+struct Area {
+  uint32_t left, top, right, bottom;
+};
+
+// The part of a layer that lies on the canvas; nothing where left >= right or top >= bottom.
+Area visible_area(const FittedLayer& fitted, const ImageSpan& canvas) {
+  const auto clamped = [](int64_t at, uint32_t side) {
+    return static_cast<uint32_t>(std::clamp<int64_t>(at, 0, side));
+  };
+  return {clamped(fitted.x, canvas.width()), clamped(fitted.y, canvas.height()),
+          clamped(fitted.x + fitted.size.width, canvas.width()),
+          clamped(fitted.y + fitted.size.height, canvas.height())};
+}
+
+// The canvas without what will be covered, as rectangles. Each cover cuts a rectangle into four at most; a layout that
+// leaves more than these pays for painting the whole background.
+class Uncovered {
+ public:
+  explicit Uncovered(const ImageSpan& canvas) : count_(1) { areas_[0] = {0, 0, canvas.width(), canvas.height()}; }
+
+  void cover(const Area& cover) {
+    if (cover.left >= cover.right || cover.top >= cover.bottom) return;
+    const uint32_t before = count_;
+    if (before * 4 > areas_.size()) return; // covers less than it could
+    std::array<Area, kAreasMax> old = areas_;
+    count_ = 0;
+    for (uint32_t i = 0; i < before; ++i) {
+      const Area& area = old[i];
+      const uint32_t top = std::clamp(cover.top, area.top, area.bottom);
+      const uint32_t bottom = std::clamp(cover.bottom, area.top, area.bottom);
+      add({area.left, area.top, area.right, top});
+      add({area.left, top, std::clamp(cover.left, area.left, area.right), bottom});
+      add({std::clamp(cover.right, area.left, area.right), top, area.right, bottom});
+      add({area.left, bottom, area.right, area.bottom});
+    }
+  }
+  std::span<const Area> areas() const { return {areas_.data(), count_}; }
+
+ private:
+  static constexpr uint32_t kAreasMax = 256;
+
+  void add(const Area& area) {
+    if (area.left < area.right && area.top < area.bottom) areas_[count_++] = area;
+  }
+
+  std::array<Area, kAreasMax> areas_;
+  uint32_t count_;
+};
+
+void fill(const Area& area, const std::array<uint8_t, 4>& pixel, const ImageSpan& canvas) {
+  const uint32_t channels = bytes_per_pixel(canvas.pixel());
+  const size_t offset = size_t{area.left} * channels, bytes = size_t{area.right - area.left} * channels;
+  uint8_t* first = canvas.row(area.top) + offset;
+  for (size_t i = 0; i < bytes; i += channels) std::memcpy(first + i, pixel.data(), channels);
+  for (uint32_t y = area.top + 1; y < area.bottom; ++y) std::memcpy(canvas.row(y) + offset, first, bytes);
+}
+
+// Gives `picture` this format and size; its bytes matter only if it keeps them.
+void reshape(Picture& picture, Pixel pixel, uint32_t width, uint32_t height) {
+  if (picture.empty() || picture.view().pixel() != pixel || picture.view().width() != width ||
+      picture.view().height() != height)
+    picture = Picture(pixel, width, height);
+}
+
+void copy_rows(const ImageView& source, const ImageSpan& target) {
+  const size_t bytes = plane_row_bytes(source.pixel(), source.width(), 0);
+  for (uint32_t y = 0; y < source.height(); ++y) std::memcpy(target.row(y), source.row(y), bytes);
+}
+
+MILLRACE_VECTORIZE void take_alpha(const uint8_t* pixels, uint32_t count, uint8_t* alpha) {
+  for (uint32_t i = 0; i < count; ++i) alpha[i] = pixels[4 * i + 3];
+}
+
+} // namespace
+
+void LayerPainter::take(const ImageView* picture, const LayerCell& cell, const ComposeSettings& settings) {
+  value_ = picture ? &picture->value() : nullptr;
+  data_ = picture ? picture->data() : nullptr;
+  if (!picture) {
+    kept_ = kept_ && settings.keep_last;
+    return;
+  }
+  pixel_ = picture->pixel();
+  fitted_ = fit_layer({picture->width(), picture->height()}, cell, settings.fit);
+}
+
+// The picture in the canvas's format; where it has alpha, in its own.
+ImageView LayerPainter::converted(Pixel canvas) {
+  if (has_alpha(pixel_) || pixel_ == canvas) return picture();
+  reshape(converted_, canvas, picture().width(), picture().height());
+  convert_pixels(picture(), converted_.span());
+  return converted_.view();
+}
+
+void LayerPainter::scale(const ImageView& part, const ImageSpan& target, Scaling scaling) {
+  if (part.width() == target.width() && part.height() == target.height()) return copy_rows(part, target);
+  const bool smaller = target.width() < part.width() || target.height() < part.height();
+  ResizeMethod method = smaller ? ResizeMethod::area : ResizeMethod::bilinear;
+  if (scaling == Scaling::nearest) method = ResizeMethod::nearest;
+  if (scaling == Scaling::bilinear) method = ResizeMethod::bilinear;
+  if (scaling == Scaling::area) method = ResizeMethod::area;
+  resampler_.prepare(part.width(), part.height(), target.width(), target.height(), method);
+  resampler_.run(part, target);
+}
+
+void LayerPainter::paint(BlendMode mode, uint8_t opacity, bool below_opaque, const ComposeSettings& settings,
+                         const ImageSpan& canvas) {
+  const Area area = visible_area(fitted_, canvas);
+  const bool outside = area.left >= area.right || area.top >= area.bottom;
+  if (!value_) {
+    if (!outside) blend_tile(tile_.view(), mode, opacity, below_opaque, canvas);
+    return;
+  }
+  if (outside && !settings.keep_last) return;
+  const ViewWindow window(converted(canvas.pixel()), fitted_.part_x, fitted_.part_y, fitted_.part.width,
+                          fitted_.part.height);
+  const ImageView part = window.view();
+  const bool scaled = part.width() != fitted_.size.width || part.height() != fitted_.size.height;
+  const bool whole = area.right - area.left == fitted_.size.width && area.bottom - area.top == fitted_.size.height;
+  if (opaque(mode, opacity) && whole && !settings.keep_last) {
+    const SpanWindow place(canvas, area.left, area.top, fitted_.size.width, fitted_.size.height);
+    return scale(part, place.view(), settings.scaling);
+  }
+  if (scaled || settings.keep_last) {
+    reshape(tile_, part.pixel(), fitted_.size.width, fitted_.size.height);
+    scale(part, tile_.span(), settings.scaling);
+    kept_ = settings.keep_last;
+    if (!outside) blend_tile(tile_.view(), mode, opacity, below_opaque, canvas);
+  } else {
+    blend_tile(part, mode, opacity, below_opaque, canvas);
+  }
+}
+
+void LayerPainter::blend_tile(const ImageView& tile, BlendMode mode, uint8_t opacity, bool below_opaque,
+                              const ImageSpan& canvas) {
+  const Area area = visible_area(fitted_, canvas);
+  const uint32_t width = area.right - area.left, channels = bytes_per_pixel(canvas.pixel());
+  const uint32_t skipped_x = static_cast<uint32_t>(int64_t{area.left} - fitted_.x);
+  const uint32_t skipped_y = static_cast<uint32_t>(int64_t{area.top} - fitted_.y);
+  const bool alpha = has_alpha(tile.pixel()) && channels < 4, recolor = tile.pixel() != canvas.pixel();
+  if (alpha) alpha_.resize(width);
+  if (recolor) reshape(colors_, canvas.pixel(), width, 1);
+  for (uint32_t y = area.top; y < area.bottom; ++y) {
+    const ViewWindow window(tile, skipped_x, skipped_y + y - area.top, width, 1);
+    const uint8_t* above = window.view().row(0);
+    uint8_t* below = canvas.row(y) + size_t{area.left} * channels;
+    if (alpha) take_alpha(above, width, alpha_.data());
+    if (recolor) {
+      convert_pixels(window.view(), colors_.span());
+      above = colors_.view().row(0);
+    }
+    if (below_opaque) {
+      blend_pixels(mode, above, alpha ? alpha_.data() : nullptr, opacity, channels, width, below);
+    } else {
+      blend_translucent(mode, above, opacity, width, below);
+    }
+  }
+}
+
+void Composer::set_layers(std::vector<LayerCell> cells) {
+  cells_ = std::move(cells);
+  painters_ = std::vector<LayerPainter>(cells_.size());
+}
+
+void Composer::run(std::span<const ImageView* const> layers, const ComposeSettings& settings, const ImageSpan& canvas) {
+  const auto mode_of = [&](size_t i) { return i == 0 ? BlendMode::over : settings.blend; };
+  const auto opacity_of = [&](size_t i) { return i == 0 ? uint8_t{255} : settings.opacity; };
+  Uncovered uncovered(canvas);
+  bool all_opaque = true; // a layer that lets something through needs all below it painted
+  for (size_t i = 0; i < painters_.size(); ++i) {
+    painters_[i].take(layers[i], cells_[i], settings);
+    if (!painters_[i].visible()) continue;
+    all_opaque = all_opaque && painters_[i].opaque(mode_of(i), opacity_of(i));
+    if (all_opaque) uncovered.cover(visible_area(painters_[i].fitted(), canvas));
+  }
+  for (const Area& area : uncovered.areas()) fill(area, settings.background, canvas);
+  const bool below_opaque = !has_alpha(canvas.pixel()) || settings.background[3] == 255;
+  for (size_t i = 0; i < painters_.size(); ++i)
+    if (painters_[i].visible()) painters_[i].paint(mode_of(i), opacity_of(i), below_opaque, settings, canvas);
+}
+
+} // namespace millrace::handlers

@@ -1,0 +1,77 @@
+// Makes one picture of several: layers scaled to their places and laid over each other on a canvas.
+#pragma once
+
+#include <millrace/payload.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "handlers/image/blend.h"
+#include "handlers/image/layer_places.h"
+#include "handlers/image/picture.h"
+#include "handlers/image/resample.h"
+
+namespace millrace::handlers {
+
+// How layers are scaled; `automatic` takes the mean where a layer becomes smaller, else weighs two by two.
+enum class Scaling { automatic, nearest, bilinear, area };
+
+struct ComposeSettings {
+  Fit fit = Fit::contain;
+  Scaling scaling = Scaling::automatic;
+  BlendMode blend = BlendMode::over; // of all layers but the first, which lies over the background as it is
+  uint8_t opacity = 255;             // of all layers but the first
+  bool keep_last = false;            // a missing layer shows its last picture, else nothing
+  std::array<uint8_t, 4> background = {0, 0, 0, 255}; // a pixel of the canvas
+};
+
+// Whether a pixel has an alpha channel of its own.
+inline bool has_alpha(Pixel pixel) { return pixel == Pixel::rgba8 || pixel == Pixel::bgra8; }
+
+// One layer: its memory between the picture and the canvas. Allocates only where a size or format changes.
+class LayerPainter {
+ public:
+  // What came for this tick; null: nothing did. The view must stay valid until paint().
+  void take(const ImageView* picture, const LayerCell& cell, const ComposeSettings& settings);
+  bool visible() const { return value_ || kept_; }
+  const FittedLayer& fitted() const { return fitted_; }
+  // Whether nothing of what lies below can be seen.
+  bool opaque(BlendMode mode, uint8_t opacity) const {
+    return !has_alpha(pixel_) && mode == BlendMode::over && opacity == 255;
+  }
+  // `below_opaque`: no pixel of the canvas is translucent.
+  void paint(BlendMode mode, uint8_t opacity, bool below_opaque, const ComposeSettings& settings,
+             const ImageSpan& canvas);
+
+ private:
+  ImageView picture() const { return {value_, data_}; }
+  ImageView converted(Pixel canvas);
+  void scale(const ImageView& part, const ImageSpan& target, Scaling scaling);
+  void blend_tile(const ImageView& tile, BlendMode mode, uint8_t opacity, bool below_opaque, const ImageSpan& canvas);
+
+  const mr_value* value_ = nullptr; // of this tick's picture; null: missing
+  const uint8_t* data_ = nullptr;
+  Pixel pixel_ = Pixel::none;
+  bool kept_ = false; // tile_ holds the last picture, at its place of then
+  FittedLayer fitted_;
+  Picture converted_, tile_, colors_;
+  std::vector<uint8_t> alpha_; // of one row
+  Resampler resampler_;
+};
+
+// Composes pictures of one canvas after another. Owned by one thread.
+class Composer {
+ public:
+  void set_layers(std::vector<LayerCell> cells);
+
+  // One entry for each layer; null: it is missing. The canvas is interleaved 8-bit and overlaps no layer.
+  void run(std::span<const ImageView* const> layers, const ComposeSettings& settings, const ImageSpan& canvas);
+
+ private:
+  std::vector<LayerCell> cells_;
+  std::vector<LayerPainter> painters_;
+};
+
+} // namespace millrace::handlers

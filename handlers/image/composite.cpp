@@ -1,0 +1,213 @@
+// image.composite: makes one picture of several.
+#include <millrace/handler.h>
+
+#include <bit>
+#include <cmath>
+
+#include "handlers/draw/raster.h"
+#include "handlers/image/compose.h"
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kManual = &R"(
+Makes one picture of up to 64: its input takes a list. The first layer is at the bottom. `layout`
+says where they go:
+
+    grid     side by side in rows of `columns` (0: as many as make it square), `gap` apart
+    row      all beside each other
+    column   all below each other
+    inset    picture in picture: the first fills the canvas, each other one is a `scale` part of it,
+             in a `corner` and from there upwards or downwards, `gap` apart
+    overlay  each over the whole canvas, or where `places` says
+
+`places` has one entry for each layer, with ";" between them: "x,y" for a layer in its own size, or
+"x,y,WIDTHxHEIGHT"; numbers are pixels or end in "%", may be negative, and what leaves the canvas is
+cut off. An empty entry fills the canvas: ";70%,5%,25%x25%" places the second of two.
+
+Without `width` and `height` the canvas is as large as makes the first layer keep its size. A layer
+of another shape than its place is fitted: `contain` (all of it, over the background), `cover` (its
+middle) or `stretch`. Where it becomes smaller its pixels are averaged, unless `scaling` says else.
+
+Layers behind the first are laid over the others by `blend` and `opacity`: over, add, subtract,
+multiply, screen, darken, lighten and difference are those of W3C Compositing and Blending. Alpha of
+rgba8 and bgra8 layers counts, and is not multiplied into their colours. `format` is the canvas's;
+layers of any other format are converted. nv12 and i420 canvases are not made: convert behind it.
+
+A layer may be missing in a tick, or end before the others: then `missing` shows the background in
+its place, or its `last` picture, or makes no canvas (`skip`). But for that the canvas is made in
+every tick, even with no layer at all. It has the time of the first one that is there.
+
+    test.pattern name=p ! image.composite name=wall layout=row ! null.sink p. ! wall.
+)"[1];
+
+constexpr uint32_t kLayersMax = 64;
+constexpr int64_t kSideMax = 65536; // as image.resize
+
+LayerLayout layout_named(const std::string& name) {
+  if (name == "row") return LayerLayout::row;
+  if (name == "column") return LayerLayout::column;
+  if (name == "inset") return LayerLayout::inset;
+  return name == "overlay" ? LayerLayout::overlay : LayerLayout::grid;
+}
+
+Corner corner_named(const std::string& name) {
+  if (name == "top_left") return Corner::top_left;
+  if (name == "top_right") return Corner::top_right;
+  return name == "bottom_left" ? Corner::bottom_left : Corner::bottom_right;
+}
+
+Fit fit_named(const std::string& name) {
+  if (name == "cover") return Fit::cover;
+  return name == "stretch" ? Fit::stretch : Fit::contain;
+}
+
+Scaling scaling_named(const std::string& name) {
+  if (name == "nearest") return Scaling::nearest;
+  if (name == "bilinear") return Scaling::bilinear;
+  return name == "area" ? Scaling::area : Scaling::automatic;
+}
+
+BlendMode blend_named(const std::string& name) {
+  if (name == "add") return BlendMode::add;
+  if (name == "subtract") return BlendMode::subtract;
+  if (name == "multiply") return BlendMode::multiply;
+  if (name == "screen") return BlendMode::screen;
+  if (name == "darken") return BlendMode::darken;
+  if (name == "lighten") return BlendMode::lighten;
+  return name == "difference" ? BlendMode::difference : BlendMode::over;
+}
+
+class Composite final : public Handler {
+ public:
+  void configure(const Formats& formats) override {
+    const uint32_t count = layers_.count();
+    if (count == 0) throw std::invalid_argument("image.composite needs at least one layer");
+    const LayoutSettings layout = layout_settings();
+    if (layout.places.size() > count)
+      throw std::invalid_argument("there are " + std::to_string(layout.places.size()) + " places for " +
+                                  std::to_string(count) + (count == 1 ? " layer" : " layers"));
+    const Format& first = formats.in(layers_);
+    canvas_ = natural_canvas(layout, count, {first.width, first.height});
+    if (width_ > 0) canvas_.width = static_cast<uint32_t>(*width_);
+    if (height_ > 0) canvas_.height = static_cast<uint32_t>(*height_);
+    pixel_ = canvas_pixel(first);
+    settings_.background = background_pixel();
+    // A first layer that comes from behind itself has no size until the plan has gone round.
+    if (canvas_.width > 0 && canvas_.height > 0) cells_ = place_layers(layout, count, canvas_);
+    Format& out = formats.image(out_, pixel_, canvas_.width, canvas_.height);
+    out.color = MR_COLOR_SRGB;
+    out.range = MR_RANGE_FULL;
+  }
+
+  void start() override {
+    settings_.fit = fit_named(*fit_);
+    settings_.scaling = scaling_named(*scaling_);
+    settings_.blend = blend_named(*blend_);
+    settings_.keep_last = *missing_ == "last";
+    skip_ = *missing_ == "skip";
+    composer_.set_layers(cells_);
+  }
+
+  void reset() override { composer_.set_layers(cells_); } // the last pictures belong to the past
+
+  void process(Tick& tick, Cpu&) {
+    std::array<ImageView, kLayersMax> views;
+    std::array<const ImageView*, kLayersMax> present{};
+    const ImageView* first = nullptr;
+    for (uint32_t i = 0; i < layers_.count(); ++i) {
+      if (layers_.present(tick, i)) views[i] = layers_(tick, i);
+      const bool missing = !layers_.present(tick, i) || views[i].width() == 0; // or an empty initial value
+      if (missing && skip_) return;
+      if (missing) continue;
+      present[i] = &views[i];
+      if (!first) first = &views[i];
+    }
+    const ImageSpan canvas = out_.allocate(tick, pixel_, canvas_.width, canvas_.height);
+    if (first) take_over(*first, *out_.raw(tick).value);
+    out_.raw(tick).value->as.image.color = MR_COLOR_SRGB;
+    out_.raw(tick).value->as.image.range = MR_RANGE_FULL;
+    settings_.opacity = static_cast<uint8_t>(std::lround(opacity_ * 255));
+    composer_.run({present.data(), layers_.count()}, settings_, canvas);
+  }
+
+ private:
+  LayoutSettings layout_settings() const {
+    LayoutSettings layout;
+    layout.layout = layout_named(*layout_);
+    layout.columns = static_cast<uint32_t>(*columns_);
+    layout.gap = static_cast<uint32_t>(*gap_);
+    layout.scale = scale_;
+    layout.corner = corner_named(*corner_);
+    layout.places = parse_places(*places_);
+    if (!layout.places.empty() && layout.layout != LayerLayout::overlay)
+      throw std::invalid_argument("places go with layout: overlay, and layout is " + *layout_);
+    return layout;
+  }
+
+  Pixel canvas_pixel(const Format& first) const {
+    if (*format_ != "first") return pixel_named(*format_);
+    if (std::popcount(first.pixel_formats) != 1) return Pixel::rgb8;
+    const auto pixel = static_cast<Pixel>(std::countr_zero(first.pixel_formats));
+    return is_interleaved8(pixel) ? pixel : Pixel::rgb8;
+  }
+
+  std::array<uint8_t, 4> background_pixel() const {
+    const std::optional<Color> color = parse_color(*background_);
+    if (!color)
+      throw std::invalid_argument("background '" + *background_ + "' is neither \"#rrggbb\" nor \"#rrggbbaa\"");
+    if (color->a < 255 && !has_alpha(pixel_))
+      throw std::invalid_argument("background '" + *background_ + "' is translucent and " +
+                                  std::string(name_of(pixel_)) + " has no alpha; set format: rgba8 or bgra8");
+    const Ink ink = ink_of(*color, pixel_);
+    return {ink.channels[0], ink.channels[1], ink.channels[2], color->a};
+  }
+
+  Inputs<Image> layers_{
+      *this,
+      "layers",
+      kLayersMax,
+      optional,
+      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12, Pixel::i420}),
+      help("from the bottom upwards")};
+  Output<Image> out_{*this, "video", pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8})};
+  Param<std::string> layout_{*this, "layout", "grid", "where the layers go",
+                             choices({"grid", "row", "column", "inset", "overlay"})};
+  Param<int64_t> columns_{*this, "columns", 0, "of a grid; 0: as many as make it square", range(0, kLayersMax)};
+  Param<int64_t> gap_{*this, "gap", 0, "between cells, and around insets", range(0, 4096), unit("px")};
+  Param<double> scale_{*this, "scale", 0.3, "of insets, as a part of the canvas", range(0, 1)};
+  Param<std::string> corner_{*this, "corner", "bottom_right", "of insets",
+                             choices({"top_left", "top_right", "bottom_left", "bottom_right"})};
+  Param<std::string> places_{*this, "places", "", "of an overlay's layers: \"x,y\" or \"x,y,WIDTHxHEIGHT\", with ;"};
+  Param<int64_t> width_{*this, "width", 0, "of the canvas; 0: from the first layer", range(0, kSideMax), unit("px")};
+  Param<int64_t> height_{*this, "height", 0, "of the canvas; 0: from the first layer", range(0, kSideMax), unit("px")};
+  Param<std::string> fit_{*this, "fit", "contain", "a layer of another shape than its place",
+                          choices({"contain", "cover", "stretch"})};
+  Param<std::string> scaling_{*this, "scaling", "auto", "how layers are scaled",
+                              choices({"auto", "nearest", "bilinear", "area"})};
+  Param<std::string> blend_{
+      *this, "blend", "over", "of all layers behind the first",
+      choices({"over", "add", "subtract", "multiply", "screen", "darken", "lighten", "difference"})};
+  Param<double> opacity_{*this, "opacity", 1, "of all layers behind the first", range(0, 1), live};
+  Param<std::string> missing_{*this, "missing", "background", "what a missing layer shows",
+                              choices({"background", "last", "skip"})};
+  Param<std::string> background_{*this, "background", "#000000", "\"#rrggbb\" or \"#rrggbbaa\""};
+  Param<std::string> format_{*this, "format", "first", "of the canvas; first: the first layer's, or rgb8",
+                             choices({"first", "gray8", "rgb8", "bgr8", "rgba8", "bgra8"})};
+  Composer composer_;
+  ComposeSettings settings_;
+  std::vector<LayerCell> cells_;
+  Extent canvas_;
+  bool skip_ = false;
+  Pixel pixel_ = Pixel::rgb8;
+};
+
+} // namespace
+
+const mr_handler_type& image_composite_type() {
+  static const mr_handler_type type =
+      detail::Type<Composite>::table("image.composite", "Makes one picture of several", kManual);
+  return type;
+}
+
+} // namespace millrace::handlers

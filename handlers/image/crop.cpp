@@ -1,0 +1,74 @@
+// image.crop: cuts a rectangle out of a picture.
+#include <millrace/handler.h>
+
+#include <bit>
+
+#include "handlers/image/cut.h"
+#include "handlers/image/picture.h"
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kManual = &R"(
+Cuts a rectangle out of a picture: `width` by `height` pixels, the first of which is `x` from the
+left and `y` from the top. A width or height of 0 reaches to the picture's edge.
+
+A rectangle that is not wholly inside the picture is refused, before the first tick where the size
+of the pictures is known by then; it is never made smaller in silence. In nv12, i420 and p010 `x`
+and `y` must be even, since two by two pixels share their chroma; width and height may be odd.
+
+    test.pattern width=640 height=480 ! image.crop x=160 y=120 width=320 height=240 ! null.sink
+)"[1];
+
+class Crop final : public Handler {
+ public:
+  Crop() {
+    stateless();
+    no_allocation();
+  }
+
+  void configure(const Formats& formats) override {
+    Format& out = formats.out(out_); // like the input, but for its size
+    if (out.width == 0 || out.height == 0) return;
+    const bool settled = std::popcount(out.pixel_formats) == 1;
+    const auto pixel = settled ? static_cast<Pixel>(std::countr_zero(out.pixel_formats)) : Pixel::none;
+    const CutArea area = cut_area(asked(), out.width, out.height, pixel);
+    out.width = area.width;
+    out.height = area.height;
+  }
+
+  void process(Tick& tick, Cpu&) {
+    const ImageView in = video_(tick);
+    const CutArea area = cut_area(asked(), in.width(), in.height(), in.pixel());
+    const ImageSpan out = out_.allocate(tick, in.pixel(), area.width, area.height);
+    take_over(in, *out_.raw(tick).value);
+    cut_picture(in, area.x, area.y, out);
+  }
+
+ private:
+  CutArea asked() const {
+    return {static_cast<uint32_t>(*x_), static_cast<uint32_t>(*y_), static_cast<uint32_t>(*width_),
+            static_cast<uint32_t>(*height_)};
+  }
+
+  static constexpr int64_t kSideMax = 65536; // as image.resize
+
+  Input<Image> video_{*this, "video",
+                      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
+                              Pixel::i420, Pixel::p010})};
+  Output<Image> out_{*this, "video", like(video_)};
+  Param<int64_t> x_{*this, "x", 0, "of the left edge", range(0, kSideMax), unit("px")};
+  Param<int64_t> y_{*this, "y", 0, "of the top edge", range(0, kSideMax), unit("px")};
+  Param<int64_t> width_{*this, "width", 0, "of the rectangle; 0: to the right edge", range(0, kSideMax), unit("px")};
+  Param<int64_t> height_{*this, "height", 0, "of the rectangle; 0: to the bottom edge", range(0, kSideMax), unit("px")};
+};
+
+} // namespace
+
+const mr_handler_type& image_crop_type() {
+  static const mr_handler_type type =
+      detail::Type<Crop>::table("image.crop", "Cuts a rectangle out of a picture", kManual);
+  return type;
+}
+
+} // namespace millrace::handlers

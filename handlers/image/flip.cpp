@@ -1,0 +1,74 @@
+// image.flip: mirrors, turns or transposes a picture.
+#include <millrace/handler.h>
+
+#include <utility>
+
+#include "handlers/image/picture.h"
+#include "handlers/image/turn.h"
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kManual = &R"(
+Mirrors a picture or turns it by quarters. `mode` is `horizontal` (left and right change places),
+`vertical` (top and bottom), `both` (a half turn), `rotate90` and `rotate270` (clockwise),
+`transpose` (mirrored at the diagonal from the top left) or `transverse` (at the other diagonal).
+Quarter turns and diagonals swap width and height.
+
+Pixels are moved and never changed. In nv12, i420 and p010 chroma has half the size: where a side
+that is mirrored is odd, chroma comes to lie one pixel beside its luma.
+
+    test.pattern width=640 height=480 ! image.flip mode=rotate90 ! null.sink
+)"[1];
+
+Turn turn_named(const std::string& name) {
+  if (name == "vertical") return Turn::vertical;
+  if (name == "both") return Turn::both;
+  if (name == "rotate90") return Turn::rotate90;
+  if (name == "rotate270") return Turn::rotate270;
+  if (name == "transpose") return Turn::transpose;
+  return name == "transverse" ? Turn::transverse : Turn::horizontal;
+}
+
+class Flip final : public Handler {
+ public:
+  Flip() {
+    stateless();
+    no_allocation();
+  }
+
+  void configure(const Formats& formats) override {
+    turn_ = turn_named(*mode_);
+    if (swaps_sides(turn_)) std::swap(formats.out(out_).width, formats.out(out_).height);
+  }
+
+  void process(Tick& tick, Cpu&) {
+    const ImageView in = video_(tick);
+    turn_picture(turn_, in, swaps_sides(turn_) ? allocate_turned(tick, in) : out_.allocate_like(tick, in));
+  }
+
+ private:
+  ImageSpan allocate_turned(Tick& tick, const ImageView& in) {
+    const ImageSpan out = out_.allocate(tick, in.pixel(), in.height(), in.width());
+    take_over(in, *out_.raw(tick).value);
+    return out;
+  }
+
+  Input<Image> video_{*this, "video",
+                      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
+                              Pixel::i420, Pixel::p010})};
+  Output<Image> out_{*this, "video", like(video_)};
+  Param<std::string> mode_{
+      *this, "mode", "horizontal", "how the picture is turned",
+      choices({"horizontal", "vertical", "both", "rotate90", "rotate270", "transpose", "transverse"})};
+  Turn turn_ = Turn::horizontal;
+};
+
+} // namespace
+
+const mr_handler_type& image_flip_type() {
+  static const mr_handler_type type = detail::Type<Flip>::table("image.flip", "Mirrors or turns a picture", kManual);
+  return type;
+}
+
+} // namespace millrace::handlers

@@ -1,0 +1,51 @@
+// What the planes of a picture are made of, and a window onto a part of a picture.
+#pragma once
+
+#include <millrace/payload.h>
+
+#include <cstdint>
+
+namespace millrace::handlers {
+
+// Whether chroma has half the size in both directions: nv12, i420, p010.
+inline bool halves_chroma(Pixel pixel) { return pixel == Pixel::nv12 || pixel == Pixel::i420 || pixel == Pixel::p010; }
+
+// Bytes of what one column of a plane holds: a pixel, a luma sample, or a pair of chroma samples.
+inline uint32_t sample_bytes(Pixel pixel, uint32_t plane) {
+  if (plane == 0) return bytes_per_pixel(pixel);
+  if (pixel == Pixel::p010) return 4;
+  return pixel == Pixel::nv12 ? 2 : 1;
+}
+
+// Columns and rows of a plane of a picture so wide or so high; odd ones are rounded up.
+inline uint32_t plane_extent(Pixel pixel, uint32_t extent, uint32_t plane) {
+  return plane > 0 && halves_chroma(pixel) ? extent / 2 + extent % 2 : extent;
+}
+
+// A part of a picture as a picture: the same memory, other corners. `x` and `y` are even where chroma is halved. The
+// window must outlive the views that it gives.
+template <class Byte>
+class PictureWindow {
+ public:
+  PictureWindow(const BasicImage<Byte>& whole, uint32_t x, uint32_t y, uint32_t width, uint32_t height)
+      : value_(whole.value()), data_(whole.data()) {
+    mr_image& image = value_.as.image;
+    image.width = width;
+    image.height = height;
+    for (uint32_t plane = 0; plane < image.plane_count; ++plane) {
+      const bool halved = plane > 0 && halves_chroma(whole.pixel());
+      image.planes[plane].offset += uint64_t{halved ? y / 2 : y} * image.planes[plane].stride +
+                                    uint64_t{halved ? x / 2 : x} * sample_bytes(whole.pixel(), plane);
+      image.planes[plane].rows = plane_extent(whole.pixel(), height, plane);
+    }
+  }
+  BasicImage<Byte> view() const { return {&value_, data_}; }
+
+ private:
+  mr_value value_;
+  Byte* data_;
+};
+using ViewWindow = PictureWindow<const uint8_t>;
+using SpanWindow = PictureWindow<uint8_t>;
+
+} // namespace millrace::handlers

@@ -1,0 +1,171 @@
+// One tick's records as one line of JSON, and back; see json_line.h.
+#include "handlers/record/json_line.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <cstring>
+#include <limits>
+
+#include "handlers/record/json_reader.h"
+
+namespace millrace::handlers {
+
+namespace {
+
+template <class T>
+void append_number(std::string& text, T number) {
+  if constexpr (std::floating_point<T>) {
+    if (std::isnan(number)) return void(text += "null");
+    if (std::isinf(number)) return void(text += number < 0 ? "-1e999" : "1e999");
+  }
+  std::array<char, 32> digits; // the longest double takes 24
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  text.append(digits.data(), end);
+}
+
+template <class T>
+T loaded(const uint8_t* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+template <class T>
+void store(uint8_t* bytes, T value) {
+  std::memcpy(bytes, &value, sizeof value);
+}
+
+void append_field(std::string& text, const Field& field, const uint8_t* record) {
+  const uint8_t* bytes = record + field.offset;
+  switch (field.type) {
+    case FieldType::f32: return append_number(text, loaded<float>(bytes));
+    case FieldType::f64: return append_number(text, loaded<double>(bytes));
+    case FieldType::i32: return append_number(text, loaded<int32_t>(bytes));
+    case FieldType::i64: return append_number(text, loaded<int64_t>(bytes));
+  }
+}
+
+void read_field(JsonReader& json, const Field& field, uint8_t* record) {
+  uint8_t* bytes = record + field.offset;
+  const bool real = field.type == FieldType::f32 || field.type == FieldType::f64;
+  const bool null = real && json.take_null();
+  switch (field.type) {
+    case FieldType::f32: return store(bytes, null ? std::numeric_limits<float>::quiet_NaN() : json.f32());
+    case FieldType::f64: return store(bytes, null ? std::numeric_limits<double>::quiet_NaN() : json.f64());
+    case FieldType::i64: return store(bytes, json.integer(std::numeric_limits<int64_t>::min()));
+    case FieldType::i32: {
+      const size_t place = json.position();
+      const int64_t value = json.integer(std::numeric_limits<int32_t>::min());
+      if (value > std::numeric_limits<int32_t>::max())
+        throw JsonError(place + 1, std::to_string(value) + " is too large for 32 bits");
+      return store(bytes, static_cast<int32_t>(value));
+    }
+  }
+}
+
+// The field of this name; fields mostly come in their order, so that the one behind `last` is looked at first.
+size_t find_field(std::span<const Field> fields, std::string_view name, size_t last) {
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const size_t f = (last + 1 + i) % fields.size();
+    if (fields[f].name == name) return f;
+  }
+  return fields.size();
+}
+
+void read_record(JsonReader& json, const RecordLayout& layout, uint8_t* record) {
+  const size_t place = json.position();
+  const std::span<const Field> fields = layout.fields;
+  uint64_t seen = 0; // a bit for each field; no record has 64
+  size_t last = fields.size() - 1;
+  json.object([&](const std::string& key) {
+    const size_t f = find_field(fields, key, last);
+    if (f == fields.size()) return json.skip();
+    read_field(json, fields[f], record);
+    seen |= uint64_t{1} << f;
+    last = f;
+  });
+  for (size_t f = 0; f < fields.size(); ++f)
+    if (fields[f].required && !(seen >> f & 1))
+      throw JsonError(place + 1, "the record has no \"" + std::string(fields[f].name) + "\"");
+}
+
+void read_records(JsonReader& json, RecordLine& line) {
+  line.count = 0;
+  line.bytes.clear();
+  json.array([&] {
+    const size_t size = line.layout->record_size, offset = line.bytes.size();
+    line.bytes.resize(offset + size);
+    std::memcpy(line.bytes.data() + offset, line.layout->defaults, size);
+    read_record(json, *line.layout, line.bytes.data() + offset);
+    ++line.count;
+  });
+}
+
+} // namespace
+
+void append_record_line(std::string& text, uint64_t tick, int64_t time_ns, const RecordLayout& layout,
+                        const uint8_t* records, uint64_t count) {
+  text += "{\"tick\":";
+  append_number(text, tick);
+  text += ",\"time_ns\":";
+  append_number(text, time_ns);
+  text += ",\"schema\":\"";
+  text += layout.schema;
+  text += "\",\"records\":[";
+  for (uint64_t i = 0; i < count; ++i) {
+    char before = '{';
+    if (i > 0) text += ',';
+    for (const Field& field : layout.fields) {
+      text += before;
+      text += '"';
+      text += field.name;
+      text += "\":";
+      append_field(text, field, records + i * layout.record_size);
+      before = ',';
+    }
+    text += '}';
+  }
+  text += "]}\n";
+}
+
+void read_record_line(std::string_view text, std::span<const RecordLayout> layouts, RecordLine& line) {
+  line.tick.reset();
+  line.time_ns.reset();
+  line.layout = nullptr;
+  line.count = 0;
+  line.bytes.clear();
+  JsonReader json(text);
+  // Where the schema stands behind the records, these are read when all the rest is known.
+  std::optional<size_t> records_at;
+  bool has_records = false;
+  json.object([&](const std::string& key) {
+    if (key == "tick") {
+      line.tick = static_cast<uint64_t>(json.integer(0));
+    } else if (key == "time_ns") {
+      line.time_ns = json.integer(std::numeric_limits<int64_t>::min());
+    } else if (key == "schema") {
+      const size_t place = json.position();
+      if (line.layout) throw JsonError(place + 1, "the schema is said twice");
+      const std::string schema = json.string();
+      line.layout = find_layout(layouts, schema);
+      if (!line.layout)
+        throw JsonError(place + 1, "records of '" + schema + "' are not known, only " + list_layouts(layouts));
+    } else if (key == "records") {
+      has_records = line.layout != nullptr;
+      if (has_records) return read_records(json, line);
+      records_at = json.position();
+      json.skip();
+    } else {
+      json.skip();
+    }
+  });
+  json.end();
+  if (!line.layout) throw JsonError(1, "the line has no \"schema\"");
+  if (has_records) return;
+  if (!records_at) throw JsonError(1, "the line has no \"records\"");
+  JsonReader records(text, *records_at);
+  read_records(records, line);
+}
+
+} // namespace millrace::handlers

@@ -1,0 +1,80 @@
+// A file of record lines; see record_file.h.
+#include "handlers/record/record_file.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "handlers/file/named_tick.h"
+#include "handlers/record/json_reader.h"
+
+namespace millrace::handlers {
+
+namespace {
+constexpr size_t kReadBytes = 64 << 10; // enough that a call of the system is a small part of reading it
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF"; // some editors begin a file with it
+} // namespace
+
+RecordFile::RecordFile(const std::string& path, Damaged policy)
+    : path_(path), policy_(policy), file_(open_to_read(path)) {}
+
+bool RecordFile::next(RecordLine& line) {
+  while (next_text()) {
+    if (number_ == 1 && text_.starts_with(kByteOrderMark)) text_.erase(0, kByteOrderMark.size());
+    if (text_.find_first_not_of(" \t\r") == std::string::npos) continue;
+    try {
+      read_record_line(text_, known_layouts(), line);
+      check(line);
+      return true;
+    } catch (const JsonError& error) {
+      const std::string cut = ends_with_break_ ? "" : "; the last line has no end, as if the file were cut off";
+      const std::runtime_error refusal =
+          cannot_read(path_, "line " + std::to_string(number_) + ", column " + std::to_string(error.column()) + ": " +
+                                 error.what() + cut);
+      if (policy_ == Damaged::fail) throw refusal;
+      if (damaged_++ == 0) first_damage_ = refusal.what();
+    }
+  }
+  return false;
+}
+
+void RecordFile::check(RecordLine& line) {
+  if (layout_ && line.layout != layout_)
+    throw JsonError(1, "the records are '" + std::string(line.layout->schema) + "', those before were '" +
+                           std::string(layout_->schema) + "'");
+  if (line.tick.value_or(next_tick_) < next_tick_)
+    throw JsonError(1, "tick " + std::to_string(*line.tick) + " stands behind tick " + std::to_string(next_tick_ - 1));
+  if (line.tick.value_or(0) > kNamedTickMax)
+    throw JsonError(1, "tick " + std::to_string(*line.tick) + " is beyond " + std::to_string(kNamedTickMax));
+  layout_ = line.layout;
+  line.tick = line.tick.value_or(next_tick_);
+  next_tick_ = *line.tick + 1;
+}
+
+// The next line, without its break, into text_. False at the end of the file.
+bool RecordFile::next_text() {
+  text_.clear();
+  for (;;) {
+    const size_t at = buffer_.find('\n', used_);
+    text_.append(buffer_, used_, at == std::string::npos ? at : at - used_);
+    if (text_.size() > kLineBytesMax)
+      throw cannot_read(path_, "line " + std::to_string(number_ + 1) + " is longer than " +
+                                   std::to_string(kLineBytesMax >> 20) + " MiB");
+    if (at != std::string::npos) {
+      used_ = at + 1;
+      ++number_;
+      ends_with_break_ = true;
+      return true;
+    }
+    buffer_.resize(kReadBytes);
+    buffer_.resize(std::fread(buffer_.data(), 1, kReadBytes, file_.get()));
+    used_ = 0;
+    if (!buffer_.empty()) continue;
+    if (std::ferror(file_.get())) throw cannot_read(path_, std::strerror(errno));
+    if (text_.empty()) return false;
+    ++number_;
+    ends_with_break_ = false;
+    return true;
+  }
+}
+
+} // namespace millrace::handlers

@@ -1,0 +1,83 @@
+// record.to_json: writes records as lines of JSON.
+#include <millrace/handler.h>
+
+#include <stdexcept>
+
+#include "handlers/file/open.h"
+#include "handlers/record/any_records.h"
+#include "handlers/record/json_line.h"
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kManual = &R"(
+Writes a line of JSON for every tick that has records, however few:
+
+    {"tick":7,"time_ns":280000000,"schema":"millrace.Box","records":[{"x":1.5,"y":2,…},…]}
+
+`tick` is the index on the handler's clock, `time_ns` the media time of the records: the tick's,
+where whoever made them did not say another. Ticks without a value leave no line, ticks with no
+record in the list leave an empty list. Numbers read back as the same bits; what is not a number
+is null, and infinite is 1e999. Records that are known: millrace.Box (x, y, width, height, score,
+label, id), millrace.Rate (per_second, span_ns, interval_count) of stats.fps, millrace.Latency
+(p50_us, p99_us, max_us, count) of stats.latency.
+
+Folders on the way to `path` are made; the file is replaced at the start and whole after the end.
+With `flush` a line can be read when its tick is done, for who looks on. /dev/stdout is a path
+too. What cannot be written is a failure.
+
+    record.from_json path=examples/data/boxes.jsonl ! record.to_json path=out/boxes.jsonl
+)"[1];
+
+class ToJson final : public Handler {
+ public:
+  ToJson() { blocking(); }
+
+  void configure(const Formats& formats) override {
+    const Format& in = formats.in(in_);
+    if (in.schema) layout_of(in.schema, in.layout);
+  }
+
+  void start() override { file_ = open_to_write(*path_); }
+
+  void process(Tick& tick, Cpu&) {
+    if (!file_) throw std::logic_error("'" + *path_ + "' is closed");
+    const mr_input& in = in_.raw(tick);
+    const mr_header& header = in.value->header;
+    const RecordLayout& layout = layout_of(header.schema, header.layout);
+    text_.clear();
+    append_record_line(text_, tick.index(), header.pts_ns, layout, in.data, in.value->as.records.count);
+    write_all(file_.get(), {reinterpret_cast<const uint8_t*>(text_.data()), text_.size()}, *path_);
+    if (flush_ && std::fflush(file_.get()) != 0) throw cannot_write(*path_);
+  }
+
+  void drain() override { close_written(file_, *path_); }
+  void stop() override { file_.reset(); }
+
+ private:
+  static const RecordLayout& layout_of(uint64_t schema, uint64_t layout) {
+    const RecordLayout* known = find_layout(known_layouts(), schema);
+    if (!known)
+      throw std::invalid_argument("these records are of a type that is not known; known are " +
+                                  list_layouts(known_layouts()));
+    if (known->layout != layout)
+      throw std::invalid_argument("the records are '" + std::string(known->schema) + "' of another version");
+    return *known;
+  }
+
+  Input<Any> in_{*this, "in", of_records, help("records of a known type")};
+  Param<std::string> path_{*this, "path", "", "the file to write", required};
+  Param<bool> flush_{*this, "flush", false, "a line is in the file when its tick is done"};
+  File file_;
+  std::string text_; // one line
+};
+
+} // namespace
+
+const mr_handler_type& record_to_json_type() {
+  static const mr_handler_type type =
+      detail::Type<ToJson>::table("record.to_json", "Writes records as lines of JSON", kManual);
+  return type;
+}
+
+} // namespace millrace::handlers

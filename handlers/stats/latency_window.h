@@ -1,0 +1,55 @@
+// Percentiles of the last latencies, and what a tick's deadline says about when it was due.
+#pragma once
+
+#include <millrace/payload.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace millrace::handlers {
+
+// What stats.latency gives out, of the last `count` ticks.
+struct Latency {
+  static constexpr std::string_view kSchema = "millrace.Latency";
+  double p50_us = 0, p99_us = 0, max_us = 0;
+  int64_t count = 0;
+};
+
+// The last values and their percentiles, by nearest rank: the smallest value that so many per cent of all do not
+// exceed. Owned by one thread; allocates in its constructor only.
+class LatencyWindow {
+ public:
+  static constexpr uint32_t kCountMax = 4096;
+
+  LatencyWindow() : LatencyWindow(1) {}
+  // How many values it remembers, 1 … kCountMax.
+  explicit LatencyWindow(uint32_t capacity) : values_ns_(capacity), sorted_ns_(capacity) {}
+
+  void add(int64_t latency_ns);
+  void clear() { count_ = end_ = 0; }
+  // All zero where there is none. Linear in the window's size.
+  Latency latency();
+
+ private:
+  std::vector<int64_t> values_ns_; // a ring
+  std::vector<int64_t> sorted_ns_; // scratch
+  uint32_t end_ = 0, count_ = 0;
+};
+
+// When a tick was due. A tick knows its deadline alone, which is one period of its clock later; the period is given, or
+// learned as the shortest step from one deadline to the next. Owned by one thread.
+class DueTimes {
+ public:
+  // `period_ns`: of the clock; 0: learn it.
+  explicit DueTimes(int64_t period_ns = 0) : given_ns_(period_ns) {}
+
+  // Of the tick with this deadline; empty where it has none (0), and while the period is not known.
+  std::optional<int64_t> due_ns(int64_t deadline_ns);
+  void clear() { last_ns_ = learned_ns_ = 0; }
+
+ private:
+  int64_t given_ns_ = 0, learned_ns_ = 0, last_ns_ = 0;
+};
+
+} // namespace millrace::handlers

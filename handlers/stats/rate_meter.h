@@ -1,0 +1,44 @@
+// Measures how often something happens, over the last stretch of time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <millrace/payload.h>
+
+namespace millrace::handlers {
+
+// What stats.fps gives out: `interval_count` intervals took `span_ns` together.
+struct Rate {
+  static constexpr std::string_view kSchema = "millrace.Rate";
+  double per_second = 0;
+  int64_t span_ns = 0;
+  int64_t interval_count = 0;
+};
+
+// Remembers the times of the last window; the rate is the number of intervals between them by how long they took
+// together, so it is exact from the second time on and has no bias. Owned by one thread.
+class RateMeter {
+ public:
+  // More times than this within a window shorten it, so that memory has a bound: 4096 a second is past any picture.
+  static constexpr uint32_t kTimesMax = 4096;
+
+  // All memory is taken here.
+  RateMeter() : times_(kTimesMax) {}
+
+  // Times come in order; one that goes back (a seek, another clock) begins anew.
+  void add(int64_t time_ns, int64_t window_ns);
+  void clear() { count_ = 0; }
+  // All zero where there are no two different times yet. Where the last interval alone is longer than the window it
+  // is what counts.
+  Rate rate() const;
+
+ private:
+  int64_t oldest() const { return times_[(end_ + kTimesMax - count_) % kTimesMax]; }
+  int64_t newest() const { return times_[(end_ + kTimesMax - 1) % kTimesMax]; }
+
+  std::vector<int64_t> times_; // a ring; end_ is behind the newest
+  uint32_t end_ = 0, count_ = 0;
+};
+
+} // namespace millrace::handlers

@@ -1,0 +1,171 @@
+// tensor.from_npy: gives the arrays of NumPy's files as tensors.
+#include <millrace/handler.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "handlers/file/numbered_path.h"
+#include "handlers/file/open.h"
+#include "handlers/tensor/npy.h"
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kManual = &R"(
+Gives the arrays that `numpy.save` or tensor.to_npy wrote. A path with a place for a number,
+`{index}` or `%06d` (which are the same), stands for all files that fit it: each is given at the
+tick of its number, ticks whose number is missing are empty, and the stream ends with the last;
+all have to have the type and shape of the first. Any other path is one file, whose first
+dimension is the ticks; with `stacked: false` it is one value at one tick. It has no rate of its
+own.
+
+Whole and floating numbers of 8 to 64 bits and booleans (as uint8) are known. Arrays in Fortran's
+order and big-endian ones are turned round while they are read; only a stack in Fortran's order is
+refused, because each tick would have to read the whole file. A file that is missing, damaged,
+shorter than its shape says or that holds objects, structures, complex numbers or text is refused
+before anything runs, but of numbered ones only the first is looked at then.
+
+    tensor.from_npy path=examples/data/waves.npy ! null.sink
+)"[1];
+
+// What one tick's value is, and where in the file it begins.
+struct __attribute__((visibility("hidden"))) Source {
+  File file;
+  NpyHeader header;
+  uint64_t bytes = 0; // of one value
+};
+
+class FromNpy final : public Handler {
+ public:
+  void probe(Facts& facts) override {
+    find_files();
+    const Source first = open(pattern_->of(numbers_.empty() ? 0 : numbers_.front()));
+    const bool is_stack = stacked();
+    if (is_stack && first.header.shape.empty())
+      throw cannot_read(*path_, "it holds a single number, so there is nothing stacked; stacked=false gives it");
+    dtype_ = first.header.dtype;
+    shape_.assign(first.header.shape.begin() + (is_stack ? 1 : 0), first.header.shape.end());
+    if (shape_.size() > MR_RANK_MAX)
+      throw cannot_read(*path_, "its values have " + std::to_string(shape_.size()) +
+                                    " dimensions, and tensors at most " + std::to_string(MR_RANK_MAX));
+    probed_ = true;
+    facts.tick_count(tick_count(first));
+  }
+
+  void configure(const Formats& formats) override {
+    if (!probed_) return;
+    Format& out = formats.tensor(out_, dtype_, {});
+    out.rank = static_cast<uint32_t>(shape_.size());
+    std::copy(shape_.begin(), shape_.end(), out.shape);
+    std::fill_n(out.shape_kind, out.rank, uint32_t{MR_DIM_FIXED});
+  }
+
+  void start() override {
+    find_files();
+    given_ = next_file_ = 0;
+    stack_.reset();
+    if (!stacked()) return;
+    stack_.emplace(open(*path_));
+    if (stack_->header.fortran_order && stack_->header.shape.size() > 1)
+      throw cannot_read(*path_, "a stack in Fortran's order cannot be read tick by tick; save it with order='C'");
+  }
+  void reset() override { start(); }
+  void stop() override { stack_.reset(); }
+
+  void process(Tick& tick, Cpu&) {
+    if (stack_) return give_from_stack(tick);
+    if (next_file_ >= file_count()) return tick.end();
+    const uint64_t number = numbers_.empty() ? 0 : numbers_[next_file_];
+    if (number > given_++) return;
+    ++next_file_;
+    Source source = open(pattern_->of(number));
+    if (source.header.dtype != dtype_ || source.header.shape != shape_)
+      throw cannot_read(pattern_->of(number), "its type or shape is not the first file's");
+    read_value(source, out_.allocate(tick, dtype_, shape_).data());
+  }
+
+ private:
+  bool stacked() const { return stacked_ && !pattern_->numbered(); }
+  size_t file_count() const { return pattern_->numbered() ? numbers_.size() : 1; }
+
+  void find_files() {
+    pattern_.emplace(*path_);
+    if (!pattern_->numbered()) return;
+    numbers_ = pattern_->existing();
+    if (numbers_.empty()) throw cannot_read(*path_, "there is no file of this name with a number in it");
+  }
+
+  int64_t tick_count(const Source& first) const {
+    if (pattern_->numbered()) return static_cast<int64_t>(numbers_.back()) + 1;
+    return stacked_ ? first.header.shape[0] : 1;
+  }
+
+  // Opens a file and stands at its first element.
+  Source open(const std::string& path) const {
+    Source source{open_to_read(path), {}, 0};
+    try {
+      source.header = read_npy_header(source.file.get());
+    } catch (const std::runtime_error& error) {
+      throw cannot_read(path, error.what());
+    }
+    const uint64_t total = source.header.element_count() * source.header.element_bytes();
+    const uint64_t there = size_of(source.file.get()) - source.header.data_offset;
+    if (there < total)
+      throw cannot_read(path, "it breaks off: its shape says " + std::to_string(total) + " bytes, and there are " +
+                                  std::to_string(there));
+    source.bytes = total;
+    if (stacked() && !source.header.shape.empty() && source.header.shape[0] > 0)
+      source.bytes /= static_cast<uint64_t>(source.header.shape[0]);
+    return source;
+  }
+
+  void give_from_stack(Tick& tick) {
+    if (stack_->header.dtype != dtype_ ||
+        !std::equal(stack_->header.shape.begin() + 1, stack_->header.shape.end(), shape_.begin(), shape_.end()))
+      throw cannot_read(*path_, "it changed while it was read");
+    if (given_ >= static_cast<uint64_t>(stack_->header.shape[0])) return tick.end();
+    ++given_;
+    read_value(*stack_, out_.allocate(tick, dtype_, shape_).data());
+  }
+
+  // The next value in dense row-major order and this machine's bytes.
+  void read_value(Source& source, uint8_t* target) {
+    const bool turned = source.header.fortran_order && shape_.size() > 1;
+    const size_t element = source.header.element_bytes(), bytes = static_cast<size_t>(source.bytes);
+    if (turned) scratch_.resize(bytes);
+    uint8_t* const read_to = turned ? scratch_.data() : target;
+    if (bytes > 0 && std::fread(read_to, 1, bytes, source.file.get()) != bytes)
+      throw cannot_read(*path_,
+                        std::ferror(source.file.get()) ? std::strerror(errno) : "it became shorter while it was read");
+    if (source.header.big_endian) swap_bytes({read_to, bytes}, element);
+    if (turned) copy_row_major(scratch_.data(), shape_, fortran_strides(shape_), element, target);
+  }
+
+  Output<Tensor> out_{*this, "out", help("of the type and shape that the file says")};
+  Param<std::string> path_{*this, "path", "", "the file, or with {index} the files, to read", required};
+  Param<bool> stacked_{*this, "stacked", true, "the first dimension of one file is the ticks"};
+
+  bool probed_ = false;
+  std::optional<NumberedPath> pattern_;
+  std::vector<uint64_t> numbers_; // of the files that there are
+  DType dtype_{0, 0, 1};          // of a value
+  std::vector<int64_t> shape_;
+  std::optional<Source> stack_;
+  uint64_t given_ = 0;           // ticks since the stream began
+  size_t next_file_ = 0;         // in numbers_
+  std::vector<uint8_t> scratch_; // a value in Fortran's order
+};
+
+} // namespace
+
+const mr_handler_type& tensor_from_npy_type() {
+  static const mr_handler_type type =
+      detail::Type<FromNpy>::table("tensor.from_npy", "Gives the arrays of NumPy's files", kManual);
+  return type;
+}
+
+} // namespace millrace::handlers

@@ -1,0 +1,136 @@
+// tensor.to_npy: writes tensors as NumPy reads them.
+#include <millrace/handler.h>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "handlers/file/numbered_path.h"
+#include "handlers/file/open.h"
+#include "handlers/tensor/npy.h"
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kManual = &R"(
+Writes tensors to .npy files, for `numpy.load`. A path with a place for a number, `{index}` or
+`%06d` (which are the same), gives a file for every tick that has a value, numbered by the tick.
+Any other path gives one file with all values stacked along a new first dimension; they have to
+have one shape, and which ticks had none is not in the file. It is whole after the end; of a run
+that breaks off, it says that it holds nothing.
+
+Whole and floating numbers of 8 to 64 bits are written as they are, in row-major order whatever
+the strides; bfloat16 and vectors as elements have no name in NumPy and are refused. Folders on
+the way are made, and files of the same name replaced. What cannot be written is a failure.
+
+    test.number count=20 size=3 ! tensor.to_npy path=out/numbers.npy
+)"[1];
+
+class ToNpy final : public Handler {
+ public:
+  ToNpy() { blocking(); }
+
+  void configure(const Formats& formats) override {
+    const Format& in = formats.in(in_);
+    dtype_ = {in.dtype_code, in.dtype_bits, in.dtype_lanes};
+    shape_.assign(in.shape, in.shape + in.rank);
+    if (in.dtype_bits > 0) check(dtype_);
+    target_.emplace(*path_); // a mistake in the path is told before the run
+  }
+
+  void start() override {
+    count_ = 0;
+    closed_ = false;
+    if (!target_->numbered()) file_ = open_to_write(*path_);
+  }
+
+  void process(Tick& tick, Cpu&) {
+    if (closed_) throw std::logic_error("'" + *path_ + "' is closed");
+    const TensorView tensor = in_(tick);
+    check(tensor.dtype());
+    if (target_->numbered())
+      write_one(tensor, target_->of(tick.index()));
+    else
+      stack(tensor);
+  }
+
+  void drain() override {
+    closed_ = true;
+    if (!file_) return;
+    if (std::fseek(file_.get(), 0, SEEK_SET) != 0) throw cannot_write(*path_);
+    write_header();
+    close_written(file_, *path_);
+  }
+  void stop() override {
+    file_.reset();
+    closed_ = true;
+  }
+
+ private:
+  static void check(DType dtype) {
+    if (!npy_has(dtype)) throw std::invalid_argument("NumPy has no such numbers as these tensors hold");
+  }
+
+  void write_one(const TensorView& tensor, const std::string& path) {
+    File file = open_to_write(path);
+    const std::string header = npy_header(tensor.dtype(), tensor.shape());
+    write_all(file.get(), {reinterpret_cast<const uint8_t*>(header.data()), header.size()}, path);
+    write_elements(file.get(), tensor, path);
+    close_written(file, path);
+  }
+
+  void stack(const TensorView& tensor) {
+    if (count_ == 0) {
+      dtype_ = tensor.dtype();
+      shape_.assign(tensor.shape().begin(), tensor.shape().end());
+      write_header(); // says 0 for now, and keeps the place
+    }
+    if (tensor.dtype() != dtype_ ||
+        !std::equal(shape_.begin(), shape_.end(), tensor.shape().begin(), tensor.shape().end()))
+      throw std::invalid_argument(
+          "the tensors differ in type or shape, so they cannot be stacked in one file; a path "
+          "with {index} gives a file for each");
+    write_elements(file_.get(), tensor, *path_);
+    ++count_;
+  }
+
+  // As long as the longest that may be written over it.
+  void write_header() {
+    std::vector<int64_t> stacked = shape_;
+    stacked.insert(stacked.begin(), INT64_MAX);
+    const DType dtype = dtype_.bits > 0 ? dtype_ : dtype_of<uint8_t>();
+    const size_t longest = npy_header(dtype, stacked).size();
+    stacked[0] = count_;
+    const std::string header = npy_header(dtype, stacked, longest);
+    write_all(file_.get(), {reinterpret_cast<const uint8_t*>(header.data()), header.size()}, *path_);
+  }
+
+  void write_elements(std::FILE* file, const TensorView& tensor, const std::string& path) {
+    const size_t element = tensor.dtype().bits / 8;
+    dense_.resize(static_cast<size_t>(tensor.element_count()) * element);
+    copy_row_major(tensor.data(), tensor.shape(), tensor.strides(), element, dense_.data());
+    write_all(file, dense_, path);
+  }
+
+  Input<Tensor> in_{*this, "in", help("whole or floating numbers of 8 to 64 bits")};
+  Param<std::string> path_{*this, "path", "", "the file, or with {index} the files, to write", required};
+
+  std::optional<NumberedPath> target_;
+  File file_;                  // of a stack
+  DType dtype_{0, 0, 1};       // of a stack's values
+  std::vector<int64_t> shape_; // of one of them
+  int64_t count_ = 0;          // of them
+  bool closed_ = true;
+  std::vector<uint8_t> dense_; // one value in row-major order
+};
+
+} // namespace
+
+const mr_handler_type& tensor_to_npy_type() {
+  static const mr_handler_type type =
+      detail::Type<ToNpy>::table("tensor.to_npy", "Writes tensors as NumPy reads them", kManual);
+  return type;
+}
+
+} // namespace millrace::handlers
