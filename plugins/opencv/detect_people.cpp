@@ -24,10 +24,7 @@ the input, best first, with label 0; the score is the classifier's, cut off at 0
 A picture gives the same boxes on any number of `threads`. OpenCV has one number of threads for the
 whole process: the handler that starts last sets it.
 
-    handlers:
-      video:  { type: video.file, path: media/vtest.avi }
-      people: { type: detect.people, input: video, every: 3 }
-      boxes:  { type: draw.boxes, inputs: { video: video, boxes: people } }
+    video.file path=media/vtest.avi ! detect.people every=3 ! null.sink
 )"[1];
 
 // More people than a scene can be followed with; the worst are left out.

@@ -11,6 +11,7 @@ namespace {
 constexpr double kRateMax = 1000;         // pictures a second; faster than any camera file, slower than a time base
 constexpr int64_t kDenominatorMax = 1001; // the broadcast rates' own
 constexpr int64_t kSecondNs = 1000000000;
+constexpr double kSecondsMax = 100.0 * 366 * 86400;
 constexpr double kWholeTolerance = 0.0005;    // a container's rate is a quotient of integers: whole ones come out whole
 constexpr double kBroadcastTolerance = 0.005; // 29.97 and 23.98 are what people round 30000/1001 and 24000/1001 to
 
@@ -51,6 +52,11 @@ FrameRate frame_rate_of(double pictures_per_second) {
 FrameRate frame_rate_of_period(int64_t period_ns) {
   if (period_ns <= 0) return kFrameRateFallback;
   return frame_rate_of(static_cast<double>(kSecondNs) / static_cast<double>(period_ns));
+}
+
+int64_t picture_count_of(double reported, FrameRate rate) {
+  const double rate_per_second = static_cast<double>(rate.numerator) / static_cast<double>(rate.denominator);
+  return reported >= 1 && reported / rate_per_second <= kSecondsMax ? static_cast<int64_t>(reported) : 0;
 }
 
 int64_t time_of_picture(FrameRate rate, int64_t index) {

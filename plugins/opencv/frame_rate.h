@@ -23,6 +23,10 @@ FrameRate frame_rate_of(double pictures_per_second);
 // The rate of pictures that follow each other by `period_ns`; the fallback where that is not plausible.
 FrameRate frame_rate_of_period(int64_t period_ns);
 
+// A reported number of pictures; 0 where no video has it: not a number, below one, or more than a hundred years of
+// them.
+int64_t picture_count_of(double reported, FrameRate rate);
+
 // When picture `index` is shown, in nanoseconds after picture 0; never drifts.
 int64_t time_of_picture(FrameRate rate, int64_t index);
 

@@ -23,10 +23,7 @@ The path's extension chooses the format (.png, .jpg, .bmp, .tiff, .webp). Files 
 step doubles, so that the sheet spans a stream of any length. Folders on the way are made, and files
 that were there are overwritten.
 
-    handlers:
-      video:  { type: video.file, path: media/vtest.avi }
-      stills: { type: image.writer, input: video, path: 'out/still-{index}.png', step: 100 }
-      sheet:  { type: image.writer, input: video, path: out/sheet.png, columns: 4 }
+    video.file path=media/vtest.avi ! image.writer path=out/sheet.png columns=4 step=100
 )"[1];
 
 class ImageWriter final : public Handler {

@@ -1,4 +1,4 @@
-// The plugin's one exported symbol, and quiet: what OpenCV and FFmpeg log goes nowhere.
+// The plugin's one exported symbol, and quiet: what OpenCV, FFmpeg and Qt log goes nowhere.
 #include <cstdlib>
 
 #include <opencv2/core/utils/logger.hpp>
@@ -7,13 +7,15 @@
 
 namespace {
 
-// A library never prints; what goes wrong comes back as the sentence of a failure. FFmpeg's level is read from the
-// environment once, when the first video is opened; a person who set it keeps it. Plugins are loaded by one thread,
-// before any handler runs, so the environment is not being read meanwhile.
+// A library never prints; what goes wrong comes back as the sentence of a failure. The levels of FFmpeg and Qt are read
+// from the environment once, when the first video or window is opened; a person who set them keeps them. Plugins are
+// loaded by one thread, before any handler runs, so the environment is not being read meanwhile.
 struct Silence {
   Silence() {
     cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
     ::setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0); // AV_LOG_QUIET
+    // Qt, behind OpenCV's windows, complains that it does not run on the first thread; here it needs only one thread.
+    ::setenv("QT_LOGGING_RULES", "*.debug=false;*.info=false;*.warning=false", 0);
   }
 };
 const Silence silence;

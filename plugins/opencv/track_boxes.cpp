@@ -17,10 +17,7 @@ union), at the least total cost over all pairs. A track is shown from its `min_h
 a row on, and ends after `max_age` ticks without one. Boxes are ordered by number; score and label
 are those of the last detection.
 
-    handlers:
-      video:  { type: video.file, path: media/vtest.avi }
-      people: { type: detect.people, input: video, every: 3 }
-      tracks: { type: track.boxes, inputs: { video: video, boxes: people } }
+    video.file name=v path=media/vtest.avi ! track.boxes name=t ! null.sink v. ! detect.people every=3 ! t.boxes
 )"[1];
 
 class TrackBoxes final : public Handler {

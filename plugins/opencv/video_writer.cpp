@@ -22,13 +22,12 @@ extension.
 `codec` is a FourCC code that the container can hold; without one it is mp4v for .mp4, .mov and
 .m4v, and MJPG for all others. `fps` is the rate that the file says; 0 takes it from the pictures:
 from the first one's duration, else from the time between the first two; a single picture of unknown
-duration is written at 25. Folders on the way to the file are made, and a file that was there is
+duration is written at 25. The file's rate is constant: of a variable rate all pictures are kept,
+their times are not. Folders on the way to the file are made, and a file that was there is
 overwritten. All pictures must have one size; most codecs drop the last column and row of odd ones.
 The file is complete when the stream has ended.
 
-    handlers:
-      video: { type: video.file, path: media/vtest.avi }
-      save:  { type: video.writer, input: video, path: out/copy.mp4 }
+    video.file path=media/vtest.avi ! video.writer path=out/copy.mp4
 )"[1];
 
 constexpr size_t kCodecLetters = 4;

@@ -12,6 +12,7 @@ using millrace::opencv::frame_rate_of_period;
 using millrace::opencv::FrameRate;
 using millrace::opencv::is_plausible_rate;
 using millrace::opencv::kFrameRateFallback;
+using millrace::opencv::picture_count_of;
 using millrace::opencv::time_of_picture;
 
 TEST_CASE("broadcast rates are recognised however they were rounded") {
@@ -55,6 +56,15 @@ TEST_CASE("a rate is found again from the whole nanoseconds of its period") {
   CHECK(frame_rate_of_period(100'000'000) == FrameRate{10, 1});
   CHECK(frame_rate_of_period(33'366'666) == FrameRate{30000, 1001});
   CHECK(frame_rate_of_period(33'333'333) == FrameRate{30, 1});
+}
+
+TEST_CASE("what cannot be a number of pictures becomes 0") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double count : {0.0, -1.0, -9.3e18, 9.3e18, 1e11, std::nan(""), infinity, -infinity})
+    CHECK(picture_count_of(count, {25, 1}) == 0);
+  CHECK(picture_count_of(795, {25, 1}) == 795);
+  CHECK(picture_count_of(3e12, {1000, 1}) == 3'000'000'000'000);
+  CHECK(picture_count_of(3e12, {25, 1}) == 0);
 }
 
 TEST_CASE("times of pictures do not drift") {

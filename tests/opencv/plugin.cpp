@@ -41,7 +41,8 @@ std::string scratch(const std::string& name) {
   return (folder / name).string();
 }
 
-TEST_CASE("the plugin brings five handlers, each with a sentence, and a manual that ends in a pipeline naming it") {
+TEST_CASE(
+    "the plugin brings its handlers, each with a sentence, and a manual that ends in a line to paste that names it") {
   const mr_plugin& plugin = loaded();
   CHECK(plugin.abi_version == MR_ABI_VERSION);
   CHECK(std::string_view(plugin.name) == "opencv");
@@ -51,12 +52,14 @@ TEST_CASE("the plugin brings five handlers, each with a sentence, and a manual t
     types.insert(type.type);
     CHECK(!std::string_view(type.summary).empty());
     const std::string_view manual = type.manual;
-    const size_t snippet = manual.rfind("    handlers:");
+    const size_t snippet = manual.rfind("\n\n    ");
     INFO(type.type);
     REQUIRE(snippet != std::string_view::npos);
-    CHECK(manual.find("type: " + std::string(type.type), snippet) != std::string_view::npos);
+    CHECK(manual.find(type.type, snippet) != std::string_view::npos);
+    CHECK(manual.find('\n', snippet + 2) == manual.size() - 1);
   }
-  CHECK(types == std::set<std::string>{"detect.people", "image.writer", "track.boxes", "video.file", "video.writer"});
+  CHECK(types == std::set<std::string>{"detect.faces", "detect.people", "image.file", "image.writer", "track.boxes",
+                                       "video.camera", "video.file", "video.writer", "view.window"});
 }
 
 } // namespace millrace::opencv

@@ -8,6 +8,8 @@
 #include <random>
 #include <set>
 
+#include "tests/seed.h"
+
 namespace {
 
 using millrace::Box;
@@ -73,7 +75,7 @@ TEST_CASE("a motion filter learns the speed of what moves evenly") {
 }
 
 TEST_CASE("a motion filter errs less than what it is given") {
-  const uint32_t seed = std::random_device{}();
+  const uint32_t seed = millrace::random_seed();
   INFO("seed ", seed);
   std::mt19937 random(seed);
   std::normal_distribution<double> noise(0, 4);
@@ -90,7 +92,7 @@ TEST_CASE("a motion filter errs less than what it is given") {
 }
 
 TEST_CASE("two who cross keep their numbers, also with noise and a detector that looks at every third tick") {
-  const uint32_t seed = std::random_device{}();
+  const uint32_t seed = millrace::random_seed();
   INFO("seed ", seed);
   std::mt19937 random(seed);
   std::normal_distribution<float> noise(0, 1.0f);

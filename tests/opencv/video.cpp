@@ -1,12 +1,13 @@
 // video.writer and video.file against each other: what is written is what is read, and what cannot be is said.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
-#include <vector>
+#include <utility>
 
+#include "tests/opencv/numbered_video.h"
 #include "tests/opencv/plugin.h"
 
 namespace millrace::opencv {
@@ -15,45 +16,6 @@ namespace {
 using testing::Result;
 using testing::TableTest;
 using testing::Value;
-
-constexpr uint32_t kWidth = 64, kHeight = 48;
-
-// Picture `number`, with its number burnt in: six blocks of 8 × 8 pixels in the first rows, white for a bit that is
-// set, on a grey that tells channels apart. Large enough blocks to survive a lossy codec.
-Value numbered_picture(uint32_t number) {
-  return testing::image(Pixel::bgr8, kWidth, kHeight, [number](uint32_t x, uint32_t y, uint32_t c) {
-    if (y < 8 && x < 48) return (number >> (x / 8) & 1u) ? 255u : 0u;
-    return 40u + 60u * c;
-  });
-}
-
-uint32_t burnt_number(const ImageView& picture) {
-  uint32_t number = 0;
-  for (uint32_t bit = 0; bit < 6; ++bit)
-    if (picture.row(4)[(bit * 8 + 4) * 3] > 127) number |= 1u << bit;
-  return number;
-}
-
-// Writes `count` numbered pictures at 10 a second.
-void write_video(const std::string& path, uint32_t count, const std::string& codec = "") {
-  TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", codec}});
-  for (uint32_t i = 0; i < count; ++i) {
-    writer.input("video", numbered_picture(i).at(int64_t{i} * 100'000'000));
-    const Result result = writer.tick();
-    INFO(result.error);
-    REQUIRE(result.ok());
-  }
-  const mr_status status = writer.drain();
-  INFO(writer.error());
-  REQUIRE(status == MR_OK);
-  writer.stop();
-}
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-void put_bytes(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
 // The sentence with which a handler's start is refused.
 std::string refusal(const std::string& type, std::initializer_list<testing::Setting> settings) {
@@ -67,25 +29,78 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 } // namespace
 
-TEST_CASE("a lossless video comes back byte by byte") {
-  const std::string path = scratch("lossless.avi");
-  write_video(path, 12, "MPNG");
-  TableTest file(handler_type("video.file"), {{"path", path}});
+TEST_CASE("a lossless video comes back with the same bytes, count and times") {
+  for (const auto& [name, codec] : {std::pair{"lossless.avi", "MPNG"}, std::pair{"ffv1.avi", "FFV1"},
+                                    std::pair{"ffv1.mkv", "FFV1"}, std::pair{"huff.avi", "HFYU"}}) {
+    const std::string path = scratch(name);
+    write_video(path, 12, codec);
+    TableTest file(handler_type("video.file"), {{"path", path}});
+    INFO(name);
+    for (uint32_t i = 0; i < 12; ++i) {
+      const Result result = file.tick();
+      REQUIRE(result.ok());
+      const ImageView picture = result.image("video");
+      const Value written = numbered_picture(i);
+      REQUIRE(picture.width() == kWidth);
+      REQUIRE(picture.height() == kHeight);
+      bool same = true;
+      for (uint32_t y = 0; y < kHeight; ++y)
+        same = same && std::equal(picture.row(y), picture.row(y) + kWidth * 3, written.image().row(y));
+      INFO("picture ", i);
+      CHECK(same);
+      CHECK(result.value("video").header().pts_ns == int64_t{i} * 100'000'000);
+      CHECK(result.value("video").header().duration_ns == 100'000'000);
+    }
+    CHECK(file.tick().end());
+    CHECK(file.tick().end()); // and stays at it
+    CHECK(file.logs().empty());
+  }
+}
+
+TEST_CASE("a video of variable rate keeps its times, and a copy of it keeps its pictures") {
+  const std::string even = scratch("even.avi"), uneven = scratch("uneven.mkv"), copy = scratch("even-again.avi");
+  write_video(even, 12, "FFV1");
+  // Picture n at 13 n² + 40 n milliseconds.
+  const std::string command = "ffmpeg -nostdin -loglevel quiet -y -i '" + even +
+                              "' -vf 'settb=1/1000,setpts=N*N*13+N*40' -vsync passthrough -enc_time_base 1/1000 "
+                              "-c:v ffv1 '" +
+                              uneven + "'";
+  REQUIRE(std::system(command.c_str()) == 0);
+  TableTest file(handler_type("video.file"), {{"path", uneven}});
+  TableTest writer(handler_type("video.writer"), {{"path", copy}, {"codec", "FFV1"}});
   for (uint32_t i = 0; i < 12; ++i) {
     const Result result = file.tick();
     REQUIRE(result.ok());
-    const ImageView picture = result.image("video");
-    const Value written = numbered_picture(i);
-    REQUIRE(picture.width() == kWidth);
-    REQUIRE(picture.height() == kHeight);
-    bool same = true;
-    for (uint32_t y = 0; y < kHeight; ++y)
-      same = same && std::equal(picture.row(y), picture.row(y) + kWidth * 3, written.image().row(y));
-    INFO("picture ", i);
-    CHECK(same);
+    CHECK(burnt_number(result.image("video")) == i);
+    CHECK(result.value("video").header().pts_ns == int64_t{i} * (13 * i + 40) * 1'000'000);
+    writer.input("video", result.value("video"));
+    REQUIRE(writer.tick().ok());
   }
   CHECK(file.tick().end());
-  CHECK(file.tick().end()); // and stays at it
+  CHECK(file.logs().empty()); // the container's count, a guess from the duration, is no reason for a warning
+  REQUIRE(writer.drain() == MR_OK);
+  TableTest again(handler_type("video.file"), {{"path", copy}});
+  for (uint32_t i = 0; i < 12; ++i) CHECK(burnt_number(again.tick().image("video")) == i);
+  CHECK(again.tick().end());
+}
+
+TEST_CASE("a looping video of variable rate goes on a period after its last picture") {
+  const std::string even = scratch("loop-even.avi"), uneven = scratch("loop-uneven.mkv");
+  write_video(even, 4, "FFV1");
+  const std::string command =
+      "ffmpeg -nostdin -loglevel quiet -y -i '" + even +
+      "' -vf 'settb=1/1000,setpts=N*N*50' -vsync passthrough -enc_time_base 1/1000 -c:v ffv1 '" + uneven + "'";
+  REQUIRE(std::system(command.c_str()) == 0);
+  TableTest file(handler_type("video.file"), {{"path", uneven}, {"loop", "true"}});
+  REQUIRE(file.start() == MR_OK);
+  const int64_t period_ns = 1'000'000'000 * file.facts().rate_den / file.facts().rate_num;
+  for (int64_t i = 0; i < 10; ++i) {
+    const Result result = file.tick();
+    REQUIRE(result.ok());
+    CHECK(burnt_number(result.image("video")) == i % 4);
+    const int64_t in_pass = (i % 4) * (i % 4) * 50'000'000;
+    CHECK(result.value("video").header().pts_ns == i / 4 * (450'000'000 + period_ns) + in_pass);
+  }
 }
 
 TEST_CASE("videos in the default codecs of .avi and .mp4 come back in order, with their colours, times and count") {
@@ -255,6 +270,20 @@ TEST_CASE("a writer that is stopped without a drain leaves a file that plays") {
   }
   TableTest file(handler_type("video.file"), {{"path", path}});
   CHECK(burnt_number(file.tick().image("video")) == 0);
+}
+
+TEST_CASE("a writer on a full disk says at the end that nothing arrived") {
+  const std::string path = scratch("full.avi");
+  std::filesystem::create_symlink("/dev/full", path);
+  TableTest writer(handler_type("video.writer"), {{"path", path}, {"fps", "10"}});
+  bool refused = false; // it may notice at once
+  for (uint32_t i = 0; i < 3 && !refused; ++i) {
+    writer.input("video", numbered_picture(i));
+    refused = !writer.tick().ok();
+  }
+  refused = writer.drain() != MR_OK || refused;
+  CHECK(refused);
+  CHECK(contains(writer.error(), "cannot write the video '" + path + "': "));
 }
 
 TEST_CASE("a writer that got no picture leaves no file and no complaint") {

@@ -1,0 +1,20 @@
+// Reads one picture file and says what is wrong with it.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include <opencv2/core.hpp>
+
+namespace millrace::opencv {
+
+// The picture as 8-bit BGR, or BGRA where `alpha` is set (opaque where the file has no transparency). Deeper pictures
+// are reduced to 8 bits; a rotation that the file asks for is applied. Throws std::runtime_error, naming the file,
+// where it is missing, empty, not a regular file, larger than 1 GB, cut off, of no known kind, or cannot be decoded.
+cv::Mat read_picture(const std::string& path, bool alpha);
+
+// False for a PNG or JPEG file that is cut off. OpenCV gives such a JPEG back with its missing part in grey and without
+// a word.
+bool reaches_its_end(std::span<const unsigned char> bytes);
+
+} // namespace millrace::opencv
