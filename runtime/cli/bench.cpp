@@ -1,40 +1,32 @@
-// `millrace bench chain handover`: what one handler's message costs, and what a hand-over between threads costs.
+// `millrace bench`: runs the benchmarks, prints and writes their rows. Here are `chain` and `handover`, what one
+// handler's message costs and what a hand-over between threads costs; the others have files of their own,
+// bench_NAME.cpp.
 //
 // chain: null.source → flow.pass × N → null.sink on one thread under `free`. A case is run several times; ns per tick
 // of a run is its wall time over its ticks, accounting included. The slope from 10 to 100 handlers is the price of one
 // handler-message. `tick_16` is the time of single warm ticks of 16 handlers, two clock reads included.
 // handover: a handler on one worker notes the time as it returns, one on another as it is entered; one tick is in
 // flight, so every value crosses threads and nothing queues. Both workers spin. `entered` is the time between the two;
-// `value_read` goes on until the value's bytes were read, whose cache lines have to come over as well.
+// `value_read` goes on until the value's bytes were read, whose cache lines have to come over as well. From a source
+// the hand-over includes the admission of the tick. `bare word` is the least that the machine allows in the same run:
+// two threads, one word, the same two clock reads.
 #include "cli/bench.h"
 
 #include <millrace/handler.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
-#include "device/cpu/cpu_device.h"
-#include "exec/run.h"
+#include "cli/bench_measure.h"
 #include "observe/error.h"
-#include "plan/plan.h"
 
 namespace millrace::cli {
 
 namespace {
-
-struct Row {
-  std::string bench, variant, metric, unit;
-  double p50, p99;
-  uint64_t n;
-};
-
-double quantile(std::vector<double> samples, double q) {
-  if (samples.empty()) return 0;
-  std::sort(samples.begin(), samples.end());
-  return samples[std::min(samples.size() - 1, static_cast<size_t>(q * static_cast<double>(samples.size())))];
-}
 
 // Ticks of the hand-over: the first are warm-up.
 constexpr uint64_t kHandovers = 200'000, kWarmUp = 1'000;
@@ -43,77 +35,38 @@ struct HandoverTimes {
   std::vector<int64_t> left, entered, read;
 };
 
-struct Leave final : Handler {
-  static HandoverTimes* times;
+HandoverTimes* handover_times = nullptr;
+
+struct LeaveSource : Handler {
   Output<Tensor> out{*this, "out"};
   void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
   void process(Tick& tick, Cpu&) {
     const int64_t shape[] = {1};
     out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0] = 1;
-    times->left[tick.index()] = now_ns();
+    handover_times->left[tick.index()] = now_ns();
   }
 };
-HandoverTimes* Leave::times = nullptr;
+
+struct Leave final : LeaveSource { // the same, but a tick is admitted long before
+  Input<Tensor> in{*this, "in"};
+};
 
 struct Enter final : Handler {
   Input<Tensor> in{*this, "in"};
   Enter() { host_heavy(); } // a segment, and so a worker, of its own
   void process(Tick& tick, Cpu&) {
-    Leave::times->entered[tick.index()] = now_ns();
-    if (in(tick).elements<int64_t>()[0] == 1) Leave::times->read[tick.index()] = now_ns();
+    handover_times->entered[tick.index()] = now_ns();
+    if (in(tick).elements<int64_t>()[0] == 1) handover_times->read[tick.index()] = now_ns();
   }
 };
 
 const mr_plugin& bench_plugin() {
+  static const mr_handler_type source = detail::Type<LeaveSource>::table("bench.source", "Notes when it returns", "");
   static const mr_handler_type leave = detail::Type<Leave>::table("bench.leave", "Notes when it returns", "");
   static const mr_handler_type enter = detail::Type<Enter>::table("bench.enter", "Notes when it is entered", "");
-  static const mr_handler_type* const types[] = {&leave, &enter};
-  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "bench", "1", types, 2, 0};
+  static const mr_handler_type* const types[] = {&source, &leave, &enter};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "bench", "1", types, 3, 0};
   return plugin;
-}
-
-exec::Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks) {
-  plugin::Registry registry;
-  registry.add(bench_plugin(), "");
-  plan::Facts facts = plan::prepare(graph, registry, exec::host_table());
-  plan::Machine machine;
-  machine.workers = workers;
-  const plan::Plan plan = plan::compile(graph, facts, registry, exec::host_table(), machine, {});
-  device::CpuDevice cpu;
-  exec::RunOptions options;
-  options.ticks_max = ticks;
-  options.spin_ns = 1'000'000'000;
-  exec::Run run(plan, graph, facts, {&cpu}, options);
-  run.start();
-  exec::Result result = run.wait();
-  if (!result.ok) throw Failure(result.error);
-  return result.report;
-}
-
-void add(graph::Graph& graph, const std::string& name, const std::string& type, const std::string& input) {
-  graph::Handler handler;
-  handler.name = name;
-  handler.type = type;
-  graph.handlers.push_back(handler);
-  if (input.empty()) return;
-  graph::Edge edge;
-  edge.source = input;
-  edge.target = name;
-  graph.edges.push_back(edge);
-}
-
-// `handlers` counts source and sink.
-graph::Graph chain(uint32_t handlers) {
-  graph::Graph graph;
-  add(graph, "source", "null.source", "");
-  std::string last = "source";
-  for (uint32_t i = 0; i + 2 < handlers; ++i) {
-    const std::string name = "pass" + std::to_string(i);
-    add(graph, name, "flow.pass", last);
-    last = name;
-  }
-  add(graph, "sink", "null.sink", last);
-  return graph;
 }
 
 std::vector<Row> bench_chain() {
@@ -141,31 +94,66 @@ std::vector<Row> bench_chain() {
   return rows;
 }
 
+Row handover_row(const char* variant, const char* metric, const std::vector<int64_t>& from,
+                 const std::vector<int64_t>& to) {
+  std::vector<double> ns;
+  for (uint64_t i = kWarmUp; i < kHandovers; ++i) ns.push_back(static_cast<double>(to[i] - from[i]));
+  return {"handover", variant, metric, "ns", quantile(ns, 0.5), quantile(ns, 0.99), ns.size()};
+}
+
+// What the two handlers do to each other, without a runtime between them.
+void hand_words_over(HandoverTimes& times) {
+  struct alignas(64) Word {
+    std::atomic<uint64_t> value{0};
+  } there, back;
+  std::thread reader([&] {
+    for (uint64_t i = 0; i < kHandovers; ++i) {
+      while (there.value.load(std::memory_order_acquire) != i + 1) {
+      }
+      times.entered[i] = monotonic_ns();
+      back.value.store(i + 1, std::memory_order_release);
+    }
+  });
+  for (uint64_t i = 0; i < kHandovers; ++i) {
+    times.left[i] = monotonic_ns();
+    there.value.store(i + 1, std::memory_order_release);
+    while (back.value.load(std::memory_order_acquire) != i + 1) {
+    }
+  }
+  reader.join();
+}
+
 std::vector<Row> bench_handover() {
-  graph::Graph graph;
-  graph::Clock clock;
-  clock.in_flight = 1;
-  graph.clocks.push_back(clock);
-  add(graph, "leave", "bench.leave", "");
-  add(graph, "enter", "bench.enter", "leave");
   HandoverTimes times;
   for (std::vector<int64_t>* list : {&times.left, &times.entered, &times.read}) list->resize(kHandovers);
-  Leave::times = &times;
-  run_graph(graph, 2, kHandovers);
-  std::vector<double> entered, read;
-  for (uint64_t i = kWarmUp; i < kHandovers; ++i) {
-    entered.push_back(static_cast<double>(times.entered[i] - times.left[i]));
-    read.push_back(static_cast<double>(times.read[i] - times.left[i]));
-  }
-  return {{"handover", "2 threads", "entered", "ns", quantile(entered, 0.5), quantile(entered, 0.99), entered.size()},
-          {"handover", "2 threads", "value_read", "ns", quantile(read, 0.5), quantile(read, 0.99), read.size()}};
+  handover_times = &times;
+  std::vector<Row> rows;
+  const auto measure = [&](const char* variant, bool from_source) {
+    graph::Graph graph;
+    graph::Clock clock;
+    clock.in_flight = 1;
+    graph.clocks.push_back(clock);
+    add(graph, "source", from_source ? "bench.source" : "null.source", "");
+    if (!from_source) add(graph, "leave", "bench.leave", "source");
+    add(graph, "enter", "bench.enter", from_source ? "source" : "leave");
+    run_graph(graph, 2, kHandovers, &bench_plugin());
+    rows.push_back(handover_row(variant, "entered", times.left, times.entered));
+    rows.push_back(handover_row(variant, "value_read", times.left, times.read));
+  };
+  measure("handler", false);
+  measure("source", true);
+  hand_words_over(times);
+  rows.push_back(handover_row("bare word", "entered", times.left, times.entered));
+  return rows;
 }
 
 struct Bench {
   const char* name;
   std::vector<Row> (*run)();
 };
-constexpr Bench kBenches[] = {{"chain", &bench_chain}, {"handover", &bench_handover}};
+constexpr Bench kBenches[] = {{"chain", &bench_chain}, {"handover", &bench_handover}, {"fanout", &bench_fanout},
+                              {"clock", &bench_clock}, {"pool", &bench_pool},         {"plan", &bench_plan},
+                              {"trace", &bench_trace}};
 
 void write_json(const std::vector<Row>& rows, const std::string& path) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
@@ -185,21 +173,21 @@ void write_json(const std::vector<Row>& rows, const std::string& path) {
 
 int run_benches(const std::vector<std::string>& names, const std::string& json_path) {
   std::vector<std::string> known;
-  for (const Bench& bench : kBenches) known.push_back(bench.name);
+  std::string list;
+  for (const Bench& bench : kBenches) {
+    known.push_back(bench.name);
+    list += (list.empty() ? "" : ", ") + known.back();
+  }
   for (const std::string& name : names)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw Failure(Error{110,
-                          "there is no benchmark \"" + name + "\"",
-                          {},
-                          {"benchmarks: chain, handover"},
-                          nearest_name(name, known),
-                          ""});
+      throw Failure(Error{
+          110, "there is no benchmark \"" + name + "\"", {}, {"benchmarks: " + list}, nearest_name(name, known), ""});
   std::vector<Row> rows;
-  std::printf("%-10s %-10s %-16s %10s %10s %6s %10s\n", "bench", "case", "metric", "p50", "p99", "unit", "n");
+  std::printf("%-10s %-20s %-16s %10s %10s %6s %10s\n", "bench", "case", "metric", "p50", "p99", "unit", "n");
   for (const Bench& bench : kBenches) {
     if (!names.empty() && std::find(names.begin(), names.end(), bench.name) == names.end()) continue;
     for (const Row& row : bench.run()) {
-      std::printf("%-10s %-10s %-16s %10.1f %10.1f %6s %10lu\n", row.bench.c_str(), row.variant.c_str(),
+      std::printf("%-10s %-20s %-16s %10.1f %10.1f %6s %10lu\n", row.bench.c_str(), row.variant.c_str(),
                   row.metric.c_str(), row.p50, row.p99, row.unit.c_str(), static_cast<unsigned long>(row.n));
       rows.push_back(row);
     }

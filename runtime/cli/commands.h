@@ -21,7 +21,7 @@ struct PipelineOptions {
 struct RunCommand : PipelineOptions {
   uint64_t ticks = 0;
   double duration_s = 0;
-  std::string json;
+  std::string json, trace, metrics;
   bool quiet = false;
 };
 
@@ -35,12 +35,32 @@ struct ListCommand {
   std::vector<std::string> plugin_paths;
 };
 
+struct CheckHandlerCommand {
+  std::string type;
+  std::vector<std::string> sets; // parameter=value
+  std::vector<std::string> plugin_paths;
+  bool json = false;
+  bool in_process = false; // for a debugger: a crash takes the command with it
+};
+
+struct ExplainCommand {
+  std::string code; // "": all
+  bool json = false;
+};
+
+struct DoctorCommand {
+  bool json = false;
+  std::vector<std::string> plugin_paths;
+};
+
 // Each returns the exit code and throws Failure for what the user gave; see exit_code.h for the codes.
 int run(const RunCommand& command);
 int plan(const PlanCommand& command);
 int check(const PipelineOptions& command);
 int handlers(const ListCommand& command);
 int inspect(const ListCommand& command);
-int explain(const std::string& code);
+int explain(const ExplainCommand& command);
+int check_handler(const CheckHandlerCommand& command);
+int doctor(const DoctorCommand& command);
 
 } // namespace millrace::cli

@@ -90,6 +90,7 @@ std::string port_words(const plugin::HandlerInfo& info, const Port& port, size_t
         : (port.raw.flags & MR_PORT_FORWARDS) ? "may repeat " + other
                                               : "like " + other);
   }
+  if (port.raw.flags & MR_PORT_REPEATS) add("repeats its input where the formats are equal");
   return words + (port.help.empty() ? "" : ": " + port.help) + "\n";
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -63,6 +64,37 @@ std::string wrapped(const std::string& words) {
   return text + "\n";
 }
 
+// The code that was meant: letters that look like digits, digits that were swapped, else the next number of its family.
+std::string nearest_code(const std::string& text) {
+  std::string digits;
+  for (char c : text) digits += c == 'O' || c == 'o' ? '0' : c == 'l' || c == 'I' ? '1' : c;
+  if (find_code(parse_code(digits))) return format_code(parse_code(digits));
+  std::vector<std::string> names;
+  for (const CodeInfo& known : error_codes()) names.push_back(format_code(known.code));
+  const int code = parse_code(digits);
+  if (code == 0) return nearest_name(text, names);
+  const CodeInfo* best = nullptr;
+  for (const CodeInfo& known : error_codes())
+    if (known.code / 100 == code / 100 && (!best || std::abs(known.code - code) < std::abs(best->code - code)))
+      best = &known;
+  return best ? format_code(best->code) : nearest_name(format_code(code), names);
+}
+
+// One code, or all.
+std::string codes_json(const CodeInfo* one) {
+  using nlohmann::ordered_json;
+  ordered_json json = {{"version", 1}, {"codes", ordered_json::array()}};
+  for (const CodeInfo& known : error_codes()) {
+    if (one && one->code != known.code) continue;
+    json["codes"].push_back({{"code", format_code(known.code)},
+                             {"number", known.code},
+                             {"title", known.title},
+                             {"explanation", known.explanation},
+                             {"exit_code", exit_code_of(Error{known.code, "", {}, {}, "", ""})}});
+  }
+  return json.dump(2) + "\n";
+}
+
 } // namespace
 
 int handlers(const ListCommand& command) {
@@ -75,31 +107,28 @@ int handlers(const ListCommand& command) {
 int inspect(const ListCommand& command) {
   plugin::Registry registry;
   scan_plugins(registry, command.plugin_paths);
-  if (const plugin::HandlerInfo* info = registry.find(command.type)) {
-    write_file("-", command.json ? describe_json(*info) : describe_text(*info));
-    return kDone;
-  }
-  std::vector<std::string> names;
-  for (const plugin::HandlerInfo* info : registry.all()) names.push_back(info->type);
-  Error error{106, "the handler type \"" + command.type + "\" is not known", {}, {}, "", ""};
-  if (missing_by_failure(registry, command.type)) {
-    for (const plugin::LoadFailure& failure : registry.failures())
-      error.notes.push_back("a plugin could not be loaded: " + failure.path + ": " + failure.error.what);
-    throw PluginMissing(std::move(error));
-  }
-  error.nearest = nearest_name(command.type, names);
-  if (!error.nearest.empty()) error.edit = "millrace inspect " + error.nearest;
-  throw Failure(std::move(error));
+  const plugin::HandlerInfo& info = require_type(registry, command.type, "inspect");
+  write_file("-", command.json ? describe_json(info) : describe_text(info));
+  return kDone;
 }
 
-int explain(const std::string& code) {
-  const CodeInfo* info = find_code(parse_code(code));
-  if (!info) {
-    std::vector<std::string> names;
-    for (const CodeInfo& known : error_codes()) names.push_back(format_code(known.code));
-    throw Failure(Error{107, "there is no error code \"" + code + "\"", {}, {}, nearest_name(code, names), ""});
+int explain(const ExplainCommand& command) {
+  const CodeInfo* info = find_code(parse_code(command.code));
+  if (!command.code.empty() && !info) {
+    const std::string nearest = nearest_code(command.code);
+    throw Failure(Error{107,
+                        "there is no error code \"" + command.code + "\"",
+                        {},
+                        {},
+                        nearest,
+                        nearest.empty() ? "`millrace explain` lists all codes" : "millrace explain " + nearest});
   }
-  write_file("-", format_code(info->code) + ": " + info->title + "\n\n" + wrapped(info->explanation));
+  if (command.json)
+    write_file("-", codes_json(info));
+  else if (info)
+    write_file("-", format_code(info->code) + ": " + info->title + "\n\n" + wrapped(info->explanation));
+  else
+    for (const CodeInfo& known : error_codes()) write_file("-", format_code(known.code) + "  " + known.title + "\n");
   return kDone;
 }
 

@@ -54,11 +54,14 @@ void add_plan_options(CLI::App& app, PipelineOptions& options) {
 class Commands {
  public:
   explicit Commands(CLI::App& app) : app_(app) {
+    app.require_subcommand(0, 1); // what follows a command is its own, even where it is called as another: bench plan
     add_run();
     add_plan();
     add_lists();
     add_new();
     add_bench();
+    add_check_handler();
+    add_doctor();
     add_missing();
   }
 
@@ -78,7 +81,7 @@ class Commands {
 
   void add_run() {
     CLI::App& app = add("run", "runs a pipeline", [this] {
-      for (const auto& [option, value] : {std::pair{"--node", node_}, {"--plan", plan_}, {"--trace", trace_}})
+      for (const auto& [option, value] : {std::pair{"--node", node_}, {"--plan", plan_}})
         if (!value.empty()) not_yet(option);
       return run(run_);
     });
@@ -89,7 +92,10 @@ class Commands {
     app.add_flag("--quiet", run_.quiet, "no progress and no summary");
     app.add_option("--node", node_, "not there yet: which of the pipeline's nodes this is")->type_name("NAME");
     app.add_option("--plan", plan_, "not there yet: run a plan that was saved")->type_name("FILE");
-    app.add_option("--trace", trace_, "not there yet: write what ran when")->type_name("FILE");
+    app.add_option("--trace", run_.trace, "write what ran when, for ui.perfetto.dev")->type_name("FILE");
+    app.add_option("--metrics", run_.metrics,
+                   "answer Prometheus while it runs: 127.0.0.1:9090, :9090; port 0: a free one")
+        ->type_name("ADDR");
   }
 
   void add_plan() {
@@ -114,8 +120,10 @@ class Commands {
     CLI::App& inspect_app = add("inspect", "describes a handler type", [this] { return inspect(list_); });
     inspect_app.add_option("TYPE", list_.type, "such as image.blur")->required();
     plugin_path(inspect_app);
-    CLI::App& explain_app = add("explain", "says more about an error code", [this] { return explain(word_); });
-    explain_app.add_option("CODE", word_, "such as MR0304")->required();
+    CLI::App& explain_app =
+        add("explain", "says more about an error code", [this] { return cli::explain(explain_code_); });
+    explain_app.add_option("CODE", explain_code_.code, "such as MR0304; left out, all are listed");
+    explain_app.add_flag("--json", explain_code_.json, "as JSON");
   }
 
   void add_new() {
@@ -134,9 +142,31 @@ class Commands {
     app.add_option("--json", json_, "write the numbers")->type_name("FILE");
   }
 
+  void add_check_handler() {
+    CLI::App& app = add("check-handler", "drives a handler through odd lives and odd inputs",
+                        [this] { return check_handler(check_handler_); });
+    app.add_option("TYPE", check_handler_.type, "such as image.blur")->required();
+    app.add_option("--set", check_handler_.sets, "parameter=value; may be given again")
+        ->type_name("ASSIGNMENT")
+        ->allow_extra_args(false);
+    app.add_option("--plugin-path", check_handler_.plugin_paths, "another folder of plugins; may be given again")
+        ->type_name("DIR")
+        ->allow_extra_args(false);
+    app.add_flag("--json", check_handler_.json, "as JSON");
+    app.add_flag("--in-process", check_handler_.in_process, "no process for each check, for a debugger");
+  }
+
+  void add_doctor() {
+    CLI::App& app = add("doctor", "says what this machine has, and what it lacks", [this] { return doctor(doctor_); });
+    app.add_flag("--json", doctor_.json, "as JSON");
+    app.add_option("--plugin-path", doctor_.plugin_paths, "another folder of plugins; may be given again")
+        ->type_name("DIR")
+        ->allow_extra_args(false);
+  }
+
   // Named in the contract, so that a person who tries one learns that it is not a typing error.
   void add_missing() {
-    for (const char* name : {"check-handler", "doctor", "calibrate"}) {
+    for (const char* name : {"calibrate"}) {
       CLI::App& app = add(name, "not there yet", [name]() -> int { not_yet(std::string("millrace ") + name); });
       app.allow_extras();
     }
@@ -148,7 +178,10 @@ class Commands {
   PlanCommand explain_;
   PipelineOptions check_;
   ListCommand list_;
-  std::string node_, plan_, trace_, word_, name_, json_;
+  CheckHandlerCommand check_handler_;
+  DoctorCommand doctor_;
+  ExplainCommand explain_code_;
+  std::string node_, plan_, word_, name_, json_;
   std::vector<std::string> benches_;
 };
 

@@ -24,7 +24,8 @@ Compiled compile(const PipelineOptions& options, bool warn) {
   for (const std::string& set : options.sets) graph::apply_set(graph, set);
   Compiled compiled;
   compiled.registry = std::make_unique<plugin::Registry>();
-  scan_plugins(*compiled.registry, options.plugin_paths);
+  if (needs_plugins(*compiled.registry, graph, options.plugin_paths))
+    scan_plugins(*compiled.registry, options.plugin_paths);
   require_plugins(*compiled.registry, graph);
   if (warn) warn_of_failures(*compiled.registry, options.plugin_paths);
   compiled.composition =

@@ -39,6 +39,12 @@ void scan_plugins(plugin::Registry& registry, const std::vector<std::string>& pl
   }
 }
 
+bool needs_plugins(const plugin::Registry& builtin, const graph::Graph& graph,
+                   const std::vector<std::string>& plugin_paths) {
+  return !plugin_paths.empty() || std::any_of(graph.handlers.begin(), graph.handlers.end(),
+                                              [&](const graph::Handler& h) { return !builtin.find(h.type); });
+}
+
 void warn_of_failures(const plugin::Registry& registry, const std::vector<std::string>& plugin_paths) {
   for (const plugin::LoadFailure& failure : registry.failures()) {
     const std::string folder = fs::path(failure.path).parent_path().string();
@@ -54,19 +60,25 @@ void warn_of_failures(const plugin::Registry& registry, const std::vector<std::s
 
 bool missing_by_failure(const plugin::Registry& registry, const std::string& type) {
   if (registry.find(type) || registry.failures().empty()) return false;
-  if (nearest_name(type, type_names(registry)).empty()) return true;
+  if (nearest_type(type, type_names(registry)).empty()) return true;
   return std::any_of(registry.failures().begin(), registry.failures().end(),
                      [&](const plugin::LoadFailure& failure) { return file_contains(failure.path, type); });
+}
+
+const plugin::HandlerInfo& require_type(const plugin::Registry& registry, const std::string& type,
+                                        const std::string& command) {
+  if (const plugin::HandlerInfo* info = registry.find(type)) return *info;
+  if (missing_by_failure(registry, type)) throw PluginMissing(plugin::unknown_type(registry, 106, type, true));
+  Error error = plugin::unknown_type(registry, 106, type);
+  if (!error.nearest.empty()) error.edit = "millrace " + command + " " + error.nearest;
+  throw Failure(std::move(error));
 }
 
 void require_plugins(const plugin::Registry& registry, const graph::Graph& graph) {
   for (const graph::Handler& handler : graph.handlers) {
     if (!missing_by_failure(registry, handler.type)) continue;
-    Error error{304, "the handler type \"" + handler.type + "\" is not known", handler.type_place, {}, "", ""};
-    for (const plugin::LoadFailure& failure : registry.failures()) {
-      error.notes.push_back("a plugin could not be loaded: " + failure.path + ": " + failure.error.what);
-      for (const std::string& note : failure.error.notes) error.notes.push_back("  " + note);
-    }
+    Error error = plugin::unknown_type(registry, 304, handler.type, true);
+    error.place = handler.type_place;
     throw PluginMissing(std::move(error));
   }
 }

@@ -13,12 +13,21 @@ namespace millrace::cli {
 // folder.
 void scan_plugins(plugin::Registry& registry, const std::vector<std::string>& plugin_paths);
 
+// Whether a graph has to do with plugins at all: libraries such as OpenCV take longer to load than a small pipeline
+// takes to run. A built-in type cannot be one of a plugin's too.
+bool needs_plugins(const plugin::Registry& builtin, const graph::Graph& graph,
+                   const std::vector<std::string>& plugin_paths);
+
 // A line on stderr for each plugin of a --plugin-path folder that could not be loaded.
 void warn_of_failures(const plugin::Registry& registry, const std::vector<std::string>& plugin_paths);
 
 // Whether `type` is likely missing because a plugin could not be loaded: one failed, and either it has the type's name
 // in it or no other type has one like it.
 bool missing_by_failure(const plugin::Registry& registry, const std::string& type);
+
+// The type, or MR0106 with the nearest one, to be used with `command`.
+const plugin::HandlerInfo& require_type(const plugin::Registry& registry, const std::string& type,
+                                        const std::string& command);
 
 // Throws PluginMissing for the first handler whose type is missing so.
 void require_plugins(const plugin::Registry& registry, const graph::Graph& graph);

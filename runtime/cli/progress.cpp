@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 
 namespace millrace::cli {
 
@@ -24,6 +25,39 @@ std::string us_words(double us) {
   return us < 1000 ? fmt::format("{:.1f} µs", us) : fmt::format("{:.1f} ms", us / 1000);
 }
 
+// "  2 late  7 dropped (busy 5, queue_full 2)", or nothing.
+std::string lost_words(const exec::Progress& progress) {
+  std::string words;
+  if (progress.late + progress.skipped > 0) words += fmt::format("  {} late", progress.late + progress.skipped);
+  uint64_t sum = 0;
+  std::string causes;
+  for (const auto& [cause, count] : progress.dropped) {
+    sum += count;
+    causes += fmt::format("{}{} {}", causes.empty() ? "" : ", ", cause, count);
+  }
+  return sum > 0 ? words + fmt::format("  {} dropped ({})", sum, causes) : words;
+}
+
+// Why a value was dropped, as a person would say it; a cause that is not known here stands for itself.
+std::string because(const std::string& cause) {
+  static const std::map<std::string, const char*> kWords = {
+      {"busy", "the reader was still busy with an earlier tick"},
+      {"queue_full", "the queue was full"},
+      {"superseded", "a newer value came before it was read"},
+      {"end", "the run ended before it was read"},
+      {"rate", "its source gave more values than the clock has beats"},
+      {"unaligned", "no value of the other clock was near enough"},
+  };
+  const auto known = kWords.find(cause);
+  return known == kWords.end() ? cause : cause + ", " + known->second;
+}
+
+// What the plan expected of a way, where it knows all the costs on it: a part of them says little.
+bool is_predicted(const exec::PathReport& path) { return path.predicted_us > 0 && path.unknown_costs == 0; }
+std::string predicted_words(const exec::PathReport& path) {
+  return is_predicted(path) ? "; predicted " + us_words(path.predicted_us) : "";
+}
+
 } // namespace
 
 std::string progress_words(const exec::Progress& progress, double duration_s) {
@@ -37,6 +71,7 @@ std::string progress_words(const exec::Progress& progress, double duration_s) {
   if (progress.elapsed_s < kRateAfterS || progress.ticks == 0) return words;
   const double rate = static_cast<double>(progress.ticks) / progress.elapsed_s;
   words += fmt::format("  {:.1f}/s", rate);
+  words += lost_words(progress);
   double left = duration_s > 0 ? duration_s - progress.elapsed_s : INFINITY;
   if (known) left = std::min(left, static_cast<double>(progress.ticks_expected) / rate - progress.elapsed_s);
   if (std::isfinite(left)) words += "  " + time_words(std::max(0.0, left)) + " left";
@@ -54,7 +89,15 @@ std::string summary_words(const exec::Report& report) {
   words += '\n';
   for (const exec::EdgeReport& edge : report.edges)
     for (const auto& [cause, count] : edge.dropped)
-      words += fmt::format("  {} dropped on {} → {}: {}\n", count, edge.from, edge.to, cause);
+      words += fmt::format("  {} dropped on {} → {}: {}\n", count, edge.from, edge.to, because(cause));
+  // Where there is one sink and no prediction, the line above has said it.
+  const auto says_more = [&](const exec::PathReport& path) {
+    return path.sampled > 0 && (report.paths.size() > 1 || is_predicted(path));
+  };
+  for (const exec::PathReport& path : report.paths)
+    if (says_more(path))
+      words += fmt::format("  to {}: p50 {}, p99 {}, max {}{}\n", path.sink, us_words(path.p50_us),
+                           us_words(path.p99_us), us_words(path.max_us), predicted_words(path));
   for (const exec::HandlerReport& handler : report.handlers)
     if (handler.errors > 0) words += fmt::format("  {} failed in {} of its calls\n", handler.name, handler.errors);
   return words;

@@ -25,9 +25,9 @@ class ProgressLine {
   bool drawn_ = false;
 };
 
-// "  120/300 ticks  40 %  29.9/s  0:06 left"
+// "  120/300 ticks  40 %  29.9/s  2 late  7 dropped (busy 7)  0:06 left"
 std::string progress_words(const exec::Progress& progress, double duration_s);
-// Ticks, time, rates, and each drop with its cause on the edge where it happened; several lines.
+// Ticks, time, rates, each drop with its cause on the edge where it happened, and the ways to the sinks; several lines.
 std::string summary_words(const exec::Report& report);
 
 } // namespace millrace::cli

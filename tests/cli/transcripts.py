@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds docs/guide/getting_started.md to what it shows, by the rules that the README is held to.
+"""Holds pages to the commands that they show, by the rules that the README is held to.
 
 usage: transcripts.py MILLRACE
 """
@@ -10,15 +10,25 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "tidy"))
 import readme_test  # noqa: E402: found by the line above
 
+PAGES = ("docs/guide/clocks_and_policies.md",
+         "docs/guide/getting_started.md",
+         "docs/guide/how_the_plan_decides.md",
+         "docs/guide/troubleshooting.md",
+         "tests/cli/peers.md")
+
 
 def main():
-    guide = (ROOT / "docs" / "guide" / "getting_started.md").read_text(encoding="utf-8")
     (ROOT / "out").mkdir(exist_ok=True)  # where the commands of the guide write
-    found = list(readme_test.complaints(guide, pathlib.Path(sys.argv[1]).resolve().parent))
-    commands = sum(len(list(readme_test.commands(block))) for block in readme_test.blocks(guide, "console"))
-    if commands == 0:
-        found.append("the guide shows no command")
-    print("\n".join(found) if found else f"{commands} commands print what the guide shows")
+    found, shown = [], 0
+    for name in PAGES:
+        page = (ROOT / name).read_text(encoding="utf-8")
+        found += [f"{name}: {complaint}"
+                  for complaint in readme_test.complaints(page, pathlib.Path(sys.argv[1]).resolve().parent)]
+        commands = sum(len(list(readme_test.commands(block))) for block in readme_test.blocks(page, "console"))
+        if commands == 0:
+            found.append(f"{name} shows no command")
+        shown += commands
+    print("\n".join(found) if found else f"{shown} commands print what the pages show")
     return 1 if found else 0
 
 

@@ -57,7 +57,7 @@ TEST_CASE("The summary counts ticks, lateness, and each drop by its cause on its
   exec::EdgeReport edge;
   edge.from = "video.video";
   edge.to = "slow.video";
-  edge.dropped = {{"busy", 7}, {"full", 1}};
+  edge.dropped = {{"busy", 7}, {"queue_full", 1}};
   report.edges.push_back(edge);
   exec::HandlerReport handler;
   handler.name = "slow";
@@ -65,7 +65,39 @@ TEST_CASE("The summary counts ticks, lateness, and each drop by its cause on its
   report.handlers.push_back(handler);
   CHECK(summary_words(report) ==
         "300 ticks in 10.00 s, 30.0/s; 2 late, 1 skipped; latency p50 250.0 µs, p99 12.3 ms\n"
-        "  7 dropped on video.video → slow.video: busy\n"
-        "  1 dropped on video.video → slow.video: full\n"
+        "  7 dropped on video.video → slow.video: busy, the reader was still busy with an earlier tick\n"
+        "  1 dropped on video.video → slow.video: queue_full, the queue was full\n"
         "  slow failed in 3 of its calls\n");
+}
+
+TEST_CASE("The line tells what was lost so far, by cause") {
+  exec::Progress progress = progress_of(120, 4, -1);
+  progress.late = 2;
+  progress.skipped = 1;
+  CHECK(progress_words(progress, 0) == "  120 ticks  30.0/s  3 late");
+  progress.dropped = {{"busy", 5}, {"queue_full", 2}};
+  CHECK(progress_words(progress, 0) == "  120 ticks  30.0/s  3 late  7 dropped (busy 5, queue_full 2)");
+}
+
+TEST_CASE("The summary tells each way to a sink, beside what was predicted") {
+  exec::Report report;
+  report.ticks_run = 300;
+  exec::PathReport path;
+  path.sink = "screen";
+  path.sampled = 2;
+  path.p50_us = 1500;
+  path.p99_us = path.max_us = 2000;
+  report.paths = {path};
+  CHECK(summary_words(report) == "300 ticks in 0.00 s\n"); // the one way there is was told as the run's latency
+  path.sink = "file";
+  path.predicted_us = 1200;
+  report.paths.push_back(path);
+  path.sink = "net";
+  path.unknown_costs = 2;
+  report.paths.push_back(path);
+  CHECK(summary_words(report) ==
+        "300 ticks in 0.00 s\n"
+        "  to screen: p50 1.5 ms, p99 2.0 ms, max 2.0 ms\n"
+        "  to file: p50 1.5 ms, p99 2.0 ms, max 2.0 ms; predicted 1.2 ms\n"
+        "  to net: p50 1.5 ms, p99 2.0 ms, max 2.0 ms\n");
 }

@@ -1,0 +1,78 @@
+// See bench_measure.h.
+#include "cli/bench_measure.h"
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "device/cpu/cpu_device.h"
+#include "observe/error.h"
+#include "plan/plan.h"
+
+namespace millrace::cli {
+
+int64_t monotonic_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+double quantile(std::vector<double> samples, double q) {
+  if (samples.empty()) return 0;
+  std::sort(samples.begin(), samples.end());
+  return samples[std::min(samples.size() - 1, static_cast<size_t>(q * static_cast<double>(samples.size())))];
+}
+
+Row row_of(const std::string& bench, const std::string& variant, const std::string& metric, const std::string& unit,
+           const std::vector<double>& samples) {
+  return {bench, variant, metric, unit, quantile(samples, 0.5), quantile(samples, 0.99), samples.size()};
+}
+
+void add(graph::Graph& graph, const std::string& name, const std::string& type, const std::string& input) {
+  graph::Handler handler;
+  handler.name = name;
+  handler.type = type;
+  graph.handlers.push_back(handler);
+  if (input.empty()) return;
+  graph::Edge edge;
+  edge.source = input;
+  edge.target = name;
+  graph.edges.push_back(edge);
+}
+
+graph::Graph chain(uint32_t handlers) {
+  graph::Graph graph;
+  add(graph, "source", "null.source", "");
+  std::string last = "source";
+  for (uint32_t i = 0; i + 2 < handlers; ++i) {
+    const std::string name = "pass" + std::to_string(i);
+    add(graph, name, "flow.pass", last);
+    last = name;
+  }
+  add(graph, "sink", "null.sink", last);
+  return graph;
+}
+
+exec::Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOptions& options, const mr_plugin* plugin) {
+  plugin::Registry registry;
+  if (plugin) registry.add(*plugin, "");
+  plan::Facts facts = plan::prepare(graph, registry, exec::host_table());
+  plan::Machine machine;
+  machine.workers = workers;
+  const plan::Plan plan = plan::compile(graph, facts, registry, exec::host_table(), machine, {});
+  device::CpuDevice cpu;
+  exec::Run run(plan, graph, facts, {&cpu}, options);
+  run.start();
+  exec::Result result = run.wait();
+  if (!result.ok) throw Failure(result.error);
+  return std::move(result.report);
+}
+
+exec::Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, const mr_plugin* plugin) {
+  exec::RunOptions options;
+  options.ticks_max = ticks;
+  options.spin_ns = 1'000'000'000;
+  return run_graph(std::move(graph), workers, options, plugin);
+}
+
+} // namespace millrace::cli

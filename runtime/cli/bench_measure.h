@@ -1,0 +1,49 @@
+// What the benchmarks are made of: rows of figures, graphs of plain handlers, and a run of one.
+#pragma once
+
+#include <millrace/abi.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "exec/run.h"
+#include "graph/graph.h"
+
+namespace millrace::cli {
+
+// One line of the result; the contract is `[{bench, case, metric, unit, p50, p99, n}]`.
+struct Row {
+  std::string bench, variant, metric, unit;
+  double p50, p99;
+  uint64_t n; // samples that the quantiles are of
+};
+
+// The clock that handlers' now_ns() reads.
+int64_t monotonic_ns();
+
+// 0 where there are no samples.
+double quantile(std::vector<double> samples, double q);
+Row row_of(const std::string& bench, const std::string& variant, const std::string& metric, const std::string& unit,
+           const std::vector<double>& samples);
+
+// Adds a handler, joined to the only output of `input` unless that is empty.
+void add(graph::Graph& graph, const std::string& name, const std::string& type, const std::string& input);
+// null.source → flow.pass × (handlers − 2) → null.sink.
+graph::Graph chain(uint32_t handlers);
+
+// Compiles for `workers` threads and runs to the end. `plugin`: handlers of the benchmark's own, or null. Throws
+// Failure where the run fails.
+exec::Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOptions& options,
+                       const mr_plugin* plugin = nullptr);
+// `ticks` of it, whose workers spin: what most benchmarks want.
+exec::Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, const mr_plugin* plugin = nullptr);
+
+// The benchmarks that have a file of their own; each says at its head what its rows are.
+std::vector<Row> bench_fanout();
+std::vector<Row> bench_clock();
+std::vector<Row> bench_pool();
+std::vector<Row> bench_plan();
+std::vector<Row> bench_trace();
+
+} // namespace millrace::cli

@@ -1,0 +1,94 @@
+// `millrace bench plan`: how long a pipeline takes from its text to its plan.
+//
+// A chain as long as the case says, and a mesh of as many, whose handlers read the two before them. `load` parses the
+// file's text, makes the handlers, gives them their parameters and probes them; `compile` is the plan's passes; `total`
+// is both. `handler` is the total for one handler: where it is the same for 64 and 1000, the work is linear.
+#include "cli/bench_measure.h"
+
+#include <millrace/handler.h>
+
+#include <chrono>
+
+#include "plan/plan.h"
+
+namespace millrace::cli {
+
+namespace {
+
+struct Join final : Handler {
+  Join() { no_allocation(); }
+  Input<Any> left{*this, "left"}, right{*this, "right"};
+  Output<Any> out{*this, "out", forward(left)};
+  void process(Tick& tick, Cpu&) { out.forward(tick, left); }
+};
+
+const mr_plugin& mesh_plugin() {
+  static const mr_handler_type join = detail::Type<Join>::table("bench.join", "Reads two", "");
+  static const mr_handler_type* const types[] = {&join};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "bench", "1", types, 1, 0};
+  return plugin;
+}
+
+graph::Graph mesh(uint32_t handlers) {
+  graph::Graph graph;
+  add(graph, "a", "null.source", "");
+  add(graph, "b", "flow.pass", "a");
+  std::string before = "a", last = "b";
+  for (uint32_t i = 0; i + 3 < handlers; ++i) {
+    const std::string name = "join" + std::to_string(i);
+    add(graph, name, "bench.join", last);
+    graph.edges.back().target_port = "left";
+    graph::Edge second;
+    second.source = before;
+    second.target = name;
+    second.target_port = "right";
+    graph.edges.push_back(second);
+    before = last;
+    last = name;
+  }
+  add(graph, "sink", "null.sink", last);
+  return graph;
+}
+
+struct Times {
+  std::vector<double> load, compile, total, per_handler;
+};
+
+void measure(const std::string& text, uint32_t handlers, Times& times) {
+  using Clock = std::chrono::steady_clock;
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  plugin::Registry registry;
+  registry.add(mesh_plugin(), "");
+  const Clock::time_point begin = Clock::now();
+  graph::Graph graph = graph::parse_yaml(text, "bench.yaml");
+  plan::Facts facts = plan::prepare(graph, registry, exec::host_table());
+  const Clock::time_point loaded = Clock::now();
+  const plan::Plan plan = plan::compile(graph, facts, registry, exec::host_table(), plan::Machine{}, {});
+  const Clock::time_point compiled = Clock::now();
+  times.load.push_back(Milliseconds(loaded - begin).count());
+  times.compile.push_back(Milliseconds(compiled - loaded).count());
+  times.total.push_back(Milliseconds(compiled - begin).count());
+  times.per_handler.push_back(times.total.back() * 1000 / handlers);
+}
+
+} // namespace
+
+std::vector<Row> bench_plan() {
+  constexpr int kRuns = 15;
+  std::vector<Row> rows;
+  for (const bool meshed : {false, true}) {
+    for (const uint32_t handlers : {64u, 1000u}) {
+      const std::string text = graph::to_yaml(meshed ? mesh(handlers) : chain(handlers));
+      const std::string variant = (meshed ? "mesh " : "chain ") + std::to_string(handlers);
+      Times times;
+      for (int r = 0; r < kRuns; ++r) measure(text, handlers, times);
+      rows.push_back(row_of("plan", variant, "load", "ms", times.load));
+      rows.push_back(row_of("plan", variant, "compile", "ms", times.compile));
+      rows.push_back(row_of("plan", variant, "total", "ms", times.total));
+      rows.push_back(row_of("plan", variant, "handler", "us", times.per_handler));
+    }
+  }
+  return rows;
+}
+
+} // namespace millrace::cli

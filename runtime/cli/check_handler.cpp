@@ -1,0 +1,201 @@
+// `millrace check-handler`: each check in a process of its own, so that a crash, or a call that never returns, is a
+// finding like any other.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/apart.h"
+#include "cli/commands.h"
+#include "cli/count_allocations.h"
+#include "cli/describe.h"
+#include "cli/exit_code.h"
+#include "cli/pipeline.h"
+#include "cli/plugins.h"
+#include "graph/graph.h"
+#include "millrace/check_handler.h"
+
+namespace millrace::cli {
+namespace fs = std::filesystem;
+
+namespace {
+
+using testing::Finding;
+using testing::HandlerCheck;
+using testing::Verdict;
+
+// A check of a slow handler takes seconds, under a sanitizer more; what takes longer hangs.
+constexpr int kSecondsMax = 60;
+
+// A folder for what the handler writes, gone with the command.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (fs::temp_directory_path() / "millrace-check-XXXXXX").string();
+    if (!mkdtemp(pattern.data())) throw Failure(606, "cannot make a folder like " + pattern);
+    path_ = pattern;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::vector<testing::Setting> given_settings(const plugin::HandlerInfo& info, const std::vector<std::string>& sets) {
+  std::vector<testing::Setting> settings;
+  const mr_host host = plugin::basic_host();
+  plugin::Instance instance(info, host, info.type);
+  for (const std::string& set : sets) {
+    const size_t equals = set.find('=');
+    if (equals == std::string::npos)
+      throw Failure(
+          Error{101, "'" + set + "' assigns nothing", {}, {"expected parameter=value"}, "", "--set path=out.raw"});
+    settings.push_back({set.substr(0, equals), set.substr(equals + 1)});
+    instance.set_param(settings.back().name, settings.back().text, {"--set " + set, 0, 0});
+  }
+  return settings;
+}
+
+bool has(const std::vector<testing::Setting>& settings, const std::string& name) {
+  return std::any_of(settings.begin(), settings.end(), [&](const auto& setting) { return setting.name == name; });
+}
+
+// What the manual's example gives the handler: its author knows what it needs. What it writes goes to `folder`.
+std::vector<testing::Setting> with_example(const plugin::HandlerInfo& info, std::vector<testing::Setting> settings,
+                                           const fs::path& folder) {
+  graph::Graph graph;
+  try {
+    graph = graph::parse_line(example_line(info));
+  } catch (const Failure&) {
+    return settings; // a stranger's manual may hold anything
+  }
+  for (const graph::Handler& handler : graph.handlers) {
+    if (handler.type != info.type) continue;
+    for (const graph::Param& param : handler.params) {
+      if (has(settings, param.name)) continue;
+      const bool written = param.name == "path" && !info.is_source();
+      settings.push_back({param.name, written ? (folder / fs::path(param.text).filename()).string() : param.text});
+    }
+    break;
+  }
+  return settings;
+}
+
+// Refuses to guess a required parameter, but for a file to write to.
+std::vector<testing::Setting> with_required(const plugin::HandlerInfo& info, std::vector<testing::Setting> settings,
+                                            const fs::path& folder) {
+  for (const plugin::HandlerInfo::Param& param : info.params) {
+    if (!param.required() || has(settings, param.name)) continue;
+    if (param.name != "path" || info.is_source())
+      throw Failure(Error{112,
+                          info.type + " cannot be checked without its parameter " + param.name,
+                          {},
+                          {param.name + ": " + param.help},
+                          "",
+                          "--set " + param.name + "=…"});
+    settings.push_back({param.name, (folder / "written").string()});
+  }
+  return settings;
+}
+
+Finding finding_of(const Apart& apart) {
+  if (!apart.in_time)
+    return {Verdict::fail, fmt::format("it did not return within {} s, even when interrupted", kSecondsMax)};
+  if (apart.signal) return {Verdict::fail, fmt::format("it died: {}", strsignal(apart.signal))};
+  if (apart.told.empty()) return {Verdict::fail, fmt::format("it ended the process with status {}", apart.status)};
+  return {static_cast<Verdict>(apart.told[0] - '0'), apart.told.substr(1)};
+}
+
+Finding check_apart(const HandlerCheck& check, const testing::Subject& subject) {
+  const auto told = [&] {
+    const Finding found = check.run(subject);
+    return std::to_string(static_cast<int>(found.verdict)) + found.reason;
+  };
+  return finding_of(run_apart(told, kSecondsMax, false));
+}
+
+// With defaults where it works so, else with what its manual's example gives it.
+testing::Subject subject_of(const plugin::HandlerInfo& info, const std::vector<testing::Setting>& given,
+                            const fs::path& folder) {
+  const auto works = std::find_if(testing::kHandlerChecks.begin(), testing::kHandlerChecks.end(),
+                                  [](const HandlerCheck& check) { return std::string_view(check.name) == "works"; });
+  testing::Subject plain{*info.table, {}, allocation_counter()}, example = plain;
+  example.settings = with_required(info, with_example(info, given, folder), folder);
+  const bool needs_example = std::any_of(info.params.begin(), info.params.end(), [&](const auto& param) {
+    return param.required() && !has(given, param.name) && has(example.settings, param.name);
+  });
+  if (needs_example) return example;
+  plain.settings = given;
+  if (check_apart(*works, plain).verdict != Verdict::fail) return plain;
+  return check_apart(*works, example).verdict == Verdict::fail ? plain : example;
+}
+
+const char* word_of(Verdict verdict) {
+  return verdict == Verdict::pass ? "pass" : verdict == Verdict::fail ? "FAIL" : "skipped";
+}
+
+struct Row {
+  const HandlerCheck* check;
+  Finding found;
+};
+
+std::string line_of(const Row& row) {
+  std::string line = fmt::format("{:<7}  {:<16}  {}", word_of(row.found.verdict), row.check->name, row.check->sentence);
+  if (!row.found.reason.empty()) line += "\n                           " + row.found.reason;
+  return line + "\n";
+}
+
+std::string settings_line(const plugin::HandlerInfo& info, const std::vector<testing::Setting>& settings) {
+  std::string line = info.type;
+  for (const testing::Setting& setting : settings) line += " " + setting.name + "=" + setting.text;
+  return line + "\n";
+}
+
+std::string json_of(const plugin::HandlerInfo& info, const std::vector<Row>& rows) {
+  using nlohmann::ordered_json;
+  ordered_json json = {{"version", 1}, {"type", info.type}, {"plugin", info.plugin}, {"checks", ordered_json::array()}};
+  for (const Row& row : rows)
+    json["checks"].push_back({{"name", row.check->name},
+                              {"sentence", row.check->sentence},
+                              {"verdict", word_of(row.found.verdict)},
+                              {"reason", row.found.reason}});
+  return json.dump(2) + "\n";
+}
+
+} // namespace
+
+int check_handler(const CheckHandlerCommand& command) {
+  plugin::Registry registry;
+  if (!command.plugin_paths.empty() || !registry.find(command.type)) scan_plugins(registry, command.plugin_paths);
+  const plugin::HandlerInfo& info = require_type(registry, command.type, "check-handler");
+  const TemporaryFolder folder;
+  const testing::Subject subject = subject_of(info, given_settings(info, command.sets), folder.path());
+
+  if (!command.json && !subject.settings.empty()) write_file("-", settings_line(info, subject.settings));
+  std::vector<Row> rows;
+  for (const HandlerCheck& check : testing::kHandlerChecks) {
+    rows.push_back({&check, command.in_process ? check.run(subject) : check_apart(check, subject)});
+    if (!command.json) write_file("-", line_of(rows.back()));
+  }
+  const auto count = [&](Verdict verdict) {
+    return std::count_if(rows.begin(), rows.end(), [&](const Row& row) { return row.found.verdict == verdict; });
+  };
+  const auto failed = count(Verdict::fail);
+  if (command.json)
+    write_file("-", json_of(info, rows));
+  else
+    write_file("-", fmt::format("{}: {} passed, {} failed, {} skipped\n", info.type, count(Verdict::pass), failed,
+                                count(Verdict::skipped)));
+  return failed == 0 ? kDone : kRunFailed;
+}
+
+} // namespace millrace::cli

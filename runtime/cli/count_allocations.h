@@ -1,0 +1,10 @@
+// Counts the heap allocations of a thread while a handler is checked.
+#pragma once
+
+#include "millrace/check_handler.h"
+
+namespace millrace::cli {
+
+testing::AllocationCounter allocation_counter();
+
+} // namespace millrace::cli

@@ -1,0 +1,194 @@
+// Looks at what this machine has: every answer is of who knows, by loading or running it, and not by a list of
+// packages.
+#include "cli/doctor.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/apart.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/pipeline.h"
+#include "cli/plugins.h"
+#include "embed/compose.h"
+
+namespace millrace::cli {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kSecondsMax = 20; // a codec that needs longer for three small pictures is of no use
+constexpr const char* kInstallOpenCv = "apt-get install libopencv-dev, then build again";
+
+// ---- devices
+
+// What the driver says, asked apart: it keeps threads and memory that a process cannot give back.
+std::string asked_driver() {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!driver) return std::string("no driver: ") + dlerror();
+  // Of the driver's interface these two are enough to say whether there is a device behind it.
+  const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
+  const auto count = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
+  int devices = 0;
+  const int failed = !init || !count ? -1 : init(0);
+  if (failed || count(&devices)) return fmt::format("the driver is there and says error {}", failed);
+  return fmt::format("the driver is there and has {} devices", devices);
+}
+
+Finding cuda_device() {
+  Finding found{"devices", "cuda", false, run_apart(asked_driver, kSecondsMax, true).told, ""};
+  if (found.detail.empty()) found.detail = "the driver is there and does not answer";
+  if (found.detail.starts_with("no driver"))
+    found.remedy = "install the driver of the card's maker, if there is a card";
+  else
+    found.detail += "; this millrace has no CUDA module, and runs on the cpu";
+  return found;
+}
+
+void add_devices(std::vector<Finding>& all) {
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  all.push_back({"devices", "cpu", true, fmt::format("{} cores", cores), ""});
+  all.push_back({"devices", "sim", true, "simulated, for tests: --devices cpu,sim:0", ""});
+  all.push_back(cuda_device());
+}
+
+// ---- plugins
+
+void add_plugins(const plugin::Registry& registry, std::vector<Finding>& all) {
+  std::vector<std::string> seen;
+  for (const plugin::LoadFailure& failure : registry.failures()) {
+    std::string words = format_code(failure.error.code) + ": " + failure.error.what;
+    for (const std::string& note : failure.error.notes) words += "; " + note;
+    all.push_back({"plugins", failure.path, false, words, "millrace explain " + format_code(failure.error.code)});
+  }
+  const auto infos = registry.all();
+  for (const plugin::HandlerInfo* info : infos) {
+    const std::string name = info->path.empty() ? "built in" : info->path;
+    if (std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
+    seen.push_back(name);
+    const auto types = std::count_if(infos.begin(), infos.end(), [&](const plugin::HandlerInfo* other) {
+      return other->path == info->path && other->plugin == info->plugin;
+    });
+    all.push_back({"plugins", name, true, fmt::format("{}, {} handler types", info->plugin, types), ""});
+  }
+}
+
+// ---- codecs: what a pipeline writes and, for videos, reads again
+
+std::string outcome_of(const std::string& pipeline, const plugin::Registry& registry) {
+  try {
+    embed::Choices choices;
+    choices.domains = {"cpu"};
+    embed::Composition composition(graph::parse_line(pipeline), registry, exec::host_table(), choices);
+    const auto run = composition.make_run({});
+    run->start();
+    const exec::Result result = run->wait();
+    return result.ok ? "ok" : result.error.what;
+  } catch (const Failure& failure) {
+    return failure.error().what;
+  }
+}
+
+Finding codec(const std::string& name, const std::vector<std::string>& pipelines, const plugin::Registry& registry) {
+  const Apart apart = run_apart(
+      [&] {
+        for (const std::string& pipeline : pipelines)
+          if (const std::string outcome = outcome_of(pipeline, registry); outcome != "ok") return outcome;
+        return std::string("ok");
+      },
+      kSecondsMax, true);
+  Finding found{"codecs", name, apart.told == "ok", "", ""};
+  if (!apart.in_time)
+    found.detail = "trying it took too long";
+  else if (apart.signal)
+    found.detail = "trying it ended the process";
+  else
+    found.detail = found.there ? "written and read" : apart.told;
+  if (!found.there) found.remedy = "an OpenCV whose build has it: " + std::string(kInstallOpenCv);
+  return found;
+}
+
+void add_codecs(const plugin::Registry& registry, std::vector<Finding>& all) {
+  if (!registry.find("video.writer") || !registry.find("image.writer")) {
+    all.push_back(
+        {"codecs", "OpenCV", false, "the OpenCV plugin is not loaded: no video.file, no image.writer", kInstallOpenCv});
+    return;
+  }
+  std::string pattern = (fs::temp_directory_path() / "millrace-doctor-XXXXXX").string();
+  if (!mkdtemp(pattern.data())) throw Failure(606, "cannot make a folder like " + pattern);
+  const std::string source = "test.pattern width=64 height=48 count=3 fps=25 format=bgr8 ! ";
+  for (const char* extension : {"avi", "mp4", "mkv"}) {
+    const std::string path = pattern + "/video." + extension;
+    all.push_back(codec(std::string("video .") + extension,
+                        {source + "video.writer path=" + path, "video.file path=" + path + " ! null.sink"}, registry));
+  }
+  for (const char* extension : {"png", "jpg", "webp", "tiff", "bmp"})
+    all.push_back(codec(std::string("picture .") + extension,
+                        {source + "image.writer path=" + pattern + "/{index}." + extension}, registry));
+  std::error_code ignored;
+  fs::remove_all(pattern, ignored);
+}
+
+// Only draw.text knows where it looks for one.
+Finding font(const plugin::Registry& registry) {
+  const auto write = [&] { return outcome_of("test.pattern count=1 ! draw.text ! null.sink", registry); };
+  const Apart apart = run_apart(write, kSecondsMax, true);
+  if (apart.told == "ok") return {"fonts", "DejaVu Sans", true, "draw.text writes with it", ""};
+  return {"fonts", "DejaVu Sans", false, apart.told, "apt-get install fonts-dejavu-core"};
+}
+
+} // namespace
+
+std::vector<Finding> examine(const plugin::Registry& registry) {
+  std::vector<Finding> codecs, all;
+  add_codecs(registry, codecs);
+  const Finding letters = font(registry); // these two make processes, which is done while there is one thread
+  add_devices(all);
+  add_plugins(registry, all);
+  all.insert(all.end(), codecs.begin(), codecs.end());
+  all.push_back(letters);
+  return all;
+}
+
+std::string findings_text(const std::vector<Finding>& findings) {
+  std::string text, part;
+  size_t width = 0, missing = 0;
+  for (const Finding& found : findings) width = std::max(width, std::min<size_t>(found.name.size(), 20));
+  for (const Finding& found : findings) {
+    if (found.part != part) text += (part.empty() ? "" : "\n") + found.part + "\n";
+    part = found.part;
+    text += fmt::format("  {}  {:<{}}  {}\n", found.there ? "yes" : "no ", found.name, width, found.detail);
+    if (found.there || found.remedy.empty()) continue;
+    text += fmt::format("       {:<{}}  try: {}\n", "", width, found.remedy);
+    ++missing;
+  }
+  return text + (missing == 0 ? "\nnothing is missing\n" : fmt::format("\n{} could be added\n", missing));
+}
+
+std::string findings_json(const std::vector<Finding>& findings) {
+  using nlohmann::ordered_json;
+  ordered_json json = {{"version", 1}, {"findings", ordered_json::array()}};
+  for (const Finding& found : findings)
+    json["findings"].push_back({{"part", found.part},
+                                {"name", found.name},
+                                {"there", found.there},
+                                {"detail", found.detail},
+                                {"remedy", found.remedy}});
+  return json.dump(2) + "\n";
+}
+
+int doctor(const DoctorCommand& command) {
+  plugin::Registry registry;
+  scan_plugins(registry, command.plugin_paths);
+  const std::vector<Finding> findings = examine(registry);
+  write_file("-", command.json ? findings_json(findings) : findings_text(findings));
+  return kDone;
+}
+
+} // namespace millrace::cli

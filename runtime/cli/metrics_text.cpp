@@ -1,0 +1,151 @@
+// Families of samples, each named once with its type and its help; see metrics_text.h. The format's own page:
+// https://prometheus.io/docs/instrumenting/exposition_formats/
+#include "cli/metrics_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace millrace::cli {
+
+namespace {
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+std::string escaped(const std::string& value) {
+  std::string text;
+  for (const char c : value) {
+    if (c == '\\' || c == '"') text += '\\';
+    text += c == '\n' ? std::string("\\n") : std::string(1, c);
+  }
+  return text;
+}
+
+std::string words_of(const Labels& labels) {
+  std::string words;
+  for (const auto& [name, value] : labels)
+    words += fmt::format("{}{}=\"{}\"", words.empty() ? "{" : ",", name, escaped(value));
+  return words.empty() ? words : words + "}";
+}
+
+std::string number(double value) { return std::isnan(value) ? "NaN" : fmt::format("{}", value); }
+double seconds(double us) { return us * 1e-6; }
+
+// One name with its samples. Samples of equal labels are added up: a scrape with one of them twice would be refused.
+class Family {
+ public:
+  Family(std::string name, const char* type, const char* help) : name_(std::move(name)), type_(type), help_(help) {}
+  void add(const Labels& labels, double value, const char* suffix = "") {
+    samples_[suffix + words_of(labels)] += value;
+  }
+  void add(const Labels& labels, uint64_t value) { add(labels, static_cast<double>(value)); }
+  // The quantiles of a summary, and what they are of. Without a sample they are not known.
+  void add_times(const Labels& labels, uint64_t sampled, double p50_us, double p99_us, double sampled_us) {
+    for (const auto& [quantile, us] : {std::pair{"0.5", p50_us}, {"0.99", p99_us}}) {
+      Labels with = labels;
+      with.emplace_back("quantile", quantile);
+      add(with, sampled > 0 ? seconds(us) : NAN);
+    }
+    add(labels, seconds(sampled_us), "_sum");
+    add(labels, static_cast<double>(sampled), "_count");
+  }
+  std::string text() const {
+    if (samples_.empty()) return "";
+    std::string text = fmt::format("# HELP {} {}\n# TYPE {} {}\n", name_, help_, name_, type_);
+    for (const auto& [words, value] : samples_) text += fmt::format("{}{} {}\n", name_, words, number(value));
+    return text;
+  }
+
+ private:
+  std::string name_;
+  const char* type_;
+  const char* help_;
+  std::map<std::string, double> samples_;
+};
+
+std::string ticks_text(const exec::Report& report) {
+  Family duration("millrace_run_duration_seconds", "gauge", "Time since the run began.");
+  duration.add({}, report.duration_s);
+  Family ticks(
+      "millrace_ticks_total", "counter",
+      "Ticks of all clocks: run, late (their beat found the window full), skipped (the clock itself came late).");
+  ticks.add({{"outcome", "run"}}, report.ticks_run);
+  ticks.add({{"outcome", "late"}}, report.ticks_late);
+  ticks.add({{"outcome", "skipped"}}, report.ticks_skipped);
+  Family latency("millrace_latency_seconds", "summary",
+                 "From a tick's admission, or when it was due, until its last handler was done; one tick in 256.");
+  latency.add_times({}, report.latency_sampled, report.latency_p50_us, report.latency_p99_us,
+                    report.latency_sampled_us);
+  return duration.text() + ticks.text() + latency.text();
+}
+
+std::string handlers_text(const exec::Report& report) {
+  Family calls("millrace_handler_calls_total", "counter", "Calls of a handler.");
+  Family errors("millrace_handler_errors_total", "counter", "Calls of a handler that failed.");
+  Family times("millrace_handler_call_seconds", "summary", "Time of one call, of those that are timed.");
+  Family max("millrace_handler_call_max_seconds", "gauge", "Time of the longest call that was timed.");
+  for (const exec::HandlerReport& handler : report.handlers) {
+    const Labels labels = {{"handler", handler.name}, {"type", handler.type}, {"domain", handler.domain}};
+    calls.add(labels, handler.calls);
+    errors.add(labels, handler.errors);
+    times.add_times(labels, handler.sampled, handler.p50_us, handler.p99_us, handler.sampled_us);
+    max.add(labels, seconds(handler.max_us));
+  }
+  return calls.text() + errors.text() + times.text() + max.text();
+}
+
+std::string edges_text(const exec::Report& report) {
+  Family delivered("millrace_edge_delivered_total", "counter", "Values that a handler was given over an edge.");
+  Family empty("millrace_edge_empty_total", "counter", "Ticks on which an edge had no value.");
+  Family dropped("millrace_edge_dropped_total", "counter", "Values that were dropped on an edge, by cause.");
+  for (const exec::EdgeReport& edge : report.edges) {
+    Labels labels = {{"from", edge.from}, {"to", edge.to}, {"policy", edge.policy}};
+    delivered.add(labels, edge.delivered);
+    empty.add(labels, edge.empty);
+    labels.emplace_back("cause", "");
+    for (const auto& [cause, count] : edge.dropped) {
+      labels.back().second = cause;
+      dropped.add(labels, count);
+    }
+  }
+  return delivered.text() + empty.text() + dropped.text();
+}
+
+std::string memory_text(const exec::Report& report) {
+  Family copies("millrace_transfer_copies_total", "counter", "Copies between domains.");
+  Family bytes("millrace_transfer_bytes_total", "counter", "Bytes copied between domains.");
+  for (const exec::TransferReport& transfer : report.transfers) {
+    const Labels labels = {{"from", transfer.from}, {"to", transfer.to}, {"edge", transfer.edge}};
+    copies.add(labels, transfer.count);
+    bytes.add(labels, transfer.bytes);
+  }
+  Family allocated("millrace_pool_allocated_bytes", "gauge", "Memory that the plan laid out in a domain.");
+  Family high("millrace_pool_high_water_bytes", "gauge", "The most of it that was in use at one time.");
+  for (const auto& [domain, pool] : report.pools) {
+    allocated.add({{"domain", domain}}, pool.allocated_bytes);
+    high.add({{"domain", domain}}, pool.high_water_bytes);
+  }
+  return copies.text() + bytes.text() + allocated.text() + high.text();
+}
+
+std::string paths_text(const exec::Report& report) {
+  Family times("millrace_path_latency_seconds", "summary",
+               "From a tick's admission, or when it was due, until this sink was done; one tick in 256.");
+  Family predicted("millrace_path_predicted_seconds", "gauge", "What the plan expected: the known costs on the way.");
+  for (const exec::PathReport& path : report.paths) {
+    times.add_times({{"sink", path.sink}}, path.sampled, path.p50_us, path.p99_us, path.sampled_us);
+    predicted.add({{"sink", path.sink}}, seconds(path.predicted_us));
+  }
+  return times.text() + predicted.text();
+}
+
+} // namespace
+
+std::string metrics_text(const exec::Report& report) {
+  return ticks_text(report) + handlers_text(report) + edges_text(report) + memory_text(report) + paths_text(report);
+}
+
+} // namespace millrace::cli

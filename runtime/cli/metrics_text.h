@@ -1,0 +1,13 @@
+// A report as Prometheus reads it: text format 0.0.4.
+#pragma once
+
+#include <string>
+
+#include "exec/run.h"
+
+namespace millrace::cli {
+
+// Counters since the run began, quantiles over its whole time; seconds and bytes.
+std::string metrics_text(const exec::Report& report);
+
+} // namespace millrace::cli

@@ -1,0 +1,72 @@
+// The text that Prometheus reads: names, types, escaping, and what is not known.
+#include <doctest/doctest.h>
+
+#include "cli/metrics_text.h"
+
+using namespace millrace;
+using namespace millrace::cli;
+
+namespace {
+
+bool has_line(const std::string& text, const std::string& line) {
+  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("Counts are counters and times are seconds") {
+  exec::Report report;
+  report.ticks_run = 300;
+  report.ticks_late = 2;
+  report.duration_s = 10;
+  exec::HandlerReport handler;
+  handler.name = "blur";
+  handler.type = "image.blur";
+  handler.domain = "cpu";
+  handler.calls = 300;
+  handler.sampled = 4;
+  handler.p50_us = 1500;
+  handler.sampled_us = 6000;
+  report.handlers.push_back(handler);
+  report.pools["cpu"].allocated_bytes = 4096;
+  const std::string text = metrics_text(report);
+  CHECK(has_line(text, "# TYPE millrace_ticks_total counter"));
+  CHECK(has_line(text, "millrace_ticks_total{outcome=\"run\"} 300"));
+  CHECK(has_line(text, "millrace_ticks_total{outcome=\"late\"} 2"));
+  CHECK(has_line(text, "# TYPE millrace_handler_call_seconds summary"));
+  CHECK(has_line(text,
+                 "millrace_handler_call_seconds{handler=\"blur\",type=\"image.blur\",domain=\"cpu\",quantile="
+                 "\"0.5\"} 0.0015"));
+  CHECK(has_line(text, "millrace_handler_call_seconds_sum{handler=\"blur\",type=\"image.blur\",domain=\"cpu\"} 0.006"));
+  CHECK(has_line(text, "millrace_handler_call_seconds_count{handler=\"blur\",type=\"image.blur\",domain=\"cpu\"} 4"));
+  CHECK(has_line(text, "millrace_pool_allocated_bytes{domain=\"cpu\"} 4096"));
+}
+
+TEST_CASE("Backslashes, quotes and line breaks in a label are escaped") {
+  exec::Report report;
+  exec::PathReport path;
+  path.sink = "a\\b\"c\nd ü";
+  report.paths.push_back(path);
+  CHECK(has_line(metrics_text(report), "millrace_path_predicted_seconds{sink=\"a\\\\b\\\"c\\nd ü\"} 0"));
+}
+
+TEST_CASE("Without a sample a quantile is not a number, and nothing is said of what there is none of") {
+  const std::string text = metrics_text({});
+  CHECK(has_line(text, "millrace_latency_seconds{quantile=\"0.99\"} NaN"));
+  CHECK(has_line(text, "millrace_latency_seconds_count 0"));
+  CHECK(text.find("millrace_edge") == std::string::npos);
+}
+
+TEST_CASE("Two edges of the same names are one sample: a scrape may not have it twice") {
+  exec::Report report;
+  exec::EdgeReport edge;
+  edge.from = "a.out";
+  edge.to = "b.in";
+  edge.policy = "delay";
+  edge.delivered = 3;
+  edge.dropped = {{"busy", 1}};
+  report.edges = {edge, edge};
+  const std::string text = metrics_text(report);
+  CHECK(has_line(text, "millrace_edge_delivered_total{from=\"a.out\",to=\"b.in\",policy=\"delay\"} 6"));
+  CHECK(has_line(text, "millrace_edge_dropped_total{from=\"a.out\",to=\"b.in\",policy=\"delay\",cause=\"busy\"} 2"));
+}
