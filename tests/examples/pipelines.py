@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Runs each file of examples/pipelines for a few ticks, and looks at what it leaves.
+
+usage: pipelines.py MILLRACE
+
+A file that plays a sample video is left out, and named, where `./dev setup` has not laid the videos out.
+"""
+import re
+import sys
+
+from place import Place, ROOT, missing_videos
+
+PIPELINES = ROOT / "examples" / "pipelines"
+PICTURES = ROOT / "docs" / "pictures"
+PAGE = ROOT / "docs" / "examples.md"
+FILES_MIN = 8
+PICTURE_BYTES_MAX = 60 * 1024  # a repository keeps every version of a picture for good
+TICKS = "4"  # enough that what works at every third tick has worked twice
+
+
+def complaints_about(file, place):
+    """What is wrong with one example, sentence by sentence."""
+    text = file.read_text(encoding="utf-8")
+    if not re.match(r"# .{20,}", text):
+        yield "does not begin with what it shows"
+    result = place.run("run", f"examples/pipelines/{file.name}", "--ticks", TICKS, "--quiet")
+    if result.returncode:
+        yield f"ends with {result.returncode}\n{result.stderr}"
+        return
+    for left in re.findall(r"\bpath: (out/[\w./]+)", text):
+        made = place.path / left
+        if not made.exists() or made.stat().st_size == 0:
+            yield f"leaves no {left}"
+
+
+def complaints_about_page(names):
+    """Every example stands on the page; one that leaves pictures is shown there."""
+    page = PAGE.read_text(encoding="utf-8")
+    for name in names:
+        if f"examples/pipelines/{name}.yaml" not in page:
+            yield f"docs/examples.md does not name {name}.yaml"
+    for shown in re.findall(r"\]\((pictures/[^)]+)\)", page):
+        if not (PAGE.parent / shown).exists():
+            yield f"docs/examples.md shows {shown}, which is not there"
+    for picture in sorted(PICTURES.glob("*.jpg")):
+        if f"pictures/{picture.name}" not in page:
+            yield f"docs/examples.md does not show {picture.name}"
+        if picture.stat().st_size > PICTURE_BYTES_MAX:
+            yield f"{picture.name} has {picture.stat().st_size} bytes, more than {PICTURE_BYTES_MAX}"
+
+
+def main():
+    place = Place(sys.argv[1])
+    files = sorted(PIPELINES.glob("*.yaml"))
+    found = [] if len(files) >= FILES_MIN else [f"{len(files)} examples, at least {FILES_MIN} are promised"]
+    found += complaints_about_page([file.stem for file in files])
+    known = place.run("handlers").stdout.split()
+    ran = 0
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        types = set(re.findall(r"\btype: ([\w.]+)", text))
+        if "video.file" not in known and not types.issubset(known):
+            print(f"left out: {file.name}: {', '.join(sorted(types.difference(known)))}: the OpenCV plugin is not built")
+            continue
+        missing = missing_videos(text)
+        if missing:
+            print(f"left out: {file.name}: ./dev setup lays out {', '.join(missing)}")
+            continue
+        found += [f"{file.name}: {complaint}" for complaint in complaints_about(file, place)]
+        ran += 1
+    place.close()
+    print("\n".join(found) if found else f"{ran} examples run")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""A folder that looks like the tree's root to a pipeline, and whose out/ is its own."""
+import os
+import pathlib
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SECONDS_MAX = 120  # far more than any of these takes, on a machine that is busy with other things
+
+
+class Place:
+    def __init__(self, millrace):
+        self.millrace = str(pathlib.Path(millrace).resolve())
+        self.folder = tempfile.TemporaryDirectory(prefix="millrace-examples-")
+        self.path = pathlib.Path(self.folder.name)
+        for shared in ("examples", "media"):
+            if (ROOT / shared).exists():
+                (self.path / shared).symlink_to(ROOT / shared)
+
+    def run(self, *arguments):
+        """The command's result; no window is opened, whatever the machine has."""
+        environment = {**os.environ, "DISPLAY": "", "WAYLAND_DISPLAY": ""}
+        return subprocess.run([self.millrace, *arguments], cwd=self.path, env=environment, capture_output=True,
+                              text=True, timeout=SECONDS_MAX, stdin=subprocess.DEVNULL)
+
+    def close(self):
+        self.folder.cleanup()
+
+
+def missing_videos(pipeline):
+    """The sample videos that a pipeline names and that `./dev setup` has not laid out here."""
+    return [name for name in ("media/vtest.avi", "media/Megamind.avi")
+            if name in pipeline and not (ROOT / name).exists()]
