@@ -404,7 +404,8 @@ bool passed_media(PaceRun& pace, const StepRun& step, int64_t media_ns) {
 
 bool try_admit(PaceRun& pace) {
   if (pace.ended.load(std::memory_order_relaxed)) return false;
-  return pace.plan->kind == plan::PaceKind::clock ? admit_clock_tick(pace) : admit_entry(pace);
+  if (pace.plan->kind == plan::PaceKind::behind) return admit_entry(pace);
+  return !pace.run->holding.load(std::memory_order_relaxed) && admit_clock_tick(pace);
 }
 
 } // namespace millrace::exec

@@ -60,9 +60,10 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
   make_outputs();
   make_paces();
   make_segments();
+  watch_sinks();
+  join_segments();
   wire_stamps();
   make_regions();
-  watch_sinks();
 }
 
 RunState::~RunState() {
@@ -173,25 +174,28 @@ void RunState::make_paces() {
   }
 }
 
+std::unique_ptr<SegmentRun> RunState::make_segment(const plan::Segment& plan_segment, uint64_t ordinal) {
+  auto segment = std::make_unique<SegmentRun>();
+  segment->run = this;
+  segment->plan = &plan_segment;
+  segment->pace = paces[plan_segment.pace].get();
+  segment->device = plan_segment.domain != 0;
+  segment->traced = options.trace_all && !is_virtual;
+  segment->ordinal = ordinal;
+  segment->progress = ordinal;
+  if (segment->device) segment->fences.resize(segment->pace->plan->slots);
+  if (segment->pace->clock->realtime())
+    segment->ended_at_ns = std::make_unique<std::atomic<int64_t>[]>(segment->pace->plan->slots);
+  return segment;
+}
+
 void RunState::make_segments() {
   shared.resize(plan.steps.size());
   step_runs.resize(plan.steps.size(), nullptr);
-  for (uint32_t s = 0; s < plan.segments.size(); ++s) {
-    auto segment = std::make_unique<SegmentRun>();
-    segment->run = this;
-    segment->plan = &plan.segments[s];
-    segment->index = s;
-    segment->pace = paces[segment->plan->pace].get();
-    segment->device = segment->plan->domain != 0;
-    segment->traced = options.trace_all && !is_virtual;
-    segment->ordinal = segment->plan->lane;
-    segment->progress = segment->ordinal;
-    if (segment->device) segment->fences.resize(segment->pace->plan->slots);
-    if (segment->pace->clock->realtime())
-      segment->ended_at_ns = std::make_unique<std::atomic<int64_t>[]>(segment->pace->plan->slots);
-    for (uint32_t step : segment->plan->steps) make_step(*segment, plan.steps[step], step);
-    segment->pace->segments.push_back(segment.get());
-    segments.push_back(std::move(segment));
+  segments.reserve(plan.segments.size() + plan.steps.size()); // another cut makes more, and moves none in memory
+  for (const plan::Segment& plan_segment : plan.segments) {
+    segments.push_back(make_segment(plan_segment, plan_segment.lane));
+    for (uint32_t step : plan_segment.steps) make_step(*segments.back(), plan.steps[step], step);
   }
   segments_left = static_cast<uint32_t>(segments.size());
   for (auto& pace : paces) {
@@ -200,7 +204,6 @@ void RunState::make_segments() {
       pace->gate = step_runs[pace->plan->gate];
       pace->entry = step_runs[pace->plan->entry];
       pace->feed = channels[plan.steps[pace->plan->gate].channel].get();
-      pace->entry->segment->head = true;
       continue;
     }
     for (uint32_t source : pace->plan->sources) {
@@ -210,14 +213,35 @@ void RunState::make_segments() {
       state.next.resize(state.step->outputs.size());
       pace->sources.push_back(std::move(state));
     }
-    if (!pace->segments.empty())
-      (pace->sources.empty() ? pace->segments[0] : pace->sources[0].step->segment)->head = true;
+  }
+  for (auto& segment : segments)
+    for (auto& step : segment->steps) make_inputs(*step);
+}
+
+// What follows from which segments there are and which steps are in them.
+void RunState::join_segments() {
+  for (auto& pace : paces) pace->segments.clear();
+  for (auto& segment : segments) {
+    segment->head = segment->has_sinks = false;
+    segment->first = nullptr;
+    if (!segment->done) segment->pace->segments.push_back(segment.get());
+  }
+  for (auto& pace : paces) {
+    const bool behind = pace->plan->kind == plan::PaceKind::behind;
+    if (pace->segments.empty()) continue;
+    (behind                   ? pace->entry->segment
+     : pace->sources.empty() ? pace->segments[0]
+                             : pace->sources[0].step->segment)
+        ->head = true;
   }
   for (auto& segment : segments) {
-    for (auto& step : segment->steps) wire_inputs(*step);
-    const StepRun& first = *segment->steps[0];
-    for (const InputRun& input : first.inputs)
-      if (!segment->head && !segment->first && input.delay == 0) segment->first = input.producer;
+    for (auto& step : segment->steps) {
+      if (step->plan->kind != plan::StepKind::source) wire(*step); // who reads one may be in its call
+      segment->has_sinks = segment->has_sinks || step->reach;
+    }
+    if (segment->head || segment->steps.empty()) continue;
+    for (const InputRun& input : segment->steps[0]->inputs)
+      if (!segment->first && input.delay == 0) segment->first = input.producer;
   }
 }
 
@@ -305,9 +329,7 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
   segment.steps.push_back(std::move(step));
 }
 
-void RunState::wire_inputs(StepRun& step) {
-  const bool alone = step.segment->plan->lanes == 1;
-  step.plain = step.plan->kind == plan::StepKind::handler && !step.device;
+void RunState::make_inputs(StepRun& step) {
   for (const plan::StepInput& plan_input : step.plan->inputs) {
     InputRun input;
     input.delay = plan_input.delay;
@@ -319,28 +341,39 @@ void RunState::wire_inputs(StepRun& step) {
     input.edge = plan_input.edge;
     if (plan_input.output != plan::kNone) {
       input.output = &outputs[plan_input.output];
-      const plan::Output& output = plan.outputs[plan_input.output];
-      const plan::Step& producer = plan.steps[output.step];
-      const bool pends = producer.handler != plan::kNone && plan.handlers[producer.handler].info->max_pending > 0;
-      const bool same = alone && producer.segment == step.plan->segment && !pends;
-      if (!same) input.producer = &shared[output.step];
       // What a device made, or carried here, comes with a fence; so does what passed through from another pace.
       input.may_be_late = has_devices;
       // On a device a value is kept until the last body that may look at it is done, not only issued.
-      const uint32_t issued = step.device ? step.pace->plan->window : 0;
+      const uint32_t issued = step.device ? step.pace->plan->room : 0;
       if (input.keeps > 0 || (input.repeat_last && step.device)) input.kept.resize(input.keeps + 1 + issued);
-      step.plain = step.plain && !has_devices && input.delay == 0 && input.keeps == 0;
-      step.fed_by_others = step.fed_by_others || !same;
     }
     step.inputs.push_back(std::move(input));
   }
-  for (uint32_t before : step.plan->after) {
-    const bool same = alone && plan.steps[before].segment == step.plan->segment && plan.steps[before].domain == 0;
-    step.after.push_back(same ? nullptr : &shared[before]);
-    if (!same) step.plain = false;
+  for (uint32_t before : step.plan->after)
     if (plan.steps[before].domain != 0) step.after_on_device.push_back(step_runs[before]);
-  }
   for (uint32_t reader : step.plan->readers) step.readers.push_back(step_runs[reader]);
+}
+
+// What a step has to wait for: all that is not before it in its own segment.
+void RunState::wire(StepRun& step) {
+  const bool alone = step.segment->plan->lanes == 1;
+  step.plain = step.plan->kind == plan::StepKind::handler && !step.device;
+  step.fed_by_others = false;
+  for (InputRun& input : step.inputs) {
+    if (!input.output) continue;
+    const StepRun& producer = *step_runs[input.output->plan->step];
+    const bool same = alone && producer.segment == step.segment && producer.deferred.empty();
+    input.producer = same ? nullptr : producer.shared;
+    step.plain = step.plain && !has_devices && input.delay == 0 && input.keeps == 0;
+    step.fed_by_others = step.fed_by_others || !same;
+  }
+  step.after.clear();
+  for (uint32_t before : step.plan->after) {
+    const StepRun& other = *step_runs[before];
+    const bool same = alone && other.segment == step.segment && !other.device;
+    step.after.push_back(same ? nullptr : other.shared);
+    if (!same) step.plain = false;
+  }
 }
 
 void RunState::make_regions() {
@@ -357,22 +390,34 @@ void RunState::make_regions() {
 }
 
 void RunState::wire_stamps() {
-  std::vector<bool> needed(plan.steps.size(), has_devices);
-  for (auto& segment : segments) {
-    for (auto& step : segment->steps) {
-      for (const InputRun& input : step->inputs)
-        if (input.producer) needed[static_cast<size_t>(input.producer - shared.data())] = true;
-      for (const StepShared* before : step->after)
-        if (before) needed[static_cast<size_t>(before - shared.data())] = true;
-    }
-  }
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     const plan::Pace& pace = plan.paces[plan.steps[s].pace];
     shared[s].mask = pace.slots - 1;
-    shared[s].wanted = needed[s];
     if (plan.steps[s].outputs.empty()) shared[s].own_places = std::make_unique<SlotPlace[]>(pace.slots);
     shared[s].places =
         plan.steps[s].outputs.empty() ? shared[s].own_places.get() : outputs[plan.steps[s].outputs[0]].places.get();
+    shared[s].wanted = has_devices;
+  }
+  want_stamps();
+}
+
+// Marks those that somebody waits for; of a step that nobody waited for until now, the stamps of its last ordinals come
+// late.
+void RunState::want_stamps() {
+  const auto want = [&](const StepShared* waited_for) {
+    if (!waited_for || waited_for->wanted) return;
+    const auto s = static_cast<size_t>(waited_for - shared.data());
+    const PaceRun& pace = *paces[plan.steps[s].pace];
+    shared[s].wanted = true;
+    const uint64_t admitted = pace.admitted.load();
+    for (uint64_t back = 1; back <= std::min<uint64_t>(admitted, pace.mask + 1); ++back)
+      shared[s].stamp(admitted - back).store(admitted - back + 1);
+  };
+  for (auto& segment : segments) {
+    for (auto& step : segment->steps) {
+      for (const InputRun& input : step->inputs) want(input.producer);
+      for (const StepShared* before : step->after) want(before);
+    }
   }
 }
 

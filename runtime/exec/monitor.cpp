@@ -13,7 +13,9 @@ namespace millrace::exec {
 
 namespace {
 
-constexpr std::chrono::milliseconds kLookEvery{100};
+constexpr std::chrono::microseconds kLookEvery{100'000};
+// For a second cut: as long as handlers are measured, and while the clocks are held.
+constexpr std::chrono::microseconds kLookWhileMeasuring{10'000}, kLookWhileHolding{100};
 
 std::string seconds(int64_t ns) {
   char text[32];
@@ -86,7 +88,7 @@ std::vector<std::string> who_waits(const RunState& run) {
   return lines;
 }
 
-Monitor::Monitor(RunState& run) : run_(run), watches_(run.segments.size()) {}
+Monitor::Monitor(RunState& run, Workers& workers) : run_(run), second_cut_(run, &workers) {}
 
 Monitor::~Monitor() { stop(); }
 
@@ -106,9 +108,18 @@ void Monitor::stop() {
 
 void Monitor::loop() {
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, kLookEvery, [&] { return stopping_; })) {
+  int64_t looked_ns = run_.now_ns();
+  const auto interval = [&] {
+    return second_cut_.holds() ? kLookWhileHolding : second_cut_.measures() ? kLookWhileMeasuring : kLookEvery;
+  };
+  while (!wake_.wait_for(lock, interval(), [&] { return stopping_; })) {
     lock.unlock();
+    second_cut_.look();
+    lock.lock();
     const int64_t now = run_.now_ns();
+    if (now - looked_ns < std::chrono::nanoseconds(kLookEvery).count()) continue;
+    looked_ns = now;
+    lock.unlock();
     watch_budgets(now);
     watch_movement(now);
     run_.watch_devices();
@@ -118,6 +129,7 @@ void Monitor::loop() {
 }
 
 void Monitor::watch_budgets(int64_t now) {
+  watches_.resize(run_.segments.size());
   for (size_t s = 0; s < run_.segments.size(); ++s) {
     SegmentRun& segment = *run_.segments[s];
     Watch& watch = watches_[s];

@@ -8,14 +8,10 @@ namespace millrace::exec {
 
 void RunState::watch_sinks() {
   sinks = plan::predict_paths(plan);
-  for (const auto& segment : segments) {
-    for (const auto& step : segment->steps) {
-      const bool is_sink = std::any_of(sinks.begin(), sinks.end(),
-                                       [&](const plan::PredictedPath& path) { return path.sink == step->index; });
-      if (is_sink) step->reach = std::make_unique<Histogram>();
-      segment->has_sinks = segment->has_sinks || is_sink;
-    }
-  }
+  for (const auto& segment : segments)
+    for (const auto& step : segment->steps)
+      if (std::any_of(sinks.begin(), sinks.end(), [&](const auto& path) { return path.sink == step->index; }))
+        step->reach = std::make_unique<Histogram>();
 }
 
 void note_reached(StepRun& step, uint64_t ordinal) {

@@ -109,6 +109,18 @@ void report_paths(const RunState& run, Report& report) {
   }
 }
 
+void report_segments(const RunState& run, Report& report) {
+  report.cut_again = run.second_cut != nullptr;
+  for (const plan::Segment& segment : (run.second_cut ? *run.second_cut : run.plan).segments) {
+    if (segment.lane > 0) continue;
+    SegmentReport out;
+    out.domain = run.plan.domains[segment.domain];
+    for (uint32_t s : segment.steps)
+      if (run.plan.steps[s].handler != plan::kNone) out.handlers.push_back(run.plan.steps[s].name);
+    report.segments.push_back(std::move(out));
+  }
+}
+
 } // namespace
 
 void count_drops(const RunState& run, std::map<std::string, uint64_t>& dropped) {
@@ -123,6 +135,7 @@ void count_drops(const RunState& run, std::map<std::string, uint64_t>& dropped) 
 }
 
 Report make_report(const RunState& run) {
+  const std::lock_guard lock(run.cut_mutex);
   Report report;
   Histogram latencies;
   for (const auto& pace : run.paces) {
@@ -130,7 +143,8 @@ Report make_report(const RunState& run) {
     report.ticks_run += pace->admitted.load();
     report.ticks_late += pace->late;
     report.ticks_skipped += pace->skipped;
-    for (const SegmentRun* segment : pace->segments) latencies.merge(segment->latencies);
+    for (const auto& segment : run.segments)
+      if (segment->pace == pace.get()) latencies.merge(segment->latencies);
   }
   report.latency_p50_us = us(latencies.quantile_ns(0.5));
   report.latency_p99_us = us(latencies.quantile_ns(0.99));
@@ -141,6 +155,7 @@ Report make_report(const RunState& run) {
   report_edges(run, report);
   report_transfers(run, report);
   report_paths(run, report);
+  report_segments(run, report);
   for (size_t r = 0; r < run.rings.size(); ++r) {
     PoolReport& pool = report.pools[run.plan.domains[run.plan.rings[r].domain]];
     const uint64_t block = memory::block_bytes(run.plan.rings[r].capacity);
@@ -195,6 +210,10 @@ std::string to_json(const Result& result) {
                              {"p50", p.p50_us},
                              {"p99", p.p99_us},
                              {"max", p.max_us}});
+  json["cut_again"] = report.cut_again;
+  json["segments"] = ordered_json::array();
+  for (const SegmentReport& s : report.segments)
+    json["segments"].push_back({{"domain", s.domain}, {"handlers", s.handlers}});
   return json.dump(2);
 }
 

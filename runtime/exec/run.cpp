@@ -8,7 +8,7 @@
 namespace millrace::exec {
 
 struct Run::Threads {
-  explicit Threads(RunState& run) : workers(run), monitor(run) {}
+  explicit Threads(RunState& run) : workers(run), monitor(run, workers) {}
   Workers workers;
   Monitor monitor;
   int64_t begin_ns = 0;
@@ -190,6 +190,7 @@ void Run::interrupt() {
   RunState& run = *state_;
   run.stopping.store(true);
   run.abort.store(true);
+  const std::lock_guard lock(run.cut_mutex);
   for (auto& segment : run.segments)
     for (auto& step : segment->steps)
       if (step->instance) step->instance->interrupt();

@@ -52,6 +52,10 @@ struct PathReport {
   double p50_us = 0, p99_us = 0, max_us = 0;
   double sampled_us = 0; // the sum
 };
+struct SegmentReport {
+  std::string domain;
+  std::vector<std::string> handlers; // in order; runtime steps are not among them
+};
 struct Report {
   uint64_t ticks_run = 0, ticks_late = 0, ticks_skipped = 0;
   double duration_s = 0;
@@ -63,6 +67,8 @@ struct Report {
   double latency_p50_us = 0, latency_p99_us = 0, latency_max_us = 0;
   double latency_sampled_us = 0; // the sum
   std::vector<PathReport> paths;
+  std::vector<SegmentReport> segments; // as they are now: a first cut that was guessed is made once more (5.2)
+  bool cut_again = false;
 };
 
 struct Result {

@@ -360,7 +360,6 @@ struct PaceRun {
 struct SegmentRun {
   RunState* run = nullptr;
   const plan::Segment* plan = nullptr;
-  uint32_t index = 0;
   PaceRun* pace = nullptr;
   bool head = false; // admits its pace's ticks
   bool device = false;
@@ -453,6 +452,12 @@ class RunState {
   std::shared_ptr<device::Bell> bell = std::make_shared<device::Bell>();
   std::atomic<uint32_t> segments_left{0};
 
+  // The segments of a run may be cut once more (second_cut.cpp): no clock admits a tick while `holding`.
+  std::atomic<bool> holding{false};
+  mutable std::mutex cut_mutex; // which steps are whose: held by who cuts, and by others than workers who look
+  std::unique_ptr<const plan::Plan> second_cut;
+  void cut_again(plan::Plan cut);
+
   // Live parameters (2.7).
   struct Change {
     uint32_t handler;
@@ -502,9 +507,13 @@ class RunState {
   void make_outputs();
   void make_paces();
   void make_segments();
+  std::unique_ptr<SegmentRun> make_segment(const plan::Segment& plan_segment, uint64_t ordinal);
   void make_step(SegmentRun& segment, const plan::Step& step, uint32_t index);
-  void wire_inputs(StepRun& step);
+  void make_inputs(StepRun& step);
+  void join_segments();
+  void wire(StepRun& step);
   void wire_stamps();
+  void want_stamps();
   void make_regions();
   void watch_sinks();
 };

@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "exec/second_cut.h"
 #include "exec/state.h"
 
 namespace millrace::exec {
@@ -18,6 +19,12 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
   void start();
   void join();
+  // Lets every worker rest between two segments. False where one does not come out of its call for a while. Followed by
+  // go_on().
+  bool rest();
+  void go_on();
+  // Which segments each worker looks at; before the start, or while they rest.
+  void share_out();
 
  private:
   struct Worker {
@@ -34,18 +41,24 @@ class Workers {
   void sleep(Worker& worker);
   bool force_devices();
   int64_t next_due_ns() const;
+  void rest_here();
 
   RunState& run_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::atomic<bool> resting_{false};
+  std::mutex rest_mutex_;
+  std::condition_variable rest_changed_;
+  size_t running_ = 0, at_rest_ = 0; // workers, under rest_mutex_
 };
 
 // One thread; time is the simulation's. Returns when all segments are done, or when nothing can move any more.
 void run_in_virtual_time(RunState& run);
 
-// Names handlers that exceed their budget, reports who waits for whom when nothing moves, and tells the progress.
+// Names handlers that exceed their budget, reports who waits for whom when nothing moves, tells the progress, and has
+// the segments cut once more where their first cut was guessed.
 class Monitor {
  public:
-  explicit Monitor(RunState& run);
+  Monitor(RunState& run, Workers& workers);
   ~Monitor();
   void start();
   void stop();
@@ -63,6 +76,7 @@ class Monitor {
   void tell_progress(int64_t now);
 
   RunState& run_;
+  SecondCut second_cut_;
   std::vector<Watch> watches_;
   uint64_t moved_ = 0;
   int64_t moved_at_ns_ = 0, begin_ns_ = 0;

@@ -61,10 +61,18 @@ void run_in_virtual_time(RunState& run) {
   device::VirtualTime& time = *run.options.virtual_time;
   std::vector<SimulatedWorker> workers;
   for (uint32_t w = 0; w < run.plan.threads; ++w) workers.push_back({run.traces[w].get()});
+  SecondCut second_cut(run, nullptr);
   for (;;) {
     settle_instant(run, workers);
     if (run.finished() || run.abort.load()) return;
+    const bool held = second_cut.holds();
+    second_cut.look();
+    if (held && !second_cut.holds()) continue;
     const int64_t next = next_event_ns(run);
+    if (next == INT64_MAX && second_cut.holds()) {
+      second_cut.give_up();
+      continue;
+    }
     if (next == INT64_MAX) {
       std::string lines;
       for (const std::string& line : who_waits(run)) lines += "; " + line;

@@ -1,4 +1,5 @@
 // Worker threads; see threads.h.
+#include <chrono>
 #include <climits>
 
 #include "exec/threads.h"
@@ -13,6 +14,8 @@ constexpr uint32_t kTicksAtOnce = 256;
 constexpr uint32_t kOthersMask = 15;
 // A sleeper looks around this often in any case: a lost wake costs this much and no more.
 constexpr int64_t kSleepMaxNs = 100'000'000;
+// A call that takes longer is not waited for where all are to rest.
+constexpr std::chrono::milliseconds kRestWithin{100};
 
 // A look from outside that writes nothing: a segment between two ticks waits for its pace to admit the next one.
 bool may_move(const SegmentRun& segment) {
@@ -39,11 +42,20 @@ Workers::Workers(RunState& run) : run_(run) {
     workers_.push_back(std::make_unique<Worker>());
     workers_[w]->trace = run.traces[w].get();
   }
-  for (auto& segment : run.segments) {
+  share_out();
+}
+
+void Workers::share_out() {
+  for (auto& worker : workers_) {
+    worker->own.clear();
+    worker->others.clear();
+  }
+  for (auto& segment : run_.segments) {
+    if (segment->done.load()) continue;
     for (uint32_t w = 0; w < workers_.size(); ++w) {
       if (segment->plan->home == w)
         workers_[w]->own.push_back(segment.get());
-      else if (!segment->plan->pinned && w < run.plan.workers)
+      else if (!segment->plan->pinned && w < run_.plan.workers)
         workers_[w]->others.push_back(segment.get());
     }
   }
@@ -54,6 +66,7 @@ Workers::~Workers() { join(); }
 void Workers::start() {
   for (auto& worker : workers_) {
     if (worker->own.empty() && worker->others.empty()) continue;
+    ++running_;
     worker->thread = std::thread([this, w = worker.get()] { loop(*w); });
   }
 }
@@ -115,10 +128,35 @@ void Workers::sleep(Worker& worker) {
   run_.bell->get_up();
 }
 
+bool Workers::rest() {
+  resting_.store(true);
+  run_.bell->ring();
+  std::unique_lock lock(rest_mutex_);
+  return rest_changed_.wait_for(lock, kRestWithin, [&] { return at_rest_ == running_; });
+}
+
+void Workers::go_on() {
+  {
+    const std::lock_guard lock(rest_mutex_);
+    resting_.store(false);
+  }
+  rest_changed_.notify_all();
+}
+
+void Workers::rest_here() {
+  std::unique_lock lock(rest_mutex_);
+  ++at_rest_;
+  rest_changed_.notify_all();
+  rest_changed_.wait(lock, [&] { return !resting_.load(); });
+  --at_rest_;
+}
+
 void Workers::loop(Worker& worker) {
   int64_t idle_since = 0;
   uint32_t looks = 0;
   while (!run_.finished() && !run_.abort.load(std::memory_order_relaxed)) {
+    if (resting_.load(std::memory_order_relaxed)) [[unlikely]]
+      rest_here();
     if (look(worker)) {
       idle_since = 0;
       looks = 0;
@@ -131,6 +169,8 @@ void Workers::loop(Worker& worker) {
     if (idle_since == 0) idle_since = now;
     if (now - idle_since >= run_.options.spin_ns) sleep(worker);
   }
+  const std::lock_guard lock(rest_mutex_);
+  --running_; // nobody waits for it to rest
 }
 
 } // namespace millrace::exec

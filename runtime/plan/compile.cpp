@@ -123,7 +123,7 @@ void run_passes(Draft& draft) {
   presume(draft);
   capture(draft);
   lay_out(draft);
-  schedule(draft);
+  schedule(draft.plan);
 }
 
 // Adds an image.convert into the middle of an edge.

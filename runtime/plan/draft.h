@@ -73,7 +73,13 @@ void partition(Draft& draft);                    // segments and lanes
 void presume(Draft& draft);                      // what a copy cannot wait for when it asks who will read it
 void capture(Draft& draft);                      // regions
 void lay_out(Draft& draft);                      // windows, slots, rings, bytes
-void schedule(Draft& draft);                     // workers
+void schedule(Plan& plan);                       // workers
+
+// Whether the segments of a pace were cut without knowing what all its handlers cost, and may be cut again.
+bool guesses(const Plan& plan, uint32_t pace);
+
+// The window of a pace whose segments were cut again, as far as there is room for it.
+void widen(Plan& plan, uint32_t pace);
 
 // An order of `count` nodes in which every edge points forwards, stable by index; shorter than count where there is a
 // cycle.

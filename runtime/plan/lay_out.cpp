@@ -12,6 +12,64 @@ namespace millrace::plan {
 
 namespace {
 
+uint32_t pending_of(const Plan& plan, const Step& step) {
+  return step.handler == kNone ? 0 : plan.handlers[step.handler].info->max_pending * step.every;
+}
+
+bool has_lanes(const Plan& plan, uint32_t pace) {
+  return std::any_of(plan.segments.begin(), plan.segments.end(),
+                     [&](const Segment& segment) { return segment.pace == pace && segment.lanes > 1; });
+}
+
+// The longest path of a pace, where a step counts `own(step)` when it begins something that its producer was not in.
+template <class Own, class Same>
+uint32_t longest_way(const Plan& plan, uint32_t pace, const Own& own, const Same& same) {
+  std::vector<uint32_t> length(plan.steps.size(), 0);
+  uint32_t longest = 1;
+  for (uint32_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
+    if (step.pace != pace) continue;
+    length[s] = own(step);
+    for (const StepInput& input : step.inputs) {
+      if (input.output == kNone || input.delay > 0) continue;
+      const uint32_t producer = plan.outputs[input.output].step;
+      if (plan.steps[producer].pace != pace) continue;
+      length[s] = std::max(length[s], length[producer] + (same(plan.steps[producer], step) ? 0 : own(step)));
+    }
+    longest = std::max(longest, length[s]);
+  }
+  return longest;
+}
+
+// Segments and lanes on the longest path.
+uint32_t segments_in_a_row(const Plan& plan, uint32_t pace) {
+  return longest_way(
+      plan, pace, [&](const Step& step) { return plan.segments[step.segment].lanes; },
+      [](const Step& producer, const Step& step) { return producer.segment == step.segment; });
+}
+
+// As many segments as another cut could make of it.
+uint32_t handlers_in_a_row(const Plan& plan, uint32_t pace) {
+  return longest_way(
+      plan, pace, [](const Step& step) { return step.handler == kNone ? 0u : 1u; },
+      [](const Step&, const Step&) { return false; });
+}
+
+// The largest sum of max_pending on a path.
+uint32_t pending_in_a_row(const Plan& plan, uint32_t p) {
+  const uint32_t base = base_level(plan, plan.paces[p]);
+  uint32_t pending = 0;
+  for (const Step& step : plan.steps)
+    if (step.pace == p) pending = std::max(pending, step.level + pending_of(plan, step) - base);
+  return pending;
+}
+
+// Ticks in flight without being asked for (semantics.md 1.5).
+uint32_t in_flight_of(const Plan& plan, uint32_t pace) {
+  const uint32_t path = segments_in_a_row(plan, pace);
+  return has_lanes(plan, pace) ? path : std::min(path, kInFlightMax);
+}
+
 class Layout {
  public:
   explicit Layout(Draft& draft) : draft_(draft), plan_(draft.plan) {}
@@ -36,38 +94,6 @@ class Layout {
   }
 
  private:
-  uint32_t pending_of(const Step& step) const {
-    return step.handler == kNone ? 0 : plan_.handlers[step.handler].info->max_pending * step.every;
-  }
-
-  // Segments and lanes on the longest path of a pace, and the largest sum of max_pending on one.
-  std::pair<uint32_t, uint32_t> longest(uint32_t pace) const {
-    std::vector<uint32_t> length(plan_.steps.size(), 0);
-    uint32_t longest = 1, pending = 0;
-    const uint32_t base = base_level(plan_, plan_.paces[pace]);
-    for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
-      const Step& step = plan_.steps[s];
-      if (step.pace != pace) continue;
-      const uint32_t lanes = plan_.segments[step.segment].lanes;
-      length[s] = lanes;
-      for (const StepInput& input : step.inputs) {
-        if (input.output == kNone || input.delay > 0) continue;
-        const uint32_t producer = plan_.outputs[input.output].step;
-        if (plan_.steps[producer].pace != pace) continue;
-        const bool same = plan_.steps[producer].segment == step.segment;
-        length[s] = std::max(length[s], length[producer] + (same ? 0 : lanes));
-      }
-      longest = std::max(longest, length[s]);
-      pending = std::max(pending, step.level + pending_of(step) - base);
-    }
-    return {longest, pending};
-  }
-
-  bool has_lanes(uint32_t pace) const {
-    return std::any_of(plan_.segments.begin(), plan_.segments.end(),
-                       [&](const Segment& segment) { return segment.pace == pace && segment.lanes > 1; });
-  }
-
   // A buffer lives as long as the last of the outputs that share it.
   void retain_shared() {
     for (size_t s = plan_.steps.size(); s-- > 0;) {
@@ -85,19 +111,22 @@ class Layout {
 
   void set_window(uint32_t p) {
     Pace& pace = plan_.paces[p];
-    const auto [path, pending] = longest(p);
-    uint32_t in_flight = has_lanes(p) ? path : std::min(path, kInFlightMax);
+    const uint32_t pending = pending_in_a_row(plan_, p);
+    uint32_t in_flight = in_flight_of(plan_, p), room = in_flight;
+    if (guesses(plan_, p)) room = std::max(in_flight, std::min(handlers_in_a_row(plan_, p), kInFlightMax));
     if (pace.kind == PaceKind::clock) {
       Clock& clock = plan_.clocks[pace.clock];
-      if (clock.in_flight > 0) in_flight = clock.in_flight;
+      if (clock.in_flight > 0) in_flight = room = clock.in_flight;
       clock.in_flight = in_flight;
       clock.pending = pending;
     } else if (plan_.channels[plan_.steps[pace.gate].channel].busy) {
-      in_flight = 1; // one tick is its bound
+      in_flight = room = 1; // one tick is its bound
     }
     pace.window = in_flight + pending;
-    const auto owing = std::count_if(plan_.steps.begin(), plan_.steps.end(),
-                                     [&](const Step& step) { return step.pace == p && pending_of(step) > 0; });
+    pace.room = room + pending;
+    const auto owing = std::count_if(plan_.steps.begin(), plan_.steps.end(), [&](const Step& step) {
+      return step.pace == p && pending_of(plan_, step) > 0;
+    });
     // Handlers in a row share the room: were each at its bound, one would still be drained before the window is full.
     if (owing > 0) pace.gap = 1 + (in_flight - 1) / static_cast<uint32_t>(owing);
   }
@@ -106,13 +135,13 @@ class Layout {
     const Pace& from = plan_.paces[plan_.steps[channel.from].pace];
     const Pace& to = plan_.paces[plan_.steps[channel.to].pace];
     switch (channel.kind) {
-      case ChannelKind::gate: channel.capacity = channel.busy ? to.window : channel.depth; break;
+      case ChannelKind::gate: channel.capacity = channel.busy ? to.room : channel.depth; break;
       case ChannelKind::latest:
         // Within a clock the writer may be a window ahead; between clocks two suffice, one read and one beyond it.
-        channel.capacity = channel.same_clock ? std::max(from.window, to.window) + channel.lag + 1 : 2 + channel.lag;
+        channel.capacity = channel.same_clock ? std::max(from.room, to.room) + channel.lag + 1 : 2 + channel.lag;
         break;
       case ChannelKind::queue: channel.capacity = channel.depth; break;
-      case ChannelKind::align: channel.capacity = std::max(2u, from.window) + 2; break;
+      case ChannelKind::align: channel.capacity = std::max(2u, from.room) + 2; break;
     }
   }
 
@@ -160,13 +189,15 @@ class Layout {
     ring.output = o;
     ring.domain = output.domain;
     ring.capacity = capacity_of(output.format);
-    ring.length = plan_.paces[producer.pace].window;
-    ring.reasons.push_back(std::to_string(ring.length) + " in flight");
+    const Pace& pace = plan_.paces[producer.pace];
+    ring.length = pace.room;
+    ring.reasons.push_back(std::to_string(pace.window) + " in flight");
+    if (pace.room > pace.window) ring.reasons.push_back(std::to_string(pace.room - pace.window) + " for another cut");
     uint32_t retain = 0;
     for (const auto& [step, input] : readers_[o]) {
       const Step& reader = *step;
       retain = std::max(retain, input->delay);
-      const uint32_t issued = reader.domain == 0 ? 0 : plan_.paces[reader.pace].window; // and perhaps not done
+      const uint32_t issued = reader.domain == 0 ? 0 : plan_.paces[reader.pace].room; // and perhaps not done
       if (input->keeps > 0) hold(ring, input->keeps + 1 + issued, "kept by " + reader.name);
       if (input->repeat_last) hold(ring, 2 + issued, "repeated by " + reader.name);
       if (reader.kind == StepKind::gate || reader.kind == StepKind::post) hold_for_channel(ring, reader);
@@ -192,7 +223,7 @@ class Layout {
     const Step& far = plan_.steps[channel.to];
     uint32_t retain = 0;
     for (uint32_t o : far.outputs) retain = std::max(retain, plan_.outputs[o].retain);
-    hold(ring, channel.capacity + plan_.paces[far.pace].window + retain + 1, "held by " + far.name);
+    hold(ring, channel.capacity + plan_.paces[far.pace].room + retain + 1, "held by " + far.name);
   }
 
   void share_ring(uint32_t o) {
@@ -259,7 +290,7 @@ class Layout {
     for (const Output& output : plan_.outputs)
       if (output.step != kNone && &plan_.paces[plan_.steps[output.step].pace] == &pace)
         retain = std::max(retain, output.retain);
-    pace.slots = std::bit_ceil(pace.window + retain);
+    pace.slots = std::bit_ceil(pace.room + retain);
   }
 
   void sum_memory() {
@@ -294,5 +325,11 @@ class Layout {
 } // namespace
 
 void lay_out(Draft& draft) { Layout(draft).run(); }
+
+void widen(Plan& plan, uint32_t p) {
+  Pace& pace = plan.paces[p];
+  if (pace.room == pace.window) return;
+  pace.window = std::clamp(in_flight_of(plan, p) + pending_in_a_row(plan, p), pace.window, pace.room);
+}
 
 } // namespace millrace::plan

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "plan/draft.h"
+#include "plan/order.h"
 
 namespace millrace::plan {
 
@@ -18,9 +19,11 @@ constexpr int64_t kSegmentMinNs = 20'000;
 
 class Partition {
  public:
-  explicit Partition(Draft& draft) : draft_(draft), plan_(draft.plan), cost_(draft.plan.paces.size()) {}
+  // `before`: the plan whose cut is made again; null: this is the first.
+  Partition(Plan& plan, const Plan* before) : plan_(plan), before_(before), cost_(plan.paces.size()) {}
 
   void run() {
+    plan_.segments.clear();
     for (const Step& step : plan_.steps) cost_[step.pace] += cost_of(step);
     for (uint32_t s = 0; s < plan_.steps.size(); ++s) plan_.steps[s].segment = choose(s);
     add_lanes();
@@ -34,12 +37,12 @@ class Partition {
   }
 
   int64_t budget_of(uint32_t pace) const {
-    if (draft_.machine.workers <= 1) return INT64_MAX;
+    if (plan_.workers <= 1) return INT64_MAX;
     const Clock& clock = plan_.clocks[plan_.paces[pace].clock];
     if (clock.realtime() && clock.rate.numerator > 0)
       return static_cast<int64_t>(kLoadMax * 1e9 * static_cast<double>(clock.rate.denominator) /
                                   static_cast<double>(clock.rate.numerator));
-    return std::max<int64_t>(kSegmentMinNs, cost_[pace] / draft_.machine.workers);
+    return std::max<int64_t>(kSegmentMinNs, cost_[pace] / plan_.workers);
   }
 
   bool stands_alone(const Step& step) const {
@@ -75,6 +78,7 @@ class Partition {
       describe_thread(segment, step);
       return segment;
     }
+    if (const uint32_t kept = kept_segment(s); kept != kNone) return append(kept, s);
     // Sources of a clock are asked one after another by its head.
     if (step.kind == StepKind::source) return append(keyed(heads_, {step.pace, 0, 0}, step), s);
     if (step.domain != 0) return append(keyed(devices_, {step.pace, step.domain, step.level}, step), s);
@@ -82,8 +86,22 @@ class Partition {
     const bool light = step.kind == StepKind::gate || step.kind == StepKind::post;
     const bool fits = light || load_[joined == kNone ? 0 : joined] + cost_of(step) <= budget_of(step.pace);
     // With one worker nothing overlaps, and a segment may as well wait in its middle.
-    if (joined != kNone && fits && (draft_.machine.workers == 1 || !leads_back(step, joined))) return append(joined, s);
+    if (joined != kNone && fits && (plan_.workers == 1 || !leads_back(step, joined))) return append(joined, s);
     return append(open(step), s);
+  }
+
+  // Where the cut is made again: the segment of a step that may not move, with all that was in it; else kNone.
+  uint32_t kept_segment(uint32_t s) {
+    const Step& step = plan_.steps[s];
+    if (!before_ || step.domain != 0) return kNone;
+    const uint32_t old = before_->steps[s].segment;
+    if (moves(*before_, before_->segments[old])) return kNone;
+    const auto [at, fresh] = kept_.try_emplace(old, kNone);
+    if (fresh) {
+      at->second = open(step);
+      closed_[at->second] = true;
+    }
+    return at->second;
   }
 
   using Key = std::tuple<uint32_t, uint32_t, uint32_t>;
@@ -156,17 +174,68 @@ class Partition {
     }
   }
 
-  Draft& draft_;
   Plan& plan_;
+  const Plan* before_;
   std::vector<int64_t> cost_; // per pace
   std::vector<int64_t> load_; // per segment
   std::vector<uint32_t> level_;
   std::vector<bool> closed_;
   std::map<Key, uint32_t> heads_, devices_;
+  std::map<uint32_t, uint32_t> kept_; // old segment → new one
 };
+
+// Whose cost is guessed, for a reader of the plan.
+std::string unknown_costs(const Plan& plan) {
+  std::string names;
+  for (const HandlerPlan& handler : plan.handlers)
+    if (handler.domain == 0 && handler.cost_ns == 0) names += (names.empty() ? "" : ", ") + handler.name;
+  return "costs not known: " + names + "; " + std::to_string(kUnknownCostNs / 1000) +
+         " µs are taken for each, and the segments are cut once more after the first ticks";
+}
 
 } // namespace
 
-void partition(Draft& draft) { Partition(draft).run(); }
+bool moves(const Plan& plan, const Segment& segment) {
+  if (segment.domain != 0 || segment.lanes > 1 || segment.blocking || !segment.thread.empty()) return false;
+  const uint32_t base = base_level(plan, plan.paces[segment.pace]);
+  return std::all_of(segment.steps.begin(), segment.steps.end(), [&](uint32_t s) {
+    const Step& step = plan.steps[s];
+    return step.level == base && (step.handler == kNone || plan.handlers[step.handler].info->max_pending == 0);
+  });
+}
+
+bool guesses(const Plan& plan, uint32_t pace) {
+  const auto unknown = [&](const Step& step) {
+    return step.pace == pace && step.domain == 0 && step.handler != kNone && plan.handlers[step.handler].cost_ns == 0;
+  };
+  size_t movable = 0; // of a single one there is nothing to cut
+  for (const Segment& segment : plan.segments)
+    if (segment.pace == pace && moves(plan, segment))
+      for (const uint32_t s : segment.steps) movable += plan.steps[s].handler != kNone;
+  return plan.workers > 1 && movable > 1 && std::any_of(plan.steps.begin(), plan.steps.end(), unknown);
+}
+
+void partition(Draft& draft) {
+  Plan& plan = draft.plan;
+  plan.workers = std::max(1u, draft.machine.workers);
+  Partition(plan, nullptr).run();
+  for (uint32_t p = 0; p < plan.paces.size(); ++p) plan.guessed = plan.guessed || guesses(plan, p);
+  if (plan.guessed) plan.notes.push_back(unknown_costs(plan));
+}
+
+Plan cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns) {
+  Plan again = plan;
+  again.guessed = false;
+  for (size_t h = 0; h < again.handlers.size(); ++h)
+    if (again.handlers[h].cost_ns == 0) again.handlers[h].cost_ns = costs_ns[h];
+  Partition(again, &plan).run();
+  schedule(again);
+  // A thread that a handler has seen stays its thread.
+  for (Segment& segment : again.segments)
+    for (const Segment& old : plan.segments)
+      if (segment.pinned && old.lane == segment.lane && old.steps == segment.steps) segment.home = old.home;
+  for (uint32_t p = 0; p < again.paces.size(); ++p) widen(again, p);
+  return again;
+}
 
 } // namespace millrace::plan

@@ -124,6 +124,7 @@ struct Pace {
   uint32_t gate = kNone;   // behind: step
   uint32_t entry = kNone;  // behind: step
   uint32_t window = 1;     // ordinals in flight
+  uint32_t room = 1;       // what memory is laid out for: the window may grow so far when the cut is made again
   uint32_t gap = 1;        // ticks that a handler may owe a firing beyond its own max_pending before it is drained
   uint32_t slots = 1;      // slots an output, a power of two ≥ window + retain
   std::vector<uint32_t> sources; // clock: steps, in order
@@ -235,6 +236,7 @@ struct Plan {
   uint32_t workers = 1;                   // threads for segments without one of their own
   uint32_t threads = 1;                   // workers + named + blocking
   double latency_us = 0;                  // predicted; 0: not known
+  bool guessed = false; // segments were cut without knowing what all handlers cost: the run cuts them once more
 };
 
 // ---- what compile needs ------------------------------------------------------------------------------------------
@@ -275,6 +277,14 @@ Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_ho
 // The passes, in order. Throws Failure, MR03xx and MR04xx. `graph` gains the conversions that were inserted.
 Plan compile(graph::Graph& graph, Facts& facts, const plugin::Registry& registry, const mr_host& host,
              const Machine& machine, const Options& options);
+
+// The same plan with its segments cut once more, now that handlers were measured (semantics.md 5.2): `costs_ns` by
+// handler, 0 where there is none. Everything else stays, and so do the segments that may not move (moves()) and the
+// homes of those that are pinned; windows grow as far as their room goes.
+Plan cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns);
+// Whether another cut may change this segment: one of the host's workers runs it, and it stands before everything that
+// answers later, so that between two ticks nothing of it is under way.
+bool moves(const Plan& plan, const Segment& segment);
 
 // Another instance of a prepared handler, configured the same: a lane of a stateless one.
 std::unique_ptr<plugin::Instance> clone(const graph::Handler& declared, const plugin::HandlerInfo& info,

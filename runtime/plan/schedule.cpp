@@ -7,9 +7,7 @@
 
 namespace millrace::plan {
 
-void schedule(Draft& draft) {
-  Plan& plan = draft.plan;
-  plan.workers = std::max(1u, draft.machine.workers);
+void schedule(Plan& plan) {
   plan.threads = plan.workers;
   std::map<std::string, uint32_t> named;
   std::vector<int64_t> load(plan.workers, 0);

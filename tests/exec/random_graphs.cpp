@@ -242,8 +242,22 @@ struct Outcome {
   std::string error;
   std::string stuck;             // who waits for whom, where nothing moved any more
   uint64_t ends_at = UINT64_MAX; // the tick that failed
+  bool cut_again = false;
   std::map<std::string, std::vector<Seen>> logs;
 };
+
+// How a sample is run.
+struct Way {
+  uint32_t workers = 1;
+  bool on_devices = false;
+  std::optional<uint64_t> adversary = {}; // the seed of adversarial devices
+  bool measured = false;                  // in virtual time, with costs that the plan does not know
+};
+
+// From a microsecond to two milliseconds a call, by the handler's name alone.
+int64_t drawn_cost_ns(const std::string& handler, uint64_t) {
+  return int64_t{1000} << (std::hash<std::string>{}(handler) % 12);
+}
 
 uint64_t failing_tick(const std::string& what) {
   const std::string key = "failed at tick ";
@@ -251,20 +265,22 @@ uint64_t failing_tick(const std::string& what) {
   return at == std::string::npos ? 0 : std::strtoull(what.c_str() + at + key.size(), nullptr, 10);
 }
 
-Outcome try_run(const Sample& sample, bool on_devices, uint32_t workers, std::optional<uint64_t> adversary) {
+Outcome try_run(const Sample& sample, const Way& way) {
   Outcome outcome;
   Pipeline pipeline = sample.pipeline;
   Setup setup;
-  setup.workers = workers;
+  setup.workers = way.workers;
+  setup.virtual_time = way.measured;
+  if (way.measured) setup.options.cost_ns = drawn_cost_ns;
   setup.options.script = sample.script;
   setup.options.spin_ns = 5'000;
-  if (on_devices) {
+  if (way.on_devices) {
     setup.domains = {"cpu", "sim:0", "sim:1"};
     for (size_t h = 0; h < sample.devices.size(); ++h)
       pipeline.graph.handlers[h].device = sample.devices[h].empty() ? "cpu" : sample.devices[h];
   }
-  setup.adversarial = adversary.has_value();
-  setup.seed = adversary.value_or(0);
+  setup.adversarial = way.adversary.has_value();
+  setup.seed = way.adversary.value_or(0);
   exec::Run* live = nullptr;
   std::mutex mutex;
   setup.options.on_message = [&](const std::string& line) {
@@ -280,6 +296,7 @@ Outcome try_run(const Sample& sample, bool on_devices, uint32_t workers, std::op
     }
     const exec::Result result = compiled.run();
     outcome.ok = result.ok;
+    outcome.cut_again = result.report.cut_again;
     outcome.error = result.error.what;
     if (!result.ok) outcome.ends_at = failing_tick(result.error.what);
   } catch (const Failure& failure) {
@@ -347,7 +364,7 @@ TEST_CASE(
     const Sample sample = Generator(static_cast<uint64_t>(seed)).make();
     INFO(describe(sample));
     if (only >= 0) MESSAGE(describe(sample)); // also where the process does not outlive the run
-    const Outcome expected = try_run(sample, false, 1, {});
+    const Outcome expected = try_run(sample, {});
     if (expected.refused) {
       INFO("refused with ", expected.refused);
       REQUIRE(expected.refused / 100 == 4);
@@ -362,15 +379,21 @@ TEST_CASE(
     if (!expected.ok) ++features["failed run"];
     for (const uint32_t workers : {2u, 8u}) {
       CAPTURE(workers);
-      REQUIRE(difference(expected, try_run(sample, false, workers, {})) == "");
+      REQUIRE(difference(expected, try_run(sample, {workers})) == "");
     }
     for (const uint32_t workers : {1u, 2u, 8u}) {
       INFO("on devices, workers ", workers);
-      REQUIRE(difference(expected, try_run(sample, true, workers, {})) == "");
+      REQUIRE(difference(expected, try_run(sample, {workers, true})) == "");
+    }
+    for (const bool on_devices : {false, true}) {
+      INFO("cut once more, on devices: ", on_devices);
+      const Outcome outcome = try_run(sample, {3, on_devices, {}, true});
+      REQUIRE(difference(expected, outcome) == "");
+      if (outcome.cut_again) ++features["cut once more"];
     }
     for (const uint64_t adversary : {1u, 2u, 3u}) {
       INFO("on devices, adversary ", adversary);
-      REQUIRE(difference(expected, try_run(sample, true, adversary == 1 ? 1 : 2, adversary)) == "");
+      REQUIRE(difference(expected, try_run(sample, {adversary == 1 ? 1u : 2u, true, adversary})) == "");
     }
   }
   if (only >= 0) return;
@@ -396,6 +419,7 @@ TEST_CASE(
                                  "failed run",
                                  "device",
                                  "capturable",
+                                 "cut once more",
                                  "live change"}) {
     CAPTURE(name);
     CHECK(features[name] >= wanted / 10);

@@ -1,0 +1,156 @@
+// The second cut; see second_cut.h.
+#include "exec/second_cut.h"
+
+#include <algorithm>
+#include <set>
+
+#include "exec/threads.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// Calls of each handler that are waited for: enough for a median that one cold call does not decide.
+constexpr uint64_t kCallsWanted = 8;
+// Ticks after which those that were called less often do not hold it up any more.
+constexpr uint64_t kTicksMax = 64;
+// Clocks are held no longer than this for it.
+constexpr int64_t kHoldMaxNs = 1'000'000'000;
+
+bool is_measured(const RunState& run) {
+  for (const auto& pace : run.paces)
+    if (pace->admitted.load(std::memory_order_relaxed) >= kTicksMax) return true;
+  for (const StepRun* step : run.step_runs) {
+    const bool guessed = step->handler && !step->device && step->handler->cost_ns == 0;
+    if (guessed && step->calls < kCallsWanted) return false;
+  }
+  return true;
+}
+
+// By handler; the first of its lanes speaks for the others. In virtual time a call may take none at all, which is not the
+// same as not to be known.
+std::vector<int64_t> measured_costs(const RunState& run) {
+  std::vector<int64_t> costs(run.plan.handlers.size(), 0);
+  for (const StepRun* step : run.step_runs)
+    if (step->handler && step->calls > 0)
+      costs[step->plan->handler] = std::max<int64_t>(1, step->times.quantile_ns(0.5));
+  return costs;
+}
+
+std::set<std::vector<uint32_t>> steps_of(const plan::Plan& plan) {
+  std::set<std::vector<uint32_t>> steps;
+  for (const plan::Segment& segment : plan.segments) steps.insert(segment.steps);
+  return steps;
+}
+
+bool ending(const RunState& run) {
+  if (run.stopping.load() || run.failing.load() || run.abort.load()) return true;
+  return std::any_of(run.paces.begin(), run.paces.end(),
+                     [](const auto& pace) { return pace->ending.load() || pace->ended.load(); });
+}
+
+// Whether nothing is under way in any segment that may change.
+bool is_quiet(const RunState& run) {
+  for (const auto& pace : run.paces) {
+    if (!pace->feed) continue;
+    const std::lock_guard lock(pace->feed->mutex);
+    if (pace->feed->count > 0) return false;
+  }
+  return std::all_of(run.segments.begin(), run.segments.end(), [&](const auto& segment) {
+    if (!plan::moves(run.plan, *segment->plan)) return true;
+    return !segment->in_tick.load(std::memory_order_acquire) &&
+           segment->progress.load(std::memory_order_acquire) ==
+               segment->pace->admitted.load(std::memory_order_acquire);
+  });
+}
+
+} // namespace
+
+// Steps go to the segments of the new cut. A segment whose first step begins one again stays the same object, which
+// keeps a source with the head that a reader's thread knows.
+void RunState::cut_again(plan::Plan cut) {
+  const std::lock_guard lock(cut_mutex);
+  second_cut = std::make_unique<const plan::Plan>(std::move(cut));
+  std::vector<std::unique_ptr<StepRun>> loose(plan.steps.size());
+  std::vector<SegmentRun*> begun_by(plan.steps.size(), nullptr);
+  for (auto& segment : segments) {
+    if (!plan::moves(plan, *segment->plan)) continue;
+    begun_by[segment->steps[0]->index] = segment.get();
+    for (auto& step : segment->steps) loose[step->index] = std::move(step);
+    segment->steps.clear();
+  }
+  uint32_t left = segments_left.load();
+  for (const plan::Segment& planned : second_cut->segments) {
+    if (!loose[planned.steps[0]]) { // one that stays
+      for (auto& segment : segments)
+        if (segment->plan->lane == planned.lane && segment->plan->steps == planned.steps) segment->plan = &planned;
+      continue;
+    }
+    SegmentRun*& segment = begun_by[planned.steps[0]];
+    if (!segment) {
+      segments.push_back(make_segment(planned, paces[planned.pace]->admitted.load()));
+      segment = segments.back().get();
+      ++left;
+    }
+    segment->plan = &planned;
+    for (uint32_t s : planned.steps) {
+      if (loose[s]->segment != segment) loose[s]->segment = segment;
+      segment->steps.push_back(std::move(loose[s]));
+    }
+  }
+  for (auto& segment : segments) {
+    if (!segment->steps.empty() || segment->done.load()) continue;
+    segment->progress.store(UINT64_MAX);
+    segment->done.store(true);
+    --left;
+  }
+  segments_left.store(left);
+  join_segments();
+  want_stamps();
+  for (auto& segment : segments)
+    for (auto& step : segment->steps)
+      if (step->short_calls && step->plan->kind == plan::StepKind::handler) flatten(*step);
+  for (uint32_t p = 0; p < paces.size(); ++p) paces[p]->window = second_cut->paces[p].window;
+}
+
+SecondCut::SecondCut(RunState& run, Workers* workers) : run_(run), workers_(workers) {
+  if (!run.plan.guessed) state_ = State::over;
+}
+
+void SecondCut::end() {
+  cut_.reset();
+  state_ = State::over;
+  run_.holding.store(false);
+  run_.bell->ring();
+}
+
+void SecondCut::give_up() {
+  if (holds()) end();
+}
+
+void SecondCut::cut_at_rest() {
+  if (!is_quiet(run_) || ending(run_)) return;
+  run_.cut_again(std::move(*cut_));
+  if (workers_) workers_->share_out();
+  end();
+}
+
+void SecondCut::look() {
+  if (state_ == State::over) return;
+  if (ending(run_)) return end();
+  if (state_ == State::measuring) {
+    if (!is_measured(run_)) return;
+    cut_ = plan::cut_again(run_.plan, measured_costs(run_));
+    if (steps_of(*cut_) == steps_of(run_.plan)) return end();
+    held_since_ns_ = run_.now_ns();
+    state_ = State::holding;
+    run_.holding.store(true);
+  }
+  if (run_.now_ns() - held_since_ns_ > kHoldMaxNs) return end();
+  if (!is_quiet(run_)) return;
+  if (!workers_) return cut_at_rest();
+  if (workers_->rest()) cut_at_rest();
+  workers_->go_on();
+}
+
+} // namespace millrace::exec

@@ -1,0 +1,180 @@
+// The cut of segments that is made once more when the first ticks have said what handlers cost (5.2): exact in virtual
+// time, where a call takes what it is said to, and with threads that run while it is made.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "harness.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+// source → handlers of the types, "h1", "h2", …, one after another → sink.
+Pipeline line(const std::vector<std::string>& types, const std::string& log, int64_t count) {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", std::to_string(count)}});
+  for (const std::string& type : types) {
+    const std::string name = "h" + std::to_string(p.graph.handlers.size());
+    p.connect(p.graph.handlers.back().name, name);
+    p.add(name, type);
+  }
+  p.connect(p.graph.handlers.back().name, "sink");
+  p.add("sink", "t.sink", {{"log", log}});
+  return p;
+}
+
+// Calls cost this much, and the plan does not know it.
+Setup measured(uint32_t workers, std::map<std::string, int64_t> costs) {
+  Setup setup;
+  setup.workers = workers;
+  setup.virtual_time = true;
+  setup.options.cost_ns = [costs = std::move(costs)](const std::string& handler, uint64_t) {
+    const auto at = costs.find(handler);
+    return at == costs.end() ? int64_t{1000} : at->second;
+  };
+  return setup;
+}
+
+std::vector<std::string> segments(const exec::Report& report) {
+  std::vector<std::string> all;
+  for (const exec::SegmentReport& segment : report.segments) {
+    std::string names;
+    for (const std::string& handler : segment.handlers) names += (names.empty() ? "" : " ") + handler;
+    all.push_back(names);
+  }
+  return all;
+}
+
+// Whether a log has the ticks from 0 on, without a gap and in order.
+bool is_whole(const std::vector<Seen>& log, size_t count) {
+  for (size_t i = 0; i < log.size(); ++i)
+    if (log[i].index != i) return false;
+  return log.size() == count;
+}
+
+using Names = std::vector<std::string>;
+
+} // namespace
+
+TEST_CASE("5.2: three handlers of 8 ms that nobody told the plan of keep 60 Hz once the first ticks have been measured") {
+  Pipeline p = line({"t.relay", "t.relay", "t.relay"}, "sixty", 600);
+  p.clock(graph::ClockMode::realtime, 60);
+  const Setup setup = measured(2, {{"h1", 8 * kMs}, {"h2", 8 * kMs}, {"h3", 8 * kMs}});
+  Compiled compiled(p, setup);
+  CHECK(compiled.plan().segments.size() == 1); // 300 µs each are taken
+  CHECK(compiled.plan().guessed);
+  const exec::Result result = compiled.run();
+  REQUIRE(result.ok);
+  CHECK(result.report.cut_again);
+  CHECK(segments(result.report) == Names{"source h1", "h2", "h3 sink"});
+  // Eight ticks of 24 ms each before, and the hold; from then on every beat.
+  const uint64_t lost = result.report.ticks_late + result.report.ticks_skipped;
+  CHECK(lost > 0);
+  CHECK(lost <= 8);
+  CHECK(is_whole(take_log("sixty"), 600));
+}
+
+TEST_CASE("5.2: handlers that turn out to be short come together again") {
+  const Pipeline p = line({"t.relay", "t.relay", "t.relay"}, "short", 200);
+  const Setup setup = measured(3, {});
+  Compiled compiled(p, setup);
+  CHECK(compiled.plan().segments.size() > 1);
+  const exec::Result result = compiled.run();
+  REQUIRE(result.ok);
+  CHECK(segments(result.report) == Names{"source h1 h2 h3 sink"});
+  CHECK(is_whole(take_log("short"), 200));
+}
+
+TEST_CASE("5.2: under free the work that was measured is shared out, and takes as long as the largest share") {
+  const Pipeline p = line({"t.relay", "t.relay", "t.relay", "t.relay"}, "shared", 300);
+  const Setup setup = measured(2, {{"h1", 9 * kMs}, {"h2", 3 * kMs}, {"h3", 3 * kMs}, {"h4", 3 * kMs}, {"sink", 0}});
+  const exec::Result result = run(p, setup);
+  REQUIRE(result.ok);
+  CHECK(segments(result.report) == Names{"source h1", "h2 h3 h4 sink"});
+  CHECK(result.report.duration_s == doctest::Approx(300 * 0.009).epsilon(0.05));
+  CHECK(is_whole(take_log("shared"), 300));
+}
+
+TEST_CASE("5.2: a cut that was not guessed is kept, and so is one that another would not change") {
+  Pipeline p = line({"t.relay", "t.relay"}, "kept", 100);
+  Setup setup = measured(2, {});
+  setup.costs_ns = {{"source", 1}, {"h1", kMs}, {"h2", kMs}, {"sink", 1}};
+  const Compiled known(p, setup);
+  CHECK(!known.plan().guessed);
+  CHECK(!run(p, setup).report.cut_again);
+  CHECK(is_whole(take_log("kept"), 100));
+  const Setup as_guessed = measured(2, {{"h1", 599'999}, {"h2", 300'000}, {"sink", 300'000}});
+  CHECK(Compiled(p, as_guessed).plan().guessed);
+  CHECK(!run(p, as_guessed).report.cut_again);
+  CHECK(is_whole(take_log("kept"), 100));
+}
+
+TEST_CASE("5.2: what stands behind a handler that answers later keeps its segment") {
+  Pipeline p = line({"t.relay", "t.relay", "t.late", "t.relay", "t.relay"}, "late", 200);
+  const Setup setup = measured(2, {{"h1", 5 * kMs}, {"h2", 5 * kMs}, {"h4", 5 * kMs}, {"h5", 5 * kMs}});
+  Compiled compiled(p, setup);
+  const plan::Plan& plan = compiled.plan();
+  const auto segment_of = [&](const std::string& name) {
+    for (const plan::Segment& segment : plan.segments)
+      for (const uint32_t s : segment.steps)
+        if (plan.steps[s].name == name) return segment;
+    throw std::invalid_argument("no step " + name);
+  };
+  CHECK(plan::moves(plan, segment_of("source")));
+  CHECK(!plan::moves(plan, segment_of("h3")));
+  CHECK(!plan::moves(plan, segment_of("h4")));
+  const exec::Result result = compiled.run();
+  REQUIRE(result.ok);
+  CHECK(is_whole(take_log("late"), 200));
+}
+
+TEST_CASE("1.5: the window is as wide as another cut may need it, and no wider than was asked for") {
+  const auto sixty = [](uint32_t in_flight) {
+    Pipeline p = line({"t.relay", "t.relay", "t.relay"}, "unused", 10);
+    p.clock(graph::ClockMode::realtime, 60, 1, in_flight);
+    return p;
+  };
+  const Compiled free_choice(sixty(0), measured(2, {}));
+  CHECK(free_choice.plan().paces[0].window == 1);
+  CHECK(free_choice.plan().paces[0].room == 4);
+  CHECK(free_choice.ring_of("h1").length == 4);
+  const Compiled asked(sixty(2), measured(2, {}));
+  CHECK(asked.plan().paces[0].window == 2);
+  CHECK(asked.plan().paces[0].room == 2);
+}
+
+TEST_CASE("5.2: with threads at work, a second cut changes no value: delays, queues, latest and kept values go on") {
+  constexpr int64_t kTicks = 100'000;
+  const auto make = [&] {
+    Pipeline p = line({"t.relay", "t.keep", "t.paint", "t.relay"}, "threads", kTicks);
+    p.add("join", "t.join");
+    p.connect("h1", "join");
+    p.connect("h3", "join").delay = 2;
+    p.graph.edges.back().initial_empty = true;
+    p.connect("h4", "join", graph::Policy::latest).lag = 1;
+    p.graph.edges.back().initial_empty = true;
+    p.connect("join", "joined");
+    p.add("joined", "t.sink", {{"log", "joined"}});
+    p.connect("h4", "queued", graph::Policy::queue).depth = 2;
+    p.add("queued", "t.sink", {{"log", "queued"}});
+    return p;
+  };
+  const auto logs = [] { return std::array{take_log("threads"), take_log("joined"), take_log("queued")}; };
+  const exec::Result alone = run(make(), {});
+  REQUIRE(alone.ok);
+  CHECK(!alone.report.cut_again);
+  const auto expected = logs();
+  CHECK(expected[0].size() == kTicks);
+  Setup setup;
+  setup.workers = 3;
+  const exec::Result result = run(make(), setup);
+  REQUIRE(result.ok);
+  CHECK(result.report.cut_again);
+  CHECK((logs() == expected));
+  for (const exec::HandlerReport& handler : result.report.handlers)
+    CHECK(handler.calls == alone.report.handlers[static_cast<size_t>(&handler - result.report.handlers.data())].calls);
+}
