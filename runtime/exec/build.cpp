@@ -229,7 +229,7 @@ void RunState::join_segments() {
   for (auto& pace : paces) {
     const bool behind = pace->plan->kind == plan::PaceKind::behind;
     if (pace->segments.empty()) continue;
-    (behind                   ? pace->entry->segment
+    (behind                  ? pace->entry->segment
      : pace->sources.empty() ? pace->segments[0]
                              : pace->sources[0].step->segment)
         ->head = true;

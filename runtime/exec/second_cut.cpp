@@ -27,8 +27,8 @@ bool is_measured(const RunState& run) {
   return true;
 }
 
-// By handler; the first of its lanes speaks for the others. In virtual time a call may take none at all, which is not the
-// same as not to be known.
+// By handler; the first of its lanes speaks for the others. In virtual time a call may take none at all, which is not
+// the same as not to be known.
 std::vector<int64_t> measured_costs(const RunState& run) {
   std::vector<int64_t> costs(run.plan.handlers.size(), 0);
   for (const StepRun* step : run.step_runs)
@@ -59,8 +59,7 @@ bool is_quiet(const RunState& run) {
   return std::all_of(run.segments.begin(), run.segments.end(), [&](const auto& segment) {
     if (!plan::moves(run.plan, *segment->plan)) return true;
     return !segment->in_tick.load(std::memory_order_acquire) &&
-           segment->progress.load(std::memory_order_acquire) ==
-               segment->pace->admitted.load(std::memory_order_acquire);
+           segment->progress.load(std::memory_order_acquire) == segment->pace->admitted.load(std::memory_order_acquire);
   });
 }
 

@@ -64,6 +64,7 @@ void Workers::share_out() {
 Workers::~Workers() { join(); }
 
 void Workers::start() {
+  const std::lock_guard lock(rest_mutex_); // the first may end before the last begins
   for (auto& worker : workers_) {
     if (worker->own.empty() && worker->others.empty()) continue;
     ++running_;

@@ -124,9 +124,8 @@ class Layout {
     }
     pace.window = in_flight + pending;
     pace.room = room + pending;
-    const auto owing = std::count_if(plan_.steps.begin(), plan_.steps.end(), [&](const Step& step) {
-      return step.pace == p && pending_of(plan_, step) > 0;
-    });
+    const auto owing = std::count_if(plan_.steps.begin(), plan_.steps.end(),
+                                     [&](const Step& step) { return step.pace == p && pending_of(plan_, step) > 0; });
     // Handlers in a row share the room: were each at its bound, one would still be drained before the window is full.
     if (owing > 0) pace.gap = 1 + (in_flight - 1) / static_cast<uint32_t>(owing);
   }

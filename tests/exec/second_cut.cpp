@@ -60,7 +60,8 @@ using Names = std::vector<std::string>;
 
 } // namespace
 
-TEST_CASE("5.2: three handlers of 8 ms that nobody told the plan of keep 60 Hz once the first ticks have been measured") {
+TEST_CASE(
+    "5.2: three handlers of 8 ms that nobody told the plan of keep 60 Hz once the first ticks have been measured") {
   Pipeline p = line({"t.relay", "t.relay", "t.relay"}, "sixty", 600);
   p.clock(graph::ClockMode::realtime, 60);
   const Setup setup = measured(2, {{"h1", 8 * kMs}, {"h2", 8 * kMs}, {"h3", 8 * kMs}});
