@@ -72,7 +72,7 @@ class DetectFaces final : public Handler {
   Param<int> size_min_{*this, "size_min", 0, "smallest face; 0: the cascade's own", range(0, 8192), unit("px")};
   Param<int> size_max_{*this, "size_max", 0, "largest face; 0: the picture's", range(0, 8192), unit("px")};
   Param<int> width_{*this,          "width",    0,   "width that the picture is resized to; 0: as it is",
-                    range(0, 8192), unit("px"), live};
+                    range(0, 2560), unit("px"), live};
   Param<int> threads_{*this, "threads", 1, "threads of the search; at most one a processor", range(1, 256)};
 
   std::optional<FaceDetector> detector_;

@@ -53,7 +53,7 @@ class DetectPeople final : public Handler {
                            range(-2, 4), live};
   Param<double> scale_{*this, "scale", 1.1, "from one size of people to the next", range(1.01, 2), live};
   Param<int> width_{*this,          "width",    0,   "width that the picture is resized to; 0: as it is",
-                    range(0, 8192), unit("px"), live};
+                    range(0, 2560), unit("px"), live};
   Param<int> group_{*this,         "group", 2, "overlapping windows, less one, that make a person; 0: each is reported",
                     range(0, 100), live};
   Param<int> threads_{*this, "threads", 1, "threads of the search; at most one a processor", range(1, 256)};
