@@ -277,12 +277,9 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
 
 void trace_tiny_calls(SegmentRun& segment) {
   if (segment.tiny_calls == 0) return;
-  const int64_t now = trace_ticks(), each = (now - segment.traced_until) / segment.tiny_calls;
-  const uint64_t trace_id = segment.pace->info(segment.ordinal).trace_id;
-  for (uint32_t i = 0; i < segment.tiny_calls; ++i) {
-    const int64_t begin = segment.traced_until + i * each;
-    segment.trace->add({begin, begin + each, trace_id, segment.tiny_steps[i], TraceKind::call});
-  }
+  const int64_t now = trace_ticks();
+  segment.trace->add_row({segment.traced_until, now, segment.pace->info(segment.ordinal).trace_id, 0, TraceKind::call},
+                         segment.tiny_steps.data(), segment.tiny_calls);
   segment.tiny_calls = 0;
   segment.traced_until = now;
 }

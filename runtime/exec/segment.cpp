@@ -38,6 +38,15 @@ void finish(SegmentRun& segment) {
   run.notify();
 }
 
+// One look at the clock says when the tick was admitted, where this is the head, and when its first call begins.
+void trace_begin(SegmentRun& segment) {
+  PaceRun& pace = *segment.pace;
+  segment.traced_until = segment.run->trace_now();
+  if (!segment.head || !segment.trace || pace.plan->kind != plan::PaceKind::clock) return;
+  const int64_t now = segment.traced_until;
+  segment.trace->add({now, now, pace.info(segment.ordinal).trace_id, segment.steps[0]->index, TraceKind::admit});
+}
+
 // Whether the next ordinal of this lane is there. At the end of the pace the segment finishes.
 bool begin_tick(SegmentRun& segment) {
   PaceRun& pace = *segment.pace;
@@ -59,12 +68,7 @@ bool begin_tick(SegmentRun& segment) {
   segment.careful.store((segment.ordinal & kTimedMask) == kTimedTick || run.failing.load(std::memory_order_relaxed) ||
                             run.changes_admitted.load(std::memory_order_relaxed) != segment.changes_seen,
                         std::memory_order_relaxed);
-  if (segment.head && segment.trace && pace.plan->kind == plan::PaceKind::clock &&
-      (segment.traced || segment.careful.load(std::memory_order_relaxed))) {
-    const int64_t now = run.trace_now();
-    const uint32_t step = segment.steps[0]->index;
-    segment.trace->add({now, now, pace.info(segment.ordinal).trace_id, step, TraceKind::admit});
-  }
+  if (segment.traced || segment.careful.load(std::memory_order_relaxed)) trace_begin(segment);
   return true;
 }
 
@@ -111,7 +115,6 @@ void note_returned(StepRun& step, uint64_t ordinal) {
 
 // Runs steps from the cursor on. False where one waits or a call takes virtual time.
 bool run_steps(SegmentRun& segment, bool& moved) {
-  if (segment.traced) segment.traced_until = trace_ticks(); // what was waited for is nobody's time
   const bool sampled = segment.has_sinks && segment.pace->sampled(segment.ordinal);
   while (segment.cursor < segment.steps.size()) {
     StepRun& step = *segment.steps[segment.cursor];
@@ -161,6 +164,8 @@ bool advance(SegmentRun& segment, uint32_t ticks_max) {
         return moved || segment.done.load(std::memory_order_relaxed);
       }
       moved = true;
+    } else if (segment.traced) {
+      segment.traced_until = trace_ticks(); // what was waited for is nobody's time
     }
     const bool done = run_steps(segment, moved);
     trace_tiny_calls(segment); // before the ordinal's place is another's

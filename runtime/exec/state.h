@@ -56,7 +56,7 @@ struct RegionRun;
 inline constexpr uint64_t kLatencySampleMask = 255;
 inline constexpr uint64_t kTimedMask = 63, kTimedTick = 32;
 // So many tiny calls in a row share one look at the trace's clock.
-inline constexpr uint32_t kTinyCallsMax = 8;
+inline constexpr uint32_t kTinyCallsMax = 16;
 
 // Why an edge had no value, counted on the edge (semantics.md 2.1, 2.8).
 enum class Cause : uint8_t {

@@ -53,7 +53,7 @@ struct Handler {
   std::string clock;  // "": of its inputs, or the only one
   OnError on_error = OnError::fail;
   int64_t budget_ns = 0;    // 0: the run's default
-  uint32_t concurrency = 0; // stateless instances; 0: the plan decides
+  uint32_t concurrency = 0; // stateless instances; 0: it was not said, which is one
   int32_t priority = 0;
   bool isolate = false;
   Place place; // of its name

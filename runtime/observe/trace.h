@@ -79,6 +79,16 @@ class TraceRing {
     entries_[added_++ & mask_] = {step | (ticks < kTicksMax ? ticks : kTicksMax), span.end};
   }
 
+  // The same of `count` steps one after another, each with an equal part of the span.
+  void add_row(const TraceSpan& span, const uint32_t* steps, uint32_t count) {
+    const int64_t each = (span.end - span.begin) / count;
+    add({span.begin, span.begin + each, span.trace_id, steps[0], span.kind});
+    const auto ticks = std::min(static_cast<uint64_t>(each), kTicksMax) | uint64_t(span.kind) << kKindShift;
+    int64_t end = span.begin + each;
+    for (uint32_t i = 1; i < count; ++i)
+      entries_[added_++ & mask_] = {uint64_t{steps[i]} << kTicksBits | ticks, end += each};
+  }
+
   const std::string& name() const { return name_; }
   // Entries that newer ones took the place of.
   uint64_t forgotten() const { return added_ > mask_ + 1 ? added_ - (mask_ + 1) : 0; }

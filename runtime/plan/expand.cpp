@@ -16,7 +16,7 @@ class Expansion {
   void run() {
     find_behind();
     do make_paces();
-    while (open_circle());
+    while (open_circle() || join_kinds());
     make_handler_steps();
     for (uint32_t e = 0; e < draft_.edges.size(); ++e) connect(e);
     make_empty_gates();
@@ -89,12 +89,35 @@ class Expansion {
       if (behind_[h]) next[handlers + draft_.handlers[h].pace].push_back(h);
     for (uint32_t pace = 0; pace < plan_.paces.size(); ++pace) {
       if (!leads_to_itself(handlers + pace, next)) continue;
-      for (uint32_t h = 0; h < handlers; ++h)
-        if (behind_[h] && draft_.handlers[h].pace == pace) behind_[h] = false;
-      back_out();
+      hold_open(pace);
       return true;
     }
     return false;
+  }
+
+  // A group behind that reads from ticks of two kinds, its clock's and those that another group's gate let in, could
+  // only go on where both have gone: it holds the tick open instead, and so do those that it reads from. True where one
+  // did.
+  bool join_kinds() {
+    std::vector<uint32_t> parent(plan_.paces.size(), kNone);
+    for (const DraftEdge& edge : draft_.edges) {
+      const uint32_t from = source_of(edge).pace, to = target_of(edge).pace;
+      if (!joins_tick(edge) || !behind_[edge.target] || from == to) continue;
+      if (parent[to] != kNone && parent[to] != from) {
+        plan_.notes.push_back(target_of(edge).declared->name +
+                              " holds its tick open: it reads from ticks of two kinds, all of its clock and some");
+        hold_open(to);
+        return true;
+      }
+      parent[to] = from;
+    }
+    return false;
+  }
+
+  void hold_open(uint32_t pace) {
+    for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
+      if (behind_[h] && draft_.handlers[h].pace == pace) behind_[h] = false;
+    back_out();
   }
 
   static bool leads_to_itself(uint32_t node, const std::vector<std::vector<uint32_t>>& next) {
@@ -278,7 +301,7 @@ class Expansion {
   uint32_t through_gate(uint32_t e, uint32_t from) {
     const DraftEdge& edge = draft_.edges[e];
     const uint32_t pace = target_of(edge).pace, parent = source_of(edge).pace;
-    const uint32_t gate = gate_of(pace, parent, e);
+    const uint32_t gate = gate_of(pace, parent);
     const uint32_t entry = plan_.paces[pace].entry;
     Channel& channel = plan_.channels[plan_.steps[gate].channel];
     const graph::Edge& declared = *edge.declared;
@@ -313,18 +336,8 @@ class Expansion {
     return output;
   }
 
-  uint32_t gate_of(uint32_t pace, uint32_t parent, uint32_t e) {
-    if (plan_.paces[pace].gate != kNone) {
-      if (plan_.paces[pace].parent != parent)
-        throw Failure(
-            Error{406,
-                  "the handlers around " + plan_.steps[plan_.paces[pace].entry].name + " are fed by ticks of two kinds",
-                  draft_.edges[e].declared->place,
-                  {"one of them works behind, the other does not"},
-                  "",
-                  "policy: latest"});
-      return plan_.paces[pace].gate;
-    }
+  uint32_t gate_of(uint32_t pace, uint32_t parent) {
+    if (plan_.paces[pace].gate != kNone) return plan_.paces[pace].gate;
     std::string name;
     for (const DraftHandler& handler : draft_.handlers)
       if (handler.pace == pace && name.empty()) name = handler.declared->name;
@@ -392,7 +405,7 @@ class Expansion {
   // A pace that nothing feeds by sync or queue fires every tick: a gate without values.
   void make_empty_gates() {
     for (uint32_t p = static_cast<uint32_t>(plan_.clocks.size()); p < plan_.paces.size(); ++p)
-      if (plan_.paces[p].gate == kNone) gate_of(p, plan_.paces[p].clock, 0);
+      if (plan_.paces[p].gate == kNone) gate_of(p, plan_.paces[p].clock);
   }
 
   // Without a required input of its tick a handler fires every tick (2.2), so its gate lets every tick in; but one that

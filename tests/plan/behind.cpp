@@ -118,6 +118,22 @@ TEST_CASE("1.6: a group that a way around would make wait for itself holds the t
   CHECK_FALSE(planned.behind("both"));
 }
 
+TEST_CASE(
+    "1.6: who reads from all ticks of its clock and from those that a gate let in holds its tick open, and says so") {
+  Pipeline p;
+  p.add("source", "t.count");
+  p.add("slow", "t.relay");
+  p.add("join", "t.join");
+  p.connect("source", "slow", graph::Policy::queue);
+  p.connect("slow", "join", graph::Policy::queue);
+  CHECK(Planned(p)->paces.size() > 1);
+  p.connect("source", "join", graph::Policy::queue);
+  const Planned planned(p);
+  CHECK(planned->paces.size() == 1);
+  REQUIRE(planned->notes.size() == 1);
+  CHECK(planned->notes[0].starts_with("join holds its tick open"));
+}
+
 TEST_CASE("1.2: the clock follows the only source with a rate, else realtime where one is live, else free") {
   Pipeline one;
   one.add("file", "t.count", {{"rate", "50"}});
