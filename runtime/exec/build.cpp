@@ -224,6 +224,7 @@ void RunState::join_segments() {
   for (auto& segment : segments) {
     segment->head = segment->has_sinks = false;
     segment->first = nullptr;
+    segment->pending_steps.clear();
     if (!segment->done) segment->pace->segments.push_back(segment.get());
   }
   for (auto& pace : paces) {
@@ -238,6 +239,7 @@ void RunState::join_segments() {
     for (auto& step : segment->steps) {
       if (step->plan->kind != plan::StepKind::source) wire(*step); // who reads one may be in its call
       segment->has_sinks = segment->has_sinks || step->reach;
+      if (!step->deferred.empty()) segment->pending_steps.push_back(step.get());
     }
     if (segment->head || segment->steps.empty()) continue;
     for (const InputRun& input : segment->steps[0]->inputs)
@@ -317,6 +319,7 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
       body.outputs.resize(plan_step.outputs.size());
       body.output_blocks.resize(plan_step.outputs.size());
       body.tick = step->tick;
+      body.tick.stands_in = step->handler != nullptr;
       body.tick.info = &body.info;
       body.tick.inputs = body.inputs.data();
       body.tick.outputs = body.outputs.data();
@@ -325,7 +328,6 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
     }
   }
   if (segment.plan->lane == 0) step_runs[index] = step.get();
-  if (!step->deferred.empty()) segment.pending_steps.push_back(step.get());
   segment.steps.push_back(std::move(step));
 }
 

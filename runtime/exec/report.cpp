@@ -111,7 +111,7 @@ void report_paths(const RunState& run, Report& report) {
 
 void report_segments(const RunState& run, Report& report) {
   report.cut_again = run.second_cut != nullptr;
-  for (const plan::Segment& segment : (run.second_cut ? *run.second_cut : run.plan).segments) {
+  for (const plan::Segment& segment : run.second_cut ? run.second_cut->segments : run.plan.segments) {
     if (segment.lane > 0) continue;
     SegmentReport out;
     out.domain = run.plan.domains[segment.domain];

@@ -190,10 +190,8 @@ void Run::interrupt() {
   RunState& run = *state_;
   run.stopping.store(true);
   run.abort.store(true);
-  const std::lock_guard lock(run.cut_mutex);
-  for (auto& segment : run.segments)
-    for (auto& step : segment->steps)
-      if (step->instance) step->instance->interrupt();
+  for (const auto& handler : run.facts.handlers) handler.instance->interrupt();
+  for (const auto& lane : run.clones) lane->interrupt();
   run.bell->ring();
 }
 

@@ -14,7 +14,11 @@ namespace {
 constexpr uint64_t kCallsWanted = 8;
 // Ticks after which those that were called less often do not hold it up any more.
 constexpr uint64_t kTicksMax = 64;
-// Clocks are held no longer than this for it.
+// Held clocks may wait for each other (a full queue between two): where nothing has moved for so long they go on, and
+// it is tried again a little later, so many times.
+constexpr int64_t kStuckNs = 5'000'000;
+constexpr int kAttemptsMax = 3;
+// A call that is under way is waited for no longer than this, once.
 constexpr int64_t kHoldMaxNs = 1'000'000'000;
 
 bool is_measured(const RunState& run) {
@@ -27,19 +31,21 @@ bool is_measured(const RunState& run) {
   return true;
 }
 
-// By handler; the first of its lanes speaks for the others. In virtual time a call may take none at all, which is not
-// the same as not to be known.
+// By handler; the first of its lanes speaks for the others. In virtual time a call may take none at all: that is known.
 std::vector<int64_t> measured_costs(const RunState& run) {
   std::vector<int64_t> costs(run.plan.handlers.size(), 0);
-  for (const StepRun* step : run.step_runs)
-    if (step->handler && step->calls > 0)
-      costs[step->plan->handler] = std::max<int64_t>(1, step->times.quantile_ns(0.5));
+  for (const StepRun* step : run.step_runs) {
+    Histogram times;
+    times.merge(step->times);
+    const bool measured = step->handler && (times.count() > 0 || (run.is_virtual && step->calls > 0));
+    if (measured) costs[step->plan->handler] = std::max<int64_t>(1, times.quantile_ns(0.5));
+  }
   return costs;
 }
 
-std::set<std::vector<uint32_t>> steps_of(const plan::Plan& plan) {
+std::set<std::vector<uint32_t>> steps_of(const std::vector<plan::Segment>& segments) {
   std::set<std::vector<uint32_t>> steps;
-  for (const plan::Segment& segment : plan.segments) steps.insert(segment.steps);
+  for (const plan::Segment& segment : segments) steps.insert(segment.steps);
   return steps;
 }
 
@@ -67,9 +73,9 @@ bool is_quiet(const RunState& run) {
 
 // Steps go to the segments of the new cut. A segment whose first step begins one again stays the same object, which
 // keeps a source with the head that a reader's thread knows.
-void RunState::cut_again(plan::Plan cut) {
+void RunState::cut_again(plan::Cut cut) {
   const std::lock_guard lock(cut_mutex);
-  second_cut = std::make_unique<const plan::Plan>(std::move(cut));
+  second_cut = std::make_unique<const plan::Cut>(std::move(cut));
   std::vector<std::unique_ptr<StepRun>> loose(plan.steps.size());
   std::vector<SegmentRun*> begun_by(plan.steps.size(), nullptr);
   for (auto& segment : segments) {
@@ -92,6 +98,7 @@ void RunState::cut_again(plan::Plan cut) {
       ++left;
     }
     segment->plan = &planned;
+    segment->changes_seen = 0; // it vouches for steps that have left
     for (uint32_t s : planned.steps) {
       if (loose[s]->segment != segment) loose[s]->segment = segment;
       segment->steps.push_back(std::move(loose[s]));
@@ -109,7 +116,7 @@ void RunState::cut_again(plan::Plan cut) {
   for (auto& segment : segments)
     for (auto& step : segment->steps)
       if (step->short_calls && step->plan->kind == plan::StepKind::handler) flatten(*step);
-  for (uint32_t p = 0; p < paces.size(); ++p) paces[p]->window = second_cut->paces[p].window;
+  for (uint32_t p = 0; p < paces.size(); ++p) paces[p]->window = second_cut->windows[p];
 }
 
 SecondCut::SecondCut(RunState& run, Workers* workers) : run_(run), workers_(workers) {
@@ -124,7 +131,8 @@ void SecondCut::end() {
 }
 
 void SecondCut::give_up() {
-  if (holds()) end();
+  end();
+  if (attempts_ < kAttemptsMax) state_ = State::measuring;
 }
 
 void SecondCut::cut_at_rest() {
@@ -134,19 +142,39 @@ void SecondCut::cut_at_rest() {
   end();
 }
 
+// Whether what is in flight stands still, in no call.
+bool SecondCut::is_stuck() {
+  uint64_t moved = 0;
+  bool inside = false;
+  for (const auto& segment : run_.segments) {
+    moved += segment->progress.load(std::memory_order_relaxed);
+    inside = inside || segment->inside.load(std::memory_order_relaxed);
+  }
+  const int64_t now = run_.now_ns();
+  if (moved != moved_ || inside) {
+    moved_ = moved;
+    moved_at_ns_ = now;
+  }
+  if (now - held_since_ns_ > kHoldMaxNs) attempts_ = kAttemptsMax;
+  return now - moved_at_ns_ > kStuckNs || now - held_since_ns_ > kHoldMaxNs;
+}
+
 void SecondCut::look() {
   if (state_ == State::over) return;
   if (ending(run_)) return end();
   if (state_ == State::measuring) {
     if (!is_measured(run_)) return;
     cut_ = plan::cut_again(run_.plan, measured_costs(run_));
-    if (steps_of(*cut_) == steps_of(run_.plan)) return end();
-    held_since_ns_ = run_.now_ns();
+    if (steps_of(cut_->segments) == steps_of(run_.plan.segments)) return end();
+    held_since_ns_ = moved_at_ns_ = run_.now_ns();
+    ++attempts_;
     state_ = State::holding;
     run_.holding.store(true);
   }
-  if (run_.now_ns() - held_since_ns_ > kHoldMaxNs) return end();
-  if (!is_quiet(run_)) return;
+  if (!is_quiet(run_)) {
+    if (is_stuck()) give_up();
+    return;
+  }
   if (!workers_) return cut_at_rest();
   if (workers_->rest()) cut_at_rest();
   workers_->go_on();

@@ -30,7 +30,7 @@ class SecondCut {
   bool measures() const { return state_ == State::measuring; }
   // It wants to be asked again soon: the clocks are held.
   bool holds() const { return state_ == State::holding; }
-  // Lets the clocks go on; in virtual time, where nothing else can move any more.
+  // Lets the clocks go on, to be held again later; in virtual time, where nothing else can move any more.
   void give_up();
 
  private:
@@ -41,8 +41,12 @@ class SecondCut {
   RunState& run_;
   Workers* workers_;
   State state_ = State::measuring;
-  int64_t held_since_ns_ = 0;
-  std::optional<plan::Plan> cut_;
+  bool is_stuck();
+
+  std::optional<plan::Cut> cut_;
+  uint64_t moved_ = 0; // while the clocks are held
+  int64_t moved_at_ns_ = 0, held_since_ns_ = 0;
+  int attempts_ = 0;
 };
 
 } // namespace millrace::exec

@@ -455,8 +455,8 @@ class RunState {
   // The segments of a run may be cut once more (second_cut.cpp): no clock admits a tick while `holding`.
   std::atomic<bool> holding{false};
   mutable std::mutex cut_mutex; // which steps are whose: held by who cuts, and by others than workers who look
-  std::unique_ptr<const plan::Plan> second_cut;
-  void cut_again(plan::Plan cut);
+  std::unique_ptr<const plan::Cut> second_cut;
+  void cut_again(plan::Cut cut);
 
   // Live parameters (2.7).
   struct Change {

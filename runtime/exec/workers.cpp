@@ -126,7 +126,7 @@ void Workers::sleep(Worker& worker) {
   const uint32_t heard = run_.bell->rings();
   run_.bell->lie_down();
   worker.looks = kOthersMask; // the last look is at everything
-  if (!look(worker) && !run_.finished()) {
+  if (!look(worker) && !run_.finished() && !resting_.load(std::memory_order_relaxed)) {
     const int64_t early = std::min(kWakeEarlyNs, run_.options.spin_ns);
     const int64_t wait = std::min(kSleepMaxNs, next_due_ns() - early - run_.now_ns());
     if (wait > 0) run_.bell->sleep(heard, wait);
@@ -178,6 +178,7 @@ void Workers::loop(Worker& worker) {
   }
   const std::lock_guard lock(rest_mutex_);
   --running_; // nobody waits for it to rest
+  rest_changed_.notify_all();
 }
 
 } // namespace millrace::exec

@@ -66,20 +66,22 @@ void resolve(Draft& draft);                      // names → indices; cycles; w
 void assign_clocks(Draft& draft);                // which clock a handler belongs to; the clocks' modes
 std::vector<Conversion> negotiate(Draft& draft); // formats; what must be converted
 void place(Draft& draft);                        // domains
-void expand(Draft& draft);                       // handlers and edge policies → paces, steps, slots
-void route(Draft& draft);                        // transfers where an edge leaves its domain
-void share_buffers(Draft& draft);                // forwards and in-place
-void partition(Draft& draft);                    // segments and lanes
-void presume(Draft& draft);                      // what a copy cannot wait for when it asks who will read it
-void capture(Draft& draft);                      // regions
-void lay_out(Draft& draft);                      // windows, slots, rings, bytes
-void schedule(Plan& plan);                       // workers
+// Of place(): handlers whose price is known in every domain that they have the choice of are placed by it, all at once.
+void place_by_price(Draft& draft, const std::vector<std::vector<uint32_t>>& choices);
+void expand(Draft& draft);        // handlers and edge policies → paces, steps, slots
+void route(Draft& draft);         // transfers where an edge leaves its domain
+void share_buffers(Draft& draft); // forwards and in-place
+void partition(Draft& draft);     // segments and lanes
+void presume(Draft& draft);       // what a copy cannot wait for when it asks who will read it
+void capture(Draft& draft);       // regions
+void lay_out(Draft& draft);       // windows, slots, rings, bytes
+void schedule(Plan& plan);        // workers
 
 // Whether the segments of a pace were cut without knowing what all its handlers cost, and may be cut again.
 bool guesses(const Plan& plan, uint32_t pace);
 
 // The window of a pace whose segments were cut again, as far as there is room for it.
-void widen(Plan& plan, uint32_t pace);
+uint32_t wider_window(const Plan& plan, uint32_t pace);
 
 // An order of `count` nodes in which every edge points forwards, stable by index; shorter than count where there is a
 // cycle.
@@ -88,6 +90,10 @@ std::vector<uint32_t> topological_order(uint32_t count, const std::vector<std::p
 // Whether what this output has may be the empty value of an `initial:`, through copies, forwards and other paces. That
 // one has no block.
 bool may_be_initial(const Plan& plan, uint32_t output);
+
+// What a call takes in a domain, in ns, as the handler says with its parameters or as its type does; 0: nobody said;
+// below 0: it does not run there.
+int64_t cost_in(const DraftHandler& handler, uint32_t domain);
 
 // Bytes behind the mr_value that a value of this format needs at most; UINT64_MAX where it is not known.
 uint64_t capacity_of(const mr_format& format);

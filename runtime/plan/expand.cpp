@@ -232,7 +232,7 @@ class Expansion {
     out.on_error = declared.on_error;
     out.budget_ns = declared.budget_ns;
     const auto cost = draft_.options.costs_ns.find(declared.name);
-    out.cost_ns = cost != draft_.options.costs_ns.end() ? cost->second : handler.info->cost_hint_ns;
+    out.cost_ns = cost != draft_.options.costs_ns.end() ? cost->second : cost_in(handler, handler.domain);
     out.reason = handler.reason;
     const auto unused = [&](const std::string& key) {
       plan_.notes.push_back(declared.name + ": " + key + " is read and not acted on yet");

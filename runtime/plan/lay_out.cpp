@@ -51,7 +51,7 @@ uint32_t segments_in_a_row(const Plan& plan, uint32_t pace) {
 // As many segments as another cut could make of it.
 uint32_t handlers_in_a_row(const Plan& plan, uint32_t pace) {
   return longest_way(
-      plan, pace, [](const Step& step) { return step.handler == kNone ? 0u : 1u; },
+      plan, pace, [&](const Step& step) { return step.handler == kNone ? 0 : plan.segments[step.segment].lanes; },
       [](const Step&, const Step&) { return false; });
 }
 
@@ -72,7 +72,7 @@ uint32_t in_flight_of(const Plan& plan, uint32_t pace) {
 
 class Layout {
  public:
-  explicit Layout(Draft& draft) : draft_(draft), plan_(draft.plan) {}
+  Layout(Draft& draft, bool roomy) : draft_(draft), plan_(draft.plan), roomy_(roomy) {}
 
   void run() {
     for (uint32_t p = 0; p < plan_.paces.size(); ++p) set_window(p);
@@ -113,7 +113,10 @@ class Layout {
     Pace& pace = plan_.paces[p];
     const uint32_t pending = pending_in_a_row(plan_, p);
     uint32_t in_flight = in_flight_of(plan_, p), room = in_flight;
-    if (guesses(plan_, p)) room = std::max(in_flight, std::min(handlers_in_a_row(plan_, p), kInFlightMax));
+    if (roomy_ && guesses(plan_, p)) {
+      const uint32_t most = handlers_in_a_row(plan_, p);
+      room = std::max(in_flight, has_lanes(plan_, p) ? most : std::min(most, kInFlightMax));
+    }
     if (pace.kind == PaceKind::clock) {
       Clock& clock = plan_.clocks[pace.clock];
       if (clock.in_flight > 0) in_flight = room = clock.in_flight;
@@ -317,18 +320,29 @@ class Layout {
 
   Draft& draft_;
   Plan& plan_;
+  bool roomy_;                                // windows may grow when the cut is made again
   std::vector<std::set<uint32_t>> roots_;     // by output: outputs that own a ring
   std::vector<std::vector<Reading>> readers_; // by output that owns a ring, in the order of the steps
 };
 
 } // namespace
 
-void lay_out(Draft& draft) { Layout(draft).run(); }
+void lay_out(Draft& draft) {
+  if (!draft.plan.guessed) return Layout(draft, false).run();
+  // Room for another cut is a convenience: where it does not fit, the plan does without.
+  const Plan before = draft.plan;
+  try {
+    Layout(draft, true).run();
+  } catch (const Failure&) {
+    draft.plan = before;
+    Layout(draft, false).run();
+  }
+}
 
-void widen(Plan& plan, uint32_t p) {
-  Pace& pace = plan.paces[p];
-  if (pace.room == pace.window) return;
-  pace.window = std::clamp(in_flight_of(plan, p) + pending_in_a_row(plan, p), pace.window, pace.room);
+uint32_t wider_window(const Plan& plan, uint32_t p) {
+  const Pace& pace = plan.paces[p];
+  if (pace.room == pace.window) return pace.window;
+  return std::clamp(in_flight_of(plan, p) + pending_in_a_row(plan, p), pace.window, pace.room);
 }
 
 } // namespace millrace::plan

@@ -32,6 +32,9 @@ class Partition {
  private:
   int64_t cost_of(const Step& step) const {
     if (step.handler == kNone || step.domain != 0) return 0;
+    const bool read_ahead =
+        step.kind == StepKind::source && (plan_.handlers[step.handler].info->traits & MR_TRAIT_BLOCKING);
+    if (read_ahead) return 0; // by a thread of its own
     const int64_t known = plan_.handlers[step.handler].cost_ns;
     return known > 0 ? known : kUnknownCostNs;
   }
@@ -198,10 +201,8 @@ std::string unknown_costs(const Plan& plan) {
 bool moves(const Plan& plan, const Segment& segment) {
   if (segment.domain != 0 || segment.lanes > 1 || segment.blocking || !segment.thread.empty()) return false;
   const uint32_t base = base_level(plan, plan.paces[segment.pace]);
-  return std::all_of(segment.steps.begin(), segment.steps.end(), [&](uint32_t s) {
-    const Step& step = plan.steps[s];
-    return step.level == base && (step.handler == kNone || plan.handlers[step.handler].info->max_pending == 0);
-  });
+  return std::all_of(segment.steps.begin(), segment.steps.end(),
+                     [&](uint32_t s) { return plan.steps[s].level == base; });
 }
 
 bool guesses(const Plan& plan, uint32_t pace) {
@@ -223,9 +224,8 @@ void partition(Draft& draft) {
   if (plan.guessed) plan.notes.push_back(unknown_costs(plan));
 }
 
-Plan cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns) {
+Cut cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns) {
   Plan again = plan;
-  again.guessed = false;
   for (size_t h = 0; h < again.handlers.size(); ++h)
     if (again.handlers[h].cost_ns == 0) again.handlers[h].cost_ns = costs_ns[h];
   Partition(again, &plan).run();
@@ -234,8 +234,10 @@ Plan cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns) {
   for (Segment& segment : again.segments)
     for (const Segment& old : plan.segments)
       if (segment.pinned && old.lane == segment.lane && old.steps == segment.steps) segment.home = old.home;
-  for (uint32_t p = 0; p < again.paces.size(); ++p) widen(again, p);
-  return again;
+  Cut cut;
+  for (uint32_t p = 0; p < again.paces.size(); ++p) cut.windows.push_back(wider_window(again, p));
+  cut.segments = std::move(again.segments);
+  return cut;
 }
 
 } // namespace millrace::plan

@@ -1,5 +1,5 @@
-// Where each handler runs: by what it can do and the order in which devices were named. Prices come with calibration;
-// their place is here.
+// Where each handler runs: by what it can do and the order in which devices were named; then, where prices are known,
+// by those (place_by_price.cpp).
 #include <algorithm>
 
 #include "plan/draft.h"
@@ -13,6 +13,8 @@ bool is_cuda(const std::string& domain) { return domain.rfind("cuda:", 0) == 0; 
 
 // "" where the handler can run there, else why it cannot.
 std::string obstacle(const DraftHandler& handler, const std::string& domain) {
+  if ((domain == "cpu" ? handler.facts.cost_cpu_ns : handler.facts.cost_gpu_ns) < 0)
+    return "with these parameters it does not run there";
   if (domain == "cpu") return handler.info->has_cpu() ? "" : "it has no CPU body";
   if (handler.is_source()) return "a source is called by its clock, on the cpu";
   if (is_cuda(domain) && !handler.info->has_cuda()) return "it has no CUDA body";
@@ -49,6 +51,20 @@ uint32_t domain_index(Draft& draft, const DraftHandler& handler, const std::stri
   return static_cast<uint32_t>(at - domains.begin());
 }
 
+// A sink acts on the host; it goes to a device only where it was pinned there, or cannot do else.
+bool stays_on_host(const DraftHandler& handler) {
+  return handler.output_count == 0 && obstacle(handler, "cpu").empty();
+}
+
+// The domains that a handler which is not pinned may run in.
+std::vector<uint32_t> choices_of(const Draft& draft, const DraftHandler& handler) {
+  std::vector<uint32_t> choices;
+  const auto& domains = draft.plan.domains;
+  for (uint32_t d = 0; d < domains.size(); ++d)
+    if (obstacle(handler, domains[d]).empty() && (d == 0 || !stays_on_host(handler))) choices.push_back(d);
+  return choices;
+}
+
 } // namespace
 
 void place(Draft& draft) {
@@ -74,8 +90,7 @@ void place(Draft& draft) {
     std::string passed_over;
     for (const std::string& domain : draft.machine.domains) {
       const std::string why_not = obstacle(handler, domain);
-      // A sink acts on the host; it goes to a device only where it was pinned there.
-      if (!why_not.empty() || (domain != "cpu" && handler.output_count == 0)) {
+      if (!why_not.empty() || (domain != "cpu" && stays_on_host(handler))) {
         if (!why_not.empty()) passed_over = domain + ": " + why_not;
         continue;
       }
@@ -97,6 +112,10 @@ void place(Draft& draft) {
                           "",
                           ""});
   }
+  std::vector<std::vector<uint32_t>> choices;
+  for (const DraftHandler& handler : draft.handlers)
+    choices.push_back(handler.declared->device.empty() ? choices_of(draft, handler) : std::vector{handler.domain});
+  place_by_price(draft, choices);
 }
 
 } // namespace millrace::plan

@@ -278,10 +278,14 @@ Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_ho
 Plan compile(graph::Graph& graph, Facts& facts, const plugin::Registry& registry, const mr_host& host,
              const Machine& machine, const Options& options);
 
-// The same plan with its segments cut once more, now that handlers were measured (semantics.md 5.2): `costs_ns` by
-// handler, 0 where there is none. Everything else stays, and so do the segments that may not move (moves()) and the
-// homes of those that are pinned; windows grow as far as their room goes.
-Plan cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns);
+// The segments of a plan cut once more, now that handlers were measured (semantics.md 5.2): `costs_ns` by handler, 0
+// where there is none. Segments that may not move (moves()) stay as they are, and so do the homes of those that are
+// pinned; windows grow as far as their room goes.
+struct Cut {
+  std::vector<Segment> segments;
+  std::vector<uint32_t> windows; // by pace
+};
+Cut cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns);
 // Whether another cut may change this segment: one of the host's workers runs it, and it stands before everything that
 // answers later, so that between two ticks nothing of it is under way.
 bool moves(const Plan& plan, const Segment& segment);

@@ -97,6 +97,15 @@ struct HostObject final : Handler {
   Output<Object<Token>> out{*this, "out"};
   void process(Tick&, Cpu&) {}
 };
+struct Priced final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<double> cpu_us{*this, "cpu_us", 0, "on the host"};
+  Param<double> gpu_us{*this, "gpu_us", 0, "on a device"};
+  void probe(Facts& facts) override { facts.cost_us(*cpu_us, *gpu_us); }
+  void process(Tick&, Cpu&) {}
+};
+
 struct Unopened final : Handler {
   Output<Tensor> out{*this, "out"};
   void probe(Facts&) override { throw std::runtime_error("there is no such camera"); }
@@ -124,6 +133,7 @@ const mr_plugin& plan_plugin() {
       detail::Type<Hint>::table("p.hint", "", ""),
       detail::Type<HostObject>::table("p.object", "", ""),
       detail::Type<Unopened>::table("p.unopened", "", ""),
+      detail::Type<Priced>::table("p.priced", "", ""),
   };
   static const std::vector<const mr_handler_type*> pointers = [] {
     std::vector<const mr_handler_type*> list;

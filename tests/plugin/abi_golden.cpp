@@ -96,6 +96,8 @@ std::string declaration_layout() {
   FIELD(mr_facts, rate_num);
   FIELD(mr_facts, rate_den);
   FIELD(mr_facts, tick_count);
+  FIELD(mr_facts, cost_cpu_ns);
+  FIELD(mr_facts, cost_gpu_ns);
   STRUCT(mr_port);
   FIELD(mr_port, size);
   FIELD(mr_port, direction);
@@ -169,6 +171,7 @@ std::string call_layout() {
   FIELD(mr_tick, host);
   FIELD(mr_tick, context);
   FIELD(mr_tick, native_stream);
+  FIELD(mr_tick, stands_in);
   return text;
 }
 

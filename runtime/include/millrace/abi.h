@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define MR_ABI_VERSION 1u
+#define MR_ABI_VERSION 2u
 #define MR_PLUGIN_SYMBOL "millrace_plugin"
 #define MR_EXPORT __attribute__((visibility("default")))
 
@@ -169,6 +169,9 @@ typedef struct mr_facts {
   uint32_t live;              /* 1: cannot wait and cannot be slowed (a camera) */
   int64_t rate_num, rate_den; /* beats a second; 0/0: none of its own */
   int64_t tick_count;         /* -1: unknown or endless */
+  /* One call's time with these parameters, by the kind of device that the body runs on; 0: not said; below 0: with
+     these parameters it does not run there. */
+  int64_t cost_cpu_ns, cost_gpu_ns;
 } mr_facts;
 
 /* ---- declarations ------------------------------------------------------------------------------------- */
@@ -289,6 +292,7 @@ typedef struct mr_tick {
   const mr_host* host;
   void* context;       /* the runtime's */
   void* native_stream; /* cudaStream_t on cuda; null on cpu */
+  uint64_t stands_in;  /* 1: a CPU body that runs on a simulated device, in a GPU body's place */
 } mr_tick;
 
 enum { MR_LOG_DEBUG = 0, MR_LOG_INFO = 1, MR_LOG_WARNING = 2, MR_LOG_ERROR = 3 };

@@ -50,6 +50,8 @@ class Tick {
   uint32_t clock() const { return raw_->info->clock; }
   uint32_t epoch() const { return raw_->info->epoch; }
   uint64_t trace_id() const { return raw_->info->trace_id; }
+  // Whether this CPU body runs on a simulated device, in a GPU body's place.
+  bool stands_in_for_gpu() const { return raw_->stands_in != 0; }
 
   // A source has nothing for now, and is asked again.
   void not_yet() { status_ = MR_NOT_YET; }
@@ -153,6 +155,12 @@ struct Facts {
   }
   void live() { raw->live = 1; }
   void tick_count(int64_t count) { raw->tick_count = count; }
+  // What a call takes with these parameters: on the host, and on a device. 0: not said; negative: it does not run
+  // there. Goes before cost_hint_us(), which is one number for the type.
+  void cost_us(double cpu, double gpu = 0) {
+    raw->cost_cpu_ns = static_cast<int64_t>(cpu * 1000);
+    raw->cost_gpu_ns = static_cast<int64_t>(gpu * 1000);
+  }
 };
 
 namespace detail {

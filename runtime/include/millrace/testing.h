@@ -596,7 +596,8 @@ class TableTest {
                    output_count_,
                    &host_,
                    this,
-                   nullptr};
+                   nullptr,
+                   0};
   }
   // Values that the handler declared to keep stay readable; the bound is its own.
   void keep_past(const Entry& entry, uint32_t keeps) {
@@ -783,7 +784,7 @@ class TableTest {
   std::vector<Entry> entries_; // by port
   uint32_t input_count_ = 0, output_count_ = 0;
   std::vector<mr_format> output_formats_;
-  mr_facts facts_{sizeof(mr_facts), 0, 0, 0, -1};
+  mr_facts facts_{sizeof(mr_facts), 0, 0, 0, -1, 0, 0};
   bool bound_ = false, started_ = false, in_place_ = false;
   uint64_t index_ = 0;
   int64_t period_ns_ = 40'000'000, now_ns_ = 0, deadline_ns_ = 0;

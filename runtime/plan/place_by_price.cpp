@@ -1,0 +1,169 @@
+// Prices from the graph, and the result in words (semantics.md 5.3 to 5.6); the calculation is placement.cpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plan/draft.h"
+#include "plan/placement.h"
+
+namespace millrace::plan {
+
+namespace {
+
+std::string time_words(double us) {
+  return us >= 10'000 ? fmt::format("{:.1f} ms", us / 1000) : fmt::format("{:.0f} µs", us);
+}
+
+class Pricing {
+ public:
+  Pricing(Draft& draft, const std::vector<std::vector<uint32_t>>& choices)
+      : draft_(draft), choices_(choices), task_of_(draft.handlers.size()) {
+    for (uint32_t t = 0; t < draft.order.size(); ++t) task_of_[draft.order[t]] = t;
+  }
+
+  void run() {
+    find_free();
+    if (free_.empty()) return;
+    make_prices();
+    const Choice choice = choose_places(prices_);
+    for (const uint32_t h : free_) draft_.handlers[h].domain = choice.places[task_of_[h]];
+    for (const uint32_t h : free_) draft_.handlers[h].reason = reason_of(h, choice);
+    draft_.plan.notes.push_back(summary(choice));
+  }
+
+ private:
+  // What a call takes there where that is more than a guess; 0: it is not known. A hint is of the host's body.
+  double known_us(const DraftHandler& handler, uint32_t domain) const {
+    const auto measured = draft_.options.costs_ns.find(handler.declared->name);
+    if (domain != 0) return static_cast<double>(std::max<int64_t>(0, handler.facts.cost_gpu_ns)) / 1000;
+    if (measured != draft_.options.costs_ns.end()) return static_cast<double>(measured->second) / 1000;
+    return static_cast<double>(std::max<int64_t>(0, cost_in(handler, 0))) / 1000;
+  }
+
+  // A copy that an edge forbids would have to be priced as never; both its ends stay where the order puts them.
+  bool is_tied(uint32_t h) const {
+    return std::any_of(draft_.edges.begin(), draft_.edges.end(), [&](const DraftEdge& edge) {
+      return (edge.source == h || edge.target == h) && edge.declared->forbid_copy;
+    });
+  }
+
+  void find_free() {
+    for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
+      const bool priced = std::all_of(choices_[h].begin(), choices_[h].end(),
+                                      [&](uint32_t d) { return known_us(draft_.handlers[h], d) > 0; });
+      if (choices_[h].size() > 1 && priced && !is_tied(h)) free_.push_back(h);
+    }
+  }
+
+  double rate_of(uint32_t clock) const {
+    const graph::Rational& rate = draft_.plan.clocks[clock].rate;
+    return rate.numerator > 0 ? static_cast<double>(rate.numerator) / static_cast<double>(rate.denominator) : 0;
+  }
+
+  void make_prices() {
+    const auto domains = static_cast<uint32_t>(draft_.plan.domains.size());
+    prices_.domains = domains;
+    prices_.workers.assign(domains, 1); // one submits per device, and its kernels run one after another
+    prices_.workers[0] = std::max(1u, draft_.machine.workers);
+    prices_.hops.assign(domains * domains, {});
+    for (uint32_t d = 0; d < domains; ++d) prices_.hops[d * domains + d] = {0, 0};
+    for (uint32_t d = 1; d < domains; ++d) prices_.hops[d] = prices_.hops[d * domains] = hop_of(draft_.plan.domains[d]);
+    double fastest = 0; // of the clocks that do not wait
+    for (uint32_t c = 0; c < draft_.plan.clocks.size(); ++c)
+      if (draft_.plan.clocks[c].realtime()) fastest = std::max(fastest, rate_of(c));
+    if (fastest > 0) prices_.period_us = 1e6 / fastest;
+    for (const uint32_t h : draft_.order) add_task(h, fastest);
+    for (const uint32_t h : draft_.order) add_buffers(h);
+  }
+
+  Prices::Hop hop_of(const std::string& device) const {
+    const auto latency = draft_.machine.latency_us.find(device);
+    const auto rate = draft_.machine.bytes_per_us.find(device);
+    return {latency == draft_.machine.latency_us.end() ? 0 : latency->second,
+            rate == draft_.machine.bytes_per_us.end() ? 0 : 1 / rate->second};
+  }
+
+  void add_task(uint32_t h, double fastest) {
+    const DraftHandler& handler = draft_.handlers[h];
+    Prices::Task task;
+    task.us.assign(prices_.domains, Prices::kNever);
+    if (std::find(free_.begin(), free_.end(), h) != free_.end())
+      for (const uint32_t d : choices_[h]) task.us[d] = known_us(handler, d);
+    else
+      task.us[handler.domain] = known_us(handler, handler.domain);
+    const double rate = rate_of(handler.clock);
+    task.share = (fastest > 0 && rate > 0 ? rate / fastest : 1) / handler.declared->every;
+    prices_.tasks.push_back(std::move(task));
+  }
+
+  void add_buffers(uint32_t h) {
+    const DraftHandler& handler = draft_.handlers[h];
+    for (uint32_t o = 0; o < handler.output_count; ++o) {
+      Prices::Buffer buffer;
+      buffer.producer = task_of_[h];
+      buffer.share = prices_.tasks[task_of_[h]].share;
+      const uint64_t bytes = capacity_of(handler.outputs[o]);
+      buffer.bytes = static_cast<double>(bytes == UINT64_MAX ? 0 : bytes + sizeof(mr_value));
+      for (const DraftEdge& edge : draft_.edges)
+        if (edge.source == h && edge.source_output == o) buffer.readers.push_back(task_of_[edge.target]);
+      if (!buffer.readers.empty()) prices_.buffers.push_back(std::move(buffer));
+    }
+  }
+
+  const std::string& name(uint32_t domain) const { return draft_.plan.domains[domain]; }
+
+  // "40 µs here, 400 µs on cpu; there a tick would take 900 µs, not 540 µs": the best of the alternatives.
+  std::string reason_of(uint32_t h, const Choice& choice) const {
+    const uint32_t t = task_of_[h], here = choice.places[t];
+    uint32_t other = kNone;
+    Score score;
+    for (const uint32_t d : choices_[h]) {
+      if (d == here) continue;
+      Places places = choice.places;
+      places[t] = d;
+      const Score with = evaluate(prices_, places);
+      if (other == kNone || is_better(prices_, with, score)) other = d, score = with;
+    }
+    const std::string calls = time_words(prices_.tasks[t].us[here]) + " a call, " +
+                              time_words(prices_.tasks[t].us[other]) + " on " + name(other) + "; there ";
+    const bool by_load = score.overload > choice.score.overload || prices_.period_us == 0;
+    const double with = by_load ? score.load_us : score.latency_us;
+    const double without = by_load ? choice.score.load_us : choice.score.latency_us;
+    if (with - without < 0.5)
+      return calls + fmt::format("it would be no faster, and {:.0f} KiB a tick would be copied, not {:.0f}",
+                                 score.bytes / 1024, choice.score.bytes / 1024);
+    return calls + (by_load ? "the fullest would be busy for " : "a tick would take ") + time_words(with) + ", not " +
+           time_words(without);
+  }
+
+  std::string summary(const Choice& choice) const {
+    std::string words =
+        fmt::format("placed by price: {} of {} handlers, {}: the fullest is busy for {} a tick, which takes {}",
+                    free_.size(), draft_.handlers.size(), choice.exact ? "all placements tried" : "by search",
+                    time_words(choice.score.load_us), time_words(choice.score.latency_us));
+    if (!choice.exact) words += "; none is below " + time_words(choice.bound_us);
+    if (choice.score.overload > 0)
+      words +=
+          fmt::format("; that is {:.0f} % more than may be, and the least that there is", choice.score.overload * 100);
+    return words;
+  }
+
+  Draft& draft_;
+  const std::vector<std::vector<uint32_t>>& choices_;
+  std::vector<uint32_t> task_of_; // by handler
+  std::vector<uint32_t> free_;    // handlers
+  Prices prices_;
+};
+
+} // namespace
+
+int64_t cost_in(const DraftHandler& handler, uint32_t domain) {
+  const int64_t said = domain == 0 ? handler.facts.cost_cpu_ns : handler.facts.cost_gpu_ns;
+  return said != 0 ? said : handler.info->cost_hint_ns;
+}
+
+void place_by_price(Draft& draft, const std::vector<std::vector<uint32_t>>& choices) {
+  if (draft.plan.domains.size() > 1) Pricing(draft, choices).run();
+}
+
+} // namespace millrace::plan

@@ -1,0 +1,81 @@
+// Where handlers run, as a calculation over prices (semantics.md 5.3 to 5.5). Private to runtime/plan, and pure:
+// numbers in, numbers out; place.cpp makes the numbers from a graph and words from the result.
+//
+// Problem. A handler that may run in several domains is faster in one of them, and the bytes that it reads and makes
+// may have to be carried there and back. What one choice costs depends on all the others: a copy serves every reader in
+// its domain, a worker or a copy engine that is full delays whatever waits for it.
+//
+// Why this way. One evaluator prices every candidate alike: how full each worker, device and copy engine would be, then
+// how long one tick takes under a list schedule on them, then how many bytes are carried. Candidates come from a
+// minimum cut, which is exact where loads do not matter and there are two domains, and from moving handlers and chains
+// one after another until nothing gets better. Small graphs are enumerated.
+//
+// What it is not. Prices do not change while it calculates, and contention is known to the evaluator only as queues for
+// workers and engines: kernels that share a device are taken to run one after another.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace millrace::plan {
+
+struct Prices {
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  struct Task {
+    std::vector<double> us; // one call, by domain; kNever where it cannot run
+    double share = 1;       // of ticks on which it fires
+  };
+  struct Buffer {
+    uint32_t producer = 0;
+    double bytes = 0;
+    std::vector<uint32_t> readers; // tasks behind the producer
+    double share = 1;
+  };
+  struct Hop {
+    double latency_us = kNever; // kNever: there is none, and bytes go through domain 0
+    double us_per_byte = 0;
+  };
+
+  uint32_t domains = 1;          // domain 0 has a hop to and from each other
+  std::vector<uint32_t> workers; // by domain: calls at once
+  std::vector<Hop> hops;         // [from * domains + to]
+  double period_us = 0;          // 0: as fast as it goes
+  std::vector<Task> tasks;       // every producer before its readers
+  std::vector<Buffer> buffers;
+
+  const Hop& hop(uint32_t from, uint32_t to) const { return hops[from * domains + to]; }
+  double copy_us(uint32_t from, uint32_t to, double bytes) const {
+    return hop(from, to).latency_us + bytes * hop(from, to).us_per_byte;
+  }
+};
+
+using Places = std::vector<uint32_t>; // by task: its domain
+
+// What a placement costs. Lower is better, in this order; without a period the largest load comes before the latency.
+struct Score {
+  double overload = 0;   // by how much the fullest resource exceeds what it may be filled to; 0: it fits
+  double load_us = 0;    // of the fullest resource, a tick
+  double latency_us = 0; // of one tick alone
+  double bytes = 0;      // carried a tick
+  uint32_t copies = 0;   // on a tick on which all fire
+};
+Score evaluate(const Prices& prices, const Places& places);
+bool is_better(const Prices& prices, const Score& a, const Score& b);
+
+// The sum of all calls and copies of a tick, as if everything ran one after another.
+double sum_us(const Prices& prices, const Places& places);
+// The placement of least sum among those that use the domains `a` and `b` alone, by a minimum cut; tasks that can run
+// in neither stay where `places` has them.
+Places least_sum(const Prices& prices, Places places, uint32_t a, uint32_t b);
+
+struct Choice {
+  Places places;
+  Score score;
+  bool exact = false;  // all placements were tried
+  double bound_us = 0; // nothing is better than this: of the load without a period, else of the latency
+};
+// `enumerate`: small graphs are solved by trying everything.
+Choice choose_places(const Prices& prices, bool enumerate = true);
+
+} // namespace millrace::plan

@@ -1,0 +1,90 @@
+// Which handlers the calculation places, and which stay where they were put.
+#include <doctest/doctest.h>
+
+#include "planned.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+// source → "a" → "b" → sink; both are much faster on the device, unless it is said otherwise.
+Pipeline chain(const std::string& cpu_us = "5000", const std::string& gpu_us = "20") {
+  Pipeline p;
+  p.add("source", "t.count");
+  p.add("a", "p.priced", {{"cpu_us", cpu_us}, {"gpu_us", gpu_us}});
+  p.add("b", "p.priced", {{"cpu_us", "5000"}, {"gpu_us", "20"}});
+  p.add("sink", "t.sink", {{"log", "none"}});
+  p.connect("source", "a");
+  p.connect("a", "b");
+  p.connect("b", "sink");
+  return p;
+}
+
+plan::Machine with_device() {
+  plan::Machine machine;
+  machine.workers = 2;
+  machine.domains = {"cpu", "sim:0"};
+  machine.latency_us["sim:0"] = 10;
+  machine.bytes_per_us["sim:0"] = 10'000;
+  return machine;
+}
+
+std::vector<uint32_t> domains(const Planned& planned) {
+  return {planned.handler("a").domain, planned.handler("b").domain};
+}
+
+using Domains = std::vector<uint32_t>;
+
+} // namespace
+
+TEST_CASE("5.6: handlers whose price is known everywhere go where the calculation has them, and the plan says why") {
+  const Planned planned(chain(), with_device());
+  CHECK(domains(planned) == Domains{1, 1});
+  CHECK(planned.handler("a").reason.starts_with("20 µs a call, 5000 µs on cpu; there "));
+  CHECK(planned.has_note("placed by price: 2 of 4 handlers, all placements tried"));
+  CHECK(planned.hops() == std::vector<std::string>{"cpu → sim:0", "sim:0 → cpu"});
+}
+
+TEST_CASE("5.6: what is not worth its copies stays on the host") {
+  plan::Machine machine = with_device();
+  machine.latency_us["sim:0"] = 20'000;
+  CHECK(domains(Planned(chain(), machine)) == Domains{0, 0});
+}
+
+TEST_CASE("5.6: a handler without a price on a device is put by the order of --devices, and the others around it") {
+  plan::Machine machine = with_device();
+  const Planned planned(chain("5000", "0"), machine);
+  CHECK(domains(planned) == Domains{0, 1});
+  CHECK(planned.handler("a").reason.starts_with("first of --devices"));
+  machine.domains = {"sim:0", "cpu"};
+  CHECK(domains(Planned(chain("5000", "0"), machine)) == Domains{1, 1});
+}
+
+TEST_CASE("5.6: a pin counts more than any price") {
+  Pipeline p = chain();
+  p.graph.handlers[1].device = "cpu";
+  const Planned planned(p, with_device());
+  CHECK(domains(planned) == Domains{0, 1});
+  CHECK(planned.handler("a").reason == "pinned by device:");
+}
+
+TEST_CASE("5.6: both ends of an edge that forbids copies stay where the order puts them") {
+  Pipeline p = chain();
+  p.graph.edges[1].forbid_copy = true;
+  CHECK(domains(Planned(p, with_device())) == Domains{0, 0});
+}
+
+TEST_CASE("5.6: a handler that says that it does not run somewhere is not put there, and a pin there is refused") {
+  CHECK(domains(Planned(chain("5000", "-1"), with_device())) == Domains{0, 1});
+  CHECK(domains(Planned(chain("-1", "20"), with_device())) == Domains{1, 1});
+  Pipeline p = chain("5000", "-1");
+  p.graph.handlers[1].device = "sim:0";
+  try {
+    const Planned planned(p, with_device());
+    FAIL("it was not refused");
+  } catch (const Failure& failure) {
+    CHECK(failure.error().code == 408);
+    CHECK(failure.error().notes == std::vector<std::string>{"with these parameters it does not run there"});
+  }
+}
