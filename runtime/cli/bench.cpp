@@ -47,13 +47,14 @@ struct LeaveSource : Handler {
   }
 };
 
-struct Leave final : LeaveSource { // the same, but a tick is admitted long before
+struct Leave final : LeaveSource { // the same, but a tick is admitted long before, and by another
   Input<Tensor> in{*this, "in"};
+  Leave() { host_heavy(); } // a segment, and so a worker, of its own
 };
 
 struct Enter final : Handler {
   Input<Tensor> in{*this, "in"};
-  Enter() { host_heavy(); } // a segment, and so a worker, of its own
+  Enter() { host_heavy(); }
   void process(Tick& tick, Cpu&) {
     handover_times->entered[tick.index()] = now_ns();
     if (in(tick).elements<int64_t>()[0] == 1) handover_times->read[tick.index()] = now_ns();
