@@ -16,8 +16,8 @@ constexpr uint64_t kCallsWanted = 8;
 constexpr uint64_t kTicksMax = 64;
 // Held clocks may wait for each other (a full queue between two): where nothing has moved for so long they go on, and
 // it is tried again a little later, so many times.
-constexpr int64_t kStuckNs = 5'000'000;
-constexpr int kAttemptsMax = 3;
+constexpr int64_t kStuckNs = 20'000'000;
+constexpr int kAttemptsMax = 5;
 // A call that is under way is waited for no longer than this, once.
 constexpr int64_t kHoldMaxNs = 1'000'000'000;
 

@@ -163,7 +163,8 @@ int64_t cost_in(const DraftHandler& handler, uint32_t domain) {
 }
 
 void place_by_price(Draft& draft, const std::vector<std::vector<uint32_t>>& choices) {
-  if (draft.plan.domains.size() > 1) Pricing(draft, choices).run();
+  const size_t domains = draft.plan.domains.size();
+  if (domains > 1 && domains <= kDomainsMax) Pricing(draft, choices).run();
 }
 
 } // namespace millrace::plan

@@ -20,6 +20,8 @@
 
 namespace millrace::plan {
 
+inline constexpr uint32_t kDomainsMax = 64;
+
 struct Prices {
   static constexpr double kNever = std::numeric_limits<double>::infinity();
   struct Task {
@@ -37,7 +39,7 @@ struct Prices {
     double us_per_byte = 0;
   };
 
-  uint32_t domains = 1;          // domain 0 has a hop to and from each other
+  uint32_t domains = 1;          // at most kDomainsMax; domain 0 has a hop to and from each other
   std::vector<uint32_t> workers; // by domain: calls at once
   std::vector<Hop> hops;         // [from * domains + to]
   double period_us = 0;          // 0: as fast as it goes
