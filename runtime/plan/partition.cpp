@@ -17,6 +17,12 @@ constexpr int64_t kUnknownCostNs = 300'000;
 // A segment shorter than this gains nothing from a cut: a hand-over to a sleeping thread costs as much (research, §6).
 constexpr int64_t kSegmentMinNs = 20'000;
 
+// Whether a step's calls fill a host's thread of its segment: a blocking source is read by a thread of its own.
+bool counts(const Plan& plan, const Step& step) {
+  if (step.handler == kNone || step.domain != 0) return false;
+  return step.kind != StepKind::source || !(plan.handlers[step.handler].info->traits & MR_TRAIT_BLOCKING);
+}
+
 class Partition {
  public:
   // `before`: the plan whose cut is made again; null: this is the first.
@@ -31,10 +37,7 @@ class Partition {
 
  private:
   int64_t cost_of(const Step& step) const {
-    if (step.handler == kNone || step.domain != 0) return 0;
-    const bool read_ahead =
-        step.kind == StepKind::source && (plan_.handlers[step.handler].info->traits & MR_TRAIT_BLOCKING);
-    if (read_ahead) return 0; // by a thread of its own
+    if (!counts(plan_, step)) return 0;
     const int64_t known = plan_.handlers[step.handler].cost_ns;
     return known > 0 ? known : kUnknownCostNs;
   }
@@ -191,7 +194,8 @@ class Partition {
 std::string unknown_costs(const Plan& plan) {
   std::string names;
   for (const HandlerPlan& handler : plan.handlers)
-    if (handler.domain == 0 && handler.cost_ns == 0) names += (names.empty() ? "" : ", ") + handler.name;
+    if (counts(plan, plan.steps[handler.step]) && handler.cost_ns == 0)
+      names += (names.empty() ? "" : ", ") + handler.name;
   return "costs not known: " + names + "; " + std::to_string(kUnknownCostNs / 1000) +
          " µs are taken for each, and the segments are cut once more after the first ticks";
 }
@@ -207,7 +211,7 @@ bool moves(const Plan& plan, const Segment& segment) {
 
 bool guesses(const Plan& plan, uint32_t pace) {
   const auto unknown = [&](const Step& step) {
-    return step.pace == pace && step.domain == 0 && step.handler != kNone && plan.handlers[step.handler].cost_ns == 0;
+    return step.pace == pace && counts(plan, step) && plan.handlers[step.handler].cost_ns == 0;
   };
   size_t movable = 0; // of a single one there is nothing to cut
   for (const Segment& segment : plan.segments)

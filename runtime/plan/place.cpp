@@ -56,12 +56,16 @@ bool stays_on_host(const DraftHandler& handler) {
   return handler.output_count == 0 && obstacle(handler, "cpu").empty();
 }
 
-// The domains that a handler which is not pinned may run in.
-std::vector<uint32_t> choices_of(const Draft& draft, const DraftHandler& handler) {
+// The domains that a handler which is not pinned may run in, in the order of --devices; those that it cannot run in go
+// into `passed_over`.
+std::vector<uint32_t> choices_of(Draft& draft, const DraftHandler& handler, std::string& passed_over) {
   std::vector<uint32_t> choices;
-  const auto& domains = draft.plan.domains;
-  for (uint32_t d = 0; d < domains.size(); ++d)
-    if (obstacle(handler, domains[d]).empty() && (d == 0 || !stays_on_host(handler))) choices.push_back(d);
+  for (const std::string& domain : draft.machine.domains) {
+    const std::string why_not = obstacle(handler, domain);
+    if (!why_not.empty() && choices.empty()) passed_over = domain + ": " + why_not;
+    if (why_not.empty() && (domain == "cpu" || !stays_on_host(handler)))
+      choices.push_back(domain_index(draft, handler, domain));
+  }
   return choices;
 }
 
@@ -71,7 +75,9 @@ void place(Draft& draft) {
   draft.plan.domains = {"cpu"};
   for (const std::string& domain : draft.machine.domains)
     if (domain != "cpu") draft.plan.domains.push_back(domain);
-  for (DraftHandler& handler : draft.handlers) {
+  std::vector<std::vector<uint32_t>> choices(draft.handlers.size());
+  for (size_t h = 0; h < draft.handlers.size(); ++h) {
+    DraftHandler& handler = draft.handlers[h];
     if (!handler.declared->device.empty()) {
       handler.domain = domain_index(draft, handler, handler.declared->device);
       const std::string why_not = obstacle(handler, handler.declared->device);
@@ -84,37 +90,27 @@ void place(Draft& draft) {
                   "",
                   "remove device:"});
       handler.reason = "pinned by device:";
+      choices[h] = {handler.domain};
       continue;
     }
-    bool placed = false;
     std::string passed_over;
-    for (const std::string& domain : draft.machine.domains) {
-      const std::string why_not = obstacle(handler, domain);
-      if (!why_not.empty() || (domain != "cpu" && stays_on_host(handler))) {
-        if (!why_not.empty()) passed_over = domain + ": " + why_not;
-        continue;
-      }
-      handler.domain = domain_index(draft, handler, domain);
+    choices[h] = choices_of(draft, handler, passed_over);
+    if (!choices[h].empty()) {
+      handler.domain = choices[h][0];
       handler.reason = "first of --devices that can run it" + (passed_over.empty() ? "" : " (" + passed_over + ")");
-      placed = true;
-      break;
+      continue;
     }
-    if (!placed && obstacle(handler, "cpu").empty()) { // the host is always there
-      handler.domain = 0;
-      handler.reason = "on the host";
-      placed = true;
-    }
-    if (!placed)
+    if (!obstacle(handler, "cpu").empty())
       throw Failure(Error{408,
                           "no device can run " + handler.declared->name + " (" + handler.info->type + ")",
                           handler.declared->place,
                           {passed_over},
                           "",
                           ""});
+    handler.domain = 0;
+    handler.reason = "on the host";
+    choices[h] = {0};
   }
-  std::vector<std::vector<uint32_t>> choices;
-  for (const DraftHandler& handler : draft.handlers)
-    choices.push_back(handler.declared->device.empty() ? choices_of(draft, handler) : std::vector{handler.domain});
   place_by_price(draft, choices);
 }
 

@@ -391,6 +391,19 @@ void Pipeline::clock(graph::ClockMode mode, int64_t rate_num, int64_t rate_den, 
   graph.clocks.push_back(clock);
 }
 
+Pipeline line(const std::vector<std::string>& types, const std::string& log, int64_t count) {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", std::to_string(count)}});
+  for (const std::string& type : types) {
+    const std::string name = "h" + std::to_string(p.graph.handlers.size());
+    p.connect(p.graph.handlers.back().name, name);
+    p.add(name, type);
+  }
+  p.connect(p.graph.handlers.back().name, "sink");
+  p.add("sink", "t.sink", {{"log", log}});
+  return p;
+}
+
 Compiled::Compiled(Pipeline pipeline, const Setup& setup)
     : setup_(setup), graph_(std::move(pipeline.graph)), pinned_(std::make_shared<device::PinnedRanges>()) {
   registry_.add(test_plugin(), "");

@@ -50,6 +50,9 @@ class Pipeline {
   graph::Graph graph;
 };
 
+// source (t.count) → handlers of the types, "h1", "h2", …, one after another → sink (t.sink).
+Pipeline line(const std::vector<std::string>& types, const std::string& log, int64_t count);
+
 struct Setup {
   uint32_t workers = 1;
   std::vector<std::string> domains = {"cpu"};

@@ -13,20 +13,6 @@ namespace {
 
 constexpr int64_t kMs = 1'000'000;
 
-// source → handlers of the types, "h1", "h2", …, one after another → sink.
-Pipeline line(const std::vector<std::string>& types, const std::string& log, int64_t count) {
-  Pipeline p;
-  p.add("source", "t.count", {{"count", std::to_string(count)}});
-  for (const std::string& type : types) {
-    const std::string name = "h" + std::to_string(p.graph.handlers.size());
-    p.connect(p.graph.handlers.back().name, name);
-    p.add(name, type);
-  }
-  p.connect(p.graph.handlers.back().name, "sink");
-  p.add("sink", "t.sink", {{"log", log}});
-  return p;
-}
-
 // Calls cost this much, and the plan does not know it.
 Setup measured(uint32_t workers, std::map<std::string, int64_t> costs) {
   Setup setup;

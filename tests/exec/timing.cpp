@@ -52,20 +52,6 @@ Setup virtual_setup(uint32_t workers) {
   return setup;
 }
 
-// source → the types, one after another → sink.
-Pipeline line(const std::vector<std::string>& types, const std::string& log, int64_t count) {
-  Pipeline p;
-  p.add("source", "t.count", {{"count", std::to_string(count)}});
-  for (const std::string& type : types) {
-    const std::string name = "h" + std::to_string(p.graph.handlers.size());
-    p.connect(p.graph.handlers.back().name, name);
-    p.add(name, type);
-  }
-  p.connect(p.graph.handlers.back().name, "sink");
-  p.add("sink", "t.sink", {{"log", log}});
-  return p;
-}
-
 uint64_t dropped(const exec::Report& report, const std::string& to, const std::string& cause) {
   for (const exec::EdgeReport& edge : report.edges)
     if (edge.to == to) return edge.dropped.contains(cause) ? edge.dropped.at(cause) : 0;

@@ -61,6 +61,15 @@ TEST_CASE("5.6: a handler without a price on a device is put by the order of --d
   CHECK(domains(Planned(chain("5000", "0"), machine)) == Domains{1, 1});
 }
 
+TEST_CASE("5.6: a price never brings a handler to a domain that --devices leaves out") {
+  plan::Machine machine = with_device();
+  machine.domains = {"sim:0"};
+  Pipeline p = chain("20", "5000");
+  CHECK(domains(Planned(p, machine)) == Domains{1, 1});
+  machine.domains = {"sim:0", "cpu"};
+  CHECK(domains(Planned(p, machine)) == Domains{0, 1});
+}
+
 TEST_CASE("5.6: a pin counts more than any price") {
   Pipeline p = chain();
   p.graph.handlers[1].device = "cpu";
