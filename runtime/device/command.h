@@ -34,8 +34,8 @@ struct Replay {
 };
 
 // What a command occupies while it takes time.
-enum class Engine : uint8_t { none, compute, copy_in, copy_out };
-inline constexpr uint32_t kEngineCount = 4;
+enum class Engine : uint8_t { none, compute, copy_in, copy_out, copy_peer };
+inline constexpr uint32_t kEngineCount = 5;
 
 // Injected faults (sim/sim.h) are tied to a command when it is submitted, so that they strike at the same place in
 // every mode and on every run.

@@ -29,7 +29,7 @@ struct Fence {
   bool done() const { return !word || word->load(std::memory_order_acquire) >= sequence; }
 };
 
-enum class StreamKind { compute, copy_in, copy_out };
+enum class StreamKind { compute, copy_in, copy_out, copy_peer };
 
 // Work in order. `issued` counts what was submitted, `completed` what is done; both only grow. They count commands, of
 // which a call makes one or none (a wait for what is already over): only fences tell how far a caller's work is.
@@ -91,14 +91,16 @@ class Device {
   virtual uint64_t bytes_allocated() const = 0;
   virtual uint64_t bytes_limit() const = 0; // 0: not known
 
-  // Where a body on this device finds what the host calls `address`.
+  // Where a body on this device finds what the host calls `address`: memory of its own, of the host, or of a peer whose
+  // memory it may access.
   virtual std::byte* body_address(std::byte* address) const { return address; }
 
   virtual Stream* create_stream(StreamKind kind) = 0;
 
   // Enqueue. A failure poisons the device and is reported by status().
   virtual void run(Stream& stream, const Work& work) = 0;
-  // Copies between this device's memory and host memory, or within this device. Addresses as the host sees them.
+  // Copies between this device's memory and host memory, within this device, or from a peer's memory to this device's.
+  // Addresses as the host sees them.
   virtual void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) = 0;
   // The stream goes on after the fence, which must have been issued.
   virtual void wait(Stream& stream, const Fence& fence) = 0;

@@ -18,12 +18,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A simulated device copies as a card on PCIe 3.0 x16 does with pinned memory, so that plans show prices of a kind
-// that real ones have.
-constexpr int64_t kSimLatencyNs = 10'000;
-constexpr double kSimBytesPerNs = 12;
-constexpr uint64_t kSimBytesLimit = 1ull << 30;
-
 // More would be a typing error: each domain has streams, and simulated ones threads, of its own.
 constexpr size_t kDomainsMax = 16;
 
@@ -40,12 +34,11 @@ plan::Machine machine_of(const Choices& choices) {
   plan::Machine machine;
   machine.workers = choices.threads ? choices.threads : std::max(1u, std::thread::hardware_concurrency());
   machine.domains = choices.domains;
-  for (const std::string& domain : choices.domains) {
-    if (!is_sim(domain)) continue;
-    machine.bytes_limit[domain] = kSimBytesLimit;
-    machine.bytes_per_us[domain] = kSimBytesPerNs * 1000;
-    machine.latency_us[domain] = static_cast<double>(kSimLatencyNs) / 1000;
-  }
+  for (const std::string& domain : choices.domains)
+    if (is_sim(domain)) machine.bytes_limit[domain] = sim_options(choices.machine, domain).bytes_limit;
+  machine.hops = simulated_hops(choices.machine, choices.domains);
+  machine.hops.insert(machine.hops.end(), choices.machine.hops.begin(), choices.machine.hops.end()); // the last counts
+  machine.bodies = choices.machine.bodies;
   return machine;
 }
 
@@ -139,7 +132,8 @@ std::vector<std::string> standard_plugin_folders() {
 
 Composition::Composition(graph::Graph graph, const plugin::Registry& registry, const mr_host& host,
                          const Choices& choices)
-    : graph_(std::move(graph)),
+    : machine_(choices.machine),
+      graph_(std::move(graph)),
       facts_(prepare(graph_, registry, host, choices)),
       plan_(plan::compile(graph_, facts_, registry, host, machine_of(choices), options_of(choices))) {}
 
@@ -151,17 +145,15 @@ plugin::Instance* Composition::find(const std::string& handler) const {
 
 void Composition::make_devices() {
   pinned_ = std::make_shared<device::PinnedRanges>();
+  const std::shared_ptr<device::SimFabric> fabric = device::make_fabric();
   for (const std::string& domain : plan_.domains) {
     if (domain == "cpu") {
       devices_.push_back(std::make_unique<device::CpuDevice>(pinned_));
       continue;
     }
     MR_ASSERT(is_sim(domain), "the plan uses only domains that parse_domains let through");
-    device::SimOptions options;
-    options.domain = domain;
-    options.bytes_limit = kSimBytesLimit;
-    options.latency_ns = kSimLatencyNs;
-    options.bandwidth_up = options.bandwidth_down = kSimBytesPerNs;
+    device::SimOptions options = sim_options(machine_, domain);
+    options.fabric = fabric;
     options.pinned = pinned_;
     devices_.push_back(device::make_sim(options));
   }

@@ -9,6 +9,7 @@
 
 #include "device/device.h"
 #include "device/pinned_ranges.h"
+#include "embed/machine_file.h"
 #include "exec/run.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
@@ -23,6 +24,7 @@ struct Choices {
   std::optional<graph::ClockMode> clock;      // overrides the pipeline's
   std::optional<graph::Rational> rate;
   bool probe = true;
+  MachineFile machine; // what is known of this machine and of simulated devices
   std::string facts; // JSON, used instead of probing the handlers that it names; "": none
 };
 
@@ -53,6 +55,7 @@ class Composition {
  private:
   void make_devices();
 
+  MachineFile machine_;
   graph::Graph graph_;
   plan::Facts facts_;
   plan::Plan plan_;

@@ -50,8 +50,9 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
     compute.push_back(d ? devices[d]->create_stream(device::StreamKind::compute) : nullptr);
     copy_in.push_back(d ? devices[d]->create_stream(device::StreamKind::copy_in) : nullptr);
     copy_out.push_back(d ? devices[d]->create_stream(device::StreamKind::copy_out) : nullptr);
+    copy_peer.push_back(d ? devices[d]->create_stream(device::StreamKind::copy_peer) : nullptr);
   }
-  for (const auto* streams : {&compute, &copy_in, &copy_out})
+  for (const auto* streams : {&compute, &copy_in, &copy_out, &copy_peer})
     for (device::Stream* stream : *streams)
       if (stream) stream->bell = bell;
   for (uint32_t w = 0; w < plan.threads; ++w)
@@ -258,6 +259,13 @@ void RunState::lend(plugin::Instance& instance, const std::string& name) {
   if (is_virtual) instance.clock_ns = [this] { return now_ns(); };
 }
 
+// Of a device's step: copies have streams of their own, one a direction and one for those from peers.
+device::Stream* RunState::stream_of(const plan::Step& step) const {
+  if (step.kind != plan::StepKind::transfer) return compute[step.domain];
+  if (plan.outputs[step.outputs[0]].domain == 0) return copy_out[step.domain];
+  return plan.outputs[step.inputs[0].output].domain == 0 ? copy_in[step.domain] : copy_peer[step.domain];
+}
+
 void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint32_t index) {
   auto step = std::make_unique<StepRun>();
   step->run = this;
@@ -303,10 +311,7 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
   }
   if (segment.device) {
     step->device = devices[plan_step.domain];
-    const bool down = plan_step.kind == plan::StepKind::transfer && plan.outputs[plan_step.outputs[0]].domain == 0;
-    step->stream = plan_step.kind != plan::StepKind::transfer ? compute[plan_step.domain]
-                   : down                                     ? copy_out[plan_step.domain]
-                                                              : copy_in[plan_step.domain];
+    step->stream = stream_of(plan_step);
     step->trace = &trace_of(*step->stream, plan_step.domain);
     step->fences.resize(segment.pace->plan->slots);
     step->bodies.resize(plan_step.region == plan::kNone ? segment.pace->plan->slots

@@ -51,6 +51,19 @@ void end_copy(void* context) {
   step.run->trace_on_device(step, body.info, TraceKind::copy, body.begun, step.run->trace_now());
 }
 
+// Foreign memory is not pinned: it goes to devices through the block that stands for it, brought there once by the
+// first of its copies. False while another thread does.
+bool staged(const Slot& source) {
+  if (source.data == source.block->data) return true;
+  std::atomic<uint32_t>& state = source.block->staged;
+  uint32_t expected = memory::Block::kNotStaged;
+  if (!state.compare_exchange_strong(expected, memory::Block::kStaging, std::memory_order_acquire))
+    return expected == memory::Block::kStaged;
+  std::memcpy(source.block->data, source.data, source.value->header.extent_bytes);
+  state.store(memory::Block::kStaged, std::memory_order_release);
+  return true;
+}
+
 // Fixes one input of a body; false where it is known to be empty.
 bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
   InputRun& input = step.inputs[i];
@@ -80,7 +93,8 @@ bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
   if (!slot->value) return false;
   if (slot->block) {
     body.frozen[i].value = reinterpret_cast<const mr_value*>(step.device->body_address(bytes(slot->value)));
-    body.frozen[i].data = reinterpret_cast<const uint8_t*>(step.device->body_address(bytes(slot->data)));
+    // Not slot->data: that may be foreign memory, which a device reads through the block that stands for it.
+    body.frozen[i].data = reinterpret_cast<const uint8_t*>(step.device->body_address(bytes(slot->block->data)));
     if (slot->unknown) body.input_blocks[i] = slot->block;
     wait_for(*step.device, *step.stream, slot->fence);
   } else {
@@ -138,19 +152,6 @@ Certain certain(const StepRun& reader, const StepRun& transfer, uint64_t ordinal
     if (!source->output->at(at).value) return Certain::no;
   }
   return Certain::yes;
-}
-
-// Foreign memory is not pinned: it goes to devices through the block that stands for it, brought there once by the
-// first of its copies. False while another thread does.
-bool staged(const Slot& source) {
-  if (source.data == source.block->data) return true;
-  std::atomic<uint32_t>& state = source.block->staged;
-  uint32_t expected = memory::Block::kNotStaged;
-  if (!state.compare_exchange_strong(expected, memory::Block::kStaging, std::memory_order_acquire))
-    return expected == memory::Block::kStaged;
-  std::memcpy(source.block->data, source.data, source.value->header.extent_bytes);
-  state.store(memory::Block::kStaged, std::memory_order_release);
-  return true;
 }
 
 void copy_block(StepRun& step, const Slot& source, memory::Block& target) {
@@ -254,11 +255,12 @@ bool issued(const StepRun& step, uint64_t ordinal) {
   for (const InputRun& input : step.inputs) {
     if (!input.output || same_region(input.output->plan->step)) continue;
     if (!stamped(step, input, ordinal)) return false;
-    // Which value is repeated or kept is the host's to decide, so presence must be known.
     const auto [back, at] = look_back(step, input, ordinal);
-    if ((!input.repeat_last && input.kept.empty()) || back != Back::there) continue;
+    if (back != Back::there) continue;
     const Slot& slot = input.output->at(at);
-    if (slot.unknown && !slot.fence.done()) return false;
+    if (input.output->plan->domain == 0 && slot.block && !staged(slot)) return false;
+    // Which value is repeated or kept is the host's to decide, so presence must be known.
+    if ((input.repeat_last || !input.kept.empty()) && slot.unknown && !slot.fence.done()) return false;
   }
   for (size_t i = 0; i < step.after.size(); ++i) {
     const StepShared* before = step.after[i];

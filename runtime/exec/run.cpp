@@ -66,7 +66,7 @@ void RunState::await_devices() {
   constexpr int64_t kPatienceNs = 5'000'000'000;
   for (size_t d = 1; d < devices.size(); ++d) {
     const int64_t begin = monotonic.now_ns();
-    for (device::Stream* stream : {compute[d], copy_in[d], copy_out[d]}) {
+    for (device::Stream* stream : {compute[d], copy_in[d], copy_out[d], copy_peer[d]}) {
       while (stream->completed.load(std::memory_order_acquire) < stream->issued) {
         bool moved = false;
         for (size_t other = 1; other < devices.size(); ++other) moved = devices[other]->force_any() || moved;

@@ -434,7 +434,7 @@ class RunState {
   std::vector<std::unique_ptr<plugin::Instance>> clones; // lanes
   std::vector<StepRun*> step_runs;                       // first lane of each plan step
   std::vector<plan::PredictedPath> sinks;
-  std::vector<device::Stream*> compute, copy_in, copy_out; // by domain index
+  std::vector<device::Stream*> compute, copy_in, copy_out, copy_peer; // by domain index
   std::vector<mr_value> empty_values;                      // by output: extent 0
 
   // Who touched a device's memory from the host, told before the process ends (4.10).
@@ -508,6 +508,7 @@ class RunState {
   void make_paces();
   void make_segments();
   std::unique_ptr<SegmentRun> make_segment(const plan::Segment& plan_segment, uint64_t ordinal);
+  device::Stream* stream_of(const plan::Step& step) const;
   void make_step(SegmentRun& segment, const plan::Step& step, uint32_t index);
   void make_inputs(StepRun& step);
   void join_segments();

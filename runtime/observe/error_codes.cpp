@@ -48,6 +48,9 @@ const std::vector<CodeInfo> kUsage = {
     {113, "an address that cannot be listened on",
      "The address of --metrics is none of this machine's, its port is taken by another program, or the port is below "
      "1024 and the user may not use it. Port 0 takes one that is free and says which."},
+    {114, "a machine file that cannot be used",
+     "The file of --machine, or the one that `millrace calibrate` keeps for this machine, is not of the form that "
+     "docs/reference/machine_file.md describes. One that calibrate wrote can be thrown away and measured again."},
     {120, "a folder that a new project cannot use",
      "`millrace new` writes into a folder that is empty or not there, so that nothing is written over."},
 };

@@ -57,6 +57,7 @@ struct Draft {
   std::vector<uint32_t> handler_output; // [handler] → its first output in plan.outputs
   Plan plan;
   std::unordered_map<std::string_view, uint32_t> handler_named{}; // its index in the graph
+  std::vector<Hop> hops{};                                        // between all domains of the plan, for find_hop
 
   std::string port_name(uint32_t handler, bool input, uint32_t flat) const;
 };
@@ -69,6 +70,7 @@ void place(Draft& draft);                        // domains
 // Of place(): handlers whose price is known in every domain that they have the choice of are placed by it, all at once.
 void place_by_price(Draft& draft, const std::vector<std::vector<uint32_t>>& choices);
 void expand(Draft& draft);        // handlers and edge policies → paces, steps, slots
+void find_hops(Draft& draft);     // of place(): the machine's hops between the plan's domains
 void route(Draft& draft);         // transfers where an edge leaves its domain
 void share_buffers(Draft& draft); // forwards and in-place
 void partition(Draft& draft);     // segments and lanes
@@ -87,13 +89,26 @@ uint32_t wider_window(const Plan& plan, uint32_t pace);
 // cycle.
 std::vector<uint32_t> topological_order(uint32_t count, const std::vector<std::pair<uint32_t, uint32_t>>& edges);
 
+// The hop from one domain of the plan straight to another, as the machine has it; between the host and a device one is
+// guessed where none is known. Null: there is none.
+const Hop* find_hop(const Draft& draft, uint32_t from, uint32_t to);
+// The cheapest ways for so many bytes.
+Ways ways_for(const Draft& draft, double bytes);
+
 // Whether what this output has may be the empty value of an `initial:`, through copies, forwards and other paces. That
 // one has no block.
 bool may_be_initial(const Plan& plan, uint32_t output);
 
-// What a call takes in a domain, in ns, as the handler says with its parameters or as its type does; 0: nobody said;
-// below 0: it does not run there.
-int64_t cost_in(const DraftHandler& handler, uint32_t domain);
+// What a call takes in a domain. Whether it runs there at all is place()'s to know.
+struct Cost {
+  double us = 0;      // 0: nobody knows
+  double late_us = 0; // of a slow call (p99)
+  bool sure = false;  // enough to be placed by; else it is for cutting segments only
+};
+Cost cost_in(const Draft& draft, const DraftHandler& handler, uint32_t domain);
+// By which measurements of a handler are found again: its parameters as declared, and the bytes that it reads.
+std::string settings_of(const graph::Handler& declared);
+double bytes_of(const DraftHandler& handler);
 
 // Bytes behind the mr_value that a value of this format needs at most; UINT64_MAX where it is not known.
 uint64_t capacity_of(const mr_format& format);

@@ -1,5 +1,6 @@
 // Handlers and edge policies become steps: who works behind is found (1.6), each group of those gets a pace of its
 // own behind a gate, and `latest`, `queue` and `align` become a post and a resolve step (2.3).
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -231,8 +232,7 @@ class Expansion {
     out.lanes = std::max(1u, declared.concurrency);
     out.on_error = declared.on_error;
     out.budget_ns = declared.budget_ns;
-    const auto cost = draft_.options.costs_ns.find(declared.name);
-    out.cost_ns = cost != draft_.options.costs_ns.end() ? cost->second : cost_in(handler, handler.domain);
+    out.cost_ns = std::llround(cost_in(draft_, handler, handler.domain).us * 1000);
     out.reason = handler.reason;
     const auto unused = [&](const std::string& key) {
       plan_.notes.push_back(declared.name + ": " + key + " is read and not acted on yet");

@@ -203,7 +203,7 @@ class Layout {
       if (input->keeps > 0) hold(ring, input->keeps + 1 + issued, "kept by " + reader.name);
       if (input->repeat_last) hold(ring, 2 + issued, "repeated by " + reader.name);
       if (reader.kind == StepKind::gate || reader.kind == StepKind::post) hold_for_channel(ring, reader);
-      if (reader.kind == StepKind::transfer) ring.pinned = ring.pinned || ring.domain == 0;
+      if (reader.domain != 0) ring.pinned = ring.pinned || ring.domain == 0; // a device copies it or reads it there
     }
     if (retain > 0) {
       ring.length += retain;

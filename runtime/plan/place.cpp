@@ -75,6 +75,7 @@ void place(Draft& draft) {
   draft.plan.domains = {"cpu"};
   for (const std::string& domain : draft.machine.domains)
     if (domain != "cpu") draft.plan.domains.push_back(domain);
+  find_hops(draft);
   std::vector<std::vector<uint32_t>> choices(draft.handlers.size());
   for (size_t h = 0; h < draft.handlers.size(); ++h) {
     DraftHandler& handler = draft.handlers[h];

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "plan/draft.h"
 #include "plan/placement.h"
@@ -32,12 +33,10 @@ class Pricing {
   }
 
  private:
-  // What a call takes there where that is more than a guess; 0: it is not known. A hint is of the host's body.
-  double known_us(const DraftHandler& handler, uint32_t domain) const {
-    const auto measured = draft_.options.costs_ns.find(handler.declared->name);
-    if (domain != 0) return static_cast<double>(std::max<int64_t>(0, handler.facts.cost_gpu_ns)) / 1000;
-    if (measured != draft_.options.costs_ns.end()) return static_cast<double>(measured->second) / 1000;
-    return static_cast<double>(std::max<int64_t>(0, cost_in(handler, 0))) / 1000;
+  // What a call takes there where that is more than a guess; 0: it is not known.
+  Cost known(const DraftHandler& handler, uint32_t domain) const {
+    const Cost cost = cost_in(draft_, handler, domain);
+    return cost.sure ? cost : Cost{};
   }
 
   // A copy that an edge forbids would have to be priced as never; both its ends stay where the order puts them.
@@ -50,7 +49,7 @@ class Pricing {
   void find_free() {
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
       const bool priced = std::all_of(choices_[h].begin(), choices_[h].end(),
-                                      [&](uint32_t d) { return known_us(draft_.handlers[h], d) > 0; });
+                                      [&](uint32_t d) { return known(draft_.handlers[h], d).us > 0; });
       if (choices_[h].size() > 1 && priced && !is_tied(h)) free_.push_back(h);
     }
   }
@@ -65,9 +64,7 @@ class Pricing {
     prices_.domains = domains;
     prices_.workers.assign(domains, 1); // one submits per device, and its kernels run one after another
     prices_.workers[0] = std::max(1u, draft_.machine.workers);
-    prices_.hops.assign(domains * domains, {});
-    for (uint32_t d = 0; d < domains; ++d) prices_.hops[d * domains + d] = {0, 0};
-    for (uint32_t d = 1; d < domains; ++d) prices_.hops[d] = prices_.hops[d * domains] = hop_of(draft_.plan.domains[d]);
+    add_hops();
     double fastest = 0; // of the clocks that do not wait
     for (uint32_t c = 0; c < draft_.plan.clocks.size(); ++c)
       if (draft_.plan.clocks[c].realtime()) fastest = std::max(fastest, rate_of(c));
@@ -76,21 +73,34 @@ class Pricing {
     for (const uint32_t h : draft_.order) add_buffers(h);
   }
 
-  Prices::Hop hop_of(const std::string& device) const {
-    const auto latency = draft_.machine.latency_us.find(device);
-    const auto rate = draft_.machine.bytes_per_us.find(device);
-    return {latency == draft_.machine.latency_us.end() ? 0 : latency->second,
-            rate == draft_.machine.bytes_per_us.end() ? 0 : 1 / rate->second};
+  void add_hops() {
+    const uint32_t domains = prices_.domains;
+    prices_.hops.assign(domains * domains, {});
+    prices_.engines.resize(domains * domains);
+    std::map<std::string, uint32_t> named;
+    for (uint32_t from = 0; from < domains; ++from) {
+      for (uint32_t to = 0; to < domains; ++to) {
+        const uint32_t at = from * domains + to;
+        prices_.engines[at] = at;
+        const Hop* hop = find_hop(draft_, from, to);
+        if (!hop) continue;
+        prices_.hops[at] = hop->price;
+        if (!hop->engine.empty()) prices_.engines[at] = named.try_emplace(hop->engine, at).first->second;
+      }
+    }
   }
 
   void add_task(uint32_t h, double fastest) {
     const DraftHandler& handler = draft_.handlers[h];
     Prices::Task task;
     task.us.assign(prices_.domains, Prices::kNever);
-    if (std::find(free_.begin(), free_.end(), h) != free_.end())
-      for (const uint32_t d : choices_[h]) task.us[d] = known_us(handler, d);
-    else
-      task.us[handler.domain] = known_us(handler, handler.domain);
+    task.late_us = task.us;
+    const bool is_free = std::find(free_.begin(), free_.end(), h) != free_.end();
+    for (const uint32_t d : is_free ? choices_[h] : std::vector<uint32_t>{handler.domain}) {
+      const Cost cost = known(handler, d);
+      task.us[d] = cost.us;
+      task.late_us[d] = cost.late_us;
+    }
     const double rate = rate_of(handler.clock);
     task.share = (fastest > 0 && rate > 0 ? rate / fastest : 1) / handler.declared->every;
     prices_.tasks.push_back(std::move(task));
@@ -156,11 +166,6 @@ class Pricing {
 };
 
 } // namespace
-
-int64_t cost_in(const DraftHandler& handler, uint32_t domain) {
-  const int64_t said = domain == 0 ? handler.facts.cost_cpu_ns : handler.facts.cost_gpu_ns;
-  return said != 0 ? said : handler.info->cost_hint_ns;
-}
 
 void place_by_price(Draft& draft, const std::vector<std::vector<uint32_t>>& choices) {
   const size_t domains = draft.plan.domains.size();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <queue>
 #include <span>
 
@@ -25,19 +26,57 @@ constexpr double kSamePart = 0.05, kSameUs = 50;
 
 bool same(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
 
-// Calls `copy(from, to)` for each copy that a buffer needs, a way through domain 0 before what goes on from there.
-template <class Copy>
-void each_copy(const Prices& prices, const Prices::Buffer& buffer, const Places& places, const Copy& copy) {
+// The cheapest ways of each buffer; buffers of one size share theirs.
+class WaysBySize {
+ public:
+  explicit WaysBySize(const Prices& prices) {
+    for (const Prices::Buffer& buffer : prices.buffers) {
+      const auto [at, fresh] = known_.try_emplace(buffer.bytes);
+      if (fresh)
+        at->second = Ways(prices.domains, [&](uint32_t from, uint32_t to) {
+          return prices.hop(from, to).copy_us(buffer.bytes);
+        });
+      of_.push_back(&at->second);
+    }
+  }
+  WaysBySize(const WaysBySize&) = delete;
+  const Ways& of(size_t buffer) const { return *of_[buffer]; }
+
+ private:
+  std::map<double, Ways> known_;
+  std::vector<const Ways*> of_;
+};
+
+// Where all readers of a buffer in one domain together read it in place for less than a copy costs.
+bool reads_in_place(const Prices& prices, const Prices::Buffer& buffer, const Ways& ways, const Places& places,
+                    uint32_t to) {
   const uint32_t from = places[buffer.producer];
-  uint64_t wanted = 0; // domains with a reader
+  const double access = prices.hop(from, to).access_us_per_byte;
+  if (access == Prices::kNever || from == to) return false;
+  const auto readers = std::count_if(buffer.readers.begin(), buffer.readers.end(),
+                                     [&](uint32_t reader) { return places[reader] == to; });
+  return access * buffer.bytes * static_cast<double>(readers) <= ways.us(from, to);
+}
+
+// Calls `copy(from, to)` for each copy that a buffer needs, those before a hop before it.
+template <class Copy>
+void each_copy(const Prices& prices, const Prices::Buffer& buffer, const Ways& ways, const Places& places,
+               const Copy& copy) {
+  const uint32_t from = places[buffer.producer];
+  uint64_t wanted = 0; // domains with a reader, and those on the way there
   for (const uint32_t reader : buffer.readers) wanted |= uint64_t{1} << places[reader];
   wanted &= ~(uint64_t{1} << from);
-  bool through_host = false;
+  if (wanted == 0) return;
   for (uint32_t to = 0; to < prices.domains; ++to)
-    if (wanted >> to & 1 && prices.hop(from, to).latency_us == Prices::kNever) through_host = true;
-  if (through_host || wanted & 1) copy(from, 0);
-  for (uint32_t to = 1; to < prices.domains; ++to)
-    if (wanted >> to & 1) copy(prices.hop(from, to).latency_us == Prices::kNever ? 0 : from, to);
+    if (wanted >> to & 1 && reads_in_place(prices, buffer, ways, places, to)) wanted &= ~(uint64_t{1} << to);
+  for (uint32_t i = prices.domains; i-- > 1;) {
+    const uint32_t to = ways.nearest(from, i);
+    if (wanted >> to & 1) wanted |= uint64_t{1} << ways.before(from, to);
+  }
+  for (uint32_t i = 1; i < prices.domains; ++i) {
+    const uint32_t to = ways.nearest(from, i);
+    if (wanted >> to & 1) copy(ways.before(from, to), to);
+  }
 }
 
 // Which buffers each task makes or reads, one list after another.
@@ -62,7 +101,7 @@ class Lists {
 // The one evaluator; it keeps its tables from one candidate to the next.
 class Evaluator {
  public:
-  explicit Evaluator(const Prices& prices)
+  Evaluator(const Prices& prices, const WaysBySize& ways)
       : prices_(prices),
         made_by_(prices.tasks.size(),
                  [&](const auto& add) {
@@ -73,23 +112,32 @@ class Evaluator {
                    for (uint32_t b = 0; b < prices.buffers.size(); ++b)
                      for (const uint32_t reader : prices.buffers[b].readers) add(reader, b);
                  }),
+        ways_(ways),
+        can_access_(std::any_of(prices.hops.begin(), prices.hops.end(),
+                                [](const HopPrice& hop) { return hop.access_us_per_byte != Prices::kNever; })),
         worker_free_(prices.domains) {}
 
   Score operator()(const Places& places) {
     Score score;
     load_.assign(prices_.domains, 0);
     engine_.assign(prices_.domains * prices_.domains, 0);
-    for (size_t t = 0; t < places.size(); ++t) {
-      const double us = prices_.tasks[t].us[places[t]] * prices_.tasks[t].share;
+    for (uint32_t t = 0; t < places.size(); ++t) {
+      const Prices::Task& task = prices_.tasks[t];
+      const double us = (task.us[places[t]] + reading_us(t, places)) * task.share;
       load_[places[t]] += us;
       score.load_us = std::max(score.load_us, us); // it is not entered twice at a time
     }
-    for (const Prices::Buffer& buffer : prices_.buffers)
-      each_copy(prices_, buffer, places, [&](uint32_t from, uint32_t to) {
-        engine_[from * prices_.domains + to] += buffer.share * prices_.copy_us(from, to, buffer.bytes);
+    for (uint32_t b = 0; b < prices_.buffers.size(); ++b) {
+      const Prices::Buffer& buffer = prices_.buffers[b];
+      each_copy(prices_, buffer, ways_.of(b), places, [&](uint32_t from, uint32_t to) {
+        const HopPrice& hop = prices_.hop(from, to);
+        const double us = buffer.share * hop.copy_us(buffer.bytes);
+        engine_[prices_.engine(from, to)] += us;
+        if (!hop.overlaps_compute) load_[device_of(from, to)] += us;
         score.bytes += buffer.share * buffer.bytes;
         ++score.copies;
       });
+    }
     for (uint32_t d = 0; d < prices_.domains; ++d)
       score.load_us = std::max(score.load_us, load_[d] / std::max(1u, prices_.workers[d]));
     for (const double us : engine_) score.load_us = std::max(score.load_us, us);
@@ -99,6 +147,21 @@ class Evaluator {
   }
 
  private:
+  // The end of a hop that is a device, and submits: of two the one that is written to.
+  static uint32_t device_of(uint32_t from, uint32_t to) { return to == 0 ? from : to; }
+
+  // What a task takes longer because it reads some of its inputs where they are.
+  double reading_us(uint32_t t, const Places& places) const {
+    if (!can_access_) return 0;
+    double us = 0;
+    for (const uint32_t b : read_by_.of(t)) {
+      const Prices::Buffer& buffer = prices_.buffers[b];
+      if (reads_in_place(prices_, buffer, ways_.of(b), places, places[t]))
+        us += buffer.bytes * prices_.hop(places[buffer.producer], places[t]).access_us_per_byte;
+    }
+    return us;
+  }
+
   // One tick alone: each call on the worker of its domain that is free first, each copy on its engine.
   double latency_us(const Places& places) {
     there_.assign(prices_.buffers.size() * prices_.domains, 0);
@@ -110,7 +173,7 @@ class Evaluator {
       double ready = 0;
       for (const uint32_t b : read_by_.of(t)) ready = std::max(ready, there_[b * prices_.domains + domain]);
       double& worker = *std::min_element(worker_free_[domain].begin(), worker_free_[domain].end());
-      worker = std::max(ready, worker) + prices_.tasks[t].us[domain];
+      worker = std::max(ready, worker) + prices_.tasks[t].latency_us(domain) + reading_us(t, places);
       last = std::max(last, worker);
       for (const uint32_t b : made_by_.of(t)) carry(b, worker, places);
     }
@@ -120,16 +183,22 @@ class Evaluator {
   void carry(uint32_t b, double made, const Places& places) {
     const Prices::Buffer& buffer = prices_.buffers[b];
     double* const there = &there_[b * prices_.domains];
-    there[places[buffer.producer]] = made;
-    each_copy(prices_, buffer, places, [&](uint32_t from, uint32_t to) {
-      double& engine = engine_[from * prices_.domains + to];
-      engine = std::max(engine, there[from]) + prices_.copy_us(from, to, buffer.bytes);
+    std::fill(there, there + prices_.domains, made); // also where it is read in place
+    each_copy(prices_, buffer, ways_.of(b), places, [&](uint32_t from, uint32_t to) {
+      const HopPrice& hop = prices_.hop(from, to);
+      double& engine = engine_[prices_.engine(from, to)];
+      engine = std::max(engine, there[from]);
+      if (!hop.overlaps_compute) engine = std::max(engine, worker_free_[device_of(from, to)][0]);
+      engine += hop.copy_us(buffer.bytes);
+      if (!hop.overlaps_compute) worker_free_[device_of(from, to)][0] = engine;
       there[to] = engine;
     });
   }
 
   const Prices& prices_;
   const Lists made_by_, read_by_;
+  const WaysBySize& ways_;
+  const bool can_access_;
   std::vector<double> load_, engine_; // by domain; [from * domains + to]
   std::vector<double> there_;         // [buffer * domains + domain]: when it is there
   std::vector<std::vector<double>> worker_free_;
@@ -201,16 +270,44 @@ class Flow {
   std::vector<size_t> next_;
 };
 
-double way_us(const Prices& prices, uint32_t from, uint32_t to, double bytes) {
-  if (prices.hop(from, to).latency_us != Prices::kNever) return prices.copy_us(from, to, bytes);
-  return prices.copy_us(from, 0, bytes) + prices.copy_us(0, to, bytes);
+// See least_sum().
+Places cut(const Prices& prices, const WaysBySize& ways, Places places, uint32_t a, uint32_t b) {
+  const auto tasks = static_cast<uint32_t>(prices.tasks.size());
+  const auto buffers = static_cast<uint32_t>(prices.buffers.size());
+  const uint32_t source = tasks + 2 * buffers, sink = source + 1; // a task on the source's side runs in `a`
+  Flow flow(sink + 1);
+  const auto free = [&](uint32_t t) {
+    return prices.tasks[t].us[a] != Prices::kNever || prices.tasks[t].us[b] != Prices::kNever;
+  };
+  for (uint32_t t = 0; t < tasks; ++t) {
+    if (!free(t)) continue;
+    flow.add(source, t, prices.tasks[t].us[b]); // paid where it runs in b
+    flow.add(t, sink, prices.tasks[t].us[a]);
+  }
+  for (uint32_t i = 0; i < buffers; ++i) {
+    const Prices::Buffer& buffer = prices.buffers[i];
+    if (!free(buffer.producer)) continue;
+    // One copy for all its readers over there: a node that follows them, and whose arc to the producer has the price.
+    const uint32_t to_b = tasks + 2 * i, to_a = to_b + 1;
+    flow.add(buffer.producer, to_b, ways.of(i).us(a, b));
+    flow.add(to_a, buffer.producer, ways.of(i).us(b, a));
+    for (const uint32_t reader : buffer.readers) {
+      if (!free(reader)) continue;
+      flow.add(to_b, reader, Prices::kNever);
+      flow.add(reader, to_a, Prices::kNever);
+    }
+  }
+  const std::vector<bool> side = flow.cut(source, sink);
+  for (uint32_t t = 0; t < tasks; ++t)
+    if (free(t)) places[t] = side[t] ? a : b;
+  return places;
 }
 
 // Better placements from one that is there, one move after another.
 class Search {
  public:
-  Search(const Prices& prices, Choice& best)
-      : prices_(prices), best_(best), score_of_(prices), next_(prices.tasks.size()) {
+  Search(const Prices& prices, const WaysBySize& ways, Choice& best)
+      : prices_(prices), best_(best), score_of_(prices, ways), next_(prices.tasks.size()) {
     for (const Prices::Buffer& buffer : prices.buffers)
       for (const uint32_t reader : buffer.readers) next_[buffer.producer].push_back(reader);
   }
@@ -296,7 +393,7 @@ Places all_on(const Prices& prices, uint32_t wanted) {
   return places;
 }
 
-bool try_all(const Prices& prices, Choice& best) {
+bool try_all(const Prices& prices, const WaysBySize& ways, Choice& best) {
   double count = 1;
   std::vector<std::vector<uint32_t>> choices;
   for (const Prices::Task& task : prices.tasks) {
@@ -308,7 +405,7 @@ bool try_all(const Prices& prices, Choice& best) {
   if (count > kEnumerateMax) return false;
   std::vector<size_t> at(choices.size(), 0);
   Places places(choices.size());
-  Evaluator score_of(prices);
+  Evaluator score_of(prices, ways);
   for (;;) {
     for (size_t t = 0; t < at.size(); ++t) places[t] = choices[t][at[t]];
     const Score score = score_of(places);
@@ -323,10 +420,10 @@ bool try_all(const Prices& prices, Choice& best) {
 }
 
 // Among placements as good as the best, one move away: the one that carries fewer bytes (5.4).
-void save_bytes(const Prices& prices, Choice& choice) {
+void save_bytes(const Prices& prices, const WaysBySize& ways, Choice& choice) {
   if (prices.tasks.size() > kTasksSmall) return;
   const Score best = choice.score;
-  Evaluator score_of(prices);
+  Evaluator score_of(prices, ways);
   const auto as_good = [](double a, double b) { return a <= b + std::max(kSameUs, kSamePart * b); };
   for (uint32_t t = 0; t < prices.tasks.size(); ++t) {
     for (uint32_t to = 0; to < prices.domains; ++to) {
@@ -365,7 +462,10 @@ double bound_us(const Prices& prices) {
 
 } // namespace
 
-Score evaluate(const Prices& prices, const Places& places) { return Evaluator(prices)(places); }
+Score evaluate(const Prices& prices, const Places& places) {
+  const WaysBySize ways(prices);
+  return Evaluator(prices, ways)(places);
+}
 
 bool is_better(const Prices& prices, const Score& a, const Score& b) {
   if (!same(a.overload, b.overload)) return a.overload < b.overload;
@@ -376,61 +476,37 @@ bool is_better(const Prices& prices, const Score& a, const Score& b) {
 }
 
 double sum_us(const Prices& prices, const Places& places) {
+  const WaysBySize ways(prices);
   double sum = 0;
   for (size_t t = 0; t < places.size(); ++t) sum += prices.tasks[t].us[places[t]];
-  for (const Prices::Buffer& buffer : prices.buffers)
-    each_copy(prices, buffer, places,
-              [&](uint32_t from, uint32_t to) { sum += prices.copy_us(from, to, buffer.bytes); });
+  for (size_t b = 0; b < prices.buffers.size(); ++b) {
+    const double bytes = prices.buffers[b].bytes;
+    each_copy(prices, prices.buffers[b], ways.of(b), places,
+              [&](uint32_t from, uint32_t to) { sum += prices.hop(from, to).copy_us(bytes); });
+  }
   return sum;
 }
 
 Places least_sum(const Prices& prices, Places places, uint32_t a, uint32_t b) {
-  const auto tasks = static_cast<uint32_t>(prices.tasks.size());
-  const auto buffers = static_cast<uint32_t>(prices.buffers.size());
-  const uint32_t source = tasks + 2 * buffers, sink = source + 1; // a task on the source's side runs in `a`
-  Flow flow(sink + 1);
-  const auto free = [&](uint32_t t) {
-    return prices.tasks[t].us[a] != Prices::kNever || prices.tasks[t].us[b] != Prices::kNever;
-  };
-  for (uint32_t t = 0; t < tasks; ++t) {
-    if (!free(t)) continue;
-    flow.add(source, t, prices.tasks[t].us[b]); // paid where it runs in b
-    flow.add(t, sink, prices.tasks[t].us[a]);
-  }
-  for (uint32_t i = 0; i < buffers; ++i) {
-    const Prices::Buffer& buffer = prices.buffers[i];
-    if (!free(buffer.producer)) continue;
-    // One copy for all its readers over there: a node that follows them, and whose arc to the producer has the price.
-    const uint32_t to_b = tasks + 2 * i, to_a = to_b + 1;
-    flow.add(buffer.producer, to_b, way_us(prices, a, b, buffer.bytes));
-    flow.add(to_a, buffer.producer, way_us(prices, b, a, buffer.bytes));
-    for (const uint32_t reader : buffer.readers) {
-      if (!free(reader)) continue;
-      flow.add(to_b, reader, Prices::kNever);
-      flow.add(reader, to_a, Prices::kNever);
-    }
-  }
-  const std::vector<bool> side = flow.cut(source, sink);
-  for (uint32_t t = 0; t < tasks; ++t)
-    if (free(t)) places[t] = side[t] ? a : b;
-  return places;
+  return cut(prices, WaysBySize(prices), std::move(places), a, b);
 }
 
 Choice choose_places(const Prices& prices, bool enumerate) {
   Choice best;
-  best.exact = enumerate && try_all(prices, best);
+  const WaysBySize ways(prices);
+  best.exact = enumerate && try_all(prices, ways, best);
   if (!best.exact) {
-    Search search(prices, best);
+    Search search(prices, ways, best);
     for (uint32_t d = 1; d < prices.domains; ++d)
       for (const double price : kLoadPrices) {
         Prices dearer = prices;
         for (Prices::Task& task : dearer.tasks) task.us[d] *= price;
-        search.from(least_sum(dearer, all_on(prices, 0), 0, d));
+        search.from(cut(dearer, ways, all_on(prices, 0), 0, d));
       }
     for (uint32_t d = 0; d < prices.domains; ++d) search.from(all_on(prices, d));
   }
   best.bound_us = bound_us(prices);
-  save_bytes(prices, best);
+  save_bytes(prices, ways, best);
   return best;
 }
 

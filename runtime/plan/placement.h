@@ -11,22 +11,26 @@
 // one after another until nothing gets better. Small graphs are enumerated.
 //
 // What it is not. Prices do not change while it calculates, and contention is known to the evaluator only as queues for
-// workers and engines: kernels that share a device are taken to run one after another.
+// workers and engines: kernels that share a device are taken to run one after another. What is read in place is read
+// from where it was made, never from a replica.
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <vector>
+
+#include "plan/hops.h"
 
 namespace millrace::plan {
 
 inline constexpr uint32_t kDomainsMax = 64;
 
 struct Prices {
-  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  static constexpr double kNever = HopPrice::kNever;
   struct Task {
-    std::vector<double> us; // one call, by domain; kNever where it cannot run
-    double share = 1;       // of ticks on which it fires
+    std::vector<double> us;      // one call, by domain; kNever where it cannot run
+    double share = 1;            // of ticks on which it fires
+    std::vector<double> late_us{}; // a slow call (p99), by domain, for latency; empty: as `us`
+    double latency_us(uint32_t domain) const { return late_us.empty() ? us[domain] : late_us[domain]; }
   };
   struct Buffer {
     uint32_t producer = 0;
@@ -34,21 +38,18 @@ struct Prices {
     std::vector<uint32_t> readers; // tasks behind the producer
     double share = 1;
   };
-  struct Hop {
-    double latency_us = kNever; // kNever: there is none, and bytes go through domain 0
-    double us_per_byte = 0;
-  };
 
   uint32_t domains = 1;          // at most kDomainsMax; domain 0 has a hop to and from each other
   std::vector<uint32_t> workers; // by domain: calls at once
-  std::vector<Hop> hops;         // [from * domains + to]
+  std::vector<HopPrice> hops;    // [from * domains + to]
+  std::vector<uint32_t> engines; // [from * domains + to]: who copies; empty: each hop has an engine of its own
   double period_us = 0;          // 0: as fast as it goes
   std::vector<Task> tasks;       // every producer before its readers
   std::vector<Buffer> buffers;
 
-  const Hop& hop(uint32_t from, uint32_t to) const { return hops[from * domains + to]; }
-  double copy_us(uint32_t from, uint32_t to, double bytes) const {
-    return hop(from, to).latency_us + bytes * hop(from, to).us_per_byte;
+  const HopPrice& hop(uint32_t from, uint32_t to) const { return hops[from * domains + to]; }
+  uint32_t engine(uint32_t from, uint32_t to) const {
+    return engines.empty() ? from * domains + to : engines[from * domains + to];
   }
 };
 

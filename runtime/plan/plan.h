@@ -34,6 +34,7 @@
 
 #include "graph/graph.h"
 #include "millrace/abi.h"
+#include "plan/hops.h"
 #include "plugin/registry.h"
 
 namespace millrace::plan {
@@ -213,7 +214,18 @@ struct TransferPlan {
   std::vector<std::string> route; // domains
   uint64_t bytes = 0;
   double predicted_us = 0;
+  bool guessed = false; // the hop was not measured
   std::string reason;
+};
+
+// What a device reads where it is instead of copying it (semantics.md 3.6).
+struct AccessPlan {
+  uint32_t step = 0, input = 0; // the reader
+  uint32_t edge = kNone;
+  uint32_t domain = 0; // where the bytes are
+  uint64_t bytes = 0;
+  double predicted_us = 0;
+  double copy_us = 0; // what a copy for all readers of that domain would have taken
 };
 
 struct Plan {
@@ -230,6 +242,7 @@ struct Plan {
   std::vector<Segment> segments;
   std::vector<Region> regions;
   std::vector<TransferPlan> transfers;
+  std::vector<AccessPlan> accesses;
   std::vector<std::string> inserted;      // conversions: "converted bgr8 → rgb8 between video and blur"
   std::vector<std::string> notes;         // what a reader should know: "drop_oldest acts as block under free"
   std::map<std::string, uint64_t> memory; // bytes by domain
@@ -255,12 +268,21 @@ struct Facts {
   bool probed = true;
 };
 
+// What a call of a handler takes in a domain, as it was measured there.
+struct BodyCost {
+  std::string type, settings; // its parameters as declared, sorted: "radius=3 sigma=2"
+  std::string domain;
+  uint64_t bytes = 0; // that its inputs hold at most; of a source its outputs
+  double mean_us = 0, p50_us = 0, p99_us = 0;
+  uint64_t calls = 0; // that were measured
+};
+
 struct Machine {
   uint32_t workers = 1;                        // threads to plan for
   std::vector<std::string> domains = {"cpu"};  // "cpu" first, then devices in order of preference
   std::map<std::string, uint64_t> bytes_limit; // by domain; absent: not limited
-  std::map<std::string, double> bytes_per_us;  // of the hop between cpu and the domain, for predictions
-  std::map<std::string, double> latency_us;
+  std::vector<Hop> hops;                       // between cpu and a device, a missing one is guessed
+  std::vector<BodyCost> bodies;
 };
 
 struct Options {

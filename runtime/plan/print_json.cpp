@@ -47,6 +47,19 @@ ordered_json transfers(const Plan& plan) {
   return json;
 }
 
+ordered_json accesses(const Plan& plan) {
+  ordered_json json = ordered_json::array();
+  for (const AccessPlan& access : plan.accesses) {
+    const EdgePlan& edge = plan.edges[access.edge];
+    json.push_back({{"edge", edge.from + " → " + edge.to},
+                    {"domain", plan.domains[access.domain]},
+                    {"bytes", access.bytes},
+                    {"predicted_us", access.predicted_us},
+                    {"copy_us", access.copy_us}});
+  }
+  return json;
+}
+
 ordered_json segments(const Plan& plan) {
   ordered_json json = ordered_json::array();
   for (const Segment& segment : plan.segments) {
@@ -103,6 +116,7 @@ std::string print_json(const Plan& plan) {
   json["edges"] = edges(plan);
   json["inserted"] = plan.inserted;
   json["transfers"] = transfers(plan);
+  json["accesses"] = accesses(plan);
   json["segments"] = segments(plan);
   json["memory"] = plan.memory;
   json["rings"] = rings(plan);

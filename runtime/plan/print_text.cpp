@@ -110,7 +110,11 @@ class Printer {
       const Segment& segment = plan_.segments[s];
       if (segment.lane > 0) continue; // a copy of one that was shown
       line("  " + segment_words(s, segment));
-      for (uint32_t step : segment.steps) line("    " + step_words(plan_.steps[step], step));
+      for (uint32_t step : segment.steps) {
+        line("    " + step_words(plan_.steps[step], step));
+        for (const AccessPlan& access : plan_.accesses)
+          if (access.step == step) line("    = " + access_words(access));
+      }
     }
   }
 
@@ -169,10 +173,16 @@ class Printer {
   std::string transfer_words(const Step& step, const TransferPlan& transfer) const {
     std::string route;
     for (const std::string& domain : transfer.route) route += (route.empty() ? "" : " → ") + domain;
-    const std::string time =
-        transfer.predicted_us > 0 ? fmt::format("{:.1f} µs", transfer.predicted_us) : "time not known";
+    const std::string time = fmt::format("{:.1f} µs{}", transfer.predicted_us, transfer.guessed ? " by a guess" : "");
     return fmt::format("+ copy {}, {}: {}, {}; {}", carried(step), route, bytes_words(transfer.bytes), time,
                        transfer.reason);
+  }
+
+  std::string access_words(const AccessPlan& access) const {
+    const Output& output = plan_.outputs[plan_.steps[access.step].inputs[access.input].output];
+    return fmt::format("reads {}.{} where it is, in {}: {}, {:.1f} µs; copied it would take {:.1f} µs",
+                       plan_.steps[output.step].name, output.name, plan_.domains[access.domain],
+                       bytes_words(access.bytes), access.predicted_us, access.copy_us);
   }
 
   std::string channel_words(const Step& step, const Channel& channel) const {

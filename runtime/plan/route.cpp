@@ -1,5 +1,5 @@
 // Copies: every edge that leaves its domain is led over transfer steps, one for each (buffer, domain), so that all
-// readers there share it and longer routes share their first hops (semantics.md 3.4).
+// readers there share it and longer routes share their first hops (semantics.md 3.4); or it is read where it is (3.6).
 #include <map>
 
 #include "plan/draft.h"
@@ -9,6 +9,8 @@ namespace millrace::plan {
 namespace {
 
 constexpr uint32_t kHost = 0; // "cpu" is always the first domain
+// What a hop between the host and a device is taken to cost before it was measured: a card on PCIe 3.0 x16.
+constexpr double kGuessedLatencyUs = 10, kGuessedUsPerByte = 1.0 / 12'000;
 
 class Router {
  public:
@@ -16,18 +18,39 @@ class Router {
 
   void run() {
     const size_t step_count = plan_.steps.size(); // transfers are appended
-    for (uint32_t s = 0; s < step_count; ++s) {
-      if (plan_.steps[s].kind != StepKind::handler) continue; // the others move references, not bytes
-      for (uint32_t i = 0; i < plan_.steps[s].inputs.size(); ++i) lead(s, i);
-    }
+    count_readers(step_count);
+    for (uint32_t s = 0; s < step_count; ++s)
+      for (uint32_t i = 0; i < plan_.steps[s].inputs.size(); ++i)
+        if (crosses(s, i)) lead(s, i);
     describe();
   }
 
  private:
+  // Only handlers read bytes; the others move references.
+  bool crosses(uint32_t s, uint32_t i) const {
+    const Step& step = plan_.steps[s];
+    const uint32_t output = step.inputs[i].output;
+    return step.kind == StepKind::handler && output != kNone && plan_.outputs[output].domain != step.domain;
+  }
+
+  void count_readers(size_t step_count) {
+    for (uint32_t s = 0; s < step_count; ++s)
+      for (uint32_t i = 0; i < plan_.steps[s].inputs.size(); ++i)
+        if (crosses(s, i)) ++reader_count_[{plan_.steps[s].inputs[i].output, plan_.steps[s].domain}];
+  }
+
+  static uint64_t bytes_of(const Output& output) { return capacity_of(output.format) + sizeof(mr_value); }
+
+  const Ways& ways(uint64_t bytes) {
+    const auto [at, fresh] = ways_.try_emplace(bytes);
+    if (fresh) at->second = ways_for(draft_, static_cast<double>(bytes));
+    return at->second;
+  }
+
   void lead(uint32_t s, uint32_t i) {
-    const uint32_t output = plan_.steps[s].inputs[i].output;
+    const uint32_t output = plan_.steps[s].inputs[i].output, domain = plan_.steps[s].domain;
     const uint32_t edge = plan_.steps[s].inputs[i].edge;
-    if (output == kNone || plan_.outputs[output].domain == plan_.steps[s].domain) return;
+    if (reads_in_place(s, i)) return;
     const graph::Edge* declared = edge == kNone ? nullptr : draft_.edges[edge].declared;
     if (declared && declared->forbid_copy)
       throw Failure(
@@ -35,17 +58,32 @@ class Router {
                 "the edge " + plan_.edges[edge].from + " → " + plan_.edges[edge].to + " needs a copy, which it forbids",
                 declared->place,
                 {plan_.edges[edge].from + " is in " + plan_.domains[plan_.outputs[output].domain],
-                 plan_.edges[edge].to + " is in " + plan_.domains[plan_.steps[s].domain]},
+                 plan_.edges[edge].to + " is in " + plan_.domains[domain]},
                 "",
                 "device: " + plan_.domains[plan_.outputs[output].domain]});
-    plan_.steps[s].inputs[i].output = replica(output, plan_.steps[s].domain, s, edge);
+    plan_.steps[s].inputs[i].output = replica(output, domain, s, edge);
   }
 
-  // The output's replica in `domain`; made by way of the host where neither end is the host.
+  // Where all readers of a domain together read it in place for less than the copies would cost.
+  bool reads_in_place(uint32_t s, uint32_t i) {
+    const uint32_t o = plan_.steps[s].inputs[i].output, domain = plan_.steps[s].domain;
+    const Output& output = plan_.outputs[o];
+    const Hop* hop = find_hop(draft_, output.domain, domain);
+    if (!hop || hop->price.access_us_per_byte == HopPrice::kNever) return false;
+    AccessPlan access{s, i, plan_.steps[s].inputs[i].edge, output.domain, bytes_of(output), 0, 0};
+    access.predicted_us = hop->price.access_us_per_byte * static_cast<double>(access.bytes);
+    access.copy_us = ways(access.bytes).us(output.domain, domain);
+    const double of_all = access.predicted_us * reader_count_.at({o, domain});
+    if (of_all > access.copy_us) return false;
+    plan_.accesses.push_back(access);
+    return true;
+  }
+
+  // The output's replica in `domain`; made from the one before it on the cheapest way there.
   uint32_t replica(uint32_t output, uint32_t domain, uint32_t reader, uint32_t edge) {
     const uint32_t home = plan_.outputs[output].domain;
-    uint32_t from = output;
-    if (home != kHost && domain != kHost) from = replica(output, kHost, reader, edge);
+    const uint32_t before = ways(bytes_of(plan_.outputs[output])).before(home, domain);
+    const uint32_t from = before == home ? output : replica(output, before, reader, edge);
     const auto known = replicas_.find({output, domain});
     if (known != replicas_.end()) {
       note_reader(plan_.outputs[known->second].step, reader, edge);
@@ -57,7 +95,7 @@ class Router {
     step.kind = StepKind::transfer;
     step.name = "copy " + producer.name + "." + source.name + " → " + plan_.domains[domain];
     step.pace = producer.pace;
-    step.domain = domain == kHost ? source.domain : domain; // the device's side submits
+    step.domain = domain == kHost ? source.domain : domain; // a device submits, of two the one that is written to
     StepInput input;
     input.output = from;
     input.required = true;
@@ -94,13 +132,10 @@ class Router {
       shown.step = s;
       shown.edges = edges_[s];
       shown.route = {plan_.domains[from.domain], plan_.domains[to.domain]};
-      shown.bytes = capacity_of(from.format) + sizeof(mr_value);
-      const std::string& device = plan_.domains[from.domain == kHost ? to.domain : from.domain];
-      const auto rate = draft_.machine.bytes_per_us.find(device);
-      const auto latency = draft_.machine.latency_us.find(device);
-      shown.predicted_us =
-          (latency == draft_.machine.latency_us.end() ? 0 : latency->second) +
-          (rate == draft_.machine.bytes_per_us.end() ? 0 : static_cast<double>(shown.bytes) / rate->second);
+      shown.bytes = bytes_of(from);
+      const Hop& hop = *find_hop(draft_, from.domain, to.domain);
+      shown.predicted_us = hop.price.copy_us(static_cast<double>(shown.bytes));
+      shown.guessed = !hop.measured;
       std::string readers;
       for (uint32_t reader : step.readers) readers += (readers.empty() ? "" : ", ") + plan_.steps[reader].name;
       shown.reason = "read by " + readers + " in " + plan_.domains[plan_.steps[step.readers.back()].domain];
@@ -110,7 +145,8 @@ class Router {
 
   Draft& draft_;
   Plan& plan_;
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> replicas_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> replicas_, reader_count_; // by (output, domain)
+  std::map<uint64_t, Ways> ways_;                                             // by bytes
   std::map<uint32_t, std::vector<uint32_t>> edges_;
 };
 
@@ -176,6 +212,41 @@ class Asking {
 };
 
 } // namespace
+
+void find_hops(Draft& draft) {
+  const std::vector<std::string>& domains = draft.plan.domains;
+  draft.hops.assign(domains.size() * domains.size(), {});
+  std::string guessed;
+  for (size_t from = 0; from < domains.size(); ++from) {
+    for (size_t to = 0; to < domains.size(); ++to) {
+      Hop& hop = draft.hops[from * domains.size() + to];
+      for (const Hop& known : draft.machine.hops)
+        if (known.from == domains[from] && known.to == domains[to]) hop = known;
+      if (from == to || hop.price.copies() || (from != kHost && to != kHost)) continue;
+      hop.from = domains[from];
+      hop.to = domains[to];
+      hop.price.latency_us = kGuessedLatencyUs;
+      hop.price.us_per_byte.fill(kGuessedUsPerByte);
+      hop.measured = false;
+    }
+  }
+  for (const Hop& hop : draft.hops)
+    if (!hop.measured) guessed += (guessed.empty() ? "" : ", ") + hop.from + " → " + hop.to;
+  if (!guessed.empty())
+    draft.plan.notes.push_back("hops not measured: " + guessed + "; `millrace calibrate` does that");
+}
+
+const Hop* find_hop(const Draft& draft, uint32_t from, uint32_t to) {
+  const Hop& hop = draft.hops[from * draft.plan.domains.size() + to];
+  return hop.from.empty() ? nullptr : &hop;
+}
+
+Ways ways_for(const Draft& draft, double bytes) {
+  return Ways(static_cast<uint32_t>(draft.plan.domains.size()), [&](uint32_t from, uint32_t to) {
+    const Hop* hop = find_hop(draft, from, to);
+    return hop ? hop->price.copy_us(bytes) : HopPrice::kNever;
+  });
+}
 
 void route(Draft& draft) { Router(draft).run(); }
 

@@ -340,6 +340,20 @@ void split(const std::string& text, std::string& handler, std::string& port) {
   port = dot == std::string::npos ? "" : text.substr(dot + 1);
 }
 
+// What a hop of the plan is on the device that copies over it.
+void join(const plan::Hop& hop, device::SimOptions& sim) {
+  const auto latency_ns = static_cast<int64_t>(hop.price.copies() ? hop.price.latency_us * 1000 : 0);
+  const double per_byte = hop.price.us_per_byte.back();
+  const double bytes_per_ns = per_byte > 0 ? 0.001 / per_byte : 0;
+  if (hop.to == sim.domain && hop.from != "cpu") {
+    const bool accesses = hop.price.access_us_per_byte != plan::HopPrice::kNever;
+    sim.peers[hop.from] = {hop.price.copies(), latency_ns, bytes_per_ns, accesses};
+  } else if (hop.price.copies() && (hop.to == sim.domain || hop.from == sim.domain)) {
+    sim.latency_ns = latency_ns;
+    (hop.to == sim.domain ? sim.bandwidth_up : sim.bandwidth_down) = bytes_per_ns;
+  }
+}
+
 } // namespace
 
 int64_t foreign_released() { return Foreign::released; }
@@ -412,9 +426,11 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
   plan::Machine machine;
   machine.workers = setup_.workers;
   machine.domains = setup_.domains;
+  machine.hops = setup_.hops;
   plan::Options options;
   options.costs_ns = setup_.costs_ns;
   plan_ = plan::compile(graph_, facts_, registry_, exec::host_table(), machine, options);
+  const std::shared_ptr<device::SimFabric> fabric = device::make_fabric();
   for (const std::string& domain : plan_.domains) {
     if (domain == "cpu") {
       devices_.push_back(std::make_unique<device::CpuDevice>(pinned_));
@@ -424,6 +440,8 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
     sim.domain = domain;
     sim.pinned = pinned_;
     sim.latency_ns = setup_.virtual_time ? 10'000 : 0;
+    sim.fabric = fabric;
+    for (const plan::Hop& hop : setup_.hops) join(hop, sim);
     sim.time = setup_.virtual_time ? &time_ : nullptr;
     sim.adversarial = setup_.adversarial;
     sim.check_races = setup_.adversarial;
@@ -462,6 +480,16 @@ const plan::Pace& Compiled::pace_of(const std::string& handler) const {
 }
 
 exec::Result run(Pipeline pipeline, const Setup& setup) { return Compiled(std::move(pipeline), setup).run(); }
+
+plan::Hop copy_hop(const std::string& from, const std::string& to, double latency_us, double us_per_byte) {
+  return {from, to, plan::HopPrice(latency_us, us_per_byte)};
+}
+
+plan::Hop access_hop(const std::string& from, const std::string& to, double us_per_byte) {
+  plan::Hop hop{from, to};
+  hop.price.access_us_per_byte = us_per_byte;
+  return hop;
+}
 
 std::vector<int64_t> values(const std::vector<Seen>& log, size_t input) {
   std::vector<int64_t> list;

@@ -60,6 +60,7 @@ struct Setup {
   bool adversarial = false;
   uint64_t seed = 1;
   device::SimFaults faults;
+  std::vector<plan::Hop> hops; // the plan is told of them, and the devices have them
   exec::RunOptions options;
   std::map<std::string, int64_t> costs_ns; // virtual time, and the partition
   const mr_plugin* more = nullptr;         // handlers of the test's own
@@ -89,6 +90,10 @@ class Compiled {
 };
 
 exec::Result run(Pipeline pipeline, const Setup& setup = {});
+
+// From one domain to another: copies of this price; or reading in place at so much a byte.
+plan::Hop copy_hop(const std::string& from, const std::string& to, double latency_us, double us_per_byte = 0);
+plan::Hop access_hop(const std::string& from, const std::string& to, double us_per_byte = 0);
 
 // The single values of a log, in order.
 std::vector<int64_t> values(const std::vector<Seen>& log, size_t input = 0);

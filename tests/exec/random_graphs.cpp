@@ -25,6 +25,11 @@ int64_t from_environment(const char* name, int64_t otherwise) {
 
 using Features = std::map<std::string, int>;
 
+plan::Hop with_access(plan::Hop hop) {
+  hop.price.access_us_per_byte = 0;
+  return hop;
+}
+
 // A graph, where its handlers may run beside the host, and a script of live changes.
 struct Sample {
   Pipeline pipeline;
@@ -252,7 +257,14 @@ struct Way {
   bool on_devices = false;
   std::optional<uint64_t> adversary = {}; // the seed of adversarial devices
   bool measured = false;                  // in virtual time, with costs that the plan does not know
+  std::vector<plan::Hop> hops = {};       // beside those between the host and the devices
 };
+
+// Between the two devices, and what they read in place of the host's memory and each other's.
+const std::vector<plan::Hop> kPeerCopies = {copy_hop("sim:0", "sim:1", 1), copy_hop("sim:1", "sim:0", 1)};
+const std::vector<plan::Hop> kAccess = {access_hop("sim:0", "sim:1"), access_hop("sim:1", "sim:0"),
+                                        with_access(copy_hop("cpu", "sim:0", 1)),
+                                        with_access(copy_hop("cpu", "sim:1", 1))};
 
 // From a microsecond to two milliseconds a call, by the handler's name alone.
 int64_t drawn_cost_ns(const std::string& handler, uint64_t) {
@@ -279,6 +291,7 @@ Outcome try_run(const Sample& sample, const Way& way) {
     for (size_t h = 0; h < sample.devices.size(); ++h)
       pipeline.graph.handlers[h].device = sample.devices[h].empty() ? "cpu" : sample.devices[h];
   }
+  setup.hops = way.hops;
   setup.adversarial = way.adversary.has_value();
   setup.seed = way.adversary.value_or(0);
   exec::Run* live = nullptr;
@@ -394,6 +407,11 @@ TEST_CASE(
     for (const uint64_t adversary : {1u, 2u, 3u}) {
       INFO("on devices, adversary ", adversary);
       REQUIRE(difference(expected, try_run(sample, {adversary == 1 ? 1u : 2u, true, adversary})) == "");
+    }
+    for (const auto* hops : {&kPeerCopies, &kAccess}) {
+      INFO("on devices that ", std::string(hops == &kAccess ? "read in place" : "copy from each other"));
+      REQUIRE(difference(expected, try_run(sample, {2, true, {}, false, *hops})) == "");
+      REQUIRE(difference(expected, try_run(sample, {1, true, 4, false, *hops})) == "");
     }
   }
   if (only >= 0) return;

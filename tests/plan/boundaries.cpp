@@ -157,9 +157,8 @@ TEST_CASE("3.4, 5.6: a copy is printed with its route, bytes, predicted time and
   p.connect("source", "relay");
   plan::Machine machine = one_device;
   CHECK(contains(plan::print_text(Planned(p, machine).plan()),
-                 "+ copy source.out, cpu → sim:0: 264 B, time not known; read by relay in sim:0"));
-  machine.latency_us["sim:0"] = 5;
-  machine.bytes_per_us["sim:0"] = 132;
+                 "+ copy source.out, cpu → sim:0: 264 B, 10.0 µs by a guess; read by relay in sim:0"));
+  connect_host(machine, "sim:0", plan::HopPrice(5, 1.0 / 132));
   CHECK(contains(plan::print_text(Planned(p, machine).plan()),
                  "+ copy source.out, cpu → sim:0: 264 B, 7.0 µs; read by relay in sim:0"));
 }

@@ -170,6 +170,45 @@ TEST_CASE("3.4: a buffer is carried once for all its readers in a domain, and on
   CHECK(evaluate(prices, {1, 1, 1, 1, 1, 1}).copies == 0);
 }
 
+TEST_CASE("5.5: a hop is priced by the size of what goes over it, from piece to piece") {
+  plan::HopPrice price;
+  price.latency_us = 10;
+  price.us_per_byte = {0.01, 0.001, 0.0005, 0.0001};
+  CHECK(price.copy_us(0) == doctest::Approx(10));
+  for (size_t i = 0; i < kHopSizes.size(); ++i) {
+    const auto bytes = static_cast<double>(kHopSizes[i]);
+    CHECK(price.copy_us(bytes) == doctest::Approx(10 + bytes * price.us_per_byte[i]));
+  }
+  const double between = (4096.0 + 65536) / 2;
+  CHECK(price.copy_us(between) == doctest::Approx((price.copy_us(4096) + price.copy_us(65536)) / 2));
+  CHECK(price.copy_us(64 << 20) == doctest::Approx(10 + (64 << 20) * 0.0001));
+}
+
+TEST_CASE("3.6, 5.5: the cheapest ways are what brute force finds, and form a tree") {
+  std::mt19937 random(random_seed());
+  for (int i = 0; i < 1000; ++i) {
+    constexpr uint32_t kDomains = 5;
+    std::vector<double> us(kDomains * kDomains, HopPrice::kNever);
+    for (double& one : us)
+      if (random() % 3 != 0) one = 1 + static_cast<double>(random() % 100);
+    const Ways ways(kDomains, [&](uint32_t from, uint32_t to) { return us[from * kDomains + to]; });
+    std::vector<double> least = us; // Floyd and Warshall
+    for (uint32_t d = 0; d < kDomains; ++d) least[d * kDomains + d] = 0;
+    for (uint32_t by = 0; by < kDomains; ++by)
+      for (uint32_t from = 0; from < kDomains; ++from)
+        for (uint32_t to = 0; to < kDomains; ++to)
+          least[from * kDomains + to] =
+              std::min(least[from * kDomains + to], least[from * kDomains + by] + least[by * kDomains + to]);
+    for (uint32_t from = 0; from < kDomains; ++from)
+      for (uint32_t to = 0; to < kDomains; ++to) {
+        REQUIRE(ways.us(from, to) == least[from * kDomains + to]);
+        if (from == to || ways.us(from, to) == HopPrice::kNever) continue;
+        const uint32_t before = ways.before(from, to);
+        REQUIRE(ways.us(from, to) == ways.us(from, before) + us[before * kDomains + to]);
+      }
+  }
+}
+
 TEST_CASE("5.5: a hundred handlers are placed in a millisecond, a thousand in twenty") {
   std::mt19937 random(random_seed());
   const auto place_ms = [&](uint32_t tasks) {

@@ -205,4 +205,10 @@ plan::Machine machine_of(uint32_t workers, std::vector<std::string> domains) {
   return machine;
 }
 
+void connect_host(plan::Machine& machine, const std::string& device, const plan::HopPrice& price) {
+  std::erase_if(machine.hops, [&](const plan::Hop& hop) { return hop.from == device || hop.to == device; });
+  machine.hops.push_back({"cpu", device, price});
+  machine.hops.push_back({device, "cpu", price});
+}
+
 } // namespace millrace::test

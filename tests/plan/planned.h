@@ -48,5 +48,7 @@ class Planned {
 int refusal(const Pipeline& pipeline, const plan::Machine& machine = {}, const plan::Options& options = {});
 
 plan::Machine machine_of(uint32_t workers, std::vector<std::string> domains = {"cpu"});
+// Hops of this price from the host to the device and back; they replace earlier ones.
+void connect_host(plan::Machine& machine, const std::string& device, const plan::HopPrice& price);
 
 } // namespace millrace::test

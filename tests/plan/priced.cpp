@@ -25,8 +25,7 @@ plan::Machine with_device() {
   plan::Machine machine;
   machine.workers = 2;
   machine.domains = {"cpu", "sim:0"};
-  machine.latency_us["sim:0"] = 10;
-  machine.bytes_per_us["sim:0"] = 10'000;
+  connect_host(machine, "sim:0", plan::HopPrice(10, 1.0 / 10'000));
   return machine;
 }
 
@@ -48,7 +47,7 @@ TEST_CASE("5.6: handlers whose price is known everywhere go where the calculatio
 
 TEST_CASE("5.6: what is not worth its copies stays on the host") {
   plan::Machine machine = with_device();
-  machine.latency_us["sim:0"] = 20'000;
+  connect_host(machine, "sim:0", plan::HopPrice(20'000, 1.0 / 10'000));
   CHECK(domains(Planned(chain(), machine)) == Domains{0, 0});
 }
 

@@ -52,6 +52,65 @@ TEST_CASE("3.4: a route between devices goes by way of the host and shares its f
   CHECK(Planned(p, two_devices).hops() == Hops{"cpu → sim:0", "cpu → sim:1", "sim:0 → cpu"});
 }
 
+TEST_CASE("3.6: between devices that have a hop of their own nothing goes by way of the host, unless that is cheaper") {
+  Pipeline p = fan_out({"sim:0"});
+  p.add("other", "t.relay").device = "sim:1";
+  p.connect("h1", "other");
+  plan::Machine machine = two_devices;
+  machine.hops = {copy_hop("sim:0", "sim:1", 2)};
+  CHECK(Planned(p, machine).hops() == Hops{"cpu → sim:0", "sim:0 → sim:1"});
+  machine.hops = {copy_hop("sim:0", "sim:1", 100)}; // twice 10 µs are less
+  CHECK(Planned(p, machine).hops() == Hops{"cpu → sim:0", "cpu → sim:1", "sim:0 → cpu"});
+}
+
+TEST_CASE("3.6: a way of several hops is taken where it is the cheapest, and readers on it share its hops") {
+  Pipeline p = fan_out({"sim:0", "sim:1"});
+  plan::Machine machine = two_devices;
+  machine.hops = {copy_hop("cpu", "sim:1", 1000), copy_hop("sim:0", "sim:1", 3)};
+  const Planned planned(p, machine);
+  CHECK(planned.hops() == Hops{"cpu → sim:0", "sim:0 → sim:1"});
+}
+
+TEST_CASE("3.6: which way is the cheapest depends on the bytes") {
+  Pipeline p;
+  p.add("source", "p.nv12");
+  p.add("h", "p.gray").device = "sim:0";
+  p.add("other", "p.gray").device = "sim:1";
+  p.connect("source", "h");
+  p.connect("h", "other");
+  plan::Machine machine = two_devices;
+  machine.hops = {copy_hop("sim:0", "sim:1", 1, 0.01)}; // quick to begin, and slow: 6 KiB take 63 µs
+  CHECK(Planned(p, machine).hops() == Hops{"cpu → sim:0", "cpu → sim:1", "sim:0 → cpu"});
+  Pipeline small = fan_out({"sim:0"});
+  small.add("other", "t.relay").device = "sim:1";
+  small.connect("h1", "other");
+  machine.hops = {copy_hop("sim:0", "sim:1", 1, 0.01)};
+  CHECK(Planned(small, machine).hops() == Hops{"cpu → sim:0", "sim:0 → sim:1"});
+}
+
+TEST_CASE("3.6: what a device reads in place is not copied, as long as all its readers together pay less for it") {
+  Pipeline p = fan_out({"sim:0", "sim:0", "sim:1"});
+  plan::Machine machine = two_devices;
+  plan::Hop hop = copy_hop("cpu", "sim:0", 10);
+  hop.price.access_us_per_byte = 4.0 / 264; // 264 bytes; one reader pays 4 µs
+  machine.hops = {hop};
+  const Planned planned(p, machine);
+  CHECK(planned.hops() == Hops{"cpu → sim:1"});
+  REQUIRE(planned->accesses.size() == 2);
+  CHECK(planned->accesses[0].predicted_us == doctest::Approx(4));
+  CHECK(planned->accesses[0].copy_us == doctest::Approx(10));
+  CHECK(planned.ring("source").pinned);
+  CHECK(plan::print_text(planned.plan()).find("= reads source.out where it is, in cpu: 264 B, 4.0 µs; copied it would "
+                                              "take 10.0 µs") != std::string::npos);
+  machine.hops[0].price.access_us_per_byte = 6.0 / 264; // two pay 12
+  CHECK(Planned(p, machine).hops() == Hops{"cpu → sim:0", "cpu → sim:1"});
+}
+
+TEST_CASE("5.1: a hop that nobody measured is guessed, and the plan says so") {
+  const Planned planned(fan_out({"sim:0"}), two_devices);
+  CHECK(planned.has_note("hops not measured: cpu → sim:0, cpu → sim:1, sim:0 → cpu, sim:1 → cpu"));
+}
+
 TEST_CASE("3.4: a copy asks what else its readers need, unless that comes from behind the copy itself") {
   Pipeline p;
   p.add("source", "t.count");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -31,6 +32,18 @@ struct SimFaults {
 //                                one for bodies, first come first served. A command takes effect when it ends.
 //  adversarial                   nothing runs until force() or force_any(), then one ready command after another in an
 //                                order that the seed gives. Unwritten and discarded bytes hold kPoison.
+class SimFabric;
+// What joins the simulated devices of one runtime. Null options.fabric: the device has no peers.
+std::shared_ptr<SimFabric> make_fabric();
+
+// How a device reaches the memory of another one on its fabric.
+struct SimPeer {
+  bool copies = true;      // it can copy from there
+  int64_t latency_ns = 0;  // of such a copy
+  double bandwidth = 0;    // bytes per ns; 0: it takes its latency alone
+  bool accesses = false;   // its bodies can read there
+};
+
 struct SimOptions {
   std::string domain = "sim:0";
   uint64_t bytes_limit = 1ull << 30;
@@ -40,6 +53,11 @@ struct SimOptions {
   int64_t latency_ns = 0;    // of a copy
   double bandwidth_up = 0;   // host to device, bytes per ns; 0: a copy takes its latency alone
   double bandwidth_down = 0; // device to host
+  double speed = 1;          // virtual: a body takes its declared cost divided by this
+  // What begins while k other engines of the device are at work takes 1 + k × contention times as long.
+  double contention = 0;
+  std::shared_ptr<SimFabric> fabric;
+  std::map<std::string, SimPeer> peers; // by domain
   bool adversarial = false;
   uint64_t seed = 0;           // adversarial: of the order
   VirtualTime* time = nullptr; // outlives the device; not with adversarial

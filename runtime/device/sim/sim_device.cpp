@@ -18,6 +18,7 @@ Engine engine_of(StreamKind kind) {
   switch (kind) {
     case StreamKind::copy_in: return Engine::copy_in;
     case StreamKind::copy_out: return Engine::copy_out;
+    case StreamKind::copy_peer: return Engine::copy_peer;
     default: return Engine::compute;
   }
 }
@@ -45,6 +46,8 @@ SimDevice::~SimDevice() {
   for (const auto& stream : streams_) {
     while (stream->head()) stream->pop(); // given up
   }
+  if (!options_.fabric) return;
+  for (size_t i = 0; i < arena_count_; ++i) options_.fabric->remove(arenas_[i]->arena.base);
 }
 
 Arena* SimDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceStatus& status) {
@@ -68,6 +71,7 @@ Arena* SimDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceSta
   }
   if (options_.adversarial) std::memset(made->mapping.working(), kPoison, rounded);
   bytes_allocated_ += rounded;
+  if (options_.fabric) options_.fabric->add({made->mapping.seen(), made->mapping.working(), rounded, domain()});
   arenas_[count] = std::move(made);
   arena_count_.store(count + 1, std::memory_order_release);
   status = {};
@@ -84,8 +88,14 @@ const SimDevice::SimArena* SimDevice::find_arena(const std::byte* address) const
 }
 
 std::byte* SimDevice::body_address(std::byte* address) const {
-  const SimArena* found = find_arena(address);
-  return found ? found->mapping.working() + (address - found->arena.base) : address;
+  if (const SimArena* found = find_arena(address)) return found->mapping.working() + (address - found->arena.base);
+  if (options_.fabric) {
+    std::string owner;
+    std::byte* const there = options_.fabric->find(address, 0, owner);
+    const auto peer = options_.peers.find(owner);
+    if (there && peer != options_.peers.end() && peer->second.accesses) return there;
+  }
+  return address;
 }
 
 SimDevice::End SimDevice::find_end(const std::byte* address, uint64_t bytes) const {
@@ -93,6 +103,14 @@ SimDevice::End SimDevice::find_end(const std::byte* address, uint64_t bytes) con
     const uint64_t offset = static_cast<uint64_t>(address - found->arena.base);
     if (bytes > found->arena.bytes - offset) return {};
     return {found->mapping.working() + offset, true};
+  }
+  if (options_.fabric) {
+    std::string owner;
+    if (std::byte* const there = options_.fabric->find(address, bytes, owner)) {
+      const auto peer = options_.peers.find(owner);
+      if (peer == options_.peers.end() || !peer->second.copies) return {};
+      return {there, false, &peer->second};
+    }
   }
   if (options_.pinned && !options_.pinned->contains(address, bytes)) return {};
   return {const_cast<std::byte*>(address), false};
@@ -109,7 +127,8 @@ Stream* SimDevice::create_stream(StreamKind kind) {
 }
 
 void SimDevice::run(Stream& stream, const Work& work) {
-  submit(stream, {work, Engine::compute, Injected::none, work.cost_ns});
+  const auto cost_ns = static_cast<int64_t>(static_cast<double>(work.cost_ns) / options_.speed);
+  submit(stream, {work, Engine::compute, Injected::none, cost_ns});
 }
 
 void SimDevice::copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) {
@@ -121,13 +140,18 @@ void SimDevice::copy(Stream& stream, std::byte* target, const std::byte* source,
                                             " pageable memory: " + bytes_at(bytes, wrong_source ? source : target) +
                                             " are in no pinned arena and in none of this device");
   }
-  if (!to.on_device && !from.on_device) {
+  if (!to.on_device && (!from.on_device || to.peer)) {
     return poison(DeviceError::invalid, domain() + ": a copy of " + bytes_at(bytes, source) +
-                                            " from host to host, which is no work of this device");
+                                            " that does not end in it and does not lead from it to the host");
   }
   Command command{Copy{to.address, from.address, bytes}, engine_of(stream.kind), Injected::none, 0};
   command.cost_ns = copy_cost_ns(bytes, 0);
-  if (!from.on_device) {
+  if (from.peer) {
+    command.engine = Engine::copy_peer;
+    command.cost_ns = from.peer->latency_ns;
+    if (from.peer->bandwidth > 0)
+      command.cost_ns += std::llround(static_cast<double>(bytes) / from.peer->bandwidth);
+  } else if (!from.on_device) {
     command.engine = Engine::copy_in;
     command.cost_ns = copy_cost_ns(bytes, options_.bandwidth_up);
   } else if (!to.on_device) {
@@ -140,6 +164,10 @@ void SimDevice::copy(Stream& stream, std::byte* target, const std::byte* source,
 int64_t SimDevice::copy_cost_ns(uint64_t bytes, double bytes_per_ns) const {
   if (bytes_per_ns <= 0) return options_.latency_ns;
   return options_.latency_ns + std::llround(static_cast<double>(bytes) / bytes_per_ns);
+}
+
+int64_t SimDevice::slowed_ns(int64_t cost_ns, uint32_t others) const {
+  return std::llround(static_cast<double>(cost_ns) * (1 + others * options_.contention));
 }
 
 void SimDevice::discard(Stream& stream, std::byte* address, uint64_t bytes) {

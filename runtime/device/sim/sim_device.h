@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "device/sim/access_guard.h"
 #include "device/sim/copy_races.h"
+#include "device/sim/fabric.h"
 #include "device/sim/sim.h"
 #include "device/sim/twin_mapping.h"
 
@@ -59,6 +60,9 @@ class SimDevice : public Device {
   // From now on nothing begins.
   void give_up() { poisoned_ = true; }
   bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
+  // What a command takes that begins while so many other engines of the device are at work.
+  int64_t slowed_ns(int64_t cost_ns, uint32_t others) const;
+  Bell& moved() { return options_.fabric ? options_.fabric->moved : own_moved_; } // a word did, here or on a peer
 
  private:
   struct SimArena {
@@ -71,6 +75,7 @@ class SimDevice : public Device {
   struct End {
     std::byte* address = nullptr; // null: not to be copied from or to
     bool on_device = false;
+    const SimPeer* peer = nullptr; // it is in this one's memory
   };
 
   const SimArena* find_arena(const std::byte* address) const;
@@ -83,6 +88,7 @@ class SimDevice : public Device {
   void poison(DeviceError error, const std::string& sentence);
 
   const SimOptions options_;
+  Bell own_moved_;
   uint64_t bytes_allocated_ = 0;
   bool steady_ = false;
   std::array<std::unique_ptr<SimArena>, kArenasMax> arenas_;

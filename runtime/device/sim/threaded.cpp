@@ -29,7 +29,7 @@ class ThreadedSim final : public SimDevice {
     for (Worker& worker : workers_) worker.thread.join();
   }
 
-  void kick() override { moved_.ring(); }
+  void kick() override { moved().ring(); }
 
  private:
   struct Worker {
@@ -51,7 +51,7 @@ class ThreadedSim final : public SimDevice {
   void ring_all() {
     const std::lock_guard lock(workers_mutex_);
     for (Worker& worker : workers_) worker.submitted.ring();
-    moved_.ring();
+    moved().ring();
   }
 
   void work(QueuedStream& stream, Bell& submitted) {
@@ -66,16 +66,16 @@ class ThreadedSim final : public SimDevice {
       until_ready(*command);
       execute_in_time(*command);
       stream.pop();
-      moved_.ring();
+      moved().ring();
     }
   }
 
   void until_ready(const Command& command) {
     for (int look = 0; look < kLooksBeforeSleep && !ready(command); ++look) std::this_thread::yield();
     while (true) {
-      const uint32_t heard = moved_.rings();
+      const uint32_t heard = moved().rings();
       if (ready(command)) return;
-      moved_.sleep(heard, kUnrungWord_ns);
+      moved().sleep(heard, kUnrungWord_ns);
     }
   }
 
@@ -84,13 +84,15 @@ class ThreadedSim final : public SimDevice {
     const bool paced = command.cost_ns > 0 && command.engine != Engine::compute && !poisoned();
     if (!paced) return execute(command);
     const std::lock_guard lock(engines_[static_cast<size_t>(command.engine)]);
-    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(command.cost_ns);
+    const int64_t cost_ns = slowed_ns(command.cost_ns, copying_++);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(cost_ns);
     execute(command);
     std::this_thread::sleep_until(end);
+    --copying_;
   }
 
   std::atomic<bool> closing_{false};
-  Bell moved_; // a word of this device did
+  std::atomic<uint32_t> copying_{0}; // engines that do
   std::array<std::mutex, kEngineCount> engines_;
   std::mutex workers_mutex_; // poison may come from a worker while a stream is added
   std::deque<Worker> workers_;

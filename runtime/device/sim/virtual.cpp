@@ -1,4 +1,5 @@
 // The simulated device in virtual time: no threads, and every start and end is at an exact nanosecond.
+#include <algorithm>
 #include <array>
 #include <deque>
 
@@ -62,10 +63,11 @@ class VirtualSim final : public SimDevice {
 
   void start(Lane& lane) {
     const size_t engine = engine_of(lane);
+    const auto others = static_cast<uint32_t>(std::count(occupied_.begin(), occupied_.end(), true));
     occupied_[engine] = engine != static_cast<size_t>(Engine::none);
     lane.turn = 0;
     lane.running = true;
-    const int64_t cost_ns = poisoned() ? 0 : lane.stream->head()->cost_ns;
+    const int64_t cost_ns = poisoned() ? 0 : slowed_ns(lane.stream->head()->cost_ns, others);
     // The timeline may outlive the device.
     time_.schedule(time_.now_ns() + cost_ns, [this, &lane, engine, alive = std::weak_ptr<int>(alive_)] {
       if (alive.expired()) return;

@@ -1,0 +1,323 @@
+// See machine_file.h.
+#include "embed/machine_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "embed/json_fields.h"
+
+namespace millrace::embed {
+namespace fs = std::filesystem;
+
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+constexpr double kLargest = 1e15;
+const JsonFields kFields(114, "the machine file cannot be used");
+
+bool is_sim(const std::string& domain) { return domain.rfind("sim:", 0) == 0; }
+
+const json& list(const json& object, const char* key) {
+  static const json none = json::array();
+  const auto at = object.find(key);
+  if (at == object.end()) return none;
+  if (!at->is_array()) kFields.refuse(key, "is no list");
+  return *at;
+}
+
+std::array<double, 4> four(const json& object, const char* key, const std::string& where) {
+  std::array<double, 4> values{};
+  const auto at = object.find(key);
+  if (at == object.end()) return values;
+  if (!at->is_array() || at->size() != values.size())
+    kFields.refuse(where + "." + key, "is no list of four times, for 4 KiB, 64 KiB, 1 MiB and 16 MiB");
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!(*at)[i].is_number() || (*at)[i].get<double>() < 0) kFields.refuse(where + "." + key, "has no such time");
+    values[i] = (*at)[i].get<double>();
+  }
+  return values;
+}
+
+std::string needed(const json& object, const char* key, const std::string& where) {
+  const auto text = kFields.text(object, key, where);
+  if (!text || text->empty()) kFields.refuse(where, std::string("lacks ") + key);
+  return *text;
+}
+
+device::SimFaults parse_faults(const json& given, const std::string& where) {
+  device::SimFaults faults;
+  const std::map<std::string, uint64_t*> known = {{"out_of_memory", &faults.out_of_memory},
+                                                  {"fail_run", &faults.fail_run},
+                                                  {"fail_copy", &faults.fail_copy},
+                                                  {"lose_device", &faults.lose_device},
+                                                  {"hang_command", &faults.hang_command}};
+  std::vector<std::string> names;
+  for (const auto& [name, at] : known) names.push_back(name);
+  kFields.only_keys(given, where, names);
+  for (const auto& [name, value] : given.items())
+    *known.at(name) = static_cast<uint64_t>(kFields.whole(given, name.c_str(), 1, INT64_MAX, where));
+  return faults;
+}
+
+Simulated parse_simulated(const json& given, const std::string& name) {
+  kFields.only_keys(given, name,
+                    {"memory_bytes", "latency_us", "up_bytes_per_us", "down_bytes_per_us", "speed", "contention",
+                     "host_access_ns_per_byte", "peers", "faults"});
+  Simulated sim;
+  if (given.contains("memory_bytes"))
+    sim.memory_bytes = static_cast<uint64_t>(kFields.whole(given, "memory_bytes", 4096, INT64_MAX, name));
+  sim.latency_us = kFields.number(given, "latency_us", 0, 1e9, name).value_or(sim.latency_us);
+  sim.up_bytes_per_us = kFields.number(given, "up_bytes_per_us", 1e-3, kLargest, name).value_or(sim.up_bytes_per_us);
+  sim.down_bytes_per_us =
+      kFields.number(given, "down_bytes_per_us", 1e-3, kLargest, name).value_or(sim.down_bytes_per_us);
+  sim.speed = kFields.number(given, "speed", 1e-3, 1e6, name).value_or(sim.speed);
+  sim.contention = kFields.number(given, "contention", 0, 100, name).value_or(0);
+  sim.host_access_ns_per_byte = kFields.number(given, "host_access_ns_per_byte", 0, kLargest, name).value_or(0);
+  const auto peers = given.find("peers");
+  if (peers != given.end()) {
+    if (!peers->is_object()) kFields.refuse(name + ".peers", "is no object");
+    for (const auto& [peer, hop] : peers->items()) {
+      const std::string where = name + ".peers." + peer;
+      if (!is_sim(peer) || peer == name) kFields.refuse(where, "is no other simulated device, such as sim:1");
+      kFields.only_keys(hop, where, {"latency_us", "bytes_per_us", "access_ns_per_byte"});
+      Simulated::Peer& out = sim.peers[peer];
+      out.latency_us = kFields.number(hop, "latency_us", 0, 1e9, where).value_or(0);
+      out.bytes_per_us = kFields.number(hop, "bytes_per_us", 1e-3, kLargest, where).value_or(0);
+      out.access_ns_per_byte = kFields.number(hop, "access_ns_per_byte", 0, kLargest, where).value_or(0);
+    }
+  }
+  if (given.contains("faults")) sim.faults = parse_faults(given.at("faults"), name + ".faults");
+  return sim;
+}
+
+// Times of the four sizes become rates beyond the latency.
+std::array<double, 4> rates(const std::array<double, 4>& us, double latency_us) {
+  std::array<double, 4> rates{};
+  for (size_t i = 0; i < us.size(); ++i)
+    rates[i] = std::max(0.0, us[i] - latency_us) / static_cast<double>(plan::kHopSizes[i]);
+  return rates;
+}
+std::array<double, 4> times(const std::array<double, 4>& us_per_byte, double latency_us) {
+  std::array<double, 4> us{};
+  for (size_t i = 0; i < us.size(); ++i) us[i] = latency_us + us_per_byte[i] * static_cast<double>(plan::kHopSizes[i]);
+  return us;
+}
+
+plan::Hop parse_hop(const json& given, const std::string& where) {
+  kFields.only_keys(given, where,
+                    {"from", "to", "latency_us", "us", "p99_us", "pageable_us", "access_ns_per_byte", "engine",
+                     "overlaps_compute"});
+  plan::Hop hop;
+  hop.from = needed(given, "from", where);
+  hop.to = needed(given, "to", where);
+  if (const auto latency = kFields.number(given, "latency_us", 0, 1e9, where)) hop.price.latency_us = *latency;
+  if (hop.price.copies()) {
+    if (!given.contains("us")) kFields.refuse(where, "lacks us, the times of a copy");
+    hop.price.us_per_byte = rates(four(given, "us", where), hop.price.latency_us);
+    hop.p99_us = four(given, "p99_us", where);
+    hop.pageable_us = four(given, "pageable_us", where);
+  }
+  if (const auto access = kFields.number(given, "access_ns_per_byte", 0, kLargest, where))
+    hop.price.access_us_per_byte = *access / 1000;
+  hop.engine = kFields.text(given, "engine", where).value_or("");
+  hop.price.overlaps_compute = kFields.flag(given, "overlaps_compute", where).value_or(true);
+  return hop;
+}
+
+plan::BodyCost parse_body(const json& given, const std::string& where) {
+  kFields.only_keys(given, where, {"type", "settings", "domain", "bytes", "mean_us", "p50_us", "p99_us", "calls"});
+  plan::BodyCost body;
+  body.type = needed(given, "type", where);
+  body.settings = kFields.text(given, "settings", where).value_or("");
+  body.domain = needed(given, "domain", where);
+  body.bytes = static_cast<uint64_t>(kFields.whole(given, "bytes", 0, INT64_MAX, where));
+  const auto p50 = kFields.number(given, "p50_us", 0, 1e12, where);
+  if (!p50) kFields.refuse(where, "lacks p50_us");
+  body.p50_us = *p50;
+  body.mean_us = kFields.number(given, "mean_us", 0, 1e12, where).value_or(*p50);
+  body.p99_us = kFields.number(given, "p99_us", 0, 1e12, where).value_or(*p50);
+  if (given.contains("calls")) body.calls = static_cast<uint64_t>(kFields.whole(given, "calls", 0, INT64_MAX, where));
+  return body;
+}
+
+double rounded(double us) { return std::round(us * 1000) / 1000; }
+
+ordered_json rounded(const std::array<double, 4>& us) {
+  ordered_json out = ordered_json::array();
+  for (const double one : us) out.push_back(rounded(one));
+  return out;
+}
+
+ordered_json print_simulated(const Simulated& sim) {
+  ordered_json out = {{"memory_bytes", sim.memory_bytes},           {"latency_us", sim.latency_us},
+                       {"up_bytes_per_us", sim.up_bytes_per_us},     {"down_bytes_per_us", sim.down_bytes_per_us},
+                       {"speed", sim.speed},                         {"contention", sim.contention},
+                       {"host_access_ns_per_byte", sim.host_access_ns_per_byte}};
+  for (const auto& [name, peer] : sim.peers) {
+    ordered_json& one = out["peers"][name];
+    one = {{"latency_us", peer.latency_us}, {"access_ns_per_byte", peer.access_ns_per_byte}};
+    if (peer.bytes_per_us > 0) one["bytes_per_us"] = peer.bytes_per_us;
+  }
+  const std::pair<const char*, uint64_t> faults[] = {{"out_of_memory", sim.faults.out_of_memory},
+                                                     {"fail_run", sim.faults.fail_run},
+                                                     {"fail_copy", sim.faults.fail_copy},
+                                                     {"lose_device", sim.faults.lose_device},
+                                                     {"hang_command", sim.faults.hang_command}};
+  for (const auto& [name, nth] : faults)
+    if (nth > 0) out["faults"][name] = nth;
+  return out;
+}
+
+ordered_json print_hop(const plan::Hop& hop) {
+  ordered_json out = {{"from", hop.from}, {"to", hop.to}};
+  if (hop.price.copies()) {
+    out["latency_us"] = rounded(hop.price.latency_us);
+    out["us"] = rounded(times(hop.price.us_per_byte, hop.price.latency_us));
+    out["p99_us"] = rounded(hop.p99_us);
+    out["pageable_us"] = rounded(hop.pageable_us);
+    out["engine"] = hop.engine;
+    out["overlaps_compute"] = hop.price.overlaps_compute;
+  }
+  if (hop.price.access_us_per_byte != plan::HopPrice::kNever)
+    out["access_ns_per_byte"] = hop.price.access_us_per_byte * 1000;
+  return out;
+}
+
+ordered_json print_body(const plan::BodyCost& body) {
+  return {{"type", body.type},
+          {"settings", body.settings},
+          {"domain", body.domain},
+          {"bytes", body.bytes},
+          {"mean_us", rounded(body.mean_us)},
+          {"p50_us", rounded(body.p50_us)},
+          {"p99_us", rounded(body.p99_us)},
+          {"calls", body.calls}};
+}
+
+const Simulated& declared(const MachineFile& file, const std::string& domain) {
+  static const Simulated by_default;
+  const auto at = file.simulated.find(domain);
+  return at == file.simulated.end() ? by_default : at->second;
+}
+
+} // namespace
+
+MachineFile parse_machine(const std::string& text) {
+  const json document = kFields.parse(text);
+  kFields.only_keys(document, "the file", {"version", "machine", "date", "simulated", "hops", "bodies"});
+  kFields.whole(document, "version", kVersion, kVersion, "the file");
+  MachineFile file;
+  file.machine = kFields.text(document, "machine", "the file").value_or("");
+  file.date = kFields.text(document, "date", "the file").value_or("");
+  if (const auto at = document.find("simulated"); at != document.end()) {
+    if (!at->is_object()) kFields.refuse("simulated", "is no object");
+    for (const auto& [name, given] : at->items()) {
+      if (!is_sim(name)) kFields.refuse("simulated." + name, "is no simulated device, such as sim:0");
+      file.simulated[name] = parse_simulated(given, name);
+    }
+  }
+  for (const json& given : list(document, "hops"))
+    file.hops.push_back(parse_hop(given, "hops[" + std::to_string(file.hops.size()) + "]"));
+  for (const json& given : list(document, "bodies"))
+    file.bodies.push_back(parse_body(given, "bodies[" + std::to_string(file.bodies.size()) + "]"));
+  return file;
+}
+
+std::string print_machine(const MachineFile& file) {
+  ordered_json out;
+  out["version"] = kVersion;
+  out["machine"] = file.machine;
+  out["date"] = file.date;
+  out["simulated"] = ordered_json::object();
+  for (const auto& [name, sim] : file.simulated) out["simulated"][name] = print_simulated(sim);
+  out["hops"] = ordered_json::array();
+  for (const plan::Hop& hop : file.hops) out["hops"].push_back(print_hop(hop));
+  out["bodies"] = ordered_json::array();
+  for (const plan::BodyCost& body : file.bodies) out["bodies"].push_back(print_body(body));
+  return out.dump(2) + "\n";
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 && name[0] ? name : "machine";
+}
+
+std::string machine_path() {
+  if (const char* path = std::getenv("MILLRACE_MACHINE")) return path;
+  const std::string name = "millrace/" + host_name() + ".json";
+  if (const char* folder = std::getenv("XDG_CONFIG_HOME"); folder && *folder) return (fs::path(folder) / name).string();
+  if (const char* home = std::getenv("HOME"); home && *home) return (fs::path(home) / ".config" / name).string();
+  return "";
+}
+
+MachineFile load_machine(const std::string& path) {
+  std::error_code failed;
+  if (path.empty() || !fs::exists(path, failed)) return {};
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) throw Failure(104, "cannot read " + path + ": " + std::strerror(errno));
+  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  try {
+    return parse_machine(text);
+  } catch (const Failure& failure) {
+    Error error = failure.error();
+    error.notes.push_back("the file is " + path);
+    throw Failure(std::move(error));
+  }
+}
+
+void save_machine(const std::string& path, const MachineFile& file) {
+  std::error_code failed;
+  if (const fs::path folder = fs::path(path).parent_path(); !folder.empty()) fs::create_directories(folder, failed);
+  std::ofstream stream(path, std::ios::binary);
+  stream << print_machine(file);
+  if (!stream.flush()) throw Failure(111, "cannot write " + path);
+}
+
+std::vector<plan::Hop> simulated_hops(const MachineFile& file, const std::vector<std::string>& domains) {
+  std::vector<plan::Hop> hops;
+  for (const std::string& domain : domains) {
+    if (!is_sim(domain)) continue;
+    const Simulated& sim = declared(file, domain);
+    plan::Hop up{"cpu", domain, plan::HopPrice(sim.latency_us, 1 / sim.up_bytes_per_us)};
+    if (sim.host_access_ns_per_byte > 0) up.price.access_us_per_byte = sim.host_access_ns_per_byte / 1000;
+    hops.push_back(up);
+    hops.push_back({domain, "cpu", plan::HopPrice(sim.latency_us, 1 / sim.down_bytes_per_us)});
+    for (const auto& [name, peer] : sim.peers) {
+      plan::Hop hop{name, domain};
+      if (peer.bytes_per_us > 0) hop.price = plan::HopPrice(peer.latency_us, 1 / peer.bytes_per_us);
+      if (peer.access_ns_per_byte > 0) hop.price.access_us_per_byte = peer.access_ns_per_byte / 1000;
+      hop.engine = domain + " peers";
+      hops.push_back(hop);
+    }
+  }
+  return hops;
+}
+
+device::SimOptions sim_options(const MachineFile& file, const std::string& domain) {
+  const Simulated& sim = declared(file, domain);
+  device::SimOptions options;
+  options.domain = domain;
+  options.bytes_limit = sim.memory_bytes;
+  options.latency_ns = std::llround(sim.latency_us * 1000);
+  options.bandwidth_up = sim.up_bytes_per_us / 1000;
+  options.bandwidth_down = sim.down_bytes_per_us / 1000;
+  options.speed = sim.speed;
+  options.contention = sim.contention;
+  options.faults = sim.faults;
+  for (const auto& [name, peer] : sim.peers)
+    options.peers[name] = {peer.bytes_per_us > 0, std::llround(peer.latency_us * 1000), peer.bytes_per_us / 1000,
+                           peer.access_ns_per_byte > 0};
+  return options;
+}
+
+} // namespace millrace::embed

@@ -1,0 +1,74 @@
+// What a call takes: as measured on this machine, else as the handler says with its parameters, else as its type hints.
+#include <algorithm>
+#include <cmath>
+
+#include "plan/draft.h"
+
+namespace millrace::plan {
+
+namespace {
+
+// A measurement of another size is taken as long as it is not more than so many times smaller or larger.
+constexpr double kFarthest = 4;
+
+double bytes_of(const mr_format& format) {
+  const uint64_t bytes = capacity_of(format);
+  return bytes == UINT64_MAX ? 0 : static_cast<double>(bytes);
+}
+
+// Between measurements of two sizes in proportion; beyond them in proportion to the nearest.
+std::optional<Cost> between(const std::vector<const BodyCost*>& known, double bytes) {
+  const BodyCost* below = nullptr;
+  const BodyCost* above = nullptr;
+  for (const BodyCost* body : known) {
+    const auto size = static_cast<double>(body->bytes);
+    if (size <= bytes && (!below || below->bytes < body->bytes)) below = body;
+    if (size >= bytes && (!above || above->bytes > body->bytes)) above = body;
+  }
+  if (below && above && below != above) {
+    const auto low = static_cast<double>(below->bytes), high = static_cast<double>(above->bytes);
+    const double part = (bytes - low) / (high - low);
+    return Cost{std::lerp(below->mean_us, above->mean_us, part), std::lerp(below->p99_us, above->p99_us, part), true};
+  }
+  const BodyCost* nearest = below ? below : above;
+  if (!nearest) return std::nullopt;
+  const double factor = nearest->bytes == 0 || bytes <= 0 ? 1 : bytes / static_cast<double>(nearest->bytes);
+  if (factor > kFarthest || factor < 1 / kFarthest) return std::nullopt;
+  return Cost{nearest->mean_us * factor, nearest->p99_us * factor, true};
+}
+
+} // namespace
+
+std::string settings_of(const graph::Handler& declared) {
+  std::vector<std::string> words;
+  for (const graph::Param& param : declared.params) words.push_back(param.name + "=" + param.text);
+  std::sort(words.begin(), words.end());
+  std::string settings;
+  for (const std::string& word : words) settings += (settings.empty() ? "" : " ") + word;
+  return settings;
+}
+
+double bytes_of(const DraftHandler& handler) {
+  double bytes = 0;
+  for (const mr_format& format : handler.is_source() ? handler.outputs : handler.inputs) bytes += bytes_of(format);
+  return bytes;
+}
+
+Cost cost_in(const Draft& draft, const DraftHandler& handler, uint32_t domain) {
+  const auto given = draft.options.costs_ns.find(handler.declared->name);
+  if (domain == 0 && given != draft.options.costs_ns.end()) {
+    const double us = static_cast<double>(given->second) / 1000;
+    return {us, us, true};
+  }
+  std::vector<const BodyCost*> known;
+  const std::string settings = settings_of(*handler.declared);
+  for (const BodyCost& body : draft.machine.bodies)
+    if (body.type == handler.info->type && body.settings == settings && body.domain == draft.plan.domains[domain])
+      known.push_back(&body);
+  if (const auto measured = between(known, bytes_of(handler))) return *measured;
+  const int64_t said = domain == 0 ? handler.facts.cost_cpu_ns : handler.facts.cost_gpu_ns;
+  const double us = static_cast<double>(said > 0 ? said : handler.info->cost_hint_ns) / 1000;
+  return {us, us, domain == 0 || said > 0}; // a hint is of the host's body
+}
+
+} // namespace millrace::plan

@@ -1,0 +1,53 @@
+// Interpolation, and shortest ways (Dijkstra); see hops.h.
+#include "plan/hops.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace millrace::plan {
+
+double HopPrice::copy_us(double bytes) const {
+  if (!copies()) return kNever;
+  double size = 0, us = 0; // of the sizes that are known, the largest that is not larger
+  for (size_t i = 0; i < kHopSizes.size(); ++i) {
+    const double next_size = static_cast<double>(kHopSizes[i]);
+    const double next_us = next_size * us_per_byte[i];
+    if (bytes <= next_size) return latency_us + us + (next_us - us) * (bytes - size) / (next_size - size);
+    size = next_size;
+    us = next_us;
+  }
+  return latency_us + bytes * us_per_byte.back();
+}
+
+Ways::Ways(uint32_t domains, const std::function<double(uint32_t, uint32_t)>& hop_us)
+    : domains_(domains),
+      us_(domains * domains, HopPrice::kNever),
+      before_(domains * domains),
+      nearest_(domains * domains) {
+  for (uint32_t from = 0; from < domains; ++from) find(from, hop_us);
+}
+
+void Ways::find(uint32_t from, const std::function<double(uint32_t, uint32_t)>& hop_us) {
+  double* const us = &us_[from * domains_];
+  uint32_t* const nearest = &nearest_[from * domains_];
+  std::iota(nearest, nearest + domains_, 0u);
+  us[from] = 0;
+  before_[from * domains_ + from] = from;
+  for (uint32_t settled = 0; settled < domains_; ++settled) {
+    // Of equals the first domain, so that equal machines give equal plans.
+    uint32_t* const next = std::min_element(nearest + settled, nearest + domains_, [&](uint32_t a, uint32_t b) {
+      return us[a] != us[b] ? us[a] < us[b] : a < b;
+    });
+    std::swap(nearest[settled], *next);
+    const uint32_t at = nearest[settled];
+    for (uint32_t i = settled + 1; i < domains_; ++i) {
+      const uint32_t to = nearest[i];
+      const double by_here = us[at] + hop_us(at, to);
+      if (by_here >= us[to]) continue;
+      us[to] = by_here;
+      before_[from * domains_ + to] = at;
+    }
+  }
+}
+
+} // namespace millrace::plan

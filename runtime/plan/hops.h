@@ -1,0 +1,63 @@
+// Hops between domains, what a copy or a read over one costs, and the cheapest ways (design.md §1, semantics.md 3.6).
+//
+// A hop leads from one domain to another: a copy engine, a peer copy, memory that the other side may read in place.
+// Times are piecewise: a copy of 4 KiB is all latency and one of 16 MiB all bandwidth, and what lies between follows
+// neither. So a hop keeps the rate of four sizes and time is linear from one to the next.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace millrace::plan {
+
+inline constexpr std::array<uint64_t, 4> kHopSizes = {4 << 10, 64 << 10, 1 << 20, 16 << 20};
+
+struct HopPrice {
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  double latency_us = kNever;             // of a copy of nothing; kNever: nothing can be copied this way
+  std::array<double, 4> us_per_byte{};    // beyond the latency, of copies as large as kHopSizes
+  double access_us_per_byte = kNever;     // of reading in place; kNever: that cannot be done
+  bool overlaps_compute = true;           // else the device runs nothing meanwhile
+
+  HopPrice() = default;
+  HopPrice(double latency, double per_byte) : latency_us(latency), us_per_byte{per_byte, per_byte, per_byte, per_byte} {}
+  bool copies() const { return latency_us != kNever; }
+  double copy_us(double bytes) const;
+};
+
+// What a machine has between two of its domains.
+struct Hop {
+  std::string from, to;
+  HopPrice price{};                      // of pinned memory, medians
+  std::array<double, 4> p99_us{};        // of copies as large as kHopSizes; 0: not known
+  std::array<double, 4> pageable_us{};   // the same, medians, from memory that is not pinned
+  std::string engine{};                  // hops of one engine take turns; "": it has one of its own
+  bool measured = true;                  // or declared; else it is a guess
+};
+
+// The cheapest ways between all domains, for one number of bytes.
+class Ways {
+ public:
+  Ways() = default;
+  // hop_us(from, to): of a copy straight from one to the other; HopPrice::kNever where there is no such hop.
+  Ways(uint32_t domains, const std::function<double(uint32_t, uint32_t)>& hop_us);
+
+  double us(uint32_t from, uint32_t to) const { return us_[from * domains_ + to]; }
+  // The domain from which the last hop of the way leads to `to`: ways from one domain form a tree.
+  uint32_t before(uint32_t from, uint32_t to) const { return before_[from * domains_ + to]; }
+  // The i-th nearest domain from `from`; the 0th is `from` itself. Those that cannot be reached come last.
+  uint32_t nearest(uint32_t from, uint32_t i) const { return nearest_[from * domains_ + i]; }
+
+ private:
+  void find(uint32_t from, const std::function<double(uint32_t, uint32_t)>& hop_us);
+
+  uint32_t domains_ = 0;
+  std::vector<double> us_;
+  std::vector<uint32_t> before_, nearest_;
+};
+
+} // namespace millrace::plan
