@@ -43,6 +43,7 @@ exec::Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, con
 std::vector<Row> bench_fanout();
 std::vector<Row> bench_clock();
 std::vector<Row> bench_pool();
+std::vector<Row> bench_placement();
 std::vector<Row> bench_plan();
 std::vector<Row> bench_trace();
 

@@ -16,6 +16,12 @@ struct PipelineOptions {
   uint32_t threads = 0;
   bool no_probe = false;
   std::vector<std::string> plugin_paths;
+  std::string machine; // a file; "": this machine's own
+  std::string plan;    // a saved plan
+};
+
+struct CalibrateCommand : PipelineOptions {
+  uint64_t ticks = 200;
 };
 
 struct RunCommand : PipelineOptions {
@@ -62,5 +68,6 @@ int inspect(const ListCommand& command);
 int explain(const ExplainCommand& command);
 int check_handler(const CheckHandlerCommand& command);
 int doctor(const DoctorCommand& command);
+int calibrate(const CalibrateCommand& command);
 
 } // namespace millrace::cli

@@ -29,8 +29,9 @@ const CLI::Validator kAboveZero(
 const std::string kVersion = "millrace " MILLRACE_VERSION " (plugin ABI " + std::to_string(MR_ABI_VERSION) + ")";
 
 // The options of every command that works on a pipeline.
-void add_pipeline_options(CLI::App& app, PipelineOptions& options) {
-  app.add_option("PIPELINE", options.pipeline, "a file, or a line such as 'test.pattern ! null.sink'")->required();
+CLI::Option* add_pipeline_options(CLI::App& app, PipelineOptions& options) {
+  CLI::Option* const pipeline =
+      app.add_option("PIPELINE", options.pipeline, "a file, or a line such as 'test.pattern ! null.sink'")->required();
   app.add_option("--set", options.sets, "handler.param=value; may be given again")
       ->type_name("ASSIGNMENT")
       ->allow_extra_args(false);
@@ -42,6 +43,10 @@ void add_pipeline_options(CLI::App& app, PipelineOptions& options) {
   app.add_option("--plugin-path", options.plugin_paths, "another folder of plugins; may be given again")
       ->type_name("DIR")
       ->allow_extra_args(false);
+  app.add_option("--machine", options.machine,
+                 "what is known of this machine, and simulated devices; default: what calibrate keeps for it")
+      ->type_name("FILE");
+  return pipeline;
 }
 
 void add_plan_options(CLI::App& app, PipelineOptions& options) {
@@ -62,7 +67,7 @@ class Commands {
     add_bench();
     add_check_handler();
     add_doctor();
-    add_missing();
+    add_calibrate();
   }
 
   // Of the command that was named.
@@ -81,8 +86,7 @@ class Commands {
 
   void add_run() {
     CLI::App& app = add("run", "runs a pipeline", [this] {
-      for (const auto& [option, value] : {std::pair{"--node", node_}, {"--plan", plan_}})
-        if (!value.empty()) not_yet(option);
+      if (!node_.empty()) not_yet("--node");
       return run(run_);
     });
     add_pipeline_options(app, run_);
@@ -91,7 +95,10 @@ class Commands {
     app.add_option("--json", run_.json, "write the report; - for stdout")->type_name("FILE");
     app.add_flag("--quiet", run_.quiet, "no progress and no summary");
     app.add_option("--node", node_, "not there yet: which of the pipeline's nodes this is")->type_name("NAME");
-    app.add_option("--plan", plan_, "not there yet: run a plan that was saved")->type_name("FILE");
+    app.add_option("--plan", run_.plan, "run by a plan that `millrace plan --json` saved, or not at all")
+        ->type_name("FILE")
+        ->excludes("--devices")
+        ->excludes("--threads");
     app.add_option("--trace", run_.trace, "write what ran when, for ui.perfetto.dev")->type_name("FILE");
     app.add_option("--metrics", run_.metrics,
                    "answer Prometheus while it runs: 127.0.0.1:9090, :9090; port 0: a free one")
@@ -164,12 +171,11 @@ class Commands {
         ->allow_extra_args(false);
   }
 
-  // Named in the contract, so that a person who tries one learns that it is not a typing error.
-  void add_missing() {
-    for (const char* name : {"calibrate"}) {
-      CLI::App& app = add(name, "not there yet", [name]() -> int { not_yet(std::string("millrace ") + name); });
-      app.allow_extras();
-    }
+  void add_calibrate() {
+    CLI::App& app = add("calibrate", "measures hops, and the handlers of a pipeline, and keeps their costs",
+                        [this] { return cli::calibrate(calibrate_); });
+    add_pipeline_options(app, calibrate_)->required(false);
+    app.add_option("--ticks", calibrate_.ticks, "that the pipeline runs on each device; default 200")->check(kAboveZero);
   }
 
   CLI::App& app_;
@@ -180,8 +186,9 @@ class Commands {
   ListCommand list_;
   CheckHandlerCommand check_handler_;
   DoctorCommand doctor_;
+  CalibrateCommand calibrate_;
   ExplainCommand explain_code_;
-  std::string node_, plan_, word_, name_, json_;
+  std::string node_, word_, name_, json_;
   std::vector<std::string> benches_;
 };
 

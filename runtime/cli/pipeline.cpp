@@ -8,29 +8,56 @@
 #include <iterator>
 
 #include "cli/plugins.h"
+#include "embed/calibrate.h"
 
 namespace millrace::cli {
 
-Compiled compile(const PipelineOptions& options, bool warn) {
+namespace {
+
+embed::Choices choices_of(const PipelineOptions& options) {
   embed::Choices choices;
-  choices.domains = embed::parse_domains(options.devices);
+  if (!options.plan.empty()) choices.saved = embed::parse_plan(read_file(options.plan));
+  choices.domains = options.plan.empty() ? embed::parse_domains(options.devices) : choices.saved.domains;
   choices.threads = options.threads;
   if (!options.clock.empty()) choices.clock = embed::parse_clock_mode(options.clock);
   if (!options.rate.empty()) choices.rate = embed::parse_rate(options.rate);
   choices.probe = !options.no_probe;
   if (!options.facts.empty()) choices.facts = read_file(options.facts);
+  if (!options.machine.empty()) read_file(options.machine); // one that was named must be there
+  choices.machine = embed::load_machine(options.machine.empty() ? embed::machine_path() : options.machine);
+  return choices;
+}
 
+graph::Graph load(const PipelineOptions& options) {
   graph::Graph graph = graph::load(options.pipeline);
   for (const std::string& set : options.sets) graph::apply_set(graph, set);
+  return graph;
+}
+
+std::unique_ptr<plugin::Registry> registry_for(const graph::Graph& graph, const PipelineOptions& options, bool warn) {
+  auto registry = std::make_unique<plugin::Registry>();
+  if (needs_plugins(*registry, graph, options.plugin_paths)) scan_plugins(*registry, options.plugin_paths);
+  require_plugins(*registry, graph);
+  if (warn) warn_of_failures(*registry, options.plugin_paths);
+  return registry;
+}
+
+} // namespace
+
+Compiled compile(const PipelineOptions& options, bool warn) {
+  const embed::Choices choices = choices_of(options);
+  graph::Graph graph = load(options);
   Compiled compiled;
-  compiled.registry = std::make_unique<plugin::Registry>();
-  if (needs_plugins(*compiled.registry, graph, options.plugin_paths))
-    scan_plugins(*compiled.registry, options.plugin_paths);
-  require_plugins(*compiled.registry, graph);
-  if (warn) warn_of_failures(*compiled.registry, options.plugin_paths);
+  compiled.registry = registry_for(graph, options, warn);
   compiled.composition =
       std::make_unique<embed::Composition>(std::move(graph), *compiled.registry, exec::host_table(), choices);
   return compiled;
+}
+
+std::vector<plan::BodyCost> measure_bodies(const PipelineOptions& options, uint64_t ticks) {
+  const embed::Choices choices = choices_of(options);
+  const std::unique_ptr<plugin::Registry> registry = registry_for(load(options), options, true);
+  return embed::measure_bodies([&] { return load(options); }, *registry, exec::host_table(), choices, ticks);
 }
 
 std::string read_file(const std::string& path) {

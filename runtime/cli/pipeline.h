@@ -18,6 +18,9 @@ struct Compiled {
 // Throws Failure. Warnings of plugins go to stderr, but only where `warn` asks for them.
 Compiled compile(const PipelineOptions& options, bool warn);
 
+// What the bodies of its handlers take in each of the devices that were named.
+std::vector<plan::BodyCost> measure_bodies(const PipelineOptions& options, uint64_t ticks);
+
 // A whole file; throws Failure (MR0104).
 std::string read_file(const std::string& path);
 // To a file, or to stdout for "-"; throws Failure (MR0606).

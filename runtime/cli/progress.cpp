@@ -98,6 +98,9 @@ std::string summary_words(const exec::Report& report) {
     if (says_more(path))
       words += fmt::format("  to {}: p50 {}, p99 {}, max {}{}\n", path.sink, us_words(path.p50_us),
                            us_words(path.p99_us), us_words(path.max_us), predicted_words(path));
+  for (const exec::Surprise& surprise : report.surprises)
+    words += fmt::format("  {} took {}, predicted {}\n", surprise.what, us_words(surprise.measured_us),
+                         us_words(surprise.predicted_us));
   for (const exec::HandlerReport& handler : report.handlers)
     if (handler.errors > 0) words += fmt::format("  {} failed in {} of its calls\n", handler.name, handler.errors);
   return words;

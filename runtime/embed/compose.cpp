@@ -39,6 +39,10 @@ plan::Machine machine_of(const Choices& choices) {
   machine.hops = simulated_hops(choices.machine, choices.domains);
   machine.hops.insert(machine.hops.end(), choices.machine.hops.begin(), choices.machine.hops.end()); // the last counts
   machine.bodies = choices.machine.bodies;
+  if (!choices.saved.text.empty()) {
+    machine.workers = choices.saved.workers;
+    machine.bodies.clear(); // what handlers cost is said there
+  }
   return machine;
 }
 
@@ -54,6 +58,9 @@ plan::Options options_of(const Choices& choices) {
   plan::Options options;
   options.clock = choices.clock;
   options.rate = choices.rate;
+  options.by_price = choices.by_price;
+  options.places = choices.saved.places;
+  options.costs_ns = choices.saved.costs_ns;
   return options;
 }
 
@@ -130,12 +137,33 @@ std::vector<std::string> standard_plugin_folders() {
   return folders;
 }
 
+std::vector<std::unique_ptr<device::Device>> make_devices(const MachineFile& machine,
+                                                          const std::vector<std::string>& domains,
+                                                          const std::shared_ptr<device::PinnedRanges>& pinned) {
+  std::vector<std::unique_ptr<device::Device>> devices;
+  const std::shared_ptr<device::SimFabric> fabric = device::make_fabric();
+  for (const std::string& domain : domains) {
+    if (domain == "cpu") {
+      devices.push_back(std::make_unique<device::CpuDevice>(pinned));
+      continue;
+    }
+    MR_ASSERT(is_sim(domain), "a plan uses only domains that parse_domains let through");
+    device::SimOptions options = sim_options(machine, domain);
+    options.fabric = fabric;
+    options.pinned = pinned;
+    devices.push_back(device::make_sim(options));
+  }
+  return devices;
+}
+
 Composition::Composition(graph::Graph graph, const plugin::Registry& registry, const mr_host& host,
                          const Choices& choices)
     : machine_(choices.machine),
       graph_(std::move(graph)),
       facts_(prepare(graph_, registry, host, choices)),
-      plan_(plan::compile(graph_, facts_, registry, host, machine_of(choices), options_of(choices))) {}
+      plan_(plan::compile(graph_, facts_, registry, host, machine_of(choices), options_of(choices))) {
+  if (!choices.saved.text.empty()) require_same(choices.saved, plan_);
+}
 
 plugin::Instance* Composition::find(const std::string& handler) const {
   for (const plan::Prepared& prepared : facts_.handlers)
@@ -143,25 +171,10 @@ plugin::Instance* Composition::find(const std::string& handler) const {
   return nullptr;
 }
 
-void Composition::make_devices() {
-  pinned_ = std::make_shared<device::PinnedRanges>();
-  const std::shared_ptr<device::SimFabric> fabric = device::make_fabric();
-  for (const std::string& domain : plan_.domains) {
-    if (domain == "cpu") {
-      devices_.push_back(std::make_unique<device::CpuDevice>(pinned_));
-      continue;
-    }
-    MR_ASSERT(is_sim(domain), "the plan uses only domains that parse_domains let through");
-    device::SimOptions options = sim_options(machine_, domain);
-    options.fabric = fabric;
-    options.pinned = pinned_;
-    devices_.push_back(device::make_sim(options));
-  }
-}
-
 std::unique_ptr<exec::Run> Composition::make_run(const exec::RunOptions& options) {
   MR_ASSERT(devices_.empty(), "a composition runs once");
-  make_devices();
+  pinned_ = std::make_shared<device::PinnedRanges>();
+  devices_ = make_devices(machine_, plan_.domains, pinned_);
   std::vector<device::Device*> devices;
   for (const auto& device : devices_) devices.push_back(device.get());
   return std::make_unique<exec::Run>(plan_, graph_, facts_, devices, options);

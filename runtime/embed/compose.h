@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "device/pinned_ranges.h"
 #include "embed/machine_file.h"
+#include "embed/saved_plan.h"
 #include "exec/run.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
@@ -25,6 +26,8 @@ struct Choices {
   std::optional<graph::Rational> rate;
   bool probe = true;
   MachineFile machine; // what is known of this machine and of simulated devices
+  bool by_price = true; // else handlers that are not pinned go to the first of `domains` that runs them
+  SavedPlan saved;      // to be made again, with its domains and threads; text "": none
   std::string facts; // JSON, used instead of probing the handlers that it names; "": none
 };
 
@@ -40,6 +43,11 @@ graph::Rational parse_rate(const std::string& text);
 // folders of MILLRACE_PLUGIN_PATH, in this order.
 std::vector<std::string> standard_plugin_folders();
 
+// One for each domain; `pinned` is their list of pinned memory.
+std::vector<std::unique_ptr<device::Device>> make_devices(const MachineFile& machine,
+                                                          const std::vector<std::string>& domains,
+                                                          const std::shared_ptr<device::PinnedRanges>& pinned);
+
 // A compiled pipeline and all that its plan and its run refer to. Not thread safe. Runs once: handlers keep state.
 class Composition {
  public:
@@ -47,14 +55,13 @@ class Composition {
   Composition(graph::Graph graph, const plugin::Registry& registry, const mr_host& host, const Choices& choices);
 
   const plan::Plan& plan() const { return plan_; }
+  const graph::Graph& graph() const { return graph_; } // with what the plan inserted
   plugin::Instance* find(const std::string& handler) const; // null where there is none
 
   // Makes the devices and the run, which must die before this. Throws Failure (MR0701).
   std::unique_ptr<exec::Run> make_run(const exec::RunOptions& options);
 
  private:
-  void make_devices();
-
   MachineFile machine_;
   graph::Graph graph_;
   plan::Facts facts_;

@@ -43,11 +43,13 @@ void carry_presence(void* context) {
 void begin_copy(void* context) {
   BodyCall& body = *static_cast<BodyCall*>(context);
   body.begun = body.context.step->run->trace_now();
+  body.begun_ns = body.context.step->run->now_ns();
 }
 
 void end_copy(void* context) {
   const BodyCall& body = *static_cast<BodyCall*>(context);
   StepRun& step = *body.context.step;
+  step.times.add(step.run->now_ns() - body.begun_ns);
   step.run->trace_on_device(step, body.info, TraceKind::copy, body.begun, step.run->trace_now());
 }
 
@@ -187,8 +189,9 @@ void run_body(void* context) {
   if (fires) {
     RunState& run = *step.run;
     ++step.calls;
-    const int64_t begin = run.trace_now();
+    const int64_t begin = run.trace_now(), begun_ns = run.now_ns();
     status = run_bodies(step, &body.tick);
+    step.times.add(run.is_virtual ? body.cost_ns : run.now_ns() - begun_ns);
     // In virtual time a body runs when its time is over.
     run.trace_on_device(step, body.info, TraceKind::call, begin - body.cost_ns, run.trace_now());
     note_reached(step, body.context.ordinal);
@@ -341,10 +344,10 @@ StepResult run_transfer(StepRun& step, uint64_t ordinal) {
   BodyCall& body = step.bodies[ordinal & step.pace->mask];
   body.context.step = &step;
   body.info = step.pace->info(ordinal);
-  const bool traced = step.run->options.trace_all;
-  if (traced) step.device->run(*step.stream, {&begin_copy, &body, "trace", 0});
+  const bool timed = step.run->options.trace_all || (body.info.index & kTimedMask) == 0;
+  if (timed) step.device->run(*step.stream, {&begin_copy, &body, "time", 0});
   copy_block(step, source, block);
-  if (traced) step.device->run(*step.stream, {&end_copy, &body, "trace", 0});
+  if (timed) step.device->run(*step.stream, {&end_copy, &body, "time", 0});
   body.from = source.block;
   body.to = &block;
   if (unknown) step.device->run(*step.stream, {&carry_presence, &body, "presence", 0});

@@ -1,5 +1,7 @@
 // What a run did, or has done so far, in numbers, and as the JSON of design.md §6. Counters are read while they are
 // counted: each is a SingleWriter, an atomic, or under the lock of its channel.
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "exec/state.h"
@@ -18,6 +20,17 @@ const char* policy_name(const plan::EdgePlan& edge) {
     case graph::Policy::align: return "align";
     default: return "sync";
   }
+}
+
+// By the mean of what was timed: loads are planned with means (5.3).
+void compare(Report& report, const std::string& what, double predicted_us, double sampled_us, uint64_t sampled) {
+  constexpr uint64_t kSamplesMin = 8;
+  constexpr double kDifference = 0.2, kTooShortUs = 1; // a clock's own steps
+  if (predicted_us <= 0 || sampled < kSamplesMin) return;
+  const double measured_us = sampled_us / static_cast<double>(sampled);
+  const double difference = std::abs(measured_us - predicted_us);
+  if (difference > kDifference * predicted_us && difference > kTooShortUs)
+    report.surprises.push_back({what, predicted_us, measured_us});
 }
 
 void report_handlers(const RunState& run, Report& report) {
@@ -41,6 +54,8 @@ void report_handlers(const RunState& run, Report& report) {
     out.p99_us = us(times.quantile_ns(0.99));
     out.max_us = us(times.max_ns());
     out.sampled_us = us(times.sum_ns());
+    out.predicted_us = us(handler.cost_ns);
+    compare(report, out.name, out.predicted_us, out.sampled_us, out.sampled);
     report.handlers.push_back(out);
   }
 }
@@ -85,7 +100,10 @@ void report_transfers(const RunState& run, Report& report) {
       out.edge += (out.edge.empty() ? "" : ", ") + run.plan.edges[e].from + " → " + run.plan.edges[e].to;
     out.count = step.copies;
     out.bytes = step.bytes_copied;
+    out.sampled = step.times.count();
     out.p50_us = us(step.times.quantile_ns(0.5));
+    out.predicted_us = transfer.predicted_us;
+    compare(report, step.plan->name, out.predicted_us, us(step.times.sum_ns()), out.sampled);
     report.transfers.push_back(out);
   }
 }
@@ -154,6 +172,9 @@ Report make_report(const RunState& run) {
   report_handlers(run, report);
   report_edges(run, report);
   report_transfers(run, report);
+  std::sort(report.surprises.begin(), report.surprises.end(), [](const Surprise& a, const Surprise& b) {
+    return std::abs(a.measured_us - a.predicted_us) > std::abs(b.measured_us - b.predicted_us);
+  });
   report_paths(run, report);
   report_segments(run, report);
   for (size_t r = 0; r < run.rings.size(); ++r) {
@@ -178,7 +199,7 @@ std::string to_json(const Result& result) {
   for (const HandlerReport& h : report.handlers)
     json["handlers"][h.name] = {{"type", h.type},     {"domain", h.domain},   {"calls", h.calls},
                                 {"errors", h.errors}, {"sampled", h.sampled}, {"p50_us", h.p50_us},
-                                {"p99_us", h.p99_us}, {"max_us", h.max_us}};
+                                {"p99_us", h.p99_us}, {"max_us", h.max_us},   {"predicted_us", h.predicted_us}};
   json["edges"] = ordered_json::array();
   for (const EdgeReport& e : report.edges)
     json["edges"].push_back({{"from", e.from},
@@ -194,7 +215,13 @@ std::string to_json(const Result& result) {
                                  {"edge", t.edge},
                                  {"count", t.count},
                                  {"bytes", t.bytes},
-                                 {"p50_us", t.p50_us}});
+                                 {"sampled", t.sampled},
+                                 {"p50_us", t.p50_us},
+                                 {"predicted_us", t.predicted_us}});
+  json["surprises"] = ordered_json::array();
+  for (const Surprise& s : report.surprises)
+    json["surprises"].push_back(
+        {{"what", s.what}, {"predicted_us", s.predicted_us}, {"measured_us", s.measured_us}});
   json["pools"] = ordered_json::object();
   for (const auto& [domain, pool] : report.pools)
     json["pools"][domain] = {{"allocated_bytes", pool.allocated_bytes},

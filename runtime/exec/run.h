@@ -27,7 +27,13 @@ struct HandlerReport {
   std::string name, type, domain;
   uint64_t calls = 0, errors = 0, sampled = 0;
   double p50_us = 0, p99_us = 0, max_us = 0;
-  double sampled_us = 0; // the sum of the calls that were timed
+  double sampled_us = 0;   // the sum of the calls that were timed
+  double predicted_us = 0; // the plan's; 0: it did not know
+};
+// What took more than 20 % longer or shorter than the plan thought.
+struct Surprise {
+  std::string what; // a handler, or a copy: "copy video → sim:0"
+  double predicted_us = 0, measured_us = 0;
 };
 struct EdgeReport {
   std::string from, to, policy;
@@ -36,8 +42,8 @@ struct EdgeReport {
 };
 struct TransferReport {
   std::string from, to, edge;
-  uint64_t count = 0, bytes = 0;
-  double p50_us = 0;
+  uint64_t count = 0, bytes = 0, sampled = 0;
+  double p50_us = 0, predicted_us = 0;
 };
 struct PoolReport {
   uint64_t allocated_bytes = 0, high_water_bytes = 0, steady_allocations = 0;
@@ -62,6 +68,7 @@ struct Report {
   std::vector<HandlerReport> handlers;
   std::vector<EdgeReport> edges;
   std::vector<TransferReport> transfers;
+  std::vector<Surprise> surprises; // the largest first
   std::map<std::string, PoolReport> pools;
   uint64_t latency_sampled = 0;
   double latency_p50_us = 0, latency_p99_us = 0, latency_max_us = 0;

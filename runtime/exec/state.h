@@ -168,7 +168,7 @@ struct BodyCall {
   std::vector<uint8_t> absent;    // per input: known to be empty when it was submitted
   bool silent = false;            // region: replayed with the others, and does not fire on this tick
   int64_t cost_ns = 0;            // virtual time: what it was said to take
-  int64_t begun = 0;              // transfer: trace time
+  int64_t begun = 0, begun_ns = 0; // transfer: trace time, and the run's
   memory::Block* from = nullptr;  // transfer: presence goes with the bytes
   memory::Block* to = nullptr;
 };

@@ -51,6 +51,8 @@ const std::vector<CodeInfo> kUsage = {
     {114, "a machine file that cannot be used",
      "The file of --machine, or the one that `millrace calibrate` keeps for this machine, is not of the form that "
      "docs/reference/machine_file.md describes. One that calibrate wrote can be thrown away and measured again."},
+    {115, "a saved plan that cannot be used",
+     "--plan takes what `millrace plan --json` printed. The file is not that, or another version wrote it."},
     {120, "a folder that a new project cannot use",
      "`millrace new` writes into a folder that is empty or not there, so that nothing is written over."},
 };
@@ -185,6 +187,10 @@ const std::vector<CodeInfo> kPlan = {
     {411, "a copy or conversion that the edge forbids",
      "The edge says copy: forbid or convert: forbid, but its two ends lie in different domains or formats. Move one "
      "end, or allow it."},
+    {412, "a saved plan that does not fit",
+     "A run by --plan does what the plan says or nothing. The pipeline, its sources or the machine have changed since "
+     "it was saved, so that something else would run; the message names the first difference. Prices, reasons and "
+     "notes may differ."},
 };
 
 // Family 5: plugins.

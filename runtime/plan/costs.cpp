@@ -11,9 +11,19 @@ namespace {
 // A measurement of another size is taken as long as it is not more than so many times smaller or larger.
 constexpr double kFarthest = 4;
 
-double bytes_of(const mr_format& format) {
+uint64_t bytes_of(const mr_format& format) {
   const uint64_t bytes = capacity_of(format);
-  return bytes == UINT64_MAX ? 0 : static_cast<double>(bytes);
+  return bytes == UINT64_MAX ? 0 : bytes;
+}
+
+// As bytes_read() of the plan that is being made.
+uint64_t bytes_read(const DraftHandler& handler) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < handler.inputs.size(); ++i)
+    if (handler.input_edge[i] != kNone) bytes += bytes_of(handler.inputs[i]);
+  if (handler.is_source())
+    for (const mr_format& format : handler.outputs) bytes += bytes_of(format);
+  return bytes;
 }
 
 // Between measurements of two sizes in proportion; beyond them in proportion to the nearest.
@@ -48,9 +58,13 @@ std::string settings_of(const graph::Handler& declared) {
   return settings;
 }
 
-double bytes_of(const DraftHandler& handler) {
-  double bytes = 0;
-  for (const mr_format& format : handler.is_source() ? handler.outputs : handler.inputs) bytes += bytes_of(format);
+uint64_t bytes_read(const Plan& plan, uint32_t handler) {
+  const Step& step = plan.steps[plan.handlers[handler].step];
+  uint64_t bytes = 0;
+  for (const StepInput& input : step.inputs)
+    if (input.output != kNone) bytes += bytes_of(plan.outputs[input.output].format);
+  if (step.inputs.empty())
+    for (const uint32_t o : step.outputs) bytes += bytes_of(plan.outputs[o].format);
   return bytes;
 }
 
@@ -65,7 +79,7 @@ Cost cost_in(const Draft& draft, const DraftHandler& handler, uint32_t domain) {
   for (const BodyCost& body : draft.machine.bodies)
     if (body.type == handler.info->type && body.settings == settings && body.domain == draft.plan.domains[domain])
       known.push_back(&body);
-  if (const auto measured = between(known, bytes_of(handler))) return *measured;
+  if (const auto measured = between(known, static_cast<double>(bytes_read(handler)))) return *measured;
   const int64_t said = domain == 0 ? handler.facts.cost_cpu_ns : handler.facts.cost_gpu_ns;
   const double us = static_cast<double>(said > 0 ? said : handler.info->cost_hint_ns) / 1000;
   return {us, us, domain == 0 || said > 0}; // a hint is of the host's body

@@ -106,10 +106,6 @@ struct Cost {
   bool sure = false;  // enough to be placed by; else it is for cutting segments only
 };
 Cost cost_in(const Draft& draft, const DraftHandler& handler, uint32_t domain);
-// By which measurements of a handler are found again: its parameters as declared, and the bytes that it reads.
-std::string settings_of(const graph::Handler& declared);
-double bytes_of(const DraftHandler& handler);
-
 // Bytes behind the mr_value that a value of this format needs at most; UINT64_MAX where it is not known.
 uint64_t capacity_of(const mr_format& format);
 

@@ -87,7 +87,12 @@ class Partition {
     if (const uint32_t kept = kept_segment(s); kept != kNone) return append(kept, s);
     // Sources of a clock are asked one after another by its head.
     if (step.kind == StepKind::source) return append(keyed(heads_, {step.pace, 0, 0}, step), s);
-    if (step.domain != 0) return append(keyed(devices_, {step.pace, step.domain, step.level}, step), s);
+    if (step.domain != 0) {
+      // Behind a way out of the device and back the next tick's first part would wait for this one's second.
+      uint32_t& segment = devices_.try_emplace({step.pace, step.domain, step.level}, kNone).first->second;
+      if (segment == kNone || leads_back(step, segment)) segment = open(step);
+      return append(segment, s);
+    }
     const uint32_t joined = latest_producer(step);
     const bool light = step.kind == StepKind::gate || step.kind == StepKind::post;
     const bool fits = light || load_[joined == kNone ? 0 : joined] + cost_of(step) <= budget_of(step.pace);

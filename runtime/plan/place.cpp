@@ -77,20 +77,24 @@ void place(Draft& draft) {
     if (domain != "cpu") draft.plan.domains.push_back(domain);
   find_hops(draft);
   std::vector<std::vector<uint32_t>> choices(draft.handlers.size());
+  const auto pinned_to = [&](const DraftHandler& handler) {
+    const auto saved = draft.options.places.find(handler.declared->name);
+    return saved == draft.options.places.end() ? handler.declared->device : saved->second;
+  };
   for (size_t h = 0; h < draft.handlers.size(); ++h) {
     DraftHandler& handler = draft.handlers[h];
-    if (!handler.declared->device.empty()) {
-      handler.domain = domain_index(draft, handler, handler.declared->device);
-      const std::string why_not = obstacle(handler, handler.declared->device);
+    if (const std::string pin = pinned_to(handler); !pin.empty()) {
+      handler.domain = domain_index(draft, handler, pin);
+      const std::string why_not = obstacle(handler, pin);
       if (!why_not.empty())
         throw Failure(
             Error{408,
-                  handler.declared->name + " (" + handler.info->type + ") cannot run on " + handler.declared->device,
+                  handler.declared->name + " (" + handler.info->type + ") cannot run on " + pin,
                   handler.declared->place,
                   {why_not},
                   "",
                   "remove device:"});
-      handler.reason = "pinned by device:";
+      handler.reason = handler.declared->device == pin ? "pinned by device:" : "as the saved plan has it";
       choices[h] = {handler.domain};
       continue;
     }

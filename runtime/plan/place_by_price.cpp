@@ -169,7 +169,7 @@ class Pricing {
 
 void place_by_price(Draft& draft, const std::vector<std::vector<uint32_t>>& choices) {
   const size_t domains = draft.plan.domains.size();
-  if (domains > 1 && domains <= kDomainsMax) Pricing(draft, choices).run();
+  if (draft.options.by_price && domains > 1 && domains <= kDomainsMax) Pricing(draft, choices).run();
 }
 
 } // namespace millrace::plan

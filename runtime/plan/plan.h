@@ -113,6 +113,7 @@ struct Ring {
   bool dynamic = false;
   uint64_t capacity = 0;
   bool pinned = false;
+  uint32_t pack = kNone; // rings of one pack and domain lie block beside block, so that one copy moves all of a tick
   std::vector<std::string> reasons; // "3 in flight", "1 held by latest", …: the annotated sum
 };
 
@@ -288,7 +289,9 @@ struct Machine {
 struct Options {
   std::optional<graph::ClockMode> clock; // overrides the file
   std::optional<graph::Rational> rate;
-  std::map<std::string, int64_t> costs_ns; // by handler: measured or declared
+  std::map<std::string, int64_t> costs_ns;  // by handler: measured or declared, of its body on the host
+  std::map<std::string, std::string> places; // by handler: a domain, as in a plan that was saved
+  bool by_price = true;                      // else handlers that are not pinned go to the first domain that runs them
 };
 
 // Makes the instances of a graph: looks types up, checks and sets parameters, binds ports, probes.
@@ -315,6 +318,11 @@ bool moves(const Plan& plan, const Segment& segment);
 // Another instance of a prepared handler, configured the same: a lane of a stateless one.
 std::unique_ptr<plugin::Instance> clone(const graph::Handler& declared, const plugin::HandlerInfo& info,
                                         const HandlerPlan& plan, const mr_host& host);
+
+// By which a measurement of a handler's body is found again, beside type and domain: its settings, and how many bytes
+// its inputs hold at most (of a source its outputs).
+std::string settings_of(const graph::Handler& declared);
+uint64_t bytes_read(const Plan& plan, uint32_t handler);
 
 // What `millrace plan` prints.
 std::string print_text(const Plan& plan);

@@ -111,6 +111,7 @@ std::string print_json(const Plan& plan) {
   json["name"] = plan.name;
   json["workers"] = plan.workers;
   json["threads"] = plan.threads;
+  json["domains"] = plan.domains;
   json["clocks"] = clocks(plan);
   json["handlers"] = handlers(plan);
   json["edges"] = edges(plan);

@@ -124,6 +124,8 @@ class Printer {
       words += "a thread of its own";
     else if (!segment.thread.empty())
       words += "thread \"" + segment.thread + "\"";
+    else if (segment.domain != 0)
+      words += "the thread that submits to it";
     else
       words += fmt::format("worker {}", segment.home);
     if (segment.lanes > 1) words += fmt::format(", {} instances", segment.lanes);

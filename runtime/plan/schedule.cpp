@@ -1,5 +1,6 @@
-// Segments to threads: blocking handlers and named threads get their own, a device's segments share the one that
-// submits to it, the rest prefer the worker with the least to do.
+// Segments to threads: blocking handlers and named threads get their own, a device's segments share one that submits to
+// it and does nothing else (a call on the host would hold up all that waits to be submitted: semantics.md 4.3), the rest
+// prefer the worker with the least to do.
 #include <algorithm>
 #include <map>
 
@@ -10,6 +11,7 @@ namespace millrace::plan {
 void schedule(Plan& plan) {
   plan.threads = plan.workers;
   std::map<std::string, uint32_t> named;
+  std::map<uint32_t, uint32_t> submitters; // by domain
   std::vector<int64_t> load(plan.workers, 0);
   for (Segment& segment : plan.segments) {
     if (segment.blocking) {
@@ -21,7 +23,9 @@ void schedule(Plan& plan) {
       segment.home = at->second;
       segment.pinned = true;
     } else if (segment.domain != 0) {
-      segment.home = segment.domain % plan.workers; // one thread submits per device (semantics.md 4.3)
+      const auto [at, fresh] = submitters.try_emplace(segment.domain, plan.threads);
+      if (fresh) ++plan.threads;
+      segment.home = at->second;
       segment.pinned = true;
     } else {
       const auto least = std::min_element(load.begin(), load.end());

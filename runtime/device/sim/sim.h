@@ -53,6 +53,8 @@ struct SimOptions {
   int64_t latency_ns = 0;    // of a copy
   double bandwidth_up = 0;   // host to device, bytes per ns; 0: a copy takes its latency alone
   double bandwidth_down = 0; // device to host
+  // Copies take their time, but move no more than so many bytes: benchmarks that look at times alone.
+  uint64_t bytes_moved_max = UINT64_MAX;
   double speed = 1;          // virtual: a body takes its declared cost divided by this
   // What begins while k other engines of the device are at work takes 1 + k × contention times as long.
   double contention = 0;

@@ -146,7 +146,7 @@ void SimDevice::copy(Stream& stream, std::byte* target, const std::byte* source,
     return poison(DeviceError::invalid, domain() + ": a copy of " + bytes_at(bytes, source) +
                                             " that does not end in it and does not lead from it to the host");
   }
-  Command command{Copy{to.address, from.address, bytes}, engine_of(stream.kind), Injected::none, 0};
+  Command command{Copy{to.address, from.address, std::min(bytes, options_.bytes_moved_max)}, engine_of(stream.kind), Injected::none, 0};
   command.cost_ns = copy_cost_ns(bytes, 0);
   if (from.peer) {
     command.engine = Engine::copy_peer;

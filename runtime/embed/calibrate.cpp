@@ -1,0 +1,228 @@
+// See calibrate.h.
+#include "embed/calibrate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+namespace millrace::embed {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A copy as small as this costs nothing but its latency.
+constexpr uint64_t kTinyBytes = 64;
+constexpr int kTimesMax = 200, kTimesMin = 10;
+constexpr auto kPatience = std::chrono::milliseconds(150); // for the copies of one size
+// A body that a copy is to overlap with, and the part of it that a copy which does not would have to wait for.
+constexpr auto kBodyTime = std::chrono::milliseconds(20);
+// Two copies that take turns take twice as long as one; less than this, and they overlap.
+constexpr double kTakesTurns = 1.6;
+
+double us_since(Clock::time_point begin) { return std::chrono::duration<double, std::micro>(Clock::now() - begin).count(); }
+
+void finish(device::Device& device, device::Stream& stream) {
+  const device::Fence fence = device.signal(stream);
+  while (!fence.done())
+    if (!device.force(fence)) std::this_thread::yield();
+}
+
+double quantile(std::vector<double>& samples, double q) {
+  const auto at = static_cast<size_t>(q * static_cast<double>(samples.size() - 1) + 0.5);
+  std::nth_element(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(at), samples.end());
+  return samples[at];
+}
+
+// The two ends of a hop, as large as the largest copy.
+struct Ends {
+  device::Device* device;
+  device::Stream* stream;
+  std::byte* target;
+  const std::byte* source;
+
+  double copy_us(uint64_t bytes) const {
+    const Clock::time_point begin = Clock::now();
+    device->copy(*stream, target, source, bytes);
+    finish(*device, *stream);
+    return us_since(begin);
+  }
+};
+
+struct Times {
+  double p50 = 0, p99 = 0;
+};
+
+template <class Copy>
+Times measure(const Copy& copy) {
+  std::vector<double> samples;
+  copy(); // the first finds cold pages
+  const Clock::time_point begin = Clock::now();
+  for (int i = 0; i < kTimesMax && (i < kTimesMin || Clock::now() - begin < kPatience); ++i) samples.push_back(copy());
+  return {quantile(samples, 0.5), quantile(samples, 0.99)};
+}
+
+void wait_a_while(void*) { std::this_thread::sleep_for(kBodyTime); }
+
+// All that is measured of one machine; devices and memory live as long as it does.
+class HopMeter {
+ public:
+  HopMeter(const MachineFile& machine, const std::vector<std::string>& domains) : machine_(machine) {
+    domains_ = {"cpu"};
+    for (const std::string& domain : domains)
+      if (domain != "cpu") domains_.push_back(domain);
+    devices_ = make_devices(machine, domains_, pinned_);
+    for (auto& device : devices_) memory_.push_back(take(*device, kLargest));
+    host_back_ = take(*devices_[0], kLargest);
+  }
+
+  std::vector<plan::Hop> run() {
+    std::vector<plan::Hop> hops;
+    for (size_t d = 1; d < devices_.size(); ++d) {
+      device::Device& device = *devices_[d];
+      const Ends up{&device, device.create_stream(device::StreamKind::copy_in), memory_[d], memory_[0]};
+      const Ends down{&device, device.create_stream(device::StreamKind::copy_out), host_back_, memory_[d]};
+      hops.push_back(hop("cpu", domains_[d], up, true));
+      hops.push_back(hop(domains_[d], "cpu", down, false));
+      const bool turns = take_turns(up, down);
+      for (plan::Hop* one : {&hops[hops.size() - 2], &hops.back()}) {
+        if (turns) one->engine = domains_[d] + " copies";
+        one->price.overlaps_compute = overlaps_compute(one->to == "cpu" ? down : up);
+      }
+      add_peers(d, hops);
+    }
+    for (const auto& device : devices_)
+      if (const device::DeviceStatus status = device->status(); !status.ok())
+        throw Failure(701, "while hops were measured: " + status.sentence);
+    return hops;
+  }
+
+ private:
+  static constexpr uint64_t kLargest = plan::kHopSizes.back();
+
+  static std::byte* take(device::Device& device, uint64_t bytes) {
+    device::DeviceStatus status;
+    device::Arena* const arena = device.allocate(bytes, {true, false}, status);
+    if (!arena) throw Failure(701, "hops are measured with copies of 16 MiB: " + status.sentence);
+    if (device.domain() == "cpu") std::memset(arena->base, 1, bytes);
+    return arena->base;
+  }
+
+  plan::Hop hop(const std::string& from, const std::string& to, const Ends& ends, bool from_host) {
+    plan::Hop hop{from, to};
+    hop.price.latency_us = measure([&] { return ends.copy_us(kTinyBytes); }).p50;
+    for (size_t i = 0; i < plan::kHopSizes.size(); ++i) {
+      const uint64_t bytes = plan::kHopSizes[i];
+      const Times times = measure([&] { return ends.copy_us(bytes); });
+      hop.price.us_per_byte[i] = std::max(0.0, times.p50 - hop.price.latency_us) / static_cast<double>(bytes);
+      hop.p99_us[i] = times.p99;
+      if (from_host) hop.pageable_us[i] = measure([&] { return pageable_us(ends, bytes); }).p50;
+    }
+    return hop;
+  }
+
+  double pageable_us(const Ends& ends, uint64_t bytes) {
+    if (pageable_.empty()) pageable_.assign(kLargest, 1);
+    const Clock::time_point begin = Clock::now();
+    std::memcpy(memory_[0], pageable_.data(), bytes);
+    ends.copy_us(bytes);
+    return us_since(begin);
+  }
+
+  static bool take_turns(const Ends& up, const Ends& down) {
+    const double alone = measure([&] { return up.copy_us(kLargest); }).p50;
+    const double both = measure([&] {
+                          const Clock::time_point begin = Clock::now();
+                          up.device->copy(*up.stream, up.target, up.source, kLargest);
+                          down.device->copy(*down.stream, down.target, down.source, kLargest);
+                          finish(*up.device, *up.stream);
+                          finish(*down.device, *down.stream);
+                          return us_since(begin);
+                        }).p50;
+    return both > kTakesTurns * alone;
+  }
+
+  static bool overlaps_compute(const Ends& ends) {
+    device::Stream* const compute = ends.device->create_stream(device::StreamKind::compute);
+    ends.device->run(*compute, {&wait_a_while, nullptr, "a body that waits", 0});
+    const double us = ends.copy_us(kTinyBytes);
+    const bool overlapped = us < std::chrono::duration<double, std::micro>(kBodyTime).count() / 2;
+    finish(*ends.device, *compute);
+    return overlapped;
+  }
+
+  void add_peers(size_t d, std::vector<plan::Hop>& hops) {
+    for (const plan::Hop& known : simulated_hops(machine_, domains_)) {
+      if (known.to != domains_[d] || known.from == "cpu") continue;
+      const auto from = std::find(domains_.begin(), domains_.end(), known.from);
+      if (from == domains_.end() || !known.price.copies()) continue;
+      device::Device& device = *devices_[d];
+      const Ends ends{&device, device.create_stream(device::StreamKind::copy_peer), memory_[d],
+                      memory_[static_cast<size_t>(from - domains_.begin())]};
+      plan::Hop measured = hop(known.from, known.to, ends, false);
+      measured.engine = known.engine;
+      measured.price.access_us_per_byte = known.price.access_us_per_byte; // as declared: only its bodies can tell
+      hops.push_back(measured);
+    }
+  }
+
+  const MachineFile& machine_;
+  std::vector<std::string> domains_;
+  std::shared_ptr<device::PinnedRanges> pinned_ = std::make_shared<device::PinnedRanges>();
+  std::vector<std::unique_ptr<device::Device>> devices_;
+  std::vector<std::byte*> memory_; // by domain
+  std::byte* host_back_ = nullptr; // so that copies in both directions do not meet
+  std::vector<char> pageable_;
+};
+
+} // namespace
+
+std::vector<plan::Hop> measure_hops(const MachineFile& machine, const std::vector<std::string>& domains) {
+  return HopMeter(machine, domains).run();
+}
+
+std::vector<plan::BodyCost> measure_bodies(const std::function<graph::Graph()>& load, const plugin::Registry& registry,
+                                           const mr_host& host, const Choices& choices, uint64_t ticks) {
+  std::vector<plan::BodyCost> bodies;
+  for (const std::string& domain : choices.domains) {
+    Choices here = choices;
+    here.domains = {domain}; // first; the others take what does not run there
+    for (const std::string& other : choices.domains)
+      if (other != domain) here.domains.push_back(other);
+    here.clock = graph::ClockMode::free;
+    here.by_price = false;
+    Composition composition(load(), registry, host, here);
+    exec::RunOptions options;
+    options.ticks_max = ticks;
+    const std::unique_ptr<exec::Run> run = composition.make_run(options);
+    run->start();
+    const exec::Result result = run->wait();
+    if (!result.ok) throw Failure(result.error);
+    const plan::Plan& plan = composition.plan();
+    for (uint32_t h = 0; h < plan.handlers.size(); ++h) {
+      const exec::HandlerReport& report = result.report.handlers[h];
+      if (report.domain != domain || report.sampled == 0) continue;
+      bodies.push_back({report.type, plan::settings_of(*composition.graph().find(report.name)), domain,
+                        plan::bytes_read(plan, h), report.sampled_us / static_cast<double>(report.sampled),
+                        report.p50_us, report.p99_us, report.sampled});
+    }
+  }
+  return bodies;
+}
+
+void merge(MachineFile& file, std::vector<plan::Hop> hops, std::vector<plan::BodyCost> bodies) {
+  for (plan::Hop& hop : hops) {
+    std::erase_if(file.hops, [&](const plan::Hop& old) { return old.from == hop.from && old.to == hop.to; });
+    file.hops.push_back(std::move(hop));
+  }
+  const auto same = [](const plan::BodyCost& a, const plan::BodyCost& b) {
+    return a.type == b.type && a.settings == b.settings && a.domain == b.domain && a.bytes == b.bytes;
+  };
+  for (plan::BodyCost& body : bodies) {
+    std::erase_if(file.bodies, [&](const plan::BodyCost& old) { return same(old, body); });
+    file.bodies.push_back(std::move(body));
+  }
+}
+
+} // namespace millrace::embed

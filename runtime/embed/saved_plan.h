@@ -1,0 +1,27 @@
+// A plan that `plan --json` printed, given back to a run: it says where handlers run and what they are taken to cost,
+// and what is compiled from that must be the same plan.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace millrace::embed {
+
+struct SavedPlan {
+  std::string text; // "": none was given
+  uint32_t workers = 1;
+  std::vector<std::string> domains;
+  std::map<std::string, std::string> places; // by handler
+  std::map<std::string, int64_t> costs_ns;   // by handler, of those on the host
+};
+
+// Throws Failure (MR0115).
+SavedPlan parse_plan(const std::string& text);
+// Throws Failure (MR0412) that names the first thing in which what was compiled differs.
+void require_same(const SavedPlan& saved, const plan::Plan& compiled);
+
+} // namespace millrace::embed
