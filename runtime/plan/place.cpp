@@ -157,7 +157,8 @@ void place(Draft& draft) {
     choices[h] = choices_of(draft, handler, passed_over);
     if (!choices[h].empty()) {
       handler.domain = choices[h][0];
-      handler.reason = "first of --devices that can run it" + (passed_over.empty() ? "" : " (" + passed_over + ")");
+      if (!handler.declared->inserted)
+        handler.reason = "first of --devices that can run it" + (passed_over.empty() ? "" : " (" + passed_over + ")");
       continue;
     }
     if (!obstacle(handler, "cpu").empty())
@@ -172,6 +173,7 @@ void place(Draft& draft) {
     choices[h] = {0};
   }
   place_by_price(draft, choices);
+  place_conversions(draft, choices);
 }
 
 } // namespace millrace::plan

@@ -16,14 +16,6 @@ std::string count_of(size_t count, const char* thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
-std::string bytes_words(uint64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  size_t unit = 0;
-  double value = static_cast<double>(bytes);
-  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
-
 std::string rate_words(const graph::Rational& rate) {
   if (rate.denominator == 1) return fmt::format("{}/s", rate.numerator);
   return fmt::format("{}/{} per s", rate.numerator, rate.denominator);
@@ -68,7 +60,7 @@ class Printer {
     segments();
     edges();
     memory();
-    list("inserted", plan_.inserted);
+    inserted();
     list("notes", plan_.notes);
     return std::move(text_);
   }
@@ -240,6 +232,20 @@ class Printer {
     for (const std::string& reason : ring.reasons) reasons += (reasons.empty() ? "" : " + ") + reason;
     return fmt::format("{} × {}: {}{}", ring.length, bytes_words(memory::block_bytes(ring.capacity)), reasons,
                        ring.pinned ? "; pinned" : "");
+  }
+
+  void inserted() {
+    std::vector<std::string> lines;
+    for (const InsertedPlan& inserted : plan_.inserted) {
+      const HandlerPlan& handler = plan_.handlers[inserted.handler];
+      const std::string cost =
+          inserted.predicted_us > 0 ? fmt::format("about {:.3g} µs", inserted.predicted_us) : "cost not known";
+      lines.push_back(fmt::format("{}: {} {} → {} between {} and {}, because {}; on {}, {}×{}, {}", handler.name,
+                                  handler.type, inserted.from, inserted.to, inserted.source, reader_words(inserted),
+                                  inserted.reason, plan_.domains[handler.domain], inserted.width, inserted.height,
+                                  cost));
+    }
+    list("inserted", lines);
   }
 
   void list(const char* title, const std::vector<std::string>& lines) {
