@@ -8,6 +8,7 @@
 #include "millrace/payload.h"
 #include "plan/draft.h"
 #include "plan/order.h"
+#include "plan/predict.h"
 
 namespace millrace::plan {
 
@@ -126,6 +127,8 @@ void run_passes(Draft& draft) {
   lay_out(draft);
   schedule(draft.plan);
   describe_conversions(draft);
+  const PredictedLatency latency = predict_latency(draft.plan);
+  if (latency.unknown == 0) draft.plan.latency_us = latency.us;
 }
 
 // Adds an image.convert between an output and those of its readers that want the same format.

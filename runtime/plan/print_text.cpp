@@ -6,6 +6,7 @@
 
 #include "memory/ring.h"
 #include "millrace/payload.h"
+#include "plan/predict.h"
 #include "plan/words.h"
 
 namespace millrace::plan {
@@ -76,7 +77,16 @@ class Printer {
     line(fmt::format("{}: {}, {}, {} on {}", plan_.name.empty() ? "pipeline" : plan_.name,
                      count_of(plan_.handlers.size(), "handler"), count_of(plan_.edges.size(), "edge"),
                      count_of(plan_.segments.size(), "segment"), count_of(plan_.threads, "thread")));
-    if (plan_.latency_us > 0) line(fmt::format("latency: {:.0f} µs predicted", plan_.latency_us));
+    latency();
+  }
+
+  void latency() {
+    const PredictedLatency latency = predict_latency(plan_);
+    if (latency.unknown == 0)
+      return line(fmt::format("latency: {:.{}f} µs predicted", latency.us, latency.us < 10 ? 2 : 0));
+    const std::string missing = count_of(latency.unknown, "cost") + " not known";
+    if (latency.us < 1) return line("latency: " + missing);
+    line(fmt::format("latency: at least {:.0f} µs predicted, {}", latency.us, missing));
   }
 
   void clocks() {
