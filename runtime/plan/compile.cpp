@@ -158,14 +158,16 @@ void insert_conversion(graph::Graph& graph, Facts& facts, const plugin::Registry
   first.target = convert.name;
   first.target_port = "";
   first.target_index = 0;
+  std::vector<const graph::Edge*> edges{&first};
   for (const size_t e : conversion.edges) {
     first.forbid_copy = first.forbid_copy || graph.edges[e].forbid_copy;
     graph.edges[e].source = convert.name;
     graph.edges[e].source_port = "";
+    edges.push_back(&graph.edges[e]);
   }
+  prepared.instance->bind(count_edges(edges, convert, *info));
   graph.edges.push_back(first);
   graph.handlers.push_back(convert);
-  prepared.instance->bind(count_edges(edges_by_handler(graph)[convert.name], convert, *info));
   facts.handlers.push_back(std::move(prepared));
 }
 

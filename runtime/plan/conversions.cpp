@@ -82,7 +82,10 @@ void place_conversion(Draft& draft, uint32_t h, const std::vector<uint32_t>& cho
   std::stable_sort(domains.begin(), domains.end(), fewer);
   handler.domain = domains[0];
   if (domains.size() == 1) {
-    handler.reason = sides.is_source(domains[0]) ? "where its picture is made" : "where its reader is";
+    const bool both = sides.domains().size() == 1;
+    handler.reason = both                          ? "where both its ends are"
+                     : sides.is_source(domains[0]) ? "where its picture is made"
+                                                   : "where its reader is";
     return;
   }
   const uint64_t here = sides.bytes_in(domains[0]), there = sides.bytes_in(domains[1]);

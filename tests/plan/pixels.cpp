@@ -122,6 +122,7 @@ struct Problem {
     size_t output = 0;
     uint32_t takes = 0; // mask
     bool forbidden = false;
+    bool delayed = false; // from its own node or a later one
   };
   struct Output {
     int like = -1; // position among the inputs of its handler
@@ -148,20 +149,35 @@ class BruteForce {
  private:
   void settle_inputs(size_t node, size_t input) {
     if (static_cast<int>(conversions_.size()) >= fewest_) return;
-    if (node == problem_.nodes.size()) {
-      fewest_ = static_cast<int>(conversions_.size());
-      return;
-    }
+    if (node == problem_.nodes.size()) return settle_delayed(0);
     const Problem::Node& at = problem_.nodes[node];
     if (input == at.inputs.size()) return settle_outputs(node, 0);
     const Problem::Input& edge = at.inputs[input];
+    const auto go_on = [&](size_t format) {
+      gets_.push_back(format);
+      settle_inputs(node, input + 1);
+      gets_.pop_back();
+    };
+    if (!edge.delayed) return each_format(edge, go_on);
+    delayed_.push_back(edge); // what feeds it is not settled yet, and no output is like it
+    go_on(0);
+    delayed_.pop_back();
+  }
+
+  void settle_delayed(size_t at) {
+    if (static_cast<int>(conversions_.size()) >= fewest_) return;
+    if (at < delayed_.size()) return each_format(delayed_[at], [&](size_t) { settle_delayed(at + 1); });
+    fewest_ = static_cast<int>(conversions_.size());
+  }
+
+  // Every format that a reader may get, with the conversion that it takes.
+  template <class Each>
+  void each_format(const Problem::Input& edge, const Each& each) {
     for (size_t format = 0; format < kFormats.size(); ++format) {
       const bool converted = format != formats_[edge.output];
       if (!(edge.takes >> format & 1) || (converted && edge.forbidden)) continue;
       const bool added = converted && conversions_.insert({edge.output, format}).second;
-      gets_.push_back(format);
-      settle_inputs(node, input + 1);
-      gets_.pop_back();
+      each(format);
       if (added) conversions_.erase({edge.output, format});
     }
   }
@@ -185,8 +201,9 @@ class BruteForce {
   }
 
   const Problem& problem_;
-  std::vector<size_t> formats_;                     // of the outputs so far
-  std::vector<size_t> gets_;                        // of this node's inputs so far
+  std::vector<size_t> formats_; // of the outputs so far
+  std::vector<size_t> gets_;    // of this node's inputs so far
+  std::vector<Problem::Input> delayed_;
   std::set<std::pair<size_t, size_t>> conversions_; // output and format
   int fewest_ = INT32_MAX;
 };
@@ -208,6 +225,8 @@ class RandomGraph {
         default: add("relay", {mask_}, {{0, 0}}); break;
       }
     }
+    for (size_t n = 0; n < problem.nodes.size(); ++n)
+      if (problem.nodes[n].inputs.size() == 2 && up_to(1)) delay(n);
   }
 
   Pipeline pipeline;
@@ -218,18 +237,35 @@ class RandomGraph {
   // Every second one takes a single format, as most that are picky do.
   uint32_t any_mask() { return up_to(1) ? 1u << up_to(kFormats.size() - 1) : 1 + up_to(kMasks - 2); }
 
+  // The second input of a pair is fed by a delay, from its own output or one that comes later.
+  void delay(size_t node) {
+    Problem::Input& input = problem.nodes[node].inputs[1];
+    const uint32_t own = first_output_[node];
+    input.output = own + up_to(static_cast<uint32_t>(outputs_.size()) - own - 1);
+    input.delayed = true;
+    const std::string& from = outputs_[input.output];
+    for (graph::Edge& edge : pipeline.graph.edges) {
+      if (edge.target != "h" + std::to_string(node) || edge.target_port != "b") continue;
+      edge.source = from.substr(0, from.find('.'));
+      edge.source_port = from.substr(from.find('.') + 1);
+      edge.delay = 1;
+      edge.initial_empty = true;
+    }
+  }
+
   void add(const std::string& kind, const std::vector<uint32_t>& takes, const std::vector<Problem::Output>& makes) {
     const std::string name = "h" + std::to_string(problem.nodes.size());
     pipeline.add(name, "f." + kind + std::to_string(mask_));
     Problem::Node node;
     node.outputs = makes;
     for (size_t i = 0; i < takes.size(); ++i) {
-      const Problem::Input input{up_to(static_cast<uint32_t>(outputs_.size() - 1)), takes[i], up_to(7) == 0};
+      const Problem::Input input{up_to(static_cast<uint32_t>(outputs_.size() - 1)), takes[i], up_to(7) == 0, false};
       const std::string port = takes.size() == 1 ? "in" : i == 0 ? "a" : "b";
       pipeline.connect(outputs_[input.output], name + "." + port).forbid_convert = input.forbidden;
       node.inputs.push_back(input);
     }
     problem.nodes.push_back(node);
+    first_output_.push_back(static_cast<uint32_t>(outputs_.size()));
     if (kind == "split")
       outputs_.insert(outputs_.end(), {name + ".left", name + ".right"});
     else
@@ -239,6 +275,7 @@ class RandomGraph {
   std::mt19937& random_;
   uint32_t mask_ = 1;
   std::vector<std::string> outputs_;
+  std::vector<uint32_t> first_output_; // by node
 };
 
 // source (of `mask`) → relay (takes all) → each of the masks of `readers`.
