@@ -208,9 +208,10 @@ Measured measure(const Problem& problem) {
   return measured;
 }
 
-std::vector<Row> sweep(bool forked, bool wrong) {
+std::vector<Row> sweep(bool wrong) {
   std::mt19937 random(kSeed);
   std::vector<double> chosen, host, device;
+  for (const bool forked : {false, true})
   for (const double host_us : {100.0, 400.0, 1600.0, 6400.0})
     for (const double faster : {0.5, 2.0, 8.0, 30.0})
       for (const uint64_t bytes : {16u << 10, 256u << 10, 4u << 20})
@@ -220,7 +221,7 @@ std::vector<Row> sweep(bool forked, bool wrong) {
           host.push_back(ms.host_us / ms.best_us);
           device.push_back(ms.device_us / ms.best_us);
         }
-  const std::string variant = std::string(forked ? "fork" : "chain") + (wrong ? ", wrong" : ", noisy");
+  const std::string variant = wrong ? "wrong" : "noisy";
   const auto worst = [&](const char* metric, const std::vector<double>& ratios) {
     return Row{"placement", variant, metric, "ratio", *std::max_element(ratios.begin(), ratios.end()), 0, ratios.size()};
   };
@@ -252,8 +253,7 @@ void add_sizes(std::vector<Row>& rows) {
 std::vector<Row> bench_placement() {
   std::vector<Row> rows;
   for (const bool wrong : {false, true})
-    for (const bool forked : {false, true})
-      for (const Row& row : sweep(forked, wrong)) rows.push_back(row);
+    for (const Row& row : sweep(wrong)) rows.push_back(row);
   add_sizes(rows);
   return rows;
 }

@@ -11,6 +11,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/sim/sim.h"
 #include "embed/facts_file.h"
+#include "embed/host_memory.h"
 #include "graph/quantity.h"
 
 namespace millrace::embed {
@@ -34,6 +35,7 @@ plan::Machine machine_of(const Choices& choices) {
   plan::Machine machine;
   machine.workers = choices.threads ? choices.threads : std::max(1u, std::thread::hardware_concurrency());
   machine.domains = choices.domains;
+  machine.bytes_limit["cpu"] = host_memory_limit();
   for (const std::string& domain : choices.domains)
     if (is_sim(domain)) machine.bytes_limit[domain] = sim_options(choices.machine, domain).bytes_limit;
   machine.hops = simulated_hops(choices.machine, choices.domains);

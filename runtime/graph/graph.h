@@ -56,15 +56,17 @@ struct Handler {
   uint32_t concurrency = 0; // stateless instances; 0: it was not said, which is one
   int32_t priority = 0;
   bool isolate = false;
-  Place place; // of its name
+  bool inserted = false; // by the plan, which found that two formats do not meet; no text says it
+  Place place;           // of its name
   Place type_place;
 };
 
 struct Clock {
   std::string name; // "" for the only one
   ClockMode mode = ClockMode::automatic;
-  Rational rate;          // beats a second
-  uint32_t in_flight = 0; // 0: the plan decides
+  Rational rate;                // beats a second
+  uint32_t in_flight = 0;       // 0: the plan decides
+  uint32_t in_flight_least = 0; // as far as the plan may lower it where memory is short; 0: not at all
   Place place;
 };
 

@@ -220,7 +220,7 @@ const std::vector<Key<Edge>>& edge_keys() {
       {{"convert", Takes::word, "refuses a plan that would convert the format here", "forbid", 0, 0, {"forbid"}},
        [](Edge& e, const Setting&) { e.forbid_convert = true; },
        [](const Edge& e) { return e.forbid_convert ? std::string("forbid") : ""; }},
-      {{"domain", Takes::text, "the memory that the bytes have to be in", "cuda:0"},
+      {{"domain", Takes::text, "where the value has to be delivered: its reader runs there", "sim:0"},
        [](Edge& e, const Setting& s) { e.domain = s.text; },
        [](const Edge& e) { return e.domain; }},
   };
@@ -236,14 +236,21 @@ const std::vector<Key<Clock>>& clock_keys() {
        [](Clock& c, const Setting& s) { c.rate = s.rate; },
        [](const Clock& c) { return c.rate.numerator == 0 ? "" : write_rate(c.rate); }},
       {{"in_flight",
-        Takes::whole,
-        "how many ticks may be under way at a time; left out, the plan decides",
+        Takes::range,
+        "how many ticks may be under way at a time, or [least, most] for as many of them as memory has room for; left "
+        "out, the plan decides",
         "4",
         1,
         kTicksMax,
         {}},
-       [](Clock& c, const Setting& s) { c.in_flight = count_of(s); },
-       [](const Clock& c) { return unless(c.in_flight, 0); }},
+       [](Clock& c, const Setting& s) {
+         c.in_flight = count_of(s);
+         c.in_flight_least = static_cast<uint32_t>(s.least);
+       },
+       [](const Clock& c) {
+         const std::string most = unless(c.in_flight, 0);
+         return c.in_flight_least == 0 ? most : "[" + std::to_string(c.in_flight_least) + ", " + most + "]";
+       }},
   };
   return keys;
 }
@@ -264,7 +271,8 @@ Setting read_setting(const KeyInfo& key, const std::string& text, const Place& p
       setting.text = text;
       if (!is_name(text)) throw Failure(wrong(210, key, text, place, "letters, digits, '_' and '-', a letter first"));
       return setting;
-    case Takes::whole: setting.number = read_number(key, text, place); return setting;
+    case Takes::whole:
+    case Takes::range: setting.number = read_number(key, text, place); return setting;
     case Takes::duration: setting.number = read_duration_of(key, text, place); return setting;
     case Takes::rate: setting.rate = read_rate_of(key, text, place); return setting;
     case Takes::boolean: setting.number = read_boolean(key, text, place); return setting;
@@ -273,6 +281,28 @@ Setting read_setting(const KeyInfo& key, const std::string& text, const Place& p
     case Takes::shape: break;
   }
   MR_ASSERT(false, "keys that shape the graph are read by the parser");
+  return setting;
+}
+
+Setting read_range(const KeyInfo& key, const Value& list, const std::string& file) {
+  const auto refuse = [&](int code, const std::string& expected, const std::string& example) {
+    Error error = wrong(code, key, to_json_text(list), {file, list.at.line, list.at.column}, expected);
+    error.edit = key.name + ": " + example;
+    throw Failure(std::move(error));
+  };
+  const auto is_scalar = [](const Value& value) { return value.kind == Value::Kind::scalar; };
+  if (list.kind != Value::Kind::list || list.items.size() != 2 ||
+      !std::all_of(list.items.begin(), list.items.end(), is_scalar))
+    refuse(208, "a whole number, or [least, most]", "[1, " + key.example + "]");
+  const auto number = [&](const Value& value) {
+    return read_number(key, value.text, {file, value.at.line, value.at.column});
+  };
+  const int64_t least = number(list.items[0]), most = number(list.items[1]);
+  if (least > most)
+    refuse(211, "the least first, then the most", "[" + std::to_string(most) + ", " + std::to_string(least) + "]");
+  Setting setting;
+  setting.number = most;
+  setting.least = least < most ? least : 0; // [3, 3] is 3
   return setting;
 }
 

@@ -15,6 +15,7 @@ enum class Takes {
   text,     // any scalar
   name,     // a name without dots
   whole,    // a whole number within min…max
+  range,    // one such number, or [least, most]
   duration, // 40ms, within min…max ns
   rate,     // 30000/1001, above 0 and at most max
   boolean,
@@ -35,7 +36,8 @@ struct KeyInfo {
 // A value that was read as its key takes it.
 struct Setting {
   std::string text;   // text, name
-  int64_t number = 0; // whole; duration in ns; boolean; position among the words
+  int64_t number = 0; // whole; the most of a range; duration in ns; boolean; position among the words
+  int64_t least = 0;  // range; 0: one number was given
   Rational rate;
 };
 
@@ -68,6 +70,8 @@ inline bool is_comment_key(const std::string& name) { return name.rfind("x-", 0)
 
 // Reads `text` as `key` takes it. Throws Failure MR0208, MR0210-MR0213 at `place`.
 Setting read_setting(const KeyInfo& key, const std::string& text, const Place& place);
+// Reads [least, most] as a key that takes a range has it. Throws Failure MR0208, MR0211 in `file`.
+Setting read_range(const KeyInfo& key, const Value& list, const std::string& file);
 // Refuses a key of a part that is not there yet (MR0216).
 [[noreturn]] void refuse_not_yet(const KeyInfo& key, const Place& place);
 // Keys of an edge that mean nothing without its policy (MR0215). `given`: the names of the keys.

@@ -91,7 +91,10 @@ class Reader {
   bool assign(const Key<Owner>& key, Owner& owner, const Name& name, const Value& value) const {
     if (key.takes == Takes::shape) return false;
     if (key.takes == Takes::not_yet) refuse_not_yet(key, place(name.at));
-    key.assign(owner, read_setting(key, scalar(key, value).text, place(value.at)));
+    if (key.takes == Takes::range && value.kind != Value::Kind::scalar)
+      key.assign(owner, read_range(key, value, file_));
+    else
+      key.assign(owner, read_setting(key, scalar(key, value).text, place(value.at)));
     return true;
   }
 

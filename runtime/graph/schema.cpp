@@ -30,6 +30,11 @@ Json property(const KeyInfo& key) {
       schema["minimum"] = key.min;
       schema["maximum"] = key.max;
       break;
+    case Takes::range: {
+      const Json number = {{"type", "integer"}, {"minimum", key.min}, {"maximum", key.max}};
+      schema["anyOf"] = {number, {{"type", "array"}, {"items", number}, {"minItems", 2}, {"maxItems", 2}}};
+      break;
+    }
     case Takes::duration:
       schema["type"] = "string";
       schema["pattern"] = "^[0-9]+(\\.[0-9]+)?(ns|us|ms|s|m)$";

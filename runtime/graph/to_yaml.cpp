@@ -99,7 +99,7 @@ void write_keys(const std::vector<Key<Owner>>& keys, const Owner& owner, const s
   for (const auto& key : keys)
     if (key.written)
       if (const std::string text = key.written(owner); !text.empty())
-        out += indent + key.name + ": " + scalar(text) + "\n";
+        out += indent + key.name + ": " + (key.takes == Takes::range ? text : scalar(text)) + "\n";
 }
 
 void write_clocks(const Graph& graph, std::string& out) {

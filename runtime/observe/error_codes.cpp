@@ -160,14 +160,15 @@ const std::vector<CodeInfo> kPlan = {
      "The handlers wait for each other within one tick, so none can begin. An edge with delay: 1 and an initial: reads "
      "the value of the tick before and makes the cycle legal."},
     {402, "formats that share nothing",
-     "The two ends of an edge have no pixel format or dtype in common and no conversion between them is known. The "
-     "message says what each side can do."},
+     "The two ends of an edge have no pixel format or dtype in common, and no conversion between them is known or the "
+     "edge forbids it. The message says what each side can do."},
     {403, "a size that nobody knows",
      "Memory is planned before the run, so each dimension has to be fixed or bounded. Give the source a size or a "
      "bound."},
     {404, "the memory does not fit",
      "What the plan may need in this domain is more than there is. The message has the sum and its largest parts: "
-     "smaller pictures, fewer ticks in flight or shorter queues lower it."},
+     "smaller pictures, fewer ticks in flight or shorter queues lower it. in_flight: [least, most] takes as many "
+     "ticks as fit."},
     {405, "a queue that is too shallow",
      "The queue's depth is smaller than the number of results that may be pending on the path that it rejoins, so the "
      "pipeline would stop for good. Make it at least as deep as the message says."},
@@ -177,7 +178,8 @@ const std::vector<CodeInfo> kPlan = {
     {407, "a delay without an initial value",
      "At the first ticks there is no earlier value yet: say what to use with initial: empty."},
     {408, "a device that is not available",
-     "A handler is pinned to a device that is not there, is excluded by --devices, or for which it has no body."},
+     "A handler is pinned to a device, or domain: of an input requires one, that is not there, is excluded by "
+     "--devices, or for which the handler has no body; or two of these contradict each other."},
     {409, "several instances of a handler with state",
      "concurrency above 1 runs a handler as several instances, which is only right for types that declare themselves "
      "stateless: the others must see their ticks in order."},

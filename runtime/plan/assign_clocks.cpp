@@ -126,6 +126,7 @@ void assign_clocks(Draft& draft) {
     clock.name = declared.name;
     clock.rate = draft.options.rate.value_or(declared.rate);
     clock.in_flight = declared.in_flight;
+    clock.in_flight_least = declared.in_flight_least;
     draft.plan.clocks.push_back(clock);
   }
   for (uint32_t h : draft.order) {

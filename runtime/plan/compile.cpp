@@ -8,12 +8,14 @@
 #include "millrace/payload.h"
 #include "plan/draft.h"
 #include "plan/order.h"
+#include "plan/predict.h"
 
 namespace millrace::plan {
 
 namespace {
 
-// Conversions that one graph may need; more means that two handlers ask for each other's formats for ever.
+// One round finds all conversions, another that there are no more. A handler that makes something else of its input
+// than its ports say may cost a round; more than these means that two ask for each other's formats for ever.
 constexpr int kConversionRoundsMax = 64;
 
 const plugin::HandlerInfo& find_type(const plugin::Registry& registry, const graph::Handler& declared) {
@@ -124,57 +126,48 @@ void run_passes(Draft& draft) {
   capture(draft);
   lay_out(draft);
   schedule(draft.plan);
+  describe_conversions(draft);
+  const PredictedLatency latency = predict_latency(draft.plan);
+  if (latency.unknown == 0) draft.plan.latency_us = latency.us;
 }
 
-// Adds an image.convert into the middle of an edge.
+// Adds an image.convert between an output and those of its readers that want the same format.
 void insert_conversion(graph::Graph& graph, Facts& facts, const plugin::Registry& registry, const mr_host& host,
                        const Draft& draft, const Conversion& conversion) {
   const std::string to(kPixelNames[static_cast<size_t>(std::countr_zero(conversion.pixel_format))]);
-  graph::Edge& edge = graph.edges[conversion.edge];
-  const DraftEdge& drafted = draft.edges[conversion.edge];
-  const std::string source = draft.port_name(drafted.source, false, drafted.source_output);
+  const graph::Edge& edge = graph.edges[conversion.edges[0]];
+  const DraftEdge& drafted = draft.edges[conversion.edges[0]];
   graph::Handler convert;
-  convert.type = "image.convert";
+  convert.type = kConvertType;
   convert.name = edge.target + "~" + to;
   for (int n = 2; graph.find(convert.name); ++n) convert.name = edge.target + "~" + to + std::to_string(n);
   convert.place = edge.place;
   convert.clock = draft.plan.clocks[draft.handlers[drafted.source].clock].name;
+  convert.inserted = true;
   convert.params.push_back({"to", to, edge.place, edge.place});
   const plugin::HandlerInfo* info = registry.find(convert.type);
-  if (!info)
-    throw Failure(Error{402,
-                        source + " would have to be converted to " + to + ", and there is no image.convert",
-                        edge.place,
-                        {},
-                        "",
-                        ""});
+  MR_ASSERT(info, "negotiation asks only for conversions that there are");
   Prepared prepared;
   prepared.name = convert.name;
   prepared.instance = make(convert, *info, host);
-  // Readers of the same output that want the same format share one conversion.
   graph::Edge first = edge;
   first.policy = graph::Policy::sync;
   first.delay = 0;
   first.initial_empty = false;
+  first.domain.clear(); // where the bytes must be is said of what the readers get
   first.target = convert.name;
   first.target_port = "";
   first.target_index = 0;
-  const uint32_t source_handler = drafted.source, source_output = drafted.source_output;
-  edge.source = convert.name;
-  edge.source_port = "";
-  for (size_t e = 0; e < draft.edges.size(); ++e) {
-    const DraftEdge& other = draft.edges[e];
-    const DraftHandler& reader = draft.handlers[other.target];
-    if (e == conversion.edge || other.source != source_handler || other.source_output != source_output) continue;
-    const uint64_t takes = reader.info->ports[reader.input_port[other.target_input]].raw.accepts.pixel_formats;
-    const uint64_t gives = draft.handlers[source_handler].outputs[source_output].pixel_formats;
-    if (!takes || (takes & gives) || (takes & (~takes + 1)) != conversion.pixel_format) continue;
+  std::vector<const graph::Edge*> edges{&first};
+  for (const size_t e : conversion.edges) {
+    first.forbid_copy = first.forbid_copy || graph.edges[e].forbid_copy;
     graph.edges[e].source = convert.name;
     graph.edges[e].source_port = "";
+    edges.push_back(&graph.edges[e]);
   }
+  prepared.instance->bind(count_edges(edges, convert, *info));
   graph.edges.push_back(first);
   graph.handlers.push_back(convert);
-  prepared.instance->bind(count_edges(edges_by_handler(graph)[convert.name], convert, *info));
   facts.handlers.push_back(std::move(prepared));
 }
 
@@ -207,7 +200,6 @@ Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_ho
 
 Plan compile(graph::Graph& graph, Facts& facts, const plugin::Registry& registry, const mr_host& host,
              const Machine& machine, const Options& options) {
-  std::vector<std::string> inserted;
   for (int round = 0; round < kConversionRoundsMax; ++round) {
     Draft draft{graph, facts, registry, machine, options, {}, {}, {}, {}, {}};
     draft.plan.name = graph.name;
@@ -216,18 +208,9 @@ Plan compile(graph::Graph& graph, Facts& facts, const plugin::Registry& registry
     const std::vector<Conversion> conversions = negotiate(draft);
     if (conversions.empty()) {
       run_passes(draft);
-      draft.plan.inserted = inserted;
       return std::move(draft.plan);
     }
-    const DraftEdge& edge = draft.edges[conversions[0].edge];
-    const std::string from = draft.port_name(edge.source, false, edge.source_output);
-    const std::string to = draft.port_name(edge.target, true, edge.target_input);
-    const auto given =
-        static_cast<size_t>(std::countr_zero(draft.handlers[edge.source].outputs[edge.source_output].pixel_formats));
-    const auto wanted = static_cast<size_t>(std::countr_zero(conversions[0].pixel_format));
-    inserted.push_back("image.convert " + std::string(kPixelNames[given]) + " → " + std::string(kPixelNames[wanted]) +
-                       " between " + from + " and " + to);
-    insert_conversion(graph, facts, registry, host, draft, conversions[0]);
+    for (const Conversion& conversion : conversions) insert_conversion(graph, facts, registry, host, draft, conversion);
   }
   throw Failure(Error{402, "the formats of this graph cannot be settled by conversions", {}, {}, "", ""});
 }

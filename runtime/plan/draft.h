@@ -39,9 +39,12 @@ struct DraftEdge {
   bool crosses_clocks = false;
 };
 
+// The handler that conversions are made of.
+inline constexpr const char* kConvertType = "image.convert";
+
 // A conversion that negotiation asks for; the compile loop adds it to the graph and begins again.
 struct Conversion {
-  size_t edge; // index into graph.edges
+  std::vector<size_t> edges; // indices into graph.edges: readers of one output that want the same
   uint64_t pixel_format;
 };
 
@@ -69,6 +72,8 @@ std::vector<Conversion> negotiate(Draft& draft); // formats; what must be conver
 void place(Draft& draft);                        // domains
 // Of place(): handlers whose price is known in every domain that they have the choice of are placed by it, all at once.
 void place_by_price(Draft& draft, const std::vector<std::vector<uint32_t>>& choices);
+// Of place(), last: conversions that the plan inserted go to the side of a boundary where fewer bytes cross it.
+void place_conversions(Draft& draft, const std::vector<std::vector<uint32_t>>& choices);
 void expand(Draft& draft);        // handlers and edge policies → paces, steps, slots
 void find_hops(Draft& draft);     // of place(): the machine's hops between the plan's domains
 void route(Draft& draft);         // transfers where an edge leaves its domain
@@ -78,6 +83,12 @@ void presume(Draft& draft);       // what a copy cannot wait for when it asks wh
 void capture(Draft& draft);       // regions
 void lay_out(Draft& draft);       // windows, slots, rings, bytes
 void schedule(Plan& plan);        // workers
+
+// Fills Plan::inserted, once everything is known.
+void describe_conversions(Draft& draft);
+
+// "gray8, rgb8", for messages.
+std::string describe_pixels(uint64_t bits);
 
 // Whether the segments of a pace were cut without knowing what all its handlers cost, and may be cut again.
 bool guesses(const Plan& plan, uint32_t pace);

@@ -273,8 +273,6 @@ class Expansion {
     shown.target_input = edge.target_input;
     input.edge = e;
     const uint32_t source_pace = source_of(edge).pace, target_pace = target_of(edge).pace;
-    if (!declared.domain.empty())
-      plan_.notes.push_back(shown.from + " → " + shown.to + ": domain: is read and not acted on yet");
     const bool drops = declared.full != graph::Full::block;
     if (declared.policy == graph::Policy::queue && drops && !plan_.clocks[target_of(edge).clock].realtime())
       shown.note = "drop acts as block where the clock waits";

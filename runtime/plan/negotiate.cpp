@@ -1,10 +1,13 @@
 // Formats: what each output makes and each input takes, settled in the order of the data; where two sides share no
-// pixel format, a conversion is asked for.
+// pixel format, a conversion is asked for. Which formats need the fewest of them is calculated in pixels.cpp.
+#include <algorithm>
 #include <bit>
 #include <cctype>
+#include <map>
 
 #include "millrace/payload.h"
 #include "plan/draft.h"
+#include "plan/pixels.h"
 
 namespace millrace::plan {
 
@@ -28,29 +31,7 @@ std::string described_kind(uint32_t kind) {
   }
 }
 
-std::string describe_pixels(uint64_t bits) {
-  if (bits == 0) return "any pixel format";
-  std::string text;
-  for (uint32_t i = 1; i < MR_PIXEL_COUNT; ++i)
-    if (bits >> i & 1) text += (text.empty() ? "" : ", ") + std::string(kPixelNames[i]);
-  return text;
-}
-
-// The pixel format of an output that leaves a choice: the first that all readers take, else the first of its own.
-void settle_pixels(Draft& draft, uint32_t h, uint32_t output) {
-  mr_format& format = draft.handlers[h].outputs[output];
-  if (format.kind != MR_KIND_IMAGE || std::popcount(format.pixel_formats) == 1) return;
-  uint64_t common = format.pixel_formats ? format.pixel_formats : ~1ull & ((1ull << MR_PIXEL_COUNT) - 1);
-  const uint64_t own = common;
-  for (const DraftEdge& edge : draft.edges) {
-    if (edge.source != h || edge.source_output != output) continue;
-    const DraftHandler& target = draft.handlers[edge.target];
-    const uint64_t takes = target.info->ports[target.input_port[edge.target_input]].raw.accepts.pixel_formats;
-    if (takes && (common & takes)) common &= takes;
-  }
-  const uint64_t choice = common ? common : own;
-  format.pixel_formats = choice & (~choice + 1);
-}
+constexpr uint64_t kAllPixels = ((1ull << MR_PIXEL_COUNT) - 1) & ~1ull;
 
 // A handler's own words where it refuses formats or parameters; the place is that of the parameter that they name.
 [[noreturn]] void refuse_setting(const DraftHandler& handler) {
@@ -72,63 +53,209 @@ void settle_pixels(Draft& draft, uint32_t h, uint32_t output) {
   throw Failure(std::move(error));
 }
 
-void configure(Draft& draft, uint32_t h) {
-  DraftHandler& handler = draft.handlers[h];
-  handler.outputs.clear();
-  for (uint32_t o = 0; o < handler.output_count; ++o) {
-    const auto& port = handler.info->ports[handler.output_port[o]];
-    mr_format format = unset(port.raw.accepts);
-    if (port.raw.like >= 0) {
-      const uint32_t flat = handler.first[static_cast<uint32_t>(port.raw.like)];
-      if (flat < handler.inputs.size()) {
-        const uint64_t counts = format.record_count_max;
-        format = handler.inputs[flat];
-        if (format.kind == MR_KIND_RECORDS && !format.record_count_max) format.record_count_max = counts;
+class Negotiation {
+ public:
+  explicit Negotiation(Draft& draft) : draft_(draft), readers_(draft.handlers.size()), settled_(draft.edges.size()) {
+    for (uint32_t h = 0; h < draft.handlers.size(); ++h) {
+      DraftHandler& handler = draft.handlers[h];
+      handler.inputs.clear();
+      for (uint32_t port : handler.input_port) handler.inputs.push_back(unset(handler.info->ports[port].raw.accepts));
+      readers_[h].resize(handler.output_count);
+    }
+    for (uint32_t e = 0; e < draft.edges.size(); ++e)
+      readers_[draft.edges[e].source][draft.edges[e].source_output].push_back(e);
+    find_conversions();
+  }
+
+  std::vector<Conversion> run() {
+    // Delayed edges come from handlers that are configured later: the second round sees what the first one found.
+    const bool delayed = std::any_of(draft_.edges.begin(), draft_.edges.end(),
+                                     [](const DraftEdge& edge) { return edge.declared->delay > 0; });
+    for (int round = 0; round < (delayed ? 2 : 1); ++round) {
+      conversions_.clear();
+      for (uint32_t h : draft_.order) {
+        for (uint32_t e : draft_.handlers[h].input_edge)
+          if (e != kNone && (round > 0 || draft_.edges[e].declared->delay == 0)) accept(e);
+        configure(h);
       }
     }
-    handler.outputs.push_back(format);
+    std::vector<Conversion> wanted;
+    for (const auto& [key, edges] : conversions_) wanted.push_back({edges, std::get<2>(key)});
+    return wanted;
   }
-  const std::vector<mr_format>& given = draft.facts.handlers[h].outputs;
-  if (given.size() == handler.outputs.size() && !given.empty()) {
-    handler.outputs = given;
-    return;
-  }
-  if (!draft.facts.probed && handler.is_source()) return;
-  if (handler.instance->configure(handler.inputs, handler.outputs) != MR_OK) refuse_setting(handler);
-  for (uint32_t o = 0; o < handler.output_count; ++o) settle_pixels(draft, h, o);
-}
 
-// Takes the format of an edge into its input; asks for a conversion where the pixel formats do not meet.
-void accept(Draft& draft, uint32_t e, std::vector<Conversion>& conversions) {
-  const DraftEdge& edge = draft.edges[e];
-  const DraftHandler& source = draft.handlers[edge.source];
-  DraftHandler& target = draft.handlers[edge.target];
-  const auto& port = target.info->ports[target.input_port[edge.target_input]];
-  const mr_format& takes = port.raw.accepts;
-  const mr_format& gives = source.outputs[edge.source_output];
-  target.inputs[edge.target_input] = gives;
-  const auto refuse = [&](const std::string& what, const std::string& from, const std::string& to,
-                          const std::string& edit) {
+ private:
+  // What was chosen for an edge: `gets` is the format of its reader where the output has the format `gives`.
+  struct Settled {
+    uint64_t gives = 0, gets = 0;
+  };
+
+  // What image.convert reads and makes, as it declares it.
+  void find_conversions() {
+    const plugin::HandlerInfo* convert = draft_.registry.find(kConvertType);
+    const auto* to = convert ? convert->find_param("to") : nullptr;
+    if (!to) return;
+    for (const auto& port : convert->ports)
+      if (port.is_input()) reads_ = port.raw.accepts.pixel_formats;
+    for (uint32_t pixel = 1; pixel < MR_PIXEL_COUNT; ++pixel)
+      if (std::find(to->choices.begin(), to->choices.end(), kPixelNames[pixel]) != to->choices.end())
+        makes_ |= 1ull << pixel;
+  }
+
+  const mr_format& accepts(const DraftEdge& edge) const {
+    const DraftHandler& target = draft_.handlers[edge.target];
+    return target.info->ports[target.input_port[edge.target_input]].raw.accepts;
+  }
+
+  uint64_t takes(const DraftEdge& edge) const {
+    const uint64_t declared = accepts(edge).kind == MR_KIND_IMAGE ? accepts(edge).pixel_formats : 0;
+    return declared ? declared : kAllPixels;
+  }
+
+  void configure(uint32_t h) {
+    DraftHandler& handler = draft_.handlers[h];
+    handler.outputs.clear();
+    for (uint32_t o = 0; o < handler.output_count; ++o) {
+      const auto& port = handler.info->ports[handler.output_port[o]];
+      mr_format format = unset(port.raw.accepts);
+      if (port.raw.like >= 0) {
+        const uint32_t flat = handler.first[static_cast<uint32_t>(port.raw.like)];
+        if (flat < handler.inputs.size()) {
+          const uint64_t counts = format.record_count_max;
+          format = handler.inputs[flat];
+          if (format.kind == MR_KIND_RECORDS && !format.record_count_max) format.record_count_max = counts;
+        }
+      }
+      handler.outputs.push_back(format);
+    }
+    const std::vector<mr_format>& given = draft_.facts.handlers[h].outputs;
+    const bool is_given = given.size() == handler.outputs.size() && !given.empty();
+    if (is_given) handler.outputs = given;
+    if (!is_given && !draft_.facts.probed && handler.is_source()) return;
+    if (!is_given && handler.instance->configure(handler.inputs, handler.outputs) != MR_OK) refuse_setting(handler);
+    for (uint32_t o = 0; o < handler.output_count; ++o) settle_pixels(h, o);
+  }
+
+  // Chooses the format of an output, and what everybody gets that it reaches by `like`; not where that was chosen
+  // before, by the output that this one is like.
+  void settle_pixels(uint32_t h, uint32_t output) {
+    mr_format& format = draft_.handlers[h].outputs[output];
+    if (format.kind != MR_KIND_IMAGE) return;
+    const std::vector<uint32_t>& readers = readers_[h][output];
+    const auto is_settled = [&](uint32_t e) { return settled_[e].gives == format.pixel_formats; };
+    if (std::popcount(format.pixel_formats) == 1 && std::all_of(readers.begin(), readers.end(), is_settled)) return;
+    PixelTree tree;
+    tree.choices = format.pixel_formats ? format.pixel_formats & kAllPixels : kAllPixels;
+    if (tree.choices == 0) return; // none that anybody knows; its size is not known either, which is refused
+    tree.reads = reads_;
+    tree.makes = makes_;
+    for (uint32_t pixel = 1; pixel < MR_PIXEL_COUNT; ++pixel) {
+      mr_format picture = format;
+      picture.pixel_formats = 1ull << pixel;
+      const uint64_t bytes = capacity_of(picture);
+      tree.bytes[pixel] = bytes == UINT64_MAX ? 0 : bytes;
+    }
+    const std::vector<uint32_t> edges = grow(tree, h, output);
+    const PixelChoice choice = choose_pixels(tree);
+    format.pixel_formats = 1ull << choice.format;
+    std::vector<uint64_t> gives(tree.outputs.size(), format.pixel_formats);
+    for (size_t o = 0; o < tree.outputs.size(); ++o) {
+      for (const uint32_t r : tree.outputs[o]) {
+        settled_[edges[r]] = {gives[o], 1ull << choice.gets[r]};
+        for (const uint32_t next : tree.readers[r].passes_to) gives[next] = settled_[edges[r]].gets;
+      }
+    }
+  }
+
+  // All that an output reaches by `like`, into `tree`; the edge of each of its readers.
+  std::vector<uint32_t> grow(PixelTree& tree, uint32_t h, uint32_t output) const {
+    std::vector<uint32_t> edges;
+    std::vector<std::pair<uint32_t, uint32_t>> outputs{{h, output}}; // handler and flat output
+    for (uint32_t at = 0; at < outputs.size(); ++at) {
+      tree.outputs.emplace_back();
+      for (const uint32_t e : readers_[outputs[at].first][outputs[at].second]) {
+        const DraftEdge& edge = draft_.edges[e];
+        PixelTree::Reader reader{takes(edge), !edge.declared->forbid_convert, {}};
+        for (const uint32_t o : outputs_like(edge)) {
+          const std::pair next{edge.target, o};
+          if (std::find(outputs.begin(), outputs.end(), next) != outputs.end()) continue; // by a delay, to itself
+          reader.passes_to.push_back(static_cast<uint32_t>(outputs.size()));
+          outputs.push_back(next);
+        }
+        tree.outputs[at].push_back(static_cast<uint32_t>(tree.readers.size()));
+        tree.readers.push_back(std::move(reader));
+        edges.push_back(e);
+      }
+    }
+    return edges;
+  }
+
+  // The outputs of an edge's reader that are like what it gets by this edge.
+  std::vector<uint32_t> outputs_like(const DraftEdge& edge) const {
+    const DraftHandler& target = draft_.handlers[edge.target];
+    std::vector<uint32_t> found;
+    for (uint32_t o = 0; o < target.output_count; ++o) {
+      const int32_t like = target.info->ports[target.output_port[o]].raw.like;
+      if (like >= 0 && target.first[static_cast<uint32_t>(like)] == edge.target_input) found.push_back(o);
+    }
+    return found;
+  }
+
+  // Takes the format of an edge into its input; asks for a conversion where that was chosen, or is the only way.
+  void accept(uint32_t e) {
+    const DraftEdge& edge = draft_.edges[e];
+    DraftHandler& target = draft_.handlers[edge.target];
+    const auto& port = target.info->ports[target.input_port[edge.target_input]];
+    const mr_format gives = draft_.handlers[edge.source].outputs[edge.source_output];
+    mr_format& gets = target.inputs[edge.target_input] = gives;
+    if (port.raw.accepts.kind != MR_KIND_ANY && gives.kind != port.raw.accepts.kind && gives.kind != MR_KIND_ANY)
+      refuse(edge, "the two ends of an edge carry different payloads", described_kind(gives.kind), port.type_name,
+             "a handler between them that takes " + described_kind(gives.kind) + " and gives " + port.type_name);
+    const bool meets = takes(edge) & gives.pixel_formats;
+    if (gives.kind == MR_KIND_IMAGE && settled_[e].gives == gives.pixel_formats)
+      gets.pixel_formats = settled_[e].gets;
+    else if (port.raw.accepts.kind == MR_KIND_IMAGE && port.raw.accepts.pixel_formats && !meets)
+      gets.pixel_formats = first_made_for(edge, gives.pixel_formats);
+    if (port.raw.accepts.kind == MR_KIND_IMAGE && !(takes(edge) & gets.pixel_formats) && gets.pixel_formats)
+      refuse_pixels(edge, gives.pixel_formats);
+    if (gets.pixel_formats == gives.pixel_formats) return;
+    conversions_[{edge.source, edge.source_output, gets.pixel_formats}].push_back(e);
+  }
+
+  // The first format of a reader that the one it is given can be converted to; that itself where there is none.
+  uint64_t first_made_for(const DraftEdge& edge, uint64_t gives) const {
+    const uint64_t can = edge.declared->forbid_convert || !(reads_ & gives) ? 0 : takes(edge) & makes_;
+    return can ? can & (~can + 1) : gives;
+  }
+
+  [[noreturn]] void refuse_pixels(const DraftEdge& edge, uint64_t gives) const {
+    const std::string from = describe_pixels(gives), to = describe_pixels(takes(edge));
+    const std::string what = "the two ends of an edge share no pixel format, and ";
+    if (edge.declared->forbid_convert)
+      refuse(edge, what + "it forbids a conversion", from, to, "remove convert: forbid");
+    if (!reads_) refuse(edge, what + "there is no " + kConvertType + " to convert it", from, to, "");
+    refuse(edge, what + "no conversion between them is known", from, to,
+           kConvertType + std::string(" reads ") + describe_pixels(reads_) + " and makes " + describe_pixels(makes_));
+  }
+
+  [[noreturn]] void refuse(const DraftEdge& edge, const std::string& what, const std::string& from,
+                           const std::string& to, const std::string& edit) const {
     throw Failure(Error{402,
                         what,
                         edge.declared->place,
-                        {draft.port_name(edge.source, false, edge.source_output) + " gives " + from,
-                         draft.port_name(edge.target, true, edge.target_input) + " takes " + to},
+                        {draft_.port_name(edge.source, false, edge.source_output) + " gives " + from,
+                         draft_.port_name(edge.target, true, edge.target_input) + " takes " + to},
                         "",
                         edit});
-  };
-  if (takes.kind != MR_KIND_ANY && gives.kind != takes.kind && gives.kind != MR_KIND_ANY)
-    refuse("the two ends of an edge carry different payloads", described_kind(gives.kind), port.type_name,
-           "a handler between them that takes " + described_kind(gives.kind) + " and gives " + port.type_name);
-  if (takes.kind == MR_KIND_IMAGE && takes.pixel_formats && !(takes.pixel_formats & gives.pixel_formats)) {
-    if (edge.declared->forbid_convert)
-      refuse("the two ends of an edge share no pixel format, and it forbids a conversion",
-             describe_pixels(gives.pixel_formats), describe_pixels(takes.pixel_formats), "remove convert: forbid");
-    const uint64_t choice = takes.pixel_formats & (~takes.pixel_formats + 1);
-    conversions.push_back({e, choice});
-    target.inputs[edge.target_input].pixel_formats = choice;
   }
-}
+
+  Draft& draft_;
+  std::vector<std::vector<std::vector<uint32_t>>> readers_; // by handler and flat output: edges
+  std::vector<Settled> settled_;                            // by edge
+  uint64_t reads_ = 0, makes_ = 0;
+  // Source, its output and the format wanted of it: the edges that one conversion serves.
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, std::vector<size_t>> conversions_;
+};
 
 void check_sizes(const Draft& draft) {
   for (uint32_t h = 0; h < draft.handlers.size(); ++h) {
@@ -173,24 +300,16 @@ uint64_t capacity_of(const mr_format& format) {
   }
 }
 
+std::string describe_pixels(uint64_t bits) {
+  if (bits == 0) return "any pixel format";
+  std::string text;
+  for (uint32_t i = 1; i < MR_PIXEL_COUNT; ++i)
+    if (bits >> i & 1) text += (text.empty() ? "" : ", ") + std::string(kPixelNames[i]);
+  return text;
+}
+
 std::vector<Conversion> negotiate(Draft& draft) {
-  std::vector<Conversion> conversions;
-  for (DraftHandler& handler : draft.handlers) {
-    handler.inputs.clear();
-    for (uint32_t port : handler.input_port) handler.inputs.push_back(unset(handler.info->ports[port].raw.accepts));
-  }
-  // Delayed edges come from handlers that are configured later: the second round sees what the first one found.
-  bool delayed = false;
-  for (const DraftEdge& edge : draft.edges) delayed = delayed || edge.declared->delay > 0;
-  for (int round = 0; round < (delayed ? 2 : 1); ++round) {
-    conversions.clear();
-    for (uint32_t h : draft.order) {
-      for (uint32_t e : draft.handlers[h].input_edge) {
-        if (e != kNone && (round > 0 || draft.edges[e].declared->delay == 0)) accept(draft, e, conversions);
-      }
-      configure(draft, h);
-    }
-  }
+  std::vector<Conversion> conversions = Negotiation(draft).run();
   if (conversions.empty()) check_sizes(draft);
   return conversions;
 }

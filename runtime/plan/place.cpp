@@ -29,26 +29,115 @@ std::string obstacle(const DraftHandler& handler, const std::string& domain) {
   return "";
 }
 
-uint32_t domain_index(Draft& draft, const DraftHandler& handler, const std::string& name) {
-  const auto& domains = draft.plan.domains;
+// kNone where it is not there.
+uint32_t find_domain(const std::vector<std::string>& domains, const std::string& name) {
   const auto at = std::find(domains.begin(), domains.end(), name);
-  if (at == domains.end()) {
-    std::string known;
-    for (const std::string& domain : domains) known += (known.empty() ? "" : ", ") + domain;
-    Error error{408,
-                handler.declared->name + " is pinned to " + name + ", which is not available",
-                handler.declared->place,
-                {"available: " + known},
-                nearest_name(name, domains),
-                ""};
-    const std::string kind = name.substr(0, name.find(':'));
-    if (kind == "cuda")
-      error.notes.push_back("cuda devices come with the CUDA module; `millrace doctor` says what is here");
-    const bool may_be_added = kind == "sim" && name != kind;
-    error.edit = may_be_added ? "--devices cpu," + name : assignment(handler.declared->place, "device", "cpu");
+  return at == domains.end() ? kNone : static_cast<uint32_t>(at - domains.begin());
+}
+
+// A domain that is asked for by name: `asks` begins the sentence, `key` is the word that it was asked with.
+uint32_t asked_domain(const Draft& draft, const std::string& name, const std::string& asks, const char* key,
+                      const Place& place) {
+  const std::vector<std::string>& domains = draft.plan.domains;
+  if (const uint32_t found = find_domain(domains, name); found != kNone) return found;
+  std::string known;
+  for (const std::string& domain : domains) known += (known.empty() ? "" : ", ") + domain;
+  Error error{
+      408, asks + " " + name + ", which is not available", place, {"available: " + known}, nearest_name(name, domains),
+      ""};
+  const std::string kind = name.substr(0, name.find(':'));
+  if (kind == "cuda")
+    error.notes.push_back("cuda devices come with the CUDA module; `millrace doctor` says what is here");
+  const bool may_be_added = kind == "sim" && name != kind;
+  error.edit = may_be_added ? "--devices cpu," + name : assignment(place, key, "cpu");
+  throw Failure(std::move(error));
+}
+
+std::string at(const Place& place) {
+  if (place.line == 0) return "";
+  return ", at " + place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
+}
+
+std::string edge_words(const Draft& draft, const DraftEdge& edge) {
+  return draft.port_name(edge.source, false, edge.source_output) + " → " +
+         draft.port_name(edge.target, true, edge.target_input);
+}
+
+// An edge with `domain:` says where its reader has to run: a value is delivered where its reader is.
+struct Demand {
+  uint32_t domain = kNone;
+  const DraftEdge* edge = nullptr; // null: nothing is demanded
+};
+
+// "video.video → blur.video requires sim:0, at street.yaml:4:12"
+std::string side_words(const Draft& draft, const Demand& demand) {
+  const graph::Edge& declared = *demand.edge->declared;
+  return edge_words(draft, *demand.edge) + " requires " + declared.domain + at(declared.place);
+}
+
+Demand demand_on(const Draft& draft, const DraftHandler& handler) {
+  Demand first;
+  for (const uint32_t e : handler.input_edge) {
+    if (e == kNone || draft.edges[e].declared->domain.empty()) continue;
+    const graph::Edge& declared = *draft.edges[e].declared;
+    const std::string asks = "the edge " + edge_words(draft, draft.edges[e]) + " requires";
+    const Demand demand{asked_domain(draft, declared.domain, asks, "domain", declared.place), &draft.edges[e]};
+    if (first.edge && first.domain != demand.domain)
+      throw Failure(
+          Error{408,
+                "the inputs of " + handler.declared->name + " are required in two domains, and it runs in one",
+                declared.place,
+                {side_words(draft, first), side_words(draft, demand)},
+                "",
+                assignment(declared.place, "domain", first.edge->declared->domain)});
+    if (!first.edge) first = demand;
+  }
+  return first;
+}
+
+// Puts a handler where `device:`, or `domain:` of an input, has it; false where nothing does.
+bool pin(const Draft& draft, DraftHandler& handler) {
+  const graph::Handler& declared = *handler.declared;
+  const bool pinned = !declared.device.empty();
+  const Demand demand = demand_on(draft, handler);
+  if (!pinned && !demand.edge) return false;
+  const Place& place = pinned ? declared.place : demand.edge->declared->place;
+  handler.domain =
+      pinned ? asked_domain(draft, declared.device, declared.name + " is pinned to", "device", place) : demand.domain;
+  const std::string& domain = draft.plan.domains[handler.domain];
+  if (demand.edge && demand.domain != handler.domain)
+    throw Failure(Error{408,
+                        declared.name + " is pinned to " + domain + ", and one of its inputs is required elsewhere",
+                        demand.edge->declared->place,
+                        {declared.name + " has device: " + domain + at(declared.place), side_words(draft, demand)},
+                        "",
+                        assignment(demand.edge->declared->place, "domain", domain)});
+  if (const std::string why_not = obstacle(handler, domain); !why_not.empty()) {
+    Error error{408, declared.name + " (" + handler.info->type + ") cannot run on " + domain, place, {why_not}, "", ""};
+    if (!pinned) error.notes.push_back(side_words(draft, demand));
+    error.edit = pinned ? "remove device:" : "remove domain:";
     throw Failure(std::move(error));
   }
-  return static_cast<uint32_t>(at - domains.begin());
+  handler.reason = pinned ? "pinned by device:" : "pinned by domain: of " + edge_words(draft, *demand.edge);
+  return true;
+}
+
+// Puts a handler where the plan that is to be made again has it; false where there is none.
+bool place_as_saved(const Draft& draft, DraftHandler& handler) {
+  const auto saved = draft.options.places.find(handler.declared->name);
+  if (saved == draft.options.places.end()) return false;
+  const graph::Handler& declared = *handler.declared;
+  handler.domain =
+      asked_domain(draft, saved->second, "the saved plan has " + declared.name + " on", "device", declared.place);
+  if (const std::string why_not = obstacle(handler, saved->second); !why_not.empty())
+    throw Failure(Error{412,
+                        "the saved plan has " + declared.name + " on " + saved->second + ", where it cannot run",
+                        declared.place,
+                        {why_not},
+                        "",
+                        "millrace plan --json, to save it anew"});
+  handler.reason = "as the saved plan has it";
+  return true;
 }
 
 // A sink acts on the host; it goes to a device only where it was pinned there, or cannot do else.
@@ -58,13 +147,13 @@ bool stays_on_host(const DraftHandler& handler) {
 
 // The domains that a handler which is not pinned may run in, in the order of --devices; those that it cannot run in go
 // into `passed_over`.
-std::vector<uint32_t> choices_of(Draft& draft, const DraftHandler& handler, std::string& passed_over) {
+std::vector<uint32_t> choices_of(const Draft& draft, const DraftHandler& handler, std::string& passed_over) {
   std::vector<uint32_t> choices;
   for (const std::string& domain : draft.machine.domains) {
     const std::string why_not = obstacle(handler, domain);
     if (!why_not.empty() && choices.empty()) passed_over = domain + ": " + why_not;
     if (why_not.empty() && (domain == "cpu" || !stays_on_host(handler)))
-      choices.push_back(domain_index(draft, handler, domain));
+      choices.push_back(find_domain(draft.plan.domains, domain));
   }
   return choices;
 }
@@ -77,24 +166,9 @@ void place(Draft& draft) {
     if (domain != "cpu") draft.plan.domains.push_back(domain);
   find_hops(draft);
   std::vector<std::vector<uint32_t>> choices(draft.handlers.size());
-  const auto pinned_to = [&](const DraftHandler& handler) {
-    const auto saved = draft.options.places.find(handler.declared->name);
-    return saved == draft.options.places.end() ? handler.declared->device : saved->second;
-  };
   for (size_t h = 0; h < draft.handlers.size(); ++h) {
     DraftHandler& handler = draft.handlers[h];
-    if (const std::string pin = pinned_to(handler); !pin.empty()) {
-      handler.domain = domain_index(draft, handler, pin);
-      const std::string why_not = obstacle(handler, pin);
-      if (!why_not.empty())
-        throw Failure(
-            Error{408,
-                  handler.declared->name + " (" + handler.info->type + ") cannot run on " + pin,
-                  handler.declared->place,
-                  {why_not},
-                  "",
-                  "remove device:"});
-      handler.reason = handler.declared->device == pin ? "pinned by device:" : "as the saved plan has it";
+    if (place_as_saved(draft, handler) || pin(draft, handler)) {
       choices[h] = {handler.domain};
       continue;
     }
@@ -102,7 +176,8 @@ void place(Draft& draft) {
     choices[h] = choices_of(draft, handler, passed_over);
     if (!choices[h].empty()) {
       handler.domain = choices[h][0];
-      handler.reason = "first of --devices that can run it" + (passed_over.empty() ? "" : " (" + passed_over + ")");
+      if (!handler.declared->inserted)
+        handler.reason = "first of --devices that can run it" + (passed_over.empty() ? "" : " (" + passed_over + ")");
       continue;
     }
     if (!obstacle(handler, "cpu").empty())
@@ -117,6 +192,7 @@ void place(Draft& draft) {
     choices[h] = {0};
   }
   place_by_price(draft, choices);
+  place_conversions(draft, choices);
 }
 
 } // namespace millrace::plan

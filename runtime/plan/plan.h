@@ -139,7 +139,8 @@ struct Clock {
   bool live = false;                              // a live source paces it: realtime's rules of lateness
   uint32_t driver = kNone;                        // mode source: the step that creates the ticks
   uint32_t in_flight = 1;
-  uint32_t pending = 0; // the largest sum of max_pending on a path
+  uint32_t in_flight_least = 0; // 0: in_flight stays as it is; else it may be lowered so far where memory is short
+  uint32_t pending = 0;         // the largest sum of max_pending on a path
   // Realtime rules: latest is the newest that is done, drops happen. Else everything is waited for (2.5).
   bool realtime() const { return mode == graph::ClockMode::realtime || live; }
 };
@@ -229,6 +230,18 @@ struct AccessPlan {
   double copy_us = 0; // what a copy for all readers of that domain would have taken
 };
 
+// A conversion that negotiation added to the graph.
+struct InsertedPlan {
+  uint32_t handler = 0;             // index into Plan::handlers
+  std::string from, to;             // pixel formats: "bgr8", "rgb8"
+  std::string source;               // "video.video"
+  std::vector<std::string> readers; // "boxes.video", …
+  std::string reason;               // "boxes takes rgb8"
+  double predicted_us = 0;          // a call; 0: not known
+  uint32_t width = 0, height = 0;
+  uint64_t bytes = 0; // of the picture that it makes
+};
+
 struct Plan {
   std::string name;
   std::vector<std::string> domains; // "cpu" first
@@ -244,7 +257,7 @@ struct Plan {
   std::vector<Region> regions;
   std::vector<TransferPlan> transfers;
   std::vector<AccessPlan> accesses;
-  std::vector<std::string> inserted;      // conversions: "converted bgr8 → rgb8 between video and blur"
+  std::vector<InsertedPlan> inserted;
   std::vector<std::string> notes;         // what a reader should know: "drop_oldest acts as block under free"
   std::map<std::string, uint64_t> memory; // bytes by domain
   uint32_t workers = 1;                   // threads for segments without one of their own

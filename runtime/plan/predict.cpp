@@ -53,4 +53,11 @@ std::vector<PredictedPath> predict_paths(const Plan& plan) {
   return paths;
 }
 
+PredictedLatency predict_latency(const Plan& plan) {
+  PredictedLatency latency;
+  for (const PredictedPath& path : predict_paths(plan)) latency.us = std::max(latency.us, path.us);
+  for (const HandlerPlan& handler : plan.handlers) latency.unknown += handler.cost_ns == 0;
+  return latency;
+}
+
 } // namespace millrace::plan

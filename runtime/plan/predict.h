@@ -18,4 +18,11 @@ struct PredictedPath {
 // a queue between clocks, a delay and `latest` begin anew, since no tick waits for the same tick across them.
 std::vector<PredictedPath> predict_paths(const Plan& plan);
 
+// The longest of these paths.
+struct PredictedLatency {
+  double us = 0;        // at least, where something is unknown
+  uint32_t unknown = 0; // handlers of the whole plan whose cost is not known
+};
+PredictedLatency predict_latency(const Plan& plan);
+
 } // namespace millrace::plan

@@ -1,6 +1,7 @@
 // The plan as a Graphviz graph: a box for each segment, an arrow for each edge, a name on each copy.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "plan/words.h"
@@ -19,6 +20,12 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
+// Whether the plan added it, and no person.
+bool is_added(const Plan& plan, const Step& step) {
+  return step.handler == kNone || std::any_of(plan.inserted.begin(), plan.inserted.end(),
+                                              [&](const InsertedPlan& by) { return by.handler == step.handler; });
+}
+
 std::string nodes(const Plan& plan) {
   std::string text;
   for (size_t s = 0; s < plan.segments.size(); ++s) {
@@ -31,7 +38,7 @@ std::string nodes(const Plan& plan) {
       const bool handler = step.handler != kNone;
       const std::string type = handler ? "\\n" + escaped(plan.handlers[step.handler].type) : "";
       text += fmt::format("    step{} [label=\"{}{}\"{}];\n", index, escaped(step.name), type,
-                          handler ? "" : ", style=dashed");
+                          is_added(plan, step) ? ", style=dashed" : "");
     }
     text += "  }\n";
   }

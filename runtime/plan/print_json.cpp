@@ -36,6 +36,20 @@ ordered_json edges(const Plan& plan) {
   return json;
 }
 
+ordered_json inserted(const Plan& plan) {
+  ordered_json json = ordered_json::array();
+  for (const InsertedPlan& inserted : plan.inserted)
+    json.push_back({{"handler", plan.handlers[inserted.handler].name},
+                    {"from", inserted.from},
+                    {"to", inserted.to},
+                    {"edge", inserted.source + " → " + reader_words(inserted)},
+                    {"domain", plan.domains[plan.handlers[inserted.handler].domain]},
+                    {"reason", inserted.reason},
+                    {"predicted_us", inserted.predicted_us},
+                    {"bytes", inserted.bytes}});
+  return json;
+}
+
 ordered_json transfers(const Plan& plan) {
   ordered_json json = ordered_json::array();
   for (const TransferPlan& transfer : plan.transfers)
@@ -115,7 +129,7 @@ std::string print_json(const Plan& plan) {
   json["clocks"] = clocks(plan);
   json["handlers"] = handlers(plan);
   json["edges"] = edges(plan);
-  json["inserted"] = plan.inserted;
+  json["inserted"] = inserted(plan);
   json["transfers"] = transfers(plan);
   json["accesses"] = accesses(plan);
   json["segments"] = segments(plan);

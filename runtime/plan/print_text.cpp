@@ -6,6 +6,7 @@
 
 #include "memory/ring.h"
 #include "millrace/payload.h"
+#include "plan/predict.h"
 #include "plan/words.h"
 
 namespace millrace::plan {
@@ -14,14 +15,6 @@ namespace {
 
 std::string count_of(size_t count, const char* thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
-
-std::string bytes_words(uint64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  size_t unit = 0;
-  double value = static_cast<double>(bytes);
-  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 std::string rate_words(const graph::Rational& rate) {
@@ -68,7 +61,7 @@ class Printer {
     segments();
     edges();
     memory();
-    list("inserted", plan_.inserted);
+    inserted();
     list("notes", plan_.notes);
     return std::move(text_);
   }
@@ -84,7 +77,16 @@ class Printer {
     line(fmt::format("{}: {}, {}, {} on {}", plan_.name.empty() ? "pipeline" : plan_.name,
                      count_of(plan_.handlers.size(), "handler"), count_of(plan_.edges.size(), "edge"),
                      count_of(plan_.segments.size(), "segment"), count_of(plan_.threads, "thread")));
-    if (plan_.latency_us > 0) line(fmt::format("latency: {:.0f} µs predicted", plan_.latency_us));
+    latency();
+  }
+
+  void latency() {
+    const PredictedLatency latency = predict_latency(plan_);
+    if (latency.unknown == 0)
+      return line(fmt::format("latency: {:.{}f} µs predicted", latency.us, latency.us < 10 ? 2 : 0));
+    const std::string missing = count_of(latency.unknown, "cost") + " not known";
+    if (latency.us < 1) return line("latency: " + missing);
+    line(fmt::format("latency: at least {:.0f} µs predicted, {}", latency.us, missing));
   }
 
   void clocks() {
@@ -252,6 +254,20 @@ class Printer {
     for (const std::string& reason : ring.reasons) reasons += (reasons.empty() ? "" : " + ") + reason;
     return fmt::format("{} × {}: {}{}", ring.length, bytes_words(memory::block_bytes(ring.capacity)), reasons,
                        ring.pinned ? "; pinned" : "");
+  }
+
+  void inserted() {
+    std::vector<std::string> lines;
+    for (const InsertedPlan& inserted : plan_.inserted) {
+      const HandlerPlan& handler = plan_.handlers[inserted.handler];
+      const std::string cost =
+          inserted.predicted_us > 0 ? fmt::format("about {:.3g} µs", inserted.predicted_us) : "cost not known";
+      lines.push_back(fmt::format("{}: {} {} → {} between {} and {}, because {}; on {}, {}×{}, {}", handler.name,
+                                  handler.type, inserted.from, inserted.to, inserted.source, reader_words(inserted),
+                                  inserted.reason, plan_.domains[handler.domain], inserted.width, inserted.height,
+                                  cost));
+    }
+    list("inserted", lines);
   }
 
   void list(const char* title, const std::vector<std::string>& lines) {

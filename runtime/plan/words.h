@@ -1,6 +1,9 @@
 // How the printed forms of a plan name things, so that text, JSON and dot say the same.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <iterator>
 #include <string>
 
 #include "plan/plan.h"
@@ -35,6 +38,21 @@ inline std::string full_word(graph::Full full) {
 
 // "video.video → blur.video"
 inline std::string edge_words(const EdgePlan& edge) { return edge.from + " → " + edge.to; }
+
+inline std::string bytes_words(uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  double value = static_cast<double>(bytes);
+  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+// "boxes.video, other.video"
+inline std::string reader_words(const InsertedPlan& inserted) {
+  std::string text;
+  for (const std::string& reader : inserted.readers) text += (text.empty() ? "" : ", ") + reader;
+  return text;
+}
 
 // The edges that a copy serves.
 inline std::string edge_words(const Plan& plan, const TransferPlan& transfer) {

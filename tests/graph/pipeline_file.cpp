@@ -114,6 +114,10 @@ TEST_CASE("a clock has a mode, an exact rate, and a window") {
   };
   CHECK(clock_of("{ mode: realtime }").mode == ClockMode::realtime);
   CHECK(clock_of("{ in_flight: 3 }").in_flight == 3);
+  CHECK(clock_of("{ in_flight: 3 }").in_flight_least == 0);
+  CHECK(clock_of("{ in_flight: [2, 5] }").in_flight == 5);
+  CHECK(clock_of("{ in_flight: [2, 5] }").in_flight_least == 2);
+  CHECK(clock_of("{ in_flight: [3, 3] }").in_flight_least == 0);
   CHECK(clock_of("{ rate: 29.97 }").rate.numerator == 2997);
   CHECK(clock_of("{ rate: 29.97 }").rate.denominator == 100);
   CHECK(clock_of("{ rate: 30000/1001 }").rate.denominator == 1001);

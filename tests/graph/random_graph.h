@@ -57,6 +57,7 @@ class RandomGraph {
     clock.mode = static_cast<ClockMode>(up_to(3));
     if (often()) clock.rate = seldom() ? Rational{30000, 1001} : Rational{1 + up_to(1000), 1};
     if (often()) clock.in_flight = static_cast<uint32_t>(1 + up_to(7));
+    if (clock.in_flight > 1 && seldom()) clock.in_flight_least = clock.in_flight - 1;
     return clock;
   }
 

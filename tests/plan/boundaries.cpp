@@ -244,7 +244,9 @@ TEST_CASE("5.1: conversions that were inserted are printed, and a plan without o
   p.add("reader", "p.rgb");
   p.connect("source", "reader");
   const std::string text = plan::print_text(Planned(p).plan());
-  CHECK(contains(text, "\ninserted\n  image.convert bgr8 → rgb8 between source.out and reader.in\n"));
+  CHECK(contains(text,
+                 "\ninserted\n  reader~rgb8: image.convert bgr8 → rgb8 between source.out and reader.in, because "
+                 "reader takes rgb8; on cpu, 64×48, cost not known\n"));
   CHECK(contains(text, "source.out → reader~rgb8.video"));
   p.graph.handlers[0].type = "p.nv12";
   p.graph.handlers[1].type = "p.gray";

@@ -111,7 +111,7 @@ TEST_CASE("2.3: a cycle needs a delay, and the delay an initial value: MR0401, M
 TEST_CASE("5.1: formats that do not meet are converted where a conversion is known and allowed, else MR0402") {
   const Planned planned(pictures("p.bgr", "p.rgb"));
   REQUIRE(planned->inserted.size() == 1);
-  CHECK(planned->inserted[0] == "image.convert bgr8 → rgb8 between source.out and reader.in");
+  CHECK(planned->handlers[planned->inserted[0].handler].name == "reader~rgb8");
   CHECK(planned.handler("reader~rgb8").type == "image.convert");
   Pipeline p = pictures("p.bgr", "p.rgb");
   p.graph.edges[0].forbid_convert = true;

@@ -1,0 +1,109 @@
+// Where a conversion runs that the plan inserted: on the side of the boundary where fewer bytes cross it.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "planned.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+// source → reader on sim:0; they share no format.
+Pipeline across(const char* source, const char* reader) {
+  Pipeline p;
+  p.add("source", source).device = "cpu";
+  p.add("reader", reader).device = "sim:0";
+  p.connect("source", "reader");
+  return p;
+}
+
+const plan::Machine machine = machine_of(1, {"cpu", "sim:0", "sim:1"});
+
+std::string place_of(const Planned& planned, size_t conversion = 0) {
+  return planned->domains[planned->handlers[planned->inserted.at(conversion).handler].domain];
+}
+
+uint64_t carried(const Planned& planned) {
+  uint64_t bytes = 0;
+  for (const plan::TransferPlan& transfer : planned->transfers) bytes += transfer.bytes;
+  return bytes;
+}
+
+} // namespace
+
+TEST_CASE("5.1: a picture that gets smaller is converted before the copy, one that gets larger behind it") {
+  const Planned smaller(across("p.bgr", "p.gray"), machine);
+  CHECK(place_of(smaller) == "cpu");
+  CHECK(carried(smaller) == 64 * 48 + sizeof(mr_value));
+  const Planned larger(across("p.nv12", "p.rgb"), machine);
+  CHECK(place_of(larger) == "sim:0");
+  CHECK(carried(larger) == 64 * 48 + 64 * 24 + sizeof(mr_value));
+  CHECK(larger.handler("reader~rgb8").reason == "behind the copy: 4.8 KiB a tick cross, 9.2 KiB if it were in cpu");
+}
+
+TEST_CASE("5.1: a picture that stays as large is converted on its reader's side") {
+  CHECK(place_of(Planned(across("p.bgr", "p.rgb"), machine)) == "sim:0");
+  Pipeline p = across("p.bgr", "p.rgb");
+  p.graph.handlers[1].device = "cpu";
+  const Planned planned(p, machine_of(1, {"sim:0", "cpu"}));
+  CHECK(place_of(planned) == "cpu");
+  CHECK(planned->transfers.empty());
+}
+
+TEST_CASE("5.1: where another reader has the picture copied already, converting behind the copy costs nothing more") {
+  Pipeline p = across("p.bgr", "p.gray");
+  p.add("other", "null.sink").device = "sim:0";
+  p.connect("source", "other");
+  const Planned planned(p, machine);
+  CHECK(place_of(planned) == "sim:0");
+  CHECK(planned->transfers.size() == 1);
+}
+
+TEST_CASE("5.1: a conversion that readers in two domains share crosses as little as it can") {
+  Pipeline p = across("p.nv12", "p.rgb");
+  p.add("host", "p.rgb").device = "cpu";
+  p.connect("source", "host");
+  const Planned planned(p, machine); // beside its source one copy of it crosses, on the device there and back
+  CHECK(place_of(planned) == "cpu");
+  CHECK(planned->transfers.size() == 1);
+}
+
+TEST_CASE("5.1: a conversion runs only where --devices allows, and where no edge forbids the copy") {
+  CHECK(place_of(Planned(across("p.bgr", "p.gray"), machine_of(1, {"sim:0"}))) == "sim:0");
+  Pipeline p = across("p.bgr", "p.rgb");
+  p.graph.edges[0].forbid_copy = true;
+  CHECK(refusal(p, machine) == 411);
+  p.graph.handlers[1].device = "cpu";
+  CHECK(place_of(Planned(p, machine)) == "cpu");
+}
+
+TEST_CASE("5.6: domain: of a converted edge is where the converted picture is delivered") {
+  Pipeline p = across("p.bgr", "p.gray");
+  p.graph.handlers[1].device.clear();
+  p.graph.edges[0].domain = "sim:0";
+  const Planned planned(p, machine);
+  CHECK(planned->domains[planned.handler("reader").domain] == "sim:0");
+  CHECK(place_of(planned) == "cpu");
+}
+
+TEST_CASE("5.6: every conversion has a name, a reason and a price in text and JSON, and a dashed box in dot") {
+  plan::Options options;
+  options.costs_ns["reader~gray8"] = 12'000;
+  const Planned planned(across("p.bgr", "p.gray"), machine, options);
+  const std::string text = plan::print_text(planned.plan());
+  CHECK(text.find("  reader~gray8: image.convert bgr8 → gray8 between source.out and reader.in, because reader takes "
+                  "gray8, nv12; on cpu, 64×48, about 12 µs\n") != std::string::npos);
+  const auto json = nlohmann::json::parse(plan::print_json(planned.plan()))["inserted"];
+  const nlohmann::json expected = {{"handler", "reader~gray8"},
+                                   {"from", "bgr8"},
+                                   {"to", "gray8"},
+                                   {"edge", "source.out → reader.in"},
+                                   {"domain", "cpu"},
+                                   {"reason", "reader takes gray8, nv12"},
+                                   {"predicted_us", 12.0},
+                                   {"bytes", 64 * 48}};
+  CHECK(json == nlohmann::json::array({expected}));
+  CHECK(plan::print_dot(planned.plan()).find("reader~gray8\\nimage.convert\", style=dashed") != std::string::npos);
+}
