@@ -24,6 +24,13 @@ constexpr int64_t kSimLatencyNs = 10'000;
 constexpr double kSimBytesPerNs = 12;
 constexpr uint64_t kSimBytesLimit = 1ull << 30;
 
+// Debug builds and those with sanitizers look whether fences order all that a simulated device does to the same bytes.
+#ifdef MILLRACE_CHECK_RACES
+constexpr bool kCheckRaces = true;
+#else
+constexpr bool kCheckRaces = false;
+#endif
+
 // More would be a typing error: each domain has streams, and simulated ones threads, of its own.
 constexpr size_t kDomainsMax = 16;
 
@@ -163,6 +170,7 @@ void Composition::make_devices() {
     options.latency_ns = kSimLatencyNs;
     options.bandwidth_up = options.bandwidth_down = kSimBytesPerNs;
     options.pinned = pinned_;
+    options.check_races = kCheckRaces;
     devices_.push_back(device::make_sim(options));
   }
 }
