@@ -173,6 +173,7 @@ struct Late final : Witness {
   Output<Tensor> out{*this, "out", like(in)};
   Param<int64_t> after{*this, "after", 8, "firings until an answer", at_least(0)};
   Param<int64_t> fail_at{*this, "fail_at", -1, "the tick that fails after it was deferred"};
+  Param<bool> never{*this, "never", false, "has its answers ready and publishes none"};
   Param<bool> fail_in_drain{*this, "fail_in_drain", false, "publishes nothing when it is drained"};
   struct Owed {
     Tick tick;
@@ -188,6 +189,11 @@ struct Late final : Witness {
   }
   void process(Tick& tick, Cpu&) {
     saw(tick, {number(in(tick))});
+    if (never) {
+      if (tick.index() % 2) write(out, tick, number(in(tick))); // before, or after
+      Tick later = tick.defer();
+      return write(out, later, number(in(tick)));
+    }
     if (static_cast<int64_t>(owed.size()) >= after && !owed.empty()) answer();
     owed.push_back({tick.defer(), number(in(tick)), size_of(in(tick))});
     if (static_cast<int64_t>(tick.index()) != fail_at) return;
