@@ -9,6 +9,7 @@
 // After a fatal error (semantics.md 4.9) a device is poisoned: no later body or copy runs, but every fence, issued
 // before or after, still becomes done in its turn, so that no host waits for ever. status() tells the error before any
 // word tells that the failed command is over: whoever sees a fence done and then finds status() good has good bytes.
+// Such a fence says that nothing of this device runs behind it, not that what it waited for on another device is over.
 #pragma once
 
 #include <atomic>
