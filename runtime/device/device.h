@@ -9,6 +9,7 @@
 // After a fatal error (semantics.md 4.9) a device is poisoned: no later body or copy runs, but every fence, issued
 // before or after, still becomes done in its turn, so that no host waits for ever. status() tells the error before any
 // word tells that the failed command is over: whoever sees a fence done and then finds status() good has good bytes.
+// Such a fence says that nothing of this device runs behind it, not that what it waited for on another device is over.
 #pragma once
 
 #include <atomic>
@@ -57,12 +58,22 @@ struct Arena {
   ArenaProperties properties;
 };
 
+// Bytes that a body reads or writes, by their address as the host sees it.
+struct Access {
+  const std::byte* address = nullptr;
+  uint64_t bytes = 0;
+  bool writes = false;
+};
+
 // A body to run on the device's own time. The context must stay valid and unchanged until the fence behind it is done.
 struct Work {
   void (*run)(void* context) = nullptr;
   void* context = nullptr;
   const char* name = ""; // the handler, for reports
   int64_t cost_ns = 0;   // declared, for virtual time
+  // What the body may touch; null: not told. Looked at by run(), of a recorded body by each replay(), and only where
+  // checks_accesses() says so.
+  const std::vector<Access>* accesses = nullptr;
 };
 
 enum class DeviceError { none, out_of_memory, invalid, fault, lost };
@@ -117,6 +128,9 @@ class Device {
   virtual void begin_record(Stream& stream) = 0;
   virtual std::unique_ptr<Recording> end_record(Stream& stream) = 0;
   virtual void replay(Stream& stream, Recording& recording) = 0;
+
+  // Whether Work::accesses is looked at: elsewhere nobody need fill it in.
+  virtual bool checks_accesses() const { return false; }
 
   // A word that is not this device's own has moved: streams that wait for it may go on. cpu and virtual devices need
   // it, from their submitting thread; others take it as a hint, from any thread.

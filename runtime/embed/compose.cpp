@@ -19,6 +19,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// Debug builds and those with sanitizers look whether fences order all that a simulated device does to the same bytes.
+#ifdef MILLRACE_CHECK_RACES
+constexpr bool kCheckRaces = true;
+#else
+constexpr bool kCheckRaces = false;
+#endif
+
 // More would be a typing error: each domain has streams, and simulated ones threads, of its own.
 constexpr size_t kDomainsMax = 16;
 
@@ -153,6 +160,7 @@ std::vector<std::unique_ptr<device::Device>> make_devices(const MachineFile& mac
     device::SimOptions options = sim_options(machine, domain);
     options.fabric = fabric;
     options.pinned = pinned;
+    options.check_races = kCheckRaces;
     devices.push_back(device::make_sim(options));
   }
   return devices;

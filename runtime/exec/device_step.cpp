@@ -15,6 +15,20 @@ void wait_for(device::Device& device, device::Stream& stream, const device::Fenc
   if (fence.word && fence.word != &stream.completed) device.wait(stream, fence);
 }
 
+device::Access access_to(const memory::Block& block, bool writes) {
+  return {bytes(block.value), sizeof(mr_value) + block.ring->capacity(), writes};
+}
+
+// What the body reads of an input: this value, and those of earlier ticks that it keeps.
+void note_reads(const StepRun& step, BodyCall& body, const InputRun& input, const memory::Block& block) {
+  if (!step.device->checks_accesses()) return;
+  body.accesses.push_back(access_to(block, false));
+  for (uint64_t back = 1; back <= input.keeps && back < input.kept_next; ++back) {
+    const memory::Block* kept = input.kept[(input.kept_next - 1 - back) % input.kept.size()].block;
+    if (kept) body.accesses.push_back(access_to(*kept, false));
+  }
+}
+
 bool stamped(const StepRun& step, const InputRun& input, uint64_t ordinal) {
   if (!input.output || !input.producer) return true;
   const auto [back, at] = look_back(step, input, ordinal);
@@ -98,6 +112,7 @@ bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
     // Not slot->data: that may be foreign memory, which a device reads through the block that stands for it.
     body.frozen[i].data = reinterpret_cast<const uint8_t*>(step.device->body_address(bytes(slot->block->data)));
     if (slot->unknown) body.input_blocks[i] = slot->block;
+    note_reads(step, body, input, *slot->block);
     wait_for(*step.device, *step.stream, slot->fence);
   } else {
     body.frozen[i].value = slot->value; // an empty initial value has no bytes
@@ -228,6 +243,7 @@ void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
     // Absent until the body says otherwise: on a device that is lost it never will, and its bytes are never read.
     if (place < 0) block.present.store(0, std::memory_order_relaxed);
     body.output_blocks[o] = &block;
+    if (step.device->checks_accesses()) body.accesses.push_back(access_to(block, true));
     mr_output& raw = body.outputs[o];
     raw = {};
     raw.value = reinterpret_cast<mr_value*>(step.device->body_address(bytes(block.value)));
@@ -285,6 +301,7 @@ bool fix_body(StepRun& step, BodyCall& body, uint64_t ordinal, Cause& cause) {
   cause = info.index % step.every == 0 ? Cause::input : Cause::every;
   bool fires = info.index % step.every == 0 && !later_ticks_void(*step.run, info);
   const bool asked = fires;
+  body.accesses.clear();
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     if (!asked && !step.inputs[i].repeat_last) continue; // the last value is minded on every tick
     body.absent[i] = !fix_input(step, body, i, ordinal);
@@ -313,7 +330,7 @@ StepResult run_on_device(StepRun& step, uint64_t ordinal) {
   }
   choose_blocks(step, body, ordinal);
   body.cost_ns = step.run->options.cost_ns ? step.run->options.cost_ns(step.handler->name, body.info.index) : 0;
-  step.device->run(*step.stream, {&run_body, &body, step.handler->name.c_str(), body.cost_ns});
+  step.device->run(*step.stream, {&run_body, &body, step.handler->name.c_str(), body.cost_ns, &body.accesses});
   leave_fence(step, ordinal, step.device->signal(*step.stream));
   stamp(step, ordinal);
   return StepResult::settled;

@@ -2,6 +2,7 @@
 // (semantics.md 2.1, 2.2, 2.4, 2.6).
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "exec/state.h"
 
@@ -35,6 +36,16 @@ bool ready(const StepRun& step, uint64_t ordinal) {
   return true;
 }
 
+// Gives back what a firing had allocated that is not published.
+void void_outputs(const StepRun& step, std::span<mr_output> outputs) {
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    mr_output& output = outputs[o];
+    const bool own = output.state == MR_OUTPUT_OWN || output.state == MR_OUTPUT_ADOPTED;
+    if (own && step.outputs[o]->plan->owns) memory::release(reinterpret_cast<memory::Block*>(output.token));
+    output.state = MR_OUTPUT_SILENT;
+  }
+}
+
 // A failed firing, or all that a restarted handler owes, will not be published any more. `current` is settled by its
 // caller.
 void give_up_pending(StepRun& step, bool all, uint64_t current) {
@@ -49,6 +60,7 @@ void give_up_pending(StepRun& step, bool all, uint64_t current) {
         continue;
       }
       if (ordinal != current) given_up.push_back(ordinal);
+      void_outputs(step, deferred.outputs);
       deferred.in_use = false;
       step.owed.erase(step.owed.begin() + static_cast<std::ptrdiff_t>(i));
     }
@@ -78,16 +90,6 @@ bool bring_up(StepRun& step) {
   return true;
 }
 
-// Gives back what a failed call had allocated.
-void void_outputs(StepRun& step) {
-  for (size_t o = 0; o < step.raw_outputs.size(); ++o) {
-    mr_output& output = step.raw_outputs[o];
-    const bool own = output.state == MR_OUTPUT_OWN || output.state == MR_OUTPUT_ADOPTED;
-    if (own && step.outputs[o]->plan->owns) memory::release(reinterpret_cast<memory::Block*>(output.token));
-    output.state = MR_OUTPUT_SILENT;
-  }
-}
-
 void bypass(StepRun& step) {
   for (size_t o = 0; o < step.raw_outputs.size(); ++o) {
     const size_t like = bypass_input(step, o);
@@ -99,7 +101,7 @@ void bypass(StepRun& step) {
 
 // The handler's policy after a failed call (2.6).
 void fail_call(StepRun& step, const mr_tick_info& info) {
-  void_outputs(step);
+  void_outputs(step, step.raw_outputs);
   if (!step.deferred.empty())
     give_up_pending(step, step.handler->on_error == graph::OnError::restart, step.context.ordinal);
   step.errors.fetch_add(1, std::memory_order_relaxed);
@@ -471,7 +473,7 @@ mr_status call(StepRun& step, const mr_tick_info& info) {
     return status;
   const bool leaves = run.stopping.load(std::memory_order_relaxed) || step.pace->ending.load(std::memory_order_relaxed);
   if (leaves && status == MR_INTERRUPTED) {
-    void_outputs(step);
+    void_outputs(step, step.raw_outputs);
     return MR_END;
   }
   fail_call(step, info);
@@ -510,6 +512,7 @@ void flush_pending(StepRun& step) {
       Deferred* deferred = step.owed.front();
       step.owed.pop_front();
       ordinal = deferred->context.ordinal;
+      void_outputs(step, deferred->outputs);
       deferred->in_use = false;
     }
     settle_empty(step, ordinal, Cause::silent);

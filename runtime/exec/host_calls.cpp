@@ -117,6 +117,8 @@ mr_tick* defer(mr_tick* tick) {
     deferred.tick.context = &deferred.context;
     deferred.outputs.assign(step.raw_outputs.begin(), step.raw_outputs.end()); // of one size for ever: no allocation
     deferred.tick.outputs = deferred.outputs.data();
+    for (mr_output& output : step.raw_outputs)
+      output.state = MR_OUTPUT_SILENT; // what was allocated is the firing's now
     step.owed.push_back(&deferred);
     if (step.owed.size() == 1) step.oldest_owed.store(context.ordinal, std::memory_order_release);
     return &deferred.tick;

@@ -46,6 +46,7 @@ bool prepare(StepRun& step, BodyCall& body, uint64_t ordinal) {
     return true;
   }
   // Silent by presence word: the body is replayed, calls nobody, and leaves its outputs absent.
+  body.accesses.clear();
   clear_outputs(step, ordinal, cause);
   return false;
 }
@@ -59,7 +60,8 @@ void record_region(RegionRun& region) {
     first.device->begin_record(*first.stream);
     for (StepRun* step : region.steps) {
       const int64_t cost = step->run->options.cost_ns ? step->run->options.cost_ns(step->handler->name, 0) : 0;
-      first.device->run(*first.stream, {&run_body, &step->bodies[slot], step->handler->name.c_str(), cost});
+      BodyCall& body = step->bodies[slot];
+      first.device->run(*first.stream, {&run_body, &body, step->handler->name.c_str(), cost, &body.accesses});
     }
     region.recordings.push_back(first.device->end_record(*first.stream));
   }

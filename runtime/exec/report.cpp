@@ -182,6 +182,8 @@ Report make_report(const RunState& run) {
     const uint64_t block = memory::block_bytes(run.plan.rings[r].capacity);
     pool.allocated_bytes += block * run.rings[r]->length();
     pool.high_water_bytes += block * run.rings[r]->high_water();
+    for (uint32_t b = 0; b < run.rings[r]->length(); ++b)
+      pool.held_blocks += run.rings[r]->block(b).holds.load(std::memory_order_relaxed) > 0;
   }
   return report;
 }
@@ -226,7 +228,8 @@ std::string to_json(const Result& result) {
   for (const auto& [domain, pool] : report.pools)
     json["pools"][domain] = {{"allocated_bytes", pool.allocated_bytes},
                              {"high_water_bytes", pool.high_water_bytes},
-                             {"steady_allocations", pool.steady_allocations}};
+                             {"steady_allocations", pool.steady_allocations},
+                             {"held_blocks", pool.held_blocks}};
   json["latency_us"] = {{"p50", report.latency_p50_us}, {"p99", report.latency_p99_us}, {"max", report.latency_max_us}};
   json["paths"] = ordered_json::array();
   for (const PathReport& p : report.paths)

@@ -1,7 +1,10 @@
 // The life of one run; see run.h.
 #include "exec/run.h"
 
+#include <utility>
+
 #include "exec/reader.h"
+#include "exec/source.h"
 #include "exec/threads.h"
 #include "exec/trace_file.h"
 
@@ -63,7 +66,6 @@ void RunState::trace_on_device(StepRun& step, const mr_tick_info& info, TraceKin
 }
 
 void RunState::await_devices() {
-  constexpr int64_t kPatienceNs = 5'000'000'000;
   for (size_t d = 1; d < devices.size(); ++d) {
     const int64_t begin = monotonic.now_ns();
     for (device::Stream* stream : {compute[d], copy_in[d], copy_out[d], copy_peer[d]}) {
@@ -71,9 +73,32 @@ void RunState::await_devices() {
         bool moved = false;
         for (size_t other = 1; other < devices.size(); ++other) moved = devices[other]->force_any() || moved;
         if (!moved) std::this_thread::yield();
-        if (monotonic.now_ns() - begin > kPatienceNs) devices[d]->declare_lost("it did not finish what it was given");
+        if (monotonic.now_ns() - begin > options.device_patience_ns)
+          devices[d]->declare_lost("it did not finish what it was given");
       }
     }
+  }
+}
+
+void RunState::let_go() {
+  for (auto& channel : channels) release_channel(*channel);
+  for (auto& segment : segments) {
+    for (auto& step : segment->steps) {
+      if (std::exchange(step->calling, false)) settle_call(*step, segment->ordinal); // it was left in the middle
+      flush_pending(*step); // from here on publish() refuses, whichever thread still tries
+      for (InputRun& input : step->inputs) {
+        release(input.last);
+        for (Slot& kept : input.kept) release(kept);
+      }
+    }
+  }
+  for (auto& pace : paces) {
+    for (SourceState& source : pace->sources) {
+      if (source.has_value) release_all(source.value);
+      if (source.has_next) release_all(source.next);
+    }
+    for (OutputRun* output : pace->held_outputs)
+      for (uint64_t at = 0; at <= output->mask; ++at) release(output->places[at].slot);
   }
 }
 
@@ -156,7 +181,7 @@ Result Run::wait() {
   run.watch_devices(); // the monitor looks now and then: a late fault must not pass for success
   threads_->end_ns.store(run.now_ns());
   for (device::Device* device : run.devices) device->steady(false);
-  for (auto& channel : run.channels) release_channel(*channel);
+  run.let_go();
   for (auto& ring : run.rings) ring->retire_all(); // foreign memory goes back before its handler stops
   for (auto& segment : run.segments)
     for (auto& step : segment->steps)

@@ -47,6 +47,7 @@ struct TransferReport {
 };
 struct PoolReport {
   uint64_t allocated_bytes = 0, high_water_bytes = 0, steady_allocations = 0;
+  uint64_t held_blocks = 0; // of dynamic rings, now; once the run is over any is a leak of the runtime's own
 };
 // The way of a tick to a step behind which nothing comes: from its admission, or when it was due under realtime, until
 // that step's call was over. Measured on one tick in 256 as all latencies are, where the sink was called.
@@ -109,6 +110,7 @@ struct RunOptions {
   int64_t budget_ns = 10'000'000'000; // a call that takes longer is named; per handler: budget:
   int64_t grace_ns = 5'000'000'000;   // then it is interrupted; after as much again the process ends
   int64_t idle_report_ns = 2'000'000'000;
+  int64_t device_patience_ns = 5'000'000'000; // at the end: a device that has not finished its work by then is lost
   // Set: one thread, simulated workers, no wall time (semantics.md 1.2 virtual, 4.10).
   device::VirtualTime* virtual_time = nullptr;
   // Virtual time only: what a call costs; null: nothing.

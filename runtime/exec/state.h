@@ -166,10 +166,11 @@ struct BodyCall {
   std::vector<mr_input> frozen;   // what the body is given each time it runs; `inputs` is this without what is absent
   std::vector<mr_input> recorded; // region: what the recording froze
   std::vector<uint8_t> absent;    // per input: known to be empty when it was submitted
-  bool silent = false;            // region: replayed with the others, and does not fire on this tick
-  int64_t cost_ns = 0;            // virtual time: what it was said to take
-  int64_t begun = 0, begun_ns = 0; // transfer: trace time, and the run's
-  memory::Block* from = nullptr;  // transfer: presence goes with the bytes
+  std::vector<device::Access> accesses; // what it may touch on this tick, where the device looks at that
+  bool silent = false;                  // region: replayed with the others, and does not fire on this tick
+  int64_t cost_ns = 0;                  // virtual time: what it was said to take
+  int64_t begun = 0, begun_ns = 0;      // transfer: trace time, and the run's
+  memory::Block* from = nullptr;        // transfer: presence goes with the bytes
   memory::Block* to = nullptr;
 };
 
@@ -497,6 +498,8 @@ class RunState {
   void watch_device(uint32_t domain);
   // Until every stream is done, so that nothing runs later into what is gone; a device that cannot is given up.
   void await_devices();
+  // Behind the last tick nobody reads any more: whatever still holds a block lets go of it. No worker runs then.
+  void let_go();
   bool finished() const { return segments_left.load(std::memory_order_acquire) == 0; }
 
  private:

@@ -91,6 +91,20 @@ TEST_CASE("2.6: a firing that fails after it was deferred is settled empty, and 
   for (int64_t i = 0; i < 20; ++i) CHECK(seen[static_cast<size_t>(i)] == (i == 5 ? kEmpty : i));
 }
 
+TEST_CASE("2.4: what a pending firing had allocated goes back where it is never published") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "7"}});
+  p.add("it", "t.late", {{"never", "true"}});
+  p.add("behind", "t.relay");
+  p.connect("source", "it");
+  p.connect("it", "behind", graph::Policy::queue).depth = 4;
+  Compiled compiled(p, {});
+  REQUIRE(compiled.ring_of("it").dynamic);
+  const exec::Result result = compiled.run();
+  REQUIRE(result.ok);
+  CHECK(result.report.pools.at("cpu").held_blocks == 0);
+}
+
 TEST_CASE("2.6: a handler whose calls are short is restarted like any other") {
   Pipeline p = line("t.restarting", {{"fail_at", "100"}}, "restart_short", 200);
   p.graph.handlers[1].on_error = graph::OnError::restart;

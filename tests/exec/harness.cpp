@@ -3,9 +3,11 @@
 
 #include <millrace/handler.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <span>
 #include <thread>
 
 namespace millrace::test {
@@ -18,17 +20,37 @@ std::map<std::string, std::vector<Seen>>& logs() {
   return all;
 }
 
-// One number, or `size` copies of it, so that bodies touch memory.
+// A value is one number, `size` times over: so that bodies touch memory, and whoever reads it looks at every byte.
 void write(const Output<Tensor>& out, Tick& tick, int64_t value, int64_t size = 1) {
   const int64_t shape[] = {size};
   for (int64_t& element : out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()) element = value;
 }
-int64_t number(const TensorView& view) { return view.value().as.tensor.rank ? view.elements<int64_t>()[0] : 0; }
+int64_t number(const TensorView& view) {
+  if (view.value().as.tensor.rank == 0) return 0; // an empty initial value
+  const auto elements = view.elements<int64_t>();
+  for (const int64_t element : elements)
+    if (element != elements[0]) throw std::runtime_error("a value of unlike elements");
+  return elements[0];
+}
+int64_t size_of(const TensorView& view) {
+  return view.value().as.tensor.rank ? static_cast<int64_t>(view.elements<int64_t>().size()) : 1;
+}
 
 bool every(uint64_t period, uint64_t index) { return period > 0 && index % period == period - 1; }
 
+// Writes down what it saw where it is told to.
+struct Witness : Handler {
+  Param<std::string> log{*this, "log", "", "where it writes what it saw"};
+  void saw(const Tick& tick, std::vector<int64_t> values) {
+    if (log->empty()) return;
+    const std::lock_guard lock(log_mutex);
+    logs()[*log].push_back({tick.index(), tick.media_time_ns(), std::move(values)});
+  }
+};
+
 struct Count final : Handler {
   Output<Tensor> out{*this, "out"};
+  Param<int64_t> size{*this, "size", 1, "elements of a value"};
   Param<int64_t> count{*this, "count", 0, "values; 0: endless"};
   Param<int64_t> rate{*this, "rate", 0, "values a second; 0: none"};
   Param<int64_t> silent_every{*this, "silent_every", 0, "every k-th gives nothing"};
@@ -39,13 +61,13 @@ struct Count final : Handler {
     if (rate > 0) facts.rate(rate);
     if (is_live) facts.live();
   }
-  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {*size}); }
   void start() override { next = 0; }
   void process(Tick& tick, Cpu&) {
     if (count > 0 && next >= count) return tick.end();
     const int64_t n = next++;
     if (every(static_cast<uint64_t>(*silent_every), static_cast<uint64_t>(n))) return;
-    write(out, tick, first + n);
+    write(out, tick, first + n, size);
     if (rate > 0) out.header(tick).pts_ns = n * 1'000'000'000 / rate;
   }
 };
@@ -57,7 +79,7 @@ struct Index final : Handler {
   void process(Tick& tick, Cpu&) { write(out, tick, static_cast<int64_t>(tick.index())); }
 };
 
-struct Relay : Handler {
+struct Relay : Witness {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
   Param<int64_t> add{*this, "add", 0, "added to each value", live};
@@ -65,10 +87,12 @@ struct Relay : Handler {
   Param<int64_t> fail_at{*this, "fail_at", -1, "the tick that fails"};
   Param<int64_t> fail_every{*this, "fail_every", 0, "every k-th tick fails"};
   void process(Tick& tick, Cpu&) {
+    const int64_t value = number(in(tick));
+    saw(tick, {value});
     if (static_cast<int64_t>(tick.index()) == fail_at || every(static_cast<uint64_t>(*fail_every), tick.index()))
       throw std::runtime_error("told to fail");
     if (every(static_cast<uint64_t>(*silent_every), tick.index())) return;
-    write(out, tick, number(in(tick)) + add);
+    write(out, tick, value + add, size_of(in(tick)));
   }
 };
 struct Stateless final : Relay {
@@ -88,35 +112,49 @@ struct Capturable final : Relay {
   Capturable() { capturable(); }
 };
 
-struct Join final : Handler {
+std::vector<int64_t> numbers(const Inputs<Tensor>& in, Tick& tick) {
+  std::vector<int64_t> values;
+  for (uint32_t i = 0; i < in.count(); ++i) values.push_back(in.present(tick, i) ? number(in(tick, i)) : kEmpty);
+  return values;
+}
+
+struct Join final : Witness {
   Inputs<Tensor> in{*this, "in", 8, optional};
   Output<Tensor> out{*this, "out"};
-  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {4}); }
+  Param<int64_t> size{*this, "size", 4, "elements of a value"};
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {*size}); }
   void process(Tick& tick, Cpu&) {
+    const std::vector<int64_t> values = numbers(in, tick);
+    saw(tick, values);
     int64_t value = static_cast<int64_t>(tick.index());
-    for (uint32_t i = 0; i < in.count(); ++i)
-      value = mix(value, in.present(tick, i) ? number(in(tick, i)) : -1 - int64_t{i});
-    write(out, tick, value, 4);
+    for (size_t i = 0; i < values.size(); ++i)
+      value = mix(value, values[i] != kEmpty ? values[i] : -1 - static_cast<int64_t>(i));
+    write(out, tick, value, size);
   }
 };
 
-struct Need : Handler {
+struct Need : Witness {
   Input<Tensor> a{*this, "a"};
   Input<Tensor> b{*this, "b"};
   Output<Tensor> out{*this, "out", like(a)};
-  void process(Tick& tick, Cpu&) { write(out, tick, number(a(tick)) * 1000 + number(b(tick))); }
+  void process(Tick& tick, Cpu&) {
+    saw(tick, {number(a(tick)), number(b(tick))});
+    write(out, tick, thousands(number(a(tick)), number(b(tick))), size_of(a(tick)));
+  }
 };
 
 struct CaptureNeed final : Need {
   CaptureNeed() { capturable(); }
 };
 
-struct Paced final : Handler { // fires for `in`, looks at `extra` where it is there
+struct Paced final : Witness { // fires for `in`, looks at `extra` where it is there
   Input<Tensor> in{*this, "in"};
   Input<Tensor> extra{*this, "extra", optional};
   Output<Tensor> out{*this, "out", like(in)};
   void process(Tick& tick, Cpu&) {
-    write(out, tick, number(in(tick)) * 1000 + (extra.present(tick) ? number(extra(tick)) : 999));
+    const int64_t other = extra.present(tick) ? number(extra(tick)) : kEmpty;
+    saw(tick, {number(in(tick)), other});
+    write(out, tick, thousands(number(in(tick)), other == kEmpty ? 999 : other), size_of(in(tick)));
   }
 };
 
@@ -124,30 +162,40 @@ struct Sink final : Handler {
   Inputs<Tensor> in{*this, "in", 8, optional};
   Param<std::string> name{*this, "log", "", "where it writes", required};
   void process(Tick& tick, Cpu&) {
-    Seen seen{tick.index(), tick.media_time_ns(), {}};
-    for (uint32_t i = 0; i < in.count(); ++i) seen.values.push_back(in.present(tick, i) ? number(in(tick, i)) : kEmpty);
+    Seen seen{tick.index(), tick.media_time_ns(), numbers(in, tick)};
     const std::lock_guard lock(log_mutex);
     logs()[name].push_back(std::move(seen));
   }
 };
 
-struct Late final : Handler {
+struct Late final : Witness {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
   Param<int64_t> after{*this, "after", 8, "firings until an answer", at_least(0)};
   Param<int64_t> fail_at{*this, "fail_at", -1, "the tick that fails after it was deferred"};
+  Param<bool> never{*this, "never", false, "has its answers ready and publishes none"};
   Param<bool> fail_in_drain{*this, "fail_in_drain", false, "publishes nothing when it is drained"};
-  std::deque<std::pair<Tick, int64_t>> owed;
+  struct Owed {
+    Tick tick;
+    int64_t value, size;
+  };
+  std::deque<Owed> owed;
   Late() { max_pending(8); }
   void answer() {
-    Tick tick = owed.front().first;
-    write(out, tick, owed.front().second);
+    Owed answer = owed.front();
     owed.pop_front();
-    tick.publish();
+    write(out, answer.tick, answer.value, answer.size);
+    answer.tick.publish();
   }
   void process(Tick& tick, Cpu&) {
+    saw(tick, {number(in(tick))});
+    if (never) {
+      if (tick.index() % 2) write(out, tick, number(in(tick))); // before, or after
+      Tick later = tick.defer();
+      return write(out, later, number(in(tick)));
+    }
     if (static_cast<int64_t>(owed.size()) >= after && !owed.empty()) answer();
-    owed.emplace_back(tick.defer(), number(in(tick)));
+    owed.push_back({tick.defer(), number(in(tick)), size_of(in(tick))});
     if (static_cast<int64_t>(tick.index()) != fail_at) return;
     owed.pop_back();
     throw std::runtime_error("told to fail");
@@ -206,25 +254,32 @@ struct Async final : Handler {
 struct Foreign final : Handler {
   Output<Tensor> out{*this, "out"};
   Param<int64_t> count{*this, "count", 0, "values"};
-  static std::atomic<int64_t> released;
+  Param<int64_t> size{*this, "size", 1, "elements of a value"};
+  static std::atomic<int64_t> adopted, released;
+  std::vector<int64_t> constant;
   int64_t next = 0;
-  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
-  void start() override { next = released = 0; }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {*size}); }
+  void start() override {
+    constant.assign(static_cast<size_t>(*size), 7);
+    next = adopted = released = 0;
+  }
   void process(Tick& tick, Cpu&) {
     if (next++ >= count) return tick.end();
-    static const int64_t constant = 7;
     mr_value& value = out.adopt(
-        tick, &constant, sizeof constant, [](void*) { ++released; }, nullptr);
-    value.as.tensor = {MR_DTYPE_INT, 64, 1, 1, {1}, {1}};
+        tick, constant.data(), constant.size() * sizeof(int64_t), [](void*) { ++released; }, nullptr);
+    value.as.tensor = {MR_DTYPE_INT, 64, 1, 1, {*size}, {1}};
+    ++adopted;
   }
 };
+std::atomic<int64_t> Foreign::adopted{0};
 std::atomic<int64_t> Foreign::released{0};
 
-struct Paint final : Handler {
+struct Paint final : Witness {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", in_place(in)};
   Param<int64_t> add{*this, "add", 1, "added in place"};
   void process(Tick& tick, Cpu&) {
+    saw(tick, {number(in(tick))});
     if (in(tick).value().as.tensor.rank == 0) return write(out, tick, add); // an empty initial value
     for (int64_t& element : out.modify(tick, in).elements<int64_t>()) element += add;
   }
@@ -239,11 +294,12 @@ struct MaybePaint final : Handler { // silent where there is nothing to write ov
   }
 };
 
-struct Forward final : Handler {
+struct Forward final : Witness {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", forward(in)};
   Param<int64_t> silent_every{*this, "silent_every", 0, "every k-th tick gives nothing"};
   void process(Tick& tick, Cpu&) {
+    saw(tick, {number(in(tick))});
     if (!every(static_cast<uint64_t>(*silent_every), tick.index())) out.forward(tick, in);
   }
 };
@@ -275,17 +331,22 @@ struct Pick final : Handler { // passes on the input that the plan does not shar
   void process(Tick& tick, Cpu&) { out.forward(tick, second); }
 };
 
-struct Keep final : Handler { // the sum of this value and the two before it, read from the kept blocks
+struct Keep final : Witness { // the sum of this value and the two before it, read from the kept blocks
   Input<Tensor> in{*this, "in", keeps(2)};
   Output<Tensor> out{*this, "out", like(in)};
-  std::deque<const int64_t*> past;
+  std::deque<std::span<const int64_t>> past;
   void start() override { past.clear(); }
   void process(Tick& tick, Cpu&) {
-    past.push_back(in(tick).elements<int64_t>().data());
+    past.push_back(in(tick).elements<int64_t>());
     if (past.size() > 3) past.pop_front();
-    int64_t sum = 0;
-    for (const int64_t* value : past) sum += *value;
-    write(out, tick, sum);
+    int64_t total = 0;
+    for (const auto& value : past) {
+      total = sum(total, value[0]);
+      if (std::count(value.begin(), value.end(), value[0]) != std::ssize(value))
+        throw std::runtime_error("a kept value of unlike elements");
+    }
+    saw(tick, {total});
+    write(out, tick, total, size_of(in(tick)));
   }
 };
 
@@ -356,6 +417,7 @@ void join(const plan::Hop& hop, device::SimOptions& sim) {
 
 } // namespace
 
+int64_t foreign_adopted() { return Foreign::adopted; }
 int64_t foreign_released() { return Foreign::released; }
 
 int64_t mix(int64_t a, int64_t b) {
@@ -364,6 +426,11 @@ int64_t mix(int64_t a, int64_t b) {
   x *= 0xBF58476D1CE4E5B9ull;
   return static_cast<int64_t>((x ^ (x >> 32)) & 0xffffffffffull);
 }
+
+int64_t thousands(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * 1000 + static_cast<uint64_t>(b));
+}
+int64_t sum(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
 
 std::vector<Seen> take_log(const std::string& name) {
   const std::lock_guard lock(log_mutex);
@@ -444,7 +511,7 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
     for (const plan::Hop& hop : setup_.hops) join(hop, sim);
     sim.time = setup_.virtual_time ? &time_ : nullptr;
     sim.adversarial = setup_.adversarial;
-    sim.check_races = setup_.adversarial;
+    sim.check_races = true;
     sim.seed = setup_.seed;
     sim.faults = setup_.faults;
     devices_.push_back(device::make_sim(sim));
@@ -460,6 +527,10 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
   std::vector<device::Device*> devices;
   for (const auto& device : devices_) devices.push_back(device.get());
   run_ = std::make_unique<exec::Run>(plan_, graph_, facts_, devices, setup_.options);
+}
+
+bool Compiled::lost_a_device() const {
+  return std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return !device->status().ok(); });
 }
 
 exec::Result Compiled::run() {

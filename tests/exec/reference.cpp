@@ -24,6 +24,7 @@ struct Node {
   const graph::Handler* declared = nullptr;
   std::vector<size_t> edges; // of its inputs, in order
   std::vector<Slot> outputs; // by tick
+  std::vector<bool> called;  // by tick
   std::vector<Slot> last;    // by input: what a delayed required one repeats
   std::vector<int64_t> past; // t.keep
   int64_t given = 0;         // t.count
@@ -48,8 +49,8 @@ class Reference {
     Expected expected;
     for (tick_ = 0;; ++tick_) {
       for (auto& [name, node] : nodes_)
-        if (node.declared->type == "t.count") node.outputs.push_back(count(node));
-      if (all_ended()) return expected;
+        if (is_source(node)) node.outputs.push_back(count(node));
+      if (all_ended()) return with_firings(expected);
       try {
         // Every handler whose inputs of this tick are there, until all are.
         for (size_t done = 0; done < nodes_.size();) {
@@ -65,7 +66,7 @@ class Reference {
         expected.ends_at = tick_;
         for (auto& [sink, log] : expected.logs)
           std::erase_if(log, [&](const Seen& seen) { return seen.index >= tick_; });
-        return expected;
+        return with_firings(expected);
       }
     }
   }
@@ -97,12 +98,23 @@ class Reference {
     const int64_t n = node.given++;
     const int64_t silent = param(node, "silent_every", 0);
     if (silent > 0 && n % silent == silent - 1) return {};
+    if (node.declared->type == "t.foreign") return Value{7};
     return Value{param(node, "first", 0) + n};
   }
+  static bool is_source(const Node& node) {
+    return node.declared->type == "t.count" || node.declared->type == "t.foreign";
+  }
   bool all_ended() const {
-    return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& entry) {
-      return entry.second.declared->type != "t.count" || entry.second.ended;
-    });
+    return std::all_of(nodes_.begin(), nodes_.end(),
+                       [](const auto& entry) { return !is_source(entry.second) || entry.second.ended; });
+  }
+
+  Expected& with_firings(Expected& expected) const {
+    for (const auto& [name, node] : nodes_)
+      for (uint64_t tick = 0; tick < tick_; ++tick)
+        expected.firings[name].push_back({!is_source(node) && node.called[tick], node.outputs[tick].has_value(),
+                                          node.outputs[tick] && node.outputs[tick]->initial});
+    return expected;
   }
 
   bool inputs_are_there(const Node& node) const {
@@ -141,15 +153,21 @@ class Reference {
       reads_queue = reads_queue || policy == graph::Policy::queue;
       called = called || inputs.back();
     }
-    if (reads_queue && !requires_one && !called) return {}; // it runs at the queue's values
-    if (node.declared->type == "t.sink") {
-      if (!fires) return {};
-      Seen seen{tick_, 0, {}};
-      for (const Slot& slot : inputs) seen.values.push_back(slot ? slot->number : kEmpty);
-      expected.logs[node.declared->name].push_back(seen);
-      return {};
-    }
-    return fires ? result(node, inputs) : Slot();
+    if (reads_queue && !requires_one && !called) fires = false; // it runs at the queue's values
+    node.called.push_back(fires);
+    if (!fires) return {};
+    const Slot slot = node.declared->type == "t.sink" ? Slot() : result(node, inputs);
+    Seen seen{tick_, 0, {}};
+    for (const Slot& input : inputs) seen.values.push_back(input ? input->number : kEmpty);
+    if (node.declared->type == "t.keep") seen.values = {slot->number};
+    const std::string log = log_of(node);
+    if (!log.empty()) expected.logs[log].push_back(seen);
+    return slot;
+  }
+  static std::string log_of(const Node& node) {
+    for (const graph::Param& param : node.declared->params)
+      if (param.name == "log") return param.text;
+    return "";
   }
 
   Slot result(Node& node, const std::vector<Slot>& inputs) {
@@ -160,7 +178,7 @@ class Reference {
         value = mix(value, inputs[i] ? inputs[i]->number : -1 - static_cast<int64_t>(i));
       return Value{value};
     }
-    if (type == "t.need") return Value{inputs[0]->number * 1000 + inputs[1]->number};
+    if (type == "t.need") return Value{thousands(inputs[0]->number, inputs[1]->number)};
     if (type == "t.paced") return paced(node, inputs);
     if (type == "t.late") return Value{inputs[0]->number};
     if (type == "t.paint") return Value{inputs[0]->number + param(node, "add", 1)};
@@ -177,15 +195,15 @@ class Reference {
       else if (inputs[i])
         extra = inputs[i]->number;
     }
-    return Value{in * 1000 + extra};
+    return Value{thousands(in, extra)};
   }
 
   Slot keep(Node& node, const Value& value) const {
     if (value.initial) throw ToldToFail("an empty value has no number to keep");
     node.past.push_back(value.number);
-    int64_t sum = 0;
-    for (size_t i = node.past.size(), n = 0; i-- > 0 && n < 3; ++n) sum += node.past[i];
-    return Value{sum};
+    int64_t total = 0;
+    for (size_t i = node.past.size(), n = 0; i-- > 0 && n < 3; ++n) total = sum(total, node.past[i]);
+    return Value{total};
   }
 
   Slot relay(const Node& node, const Value& value) const {

@@ -6,13 +6,21 @@
 
 namespace millrace::test {
 
-struct Expected {
-  uint64_t ends_at = UINT64_MAX;                 // the tick that fails
-  std::map<std::string, std::vector<Seen>> logs; // by sink, one entry a tick up to that one
+// What a handler did at a tick.
+struct Firing {
+  bool called = false;
+  bool gave = false;    // a value
+  bool initial = false; // the empty one of an `initial:` that it passed on
 };
 
-// For graphs of t.count, t.relay, t.stateless, t.capturable, t.join, t.need, t.paced, t.late, t.paint, t.forward,
-// t.keep and t.sink on one clock.
+struct Expected {
+  uint64_t ends_at = UINT64_MAX;                      // the tick that fails
+  std::map<std::string, std::vector<Seen>> logs;      // by `log`, one entry a call up to that tick
+  std::map<std::string, std::vector<Firing>> firings; // by handler and tick, up to that one
+};
+
+// For graphs of t.count, t.foreign, t.relay, t.stateless, t.capturable, t.join, t.need, t.paced, t.late, t.paint,
+// t.forward, t.keep and t.sink on one clock.
 Expected run_by_the_rules(const graph::Graph& graph, const std::vector<exec::AppliedChange>& script);
 
 } // namespace millrace::test

@@ -65,8 +65,10 @@ struct SimOptions {
   VirtualTime* time = nullptr; // outlives the device; not with adversarial
   // Shared by the devices of a runtime. Null: all host memory counts as pinned.
   std::shared_ptr<const PinnedRanges> pinned;
-  // Copies and discards that no stream order, fence or wait of the host puts behind an earlier one of the same bytes
-  // poison the device. Exact in adversarial mode; elsewhere it finds what has not yet come to pass by itself.
+  // Copies, discards and bodies that say what they touch (Work::accesses) poison the device where no stream order,
+  // fence or wait of the host puts one behind an earlier one of the same bytes, and one of the two writes. Exact in
+  // adversarial mode; elsewhere it finds what has not yet come to pass by itself. What two devices do to the same host
+  // memory is not compared.
   bool check_races = false;
   SimFaults faults;
 };

@@ -235,20 +235,26 @@ void SimDevice::submit(Stream& stream, Command command) {
   on_command(target);
 }
 
-void SimDevice::check_races(QueuedStream& stream, const Command& command) {
-  bool found = false;
-  if (const Copy* copy = std::get_if<Copy>(&command.operation)) {
-    found = races_.races(stream, copy->source, copy->bytes, false);
-    found = races_.races(stream, copy->target, copy->bytes, true) || found;
+void SimDevice::check_races(const QueuedStream& stream, const Command& command) {
+  if (const Work* work = std::get_if<Work>(&command.operation)) {
+    if (!work->accesses) return;
+    for (Access access : *work->accesses) {
+      access.address = body_address(const_cast<std::byte*>(access.address)); // as copies have theirs
+      check_race(stream, {work->name, true}, access);
+    }
+  } else if (const Copy* copy = std::get_if<Copy>(&command.operation)) {
+    check_race(stream, {"copy", false}, {copy->source, copy->bytes, false});
+    check_race(stream, {"copy", false}, {copy->target, copy->bytes, true});
   } else if (const Fill* fill = std::get_if<Fill>(&command.operation)) {
-    found = races_.races(stream, fill->target, fill->bytes, true);
+    check_race(stream, {"discard", false}, {fill->target, fill->bytes, true});
   } else if (const Replay* replay = std::get_if<Replay>(&command.operation)) {
     for (const Command& part : replay->recording->commands) check_races(stream, part);
   }
-  if (found) {
-    poison(DeviceError::invalid, domain() + ": a copy on stream " + std::to_string(stream.index) +
-                                     " races with an earlier one: nothing orders the two");
-  }
+}
+
+void SimDevice::check_race(const QueuedStream& stream, const AccessRaces::Party& party, const Access& access) {
+  const std::string sentence = races_.race(stream, party, access);
+  if (!sentence.empty()) poison(DeviceError::invalid, domain() + ": " + sentence);
 }
 
 Injected SimDevice::count_and_inject(const Command& command) {

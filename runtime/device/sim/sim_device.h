@@ -12,7 +12,7 @@
 #include "device/command.h"
 #include "device/device.h"
 #include "device/sim/access_guard.h"
-#include "device/sim/copy_races.h"
+#include "device/sim/access_races.h"
 #include "device/sim/fabric.h"
 #include "device/sim/sim.h"
 #include "device/sim/twin_mapping.h"
@@ -41,6 +41,7 @@ class SimDevice : public Device {
   std::unique_ptr<Recording> end_record(Stream& stream) override;
   void replay(Stream& stream, Recording& recording) override;
 
+  bool checks_accesses() const override { return options_.check_races; }
   void steady(bool on) override { steady_ = on; }
   DeviceStatus status() const override;
   void declare_lost(const std::string& sentence) override { poison(DeviceError::lost, sentence); }
@@ -82,7 +83,8 @@ class SimDevice : public Device {
   End find_end(const std::byte* address, uint64_t bytes) const;
   bool refuse_while_recording(Stream& stream, const char* call);
   void submit(Stream& stream, Command command);
-  void check_races(QueuedStream& stream, const Command& command);
+  void check_races(const QueuedStream& stream, const Command& command);
+  void check_race(const QueuedStream& stream, const AccessRaces::Party& party, const Access& access);
   Injected count_and_inject(const Command& command);
   int64_t copy_cost_ns(uint64_t bytes, double bytes_per_ns) const;
   void poison(DeviceError error, const std::string& sentence);
@@ -94,7 +96,7 @@ class SimDevice : public Device {
   std::array<std::unique_ptr<SimArena>, kArenasMax> arenas_;
   std::atomic<size_t> arena_count_{0}; // entries below it never change
   std::vector<std::unique_ptr<QueuedStream>> streams_;
-  CopyRaces races_;
+  AccessRaces races_;
   uint64_t allocations_ = 0, runs_ = 0, copies_ = 0; // submitted so far, for SimFaults
   std::atomic<bool> poisoned_{false};
   mutable std::mutex status_mutex_;

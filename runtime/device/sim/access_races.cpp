@@ -1,18 +1,30 @@
-// Happens-before between the copies of one device, by vector clocks (Fidge, Mattern 1988) over its streams.
-#include "device/sim/copy_races.h"
+// Happens-before between what the commands of one device touch, by vector clocks (Fidge, Mattern 1988) over its
+// streams.
+#include "device/sim/access_races.h"
 
 #include <algorithm>
 
 namespace millrace::device {
 
-void CopyRaces::add_stream(const Stream& stream) {
+namespace {
+
+std::string words(const AccessRaces::Party& party, uint32_t stream) {
+  if (party.is_handler) return party.name;
+  return std::string("the ") + party.name + " on stream " + std::to_string(stream);
+}
+
+const char* verb(bool writes) { return writes ? " writes" : " reads"; }
+
+} // namespace
+
+void AccessRaces::add_stream(const Stream& stream) {
   lanes_.push_back({&stream, {{0, {}}}});
   for (Lane& lane : lanes_) {
     for (Snapshot& snapshot : lane.snapshots) snapshot.before.resize(lanes_.size(), 0);
   }
 }
 
-void CopyRaces::on_wait(const Stream& stream, const Fence& fence) {
+void AccessRaces::on_wait(const Stream& stream, const Fence& fence) {
   Lane& waiter = lanes_[stream.index];
   Clock clock = waiter.snapshots.back().before;
   const auto source = std::find_if(lanes_.begin(), lanes_.end(),
@@ -35,22 +47,25 @@ void CopyRaces::on_wait(const Stream& stream, const Fence& fence) {
   waiter.snapshots.push_back({stream.issued, std::move(clock)});
 }
 
-bool CopyRaces::over(const Access& access) const {
-  return lanes_[access.stream].stream->completed.load(std::memory_order_acquire) >= access.sequence;
+bool AccessRaces::over(const Entry& entry) const {
+  return lanes_[entry.stream].stream->completed.load(std::memory_order_acquire) >= entry.sequence;
 }
 
-bool CopyRaces::races(const Stream& stream, const std::byte* address, uint64_t bytes, bool writes) {
-  std::erase_if(accesses_, [this](const Access& access) { return over(access); });
-  const uintptr_t begin = reinterpret_cast<uintptr_t>(address);
-  const Access now{stream.index, stream.issued, begin, begin + bytes, writes};
+std::string AccessRaces::race(const Stream& stream, const Party& party, const Access& access) {
+  std::erase_if(entries_, [this](const Entry& entry) { return over(entry); });
+  const Entry now{party, stream.index, stream.issued, access.address, access.address + access.bytes, access.writes};
   const Clock& before = lanes_[stream.index].snapshots.back().before;
-  const bool found = std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& earlier) {
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& earlier) {
     const bool ordered = earlier.stream == now.stream || before[earlier.stream] >= earlier.sequence;
     const bool overlap = earlier.begin < now.end && now.begin < earlier.end;
     return !ordered && overlap && (earlier.writes || now.writes);
   });
-  accesses_.push_back(now);
-  return found;
+  std::string sentence;
+  if (found != entries_.end())
+    sentence = words(party, now.stream) + verb(now.writes) + " what " + words(found->party, found->stream) + " still" +
+               verb(found->writes) + ": nothing orders the two";
+  entries_.push_back(now);
+  return sentence;
 }
 
 } // namespace millrace::device
