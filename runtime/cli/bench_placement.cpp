@@ -1,7 +1,7 @@
 // `millrace bench placement`: what the planner chooses, against every other placement, on a simulated device.
 //
-// Two shapes of four handlers between a source and a sink on the host: a chain, and a fork that is joined again. Each is
-// planned for every combination of what a handler takes on the host, by how much the device is faster, how large the
+// Two shapes of four handlers between a source and a sink on the host: a chain, and a fork that is joined again. Each
+// is planned for every combination of what a handler takes on the host, by how much the device is faster, how large the
 // values are, and how fast the hop is. Then all sixteen placements run in virtual time. Work that runs at once on the
 // device slows down, calls have a fixed cost, and the hop's rate is up to 20 % another: of that the planner knows
 // nothing. Calls take up to 20 % more or less than it was told: each call for itself (`noisy`), or each handler in each
@@ -33,9 +33,9 @@ constexpr uint32_t kSeed = 20261122;
 struct Case {
   bool forked = false;
   bool wrong = false; // the planner's prices are, for good; else calls vary
-  double host_us = 0;  // of a call, on average
-  double faster = 1;   // the device, on average
-  uint64_t bytes = 0;  // of each value
+  double host_us = 0; // of a call, on average
+  double faster = 1;  // the device, on average
+  uint64_t bytes = 0; // of each value
   double bytes_per_us = 0;
 };
 
@@ -212,18 +212,19 @@ std::vector<Row> sweep(bool wrong) {
   std::mt19937 random(kSeed);
   std::vector<double> chosen, host, device;
   for (const bool forked : {false, true})
-  for (const double host_us : {100.0, 400.0, 1600.0, 6400.0})
-    for (const double faster : {0.5, 2.0, 8.0, 30.0})
-      for (const uint64_t bytes : {16u << 10, 256u << 10, 4u << 20})
-        for (const double bytes_per_us : {1'000.0, 12'000.0, 55'000.0}) {
-          const Measured ms = measure(problem_of({forked, wrong, host_us, faster, bytes, bytes_per_us}, random));
-          chosen.push_back(ms.chosen_us / ms.best_us);
-          host.push_back(ms.host_us / ms.best_us);
-          device.push_back(ms.device_us / ms.best_us);
-        }
+    for (const double host_us : {100.0, 400.0, 1600.0, 6400.0})
+      for (const double faster : {0.5, 2.0, 8.0, 30.0})
+        for (const uint64_t bytes : {16u << 10, 256u << 10, 4u << 20})
+          for (const double bytes_per_us : {1'000.0, 12'000.0, 55'000.0}) {
+            const Measured ms = measure(problem_of({forked, wrong, host_us, faster, bytes, bytes_per_us}, random));
+            chosen.push_back(ms.chosen_us / ms.best_us);
+            host.push_back(ms.host_us / ms.best_us);
+            device.push_back(ms.device_us / ms.best_us);
+          }
   const std::string variant = wrong ? "wrong" : "noisy";
   const auto worst = [&](const char* metric, const std::vector<double>& ratios) {
-    return Row{"placement", variant, metric, "ratio", *std::max_element(ratios.begin(), ratios.end()), 0, ratios.size()};
+    return Row{"placement", variant,      metric, "ratio", *std::max_element(ratios.begin(), ratios.end()),
+               0,           ratios.size()};
   };
   const auto within = std::count_if(chosen.begin(), chosen.end(), [](double ratio) { return ratio <= 1.1; });
   const double percent = 100 * static_cast<double>(within) / static_cast<double>(chosen.size());
@@ -242,7 +243,9 @@ void add_sizes(std::vector<Row>& rows) {
     std::mt19937 random(kSeed); // the same errors at every size
     const Measured ms = measure(problem_of({false, false, 400, 6, bytes, 12'000}, random));
     const std::string variant = "size " + std::to_string(bytes >> 10) + " KiB";
-    for (const auto& [metric, us] : {std::pair{"chosen", ms.chosen_us}, {"best", ms.best_us}, {"host_first", ms.host_us},
+    for (const auto& [metric, us] : {std::pair{"chosen", ms.chosen_us},
+                                     {"best", ms.best_us},
+                                     {"host_first", ms.host_us},
                                      {"device_first", ms.device_us}})
       rows.push_back({"placement", variant, metric, "ms", us / 1000, us / 1000, kTicks});
   }

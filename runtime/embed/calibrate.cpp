@@ -21,7 +21,9 @@ constexpr auto kBodyTime = std::chrono::milliseconds(20);
 // Two copies that take turns take twice as long as one; less than this, and they overlap.
 constexpr double kTakesTurns = 1.6;
 
-double us_since(Clock::time_point begin) { return std::chrono::duration<double, std::micro>(Clock::now() - begin).count(); }
+double us_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
 
 void finish(device::Device& device, device::Stream& stream) {
   const device::Fence fence = device.signal(stream);

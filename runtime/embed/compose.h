@@ -25,10 +25,10 @@ struct Choices {
   std::optional<graph::ClockMode> clock;      // overrides the pipeline's
   std::optional<graph::Rational> rate;
   bool probe = true;
-  MachineFile machine; // what is known of this machine and of simulated devices
+  MachineFile machine;  // what is known of this machine and of simulated devices
   bool by_price = true; // else handlers that are not pinned go to the first of `domains` that runs them
   SavedPlan saved;      // to be made again, with its domains and threads; text "": none
-  std::string facts; // JSON, used instead of probing the handlers that it names; "": none
+  std::string facts;    // JSON, used instead of probing the handlers that it names; "": none
 };
 
 // "cpu,sim:0" → its domains. Throws Failure: MR0105 where it cannot be read, MR0408 for a device that needs a module
@@ -55,7 +55,7 @@ class Composition {
   Composition(graph::Graph graph, const plugin::Registry& registry, const mr_host& host, const Choices& choices);
 
   const plan::Plan& plan() const { return plan_; }
-  const graph::Graph& graph() const { return graph_; } // with what the plan inserted
+  const graph::Graph& graph() const { return graph_; }      // with what the plan inserted
   plugin::Instance* find(const std::string& handler) const; // null where there is none
 
   // Makes the devices and the run, which must die before this. Throws Failure (MR0701).

@@ -28,7 +28,8 @@ void JsonFields::refuse_name(const std::string& what, const std::string& name,
 void JsonFields::only_keys(const json& object, const std::string& where, const std::vector<std::string>& keys) const {
   if (!object.is_object()) refuse(where, "is no object");
   for (const auto& [key, value] : object.items())
-    if (std::find(keys.begin(), keys.end(), key) == keys.end()) refuse_name("in " + where + ", the unknown key", key, keys);
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      refuse_name("in " + where + ", the unknown key", key, keys);
 }
 
 int64_t JsonFields::whole(const json& object, const char* key, int64_t min, int64_t max,

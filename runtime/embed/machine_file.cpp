@@ -114,9 +114,9 @@ std::array<double, 4> times(const std::array<double, 4>& us_per_byte, double lat
 }
 
 plan::Hop parse_hop(const json& given, const std::string& where) {
-  kFields.only_keys(given, where,
-                    {"from", "to", "latency_us", "us", "p99_us", "pageable_us", "access_ns_per_byte", "engine",
-                     "overlaps_compute"});
+  kFields.only_keys(
+      given, where,
+      {"from", "to", "latency_us", "us", "p99_us", "pageable_us", "access_ns_per_byte", "engine", "overlaps_compute"});
   plan::Hop hop;
   hop.from = needed(given, "from", where);
   hop.to = needed(given, "to", where);
@@ -159,10 +159,13 @@ ordered_json rounded(const std::array<double, 4>& us) {
 }
 
 ordered_json print_simulated(const Simulated& sim) {
-  ordered_json out = {{"memory_bytes", sim.memory_bytes},           {"latency_us", sim.latency_us},
-                       {"up_bytes_per_us", sim.up_bytes_per_us},     {"down_bytes_per_us", sim.down_bytes_per_us},
-                       {"speed", sim.speed},                         {"contention", sim.contention},
-                       {"host_access_ns_per_byte", sim.host_access_ns_per_byte}};
+  ordered_json out = {{"memory_bytes", sim.memory_bytes},
+                      {"latency_us", sim.latency_us},
+                      {"up_bytes_per_us", sim.up_bytes_per_us},
+                      {"down_bytes_per_us", sim.down_bytes_per_us},
+                      {"speed", sim.speed},
+                      {"contention", sim.contention},
+                      {"host_access_ns_per_byte", sim.host_access_ns_per_byte}};
   for (const auto& [name, peer] : sim.peers) {
     ordered_json& one = out["peers"][name];
     one = {{"latency_us", peer.latency_us}, {"access_ns_per_byte", peer.access_ns_per_byte}};

@@ -16,8 +16,8 @@ struct Simulated {
   uint64_t memory_bytes = 1ull << 30;
   double latency_us = 10;
   double up_bytes_per_us = 12'000, down_bytes_per_us = 12'000;
-  double speed = 1;                  // of bodies, in virtual time
-  double contention = 0;             // see SimOptions
+  double speed = 1;                   // of bodies, in virtual time
+  double contention = 0;              // see SimOptions
   double host_access_ns_per_byte = 0; // of reading host memory in place; 0: it cannot
   struct Peer {
     double latency_us = 0, bytes_per_us = 0; // of copies from there; bytes_per_us 0: none

@@ -15,7 +15,8 @@ const JsonFields kFields(115, "the saved plan cannot be used");
 
 const json& part(const json& document, const char* key, bool is_list) {
   const auto at = document.find(key);
-  if (at == document.end()) kFields.refuse("the file", std::string("lacks ") + key + "; `millrace plan --json` writes it");
+  if (at == document.end())
+    kFields.refuse("the file", std::string("lacks ") + key + "; `millrace plan --json` writes it");
   if (is_list ? !at->is_array() : !at->is_object()) kFields.refuse(key, is_list ? "is no list" : "is no object");
   return *at;
 }
@@ -68,13 +69,13 @@ void require_same(const SavedPlan& saved, const plan::Plan& compiled) {
   if (changes.empty()) return;
   const json::json_pointer at(changes[0].at("path").get<std::string>());
   const auto look = [&](const json& plan) { return plan.contains(at) ? shown(plan.at(at)) : "nothing"; };
-  throw Failure(Error{412,
-                      "the saved plan does not fit this pipeline on this machine: " + at.to_string().substr(1) +
-                          " is not what it was",
-                      {},
-                      {"saved: " + look(before), "now: " + look(now)},
-                      "",
-                      "millrace plan --json, to save it anew"});
+  throw Failure(Error{
+      412,
+      "the saved plan does not fit this pipeline on this machine: " + at.to_string().substr(1) + " is not what it was",
+      {},
+      {"saved: " + look(before), "now: " + look(now)},
+      "",
+      "millrace plan --json, to save it anew"});
 }
 
 } // namespace millrace::embed

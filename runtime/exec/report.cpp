@@ -222,8 +222,7 @@ std::string to_json(const Result& result) {
                                  {"predicted_us", t.predicted_us}});
   json["surprises"] = ordered_json::array();
   for (const Surprise& s : report.surprises)
-    json["surprises"].push_back(
-        {{"what", s.what}, {"predicted_us", s.predicted_us}, {"measured_us", s.measured_us}});
+    json["surprises"].push_back({{"what", s.what}, {"predicted_us", s.predicted_us}, {"measured_us", s.measured_us}});
   json["pools"] = ordered_json::object();
   for (const auto& [domain, pool] : report.pools)
     json["pools"][domain] = {{"allocated_bytes", pool.allocated_bytes},

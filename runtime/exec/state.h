@@ -436,7 +436,7 @@ class RunState {
   std::vector<StepRun*> step_runs;                       // first lane of each plan step
   std::vector<plan::PredictedPath> sinks;
   std::vector<device::Stream*> compute, copy_in, copy_out, copy_peer; // by domain index
-  std::vector<mr_value> empty_values;                      // by output: extent 0
+  std::vector<mr_value> empty_values;                                 // by output: extent 0
 
   // Who touched a device's memory from the host, told before the process ends (4.10).
   std::vector<std::string> ring_names; // by ring: "video.out in sim:0"

@@ -232,7 +232,10 @@ class Expansion {
     out.lanes = std::max(1u, declared.concurrency);
     out.on_error = declared.on_error;
     out.budget_ns = declared.budget_ns;
-    out.cost_ns = std::llround(cost_in(draft_, handler, handler.domain).us * 1000);
+    const auto given = draft_.options.costs_ns.find(declared.name);
+    out.cost_ns = given != draft_.options.costs_ns.end()
+                      ? given->second
+                      : std::llround(cost_in(draft_, handler, handler.domain).us * 1000);
     out.reason = handler.reason;
     const auto unused = [&](const std::string& key) {
       plan_.notes.push_back(declared.name + ": " + key + " is read and not acted on yet");

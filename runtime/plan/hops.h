@@ -18,13 +18,14 @@ inline constexpr std::array<uint64_t, 4> kHopSizes = {4 << 10, 64 << 10, 1 << 20
 
 struct HopPrice {
   static constexpr double kNever = std::numeric_limits<double>::infinity();
-  double latency_us = kNever;             // of a copy of nothing; kNever: nothing can be copied this way
-  std::array<double, 4> us_per_byte{};    // beyond the latency, of copies as large as kHopSizes
-  double access_us_per_byte = kNever;     // of reading in place; kNever: that cannot be done
-  bool overlaps_compute = true;           // else the device runs nothing meanwhile
+  double latency_us = kNever;          // of a copy of nothing; kNever: nothing can be copied this way
+  std::array<double, 4> us_per_byte{}; // beyond the latency, of copies as large as kHopSizes
+  double access_us_per_byte = kNever;  // of reading in place; kNever: that cannot be done
+  bool overlaps_compute = true;        // else the device runs nothing meanwhile
 
   HopPrice() = default;
-  HopPrice(double latency, double per_byte) : latency_us(latency), us_per_byte{per_byte, per_byte, per_byte, per_byte} {}
+  HopPrice(double latency, double per_byte)
+      : latency_us(latency), us_per_byte{per_byte, per_byte, per_byte, per_byte} {}
   bool copies() const { return latency_us != kNever; }
   double copy_us(double bytes) const;
 };
@@ -32,11 +33,11 @@ struct HopPrice {
 // What a machine has between two of its domains.
 struct Hop {
   std::string from, to;
-  HopPrice price{};                      // of pinned memory, medians
-  std::array<double, 4> p99_us{};        // of copies as large as kHopSizes; 0: not known
-  std::array<double, 4> pageable_us{};   // the same, medians, from memory that is not pinned
-  std::string engine{};                  // hops of one engine take turns; "": it has one of its own
-  bool measured = true;                  // or declared; else it is a guess
+  HopPrice price{};                    // of pinned memory, medians
+  std::array<double, 4> p99_us{};      // of copies as large as kHopSizes; 0: not known
+  std::array<double, 4> pageable_us{}; // the same, medians, from memory that is not pinned
+  std::string engine{};                // hops of one engine take turns; "": it has one of its own
+  bool measured = true;                // or declared; else it is a guess
 };
 
 // The cheapest ways between all domains, for one number of bytes.

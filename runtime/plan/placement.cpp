@@ -33,9 +33,8 @@ class WaysBySize {
     for (const Prices::Buffer& buffer : prices.buffers) {
       const auto [at, fresh] = known_.try_emplace(buffer.bytes);
       if (fresh)
-        at->second = Ways(prices.domains, [&](uint32_t from, uint32_t to) {
-          return prices.hop(from, to).copy_us(buffer.bytes);
-        });
+        at->second = Ways(prices.domains,
+                          [&](uint32_t from, uint32_t to) { return prices.hop(from, to).copy_us(buffer.bytes); });
       of_.push_back(&at->second);
     }
   }

@@ -302,7 +302,8 @@ struct Machine {
 struct Options {
   std::optional<graph::ClockMode> clock; // overrides the file
   std::optional<graph::Rational> rate;
-  std::map<std::string, int64_t> costs_ns;  // by handler: measured or declared, of its body on the host
+  std::map<std::string, int64_t>
+      costs_ns; // by handler, measured or declared: where it runs, and for placing it, on the host
   std::map<std::string, std::string> places; // by handler: a domain, as in a plan that was saved
   bool by_price = true;                      // else handlers that are not pinned go to the first domain that runs them
 };

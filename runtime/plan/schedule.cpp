@@ -1,6 +1,6 @@
 // Segments to threads: blocking handlers and named threads get their own, a device's segments share one that submits to
-// it and does nothing else (a call on the host would hold up all that waits to be submitted: semantics.md 4.3), the rest
-// prefer the worker with the least to do.
+// it and does nothing else (a call on the host would hold up all that waits to be submitted: semantics.md 4.3), the
+// rest prefer the worker with the least to do.
 #include <algorithm>
 #include <map>
 

@@ -47,7 +47,7 @@ TEST_CASE("5.4: with all costs known, the latency is that of the longest path, w
   Pipeline p = diamond();
   p.graph.handlers[2].device = "sim:0";
   plan::Machine machine = machine_of(2, {"cpu", "sim:0"});
-  machine.latency_us["sim:0"] = 100;
+  connect_host(machine, "sim:0", plan::HopPrice(100, 0));
   CHECK(Planned(p, machine, options)->latency_us == doctest::Approx(10 + 100 + 2000 + 100 + 30 + 5));
 }
 

@@ -100,8 +100,9 @@ TEST_CASE("3.6: what a device reads in place is not copied, as long as all its r
   CHECK(planned->accesses[0].predicted_us == doctest::Approx(4));
   CHECK(planned->accesses[0].copy_us == doctest::Approx(10));
   CHECK(planned.ring("source").pinned);
-  CHECK(plan::print_text(planned.plan()).find("= reads source.out where it is, in cpu: 264 B, 4.0 µs; copied it would "
-                                              "take 10.0 µs") != std::string::npos);
+  CHECK(plan::print_text(planned.plan())
+            .find("= reads source.out where it is, in cpu: 264 B, 4.0 µs; copied it would "
+                  "take 10.0 µs") != std::string::npos);
   machine.hops[0].price.access_us_per_byte = 6.0 / 264; // two pay 12
   CHECK(Planned(p, machine).hops() == Hops{"cpu → sim:0", "cpu → sim:1"});
 }

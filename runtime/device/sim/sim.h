@@ -38,10 +38,10 @@ std::shared_ptr<SimFabric> make_fabric();
 
 // How a device reaches the memory of another one on its fabric.
 struct SimPeer {
-  bool copies = true;      // it can copy from there
-  int64_t latency_ns = 0;  // of such a copy
-  double bandwidth = 0;    // bytes per ns; 0: it takes its latency alone
-  bool accesses = false;   // its bodies can read there
+  bool copies = true;     // it can copy from there
+  int64_t latency_ns = 0; // of such a copy
+  double bandwidth = 0;   // bytes per ns; 0: it takes its latency alone
+  bool accesses = false;  // its bodies can read there
 };
 
 struct SimOptions {
@@ -55,7 +55,7 @@ struct SimOptions {
   double bandwidth_down = 0; // device to host
   // Copies take their time, but move no more than so many bytes: benchmarks that look at times alone.
   uint64_t bytes_moved_max = UINT64_MAX;
-  double speed = 1;          // virtual: a body takes its declared cost divided by this
+  double speed = 1; // virtual: a body takes its declared cost divided by this
   // What begins while k other engines of the device are at work takes 1 + k × contention times as long.
   double contention = 0;
   std::shared_ptr<SimFabric> fabric;

@@ -146,13 +146,13 @@ void SimDevice::copy(Stream& stream, std::byte* target, const std::byte* source,
     return poison(DeviceError::invalid, domain() + ": a copy of " + bytes_at(bytes, source) +
                                             " that does not end in it and does not lead from it to the host");
   }
-  Command command{Copy{to.address, from.address, std::min(bytes, options_.bytes_moved_max)}, engine_of(stream.kind), Injected::none, 0};
+  Command command{Copy{to.address, from.address, std::min(bytes, options_.bytes_moved_max)}, engine_of(stream.kind),
+                  Injected::none, 0};
   command.cost_ns = copy_cost_ns(bytes, 0);
   if (from.peer) {
     command.engine = Engine::copy_peer;
     command.cost_ns = from.peer->latency_ns;
-    if (from.peer->bandwidth > 0)
-      command.cost_ns += std::llround(static_cast<double>(bytes) / from.peer->bandwidth);
+    if (from.peer->bandwidth > 0) command.cost_ns += std::llround(static_cast<double>(bytes) / from.peer->bandwidth);
   } else if (!from.on_device) {
     command.engine = Engine::copy_in;
     command.cost_ns = copy_cost_ns(bytes, options_.bandwidth_up);
