@@ -1,6 +1,7 @@
 // From a plan to what runs: memory, slots, paces, segments and steps, wired by pointers so that a tick looks nothing
 // up.
 #include <bit>
+#include <map>
 
 #include "exec/reader.h"
 #include "exec/state.h"
@@ -15,6 +16,29 @@ uint64_t ring_bytes(const plan::Plan& plan, uint32_t domain, bool pinned) {
   for (const plan::Ring& ring : plan.rings)
     if (ring.domain == domain && ring.pinned == pinned) bytes += ring.length * memory::block_bytes(ring.capacity);
   return bytes;
+}
+
+// Rings whose blocks lie side by side: at both ends of the copy in the order in which it has them.
+struct Pack {
+  uint64_t stride = 0;
+  std::map<uint32_t, uint64_t> offsets; // by ring
+  std::byte* base = nullptr;
+};
+
+std::map<uint32_t, Pack> packs_of(const plan::Plan& plan) {
+  std::map<uint32_t, Pack> packs;
+  const auto add = [&](uint32_t output) {
+    const uint32_t r = plan.outputs[output].ring;
+    Pack& pack = packs[plan.rings[r].pack];
+    pack.offsets[r] = pack.stride;
+    pack.stride += memory::block_bytes(plan.rings[r].capacity);
+  };
+  for (const plan::Step& step : plan.steps) {
+    if (step.kind != plan::StepKind::transfer || step.inputs.size() == 1) continue;
+    for (const plan::StepInput& input : step.inputs) add(input.output);
+    for (const uint32_t output : step.outputs) add(output);
+  }
+  return packs;
 }
 
 mr_value empty_value(const plan::Output& output) {
@@ -96,11 +120,23 @@ void RunState::make_memory() {
       next[d][pinned] = arena->base;
     }
   }
+  std::map<uint32_t, Pack> packs = packs_of(plan);
   for (const plan::Ring& ring : plan.rings) {
-    std::byte*& base = next[ring.domain][ring.pinned];
-    rings.push_back(std::make_unique<memory::Ring>(memory::RingOptions{ring.length, ring.dynamic, ring.capacity}, base,
-                                                   ring.domain == 0));
-    base += ring.length * memory::block_bytes(ring.capacity);
+    std::byte*& free = next[ring.domain][ring.pinned];
+    memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0};
+    std::byte* base = free;
+    if (ring.pack == plan::kNone) {
+      free += ring.length * memory::block_bytes(ring.capacity);
+    } else {
+      Pack& pack = packs.at(ring.pack);
+      ring_options.stride = pack.stride;
+      if (!pack.base) {
+        pack.base = free;
+        free += ring.length * pack.stride;
+      }
+      base = pack.base + pack.offsets.at(static_cast<uint32_t>(&ring - plan.rings.data()));
+    }
+    rings.push_back(std::make_unique<memory::Ring>(ring_options, base, ring.domain == 0));
     const plan::Output& output = plan.outputs[ring.output];
     ring_names.push_back(plan.steps[output.step].name + "." + output.name + " in " + plan.domains[ring.domain]);
   }
@@ -114,8 +150,13 @@ const char* RunState::name_access(const void* address) {
   static thread_local char text[256];
   const auto* at = static_cast<const std::byte*>(address);
   for (size_t r = 0; r < rings.size(); ++r) {
-    const auto* base = reinterpret_cast<const std::byte*>(rings[r]->block(0).value);
-    if (at < base || at >= base + rings[r]->length() * memory::block_bytes(rings[r]->capacity())) continue;
+    const auto is_in = [&](const memory::Block& block) {
+      const auto* begin = reinterpret_cast<const std::byte*>(block.value);
+      return at >= begin && at < begin + memory::block_bytes(rings[r]->capacity());
+    };
+    bool found = false;
+    for (uint32_t b = 0; b < rings[r]->length(); ++b) found = found || is_in(rings[r]->block(b));
+    if (!found) continue;
     const char* culprit = "the host";
     for (const auto& segment : segments) {
       const StepRun* inside = segment->inside.load(std::memory_order_relaxed);
@@ -323,6 +364,7 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
       body.input_blocks.resize(plan_step.inputs.size());
       body.outputs.resize(plan_step.outputs.size());
       body.output_blocks.resize(plan_step.outputs.size());
+      body.carried.reserve(plan_step.outputs.size());
       body.tick = step->tick;
       body.tick.stands_in = step->handler != nullptr;
       body.tick.info = &body.info;
@@ -358,7 +400,8 @@ void RunState::make_inputs(StepRun& step) {
   }
   for (uint32_t before : step.plan->after)
     if (plan.steps[before].domain != 0) step.after_on_device.push_back(step_runs[before]);
-  for (uint32_t reader : step.plan->readers) step.readers.push_back(step_runs[reader]);
+  for (size_t r = 0; r < step.plan->readers.size(); ++r)
+    step.readers.push_back({step_runs[step.plan->readers[r]], step.plan->members.empty() ? 0 : step.plan->members[r]});
 }
 
 // What a step has to wait for: all that is not before it in its own segment.

@@ -2,6 +2,7 @@
 // instead of a result (semantics.md 4.1, 3.4).
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "exec/state.h"
 
@@ -51,7 +52,8 @@ void copy_input(const StepRun& step, const mr_input& input, const memory::Block&
 
 void carry_presence(void* context) {
   const BodyCall& body = *static_cast<BodyCall*>(context);
-  body.to->present.store(body.from->present.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  for (const auto& [from, to] : body.carried)
+    to->present.store(from->present.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
 void begin_copy(void* context) {
@@ -126,7 +128,7 @@ const InputRun* behind_copies(const StepRun& reader, const InputRun& input) {
   while (at->output) {
     const plan::Step& producer = reader.run->plan.steps[at->output->plan->step];
     if (producer.kind != plan::StepKind::transfer || producer.pace != reader.plan->pace) break;
-    at = &reader.run->step_runs[at->output->plan->step]->inputs[0];
+    at = &reader.run->step_runs[at->output->plan->step]->inputs[at->output->plan->port];
   }
   return at;
 }
@@ -142,7 +144,7 @@ bool comes_by(const StepRun& reader, const InputRun& input, const StepRun& trans
     const StepRun& producer = *reader.run->step_runs[at->output->plan->step];
     if (&producer == &transfer) return true;
     if (producer.plan->kind != plan::StepKind::transfer) return false;
-    at = &producer.inputs[0];
+    at = &producer.inputs[at->output->plan->port];
   }
   return false;
 }
@@ -171,17 +173,22 @@ Certain certain(const StepRun& reader, const StepRun& transfer, uint64_t ordinal
   return Certain::yes;
 }
 
-void copy_block(StepRun& step, const Slot& source, memory::Block& target) {
-  device::Device& device = *step.device;
-  device::Stream& stream = *step.stream;
-  wait_for(device, stream, source.fence);
-  uint64_t extent = source.block->ring->capacity();
+// One copy of all that `body` carries, whose last value is in `last`: one block, or those of a pack, which lie side by
+// side at both ends.
+void copy_blocks(StepRun& step, const BodyCall& body, const Slot& last, uint64_t ordinal) {
+  for (const InputRun& input : step.inputs) // also of what is not wanted, and lies between what is
+    if (const Slot& source = input.output->at(ordinal); source.block)
+      wait_for(*step.device, *step.stream, source.fence);
+  uint64_t extent = last.block->ring->capacity();
   // Else the block is still on its way here, or was never written, and its extent is not known.
-  if (reads_host(step) && source.fence.done() && (!source.unknown || source.block->present.load()))
-    extent = source.value->header.extent_bytes;
-  device.copy(stream, bytes(target.value), bytes(source.block->value), sizeof(mr_value) + extent);
+  if (reads_host(step) && last.fence.done() && (!last.unknown || last.block->present.load()))
+    extent = last.value->header.extent_bytes;
+  const auto [from, to] = body.carried.front();
+  const auto before_last = static_cast<uint64_t>(bytes(last.block->value) - bytes(from->value));
+  const uint64_t count = before_last + sizeof(mr_value) + extent;
+  step.device->copy(*step.stream, bytes(to->value), bytes(from->value), count);
   ++step.copies;
-  step.bytes_copied += sizeof(mr_value) + extent;
+  step.bytes_copied += count;
 }
 
 } // namespace
@@ -336,45 +343,84 @@ StepResult run_on_device(StepRun& step, uint64_t ordinal) {
   return StepResult::settled;
 }
 
-StepResult run_transfer(StepRun& step, uint64_t ordinal) {
-  if (!stamped(step, step.inputs[0], ordinal)) return StepResult::waiting;
-  const Slot& source = step.inputs[0].output->at(ordinal);
-  bool needed = false;
-  for (const StepRun* reader : step.readers) {
-    if (!source.value || !source.block) break;
+namespace {
+
+// What of a copy's inputs is wanted on this tick: bits by input; none where that cannot be said yet.
+std::optional<uint64_t> wanted_members(const StepRun& step, uint64_t ordinal) {
+  uint64_t there = 0, wanted = 0;
+  for (size_t m = 0; m < step.inputs.size(); ++m) {
+    const Slot& source = step.inputs[m].output->at(ordinal);
+    if (source.value && source.block) there |= uint64_t{1} << m;
+  }
+  for (const auto& [reader, member] : step.readers) {
+    const uint64_t bit = uint64_t{1} << member;
+    if (!(there & bit) || (wanted & bit)) continue;
     const Certain answer = certain(*reader, step, ordinal);
-    if (answer == Certain::open) return StepResult::waiting;
-    needed = needed || answer == Certain::yes;
-    if (needed) break;
+    if (answer == Certain::open) return std::nullopt;
+    if (answer == Certain::yes) wanted |= bit;
   }
-  if (!needed) {
-    clear_outputs(step, ordinal, source.value ? Cause::input : source.cause);
-    if (source.value && !source.block) step.outputs[0]->at(ordinal).value = source.value; // an empty initial value
-    stamp(step, ordinal);
-    return StepResult::settled;
-  }
-  if (reads_host(step) && !staged(source)) return StepResult::waiting;
-  memory::Block& block = step.outputs[0]->ring->take(ordinal);
+  return wanted;
+}
+
+// The slot of one output of a copy, as it will be behind the copy's fence.
+void settle_copied(StepRun& step, BodyCall& body, size_t m, uint64_t ordinal) {
+  const Slot& source = step.inputs[m].output->at(ordinal);
+  memory::Block& block = *body.carried.back().second;
   // What comes to the host is absent until the device has carried it here: one that is lost never does (4.9).
   const bool unknown = source.unknown || writes_host(step);
   block.present.store(!unknown, std::memory_order_relaxed);
-  BodyCall& body = step.bodies[ordinal & step.pace->mask];
-  body.context.step = &step;
-  body.info = step.pace->info(ordinal);
-  const bool timed = step.run->options.trace_all || (body.info.index & kTimedMask) == 0;
-  if (timed) step.device->run(*step.stream, {&begin_copy, &body, "time", 0});
-  copy_block(step, source, block);
-  if (timed) step.device->run(*step.stream, {&end_copy, &body, "time", 0});
-  body.from = source.block;
-  body.to = &block;
-  if (unknown) step.device->run(*step.stream, {&carry_presence, &body, "presence", 0});
-  if (writes_host(step)) step.run->watch_device(step.plan->domain);
-  Slot& slot = step.outputs[0]->at(ordinal);
+  Slot& slot = step.outputs[m]->at(ordinal);
   slot = Slot{};
   slot.value = block.value;
   slot.data = block.data;
   slot.block = &block;
   slot.unknown = unknown;
+}
+
+void settle_not_copied(StepRun& step, size_t m, uint64_t ordinal) {
+  const Slot& source = step.inputs[m].output->at(ordinal);
+  Slot& slot = step.outputs[m]->at(ordinal);
+  slot = Slot{};
+  slot.cause = source.value ? Cause::input : source.cause;
+  if (source.value && !source.block) slot.value = source.value; // an empty initial value
+}
+
+} // namespace
+
+StepResult run_transfer(StepRun& step, uint64_t ordinal) {
+  for (const InputRun& input : step.inputs)
+    if (!stamped(step, input, ordinal)) return StepResult::waiting;
+  const std::optional<uint64_t> wanted = wanted_members(step, ordinal);
+  if (!wanted) return StepResult::waiting;
+  for (size_t m = 0; m < step.inputs.size(); ++m)
+    if ((*wanted >> m & 1) && reads_host(step) && !staged(step.inputs[m].output->at(ordinal)))
+      return StepResult::waiting;
+  BodyCall& body = step.bodies[ordinal & step.pace->mask];
+  body.carried.clear();
+  bool unknown = false;
+  const Slot* last = nullptr;
+  for (size_t m = 0; m < step.inputs.size(); ++m) {
+    if (!(*wanted >> m & 1)) {
+      settle_not_copied(step, m, ordinal);
+      continue;
+    }
+    last = &step.inputs[m].output->at(ordinal);
+    body.carried.emplace_back(last->block, &step.outputs[m]->ring->take(ordinal));
+    settle_copied(step, body, m, ordinal);
+    unknown = unknown || step.outputs[m]->at(ordinal).unknown;
+  }
+  if (!last) {
+    stamp(step, ordinal);
+    return StepResult::settled;
+  }
+  body.context.step = &step;
+  body.info = step.pace->info(ordinal);
+  const bool timed = step.run->options.trace_all || (body.info.index & kTimedMask) == 0;
+  if (timed) step.device->run(*step.stream, {&begin_copy, &body, "time", 0});
+  copy_blocks(step, body, *last, ordinal);
+  if (timed) step.device->run(*step.stream, {&end_copy, &body, "time", 0});
+  if (unknown) step.device->run(*step.stream, {&carry_presence, &body, "presence", 0});
+  if (writes_host(step)) step.run->watch_device(step.plan->domain);
   leave_fence(step, ordinal, step.device->signal(*step.stream));
   stamp(step, ordinal);
   return StepResult::settled;

@@ -170,8 +170,8 @@ struct BodyCall {
   bool silent = false;                  // region: replayed with the others, and does not fire on this tick
   int64_t cost_ns = 0;                  // virtual time: what it was said to take
   int64_t begun = 0, begun_ns = 0;      // transfer: trace time, and the run's
-  memory::Block* from = nullptr;        // transfer: presence goes with the bytes
-  memory::Block* to = nullptr;
+  // transfer: blocks that were copied, and what to; presence goes with the bytes
+  std::vector<std::pair<memory::Block*, memory::Block*>> carried;
 };
 
 // `made_room`: it waits, but took what others may have waited to give.
@@ -246,7 +246,11 @@ struct alignas(64) StepRun {
   std::vector<device::Fence> fences; // [ordinal & mask]
   device::Fence last_fence;          // behind the last body
   RegionRun* region = nullptr;
-  std::vector<StepRun*> readers; // transfer
+  struct CopyReader {
+    const StepRun* step;
+    uint32_t member; // which input of the transfer it reads
+  };
+  std::vector<CopyReader> readers; // transfer
   SingleWriter<uint64_t> copies, bytes_copied;
 
   // gate, post: ordinals below it are dealt with, and the media time of the last one

@@ -16,8 +16,9 @@ Ring::Ring(const RingOptions& options, std::byte* base, bool host_readable)
       host_readable_(host_readable),
       high_water_(options.dynamic ? 0 : options.length) {
   MR_ASSERT(length_ > 0, "a ring has at least one block");
+  const uint64_t stride = options.stride ? options.stride : block_bytes(capacity_);
   for (uint32_t i = 0; i < length_; ++i) {
-    std::byte* at = base + i * block_bytes(capacity_);
+    std::byte* at = base + i * stride;
     Block& block = blocks_[i];
     block.value = reinterpret_cast<mr_value*>(at);
     block.data = reinterpret_cast<uint8_t*>(at + sizeof(mr_value));

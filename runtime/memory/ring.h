@@ -53,6 +53,7 @@ struct RingOptions {
   uint32_t length = 1;
   bool dynamic = false;
   uint64_t capacity = 0; // bytes behind the mr_value
+  uint64_t stride = 0;   // from one block to the next; 0: they follow one another
 };
 
 // Bytes that a block of this capacity takes in an arena: blocks begin at page-friendly multiples of 256.
@@ -60,7 +61,8 @@ constexpr uint64_t block_bytes(uint64_t capacity) { return sizeof(mr_value) + (c
 
 class Ring {
  public:
-  // Lays blocks from `base` (length × block_bytes). `host_readable`: the host may follow the addresses (cpu).
+  // Lays blocks from `base`, length of them, block_bytes each, `stride` apart. `host_readable`: the host may follow the
+  // addresses (cpu).
   Ring(const RingOptions& options, std::byte* base, bool host_readable);
   ~Ring();
   Ring(const Ring&) = delete;

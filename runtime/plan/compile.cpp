@@ -121,6 +121,8 @@ void run_passes(Draft& draft) {
   order_steps(draft);
   find_levels(draft);
   check_pending_loops(draft);
+  pack(draft);
+  order_steps(draft);
   partition(draft);
   presume(draft);
   capture(draft);

@@ -78,6 +78,7 @@ void expand(Draft& draft);        // handlers and edge policies → paces, steps
 void find_hops(Draft& draft);     // of place(): the machine's hops between the plan's domains
 void route(Draft& draft);         // transfers where an edge leaves its domain
 void share_buffers(Draft& draft); // forwards and in-place
+void pack(Draft& draft);          // small copies that go the same way
 void partition(Draft& draft);     // segments and lanes
 void presume(Draft& draft);       // what a copy cannot wait for when it asks who will read it
 void capture(Draft& draft);       // regions

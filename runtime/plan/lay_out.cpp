@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <set>
 
 #include "memory/ring.h"
@@ -193,6 +194,7 @@ class Layout {
     Ring ring;
     ring.output = o;
     ring.domain = output.domain;
+    ring.pack = output.pack;
     ring.capacity = capacity_of(output.format);
     const Pace& pace = plan_.paces[producer.pace];
     ring.length = pace.room;
@@ -262,7 +264,7 @@ class Layout {
   }
 
   // Rings that one region touches have one length: a recording is made for each slot. Regions that share a ring
-  // lengthen each other's.
+  // lengthen each other's. So do rings that are copied together.
   void level_regions() {
     for (Region& region : plan_.regions) {
       const std::set<uint32_t> touched = rings_of(region);
@@ -271,9 +273,23 @@ class Layout {
                              " are held for longer, so they are no function of the index");
     }
     std::vector<uint32_t> planned;
-    for (const Ring& ring : plan_.rings) planned.push_back(ring.length);
+    std::map<uint32_t, std::set<uint32_t>> packs;
+    for (uint32_t r = 0; r < plan_.rings.size(); ++r) {
+      planned.push_back(plan_.rings[r].length);
+      if (plan_.rings[r].pack == kNone) continue;
+      MR_ASSERT(!plan_.rings[r].dynamic, "pack() passes over what is held");
+      packs[plan_.rings[r].pack].insert(r);
+    }
     for (bool changed = true; changed;) {
       changed = false;
+      for (const auto& [pack, rings] : packs) {
+        uint32_t longest = 0;
+        for (const uint32_t r : rings) longest = std::max(longest, plan_.rings[r].length);
+        for (const uint32_t r : rings) {
+          changed = changed || plan_.rings[r].length < longest;
+          plan_.rings[r].length = longest;
+        }
+      }
       for (Region& region : plan_.regions) {
         const std::set<uint32_t> touched = rings_of(region);
         for (uint32_t r : touched) region.slots = std::max(region.slots, plan_.rings[r].length);
@@ -286,7 +302,8 @@ class Layout {
     for (size_t r = 0; r < planned.size(); ++r) {
       Ring& ring = plan_.rings[r];
       if (ring.length > planned[r])
-        ring.reasons.push_back(std::to_string(ring.length - planned[r]) + " to match its region");
+        ring.reasons.push_back(std::to_string(ring.length - planned[r]) + " to match its " +
+                               (ring.pack == kNone ? "region" : "pack"));
     }
   }
 

@@ -92,6 +92,8 @@ std::vector<bool> find_loops(const Plan& plan) {
   return nodes_in_loops(next);
 }
 
+} // namespace
+
 void renumber(Plan& plan, const std::vector<uint32_t>& place) {
   const auto move = [&](uint32_t& step) {
     if (step != kNone) step = place[step];
@@ -115,8 +117,6 @@ void renumber(Plan& plan, const std::vector<uint32_t>& place) {
     for (uint32_t& s : pace.sources) move(s);
   }
 }
-
-} // namespace
 
 void order_steps(Draft& draft) {
   Plan& plan = draft.plan;

@@ -7,6 +7,8 @@ namespace millrace::plan {
 
 // Renumbers the steps so that every dependency within a tick points forwards.
 void order_steps(Draft& draft);
+// Puts steps elsewhere in all that refers to them: place[old] = new.
+void renumber(Plan& plan, const std::vector<uint32_t>& place);
 // Sums max_pending along the paths: steps of one segment must share the sum, or a tick would wait for itself.
 void find_levels(Draft& draft);
 // What is pending before a pace begins: the level of its gate.

@@ -84,6 +84,7 @@ struct Step {
   uint32_t level = 0;          // the sum of max_pending before it: steps of one segment share it
   uint32_t region = kNone;     // captured with others: index into Plan::regions
   std::vector<uint32_t> readers; // transfer: the steps whose firing makes the copy certain
+  std::vector<uint32_t> members; // transfer of several outputs: which of its inputs each of `readers` reads
   // transfer: outputs that its readers need as well and that come behind it: to wait for those would be for ever, so
   // they are taken to have a value.
   std::vector<uint32_t> presumed;
@@ -97,6 +98,7 @@ struct Output {
   uint32_t domain = 0;     // where its bytes are
   mr_format format{};      // capacity, not extent
   uint32_t origin = kNone; // entry, resolve: the output whose buffers pass through
+  uint32_t pack = kNone;   // its blocks lie beside those of others of this pack, so that one copy moves them
   uint32_t ring = kNone;   // its blocks; an output that forwards or writes in place shares its input's
   uint32_t retain = 0;     // ticks that a value outlives its own, by `delay`
   int32_t forwards = -1;   // step input whose buffer it may repeat
@@ -216,6 +218,7 @@ struct TransferPlan {
   std::vector<std::string> route; // domains
   uint64_t bytes = 0;
   double predicted_us = 0;
+  double apart_us = 0;  // several outputs in one: what their copies would take one by one
   bool guessed = false; // the hop was not measured
   std::string reason;
 };

@@ -57,6 +57,7 @@ ordered_json transfers(const Plan& plan) {
                     {"route", transfer.route},
                     {"bytes", transfer.bytes},
                     {"predicted_us", transfer.predicted_us},
+                    {"one_by_one_us", transfer.apart_us > 0 ? transfer.apart_us : transfer.predicted_us},
                     {"reason", transfer.reason}});
   return json;
 }

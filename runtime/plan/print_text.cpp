@@ -167,10 +167,10 @@ class Printer {
   }
 
   // The output whose bytes a copy carries, through whatever domains they came.
-  std::string carried(const Step& transfer) const {
-    const Output* output = &plan_.outputs[transfer.inputs[0].output];
+  std::string carried(const Step& transfer, size_t member) const {
+    const Output* output = &plan_.outputs[transfer.inputs[member].output];
     while (plan_.steps[output->step].kind == StepKind::transfer)
-      output = &plan_.outputs[plan_.steps[output->step].inputs[0].output];
+      output = &plan_.outputs[plan_.steps[output->step].inputs[output->port].output];
     return plan_.steps[output->step].name + "." + output->name;
   }
 
@@ -178,7 +178,12 @@ class Printer {
     std::string route;
     for (const std::string& domain : transfer.route) route += (route.empty() ? "" : " → ") + domain;
     const std::string time = fmt::format("{:.1f} µs{}", transfer.predicted_us, transfer.guessed ? " by a guess" : "");
-    return fmt::format("+ copy {}, {}: {}, {}; {}", carried(step), route, bytes_words(transfer.bytes), time,
+    std::string names;
+    for (size_t member = 0; member < step.inputs.size(); ++member)
+      names += (member == 0 ? "" : ", ") + carried(step, member);
+    const std::string apart =
+        transfer.apart_us > 0 ? fmt::format(" in one, {:.1f} µs one by one", transfer.apart_us) : "";
+    return fmt::format("+ copy {}, {}: {}, {}{}; {}", names, route, bytes_words(transfer.bytes), time, apart,
                        transfer.reason);
   }
 
@@ -246,7 +251,7 @@ class Printer {
   std::string ring_name(const Ring& ring) const {
     const Output& output = plan_.outputs[ring.output];
     const Step& step = plan_.steps[output.step];
-    return step.kind == StepKind::transfer ? "copy of " + carried(step) : step.name + "." + output.name;
+    return step.kind == StepKind::transfer ? "copy of " + carried(step, output.port) : step.name + "." + output.name;
   }
 
   std::string ring_words(const Ring& ring) const {

@@ -181,7 +181,7 @@ class Asking {
     for (;;) {
       const Step& step = plan_.steps[plan_.outputs[output].step];
       if (step.kind != StepKind::transfer) return output;
-      output = step.inputs[0].output;
+      output = step.inputs[plan_.outputs[output].port].output;
     }
   }
 

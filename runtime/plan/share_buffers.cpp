@@ -173,7 +173,7 @@ bool may_be_initial(const Plan& plan, uint32_t o) {
       if (gate.inputs[output.port].initial_empty) return true;
     }
     if (step.kind == StepKind::transfer)
-      o = step.inputs[0].output;
+      o = step.inputs[output.port].output;
     else if (output.origin != kNone)
       o = output.origin;
     else if (output.forwards >= 0)

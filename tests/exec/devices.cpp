@@ -230,3 +230,39 @@ TEST_CASE("3.4: foreign memory that two devices read is brought to its block onc
     for (const Seen& seen : log) CHECK(seen.values == std::vector<int64_t>{7, 7});
   }
 }
+
+TEST_CASE("4.6: a packed copy carries what is wanted of it on each tick, and counts as one") {
+  // `half` is silent on every second tick, `never` has no value that its reader could fire on.
+  Pipeline p;
+  p.clock(graph::ClockMode::free, 0, 1, 3);
+  p.add("source", "t.count", {{"count", "24"}});
+  p.add("always", "t.relay", {{"add", "100"}});
+  p.add("half", "t.relay", {{"add", "200"}, {"silent_every", "2"}});
+  p.add("never", "t.relay", {{"add", "300"}, {"silent_every", "1"}});
+  p.add("join", "t.join").device = "sim:0";
+  p.add("sink", "t.sink", {{"log", "packed"}});
+  for (const char* name : {"always", "half", "never"}) {
+    p.connect("source", name);
+    p.connect(name, "join.in");
+  }
+  p.connect("join", "sink");
+  Setup host;
+  Pipeline on_host = p;
+  on_host.graph.handlers[4].device = "";
+  const exec::Result expected = run(on_host, host);
+  REQUIRE(expected.ok);
+  const std::vector<Seen> right = take_log("packed");
+  for (const bool adversarial : {false, true}) {
+    CAPTURE(adversarial);
+    Setup setup;
+    setup.domains = {"cpu", "sim:0"};
+    setup.workers = 2;
+    setup.adversarial = adversarial;
+    const exec::Result result = run(p, setup);
+    REQUIRE(result.ok);
+    CHECK(take_log("packed") == right);
+    REQUIRE(result.report.transfers.size() == 2); // up and down
+    CHECK(result.report.transfers[0].count == 24);
+    CHECK(result.report.transfers[0].edge.find(", ") != std::string::npos);
+  }
+}

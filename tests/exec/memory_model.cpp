@@ -35,10 +35,15 @@ class Copies {
 
   Range of(uint32_t transfer) const {
     Range range;
-    const uint32_t source = plan_.steps[transfer].inputs[0].output;
+    const std::vector<plan::StepInput>& inputs = plan_.steps[transfer].inputs;
     for (uint64_t tick = 0; tick < expected_.firings.begin()->second.size(); ++tick) {
-      range.least += there(source, tick, false) && wanted(transfer, tick, false);
-      range.most += there(source, tick, true) && wanted(transfer, tick, true);
+      const auto copied = [&](bool perhaps) {
+        for (uint32_t member = 0; member < inputs.size(); ++member)
+          if (there(inputs[member].output, tick, perhaps) && wanted(transfer, member, tick, perhaps)) return true;
+        return false;
+      };
+      range.least += copied(false);
+      range.most += copied(true);
     }
     return range;
   }
@@ -51,7 +56,7 @@ class Copies {
     const plan::Output& out = plan_.outputs[output];
     const plan::Step& step = plan_.steps[out.step];
     switch (step.kind) {
-      case plan::StepKind::transfer: return there(step.inputs[0].output, tick, perhaps);
+      case plan::StepKind::transfer: return there(step.inputs[out.port].output, tick, perhaps);
       case plan::StepKind::entry: {
         const plan::Step& gate = plan_.steps[plan_.channels[step.channel].from];
         const auto port = std::find(step.outputs.begin(), step.outputs.end(), output) - step.outputs.begin();
@@ -89,14 +94,16 @@ class Copies {
     });
   }
 
-  bool wanted(uint32_t transfer, uint64_t tick, bool perhaps) const {
+  // One of a copy's inputs, by one of its readers.
+  bool wanted(uint32_t transfer, uint32_t member, uint64_t tick, bool perhaps) const {
     const plan::Step& copy = plan_.steps[transfer];
-    return std::any_of(copy.readers.begin(), copy.readers.end(), [&](uint32_t r) {
-      const plan::Step& reader = plan_.steps[r];
-      if (reader.kind == plan::StepKind::transfer) return wanted(r, tick, perhaps);
-      if (reader.kind != plan::StepKind::handler || reads_later(reader, transfer)) return true;
-      return perhaps ? may_fire(reader, tick, copy.presumed) : firing(reader, tick).called;
-    });
+    for (size_t i = 0; i < copy.readers.size(); ++i) {
+      const plan::Step& reader = plan_.steps[copy.readers[i]];
+      if (!copy.members.empty() && copy.members[i] != member) continue;
+      if (reads_later(reader, transfer)) return true;
+      if (perhaps ? may_fire(reader, tick, copy.presumed) : firing(reader, tick).called) return true;
+    }
+    return false;
   }
 
   // By `delay`, when a later tick will tell.
@@ -105,7 +112,7 @@ class Copies {
       uint32_t output = input.delay > 0 ? input.output : plan::kNone;
       while (output != plan::kNone && plan_.steps[plan_.outputs[output].step].kind == plan::StepKind::transfer) {
         if (plan_.outputs[output].step == transfer) return true;
-        output = plan_.steps[plan_.outputs[output].step].inputs[0].output;
+        output = plan_.steps[plan_.outputs[output].step].inputs[plan_.outputs[output].port].output;
       }
       return false;
     });

@@ -4,6 +4,7 @@
 // MILLRACE_SEED=n tries the one graph of that seed, MILLRACE_GRAPHS=n another number of graphs.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "sample.h"
@@ -21,6 +22,12 @@ int64_t from_environment(const char* name, int64_t otherwise) {
 plan::Hop with_access(plan::Hop hop) {
   hop.price.access_us_per_byte = 0;
   return hop;
+}
+
+bool has_pack(const plan::Plan& plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const plan::Step& step) {
+    return step.kind == plan::StepKind::transfer && step.inputs.size() > 1;
+  });
 }
 
 // Between the two devices, and what they read in place of the host's memory and each other's.
@@ -65,6 +72,12 @@ TEST_CASE(
       INFO("on devices, workers ", workers);
       REQUIRE(difference(expected, try_run(sample, {workers, true})) == "");
     }
+    for (const auto adversary : {std::optional<uint64_t>{}, std::optional<uint64_t>{5}}) {
+      INFO("copies packed, adversary: ", adversary.has_value());
+      const Outcome outcome = try_run(sample, {2, true, adversary, false, {}, {}, true});
+      REQUIRE(difference(expected, outcome) == "");
+      if (!adversary && has_pack(outcome.plan)) ++features["packed copy"];
+    }
     for (const bool on_devices : {false, true}) {
       INFO("cut once more, on devices: ", on_devices);
       const Outcome outcome = try_run(sample, {3, on_devices, {}, true});
@@ -104,6 +117,7 @@ TEST_CASE(
                                  "failed run",
                                  "device",
                                  "capturable",
+                                 "packed copy",
                                  "cut once more",
                                  "live change"}) {
     CAPTURE(name);

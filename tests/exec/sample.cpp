@@ -272,6 +272,8 @@ Outcome try_run(const Sample& sample, const Way& way) {
       pipeline.graph.handlers[h].device = sample.devices[h].empty() ? "cpu" : sample.devices[h];
   }
   setup.hops = way.hops;
+  if (way.quick)
+    for (const graph::Handler& handler : sample.pipeline.graph.handlers) setup.costs_ns[handler.name] = 1'000;
   setup.adversarial = way.adversary.has_value();
   setup.seed = way.adversary.value_or(0);
   exec::Run* live = nullptr;

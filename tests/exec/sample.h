@@ -41,6 +41,7 @@ struct Way {
   bool measured = false;                  // in virtual time, with costs that the plan does not know
   device::SimFaults faults = {};
   std::vector<plan::Hop> hops = {}; // beside those between the host and the devices
+  bool quick = false;               // the plan is told that every handler takes a microsecond: copies are packed
 };
 
 // What a run left behind, as far as the rules promise it.

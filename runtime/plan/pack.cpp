@@ -1,0 +1,211 @@
+// Small copies that cross the same boundary in one tick become one: on a device the price of such a copy is that of
+// beginning it (semantics.md 4.6). Blocks of what is packed lie side by side, so nothing is gathered first.
+#include <algorithm>
+#include <cmath>
+
+#include "plan/draft.h"
+#include "plan/order.h"
+
+namespace millrace::plan {
+
+namespace {
+
+// What a handler of unknown cost is taken to last: so long that nobody is made to wait for it.
+constexpr double kUnknownUs = 300;
+constexpr size_t kMembersMax = 64; // a copy keeps what is wanted of it as bits
+
+class Packing {
+ public:
+  explicit Packing(Draft& draft) : draft_(draft), plan_(draft.plan) {}
+
+  void run() {
+    find_followers();
+    find_fixed_places();
+    find_times();
+    for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      if (plan_.steps[s].kind != StepKind::transfer || is_packed(s) || !is_small(s)) continue;
+      std::vector<uint32_t> pack{s};
+      for (uint32_t other = s + 1; other < plan_.steps.size(); ++other)
+        if (joins(pack, other)) pack.push_back(other);
+      if (pack.size() > 1) join(pack);
+    }
+    remove_joined();
+  }
+
+ private:
+  const Output& source_of(uint32_t s) const { return plan_.outputs[plan_.steps[s].inputs[0].output]; }
+  const Output& target_of(uint32_t s) const { return plan_.outputs[plan_.steps[s].outputs[0]]; }
+  const HopPrice& hop_of(uint32_t s) const { return find_hop(draft_, source_of(s).domain, target_of(s).domain)->price; }
+  static double bytes_of(const Output& output) {
+    return static_cast<double>(capacity_of(output.format) + sizeof(mr_value));
+  }
+  bool is_packed(uint32_t s) const { return source_of(s).pack != kNone || target_of(s).pack != kNone; }
+
+  // Where the bytes cost less than to begin the copy at all, and their place is a function of the tick.
+  bool is_small(uint32_t s) const {
+    const HopPrice& hop = hop_of(s);
+    return hop.copy_us(bytes_of(source_of(s))) <= 2 * hop.latency_us && fixed_[plan_.steps[s].inputs[0].output] &&
+           fixed_[plan_.steps[s].outputs[0]];
+  }
+
+  // Outputs of whose blocks nobody holds one for longer than its ticks, shares it, or writes over it.
+  void find_fixed_places() {
+    for (const Output& output : plan_.outputs) {
+      const bool own = output.owns && output.forwards < 0 && output.in_place < 0 && output.origin == kNone;
+      const bool read_ahead = output.step != kNone && plan_.steps[output.step].kind == StepKind::source;
+      fixed_.push_back(own && !read_ahead);
+    }
+    for (const Step& step : plan_.steps) {
+      for (size_t i = 0; i < step.inputs.size(); ++i) {
+        const StepInput& input = step.inputs[i];
+        if (input.output == kNone) continue;
+        const bool reads = step.kind == StepKind::handler || step.kind == StepKind::transfer;
+        const bool shared = std::any_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t made) {
+          const Output& output = plan_.outputs[made];
+          return output.forwards == static_cast<int32_t>(i) || output.in_place == static_cast<int32_t>(i);
+        });
+        if (!reads || shared || input.keeps > 0 || input.repeat_last) fixed_[input.output] = false;
+      }
+    }
+  }
+
+  bool joins(const std::vector<uint32_t>& pack, uint32_t s) const {
+    const Step& step = plan_.steps[s];
+    const Step& first = plan_.steps[pack[0]];
+    if (step.kind != StepKind::transfer || is_packed(s) || pack.size() == kMembersMax) return false;
+    if (step.pace != first.pace || step.level != first.level) return false;
+    if (source_of(s).domain != source_of(pack[0]).domain || target_of(s).domain != target_of(pack[0]).domain)
+      return false;
+    if (!is_small(s)) return false;
+    const HopPrice& hop = hop_of(s);
+    double bytes = bytes_of(source_of(s));
+    for (const uint32_t other : pack) bytes += bytes_of(source_of(other));
+    if (hop.copy_us(bytes) > 2 * hop.latency_us) return false; // the first would wait for the bytes of the last
+    return std::all_of(pack.begin(), pack.end(), [&](uint32_t other) {
+      const bool same_maker = source_of(other).step == source_of(s).step;
+      if (!same_maker && std::abs(made_us_[source_of(other).step] - made_us_[source_of(s).step]) > hop.latency_us)
+        return false;
+      return !leads(other, s) && !leads(s, other);
+    });
+  }
+
+  // When each step is done in a tick that nothing holds up.
+  void find_times() {
+    made_us_.resize(plan_.steps.size());
+    for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      const Step& step = plan_.steps[s];
+      for (const StepInput& input : step.inputs)
+        if (input.output != kNone && input.delay == 0)
+          made_us_[s] = std::max(made_us_[s], made_us_[plan_.outputs[input.output].step]);
+      if (step.handler == kNone) continue;
+      const int64_t cost_ns = plan_.handlers[step.handler].cost_ns;
+      made_us_[s] += cost_ns > 0 ? static_cast<double>(cost_ns) / 1000 : kUnknownUs;
+    }
+  }
+
+  // Who waits for each step within a tick, as it was before anything was joined.
+  void find_followers() {
+    next_.resize(plan_.steps.size());
+    for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      into_.push_back(s);
+      parts_.push_back({s});
+      for (const StepInput& input : plan_.steps[s].inputs)
+        if (input.output != kNone && input.delay == 0) next_[plan_.outputs[input.output].step].push_back(s);
+      for (const uint32_t before : plan_.steps[s].after) next_[before].push_back(s);
+    }
+    for (const Channel& channel : plan_.channels) next_[channel.from].push_back(channel.to);
+  }
+
+  // Whether `to` waits for `from` within a tick, with what was joined as one.
+  bool leads(uint32_t from, uint32_t to) const {
+    std::vector<bool> seen(plan_.steps.size());
+    std::vector<uint32_t> todo{into_[from]};
+    while (!todo.empty()) {
+      const uint32_t at = todo.back();
+      todo.pop_back();
+      if (seen[at]) continue;
+      seen[at] = true;
+      for (const uint32_t part : parts_[at])
+        for (const uint32_t next : next_[part]) todo.push_back(into_[next]);
+      if (at != into_[from] && at == into_[to]) return true;
+    }
+    return false;
+  }
+
+  void join(const std::vector<uint32_t>& pack) {
+    const uint32_t number = packs_;
+    packs_ += 2; // what it is copied from, and to
+    Step& first = plan_.steps[pack[0]];
+    first.members.assign(first.readers.size(), 0);
+    for (uint32_t member = 0; member < pack.size(); ++member) {
+      Step& step = plan_.steps[pack[member]];
+      Output& target = plan_.outputs[step.outputs[0]];
+      plan_.outputs[step.inputs[0].output].pack = number;
+      target.pack = number + 1;
+      if (member == 0) continue;
+      target.step = pack[0];
+      target.port = member;
+      first.inputs.push_back(step.inputs[0]);
+      first.outputs.push_back(step.outputs[0]);
+      first.readers.insert(first.readers.end(), step.readers.begin(), step.readers.end());
+      first.members.insert(first.members.end(), step.readers.size(), member);
+      first.after.insert(first.after.end(), step.after.begin(), step.after.end());
+      into_[pack[member]] = pack[0];
+      parts_[pack[0]].push_back(pack[member]);
+    }
+    describe(pack);
+  }
+
+  void describe(const std::vector<uint32_t>& pack) {
+    TransferPlan* shown = transfer_of(pack[0]);
+    const HopPrice& hop = hop_of(pack[0]);
+    double apart_us = shown->predicted_us;
+    for (size_t member = 1; member < pack.size(); ++member) {
+      const TransferPlan& other = *transfer_of(pack[member]);
+      shown->edges.insert(shown->edges.end(), other.edges.begin(), other.edges.end());
+      shown->bytes += other.bytes;
+      shown->reason += "; " + other.reason;
+      apart_us += other.predicted_us;
+    }
+    shown->predicted_us = hop.copy_us(static_cast<double>(shown->bytes));
+    shown->apart_us = apart_us;
+  }
+
+  TransferPlan* transfer_of(uint32_t s) {
+    return &*std::find_if(plan_.transfers.begin(), plan_.transfers.end(),
+                          [s](const TransferPlan& transfer) { return transfer.step == s; });
+  }
+
+  void remove_joined() {
+    if (packs_ == 0) return;
+    std::erase_if(plan_.transfers, [&](const TransferPlan& transfer) { return into_[transfer.step] != transfer.step; });
+    std::vector<uint32_t> place(plan_.steps.size());
+    std::vector<Step> kept;
+    for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      if (into_[s] != s) continue;
+      place[s] = static_cast<uint32_t>(kept.size());
+      kept.push_back(std::move(plan_.steps[s]));
+    }
+    for (uint32_t s = 0; s < place.size(); ++s)
+      if (into_[s] != s) place[s] = place[into_[s]];
+    plan_.steps = std::move(kept);
+    renumber(plan_, place);
+  }
+
+  Draft& draft_;
+  Plan& plan_;
+  uint32_t packs_ = 0;
+  std::vector<bool> fixed_;                  // by output
+  std::vector<double> made_us_;              // by step
+  std::vector<std::vector<uint32_t>> next_;  // by step
+  std::vector<uint32_t> into_;               // by step: the one that does its work now, mostly itself
+  std::vector<std::vector<uint32_t>> parts_; // by step: those whose work it does
+};
+
+} // namespace
+
+void pack(Draft& draft) {
+  if (!draft.plan.transfers.empty()) Packing(draft).run();
+}
+
+} // namespace millrace::plan
