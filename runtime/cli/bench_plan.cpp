@@ -3,12 +3,18 @@
 // A chain as long as the case says, and a mesh of as many, whose handlers read the two before them. `load` parses the
 // file's text, makes the handlers, gives them their parameters and probes them; `compile` is the plan's passes; `total`
 // is both. `handler` is the total for one handler: where it is the same for 64 and 1000, the work is linear.
+//
+// placement: where so many handlers run that may all run on the host and on one device, by search; every handler reads
+// from one or two of the four before it, and costs and bytes are drawn.
 #include "cli/bench_measure.h"
 
 #include <millrace/handler.h>
 
+#include <algorithm>
 #include <chrono>
+#include <random>
 
+#include "plan/placement.h"
 #include "plan/plan.h"
 
 namespace millrace::cli {
@@ -71,11 +77,44 @@ void measure(const std::string& text, uint32_t handlers, Times& times) {
   times.per_handler.push_back(times.total.back() * 1000 / handlers);
 }
 
+plan::Prices drawn_prices(uint32_t handlers) {
+  std::mt19937 random(handlers);
+  const auto any = [&](double from, double to) { return std::uniform_real_distribution<double>(from, to)(random); };
+  plan::Prices prices;
+  prices.domains = 2;
+  prices.workers = {4, 1};
+  prices.hops = {{0, 0}, {10, 0.00008}, {10, 0.00008}, {0, 0}};
+  prices.period_us = 16'667;
+  for (uint32_t t = 0; t < handlers; ++t) {
+    prices.tasks.push_back({{any(1, 100), t == 0 ? plan::Prices::kNever : any(1, 30)}, 1});
+    prices.buffers.push_back({t, any(100, 1e6), {}, 1});
+    for (uint32_t i = 0; t > 0 && i < 1 + random() % 2; ++i) {
+      std::vector<uint32_t>& readers = prices.buffers[t - 1 - random() % std::min(t, 4u)].readers;
+      if (readers.empty() || readers.back() != t) readers.push_back(t);
+    }
+  }
+  return prices;
+}
+
+std::vector<double> placement_ms(uint32_t handlers, int runs) {
+  const plan::Prices prices = drawn_prices(handlers);
+  std::vector<double> times;
+  for (int r = 0; r < runs; ++r) {
+    const auto begin = std::chrono::steady_clock::now();
+    plan::choose_places(prices, false);
+    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return times;
+}
+
 } // namespace
 
 std::vector<Row> bench_plan() {
   constexpr int kRuns = 15;
   std::vector<Row> rows;
+  for (const uint32_t handlers : {100u, 1000u})
+    rows.push_back(
+        row_of("plan", "placement " + std::to_string(handlers), "search", "ms", placement_ms(handlers, kRuns)));
   for (const bool meshed : {false, true}) {
     for (const uint32_t handlers : {64u, 1000u}) {
       const std::string text = graph::to_yaml(meshed ? mesh(handlers) : chain(handlers));

@@ -21,13 +21,16 @@ double HopPrice::copy_us(double bytes) const {
 
 Ways::Ways(uint32_t domains, const std::function<double(uint32_t, uint32_t)>& hop_us)
     : domains_(domains),
+      hop_us_(domains * domains),
       us_(domains * domains, HopPrice::kNever),
       before_(domains * domains),
       nearest_(domains * domains) {
-  for (uint32_t from = 0; from < domains; ++from) find(from, hop_us);
+  for (uint32_t from = 0; from < domains; ++from)
+    for (uint32_t to = 0; to < domains; ++to) hop_us_[from * domains + to] = hop_us(from, to);
+  for (uint32_t from = 0; from < domains; ++from) find(from);
 }
 
-void Ways::find(uint32_t from, const std::function<double(uint32_t, uint32_t)>& hop_us) {
+void Ways::find(uint32_t from) {
   double* const us = &us_[from * domains_];
   uint32_t* const nearest = &nearest_[from * domains_];
   std::iota(nearest, nearest + domains_, 0u);
@@ -42,7 +45,7 @@ void Ways::find(uint32_t from, const std::function<double(uint32_t, uint32_t)>& 
     const uint32_t at = nearest[settled];
     for (uint32_t i = settled + 1; i < domains_; ++i) {
       const uint32_t to = nearest[i];
-      const double by_here = us[at] + hop_us(at, to);
+      const double by_here = us[at] + hop_us_[at * domains_ + to];
       if (by_here >= us[to]) continue;
       us[to] = by_here;
       before_[from * domains_ + to] = at;

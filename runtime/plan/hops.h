@@ -48,16 +48,17 @@ class Ways {
   Ways(uint32_t domains, const std::function<double(uint32_t, uint32_t)>& hop_us);
 
   double us(uint32_t from, uint32_t to) const { return us_[from * domains_ + to]; }
+  double hop_us(uint32_t from, uint32_t to) const { return hop_us_[from * domains_ + to]; } // as it was given
   // The domain from which the last hop of the way leads to `to`: ways from one domain form a tree.
   uint32_t before(uint32_t from, uint32_t to) const { return before_[from * domains_ + to]; }
   // The i-th nearest domain from `from`; the 0th is `from` itself. Those that cannot be reached come last.
   uint32_t nearest(uint32_t from, uint32_t i) const { return nearest_[from * domains_ + i]; }
 
  private:
-  void find(uint32_t from, const std::function<double(uint32_t, uint32_t)>& hop_us);
+  void find(uint32_t from);
 
   uint32_t domains_ = 0;
-  std::vector<double> us_;
+  std::vector<double> hop_us_, us_;
   std::vector<uint32_t> before_, nearest_;
 };
 

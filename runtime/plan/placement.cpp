@@ -130,7 +130,7 @@ class Evaluator {
       const Prices::Buffer& buffer = prices_.buffers[b];
       each_copy(prices_, buffer, ways_.of(b), places, [&](uint32_t from, uint32_t to) {
         const HopPrice& hop = prices_.hop(from, to);
-        const double us = buffer.share * hop.copy_us(buffer.bytes);
+        const double us = buffer.share * ways_.of(b).hop_us(from, to);
         engine_[prices_.engine(from, to)] += us;
         if (!hop.overlaps_compute) load_[device_of(from, to)] += us;
         score.bytes += buffer.share * buffer.bytes;
@@ -188,7 +188,7 @@ class Evaluator {
       double& engine = engine_[prices_.engine(from, to)];
       engine = std::max(engine, there[from]);
       if (!hop.overlaps_compute) engine = std::max(engine, worker_free_[device_of(from, to)][0]);
-      engine += hop.copy_us(buffer.bytes);
+      engine += ways_.of(b).hop_us(from, to);
       if (!hop.overlaps_compute) worker_free_[device_of(from, to)][0] = engine;
       there[to] = engine;
     });
@@ -480,9 +480,8 @@ double sum_us(const Prices& prices, const Places& places) {
   double sum = 0;
   for (size_t t = 0; t < places.size(); ++t) sum += prices.tasks[t].us[places[t]];
   for (size_t b = 0; b < prices.buffers.size(); ++b) {
-    const double bytes = prices.buffers[b].bytes;
     each_copy(prices, prices.buffers[b], ways.of(b), places,
-              [&](uint32_t from, uint32_t to) { sum += prices.hop(from, to).copy_us(bytes); });
+              [&](uint32_t from, uint32_t to) { sum += ways.of(b).hop_us(from, to); });
   }
   return sum;
 }
