@@ -1,9 +1,9 @@
 // `millrace bench overlap`: whether copies overlap with compute, by how many ticks are in flight.
 //
-// A handler on a simulated device between a source and a sink on the host, in virtual time: the copy up, the handler and
-// the copy down take 10 ms each, everything else nothing. One tick takes 30 ms. With three in flight each of the three
-// engines may always have one, which makes 100 ticks a second; no number of ticks makes more. `rate` is over all ticks,
-// the first 20 ms, in which nothing comes out, included.
+// A handler on a simulated device between a source and a sink on the host, in virtual time: the copy up, the handler
+// and the copy down take 10 ms each, everything else nothing. One tick takes 30 ms. With three in flight each of the
+// three engines may always have one, which makes 100 ticks a second; no number of ticks makes more. `rate` is over all
+// ticks, the first 20 ms, in which nothing comes out, included.
 #include "cli/bench_measure.h"
 #include "device/cpu/cpu_device.h"
 #include "device/pinned_ranges.h"

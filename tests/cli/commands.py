@@ -369,8 +369,8 @@ class Machine(Command):
         self.assertAlmostEqual(blur["cost_us"], bodies["image.blur", blur["domain"]]["mean_us"], delta=1)
 
     def test_calibrate_keeps_what_was_declared_and_measures_no_less(self):
-        declared = {"sim:0": {"latency_us": 3000, "up_bytes_per_us": 1000}, "sim:1": {"peers": {"sim:0": {
-            "latency_us": 700, "bytes_per_us": 2000, "access_ns_per_byte": 2}}}}
+        declared = {"sim:0": {"latency_us": 3000, "up_bytes_per_us": 1000, "host_access_ns_per_byte": 1},
+                    "sim:1": {"peers": {"sim:0": {"latency_us": 700, "bytes_per_us": 2000, "access_ns_per_byte": 2}}}}
         self.machine(simulated=declared)
         self.run_it("calibrate", "--devices", "cpu,sim:0,sim:1", "--machine", "machine.json")
         kept = self.kept()
@@ -380,6 +380,8 @@ class Machine(Command):
         self.assertGreaterEqual(hops["cpu", "sim:0"]["us"][2], 3000 + (1 << 20) / 1000)
         self.assertGreaterEqual(hops["sim:0", "sim:1"]["us"][2], 700 + (1 << 20) / 2000)
         self.assertEqual(hops["sim:0", "sim:1"]["access_ns_per_byte"], 2)
+        plan = self.plan(self.TWO_DEVICES, "--devices", "cpu,sim:0,sim:1", "--machine", "machine.json")
+        self.assertEqual([access["edge"] for access in plan["accesses"]], ["video.video → a.video", "a.video → b.video"])
 
     def test_calibrate_without_anything_to_measure_says_so_and_writes_nothing(self):
         self.assertIn("nothing to measure", self.run_it("calibrate", "--machine", "machine.json").stdout)
