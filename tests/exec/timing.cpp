@@ -269,7 +269,8 @@ TEST_CASE("1.2: in virtual time a run is the same each time, to the nanosecond")
   CHECK(once() == first);
 }
 
-TEST_CASE("4.6: copies up and down and compute of 10 ms each overlap: with three ticks in flight 95 a second at least") {
+TEST_CASE(
+    "4.6: copies up and down and compute of 10 ms each overlap: with three ticks in flight 95 a second at least") {
   const auto ticks_per_s = [](uint32_t in_flight) {
     constexpr uint64_t kTicks = 100;
     Pipeline p = line({"t.relay"}, "overlap", kTicks);
