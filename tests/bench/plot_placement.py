@@ -16,7 +16,7 @@ LEFT, RIGHT, TOP, BOTTOM = 70, 190, 30, 60
 LINES = {"host_first": ("all on the host", "#2f81d6", ""), "device_first": ("all on the device", "#d9730d", ""),
          "best": ("best of the 16", "#8a8f98", "2 5"), "chosen": ("as planned", "#23a055", "9 4")}
 STYLE = """<style>
-  text { font: 13px sans-serif; fill: #57606a }
+  text { font: 13px sans-serif; fill: #7d8590 }
   .axis { stroke: #8a8f98; stroke-width: 1 }
   .grid { stroke: #8a8f98; stroke-width: 1; opacity: 0.25 }
   .line { fill: none; stroke-width: 2.5 }
