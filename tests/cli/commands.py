@@ -156,7 +156,9 @@ class Errors(Command):
                           ["run", source, "--devices", "gpu"], ["run", source, "--devices", "cpu,cpu"],
                           ["run", source, "--set", "x"], ["run", source, "--set", "nobody.x=1"],
                           ["run", source, "--plugin-path", "nowhere"], ["plan", source, "--json", "--dot"],
-                          ["plan", source, "--facts", "nowhere.json"], ["inspect", "image.blurr"], ["explain", "MR9999"]):
+                          ["plan", source, "--facts", "nowhere.json"], ["inspect", "image.blurr"], ["explain", "MR9999"],
+                          ["calibrate", source, "--clock", "realtime"], ["calibrate", source, "--ticks", "0"],
+                          ["run", source, "--plan", "x", "--devices", "cpu"], ["run", source, "--plan", "x", "--threads", "2"]):
             result = self.run_it(*arguments, code=2)
             self.assertEqual(result.stdout, "", arguments)
             self.assertNotEqual(result.stderr, "", arguments)
