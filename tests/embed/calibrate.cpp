@@ -25,7 +25,7 @@ plan::Hop hop(const std::string& from, const std::string& to, double latency_us)
 TEST_CASE("3.6: every hop between two devices and their peer is measured, and takes at least what was declared") {
   MachineFile machine;
   machine.simulated["sim:0"].latency_us = 2000;
-  machine.simulated["sim:0"].up_bytes_per_us = 1000;
+  machine.simulated["sim:0"].up_bytes_per_us = 400; // 42 ms for 16 MiB: moving the bytes is little beside it
   machine.simulated["sim:0"].host_access_ns_per_byte = 2;
   machine.simulated["sim:1"].peers["sim:0"] = {1000, 2000, 0.5};
   const std::vector<plan::Hop> hops = measure_hops(machine, {"cpu", "sim:0", "sim:1"});
@@ -48,9 +48,8 @@ TEST_CASE("3.6: every hop between two devices and their peer is measured, and ta
   CHECK(peer.price.access_us_per_byte == doctest::Approx(0.0005)); // as declared
   CHECK(hop_of(hops, "cpu", "sim:0").price.access_us_per_byte == doctest::Approx(0.002));
   CHECK(hop_of(hops, "cpu", "sim:1").price.access_us_per_byte == plan::HopPrice::kNever);
-  // 16 MiB at 1000 a µs and at 2000 take long beside what moving the bytes takes.
-  CHECK(hop_of(hops, "cpu", "sim:0").price.copy_us(16 << 20) < 2 * (2000 + (16 << 20) / 1000.));
-  CHECK(peer.price.copy_us(16 << 20) < 2 * (1000 + (16 << 20) / 2000.));
+  for (const plan::Hop* one : {&hop_of(hops, "cpu", "sim:0"), &peer}) // near it too, on a machine that does much else
+    CHECK(one->price.copy_us(16 << 20) < 10 * (one == &peer ? 1000 + (16 << 20) / 2000. : 2000 + (16 << 20) / 400.));
   CHECK(hop_of(hops, "cpu", "sim:0").engine.empty()); // and the other direction goes on meanwhile
 }
 
