@@ -154,7 +154,7 @@ struct Bench {
 };
 constexpr Bench kBenches[] = {{"chain", &bench_chain},         {"handover", &bench_handover}, {"fanout", &bench_fanout},
                               {"clock", &bench_clock},         {"pool", &bench_pool},         {"plan", &bench_plan},
-                              {"placement", &bench_placement}, {"trace", &bench_trace}};
+                              {"placement", &bench_placement}, {"overlap", &bench_overlap},   {"trace", &bench_trace}};
 
 void write_json(const std::vector<Row>& rows, const std::string& path) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();

@@ -42,6 +42,7 @@ exec::Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, con
 // The benchmarks that have a file of their own; each says at its head what its rows are.
 std::vector<Row> bench_fanout();
 std::vector<Row> bench_clock();
+std::vector<Row> bench_overlap();
 std::vector<Row> bench_pool();
 std::vector<Row> bench_placement();
 std::vector<Row> bench_plan();

@@ -39,6 +39,7 @@ std::string today() {
 
 int calibrate(const CalibrateCommand& command) {
   const std::string path = command.machine.empty() ? embed::machine_path() : command.machine;
+  if (path.empty()) throw Failure(111, "there is no folder for settings: name a file with --machine");
   embed::MachineFile file = embed::load_machine(path);
   std::vector<plan::Hop> hops = embed::measure_hops(file, embed::parse_domains(command.devices));
   std::vector<plan::BodyCost> bodies;
@@ -56,7 +57,6 @@ int calibrate(const CalibrateCommand& command) {
   embed::merge(file, std::move(hops), std::move(bodies));
   file.machine = embed::host_name();
   file.date = today();
-  if (path.empty()) throw Failure(111, "there is no folder for settings: name a file with --machine");
   embed::save_machine(path, file);
   std::printf("kept in %s\n", path.c_str());
   return kDone;

@@ -175,6 +175,8 @@ class Commands {
     CLI::App& app = add("calibrate", "measures hops, and the handlers of a pipeline, and keeps their costs",
                         [this] { return cli::calibrate(calibrate_); });
     add_pipeline_options(app, calibrate_)->required(false);
+    for (const char* pace : {"--clock", "--rate"}) // bodies are timed under `free`
+      app.remove_option(app.get_option(pace));
     app.add_option("--ticks", calibrate_.ticks, "that the pipeline runs on each device; default 200")
         ->check(kAboveZero);
   }

@@ -14,7 +14,8 @@ namespace millrace::cli {
 
 namespace {
 
-embed::Choices choices_of(const PipelineOptions& options) {
+// `machine_may_come`: a machine file that was named may be one that is yet to be written.
+embed::Choices choices_of(const PipelineOptions& options, bool machine_may_come) {
   embed::Choices choices;
   if (!options.plan.empty()) choices.saved = embed::parse_plan(read_file(options.plan));
   choices.domains = options.plan.empty() ? embed::parse_domains(options.devices) : choices.saved.domains;
@@ -23,7 +24,7 @@ embed::Choices choices_of(const PipelineOptions& options) {
   if (!options.rate.empty()) choices.rate = embed::parse_rate(options.rate);
   choices.probe = !options.no_probe;
   if (!options.facts.empty()) choices.facts = read_file(options.facts);
-  if (!options.machine.empty()) read_file(options.machine); // one that was named must be there
+  if (!options.machine.empty() && !machine_may_come) read_file(options.machine); // it must be there
   choices.machine = embed::load_machine(options.machine.empty() ? embed::machine_path() : options.machine);
   return choices;
 }
@@ -45,7 +46,7 @@ std::unique_ptr<plugin::Registry> registry_for(const graph::Graph& graph, const 
 } // namespace
 
 Compiled compile(const PipelineOptions& options, bool warn) {
-  const embed::Choices choices = choices_of(options);
+  const embed::Choices choices = choices_of(options, false);
   graph::Graph graph = load(options);
   Compiled compiled;
   compiled.registry = registry_for(graph, options, warn);
@@ -55,7 +56,7 @@ Compiled compile(const PipelineOptions& options, bool warn) {
 }
 
 std::vector<plan::BodyCost> measure_bodies(const PipelineOptions& options, uint64_t ticks) {
-  const embed::Choices choices = choices_of(options);
+  const embed::Choices choices = choices_of(options, true);
   const std::unique_ptr<plugin::Registry> registry = registry_for(load(options), options, true);
   return embed::measure_bodies([&] { return load(options); }, *registry, exec::host_table(), choices, ticks);
 }

@@ -371,6 +371,13 @@ uint64_t completed(PaceRun& pace) {
   return lowest;
 }
 
+bool waits_for_device(SegmentRun& segment) {
+  if (!segment.device || segment.done.load()) return false;
+  completed(*segment.pace); // looks how far its device is
+  const std::lock_guard lock(segment.fences_mutex);
+  return segment.fences_done < segment.progress.load(std::memory_order_acquire);
+}
+
 int64_t settled_through(PaceRun& pace, const StepRun& step) {
   for (;;) {
     // The watermark first: what is let in later than this look lies behind it.

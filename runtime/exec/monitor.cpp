@@ -179,11 +179,24 @@ void Monitor::watch_movement(int64_t now) {
     idle_reported_ = false;
     return;
   }
+  if (now - moved_at_ns_ >= run_.options.device_patience_ns) give_up_hung_device(now);
   if (idle_reported_ || now - moved_at_ns_ < run_.options.idle_report_ns) return;
   idle_reported_ = true;
   if (!run_.options.on_message) return;
   run_.options.on_message("warning MR0603: nothing has moved for " + seconds(now - moved_at_ns_));
   for (const std::string& line : who_waits(run_)) run_.options.on_message("  " + line);
+}
+
+// Where nothing else moves, a device that finishes nothing is lost (semantics.md 4.9). The first that does not: another
+// may wait for it.
+void Monitor::give_up_hung_device(int64_t now) {
+  for (const auto& segment : run_.segments) {
+    if (!waits_for_device(*segment)) continue;
+    const uint32_t domain = segment->plan->domain;
+    run_.devices[domain]->declare_lost("it has finished nothing for " + seconds(now - moved_at_ns_));
+    run_.notify();
+    return;
+  }
 }
 
 void Monitor::tell_progress(int64_t now) {

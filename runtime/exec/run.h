@@ -110,7 +110,8 @@ struct RunOptions {
   int64_t budget_ns = 10'000'000'000; // a call that takes longer is named; per handler: budget:
   int64_t grace_ns = 5'000'000'000;   // then it is interrupted; after as much again the process ends
   int64_t idle_report_ns = 2'000'000'000;
-  int64_t device_patience_ns = 5'000'000'000; // at the end: a device that has not finished its work by then is lost
+  // A device that finishes nothing for so long, while nothing else moves or at the end, is lost.
+  int64_t device_patience_ns = 10'000'000'000;
   // Set: one thread, simulated workers, no wall time (semantics.md 1.2 virtual, 4.10).
   device::VirtualTime* virtual_time = nullptr;
   // Virtual time only: what a call costs; null: nothing.

@@ -530,6 +530,8 @@ class RunState {
 bool try_admit(PaceRun& pace);
 // Ordinals below it are done in every segment, on devices too; monotone.
 uint64_t completed(PaceRun& pace);
+// Whether the device of this segment has not done all that was submitted to it. Any thread.
+bool waits_for_device(SegmentRun& segment);
 // Index of the last tick such that all its entries and those before are settled by `step`; -1: none; INT64_MAX: all.
 int64_t settled_through(PaceRun& pace, const StepRun& step);
 // Whether the pace's ticks up to this media time are settled by `step`.

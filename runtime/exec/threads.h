@@ -73,6 +73,7 @@ class Monitor {
   void loop();
   void watch_budgets(int64_t now);
   void watch_movement(int64_t now);
+  void give_up_hung_device(int64_t now);
   void tell_progress(int64_t now);
 
   RunState& run_;

@@ -28,7 +28,7 @@ class Command(unittest.TestCase):
     def run_it(self, *arguments, code=0, environment=None, cwd=None):
         result = subprocess.run([MILLRACE, *map(str, arguments)], cwd=cwd or self.folder, capture_output=True, text=True,
                                 timeout=SECONDS_MAX, stdin=subprocess.DEVNULL,
-                                env={**os.environ, **(environment or {})})
+                                env={**os.environ, "MILLRACE_MACHINE": "", **(environment or {})})
         self.assertEqual(result.returncode, code, f"{arguments}\n{result.stdout}{result.stderr}")
         return result
 
@@ -156,7 +156,9 @@ class Errors(Command):
                           ["run", source, "--devices", "gpu"], ["run", source, "--devices", "cpu,cpu"],
                           ["run", source, "--set", "x"], ["run", source, "--set", "nobody.x=1"],
                           ["run", source, "--plugin-path", "nowhere"], ["plan", source, "--json", "--dot"],
-                          ["plan", source, "--facts", "nowhere.json"], ["inspect", "image.blurr"], ["explain", "MR9999"]):
+                          ["plan", source, "--facts", "nowhere.json"], ["inspect", "image.blurr"], ["explain", "MR9999"],
+                          ["calibrate", source, "--clock", "realtime"], ["calibrate", source, "--ticks", "0"],
+                          ["run", source, "--plan", "x", "--devices", "cpu"], ["run", source, "--plan", "x", "--threads", "2"]):
             result = self.run_it(*arguments, code=2)
             self.assertEqual(result.stdout, "", arguments)
             self.assertNotEqual(result.stderr, "", arguments)
@@ -325,6 +327,186 @@ class Facts(Command):
                                    ({"video": {"outputs": {"video": {**picture, "pixel_format": "bgr9"}}}}, 2, "MR0110")):
             result = self.plan_with(facts, code=code)
             self.assertTrue(result.stderr.startswith(f"error {error}"), f"{facts}: {result.stderr}")
+
+
+class Machine(Command):
+    """Simulated devices as a file declares them, what calibrate measures, and plans that were saved."""
+
+    BLUR = "test.pattern name=video width=64 height=48 count=10 ! image.blur name=blur{} ! null.sink name=end"
+    TWO_DEVICES = ("test.pattern name=video width=64 height=48 count=10 ! image.blur name=a device=sim:0 ! "
+                   "image.flip name=b device=sim:1 ! file.raw_writer path=out.rgb device=cpu")
+
+    def machine(self, text=None, **parts):
+        path = self.folder / "machine.json"
+        path.write_text(text if text is not None else json.dumps({"version": 1, **parts}))
+        return path
+
+    def kept(self):
+        return json.loads((self.folder / "machine.json").read_text())
+
+    def plan(self, pipeline, *options):
+        return json.loads(self.run_it("plan", pipeline, "--json", *options).stdout)
+
+    def test_what_calibrate_measures_is_what_the_plan_prices_with(self):
+        pipeline, on_device = self.BLUR.format(""), self.BLUR.format(" device=sim:0")
+        devices, machine = ["--devices", "cpu,sim:0"], ["--machine", "machine.json"]
+        guessed = self.plan(on_device, *devices)["transfers"][0]["predicted_us"]
+        told = self.run_it("calibrate", pipeline, *devices, *machine, "--ticks", 20).stdout
+        self.assertIn("kept in machine.json", told)
+        kept = self.kept()
+        hops = {(hop["from"], hop["to"]): hop for hop in kept["hops"]}
+        self.assertEqual(set(hops), {("cpu", "sim:0"), ("sim:0", "cpu")})
+        bodies = {(body["type"], body["domain"]): body for body in kept["bodies"]}
+        self.assertLessEqual({("image.blur", "cpu"), ("image.blur", "sim:0")}, set(bodies))
+
+        transfer = self.plan(on_device, *devices, *machine)["transfers"][0]
+        self.assertNotEqual(transfer["predicted_us"], guessed)
+        at_4k, at_64k = hops["cpu", "sim:0"]["us"][:2]
+        between = at_4k + (at_64k - at_4k) * (transfer["bytes"] - 4096) / (65536 - 4096)
+        self.assertAlmostEqual(transfer["predicted_us"], between, delta=0.02 * between)
+
+        plan = self.plan(pipeline, *devices, *machine)
+        self.assertIn("placed by price: 1 of 3 handlers", "\n".join(plan["notes"]))
+        blur = plan["handlers"]["blur"]
+        self.assertAlmostEqual(blur["cost_us"], bodies["image.blur", blur["domain"]]["mean_us"], delta=1)
+
+    def test_calibrate_keeps_what_was_declared_and_measures_no_less(self):
+        declared = {"sim:0": {"latency_us": 3000, "up_bytes_per_us": 1000, "host_access_ns_per_byte": 1},
+                    "sim:1": {"peers": {"sim:0": {"latency_us": 700, "bytes_per_us": 2000, "access_ns_per_byte": 2}}}}
+        self.machine(simulated=declared)
+        self.run_it("calibrate", "--devices", "cpu,sim:0,sim:1", "--machine", "machine.json")
+        kept = self.kept()
+        self.assertEqual(kept["simulated"]["sim:0"]["latency_us"], 3000)
+        self.assertEqual(kept["simulated"]["sim:1"]["peers"], declared["sim:1"]["peers"])
+        hops = {(hop["from"], hop["to"]): hop for hop in kept["hops"]}
+        self.assertGreaterEqual(hops["cpu", "sim:0"]["us"][2], 3000 + (1 << 20) / 1000)
+        self.assertGreaterEqual(hops["sim:0", "sim:1"]["us"][2], 700 + (1 << 20) / 2000)
+        self.assertEqual(hops["sim:0", "sim:1"]["access_ns_per_byte"], 2)
+        plan = self.plan(self.TWO_DEVICES, "--devices", "cpu,sim:0,sim:1", "--machine", "machine.json")
+        self.assertEqual([access["edge"] for access in plan["accesses"]], ["video.video → a.video", "a.video → b.video"])
+
+    def test_calibrate_without_anything_to_measure_says_so_and_writes_nothing(self):
+        self.assertIn("nothing to measure", self.run_it("calibrate", "--machine", "machine.json").stdout)
+        self.assertFalse((self.folder / "machine.json").exists())
+        self.refused("calibrate", "--devices", "cpu,sim:0", code=2, error="MR0111")  # no file was named
+
+    def test_the_machines_own_file_is_that_of_the_environment(self):
+        path = self.machine(simulated={"sim:0": {"latency_us": 5000}})
+        result = self.run_it("plan", self.BLUR.format(" device=sim:0"), "--devices", "cpu,sim:0", "--json",
+                             environment={"MILLRACE_MACHINE": str(path)})
+        self.assertGreater(json.loads(result.stdout)["transfers"][0]["predicted_us"], 5000)
+        home = self.folder / "settings"
+        (home / "millrace").mkdir(parents=True)
+        (home / "millrace" / f"{os.uname().nodename}.json").write_text("broken")
+        without = {name: value for name, value in os.environ.items() if name != "MILLRACE_MACHINE"}
+        result = subprocess.run([MILLRACE, "plan", "null.source ! null.sink"], capture_output=True, text=True,
+                                timeout=SECONDS_MAX, env={**without, "XDG_CONFIG_HOME": str(home)})
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("error MR0114", result.stderr)
+
+    def test_peers_shorten_a_route_and_memory_that_a_device_reads_in_place_is_not_copied(self):
+        devices = ["--devices", "cpu,sim:0,sim:1"]
+        routes = lambda plan: {transfer["edge"]: transfer["route"] for transfer in plan["transfers"]}
+        by_host = routes(self.plan(self.TWO_DEVICES, *devices))
+        self.assertNotIn(["sim:0", "sim:1"], by_host.values())
+        self.machine(simulated={"sim:1": {"peers": {"sim:0": {"latency_us": 5, "bytes_per_us": 50000}}}})
+        plan = self.plan(self.TWO_DEVICES, *devices, "--machine", "machine.json")
+        self.assertEqual(routes(plan)["a.video → b.video"], ["sim:0", "sim:1"])
+        self.assertEqual(plan["accesses"], [])
+        self.machine(simulated={"sim:0": {"latency_us": 500, "host_access_ns_per_byte": 0.001}})
+        plan = self.plan(self.TWO_DEVICES, *devices, "--machine", "machine.json")
+        read = {access["edge"]: access for access in plan["accesses"]}["video.video → a.video"]
+        self.assertEqual(read["domain"], "cpu")
+        self.assertLess(read["predicted_us"], read["copy_us"])
+        self.assertNotIn("video.video → a.video", routes(plan))
+
+    def test_peers_reading_in_place_and_slow_hops_change_no_byte(self):
+        devices, out = ["--devices", "cpu,sim:0,sim:1"], self.folder / "out.rgb"
+        self.run_it("run", self.TWO_DEVICES.replace("device=sim:0", "").replace("device=sim:1", ""), "--quiet")
+        expected = out.read_bytes()
+        self.assertEqual(len(expected), 10 * 64 * 48 * 3)
+        peer = {"latency_us": 5, "bytes_per_us": 50000}
+        for simulated in ({}, {"sim:1": {"peers": {"sim:0": peer}}},
+                          {"sim:0": {"host_access_ns_per_byte": 0.001, "latency_us": 500},
+                           "sim:1": {"peers": {"sim:0": {"access_ns_per_byte": 0.001}}}},
+                          {"sim:0": {"latency_us": 3000, "down_bytes_per_us": 50}}):
+            for threads in (1, 4):
+                out.unlink()
+                self.machine(simulated=simulated)
+                self.run_it("run", self.TWO_DEVICES, *devices, "--machine", "machine.json", "--threads", threads, "--quiet")
+                self.assertEqual(out.read_bytes(), expected, simulated)
+
+    def test_a_device_that_fails_ends_the_run_with_5_and_one_without_memory_with_1(self):
+        for fault in ("lose_device", "fail_copy", "fail_run"):
+            for nth in (1, 2, 5):
+                for threads in (1, 4):
+                    self.machine(simulated={"sim:0": {"faults": {fault: nth}}})
+                    said = self.refused("run", self.TWO_DEVICES, "--devices", "cpu,sim:0,sim:1", "--machine",
+                                        "machine.json", "--threads", threads, "--quiet", code=5, error="MR0703")
+                    self.assertIn("sim:0 is lost", said)
+        self.machine(simulated={"sim:0": {"faults": {"out_of_memory": 1}}})
+        self.refused("run", self.TWO_DEVICES, "--devices", "cpu,sim:0,sim:1", "--machine", "machine.json", "--quiet",
+                     code=1, error="MR0701")
+        self.machine(simulated={"sim:0": {"memory_bytes": 10000}})
+        self.refused("run", self.TWO_DEVICES, "--devices", "cpu,sim:0,sim:1", "--machine", "machine.json", "--quiet",
+                     code=3, error="MR0404")
+
+    def test_a_machine_file_that_is_wrong_is_refused_with_the_nearest_name(self):
+        hop = {"from": "cpu", "to": "sim:0"}
+        for text, meant in (("no json", ""), ("[]", ""), ('{"version": 2}', ""), ('{"version": 1, "simulatd": {}}', "simulated"),
+                            ({"simulated": {"sim:0": {"latncy_us": 1}}}, "latency_us"),
+                            ({"simulated": {"cuda:0": {}}}, ""), ({"simulated": {"sim:0": {"latency_us": -1}}}, ""),
+                            ({"simulated": {"sim:0": {"peers": {"cpu": {}}}}}, ""),
+                            ({"simulated": {"sim:0": {"faults": {"lose_devic": 1}}}}, "lose_device"),
+                            ({"hops": [{"from": "cpu"}]}, ""), ({"hops": [{**hop, "latency_us": 1}]}, ""),
+                            ({"hops": [{**hop, "latency_us": 1, "us": [1, 2, 3]}]}, ""),
+                            ({"hops": [{**hop, "latncy_us": 1}]}, "latency_us"),
+                            ({"bodies": [{"type": "x", "domain": "cpu", "bytes": 1}]}, ""),
+                            ({"bodies": [{"type": "x", "domain": "cpu", "bytes": 1, "p50us": 1}]}, "p50_us")):
+            self.machine(*([text] if isinstance(text, str) else []), **({} if isinstance(text, str) else text))
+            said = self.refused("run", "null.source count=1 ! null.sink", "--machine", "machine.json", code=2, error="MR0114")
+            self.assertIn("the file is machine.json", said)
+            if meant:
+                self.assertIn(f"did you mean '{meant}'?", said)
+        self.refused("run", "null.source count=1 ! null.sink", "--machine", "nowhere.json", code=2, error="MR0104")
+
+    def test_a_saved_plan_is_run_again_or_refused(self):
+        saved = self.folder / "plan.json"
+        pipeline = self.BLUR.format(" device=sim:0")
+        saved.write_text(self.run_it("plan", pipeline, "--devices", "cpu,sim:0", "--threads", 3, "--json").stdout)
+        report = json.loads(self.run_it("run", pipeline, "--plan", "plan.json", "--json", "-").stdout)
+        self.assertEqual(report["ticks"]["run"], 10)
+        self.assertEqual(report["handlers"]["blur"]["domain"], "sim:0")
+        said = self.refused("run", pipeline.replace("width=64", "width=128"), "--plan", "plan.json", code=3, error="MR0412")
+        self.assertRegex(said, r"saved: .*\n.*now: ")
+        self.refused("run", pipeline + "  blur. ! null.sink", "--plan", "plan.json", code=3, error="MR0412")
+        for text in ("no json", "{}", '{"version": 1}', '{"version": 9, "workers": 1}'):
+            saved.write_text(text)
+            self.refused("run", pipeline, "--plan", "plan.json", code=2, error="MR0115")
+        self.refused("run", pipeline, "--plan", "nowhere.json", code=2, error="MR0104")
+
+    def test_a_plan_that_was_made_by_prices_is_run_where_the_prices_are_others(self):
+        pipeline = self.BLUR.format("")
+        body = {"type": "image.blur", "bytes": 9216}
+        costs = lambda cpu, sim: [{**body, "domain": "cpu", "p50_us": cpu}, {**body, "domain": "sim:0", "p50_us": sim}]
+        self.machine(bodies=costs(5000, 10))
+        options = ["--devices", "cpu,sim:0", "--machine", "machine.json"]
+        text = self.run_it("plan", pipeline, *options, "--json").stdout
+        self.assertEqual(json.loads(text)["handlers"]["blur"]["domain"], "sim:0")
+        (self.folder / "plan.json").write_text(text)
+        self.machine(bodies=costs(10, 5000))
+        self.assertEqual(self.plan(pipeline, *options)["handlers"]["blur"]["domain"], "cpu")
+        for machine in ([], ["--machine", "machine.json"]):
+            report = json.loads(self.run_it("run", pipeline, "--plan", "plan.json", *machine, "--json", "-").stdout)
+            self.assertEqual(report["handlers"]["blur"]["domain"], "sim:0")
+
+    def test_what_took_another_time_than_was_predicted_is_a_surprise(self):
+        self.machine(bodies=[{"type": "image.blur", "domain": "cpu", "bytes": 640 * 480 * 3, "p50_us": 2}])
+        result = self.run_it("run", "test.pattern count=20 ! image.blur name=blur ! null.sink", "--machine", "machine.json",
+                             "--json", "-")
+        surprises = {one["what"]: one for one in json.loads(result.stdout)["surprises"]}
+        self.assertEqual(surprises["blur"]["predicted_us"], 2)
+        self.assertGreater(surprises["blur"]["measured_us"], 2.4)
 
 
 class Signals(Command):

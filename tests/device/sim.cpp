@@ -67,7 +67,7 @@ TEST_CASE_TEMPLATE("4.10: an address that the host sees is never accessible", T,
       const std::byte value = *seen;
       (void)value;
     });
-    CHECK(ending.code == 1);
+    CHECK(ending.code == kAccessExitCode);
     CHECK(ending.said.find("error MR0702: memory of sim:0 was touched at the address that the host sees, 0x") == 0);
   }
 }
@@ -79,7 +79,7 @@ TEST_CASE("4.10: a wrong access is reported by the name that the runtime has for
     const AccessGuard guard(name_of_buffer, const_cast<std::byte*>(seen));
     *seen = std::byte{1};
   });
-  CHECK(ending.code == 1);
+  CHECK(ending.code == kAccessExitCode);
   CHECK(ending.said == "error MR0702: blur read its input `video` on the host, and that lives on sim:0\n");
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("4.10: a body that uses the address of the host is caught as well") {
     rig.device->run(stream, {touch, rig.on_device(64), "careless", 0});
     finish(*rig.device, rig.device->signal(stream));
   });
-  CHECK(ending.code == 1);
+  CHECK(ending.code == kAccessExitCode);
   CHECK(ending.said.find("error MR0702: ") == 0);
 }
 

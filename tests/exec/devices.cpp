@@ -33,6 +33,32 @@ std::vector<device::SimFaults> faults() {
   return all;
 }
 
+uint64_t copied(const exec::Result& result, const std::string& from = "", const std::string& to = "") {
+  uint64_t count = 0;
+  for (const exec::TransferReport& transfer : result.report.transfers)
+    if ((from.empty() || transfer.from == from) && (to.empty() || transfer.to == to)) count += transfer.count;
+  return count;
+}
+
+constexpr uint64_t kCopied = 40; // ticks of the tests that count copies
+
+// source → one reader in each of these places, whose outputs nobody reads; the counts of its report.
+exec::Result fan_out(Setup setup, const std::vector<std::string>& places) {
+  setup.domains = {"cpu", "sim:0", "sim:1", "sim:2"};
+  Pipeline p;
+  p.add("source", "t.count", {{"count", std::to_string(kCopied)}});
+  for (const std::string& place : places) {
+    const std::string name = "reader" + std::to_string(p.graph.handlers.size());
+    p.add(name, "t.relay").device = place;
+    p.connect("source", name);
+  }
+  exec::Result result = run(p, setup);
+  REQUIRE(result.ok);
+  REQUIRE(result.report.edges.size() == places.size());
+  for (const exec::EdgeReport& edge : result.report.edges) CHECK(edge.delivered == kCopied);
+  return result;
+}
+
 } // namespace
 
 TEST_CASE("4.9: a device that is lost ends the run with its own code, and what it left behind is never read") {
@@ -264,5 +290,67 @@ TEST_CASE("4.6: a packed copy carries what is wanted of it on each tick, and cou
     REQUIRE(result.report.transfers.size() == 2); // up and down
     CHECK(result.report.transfers[0].count == 24);
     CHECK(result.report.transfers[0].edge.find(", ") != std::string::npos);
+  }
+}
+
+TEST_CASE("4.9: a device that finishes nothing while nothing else moves is lost, and the run ends") {
+  Setup setup;
+  setup.domains = {"cpu", "sim:0"};
+  setup.workers = 2;
+  setup.faults.hang_command = 9;
+  setup.options.device_patience_ns = 300'000'000;
+  Pipeline p = line({"t.relay"}, "hung", 1000);
+  p.graph.handlers[1].device = "sim:0";
+  const exec::Result result = run(p, setup);
+  REQUIRE_FALSE(result.ok);
+  CHECK(result.error.code == 703);
+  CHECK(result.error.what.find("sim:0 is lost: it has finished nothing for 0.") != std::string::npos);
+  CHECK(take_log("hung").size() < 1000);
+}
+
+TEST_CASE("3.4: eight readers in one other domain are served by one copy a tick") {
+  for (const Setup& setup : ways_to_run()) {
+    const exec::Result result = fan_out(setup, std::vector<std::string>(8, "sim:0"));
+    CHECK(copied(result, "cpu", "sim:0") == kCopied);
+    CHECK(copied(result) == kCopied);
+  }
+}
+
+TEST_CASE("3.4: readers in three other domains are three copies a tick, however many they are") {
+  for (const Setup& setup : ways_to_run()) {
+    const exec::Result result = fan_out(setup, {"sim:0", "sim:1", "sim:2", "sim:0", "cpu", "sim:2"});
+    for (const char* domain : {"sim:0", "sim:1", "sim:2"}) CHECK(copied(result, "cpu", domain) == kCopied);
+    CHECK(copied(result) == 3 * kCopied);
+  }
+}
+
+TEST_CASE("3.4: an output that nobody reads is copied nowhere") {
+  for (const Setup& setup : ways_to_run()) {
+    const exec::Result result = fan_out(setup, {"cpu", "cpu"});
+    CHECK(copied(result) == 0);
+    const exec::Result on_device = fan_out(setup, {"sim:0"}); // what goes there; nothing comes back
+    CHECK(copied(on_device, "sim:0") == 0);
+    CHECK(copied(on_device) == kCopied);
+  }
+}
+
+TEST_CASE("3.4: what goes from one device to another by way of the host is copied down once, for a reader there too") {
+  for (Setup setup : ways_to_run()) {
+    setup.domains = {"cpu", "sim:0", "sim:1"};
+    Pipeline p;
+    p.add("source", "t.count", {{"count", std::to_string(kCopied)}});
+    p.add("first", "t.relay").device = "sim:0";
+    p.add("second", "t.relay").device = "sim:1";
+    p.add("sink", "t.sink", {{"log", "once down"}}).device = "cpu";
+    p.connect("source", "first");
+    p.connect("first", "second");
+    p.connect("first", "sink");
+    const exec::Result result = run(p, setup);
+    REQUIRE(result.ok);
+    CHECK(copied(result, "sim:0", "cpu") == kCopied);
+    CHECK(copied(result, "cpu", "sim:0") == kCopied);
+    CHECK(copied(result, "cpu", "sim:1") == kCopied);
+    CHECK(copied(result) == 3 * kCopied);
+    CHECK(take_log("once down").size() == kCopied);
   }
 }

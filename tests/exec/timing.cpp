@@ -268,3 +268,26 @@ TEST_CASE("1.2: in virtual time a run is the same each time, to the nanosecond")
   CHECK(std::get<1>(first) > 0);
   CHECK(once() == first);
 }
+
+TEST_CASE(
+    "4.6: copies up and down and compute of 10 ms each overlap: with three ticks in flight 95 a second at least") {
+  const auto ticks_per_s = [](uint32_t in_flight) {
+    constexpr uint64_t kTicks = 100;
+    Pipeline p = line({"t.relay"}, "overlap", kTicks);
+    p.graph.handlers[1].device = "sim:0";
+    p.clock(graph::ClockMode::free, 0, 1, in_flight);
+    Setup setup = virtual_setup(2);
+    setup.domains = {"cpu", "sim:0"};
+    setup.hops = {copy_hop("cpu", "sim:0", 10'000), copy_hop("sim:0", "cpu", 10'000)};
+    setup.costs_ns = {{"h1", 10 * kMs}};
+    const exec::Result result = run(p, setup);
+    REQUIRE(result.ok);
+    CHECK(take_log("overlap").size() == kTicks);
+    return static_cast<double>(kTicks) / result.report.duration_s;
+  };
+  CHECK(ticks_per_s(1) == doctest::Approx(100 / 3.0).epsilon(0.01)); // one after the other
+  CHECK(ticks_per_s(2) == doctest::Approx(200 / 3.0).epsilon(0.02));
+  CHECK(ticks_per_s(3) >= 95);
+  CHECK(ticks_per_s(4) >= 95);
+  CHECK(ticks_per_s(4) <= 100); // no engine does two things at once
+}

@@ -98,7 +98,7 @@ void on_fault(int signal_number, siginfo_t* info, void* machine_context) {
     print_hexadecimal(reinterpret_cast<uintptr_t>(info->si_addr));
   }
   print("\n");
-  _exit(1);
+  _exit(kAccessExitCode);
 }
 
 bool is_ours(const struct sigaction& action) {

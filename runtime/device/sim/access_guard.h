@@ -25,14 +25,15 @@ class GuardedRange {
 
 inline constexpr int kGuardedRangesMax = 1024; // 8 runtimes of 8 devices of 16 arenas
 inline constexpr int kAccessGuardsMax = 16;    // one a runtime
+inline constexpr int kAccessExitCode = 5;      // as for a device that was lost (MR0702)
 
 // Called on the faulting thread, inside the signal handler: only async-signal-safe calls, text prepared beforehand.
 // The sentence without code and line break, naming handler, port and buffer; null where the address is not its own.
 using AccessNamer = const char* (*)(void* context, const void* address);
 
-// While one lives, an access to a guarded range prints one line and ends the process with exit code 1. The signal
-// handler comes with the first and goes with the last; a fault elsewhere goes to whoever had the signal before. Any
-// thread.
+// While one lives, an access to a guarded range prints one line and ends the process with kAccessExitCode. The
+// signal handler comes with the first and goes with the last; a fault elsewhere goes to whoever had the signal before.
+// Any thread.
 class AccessGuard {
  public:
   AccessGuard(AccessNamer namer, void* context);

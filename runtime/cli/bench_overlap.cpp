@@ -1,0 +1,76 @@
+// `millrace bench overlap`: whether copies overlap with compute, by how many ticks are in flight.
+//
+// A handler on a simulated device between a source and a sink on the host, in virtual time: the copy up, the handler
+// and the copy down take 10 ms each, everything else nothing. One tick takes 30 ms. With three in flight each of the
+// three engines may always have one, which makes 100 ticks a second; no number of ticks makes more. `rate` is over all
+// ticks, the first 20 ms, in which nothing comes out, included.
+#include "cli/bench_measure.h"
+#include "device/cpu/cpu_device.h"
+#include "device/pinned_ranges.h"
+#include "device/sim/sim.h"
+#include "plan/plan.h"
+
+namespace millrace::cli {
+
+namespace {
+
+constexpr uint64_t kTicks = 1000;
+constexpr int64_t kStageNs = 10'000'000;
+
+graph::Graph up_and_down(uint32_t in_flight) {
+  graph::Graph graph;
+  add(graph, "source", "null.source", "");
+  add(graph, "work", "test.work", "source");
+  for (const char* parameter : {"cpu_us", "device_us"}) // it would keep a real thread busy
+    graph.handlers.back().params.push_back({parameter, "0", {}, {}});
+  graph.handlers.back().device = "sim:0";
+  add(graph, "sink", "null.sink", "work");
+  graph.handlers.back().device = "cpu";
+  graph::Clock clock;
+  clock.mode = graph::ClockMode::free;
+  clock.in_flight = in_flight;
+  graph.clocks.push_back(clock);
+  return graph;
+}
+
+double ticks_per_s(uint32_t in_flight) {
+  graph::Graph graph = up_and_down(in_flight);
+  plugin::Registry registry;
+  plan::Facts facts = plan::prepare(graph, registry, exec::host_table());
+  plan::Machine machine;
+  machine.workers = 2;
+  machine.domains = {"cpu", "sim:0"};
+  const plan::HopPrice price(kStageNs / 1000.0, 0);
+  machine.hops = {{"cpu", "sim:0", price}, {"sim:0", "cpu", price}};
+  const plan::Plan plan = plan::compile(graph, facts, registry, exec::host_table(), machine, {});
+  device::VirtualTime time;
+  const auto pinned = std::make_shared<device::PinnedRanges>();
+  device::CpuDevice host(pinned);
+  device::SimOptions sim;
+  sim.pinned = pinned;
+  sim.time = &time;
+  sim.latency_ns = kStageNs;
+  const std::unique_ptr<device::Device> device = device::make_sim(sim);
+  exec::RunOptions options;
+  options.ticks_max = kTicks;
+  options.virtual_time = &time;
+  options.cost_ns = [](const std::string& handler, uint64_t) { return handler == "work" ? kStageNs : int64_t{0}; };
+  exec::Run run(plan, graph, facts, {&host, device.get()}, options);
+  run.start();
+  const exec::Result result = run.wait();
+  if (!result.ok) throw Failure(result.error);
+  return 1e9 * static_cast<double>(kTicks) / static_cast<double>(time.now_ns());
+}
+
+} // namespace
+
+std::vector<Row> bench_overlap() {
+  std::vector<Row> rows;
+  for (const uint32_t in_flight : {1u, 2u, 3u, 4u}) {
+    const double rate = ticks_per_s(in_flight);
+    rows.push_back({"overlap", "in_flight " + std::to_string(in_flight), "rate", "1/s", rate, rate, kTicks});
+  }
+  return rows;
+}
+
+} // namespace millrace::cli

@@ -1,0 +1,103 @@
+// What calibrate measures of simulated devices is what they were declared to be, and never less.
+#include "embed/calibrate.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+using namespace millrace;
+using namespace millrace::embed;
+
+namespace {
+
+const plan::Hop& hop_of(const std::vector<plan::Hop>& hops, const std::string& from, const std::string& to) {
+  for (const plan::Hop& hop : hops)
+    if (hop.from == from && hop.to == to) return hop;
+  throw std::invalid_argument("no hop from " + from + " to " + to);
+}
+
+plan::Hop hop(const std::string& from, const std::string& to, double latency_us) {
+  return {from, to, plan::HopPrice(latency_us, 0.001)};
+}
+
+} // namespace
+
+TEST_CASE("3.6: every hop between two devices and their peer is measured, and takes at least what was declared") {
+  MachineFile machine;
+  machine.simulated["sim:0"].latency_us = 2000;
+  machine.simulated["sim:0"].up_bytes_per_us = 400; // 42 ms for 16 MiB: moving the bytes is little beside it
+  machine.simulated["sim:0"].host_access_ns_per_byte = 2;
+  machine.simulated["sim:1"].peers["sim:0"] = {1000, 2000, 0.5};
+  const std::vector<plan::Hop> hops = measure_hops(machine, {"cpu", "sim:0", "sim:1"});
+  CHECK(hops.size() == 5);
+  for (const plan::Hop& declared : simulated_hops(machine, {"cpu", "sim:0", "sim:1"})) {
+    CAPTURE(declared.from);
+    CAPTURE(declared.to);
+    const plan::Hop& measured = hop_of(hops, declared.from, declared.to);
+    CHECK(measured.price.latency_us >= declared.price.latency_us);
+    for (size_t i = 0; i < plan::kHopSizes.size(); ++i) {
+      const auto bytes = static_cast<double>(plan::kHopSizes[i]);
+      CHECK(measured.price.copy_us(bytes) >= declared.price.copy_us(bytes) * 0.999);
+      CHECK(measured.p99_us[i] >= declared.price.copy_us(bytes) * 0.999);
+      CHECK((measured.pageable_us[i] > 0) == (declared.from == "cpu"));
+    }
+    CHECK(measured.price.overlaps_compute); // a copy has an engine of its own
+  }
+  const plan::Hop& peer = hop_of(hops, "sim:0", "sim:1");
+  CHECK(peer.engine == "sim:1 peers");
+  CHECK(peer.price.access_us_per_byte == doctest::Approx(0.0005)); // as declared
+  CHECK(hop_of(hops, "cpu", "sim:0").price.access_us_per_byte == doctest::Approx(0.002));
+  CHECK(hop_of(hops, "cpu", "sim:1").price.access_us_per_byte == plan::HopPrice::kNever);
+  for (const plan::Hop* one : {&hop_of(hops, "cpu", "sim:0"), &peer}) // near it too, on a machine that does much else
+    CHECK(one->price.copy_us(16 << 20) < 10 * (one == &peer ? 1000 + (16 << 20) / 2000. : 2000 + (16 << 20) / 400.));
+  CHECK(hop_of(hops, "cpu", "sim:0").engine.empty()); // and the other direction goes on meanwhile
+}
+
+TEST_CASE("3.6: without a device there is no hop to measure, and a device with too little memory says so") {
+  CHECK(measure_hops({}, {"cpu"}).empty());
+  MachineFile small;
+  small.simulated["sim:0"].memory_bytes = 1 << 20;
+  try {
+    measure_hops(small, {"cpu", "sim:0"});
+    FAIL("16 MiB were had from a device of 1 MiB");
+  } catch (const Failure& failure) {
+    CHECK(failure.error().code == 701);
+  }
+}
+
+TEST_CASE("5.2: bodies are measured in every domain that has one, by their settings and their bytes") {
+  plugin::Registry registry;
+  Choices choices;
+  choices.domains = {"cpu", "sim:0"};
+  const auto load = [] {
+    return graph::load("test.pattern width=64 height=48 ! image.blur sigma=3 ! test.read runs_on=cpu");
+  };
+  const std::vector<plan::BodyCost> bodies = measure_bodies(load, registry, exec::host_table(), choices, 20);
+  std::map<std::string, int> found;
+  for (const plan::BodyCost& body : bodies) {
+    ++found[body.type + " " + body.domain + " " + body.settings];
+    CHECK(body.bytes == 64 * 48 * 3);
+    CHECK(body.calls > 0);
+    CHECK(body.mean_us > 0);
+    CHECK(body.p50_us <= body.p99_us);
+  }
+  CHECK(found["image.blur cpu sigma=3"] == 1);
+  CHECK(found["image.blur sim:0 sigma=3"] == 1);
+  CHECK(found["test.read cpu runs_on=cpu"] == 1);
+  CHECK(found["test.read sim:0 runs_on=cpu"] == 0);
+}
+
+TEST_CASE("What was measured anew replaces what was known of the same hop or body, and nothing else") {
+  MachineFile file;
+  merge(file, {hop("cpu", "sim:0", 1), hop("sim:0", "cpu", 2)},
+        {{"image.blur", "sigma=2", "cpu", 100, 5, 5, 5, 1}, {"image.blur", "sigma=3", "cpu", 100, 6, 6, 6, 1}});
+  merge(file, {hop("cpu", "sim:0", 9)},
+        {{"image.blur", "sigma=2", "cpu", 100, 7, 7, 7, 1}, {"image.blur", "sigma=2", "cpu", 200, 8, 8, 8, 1}});
+  REQUIRE(file.hops.size() == 2);
+  CHECK(hop_of(file.hops, "cpu", "sim:0").price.latency_us == 9);
+  CHECK(hop_of(file.hops, "sim:0", "cpu").price.latency_us == 2);
+  REQUIRE(file.bodies.size() == 3);
+  double sum = 0;
+  for (const plan::BodyCost& body : file.bodies) sum += body.mean_us;
+  CHECK(sum == 6 + 7 + 8);
+}
