@@ -193,6 +193,11 @@ struct LineAllocator {
 template <class T>
 using LineVector = std::vector<T, LineAllocator<T>>;
 
+struct CopyReader {
+  const StepRun* step;
+  uint32_t member; // which input of the transfer it reads
+};
+
 // One lane of one step.
 struct alignas(64) StepRun {
   RunState* run = nullptr;
@@ -246,10 +251,6 @@ struct alignas(64) StepRun {
   std::vector<device::Fence> fences; // [ordinal & mask]
   device::Fence last_fence;          // behind the last body
   RegionRun* region = nullptr;
-  struct CopyReader {
-    const StepRun* step;
-    uint32_t member; // which input of the transfer it reads
-  };
   std::vector<CopyReader> readers; // transfer
   SingleWriter<uint64_t> copies, bytes_copied;
 

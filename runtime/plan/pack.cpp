@@ -164,7 +164,7 @@ class Packing {
       const TransferPlan& other = *transfer_of(pack[member]);
       shown->edges.insert(shown->edges.end(), other.edges.begin(), other.edges.end());
       shown->bytes += other.bytes;
-      shown->reason += "; " + other.reason;
+      if (other.reason != shown->reason) shown->reason += "; " + other.reason;
       apart_us += other.predicted_us;
     }
     shown->predicted_us = hop.copy_us(static_cast<double>(shown->bytes));

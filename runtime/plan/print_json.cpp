@@ -52,13 +52,14 @@ ordered_json inserted(const Plan& plan) {
 
 ordered_json transfers(const Plan& plan) {
   ordered_json json = ordered_json::array();
-  for (const TransferPlan& transfer : plan.transfers)
+  for (const TransferPlan& transfer : plan.transfers) {
     json.push_back({{"edge", edge_words(plan, transfer)},
                     {"route", transfer.route},
                     {"bytes", transfer.bytes},
                     {"predicted_us", transfer.predicted_us},
-                    {"one_by_one_us", transfer.apart_us > 0 ? transfer.apart_us : transfer.predicted_us},
                     {"reason", transfer.reason}});
+    if (transfer.apart_us > 0) json.back()["one_by_one_us"] = transfer.apart_us; // of a packed copy
+  }
   return json;
 }
 

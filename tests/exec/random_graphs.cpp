@@ -36,6 +36,36 @@ const std::vector<plan::Hop> kAccess = {access_hop("sim:0", "sim:1"), access_hop
                                         with_access(copy_hop("cpu", "sim:0", 1)),
                                         with_access(copy_hop("cpu", "sim:1", 1))};
 
+// On devices a sample gives what it gave on the host: with any threads and order of work, with its copies packed, cut
+// once more, and with hops between the devices.
+void require_the_same_on_devices(const Sample& sample, const Outcome& expected, Features& features) {
+  for (const uint32_t workers : {1u, 2u, 8u}) {
+    INFO("on devices, workers ", workers);
+    REQUIRE(difference(expected, try_run(sample, {workers, true})) == "");
+  }
+  for (const auto adversary : {std::optional<uint64_t>{}, std::optional<uint64_t>{5}}) {
+    INFO("copies packed, adversary: ", adversary.has_value());
+    const Outcome outcome = try_run(sample, {2, true, adversary, false, {}, {}, true});
+    REQUIRE(difference(expected, outcome) == "");
+    if (!adversary && has_pack(outcome.plan)) ++features["packed copy"];
+  }
+  for (const bool on_devices : {false, true}) {
+    INFO("cut once more, on devices: ", on_devices);
+    const Outcome outcome = try_run(sample, {3, on_devices, {}, true});
+    REQUIRE(difference(expected, outcome) == "");
+    if (outcome.report.cut_again) ++features["cut once more"];
+  }
+  for (const uint64_t adversary : {1u, 2u, 3u}) {
+    INFO("on devices, adversary ", adversary);
+    REQUIRE(difference(expected, try_run(sample, {adversary == 1 ? 1u : 2u, true, adversary})) == "");
+  }
+  for (const auto* hops : {&kPeerCopies, &kAccess}) {
+    INFO("on devices that ", std::string(hops == &kAccess ? "read in place" : "copy from each other"));
+    REQUIRE(difference(expected, try_run(sample, {2, true, {}, false, {}, *hops})) == "");
+    REQUIRE(difference(expected, try_run(sample, {1, true, 4, false, {}, *hops})) == "");
+  }
+}
+
 } // namespace
 
 TEST_CASE(
@@ -68,31 +98,7 @@ TEST_CASE(
       CAPTURE(workers);
       REQUIRE(difference(expected, try_run(sample, {workers})) == "");
     }
-    for (const uint32_t workers : {1u, 2u, 8u}) {
-      INFO("on devices, workers ", workers);
-      REQUIRE(difference(expected, try_run(sample, {workers, true})) == "");
-    }
-    for (const auto adversary : {std::optional<uint64_t>{}, std::optional<uint64_t>{5}}) {
-      INFO("copies packed, adversary: ", adversary.has_value());
-      const Outcome outcome = try_run(sample, {2, true, adversary, false, {}, {}, true});
-      REQUIRE(difference(expected, outcome) == "");
-      if (!adversary && has_pack(outcome.plan)) ++features["packed copy"];
-    }
-    for (const bool on_devices : {false, true}) {
-      INFO("cut once more, on devices: ", on_devices);
-      const Outcome outcome = try_run(sample, {3, on_devices, {}, true});
-      REQUIRE(difference(expected, outcome) == "");
-      if (outcome.report.cut_again) ++features["cut once more"];
-    }
-    for (const uint64_t adversary : {1u, 2u, 3u}) {
-      INFO("on devices, adversary ", adversary);
-      REQUIRE(difference(expected, try_run(sample, {adversary == 1 ? 1u : 2u, true, adversary})) == "");
-    }
-    for (const auto* hops : {&kPeerCopies, &kAccess}) {
-      INFO("on devices that ", std::string(hops == &kAccess ? "read in place" : "copy from each other"));
-      REQUIRE(difference(expected, try_run(sample, {2, true, {}, false, {}, *hops})) == "");
-      REQUIRE(difference(expected, try_run(sample, {1, true, 4, false, {}, *hops})) == "");
-    }
+    require_the_same_on_devices(sample, expected, features);
   }
   if (only >= 0) return;
   for (const std::string name : {"join",
