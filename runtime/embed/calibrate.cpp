@@ -76,7 +76,7 @@ class HopMeter {
       if (domain != "cpu") domains_.push_back(domain);
     devices_ = make_devices(machine, domains_, pinned_);
     for (auto& device : devices_) memory_.push_back(take(*device, kLargest));
-    host_back_ = take(*devices_[0], kLargest);
+    for (auto& device : devices_) back_.push_back(take(*device, kLargest));
   }
 
   std::vector<plan::Hop> run() {
@@ -84,7 +84,7 @@ class HopMeter {
     for (size_t d = 1; d < devices_.size(); ++d) {
       device::Device& device = *devices_[d];
       const Ends up{&device, device.create_stream(device::StreamKind::copy_in), memory_[d], memory_[0]};
-      const Ends down{&device, device.create_stream(device::StreamKind::copy_out), host_back_, memory_[d]};
+      const Ends down{&device, device.create_stream(device::StreamKind::copy_out), back_[0], back_[d]};
       hops.push_back(hop("cpu", domains_[d], up, true));
       hops.push_back(hop(domains_[d], "cpu", down, false));
       const bool turns = take_turns(up, down);
@@ -175,7 +175,7 @@ class HopMeter {
   std::shared_ptr<device::PinnedRanges> pinned_ = std::make_shared<device::PinnedRanges>();
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::vector<std::byte*> memory_; // by domain
-  std::byte* host_back_ = nullptr; // so that copies in both directions do not meet
+  std::vector<std::byte*> back_;   // the same for copies to the host, so that those of both directions do not meet
   std::vector<char> pageable_;
 };
 

@@ -296,12 +296,12 @@ constexpr uint32_t kGray = 1, kRgb = 2, kNv12 = 4, kI420 = 8;
 
 } // namespace
 
-TEST_CASE("5.1: no choice of formats needs fewer conversions, tried in every way on 3,000 random graphs") {
+TEST_CASE("5.1: no choice of formats needs fewer conversions, tried in every way on 1,000 random graphs") {
   const uint32_t seed = random_seed();
   CAPTURE(seed);
   std::mt19937 random(seed);
   int refused = 0, converted = 0;
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     CAPTURE(i);
     RandomGraph graph(random);
     graph.make();
@@ -322,8 +322,8 @@ TEST_CASE("5.1: no choice of formats needs fewer conversions, tried in every way
     converted += fewest;
   }
   MESSAGE(converted, " conversions, and ", refused, " graphs that forbid what they need");
-  CHECK(converted > 1000);
-  CHECK(refused > 30);
+  CHECK(converted > 300);
+  CHECK(refused > 10);
 }
 
 TEST_CASE("5.1: an output that leaves the choice gets the format that is wanted behind what passes it on") {
