@@ -16,7 +16,7 @@ constexpr double kFillMax = 0.8;
 // Placements that are all tried.
 constexpr double kEnumerateMax = 4096;
 // Candidates that a search looks at: without end up to this many tasks, then so few that a large graph plans at once.
-constexpr size_t kTasksSmall = 32, kLooksOfLarge = 300;
+constexpr size_t kTasksSmall = 32, kLooksOfLarge = 220;
 // Tasks that are also moved two at a time.
 constexpr size_t kTasksInPairs = 16;
 // By how much a device's calls are made dearer before a cut, so that fewer of them go there: prices of its load.
