@@ -114,6 +114,8 @@ class Sharing {
     if (plan_.steps[writer].domain != 0 && !input.required)
       return refuse(o, "its input is optional, and a device chooses the buffer beforehand");
     if (may_be_initial(plan_, input.output)) return refuse(o, "its first value is an initial one, which has no buffer");
+    if (copies_initial(input.output, plan_.steps.size()))
+      return refuse(o, "its first value may be a copy of an initial one, which has no bytes");
     if (plan_.outputs[input.output].origin != kNone || buffer_passes_paces(input.output))
       return refuse(o, "the buffer is held by another pace");
     std::vector<uint32_t> before;
@@ -140,6 +142,22 @@ class Sharing {
     step.after.insert(step.after.end(), before.begin(), before.end());
     plan_.outputs[o].owns = false;
     decided_.push_back(o);
+  }
+
+  // Whether a handler that passes its input on may give a copy of an empty initial value. `ways` bounds a loop.
+  bool copies_initial(uint32_t o, size_t ways) const {
+    const Output& output = plan_.outputs[o];
+    const Step& step = plan_.steps[output.step];
+    if (step.handler == kNone || ways == 0) return false;
+    const HandlerPlan& handler = plan_.handlers[step.handler];
+    uint32_t flat = 0;
+    for (const auto& port : handler.info->ports) {
+      if (port.is_input() || flat++ != output.port || !(port.raw.flags & MR_PORT_FORWARDS)) continue;
+      const StepInput& input = step.inputs[handler.first_entry[static_cast<size_t>(port.raw.like)]];
+      if (input.output == kNone) return false;
+      return input.initial_empty || may_be_initial(plan_, input.output) || copies_initial(input.output, ways - 1);
+    }
+    return false;
   }
 
   bool is_forward_of(uint32_t s, uint32_t i) const {

@@ -122,3 +122,16 @@ TEST_CASE("3.2: an output that forwards has no memory of its own, but where it r
   p.graph.edges[0].initial_empty = true;
   CHECK(Planned(p)->rings.size() == 2);
 }
+
+TEST_CASE("3.5: what may be a copy of an empty initial value is not written over in place") {
+  Pipeline p;
+  p.add("source", "t.count");
+  p.add("pass", "t.forward");
+  p.add("paint", "t.paint");
+  p.connect("source", "pass");
+  p.connect("pass", "paint");
+  CHECK_FALSE(Planned(p).output("paint").owns);
+  p.graph.edges[0].delay = 1;
+  p.graph.edges[0].initial_empty = true;
+  CHECK(Planned(p).output("paint").owns);
+}
