@@ -20,8 +20,6 @@ constexpr auto kPatience = std::chrono::milliseconds(150); // for the copies of 
 constexpr auto kBodyTime = std::chrono::milliseconds(60);
 // A machine that does much else may hold up one copy, and hardly three in a row.
 constexpr int kTriesToOverlap = 3;
-// Two copies that take turns take twice as long as one; less than this, and they overlap.
-constexpr double kTakesTurns = 1.6;
 
 double us_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
@@ -136,17 +134,19 @@ class HopMeter {
     return us_since(begin);
   }
 
+  // Whether the quicker of two copies waits for the other one, which was begun before it.
   static bool take_turns(const Ends& up, const Ends& down) {
-    const double alone = measure([&] { return up.copy_us(kLargest); }).p50;
-    const double both = measure([&] {
-                          const Clock::time_point begin = Clock::now();
-                          up.device->copy(*up.stream, up.target, up.source, kLargest);
-                          down.device->copy(*down.stream, down.target, down.source, kLargest);
-                          finish(*up.device, *up.stream);
-                          finish(*down.device, *down.stream);
-                          return us_since(begin);
-                        }).p50;
-    return both > kTakesTurns * alone;
+    const double up_us = measure([&] { return up.copy_us(kLargest); }).p50;
+    const double down_us = measure([&] { return down.copy_us(kLargest); }).p50;
+    const Ends& longer = up_us > down_us ? up : down;
+    const Ends& shorter = up_us > down_us ? down : up;
+    const double beside_us = measure([&] {
+                               longer.device->copy(*longer.stream, longer.target, longer.source, kLargest);
+                               const double us = shorter.copy_us(kLargest);
+                               finish(*longer.device, *longer.stream);
+                               return us;
+                             }).p50;
+    return beside_us > std::min(up_us, down_us) + std::max(up_us, down_us) / 2;
   }
 
   static bool overlaps_compute(const Ends& ends) {
