@@ -33,13 +33,6 @@ std::vector<device::SimFaults> faults() {
   return all;
 }
 
-uint64_t copied(const exec::Result& result, const std::string& from = "", const std::string& to = "") {
-  uint64_t count = 0;
-  for (const exec::TransferReport& transfer : result.report.transfers)
-    if ((from.empty() || transfer.from == from) && (to.empty() || transfer.to == to)) count += transfer.count;
-  return count;
-}
-
 constexpr uint64_t kCopied = 40; // ticks of the tests that count copies
 
 // source → one reader in each of these places, whose outputs nobody reads; the counts of its report.

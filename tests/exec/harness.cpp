@@ -552,6 +552,13 @@ const plan::Pace& Compiled::pace_of(const std::string& handler) const {
 
 exec::Result run(Pipeline pipeline, const Setup& setup) { return Compiled(std::move(pipeline), setup).run(); }
 
+uint64_t copied(const exec::Result& result, const std::string& from, const std::string& to) {
+  uint64_t count = 0;
+  for (const exec::TransferReport& transfer : result.report.transfers)
+    if ((from.empty() || transfer.from == from) && (to.empty() || transfer.to == to)) count += transfer.count;
+  return count;
+}
+
 plan::Hop copy_hop(const std::string& from, const std::string& to, double latency_us, double us_per_byte) {
   return {from, to, plan::HopPrice(latency_us, us_per_byte)};
 }

@@ -98,6 +98,9 @@ class Compiled {
 
 exec::Result run(Pipeline pipeline, const Setup& setup = {});
 
+// Copies that a run made from one domain to another; "" is any.
+uint64_t copied(const exec::Result& result, const std::string& from = "", const std::string& to = "");
+
 // From one domain to another: copies of this price; or reading in place at so much a byte.
 plan::Hop copy_hop(const std::string& from, const std::string& to, double latency_us, double us_per_byte = 0);
 plan::Hop access_hop(const std::string& from, const std::string& to, double us_per_byte = 0);

@@ -1,9 +1,6 @@
 // A handler on the host that touches what lives on a device ends the process, by its name and the buffer's.
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <string>
@@ -11,6 +8,7 @@
 #include "device/sim/access_guard.h"
 #include "harness.h"
 #include "memory/ring.h"
+#include "tests/ending.h"
 
 using namespace millrace;
 using namespace millrace::test;
@@ -63,25 +61,8 @@ void run_careless() {
 } // namespace
 
 TEST_CASE("4.10: a handler that touches a device's buffer from the host ends the run by its name and the buffer's") {
-  int ends[2];
-  REQUIRE(pipe(ends) == 0);
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    for (const int taken_by_doctest : {SIGABRT, SIGSEGV}) signal(taken_by_doctest, SIG_DFL);
-    dup2(ends[1], STDERR_FILENO);
-    close(ends[0]);
-    run_careless();
-    _exit(0);
-  }
-  close(ends[1]);
-  std::string said;
-  char text[256];
-  for (ssize_t got; (got = read(ends[0], text, sizeof text)) > 0;) said.append(text, static_cast<size_t>(got));
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  REQUIRE(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == device::kAccessExitCode);
-  CHECK(said == "error MR0702: boxes touched the buffer of blur.out in sim:0, which only a body on that device may\n");
+  const Ending ending = end_of(run_careless);
+  CHECK(ending.code == device::kAccessExitCode);
+  CHECK(ending.said ==
+        "error MR0702: boxes touched the buffer of blur.out in sim:0, which only a body on that device may\n");
 }

@@ -132,13 +132,6 @@ std::vector<Setup> ways_to_run() {
   return {with_devices(1, false), with_devices(3, false), with_devices(1, true), with_devices(3, true)};
 }
 
-uint64_t copied(const exec::Result& result, const std::string& from, const std::string& to) {
-  uint64_t count = 0;
-  for (const exec::TransferReport& transfer : result.report.transfers)
-    if (transfer.from == from && transfer.to == to) count += transfer.count;
-  return count;
-}
-
 } // namespace
 
 TEST_CASE("3.4: one copy a tick serves all readers of a device, and a route by way of the host shares its first hop") {
