@@ -122,7 +122,6 @@ void run_passes(Draft& draft) {
   find_levels(draft);
   check_pending_loops(draft);
   pack(draft);
-  order_steps(draft);
   partition(draft);
   presume(draft);
   capture(draft);

@@ -13,11 +13,6 @@ namespace millrace::plan {
 
 namespace {
 
-uint64_t bytes_on_the_way(const mr_format& format) {
-  const uint64_t bytes = capacity_of(format);
-  return bytes == UINT64_MAX ? 0 : bytes + sizeof(mr_value);
-}
-
 // What crosses boundaries when a conversion runs in one domain or another. A copy to a domain that has one anyway, for
 // another reader, costs nothing.
 class Sides {
@@ -50,12 +45,12 @@ class Sides {
   // UINT64_MAX where an edge forbids what it needs.
   uint64_t bytes_in(uint32_t domain) const {
     uint64_t bytes = 0;
-    if (!has_it_.count(domain)) bytes += bytes_on_the_way(convert_.inputs[0]);
+    if (!has_it_.count(domain)) bytes += copied_bytes(convert_.inputs[0]);
     if (domain != source_ && !may_copy_in_) return UINT64_MAX;
     for (const uint32_t reader : readers_) {
       if (reader == domain) continue;
       if (must_be_.count(reader)) return UINT64_MAX;
-      bytes += bytes_on_the_way(convert_.outputs[0]);
+      bytes += copied_bytes(convert_.outputs[0]);
     }
     return bytes;
   }

@@ -118,7 +118,10 @@ struct Cost {
   bool sure = false;  // enough to be placed by; else it is for cutting segments only
 };
 Cost cost_in(const Draft& draft, const DraftHandler& handler, uint32_t domain);
+
 // Bytes behind the mr_value that a value of this format needs at most; UINT64_MAX where it is not known.
 uint64_t capacity_of(const mr_format& format);
+// What a copy of such a value moves at most, its mr_value included; 0 where it is not known.
+uint64_t copied_bytes(const mr_format& format);
 
 } // namespace millrace::plan

@@ -263,6 +263,16 @@ class Layout {
     return touched;
   }
 
+  // Makes these rings as long as the longest of them, and at least so long; their length.
+  uint32_t level(const std::set<uint32_t>& rings, uint32_t length, bool& changed) {
+    for (const uint32_t r : rings) length = std::max(length, plan_.rings[r].length);
+    for (const uint32_t r : rings) {
+      changed = changed || plan_.rings[r].length < length;
+      plan_.rings[r].length = length;
+    }
+    return length;
+  }
+
   // Rings that one region touches have one length: a recording is made for each slot. Regions that share a ring
   // lengthen each other's. So do rings that are copied together.
   void level_regions() {
@@ -282,22 +292,8 @@ class Layout {
     }
     for (bool changed = true; changed;) {
       changed = false;
-      for (const auto& [pack, rings] : packs) {
-        uint32_t longest = 0;
-        for (const uint32_t r : rings) longest = std::max(longest, plan_.rings[r].length);
-        for (const uint32_t r : rings) {
-          changed = changed || plan_.rings[r].length < longest;
-          plan_.rings[r].length = longest;
-        }
-      }
-      for (Region& region : plan_.regions) {
-        const std::set<uint32_t> touched = rings_of(region);
-        for (uint32_t r : touched) region.slots = std::max(region.slots, plan_.rings[r].length);
-        for (uint32_t r : touched) {
-          changed = changed || plan_.rings[r].length < region.slots;
-          plan_.rings[r].length = region.slots;
-        }
-      }
+      for (const auto& [pack, rings] : packs) level(rings, 0, changed);
+      for (Region& region : plan_.regions) region.slots = level(rings_of(region), region.slots, changed);
     }
     for (size_t r = 0; r < planned.size(); ++r) {
       Ring& ring = plan_.rings[r];

@@ -300,6 +300,11 @@ uint64_t capacity_of(const mr_format& format) {
   }
 }
 
+uint64_t copied_bytes(const mr_format& format) {
+  const uint64_t bytes = capacity_of(format);
+  return bytes == UINT64_MAX ? 0 : bytes + sizeof(mr_value);
+}
+
 std::string describe_pixels(uint64_t bits) {
   if (bits == 0) return "any pixel format";
   std::string text;

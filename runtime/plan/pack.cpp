@@ -36,15 +36,13 @@ class Packing {
   const Output& source_of(uint32_t s) const { return plan_.outputs[plan_.steps[s].inputs[0].output]; }
   const Output& target_of(uint32_t s) const { return plan_.outputs[plan_.steps[s].outputs[0]]; }
   const HopPrice& hop_of(uint32_t s) const { return find_hop(draft_, source_of(s).domain, target_of(s).domain)->price; }
-  static double bytes_of(const Output& output) {
-    return static_cast<double>(capacity_of(output.format) + sizeof(mr_value));
-  }
+  double bytes_of(uint32_t s) const { return static_cast<double>(copied_bytes(source_of(s).format)); }
   bool is_packed(uint32_t s) const { return source_of(s).pack != kNone || target_of(s).pack != kNone; }
 
   // Where the bytes cost less than to begin the copy at all, and their place is a function of the tick.
   bool is_small(uint32_t s) const {
     const HopPrice& hop = hop_of(s);
-    return hop.copy_us(bytes_of(source_of(s))) <= 2 * hop.latency_us && fixed_[plan_.steps[s].inputs[0].output] &&
+    return hop.copy_us(bytes_of(s)) <= 2 * hop.latency_us && fixed_[plan_.steps[s].inputs[0].output] &&
            fixed_[plan_.steps[s].outputs[0]];
   }
 
@@ -78,8 +76,8 @@ class Packing {
       return false;
     if (!is_small(s)) return false;
     const HopPrice& hop = hop_of(s);
-    double bytes = bytes_of(source_of(s));
-    for (const uint32_t other : pack) bytes += bytes_of(source_of(other));
+    double bytes = bytes_of(s);
+    for (const uint32_t other : pack) bytes += bytes_of(other);
     if (hop.copy_us(bytes) > 2 * hop.latency_us) return false; // the first would wait for the bytes of the last
     return std::all_of(pack.begin(), pack.end(), [&](uint32_t other) {
       const bool same_maker = source_of(other).step == source_of(s).step;
@@ -190,6 +188,7 @@ class Packing {
       if (into_[s] != s) place[s] = place[into_[s]];
     plan_.steps = std::move(kept);
     renumber(plan_, place);
+    order_steps(draft_); // a joined copy waits for all that each of its parts waited for
   }
 
   Draft& draft_;

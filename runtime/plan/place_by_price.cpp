@@ -112,8 +112,7 @@ class Pricing {
       Prices::Buffer buffer;
       buffer.producer = task_of_[h];
       buffer.share = prices_.tasks[task_of_[h]].share;
-      const uint64_t bytes = capacity_of(handler.outputs[o]);
-      buffer.bytes = static_cast<double>(bytes == UINT64_MAX ? 0 : bytes + sizeof(mr_value));
+      buffer.bytes = static_cast<double>(copied_bytes(handler.outputs[o]));
       for (const DraftEdge& edge : draft_.edges)
         if (edge.source == h && edge.source_output == o) buffer.readers.push_back(task_of_[edge.target]);
       if (!buffer.readers.empty()) prices_.buffers.push_back(std::move(buffer));

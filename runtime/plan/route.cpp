@@ -39,8 +39,6 @@ class Router {
         if (crosses(s, i)) ++reader_count_[{plan_.steps[s].inputs[i].output, plan_.steps[s].domain}];
   }
 
-  static uint64_t bytes_of(const Output& output) { return capacity_of(output.format) + sizeof(mr_value); }
-
   const Ways& ways(uint64_t bytes) {
     const auto [at, fresh] = ways_.try_emplace(bytes);
     if (fresh) at->second = ways_for(draft_, static_cast<double>(bytes));
@@ -70,7 +68,7 @@ class Router {
     const Output& output = plan_.outputs[o];
     const Hop* hop = find_hop(draft_, output.domain, domain);
     if (!hop || hop->price.access_us_per_byte == HopPrice::kNever) return false;
-    AccessPlan access{s, i, plan_.steps[s].inputs[i].edge, output.domain, bytes_of(output), 0, 0};
+    AccessPlan access{s, i, plan_.steps[s].inputs[i].edge, output.domain, copied_bytes(output.format), 0, 0};
     access.predicted_us = hop->price.access_us_per_byte * static_cast<double>(access.bytes);
     access.copy_us = ways(access.bytes).us(output.domain, domain);
     const double of_all = access.predicted_us * reader_count_.at({o, domain});
@@ -82,7 +80,7 @@ class Router {
   // The output's replica in `domain`; made from the one before it on the cheapest way there.
   uint32_t replica(uint32_t output, uint32_t domain, uint32_t reader, uint32_t edge) {
     const uint32_t home = plan_.outputs[output].domain;
-    const uint32_t before = ways(bytes_of(plan_.outputs[output])).before(home, domain);
+    const uint32_t before = ways(copied_bytes(plan_.outputs[output].format)).before(home, domain);
     const uint32_t from = before == home ? output : replica(output, before, reader, edge);
     const auto known = replicas_.find({output, domain});
     if (known != replicas_.end()) {
@@ -132,7 +130,7 @@ class Router {
       shown.step = s;
       shown.edges = edges_[s];
       shown.route = {plan_.domains[from.domain], plan_.domains[to.domain]};
-      shown.bytes = bytes_of(from);
+      shown.bytes = copied_bytes(from.format);
       const Hop& hop = *find_hop(draft_, from.domain, to.domain);
       shown.predicted_us = hop.price.copy_us(static_cast<double>(shown.bytes));
       shown.guessed = !hop.measured;
