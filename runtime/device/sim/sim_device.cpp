@@ -30,6 +30,11 @@ std::string bytes_at(uint64_t bytes, const std::byte* address) {
   return text;
 }
 
+int64_t copy_cost_ns(uint64_t bytes, int64_t latency_ns, double bytes_per_ns) {
+  if (bytes_per_ns <= 0) return latency_ns;
+  return latency_ns + std::llround(static_cast<double>(bytes) / bytes_per_ns);
+}
+
 // Whether the n-th (from 1) of something is among the `count` that follow the first `before`.
 bool strikes(uint64_t nth, uint64_t before, uint64_t count) { return nth > before && nth - before <= count; }
 
@@ -89,13 +94,16 @@ const SimDevice::SimArena* SimDevice::find_arena(const std::byte* address) const
 
 std::byte* SimDevice::body_address(std::byte* address) const {
   if (const SimArena* found = find_arena(address)) return found->mapping.working() + (address - found->arena.base);
-  if (options_.fabric) {
-    std::string owner;
-    std::byte* const there = options_.fabric->find(address, 0, owner);
-    const auto peer = options_.peers.find(owner);
-    if (there && peer != options_.peers.end() && peer->second.accesses) return there;
-  }
-  return address;
+  const Elsewhere found = find_elsewhere(address, 0);
+  return found.peer && found.peer->accesses ? found.address : address;
+}
+
+SimDevice::Elsewhere SimDevice::find_elsewhere(const std::byte* address, uint64_t bytes) const {
+  if (!options_.fabric) return {};
+  std::string owner;
+  std::byte* const there = options_.fabric->find(address, bytes, owner);
+  const auto peer = options_.peers.find(owner);
+  return {there, there && peer != options_.peers.end() ? &peer->second : nullptr};
 }
 
 SimDevice::End SimDevice::find_end(const std::byte* address, uint64_t bytes) const {
@@ -104,13 +112,9 @@ SimDevice::End SimDevice::find_end(const std::byte* address, uint64_t bytes) con
     if (bytes > found->arena.bytes - offset) return {};
     return {found->mapping.working() + offset, true};
   }
-  if (options_.fabric) {
-    std::string owner;
-    if (std::byte* const there = options_.fabric->find(address, bytes, owner)) {
-      const auto peer = options_.peers.find(owner);
-      if (peer == options_.peers.end() || !peer->second.copies) return {};
-      return {there, false, &peer->second};
-    }
+  if (const Elsewhere found = find_elsewhere(address, bytes); found.address) {
+    if (!found.peer || !found.peer->copies) return {};
+    return {found.address, false, found.peer};
   }
   if (options_.pinned && !options_.pinned->contains(address, bytes)) return {};
   return {const_cast<std::byte*>(address), false};
@@ -148,24 +152,18 @@ void SimDevice::copy(Stream& stream, std::byte* target, const std::byte* source,
   }
   Command command{Copy{to.address, from.address, std::min(bytes, options_.bytes_moved_max)}, engine_of(stream.kind),
                   Injected::none, 0};
-  command.cost_ns = copy_cost_ns(bytes, 0);
+  command.cost_ns = options_.latency_ns;
   if (from.peer) {
     command.engine = Engine::copy_peer;
-    command.cost_ns = from.peer->latency_ns;
-    if (from.peer->bandwidth > 0) command.cost_ns += std::llround(static_cast<double>(bytes) / from.peer->bandwidth);
+    command.cost_ns = copy_cost_ns(bytes, from.peer->latency_ns, from.peer->bandwidth);
   } else if (!from.on_device) {
     command.engine = Engine::copy_in;
-    command.cost_ns = copy_cost_ns(bytes, options_.bandwidth_up);
+    command.cost_ns = copy_cost_ns(bytes, options_.latency_ns, options_.bandwidth_up);
   } else if (!to.on_device) {
     command.engine = Engine::copy_out;
-    command.cost_ns = copy_cost_ns(bytes, options_.bandwidth_down);
+    command.cost_ns = copy_cost_ns(bytes, options_.latency_ns, options_.bandwidth_down);
   }
   submit(stream, std::move(command));
-}
-
-int64_t SimDevice::copy_cost_ns(uint64_t bytes, double bytes_per_ns) const {
-  if (bytes_per_ns <= 0) return options_.latency_ns;
-  return options_.latency_ns + std::llround(static_cast<double>(bytes) / bytes_per_ns);
 }
 
 int64_t SimDevice::slowed_ns(int64_t cost_ns, uint32_t others) const {

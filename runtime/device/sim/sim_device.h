@@ -79,6 +79,13 @@ class SimDevice : public Device {
     const SimPeer* peer = nullptr; // it is in this one's memory
   };
 
+  // In the memory of another device of the fabric.
+  struct Elsewhere {
+    std::byte* address = nullptr;  // for a body or copy; null: it lies in none of them
+    const SimPeer* peer = nullptr; // null: this device does not reach it
+  };
+
+  Elsewhere find_elsewhere(const std::byte* address, uint64_t bytes) const;
   const SimArena* find_arena(const std::byte* address) const;
   End find_end(const std::byte* address, uint64_t bytes) const;
   bool refuse_while_recording(Stream& stream, const char* call);
@@ -86,7 +93,6 @@ class SimDevice : public Device {
   void check_races(const QueuedStream& stream, const Command& command);
   void check_race(const QueuedStream& stream, const AccessRaces::Party& party, const Access& access);
   Injected count_and_inject(const Command& command);
-  int64_t copy_cost_ns(uint64_t bytes, double bytes_per_ns) const;
   void poison(DeviceError error, const std::string& sentence);
 
   const SimOptions options_;
