@@ -38,9 +38,9 @@ std::string today() {
 } // namespace
 
 int calibrate(const CalibrateCommand& command) {
-  const std::string path = command.machine.empty() ? embed::machine_path() : command.machine;
+  const std::string path = machine_path(command);
   if (path.empty()) throw Failure(111, "there is no folder for settings: name a file with --machine");
-  embed::MachineFile file = embed::load_machine(path);
+  embed::MachineFile file = embed::load_machine(path, false);
   std::vector<plan::Hop> hops = embed::measure_hops(file, embed::parse_domains(command.devices));
   std::vector<plan::BodyCost> bodies;
   if (!command.pipeline.empty()) bodies = measure_bodies(command, command.ticks);

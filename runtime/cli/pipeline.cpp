@@ -24,8 +24,7 @@ embed::Choices choices_of(const PipelineOptions& options, bool machine_may_come)
   if (!options.rate.empty()) choices.rate = embed::parse_rate(options.rate);
   choices.probe = !options.no_probe;
   if (!options.facts.empty()) choices.facts = read_file(options.facts);
-  if (!options.machine.empty() && !machine_may_come) read_file(options.machine); // it must be there
-  choices.machine = embed::load_machine(options.machine.empty() ? embed::machine_path() : options.machine);
+  choices.machine = embed::load_machine(machine_path(options), !options.machine.empty() && !machine_may_come);
   return choices;
 }
 
@@ -59,6 +58,10 @@ std::vector<plan::BodyCost> measure_bodies(const PipelineOptions& options, uint6
   const embed::Choices choices = choices_of(options, true);
   const std::unique_ptr<plugin::Registry> registry = registry_for(load(options), options, true);
   return embed::measure_bodies([&] { return load(options); }, *registry, exec::host_table(), choices, ticks);
+}
+
+std::string machine_path(const PipelineOptions& options) {
+  return options.machine.empty() ? embed::machine_path() : options.machine;
 }
 
 std::string read_file(const std::string& path) {

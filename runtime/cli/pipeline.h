@@ -21,6 +21,9 @@ Compiled compile(const PipelineOptions& options, bool warn);
 // What the bodies of its handlers take in each of the devices that were named.
 std::vector<plan::BodyCost> measure_bodies(const PipelineOptions& options, uint64_t ticks);
 
+// The machine file: the one that was named, else this machine's own; "": there is none.
+std::string machine_path(const PipelineOptions& options);
+
 // A whole file; throws Failure (MR0104).
 std::string read_file(const std::string& path);
 // To a file, or to stdout for "-"; throws Failure (MR0606).

@@ -54,18 +54,20 @@ std::string needed(const json& object, const char* key, const std::string& where
   return *text;
 }
 
+constexpr std::pair<const char*, uint64_t device::SimFaults::*> kFaults[] = {
+    {"out_of_memory", &device::SimFaults::out_of_memory},
+    {"fail_run", &device::SimFaults::fail_run},
+    {"fail_copy", &device::SimFaults::fail_copy},
+    {"lose_device", &device::SimFaults::lose_device},
+    {"hang_command", &device::SimFaults::hang_command}};
+
 device::SimFaults parse_faults(const json& given, const std::string& where) {
   device::SimFaults faults;
-  const std::map<std::string, uint64_t*> known = {{"out_of_memory", &faults.out_of_memory},
-                                                  {"fail_run", &faults.fail_run},
-                                                  {"fail_copy", &faults.fail_copy},
-                                                  {"lose_device", &faults.lose_device},
-                                                  {"hang_command", &faults.hang_command}};
   std::vector<std::string> names;
-  for (const auto& [name, at] : known) names.push_back(name);
+  for (const auto& [name, nth] : kFaults) names.push_back(name);
   kFields.only_keys(given, where, names);
-  for (const auto& [name, value] : given.items())
-    *known.at(name) = static_cast<uint64_t>(kFields.whole(given, name.c_str(), 1, INT64_MAX, where));
+  for (const auto& [name, nth] : kFaults)
+    if (given.contains(name)) faults.*nth = static_cast<uint64_t>(kFields.whole(given, name, 1, INT64_MAX, where));
   return faults;
 }
 
@@ -171,13 +173,8 @@ ordered_json print_simulated(const Simulated& sim) {
     one = {{"latency_us", peer.latency_us}, {"access_ns_per_byte", peer.access_ns_per_byte}};
     if (peer.bytes_per_us > 0) one["bytes_per_us"] = peer.bytes_per_us;
   }
-  const std::pair<const char*, uint64_t> faults[] = {{"out_of_memory", sim.faults.out_of_memory},
-                                                     {"fail_run", sim.faults.fail_run},
-                                                     {"fail_copy", sim.faults.fail_copy},
-                                                     {"lose_device", sim.faults.lose_device},
-                                                     {"hang_command", sim.faults.hang_command}};
-  for (const auto& [name, nth] : faults)
-    if (nth > 0) out["faults"][name] = nth;
+  for (const auto& [name, nth] : kFaults)
+    if (sim.faults.*nth > 0) out["faults"][name] = sim.faults.*nth;
   return out;
 }
 
@@ -263,9 +260,9 @@ std::string machine_path() {
   return "";
 }
 
-MachineFile load_machine(const std::string& path) {
+MachineFile load_machine(const std::string& path, bool must_be_there) {
   std::error_code failed;
-  if (path.empty() || !fs::exists(path, failed)) return {};
+  if (path.empty() || (!must_be_there && !fs::exists(path, failed))) return {};
   std::ifstream stream(path, std::ios::binary);
   if (!stream) throw Failure(104, "cannot read " + path + ": " + std::strerror(errno));
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};

@@ -42,8 +42,8 @@ std::string print_machine(const MachineFile& file);
 // settings for millrace. "": there is no such folder.
 std::string machine_path();
 std::string host_name();
-// What is in it; nothing where the file is not there. Throws Failure (MR0104, MR0114).
-MachineFile load_machine(const std::string& path);
+// What is in it; nothing where the file is not there and need not be. Throws Failure (MR0104, MR0114).
+MachineFile load_machine(const std::string& path, bool must_be_there);
 void save_machine(const std::string& path, const MachineFile& file); // makes its folder; throws Failure (MR0111)
 
 // The hops that simulated devices have by their declaration.
