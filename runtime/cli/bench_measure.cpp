@@ -68,6 +68,31 @@ exec::Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOpti
   return std::move(result.report);
 }
 
+int64_t run_simulated(graph::Graph graph, const plan::HopPrice& price, device::SimOptions sim, exec::RunOptions options,
+                      const mr_plugin* plugin, const std::function<void(const plan::Plan&)>& planned) {
+  plugin::Registry registry;
+  if (plugin) registry.add(*plugin, "");
+  plan::Facts facts = plan::prepare(graph, registry, exec::host_table());
+  plan::Machine machine;
+  machine.workers = 2;
+  machine.domains = {"cpu", "sim:0"};
+  machine.hops = {{"cpu", "sim:0", price}, {"sim:0", "cpu", price}};
+  const plan::Plan plan = plan::compile(graph, facts, registry, exec::host_table(), machine, {});
+  if (planned) planned(plan);
+  device::VirtualTime time;
+  const auto pinned = std::make_shared<device::PinnedRanges>();
+  device::CpuDevice host(pinned);
+  sim.pinned = pinned;
+  sim.time = &time;
+  const std::unique_ptr<device::Device> device = device::make_sim(sim);
+  options.virtual_time = &time;
+  exec::Run run(plan, graph, facts, {&host, device.get()}, options);
+  run.start();
+  const exec::Result result = run.wait();
+  if (!result.ok) throw Failure(result.error);
+  return time.now_ns();
+}
+
 exec::Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, const mr_plugin* plugin) {
   exec::RunOptions options;
   options.ticks_max = ticks;

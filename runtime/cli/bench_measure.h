@@ -4,9 +4,11 @@
 #include <millrace/abi.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "device/sim/sim.h"
 #include "exec/run.h"
 #include "graph/graph.h"
 
@@ -38,6 +40,13 @@ exec::Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOpti
                        const mr_plugin* plugin = nullptr);
 // `ticks` of it, whose workers spin: what most benchmarks want.
 exec::Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, const mr_plugin* plugin = nullptr);
+
+// Runs in virtual time for two workers, on the host and one simulated device, sim:0. `price` is what the plan is told
+// of the hops between them, `sim` what they are; `planned` is told the plan before it runs. ns until the end. Throws
+// Failure where the run fails.
+int64_t run_simulated(graph::Graph graph, const plan::HopPrice& price, device::SimOptions sim, exec::RunOptions options,
+                      const mr_plugin* plugin = nullptr,
+                      const std::function<void(const plan::Plan&)>& planned = nullptr);
 
 // The benchmarks that have a file of their own; each says at its head what its rows are.
 std::vector<Row> bench_fanout();

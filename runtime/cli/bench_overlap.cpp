@@ -5,10 +5,6 @@
 // three engines may always have one, which makes 100 ticks a second; no number of ticks makes more. `rate` is over all
 // ticks, the first 20 ms, in which nothing comes out, included.
 #include "cli/bench_measure.h"
-#include "device/cpu/cpu_device.h"
-#include "device/pinned_ranges.h"
-#include "device/sim/sim.h"
-#include "plan/plan.h"
 
 namespace millrace::cli {
 
@@ -34,32 +30,14 @@ graph::Graph up_and_down(uint32_t in_flight) {
 }
 
 double ticks_per_s(uint32_t in_flight) {
-  graph::Graph graph = up_and_down(in_flight);
-  plugin::Registry registry;
-  plan::Facts facts = plan::prepare(graph, registry, exec::host_table());
-  plan::Machine machine;
-  machine.workers = 2;
-  machine.domains = {"cpu", "sim:0"};
   const plan::HopPrice price(kStageNs / 1000.0, 0);
-  machine.hops = {{"cpu", "sim:0", price}, {"sim:0", "cpu", price}};
-  const plan::Plan plan = plan::compile(graph, facts, registry, exec::host_table(), machine, {});
-  device::VirtualTime time;
-  const auto pinned = std::make_shared<device::PinnedRanges>();
-  device::CpuDevice host(pinned);
   device::SimOptions sim;
-  sim.pinned = pinned;
-  sim.time = &time;
   sim.latency_ns = kStageNs;
-  const std::unique_ptr<device::Device> device = device::make_sim(sim);
   exec::RunOptions options;
   options.ticks_max = kTicks;
-  options.virtual_time = &time;
   options.cost_ns = [](const std::string& handler, uint64_t) { return handler == "work" ? kStageNs : int64_t{0}; };
-  exec::Run run(plan, graph, facts, {&host, device.get()}, options);
-  run.start();
-  const exec::Result result = run.wait();
-  if (!result.ok) throw Failure(result.error);
-  return 1e9 * static_cast<double>(kTicks) / static_cast<double>(time.now_ns());
+  const int64_t took_ns = run_simulated(up_and_down(in_flight), price, sim, options);
+  return 1e9 * static_cast<double>(kTicks) / static_cast<double>(took_ns);
 }
 
 } // namespace

@@ -17,10 +17,6 @@
 #include <random>
 
 #include "cli/bench_measure.h"
-#include "device/cpu/cpu_device.h"
-#include "device/pinned_ranges.h"
-#include "device/sim/sim.h"
-#include "plan/plan.h"
 
 namespace millrace::cli {
 
@@ -147,34 +143,15 @@ double run(const Problem& problem, uint32_t& placement) {
   graph::Graph graph = graph_of(problem);
   if (placement != kChosen)
     for (uint32_t i = 0; i < kFree; ++i) graph.handlers[1 + i].device = placement >> i & 1 ? "sim:0" : "cpu";
-  plugin::Registry registry;
-  registry.add(placement_plugin(), "");
-  plan::Facts facts = plan::prepare(graph, registry, exec::host_table());
-  plan::Machine machine;
-  machine.workers = 2;
-  machine.domains = {"cpu", "sim:0"};
   const plan::HopPrice price(kHopLatencyUs, 1 / problem.about.bytes_per_us);
-  machine.hops = {{"cpu", "sim:0", price}, {"sim:0", "cpu", price}};
-  const plan::Plan plan = plan::compile(graph, facts, registry, exec::host_table(), machine, {});
-  if (placement == kChosen) {
-    placement = 0;
-    for (uint32_t i = 0; i < kFree; ++i) placement |= (plan.handlers[1 + i].domain ? 1u : 0u) << i;
-  }
-  device::VirtualTime time;
-  const auto pinned = std::make_shared<device::PinnedRanges>();
-  device::CpuDevice host(pinned);
   device::SimOptions sim;
-  sim.pinned = pinned;
-  sim.time = &time;
   sim.bytes_limit = 1ull << 32;
   sim.latency_ns = static_cast<int64_t>(kHopLatencyUs * 1000);
   sim.bandwidth_up = sim.bandwidth_down = problem.about.bytes_per_us * problem.hop_error / 1000;
   sim.contention = kContention;
   sim.bytes_moved_max = sizeof(mr_value);
-  const std::unique_ptr<device::Device> device = device::make_sim(sim);
   exec::RunOptions options;
   options.ticks_max = kTicks;
-  options.virtual_time = &time;
   options.cost_ns = [&](const std::string& handler, uint64_t tick) -> int64_t {
     if (handler.compare(0, 4, "work") != 0) return 1000;
     const auto i = static_cast<uint32_t>(handler[4] - '0');
@@ -182,11 +159,12 @@ double run(const Problem& problem, uint32_t& placement) {
                                          : problem.host_us[i] * problem.host_error[i] + kHostFixedUs;
     return static_cast<int64_t>(us * noise_of(problem, i, tick) * 1000);
   };
-  exec::Run run(plan, graph, facts, {&host, device.get()}, options);
-  run.start();
-  const exec::Result result = run.wait();
-  if (!result.ok) throw Failure(result.error);
-  return static_cast<double>(time.now_ns()) / 1000 / kTicks;
+  const auto see = [&](const plan::Plan& plan) {
+    placement = 0;
+    for (uint32_t i = 0; i < kFree; ++i) placement |= (plan.handlers[1 + i].domain ? 1u : 0u) << i;
+  };
+  const int64_t took_ns = run_simulated(std::move(graph), price, sim, options, &placement_plugin(), see);
+  return static_cast<double>(took_ns) / 1000 / kTicks;
 }
 
 struct Measured {
