@@ -138,6 +138,7 @@ std::string declaration_layout() {
   FIELD(mr_declaration, reserved);
   FIELD(mr_declaration, thread);
   FIELD(mr_declaration, cost_hint_ns);
+  FIELD(mr_declaration, scratch_bytes);
   return text;
 }
 
@@ -172,6 +173,13 @@ std::string call_layout() {
   FIELD(mr_tick, context);
   FIELD(mr_tick, native_stream);
   FIELD(mr_tick, stands_in);
+  FIELD(mr_tick, device_tick);
+  FIELD(mr_tick, scratch);
+  FIELD(mr_tick, library);
+  STRUCT(mr_device_tick);
+  FIELD(mr_device_tick, index);
+  FIELD(mr_device_tick, media_time_ns);
+  FIELD(mr_device_tick, sequence);
   return text;
 }
 

@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define MR_ABI_VERSION 2u
+#define MR_ABI_VERSION 3u
 #define MR_PLUGIN_SYMBOL "millrace_plugin"
 #define MR_EXPORT __attribute__((visibility("default")))
 
@@ -249,6 +249,8 @@ typedef struct mr_declaration {
   uint32_t reserved;
   const char* thread;   /* runs on the thread of this name; null: any worker */
   int64_t cost_hint_ns; /* one call's time, as the author expects it; 0: not said */
+  /* Device memory that the GPU body works in, kept from tick to tick; configure may set it. */
+  uint64_t scratch_bytes;
 } mr_declaration;
 
 /* ---- a tick as a handler sees it -------------------------------------------------------------------------- */
@@ -280,6 +282,13 @@ typedef struct mr_output {
 
 enum { MR_DEVICE_CPU = 0, MR_DEVICE_CUDA = 1 };
 
+/* What kernels read of their tick, in device memory: a GPU body that was captured is not called on each. */
+typedef struct mr_device_tick {
+  uint64_t index;
+  int64_t media_time_ns;
+  uint64_t sequence; /* the runtime's: the fence behind it */
+} mr_device_tick;
+
 typedef struct mr_host mr_host;
 
 typedef struct mr_tick {
@@ -293,6 +302,10 @@ typedef struct mr_tick {
   void* context;       /* the runtime's */
   void* native_stream; /* cudaStream_t on cuda; null on cpu */
   uint64_t stands_in;  /* 1: a CPU body that runs on a simulated device, in a GPU body's place */
+  /* cuda, else null: all three are the same for every tick of a slot, so that a body can be captured. */
+  const mr_device_tick* device_tick; /* in device memory, written before the body's kernels run */
+  void* scratch;                     /* in device memory: mr_declaration.scratch_bytes */
+  const void* library;               /* kernels of the built-in handlers: handlers/gpu/library.h */
 } mr_tick;
 
 enum { MR_LOG_DEBUG = 0, MR_LOG_INFO = 1, MR_LOG_WARNING = 2, MR_LOG_ERROR = 3 };

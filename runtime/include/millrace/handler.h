@@ -83,10 +83,21 @@ class Tick {
 // The CPU body's argument.
 struct Cpu {};
 
-// The GPU body's argument. The body enqueues on stream() and returns; it never synchronises.
+// The GPU body's argument. The body enqueues on stream() and returns; it never synchronises. What a view says of a
+// payload (sizes, strides, times) is in host memory, its bytes are in device memory.
+//
+// A `capturable` body is called when the plan is made, once for each slot, and its kernels are launched again on every
+// tick: it must enqueue the same work whatever the tick is. What changes it leaves to its kernels: index and media time
+// are at tick(), the count of records at value_of(). Where a live parameter changes, the body is called again.
 struct Cuda {
-  void* native_stream = nullptr;
-  void* stream() const { return native_stream; } // a cudaStream_t
+  const mr_tick* raw = nullptr;
+  void* stream() const { return raw->native_stream; }               // a cudaStream_t
+  const mr_device_tick* tick() const { return raw->device_tick; }   // in device memory
+  void* scratch() const { return raw->scratch; }                    // in device memory: what needs_scratch() asked for
+  // In device memory: the payload's record with the fields that only the device knows, such as the count of records.
+  static const mr_value* value_of(const mr_input& input) {
+    return reinterpret_cast<const mr_value*>(input.data - sizeof(mr_value));
+  }
 };
 
 // ---- declarations ------------------------------------------------------------------------------------------
@@ -267,6 +278,9 @@ class Handler {
   void thread(const char* name) { thread_ = name; }
   void max_pending(uint32_t count) { max_pending_ = count; }
   void cost_hint_us(double us) { cost_hint_ns_ = static_cast<int64_t>(us * 1000); }
+  // In the constructor or configure(): bytes of device memory for the GPU body alone, at Cuda::scratch(). Not
+  // initialised; kept from tick to tick.
+  void needs_scratch(uint64_t bytes) { declaration_.scratch_bytes = bytes; }
 
   int64_t now_ns() const { return host_->now_ns(context_); }
   void log(uint32_t level, const std::string& sentence) const { host_->log(context_, level, sentence.c_str()); }
@@ -661,7 +675,8 @@ inline const mr_declaration* Handler::declare(uint32_t bodies) {
                   max_pending_,
                   0,
                   thread_,
-                  cost_hint_ns_};
+                  cost_hint_ns_,
+                  declaration_.scratch_bytes};
   return &declaration_;
 }
 
@@ -762,7 +777,7 @@ struct Type {
   static mr_status process_cuda(void* self, mr_tick* raw) {
     return guarded(self, [raw](H& handler) {
       Tick tick(*raw);
-      Cuda cuda{raw->native_stream};
+      Cuda cuda{raw};
       handler.process(tick, cuda);
       return tick.status();
     });

@@ -108,7 +108,7 @@ class BasicImage {
   const mr_header& header() const { return value_->header; }
   Byte* data() const { return data_; }
 
-  operator BasicImage<const uint8_t>() const { return {value_, data_}; }
+  operator BasicImage<const uint8_t>() const requires(!std::is_const_v<Byte>) { return {value_, data_}; }
 
  private:
   const mr_value* value_ = nullptr;

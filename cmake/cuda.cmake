@@ -1,0 +1,33 @@
+# The CUDA module: millrace_cuda.so beside the program, loaded at run time where there is a driver. Nothing else links CUDA.
+include(CheckLanguage)
+if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
+  set(CMAKE_CUDA_COMPILER /usr/local/cuda/bin/nvcc) # where NVIDIA's packages put it, on the PATH or not
+endif()
+check_language(CUDA)
+if(NOT CMAKE_CUDA_COMPILER)
+  message(STATUS "nvcc not found: the CUDA module is not built")
+  return()
+endif()
+# Machine code for what is common in servers, and a form that drivers compile for all that is newer.
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 75-virtual 90-real)
+endif()
+enable_language(CUDA)
+if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake 3.25 does not know that nvcc has C++20
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()
+find_package(CUDAToolkit REQUIRED)
+
+file(GLOB cuda_sources CONFIGURE_DEPENDS runtime/device/cuda/*.cpp runtime/device/cuda/*.cu handlers/gpu/*.cu)
+add_library(millrace_cuda MODULE ${cuda_sources})
+target_include_directories(millrace_cuda PRIVATE runtime runtime/include ${CMAKE_SOURCE_DIR})
+# The runtime of CUDA goes into the module, so that it asks for no library but the driver's, when it is loaded.
+target_link_libraries(millrace_cuda PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS} rt Threads::Threads)
+target_compile_options(
+  millrace_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall>"
+                        "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion>"
+                        "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${MILLRACE_WERROR}>>:-Werror>")
+target_link_options(millrace_cuda PRIVATE LINKER:--exclude-libs,ALL LINKER:--no-undefined)
+set_target_properties(millrace_cuda PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
+                      CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)

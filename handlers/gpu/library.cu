@@ -1,0 +1,15 @@
+// The one table that the module gives to handlers.
+#include "handlers/gpu/draw_kernels.h"
+#include "handlers/gpu/image_kernels.h"
+#include "handlers/gpu/layer_kernels.h"
+#include "handlers/gpu/tensor_kernels.h"
+#include "handlers/gpu/tables.h"
+
+namespace millrace::handlers::gpu {
+
+const Library& library() {
+  static const Library tables{&image_kernels(), &tensor_kernels(), &layer_kernels(), &draw_kernels()};
+  return tables;
+}
+
+} // namespace millrace::handlers::gpu

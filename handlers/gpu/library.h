@@ -1,0 +1,45 @@
+// What the CUDA module offers to the built-in handlers: launches of its kernels, as tables of functions.
+//
+// The handlers are in every binary, the kernels only in the module, which is loaded where there is a driver. So a GPU
+// body finds them through its tick, and nothing here needs CUDA to compile. Each function enqueues on the stream and
+// returns null, or the sentence of what went wrong; none synchronises, allocates or keeps state, so all of them may be
+// captured.
+#pragma once
+
+#include <millrace/handler.h>
+
+#include <stdexcept>
+
+namespace millrace::handlers::gpu {
+
+struct ImageKernels;  // image_kernels.h
+struct TensorKernels; // tensor_kernels.h
+struct LayerKernels;  // layer_kernels.h
+struct DrawKernels;   // draw_kernels.h
+
+struct Library {
+  const ImageKernels* image;
+  const TensorKernels* tensor;
+  const LayerKernels* layers;
+  const DrawKernels* draw;
+};
+
+inline const Library& library_of(const Cuda& cuda) { return *static_cast<const Library*>(cuda.raw->library); }
+
+// Throws what a launch had to say.
+inline void check(const char* sentence) {
+  if (sentence) throw std::runtime_error(sentence);
+}
+
+// A picture in device memory, as kernels take it by value.
+struct DevicePicture {
+  mr_image image;
+  uint8_t* data; // plane p begins at data + image.planes[p].offset
+};
+
+inline DevicePicture on_device(const ImageView& view) {
+  return {view.value().as.image, const_cast<uint8_t*>(view.data())};
+}
+inline DevicePicture on_device(const ImageSpan& span) { return {span.value().as.image, span.data()}; }
+
+} // namespace millrace::handlers::gpu
