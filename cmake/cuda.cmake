@@ -20,12 +20,13 @@ endif()
 find_package(CUDAToolkit REQUIRED)
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS runtime/device/cuda/*.cpp runtime/device/cuda/*.cu handlers/gpu/*.cu)
+list(APPEND cuda_sources runtime/device/pinned_ranges.cpp)
 add_library(millrace_cuda MODULE ${cuda_sources})
 target_include_directories(millrace_cuda PRIVATE runtime runtime/include ${CMAKE_SOURCE_DIR})
 # The runtime of CUDA goes into the module, so that it asks for no library but the driver's, when it is loaded.
-target_link_libraries(millrace_cuda PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS} rt Threads::Threads)
+target_link_libraries(millrace_cuda PRIVATE millrace_observe CUDA::cudart_static ${CMAKE_DL_LIBS} rt Threads::Threads)
 target_compile_options(
-  millrace_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall>"
+  millrace_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall;-diag-suppress=554>"
                         "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion>"
                         "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${MILLRACE_WERROR}>>:-Werror>")
 target_link_options(millrace_cuda PRIVATE LINKER:--exclude-libs,ALL LINKER:--no-undefined)

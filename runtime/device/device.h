@@ -15,15 +15,20 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "device/bell.h"
 
+struct mr_device_tick; // abi.h: the numbers of a tick as kernels read them
+
 namespace millrace::device {
 
 // A point in a stream. Done when the word has reached the sequence; a null word is always done.
+inline constexpr uint64_t kFailed = UINT64_MAX; // what the words of a real device hold once it has failed
+
 struct Fence {
   const std::atomic<uint64_t>* word = nullptr;
   uint64_t sequence = 0;
@@ -37,12 +42,22 @@ enum class StreamKind { compute, copy_in, copy_out, copy_peer };
 struct Stream {
   StreamKind kind = StreamKind::compute;
   uint32_t index = 0; // within its device
-  std::atomic<uint64_t> completed{0};
-  uint64_t issued = 0; // the submitting thread's
+  std::atomic<uint64_t>& completed; // a device that writes it by itself has it where it can
+  uint64_t issued = 0;              // the submitting thread's
+  // For bodies that enqueue (Device::enqueues): where to, and where kernels find their tick, in device memory. Between
+  // begin_record and end_record they are the recording's.
+  void* native = nullptr;
+  const mr_device_tick* tick = nullptr;
   // Rung whenever `completed` has moved; set before anything is submitted. Shared: it is rung after the word has moved,
   // when a waiter may be gone already.
   std::shared_ptr<Bell> bell;
+
+  Stream() : completed(own_word_) {}
+  explicit Stream(std::atomic<uint64_t>& word) : completed(word) {}
   virtual ~Stream() = default;
+
+ private:
+  std::atomic<uint64_t> own_word_{0};
 };
 
 // Properties are set before an arena is made (semantics.md 3.2).
@@ -74,6 +89,21 @@ struct Work {
   // What the body may touch; null: not told. Looked at by run(), of a recorded body by each replay(), and only where
   // checks_accesses() says so.
   const std::vector<Access>* accesses = nullptr;
+  // Recorded: which earlier run() calls of the recording it needs, counted from 0; others it may run beside. Null: all.
+  const std::vector<uint32_t>* after = nullptr;
+};
+
+// What changes from tick to tick for kernels.
+struct TickNumbers {
+  uint64_t index = 0;
+  int64_t media_time_ns = 0;
+  friend bool operator==(const TickNumbers&, const TickNumbers&) = default;
+};
+
+// Who is told how long the commands between begin_span() and end_span() took, some time after they are over.
+struct Span {
+  void (*tell)(void* context, int64_t begin_ns, int64_t took_ns) = nullptr; // begin: on the monotonic clock
+  void* context = nullptr;
 };
 
 enum class DeviceError { none, out_of_memory, invalid, fault, lost };
@@ -110,6 +140,10 @@ class Device {
 
   // Enqueue. A failure poisons the device and is reported by status().
   virtual void run(Stream& stream, const Work& work) = 0;
+  // Whether run() calls the body at once, which then enqueues on Stream::native. Else it is called on the device's time.
+  virtual bool enqueues() const { return false; }
+  // What kernels enqueued from now on read at Stream::tick. Only where bodies enqueue.
+  virtual void set_tick(Stream& stream, const TickNumbers& numbers) { (void)stream, (void)numbers; }
   // Copies between this device's memory and host memory, within this device, or from a peer's memory to this device's.
   // Addresses as the host sees them.
   virtual void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) = 0;
@@ -125,9 +159,17 @@ class Device {
   // Between begin and end, run(), copy() and discard() on the stream are recorded and not run; wait(), signal() and
   // replay() on it poison the device as invalid, because a recording is one command without a middle. A replay is one
   // command.
+  // end_record() returns null where a body did what cannot be recorded; record_failure() says what.
   virtual void begin_record(Stream& stream) = 0;
   virtual std::unique_ptr<Recording> end_record(Stream& stream) = 0;
-  virtual void replay(Stream& stream, Recording& recording) = 0;
+  virtual std::string record_failure() const { return ""; }
+  virtual void replay(Stream& stream, Recording& recording, const TickNumbers& numbers = {}) = 0;
+
+  // Device time between two points of a stream, where a device can tell: false where it cannot, or too many spans are
+  // open. Told by a later call of the submitting thread, or by collect_spans().
+  virtual bool begin_span(Stream& stream) { return (void)stream, false; }
+  virtual void end_span(Stream& stream, const Span& span) { (void)stream, (void)span; }
+  virtual void collect_spans() {}
 
   // Whether Work::accesses is looked at: elsewhere nobody need fill it in.
   virtual bool checks_accesses() const { return false; }
@@ -148,12 +190,25 @@ class Device {
   // The same without a fence in mind: run something, if anything can. For a host that waits for several.
   virtual bool force_any() { return false; }
 
-  // Steady state has begun: from now on allocate() is an error on sim.
+  // A host is about to sleep on the bell of this device's streams: from now on the device rings it when a word has
+  // moved. For devices whose words move without a ring; any thread.
+  virtual void watch() {}
+
+  // Steady state has begun: from now on allocate() is an error on sim and cuda.
   virtual void steady(bool on) { (void)on; }
   // Fatal errors are sticky: the domain is poisoned and nothing more runs there. Any thread.
   virtual DeviceStatus status() const = 0;
   // Gives the device up from outside: no completion for too long (semantics.md 4.9). Poisons it as lost. Any thread.
   virtual void declare_lost(const std::string& sentence) { (void)sentence; }
+
+  // What the device's module offers to built-in handlers (mr_tick::library); null: nothing.
+  virtual const void* library() const { return nullptr; }
+  // Processors of the host that are near it, as "0-15,32"; "": any.
+  virtual std::string near_processors() const { return ""; }
+  // Calls into its driver so far, by name; empty where it has none.
+  virtual std::map<std::string, uint64_t> driver_calls() const { return {}; }
+  // What its hardware says of itself now, by name and unit: "temperature_c". Empty where nothing does. Any thread.
+  virtual std::map<std::string, double> gauges() const { return {}; }
 
  protected:
   explicit Device(std::string domain) : domain_(std::move(domain)) {}

@@ -5,14 +5,29 @@
 
 namespace millrace::device {
 
-void PinnedRanges::add(const std::byte* base, uint64_t bytes) {
+std::string PinnedRanges::add(const std::byte* base, uint64_t bytes) {
   const std::unique_lock lock(mutex_);
-  ranges_.push_back({base, bytes});
+  std::string wrong = locker_ ? locker_->lock_pages(base, bytes) : "";
+  if (wrong.empty()) ranges_.push_back({base, bytes});
+  return wrong;
 }
 
 void PinnedRanges::remove(const std::byte* base) {
   const std::unique_lock lock(mutex_);
-  std::erase_if(ranges_, [base](const Range& range) { return range.base == base; });
+  const size_t erased = std::erase_if(ranges_, [base](const Range& range) { return range.base == base; });
+  if (erased > 0 && locker_) locker_->unlock_pages(base);
+}
+
+std::string PinnedRanges::set_locker(PageLocker* locker) {
+  const std::unique_lock lock(mutex_);
+  if (locker_)
+    for (const Range& range : ranges_) locker_->unlock_pages(range.base);
+  locker_ = locker;
+  std::string wrong;
+  if (locker_)
+    for (const Range& range : ranges_)
+      if (wrong.empty()) wrong = locker_->lock_pages(range.base, range.bytes);
+  return wrong;
 }
 
 bool PinnedRanges::contains(const std::byte* address, uint64_t bytes) const {

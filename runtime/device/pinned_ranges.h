@@ -5,17 +5,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <shared_mutex>
+#include <string>
 #include <vector>
 
 namespace millrace::device {
 
+// Who locks pages where a real device copies by itself. Each function tells what went wrong; "": nothing.
+struct PageLocker {
+  virtual ~PageLocker() = default;
+  virtual std::string lock_pages(const std::byte* base, uint64_t bytes) = 0;
+  virtual void unlock_pages(const std::byte* base) = 0;
+};
+
 // Any thread. Ranges come and go with arenas and do not overlap.
 class PinnedRanges {
  public:
-  void add(const std::byte* base, uint64_t bytes);
+  // What went wrong with locking its pages; "": nothing, and it is in the list.
+  std::string add(const std::byte* base, uint64_t bytes);
   void remove(const std::byte* base);
   // Whether all of it lies in one range.
   bool contains(const std::byte* address, uint64_t bytes) const;
+  // From now on pages are locked by it, those of the list too; null: no more, and all are unlocked. Without one a range
+  // is pinned in name alone, which is enough for simulated devices.
+  std::string set_locker(PageLocker* locker);
 
  private:
   struct Range {
@@ -24,6 +36,7 @@ class PinnedRanges {
   };
   mutable std::shared_mutex mutex_; // asked by simulated devices only, for each copy
   std::vector<Range> ranges_;
+  PageLocker* locker_ = nullptr;
 };
 
 } // namespace millrace::device

@@ -10,6 +10,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "device/sim/sim.h"
+#include "embed/device_module.h"
 #include "embed/facts_file.h"
 #include "embed/host_memory.h"
 #include "graph/quantity.h"
@@ -37,6 +38,22 @@ bool is_indexed(const std::string& name, const std::string& kind) {
 }
 
 bool is_sim(const std::string& domain) { return is_indexed(domain, "sim"); }
+bool is_cuda(const std::string& domain) { return is_indexed(domain, "cuda"); }
+
+uint32_t index_of(const std::string& domain) {
+  return static_cast<uint32_t>(std::stoul(domain.substr(domain.find(':') + 1)));
+}
+
+void require_cuda(const std::string& name) {
+  const LoadedModule& loaded = cuda_module();
+  if (index_of(name) < loaded.count) return;
+  Error error{408, name + " is not available", {}, {}, "", "--devices cpu"};
+  error.notes.push_back(loaded.count == 0 ? loaded.why
+                                          : "the driver has " + std::to_string(loaded.count) + ": cuda:0" +
+                                                (loaded.count > 1 ? " to cuda:" + std::to_string(loaded.count - 1) : ""));
+  error.notes.push_back("available: cpu, and sim:0 to sim:999, which simulate a device");
+  throw Failure(std::move(error));
+}
 
 plan::Machine machine_of(const Choices& choices) {
   plan::Machine machine;
@@ -79,18 +96,12 @@ std::vector<std::string> parse_domains(const std::string& list) {
   std::vector<std::string> domains;
   std::istringstream text(list + ",");
   for (std::string name; std::getline(text, name, ',');) {
-    if (is_indexed(name, "cuda"))
-      throw Failure(Error{408,
-                          name + " is not available: it comes with the CUDA module, which this millrace does not have",
-                          {},
-                          {"available: cpu, and sim:0 to sim:999, which simulate a device"},
-                          "",
-                          "--devices cpu"});
-    if (name != "cpu" && !is_sim(name))
+    if (is_cuda(name)) require_cuda(name);
+    if (name != "cpu" && !is_sim(name) && !is_cuda(name))
       throw Failure(Error{105,
                           "--devices names an unknown device \"" + name + "\"",
                           {},
-                          {"devices: cpu, sim:N"},
+                          {"devices: cpu, cuda:N, sim:N"},
                           nearest_name(name, {"cpu", "sim:0", "cuda:0"}),
                           "--devices cpu"});
     if (std::find(domains.begin(), domains.end(), name) != domains.end())
@@ -151,7 +162,20 @@ std::vector<std::unique_ptr<device::Device>> make_devices(const MachineFile& mac
                                                           const std::shared_ptr<device::PinnedRanges>& pinned) {
   std::vector<std::unique_ptr<device::Device>> devices;
   const std::shared_ptr<device::SimFabric> fabric = device::make_fabric();
+  device::ModuleOptions cuda{{}, pinned, ""};
+  if (const char* faults = std::getenv("MILLRACE_CUDA_FAULTS")) cuda.faults = faults;
+  for (const std::string& domain : domains)
+    if (is_cuda(domain)) cuda.devices.push_back(index_of(domain));
+  std::string why;
+  std::vector<std::unique_ptr<device::Device>> gpus;
+  if (!cuda.devices.empty()) gpus = cuda_module().module->make(cuda, why);
+  if (!why.empty()) throw Failure(701, "the CUDA devices could not be opened: " + why);
+  size_t next_gpu = 0;
   for (const std::string& domain : domains) {
+    if (is_cuda(domain)) {
+      devices.push_back(std::move(gpus[next_gpu++]));
+      continue;
+    }
     if (domain == "cpu") {
       devices.push_back(std::make_unique<device::CpuDevice>(pinned));
       continue;

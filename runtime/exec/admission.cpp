@@ -223,6 +223,7 @@ bool must_end(PaceRun& pace, uint64_t ordinal) {
   const RunState& run = *pace.run;
   if (run.stopping.load(std::memory_order_relaxed) || run.failing.load(std::memory_order_relaxed)) return true;
   if (run.options.ticks_max && ordinal >= run.options.ticks_max) return true;
+  if (ordinal >= pace.plan->ticks_max) return true;
   return run.options.duration_ns && run.now_ns() - pace.start_ns >= run.options.duration_ns;
 }
 
@@ -290,7 +291,7 @@ bool admit_clock_tick(PaceRun& pace) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
   if (pace.start_ns < 0) begin(pace);
   const bool over = pace.ending.load(std::memory_order_relaxed) || must_end(pace, ordinal);
-  if (over || (pace.sources.empty() && fed_to_the_end(pace))) {
+  if (over || (pace.sources.empty() && !pace.plan->generated && fed_to_the_end(pace))) {
     end(pace);
     return false;
   }

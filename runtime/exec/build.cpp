@@ -5,6 +5,7 @@
 
 #include "exec/reader.h"
 #include "exec/state.h"
+#include "millrace/payload.h"
 
 namespace millrace::exec {
 
@@ -41,16 +42,59 @@ std::map<uint32_t, Pack> packs_of(const plan::Plan& plan) {
   return packs;
 }
 
-mr_value empty_value(const plan::Output& output) {
+mr_value header_of(const plan::Output& output) {
   mr_value value{};
   value.header.schema = output.format.schema;
   value.header.layout = output.format.layout;
   value.header.kind = output.format.kind;
   value.header.present = 1;
+  return value;
+}
+
+mr_value empty_value(const plan::Output& output) {
+  mr_value value = header_of(output);
   if (output.format.kind == MR_KIND_RECORDS) value.as.records.record_size = output.format.record_size;
   if (output.format.kind == MR_KIND_IMAGE && output.format.pixel_formats)
     value.as.image.format = static_cast<uint32_t>(std::countr_zero(output.format.pixel_formats));
   return value;
+}
+
+// What the plan knows of an output's values: what a body that is captured before the first tick is told of its inputs.
+mr_value planned_value(const plan::Output& output) {
+  const mr_format& format = output.format;
+  mr_value value = header_of(output);
+  if (format.kind == MR_KIND_IMAGE && format.pixel_formats) {
+    const auto pixel = static_cast<Pixel>(std::countr_zero(format.pixel_formats));
+    value.header.extent_bytes = lay_out_image(pixel, format.width, format.height, value.as.image);
+    value.as.image.color = format.color;
+    value.as.image.range = format.range;
+  } else if (format.kind == MR_KIND_TENSOR) {
+    mr_tensor& tensor = value.as.tensor;
+    tensor.dtype_code = format.dtype_code;
+    tensor.dtype_bits = format.dtype_bits;
+    tensor.dtype_lanes = format.dtype_lanes;
+    tensor.rank = format.rank;
+    int64_t count = 1;
+    for (uint32_t d = format.rank; d-- > 0;) {
+      tensor.shape[d] = format.shape[d];
+      tensor.strides[d] = count;
+      count *= format.shape[d];
+    }
+    value.header.extent_bytes = static_cast<uint64_t>(count) * format.dtype_bits * format.dtype_lanes / 8;
+  } else if (format.kind == MR_KIND_RECORDS) {
+    value.as.records = {format.record_count_max, format.record_size};
+    value.header.extent_bytes = format.record_count_max * format.record_size;
+  }
+  return value;
+}
+
+// Whether the host keeps what it knows of the values of this ring beside their blocks: those of a device whose bodies
+// enqueue, and what comes down from one.
+bool needs_records(const plan::Plan& plan, const plan::Ring& ring, const std::vector<device::Device*>& devices) {
+  if (ring.domain != 0) return devices[ring.domain]->enqueues();
+  const plan::Step& producer = plan.steps[plan.outputs[ring.output].step];
+  return producer.kind == plan::StepKind::transfer &&
+         devices[plan.outputs[producer.inputs[0].output].domain]->enqueues();
 }
 
 } // namespace
@@ -123,7 +167,7 @@ void RunState::make_memory() {
   std::map<uint32_t, Pack> packs = packs_of(plan);
   for (const plan::Ring& ring : plan.rings) {
     std::byte*& free = next[ring.domain][ring.pinned];
-    memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0};
+    memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0, needs_records(plan, ring, devices)};
     std::byte* base = free;
     if (ring.pack == plan::kNone) {
       free += ring.length * memory::block_bytes(ring.capacity);
@@ -138,6 +182,8 @@ void RunState::make_memory() {
     }
     rings.push_back(std::make_unique<memory::Ring>(ring_options, base, ring.domain == 0));
     const plan::Output& output = plan.outputs[ring.output];
+    if (ring_options.own_records)
+      for (uint32_t b = 0; b < ring.length; ++b) *rings.back()->block(b).record = planned_value(output);
     ring_names.push_back(plan.steps[output.step].name + "." + output.name + " in " + plan.domains[ring.domain]);
   }
   if (!has_devices || is_virtual) return;
@@ -332,6 +378,7 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
     step->self = step->instance->self();
     lend(*step->instance, step->handler->name);
     step->process = step->handler->info->table->process;
+    step->process_cuda = step->handler->info->table->process_cuda;
     step->finish = step->handler->info->table->finish;
   }
   for (uint32_t o : plan_step.outputs) step->outputs.push_back(&outputs[o]);
@@ -355,6 +402,7 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
     step->stream = stream_of(plan_step);
     step->trace = &trace_of(*step->stream, plan_step.domain);
     step->fences.resize(segment.pace->plan->slots);
+    if (plan_step.scratch_bytes > 0) step->scratch = make_scratch(plan_step);
     step->bodies.resize(plan_step.region == plan::kNone ? segment.pace->plan->slots
                                                         : plan.regions[plan_step.region].slots);
     for (BodyCall& body : step->bodies) {
@@ -366,7 +414,12 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
       body.output_blocks.resize(plan_step.outputs.size());
       body.carried.reserve(plan_step.outputs.size());
       body.tick = step->tick;
-      body.tick.stands_in = step->handler != nullptr;
+      body.tick.stands_in = step->handler && !step->device->enqueues();
+      if (step->device->enqueues()) {
+        body.tick.device = MR_DEVICE_CUDA;
+        body.tick.library = step->device->library();
+        body.tick.scratch = step->scratch;
+      }
       body.tick.info = &body.info;
       body.tick.inputs = body.inputs.data();
       body.tick.outputs = body.outputs.data();
@@ -376,6 +429,14 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
   }
   if (segment.plan->lane == 0) step_runs[index] = step.get();
   segment.steps.push_back(std::move(step));
+}
+
+void* RunState::make_scratch(const plan::Step& step) {
+  device::DeviceStatus status;
+  device::Arena* arena = devices[step.domain]->allocate(step.scratch_bytes, {}, status);
+  if (arena) return arena->base;
+  throw Failure(Error{701, plan.domains[step.domain] + " has no room for what " + step.name + " works in: " + status.sentence,
+                      {}, {}, "", ""});
 }
 
 void RunState::make_inputs(StepRun& step) {

@@ -69,6 +69,8 @@ void end_copy(void* context) {
   step.run->trace_on_device(step, body.info, TraceKind::copy, body.begun, step.run->trace_now());
 }
 
+void tell_copy_time(void* context, int64_t, int64_t took_ns) { static_cast<StepRun*>(context)->times.add(took_ns); }
+
 // Foreign memory is not pinned: it goes to devices through the block that stands for it, brought there once by the
 // first of its copies. False while another thread does.
 bool staged(const Slot& source) {
@@ -179,11 +181,20 @@ void copy_blocks(StepRun& step, const BodyCall& body, const Slot& last, uint64_t
   for (const InputRun& input : step.inputs) // also of what is not wanted, and lies between what is
     if (const Slot& source = input.output->at(ordinal); source.block)
       wait_for(*step.device, *step.stream, source.fence);
+  for (const auto& [source, target] : body.carried) // what came down from a device has its record beside the block
+    if (reads_host(step) && source->record != source->value) *source->value = *source->record;
   uint64_t extent = last.block->ring->capacity();
   // Else the block is still on its way here, or was never written, and its extent is not known.
-  if (reads_host(step) && last.fence.done() && (!last.unknown || last.block->present.load()))
+  if (reads_host(step) ? last.fence.done() && (!last.unknown || last.block->present.load())
+                       : last.block->record != last.block->value)
     extent = last.value->header.extent_bytes;
   const auto [from, to] = body.carried.front();
+  if (body.carried.size() == 1 && to->record != to->value && writes_host(step)) { // its record is there already
+    step.device->copy(*step.stream, bytes(to->data), bytes(from->data), extent);
+    ++step.copies;
+    step.bytes_copied += extent;
+    return;
+  }
   const auto before_last = static_cast<uint64_t>(bytes(last.block->value) - bytes(from->value));
   const uint64_t count = before_last + sizeof(mr_value) + extent;
   step.device->copy(*step.stream, bytes(to->value), bytes(from->value), count);
@@ -253,13 +264,13 @@ void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
     if (step.device->checks_accesses()) body.accesses.push_back(access_to(block, true));
     mr_output& raw = body.outputs[o];
     raw = {};
-    raw.value = reinterpret_cast<mr_value*>(step.device->body_address(bytes(block.value)));
+    raw.value = reinterpret_cast<mr_value*>(step.device->body_address(bytes(block.record)));
     raw.data = reinterpret_cast<uint8_t*>(step.device->body_address(bytes(block.data)));
     raw.capacity = output.ring->capacity();
     raw.token = reinterpret_cast<uint64_t>(&block);
     Slot& slot = output.at(ordinal);
     slot = Slot{};
-    slot.value = block.value;
+    slot.value = block.record;
     slot.data = block.data;
     slot.block = &block;
     slot.unknown = true;
@@ -285,8 +296,10 @@ bool issued(const StepRun& step, uint64_t ordinal) {
     if (back != Back::there) continue;
     const Slot& slot = input.output->at(at);
     if (input.output->plan->domain == 0 && slot.block && !staged(slot)) return false;
-    // Which value is repeated or kept is the host's to decide, so presence must be known.
-    if ((input.repeat_last || !input.kept.empty()) && slot.unknown && !slot.fence.done()) return false;
+    // Which value is repeated or kept is the host's to decide, so presence must be known; and so it must where the host
+    // calls the body.
+    const bool host_decides = input.repeat_last || !input.kept.empty() || step.device->enqueues();
+    if (host_decides && slot.unknown && !slot.fence.done()) return false;
   }
   for (size_t i = 0; i < step.after.size(); ++i) {
     const StepShared* before = step.after[i];
@@ -328,6 +341,7 @@ StepResult run_on_device(StepRun& step, uint64_t ordinal) {
     // The first of the region submits all; the others find themselves settled.
     return step.region->steps[0] == &step ? run_region(*step.region, ordinal) : StepResult::settled;
   }
+  if (step.device->enqueues()) return run_enqueued(step, ordinal);
   if (!issued(step, ordinal) || !change_live(step, ordinal)) return StepResult::waiting;
   BodyCall& body = step.bodies[ordinal & step.pace->mask];
   Cause cause = Cause::input;
@@ -350,7 +364,9 @@ std::optional<uint64_t> wanted_members(const StepRun& step, uint64_t ordinal) {
   uint64_t there = 0, wanted = 0;
   for (size_t m = 0; m < step.inputs.size(); ++m) {
     const Slot& source = step.inputs[m].output->at(ordinal);
-    if (source.value && source.block) there |= uint64_t{1} << m;
+    // Where the device's presence is the host's to know, it is: run_transfer() waited for it.
+    const bool absent = step.device->enqueues() && source.unknown && !source.block->present.load();
+    if (source.value && source.block && !absent) there |= uint64_t{1} << m;
   }
   for (const auto& [reader, member] : step.readers) {
     const uint64_t bit = uint64_t{1} << member;
@@ -368,10 +384,14 @@ void settle_copied(StepRun& step, BodyCall& body, size_t m, uint64_t ordinal) {
   memory::Block& block = *body.carried.back().second;
   // What comes to the host is absent until the device has carried it here: one that is lost never does (4.9).
   const bool unknown = source.unknown || writes_host(step);
-  block.present.store(!unknown, std::memory_order_relaxed);
+  // Of a device whose bodies enqueue the host knows presence and record at once; that the copy failed is told by its
+  // fence's word (read()).
+  const bool known = step.device->enqueues();
+  block.present.store(known || !unknown, std::memory_order_relaxed);
+  if (known && block.record != block.value) *block.record = *source.value;
   Slot& slot = step.outputs[m]->at(ordinal);
   slot = Slot{};
-  slot.value = block.value;
+  slot.value = block.record;
   slot.data = block.data;
   slot.block = &block;
   slot.unknown = unknown;
@@ -390,6 +410,10 @@ void settle_not_copied(StepRun& step, size_t m, uint64_t ordinal) {
 StepResult run_transfer(StepRun& step, uint64_t ordinal) {
   for (const InputRun& input : step.inputs)
     if (!stamped(step, input, ordinal)) return StepResult::waiting;
+  if (step.device->enqueues())
+    for (const InputRun& input : step.inputs)
+      if (const Slot& source = input.output->at(ordinal); source.unknown && !source.fence.done())
+        return StepResult::waiting;
   const std::optional<uint64_t> wanted = wanted_members(step, ordinal);
   if (!wanted) return StepResult::waiting;
   for (size_t m = 0; m < step.inputs.size(); ++m)
@@ -416,10 +440,16 @@ StepResult run_transfer(StepRun& step, uint64_t ordinal) {
   body.context.step = &step;
   body.info = step.pace->info(ordinal);
   const bool timed = step.run->options.trace_all || (body.info.index & kTimedMask) == 0;
-  if (timed) step.device->run(*step.stream, {&begin_copy, &body, "time", 0});
-  copy_blocks(step, body, *last, ordinal);
-  if (timed) step.device->run(*step.stream, {&end_copy, &body, "time", 0});
-  if (unknown) step.device->run(*step.stream, {&carry_presence, &body, "presence", 0});
+  if (step.device->enqueues()) {
+    const bool spanned = timed && step.device->begin_span(*step.stream);
+    copy_blocks(step, body, *last, ordinal);
+    if (spanned) step.device->end_span(*step.stream, {&tell_copy_time, &step});
+  } else {
+    if (timed) step.device->run(*step.stream, {&begin_copy, &body, "time", 0});
+    copy_blocks(step, body, *last, ordinal);
+    if (timed) step.device->run(*step.stream, {&end_copy, &body, "time", 0});
+    if (unknown) step.device->run(*step.stream, {&carry_presence, &body, "presence", 0});
+  }
   if (writes_host(step)) step.run->watch_device(step.plan->domain);
   leave_fence(step, ordinal, step.device->signal(*step.stream));
   stamp(step, ordinal);

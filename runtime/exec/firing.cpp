@@ -318,6 +318,16 @@ void apply_changes(StepRun& step, uint64_t index) {
   }
 }
 
+namespace {
+
+// Behind its fence: whether a device made the value, and did not fail before it was here.
+bool arrived(const Slot& slot) {
+  const bool failed = slot.fence.word && slot.fence.word->load(std::memory_order_acquire) == device::kFailed;
+  return !failed && slot.block->present.load(std::memory_order_relaxed);
+}
+
+} // namespace
+
 const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room) {
   if (!input.output) return nullptr;
   const auto initial = [&]() -> const Slot* {
@@ -330,7 +340,7 @@ const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room) {
   const auto [back, at] = look_back(step, input, ordinal);
   if (back == Back::before_first) return initial();
   Slot* const slot = back == Back::there ? &input.output->at(at) : nullptr;
-  const bool present = slot && slot->value && (!slot->unknown || slot->block->present.load(std::memory_order_relaxed));
+  const bool present = slot && slot->value && (!slot->unknown || arrived(*slot));
   if (!input.repeat_last) return present ? slot : nullptr;
   if (present) {
     remember(input, *slot);

@@ -78,7 +78,11 @@ mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
   const mr_status status = allocate(tick, output, from.value->header.extent_bytes);
   if (status != MR_OK) return status;
   std::memcpy(raw.value, from.value, sizeof(mr_value));
-  std::memcpy(raw.data, from.data, from.value->header.extent_bytes);
+  if (context.body && step.device->enqueues())
+    step.device->copy(*step.stream, reinterpret_cast<std::byte*>(raw.data), reinterpret_cast<const std::byte*>(from.data),
+                      from.value->header.extent_bytes);
+  else
+    std::memcpy(raw.data, from.data, from.value->header.extent_bytes);
   return MR_OK;
 }
 

@@ -55,6 +55,7 @@ bool prepare(StepRun& step, BodyCall& body, uint64_t ordinal) {
 
 void record_region(RegionRun& region) {
   StepRun& first = *region.steps[0];
+  if (first.device->enqueues()) return capture_region(region);
   for (uint32_t slot = 0; slot < region.plan->slots; ++slot) {
     for (StepRun* step : region.steps) freeze(*step, step->bodies[slot], slot);
     first.device->begin_record(*first.stream);
@@ -68,6 +69,7 @@ void record_region(RegionRun& region) {
 }
 
 StepResult run_region(RegionRun& region, uint64_t ordinal) {
+  if (region.steps[0]->device->enqueues()) return run_captured(region, ordinal);
   for (const StepRun* step : region.steps)
     if (!issued(*step, ordinal)) return StepResult::waiting;
   for (StepRun* step : region.steps)

@@ -33,6 +33,9 @@ void compare(Report& report, const std::string& what, double predicted_us, doubl
     report.surprises.push_back({what, predicted_us, measured_us});
 }
 
+// Ticks on which the step was part of its region's launch.
+uint64_t launches_of(const StepRun& step) { return step.region ? uint64_t{step.region->replays} : 0; }
+
 void report_handlers(const RunState& run, Report& report) {
   for (uint32_t h = 0; h < run.plan.handlers.size(); ++h) {
     const plan::HandlerPlan& handler = run.plan.handlers[h];
@@ -44,7 +47,7 @@ void report_handlers(const RunState& run, Report& report) {
     for (const auto& segment : run.segments) {
       for (const auto& step : segment->steps) {
         if (step->plan->handler != h) continue;
-        out.calls += step->calls;
+        out.calls += step->calls + launches_of(*step);
         out.errors += step->errors.load();
         times.merge(step->times);
       }
@@ -71,7 +74,7 @@ void report_edges(const RunState& run, Report& report) {
       for (const auto& step : segment->steps) {
         if (step->index != edge.target_step) continue;
         const InputRun& input = step->inputs[edge.target_input];
-        out.delivered += input.delivered + step->flat_calls;
+        out.delivered += input.delivered + step->flat_calls + launches_of(*step);
         for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c) out.empty += input.empty[c];
       }
     }

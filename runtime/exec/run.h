@@ -119,6 +119,9 @@ struct RunOptions {
   // Every call goes into the trace, and more of them are kept; else those that are timed: all calls of 2 µs and more,
   // and of shorter ones one tick in 64.
   bool trace_all = false;
+  // Captured regions run body by body on one tick in 64, so that each body's device time is measured; else only the
+  // region's is.
+  bool measure_bodies = false;
   // Called from the monitor about ten times a second; null: never.
   std::function<void(const Progress&)> on_progress;
   // Warnings and idle reports, a line each; null: dropped.

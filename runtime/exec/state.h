@@ -168,6 +168,7 @@ struct BodyCall {
   std::vector<uint8_t> absent;    // per input: known to be empty when it was submitted
   std::vector<device::Access> accesses; // what it may touch on this tick, where the device looks at that
   bool silent = false;                  // region: replayed with the others, and does not fire on this tick
+  bool failed = false;                  // a body that enqueues said so
   int64_t cost_ns = 0;                  // virtual time: what it was said to take
   int64_t begun = 0, begun_ns = 0;      // transfer: trace time, and the run's
   // transfer: blocks that were copied, and what to; presence goes with the bytes
@@ -211,6 +212,7 @@ struct alignas(64) StepRun {
   void* self = nullptr;
   mr_status (*process)(void*, mr_tick*) = nullptr;
   mr_status (*finish)(void*, mr_tick*) = nullptr; // null: none
+  mr_status (*process_cuda)(void*, mr_tick*) = nullptr;
   mr_tick tick{};
   TickContext context;
   LineVector<mr_input> raw_inputs;
@@ -247,7 +249,8 @@ struct alignas(64) StepRun {
   // devices
   device::Device* device = nullptr;
   device::Stream* stream = nullptr;
-  std::vector<BodyCall> bodies;
+  void* scratch = nullptr;           // of the GPU body
+  std::vector<BodyCall> bodies;      // by ordinal mod their number
   std::vector<device::Fence> fences; // [ordinal & mask]
   device::Fence last_fence;          // behind the last body
   RegionRun* region = nullptr;
@@ -284,6 +287,24 @@ struct RegionRun {
   const plan::Region* plan = nullptr;
   std::vector<StepRun*> steps;                                // in order
   std::vector<std::unique_ptr<device::Recording>> recordings; // by ordinal mod slots
+
+  // Where bodies enqueue, a tick of the whole region is one launch: the host looks only at what enters it and at what
+  // somebody outside reads (captured.cpp).
+  struct Entry {
+    StepRun* step;
+    InputRun* input;
+    mr_value recorded; // what the bodies were told of it
+  };
+  struct Exit {
+    OutputRun* output;
+    int32_t times_of = -1; // the entry whose times its values have; -1: the tick's
+  };
+  std::vector<Entry> entries;
+  std::vector<Exit> exits;
+  std::vector<StepRun*> stamped; // whose ordinals somebody outside waits for
+  size_t changes_seen = 0;       // live changes that all its steps have looked at
+  SingleWriter<uint64_t> replays, streamed; // ticks by launch of the graph, and body by body
+  Histogram times;                          // device time of a launch
 };
 
 struct Entry {
@@ -519,6 +540,7 @@ class RunState {
   device::Stream* stream_of(const plan::Step& step) const;
   void make_step(SegmentRun& segment, const plan::Step& step, uint32_t index);
   void make_inputs(StepRun& step);
+  void* make_scratch(const plan::Step& step);
   void join_segments();
   void wire(StepRun& step);
   void wire_stamps();
@@ -567,6 +589,11 @@ size_t bypass_input(const StepRun& step, size_t output);
 // region.cpp: records every slot of a region; after all handlers have started.
 void record_region(RegionRun& region);
 StepResult run_region(RegionRun& region, uint64_t ordinal);
+
+// captured.cpp: regions and bodies of devices whose bodies enqueue. A region that cannot be captured is left to streams.
+void capture_region(RegionRun& region);
+StepResult run_captured(RegionRun& region, uint64_t ordinal);
+StepResult run_enqueued(StepRun& step, uint64_t ordinal);
 
 // device_step.cpp
 void run_body(void* body_call);

@@ -125,6 +125,7 @@ int64_t Workers::next_due_ns() const {
 void Workers::sleep(Worker& worker) {
   const uint32_t heard = run_.bell->rings();
   run_.bell->lie_down();
+  for (size_t d = 1; d < run_.devices.size(); ++d) run_.devices[d]->watch();
   worker.looks = kOthersMask; // the last look is at everything
   if (!look(worker) && !run_.finished() && !resting_.load(std::memory_order_relaxed)) {
     const int64_t early = std::min(kWakeEarlyNs, run_.options.spin_ns);

@@ -10,6 +10,7 @@ namespace millrace::memory {
 
 Ring::Ring(const RingOptions& options, std::byte* base, bool host_readable)
     : blocks_(std::make_unique<Block[]>(options.length)),
+      records_(options.own_records ? options.length : 0),
       length_(options.length),
       capacity_(options.capacity),
       dynamic_(options.dynamic),
@@ -21,6 +22,7 @@ Ring::Ring(const RingOptions& options, std::byte* base, bool host_readable)
     std::byte* at = base + i * stride;
     Block& block = blocks_[i];
     block.value = reinterpret_cast<mr_value*>(at);
+    block.record = options.own_records ? &records_[i] : block.value;
     block.data = reinterpret_cast<uint8_t*>(at + sizeof(mr_value));
     block.ring = this;
     if (host_readable_) new (at) mr_value{};

@@ -35,6 +35,9 @@ class Ring;
 // One buffer's place. `value` and `data` are as the host sees them; on a device the host must not follow them.
 struct Block {
   mr_value* value = nullptr;
+  // What the host says of the value: `value` itself, or a record of its own where the host cannot read that (a device
+  // whose bodies enqueue), or reads it too late (what such a device copies down).
+  mr_value* record = nullptr;
   uint8_t* data = nullptr;
   Ring* ring = nullptr;
   std::atomic<uint32_t> holds{0};
@@ -54,6 +57,7 @@ struct RingOptions {
   bool dynamic = false;
   uint64_t capacity = 0; // bytes behind the mr_value
   uint64_t stride = 0;   // from one block to the next; 0: they follow one another
+  bool own_records = false;
 };
 
 // Bytes that a block of this capacity takes in an arena: blocks begin at page-friendly multiples of 256.
@@ -90,7 +94,8 @@ class Ring {
   Block& next_free();
   void count_held();
   bool has_object(const Block& block) const {
-    return host_readable_ && block.value->header.kind == MR_KIND_OBJECT && block.value->as.object.release;
+    return host_readable_ && records_.empty() && block.value->header.kind == MR_KIND_OBJECT &&
+           block.value->as.object.release; // objects do not come from devices
   }
 
  public:
@@ -102,6 +107,7 @@ class Ring {
 
  private:
   std::unique_ptr<Block[]> blocks_;
+  std::vector<mr_value> records_; // of the blocks, where they have their own
   uint32_t length_;
   uint64_t capacity_;
   bool dynamic_;

@@ -24,6 +24,21 @@ bool slots_follow_the_index(const Plan& plan, const Step& step) {
   return true;
 }
 
+// "" where a body that is called before the first tick knows all that it is told of its inputs; else what varies.
+std::string what_varies(const Plan& plan, const Step& step) {
+  for (const StepInput& input : step.inputs) {
+    if (input.output == kNone) continue;
+    const Output& output = plan.outputs[input.output];
+    const mr_format& format = output.format;
+    bool fixed = true;
+    if (format.kind == MR_KIND_IMAGE) fixed = format.size_kind == MR_DIM_FIXED;
+    for (uint32_t d = 0; format.kind == MR_KIND_TENSOR && d < format.rank; ++d)
+      fixed = fixed && format.shape_kind[d] == MR_DIM_FIXED;
+    if (!fixed) return "the size of " + plan.steps[output.step].name + "." + output.name + " is not fixed";
+  }
+  return "";
+}
+
 // Whether a path leads from the region out of it and back to this step: replayed as one, it would wait for itself.
 bool leads_back(const Plan& plan, const Step& step, uint32_t region) {
   std::vector<uint32_t> todo;
@@ -59,6 +74,13 @@ void capture(Draft& draft) {
     uint32_t open = kNone;
     for (uint32_t s : segment.steps) {
       Step& step = plan.steps[s];
+      const std::string varies =
+          is_cuda(plan.domains[segment.domain]) && capturable(plan, step) ? what_varies(plan, step) : "";
+      if (!varies.empty()) {
+        open = kNone;
+        plan.notes.push_back(step.name + " runs on a stream: " + varies);
+        continue;
+      }
       if (!capturable(plan, step) || !slots_follow_the_index(plan, step)) {
         open = kNone;
         if (capturable(plan, step))

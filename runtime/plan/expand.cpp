@@ -191,13 +191,22 @@ class Expansion {
     for (uint32_t h : draft_.order) {
       DraftHandler& handler = draft_.handlers[h];
       const graph::Handler& declared = *handler.declared;
-      handler.step = add_step(handler.is_source() ? StepKind::source : StepKind::handler, declared.name, handler.pace);
+      // A source on a device is called as other bodies are, and its clock counts for it.
+      const bool asked = handler.is_source() && handler.domain == 0;
+      handler.step = add_step(asked ? StepKind::source : StepKind::handler, declared.name, handler.pace);
       Step& step = plan_.steps[handler.step];
       step.handler = h;
       step.domain = handler.domain;
       step.every = declared.every;
       draft_.handler_output[h] = static_cast<uint32_t>(plan_.outputs.size());
-      if (handler.is_source()) plan_.paces[handler.pace].sources.push_back(handler.step);
+      if (asked) plan_.paces[handler.pace].sources.push_back(handler.step);
+      if (!asked && handler.is_source()) plan_.paces[handler.pace].generated = true;
+      if (!asked && handler.is_source() && handler.facts.tick_count >= 0) {
+        uint64_t& ticks_max = plan_.paces[handler.pace].ticks_max;
+        ticks_max = std::min(ticks_max, static_cast<uint64_t>(handler.facts.tick_count));
+      }
+      if (is_cuda(plan_.domains[handler.domain]))
+        step.scratch_bytes = draft_.facts.handlers[h].instance->scratch_bytes();
       for (uint32_t i = 0; i < handler.input_count; ++i) {
         const auto& port = handler.info->ports[handler.input_port[i]];
         StepInput input;

@@ -314,6 +314,8 @@ class Layout {
   void sum_memory() {
     for (const Ring& ring : plan_.rings)
       plan_.memory[plan_.domains[ring.domain]] += ring.length * memory::block_bytes(ring.capacity);
+    for (const Step& step : plan_.steps)
+      if (step.scratch_bytes > 0) plan_.memory[plan_.domains[step.domain]] += step.scratch_bytes;
   }
 
   struct Reading {

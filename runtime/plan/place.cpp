@@ -9,14 +9,24 @@ namespace millrace::plan {
 namespace {
 
 bool is_sim(const std::string& domain) { return domain.rfind("sim:", 0) == 0; }
-bool is_cuda(const std::string& domain) { return domain.rfind("cuda:", 0) == 0; }
+
+// "" where a source can run on a device: there its clock counts for it, so that its pictures are functions of the tick.
+std::string obstacle_to_source(const DraftHandler& handler, const std::string& domain) {
+  if (!is_cuda(domain) || !handler.info->has_cuda()) return "a source is called by its clock, on the cpu";
+  if (!(handler.info->traits & MR_TRAIT_CAPTURABLE)) return "its GPU body has to be called on each tick";
+  if (handler.facts.live || handler.facts.rate_num > 0) return "a source with a rate of its own is called by its clock";
+  return "";
+}
 
 // "" where the handler can run there, else why it cannot.
 std::string obstacle(const DraftHandler& handler, const std::string& domain) {
   if ((domain == "cpu" ? handler.facts.cost_cpu_ns : handler.facts.cost_gpu_ns) < 0)
     return "with these parameters it does not run there";
   if (domain == "cpu") return handler.info->has_cpu() ? "" : "it has no CPU body";
-  if (handler.is_source()) return "a source is called by its clock, on the cpu";
+  if (handler.is_source())
+    if (std::string why_not = obstacle_to_source(handler, domain); !why_not.empty()) return why_not;
+  if (is_cuda(domain) && handler.info->has_cuda() && (handler.info->traits & MR_TRAIT_FINISH))
+    return "what it finishes on the host is not called behind a CUDA device yet";
   if (is_cuda(domain) && !handler.info->has_cuda()) return "it has no CUDA body";
   if (is_sim(domain) && !handler.info->has_cpu()) return "it has no CPU body for a simulated device to run";
   if (handler.info->traits & MR_TRAIT_BLOCKING) return "it blocks";

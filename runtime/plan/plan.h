@@ -83,6 +83,7 @@ struct Step {
   bool on_value = false;       // reads a queue and requires nothing: fires where an input that `calls` has a value
   uint32_t level = 0;          // the sum of max_pending before it: steps of one segment share it
   uint32_t region = kNone;     // captured with others: index into Plan::regions
+  uint64_t scratch_bytes = 0;  // device memory that its GPU body works in
   std::vector<uint32_t> readers; // transfer: the steps whose firing makes the copy certain
   std::vector<uint32_t> members; // transfer of several outputs: which of its inputs each of `readers` reads
   // transfer: outputs that its readers need as well and that come behind it: to wait for those would be for ever, so
@@ -132,6 +133,8 @@ struct Pace {
   uint32_t gap = 1;        // ticks that a handler may owe a firing beyond its own max_pending before it is drained
   uint32_t slots = 1;      // slots an output, a power of two ≥ window + retain
   std::vector<uint32_t> sources; // clock: steps, in order
+  bool generated = false;          // a source of it runs on a device, where nobody asks it
+  uint64_t ticks_max = UINT64_MAX; // that source gives so many: then the clock ends
 };
 
 struct Clock {

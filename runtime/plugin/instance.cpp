@@ -12,8 +12,7 @@ namespace millrace::plugin {
 
 Instance::Instance(const HandlerInfo& info, const mr_host& host, std::string name)
     : info_(info), name_(std::move(name)) {
-  const mr_declaration* declaration = nullptr; // the copy in info_ is the one that counts
-  if (info_.table->create(&host, this, &self_, &declaration) == MR_OK) return;
+  if (info_.table->create(&host, this, &self_, &declaration_) == MR_OK) return;
   Error failure{506, "handler '" + name_ + "' (" + info_.type + ") could not be constructed", {}, {}, {}, {}};
   const std::string sentence = error();
   failure.notes.push_back("it said: " + (sentence.empty() ? "nothing (out of memory?)" : sentence));

@@ -100,6 +100,8 @@ class Instance {
   const HandlerInfo& info() const { return info_; }
   const std::string& name() const { return name_; }
   void* self() const { return self_; }
+  // Device memory that its GPU body works in, as it said when it was last configured.
+  uint64_t scratch_bytes() const { return declaration_->scratch_bytes; }
   // The last sentence of a failure; set by mr_host.fail, which may come from a thread of the handler's own.
   std::string error() const;
   void set_error(std::string sentence);
@@ -126,6 +128,7 @@ class Instance {
   const HandlerInfo& info_;
   std::string name_;
   void* self_ = nullptr;
+  const mr_declaration* declaration_ = nullptr; // of this instance; what does not change is in info_
   mutable std::mutex error_mutex_;
   std::string error_;
 };

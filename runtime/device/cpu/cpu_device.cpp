@@ -39,9 +39,15 @@ Arena* CpuDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceSta
     return nullptr;
   }
   if (rounded >= kHugePageArenaMin) madvise(base, rounded, MADV_HUGEPAGE); // advice: a kernel without them is as well
+  if (properties.pinned && pinned_) {
+    if (const std::string wrong = pinned_->add(static_cast<std::byte*>(base), rounded); !wrong.empty()) {
+      munmap(base, rounded);
+      status = {DeviceError::out_of_memory, "cpu cannot lock the pages of " + std::to_string(bytes) + " bytes: " + wrong};
+      return nullptr;
+    }
+  }
   bytes_allocated_ += rounded;
   Arena& arena = arenas_.emplace_back(Arena{static_cast<std::byte*>(base), rounded, properties});
-  if (properties.pinned && pinned_) pinned_->add(arena.base, arena.bytes);
   status = {};
   return &arena;
 }
@@ -83,7 +89,7 @@ std::unique_ptr<Recording> CpuDevice::end_record(Stream& stream) {
   return std::move(queued(stream).recording);
 }
 
-void CpuDevice::replay(Stream& stream, Recording& recording) {
+void CpuDevice::replay(Stream& stream, Recording& recording, const TickNumbers&) {
   if (queued(stream).recording) return poison(DeviceError::invalid, "cpu: replay() while its stream records");
   submit(stream, {Replay{&static_cast<RecordedCommands&>(recording)}});
 }

@@ -34,7 +34,7 @@ class CpuDevice final : public Device {
   Fence signal(Stream& stream) override;
   void begin_record(Stream& stream) override;
   std::unique_ptr<Recording> end_record(Stream& stream) override;
-  void replay(Stream& stream, Recording& recording) override;
+  void replay(Stream& stream, Recording& recording, const TickNumbers&) override;
 
   void kick() override;
   bool force(const Fence& fence) override;

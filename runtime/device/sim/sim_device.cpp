@@ -203,7 +203,7 @@ std::unique_ptr<Recording> SimDevice::end_record(Stream& stream) {
   return std::move(queued(stream).recording);
 }
 
-void SimDevice::replay(Stream& stream, Recording& recording) {
+void SimDevice::replay(Stream& stream, Recording& recording, const TickNumbers&) {
   if (refuse_while_recording(stream, "replay()")) return;
   auto& recorded = static_cast<RecordedCommands&>(recording);
   Command command{Replay{&recorded}, engine_of(stream.kind), Injected::none, 0};

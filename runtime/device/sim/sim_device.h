@@ -39,7 +39,7 @@ class SimDevice : public Device {
   void discard(Stream& stream, std::byte* address, uint64_t bytes) override;
   void begin_record(Stream& stream) override;
   std::unique_ptr<Recording> end_record(Stream& stream) override;
-  void replay(Stream& stream, Recording& recording) override;
+  void replay(Stream& stream, Recording& recording, const TickNumbers&) override;
 
   bool checks_accesses() const override { return options_.check_races; }
   void steady(bool on) override { steady_ = on; }

@@ -1,0 +1,408 @@
+// Memory, streams, fences and time of one GPU; see cuda_device.h.
+#include "device/cuda/cuda_device.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+
+#include "device/cuda/nvtx.h"
+#include "device/cuda/words.h"
+#include "observe/error.h"
+
+namespace millrace::device::cuda {
+namespace {
+
+constexpr size_t kLine = 128;      // one word's place: never two in what a processor fetches at once
+constexpr size_t kStreamsMax = 64; // of one device: a run has four
+constexpr size_t kTicksMax = 1024; // recordings and streams that have a tick of their own
+constexpr size_t kSpansMax = 64;   // not told yet
+// Signals under way on one stream. CUDA itself holds about a thousand launches before it makes the caller wait.
+constexpr uint64_t kUnderWayMax = CudaStream::kEvents - 1;
+
+int64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+} // namespace
+
+CudaDevice::CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shared_ptr<Group> group,
+                       const void* library)
+    : Device("cuda:" + std::to_string(ordinal)),
+      ordinal_(ordinal),
+      api_(options.faults, status_.sentence),
+      pinned_(options.pinned),
+      group_(std::move(group)),
+      library_(library) {
+  if (const std::string wrong = status_.sentence; !wrong.empty()) poison(DeviceError::invalid, wrong);
+  make_current();
+  if (!api_.has_stream_values())
+    poison(DeviceError::invalid, domain() + ": its driver has no stream memory operations");
+  if (poisoned()) return;
+  size_t free = 0, total = 0;
+  if (!call<Call::MemGetInfo>(&free, &total)) return;
+  bytes_limit_ = total;
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {cudaMemLocationTypeDevice, static_cast<int>(ordinal_)};
+  uint64_t keep = UINT64_MAX; // what was freed stays in the pool
+  void* words = nullptr;
+  mr_device_tick* ticks = nullptr;
+  const bool made =
+      call<Call::MemPoolCreate>(&pool_, &properties) &&
+      call<Call::MemPoolSetAttribute>(pool_, cudaMemPoolAttrReleaseThreshold, static_cast<void*>(&keep)) &&
+      call<Call::StreamCreateWithPriority>(&setup_, unsigned{cudaStreamNonBlocking}, 0) &&
+      call<Call::HostAlloc>(&words, 2 * kStreamsMax * kLine, unsigned{cudaHostAllocMapped | cudaHostAllocPortable}) &&
+      call<Call::MallocFromPoolAsync>(reinterpret_cast<void**>(&ticks), kTicksMax * sizeof(mr_device_tick), pool_,
+                                      setup_) &&
+      call<Call::StreamSynchronize>(setup_);
+  if (!made) return;
+  words_ = static_cast<std::byte*>(words);
+  std::memset(words_, 0, 2 * kStreamsMax * kLine);
+  for (size_t t = kTicksMax; t-- > 0;) free_ticks_.push_back(ticks + t);
+  spans_.resize(kSpansMax);
+  for (TimedSpan& span : spans_)
+    if (!call<Call::EventCreateWithFlags>(&span.begin, 0u) || !call<Call::EventCreateWithFlags>(&span.end, 0u)) return;
+  call<Call::EventCreateWithFlags>(&spans_begin_, 0u);
+  find_neighbourhood();
+  if (pinned_ && group_->devices.empty()) { // the first locks pages for all
+    locks_pages_ = true;
+    if (const std::string wrong = pinned_->set_locker(this); !wrong.empty()) poison(DeviceError::out_of_memory, wrong);
+  }
+  waiter_ = std::thread([this] { wait_loop(); });
+}
+
+CudaDevice::~CudaDevice() {
+  closing_ = true;
+  wake_.ring();
+  if (locks_pages_) pinned_->set_locker(nullptr);
+  std::erase(group_->devices, this);
+  if (poisoned()) { // whatever is asked of such a device may never be answered
+    if (waiter_.joinable()) waiter_.detach();
+    for (auto& stream : streams_) (void)stream.release(); // the waiter may still look at them
+    return;
+  }
+  if (waiter_.joinable()) waiter_.join();
+  make_current();
+  for (auto& stream : streams_) {
+    call<Call::StreamSynchronize>(stream->handle);
+    for (cudaEvent_t event : stream->events) call<Call::EventDestroy>(event);
+    call<Call::StreamDestroy>(stream->handle);
+  }
+  for (cudaStream_t side : side_streams_) call<Call::StreamDestroy>(side);
+  for (cudaEvent_t event : capture_events_) call<Call::EventDestroy>(event);
+  for (TimedSpan& span : spans_) {
+    call<Call::EventDestroy>(span.begin);
+    call<Call::EventDestroy>(span.end);
+  }
+  if (spans_begin_) call<Call::EventDestroy>(spans_begin_);
+  for (const auto& arena : arenas_) call<Call::FreeAsync>(static_cast<void*>(arena->base), setup_);
+  if (setup_) {
+    call<Call::StreamSynchronize>(setup_);
+    call<Call::StreamDestroy>(setup_);
+  }
+  if (words_) call<Call::FreeHost>(static_cast<void*>(words_));
+  if (pool_) call<Call::MemPoolDestroy>(pool_);
+}
+
+// A thread keeps the device that it was given last.
+void CudaDevice::make_current() {
+  static thread_local uint32_t current = UINT32_MAX;
+  if (current == ordinal_) return;
+  if (check(Call::SetDevice, api_.call<Call::SetDevice>(static_cast<int>(ordinal_)))) current = ordinal_;
+}
+
+bool CudaDevice::check(Call call, cudaError_t error) {
+  if (error == cudaSuccess) return true;
+  const bool memory = error == cudaErrorMemoryAllocation;
+  poison(memory ? DeviceError::out_of_memory : DeviceError::fault, domain() + ": " + sentence_of(call, error));
+  return false;
+}
+
+DeviceStatus CudaDevice::status() const {
+  const std::lock_guard lock(status_mutex_);
+  return status_;
+}
+
+void CudaDevice::poison(DeviceError error, const std::string& sentence) {
+  {
+    const std::lock_guard lock(status_mutex_);
+    if (poisoned_.exchange(true)) return;
+    status_ = {error, sentence};
+  }
+  complete_all();
+  wake_.ring();
+}
+
+// All that was issued is over, so that no host waits for ever. The hardware may still write an older word behind this;
+// the waiter does it again and again.
+void CudaDevice::complete_all() {
+  const size_t count = stream_count_.load(std::memory_order_acquire);
+  for (size_t s = 0; s < count; ++s) {
+    streams_[s]->completed.store(kFailed, std::memory_order_release);
+    streams_[s]->completed.notify_all();
+    ring(*streams_[s]);
+  }
+}
+
+// ---- memory -----------------------------------------------------------------------------------------------------
+
+Arena* CudaDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceStatus& status) {
+  if (steady_) {
+    poison(DeviceError::invalid, domain() + ": " + std::to_string(bytes) + " bytes were asked for in steady state");
+    status = this->status();
+    return nullptr;
+  }
+  make_current();
+  void* base = nullptr;
+  const uint64_t wanted = std::max<uint64_t>(bytes, 1);
+  const cudaError_t error = api_.call<Call::MallocFromPoolAsync>(&base, wanted, pool_, setup_);
+  if (error == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError(); // told here, and to nobody who asks later
+    status = {DeviceError::out_of_memory, domain() + ": " + std::to_string(bytes) + " bytes are wanted of " +
+                                              std::to_string(bytes_limit_) + ", of which " +
+                                              std::to_string(bytes_allocated_) + " are taken by this run"};
+    return nullptr;
+  }
+  if (!check(Call::MallocFromPoolAsync, error) || !call<Call::StreamSynchronize>(setup_)) {
+    status = this->status();
+    return nullptr;
+  }
+  bytes_allocated_ += wanted;
+  arenas_.push_back(std::make_unique<Arena>(Arena{static_cast<std::byte*>(base), wanted, properties}));
+  status = {};
+  return arenas_.back().get();
+}
+
+std::string CudaDevice::lock_pages(const std::byte* base, uint64_t bytes) {
+  make_current();
+  constexpr unsigned kFlags = cudaHostRegisterPortable | cudaHostRegisterMapped;
+  const cudaError_t error = api_.call<Call::HostRegister>(const_cast<void*>(static_cast<const void*>(base)), bytes, kFlags);
+  if (error == cudaSuccess) return "";
+  (void)cudaGetLastError();
+  return sentence_of(Call::HostRegister, error);
+}
+
+void CudaDevice::unlock_pages(const std::byte* base) {
+  if (poisoned()) return;
+  make_current();
+  call<Call::HostUnregister>(const_cast<void*>(static_cast<const void*>(base)));
+}
+
+// Memory of each is within reach of the others where the hardware can.
+void CudaDevice::enable_peers() {
+  make_current();
+  for (CudaDevice* peer : group_->devices) {
+    int can = 0;
+    if (peer == this || poisoned()) continue;
+    if (!call<Call::DeviceCanAccessPeer>(&can, static_cast<int>(ordinal_), static_cast<int>(peer->ordinal_))) return;
+    if (!can) continue;
+    const cudaError_t error = api_.call<Call::DeviceEnablePeerAccess>(static_cast<int>(peer->ordinal_), 0u);
+    if (error == cudaErrorPeerAccessAlreadyEnabled)
+      (void)cudaGetLastError();
+    else if (!check(Call::DeviceEnablePeerAccess, error))
+      return;
+    cudaMemAccessDesc access{{cudaMemLocationTypeDevice, static_cast<int>(ordinal_)}, cudaMemAccessFlagsProtReadWrite};
+    call<Call::MemPoolSetAccess>(peer->pool_, static_cast<const cudaMemAccessDesc*>(&access), size_t{1});
+  }
+}
+
+// ---- streams and fences -----------------------------------------------------------------------------------------
+
+Stream* CudaDevice::create_stream(StreamKind kind) {
+  MR_ASSERT(streams_.size() < kStreamsMax, "a device has at most 64 streams");
+  make_current();
+  const size_t index = streams_.size();
+  // A device that could not be made has no words: its streams have some that are over from the start.
+  static std::atomic<uint64_t> over{kFailed};
+  auto* word = words_ ? reinterpret_cast<std::atomic<uint64_t>*>(words_ + 2 * index * kLine) : &over;
+  auto stream = std::make_unique<CudaStream>(*word);
+  stream->kind = kind;
+  stream->index = static_cast<uint32_t>(index);
+  if (words_ && !poisoned()) {
+    stream->gate = reinterpret_cast<uint64_t*>(words_ + (2 * index + 1) * kLine);
+    stream->own_tick = take_tick();
+    stream->tick = stream->own_tick;
+    if (call<Call::StreamCreateWithPriority>(&stream->handle, unsigned{cudaStreamNonBlocking}, 0)) {
+      for (cudaEvent_t& event : stream->events)
+        if (!call<Call::EventCreateWithFlags>(&event, unsigned{cudaEventDisableTiming | cudaEventBlockingSync})) break;
+    }
+    stream->native = stream->handle;
+  }
+  streams_.reserve(kStreamsMax); // the waiter looks at it
+  streams_.push_back(std::move(stream));
+  stream_count_.store(streams_.size(), std::memory_order_release);
+  if (poisoned()) complete_all();
+  return streams_.back().get();
+}
+
+void CudaDevice::copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) {
+  if (poisoned() || bytes == 0) return;
+  make_current();
+  CudaStream& to = own(stream);
+  if (to.recorder && !to.recorder->inside) join_branches(to);
+  call<Call::MemcpyAsync>(static_cast<void*>(target), static_cast<const void*>(source), bytes, cudaMemcpyDefault,
+                          static_cast<cudaStream_t>(to.native)); // of the branch, inside a body
+  to.dirty = true;
+}
+
+Fence CudaDevice::signal(Stream& stream) {
+  CudaStream& at = own(stream);
+  if (at.recorder) poison(DeviceError::invalid, domain() + ": signal() while its stream records");
+  if (at.dirty) {
+    at.dirty = false;
+    ++at.issued;
+    if (poisoned()) return {&at.completed, at.issued};
+    make_current();
+    if (at.issued - std::min(at.issued, at.completed.load(std::memory_order_acquire)) > kUnderWayMax)
+      poison(DeviceError::invalid, domain() + ": a stream has more than " + std::to_string(kUnderWayMax) +
+                                       " fences under way");
+    else if (check(Call::StreamWriteValue, api_.write_value(at.handle, &at.completed, at.issued)))
+      record_event(at);
+  }
+  return {&at.completed, at.issued};
+}
+
+// Behind the write of the word for `issued`.
+void CudaDevice::record_event(CudaStream& stream) {
+  call<Call::EventRecord>(stream.events[stream.issued % CudaStream::kEvents], stream.handle);
+  stream.recorded.store(stream.issued, std::memory_order_release);
+}
+
+CudaStream* CudaDevice::stream_of(const Fence& fence) const {
+  const size_t count = stream_count_.load(std::memory_order_acquire);
+  for (size_t s = 0; s < count; ++s)
+    if (&streams_[s]->completed == fence.word) return streams_[s].get();
+  return nullptr;
+}
+
+void CudaDevice::wait(Stream& stream, const Fence& fence) {
+  CudaStream& waits = own(stream);
+  if (waits.recorder) return poison(DeviceError::invalid, domain() + ": wait() while its stream records");
+  if (fence.done() || poisoned()) return;
+  make_current();
+  for (CudaDevice* device : group_->devices) {
+    CudaStream* other = device->stream_of(fence);
+    if (!other) continue;
+    MR_ASSERT(fence.sequence <= other->recorded.load(std::memory_order_acquire),
+              "a wait for a fence that was not issued");
+    if (other != &waits) wait_for_event(waits, *device, *other, fence.sequence);
+    return;
+  }
+  wait_for_foreign(waits, fence);
+}
+
+void CudaDevice::wait_for_event(CudaStream& stream, CudaDevice& of, CudaStream& other, uint64_t sequence) {
+  if (of.poisoned()) return; // its fences are all done
+  // An event that was recorded again since says that the fence is long done.
+  if (other.recorded.load(std::memory_order_acquire) - sequence >= CudaStream::kEvents) return;
+  call<Call::StreamWaitEvent>(stream.handle, other.events[sequence % CudaStream::kEvents], 0u);
+  stream.dirty = true;
+}
+
+// The stream waits for a gate in mapped memory, which the waiter opens when it has seen the foreign word.
+void CudaDevice::wait_for_foreign(CudaStream& stream, const Fence& fence) {
+  {
+    const std::lock_guard lock(foreign_mutex_);
+    foreign_.push_back({fence, &stream, ++stream.gates});
+  }
+  wake_.ring();
+  check(Call::StreamWaitValue, api_.wait_value(stream.handle, stream.gate, stream.gates));
+  stream.dirty = true;
+}
+
+void CudaDevice::run(Stream& stream, const Work& work) {
+  if (poisoned()) return;
+  make_current();
+  CudaStream& on = own(stream);
+  const NvtxRange range(work.name);
+  if (!on.recorder) {
+    work.run(work.context);
+    on.dirty = true;
+    return;
+  }
+  stream.native = branch_for(on, work.after);
+  on.recorder->inside = true;
+  work.run(work.context);
+  on.recorder->inside = false;
+  const cudaEvent_t done = next_capture_event();
+  call<Call::EventRecord>(done, static_cast<cudaStream_t>(stream.native));
+  on.recorder->runs.push_back({static_cast<cudaStream_t>(stream.native), done});
+  stream.native = on.handle;
+}
+
+void CudaDevice::set_tick(Stream& stream, const TickNumbers& numbers) {
+  CudaStream& on = own(stream);
+  if (poisoned() || (on.has_numbers && on.numbers == numbers)) return;
+  make_current();
+  on.numbers = numbers;
+  on.has_numbers = true;
+  on.dirty = true;
+  cudaError_t error = api_.count(Call::LaunchKernel);
+  if (error == cudaSuccess)
+    error = launch_set_tick(on.handle, on.own_tick, {numbers.index, numbers.media_time_ns, on.issued + 1});
+  check(Call::LaunchKernel, error);
+}
+
+// ---- time on the device -----------------------------------------------------------------------------------------
+
+bool CudaDevice::begin_span(Stream& stream) {
+  collect_spans();
+  if (poisoned() || own(stream).recorder || open_span_) return false;
+  make_current();
+  if (spans_begin_ns_ == 0) { // what all other points are measured from
+    call<Call::EventRecord>(spans_begin_, own(stream).handle);
+    spans_begin_ns_ = now_ns();
+  }
+  for (TimedSpan& span : spans_) {
+    if (span.open || !span.told) continue;
+    span.open = true;
+    open_span_ = &span;
+    return call<Call::EventRecord>(span.begin, own(stream).handle);
+  }
+  return false;
+}
+
+void CudaDevice::end_span(Stream& stream, const Span& span) {
+  MR_ASSERT(open_span_, "a span ends that has not begun");
+  TimedSpan& timed = *open_span_;
+  open_span_ = nullptr;
+  timed.open = false;
+  timed.span = span;
+  if (!poisoned()) timed.told = !call<Call::EventRecord>(timed.end, own(stream).handle);
+  own(stream).dirty = true;
+}
+
+void CudaDevice::collect_spans() {
+  if (poisoned()) return;
+  make_current();
+  for (TimedSpan& span : spans_) {
+    if (span.told) continue;
+    const cudaError_t error = api_.call<Call::EventQuery>(span.end);
+    if (error == cudaErrorNotReady) continue;
+    float begin_ms = 0, took_ms = 0;
+    if (!check(Call::EventQuery, error) || !call<Call::EventElapsedTime>(&begin_ms, spans_begin_, span.begin) ||
+        !call<Call::EventElapsedTime>(&took_ms, span.begin, span.end))
+      return;
+    span.told = true;
+    span.span.tell(span.span.context, spans_begin_ns_ + static_cast<int64_t>(static_cast<double>(begin_ms) * 1e6),
+                   static_cast<int64_t>(static_cast<double>(took_ms) * 1e6));
+  }
+}
+
+// ---- the machine around it --------------------------------------------------------------------------------------
+
+void CudaDevice::find_neighbourhood() {
+  char bus[32] = {};
+  if (!call<Call::DeviceGetPCIBusId>(bus, static_cast<int>(sizeof bus), static_cast<int>(ordinal_))) return;
+  bus_id_ = bus;
+  std::string lower = bus_id_;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
+  std::ifstream list("/sys/bus/pci/devices/" + lower + "/local_cpulist");
+  std::getline(list, near_processors_);
+}
+
+} // namespace millrace::device::cuda

@@ -1,0 +1,206 @@
+// A GPU of NVIDIA behind the device interface.
+//
+// Problem. CUDA's calls are asynchronous, but what they leave behind to wait on is not: to ask whether something is over
+// is a call into the driver that takes a lock, and a callback costs more than the tick that it ends.
+//
+// Why this way. Each stream has a word in mapped host memory. On the bare stream the copy engine or the front end writes
+// it (a stream write of the driver), in a graph a kernel does, so that who waits looks at memory and calls nobody. Beside
+// each word goes an event without a time: other streams wait for that on the device, and when hosts have gone to sleep
+// one waiter thread blocks in it, sees errors there, and rings their bell.
+//
+// Invariants.
+//  - One thread submits; no function that it calls waits for the device. allocate() and what is behind it may, and is
+//    not called in steady state.
+//  - The word of a stream only grows; events_[sequence mod kEvents] was recorded behind the word's write.
+//  - A device that failed has all its words at what was issued, before and after (device.h).
+//
+// What it is not. No memory manager: arenas live as long as the device.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "device/bell.h"
+#include "device/cuda/api.h"
+#include "device/device.h"
+#include "device/module.h"
+#include "device/pinned_ranges.h"
+#include "millrace/abi.h"
+
+namespace millrace::device::cuda {
+
+class CudaDevice;
+struct Recorder;
+
+// The devices of one runtime, which may wait for each other and copy from each other.
+struct Group {
+  std::vector<CudaDevice*> devices;
+};
+
+struct CudaStream final : Stream {
+  // Sequences that can be waited for at a time; a window has a few signals for each tick in flight.
+  static constexpr uint64_t kEvents = 256;
+
+  explicit CudaStream(std::atomic<uint64_t>& word) : Stream(word) {}
+
+  cudaStream_t handle = nullptr;
+  std::array<cudaEvent_t, kEvents> events{};
+  std::atomic<uint64_t> recorded{0}; // the last sequence whose event was: the waiter's view of `issued`
+  bool dirty = false;                // something was enqueued since the last signal
+  mr_device_tick* own_tick = nullptr;
+  TickNumbers numbers;
+  bool has_numbers = false;
+  uint64_t* gate = nullptr; // mapped: what waits for words of others waits for this one
+  uint64_t gates = 0;
+  std::unique_ptr<Recorder> recorder; // while it records
+};
+
+// A graph of one slot.
+struct CudaRecording final : Recording {
+  CudaDevice* device = nullptr;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  cudaGraphNode_t set_tick = nullptr;
+  mr_device_tick* tick = nullptr;
+  ~CudaRecording() override;
+};
+
+// What runs while a stream records: bodies that do not need each other go to streams of their own, so that they become
+// branches of the graph.
+struct Recorder {
+  struct Ran {
+    cudaStream_t stream;
+    cudaEvent_t done;
+  };
+  std::vector<Ran> runs;
+  std::vector<cudaStream_t> sides; // in use
+  mr_device_tick* tick = nullptr;
+  cudaEvent_t begun = nullptr;
+  bool inside = false; // a body is being called
+};
+
+class CudaDevice final : public Device, private PageLocker {
+ public:
+  CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shared_ptr<Group> group, const void* library);
+  ~CudaDevice() override;
+
+  Arena* allocate(uint64_t bytes, ArenaProperties properties, DeviceStatus& status) override;
+  uint64_t bytes_allocated() const override { return bytes_allocated_; }
+  uint64_t bytes_limit() const override { return bytes_limit_; }
+
+  Stream* create_stream(StreamKind kind) override;
+  void run(Stream& stream, const Work& work) override;
+  bool enqueues() const override { return true; }
+  void set_tick(Stream& stream, const TickNumbers& numbers) override;
+  void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) override;
+  void wait(Stream& stream, const Fence& fence) override;
+  Fence signal(Stream& stream) override;
+  void begin_record(Stream& stream) override;
+  std::unique_ptr<Recording> end_record(Stream& stream) override;
+  std::string record_failure() const override { return record_failure_; }
+  void replay(Stream& stream, Recording& recording, const TickNumbers& numbers) override;
+  bool begin_span(Stream& stream) override;
+  void end_span(Stream& stream, const Span& span) override;
+  void collect_spans() override;
+  void watch() override;
+  void kick() override { wake_.ring(); }
+  void steady(bool on) override { steady_ = on; }
+  DeviceStatus status() const override;
+  void declare_lost(const std::string& sentence) override { poison(DeviceError::lost, sentence); }
+  const void* library() const override { return library_; }
+  std::string near_processors() const override { return near_processors_; }
+  std::map<std::string, uint64_t> driver_calls() const override { return api_.counts(); }
+  std::map<std::string, double> gauges() const override;
+
+  bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
+  uint32_t ordinal() const { return ordinal_; }
+  // This device's stream whose word it is; null where it is another's.
+  CudaStream* stream_of(const Fence& fence) const;
+  void enable_peers();
+  void free_tick(mr_device_tick* tick);
+
+ private:
+  friend struct CudaRecording;
+
+  struct TimedSpan {
+    cudaEvent_t begin = nullptr, end = nullptr;
+    Span span;
+    bool open = false, told = true;
+  };
+  struct Foreign { // a stream waits for a word that no device of the group writes
+    Fence fence;
+    CudaStream* stream;
+    uint64_t gate;
+  };
+
+  std::string lock_pages(const std::byte* base, uint64_t bytes) override;
+  void unlock_pages(const std::byte* base) override;
+
+  CudaStream& own(Stream& stream) { return static_cast<CudaStream&>(stream); }
+  void make_current();
+  template <Call id, class... Arguments>
+  bool call(Arguments... arguments) { // false: the device is poisoned now
+    return check(id, api_.call<id>(arguments...));
+  }
+  bool check(Call call, cudaError_t error);
+  void poison(DeviceError error, const std::string& sentence);
+  void complete_all();
+  void record_event(CudaStream& stream);
+  void wait_for_event(CudaStream& stream, CudaDevice& of, CudaStream& other, uint64_t sequence);
+  void wait_for_foreign(CudaStream& stream, const Fence& fence);
+  cudaStream_t branch_for(CudaStream& stream, const std::vector<uint32_t>* after);
+  void join_branches(CudaStream& stream);
+  cudaEvent_t next_capture_event();
+  std::unique_ptr<Recording> instantiate(cudaGraph_t graph, mr_device_tick* tick);
+  mr_device_tick* take_tick();
+  void find_neighbourhood();
+
+  // waiter.cpp
+  void wait_loop();
+  bool open_gates();
+  CudaStream* most_wanted() const;
+  void ring(const CudaStream& stream);
+
+  const uint32_t ordinal_;
+  mutable std::mutex status_mutex_;
+  DeviceStatus status_;
+  std::atomic<bool> poisoned_{false};
+  Api api_;
+  std::shared_ptr<PinnedRanges> pinned_;
+  std::shared_ptr<Group> group_;
+  const void* library_;
+  std::string near_processors_, bus_id_;
+  bool locks_pages_ = false;
+  bool steady_ = false;
+
+  cudaMemPool_t pool_ = nullptr;
+  cudaStream_t setup_ = nullptr; // allocations
+  uint64_t bytes_limit_ = 0, bytes_allocated_ = 0;
+  std::vector<std::unique_ptr<Arena>> arenas_;
+
+  std::byte* words_ = nullptr; // mapped: two a stream, a cache line each
+  std::vector<std::unique_ptr<CudaStream>> streams_;
+  std::atomic<size_t> stream_count_{0}; // those that the waiter may look at
+  std::vector<mr_device_tick*> free_ticks_;
+  std::vector<cudaStream_t> side_streams_;
+  std::vector<cudaEvent_t> capture_events_;
+  size_t capture_events_used_ = 0;
+  std::string record_failure_;
+  std::vector<TimedSpan> spans_;
+  TimedSpan* open_span_ = nullptr;
+  cudaEvent_t spans_begin_ = nullptr; // and when that was on the host's clock
+  int64_t spans_begin_ns_ = 0;
+
+  Bell wake_;
+  std::atomic<bool> watched_{false}, closing_{false};
+  std::mutex foreign_mutex_;
+  std::vector<Foreign> foreign_;
+  std::thread waiter_;
+};
+
+} // namespace millrace::device::cuda

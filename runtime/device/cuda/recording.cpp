@@ -1,0 +1,168 @@
+// Bodies that are captured into a graph once, and the graph's launches.
+//
+// A recording's graph is [set_tick] → bodies → [signal]: the first node writes the tick's numbers, which are a by-value
+// argument that replay() changes in the instance; the last one writes the stream's word. So a tick of any number of
+// bodies is two calls, one that sets the argument and one that launches.
+#include <algorithm>
+
+#include "device/cuda/cuda_device.h"
+#include "device/cuda/nvtx.h"
+#include "device/cuda/words.h"
+#include "observe/error.h"
+
+namespace millrace::device::cuda {
+namespace {
+
+// Branches of one region; more of them take turns.
+constexpr size_t kSideStreamsMax = 8;
+
+} // namespace
+
+mr_device_tick* CudaDevice::take_tick() {
+  MR_ASSERT(!free_ticks_.empty(), "a device has room for the ticks of 1024 recordings and streams");
+  mr_device_tick* const tick = free_ticks_.back();
+  free_ticks_.pop_back();
+  return tick;
+}
+
+void CudaDevice::free_tick(mr_device_tick* tick) { free_ticks_.push_back(tick); }
+
+CudaRecording::~CudaRecording() {
+  if (device->poisoned()) return;
+  if (exec) device->call<Call::GraphExecDestroy>(exec);
+  if (graph) device->call<Call::GraphDestroy>(graph);
+  device->free_tick(tick);
+}
+
+cudaEvent_t CudaDevice::next_capture_event() {
+  if (capture_events_used_ == capture_events_.size()) {
+    cudaEvent_t event = nullptr;
+    if (!call<Call::EventCreateWithFlags>(&event, unsigned{cudaEventDisableTiming})) return nullptr;
+    capture_events_.push_back(event);
+  }
+  return capture_events_[capture_events_used_++];
+}
+
+void CudaDevice::begin_record(Stream& stream) {
+  CudaStream& on = own(stream);
+  MR_ASSERT(!on.recorder, "the stream records already");
+  on.recorder = std::make_unique<Recorder>();
+  if (poisoned()) return;
+  make_current();
+  record_failure_.clear();
+  capture_events_used_ = 0;
+  on.recorder->tick = take_tick();
+  stream.tick = on.recorder->tick;
+  call<Call::StreamBeginCapture>(on.handle, cudaStreamCaptureModeThreadLocal);
+  check(Call::LaunchKernel, launch_set_tick(on.handle, on.recorder->tick, {}));
+  on.recorder->begun = next_capture_event();
+  call<Call::EventRecord>(on.recorder->begun, on.handle);
+}
+
+// Where a body goes on that needs only some of those before it: behind one of them if nothing follows that yet, else to
+// a stream that has nothing in this recording, joined to all that it needs.
+cudaStream_t CudaDevice::branch_for(CudaStream& stream, const std::vector<uint32_t>* after) {
+  Recorder& recorder = *stream.recorder;
+  if (!after) {
+    join_branches(stream);
+    return stream.handle;
+  }
+  const auto ends_with = [&](uint32_t run) { // nothing follows it on its stream
+    for (size_t later = run + 1; later < recorder.runs.size(); ++later)
+      if (recorder.runs[later].stream == recorder.runs[run].stream) return false;
+    return true;
+  };
+  const auto unused = [&](cudaStream_t side) {
+    return std::none_of(recorder.runs.begin(), recorder.runs.end(), [&](const auto& ran) { return ran.stream == side; });
+  };
+  cudaStream_t chosen = nullptr;
+  for (uint32_t run : *after)
+    if (!chosen && ends_with(run)) chosen = recorder.runs[run].stream;
+  if (!chosen && unused(stream.handle)) chosen = stream.handle;
+  for (cudaStream_t side : side_streams_)
+    if (!chosen && unused(side)) chosen = side;
+  if (!chosen && side_streams_.size() < kSideStreamsMax) {
+    if (!call<Call::StreamCreateWithPriority>(&chosen, unsigned{cudaStreamNonBlocking}, 0)) return stream.handle;
+    side_streams_.push_back(chosen);
+  }
+  if (!chosen) chosen = stream.handle;
+  if (chosen != stream.handle && std::find(recorder.sides.begin(), recorder.sides.end(), chosen) == recorder.sides.end()) {
+    recorder.sides.push_back(chosen);
+    call<Call::StreamWaitEvent>(chosen, recorder.begun, 0u);
+  }
+  for (uint32_t run : *after)
+    if (recorder.runs[run].stream != chosen) call<Call::StreamWaitEvent>(chosen, recorder.runs[run].done, 0u);
+  return chosen;
+}
+
+void CudaDevice::join_branches(CudaStream& stream) {
+  for (cudaStream_t side : stream.recorder->sides) {
+    const auto& runs = stream.recorder->runs;
+    const auto last = std::find_if(runs.rbegin(), runs.rend(), [&](const auto& ran) { return ran.stream == side; });
+    if (last != runs.rend()) call<Call::StreamWaitEvent>(stream.handle, last->done, 0u);
+  }
+}
+
+std::unique_ptr<Recording> CudaDevice::end_record(Stream& stream) {
+  CudaStream& on = own(stream);
+  MR_ASSERT(on.recorder, "the stream does not record");
+  const std::unique_ptr<Recorder> recorder = std::move(on.recorder);
+  stream.tick = on.own_tick;
+  if (poisoned()) return nullptr;
+  on.recorder = std::make_unique<Recorder>(*recorder);
+  join_branches(on);
+  on.recorder.reset();
+  // What a body did that no graph can hold ends the capture, and is told by the next call: no fault of the device.
+  cudaGraph_t graph = nullptr;
+  cudaError_t error = launch_signal(on.handle, reinterpret_cast<uint64_t*>(&on.completed), recorder->tick);
+  const cudaError_t ended = api_.call<Call::StreamEndCapture>(on.handle, &graph);
+  if (error == cudaSuccess) error = ended;
+  if (error != cudaSuccess || !graph) {
+    (void)cudaGetLastError();
+    record_failure_ = sentence_of(Call::StreamEndCapture, error);
+    if (graph) call<Call::GraphDestroy>(graph);
+    free_tick(recorder->tick);
+    return nullptr;
+  }
+  return instantiate(graph, recorder->tick);
+}
+
+std::unique_ptr<Recording> CudaDevice::instantiate(cudaGraph_t graph, mr_device_tick* tick) {
+  auto recording = std::make_unique<CudaRecording>();
+  recording->device = this;
+  recording->graph = graph;
+  recording->tick = tick;
+  size_t roots = 1; // set_tick: all else comes behind it
+  if (!call<Call::GraphGetRootNodes>(graph, &recording->set_tick, &roots)) return nullptr;
+  MR_ASSERT(roots == 1, "a recording's graph begins with set_tick");
+  const cudaError_t error = api_.call<Call::GraphInstantiate>(&recording->exec, graph, 0ull);
+  if (error != cudaSuccess) {
+    (void)cudaGetLastError();
+    recording->exec = nullptr;
+    record_failure_ = sentence_of(Call::GraphInstantiate, error);
+    return nullptr;
+  }
+  if (!call<Call::GraphUpload>(recording->exec, setup_)) return nullptr;
+  return recording;
+}
+
+void CudaDevice::replay(Stream& stream, Recording& recording, const TickNumbers& numbers) {
+  CudaStream& on = own(stream);
+  if (on.recorder) return poison(DeviceError::invalid, domain() + ": replay() while its stream records");
+  ++on.issued;
+  on.dirty = false; // the graph's own signal is behind what was enqueued before
+  if (poisoned()) return;
+  make_current();
+  auto& graph = static_cast<CudaRecording&>(recording);
+  mr_device_tick value{numbers.index, numbers.media_time_ns, on.issued};
+  void* arguments[] = {&graph.tick, &value};
+  cudaKernelNodeParams node{};
+  node.func = const_cast<void*>(set_tick_function());
+  node.gridDim = node.blockDim = {1, 1, 1};
+  node.kernelParams = arguments;
+  if (call<Call::GraphExecKernelNodeSetParams>(graph.exec, graph.set_tick, static_cast<const cudaKernelNodeParams*>(&node)) &&
+      call<Call::GraphLaunch>(graph.exec, on.handle))
+    record_event(on);
+}
+
+} // namespace millrace::device::cuda

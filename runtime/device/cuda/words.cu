@@ -1,0 +1,30 @@
+#include <cuda/atomic>
+
+#include "device/cuda/words.h"
+
+namespace millrace::device::cuda {
+namespace {
+
+__global__ void set_tick(mr_device_tick* target, mr_device_tick value) { *target = value; }
+
+// Kernels before it in the stream are over, so what they wrote is visible to this thread; the release carries that on to
+// the host, which reads the word with acquire.
+__global__ void signal(uint64_t* word, const mr_device_tick* tick) {
+  ::cuda::atomic_ref<uint64_t, ::cuda::thread_scope_system>(*word).store(tick->sequence, ::cuda::memory_order_release);
+}
+
+} // namespace
+
+cudaError_t launch_set_tick(cudaStream_t stream, mr_device_tick* target, const mr_device_tick& value) {
+  set_tick<<<1, 1, 0, stream>>>(target, value);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_signal(cudaStream_t stream, uint64_t* word, const mr_device_tick* tick) {
+  signal<<<1, 1, 0, stream>>>(word, tick);
+  return cudaGetLastError();
+}
+
+const void* set_tick_function() { return reinterpret_cast<const void*>(&set_tick); }
+
+} // namespace millrace::device::cuda

@@ -1,0 +1,36 @@
+// A module with devices: a shared library that is loaded where it is there and has a driver. Both sides of this boundary
+// are built together; `build` is compared before anything else is called.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "device/pinned_ranges.h"
+
+namespace millrace::device {
+
+struct ModuleOptions {
+  std::vector<uint32_t> devices; // by the driver's order
+  std::shared_ptr<PinnedRanges> pinned;
+  std::string faults; // for tests: calls that fail, see cuda/api.h
+};
+
+struct DeviceModule {
+  const char* build;
+  // How many devices there are; 0 with the reason in `why`. Makes no context.
+  uint32_t (*count)(std::string& why);
+  // What a device is, in words: "NVIDIA H200, 139 GiB, compute capability 9.0".
+  std::string (*describe)(uint32_t device);
+  // In the order of `devices`; they know each other as peers. Empty with the reason in `why`.
+  std::vector<std::unique_ptr<Device>> (*make)(const ModuleOptions& options, std::string& why);
+};
+
+inline constexpr const char* kModuleSymbol = "millrace_device_module";
+// Changes with everything that both sides must have alike.
+inline constexpr const char* kModuleBuild = "1 " __VERSION__;
+
+using DeviceModuleEntry = const DeviceModule* (*)();
+
+} // namespace millrace::device

@@ -1,0 +1,323 @@
+// Bodies that enqueue (cuda): called on the host when they are submitted, they leave work on the device's stream. What a
+// value is (its record) the host knows at once, its bytes come behind the fence (semantics.md 4.1, 4.4, 4.5).
+//
+// A region of them is called once for each slot, when the run begins, and captured. From then on a tick of the region is
+// one launch, and the host looks at the region's border only: what enters it must be there and of the kind that the
+// capture saw, what leaves it gets its slot, its fence and its times. Where that does not hold, because an input is
+// missing or has another size than planned, the bodies of this tick are called one by one on the stream.
+#include <algorithm>
+#include <cstring>
+
+#include "exec/state.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// While a region is captured its inputs carry these as their times, so that it can be seen which of them its outputs
+// take over.
+constexpr int64_t kMarkTick = INT64_MIN + 1, kMarkFirst = INT64_MIN + 2;
+
+device::TickNumbers numbers_of(const mr_tick_info& info) { return {info.index, info.media_time_ns}; }
+
+BodyCall& body_of(StepRun& step, uint64_t ordinal) { return step.bodies[ordinal % step.bodies.size()]; }
+
+bool same_region(const StepRun& step, const plan::StepInput& input) {
+  const plan::Plan& plan = step.run->plan;
+  return input.output != plan::kNone && plan.steps[plan.outputs[input.output].step].region == step.plan->region;
+}
+
+// Whether a value is what the capture saw, as far as bodies look at it on the host. The count of records they read on
+// the device.
+bool same_kind(const mr_value& value, const mr_value& recorded) {
+  if (value.header.kind != recorded.header.kind || value.header.layout != recorded.header.layout) return false;
+  if (value.header.kind == MR_KIND_IMAGE)
+    return std::memcmp(&value.as.image, &recorded.as.image, sizeof(mr_image)) == 0;
+  if (value.header.kind == MR_KIND_TENSOR)
+    return std::memcmp(&value.as.tensor, &recorded.as.tensor, sizeof(mr_tensor)) == 0;
+  return true;
+}
+
+// Called by the device while it submits: the handler enqueues its work. What it says of its outputs is known then.
+void enqueue_body(void* context) {
+  BodyCall& body = *static_cast<BodyCall*>(context);
+  StepRun& step = *body.context.step;
+  body.tick.native_stream = step.stream->native;
+  body.tick.device_tick = step.stream->tick;
+  for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
+  const mr_status status = step.process_cuda(step.self, &body.tick);
+  if (status == MR_END) step.run->stopping.store(true);
+  if (status == MR_ERROR) {
+    body.failed = true;
+    for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
+  }
+  for (size_t o = 0; o < body.outputs.size(); ++o) {
+    mr_output& output = body.outputs[o];
+    const bool bypassed = body.failed && step.handler->on_error == graph::OnError::bypass;
+    if (output.state != MR_OUTPUT_FORWARDED && !bypassed) continue;
+    const mr_input& input = body.inputs[bypassed ? bypass_input(step, o) : output.source];
+    if (!input.value) continue;
+    memory::Block& block = *body.output_blocks[o];
+    const uint64_t extent = std::min(input.value->header.extent_bytes, step.outputs[o]->ring->capacity());
+    *block.record = *input.value; // on a device a forward is a copy
+    step.device->copy(*step.stream, reinterpret_cast<std::byte*>(block.data),
+                      reinterpret_cast<const std::byte*>(input.data), extent);
+    output.state = MR_OUTPUT_OWN;
+  }
+}
+
+void mind_error(StepRun& step, uint64_t index) {
+  step.errors.fetch_add(1, std::memory_order_relaxed);
+  if (step.handler->on_error == graph::OnError::fail) step.run->fail(step, index, step.instance->error());
+  if (step.handler->on_error != graph::OnError::restart) return;
+  step.instance->stop();
+  step.instance->reset();
+  step.instance->start();
+}
+
+void tell_body_time(void* context, int64_t begin_ns, int64_t took_ns) {
+  StepRun& step = *static_cast<StepRun*>(context);
+  step.times.add(took_ns);
+  (void)begin_ns;
+}
+
+void tell_region_time(void* context, int64_t begin_ns, int64_t took_ns) {
+  static_cast<RegionRun*>(context)->times.add(took_ns);
+  (void)begin_ns;
+}
+
+// Where its rings have a slot's blocks for ever.
+void freeze(StepRun& step, BodyCall& body, uint32_t slot) {
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    body.inputs[i] = body.frozen[i] = {};
+    if (!step.inputs[i].output) continue;
+    memory::Block& block = step.inputs[i].output->ring->block(slot);
+    body.inputs[i] = body.frozen[i] = {block.record, block.data};
+  }
+  for (size_t o = 0; o < step.outputs.size(); ++o) {
+    const OutputRun& output = *step.outputs[o];
+    memory::Block& block = output.ring->block(slot);
+    body.output_blocks[o] = &block;
+    body.outputs[o] = {block.record, block.data, output.ring->capacity(), MR_OUTPUT_SILENT, 0,
+                       reinterpret_cast<uint64_t>(&block)};
+  }
+  body.info = {};
+  body.info.media_time_ns = kMarkTick;
+  body.failed = false;
+}
+
+// Which of the region's steps a body has to come behind: those that it reads, and those whose readers it overwrites.
+std::vector<uint32_t> needed_by(const RegionRun& region, const StepRun& step) {
+  std::vector<uint32_t> needed;
+  const auto add = [&](uint32_t plan_step) {
+    for (uint32_t s = 0; s < region.steps.size(); ++s)
+      if (region.steps[s]->index == plan_step) needed.push_back(s);
+  };
+  for (const plan::StepInput& input : step.plan->inputs)
+    if (input.output != plan::kNone) add(step.run->plan.outputs[input.output].step);
+  for (uint32_t before : step.plan->after) add(before);
+  return needed;
+}
+
+// One slot's graph. Null where it cannot be had, with the reason in `why`.
+std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot, std::string& why) {
+  StepRun& first = *region.steps[0];
+  device::Device& device = *first.device;
+  for (StepRun* step : region.steps) freeze(*step, step->bodies[slot], slot);
+  int64_t mark = kMarkFirst;
+  for (const RegionRun::Entry& entry : region.entries)
+    entry.input->output->ring->block(slot).record->header.pts_ns = mark++;
+  device.begin_record(*first.stream);
+  for (StepRun* step : region.steps) {
+    BodyCall& body = step->bodies[slot];
+    const std::vector<uint32_t> needed = needed_by(region, *step);
+    device.run(*first.stream, {&enqueue_body, &body, step->handler->name.c_str(), 0, nullptr, &needed});
+    if (body.failed) why = step->handler->name + " failed while it was captured: " + step->instance->error();
+    for (size_t o = 0; o < step->outputs.size(); ++o)
+      if (why.empty() && body.outputs[o].state == MR_OUTPUT_SILENT)
+        why = step->handler->name + " left " + step->outputs[o]->plan->name + " empty while it was captured";
+  }
+  std::unique_ptr<device::Recording> recording = device.end_record(*first.stream);
+  if (why.empty() && !recording) why = device.record_failure();
+  return why.empty() ? std::move(recording) : nullptr;
+}
+
+// What enters the region, and what of it somebody outside reads or waits for.
+void find_border(RegionRun& region) {
+  const RunState& run = *region.steps[0]->run;
+  const auto is_inside = [&](uint32_t step) { return run.plan.steps[step].region == region.steps[0]->plan->region; };
+  region.entries.clear();
+  region.exits.clear();
+  region.stamped.clear();
+  for (StepRun* step : region.steps) {
+    for (size_t i = 0; i < step->inputs.size(); ++i)
+      if (step->inputs[i].output && !same_region(*step, step->plan->inputs[i]))
+        region.entries.push_back({step, &step->inputs[i], *step->inputs[i].output->ring->block(0).record});
+    bool waited_for = false;
+    for (uint32_t o : step->plan->outputs) {
+      bool read_outside = false;
+      for (uint32_t s = 0; s < run.plan.steps.size(); ++s)
+        for (const plan::StepInput& input : run.plan.steps[s].inputs)
+          read_outside = read_outside || (input.output == o && !is_inside(s));
+      if (read_outside) region.exits.push_back({&const_cast<RunState&>(run).outputs[o]});
+      waited_for = waited_for || read_outside;
+    }
+    for (uint32_t s = 0; s < run.plan.steps.size(); ++s)
+      for (uint32_t before : run.plan.steps[s].after) waited_for = waited_for || (before == step->index && !is_inside(s));
+    if (waited_for) region.stamped.push_back(step);
+  }
+}
+
+// Whose times the values that leave the region have: the marks that they carry say it.
+void learn_times(RegionRun& region) {
+  for (RegionRun::Exit& exit : region.exits) {
+    const int64_t mark = exit.output->ring->block(0).record->header.pts_ns;
+    const bool of_entry = mark >= kMarkFirst && mark < kMarkFirst + static_cast<int64_t>(region.entries.size());
+    exit.times_of = of_entry ? static_cast<int32_t>(mark - kMarkFirst) : -1;
+  }
+}
+
+void leave_to_streams(RegionRun& region, const std::string& why) {
+  RunState& run = *region.steps[0]->run;
+  for (StepRun* step : region.steps) step->region = nullptr;
+  region.recordings.clear();
+  if (run.options.on_message)
+    run.options.on_message("warning " + region.steps[0]->handler->name + " and " +
+                           std::to_string(region.steps.size() - 1) + " more run on streams: " + why);
+}
+
+// Whether the host knows of all that enters that it is there and as the capture saw it.
+bool as_captured(const RegionRun& region, uint64_t ordinal) {
+  for (const RegionRun::Entry& entry : region.entries) {
+    const Slot& slot = entry.input->output->at(ordinal);
+    if (!slot.value || entry.input->output->plan->domain == 0 || !same_kind(*slot.value, entry.recorded)) return false;
+  }
+  return true;
+}
+
+void settle_exits(RegionRun& region, uint64_t ordinal, const device::Fence& fence) {
+  const mr_tick_info& info = region.steps[0]->pace->info(ordinal);
+  for (RegionRun::Exit& exit : region.exits) {
+    memory::Block& block = exit.output->ring->take(ordinal);
+    mr_header& header = block.record->header;
+    header.pts_ns = info.media_time_ns;
+    if (exit.times_of >= 0) {
+      const mr_header& from =
+          region.entries[static_cast<size_t>(exit.times_of)].input->output->at(ordinal).value->header;
+      header.pts_ns = from.pts_ns;
+      header.duration_ns = from.duration_ns;
+      header.stream = from.stream;
+    }
+    Slot& slot = exit.output->at(ordinal);
+    slot = Slot{};
+    slot.value = block.record;
+    slot.data = block.data;
+    slot.block = &block;
+    slot.fence = fence;
+  }
+}
+
+void launch(RegionRun& region, uint64_t ordinal) {
+  StepRun& first = *region.steps[0];
+  device::Device& device = *first.device;
+  for (const RegionRun::Entry& entry : region.entries) {
+    const device::Fence& fence = entry.input->output->at(ordinal).fence;
+    if (fence.word && fence.word != &first.stream->completed) device.wait(*first.stream, fence);
+  }
+  const mr_tick_info& info = first.pace->info(ordinal);
+  const bool sampled = (info.index & kLatencySampleMask) == 0 && device.begin_span(*first.stream);
+  device.replay(*first.stream, *region.recordings[ordinal % region.plan->slots], numbers_of(info));
+  if (sampled) device.end_span(*first.stream, {&tell_region_time, &region});
+  const device::Fence fence = device.signal(*first.stream);
+  settle_exits(region, ordinal, fence);
+  first.segment->fences[ordinal & first.pace->mask] = fence;
+  for (StepRun* step : region.stamped) step->fences[ordinal & step->pace->mask] = fence;
+  for (StepRun* step : region.steps) step->last_fence = fence;
+  ++region.replays;
+  for (StepRun* step : region.stamped) stamp(*step, ordinal);
+}
+
+// Live parameters changed: bodies are called anew, so that their kernels get the new values. False while one of them may
+// still run.
+bool capture_again(RegionRun& region, uint64_t ordinal) {
+  for (StepRun* step : region.steps)
+    if (!step->last_fence.done()) return false;
+  bool changed = false;
+  region.changes_seen = SIZE_MAX;
+  for (StepRun* step : region.steps) {
+    const size_t before = step->changes_seen;
+    change_live(*step, ordinal);
+    changed = changed || step->changes_seen != before;
+    region.changes_seen = std::min<size_t>(region.changes_seen, step->changes_seen);
+  }
+  if (changed) capture_region(region);
+  return true;
+}
+
+} // namespace
+
+void capture_region(RegionRun& region) {
+  region.recordings.clear();
+  if (region.entries.empty() && region.exits.empty()) find_border(region);
+  for (uint32_t slot = 0; slot < region.plan->slots; ++slot) {
+    std::string why;
+    std::unique_ptr<device::Recording> recording = capture_slot(region, slot, why);
+    if (!recording) return leave_to_streams(region, why);
+    region.recordings.push_back(std::move(recording));
+  }
+  learn_times(region);
+}
+
+StepResult run_captured(RegionRun& region, uint64_t ordinal) {
+  StepRun& first = *region.steps[0];
+  for (const RegionRun::Entry& entry : region.entries) {
+    if (entry.input->producer && !entry.input->producer->settled(ordinal)) return StepResult::waiting;
+    const Slot& slot = entry.input->output->at(ordinal);
+    if (slot.unknown && !slot.fence.done()) return StepResult::waiting;
+  }
+  for (const StepRun* step : region.steps)
+    if (!step->after.empty() && !issued(*step, ordinal)) return StepResult::waiting;
+  const RunState& run = *first.run;
+  if (run.changes_admitted.load(std::memory_order_acquire) != region.changes_seen && !capture_again(region, ordinal))
+    return StepResult::waiting;
+  const bool bodies_one_by_one = run.options.measure_bodies && (first.pace->info(ordinal).index & kTimedMask) == 0;
+  if (!first.region) return run_enqueued(first, ordinal); // it could not be captured again
+  if (!bodies_one_by_one && !run.failing.load(std::memory_order_relaxed) && as_captured(region, ordinal)) {
+    launch(region, ordinal);
+    return StepResult::settled;
+  }
+  for (StepRun* step : region.steps) run_enqueued(*step, ordinal);
+  ++region.streamed;
+  return StepResult::settled;
+}
+
+StepResult run_enqueued(StepRun& step, uint64_t ordinal) {
+  if (!issued(step, ordinal) || !change_live(step, ordinal)) return StepResult::waiting;
+  BodyCall& body = body_of(step, ordinal);
+  Cause cause = Cause::input;
+  if (!fix_body(step, body, ordinal, cause)) {
+    settle_empty(step, ordinal, cause);
+    return StepResult::settled;
+  }
+  choose_blocks(step, body, ordinal);
+  for (size_t i = 0; i < body.inputs.size(); ++i) body.inputs[i] = body.absent[i] ? mr_input{} : body.frozen[i];
+  body.failed = false;
+  const bool timed = (body.info.index & kTimedMask) == 0 && step.device->begin_span(*step.stream);
+  step.device->set_tick(*step.stream, numbers_of(body.info));
+  step.device->run(*step.stream, {&enqueue_body, &body, step.handler->name.c_str()});
+  if (timed) step.device->end_span(*step.stream, {&tell_body_time, &step});
+  ++step.calls;
+  if (body.failed) mind_error(step, body.info.index);
+  leave_fence(step, ordinal, step.device->signal(*step.stream));
+  for (size_t o = 0; o < step.outputs.size(); ++o) {
+    Slot& slot = step.outputs[o]->at(ordinal);
+    slot.unknown = false;
+    if (body.outputs[o].state != MR_OUTPUT_SILENT) continue;
+    slot = Slot{};
+    slot.cause = body.failed ? Cause::error : Cause::silent;
+  }
+  stamp(step, ordinal);
+  return StepResult::settled;
+}
+
+} // namespace millrace::exec
