@@ -224,6 +224,12 @@ void launch(RegionRun& region, uint64_t ordinal) {
     const device::Fence& fence = entry.input->output->at(ordinal).fence;
     if (fence.word && fence.word != &first.stream->completed) device.wait(*first.stream, fence);
   }
+  for (const StepRun* step : region.steps)
+    for (const StepRun* before : step->after_on_device) {
+      if (before->region == &region) continue;
+      const device::Fence& fence = before->fences[ordinal & before->pace->mask];
+      if (fence.word && fence.word != &first.stream->completed) device.wait(*first.stream, fence);
+    }
   const mr_tick_info& info = first.pace->info(ordinal);
   const bool sampled = (info.index & kLatencySampleMask) == 0 && device.begin_span(*first.stream);
   device.replay(*first.stream, *region.recordings[ordinal % region.plan->slots], numbers_of(info));

@@ -361,7 +361,7 @@ namespace {
 
 // What of a copy's inputs is wanted on this tick: bits by input; none where that cannot be said yet.
 std::optional<uint64_t> wanted_members(const StepRun& step, uint64_t ordinal) {
-  uint64_t there = 0, wanted = 0;
+  uint64_t there = 0, wanted = 0, open = 0;
   for (size_t m = 0; m < step.inputs.size(); ++m) {
     const Slot& source = step.inputs[m].output->at(ordinal);
     // Where the device's presence is the host's to know, it is: run_transfer() waited for it.
@@ -372,9 +372,10 @@ std::optional<uint64_t> wanted_members(const StepRun& step, uint64_t ordinal) {
     const uint64_t bit = uint64_t{1} << member;
     if (!(there & bit) || (wanted & bit)) continue;
     const Certain answer = certain(*reader, step, ordinal);
-    if (answer == Certain::open) return std::nullopt;
+    if (answer == Certain::open) open |= bit;
     if (answer == Certain::yes) wanted |= bit;
   }
+  if (open & ~wanted) return std::nullopt;
   return wanted;
 }
 

@@ -39,28 +39,35 @@ std::string what_varies(const Plan& plan, const Step& step) {
   return "";
 }
 
-// Whether a path leads from the region out of it and back to this step: replayed as one, it would wait for itself.
+// Whether a path leads from the region out of it and back, once this step is in it: replayed as one, it would wait for
+// itself. Other regions are replayed as one as well, so a way that enters them leaves them by any of their steps.
 bool leads_back(const Plan& plan, const Step& step, uint32_t region) {
   std::vector<uint32_t> todo;
+  const auto step_index = static_cast<uint32_t>(&step - plan.steps.data());
   const auto look_at = [&](const Step& at, bool inside_too) {
     for (const StepInput& input : at.inputs) {
       if (input.output == kNone || input.delay > 0) continue;
       const uint32_t producer = plan.outputs[input.output].step;
-      if (plan.steps[producer].region != region || inside_too) todo.push_back(producer);
+      const bool inside = producer == step_index || plan.steps[producer].region == region;
+      if (!inside || inside_too) todo.push_back(producer);
     }
     if (at.kind == StepKind::resolve || at.kind == StepKind::entry) todo.push_back(plan.channels[at.channel].from);
     for (uint32_t before : at.after)
-      if (plan.steps[before].region != region || inside_too) todo.push_back(before);
+      if ((before != step_index && plan.steps[before].region != region) || inside_too) todo.push_back(before);
   };
   look_at(step, false);
+  for (const uint32_t s : plan.regions[region].steps) look_at(plan.steps[s], false);
   std::vector<bool> seen(plan.steps.size());
   while (!todo.empty()) {
     const uint32_t at = todo.back();
     todo.pop_back();
-    if (plan.steps[at].region == region) return true;
+    if (at == step_index || plan.steps[at].region == region) return true;
     if (seen[at]) continue;
     seen[at] = true;
     look_at(plan.steps[at], true);
+    if (const uint32_t other = plan.steps[at].region; other != kNone)
+      for (const uint32_t s : plan.regions[other].steps)
+        if (!seen[s]) todo.push_back(s);
   }
   return false;
 }

@@ -123,8 +123,8 @@ void run_passes(Draft& draft) {
   check_pending_loops(draft);
   pack(draft);
   partition(draft);
-  presume(draft);
   capture(draft);
+  presume(draft);
   lay_out(draft);
   schedule(draft.plan);
   describe_conversions(draft);

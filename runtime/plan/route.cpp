@@ -161,6 +161,7 @@ class Asking {
     for (const Channel& channel : plan_.channels) next_[channel.from].push_back(channel.to);
     for (const Segment& segment : plan_.segments)
       for (size_t i = 1; i < segment.steps.size(); ++i) next_[segment.steps[i - 1]].push_back(segment.steps[i]);
+    for (uint32_t r = 0; r < plan_.regions.size(); ++r) join_region(r);
   }
 
   void run() {
@@ -174,6 +175,20 @@ class Asking {
   }
 
  private:
+  // A region begins as a whole: each of its steps waits for all that enters it.
+  void join_region(uint32_t r) {
+    const std::vector<uint32_t>& steps = plan_.regions[r].steps;
+    const auto enters = [&](uint32_t producer) {
+      if (plan_.steps[producer].region != r) next_[producer].push_back(steps[0]);
+    };
+    for (const uint32_t s : steps) {
+      for (const StepInput& input : plan_.steps[s].inputs)
+        if (input.output != kNone && input.delay == 0) enters(plan_.outputs[input.output].step);
+      for (const uint32_t before : plan_.steps[s].after) enters(before);
+      if (s != steps[0]) next_[steps[0]].push_back(s);
+    }
+  }
+
   // The output that a replica is a copy of.
   uint32_t original(uint32_t output) const {
     for (;;) {

@@ -503,6 +503,11 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
       devices_.push_back(std::make_unique<device::CpuDevice>(pinned_));
       continue;
     }
+    if (domain.rfind("cuda:", 0) == 0) {
+      devices_.push_back(setup_.make_gpu ? setup_.make_gpu(domain, pinned_)
+                                         : make_enqueuing(domain, setup_.seed, setup_.enqueuing_faults));
+      continue;
+    }
     device::SimOptions sim;
     sim.domain = domain;
     sim.pinned = pinned_;

@@ -10,6 +10,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/pinned_ranges.h"
 #include "device/sim/sim.h"
+#include "enqueuing_device.h"
 #include "exec/run.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
@@ -66,6 +67,9 @@ struct Setup {
   bool adversarial = false;
   uint64_t seed = 1;
   device::SimFaults faults;
+  EnqueuingFaults enqueuing_faults; // of cuda:N, which are devices whose bodies enqueue
+  // Set: makes cuda:N instead, in the order of the plan's domains.
+  std::function<std::unique_ptr<device::Device>(const std::string&, std::shared_ptr<device::PinnedRanges>)> make_gpu;
   std::vector<plan::Hop> hops; // the plan is told of them, and the devices have them
   exec::RunOptions options;
   std::map<std::string, int64_t> costs_ns; // virtual time, and the partition

@@ -1,0 +1,184 @@
+// Handlers with real kernels; see rig.h.
+#include <cuda_runtime.h>
+#include <millrace/handler.h>
+
+#include "rig.h"
+
+namespace millrace::test {
+namespace {
+
+__global__ void write_index(int64_t* to, const mr_device_tick* tick) { *to = static_cast<int64_t>(tick->index); }
+__global__ void add_one(int64_t* to, const int64_t* from) { *to = *from + 1; }
+__global__ void add_both(int64_t* to, const int64_t* a, const int64_t* b) { *to = *a * 1000 + (b ? *b : -1); }
+__global__ void add_in_place(int64_t* at) { *at += 7; }
+__global__ void spin_and_add(int64_t* to, const int64_t* from, uint64_t ns) {
+  uint64_t begin, now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+  do asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  while (now - begin < ns);
+  *to = *from + 1;
+}
+__global__ void write_wild(int64_t* to, const int64_t* from, const mr_device_tick* tick, uint64_t at) {
+  if (tick->index == at) *reinterpret_cast<int64_t*>(8) = 1;
+  *to = *from;
+}
+__global__ void copy_wide(uint4* to, const uint4* from, uint64_t count) {
+  const uint64_t at = blockIdx.x * uint64_t{blockDim.x} + threadIdx.x;
+  if (at < count) to[at] = from[at];
+}
+
+cudaStream_t stream_of(const Cuda& cuda) { return static_cast<cudaStream_t>(cuda.stream()); }
+void check(cudaError_t error) {
+  if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
+}
+int64_t* fresh(const Output<Tensor>& out, Tick& tick) {
+  const int64_t shape[] = {1};
+  return reinterpret_cast<int64_t*>(out.allocate(tick, dtype_of<int64_t>(), shape).data());
+}
+const int64_t* number(const TensorView& view) { return reinterpret_cast<const int64_t*>(view.data()); }
+
+struct Index final : Handler {
+  Output<Tensor> out{*this, "out"};
+  Param<int64_t> count{*this, "count", 0, "values; 0: endless"};
+  Index() { capturable(); }
+  void probe(Facts& facts) override { facts.tick_count(*count > 0 ? *count : -1); }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
+  void process(Tick& tick, Cpu&) {
+    if (count > 0 && tick.index() >= static_cast<uint64_t>(*count)) return tick.end();
+    *fresh(out, tick) = static_cast<int64_t>(tick.index());
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    write_index<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), cuda.tick());
+    check(cudaGetLastError());
+  }
+};
+
+struct Add final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Add() { capturable(); }
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = *number(in(tick)) + 1; }
+  void process(Tick& tick, Cuda& cuda) {
+    add_one<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(in(tick)));
+    check(cudaGetLastError());
+  }
+};
+
+struct Pair final : Handler {
+  Input<Tensor> a{*this, "a"};
+  Input<Tensor> b{*this, "b", optional};
+  Output<Tensor> out{*this, "out", like(a)};
+  Pair() { capturable(); }
+  void process(Tick& tick, Cpu&) {
+    *fresh(out, tick) = *number(a(tick)) * 1000 + (b.present(tick) ? *number(b(tick)) : -1);
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    add_both<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(a(tick)),
+                                           b.present(tick) ? number(b(tick)) : nullptr);
+    check(cudaGetLastError());
+  }
+};
+
+struct InPlace final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", in_place(in)};
+  InPlace() { capturable(); }
+  void process(Tick& tick, Cpu&) { out.modify(tick, in).elements<int64_t>()[0] += 7; }
+  void process(Tick& tick, Cuda& cuda) {
+    add_in_place<<<1, 1, 0, stream_of(cuda)>>>(reinterpret_cast<int64_t*>(out.modify(tick, in).data()));
+    check(cudaGetLastError());
+  }
+};
+
+struct Spin final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<double> us{*this, "us", 10, "on the device"};
+  Spin() { capturable(); }
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = *number(in(tick)) + 1; }
+  void process(Tick& tick, Cuda& cuda) {
+    spin_and_add<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(in(tick)), static_cast<uint64_t>(us * 1000));
+    check(cudaGetLastError());
+  }
+};
+
+struct Wild final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<int64_t> at{*this, "at", 0, "the tick"};
+  Wild() { capturable(); }
+  void process(Tick& tick, Cuda& cuda) {
+    write_wild<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(in(tick)), cuda.tick(),
+                                             static_cast<uint64_t>(*at));
+    check(cudaGetLastError());
+  }
+};
+
+struct Waits final : Handler { // says that it may be captured, and waits for the stream
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Waits() { capturable(); }
+  void process(Tick& tick, Cuda& cuda) {
+    add_one<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(in(tick)));
+    cudaStreamSynchronize(stream_of(cuda));
+    (void)cudaGetLastError();
+  }
+};
+
+struct End final : Handler {
+  Input<Any> in{*this, "in"};
+  End() { capturable(); }
+  void process(Tick&, Cpu&) {}
+  void process(Tick&, Cuda&) {}
+};
+
+// Bytes that a kernel passes on: what copies around it cost.
+struct Move final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Move() { capturable(); }
+  void process(Tick& tick, Cuda& cuda) {
+    const TensorView from = in(tick);
+    const uint64_t count = static_cast<uint64_t>(from.element_count()) / 16;
+    auto* to = reinterpret_cast<uint4*>(out.allocate(tick, from.dtype(), from.shape()).data());
+    copy_wide<<<static_cast<unsigned>((count + 255) / 256), 256, 0, stream_of(cuda)>>>(
+        to, reinterpret_cast<const uint4*>(from.data()), count);
+    check(cudaGetLastError());
+  }
+};
+
+// A frame on the host: the same bytes on every tick, not written anew, so that only the way is measured.
+struct Frames final : Handler {
+  Output<Tensor> out{*this, "out"};
+  Param<int64_t> bytes{*this, "bytes", 33177600, "of a frame"};
+  Param<int64_t> count{*this, "count", 0, "frames"};
+  int64_t next = 0;
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<uint8_t>(), {*bytes}); }
+  void start() override { next = 0; }
+  void process(Tick& tick, Cpu&) {
+    if (next++ >= count) return tick.end();
+    const int64_t shape[] = {*bytes};
+    uint8_t* data = out.allocate(tick, dtype_of<uint8_t>(), shape).data();
+    data[0] = static_cast<uint8_t>(next);
+    data[*bytes - 1] = static_cast<uint8_t>(next * 7);
+  }
+};
+
+template <class H>
+const mr_handler_type* type(const char* name) {
+  static const mr_handler_type table = detail::Type<H>::table(name, "a test's", "");
+  return &table;
+}
+
+} // namespace
+
+const mr_plugin& cuda_plugin() {
+  static const mr_handler_type* const types[] = {
+      type<Index>("c.index"), type<Add>("c.add"),     type<Pair>("c.pair"), type<InPlace>("c.paint"),
+      type<Spin>("c.spin"),   type<Wild>("c.wild"),   type<Waits>("c.waits"), type<End>("c.end"),
+      type<Move>("c.move"),   type<Frames>("c.frames")};
+  static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "c", "1", types, std::size(types), 0};
+  return table;
+}
+
+} // namespace millrace::test

@@ -1,0 +1,273 @@
+// Bodies that enqueue, captured and not, against the same handlers on the host (semantics.md 4.4, 4.5).
+#include <doctest/doctest.h>
+#include <millrace/handler.h>
+
+#include <random>
+
+#include "harness.h"
+#include "tests/seed.h"
+
+namespace millrace::test {
+namespace {
+
+Queue& queue(const Cuda& cuda) { return *static_cast<Queue*>(cuda.stream()); }
+int64_t* numbers(uint8_t* data) { return reinterpret_cast<int64_t*>(data); }
+const int64_t* numbers(const uint8_t* data) { return reinterpret_cast<const int64_t*>(data); }
+int64_t number(const TensorView& view) { return view.elements<int64_t>()[0]; }
+int64_t* fresh(const Output<Tensor>& out, Tick& tick) {
+  const int64_t shape[] = {1};
+  return numbers(out.allocate(tick, dtype_of<int64_t>(), shape).data());
+}
+
+struct Index final : Handler { // its tick's index, on the host or on the device
+  Output<Tensor> out{*this, "out"};
+  Param<int64_t> count{*this, "count", 0, "values"};
+  Index() { capturable(); }
+  void probe(Facts& facts) override { facts.tick_count(*count); }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
+  void process(Tick& tick, Cpu&) {
+    if (tick.index() >= static_cast<uint64_t>(*count)) return tick.end();
+    *fresh(out, tick) = static_cast<int64_t>(tick.index());
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    queue(cuda).launch([to = fresh(out, tick), at = cuda.tick()] { *to = static_cast<int64_t>(at->index); });
+  }
+};
+
+struct Add final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<int64_t> add{*this, "add", 1, "added", live};
+  Add() { capturable(); }
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = number(in(tick)) + add; }
+  void process(Tick& tick, Cuda& cuda) {
+    queue(cuda).launch(
+        [to = fresh(out, tick), from = numbers(in(tick).data()), more = *add] { *to = *from + more; });
+  }
+};
+
+struct Pair final : Handler { // needs one, takes the other where it is there
+  Input<Tensor> a{*this, "a"};
+  Input<Tensor> b{*this, "b", optional};
+  Output<Tensor> out{*this, "out", like(a)};
+  Pair() { capturable(); }
+  static int64_t of(int64_t a, int64_t b) { return mix(a, b); }
+  void process(Tick& tick, Cpu&) {
+    *fresh(out, tick) = of(number(a(tick)), b.present(tick) ? number(b(tick)) : -1);
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    const int64_t* other = b.present(tick) ? numbers(b(tick).data()) : nullptr;
+    queue(cuda).launch([to = fresh(out, tick), from = numbers(a(tick).data()), other] {
+      *to = of(*from, other ? *other : -1);
+    });
+  }
+};
+
+struct InPlace final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", in_place(in)};
+  InPlace() { capturable(); }
+  void process(Tick& tick, Cpu&) { out.modify(tick, in).elements<int64_t>()[0] += 7; }
+  void process(Tick& tick, Cuda& cuda) {
+    queue(cuda).launch([at = numbers(out.modify(tick, in).data())] { *at += 7; });
+  }
+};
+
+struct Odd final : Handler { // silent on even ticks, so it has to be called on each
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  void process(Tick& tick, Cpu&) {
+    if (tick.index() % 2) *fresh(out, tick) = number(in(tick)) * 3;
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    if (tick.index() % 2)
+      queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data())] { *to = *from * 3; });
+  }
+};
+
+struct Pass final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", forward(in)};
+  Pass() { capturable(); }
+  void process(Tick& tick, Cpu&) { out.forward(tick, in); }
+  void process(Tick& tick, Cuda&) { out.forward(tick, in); }
+};
+
+struct FailsOnDevice final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = number(in(tick)); }
+  void process(Tick& tick, Cuda& cuda) {
+    if (tick.index() == 5) throw std::runtime_error("told to fail");
+    queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data())] { *to = *from; });
+  }
+};
+
+template <class H>
+const mr_handler_type* type(const char* name) {
+  static const mr_handler_type table = detail::Type<H>::table(name, "a test's", "");
+  return &table;
+}
+
+const mr_plugin& plugin() {
+  static const mr_handler_type* const types[] = {type<Index>("q.index"), type<Add>("q.add"),   type<Pair>("q.pair"),
+                                                 type<InPlace>("q.paint"), type<Odd>("q.odd"), type<Pass>("q.pass"),
+                                                 type<FailsOnDevice>("q.fails")};
+  static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "q", "1", types, std::size(types), 0};
+  return table;
+}
+
+Setup on_device(uint64_t seed = 1) {
+  Setup setup;
+  setup.domains = {"cuda:0", "cpu"};
+  setup.more = &plugin();
+  setup.seed = seed;
+  return setup;
+}
+Setup on_host() {
+  Setup setup;
+  setup.more = &plugin();
+  return setup;
+}
+
+// index → what `middle` says, each behind the one before → a sink on the host.
+Pipeline chain(const std::vector<std::string>& middle, const std::string& log, bool source_on_device = false) {
+  Pipeline pipeline;
+  pipeline.add("source", "q.index", {{"count", "40"}}).device = source_on_device ? "" : "cpu";
+  std::string last = "source";
+  for (size_t m = 0; m < middle.size(); ++m) {
+    const std::string name = "h" + std::to_string(m);
+    pipeline.add(name, middle[m]);
+    pipeline.connect(last + ".out", name + (middle[m] == "q.pair" ? ".a" : ".in"));
+    last = name;
+  }
+  pipeline.add("sink", "t.sink", {{"log", log}});
+  pipeline.connect(last + ".out", "sink.in");
+  return pipeline;
+}
+
+std::vector<Seen> seen_by(Pipeline pipeline, const Setup& setup, const std::string& log) {
+  const exec::Result result = run(std::move(pipeline), setup);
+  REQUIRE_MESSAGE(result.ok, result.error.what);
+  return take_log(log);
+}
+
+TEST_CASE("4.5: a captured chain gives on each tick what the host gives, and is one region") {
+  const std::vector<std::string> middle = {"q.add", "q.paint", "q.add", "q.pass", "q.add"};
+  for (const bool source_on_device : {false, true}) {
+    CAPTURE(source_on_device);
+    Compiled compiled(chain(middle, "q", source_on_device), on_device());
+    REQUIRE(compiled.plan().regions.size() == 1);
+    CHECK(compiled.plan().regions[0].steps.size() == middle.size() + (source_on_device ? 1 : 0));
+    REQUIRE(compiled.run().ok);
+    const std::vector<Seen> device = take_log("q");
+    CHECK(device.size() == 40);
+    CHECK(device == seen_by(chain(middle, "q"), on_host(), "q"));
+  }
+}
+
+TEST_CASE("4.5: where it cannot be captured, a region runs on streams and says why") {
+  Setup setup = on_device();
+  setup.enqueuing_faults.capture = 1;
+  std::vector<std::string> messages;
+  setup.options.on_message = [&](const std::string& line) { messages.push_back(line); };
+  const std::vector<Seen> device = seen_by(chain({"q.add", "q.add"}, "q"), setup, "q");
+  CHECK(device == seen_by(chain({"q.add", "q.add"}, "q"), on_host(), "q"));
+  REQUIRE(messages.size() == 1);
+  CHECK(messages[0] == "warning h0 and 1 more run on streams: told to fail");
+}
+
+TEST_CASE("4.5: a tick on which an optional input is missing is called body by body") {
+  const auto make = [] {
+    Pipeline pipeline;
+    pipeline.add("source", "q.index", {{"count", "40"}}).device = "cpu";
+    pipeline.add("odd", "q.odd").device = "cpu";
+    pipeline.add("pair", "q.pair");
+    pipeline.add("after", "q.add");
+    pipeline.add("sink", "t.sink", {{"log", "q"}});
+    pipeline.connect("source.out", "pair.a");
+    pipeline.connect("source.out", "odd.in");
+    pipeline.connect("odd.out", "pair.b");
+    pipeline.connect("pair.out", "after.in");
+    pipeline.connect("after.out", "sink.in");
+    return pipeline;
+  };
+  const std::vector<Seen> device = seen_by(make(), on_device(), "q");
+  CHECK(device.size() == 40);
+  CHECK(device == seen_by(make(), on_host(), "q"));
+}
+
+TEST_CASE("2.7: a live parameter of a captured handler takes effect at its tick") {
+  Setup setup = on_device();
+  setup.options.script = {{13, {"h1", "add", "1000"}}, {13, {"h0", "add", "5"}}, {20, {"h1", "add", "1"}}};
+  Setup host = on_host();
+  host.options.script = setup.options.script;
+  const std::vector<Seen> device = seen_by(chain({"q.add", "q.add"}, "q"), setup, "q");
+  CHECK(device == seen_by(chain({"q.add", "q.add"}, "q"), host, "q"));
+  CHECK(values(device)[13] == 13 + 1005);
+}
+
+TEST_CASE("2.6: a body that fails while it enqueues leaves its tick empty, by its policy") {
+  Pipeline pipeline = chain({"q.fails", "q.add"}, "q");
+  pipeline.graph.handlers[1].on_error = graph::OnError::skip;
+  const std::vector<Seen> device = seen_by(std::move(pipeline), on_device(), "q");
+  REQUIRE(device.size() == 40);
+  CHECK(values(device)[5] == kEmpty);
+  CHECK(values(device)[6] == 7);
+}
+
+TEST_CASE("4.9: a device that fails at a launch ends the run, and nobody reads what it left") {
+  Setup setup = on_device();
+  setup.enqueuing_faults.launch = 9;
+  const exec::Result result = run(chain({"q.add"}, "q"), setup);
+  CHECK_FALSE(result.ok);
+  CHECK(result.error.code == 703);
+  int64_t expected = 1;
+  for (const int64_t value : values(take_log("q"))) {
+    if (value != kEmpty) CHECK(value == expected);
+    ++expected;
+  }
+}
+
+// A graph of q.* in which each handler reads earlier ones.
+Pipeline random_graph(uint64_t seed, const std::vector<std::string>& domains) {
+  std::mt19937_64 random(seed);
+  const auto up_to = [&](uint64_t most) { return random() % (most + 1); };
+  static const char* const kTypes[] = {"q.add", "q.pair", "q.paint", "q.odd", "q.pass"};
+  Pipeline pipeline;
+  pipeline.clock(graph::ClockMode::free, 0, 1, static_cast<uint32_t>(up_to(4)));
+  pipeline.add("h0", "q.index", {{"count", "40"}});
+  const uint64_t count = 3 + up_to(9);
+  const auto any = [&](uint64_t before) { return "h" + std::to_string(up_to(before - 1)) + ".out"; };
+  for (uint64_t h = 1; h <= count; ++h) {
+    const std::string name = "h" + std::to_string(h), type = kTypes[up_to(4)];
+    pipeline.add(name, type);
+    pipeline.connect(any(h), name + (type == "q.pair" ? ".a" : ".in"));
+    if (type == "q.pair") pipeline.connect(any(h), name + ".b");
+  }
+  pipeline.add("sink", "t.sink", {{"log", "q"}});
+  for (int reads = 0; reads < 3; ++reads) pipeline.connect(any(count + 1), "sink.in");
+  for (graph::Handler& handler : pipeline.graph.handlers)
+    if (handler.name != "sink" && !domains.empty()) handler.device = domains[up_to(domains.size() - 1)];
+  return pipeline;
+}
+
+TEST_CASE("4.5: random graphs give the same on devices whose bodies enqueue as on the host") {
+  const uint64_t base = random_seed();
+  for (uint64_t n = 0; n < 200; ++n) {
+    const uint64_t seed = base + n;
+    CAPTURE(seed);
+    const std::vector<Seen> host = seen_by(random_graph(seed, {}), on_host(), "q");
+    Setup setup = on_device(seed);
+    setup.domains = {"cpu", "cuda:0", "cuda:1", "sim:0"};
+    setup.workers = 1 + static_cast<uint32_t>(seed % 3);
+    std::vector<std::string> places = {"cuda:0"};
+    if (n % 3) places.insert(places.end(), {"cpu", "cuda:0"});
+    if (n % 3 == 2) places.insert(places.end(), {"cuda:1"});
+    Pipeline pipeline = random_graph(seed, places);
+    REQUIRE(seen_by(std::move(pipeline), setup, "q") == host);
+  }
+}
+
+} // namespace
+} // namespace millrace::test

@@ -1,0 +1,192 @@
+#include "enqueuing_device.h"
+
+#include <cstring>
+#include <utility>
+
+#include "millrace/abi.h"
+
+namespace millrace::test {
+namespace {
+
+using device::DeviceStatus;
+using device::Fence;
+using device::Stream;
+using device::TickNumbers;
+
+using Kernels = std::vector<std::function<void()>>;
+
+struct Operation {
+  Kernels kernels;
+  Fence waits;
+  bool signals = false;
+};
+
+struct QueueStream final : Stream {
+  Queue queue;
+  Kernels now; // of the body that is being called
+  std::deque<Operation> operations;
+  mr_device_tick own_tick{};
+  bool dirty = false;
+  std::unique_ptr<Kernels> recording;
+  std::unique_ptr<mr_device_tick> recorded_tick;
+};
+
+struct Replayed final : device::Recording {
+  Kernels kernels;
+  std::unique_ptr<mr_device_tick> tick;
+};
+
+class EnqueuingDevice final : public device::Device {
+ public:
+  EnqueuingDevice(const std::string& domain, uint64_t seed, EnqueuingFaults faults)
+      : Device(domain), random_(seed), faults_(faults) {}
+
+  device::Arena* allocate(uint64_t bytes, device::ArenaProperties properties, DeviceStatus& status) override {
+    memory_.push_back(std::make_unique<std::byte[]>(bytes + 256));
+    auto* base = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(memory_.back().get()) + 255) / 256 * 256);
+    std::memset(base, 0xDB, bytes);
+    arenas_.push_back(std::make_unique<device::Arena>(device::Arena{base, bytes, properties}));
+    status = {};
+    return arenas_.back().get();
+  }
+  uint64_t bytes_allocated() const override { return 0; }
+  uint64_t bytes_limit() const override { return 0; }
+
+  Stream* create_stream(device::StreamKind kind) override {
+    auto stream = std::make_unique<QueueStream>();
+    stream->kind = kind;
+    stream->queue.kernels = &stream->now;
+    stream->native = &stream->queue;
+    stream->tick = &stream->own_tick;
+    streams_.push_back(std::move(stream));
+    return streams_.back().get();
+  }
+
+  bool enqueues() const override { return true; }
+
+  void run(Stream& stream, const device::Work& work) override {
+    if (failed_) return;
+    work.run(work.context);
+    flush(stream);
+  }
+
+  void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) override {
+    if (failed_) return;
+    of(stream).now.emplace_back([=] { std::memcpy(target, source, bytes); });
+    flush(stream);
+  }
+
+  void set_tick(Stream& stream, const TickNumbers& numbers) override {
+    mr_device_tick* tick = &of(stream).own_tick;
+    of(stream).now.emplace_back([=] { *tick = {numbers.index, numbers.media_time_ns, 0}; });
+    flush(stream);
+  }
+
+  void wait(Stream& stream, const Fence& fence) override {
+    const std::lock_guard lock(mutex_);
+    of(stream).operations.push_back({{}, fence});
+    of(stream).dirty = true;
+  }
+
+  Fence signal(Stream& stream) override {
+    QueueStream& at = of(stream);
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(at.dirty, false)) {
+      ++at.issued;
+      at.operations.push_back({{}, {}, true});
+      if (failed_) at.completed = device::kFailed;
+    }
+    return {&at.completed, at.issued};
+  }
+
+  void begin_record(Stream& stream) override {
+    of(stream).recording = std::make_unique<Kernels>();
+    of(stream).recorded_tick = std::make_unique<mr_device_tick>();
+    stream.tick = of(stream).recorded_tick.get();
+  }
+  std::unique_ptr<device::Recording> end_record(Stream& stream) override {
+    auto recording = std::make_unique<Replayed>();
+    recording->kernels = std::move(*of(stream).recording);
+    recording->tick = std::move(of(stream).recorded_tick);
+    of(stream).recording.reset();
+    stream.tick = &of(stream).own_tick;
+    if (++recordings_ == faults_.capture) return nullptr;
+    return recording;
+  }
+  std::string record_failure() const override { return "told to fail"; }
+
+  void replay(Stream& stream, device::Recording& recording, const TickNumbers& numbers) override {
+    auto& replayed = static_cast<Replayed&>(recording);
+    if (++replays_ == faults_.launch) return declare_lost("told to fail");
+    mr_device_tick* tick = replayed.tick.get();
+    of(stream).now.emplace_back([=] { *tick = {numbers.index, numbers.media_time_ns, 0}; });
+    for (const auto& kernel : replayed.kernels) of(stream).now.push_back(kernel);
+    flush(stream);
+  }
+
+  bool force(const Fence&) override { return force_any(); }
+  bool force_any() override {
+    const std::lock_guard lock(mutex_);
+    const size_t first = streams_.empty() ? 0 : random_() % streams_.size();
+    for (size_t s = 0; s < streams_.size(); ++s)
+      if (step(*streams_[(first + s) % streams_.size()])) return true;
+    return false;
+  }
+
+  DeviceStatus status() const override {
+    const std::lock_guard lock(mutex_);
+    return status_;
+  }
+  void declare_lost(const std::string& sentence) override {
+    const std::lock_guard lock(mutex_);
+    if (failed_.exchange(true)) return;
+    status_ = {device::DeviceError::lost, sentence};
+    for (auto& stream : streams_) stream->completed = device::kFailed;
+  }
+
+ private:
+  static QueueStream& of(Stream& stream) { return static_cast<QueueStream&>(stream); }
+
+  void flush(Stream& stream) {
+    QueueStream& at = of(stream);
+    const std::lock_guard lock(mutex_);
+    if (at.recording)
+      at.recording->insert(at.recording->end(), at.now.begin(), at.now.end());
+    else
+      at.operations.push_back({at.now, {}});
+    at.now.clear();
+    at.dirty = true;
+  }
+
+  bool step(QueueStream& stream) {
+    if (stream.operations.empty() || failed_) return false;
+    Operation& operation = stream.operations.front();
+    if (!operation.waits.done()) return false;
+    for (const auto& kernel : operation.kernels) kernel();
+    if (operation.signals) {
+      stream.completed.fetch_add(1);
+      stream.completed.notify_all();
+      if (stream.bell) stream.bell->ring();
+    }
+    stream.operations.pop_front();
+    return true;
+  }
+
+  mutable std::mutex mutex_;
+  std::mt19937_64 random_;
+  EnqueuingFaults faults_;
+  uint64_t recordings_ = 0, replays_ = 0;
+  std::atomic<bool> failed_{false};
+  DeviceStatus status_;
+  std::vector<std::unique_ptr<std::byte[]>> memory_;
+  std::vector<std::unique_ptr<device::Arena>> arenas_;
+  std::vector<std::unique_ptr<QueueStream>> streams_;
+};
+
+} // namespace
+
+std::unique_ptr<device::Device> make_enqueuing(const std::string& domain, uint64_t seed, EnqueuingFaults faults) {
+  return std::make_unique<EnqueuingDevice>(domain, seed, faults);
+}
+
+} // namespace millrace::test

@@ -1,0 +1,33 @@
+// A device whose bodies enqueue, as a GPU's do, without a GPU: "kernels" are functions in a queue, memory is the host's.
+// Nothing runs before somebody who waits makes it, and then streams take turns in an order that the seed gives.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+
+struct mr_device_tick;
+
+namespace millrace::test {
+
+// What Cuda::stream() points to.
+struct Queue {
+  std::vector<std::function<void()>>* kernels = nullptr;
+  void launch(std::function<void()> kernel) { kernels->push_back(std::move(kernel)); }
+};
+
+// What strikes, counted from 1 in the order of the calls; 0: nothing.
+struct EnqueuingFaults {
+  uint64_t capture = 0; // this recording cannot be had
+  uint64_t launch = 0;  // the device fails at this replay
+};
+
+std::unique_ptr<device::Device> make_enqueuing(const std::string& domain, uint64_t seed, EnqueuingFaults faults = {});
+
+} // namespace millrace::test
