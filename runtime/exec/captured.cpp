@@ -289,7 +289,13 @@ StepResult run_captured(RegionRun& region, uint64_t ordinal) {
   const bool bodies_one_by_one = run.options.measure_bodies && (first.pace->info(ordinal).index & kTimedMask) == 0;
   if (!first.region) return run_enqueued(first, ordinal); // it could not be captured again
   if (!bodies_one_by_one && !run.failing.load(std::memory_order_relaxed) && as_captured(region, ordinal)) {
-    launch(region, ordinal);
+    if (!run.options.measure_submission) {
+      launch(region, ordinal);
+    } else {
+      const int64_t begin_ns = run.now_ns();
+      launch(region, ordinal);
+      region.submit_times.add(run.now_ns() - begin_ns);
+    }
     return StepResult::settled;
   }
   for (StepRun* step : region.steps) run_enqueued(*step, ordinal);

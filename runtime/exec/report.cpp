@@ -93,6 +93,27 @@ void report_edges(const RunState& run, Report& report) {
   }
 }
 
+void report_devices(const RunState& run, Report& report) {
+  for (const auto& region : run.regions) {
+    RegionReport out;
+    out.domain = run.plan.domains[region->plan->domain];
+    for (const StepRun* step : region->steps) out.handlers.push_back(step->handler->name);
+    out.launches = region->replays;
+    out.one_by_one = region->streamed;
+    out.sampled = region->times.count();
+    out.p50_us = us(region->times.quantile_ns(0.5));
+    out.p99_us = us(region->times.quantile_ns(0.99));
+    out.submitted = region->submit_times.count();
+    out.submit_p50_us = us(region->submit_times.quantile_ns(0.5));
+    out.submit_p99_us = us(region->submit_times.quantile_ns(0.99));
+    report.regions.push_back(out);
+  }
+  for (size_t d = 1; d < run.devices.size(); ++d) {
+    DeviceReport out{run.plan.domains[d], run.devices[d]->gauges(), run.devices[d]->driver_calls()};
+    if (!out.gauges.empty() || !out.driver_calls.empty()) report.devices.push_back(out);
+  }
+}
+
 void report_transfers(const RunState& run, Report& report) {
   for (const plan::TransferPlan& transfer : run.plan.transfers) {
     const StepRun& step = *run.step_runs[transfer.step];
@@ -175,6 +196,7 @@ Report make_report(const RunState& run) {
   report_handlers(run, report);
   report_edges(run, report);
   report_transfers(run, report);
+  report_devices(run, report);
   std::sort(report.surprises.begin(), report.surprises.end(), [](const Surprise& a, const Surprise& b) {
     return std::abs(a.measured_us - a.predicted_us) > std::abs(b.measured_us - b.predicted_us);
   });
@@ -242,6 +264,18 @@ std::string to_json(const Result& result) {
                              {"p50", p.p50_us},
                              {"p99", p.p99_us},
                              {"max", p.max_us}});
+  json["regions"] = ordered_json::array();
+  for (const RegionReport& r : report.regions)
+    json["regions"].push_back({{"domain", r.domain},
+                               {"handlers", r.handlers},
+                               {"launches", r.launches},
+                               {"one_by_one", r.one_by_one},
+                               {"sampled", r.sampled},
+                               {"p50_us", r.p50_us},
+                               {"p99_us", r.p99_us}});
+  json["devices"] = ordered_json::object();
+  for (const DeviceReport& d : report.devices)
+    json["devices"][d.domain] = {{"gauges", d.gauges}, {"driver_calls", d.driver_calls}};
   json["cut_again"] = report.cut_again;
   json["segments"] = ordered_json::array();
   for (const SegmentReport& s : report.segments)

@@ -178,6 +178,7 @@ Result Run::wait() {
       if (source.reader) source.reader->stop();
   threads_->monitor.stop();
   run.await_devices();
+  for (device::Device* device : run.devices) device->collect_spans();
   run.watch_devices(); // the monitor looks now and then: a late fault must not pass for success
   threads_->end_ns.store(run.now_ns());
   for (device::Device* device : run.devices) device->steady(false);

@@ -59,6 +59,23 @@ struct PathReport {
   double p50_us = 0, p99_us = 0, max_us = 0;
   double sampled_us = 0; // the sum
 };
+// A region of handlers that a device was given as one.
+struct RegionReport {
+  std::string domain;
+  std::vector<std::string> handlers;
+  uint64_t launches = 0;  // ticks on which it was one launch
+  uint64_t one_by_one = 0; // ticks on which its bodies were called
+  uint64_t sampled = 0;    // device time of a launch, on one tick in 256
+  double p50_us = 0, p99_us = 0;
+  uint64_t submitted = 0; // RunOptions::measure_submission: the host's time for one
+  double submit_p50_us = 0, submit_p99_us = 0;
+};
+// A device as it says of itself at the end, and what its driver was asked.
+struct DeviceReport {
+  std::string domain;
+  std::map<std::string, double> gauges;        // by name and unit
+  std::map<std::string, uint64_t> driver_calls; // by function
+};
 struct SegmentReport {
   std::string domain;
   std::vector<std::string> handlers; // in order; runtime steps are not among them
@@ -76,6 +93,8 @@ struct Report {
   double latency_sampled_us = 0; // the sum
   std::vector<PathReport> paths;
   std::vector<SegmentReport> segments; // as they are now: a first cut that was guessed is made once more (5.2)
+  std::vector<RegionReport> regions;
+  std::vector<DeviceReport> devices; // but for the host
   bool cut_again = false;
 };
 
@@ -122,6 +141,7 @@ struct RunOptions {
   // Captured regions run body by body on one tick in 64, so that each body's device time is measured; else only the
   // region's is.
   bool measure_bodies = false;
+  bool measure_submission = false; // how long the host takes to submit a captured region, on every tick
   // Called from the monitor about ten times a second; null: never.
   std::function<void(const Progress&)> on_progress;
   // Warnings and idle reports, a line each; null: dropped.

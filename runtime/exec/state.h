@@ -305,6 +305,7 @@ struct RegionRun {
   size_t changes_seen = 0;       // live changes that all its steps have looked at
   SingleWriter<uint64_t> replays, streamed; // ticks by launch of the graph, and body by body
   Histogram times;                          // device time of a launch
+  Histogram submit_times;                   // RunOptions::measure_submission
 };
 
 struct Entry {

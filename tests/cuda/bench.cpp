@@ -1,1 +1,316 @@
-int main() {}
+// The runtime on a GPU beside what is written by hand, in the same process and, where times are short, in turns.
+// `gpu_bench` prints a table of markdown; `gpu_bench NAME…` only those whose name begins so.
+#include <millrace/handler.h>
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "rig.h"
+#include "rivals.h"
+
+namespace millrace::test {
+namespace {
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6; };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+double quantile(std::vector<double>& all, double q) {
+  if (all.empty()) return 0;
+  std::sort(all.begin(), all.end());
+  return all[std::min(all.size() - 1, static_cast<size_t>(q * static_cast<double>(all.size())))];
+}
+
+// ---- the handler behind a region --------------------------------------------------------------------------------
+
+// Notes when it is entered and left, and between both runs a rival's tick, so that both meet the same machine.
+struct Behind final : Handler {
+  Input<Tensor> in{*this, "in"};
+  void process(Tick& tick, Cpu&);
+};
+struct Rivalry {
+  GraphLoop* rival = nullptr; // null: none
+  int64_t left_ns = 0;
+  int64_t pause_ns = 0;
+  std::vector<double> ours_us, theirs_us;
+  double rival_seconds = 0;
+};
+Rivalry rivalry;
+
+void pause(int64_t ns) {
+  const timespec time{0, ns};
+  if (ns > 0) nanosleep(&time, nullptr);
+}
+
+void Behind::process(Tick& tick, Cpu&) {
+  const int64_t entered = now_ns();
+  if (tick.index() > 0) rivalry.ours_us.push_back(static_cast<double>(entered - rivalry.left_ns) / 1000);
+  if (rivalry.rival) {
+    pause(rivalry.pause_ns);
+    const int64_t begin = now_ns();
+    rivalry.rival->launch();
+    rivalry.rival->await();
+    rivalry.theirs_us.push_back(static_cast<double>(now_ns() - begin) / 1000);
+    pause(rivalry.pause_ns);
+  }
+  rivalry.left_ns = now_ns();
+}
+
+const mr_plugin& bench_plugin() {
+  static const mr_handler_type behind = detail::Type<Behind>::table("b.behind", "a benchmark's", "");
+  static std::vector<const mr_handler_type*> types = [] {
+    const mr_plugin& cuda = cuda_plugin();
+    std::vector<const mr_handler_type*> all(cuda.types, cuda.types + cuda.type_count);
+    all.push_back(&behind);
+    return all;
+  }();
+  static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "b", "1", types.data(),
+                                  static_cast<uint32_t>(types.size()), 0};
+  return table;
+}
+
+Setup bench_setup(std::vector<std::string> domains = {"cuda:0", "cpu"}) {
+  Setup setup = on_gpu(std::move(domains));
+  setup.more = &bench_plugin();
+  setup.workers = 4;
+  return setup;
+}
+
+// index → count-1 handlers → `sink`: a region of `count`.
+Pipeline region_of(uint32_t count, const std::string& type, const std::string& us, const std::string& sink,
+                   int64_t ticks) {
+  Pipeline pipeline;
+  pipeline.add("source", "c.index", {{"count", std::to_string(ticks)}});
+  std::string last = "source";
+  for (uint32_t h = 1; h < count; ++h) {
+    const std::string name = "h" + std::to_string(h);
+    pipeline.add(name, type, us.empty() ? std::map<std::string, std::string>{} : std::map<std::string, std::string>{{"us", us}});
+    pipeline.connect(last + ".out", name + ".in");
+    last = name;
+  }
+  pipeline.add("sink", sink);
+  pipeline.connect(last + ".out", "sink.in");
+  return pipeline;
+}
+
+exec::Result run_or_die(Pipeline pipeline, const Setup& setup) {
+  exec::Result result = run(std::move(pipeline), setup);
+  if (!result.ok) {
+    std::fprintf(stderr, "gpu_bench: %s\n", result.error.what.c_str());
+    std::exit(1);
+  }
+  return result;
+}
+
+void row(const char* format, auto... values) {
+  std::printf(format, values...);
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+// ---- the benchmarks ---------------------------------------------------------------------------------------------
+
+// The host's time to submit a region, beside a bare launch of a graph of as many nodes.
+void bench_submit() {
+  row("\n### submit: host time of a tick's submission, µs p50 / p99\n");
+  row("| captured handlers | clock | ours | bare cudaGraphLaunch |");
+  row("|---|---|---|---|");
+  struct Mode {
+    const char* name;
+    int64_t hz;
+    int64_t ticks;
+  };
+  for (const uint32_t count : {1u, 8u, 32u}) {
+    for (const Mode mode : {Mode{"saturated", 0, 200'000}, Mode{"1 ms idle between", 1000, 2000}, Mode{"16.7 ms idle between", 60, 180}}) {
+      Pipeline pipeline = region_of(count, "c.add", "", "c.end", mode.ticks);
+      if (mode.hz)
+        pipeline.clock(graph::ClockMode::realtime, mode.hz);
+      else
+        pipeline.clock(graph::ClockMode::free, 0, 1, 3);
+      Setup setup = bench_setup();
+      setup.options.measure_submission = true;
+      const exec::Result result = run_or_die(std::move(pipeline), setup);
+      const exec::RegionReport& region = result.report.regions[0];
+      GraphLoop rival(0, count + 1, 0); // the sink adds no node, the tick's numbers do
+      std::vector<double> theirs;
+      for (int64_t n = 0; n < std::min<int64_t>(mode.ticks, 50'000); ++n) {
+        theirs.push_back(static_cast<double>(rival.launch()) / 1000);
+        if (!mode.hz && n % 3 == 2) rival.await();
+        if (mode.hz) rival.await(), pause(1'000'000'000 / mode.hz);
+      }
+      rival.await();
+      row("| %u | %s | %.2f / %.2f | %.2f / %.2f |", count, mode.name, region.submit_p50_us, region.submit_p99_us,
+          quantile(theirs, 0.5), quantile(theirs, 0.99));
+    }
+  }
+}
+
+void compare(const char* name, uint32_t count, const std::string& type, const std::string& us, uint64_t spin_ns, int64_t ticks,
+             int64_t pause_ns = 0) {
+  GraphLoop rival(0, count, spin_ns);
+  for (int n = 0; n < 100; ++n) rival.launch(), rival.await();
+  rivalry = {};
+  rivalry.rival = &rival;
+  rivalry.pause_ns = pause_ns;
+  Pipeline pipeline = region_of(count, type, us, "b.behind", ticks);
+  pipeline.clock(graph::ClockMode::free, 0, 1, 1);
+  const double cpu_before = cpu_seconds();
+  const int64_t begin = now_ns();
+  run_or_die(std::move(pipeline), bench_setup());
+  const double wall = static_cast<double>(now_ns() - begin) / 1e9, cpu = cpu_seconds() - cpu_before;
+  std::vector<double>&a = rivalry.ours_us, &b = rivalry.theirs_us;
+  row("| %s | %zu | %.1f / %.1f / %.1f / %.1f | %.1f / %.1f / %.1f / %.1f | %+.1f / %+.1f / %+.1f | %.2f |", name, a.size(),
+      quantile(a, 0.5), quantile(a, 0.99), quantile(a, 0.999), a.back(), quantile(b, 0.5), quantile(b, 0.99),
+      quantile(b, 0.999), b.back(), quantile(a, 0.5) - quantile(b, 0.5), quantile(a, 0.99) - quantile(b, 0.99),
+      quantile(a, 0.999) - quantile(b, 0.999), cpu / wall);
+}
+
+// From the end of one CPU handler's call to the beginning of the next: admission, submission, the region, its result
+// down, and the way into the handler. The rival launches its graph and polls its flag, in turns.
+void bench_behind() {
+  row("\n### behind: a region and the CPU handler behind it, one tick in flight, in turns with a bare graph and flag\n");
+  row("| region | ticks | ours, µs p50 / p99 / p99.9 / max | bare | ours − bare p50 / p99 / p99.9 | cores busy |");
+  row("|---|---|---|---|---|---|");
+  compare("1 handler", 1, "c.add", "", 0, 100'000);
+  compare("8 handlers", 8, "c.add", "", 0, 100'000);
+  compare("32 handlers", 32, "c.add", "", 0, 50'000);
+  compare("8 handlers, 1 ms idle between", 8, "c.add", "", 0, 1500, 1'000'000);
+  compare("five of 10 µs", 6, "c.spin", "10", 10'000, 300'000);
+}
+
+// A region so long that workers sleep: without a rival, so that the cores' load is ours.
+void bench_asleep() {
+  row("\n### asleep: a region of 2 ms and the CPU handler behind it\n");
+  row("| | µs p50 / p99 beyond 2 ms | cores busy |");
+  row("|---|---|---|");
+  rivalry = {};
+  Pipeline pipeline = region_of(2, "c.spin", "2000", "b.behind", 2000);
+  pipeline.clock(graph::ClockMode::free, 0, 1, 1);
+  const double cpu_before = cpu_seconds();
+  const int64_t begin = now_ns();
+  run_or_die(std::move(pipeline), bench_setup());
+  const double wall = static_cast<double>(now_ns() - begin) / 1e9, cpu = cpu_seconds() - cpu_before;
+  row("| ours | %.1f / %.1f | %.2f |", quantile(rivalry.ours_us, 0.5) - 2000, quantile(rivalry.ours_us, 0.99) - 2000, cpu / wall);
+}
+
+// Device time that a handler adds to a region: from 8 to 128, saturated.
+void bench_slope() {
+  row("\n### slope: device time added by a dependent handler of one kernel\n");
+  row("| | 8 | 128 | a handler |");
+  row("|---|---|---|---|");
+  double ours[2] = {}, theirs[2] = {};
+  const uint32_t counts[2] = {8, 128};
+  for (int c = 0; c < 2; ++c) {
+    Pipeline pipeline = region_of(counts[c], "c.add", "", "c.end", 50'000);
+    pipeline.clock(graph::ClockMode::free, 0, 1, 3);
+    const exec::Result result = run_or_die(std::move(pipeline), bench_setup());
+    ours[c] = result.report.regions[0].p50_us;
+    GraphLoop rival(0, counts[c], 0);
+    const int64_t begin = now_ns();
+    for (int n = 0; n < 20'000; ++n) {
+      rival.launch();
+      if (n % 3 == 2) rival.await();
+    }
+    rival.await();
+    theirs[c] = static_cast<double>(now_ns() - begin) / 1000 / 20'000;
+  }
+  row("| ours, by events around the launch, µs | %.1f | %.1f | %.2f |", ours[0], ours[1], (ours[1] - ours[0]) / 120);
+  row("| bare graph, saturated, µs | %.1f | %.1f | %.2f |", theirs[0], theirs[1], (theirs[1] - theirs[0]) / 120);
+}
+
+// Frames up, through a kernel, and down.
+void bench_copies() {
+  row("\n### copies: frames of 4K RGBA (33.2 MB) up, through a kernel, and down; µs a frame\n");
+  row("| ticks in flight | ours | by hand | ours / by hand | naive |");
+  row("|---|---|---|---|---|");
+  constexpr uint64_t kBytes = 3840 * 2160 * 4;
+  const double naive = frames_naively(kBytes, 50) / 50 * 1e6;
+  for (const uint32_t depth : {1u, 3u, 4u}) {
+    constexpr int64_t kFrames = 2000;
+    Pipeline pipeline;
+    pipeline.add("source", "c.frames", {{"bytes", std::to_string(kBytes)}, {"count", std::to_string(kFrames)}});
+    pipeline.add("move", "c.move").device = "cuda:0";
+    pipeline.add("sink", "null.sink");
+    pipeline.connect("source.out", "move.in");
+    pipeline.connect("move.out", "sink.in");
+    pipeline.clock(graph::ClockMode::free, 0, 1, depth);
+    const exec::Result result = run_or_die(std::move(pipeline), bench_setup());
+    const double ours = result.report.duration_s / kFrames * 1e6;
+    const double hand = frames_by_hand(kBytes, depth, kFrames) / kFrames * 1e6;
+    row("| %u | %.1f | %.1f | %.3f | %.0f |", depth, ours, hand, ours / hand, naive);
+  }
+}
+
+// What is asked of the driver in steady state, a tick.
+void bench_calls() {
+  row("\n### calls: into the driver, a steady tick (difference of two runs)\n");
+  row("| pipeline | calls |");
+  row("|---|---|");
+  for (const char* sink : {"c.end", "b.behind"}) {
+    std::map<std::string, uint64_t> counts[2];
+    const int64_t ticks[2] = {1000, 11'000};
+    for (int r = 0; r < 2; ++r) {
+      rivalry = {};
+      Pipeline pipeline = region_of(8, "c.add", "", sink, ticks[r]);
+      pipeline.clock(graph::ClockMode::free, 0, 1, 3);
+      const exec::Result result = run_or_die(std::move(pipeline), bench_setup());
+      counts[r] = result.report.devices.at(0).driver_calls;
+    }
+    std::string text;
+    for (const auto& [name, count] : counts[1]) {
+      const double a_tick = static_cast<double>(count - counts[0][name]) / 10'000;
+      char one[96];
+      std::snprintf(one, sizeof one, "%s%s %.3f", text.empty() ? "" : ", ", name.c_str(), a_tick);
+      if (a_tick > 0) text += one;
+    }
+    row("| 8 handlers, sink on the %s | %s |", std::string(sink) == "c.end" ? "GPU" : "CPU", text.c_str());
+  }
+}
+
+void bench_peers() {
+  row("\n### peers: copies from one GPU to another\n");
+  row("| bytes | ours, GB/s | bare, GB/s | ours / bare |");
+  row("|---|---|---|---|");
+  for (const uint64_t bytes : {uint64_t{1} << 20, uint64_t{3840} * 2160 * 4, uint64_t{256} << 20}) {
+    const int64_t frames = bytes > (100u << 20) ? 500 : 5000;
+    Pipeline pipeline;
+    pipeline.add("source", "c.index", {{"count", std::to_string(frames)}}).device = "cuda:0";
+    (void)bytes;
+    row("| %llu | not measured | %.1f | |", static_cast<unsigned long long>(bytes),
+        static_cast<double>(bytes) * 200 / peer_copies(bytes, 200) / 1e9);
+  }
+}
+
+struct Benchmark {
+  const char* name;
+  void (*run)();
+  bool by_default;
+};
+constexpr Benchmark kAll[] = {{"submit", bench_submit, true}, {"behind", bench_behind, true}, {"asleep", bench_asleep, true},
+                              {"slope", bench_slope, true},   {"copies", bench_copies, true}, {"calls", bench_calls, true},
+                              {"peers", bench_peers, false}};
+
+} // namespace
+} // namespace millrace::test
+
+int main(int count, char** arguments) {
+  using namespace millrace::test;
+  for (const Benchmark& benchmark : kAll) {
+    bool wanted = count == 1 && benchmark.by_default;
+    for (int a = 1; a < count; ++a) wanted = wanted || std::string(benchmark.name).rfind(arguments[a], 0) == 0;
+    if (wanted) benchmark.run();
+  }
+}

@@ -1,1 +1,202 @@
+#include "rivals.h"
 
+#include <cuda_runtime.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cuda/atomic>
+#include <cstring>
+
+namespace millrace::test {
+namespace {
+
+void check(cudaError_t error) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "rival: %s\n", cudaGetErrorString(error));
+  std::abort();
+}
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+__global__ void add_one(int64_t* to, const int64_t* from) { *to = *from + 1; }
+__global__ void spin_and_add(int64_t* to, const int64_t* from, uint64_t ns) {
+  uint64_t begin, now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+  do asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  while (now - begin < ns);
+  *to = *from + 1;
+}
+__global__ void tell(uint64_t* word, uint64_t* count) {
+  ::cuda::atomic_ref<uint64_t, ::cuda::thread_scope_system>(*word).store(++*count, ::cuda::memory_order_release);
+}
+__global__ void copy_wide(uint4* to, const uint4* from, uint64_t count) {
+  const uint64_t at = blockIdx.x * uint64_t{blockDim.x} + threadIdx.x;
+  if (at < count) to[at] = from[at];
+}
+
+void copy_on(cudaStream_t stream, void* to, const void* from, uint64_t bytes) {
+  const uint64_t count = bytes / 16;
+  copy_wide<<<static_cast<unsigned>((count + 255) / 256), 256, 0, stream>>>(static_cast<uint4*>(to),
+                                                                           static_cast<const uint4*>(from), count);
+}
+
+} // namespace
+
+struct GraphLoop::State {
+  int device = 0;
+  cudaStream_t stream = nullptr;
+  cudaGraphExec_t exec[3] = {};
+  int64_t* numbers = nullptr;
+  uint64_t* count = nullptr;
+  uint64_t* word = nullptr;
+  uint64_t launched = 0;
+};
+
+GraphLoop::GraphLoop(int device, uint32_t nodes, uint64_t spin_ns) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.device = device;
+  check(cudaSetDevice(device));
+  check(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking));
+  check(cudaMalloc(&s.numbers, (nodes + 1) * sizeof(int64_t)));
+  check(cudaMalloc(&s.count, sizeof(uint64_t)));
+  check(cudaMemset(s.count, 0, sizeof(uint64_t)));
+  check(cudaHostAlloc(&s.word, 128, cudaHostAllocMapped));
+  *s.word = 0;
+  for (cudaGraphExec_t& exec : s.exec) { // a ring: an instance cannot run beside itself
+    cudaGraph_t graph;
+    check(cudaStreamBeginCapture(s.stream, cudaStreamCaptureModeThreadLocal));
+    for (uint32_t n = 0; n < nodes; ++n) {
+      if (spin_ns > 0)
+        spin_and_add<<<1, 1, 0, s.stream>>>(s.numbers + n + 1, s.numbers + n, spin_ns);
+      else
+        add_one<<<1, 1, 0, s.stream>>>(s.numbers + n + 1, s.numbers + n);
+    }
+    tell<<<1, 1, 0, s.stream>>>(s.word, s.count);
+    check(cudaStreamEndCapture(s.stream, &graph));
+    check(cudaGraphInstantiate(&exec, graph, 0));
+    check(cudaGraphUpload(exec, s.stream));
+    check(cudaGraphDestroy(graph));
+  }
+  check(cudaStreamSynchronize(s.stream));
+}
+
+GraphLoop::~GraphLoop() {
+  cudaStreamSynchronize(state_->stream);
+  for (cudaGraphExec_t exec : state_->exec) cudaGraphExecDestroy(exec);
+  cudaFree(state_->numbers);
+  cudaFree(state_->count);
+  cudaFreeHost(state_->word);
+  cudaStreamDestroy(state_->stream);
+}
+
+int64_t GraphLoop::launch() {
+  State& s = *state_;
+  const int64_t begin = now_ns();
+  check(cudaGraphLaunch(s.exec[s.launched++ % 3], s.stream));
+  return now_ns() - begin;
+}
+
+bool GraphLoop::done() const {
+  return std::atomic_ref<uint64_t>(*state_->word).load(std::memory_order_acquire) >= state_->launched;
+}
+void GraphLoop::await() const {
+  while (!done()) __builtin_ia32_pause();
+}
+
+double frames_by_hand(uint64_t bytes, uint32_t depth, uint32_t count) {
+  cudaStream_t up, compute, down;
+  for (cudaStream_t* stream : {&up, &compute, &down}) check(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
+  struct Slot {
+    void *host_in, *host_out, *in, *out;
+    cudaEvent_t copied, computed, done;
+  };
+  std::vector<Slot> slots(depth);
+  for (Slot& slot : slots) {
+    check(cudaMallocHost(&slot.host_in, bytes));
+    check(cudaMallocHost(&slot.host_out, bytes));
+    std::memset(slot.host_in, 1, bytes);
+    check(cudaMalloc(&slot.in, bytes));
+    check(cudaMalloc(&slot.out, bytes));
+    for (cudaEvent_t* event : {&slot.copied, &slot.computed, &slot.done})
+      check(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+  }
+  const auto round = [&](uint32_t n) {
+    for (uint32_t f = 0; f < n; ++f) {
+      Slot& slot = slots[f % depth];
+      if (f >= depth) check(cudaEventSynchronize(slot.done));
+      check(cudaMemcpyAsync(slot.in, slot.host_in, bytes, cudaMemcpyHostToDevice, up));
+      check(cudaEventRecord(slot.copied, up));
+      check(cudaStreamWaitEvent(compute, slot.copied));
+      copy_on(compute, slot.out, slot.in, bytes);
+      check(cudaEventRecord(slot.computed, compute));
+      check(cudaStreamWaitEvent(down, slot.computed));
+      check(cudaMemcpyAsync(slot.host_out, slot.out, bytes, cudaMemcpyDeviceToHost, down));
+      check(cudaEventRecord(slot.done, down));
+    }
+    check(cudaStreamSynchronize(down));
+  };
+  round(2 * depth);
+  const int64_t begin = now_ns();
+  round(count);
+  const double seconds = static_cast<double>(now_ns() - begin) / 1e9;
+  for (Slot& slot : slots) {
+    cudaFreeHost(slot.host_in), cudaFreeHost(slot.host_out), cudaFree(slot.in), cudaFree(slot.out);
+    cudaEventDestroy(slot.copied), cudaEventDestroy(slot.computed), cudaEventDestroy(slot.done);
+  }
+  for (cudaStream_t stream : {up, compute, down}) cudaStreamDestroy(stream);
+  return seconds;
+}
+
+double frames_naively(uint64_t bytes, uint32_t count) {
+  std::vector<uint8_t> in(bytes, 1), out(bytes);
+  const auto round = [&](uint32_t n) {
+    for (uint32_t f = 0; f < n; ++f) {
+      void *a, *b;
+      check(cudaMalloc(&a, bytes));
+      check(cudaMalloc(&b, bytes));
+      check(cudaMemcpy(a, in.data(), bytes, cudaMemcpyHostToDevice));
+      copy_on(nullptr, b, a, bytes);
+      check(cudaDeviceSynchronize());
+      check(cudaMemcpy(out.data(), b, bytes, cudaMemcpyDeviceToHost));
+      check(cudaFree(a));
+      check(cudaFree(b));
+    }
+  };
+  round(3);
+  const int64_t begin = now_ns();
+  round(count);
+  return static_cast<double>(now_ns() - begin) / 1e9;
+}
+
+double peer_copies(uint64_t bytes, uint32_t count) {
+  void *from, *to;
+  cudaStream_t stream;
+  check(cudaSetDevice(0));
+  check(cudaMalloc(&from, bytes));
+  check(cudaSetDevice(1));
+  check(cudaMalloc(&to, bytes));
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  const cudaError_t peer = cudaDeviceEnablePeerAccess(0, 0);
+  if (peer != cudaSuccess && peer != cudaErrorPeerAccessAlreadyEnabled) check(peer);
+  (void)cudaGetLastError();
+  const auto round = [&](uint32_t n) {
+    for (uint32_t c = 0; c < n; ++c) check(cudaMemcpyPeerAsync(to, 1, from, 0, bytes, stream));
+    check(cudaStreamSynchronize(stream));
+  };
+  round(5);
+  const int64_t begin = now_ns();
+  round(count);
+  const double seconds = static_cast<double>(now_ns() - begin) / 1e9;
+  cudaFree(to);
+  cudaStreamDestroy(stream);
+  check(cudaSetDevice(0));
+  cudaFree(from);
+  return seconds;
+}
+
+} // namespace millrace::test

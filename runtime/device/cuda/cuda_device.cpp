@@ -243,9 +243,14 @@ void CudaDevice::copy(Stream& stream, std::byte* target, const std::byte* source
   if (poisoned() || bytes == 0) return;
   make_current();
   CudaStream& to = own(stream);
-  if (to.recorder && !to.recorder->inside) join_branches(to);
-  call<Call::MemcpyAsync>(static_cast<void*>(target), static_cast<const void*>(source), bytes, cudaMemcpyDefault,
-                          static_cast<cudaStream_t>(to.native)); // of the branch, inside a body
+  auto* const on = static_cast<cudaStream_t>(to.native); // of the branch, inside a body that is captured
+  if (to.recorder) {
+    if (!to.recorder->inside) join_branches(to);
+    record<Call::MemcpyAsync>(*to.recorder, static_cast<void*>(target), static_cast<const void*>(source), bytes,
+                              cudaMemcpyDefault, on);
+    return;
+  }
+  call<Call::MemcpyAsync>(static_cast<void*>(target), static_cast<const void*>(source), bytes, cudaMemcpyDefault, on);
   to.dirty = true;
 }
 
@@ -324,12 +329,13 @@ void CudaDevice::run(Stream& stream, const Work& work) {
     on.dirty = true;
     return;
   }
+  if (!on.recorder->failure.empty()) return;
   stream.native = branch_for(on, work.after);
   on.recorder->inside = true;
   work.run(work.context);
   on.recorder->inside = false;
   const cudaEvent_t done = next_capture_event();
-  call<Call::EventRecord>(done, static_cast<cudaStream_t>(stream.native));
+  record<Call::EventRecord>(*on.recorder, done, static_cast<cudaStream_t>(stream.native));
   on.recorder->runs.push_back({static_cast<cudaStream_t>(stream.native), done});
   stream.native = on.handle;
 }

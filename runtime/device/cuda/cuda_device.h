@@ -82,6 +82,7 @@ struct Recorder {
   mr_device_tick* tick = nullptr;
   cudaEvent_t begun = nullptr;
   bool inside = false; // a body is being called
+  std::string failure; // the first thing that no graph can hold; the capture is over then, and the device is not
 };
 
 class CudaDevice final : public Device, private PageLocker {
@@ -153,6 +154,13 @@ class CudaDevice final : public Device, private PageLocker {
   void record_event(CudaStream& stream);
   void wait_for_event(CudaStream& stream, CudaDevice& of, CudaStream& other, uint64_t sequence);
   void wait_for_foreign(CudaStream& stream, const Fence& fence);
+  template <Call id, class... Arguments>
+  bool record(Recorder& recorder, Arguments... arguments) { // a call that belongs to a capture
+    const cudaError_t error = recorder.failure.empty() ? api_.call<id>(arguments...) : cudaSuccess;
+    if (error != cudaSuccess) fail_recording(recorder, id, error);
+    return recorder.failure.empty();
+  }
+  void fail_recording(Recorder& recorder, Call call, cudaError_t error);
   cudaStream_t branch_for(CudaStream& stream, const std::vector<uint32_t>* after);
   void join_branches(CudaStream& stream);
   cudaEvent_t next_capture_event();

@@ -54,9 +54,15 @@ void CudaDevice::begin_record(Stream& stream) {
   on.recorder->tick = take_tick();
   stream.tick = on.recorder->tick;
   call<Call::StreamBeginCapture>(on.handle, cudaStreamCaptureModeThreadLocal);
-  check(Call::LaunchKernel, launch_set_tick(on.handle, on.recorder->tick, {}));
+  if (const cudaError_t error = launch_set_tick(on.handle, on.recorder->tick, {}); error != cudaSuccess)
+    fail_recording(*on.recorder, Call::LaunchKernel, error);
   on.recorder->begun = next_capture_event();
-  call<Call::EventRecord>(on.recorder->begun, on.handle);
+  record<Call::EventRecord>(*on.recorder, on.recorder->begun, on.handle);
+}
+
+void CudaDevice::fail_recording(Recorder& recorder, Call call, cudaError_t error) {
+  if (recorder.failure.empty()) recorder.failure = sentence_of(call, error);
+  (void)cudaGetLastError();
 }
 
 // Where a body goes on that needs only some of those before it: behind one of them if nothing follows that yet, else to
@@ -88,10 +94,11 @@ cudaStream_t CudaDevice::branch_for(CudaStream& stream, const std::vector<uint32
   if (!chosen) chosen = stream.handle;
   if (chosen != stream.handle && std::find(recorder.sides.begin(), recorder.sides.end(), chosen) == recorder.sides.end()) {
     recorder.sides.push_back(chosen);
-    call<Call::StreamWaitEvent>(chosen, recorder.begun, 0u);
+    record<Call::StreamWaitEvent>(recorder, chosen, recorder.begun, 0u);
   }
   for (uint32_t run : *after)
-    if (recorder.runs[run].stream != chosen) call<Call::StreamWaitEvent>(chosen, recorder.runs[run].done, 0u);
+    if (recorder.runs[run].stream != chosen)
+      record<Call::StreamWaitEvent>(recorder, chosen, recorder.runs[run].done, 0u);
   return chosen;
 }
 
@@ -99,32 +106,31 @@ void CudaDevice::join_branches(CudaStream& stream) {
   for (cudaStream_t side : stream.recorder->sides) {
     const auto& runs = stream.recorder->runs;
     const auto last = std::find_if(runs.rbegin(), runs.rend(), [&](const auto& ran) { return ran.stream == side; });
-    if (last != runs.rend()) call<Call::StreamWaitEvent>(stream.handle, last->done, 0u);
+    if (last != runs.rend()) record<Call::StreamWaitEvent>(*stream.recorder, stream.handle, last->done, 0u);
   }
 }
 
 std::unique_ptr<Recording> CudaDevice::end_record(Stream& stream) {
   CudaStream& on = own(stream);
   MR_ASSERT(on.recorder, "the stream does not record");
+  if (!poisoned()) join_branches(on);
   const std::unique_ptr<Recorder> recorder = std::move(on.recorder);
   stream.tick = on.own_tick;
   if (poisoned()) return nullptr;
-  on.recorder = std::make_unique<Recorder>(*recorder);
-  join_branches(on);
-  on.recorder.reset();
-  // What a body did that no graph can hold ends the capture, and is told by the next call: no fault of the device.
+  // What a body did that no graph can hold ends the capture, and is told by the next call: no fault of the device. The
+  // capture is ended in any case, or the thread could do nothing else.
   cudaGraph_t graph = nullptr;
-  cudaError_t error = launch_signal(on.handle, reinterpret_cast<uint64_t*>(&on.completed), recorder->tick);
-  const cudaError_t ended = api_.call<Call::StreamEndCapture>(on.handle, &graph);
-  if (error == cudaSuccess) error = ended;
-  if (error != cudaSuccess || !graph) {
-    (void)cudaGetLastError();
-    record_failure_ = sentence_of(Call::StreamEndCapture, error);
-    if (graph) call<Call::GraphDestroy>(graph);
-    free_tick(recorder->tick);
-    return nullptr;
-  }
-  return instantiate(graph, recorder->tick);
+  cudaError_t error = cudaSuccess;
+  if (recorder->failure.empty())
+    error = launch_signal(on.handle, reinterpret_cast<uint64_t*>(&on.completed), recorder->tick);
+  if (error != cudaSuccess) fail_recording(*recorder, Call::LaunchKernel, error);
+  error = api_.call<Call::StreamEndCapture>(on.handle, &graph);
+  if (error != cudaSuccess) fail_recording(*recorder, Call::StreamEndCapture, error);
+  if (recorder->failure.empty() && graph) return instantiate(graph, recorder->tick);
+  if (graph) call<Call::GraphDestroy>(graph);
+  free_tick(recorder->tick);
+  record_failure_ = recorder->failure;
+  return nullptr;
 }
 
 std::unique_ptr<Recording> CudaDevice::instantiate(cudaGraph_t graph, mr_device_tick* tick) {

@@ -1,0 +1,36 @@
+// What a careful programmer would write by hand with CUDA alone: the rivals of gpu_bench. No part of millrace is in it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace millrace::test {
+
+// A captured graph of `nodes` kernels, one behind the other, of which each takes about spin_ns (0: none), and a last one
+// that writes a sequence number to mapped memory.
+class GraphLoop {
+ public:
+  GraphLoop(int device, uint32_t nodes, uint64_t spin_ns);
+  ~GraphLoop();
+  // One launch; returns the ns that the call took.
+  int64_t launch();
+  // Until the last launch's number is there, by polling.
+  void await() const;
+  bool done() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Frames of so many bytes: pinned up, through a kernel that copies, and pinned down, on three streams with events and
+// `depth` buffers. Seconds for `count` frames.
+double frames_by_hand(uint64_t bytes, uint32_t depth, uint32_t count);
+// The same in the naive way: memory is allocated for each frame, copies are synchronous, and each kernel is waited for.
+double frames_naively(uint64_t bytes, uint32_t count);
+// Peer copies of so many bytes from device 0 to device 1: seconds for `count`.
+double peer_copies(uint64_t bytes, uint32_t count);
+
+} // namespace millrace::test
