@@ -403,8 +403,8 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
     step->trace = &trace_of(*step->stream, plan_step.domain);
     step->fences.resize(segment.pace->plan->slots);
     if (plan_step.scratch_bytes > 0) step->scratch = make_scratch(plan_step);
-    step->bodies.resize(plan_step.region == plan::kNone ? segment.pace->plan->slots
-                                                        : plan.regions[plan_step.region].slots);
+    const bool in_region = plan_step.region != plan::kNone && plan_step.kind == plan::StepKind::handler;
+    step->bodies.resize(in_region ? plan.regions[plan_step.region].slots : segment.pace->plan->slots);
     for (BodyCall& body : step->bodies) {
       body.inputs.resize(plan_step.inputs.size());
       body.frozen.resize(plan_step.inputs.size());
@@ -493,9 +493,11 @@ void RunState::make_regions() {
     auto region = std::make_unique<RegionRun>();
     region->plan = &plan.regions[r];
     for (uint32_t s : region->plan->steps) {
-      region->steps.push_back(step_runs[s]);
+      const bool rides = step_runs[s]->plan->kind == plan::StepKind::transfer;
+      (rides ? region->riders : region->steps).push_back(step_runs[s]);
       step_runs[s]->region = region.get();
     }
+    region->launched.resize(region->plan->slots);
     regions.push_back(std::move(region));
   }
 }

@@ -137,6 +137,12 @@ std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot
       if (why.empty() && body.outputs[o].state == MR_OUTPUT_SILENT)
         why = step->handler->name + " left " + step->outputs[o]->plan->name + " empty while it was captured";
   }
+  for (const StepRun* rider : region.riders) {
+    const memory::Block& from = rider->inputs[0].output->ring->block(slot);
+    const memory::Block& to = rider->outputs[0]->ring->block(slot);
+    device.copy(*first.stream, reinterpret_cast<std::byte*>(to.data), reinterpret_cast<const std::byte*>(from.data),
+                from.record->header.extent_bytes);
+  }
   std::unique_ptr<device::Recording> recording = device.end_record(*first.stream);
   if (why.empty() && !recording) why = device.record_failure();
   return why.empty() ? std::move(recording) : nullptr;
@@ -145,7 +151,10 @@ std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot
 // What enters the region, and what of it somebody outside reads or waits for.
 void find_border(RegionRun& region) {
   const RunState& run = *region.steps[0]->run;
-  const auto is_inside = [&](uint32_t step) { return run.plan.steps[step].region == region.steps[0]->plan->region; };
+  const auto is_inside = [&](uint32_t s) { // its bodies: what copies take along is seen from outside
+    const plan::Step& step = run.plan.steps[s];
+    return step.region == region.steps[0]->plan->region && step.kind == plan::StepKind::handler;
+  };
   region.entries.clear();
   region.exits.clear();
   region.stamped.clear();
@@ -180,6 +189,7 @@ void learn_times(RegionRun& region) {
 void leave_to_streams(RegionRun& region, const std::string& why) {
   RunState& run = *region.steps[0]->run;
   for (StepRun* step : region.steps) step->region = nullptr;
+  for (StepRun* rider : region.riders) rider->region = nullptr;
   region.recordings.clear();
   if (run.options.on_message)
     run.options.on_message("warning " + region.steps[0]->handler->name + " and " +
@@ -217,6 +227,27 @@ void settle_exits(RegionRun& region, uint64_t ordinal, const device::Fence& fenc
   }
 }
 
+// The small copies that were in the launch.
+void settle_riders(RegionRun& region, uint64_t ordinal, const device::Fence& fence) {
+  for (StepRun* rider : region.riders) {
+    const Slot& source = rider->inputs[0].output->at(ordinal);
+    memory::Block& block = rider->outputs[0]->ring->take(ordinal);
+    *block.record = *source.value;
+    block.present.store(1, std::memory_order_relaxed);
+    Slot& slot = rider->outputs[0]->at(ordinal);
+    slot = Slot{};
+    slot.value = block.record;
+    slot.data = block.data;
+    slot.block = &block;
+    slot.unknown = true; // until the fence says that the device did not fail
+    ++rider->copies;
+    rider->bytes_copied += source.value->header.extent_bytes;
+    leave_fence(*rider, ordinal, fence);
+    stamp(*rider, ordinal);
+  }
+  region.launched[ordinal % region.plan->slots] = ordinal + 1;
+}
+
 void launch(RegionRun& region, uint64_t ordinal) {
   StepRun& first = *region.steps[0];
   device::Device& device = *first.device;
@@ -240,6 +271,7 @@ void launch(RegionRun& region, uint64_t ordinal) {
   for (StepRun* step : region.stamped) step->fences[ordinal & step->pace->mask] = fence;
   for (StepRun* step : region.steps) step->last_fence = fence;
   ++region.replays;
+  settle_riders(region, ordinal, fence);
   for (StepRun* step : region.stamped) stamp(*step, ordinal);
 }
 
@@ -289,13 +321,9 @@ StepResult run_captured(RegionRun& region, uint64_t ordinal) {
   const bool bodies_one_by_one = run.options.measure_bodies && (first.pace->info(ordinal).index & kTimedMask) == 0;
   if (!first.region) return run_enqueued(first, ordinal); // it could not be captured again
   if (!bodies_one_by_one && !run.failing.load(std::memory_order_relaxed) && as_captured(region, ordinal)) {
-    if (!run.options.measure_submission) {
-      launch(region, ordinal);
-    } else {
-      const int64_t begin_ns = run.now_ns();
-      launch(region, ordinal);
-      region.submit_times.add(run.now_ns() - begin_ns);
-    }
+    const int64_t begin_ns = run.options.on_launch ? run.now_ns() : 0;
+    launch(region, ordinal);
+    if (run.options.on_launch) run.options.on_launch(first.pace->info(ordinal).index, begin_ns, run.now_ns());
     return StepResult::settled;
   }
   for (StepRun* step : region.steps) run_enqueued(*step, ordinal);

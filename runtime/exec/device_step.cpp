@@ -411,6 +411,8 @@ void settle_not_copied(StepRun& step, size_t m, uint64_t ordinal) {
 StepResult run_transfer(StepRun& step, uint64_t ordinal) {
   for (const InputRun& input : step.inputs)
     if (!stamped(step, input, ordinal)) return StepResult::waiting;
+  if (step.region && step.region->launched[ordinal % step.region->plan->slots] == ordinal + 1)
+    return StepResult::settled; // it was part of the launch
   if (step.device->enqueues())
     for (const InputRun& input : step.inputs)
       if (const Slot& source = input.output->at(ordinal); source.unknown && !source.fence.done())

@@ -103,9 +103,6 @@ void report_devices(const RunState& run, Report& report) {
     out.sampled = region->times.count();
     out.p50_us = us(region->times.quantile_ns(0.5));
     out.p99_us = us(region->times.quantile_ns(0.99));
-    out.submitted = region->submit_times.count();
-    out.submit_p50_us = us(region->submit_times.quantile_ns(0.5));
-    out.submit_p99_us = us(region->submit_times.quantile_ns(0.99));
     report.regions.push_back(out);
   }
   for (size_t d = 1; d < run.devices.size(); ++d) {

@@ -67,8 +67,6 @@ struct RegionReport {
   uint64_t one_by_one = 0; // ticks on which its bodies were called
   uint64_t sampled = 0;    // device time of a launch, on one tick in 256
   double p50_us = 0, p99_us = 0;
-  uint64_t submitted = 0; // RunOptions::measure_submission: the host's time for one
-  double submit_p50_us = 0, submit_p99_us = 0;
 };
 // A device as it says of itself at the end, and what its driver was asked.
 struct DeviceReport {
@@ -141,7 +139,9 @@ struct RunOptions {
   // Captured regions run body by body on one tick in 64, so that each body's device time is measured; else only the
   // region's is.
   bool measure_bodies = false;
-  bool measure_submission = false; // how long the host takes to submit a captured region, on every tick
+  // Told of each launch of a captured region, by the thread that submits it: when the inputs were found issued, and when
+  // the launch had returned. For benchmarks; null: nobody.
+  std::function<void(uint64_t index, int64_t begin_ns, int64_t end_ns)> on_launch;
   // Called from the monitor about ten times a second; null: never.
   std::function<void(const Progress&)> on_progress;
   // Warnings and idle reports, a line each; null: dropped.

@@ -301,11 +301,12 @@ struct RegionRun {
   };
   std::vector<Entry> entries;
   std::vector<Exit> exits;
+  std::vector<StepRun*> riders;   // small copies down that are in the recording
+  std::vector<uint64_t> launched; // by slot: 1 + the last ordinal that was one launch
   std::vector<StepRun*> stamped; // whose ordinals somebody outside waits for
   size_t changes_seen = 0;       // live changes that all its steps have looked at
   SingleWriter<uint64_t> replays, streamed; // ticks by launch of the graph, and body by body
   Histogram times;                          // device time of a launch
-  Histogram submit_times;                   // RunOptions::measure_submission
 };
 
 struct Entry {

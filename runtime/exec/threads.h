@@ -30,6 +30,10 @@ class Workers {
   struct Worker {
     std::vector<SegmentRun*> own, others;
     uint32_t looks = 0;
+    // How long it had nothing to do lately, where it slept meanwhile: it wakes before that is over and looks out for
+    // what comes, because to be woken takes longer.
+    int64_t idle_ns = 0, idle_since_ns = 0, look_out_until_ns = 0;
+    bool slept = false;
     TraceRing* trace = nullptr;
     alignas(64) std::atomic<const SegmentRun*> busy{nullptr}; // a line of its own: helpers look at it
     std::thread thread;

@@ -18,6 +18,10 @@ constexpr uint32_t kOthersMask = 15;
 constexpr int64_t kSleepMaxNs = 100'000'000;
 // A sleeper wakes so much before a beat, and spins for the rest: the kernel is late by tens of microseconds.
 constexpr int64_t kWakeEarlyNs = 50'000;
+// The same before something is expected, and how long it is looked out for then.
+constexpr int64_t kExpectEarlyNs = 40'000, kLookOutNs = 120'000;
+// What is expected sooner is not worth a sleep, later is not foreseen.
+constexpr int64_t kExpectLeastNs = 200'000, kExpectMostNs = 50'000'000;
 // A call that takes longer is not waited for where all are to rest.
 constexpr std::chrono::milliseconds kRestWithin{100};
 
@@ -125,12 +129,21 @@ int64_t Workers::next_due_ns() const {
 void Workers::sleep(Worker& worker) {
   const uint32_t heard = run_.bell->rings();
   run_.bell->lie_down();
-  for (size_t d = 1; d < run_.devices.size(); ++d) run_.devices[d]->watch();
+  if (!worker.own.empty()) // else it has nothing to wait for
+    for (size_t d = 1; d < run_.devices.size(); ++d) run_.devices[d]->watch();
   worker.looks = kOthersMask; // the last look is at everything
   if (!look(worker) && !run_.finished() && !resting_.load(std::memory_order_relaxed)) {
     const int64_t early = std::min(kWakeEarlyNs, run_.options.spin_ns);
-    const int64_t wait = std::min(kSleepMaxNs, next_due_ns() - early - run_.now_ns());
+    const int64_t now = run_.now_ns();
+    int64_t wait = std::min(kSleepMaxNs, next_due_ns() - early - now);
+    const int64_t expected = worker.idle_since_ns + worker.idle_ns - kExpectEarlyNs;
+    const bool expects = run_.has_devices && worker.idle_ns > kExpectLeastNs && worker.idle_ns < kExpectMostNs;
+    if (expects && expected > now && expected - now < wait) {
+      wait = expected - now;
+      worker.look_out_until_ns = expected + kLookOutNs;
+    }
     if (wait > 0) run_.bell->sleep(heard, wait);
+    worker.slept = true;
   }
   run_.bell->get_up();
 }
@@ -160,13 +173,17 @@ void Workers::rest_here() {
 
 void Workers::loop(Worker& worker) {
   prctl(PR_SET_TIMERSLACK, 1); // nanoseconds, of this thread: by default a sleep may be 50 µs longer than was asked for
-  int64_t idle_since = 0;
   uint32_t looks = 0;
   while (!run_.finished() && !run_.abort.load(std::memory_order_relaxed)) {
     if (resting_.load(std::memory_order_relaxed)) [[unlikely]]
       rest_here();
     if (look(worker)) {
-      idle_since = 0;
+      if (worker.slept) [[unlikely]] {
+        const int64_t idle = run_.now_ns() - worker.idle_since_ns;
+        worker.idle_ns = worker.idle_ns == 0 ? idle : (3 * worker.idle_ns + idle) / 4;
+        worker.slept = false;
+      }
+      worker.idle_since_ns = 0;
       looks = 0;
       continue;
     }
@@ -174,8 +191,8 @@ void Workers::loop(Worker& worker) {
     pause();
     if ((++looks & 63) != 0) continue; // a clock read costs more than a look
     const int64_t now = run_.now_ns();
-    if (idle_since == 0) idle_since = now;
-    if (now - idle_since >= run_.options.spin_ns) sleep(worker);
+    if (worker.idle_since_ns == 0) worker.idle_since_ns = now;
+    if (now - worker.idle_since_ns >= run_.options.spin_ns && now >= worker.look_out_until_ns) sleep(worker);
   }
   const std::lock_guard lock(rest_mutex_);
   --running_; // nobody waits for it to rest

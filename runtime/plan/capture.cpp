@@ -72,6 +72,23 @@ bool leads_back(const Plan& plan, const Step& step, uint32_t region) {
   return false;
 }
 
+// Copies down that are part of their region's recording: of so few bytes, and so few of them, that the way to the copy
+// engine and back would take longer than they do. They are made whether or not their readers fire.
+constexpr uint64_t kRidesAlongMax = 4096;
+
+void take_small_copies_along(Plan& plan) {
+  for (uint32_t s = 0; s < plan.steps.size(); ++s) {
+    Step& step = plan.steps[s];
+    if (step.kind != StepKind::transfer || !is_cuda(plan.domains[step.domain]) || step.inputs.size() != 1) continue;
+    const Output& from = plan.outputs[step.inputs[0].output];
+    const uint32_t region = plan.steps[from.step].region;
+    const bool down = from.domain == step.domain && plan.outputs[step.outputs[0]].domain == 0;
+    if (region == kNone || !down || copied_bytes(from.format) > kRidesAlongMax) continue;
+    step.region = region;
+    plan.regions[region].steps.push_back(s);
+  }
+}
+
 } // namespace
 
 void capture(Draft& draft) {
@@ -106,6 +123,7 @@ void capture(Draft& draft) {
       plan.regions[open].steps.push_back(s);
     }
   }
+  take_small_copies_along(plan);
 }
 
 } // namespace millrace::plan

@@ -277,6 +277,12 @@ class Layout {
   // lengthen each other's. So do rings that are copied together.
   void level_regions() {
     for (Region& region : plan_.regions) {
+      std::erase_if(region.steps, [&](uint32_t s) { // copies whose blocks are held go their own way
+        Step& step = plan_.steps[s];
+        const bool alone = step.kind == StepKind::transfer && plan_.rings[plan_.outputs[step.outputs[0]].ring].dynamic;
+        if (alone) step.region = kNone;
+        return alone;
+      });
       const std::set<uint32_t> touched = rings_of(region);
       if (const uint32_t held = first_dynamic(touched); held != kNone)
         dissolve(region, "the slots of " + plan_.steps[plan_.outputs[plan_.rings[held].output].step].name +

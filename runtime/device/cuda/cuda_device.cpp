@@ -19,6 +19,7 @@ constexpr size_t kLine = 128;      // one word's place: never two in what a proc
 constexpr size_t kStreamsMax = 64; // of one device: a run has four
 constexpr size_t kTicksMax = 1024; // recordings and streams that have a tick of their own
 constexpr size_t kSpansMax = 64;   // not told yet
+constexpr uint64_t kSmallCopyMax = 4096;
 // Signals under way on one stream. CUDA itself holds about a thousand launches before it makes the caller wait.
 constexpr uint64_t kUnderWayMax = CudaStream::kEvents - 1;
 
@@ -67,6 +68,7 @@ CudaDevice::CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shar
   for (TimedSpan& span : spans_)
     if (!call<Call::EventCreateWithFlags>(&span.begin, 0u) || !call<Call::EventCreateWithFlags>(&span.end, 0u)) return;
   call<Call::EventCreateWithFlags>(&spans_begin_, 0u);
+  call<Call::EventCreateWithFlags>(&waiters_event_, unsigned{cudaEventDisableTiming | cudaEventBlockingSync});
   find_neighbourhood();
   if (pinned_ && group_->devices.empty()) { // the first locks pages for all
     locks_pages_ = true;
@@ -99,6 +101,7 @@ CudaDevice::~CudaDevice() {
     call<Call::EventDestroy>(span.end);
   }
   if (spans_begin_) call<Call::EventDestroy>(spans_begin_);
+  if (waiters_event_) call<Call::EventDestroy>(waiters_event_);
   for (const auto& arena : arenas_) call<Call::FreeAsync>(static_cast<void*>(arena->base), setup_);
   if (setup_) {
     call<Call::StreamSynchronize>(setup_);
@@ -187,9 +190,10 @@ std::string CudaDevice::lock_pages(const std::byte* base, uint64_t bytes) {
 }
 
 void CudaDevice::unlock_pages(const std::byte* base) {
-  if (poisoned()) return;
+  if (status().error == DeviceError::lost) return; // it may never answer
   make_current();
-  call<Call::HostUnregister>(const_cast<void*>(static_cast<const void*>(base)));
+  (void)api_.call<Call::HostUnregister>(const_cast<void*>(static_cast<const void*>(base)));
+  (void)cudaGetLastError();
 }
 
 // Memory of each is within reach of the others where the hardware can.
@@ -228,7 +232,7 @@ Stream* CudaDevice::create_stream(StreamKind kind) {
     stream->tick = stream->own_tick;
     if (call<Call::StreamCreateWithPriority>(&stream->handle, unsigned{cudaStreamNonBlocking}, 0)) {
       for (cudaEvent_t& event : stream->events)
-        if (!call<Call::EventCreateWithFlags>(&event, unsigned{cudaEventDisableTiming | cudaEventBlockingSync})) break;
+        if (!call<Call::EventCreateWithFlags>(&event, unsigned{cudaEventDisableTiming})) break;
     }
     stream->native = stream->handle;
   }
@@ -246,6 +250,11 @@ void CudaDevice::copy(Stream& stream, std::byte* target, const std::byte* source
   auto* const on = static_cast<cudaStream_t>(to.native); // of the branch, inside a body that is captured
   if (to.recorder) {
     if (!to.recorder->inside) join_branches(to);
+    if (bytes <= kSmallCopyMax) { // a kernel is on its way sooner than the copy engine
+      if (const cudaError_t error = launch_copy(on, target, source, bytes); error != cudaSuccess)
+        fail_recording(*to.recorder, Call::LaunchKernel, error);
+      return;
+    }
     record<Call::MemcpyAsync>(*to.recorder, static_cast<void*>(target), static_cast<const void*>(source), bytes,
                               cudaMemcpyDefault, on);
     return;
@@ -266,15 +275,21 @@ Fence CudaDevice::signal(Stream& stream) {
       poison(DeviceError::invalid, domain() + ": a stream has more than " + std::to_string(kUnderWayMax) +
                                        " fences under way");
     else if (check(Call::StreamWriteValue, api_.write_value(at.handle, &at.completed, at.issued)))
-      record_event(at);
+      note_signal(at);
   }
   return {&at.completed, at.issued};
 }
 
-// Behind the write of the word for `issued`.
+// Behind the write of the word for `issued`. Streams of this device have an event made when they wait; those of others
+// are submitted to by other threads, which find it here.
+void CudaDevice::note_signal(CudaStream& stream) {
+  if (group_->devices.size() > 1) record_event(stream);
+  stream.signalled.store(stream.issued, std::memory_order_release);
+}
+
 void CudaDevice::record_event(CudaStream& stream) {
   call<Call::EventRecord>(stream.events[stream.issued % CudaStream::kEvents], stream.handle);
-  stream.recorded.store(stream.issued, std::memory_order_release);
+  stream.recorded = stream.issued;
 }
 
 CudaStream* CudaDevice::stream_of(const Fence& fence) const {
@@ -292,7 +307,7 @@ void CudaDevice::wait(Stream& stream, const Fence& fence) {
   for (CudaDevice* device : group_->devices) {
     CudaStream* other = device->stream_of(fence);
     if (!other) continue;
-    MR_ASSERT(fence.sequence <= other->recorded.load(std::memory_order_acquire),
+    MR_ASSERT(fence.sequence <= other->signalled.load(std::memory_order_acquire),
               "a wait for a fence that was not issued");
     if (other != &waits) wait_for_event(waits, *device, *other, fence.sequence);
     return;
@@ -302,9 +317,14 @@ void CudaDevice::wait(Stream& stream, const Fence& fence) {
 
 void CudaDevice::wait_for_event(CudaStream& stream, CudaDevice& of, CudaStream& other, uint64_t sequence) {
   if (of.poisoned()) return; // its fences are all done
-  // An event that was recorded again since says that the fence is long done.
-  if (other.recorded.load(std::memory_order_acquire) - sequence >= CudaStream::kEvents) return;
-  call<Call::StreamWaitEvent>(stream.handle, other.events[sequence % CudaStream::kEvents], 0u);
+  uint64_t at = sequence;
+  if (group_->devices.size() == 1) {
+    if (other.recorded < sequence) record_event(other); // at what was issued last, which is the fence or behind it
+    at = other.recorded;
+  } else if (other.signalled.load(std::memory_order_acquire) - sequence >= CudaStream::kEvents) {
+    return; // the event was recorded again since: the fence is long done
+  }
+  call<Call::StreamWaitEvent>(stream.handle, other.events[at % CudaStream::kEvents], 0u);
   stream.dirty = true;
 }
 

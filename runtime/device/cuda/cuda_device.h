@@ -4,14 +4,14 @@
 // is a call into the driver that takes a lock, and a callback costs more than the tick that it ends.
 //
 // Why this way. Each stream has a word in mapped host memory. On the bare stream the copy engine or the front end writes
-// it (a stream write of the driver), in a graph a kernel does, so that who waits looks at memory and calls nobody. Beside
-// each word goes an event without a time: other streams wait for that on the device, and when hosts have gone to sleep
-// one waiter thread blocks in it, sees errors there, and rings their bell.
+// it (a stream write of the driver), in a graph a kernel does, so that who waits looks at memory and calls nobody. Where
+// another stream has to wait, an event without a time is recorded; and when hosts have gone to sleep one waiter thread
+// blocks in an event of its own, sees errors there, and rings their bell.
 //
 // Invariants.
 //  - One thread submits; no function that it calls waits for the device. allocate() and what is behind it may, and is
 //    not called in steady state.
-//  - The word of a stream only grows; events_[sequence mod kEvents] was recorded behind the word's write.
+//  - The word of a stream only grows; events[sequence mod kEvents], where there is one, was recorded behind its write.
 //  - A device that failed has all its words at what was issued, before and after (device.h).
 //
 // What it is not. No memory manager: arenas live as long as the device.
@@ -50,7 +50,8 @@ struct CudaStream final : Stream {
 
   cudaStream_t handle = nullptr;
   std::array<cudaEvent_t, kEvents> events{};
-  std::atomic<uint64_t> recorded{0}; // the last sequence whose event was: the waiter's view of `issued`
+  uint64_t recorded = 0;              // the last sequence that has an event at or behind it
+  std::atomic<uint64_t> signalled{0}; // `issued` for other threads
   bool dirty = false;                // something was enqueued since the last signal
   mr_device_tick* own_tick = nullptr;
   TickNumbers numbers;
@@ -151,6 +152,7 @@ class CudaDevice final : public Device, private PageLocker {
   bool check(Call call, cudaError_t error);
   void poison(DeviceError error, const std::string& sentence);
   void complete_all();
+  void note_signal(CudaStream& stream);
   void record_event(CudaStream& stream);
   void wait_for_event(CudaStream& stream, CudaDevice& of, CudaStream& other, uint64_t sequence);
   void wait_for_foreign(CudaStream& stream, const Fence& fence);
@@ -205,6 +207,7 @@ class CudaDevice final : public Device, private PageLocker {
   int64_t spans_begin_ns_ = 0;
 
   Bell wake_;
+  cudaEvent_t waiters_event_ = nullptr;
   std::atomic<bool> watched_{false}, closing_{false};
   std::mutex foreign_mutex_;
   std::vector<Foreign> foreign_;

@@ -168,7 +168,7 @@ void CudaDevice::replay(Stream& stream, Recording& recording, const TickNumbers&
   node.kernelParams = arguments;
   if (call<Call::GraphExecKernelNodeSetParams>(graph.exec, graph.set_tick, static_cast<const cudaKernelNodeParams*>(&node)) &&
       call<Call::GraphLaunch>(graph.exec, on.handle))
-    record_event(on);
+    note_signal(on);
 }
 
 } // namespace millrace::device::cuda

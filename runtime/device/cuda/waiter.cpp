@@ -46,7 +46,7 @@ CudaStream* CudaDevice::most_wanted() const {
   for (size_t s = 0; s < count; ++s) {
     CudaStream* const stream = streams_[s].get();
     const uint64_t done = stream->completed.load(std::memory_order_acquire);
-    if (done >= stream->recorded.load(std::memory_order_acquire)) continue;
+    if (done >= stream->signalled.load(std::memory_order_acquire)) continue;
     if (!found || rank(*stream) < rank(*found)) found = stream;
   }
   return found;
@@ -67,8 +67,7 @@ void CudaDevice::wait_loop() {
       continue;
     }
     while (CudaStream* const stream = closing_ || poisoned() || gates ? nullptr : most_wanted()) {
-      const uint64_t next = stream->completed.load(std::memory_order_acquire) + 1;
-      call<Call::EventSynchronize>(stream->events[next % CudaStream::kEvents]);
+      if (call<Call::EventRecord>(waiters_event_, stream->handle)) call<Call::EventSynchronize>(waiters_event_);
       ring(*stream);
       if (!stream->bell || !stream->bell->anyone_asleep()) break;
     }

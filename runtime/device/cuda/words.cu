@@ -13,7 +13,19 @@ __global__ void signal(uint64_t* word, const mr_device_tick* tick) {
   ::cuda::atomic_ref<uint64_t, ::cuda::thread_scope_system>(*word).store(tick->sequence, ::cuda::memory_order_release);
 }
 
+__global__ void copy_bytes(uint8_t* target, const uint8_t* source, uint64_t bytes) {
+  const uint64_t wide = bytes / sizeof(uint4);
+  for (uint64_t at = threadIdx.x; at < wide; at += blockDim.x)
+    reinterpret_cast<uint4*>(target)[at] = reinterpret_cast<const uint4*>(source)[at];
+  for (uint64_t at = wide * sizeof(uint4) + threadIdx.x; at < bytes; at += blockDim.x) target[at] = source[at];
+}
+
 } // namespace
+
+cudaError_t launch_copy(cudaStream_t stream, void* target, const void* source, uint64_t bytes) {
+  copy_bytes<<<1, 128, 0, stream>>>(static_cast<uint8_t*>(target), static_cast<const uint8_t*>(source), bytes);
+  return cudaGetLastError();
+}
 
 cudaError_t launch_set_tick(cudaStream_t stream, mr_device_tick* target, const mr_device_tick& value) {
   set_tick<<<1, 1, 0, stream>>>(target, value);
