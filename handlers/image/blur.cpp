@@ -1,6 +1,7 @@
 // image.blur: blurs a picture with a Gaussian.
 #include <millrace/handler.h>
 
+#include "handlers/gpu/image_kernels.h"
 #include "handlers/image/gaussian.h"
 
 namespace millrace::handlers {
@@ -20,6 +21,7 @@ class Blur final : public Handler {
   Blur() {
     stateless();
     no_allocation();
+    capturable();
   }
 
   void configure(const Formats& formats) override { row_bytes_ = size_t{formats.in(video_).width} * 4; }
@@ -33,6 +35,14 @@ class Blur final : public Handler {
     if (blur_.sigma() != sigma_) blur_.set_sigma(sigma_);
     const ImageView in = video_(tick);
     blur_.run(in, out_.allocate_like(tick, in));
+  }
+
+  void process(Tick& tick, Cuda& cuda) {
+    if (blur_.sigma() != sigma_) blur_.set_sigma(sigma_);
+    const ImageView in = video_(tick);
+    const ImageSpan out = out_.allocate_like(tick, in);
+    gpu::check(gpu::library_of(cuda).image->blur(cuda.stream(), gpu::on_device(in), gpu::on_device(out), blur_.kernel(),
+                                                 blur_.chroma_kernel()));
   }
 
  private:
