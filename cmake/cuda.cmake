@@ -21,7 +21,7 @@ find_package(CUDAToolkit REQUIRED)
 
 # nvcc's 554 is about a conversion to the own type, which payload.h constrains away.
 function(millrace_cuda_options target)
-  target_include_directories(${target} PRIVATE runtime runtime/include ${CMAKE_SOURCE_DIR})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/runtime ${CMAKE_SOURCE_DIR}/runtime/include ${CMAKE_SOURCE_DIR})
   target_compile_options(
     ${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--diag-suppress=554;-Xcompiler=-Wall>"
                       "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion>"

@@ -54,6 +54,10 @@ inline ColorMatrix color_matrix(uint32_t color, uint32_t range, uint32_t bits = 
   return m;
 }
 
+inline ColorMatrix color_matrix(const mr_image& image) {
+  return color_matrix(image.color, image.range, image.format == MR_PIXEL_P010 ? 10 : 8);
+}
+
 struct Rgb {
   uint8_t r, g, b;
 };

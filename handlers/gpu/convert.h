@@ -27,10 +27,6 @@ inline bool same_numbers(const mr_image& a, const mr_image& b) {
   return !ycbcr || (matrix(a.color) == matrix(b.color) && a.range == b.range);
 }
 
-inline ColorMatrix color_matrix(const mr_image& image) {
-  return color_matrix(image.color, image.range, image.format == MR_PIXEL_P010 ? 10 : 8);
-}
-
 inline Conversion conversion_of(const DevicePicture& source, const DevicePicture& target) {
   Conversion conversion{source, target, ConversionWay::rgb, color_matrix(source.image), color_matrix(target.image),
                         {},     {}};

@@ -14,7 +14,7 @@ struct Painting {
   Painting(Pattern chosen, const DevicePicture& picture)
       : target(picture),
         pattern(chosen),
-        matrix(color_matrix(picture.image.color, picture.image.range)),
+        matrix(color_matrix(picture.image)),
         by_width(larger(picture.image.width, 2)),
         by_width_less_one(larger(picture.image.width, 3) - 1),
         by_height_less_one(larger(picture.image.height, 3) - 1) {}

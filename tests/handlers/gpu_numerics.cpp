@@ -60,8 +60,10 @@ void over_tiles(const ImageView& target, uint32_t tile_width, uint32_t tile_heig
     for (uint32_t x = 0; x < target.width(); x += tile_width) body(x, y);
 }
 
+// What is the same already is copied by another kernel.
 void check_conversion(Pixel from, Pixel to, std::pair<uint32_t, uint32_t> size, uint32_t source_tag,
                       uint32_t target_tag) {
+  if (from == to && source_tag == target_tag) return;
   const Picture source = random_picture(from, size.first, size.second, 21).tag(source_tag / 2, source_tag % 2);
   Picture wanted = Picture(to, size.first, size.second).tag(target_tag / 2, target_tag % 2);
   Picture made = poisoned(to, size.first, size.second).tag(target_tag / 2, target_tag % 2);
@@ -80,11 +82,15 @@ uint32_t tag_of(uint32_t color, uint32_t range) { return 2 * color + range; }
 } // namespace
 
 TEST_CASE("division by multiplication is exact") {
-  for (uint64_t by : {2ull, 3ull, 7ull, 44ull, 1919ull, 1920ull, 65535ull, 65536ull, 131071ull, 131072ull})
-    for (uint64_t number : {0ull, 1ull, by - 1, by, by + 1, 1000 * by - 1, 1000 * by, (1ull << 33) - 1, 1ull << 33}) {
+  const std::vector<uint64_t> divisors = {2, 3, 7, 44, 1919, 1920, 65535, 65536, 131071, 131072};
+  for (const uint64_t by : divisors) {
+    const uint64_t largest = uint64_t{1} << 33;
+    const std::vector<uint64_t> numbers = {0, 1, by - 1, by, by + 1, 1000 * by - 1, 1000 * by, largest - 1, largest};
+    for (const uint64_t number : numbers) {
       INFO(number << " by " << by);
       CHECK(gpu::Divider(by).quotient(number) == number / by);
     }
+  }
 }
 
 TEST_CASE("a kernel converts every format to every other as the CPU does, to the bit") {
