@@ -1,4 +1,5 @@
-// The kernels of pictures on a GPU against the CPU bodies' numerics: every byte that is in use, and none of the padding.
+// The kernels of pictures on a GPU against the CPU bodies' numerics: every byte that is in use, and none of the
+// padding.
 #include "handlers/gpu/image_kernels.h"
 
 #include <doctest/doctest.h>
@@ -40,7 +41,8 @@ int distance(const Picture& made, const Picture& wanted) {
   return worst;
 }
 
-// What a kernel made of a poisoned picture. What it did not write stays poison, and is unlike what random pictures give.
+// What a kernel made of a poisoned picture. What it did not write stays poison, and is unlike what random pictures
+// give.
 template <class Launch>
 Picture made_by(GpuPicture& target, const Launch& launch) {
   const GpuStream stream;
@@ -192,8 +194,7 @@ TEST_CASE("a captured pattern follows the index from one launch of its graph to 
   checked(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   const auto on = static_cast<cudaStream_t>(stream);
   gpu::check(kernels().paint(on, Pattern::disc, tick.get(), painted.on_device()));
-  gpu::check(
-      kernels().blur(on, painted.on_device(), blurred.on_device(), blur.kernel(), blur.chroma_kernel()));
+  gpu::check(kernels().blur(on, painted.on_device(), blurred.on_device(), blur.kernel(), blur.chroma_kernel()));
   cudaGraph_t graph = nullptr;
   checked(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
   cudaGraphExec_t launched = nullptr;
