@@ -2,8 +2,11 @@
 // host.
 #pragma once
 
+// MR_UNROLL stands before a loop over an array that is to stay in registers, where nothing can be indexed.
 #ifdef __CUDACC__
 #define MR_BOTH __host__ __device__
+#define MR_UNROLL _Pragma("unroll")
 #else
 #define MR_BOTH
+#define MR_UNROLL
 #endif

@@ -51,6 +51,7 @@ MR_BOTH void load_row(const uint8_t* row, uint32_t x, uint32_t size, uint32_t (&
   constexpr uint32_t kLength = kTileWidth * kBytes;
   const uint8_t* at = row + size_t{x} * kBytes;
   if (x + kTileWidth > size || !fits_words<kLength>(at)) {
+    MR_UNROLL
     for (uint32_t i = 0; i < kTileWidth; ++i) samples[i] = load_sample<kBytes>(row, last_repeated(x + i, size));
     return;
   }
@@ -111,6 +112,7 @@ MR_BOTH inline void load_chroma(const DevicePicture& picture, uint32_t x, uint32
       const Words<4> us = load_words<4>(row + x), vs = load_words<4>(second + x);
       for (uint32_t i = 0; i < kTilePairs; ++i) u[i] = us.byte(i), v[i] = vs.byte(i);
     } else {
+      MR_UNROLL
       for (uint32_t i = 0; i < kTilePairs; ++i) {
         u[i] = row[last_repeated(x + i, pairs)];
         v[i] = second[last_repeated(x + i, pairs)];
@@ -211,7 +213,9 @@ MR_BOTH inline void store_tile(const DevicePicture& picture, uint32_t x, uint32_
 // ---- encoding -------------------------------------------------------------------------------------------------
 
 MR_BOTH inline void encode(const ColorMatrix& matrix, const RgbaTile& tile, YcbcrTile& numbers) {
+  MR_UNROLL
   for (uint32_t row = 0; row < kTileHeight; ++row)
+    MR_UNROLL
     for (uint32_t i = 0; i < kTileWidth; ++i) {
       const uint32_t pixel = tile.pixel[row][i];
       numbers.y[row][i] = static_cast<uint32_t>(luma_of(matrix, red_of(pixel), green_of(pixel), blue_of(pixel)));
