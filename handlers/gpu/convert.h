@@ -40,9 +40,8 @@ inline Conversion conversion_of(const DevicePicture& source, const DevicePicture
 
 MR_BOTH inline void rescale(const Rescaling& rescaling, YcbcrTile& tile) {
   MR_UNROLL
-  for (auto& row : tile.y)
-    MR_UNROLL
-    for (uint32_t& y : row) y = static_cast<uint32_t>(rescaled_luma(rescaling, static_cast<int32_t>(y)));
+  for (auto& row : tile.y) MR_UNROLL
+  for (uint32_t& y : row) y = static_cast<uint32_t>(rescaled_luma(rescaling, static_cast<int32_t>(y)));
   for (uint32_t i = 0; i < kTilePairs; ++i) {
     tile.u[i] = static_cast<uint32_t>(rescaled_chroma(rescaling, static_cast<int32_t>(tile.u[i])));
     tile.v[i] = static_cast<uint32_t>(rescaled_chroma(rescaling, static_cast<int32_t>(tile.v[i])));
@@ -52,13 +51,12 @@ MR_BOTH inline void rescale(const Rescaling& rescaling, YcbcrTile& tile) {
 MR_BOTH inline void decode(const Conversion& conversion, const YcbcrTile& numbers, RgbaTile& tile) {
   const bool deep = format_of(conversion.source) == Pixel::p010;
   MR_UNROLL
-  for (uint32_t row = 0; row < kTileHeight; ++row)
-    MR_UNROLL
-    for (uint32_t i = 0; i < kTileWidth; ++i) {
-      const auto y = static_cast<int32_t>(numbers.y[row][i]);
-      const auto u = static_cast<int32_t>(numbers.u[i / 2]), v = static_cast<int32_t>(numbers.v[i / 2]);
-      tile.pixel[row][i] = rgba(deep ? decoded_deep(conversion.from, y, u, v) : decoded(conversion.decoding, y, u, v));
-    }
+  for (uint32_t row = 0; row < kTileHeight; ++row) MR_UNROLL
+  for (uint32_t i = 0; i < kTileWidth; ++i) {
+    const auto y = static_cast<int32_t>(numbers.y[row][i]);
+    const auto u = static_cast<int32_t>(numbers.u[i / 2]), v = static_cast<int32_t>(numbers.v[i / 2]);
+    tile.pixel[row][i] = rgba(deep ? decoded_deep(conversion.from, y, u, v) : decoded(conversion.decoding, y, u, v));
+  }
 }
 
 // The tile at (x, y) of the target, which begins there.
@@ -73,12 +71,11 @@ MR_BOTH inline void convert_tile(const Conversion& conversion, uint32_t x, uint3
     load_luma(conversion.source, x, y, numbers.y[0]);
     load_luma(conversion.source, x, last_repeated(y + 1, conversion.source.image.height), numbers.y[1]);
     MR_UNROLL
-    for (uint32_t row = 0; row < kTileHeight; ++row)
-      MR_UNROLL
-      for (uint32_t i = 0; i < kTileWidth; ++i) {
-        const uint32_t gray = gray_of_luma(conversion.from, static_cast<int32_t>(numbers.y[row][i]));
-        tile.pixel[row][i] = rgba(gray, gray, gray); // the gray of a gray is itself
-      }
+    for (uint32_t row = 0; row < kTileHeight; ++row) MR_UNROLL
+    for (uint32_t i = 0; i < kTileWidth; ++i) {
+      const uint32_t gray = gray_of_luma(conversion.from, static_cast<int32_t>(numbers.y[row][i]));
+      tile.pixel[row][i] = rgba(gray, gray, gray); // the gray of a gray is itself
+    }
     return store_tile(conversion.target, x, y, tile);
   }
   load_tile(conversion.source, x, y, numbers);

@@ -67,15 +67,14 @@ MR_BOTH inline void paint_tile(const Painting& painting, const Scene& scene, uin
   const uint32_t strip = width < kNumberBlocks ? 0 : burnt_number_rows(height);
   RgbaTile tile;
   MR_UNROLL
-  for (uint32_t row = 0; row < kTileHeight; ++row)
-    MR_UNROLL
-    for (uint32_t i = 0; i < kTileWidth; ++i) {
-      const uint32_t column = last_repeated(x + i, width), line = last_repeated(y + row, height);
-      if (line >= strip)
-        tile.pixel[row][i] = pattern_color(painting, scene, column, line);
-      else
-        tile.pixel[row][i] = block_of(scene.number, block_at(painting, column)) ? 0xffffffff : 0xff000000;
-    }
+  for (uint32_t row = 0; row < kTileHeight; ++row) MR_UNROLL
+  for (uint32_t i = 0; i < kTileWidth; ++i) {
+    const uint32_t column = last_repeated(x + i, width), line = last_repeated(y + row, height);
+    if (line >= strip)
+      tile.pixel[row][i] = pattern_color(painting, scene, column, line);
+    else
+      tile.pixel[row][i] = block_of(scene.number, block_at(painting, column)) ? 0xffffffff : 0xff000000;
+  }
   store_encoded(painting.target, painting.matrix, x, y, tile);
 }
 

@@ -214,12 +214,11 @@ MR_BOTH inline void store_tile(const DevicePicture& picture, uint32_t x, uint32_
 
 MR_BOTH inline void encode(const ColorMatrix& matrix, const RgbaTile& tile, YcbcrTile& numbers) {
   MR_UNROLL
-  for (uint32_t row = 0; row < kTileHeight; ++row)
-    MR_UNROLL
-    for (uint32_t i = 0; i < kTileWidth; ++i) {
-      const uint32_t pixel = tile.pixel[row][i];
-      numbers.y[row][i] = static_cast<uint32_t>(luma_of(matrix, red_of(pixel), green_of(pixel), blue_of(pixel)));
-    }
+  for (uint32_t row = 0; row < kTileHeight; ++row) MR_UNROLL
+  for (uint32_t i = 0; i < kTileWidth; ++i) {
+    const uint32_t pixel = tile.pixel[row][i];
+    numbers.y[row][i] = static_cast<uint32_t>(luma_of(matrix, red_of(pixel), green_of(pixel), blue_of(pixel)));
+  }
   for (uint32_t i = 0; i < kTilePairs; ++i) {
     const uint32_t block[4] = {tile.pixel[0][2 * i], tile.pixel[0][2 * i + 1], tile.pixel[1][2 * i],
                                tile.pixel[1][2 * i + 1]};

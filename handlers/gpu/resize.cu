@@ -1,4 +1,4 @@
-// Resizes pictures: four pixels of a row a thread, a kernel for each method and count of channels.
+// Resizes pictures: a kernel for each method and count of channels.
 #include "handlers/gpu/resize.h"
 
 #include "handlers/gpu/image_launches.h"
@@ -7,21 +7,27 @@
 namespace millrace::handlers::gpu {
 namespace {
 
-template <uint32_t kChannels, ResizeMethod kMethod>
+template <uint32_t kChannels, ResizeMethod kMethod, bool kMany>
 __global__ void resize(const __grid_constant__ Resizing resizing) {
-  const uint32_t x = (blockIdx.x * kBlockWidth + threadIdx.x) * 4, y = blockIdx.y * kBlockHeight + threadIdx.y;
-  if (x < resizing.x.target && y < resizing.y.target) resize_four<kChannels, kMethod>(resizing, x, y);
+  constexpr ResizeTile kTile = resize_tile(kMethod, kMany);
+  const uint32_t x = (blockIdx.x * kBlockWidth + threadIdx.x) * kTile.columns;
+  const uint32_t y = (blockIdx.y * kBlockHeight + threadIdx.y) * kTile.rows;
+  if (x < resizing.x.target && y < resizing.y.target) resize_tile_at<kChannels, kMethod, kMany>(resizing, x, y);
+}
+
+template <uint32_t kChannels, ResizeMethod kMethod, bool kMany = false>
+void launch_kernel(cudaStream_t stream, const Resizing& resizing) {
+  constexpr ResizeTile kTile = resize_tile(kMethod, kMany);
+  const dim3 blocks = tile_blocks(resizing.target.image, kTile.columns, kTile.rows);
+  resize<kChannels, kMethod, kMany><<<blocks, kBlock, 0, stream>>>(resizing);
 }
 
 template <uint32_t kChannels>
 void launch_method(cudaStream_t stream, const Resizing& resizing, ResizeMethod method) {
-  const dim3 blocks = tile_blocks(resizing.target.image, 4, 1);
-  if (method == ResizeMethod::nearest)
-    resize<kChannels, ResizeMethod::nearest><<<blocks, kBlock, 0, stream>>>(resizing);
-  else if (method == ResizeMethod::bilinear)
-    resize<kChannels, ResizeMethod::bilinear><<<blocks, kBlock, 0, stream>>>(resizing);
-  else
-    resize<kChannels, ResizeMethod::area><<<blocks, kBlock, 0, stream>>>(resizing);
+  if (method == ResizeMethod::nearest) return launch_kernel<kChannels, ResizeMethod::nearest>(stream, resizing);
+  if (method == ResizeMethod::bilinear) return launch_kernel<kChannels, ResizeMethod::bilinear>(stream, resizing);
+  if (takes_many(resizing)) return launch_kernel<kChannels, ResizeMethod::area, true>(stream, resizing);
+  launch_kernel<kChannels, ResizeMethod::area>(stream, resizing);
 }
 
 } // namespace

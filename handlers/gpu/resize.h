@@ -1,4 +1,4 @@
-// image.resize on a GPU: four pixels of a target row at a time. Rules: resample_math.h.
+// image.resize on a GPU: a thread makes some pixels of the target. Rules: resample_math.h.
 #pragma once
 
 #include "handlers/gpu/resample_math.h"
@@ -19,26 +19,39 @@ inline Resizing resizing_of(const DevicePicture& source, const DevicePicture& ta
 
 MR_BOTH constexpr uint8_t channel(uint32_t pixel, uint32_t c) { return static_cast<uint8_t>(pixel >> (8 * c)); }
 
+// What a method knows of a column of the target, and of a row: it is asked once for each, and used for all rows that a
+// thread makes.
+template <ResizeMethod kMethod>
+MR_BOTH auto taps_of(const ResizeAxis& axis, uint32_t i) {
+  if constexpr (kMethod == ResizeMethod::nearest) return nearest_source(axis, i);
+  if constexpr (kMethod == ResizeMethod::bilinear) return bilinear_tap(axis, i);
+  if constexpr (kMethod == ResizeMethod::area) return area_taps(axis, i);
+}
+
 template <uint32_t kChannels>
-MR_BOTH uint32_t bilinear_pixel(const Resizing& resizing, const uint8_t* above, const uint8_t* below, uint16_t weight,
-                                uint32_t x) {
-  const BilinearTap tap = bilinear_tap(resizing.x, x);
-  const uint32_t second = smaller(tap.first + 1, resizing.x.source - 1);
-  const uint32_t a = load_sample<kChannels>(above, tap.first), b = load_sample<kChannels>(above, second);
-  const uint32_t c = load_sample<kChannels>(below, tap.first), d = load_sample<kChannels>(below, second);
+MR_BOTH uint32_t resized_pixel(const Resizing& resizing, uint32_t column, uint32_t row) {
+  return load_sample<kChannels>(row_of(resizing.source, 0, row), column);
+}
+
+template <uint32_t kChannels>
+MR_BOTH uint32_t resized_pixel(const Resizing& resizing, const BilinearTap& column, const BilinearTap& row) {
+  const uint32_t second = smaller(column.first + 1, resizing.x.source - 1);
+  const uint8_t* above = row_of(resizing.source, 0, row.first);
+  const uint8_t* below = row_of(resizing.source, 0, smaller(row.first + 1, resizing.y.source - 1));
+  const uint32_t a = load_sample<kChannels>(above, column.first), b = load_sample<kChannels>(above, second);
+  const uint32_t c = load_sample<kChannels>(below, column.first), d = load_sample<kChannels>(below, second);
   uint32_t pixel = 0;
   for (uint32_t i = 0; i < kChannels; ++i) {
-    const uint16_t left = mixed_sample(channel(a, i), channel(c, i), weight);
-    const uint16_t right = mixed_sample(channel(b, i), channel(d, i), weight);
-    pixel |= uint32_t{blended_sample(left, right, tap.weight)} << (8 * i);
+    const uint16_t left = mixed_sample(channel(a, i), channel(c, i), row.weight);
+    const uint16_t right = mixed_sample(channel(b, i), channel(d, i), row.weight);
+    pixel |= uint32_t{blended_sample(left, right, column.weight)} << (8 * i);
   }
   return pixel;
 }
 
 // Columns first, as the CPU does it.
 template <uint32_t kChannels>
-MR_BOTH uint32_t area_pixel(const Resizing& resizing, const AreaTaps& rows, uint32_t x) {
-  const AreaTaps columns = area_taps(resizing.x, x);
+MR_BOTH uint32_t resized_pixel(const Resizing& resizing, const AreaTaps& columns, const AreaTaps& rows) {
   const size_t stride = resizing.source.image.planes[0].stride;
   float sums[kChannels] = {};
   for (uint32_t column = columns.first; column <= columns.last; ++column) {
@@ -49,7 +62,8 @@ MR_BOTH uint32_t area_pixel(const Resizing& resizing, const AreaTaps& rows, uint
       const float weight = rows.weight(y);
       for (uint32_t i = 0; i < kChannels; ++i) down[i] += static_cast<float>(channel(pixel, i)) * weight;
     }
-    for (uint32_t i = 0; i < kChannels; ++i) sums[i] += down[i] * columns.weight(column);
+    const float weight = columns.weight(column);
+    for (uint32_t i = 0; i < kChannels; ++i) sums[i] += down[i] * weight;
   }
   uint32_t pixel = 0;
   // Sums are never negative and at most a rounding error above 255.
@@ -57,26 +71,33 @@ MR_BOTH uint32_t area_pixel(const Resizing& resizing, const AreaTaps& rows, uint
   return pixel;
 }
 
-// The four pixels from (x, y) on.
-template <uint32_t kChannels, ResizeMethod kMethod>
-MR_BOTH void resize_four(const Resizing& resizing, uint32_t x, uint32_t y) {
-  const uint32_t count = smaller(4, resizing.x.target - x);
-  const auto column = [&](uint32_t i) { return x + smaller(i, count - 1); };
-  uint32_t pixels[4];
-  if constexpr (kMethod == ResizeMethod::nearest) {
-    const uint8_t* row = row_of(resizing.source, 0, nearest_source(resizing.y, y));
-    for (uint32_t i = 0; i < 4; ++i) pixels[i] = load_sample<kChannels>(row, nearest_source(resizing.x, column(i)));
-  } else if constexpr (kMethod == ResizeMethod::bilinear) {
-    const BilinearTap tap = bilinear_tap(resizing.y, y);
-    const uint8_t* above = row_of(resizing.source, 0, tap.first);
-    const uint8_t* below = row_of(resizing.source, 0, smaller(tap.first + 1, resizing.y.source - 1));
-    for (uint32_t i = 0; i < 4; ++i)
-      pixels[i] = bilinear_pixel<kChannels>(resizing, above, below, tap.weight, column(i));
-  } else {
-    const AreaTaps rows = area_taps(resizing.y, y);
-    for (uint32_t i = 0; i < 4; ++i) pixels[i] = area_pixel<kChannels>(resizing, rows, column(i));
+// Pixels of the target that a thread makes: four in a row, so that it writes words, and some rows of them, so that what
+// it knows of the columns serves several times. Where a pixel is made of many, one is work enough.
+struct ResizeTile {
+  uint32_t columns, rows;
+};
+MR_BOTH constexpr ResizeTile resize_tile(ResizeMethod method, bool many) {
+  if (method == ResizeMethod::area) return many ? ResizeTile{1, 1} : ResizeTile{4, 1};
+  return {4, 4};
+}
+inline bool takes_many(const Resizing& resizing) {
+  const auto pixels = [](const mr_image& image) { return uint64_t{image.width} * image.height; };
+  return pixels(resizing.source.image) > 8 * pixels(resizing.target.image);
+}
+
+// The tile that begins at (x, y).
+template <uint32_t kChannels, ResizeMethod kMethod, bool kMany>
+MR_BOTH void resize_tile_at(const Resizing& resizing, uint32_t x, uint32_t y) {
+  constexpr ResizeTile kTile = resize_tile(kMethod, kMany);
+  const uint32_t count = smaller(kTile.columns, resizing.x.target - x);
+  decltype(taps_of<kMethod>(resizing.x, x)) columns[kTile.columns];
+  for (uint32_t i = 0; i < kTile.columns; ++i) columns[i] = taps_of<kMethod>(resizing.x, x + smaller(i, count - 1));
+  for (uint32_t line = y; line < smaller(y + kTile.rows, resizing.y.target); ++line) {
+    const auto row = taps_of<kMethod>(resizing.y, line);
+    uint32_t pixels[4] = {};
+    for (uint32_t i = 0; i < kTile.columns; ++i) pixels[i] = resized_pixel<kChannels>(resizing, columns[i], row);
+    store_samples<kChannels>(row_of(resizing.target, 0, line), x, pixels, count);
   }
-  store_samples<kChannels>(row_of(resizing.target, 0, y), x, pixels, count);
 }
 
 } // namespace millrace::handlers::gpu

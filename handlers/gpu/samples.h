@@ -79,9 +79,8 @@ MR_BOTH void store_samples(uint8_t* row, uint32_t x, const uint32_t (&samples)[4
   uint8_t* at = row + size_t{x} * kBytes;
   if (count >= 4 && fits_words<4 * kBytes>(at)) return store_words(at, packed<kBytes>(samples));
   MR_UNROLL
-  for (uint32_t i = 0; i < 4; ++i)
-    MR_UNROLL
-    for (uint32_t b = 0; b < kBytes && i < count; ++b) at[i * kBytes + b] = static_cast<uint8_t>(samples[i] >> (b * 8));
+  for (uint32_t i = 0; i < 4; ++i) MR_UNROLL
+  for (uint32_t b = 0; b < kBytes && i < count; ++b) at[i * kBytes + b] = static_cast<uint8_t>(samples[i] >> (b * 8));
 }
 
 } // namespace millrace::handlers::gpu

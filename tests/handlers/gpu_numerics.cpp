@@ -136,22 +136,28 @@ TEST_CASE("a kernel paints the pictures of test.pattern as the CPU does, to the 
 
 namespace {
 
+template <uint32_t kChannels, ResizeMethod kMethod, bool kMany>
+void resize_all(const gpu::Resizing& resizing, const ImageView& target) {
+  constexpr gpu::ResizeTile kTile = gpu::resize_tile(kMethod, kMany);
+  over_tiles(target, kTile.columns, kTile.rows,
+             [&](uint32_t x, uint32_t y) { gpu::resize_tile_at<kChannels, kMethod, kMany>(resizing, x, y); });
+}
+
 template <uint32_t kChannels>
-void resize(const gpu::Resizing& resizing, ResizeMethod method, uint32_t x, uint32_t y) {
-  if (method == ResizeMethod::nearest) gpu::resize_four<kChannels, ResizeMethod::nearest>(resizing, x, y);
-  if (method == ResizeMethod::bilinear) gpu::resize_four<kChannels, ResizeMethod::bilinear>(resizing, x, y);
-  if (method == ResizeMethod::area) gpu::resize_four<kChannels, ResizeMethod::area>(resizing, x, y);
+void resize(const gpu::Resizing& resizing, const ImageView& target, ResizeMethod method) {
+  if (method == ResizeMethod::nearest) return resize_all<kChannels, ResizeMethod::nearest, false>(resizing, target);
+  if (method == ResizeMethod::bilinear) return resize_all<kChannels, ResizeMethod::bilinear, false>(resizing, target);
+  if (gpu::takes_many(resizing)) return resize_all<kChannels, ResizeMethod::area, true>(resizing, target);
+  resize_all<kChannels, ResizeMethod::area, false>(resizing, target);
 }
 
 Picture resized(const ImageView& source, uint32_t width, uint32_t height, ResizeMethod method) {
   Picture made = poisoned(source.pixel(), width, height);
   const gpu::Resizing resizing = gpu::resizing_of(gpu::on_device(source), gpu::on_device(made.span()));
-  over_tiles(made.view(), 4, 1, [&](uint32_t x, uint32_t y) {
-    const uint32_t channels = bytes_per_pixel(source.pixel());
-    if (channels == 1) resize<1>(resizing, method, x, y);
-    if (channels == 3) resize<3>(resizing, method, x, y);
-    if (channels == 4) resize<4>(resizing, method, x, y);
-  });
+  const uint32_t channels = bytes_per_pixel(source.pixel());
+  if (channels == 1) resize<1>(resizing, made.view(), method);
+  if (channels == 3) resize<3>(resizing, made.view(), method);
+  if (channels == 4) resize<4>(resizing, made.view(), method);
   return made;
 }
 
