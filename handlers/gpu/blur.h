@@ -16,8 +16,9 @@ namespace millrace::handlers::gpu {
 inline constexpr uint32_t kBlurRows = 8;           // of a tile; a thread makes them from one look at each source row
 inline constexpr uint32_t kBlurThreads = 256;      // of a block
 inline constexpr uint32_t kBlurRadiusMax = 3 * 50; // of kSigmaMax
-// Weights beside the kernel, which are 0, so that all rows of a tile, or pixels of a group, go over the same samples.
-inline constexpr uint32_t kBlurSlack = kBlurRows - 1;
+// Of the source lines of a tile, the first seven are in the kernels of its first rows alone, and the last seven in those
+// of its last rows. So that no line is both, a smaller kernel has weights of 0 around it.
+inline constexpr uint32_t kBlurRadiusMin = (kBlurRows - 1) / 2;
 
 struct BlurWeights {
   uint32_t radius;
@@ -25,8 +26,8 @@ struct BlurWeights {
 };
 
 inline BlurWeights blur_weights(const GaussianKernel& kernel) {
-  BlurWeights weights{kernel.radius(), {}};
-  for (uint32_t k = 0; k <= weights.radius; ++k) weights.half[k] = kernel.weights[k];
+  BlurWeights weights{larger(kernel.radius(), kBlurRadiusMin), {}};
+  for (uint32_t k = 0; k <= kernel.radius(); ++k) weights.half[k] = kernel.weights[k];
   return weights;
 }
 
@@ -50,20 +51,21 @@ inline PlaneBlur plane_blur(const DevicePicture& source, const DevicePicture& ta
                             const GaussianKernel& kernel) {
   const mr_plane &from = source.image.planes[plane], &to = target.image.planes[plane];
   const Pixel pixel = static_cast<Pixel>(source.image.format);
+  const BlurWeights weights = blur_weights(kernel);
   return {source.data + from.offset,
           target.data + to.offset,
           from.stride,
           to.stride,
           plane_extent(pixel, source.image.width, plane),
           to.rows,
-          blur_tile_width(kernel.radius(), sample_bytes(pixel, plane)),
-          blur_weights(kernel)};
+          blur_tile_width(weights.radius, sample_bytes(pixel, plane)),
+          weights};
 }
 
 // Where a block keeps what in its shared memory.
 struct BlurMemory {
   uint16_t* sums;  // [kBlurRows][pitch], 9.7 fixed point; the first is that of byte `origin` of the row
-  float* weights;  // [2 radius + 1], and kBlurSlack zeros on both sides
+  float* weights;  // [2 radius + 1]
   uint32_t* lines; // [2 radius + kBlurRows]: the source rows that the tile is made of
   uint32_t pitch;
 };
@@ -73,12 +75,12 @@ MR_BOTH inline uint32_t blur_pitch(uint32_t tile_width, uint32_t radius, uint32_
   return ((tile_width + 2 * radius + 4) * channels + 4 + 63) / 64 * 64 + 4;
 }
 MR_BOTH inline uint32_t blur_memory_bytes(uint32_t pitch, uint32_t radius) {
-  return kBlurRows * pitch * 2 + (2 * radius + 1 + 2 * kBlurSlack) * 4 + (2 * radius + kBlurRows) * 4;
+  return kBlurRows * pitch * 2 + (2 * radius + 1) * 4 + (2 * radius + kBlurRows) * 4;
 }
 MR_BOTH inline BlurMemory blur_memory(uint8_t* begin, uint32_t pitch, uint32_t radius) {
   auto* sums = reinterpret_cast<uint16_t*>(begin);
   auto* weights = reinterpret_cast<float*>(begin + kBlurRows * pitch * 2);
-  return {sums, weights, reinterpret_cast<uint32_t*>(weights + 2 * radius + 1 + 2 * kBlurSlack), pitch};
+  return {sums, weights, reinterpret_cast<uint32_t*>(weights + 2 * radius + 1), pitch};
 }
 
 // The byte of a row that the sums begin with: `radius` pixels left of the tile or up to three bytes before that, so
@@ -93,30 +95,40 @@ MR_BOTH int32_t blur_origin(const PlaneBlur& blur, uint32_t left) {
 
 MR_BOTH inline void blur_prepare(const PlaneBlur& blur, uint32_t top, uint32_t thread, const BlurMemory& memory) {
   const uint32_t radius = blur.weights.radius;
-  for (uint32_t i = thread; i < 2 * radius + 1 + 2 * kBlurSlack; i += kBlurThreads) {
-    const bool inside = i >= kBlurSlack && i <= 2 * radius + kBlurSlack;
-    const uint32_t centre = radius + kBlurSlack;
-    memory.weights[i] = inside ? static_cast<float>(blur.weights.half[i < centre ? centre - i : i - centre]) : 0.0f;
-  }
+  for (uint32_t i = thread; i < 2 * radius + 1; i += kBlurThreads)
+    memory.weights[i] = blur.weights.half[i < radius ? radius - i : i - radius];
   for (uint32_t i = thread; i < 2 * radius + kBlurRows; i += kBlurThreads)
     memory.lines[i] = reflect101(int64_t{top} + i - radius, blur.height);
 }
 
-// Down the columns: four bytes of each row of the tile, from byte `at` on.
-MR_BOTH inline void blur_columns_at(const PlaneBlur& blur, uint32_t at, const BlurMemory& memory, uint16_t* sums) {
-  float down[kBlurRows][4] = {};
-  for (uint32_t k = 0; k < 2 * blur.weights.radius + kBlurRows; ++k) {
-    const uint32_t bytes = load_cut<4>(blur.source + memory.lines[k] * blur.source_stride + at);
-    const float a = static_cast<float>(bytes & 255), b = static_cast<float>(bytes >> 8 & 255);
-    const float c = static_cast<float>(bytes >> 16 & 255), d = static_cast<float>(bytes >> 24);
-    for (uint32_t row = 0; row < kBlurRows; ++row) {
-      const float weight = memory.weights[kBlurSlack + k - row];
-      down[row][0] += a * weight;
-      down[row][1] += b * weight;
-      down[row][2] += c * weight;
-      down[row][3] += d * weight;
-    }
+// Adds four bytes of source line k, from byte `at` on, to the rows first … last of the tile: all that it reaches.
+MR_BOTH inline void add_line(const PlaneBlur& blur, uint32_t at, const BlurMemory& memory, uint32_t k, uint32_t first,
+                             uint32_t last, float (&down)[kBlurRows][4]) {
+  const uint32_t bytes = load_cut<4>(blur.source + memory.lines[k] * blur.source_stride + at);
+  const float a = static_cast<float>(bytes & 255), b = static_cast<float>(bytes >> 8 & 255);
+  const float c = static_cast<float>(bytes >> 16 & 255), d = static_cast<float>(bytes >> 24);
+  MR_UNROLL
+  for (uint32_t row = 0; row < kBlurRows; ++row) {
+    if (row < first || row > last) continue;
+    const float weight = memory.weights[k - row];
+    down[row][0] += a * weight;
+    down[row][1] += b * weight;
+    down[row][2] += c * weight;
+    down[row][3] += d * weight;
   }
+}
+
+// Down the columns: four bytes of each row of the tile.
+MR_BOTH inline void blur_columns_at(const PlaneBlur& blur, uint32_t at, const BlurMemory& memory, uint16_t* sums) {
+  constexpr uint32_t kLast = kBlurRows - 1;
+  const uint32_t end = 2 * blur.weights.radius;
+  float down[kBlurRows][4] = {};
+  MR_UNROLL
+  for (uint32_t k = 0; k < kLast; ++k) add_line(blur, at, memory, k, 0, k, down);
+  for (uint32_t k = kLast; k <= end; ++k) add_line(blur, at, memory, k, 0, kLast, down);
+  MR_UNROLL
+  for (uint32_t k = 1; k <= kLast; ++k) add_line(blur, at, memory, end + k, k, kLast, down);
+  MR_UNROLL
   for (uint32_t row = 0; row < kBlurRows; ++row) {
     uint32_t rounded[4];
     for (uint32_t i = 0; i < 4; ++i) rounded[i] = (static_cast<uint32_t>(down[row][i]) + 128) >> 8;
@@ -161,18 +173,30 @@ MR_BOTH void load_sums(const uint16_t* at, float (&sums)[kChannels]) {
   }
 }
 
+// Adds the k-th pixel of a row to the pixels first … last of four.
+template <uint32_t kChannels>
+MR_BOTH void add_pixel(const BlurMemory& memory, const uint16_t* sums, uint32_t k, uint32_t first, uint32_t last,
+                       float (&along)[4][kChannels]) {
+  float sample[kChannels];
+  load_sums<kChannels>(sums + k * kChannels, sample);
+  MR_UNROLL
+  for (uint32_t i = 0; i < 4; ++i) {
+    if (i < first || i > last) continue;
+    const float weight = memory.weights[k - i];
+    for (uint32_t c = 0; c < kChannels; ++c) along[i][c] += sample[c] * weight;
+  }
+}
+
 // Along a row: four pixels, whose leftmost sample is at `sums`.
 template <uint32_t kChannels>
 MR_BOTH void blur_four(const BlurMemory& memory, uint32_t radius, const uint16_t* sums, uint32_t (&pixels)[4]) {
   float along[4][kChannels] = {};
-  for (uint32_t k = 0; k < 2 * radius + 4; ++k) {
-    float sample[kChannels];
-    load_sums<kChannels>(sums + k * kChannels, sample);
-    for (uint32_t i = 0; i < 4; ++i) {
-      const float weight = memory.weights[kBlurSlack + k - i];
-      for (uint32_t c = 0; c < kChannels; ++c) along[i][c] += sample[c] * weight;
-    }
-  }
+  MR_UNROLL
+  for (uint32_t k = 0; k < 3; ++k) add_pixel<kChannels>(memory, sums, k, 0, k, along);
+  for (uint32_t k = 3; k <= 2 * radius; ++k) add_pixel<kChannels>(memory, sums, k, 0, 3, along);
+  MR_UNROLL
+  for (uint32_t k = 1; k < 4; ++k) add_pixel<kChannels>(memory, sums, 2 * radius + k, k, 3, along);
+  MR_UNROLL
   for (uint32_t i = 0; i < 4; ++i) {
     pixels[i] = 0;
     for (uint32_t c = 0; c < kChannels; ++c)

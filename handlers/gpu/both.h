@@ -5,8 +5,12 @@
 // MR_UNROLL stands before a loop over an array that is to stay in registers, where nothing can be indexed.
 #ifdef __CUDACC__
 #define MR_BOTH __host__ __device__
-#define MR_UNROLL _Pragma("unroll")
 #else
 #define MR_BOTH
+#endif
+
+#ifdef __CUDA_ARCH__
+#define MR_UNROLL _Pragma("unroll")
+#else
 #define MR_UNROLL
 #endif

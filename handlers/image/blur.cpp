@@ -12,6 +12,7 @@ Blurs a picture with a Gaussian of `sigma` pixels (kernel radius: three sigma, r
 are reflected without repeating the edge. Every channel is blurred alike; the chroma of nv12 and
 i420 with half the sigma, because it has half the size. Arithmetic is fixed point, rounded half up,
 and at most 1 away from the real-valued convolution. `sigma` may change while it runs; 0 copies.
+A GPU's result is at most 1 away from the CPU's.
 
     test.pattern width=640 height=480 ! image.blur sigma=2 ! null.sink
 )"[1];

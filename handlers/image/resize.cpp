@@ -17,7 +17,8 @@ from the shape of the picture that comes in.
 `method` is `nearest` (one source pixel, for labels and masks), `bilinear` (two by two, for
 enlarging and for little changes) or `area` (the mean of all that a target pixel covers, for making
 smaller without aliasing). Pixel centres are at halves, as in OpenCV. Sums are rounded half up and
-at most 1 away from the real value.
+at most 1 away from the real value. A GPU gives the same bytes; with `area`, and in pictures of one
+row or column, they are at most 1 away from the CPU's.
 
     test.pattern width=640 height=480 ! image.resize width=320 method=area ! null.sink
 )"[1];
