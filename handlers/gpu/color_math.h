@@ -6,6 +6,7 @@
 
 #include <millrace/abi.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -62,7 +63,7 @@ struct Rgb {
   uint8_t r, g, b;
 };
 
-MR_BOTH constexpr int32_t clamp_to(int32_t value, int32_t max) { return value < 0 ? 0 : value > max ? max : value; }
+MR_BOTH constexpr int32_t clamp_to(int32_t value, int32_t max) { return std::min(std::max(value, 0), max); }
 
 // ---- from RGB -------------------------------------------------------------------------------------------------
 

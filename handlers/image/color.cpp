@@ -129,18 +129,19 @@ MILLRACE_VECTORIZE void pack_gray(const Chunk& in, uint32_t count, uint8_t* out)
   for (uint32_t i = 0; i < count; ++i) out[i] = gpu::gray_of(in.r[i], in.g[i], in.b[i]);
 }
 
-MILLRACE_VECTORIZE void pack_luma(const ColorMatrix& m, const Chunk& in, uint32_t count, uint8_t* out) {
+// The matrix is a copy: bytes that are written could be those of another's.
+MILLRACE_VECTORIZE void pack_luma(const ColorMatrix m, const Chunk& in, uint32_t count, uint8_t* out) {
   for (uint32_t i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(gpu::luma_of(m, in.r[i], in.g[i], in.b[i]));
 }
 
-MILLRACE_VECTORIZE void pack_deep_luma(const ColorMatrix& m, const Chunk& in, uint32_t count, uint16_t* out) {
+MILLRACE_VECTORIZE void pack_deep_luma(const ColorMatrix m, const Chunk& in, uint32_t count, uint16_t* out) {
   for (uint32_t i = 0; i < count; ++i)
     out[i] = static_cast<uint16_t>(gpu::luma_of(m, in.r[i], in.g[i], in.b[i]) << kDeepShift);
 }
 
 // Two rows, an even count of pixels.
 template <class Number>
-MILLRACE_VECTORIZE void pack_chroma(const ColorMatrix& m, const Chunk& top, const Chunk& bottom, uint32_t pairs,
+MILLRACE_VECTORIZE void pack_chroma(const ColorMatrix m, const Chunk& top, const Chunk& bottom, uint32_t pairs,
                                     Number* u, Number* v) {
   for (uint32_t i = 0; i < pairs; ++i) {
     const int32_t r = top.r[2 * i] + top.r[2 * i + 1] + bottom.r[2 * i] + bottom.r[2 * i + 1];
@@ -266,10 +267,22 @@ void change_depth(const ImageView& source, const ImageSpan& target) {
         set_chroma(target, which, x, y, gpu::rescaled_chroma(rescaling, chroma_at(source, which, x, y)));
 }
 
+MILLRACE_VECTORIZE void unpack_gray(const ColorMatrix& m, const uint8_t* y, uint32_t count, uint8_t* out) {
+  for (uint32_t i = 0; i < count; ++i) out[i] = gpu::gray_of_luma(m, y[i]);
+}
+
+MILLRACE_VECTORIZE void unpack_deep_gray(const ColorMatrix& m, const uint16_t* y, uint32_t count, uint8_t* out) {
+  for (uint32_t i = 0; i < count; ++i) out[i] = gpu::gray_of_luma(m, y[i] >> kDeepShift);
+}
+
 void luma_to_gray(const ImageView& source, const ImageSpan& target) {
   const ColorMatrix matrix = matrix_of(source);
-  for (uint32_t y = 0; y < source.height(); ++y)
-    for (uint32_t x = 0; x < source.width(); ++x) target.row(y)[x] = gpu::gray_of_luma(matrix, luma_at(source, x, y));
+  for (uint32_t y = 0; y < source.height(); ++y) {
+    if (source.pixel() == Pixel::p010)
+      unpack_deep_gray(matrix, numbers_at(source, 0, 0, y), source.width(), target.row(y));
+    else
+      unpack_gray(matrix, source.row(y), source.width(), target.row(y));
+  }
 }
 
 void to_interleaved(const ImageView& source, const ImageSpan& target) {
