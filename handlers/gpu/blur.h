@@ -16,8 +16,8 @@ namespace millrace::handlers::gpu {
 inline constexpr uint32_t kBlurRows = 8;           // of a tile; a thread makes them from one look at each source row
 inline constexpr uint32_t kBlurThreads = 256;      // of a block
 inline constexpr uint32_t kBlurRadiusMax = 3 * 50; // of kSigmaMax
-// Of the source lines of a tile, the first seven are in the kernels of its first rows alone, and the last seven in those
-// of its last rows. So that no line is both, a smaller kernel has weights of 0 around it.
+// Of the source lines of a tile, the first seven are in the kernels of its first rows alone, and the last seven in
+// those of its last rows. So that no line is both, a smaller kernel has weights of 0 around it.
 inline constexpr uint32_t kBlurRadiusMin = (kBlurRows - 1) / 2;
 
 struct BlurWeights {
