@@ -77,7 +77,7 @@ struct ResizeTile {
   uint32_t columns, rows;
 };
 MR_BOTH constexpr ResizeTile resize_tile(ResizeMethod method, bool many) {
-  if (method == ResizeMethod::area) return many ? ResizeTile{1, 1} : ResizeTile{4, 1};
+  if (method == ResizeMethod::area) return many ? ResizeTile{1, 1} : ResizeTile{4, 2};
   return {4, 4};
 }
 inline bool takes_many(const Resizing& resizing) {
