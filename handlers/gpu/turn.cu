@@ -50,9 +50,12 @@ void launch_plane(cudaStream_t stream, const PlaneTurn& plane) {
 const char* launch_copy(void* stream, const DevicePicture& source, uint32_t x, uint32_t y, const DevicePicture& target,
                         bool upwards) {
   RowCopies copies{};
-  for (uint32_t p = 0; p < target.image.plane_count; ++p) copies.plane[p] = row_copy(source, x, y, target, p, upwards);
-  const RowCopy& first = copies.plane[0]; // no other plane has longer rows, but for one byte of odd widths
-  const dim3 blocks = blocks_for((first.bytes + 1 + 15) / 16, first.rows, target.image.plane_count);
+  uint32_t bytes = 0; // of the longest row: that of chroma pairs where the width is odd
+  for (uint32_t p = 0; p < target.image.plane_count; ++p) {
+    copies.plane[p] = row_copy(source, x, y, target, p, upwards);
+    bytes = larger(bytes, copies.plane[p].bytes);
+  }
+  const dim3 blocks = blocks_for((bytes + 15) / 16, copies.plane[0].rows, target.image.plane_count);
   copy_rows<<<blocks, kBlock, 0, static_cast<cudaStream_t>(stream)>>>(copies);
   return launched();
 }

@@ -35,7 +35,7 @@ class GpuStream {
   cudaStream_t stream_ = nullptr;
 };
 
-// Bytes in device memory; calls of this class wait for all streams.
+// Bytes in device memory, poison at first; what is done to them is done when a call returns, on any stream.
 class GpuBytes {
  public:
   explicit GpuBytes(size_t count) : count_(count) {
@@ -48,9 +48,13 @@ class GpuBytes {
 
   uint8_t* data() const { return static_cast<uint8_t*>(data_); }
   size_t count() const { return count_; }
-  void fill(uint8_t value) { checked(cudaMemset(data_, value, count_), "cudaMemset"); }
+  void fill(uint8_t value) {
+    checked(cudaMemset(data_, value, count_), "cudaMemset");
+    checked(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
   void upload(const void* from) {
     checked(cudaMemcpy(data_, from, count_, cudaMemcpyHostToDevice), "cudaMemcpy to the device");
+    checked(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
   void download(void* to) const {
     checked(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
