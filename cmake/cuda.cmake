@@ -19,16 +19,27 @@ if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake 3.25 does not know 
 endif()
 find_package(CUDAToolkit REQUIRED)
 
-file(GLOB cuda_sources CONFIGURE_DEPENDS runtime/device/cuda/*.cpp runtime/device/cuda/*.cu handlers/gpu/*.cu)
+# nvcc's 554 is about a conversion to the own type, which payload.h constrains away.
+function(millrace_cuda_options target)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/runtime ${CMAKE_SOURCE_DIR}/runtime/include ${CMAKE_SOURCE_DIR})
+  target_compile_options(
+    ${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--diag-suppress=554;-Xcompiler=-Wall>"
+                      "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion>"
+                      "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${MILLRACE_WERROR}>>:-Werror>")
+endfunction()
+
+# The kernels of handlers, compiled once for the module and for their test.
+file(GLOB kernel_sources CONFIGURE_DEPENDS handlers/gpu/*.cu)
+add_library(millrace_kernels OBJECT ${kernel_sources})
+millrace_cuda_options(millrace_kernels)
+
+file(GLOB cuda_sources CONFIGURE_DEPENDS runtime/device/cuda/*.cpp runtime/device/cuda/*.cu)
 list(APPEND cuda_sources runtime/device/pinned_ranges.cpp)
-add_library(millrace_cuda MODULE ${cuda_sources})
-target_include_directories(millrace_cuda PRIVATE runtime runtime/include ${CMAKE_SOURCE_DIR})
+add_library(millrace_cuda MODULE ${cuda_sources} $<TARGET_OBJECTS:millrace_kernels>)
+millrace_cuda_options(millrace_cuda)
 # The runtime of CUDA goes into the module, so that it asks for no library but the driver's, when it is loaded.
 target_link_libraries(millrace_cuda PRIVATE millrace_observe CUDA::cudart_static ${CMAKE_DL_LIBS} rt Threads::Threads)
-target_compile_options(
-  millrace_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall;-diag-suppress=554>"
-                        "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion>"
-                        "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${MILLRACE_WERROR}>>:-Werror>")
 target_link_options(millrace_cuda PRIVATE LINKER:--exclude-libs,ALL LINKER:--no-undefined)
-set_target_properties(millrace_cuda PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
-                      CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+set_target_properties(millrace_cuda PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+set_target_properties(millrace_kernels millrace_cuda PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
+                                                                VISIBILITY_INLINES_HIDDEN ON)

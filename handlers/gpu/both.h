@@ -1,8 +1,16 @@
-// Marks functions that kernels and host code share, so that what a pixel becomes is written once and tested on the host.
+// Marks functions that kernels and host code share, so that what a pixel becomes is written once and tested on the
+// host.
 #pragma once
 
+// MR_UNROLL stands before a loop over an array that is to stay in registers, where nothing can be indexed.
 #ifdef __CUDACC__
 #define MR_BOTH __host__ __device__
 #else
 #define MR_BOTH
+#endif
+
+#ifdef __CUDA_ARCH__
+#define MR_UNROLL _Pragma("unroll")
+#else
+#define MR_UNROLL
 #endif

@@ -1,10 +1,13 @@
-// Kernels of test.pattern and the handlers of pictures: convert, resize, crop, flip, blur.
+// The table of the kernels of pictures.
 #include "handlers/gpu/image_kernels.h"
+
+#include "handlers/gpu/image_launches.h"
 
 namespace millrace::handlers::gpu {
 
 const ImageKernels& image_kernels() {
-  static const ImageKernels kernels{};
+  static const ImageKernels kernels{&launch_paint, &launch_convert, &launch_resize,
+                                    &launch_turn,  &launch_crop,    &launch_blur};
   return kernels;
 }
 

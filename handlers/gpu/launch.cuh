@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cuda_runtime.h>
+#include <millrace/abi.h>
 
 #include <cstdint>
 
@@ -12,6 +13,13 @@ inline constexpr unsigned kBlockWidth = 32, kBlockHeight = 8;
 // Blocks that cover so many threads each way.
 inline dim3 blocks_for(uint32_t width, uint32_t height, uint32_t depth = 1) {
   return {(width + kBlockWidth - 1) / kBlockWidth, (height + kBlockHeight - 1) / kBlockHeight, depth};
+}
+
+inline const dim3 kBlock(kBlockWidth, kBlockHeight);
+
+// Blocks for a picture whose threads have tiles of this size.
+inline dim3 tile_blocks(const mr_image& image, uint32_t tile_width, uint32_t tile_height) {
+  return blocks_for((image.width + tile_width - 1) / tile_width, (image.height + tile_height - 1) / tile_height);
 }
 
 // Behind a launch: null, or what was wrong with it.

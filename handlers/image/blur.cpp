@@ -1,6 +1,7 @@
 // image.blur: blurs a picture with a Gaussian.
 #include <millrace/handler.h>
 
+#include "handlers/gpu/image_kernels.h"
 #include "handlers/image/gaussian.h"
 
 namespace millrace::handlers {
@@ -11,6 +12,7 @@ Blurs a picture with a Gaussian of `sigma` pixels (kernel radius: three sigma, r
 are reflected without repeating the edge. Every channel is blurred alike; the chroma of nv12 and
 i420 with half the sigma, because it has half the size. Arithmetic is fixed point, rounded half up,
 and at most 1 away from the real-valued convolution. `sigma` may change while it runs; 0 copies.
+A GPU's result is at most 1 away from the CPU's.
 
     test.pattern width=640 height=480 ! image.blur sigma=2 ! null.sink
 )"[1];
@@ -20,6 +22,7 @@ class Blur final : public Handler {
   Blur() {
     stateless();
     no_allocation();
+    capturable();
   }
 
   void configure(const Formats& formats) override { row_bytes_ = size_t{formats.in(video_).width} * 4; }
@@ -33,6 +36,14 @@ class Blur final : public Handler {
     if (blur_.sigma() != sigma_) blur_.set_sigma(sigma_);
     const ImageView in = video_(tick);
     blur_.run(in, out_.allocate_like(tick, in));
+  }
+
+  void process(Tick& tick, Cuda& cuda) {
+    if (blur_.sigma() != sigma_) blur_.set_sigma(sigma_);
+    const ImageView in = video_(tick);
+    const ImageSpan out = out_.allocate_like(tick, in);
+    gpu::check(gpu::library_of(cuda).image->blur(cuda.stream(), gpu::on_device(in), gpu::on_device(out), blur_.kernel(),
+                                                 blur_.chroma_kernel()));
   }
 
  private:

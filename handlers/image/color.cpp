@@ -3,12 +3,13 @@
 #include "handlers/image/color.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
+#include "handlers/gpu/convert.h"
 #include "handlers/image/bytes16.h"
 #include "handlers/image/interleave.h"
 #include "handlers/image/picture.h"
+#include "handlers/image/planes.h"
 #include "handlers/image/vectorize.h"
 
 namespace millrace::handlers {
@@ -22,78 +23,39 @@ struct Chunk {
   alignas(64) uint8_t r[kChunk], g[kChunk], b[kChunk], a[kChunk];
 };
 
-// 16-bit fixed point of both directions; each row of encoding coefficients has an exact sum, so that grays have no
-// tint.
-struct Matrix {
-  int32_t offset;                     // luma of black
-  int32_t yr, yg, yb;                 // RGB → Y
-  int32_t ur, ug, ub, vr, vg, vb;     // RGB → Cb, Cr
-  int32_t y_gain, v_r, u_g, v_g, u_b; // Y, Cr, Cb → RGB
-};
+using gpu::ColorMatrix;
+using gpu::Decoding;
 
-int32_t fixed16(double value) { return static_cast<int32_t>(std::lround(value * 65536)); }
-
-Matrix matrix_of(uint32_t color, uint32_t range) {
-  double kr = 0.299, kb = 0.114;
-  if (color == MR_COLOR_BT709) kr = 0.2126, kb = 0.0722;
-  if (color == MR_COLOR_BT2020) kr = 0.2627, kb = 0.0593;
-  const bool limited = range == MR_RANGE_LIMITED;
-  const double luma = limited ? 219.0 / 255 : 1, chroma = limited ? 224.0 / 255 : 1;
-  const double u_scale = chroma / (2 * (1 - kb)), v_scale = chroma / (2 * (1 - kr));
-  Matrix m{};
-  m.offset = limited ? 16 : 0;
-  m.yr = fixed16(kr * luma);
-  m.yb = fixed16(kb * luma);
-  m.yg = fixed16(luma) - m.yr - m.yb;
-  m.ur = fixed16(-kr * u_scale);
-  m.ub = fixed16((1 - kb) * u_scale);
-  m.ug = -m.ur - m.ub;
-  m.vr = fixed16((1 - kr) * v_scale);
-  m.vb = fixed16(-kb * v_scale);
-  m.vg = -m.vr - m.vb;
-  const double kg = 1 - kr - kb;
-  m.y_gain = fixed16(1 / luma);
-  m.v_r = fixed16(2 * (1 - kr) / chroma);
-  m.u_b = fixed16(2 * (1 - kb) / chroma);
-  m.u_g = fixed16(-2 * (1 - kb) * kb / kg / chroma);
-  m.v_g = fixed16(-2 * (1 - kr) * kr / kg / chroma);
-  return m;
+// p010 has its 10 bits in the upper ones of 16. Column x of plane 0, or the pair of chroma of column x in plane 1.
+constexpr int kDeepShift = 6;
+const uint16_t* numbers_at(const ImageView& picture, uint32_t plane, uint32_t x, uint32_t y) {
+  return reinterpret_cast<const uint16_t*>(picture.row(y, plane)) + x;
 }
-
-constexpr int32_t kHalf16 = 1 << 15;
-
-inline uint8_t clamp8(int32_t value) { return static_cast<uint8_t>(std::min(std::max(value, 0), 255)); }
+uint16_t* numbers_at(const ImageSpan& picture, uint32_t plane, uint32_t x, uint32_t y) {
+  return reinterpret_cast<uint16_t*>(picture.row(y, plane)) + x;
+}
 
 // ---- unpacking ------------------------------------------------------------------------------------------------
 
-// The upper half of a product of 16 bits, one instruction for many; the rest is cut off.
-inline int16_t high16(int16_t a, int16_t b) { return static_cast<int16_t>((int32_t{a} * b) >> 16); }
-
-// Y, Cr, Cb → RGB in 1/32: as much is left in the upper half of 16 bits of luma in 1/128 times its gain in 1/16384, and
-// of chroma in 1/256 times coefficients in 1/8192, which are up to 2.2. What three products cut off is 3/32 at most;
-// the 1 that is added to the half is its mean.
-struct Decoding {
-  explicit Decoding(const Matrix& m)
-      : offset(static_cast<int16_t>(m.offset)),
-        y_gain(of(m.y_gain, 2)),
-        v_r(of(m.v_r, 3)),
-        u_g(of(m.u_g, 3)),
-        v_g(of(m.v_g, 3)),
-        u_b(of(m.u_b, 3)) {}
-  static int16_t of(int32_t fixed, int bits) { return static_cast<int16_t>((fixed + (1 << bits >> 1)) >> bits); }
-  int16_t offset, y_gain, v_r, u_g, v_g, u_b;
-};
-
 MILLRACE_VECTORIZE void decode(const Decoding& d, const uint8_t* y, const uint8_t* u, const uint8_t* v, uint32_t count,
                                Chunk& out) {
-  constexpr int16_t kHalf5 = 16 + 1;
-  const auto pixel = [](int sum) { return static_cast<uint8_t>(std::min(std::max(sum >> 5, 0), 255)); };
   for (uint32_t i = 0; i < count; ++i) {
-    const auto luma = static_cast<int16_t>(high16(static_cast<int16_t>((y[i] - d.offset) << 7), d.y_gain) + kHalf5);
-    const auto cb = static_cast<int16_t>((u[i] - 128) << 8), cr = static_cast<int16_t>((v[i] - 128) << 8);
-    out.r[i] = pixel(static_cast<int16_t>(luma + high16(cr, d.v_r)));
-    out.g[i] = pixel(static_cast<int16_t>(luma + high16(cb, d.u_g) + high16(cr, d.v_g)));
-    out.b[i] = pixel(static_cast<int16_t>(luma + high16(cb, d.u_b)));
+    const gpu::Rgb pixel = gpu::decoded(d, y[i], u[i], v[i]);
+    out.r[i] = pixel.r;
+    out.g[i] = pixel.g;
+    out.b[i] = pixel.b;
+  }
+}
+
+// From p010: numbers of 10 bits in the upper bits of 16; pairs of chroma.
+MILLRACE_VECTORIZE void decode_deep(const ColorMatrix& m, const uint16_t* y, const uint16_t* chroma, uint32_t count,
+                                    Chunk& out) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const gpu::Rgb pixel =
+        gpu::decoded_deep(m, y[i] >> kDeepShift, chroma[i & ~1u] >> kDeepShift, chroma[i | 1u] >> kDeepShift);
+    out.r[i] = pixel.r;
+    out.g[i] = pixel.g;
+    out.b[i] = pixel.b;
   }
 }
 
@@ -122,7 +84,11 @@ MILLRACE_VECTORIZE void spread_both(const uint8_t* chroma, uint32_t pairs, uint8
   }
 }
 
-void unpack_ycbcr(const ImageView& source, const Matrix& matrix, uint32_t x, uint32_t y, uint32_t count, Chunk& out) {
+void unpack_ycbcr(const ImageView& source, const ColorMatrix& matrix, uint32_t x, uint32_t y, uint32_t count,
+                  Chunk& out) {
+  std::memset(out.a, 255, count);
+  if (source.pixel() == Pixel::p010)
+    return decode_deep(matrix, numbers_at(source, 0, x, y), numbers_at(source, 1, x, y / 2), count, out);
   alignas(64) uint8_t u[kChunk], v[kChunk];
   const uint32_t pairs = (count + 1) / 2;
   if (source.pixel() == Pixel::nv12) {
@@ -132,10 +98,9 @@ void unpack_ycbcr(const ImageView& source, const Matrix& matrix, uint32_t x, uin
     spread(source.row(y / 2, 2) + x / 2, pairs, v);
   }
   decode(Decoding(matrix), source.row(y) + x, u, v, count, out);
-  std::memset(out.a, 255, count);
 }
 
-void unpack(const ImageView& source, const Matrix& matrix, uint32_t x, uint32_t y, uint32_t count, Chunk& out) {
+void unpack(const ImageView& source, const ColorMatrix& matrix, uint32_t x, uint32_t y, uint32_t count, Chunk& out) {
   const uint8_t* in = source.row(y) + size_t{x} * bytes_per_pixel(source.pixel());
   switch (source.pixel()) {
     case Pixel::rgb8:
@@ -160,27 +125,30 @@ void unpack(const ImageView& source, const Matrix& matrix, uint32_t x, uint32_t 
 
 // ---- packing --------------------------------------------------------------------------------------------------
 
-// 0.299, 0.587 and 0.114 in 15 bits; their sum is 32768, so gray pixels stay what they are.
 MILLRACE_VECTORIZE void pack_gray(const Chunk& in, uint32_t count, uint8_t* out) {
+  for (uint32_t i = 0; i < count; ++i) out[i] = gpu::gray_of(in.r[i], in.g[i], in.b[i]);
+}
+
+// The matrix is a copy: bytes that are written could be those of another's.
+MILLRACE_VECTORIZE void pack_luma(const ColorMatrix m, const Chunk& in, uint32_t count, uint8_t* out) {
+  for (uint32_t i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(gpu::luma_of(m, in.r[i], in.g[i], in.b[i]));
+}
+
+MILLRACE_VECTORIZE void pack_deep_luma(const ColorMatrix m, const Chunk& in, uint32_t count, uint16_t* out) {
   for (uint32_t i = 0; i < count; ++i)
-    out[i] = static_cast<uint8_t>((9798 * in.r[i] + 19235 * in.g[i] + 3735 * in.b[i] + (1 << 14)) >> 15);
+    out[i] = static_cast<uint16_t>(gpu::luma_of(m, in.r[i], in.g[i], in.b[i]) << kDeepShift);
 }
 
-MILLRACE_VECTORIZE void pack_luma(const Matrix& m, const Chunk& in, uint32_t count, uint8_t* out) {
-  const int32_t bias = (m.offset << 16) + kHalf16;
-  for (uint32_t i = 0; i < count; ++i) out[i] = clamp8((m.yr * in.r[i] + m.yg * in.g[i] + m.yb * in.b[i] + bias) >> 16);
-}
-
-// Two rows, an even count of pixels. The sum of four pixels has two more bits than their mean.
-MILLRACE_VECTORIZE void pack_chroma(const Matrix& m, const Chunk& top, const Chunk& bottom, uint32_t pairs, uint8_t* u,
-                                    uint8_t* v) {
-  const int32_t bias = (128 << 18) + (1 << 17);
+// Two rows, an even count of pixels.
+template <class Number>
+MILLRACE_VECTORIZE void pack_chroma(const ColorMatrix m, const Chunk& top, const Chunk& bottom, uint32_t pairs,
+                                    Number* u, Number* v) {
   for (uint32_t i = 0; i < pairs; ++i) {
     const int32_t r = top.r[2 * i] + top.r[2 * i + 1] + bottom.r[2 * i] + bottom.r[2 * i + 1];
     const int32_t g = top.g[2 * i] + top.g[2 * i + 1] + bottom.g[2 * i] + bottom.g[2 * i + 1];
     const int32_t b = top.b[2 * i] + top.b[2 * i + 1] + bottom.b[2 * i] + bottom.b[2 * i + 1];
-    u[i] = clamp8((m.ur * r + m.ug * g + m.ub * b + bias) >> 18);
-    v[i] = clamp8((m.vr * r + m.vg * g + m.vb * b + bias) >> 18);
+    u[i] = static_cast<Number>(gpu::cb_of(m, r, g, b));
+    v[i] = static_cast<Number>(gpu::cr_of(m, r, g, b));
   }
 }
 
@@ -203,30 +171,45 @@ void repeat_last(Chunk& chunk, uint32_t count) {
   chunk.b[count] = chunk.b[count - 1];
 }
 
-void pack_block_row(const Matrix& matrix, Chunk& top, Chunk& bottom, uint32_t x, uint32_t y, uint32_t count,
+// Chroma of both kinds as pairs: nv12, and p010, whose numbers are in the upper bits.
+template <class Number>
+void pack_chroma_pairs(const ColorMatrix& matrix, const Chunk& top, const Chunk& bottom, uint32_t pairs, int up,
+                       Number* out) {
+  Number u[kChunk / 2], v[kChunk / 2];
+  pack_chroma(matrix, top, bottom, pairs, u, v);
+  for (uint32_t i = 0; i < pairs; ++i) {
+    out[2 * i] = static_cast<Number>(u[i] << up);
+    out[2 * i + 1] = static_cast<Number>(v[i] << up);
+  }
+}
+
+void pack_luma_row(const ColorMatrix& matrix, const Chunk& in, uint32_t x, uint32_t y, uint32_t count,
+                   const ImageSpan& target) {
+  if (y >= target.height()) return;
+  if (target.pixel() == Pixel::p010) return pack_deep_luma(matrix, in, count, numbers_at(target, 0, x, y));
+  pack_luma(matrix, in, count, target.row(y) + x);
+}
+
+void pack_block_row(const ColorMatrix& matrix, Chunk& top, Chunk& bottom, uint32_t x, uint32_t y, uint32_t count,
                     const ImageSpan& target) {
-  pack_luma(matrix, top, count, target.row(y) + x);
-  if (y + 1 < target.height()) pack_luma(matrix, bottom, count, target.row(y + 1) + x);
+  pack_luma_row(matrix, top, x, y, count, target);
+  pack_luma_row(matrix, bottom, x, y + 1, count, target);
   repeat_last(top, count);
   repeat_last(bottom, count);
   const uint32_t pairs = (count + 1) / 2;
   if (target.pixel() == Pixel::i420)
     return pack_chroma(matrix, top, bottom, pairs, target.row(y / 2, 1) + x / 2, target.row(y / 2, 2) + x / 2);
-  uint8_t u[kChunk / 2], v[kChunk / 2];
-  pack_chroma(matrix, top, bottom, pairs, u, v);
-  uint8_t* out = target.row(y / 2, 1) + x;
-  for (uint32_t i = 0; i < pairs; ++i) {
-    out[2 * i] = u[i];
-    out[2 * i + 1] = v[i];
-  }
+  if (target.pixel() == Pixel::p010)
+    return pack_chroma_pairs(matrix, top, bottom, pairs, kDeepShift, numbers_at(target, 1, x, y / 2));
+  pack_chroma_pairs(matrix, top, bottom, pairs, 0, target.row(y / 2, 1) + x);
 }
 
 // ---- whole pictures -------------------------------------------------------------------------------------------
 
-bool is_ycbcr(Pixel pixel) { return pixel == Pixel::nv12 || pixel == Pixel::i420; }
-
 bool red_first(Pixel pixel) { return pixel == Pixel::rgb8 || pixel == Pixel::rgba8; }
 bool is_colored8(Pixel pixel) { return red_first(pixel) || pixel == Pixel::bgr8 || pixel == Pixel::bgra8; }
+
+ColorMatrix matrix_of(const ImageView& picture) { return gpu::color_matrix(picture.value().as.image); }
 
 void copy_plane(const ImageView& source, const ImageSpan& target, uint32_t plane) {
   const size_t bytes = plane_row_bytes(source.pixel(), source.width(), plane);
@@ -248,13 +231,57 @@ void repack_chroma(const ImageView& source, const ImageSpan& target) {
   }
 }
 
+// One number of a YCbCr picture of either depth; of chroma plane `which` 0 is Cb and 1 is Cr.
+int32_t luma_at(const ImageView& picture, uint32_t x, uint32_t y) {
+  return picture.pixel() == Pixel::p010 ? *numbers_at(picture, 0, x, y) >> kDeepShift : picture.row(y)[x];
+}
+int32_t chroma_at(const ImageView& picture, uint32_t which, uint32_t x, uint32_t y) {
+  if (picture.pixel() == Pixel::p010) return *numbers_at(picture, 1, 2 * x + which, y) >> kDeepShift;
+  return picture.pixel() == Pixel::nv12 ? picture.row(y, 1)[2 * x + which] : picture.row(y, 1 + which)[x];
+}
+void set_luma(const ImageSpan& picture, uint32_t x, uint32_t y, int32_t number) {
+  if (picture.pixel() == Pixel::p010)
+    *numbers_at(picture, 0, x, y) = static_cast<uint16_t>(number << kDeepShift);
+  else
+    picture.row(y)[x] = static_cast<uint8_t>(number);
+}
+void set_chroma(const ImageSpan& picture, uint32_t which, uint32_t x, uint32_t y, int32_t number) {
+  if (picture.pixel() == Pixel::p010)
+    *numbers_at(picture, 1, 2 * x + which, y) = static_cast<uint16_t>(number << kDeepShift);
+  else if (picture.pixel() == Pixel::nv12)
+    picture.row(y, 1)[2 * x + which] = static_cast<uint8_t>(number);
+  else
+    picture.row(y, 1 + which)[x] = static_cast<uint8_t>(number);
+}
+
+// Between 8 and 10 bits.
+void change_depth(const ImageView& source, const ImageSpan& target) {
+  const gpu::Rescaling rescaling = gpu::rescaling(matrix_of(source), matrix_of(target), source.range());
+  for (uint32_t y = 0; y < source.height(); ++y)
+    for (uint32_t x = 0; x < source.width(); ++x)
+      set_luma(target, x, y, gpu::rescaled_luma(rescaling, luma_at(source, x, y)));
+  const uint32_t pairs = (source.width() + 1) / 2;
+  for (uint32_t y = 0; y < source.rows(1); ++y)
+    for (uint32_t x = 0; x < pairs; ++x)
+      for (uint32_t which = 0; which < 2; ++which)
+        set_chroma(target, which, x, y, gpu::rescaled_chroma(rescaling, chroma_at(source, which, x, y)));
+}
+
+MILLRACE_VECTORIZE void unpack_gray(const ColorMatrix& m, const uint8_t* y, uint32_t count, uint8_t* out) {
+  for (uint32_t i = 0; i < count; ++i) out[i] = gpu::gray_of_luma(m, y[i]);
+}
+
+MILLRACE_VECTORIZE void unpack_deep_gray(const ColorMatrix& m, const uint16_t* y, uint32_t count, uint8_t* out) {
+  for (uint32_t i = 0; i < count; ++i) out[i] = gpu::gray_of_luma(m, y[i] >> kDeepShift);
+}
+
 void luma_to_gray(const ImageView& source, const ImageSpan& target) {
-  if (source.range() == MR_RANGE_FULL) return copy_plane(source, target, 0);
-  const int32_t gain = fixed16(255.0 / 219);
+  const ColorMatrix matrix = matrix_of(source);
   for (uint32_t y = 0; y < source.height(); ++y) {
-    const uint8_t* in = source.row(y);
-    uint8_t* out = target.row(y);
-    for (uint32_t x = 0; x < source.width(); ++x) out[x] = clamp8(((in[x] - 16) * gain + kHalf16) >> 16);
+    if (source.pixel() == Pixel::p010)
+      unpack_deep_gray(matrix, numbers_at(source, 0, 0, y), source.width(), target.row(y));
+    else
+      unpack_gray(matrix, source.row(y), source.width(), target.row(y));
   }
 }
 
@@ -266,7 +293,7 @@ void to_interleaved(const ImageView& source, const ImageSpan& target) {
               bytes_per_pixel(target.pixel()));
     return;
   }
-  const Matrix matrix = matrix_of(source.color(), source.range());
+  const ColorMatrix matrix = matrix_of(source);
   Chunk chunk;
   for (uint32_t y = 0; y < source.height(); ++y) {
     for (uint32_t x = 0; x < source.width(); x += kChunk) {
@@ -278,7 +305,7 @@ void to_interleaved(const ImageView& source, const ImageSpan& target) {
 }
 
 void to_ycbcr(const ImageView& source, const ImageSpan& target) {
-  const Matrix from = matrix_of(source.color(), source.range()), to = matrix_of(target.color(), target.range());
+  const ColorMatrix from = matrix_of(source), to = matrix_of(target);
   Chunk top, bottom;
   for (uint32_t y = 0; y < source.height(); y += 2) {
     for (uint32_t x = 0; x < source.width(); x += kChunk) {
@@ -292,7 +319,7 @@ void to_ycbcr(const ImageView& source, const ImageSpan& target) {
 
 } // namespace
 
-bool can_convert(Pixel pixel) { return is_interleaved8(pixel) || is_ycbcr(pixel); }
+bool can_convert(Pixel pixel) { return is_interleaved8(pixel) || halves_chroma(pixel); }
 
 void convert_pixels(const ImageView& source, const ImageSpan& target) {
   if (!can_convert(source.pixel()) || !can_convert(target.pixel()))
@@ -300,17 +327,19 @@ void convert_pixels(const ImageView& source, const ImageSpan& target) {
                                 std::string(name_of(target.pixel())));
   if (source.width() != target.width() || source.height() != target.height())
     throw std::invalid_argument("a conversion keeps the size of the picture");
-  const bool same_numbers = !is_ycbcr(source.pixel()) || (std::max(source.color(), uint32_t{MR_COLOR_BT601}) ==
-                                                              std::max(target.color(), uint32_t{MR_COLOR_BT601}) &&
-                                                          source.range() == target.range());
+  const bool same_numbers = gpu::same_numbers(source.value().as.image, target.value().as.image);
   if (source.pixel() == target.pixel() && same_numbers) {
     for (uint32_t plane = 0; plane < source.plane_count(); ++plane) copy_plane(source, target, plane);
-  } else if (is_ycbcr(source.pixel()) && is_ycbcr(target.pixel()) && same_numbers) {
+  } else if (halves_chroma(source.pixel()) && same_numbers &&
+             bytes_per_pixel(source.pixel()) != bytes_per_pixel(target.pixel())) {
+    change_depth(source, target);
+  } else if (halves_chroma(source.pixel()) && same_numbers) {
     copy_plane(source, target, 0);
     repack_chroma(source, target);
-  } else if (is_ycbcr(source.pixel()) && target.pixel() == Pixel::gray8) {
-    luma_to_gray(source, target);
-  } else if (is_ycbcr(target.pixel())) {
+  } else if (halves_chroma(source.pixel()) && target.pixel() == Pixel::gray8) {
+    const bool as_it_is = bytes_per_pixel(source.pixel()) == 1 && source.range() == MR_RANGE_FULL;
+    as_it_is ? copy_plane(source, target, 0) : luma_to_gray(source, target);
+  } else if (halves_chroma(target.pixel())) {
     to_ycbcr(source, target);
   } else {
     to_interleaved(source, target);

@@ -1,4 +1,4 @@
-// Changes the pixel format of a picture: gray, RGB in four orders, and YCbCr 4:2:0 in two layouts.
+// Changes the pixel format of a picture: gray, RGB in four orders, and YCbCr 4:2:0 in three layouts.
 //
 // Rules. Coefficients are fixed point: 15 bits for gray, 16 to YCbCr, 13 from it. A result is rounded half up and
 // clamped to 0…255, and differs from the real-valued formula by at most 1.
@@ -8,6 +8,10 @@
 //    pictures' color and range say; color `srgb` on a YCbCr picture means BT.601.
 //  - Chroma of a 2x2 block is that of the mean of its pixels (of those that there are, at odd edges); back, all
 //    pixels of the block have its chroma.
+//  - p010 has 10 bits, in the upper ones of 16 (the others are read past, and written as 0). Made from RGB all 10 are
+//    calculated, rounded half up; to RGB they are rounded to 8. Between p010 and 8 bits of the same matrix and range
+//    each number is scaled: by 4 where the range is limited, by 1023/255 where it is full; back, rounded half up.
+//    Between different matrices or ranges the way is RGB of 8 bits.
 //  - Alpha is kept between formats that have it, 255 where the source has none, and dropped where the target has none.
 #pragma once
 
@@ -15,7 +19,7 @@
 
 namespace millrace::handlers {
 
-// All formats but p010.
+// All formats, but none.
 bool can_convert(Pixel pixel);
 
 // Both of one size, not overlapping. The target's format, color and range are what it is tagged with. Allocates

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "handlers/gpu/image_kernels.h"
 #include "handlers/image/cut.h"
 #include "handlers/image/picture.h"
 
@@ -25,6 +26,7 @@ class Crop final : public Handler {
   Crop() {
     stateless();
     no_allocation();
+    capturable();
   }
 
   void configure(const Formats& formats) override {
@@ -40,12 +42,24 @@ class Crop final : public Handler {
   void process(Tick& tick, Cpu&) {
     const ImageView in = video_(tick);
     const CutArea area = cut_area(asked(), in.width(), in.height(), in.pixel());
-    const ImageSpan out = out_.allocate(tick, in.pixel(), area.width, area.height);
-    take_over(in, *out_.raw(tick).value);
-    cut_picture(in, area.x, area.y, out);
+    cut_picture(in, area.x, area.y, allocate(tick, in, area));
+  }
+
+  void process(Tick& tick, Cuda& cuda) {
+    const ImageView in = video_(tick);
+    const CutArea area = cut_area(asked(), in.width(), in.height(), in.pixel());
+    const ImageSpan out = allocate(tick, in, area);
+    gpu::check(
+        gpu::library_of(cuda).image->crop(cuda.stream(), gpu::on_device(in), area.x, area.y, gpu::on_device(out)));
   }
 
  private:
+  ImageSpan allocate(Tick& tick, const ImageView& in, const CutArea& area) {
+    const ImageSpan out = out_.allocate(tick, in.pixel(), area.width, area.height);
+    take_over(in, *out_.raw(tick).value);
+    return out;
+  }
+
   CutArea asked() const {
     return {static_cast<uint32_t>(*x_), static_cast<uint32_t>(*y_), static_cast<uint32_t>(*width_),
             static_cast<uint32_t>(*height_)};

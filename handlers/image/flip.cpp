@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "handlers/gpu/image_kernels.h"
 #include "handlers/image/picture.h"
 #include "handlers/image/turn.h"
 
@@ -35,6 +36,7 @@ class Flip final : public Handler {
   Flip() {
     stateless();
     no_allocation();
+    capturable();
   }
 
   void configure(const Formats& formats) override {
@@ -44,11 +46,18 @@ class Flip final : public Handler {
 
   void process(Tick& tick, Cpu&) {
     const ImageView in = video_(tick);
-    turn_picture(turn_, in, swaps_sides(turn_) ? allocate_turned(tick, in) : out_.allocate_like(tick, in));
+    turn_picture(turn_, in, allocate(tick, in));
+  }
+
+  void process(Tick& tick, Cuda& cuda) {
+    const ImageView in = video_(tick);
+    const ImageSpan out = allocate(tick, in);
+    gpu::check(gpu::library_of(cuda).image->turn(cuda.stream(), turn_, gpu::on_device(in), gpu::on_device(out)));
   }
 
  private:
-  ImageSpan allocate_turned(Tick& tick, const ImageView& in) {
+  ImageSpan allocate(Tick& tick, const ImageView& in) {
+    if (!swaps_sides(turn_)) return out_.allocate_like(tick, in);
     const ImageSpan out = out_.allocate(tick, in.pixel(), in.height(), in.width());
     take_over(in, *out_.raw(tick).value);
     return out;

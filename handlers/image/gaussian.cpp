@@ -114,13 +114,6 @@ GaussianKernel gaussian_kernel(double sigma) {
   return kernel;
 }
 
-uint32_t reflect101(int64_t i, uint32_t size) {
-  if (size == 1) return 0;
-  const int64_t period = 2 * (int64_t{size} - 1);
-  const int64_t phase = ((i % period) + period) % period;
-  return static_cast<uint32_t>(std::min(phase, period - phase));
-}
-
 void GaussianBlur::set_sigma(double sigma) {
   make_kernel(sigma, kernel_);
   make_kernel(sigma / 2, chroma_kernel_);

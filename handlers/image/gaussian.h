@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "handlers/gpu/both.h"
+
 namespace millrace::handlers {
 
 // A kernel wider than this is a job for a smaller picture; it also bounds the scratch row.
@@ -25,7 +27,12 @@ struct GaussianKernel {
 GaussianKernel gaussian_kernel(double sigma);
 
 // Where the reflected border takes index `i` of a row of `size` from; any i, also far outside.
-uint32_t reflect101(int64_t i, uint32_t size);
+MR_BOTH constexpr uint32_t reflect101(int64_t i, uint32_t size) {
+  if (size == 1) return 0;
+  const int64_t period = 2 * (int64_t{size} - 1);
+  const int64_t phase = ((i % period) + period) % period;
+  return static_cast<uint32_t>(phase < period - phase ? phase : period - phase);
+}
 
 // Blurs pictures of one sigma after another. Owned by one thread; nothing is allocated once a picture of this width was
 // seen with a kernel of this radius.
@@ -33,6 +40,8 @@ class GaussianBlur {
  public:
   void set_sigma(double sigma);
   double sigma() const { return kernel_.sigma; }
+  const GaussianKernel& kernel() const { return kernel_; }
+  const GaussianKernel& chroma_kernel() const { return chroma_kernel_; }
   // Memory for pictures with rows of up to `row_bytes`, at any sigma.
   void reserve(size_t row_bytes);
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "handlers/gpu/resample_math.h"
 #include "handlers/image/picture.h"
 #include "handlers/image/vectorize.h"
 
@@ -49,27 +50,13 @@ void gather_colors(const ResampleAxis& axis, const float* sums, uint8_t* out) {
   }
 }
 
-// Bilinear, in 1/256 and 16 bits. A weight is the second tap's in 1/65536 and neither 0 nor 65536; the first's is what
-// is left, so both fit 16 bits and a product is one instruction. Each of the four products cuts off less than 1/256;
-// the half that is added to round up has their mean on top. What is equal stays equal once it is rounded.
-constexpr uint16_t kHalf8 = 128 + 2;
-
 MILLRACE_VECTORIZE void mix_rows(const uint8_t* a, const uint8_t* b, uint16_t weight, size_t count, uint16_t* mixed) {
-  const auto first = static_cast<uint16_t>(-weight);
-  for (size_t i = 0; i < count; ++i) {
-    const auto left = static_cast<uint16_t>(a[i] << 8), right = static_cast<uint16_t>(b[i] << 8);
-    mixed[i] = static_cast<uint16_t>(((uint32_t{left} * first) >> 16) + ((uint32_t{right} * weight) >> 16));
-  }
+  for (size_t i = 0; i < count; ++i) mixed[i] = gpu::mixed_sample(a[i], b[i], weight);
 }
 
 MILLRACE_VECTORIZE void blend_samples(const uint16_t* left, const uint16_t* right, const uint16_t* weights,
                                       size_t count, uint8_t* out) {
-  for (size_t i = 0; i < count; ++i) {
-    const auto first = static_cast<uint16_t>(-weights[i]);
-    const auto sum =
-        static_cast<uint16_t>(((uint32_t{left[i]} * first) >> 16) + ((uint32_t{right[i]} * weights[i]) >> 16) + kHalf8);
-    out[i] = static_cast<uint8_t>(sum >> 8);
-  }
+  for (size_t i = 0; i < count; ++i) out[i] = gpu::blended_sample(left[i], right[i], weights[i]);
 }
 
 // Target pixels whose taps are gathered at once: both arrays and their weights stay in the first-level cache.
@@ -97,22 +84,17 @@ void blend_row(const ResampleAxis& axis, const uint16_t* weights, const uint16_t
   }
 }
 
-// The weight of the second tap, kept off its ends: what is cut off is a 65536th.
-uint16_t second_weight(const ResampleAxis& axis, size_t target) {
-  return static_cast<uint16_t>(std::clamp(std::lround(axis.weights[2 * target + 1] * 65536), 1l, 65535l));
-}
-
 void add_bilinear_taps(ResampleAxis& axis) {
+  const gpu::ResizeAxis sides(axis.source, axis.target);
   axis.tap_count = std::min(2u, axis.source);
-  axis.weights.resize(size_t{axis.target} * axis.tap_count);
+  axis.weights.assign(size_t{axis.target} * axis.tap_count, 1.0f);
   for (uint32_t i = 0; i < axis.target; ++i) {
-    const double centre = (i + 0.5) * axis.source / axis.target - 0.5;
-    const double place = std::clamp(centre, 0.0, axis.source - 1.0);
-    const uint32_t first = std::min(static_cast<uint32_t>(place), axis.source - axis.tap_count);
-    axis.first[i] = first;
-    const double second = place - first;
-    axis.weights[size_t{i} * axis.tap_count] = static_cast<float>(1 - second);
-    if (axis.tap_count == 2) axis.weights[size_t{i} * 2 + 1] = static_cast<float>(second);
+    const gpu::BilinearTap tap = gpu::bilinear_tap(sides, i);
+    axis.first[i] = tap.first;
+    if (axis.tap_count < 2) continue;
+    const float second = static_cast<float>(tap.weight) / 65536;
+    axis.weights[size_t{i} * 2] = 1 - second;
+    axis.weights[size_t{i} * 2 + 1] = second;
   }
 }
 
@@ -136,6 +118,11 @@ void add_area_taps(ResampleAxis& axis) {
   }
 }
 
+// The second tap's, in 1/65536.
+uint16_t second_weight(const ResampleAxis& axis, size_t target) {
+  return static_cast<uint16_t>(axis.weights[2 * target + 1] * 65536);
+}
+
 } // namespace
 
 ResampleAxis resample_axis(uint32_t source, uint32_t target, ResizeMethod method) {
@@ -150,8 +137,8 @@ ResampleAxis resample_axis(uint32_t source, uint32_t target, ResizeMethod method
   } else {
     axis.tap_count = 1;
     axis.weights.assign(target, 1.0f);
-    for (uint32_t i = 0; i < target; ++i)
-      axis.first[i] = static_cast<uint32_t>((2 * uint64_t{i} + 1) * source / (2 * uint64_t{target}));
+    const gpu::ResizeAxis sides(source, target);
+    for (uint32_t i = 0; i < target; ++i) axis.first[i] = gpu::nearest_source(sides, i);
   }
   return axis;
 }

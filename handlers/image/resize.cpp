@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "handlers/gpu/image_kernels.h"
+#include "handlers/image/picture.h"
 #include "handlers/image/resample.h"
 
 namespace millrace::handlers {
@@ -15,7 +17,8 @@ from the shape of the picture that comes in.
 `method` is `nearest` (one source pixel, for labels and masks), `bilinear` (two by two, for
 enlarging and for little changes) or `area` (the mean of all that a target pixel covers, for making
 smaller without aliasing). Pixel centres are at halves, as in OpenCV. Sums are rounded half up and
-at most 1 away from the real value.
+at most 1 away from the real value. A GPU gives the same bytes; with `area`, and in pictures of one
+row or column, they are at most 1 away from the CPU's.
 
     test.pattern width=640 height=480 ! image.resize width=320 method=area ! null.sink
 )"[1];
@@ -27,7 +30,10 @@ ResizeMethod method_named(const std::string& name) {
 
 class Resize final : public Handler {
  public:
-  Resize() { stateless(); }
+  Resize() {
+    stateless();
+    capturable();
+  }
 
   void configure(const Formats& formats) override {
     const Format& in = formats.in(video_);
@@ -56,17 +62,23 @@ class Resize final : public Handler {
   void process(Tick& tick, Cpu&) {
     const ImageView in = video_(tick);
     resampler_.prepare(in.width(), in.height(), target_width_, target_height_, method_named(*method_));
-    const ImageSpan out = out_.allocate(tick, in.pixel(), target_width_, target_height_);
-    mr_value& value = *out_.raw(tick).value;
-    value.as.image.color = in.color();
-    value.as.image.range = in.range();
-    value.header.stream = in.header().stream;
-    value.header.pts_ns = in.header().pts_ns;
-    value.header.duration_ns = in.header().duration_ns;
-    resampler_.run(in, out);
+    resampler_.run(in, allocate(tick, in));
+  }
+
+  void process(Tick& tick, Cuda& cuda) {
+    const ImageView in = video_(tick);
+    const ImageSpan out = allocate(tick, in);
+    gpu::check(gpu::library_of(cuda).image->resize(cuda.stream(), gpu::on_device(in), gpu::on_device(out),
+                                                   method_named(*method_)));
   }
 
  private:
+  ImageSpan allocate(Tick& tick, const ImageView& in) {
+    const ImageSpan out = out_.allocate(tick, in.pixel(), target_width_, target_height_);
+    take_over(in, *out_.raw(tick).value);
+    return out;
+  }
+
   // The length that goes with `given` in a picture of along : across, to the nearest pixel, at least 1.
   static uint32_t in_shape(int64_t given, uint32_t along, uint32_t across) {
     const int64_t rounded = (2 * given * along + across) / (2 * int64_t{std::max(across, 1u)});

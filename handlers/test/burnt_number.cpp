@@ -10,15 +10,6 @@ namespace {
 // Distance of white and black, of 255, below which the mark is taken for a picture without a number.
 constexpr uint32_t kContrastMin = 64;
 
-// A number next to another has another check, and all-black or all-white strips are no number.
-uint8_t check_of(uint32_t number) { return static_cast<uint8_t>((number * 2654435761u >> 24) ^ 0xa5); }
-
-bool block_of(uint32_t number, uint32_t block) {
-  if (block < 4) return block % 2 == 0;
-  if (block < 36) return (number >> (35 - block)) & 1;
-  return (check_of(number) >> (43 - block)) & 1;
-}
-
 // The first column of a block; that of block kNumberBlocks is the width.
 uint32_t block_begin(uint32_t block, uint32_t width) {
   return static_cast<uint32_t>(uint64_t{block} * width / kNumberBlocks);
@@ -40,8 +31,6 @@ uint32_t brightness(const ImageView& picture, uint32_t block) {
 }
 
 } // namespace
-
-uint32_t burnt_number_rows(uint32_t height) { return std::max(height / 16, 1u); }
 
 void burn_number(const ImageSpan& picture, uint32_t number) {
   if (picture.width() < kNumberBlocks || picture.height() == 0) return;

@@ -9,15 +9,31 @@
 
 #include <millrace/payload.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+
+#include "handlers/gpu/both.h"
 
 namespace millrace::handlers {
 
 inline constexpr uint32_t kNumberBlocks = 44;
 
 // Rows that the strip covers.
-uint32_t burnt_number_rows(uint32_t height);
+MR_BOTH constexpr uint32_t burnt_number_rows(uint32_t height) { return std::max(height / 16, 1u); }
+
+// A number next to another has another check, and all-black or all-white strips are no number.
+MR_BOTH constexpr uint8_t check_of(uint32_t number) {
+  return static_cast<uint8_t>((number * 2654435761u >> 24) ^ 0xa5);
+}
+
+// Whether a block of the number's strip is white.
+MR_BOTH constexpr bool block_of(uint32_t number, uint32_t block) {
+  if (block < 4) return block % 2 == 0;
+  if (block < 36) return (number >> (35 - block)) & 1;
+  return (check_of(number) >> (43 - block)) & 1;
+}
+
 // Interleaved 8-bit formats. A picture narrower than kNumberBlocks is left as it is.
 void burn_number(const ImageSpan& picture, uint32_t number);
 // Any 8-bit format; of YCbCr the luma is read. Empty where there is no number or its check fails.

@@ -1,6 +1,7 @@
 // test.pattern: a source of pictures that need no camera and no file.
 #include <millrace/handler.h>
 
+#include "handlers/gpu/image_kernels.h"
 #include "handlers/image/color.h"
 #include "handlers/image/picture.h"
 #include "handlers/source_rate.h"
@@ -20,6 +21,7 @@ With `fps: 0` it has no rate of its own, runs as the clock asks, and numbers its
 ticks. With a rate it numbers its own pictures, whatever the clock's rate is, and picture n has
 the time n / fps; a `live` one cannot wait, like a camera, and what nobody takes in time is lost.
 `silent_every: k` leaves every k-th one out, to try what follows when a source misses a beat.
+On a GPU it paints with `fps: 0` and without `live` and `silent_every`: the same bytes.
 
     test.pattern width=640 height=480 count=300 fps=30 ! image.blur sigma=2 ! null.sink
 )"[1];
@@ -31,12 +33,18 @@ Pattern pattern_named(const std::string& name) {
 
 class TestPattern final : public Handler {
  public:
-  TestPattern() { no_allocation(); }
+  TestPattern() {
+    no_allocation();
+    capturable();
+  }
 
   void probe(Facts& facts) override {
     facts.tick_count(count_ == 0 ? -1 : *count_);
     if (fps_ > 0) facts.rate(rate_of(fps_).numerator, rate_of(fps_).denominator);
     if (live_) facts.live();
+    // What a kernel paints depends on the number of the tick alone: a count of its own, and ticks without a picture,
+    // are the CPU's.
+    if (live_ || fps_ > 0 || silent_every_ > 0) facts.cost_us(0, -1);
   }
 
   void configure(const Formats& formats) override {
@@ -57,11 +65,8 @@ class TestPattern final : public Handler {
     const uint64_t index = tick.index(); // with a rate: how many it has given before
     if (count_ > 0 && index >= static_cast<uint64_t>(*count_)) return tick.end();
     if (silent_every_ > 0 && (index + 1) % static_cast<uint64_t>(*silent_every_) == 0) return;
-    const ImageSpan picture =
-        out_.allocate(tick, pixel_, static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_));
-    mr_value& value = *out_.raw(tick).value;
-    tag(value.as.image.color, value.as.image.range);
-    stamp(value.header, index);
+    const ImageSpan picture = allocate(tick);
+    stamp(out_.header(tick), index);
     if (!still_.empty()) return copy_still(index, picture);
     const ImageSpan canvas = canvas_.empty() ? picture : canvas_.span();
     paint_pattern(pattern_, index, canvas);
@@ -69,7 +74,21 @@ class TestPattern final : public Handler {
     if (!canvas_.empty()) convert_pixels(canvas_.view(), picture);
   }
 
+  // The last picture is the one before tick_count(): a body that is called once for many ticks cannot end the stream.
+  void process(Tick& tick, Cuda& cuda) {
+    const ImageSpan picture = allocate(tick);
+    gpu::check(gpu::library_of(cuda).image->paint(cuda.stream(), pattern_, cuda.tick(), gpu::on_device(picture)));
+  }
+
  private:
+  ImageSpan allocate(Tick& tick) {
+    const ImageSpan picture =
+        out_.allocate(tick, pixel_, static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_));
+    mr_image& image = out_.raw(tick).value->as.image;
+    tag(image.color, image.range);
+    return picture;
+  }
+
   // Bars are the same in every picture but for the number, so they are converted once.
   void paint_still() {
     uint32_t color = 0, range = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -217,10 +218,121 @@ TEST_CASE("a change of range alone moves black and white") {
   CHECK(limited.view().row(0, 1)[0] == 128);
 }
 
-TEST_CASE("a conversion of p010, and one that changes the size, are refused") {
-  Picture deep(Pixel::p010, 4, 4), small(Pixel::rgb8, 4, 4), large(Pixel::rgb8, 5, 4);
-  CHECK_FALSE(can_convert(Pixel::p010));
-  CHECK_THROWS_AS(convert_pixels(deep.view(), small.span()), std::invalid_argument);
-  CHECK_THROWS_AS(convert_pixels(small.view(), deep.span()), std::invalid_argument);
+namespace {
+
+// A real-valued number of 8 bits in the 10 of p010.
+double deep(double number, uint32_t range, double middle) {
+  return range == MR_RANGE_LIMITED ? 4 * number : 4 * middle + (number - middle) * 1023 / 255;
+}
+double deep_luma(double number, uint32_t range) { return deep(number, range, 0); }
+double deep_chroma(double number, uint32_t range) { return deep(number, range, 128); }
+
+uint32_t number_at(const ImageView& picture, uint32_t plane, uint32_t x, uint32_t y) {
+  uint16_t number;
+  std::memcpy(&number, picture.row(y, plane) + size_t{x} * 2, 2);
+  return number;
+}
+
+double error_of_deep_encoding(const ImageView& source, const ImageView& target) {
+  double worst = 0;
+  for (uint32_t y = 0; y < source.height(); ++y)
+    for (uint32_t x = 0; x < source.width(); ++x) {
+      const auto wanted = encoded(pixel_at(source, x, y), target.color(), target.range());
+      worst = std::max(worst, std::abs((number_at(target, 0, x, y) >> 6) - deep_luma(wanted[0], target.range())));
+    }
+  return worst;
+}
+
+} // namespace
+
+TEST_CASE("RGB becomes p010 within the rounding of 10 bits, and the bits below are 0") {
+  for (const auto& [width, height] : kSizes)
+    for (uint32_t color : {MR_COLOR_BT601, MR_COLOR_BT709, MR_COLOR_BT2020})
+      for (uint32_t range : {MR_RANGE_FULL, MR_RANGE_LIMITED}) {
+        const Picture source = random_picture(Pixel::bgra8, width, height, 31);
+        Picture target = Picture(Pixel::p010, width, height).tag(color, range);
+        convert_pixels(source.view(), target.span());
+        INFO(size_of(target.view()) << ", color " << color << ", range " << range);
+        CHECK(error_of_deep_encoding(source.view(), target.view()) <= 0.5 + 0.03);
+        CHECK((number_at(target.view(), 0, 0, 0) & 63) == 0);
+        CHECK((number_at(target.view(), 1, 1, 0) & 63) == 0);
+      }
+}
+
+TEST_CASE("the chroma of p010 is that of the mean of four pixels") {
+  Picture source(Pixel::rgb8, 3, 3);
+  for (uint32_t y = 0; y < 3; ++y)
+    for (uint32_t x = 0; x < 3; ++x) source.span().row(y)[3 * x] = x < 2 && y < 2 ? uint8_t{0} : uint8_t{255};
+  source.span().row(0)[0] = 255;
+  Picture target = Picture(Pixel::p010, 3, 3).tag(MR_COLOR_BT2020, MR_RANGE_LIMITED);
+  convert_pixels(source.view(), target.span());
+  for (const auto& [x, red] : {std::pair{0u, 255.0 / 4}, std::pair{1u, 255.0}})
+    for (uint32_t which : {0u, 1u}) {
+      const double wanted =
+          deep_chroma(encoded({red, 0, 0}, MR_COLOR_BT2020, MR_RANGE_LIMITED)[1 + which], MR_RANGE_LIMITED);
+      CHECK(std::abs((number_at(target.view(), 1, 2 * x + which, 0) >> 6) - wanted) <= 0.5 + 0.03);
+    }
+}
+
+TEST_CASE("p010 becomes RGB within the rounding") {
+  for (uint32_t color : {MR_COLOR_BT601, MR_COLOR_BT709, MR_COLOR_BT2020})
+    for (uint32_t range : {MR_RANGE_FULL, MR_RANGE_LIMITED}) {
+      const Picture source = random_picture(Pixel::p010, 641, 7, 32).tag(color, range);
+      Picture target(Pixel::rgba8, 641, 7);
+      convert_pixels(source.view(), target.span());
+      const auto shallow = [&](uint32_t number, double middle) {
+        return range == MR_RANGE_LIMITED ? number / 4.0 : middle + (number - 4 * middle) * 255 / 1023;
+      };
+      double worst = 0;
+      for (uint32_t y = 0; y < 7; ++y)
+        for (uint32_t x = 0; x < 641; ++x) {
+          const uint32_t pair = x / 2 * 2;
+          const Rgb wanted = decoded(shallow(number_at(source.view(), 0, x, y) >> 6, 0),
+                                     shallow(number_at(source.view(), 1, pair, y / 2) >> 6, 128),
+                                     shallow(number_at(source.view(), 1, pair + 1, y / 2) >> 6, 128), color, range);
+          const Rgb made = pixel_at(target.view(), x, y);
+          worst = std::max({worst, std::abs(made.r - clamped(wanted.r)), std::abs(made.g - clamped(wanted.g)),
+                            std::abs(made.b - clamped(wanted.b))});
+        }
+      INFO("color " << color << ", range " << range);
+      CHECK(worst <= 0.5 + 0.03);
+    }
+}
+
+TEST_CASE("numbers of 8 bits come back from p010, which holds them scaled") {
+  for (Pixel planar : kPlanar)
+    for (uint32_t range : {MR_RANGE_FULL, MR_RANGE_LIMITED})
+      for (const auto& [width, height] : kSizes) {
+        const Picture source = random_picture(planar, width, height, 33).tag(MR_COLOR_BT709, range);
+        Picture between = Picture(Pixel::p010, width, height).tag(MR_COLOR_BT709, range);
+        Picture back = Picture(planar, width, height).tag(MR_COLOR_BT709, range);
+        convert_pixels(source.view(), between.span());
+        convert_pixels(between.view(), back.span());
+        INFO(size_of(source.view()) << ", range " << range);
+        CHECK(same_pixels(source.view(), back.view()));
+        CHECK((number_at(between.view(), 0, 0, 0) >> 6) == std::lround(deep_luma(source.view().row(0)[0], range)));
+      }
+}
+
+TEST_CASE("p010 that stays p010 keeps every bit, and gray goes through it and back") {
+  const Picture source = random_picture(Pixel::p010, 17, 5, 34).tag(MR_COLOR_BT601, MR_RANGE_FULL);
+  Picture same = Picture(Pixel::p010, 17, 5).tag(MR_COLOR_BT601, MR_RANGE_FULL);
+  convert_pixels(source.view(), same.span());
+  CHECK(same_pixels(source.view(), same.view()));
+  for (uint32_t range : {MR_RANGE_FULL, MR_RANGE_LIMITED}) {
+    const Picture gray = random_picture(Pixel::gray8, 17, 5, 35);
+    Picture between = Picture(Pixel::p010, 17, 5).tag(MR_COLOR_BT601, range), back(Pixel::gray8, 17, 5);
+    convert_pixels(gray.view(), between.span());
+    convert_pixels(between.view(), back.span());
+    CHECK(same_pixels(gray.view(), back.view()));
+  }
+}
+
+TEST_CASE("a conversion that changes the size, or of no format, is refused") {
+  Picture none(Pixel::none, 4, 4), small(Pixel::rgb8, 4, 4), large(Pixel::rgb8, 5, 4);
+  CHECK(can_convert(Pixel::p010));
+  CHECK_FALSE(can_convert(Pixel::none));
+  CHECK_THROWS_AS(convert_pixels(none.view(), small.span()), std::invalid_argument);
+  CHECK_THROWS_AS(convert_pixels(small.view(), none.span()), std::invalid_argument);
   CHECK_THROWS_AS(convert_pixels(small.view(), large.span()), std::invalid_argument);
 }

@@ -44,6 +44,20 @@ TEST_CASE("image.convert makes the format that it announced, and keeps the times
   CHECK(same_pixels(made, wanted.view()));
 }
 
+TEST_CASE("image.convert makes p010 by BT.2020, and says so") {
+  TableTest convert(builtin("image.convert"), {{"to", "p010"}, {"matrix", "bt2020"}});
+  convert.input("video", noise(Pixel::rgb8, 31, 17));
+  const Result result = convert.tick();
+  REQUIRE(result.ok());
+  const ImageView made = result.image("video");
+  CHECK(made.color() == MR_COLOR_BT2020);
+  CHECK(made.range() == MR_RANGE_LIMITED);
+  CHECK(convert.format("video").pixel_formats == bit_of(Pixel::p010));
+  Picture wanted = Picture(Pixel::p010, 31, 17).tag(MR_COLOR_BT2020, MR_RANGE_LIMITED);
+  convert_pixels(noise(Pixel::rgb8, 31, 17).image(), wanted.span());
+  CHECK(same_pixels(made, wanted.view()));
+}
+
 TEST_CASE("image.convert to RGB says that it is full range, whatever came in") {
   TableTest convert(builtin("image.convert"), {{"to", "rgb8"}});
   const Value limited = testing::image(Pixel::nv12, 4, 4, 128);

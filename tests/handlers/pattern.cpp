@@ -142,6 +142,18 @@ TEST_CASE("test.pattern with a rate says so and stamps its pictures; a live one 
   CHECK(camera.facts().rate_num == 50);
 }
 
+TEST_CASE("test.pattern runs on a GPU where its pictures depend on the tick alone") {
+  const auto gpu_cost = [](std::initializer_list<testing::Setting> settings) {
+    TableTest pattern(builtin("test.pattern"), settings);
+    REQUIRE(pattern.start() == MR_OK);
+    return pattern.facts().cost_gpu_ns;
+  };
+  CHECK(gpu_cost({{"format", "nv12"}, {"count", "9"}}) == 0);
+  CHECK(gpu_cost({{"fps", "30"}}) < 0);
+  CHECK(gpu_cost({{"live", "true"}, {"fps", "30"}}) < 0);
+  CHECK(gpu_cost({{"silent_every", "3"}}) < 0);
+}
+
 TEST_CASE("a rate that is not whole is told to the runtime as a fraction") {
   const auto rate_of = [](const char* fps) {
     TableTest pattern(builtin("test.pattern"), {{"fps", fps}});

@@ -1,0 +1,86 @@
+// Mirrors, turns and cuts pictures, a launch for each plane, or for all where rows are copied.
+#include "handlers/gpu/turn.h"
+
+#include "handlers/gpu/image_launches.h"
+#include "handlers/gpu/launch.cuh"
+
+namespace millrace::handlers::gpu {
+namespace {
+
+struct RowCopies {
+  RowCopy plane[MR_PLANES_MAX];
+};
+
+__global__ void copy_rows(const __grid_constant__ RowCopies copies) {
+  const RowCopy& copy = copies.plane[blockIdx.z];
+  const uint32_t x = (blockIdx.x * kBlockWidth + threadIdx.x) * 16, y = blockIdx.y * kBlockHeight + threadIdx.y;
+  if (x < copy.bytes && y < copy.rows) copy_sixteen(copy, x, y);
+}
+
+template <uint32_t kBytes>
+__global__ void mirror(const __grid_constant__ PlaneTurn plane) {
+  const uint32_t x = (blockIdx.x * kBlockWidth + threadIdx.x) * 4, y = blockIdx.y * kBlockHeight + threadIdx.y;
+  if (x < plane.width && y < plane.height) mirror_four<kBytes>(plane, x, y);
+}
+
+// A block has as many threads as a square has groups of four samples.
+template <uint32_t kBytes>
+__global__ void swap_sides(const __grid_constant__ PlaneTurn plane) {
+  __shared__ TurnSquare square;
+  const uint32_t left = blockIdx.x * kSquare, top = blockIdx.y * kSquare;
+  for (uint32_t column = threadIdx.y; column < kSquare; column += kBlockHeight)
+    load_turned<kBytes>(plane, left, top, column, threadIdx.x, square);
+  __syncthreads();
+  const uint32_t thread = threadIdx.y * kBlockWidth + threadIdx.x;
+  store_turned<kBytes>(plane, left, top, thread % 8 * 4, thread / 8, square);
+}
+static_assert(kBlockWidth == kSquare && kBlockWidth * kBlockHeight == kSquare * kSquare / 4);
+
+template <uint32_t kBytes>
+void launch_plane(cudaStream_t stream, const PlaneTurn& plane) {
+  if (swaps_sides(plane.turn)) {
+    const dim3 squares((plane.width + kSquare - 1) / kSquare, (plane.height + kSquare - 1) / kSquare);
+    swap_sides<kBytes><<<squares, kBlock, 0, stream>>>(plane);
+  } else {
+    mirror<kBytes><<<blocks_for((plane.width + 3) / 4, plane.height), kBlock, 0, stream>>>(plane);
+  }
+}
+
+// From (x, y) of the source on, whose planes may go upwards.
+const char* launch_copy(void* stream, const DevicePicture& source, uint32_t x, uint32_t y, const DevicePicture& target,
+                        bool upwards) {
+  RowCopies copies{};
+  uint32_t bytes = 0; // of the longest row: that of chroma pairs where the width is odd
+  for (uint32_t p = 0; p < target.image.plane_count; ++p) {
+    copies.plane[p] = row_copy(source, x, y, target, p, upwards);
+    bytes = larger(bytes, copies.plane[p].bytes);
+  }
+  const dim3 blocks = blocks_for((bytes + 15) / 16, copies.plane[0].rows, target.image.plane_count);
+  copy_rows<<<blocks, kBlock, 0, static_cast<cudaStream_t>(stream)>>>(copies);
+  return launched();
+}
+
+} // namespace
+
+const char* launch_crop(void* stream, const DevicePicture& source, uint32_t x, uint32_t y,
+                        const DevicePicture& target) {
+  return launch_copy(stream, source, x, y, target, false);
+}
+
+const char* launch_turn(void* stream, Turn turn, const DevicePicture& source, const DevicePicture& target) {
+  if (turn == Turn::vertical) return launch_copy(stream, source, 0, 0, target, true);
+  const Pixel pixel = static_cast<Pixel>(source.image.format);
+  const auto on = static_cast<cudaStream_t>(stream);
+  for (uint32_t p = 0; p < target.image.plane_count; ++p) {
+    const PlaneTurn plane = plane_turn(turn, source, target, p);
+    switch (sample_bytes(pixel, p)) {
+      case 1: launch_plane<1>(on, plane); break;
+      case 2: launch_plane<2>(on, plane); break;
+      case 3: launch_plane<3>(on, plane); break;
+      default: launch_plane<4>(on, plane);
+    }
+  }
+  return launched();
+}
+
+} // namespace millrace::handlers::gpu
