@@ -1,4 +1,5 @@
-// Marks functions that kernels and host code share, so that what a pixel becomes is written once and tested on the host.
+// Marks functions that kernels and host code share, so that what a pixel becomes is written once and tested on the
+// host.
 #pragma once
 
 #ifdef __CUDACC__

@@ -2,8 +2,8 @@
 #include "handlers/gpu/draw_kernels.h"
 #include "handlers/gpu/image_kernels.h"
 #include "handlers/gpu/layer_kernels.h"
-#include "handlers/gpu/tensor_kernels.h"
 #include "handlers/gpu/tables.h"
+#include "handlers/gpu/tensor_kernels.h"
 
 namespace millrace::handlers::gpu {
 
