@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "handlers/gpu/footprint.h"
-#include "handlers/gpu/samples.h"
+#include "handlers/gpu/sample_mix.h"
 
 namespace millrace::handlers {
 
@@ -38,7 +38,7 @@ inline ChannelForm channel_form(const TensorForm& form, Pixel source) {
   return channels;
 }
 
-MR_BOTH inline Rgb normalized(const ChannelForm& channels, const Rgb& color) {
+MR_BOTH inline UnitRgb normalized(const ChannelForm& channels, const UnitRgb& color) {
   return {color.red * channels.factor[0] + channels.term[0], color.green * channels.factor[1] + channels.term[1],
           color.blue * channels.factor[2] + channels.term[2]};
 }

@@ -12,6 +12,8 @@ namespace millrace::handlers::gpu {
 namespace {
 
 constexpr uint32_t kColumns = 2, kRows = 2; // of a thread
+// Threads of a block, and blocks that a multiprocessor is to hold: loads of patches wait long, so many have to.
+constexpr uint32_t kThreads = kBlockWidth * kBlockHeight, kBlocksResident = 4;
 
 __device__ void store(void* target, size_t index, bool half, float number) {
   if (half)
@@ -31,13 +33,15 @@ __device__ void store_two(void* target, size_t index, bool half, float first, fl
 // The numbers of two pixels side by side as the tensor has them. `x` is even, so in a tensor of even width both lie at
 // an even place.
 __device__ void store_pixels(const TensorForm& form, const ChannelForm& channels, void* target, uint32_t patch,
-                             uint32_t x, uint32_t y, const Rgb& left, const Rgb& right) {
+                             uint32_t x, uint32_t y, const UnitRgb& left, const UnitRgb& right) {
   const float from_left[3] = {left.red, left.green, left.blue}, from_right[3] = {right.red, right.green, right.blue};
   const size_t plane = size_t{form.width} * form.height, pixel = size_t{y} * form.width + x;
   const bool two = x + 1 < form.width, even = form.width % 2 == 0;
   if (!form.interleaved) {
     // Planes of an odd count of numbers begin at odd places, and so do rows: numbers go one by one there.
-    for (uint32_t c = 0; c < form.channels; ++c) {
+#pragma unroll
+    for (uint32_t c = 0; c < 3; ++c) {
+      if (c >= form.channels) break;
       const uint32_t place = form.channels == 1 ? 0 : channels.place[c];
       const size_t index = (size_t{patch} * form.channels + place) * plane + pixel;
       if (two && even) {
@@ -59,7 +63,9 @@ __device__ void store_pixels(const TensorForm& form, const ChannelForm& channels
     store_two(target, index + 4, form.half, right.green, last[1]);
     return;
   }
-  for (uint32_t c = 0; c < form.channels; ++c) {
+#pragma unroll
+  for (uint32_t c = 0; c < 3; ++c) {
+    if (c >= form.channels) break;
     const uint32_t place = form.channels == 1 ? 0 : channels.place[c];
     store(target, index + place, form.half, from_left[c]);
     if (two) store(target, index + form.channels + place, form.half, from_right[c]);
@@ -93,19 +99,21 @@ __device__ Region region_at(const Regions& regions, uint32_t index, const Sample
 }
 
 template <SampleLayout kLayout>
-__global__ void cut_patches(SampleSource source, Regions regions, TensorForm form, ChannelForm channels, void* target) {
+__global__ void __launch_bounds__(kThreads, kBlocksResident)
+    cut_patches(SampleSource source, Regions regions, TensorForm form, ChannelForm channels, void* target) {
   const uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * kColumns;
   const uint32_t top = (blockIdx.y * blockDim.y + threadIdx.y) * kRows, patch = blockIdx.z;
   if (x >= form.width) return;
   const uint32_t bottom = min(top + kRows, form.height);
   const Region region = region_at(regions, patch, source, form);
   if (!region.valid) {
-    const Rgb zero = {0, 0, 0};
+    const UnitRgb zero = {0, 0, 0};
     for (uint32_t y = top; y < bottom; ++y) store_pixels(form, channels, target, patch, x, y, zero, zero);
     return;
   }
   const Footprint left = footprint(region.left, region.scale_x, static_cast<int32_t>(x), source.width);
   const Footprint right = footprint(region.left, region.scale_x, static_cast<int32_t>(x + 1), source.width);
+#pragma unroll 1
   for (uint32_t y = top; y < bottom; ++y) {
     const Footprint rows = footprint(region.top, region.scale_y, static_cast<int32_t>(y), source.height);
     const auto pixel = [&](const Footprint& columns) {

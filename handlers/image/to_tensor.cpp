@@ -34,8 +34,8 @@ class PatchWriter {
     first_ = target + index * pixels_ * form.channels * bytes();
   }
 
-  void put(uint32_t x, uint32_t y, const Rgb& color) const {
-    const Rgb numbers = normalized(channels_, color);
+  void put(uint32_t x, uint32_t y, const UnitRgb& color) const {
+    const UnitRgb numbers = normalized(channels_, color);
     const size_t pixel = size_t{y} * form_.width + x;
     if (form_.channels == 1) return put_number(pixel, numbers.red);
     put_number(at(pixel, channels_.place[0]), numbers.red);

@@ -135,7 +135,7 @@ MR_BOTH inline Sample sample_at(const SampleRow& row, int32_t x) {
   return {number(row.first[x]), number(row.second[x >> 1]), number(row.third[x >> 1])};
 }
 
-struct Rgb {
+struct UnitRgb {
   float red, green, blue;
 };
 
@@ -143,7 +143,7 @@ MR_BOTH inline float clamped01(float value) { return value < 0 ? 0 : value > 1 ?
 
 // 0…1. Of packed pixels it keeps the order, whichever it is.
 template <SampleLayout kLayout>
-MR_BOTH inline Rgb decoded(const SampleNumbers& n, const Sample& sample) {
+MR_BOTH inline UnitRgb decoded(const SampleNumbers& n, const Sample& sample) {
   const float luma = (sample.a - n.luma_zero) * n.luma_step;
   if constexpr (kLayout == SampleLayout::gray) return {luma, luma, luma};
   if constexpr (kLayout == SampleLayout::packed3 || kLayout == SampleLayout::packed4)
