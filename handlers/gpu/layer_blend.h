@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "handlers/gpu/both.h"
+#include "handlers/gpu/rounded_product.h"
 #include "handlers/image/blend.h"
 
 namespace millrace::handlers::gpu {
@@ -76,15 +77,6 @@ MR_BOTH constexpr uint32_t premultiplied_over_opaque(uint32_t above, uint32_t op
   const uint32_t odd =
       pair_sum(pair_divided_by_255(odd_bytes(above) * opacity), pair_divided_by_255(odd_bytes(below) * left));
   return even | (odd & 255) << 8 | (below & 0xff000000u);
-}
-
-// A product that is rounded before anything is added to it, as on the CPU.
-MR_BOTH inline float rounded_product(float a, float b) {
-#ifdef __CUDA_ARCH__
-  return __fmul_rn(a, b);
-#else
-  return a * b;
-#endif
 }
 
 // The colours of a premultiplied pixel divided by its alpha.

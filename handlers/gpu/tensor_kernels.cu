@@ -73,11 +73,14 @@ __device__ void store_pixels(const TensorForm& form, const ChannelForm& channels
 }
 
 template <SampleLayout kLayout>
-__global__ void normalize_pixels(SampleSource source, TensorForm form, ChannelForm channels, void* target) {
+__global__ void __launch_bounds__(kThreads, kBlocksResident)
+    normalize_pixels(const __grid_constant__ SampleSource source, const __grid_constant__ TensorForm form,
+                     const __grid_constant__ ChannelForm channels, void* target) {
   const uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * kColumns;
   const uint32_t top = (blockIdx.y * blockDim.y + threadIdx.y) * kRows;
   if (x >= form.width) return;
   const uint32_t right = min(x + 1, form.width - 1);
+#pragma unroll 1
   for (uint32_t y = top; y < min(top + kRows, form.height); ++y) {
     const SampleRow row = sample_row<kLayout>(source, static_cast<int32_t>(y));
     const auto pixel = [&](uint32_t at) {
@@ -100,7 +103,8 @@ __device__ Region region_at(const Regions& regions, uint32_t index, const Sample
 
 template <SampleLayout kLayout>
 __global__ void __launch_bounds__(kThreads, kBlocksResident)
-    cut_patches(SampleSource source, Regions regions, TensorForm form, ChannelForm channels, void* target) {
+    cut_patches(const __grid_constant__ SampleSource source, const __grid_constant__ Regions regions,
+                const __grid_constant__ TensorForm form, const __grid_constant__ ChannelForm channels, void* target) {
   const uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * kColumns;
   const uint32_t top = (blockIdx.y * blockDim.y + threadIdx.y) * kRows, patch = blockIdx.z;
   if (x >= form.width) return;
