@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "handlers/draw/box_style.h"
 #include "handlers/draw/glyphs.h"
 #include "handlers/draw/packed_sheet.h"
 #include "handlers/draw/raster.h"
-#include "handlers/gpu/box_marks.h"
 #include "handlers/gpu/draw_kernels.h"
 #include "handlers/image/planes.h"
 
@@ -25,11 +25,6 @@ or `font`.
 
     test.pattern ! draw.boxes thickness=3 ! null.sink
 )"[1];
-
-// Letters on a coloured plate are black or white, whichever is further from it.
-Color letter_color(Color plate) {
-  return 299 * plate.r + 587 * plate.g + 114 * plate.b > 140'000 ? Color{0, 0, 0} : Color{255, 255, 255};
-}
 
 class Boxes final : public Handler {
  public:
@@ -79,20 +74,9 @@ class Boxes final : public Handler {
  private:
   static Rectangle rectangle(const gpu::PixelArea& area) { return {area.left, area.top, area.right, area.bottom}; }
 
-  // `sheet`: where the bytes of sheet_ are for whoever draws.
-  gpu::BoxStyle style_for(Pixel pixel, const void* sheet) const {
-    gpu::BoxStyle style{};
-    for (uint32_t i = 0; i < gpu::kBoxColors; ++i) {
-      style.plates[i] = ink_of(gpu::kBoxPalette[i], pixel);
-      style.letters[i] = ink_of(letter_color(gpu::kBoxPalette[i]), pixel);
-    }
-    style.thickness = static_cast<int32_t>(*thickness_);
-    style.padding = static_cast<int32_t>(*size_) / 5 + 1;
-    style.ascent = glyphs_.ascent();
-    style.descent = glyphs_.descent();
-    style.labels = labels_;
-    style.digits = sheet_.sheet(sheet);
-    return style;
+  // `copied`: where the bytes of sheet_ are for whoever draws.
+  gpu::BoxStyle style_for(Pixel pixel, const void* copied) const {
+    return box_style({*thickness_, *size_, *labels_}, pixel, glyphs_, sheet_, copied);
   }
 
   // The letters stay on their plate.
