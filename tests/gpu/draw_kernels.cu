@@ -32,7 +32,8 @@ std::vector<Box> many_boxes(uint32_t count, uint32_t width, uint32_t height) {
   std::vector<Box> boxes;
   for (uint32_t i = 0; i < count; ++i)
     boxes.push_back({any(width) - 10, any(height) - 10, any(width / 2) - 1, any(height / 2), 1,
-                     static_cast<int32_t>(random() % 20) - 1, i % 3 == 0 ? -1 : int64_t{random()} << (i % 31)});
+                     static_cast<int32_t>(random() % 20) - 1,
+                     i % 3 == 0 ? -1 : static_cast<int64_t>(random()) << (i % 31)});
   return boxes;
 }
 
@@ -123,7 +124,7 @@ TEST_CASE("a line of text with index and time is written as on the CPU, from the
 TEST_CASE("a waveform monitor shows what it shows on the CPU") {
   for (Pixel pixel : kPixels)
     for (const auto& [width, height] : {std::pair{1u, 1u}, {33u, 700u}, {200u, 90u}, {320u, 540u}})
-      for (const std::string& mode : {"luma", "rgb", "parade"}) {
+      for (const std::string mode : {"luma", "rgb", "parade"}) {
         const Value picture = noise(pixel, width, height);
         TableTest draw(builtin("draw.waveform"), {{"mode", mode}, {"position", "alone"}, {"gain", "0.7"}});
         draw.input("video", picture);
