@@ -45,7 +45,7 @@ MR_BOTH inline UnitRgb normalized(const ChannelForm& channels, const UnitRgb& co
 
 // Before the loops over what is between the ends of a footprint. Most footprints have nothing there, and a kernel's
 // registers are better spent on more threads than on turns of these loops at once.
-#ifdef __CUDACC__
+#ifdef __CUDA_ARCH__
 #define MR_ROLLED _Pragma("unroll 1")
 #else
 #define MR_ROLLED
