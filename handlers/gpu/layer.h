@@ -94,45 +94,75 @@ MR_BOTH inline uint32_t opaque_pixel(uint32_t first, uint32_t second, uint32_t t
 }
 
 // Red, green, blue of a YCbCr pixel, or on a gray canvas its luma in full range.
-MR_BOTH inline uint32_t decoded_pixel(const Layer& layer, uint32_t x, uint32_t y) {
-  const uint32_t luma = layer.planes[0][size_t{y} * layer.strides[0] + x];
+MR_BOTH inline uint32_t ycbcr_pixel(const Layer& layer, uint32_t luma, uint32_t u, uint32_t v) {
+  if (layer.grays && layer.luma_is_gray) return opaque_pixel(luma, 0, 0);
   if (layer.grays) {
-    if (layer.luma_is_gray) return opaque_pixel(luma, 0, 0);
     const int32_t full = ((static_cast<int32_t>(luma) - layer.black) * layer.y_gain + (1 << 15)) >> 16;
     return opaque_pixel(static_cast<uint32_t>(clamp_to(full, 255)), 0, 0);
   }
-  const uint8_t* row = layer.planes[1] + size_t{y / 2} * layer.strides[1];
-  const bool pairs = layer.layout == SampleLayout::nv12;
-  const uint32_t u = pairs ? row[x & ~1u] : row[x / 2];
-  const uint32_t v = pairs ? row[x | 1u] : layer.planes[2][size_t{y / 2} * layer.strides[2] + x / 2];
   const Rgb color =
       decoded(layer.decoding, static_cast<int32_t>(luma), static_cast<int32_t>(u), static_cast<int32_t>(v));
   return opaque_pixel(color.r, color.g, color.b);
 }
 
-// A pixel of the layer's part in the channels that are scaled: the canvas's, or red, green, blue, alpha where a layer
+// A pixel as the layer has it, in the channels that are scaled: the canvas's, or red, green, blue, alpha where a layer
 // with alpha goes to a gray canvas.
-MR_BOTH inline uint32_t pixel_at(const Layer& layer, uint32_t x, uint32_t y) {
-  x += layer.part_x;
-  y += layer.part_y;
-  const uint8_t* row = layer.planes[0] + size_t{y} * layer.strides[0];
-  uint32_t pixel = 0;
-  switch (layer.layout) {
-    case SampleLayout::gray: return opaque_pixel(row[x], row[x], row[x]);
-    case SampleLayout::packed4: pixel = word_at(row + 4 * size_t{x}); break;
-    case SampleLayout::packed3: {
-      const uint8_t* bytes = row + 3 * size_t{x};
-      pixel = opaque_pixel(bytes[0], bytes[1], bytes[2]);
-      break;
-    }
-    default: pixel = decoded_pixel(layer, x, y); break;
-  }
+MR_BOTH inline uint32_t in_scaled_channels(const Layer& layer, uint32_t pixel) {
   if (layer.turned) pixel = with_turned_colors(pixel);
   if (layer.grays && layer.layout == SampleLayout::packed3)
     return opaque_pixel(gray_of(static_cast<int32_t>(pixel & 255), static_cast<int32_t>(pixel >> 8 & 255),
                                 static_cast<int32_t>(pixel >> 16 & 255)),
                         0, 0);
   return pixel;
+}
+
+// A pixel of the layer's part.
+MR_BOTH inline uint32_t pixel_at(const Layer& layer, uint32_t x, uint32_t y) {
+  x += layer.part_x;
+  y += layer.part_y;
+  const uint8_t* row = layer.planes[0] + size_t{y} * layer.strides[0];
+  const auto chroma = [&](int plane) { return layer.planes[plane] + size_t{y / 2} * layer.strides[plane]; };
+  const uint8_t* bytes = row + 3 * size_t{x};
+  uint32_t pixel = 0;
+  switch (layer.layout) {
+    case SampleLayout::gray: pixel = opaque_pixel(row[x], row[x], row[x]); break;
+    case SampleLayout::packed4: pixel = word_at(row + 4 * size_t{x}); break;
+    case SampleLayout::packed3: pixel = opaque_pixel(bytes[0], bytes[1], bytes[2]); break;
+    case SampleLayout::nv12: pixel = ycbcr_pixel(layer, row[x], chroma(1)[x & ~1u], chroma(1)[x | 1u]); break;
+    default: pixel = ycbcr_pixel(layer, row[x], chroma(1)[x / 2], chroma(2)[x / 2]); break;
+  }
+  return in_scaled_channels(layer, pixel);
+}
+
+// Four pixels of a row of a layer in its own size, from words. False where they do not begin at a whole word, and for
+// layouts of which that brings nothing.
+MR_BOTH inline bool four_pixels_at(const Layer& layer, uint32_t x, uint32_t y, uint32_t (&pixels)[4]) {
+  x += layer.part_x;
+  y += layer.part_y;
+  const uint8_t* row = layer.planes[0] + size_t{y} * layer.strides[0];
+  const auto whole = [](const uint8_t* at) { return reinterpret_cast<uintptr_t>(at) % 4 == 0; };
+  const auto byte = [](uint32_t word, uint32_t i) { return word >> 8 * i & 255; };
+  if (layer.layout == SampleLayout::packed3 && whole(row + 3 * size_t{x})) {
+    const uint8_t* at = row + 3 * size_t{x};
+    const uint32_t a = word_at(at), b = word_at(at + 4), c = word_at(at + 8);
+    pixels[0] = a | 0xff000000u;
+    pixels[1] = a >> 24 | b << 8 | 0xff000000u;
+    pixels[2] = b >> 16 | c << 16 | 0xff000000u;
+    pixels[3] = c >> 8 | 0xff000000u;
+  } else if (layer.layout == SampleLayout::gray && whole(row + x)) {
+    const uint32_t four = word_at(row + x);
+    for (uint32_t i = 0; i < 4; ++i) pixels[i] = opaque_pixel(byte(four, i), byte(four, i), byte(four, i));
+  } else if (layer.layout == SampleLayout::nv12 && x % 2 == 0 && whole(row + x)) {
+    const uint8_t* chroma = layer.planes[1] + size_t{y / 2} * layer.strides[1] + x;
+    if (!whole(chroma)) return false;
+    const uint32_t four = word_at(row + x), pairs = word_at(chroma);
+    for (uint32_t i = 0; i < 4; ++i)
+      pixels[i] = ycbcr_pixel(layer, byte(four, i), byte(pairs, i & 2), byte(pairs, (i & 2) + 1));
+  } else {
+    return false;
+  }
+  for (uint32_t& pixel : pixels) pixel = in_scaled_channels(layer, pixel);
+  return true;
 }
 
 // ---- scaling ------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 //
 // A thread has four pixels of the canvas in registers from the background to the store, so what is between the layers
 // never reaches memory. Layers come as arguments of the kernel, which are read as constants. Where all of them are four
-// channels in their own size, as overlays are, a thread reads its four pixels by one load of 16 bytes.
+// channels in their own size, as overlays are, the kernel holds nothing else and takes fewer registers.
 #include "handlers/gpu/layer_kernels.h"
 
 #include <algorithm>
@@ -59,35 +59,46 @@ __device__ void store_canvas(uint8_t* at, uint32_t channels, uint32_t count, con
   }
 }
 
-// `x` and `y` of the first of the thread's pixels within the layer; x may be negative, and no pixel need lie within.
-__device__ void lay_over(const Layer& layer, int32_t x, uint32_t y, bool below_opaque, uint32_t (&pixels)[kPixels]) {
-  for (uint32_t i = 0; i < kPixels; ++i) {
-    const auto at = static_cast<uint32_t>(x + static_cast<int32_t>(i)); // far outside where it would be negative
-    if (at < layer.columns.target) pixels[i] = laid_over(layer, scaled_pixel(layer, at, y), pixels[i], below_opaque);
+// The layer's pixels from x on; x may be negative, and what is not `inside` is not read.
+template <bool kPlain>
+__device__ void read_layer(const Layer& layer, int32_t x, uint32_t y, const bool (&inside)[kPixels],
+                           uint32_t (&above)[kPixels]) {
+  const bool all = inside[0] && inside[kPixels - 1];
+  if (kPlain || (layer.layout == SampleLayout::packed4 && layer.scaling == LayerScaling::none)) {
+    const uint8_t* row = layer.planes[0] + size_t{y + layer.part_y} * layer.strides[0];
+    const uint8_t* at = row + 4 * (static_cast<int64_t>(x) + layer.part_x);
+    if (all && fits_load(at)) {
+      const uint4 four = *reinterpret_cast<const uint4*>(at);
+      above[0] = four.x, above[1] = four.y, above[2] = four.z, above[3] = four.w;
+    } else {
+      for (uint32_t i = 0; i < kPixels; ++i)
+        if (inside[i]) above[i] = word_at(at + 4 * i);
+    }
+    if (layer.turned)
+      for (uint32_t& pixel : above) pixel = with_turned_colors(pixel);
+    return;
   }
+  if (all && layer.scaling == LayerScaling::none && four_pixels_at(layer, static_cast<uint32_t>(x), y, above)) return;
+#pragma unroll // so that the pixels stay in registers
+  for (uint32_t i = 0; i < kPixels; ++i)
+    if (inside[i]) above[i] = scaled_pixel(layer, static_cast<uint32_t>(x) + i, y);
 }
 
-// A layer of four channels in its own size.
-__device__ void lay_plain_over(const Layer& layer, int32_t x, uint32_t y, bool below_opaque,
-                               uint32_t (&pixels)[kPixels]) {
-  const uint8_t* row = layer.planes[0] + size_t{y + layer.part_y} * layer.strides[0];
-  const uint8_t* at = row + 4 * (static_cast<int64_t>(x) + layer.part_x);
-  uint32_t above[kPixels] = {0, 0, 0, 0}; // transparent, which leaves what is below
-  const auto column = static_cast<uint32_t>(x);
-  if (column < layer.columns.target && column + kPixels <= layer.columns.target && fits_load(at)) {
-    const uint4 four = *reinterpret_cast<const uint4*>(at);
-    above[0] = four.x, above[1] = four.y, above[2] = four.z, above[3] = four.w;
-  } else {
-    for (uint32_t i = 0; i < kPixels; ++i)
-      if (column + i < layer.columns.target) above[i] = word_at(at + 4 * i);
-  }
-  if (layer.turned)
-    for (uint32_t& pixel : above) pixel = with_turned_colors(pixel);
-  // What most overlays are, without asking every pixel.
-  const bool usual = layer.mode == BlendMode::over && layer.opacity == 255 && !layer.premultiplied && below_opaque;
+// `x` and `y` of the first of the thread's pixels within the layer.
+template <bool kPlain>
+__device__ void lay_over(const Layer& layer, int32_t x, uint32_t y, bool below_opaque, uint32_t (&pixels)[kPixels]) {
+  bool inside[kPixels];
+  uint32_t above[kPixels] = {0, 0, 0, 0};
+  for (uint32_t i = 0; i < kPixels; ++i) // beyond any layer where it would be negative
+    inside[i] = static_cast<uint32_t>(x + static_cast<int32_t>(i)) < layer.columns.target;
+  read_layer<kPlain>(layer, x, y, inside, above);
+  // What most layers are, without asking every pixel.
+  const bool usual = layer.mode == BlendMode::over && layer.opacity == 255 && !layer.premultiplied && below_opaque &&
+                     !(layer.grays && layer.alpha);
   for (uint32_t i = 0; i < kPixels; ++i)
-    pixels[i] = usual ? over_opaque(BlendMode::over, above[i], above[i] >> 24, pixels[i])
-                      : laid_over(layer, above[i], pixels[i], below_opaque);
+    if (inside[i])
+      pixels[i] = usual ? over_opaque(BlendMode::over, above[i], above[i] >> 24, pixels[i])
+                        : laid_over(layer, above[i], pixels[i], below_opaque);
 }
 
 template <bool kPlain>
@@ -107,10 +118,7 @@ __global__ void compose_pixels(const __grid_constant__ LayerStack stack, const _
     const bool beside =
         column >= static_cast<int32_t>(layer.columns.target) || column <= -static_cast<int32_t>(kPixels);
     if (row >= layer.rows.target || beside) continue;
-    if constexpr (kPlain)
-      lay_plain_over(layer, column, row, stack.background_opaque, pixels);
-    else
-      lay_over(layer, column, row, stack.background_opaque, pixels);
+    lay_over<kPlain>(layer, column, row, stack.background_opaque, pixels);
   }
   store_canvas(at, channels, count, pixels);
 }

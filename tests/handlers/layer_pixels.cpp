@@ -130,3 +130,20 @@ TEST_CASE("a composition pixel by pixel is the composer's, whatever its layers, 
     CHECK(greatest_difference(made.view(), wanted.view()) <= 1);
   }
 }
+
+TEST_CASE("four pixels of a layer read at once are those read one by one") {
+  for (Pixel source : {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::nv12})
+    for (Pixel canvas : {Pixel::gray8, Pixel::rgb8, Pixel::bgra8})
+      for (uint32_t range : {MR_RANGE_FULL, MR_RANGE_LIMITED}) {
+        const Picture picture = random_picture(source, 64, 6, 2).tag(MR_COLOR_BT709, range);
+        const gpu::Layer layer = gpu::layer_of(gpu::on_device(picture.view()), {0, 0, {64, 6}, 0, 0, {64, 6}},
+                                               BlendMode::over, 255, {}, canvas);
+        for (uint32_t y = 0; y < 6; ++y)
+          for (uint32_t x = 0; x + 4 <= 64; x += 4) {
+            uint32_t four[4];
+            // The bytes of a Picture begin at a multiple of four, as all memory from the heap.
+            REQUIRE(gpu::four_pixels_at(layer, x, y, four));
+            for (uint32_t i = 0; i < 4; ++i) CHECK(four[i] == gpu::pixel_at(layer, x + i, y));
+          }
+      }
+}
