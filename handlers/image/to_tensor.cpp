@@ -1,4 +1,5 @@
-// The layout of a picture is chosen once for all of it; inside, every pixel goes the same way.
+// The layout of a picture is chosen once for all of it. Colours are worked out pixel by pixel into short arrays, and
+// become the tensor's numbers by loops that vectorise.
 #include "handlers/image/to_tensor.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <string_view>
 
 #include "handlers/gpu/half.h"
+#include "handlers/image/vectorize.h"
 
 namespace millrace::handlers {
 namespace {
@@ -26,6 +28,35 @@ void with_layout(Pixel pixel, Work&& work) {
   }
 }
 
+// Colours of a piece of a row, channel by channel. On the stack, and in the first-level cache.
+constexpr uint32_t kChunk = 256;
+struct ColorChunk {
+  alignas(64) float colors[3][kChunk];
+  void set(uint32_t i, const UnitRgb& color) {
+    colors[0][i] = color.red;
+    colors[1][i] = color.green;
+    colors[2][i] = color.blue;
+  }
+};
+
+MILLRACE_VECTORIZE void scale_colors(const float* colors, float factor, float term, uint32_t count, float* numbers) {
+  for (uint32_t i = 0; i < count; ++i) numbers[i] = colors[i] * factor + term;
+}
+
+MILLRACE_VECTORIZE void to_halves(const float* numbers, uint32_t count, uint16_t* halves) {
+  for (uint32_t i = 0; i < count; ++i) halves[i] = half_bits(numbers[i]);
+}
+
+// Every `step`-th place of the target.
+template <class Number>
+void spread(const Number* numbers, uint32_t count, size_t step, uint8_t* target) {
+  if (step == 1) {
+    std::memcpy(target, numbers, count * sizeof(Number));
+    return;
+  }
+  for (uint32_t i = 0; i < count; ++i) std::memcpy(target + i * step * sizeof(Number), numbers + i, sizeof(Number));
+}
+
 // Where the numbers of one picture of a tensor go.
 class PatchWriter {
  public:
@@ -34,27 +65,31 @@ class PatchWriter {
     first_ = target + index * pixels_ * form.channels * bytes();
   }
 
-  void put(uint32_t x, uint32_t y, const UnitRgb& color) const {
-    const UnitRgb numbers = normalized(channels_, color);
-    const size_t pixel = size_t{y} * form_.width + x;
-    if (form_.channels == 1) return put_number(pixel, numbers.red);
-    put_number(at(pixel, channels_.place[0]), numbers.red);
-    put_number(at(pixel, channels_.place[1]), numbers.green);
-    put_number(at(pixel, channels_.place[2]), numbers.blue);
+  // Calls color(x) for every column of row y, and writes what becomes of it.
+  template <class Color>
+  void put_row(uint32_t y, Color&& color) const {
+    ColorChunk chunk;
+    for (uint32_t x = 0; x < form_.width; x += kChunk) {
+      const uint32_t count = std::min(kChunk, form_.width - x);
+      for (uint32_t i = 0; i < count; ++i) chunk.set(i, color(x + i));
+      for (uint32_t c = 0; c < form_.channels; ++c) put(chunk.colors[c], c, size_t{y} * form_.width + x, count);
+    }
   }
   void clear() const { std::memset(first_, 0, pixels_ * form_.channels * bytes()); }
 
  private:
   size_t bytes() const { return form_.half ? 2 : 4; }
-  size_t at(size_t pixel, uint32_t channel) const {
-    return form_.interleaved ? pixel * 3 + channel : channel * pixels_ + pixel;
-  }
-  void put_number(size_t index, float number) const {
-    const uint16_t half = half_bits(number);
-    if (form_.half)
-      std::memcpy(first_ + 2 * index, &half, sizeof half);
-    else
-      std::memcpy(first_ + 4 * index, &number, sizeof number);
+
+  void put(const float* colors, uint32_t channel, size_t pixel, uint32_t count) const {
+    alignas(64) float numbers[kChunk];
+    alignas(64) uint16_t halves[kChunk];
+    scale_colors(colors, channels_.factor[channel], channels_.term[channel], count, numbers);
+    const size_t place = form_.channels == 1 ? 0 : channels_.place[channel];
+    const size_t step = form_.interleaved ? form_.channels : 1;
+    uint8_t* const target = first_ + (form_.interleaved ? pixel * step + place : place * pixels_ + pixel) * bytes();
+    if (!form_.half) return spread(numbers, count, step, target);
+    to_halves(numbers, count, halves);
+    spread(halves, count, step, target);
   }
 
   const TensorForm& form_;
@@ -111,8 +146,9 @@ void normalize_picture(const ImageView& picture, const TensorForm& form, uint8_t
   with_layout(picture.pixel(), [&](auto layout) {
     for (uint32_t y = 0; y < form.height; ++y) {
       const SampleRow row = sample_row<layout()>(source, static_cast<int32_t>(y));
-      for (uint32_t x = 0; x < form.width; ++x)
-        writer.put(x, y, decoded<layout()>(source.numbers, sample_at<layout()>(row, static_cast<int32_t>(x))));
+      writer.put_row(y, [&](uint32_t x) {
+        return decoded<layout()>(source.numbers, sample_at<layout()>(row, static_cast<int32_t>(x)));
+      });
     }
   });
 }
@@ -135,8 +171,9 @@ void PatchCutter::run(const ImageView& picture, std::span<const Box> boxes, cons
     with_layout(picture.pixel(), [&](auto layout) {
       for (uint32_t y = 0; y < form.height; ++y) {
         const Footprint rows = footprint(region.top, region.scale_y, static_cast<int32_t>(y), source.height);
-        for (uint32_t x = 0; x < form.width; ++x)
-          writer.put(x, y, decoded<layout()>(source.numbers, mixed<layout()>(source, columns_[x], rows)));
+        writer.put_row(y, [&](uint32_t x) {
+          return decoded<layout()>(source.numbers, mixed<layout()>(source, columns_[x], rows));
+        });
       }
     });
   }
