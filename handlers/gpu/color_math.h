@@ -6,6 +6,7 @@
 
 #include <millrace/abi.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -54,11 +55,15 @@ inline ColorMatrix color_matrix(uint32_t color, uint32_t range, uint32_t bits = 
   return m;
 }
 
+inline ColorMatrix color_matrix(const mr_image& image) {
+  return color_matrix(image.color, image.range, image.format == MR_PIXEL_P010 ? 10 : 8);
+}
+
 struct Rgb {
   uint8_t r, g, b;
 };
 
-MR_BOTH constexpr int32_t clamp_to(int32_t value, int32_t max) { return value < 0 ? 0 : value > max ? max : value; }
+MR_BOTH constexpr int32_t clamp_to(int32_t value, int32_t max) { return std::min(std::max(value, 0), max); }
 
 // ---- from RGB -------------------------------------------------------------------------------------------------
 
