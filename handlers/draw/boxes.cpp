@@ -1,13 +1,17 @@
 // draw.boxes: frames what a detector or tracker found.
 #include <millrace/handler.h>
 
-#include <array>
+#include <algorithm>
 #include <cinttypes>
-#include <cmath>
 #include <cstdio>
+#include <stdexcept>
 
+#include "handlers/draw/box_style.h"
 #include "handlers/draw/glyphs.h"
+#include "handlers/draw/packed_sheet.h"
 #include "handlers/draw/raster.h"
+#include "handlers/gpu/draw_kernels.h"
+#include "handlers/image/planes.h"
 
 namespace millrace::handlers {
 namespace {
@@ -22,44 +26,22 @@ or `font`.
     test.pattern ! draw.boxes thickness=3 ! null.sink
 )"[1];
 
-// Twelve hues that stay apart from each other on a screen and from most pictures.
-constexpr std::array<Color, 12> kPalette = {{{230, 25, 75},
-                                             {60, 180, 75},
-                                             {255, 225, 25},
-                                             {0, 130, 200},
-                                             {245, 130, 48},
-                                             {145, 30, 180},
-                                             {70, 240, 240},
-                                             {240, 50, 230},
-                                             {210, 245, 60},
-                                             {250, 190, 212},
-                                             {0, 128, 128},
-                                             {220, 190, 255}}};
-
-Color color_of(const Box& box) {
-  const uint64_t key = box.id >= 0      ? static_cast<uint64_t>(box.id)
-                       : box.label >= 0 ? static_cast<uint64_t>(box.label)
-                                        : 0;
-  return kPalette[key % kPalette.size()];
-}
-
-// Letters on a coloured plate are black or white, whichever is further from it.
-Color letter_color(Color plate) {
-  return 299 * plate.r + 587 * plate.g + 114 * plate.b > 140'000 ? Color{0, 0, 0} : Color{255, 255, 255};
-}
-
-// A box beyond any picture, or not a number, is some other handler's mistake; it is not worth a failure here.
-constexpr float kPlaceMax = 1e6f;
-bool drawable(const Box& box) {
-  const auto sane = [](float value) { return std::abs(value) <= kPlaceMax; }; // false for NaN
-  return sane(box.x) && sane(box.y) && sane(box.width) && sane(box.height) && box.width > 0 && box.height > 0;
-}
-
 class Boxes final : public Handler {
  public:
   Boxes() {
     stateless();
     no_allocation();
+    capturable();
+  }
+
+  void configure(const Formats&) override {
+    if (!labels_ || !sheet_.bytes().empty()) return;
+    try {
+      sheet_ = PackedSheet(GlyphSet(*font_, static_cast<uint32_t>(*size_)), "0123456789");
+    } catch (const std::runtime_error&) {
+      // That there is no such font is said by start(), where it is needed.
+    }
+    needs_scratch(sheet_.bytes().size());
   }
 
   void start() override {
@@ -69,28 +51,48 @@ class Boxes final : public Handler {
   void process(Tick& tick, Cpu&) {
     const ImageSpan picture = out_.modify(tick, video_);
     if (!boxes_.present(tick)) return;
+    const gpu::BoxStyle style = style_for(picture.pixel(), sheet_.bytes().data());
     for (const Box& box : boxes_(tick)) {
-      if (!drawable(box)) continue;
-      const Rectangle area = {std::lround(box.x), std::lround(box.y), std::lround(box.x + box.width),
-                              std::lround(box.y + box.height)};
-      draw_frame(picture, area, *thickness_, ink_of(color_of(box), picture.pixel()));
-      if (labels_ && box.id >= 0) draw_label(picture, box, area);
+      if (!gpu::drawable(box)) continue;
+      const gpu::BoxMark mark = gpu::mark_of(box, style);
+      draw_frame(picture, rectangle(mark.frame), style.thickness, style.plates[mark.color]);
+      if (labels_ && box.id >= 0) draw_label(picture, mark, style);
     }
   }
 
+  void process(Tick& tick, Cuda& cuda) {
+    const ImageSpan picture = out_.modify(tick, video_);
+    if (!boxes_.present(tick)) return;
+    const gpu::DrawKernels& draw = *gpu::library_of(cuda).draw;
+    if (labels_) gpu::check(draw.upload(cuda.stream(), cuda.scratch(), sheet_.bytes().data(), sheet_.bytes().size()));
+    const mr_input& boxes = boxes_.raw(tick);
+    gpu::check(draw.boxes(cuda.stream(), reinterpret_cast<const Box*>(boxes.data),
+                          &Cuda::value_of(boxes)->as.records.count, style_for(picture.pixel(), cuda.scratch()),
+                          gpu::on_device(picture)));
+  }
+
  private:
-  // A plate on top of the frame, or inside it where the picture ends above.
-  void draw_label(const ImageSpan& picture, const Box& box, const Rectangle& area) const {
+  static Rectangle rectangle(const gpu::PixelArea& area) { return {area.left, area.top, area.right, area.bottom}; }
+
+  // `copied`: where the bytes of sheet_ are for whoever draws.
+  gpu::BoxStyle style_for(Pixel pixel, const void* copied) const {
+    return box_style({*thickness_, *size_, *labels_}, pixel, glyphs_, sheet_, copied);
+  }
+
+  // The letters stay on their plate.
+  void draw_label(const ImageSpan& picture, const gpu::BoxMark& mark, const gpu::BoxStyle& style) const {
     char text[24];
-    const int length = std::snprintf(text, sizeof text, "%" PRId64, box.id);
-    const std::string_view id(text, static_cast<size_t>(length));
-    const int64_t padding = *size_ / 5 + 1, height = glyphs_.ascent() + glyphs_.descent();
-    const int64_t top = area.top >= height ? area.top - height : area.top;
-    const Color plate = color_of(box);
-    fill_rectangle(picture, {area.left, top, area.left + glyphs_.width(id) + 2 * padding, top + height},
-                   ink_of(plate, picture.pixel()));
-    glyphs_.draw(picture, id, area.left + padding, top + glyphs_.ascent(),
-                 ink_of(letter_color(plate), picture.pixel()));
+    const int length = std::snprintf(text, sizeof text, "%" PRId64, mark.id);
+    const Rectangle plate = rectangle(mark.label);
+    fill_rectangle(picture, plate, style.plates[mark.color]);
+    const int64_t left = std::max<int64_t>(plate.left, 0), top = std::max<int64_t>(plate.top, 0);
+    const int64_t right = std::min<int64_t>(plate.right, picture.width());
+    const int64_t bottom = std::min<int64_t>(plate.bottom, picture.height());
+    if (left >= right || top >= bottom) return;
+    const SpanWindow window(picture, static_cast<uint32_t>(left), static_cast<uint32_t>(top),
+                            static_cast<uint32_t>(right - left), static_cast<uint32_t>(bottom - top));
+    glyphs_.draw(window.view(), {text, static_cast<size_t>(length)}, plate.left + style.padding - left,
+                 plate.top + style.ascent - top, style.letters[mark.color]);
   }
 
   Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8})};
@@ -101,6 +103,7 @@ class Boxes final : public Handler {
   Param<int64_t> size_{*this, "size", 14, "of the labels' letters", range(4, 512), unit("px")};
   Param<std::string> font_{*this, "font", "", "a font file; empty: DejaVu Sans"};
   GlyphSet glyphs_;
+  PackedSheet sheet_; // of the digits
 };
 
 } // namespace

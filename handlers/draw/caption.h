@@ -25,12 +25,14 @@ class Caption {
   // cut off.
   std::string_view line(uint64_t index, int64_t media_time_ns);
 
- private:
   enum class Kind { text, index, time };
   struct Piece {
     Kind kind;
     std::string text;
   };
+  const std::vector<Piece>& pieces() const { return pieces_; }
+
+ private:
   void append(std::string_view text);
 
   std::vector<Piece> pieces_;

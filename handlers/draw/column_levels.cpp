@@ -9,14 +9,9 @@
 namespace millrace::handlers {
 namespace {
 
-// The weights of red, green and blue in 8 bits, so that a sum fits 16 and four times as many go into a vector; their
-// sum is 256, so that gray stays what it is.
 MILLRACE_VECTORIZE void mix_luma(const uint8_t* red, const uint8_t* green, const uint8_t* blue, uint32_t width,
                                  uint8_t* luma) {
-  for (uint32_t x = 0; x < width; ++x) {
-    const auto sum = static_cast<uint16_t>(77 * red[x] + 150 * green[x] + 29 * blue[x] + 128);
-    luma[x] = static_cast<uint8_t>(sum >> 8);
-  }
+  for (uint32_t x = 0; x < width; ++x) luma[x] = luma_level(red[x], green[x], blue[x]);
 }
 
 // Two neighbours are most often of one level and one stretch. Counted one after the other the second would wait for

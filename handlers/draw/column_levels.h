@@ -10,11 +10,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "handlers/gpu/waveform_light.h"
+
 namespace millrace::handlers {
-
-inline constexpr uint32_t kLevelCount = 256;
-
-enum class LevelOf { luma, red, green, blue };
 
 // The channels of one row at a time, spread out. Owned by one thread; allocates where a row is longer than reserved.
 class LevelRow {

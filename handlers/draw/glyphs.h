@@ -33,16 +33,19 @@ class GlyphSet {
   // Draws one line, its baseline at `y`, the pen starting at `x`. Clipped to the picture.
   void draw(const ImageSpan& picture, std::string_view text, int64_t x, int64_t y, const Ink& ink) const;
 
- private:
   struct Glyph {
     uint32_t code_point = 0;
     int32_t left = 0, top = 0; // of the mask, from pen and baseline; top is upwards
     uint32_t width = 0, height = 0;
     int32_t advance = 0;
-    size_t mask = 0; // its first byte in masks_
+    size_t mask = 0; // its first byte in masks()
   };
-  void render(void* face, uint32_t code_point); // an FT_Face
+  // What stands for a code point, '?' where it was not rendered; null where there is nothing to draw.
   const Glyph* find(uint32_t code_point) const;
+  const std::vector<uint8_t>& masks() const { return masks_; }
+
+ private:
+  void render(void* face, uint32_t code_point); // an FT_Face
 
   std::vector<Glyph> glyphs_; // sorted by code point
   std::vector<uint8_t> masks_;

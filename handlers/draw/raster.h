@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "handlers/gpu/both.h"
+
 namespace millrace::handlers {
 
 struct Color {
@@ -26,7 +28,7 @@ Ink ink_of(Color color, Pixel pixel);
 
 // Lays the ink over one pixel, as strongly as its alpha times coverage / 255 says; rounded to nearest. A target's own
 // alpha grows towards opaque.
-inline void blend(uint8_t* pixel, const Ink& ink, uint32_t coverage) {
+MR_BOTH inline void blend(uint8_t* pixel, const Ink& ink, uint32_t coverage) {
   const uint32_t alpha = (coverage * ink.alpha + 127) / 255;
   for (uint32_t c = 0; c < ink.channel_count; ++c)
     pixel[c] = static_cast<uint8_t>((pixel[c] * (255 - alpha) + ink.channels[c] * alpha + 127) / 255);

@@ -1,8 +1,12 @@
 // draw.text: writes a line of text over a picture.
 #include <millrace/handler.h>
 
+#include <stdexcept>
+
 #include "handlers/draw/caption.h"
 #include "handlers/draw/glyphs.h"
+#include "handlers/draw/packed_sheet.h"
+#include "handlers/gpu/draw_kernels.h"
 
 namespace millrace::handlers {
 namespace {
@@ -22,12 +26,20 @@ class Text final : public Handler {
   Text() {
     stateless();
     no_allocation();
+    capturable();
   }
 
   void configure(const Formats&) override {
     if (!parse_color(*color_))
       throw std::invalid_argument("color '" + *color_ + "' is neither \"#rrggbb\" nor \"#rrggbbaa\"");
     caption_ = Caption(*text_);
+    if (!sheet_.bytes().empty()) return;
+    try {
+      sheet_ = PackedSheet(GlyphSet(*font_, static_cast<uint32_t>(*size_), *text_), caption_);
+    } catch (const std::runtime_error&) {
+      // That there is no such font is said by start(), where it is needed.
+    }
+    needs_scratch(sheet_.bytes().size());
   }
 
   void start() override {
@@ -43,6 +55,24 @@ class Text final : public Handler {
     glyphs_.draw(picture, line, left, top + glyphs_.ascent(), ink_of(ink_color_, picture.pixel()));
   }
 
+  // The line is made on the device, which knows index and time of a tick that is not called for.
+  void process(Tick& tick, Cuda& cuda) {
+    const ImageSpan picture = out_.modify(tick, video_);
+    const gpu::DrawKernels& draw = *gpu::library_of(cuda).draw;
+    gpu::check(draw.upload(cuda.stream(), cuda.scratch(), sheet_.bytes().data(), sheet_.bytes().size()));
+    gpu::TextLine line{};
+    line.sheet = sheet_.sheet(cuda.scratch());
+    line.caption = sheet_.caption(cuda.scratch());
+    line.caption_count = sheet_.caption_count();
+    line.ink = ink_of(ink_color_, picture.pixel());
+    line.x = static_cast<int32_t>(*x_);
+    const int64_t top = y_ >= 0 ? *y_ : picture.height() + y_ - glyphs_.ascent() - glyphs_.descent();
+    line.baseline = static_cast<int32_t>(top) + glyphs_.ascent();
+    line.top = line.baseline - sheet_.top();
+    line.bottom = line.baseline + sheet_.bottom();
+    gpu::check(draw.text(cuda.stream(), line, cuda.tick(), gpu::on_device(picture)));
+  }
+
  private:
   Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8})};
   Output<Image> out_{*this, "video", in_place(video_)};
@@ -54,6 +84,7 @@ class Text final : public Handler {
   Param<std::string> font_{*this, "font", "", "a font file; empty: DejaVu Sans"};
   Caption caption_;
   GlyphSet glyphs_;
+  PackedSheet sheet_; // of the letters that the text and its numbers need
   Color ink_color_;
 };
 

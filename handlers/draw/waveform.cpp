@@ -8,6 +8,7 @@
 #include "handlers/draw/column_levels.h"
 #include "handlers/draw/raster.h"
 #include "handlers/draw/waveform_trace.h"
+#include "handlers/gpu/draw_kernels.h"
 
 namespace millrace::handlers {
 namespace {
@@ -45,10 +46,15 @@ class Waveform final : public Handler {
   Waveform() {
     stateless();
     no_allocation();
+    capturable();
     cost_hint_us(2000);
   }
 
-  void configure(const Formats& formats) override { width_ = formats.in(video_).width; }
+  void configure(const Formats& formats) override {
+    width_ = formats.in(video_).width;
+    // The counts of each trace; those of a parade share the width.
+    needs_scratch((*mode_ == "rgb" ? 3 : 1) * sizeof(uint32_t) * kLevelCount * width_);
+  }
 
   void start() override {
     traces_ = traces_of(*mode_);
@@ -74,7 +80,32 @@ class Waveform final : public Handler {
     }
   }
 
+  void process(Tick& tick, Cuda& cuda) {
+    const ImageSpan picture = out_.modify(tick, video_);
+    gpu::Monitor monitor{};
+    monitor.area = pixel_area(place(picture.width(), picture.height()));
+    monitor.opaque = *position_ == "alone";
+    monitor.counts = static_cast<uint32_t*>(cuda.scratch());
+    const bool parade = *mode_ == "parade", gray = picture.pixel() == Pixel::gray8;
+    const uint64_t pixels = uint64_t{picture.width()} * picture.height();
+    for (size_t t = 0; t < traces_.size() && (t == 0 || parade || !gray); ++t) {
+      const Rectangle area = place(picture.width(), picture.height());
+      const Rectangle part = parade ? third(area, static_cast<int64_t>(t)) : area;
+      if (part.left >= part.right) continue;
+      const auto columns = static_cast<uint32_t>(part.right - part.left);
+      monitor.traces[monitor.trace_count++] = {pixel_area(part), traces_[t].channel,
+                                               ink_of(gray ? Color{255, 255, 255} : traces_[t].color, picture.pixel()),
+                                               light_scale(pixels, columns, static_cast<float>(*gain_))};
+    }
+    gpu::check(gpu::library_of(cuda).draw->waveform(cuda.stream(), monitor, gpu::on_device(picture)));
+  }
+
  private:
+  static gpu::PixelArea pixel_area(const Rectangle& area) {
+    return {static_cast<int32_t>(area.left), static_cast<int32_t>(area.top), static_cast<int32_t>(area.right),
+            static_cast<int32_t>(area.bottom)};
+  }
+
   // Where the monitor lies; a picture that is smaller than the monitor's least size is covered by it.
   Rectangle place(uint32_t picture_width, uint32_t picture_height) const {
     const int64_t width = picture_width, height = picture_height;

@@ -11,9 +11,6 @@
 
 namespace millrace::handlers {
 
-// A level that this share of a stretch's pixels has is as bright as can be, at gain 1.
-inline constexpr float kFullBrightShare = 1.0f / 64;
-
 // Adds the light of traces, row by row, to what is there. Owned by one thread; rows within what was reserved allocate
 // nothing.
 class WaveformTrace {
@@ -34,15 +31,5 @@ class WaveformTrace {
   std::vector<float> sums_;     // of one row: how many pixels
   std::vector<uint32_t> light_; // and how bright that is
 };
-
-// The levels that row `row` of `rows` shows, from the top: first … last − 1. Levels are spread evenly over the rows, so
-// the first and the last of them may lie in the row in part.
-struct LevelRange {
-  uint32_t first, last;
-};
-LevelRange levels_of_row(uint32_t row, uint32_t rows);
-// How much of a level lies in a row, 0 … 1. In a monitor with more rows than levels a row that lies within one level
-// has all of it: a line does not fade because it is drawn large.
-float share_of_level(uint32_t level, uint32_t row, uint32_t rows);
 
 } // namespace millrace::handlers

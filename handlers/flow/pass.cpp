@@ -15,10 +15,12 @@ class Pass final : public Handler {
  public:
   Pass() {
     no_allocation();
+    capturable();
     cost_hint_us(0.02);
   }
 
   void process(Tick& tick, Cpu&) { out_.forward(tick, in_); }
+  void process(Tick& tick, Cuda&) { out_.forward(tick, in_); }
 
  private:
   Input<Any> in_{*this, "in", help("anything")};

@@ -1,10 +1,277 @@
 // Kernels of draw.boxes, draw.text and draw.waveform.
+//
+// Boxes and letters lie over each other in an order that must be kept, and cover little of a picture. So a block has a
+// tile of it: its threads look at one box or letter each, those that touch the tile are kept in their order in shared
+// memory, and only then every pixel goes through them. A tile that nothing touches reads no pixel and writes none.
 #include "handlers/gpu/draw_kernels.h"
 
+#include <algorithm>
+
+#include "handlers/gpu/launch.cuh"
+#include "handlers/gpu/rounded_product.h"
+
 namespace millrace::handlers::gpu {
+namespace {
+
+constexpr uint32_t kThreads = kBlockWidth * kBlockHeight, kWarps = kThreads / 32;
+
+__device__ uint32_t thread_index() { return threadIdx.y * kBlockWidth + threadIdx.x; }
+
+// For all threads of a block: the place of this one among those that keep theirs, and how many do.
+struct Kept {
+  uint32_t place, count;
+};
+__device__ Kept keep(bool keeps) {
+  __shared__ uint32_t of_warp[kWarps];
+  const uint32_t warp = thread_index() / 32, lane = thread_index() % 32;
+  const uint32_t votes = __ballot_sync(0xffffffffu, keeps);
+  if (lane == 0) of_warp[warp] = __popc(votes);
+  __syncthreads();
+  Kept kept{static_cast<uint32_t>(__popc(votes & ((1u << lane) - 1))), 0};
+  for (uint32_t w = 0; w < kWarps; ++w) {
+    if (w < warp) kept.place += of_warp[w];
+    kept.count += of_warp[w];
+  }
+  __syncthreads(); // before the next call writes
+  return kept;
+}
+
+__device__ uint8_t* pixel_at(const DevicePicture& picture, int32_t x, int32_t y) {
+  const mr_plane& plane = picture.image.planes[0];
+  return picture.data + plane.offset + static_cast<size_t>(y) * plane.stride +
+         static_cast<size_t>(x) * bytes_per_pixel(static_cast<Pixel>(picture.image.format));
+}
+
+// ---- boxes --------------------------------------------------------------------------------------------------------
+
+constexpr int32_t kTile = 64; // pixels, both ways
+constexpr int32_t kPixelsOfThread = kTile * kTile / static_cast<int32_t>(kThreads);
+
+// From the last box to the first: the one that is found first on a pixel is what is seen.
+__global__ void draw_boxes(const Box* boxes, const uint64_t* count, const __grid_constant__ BoxStyle style,
+                           const __grid_constant__ DevicePicture picture) {
+  __shared__ BoxMark marks[kThreads];
+  const auto left = static_cast<int32_t>(blockIdx.x) * kTile, top = static_cast<int32_t>(blockIdx.y) * kTile;
+  const auto width = static_cast<int32_t>(picture.image.width), height = static_cast<int32_t>(picture.image.height);
+  const PixelArea tile = {left, top, min(left + kTile, width), min(top + kTile, height)};
+  uint32_t painted = 0; // a bit for each of the thread's pixels
+  for (uint64_t end = *count; end > 0;) {
+    const uint64_t begin = end > kThreads ? end - kThreads : 0, index = begin + thread_index();
+    BoxMark mark{};
+    bool seen = false;
+    if (index < end && drawable(boxes[index])) {
+      mark = mark_of(boxes[index], style);
+      seen = touches(mark, tile);
+    }
+    const Kept kept = keep(seen);
+    if (seen) marks[kept.place] = mark;
+    __syncthreads();
+    for (uint32_t m = kept.count; m-- > 0;)
+      for (int32_t i = 0; i < kPixelsOfThread; ++i) {
+        const int32_t x = left + static_cast<int32_t>(threadIdx.x) + i % 2 * static_cast<int32_t>(kBlockWidth);
+        const int32_t y = top + static_cast<int32_t>(threadIdx.y) + i / 2 * static_cast<int32_t>(kBlockHeight);
+        if (painted >> i & 1 || !tile.holds(x, y)) continue;
+        if (paint_mark(marks[m], style, x, y, pixel_at(picture, x, y))) painted |= 1u << i;
+      }
+    __syncthreads();
+    end = begin;
+  }
+}
+
+const char* boxes(void* stream, const Box* boxes, const uint64_t* count, const BoxStyle& style,
+                  const DevicePicture& picture) {
+  const dim3 tiles((picture.image.width + kTile - 1) / kTile, (picture.image.height + kTile - 1) / kTile);
+  draw_boxes<<<tiles, dim3(kBlockWidth, kBlockHeight), 0, static_cast<cudaStream_t>(stream)>>>(boxes, count, style,
+                                                                                               picture);
+  return launched();
+}
+
+// ---- text ---------------------------------------------------------------------------------------------------------
+
+constexpr uint32_t kCaptionMax = 512; // glyphs; a caption has no more bytes
+
+// The line of this tick in shared memory: its glyphs, and where the pen stands for each.
+struct SetLine {
+  uint16_t glyphs[kLineGlyphsMax];
+  int32_t pens[kLineGlyphsMax];
+  uint32_t count;
+};
+
+// By all threads of a block. Every block sets the line for itself: that takes less than a kernel before this one.
+__device__ void set_line(const TextLine& text, const mr_device_tick& tick, uint32_t picture_width, SetLine& line) {
+  __shared__ uint16_t caption[kCaptionMax];
+  const uint32_t thread = thread_index(), caption_count = min(text.caption_count, kCaptionMax);
+  for (uint32_t i = thread; i < caption_count; i += kThreads) caption[i] = text.caption[i];
+  __syncthreads();
+  if (thread == 0) line.count = fill_line(caption, caption_count, tick.index, tick.media_time_ns, line.glyphs);
+  __syncthreads();
+  for (uint32_t i = thread; i < line.count; i += kThreads) line.pens[i] = text.sheet.glyphs[line.glyphs[i]].advance;
+  __syncthreads();
+  if (thread == 0) {
+    int32_t width = 0;
+    for (uint32_t i = 0; i < line.count; ++i) width += line.pens[i];
+    int32_t pen = text.x >= 0 ? text.x : static_cast<int32_t>(picture_width) + text.x - width;
+    for (uint32_t i = 0; i < line.count; ++i) {
+      const int32_t advance = line.pens[i];
+      line.pens[i] = pen;
+      pen += advance;
+    }
+  }
+  __syncthreads();
+}
+
+__global__ void draw_text(const __grid_constant__ TextLine text, const mr_device_tick* tick,
+                          const __grid_constant__ DevicePicture picture) {
+  __shared__ SetLine line;
+  __shared__ uint16_t seen[kThreads];
+  set_line(text, *tick, picture.image.width, line);
+  const auto left = static_cast<int32_t>(blockIdx.x * kBlockWidth);
+  const int32_t top = max(text.top, 0) + static_cast<int32_t>(blockIdx.y * kBlockHeight);
+  const int32_t x = left + static_cast<int32_t>(threadIdx.x), y = top + static_cast<int32_t>(threadIdx.y);
+  const bool inside = x < static_cast<int32_t>(picture.image.width) && y < static_cast<int32_t>(picture.image.height);
+  for (uint32_t begin = 0; begin < line.count; begin += kThreads) {
+    const uint32_t index = begin + thread_index();
+    bool touches = false;
+    if (index < line.count) {
+      const SheetGlyph& shape = text.sheet.glyphs[line.glyphs[index]];
+      const int32_t from = line.pens[index] + shape.left;
+      touches = from < left + static_cast<int32_t>(kBlockWidth) && from + static_cast<int32_t>(shape.width) > left;
+    }
+    const Kept kept = keep(touches);
+    if (touches) seen[kept.place] = static_cast<uint16_t>(index);
+    __syncthreads();
+    for (uint32_t k = 0; k < kept.count && inside; ++k) {
+      const uint32_t coverage = coverage_at(text.sheet, line.glyphs[seen[k]], line.pens[seen[k]], text.baseline, x, y);
+      if (coverage > 0) blend(pixel_at(picture, x, y), text.ink, coverage);
+    }
+    __syncthreads();
+  }
+}
+
+const char* text(void* stream, const TextLine& line, const mr_device_tick* tick, const DevicePicture& picture) {
+  const int32_t top = std::max(line.top, 0);
+  const int32_t bottom = std::min(line.bottom, static_cast<int32_t>(picture.image.height));
+  if (top >= bottom || picture.image.width == 0) return nullptr;
+  const dim3 blocks = blocks_for(picture.image.width, static_cast<uint32_t>(bottom - top));
+  draw_text<<<blocks, dim3(kBlockWidth, kBlockHeight), 0, static_cast<cudaStream_t>(stream)>>>(line, tick, picture);
+  return launched();
+}
+
+// ---- waveform -----------------------------------------------------------------------------------------------------
+
+// A block counts a strip of this many columns and rows in shared memory, and adds to the picture's counts what is not
+// zero: atomic additions to memory are for what remains.
+constexpr uint32_t kStrip = kBlockWidth, kStripRows = 512;
+
+__device__ uint32_t columns_of(const MonitorTrace& trace) {
+  return static_cast<uint32_t>(trace.area.right - trace.area.left);
+}
+
+// Where the counts of a trace begin.
+__device__ uint32_t* counts_of(const Monitor& monitor, uint32_t trace) {
+  uint32_t* counts = monitor.counts;
+  for (uint32_t t = 0; t < trace; ++t) counts += size_t{columns_of(monitor.traces[t])} * kLevelCount;
+  return counts;
+}
+
+__device__ uint8_t level_of(const uint8_t* pixel, Pixel format, LevelOf channel) {
+  if (format == Pixel::gray8) return pixel[0];
+  const bool blue_first = format == Pixel::bgr8 || format == Pixel::bgra8;
+  const uint8_t red = pixel[blue_first ? 2 : 0], green = pixel[1], blue = pixel[blue_first ? 0 : 2];
+  switch (channel) {
+    case LevelOf::red: return red;
+    case LevelOf::green: return green;
+    case LevelOf::blue: return blue;
+    default: return luma_level(red, green, blue);
+  }
+}
+
+__global__ void count_levels(const __grid_constant__ Monitor monitor, const __grid_constant__ DevicePicture picture) {
+  __shared__ uint32_t counted[kLevelCount * kStrip]; // [level][stretch of columns, from the strip's first]
+  const MonitorTrace& trace = monitor.traces[blockIdx.z];
+  const uint32_t width = picture.image.width, columns = columns_of(trace);
+  const auto stretch_of = [&](uint32_t x) { return static_cast<uint32_t>(uint64_t{x} * columns / width); };
+  for (uint32_t i = thread_index(); i < kLevelCount * kStrip; i += kThreads) counted[i] = 0;
+  __syncthreads();
+  const uint32_t x = blockIdx.x * kStrip + threadIdx.x, first = stretch_of(blockIdx.x * kStrip);
+  if (x < width) {
+    const uint32_t stretch = stretch_of(x) - first, top = blockIdx.y * kStripRows;
+    const uint32_t bottom = min(top + kStripRows, picture.image.height);
+    for (uint32_t y = top + threadIdx.y; y < bottom; y += kBlockHeight) {
+      const uint8_t* pixel = pixel_at(picture, static_cast<int32_t>(x), static_cast<int32_t>(y));
+      const uint32_t level = level_of(pixel, static_cast<Pixel>(picture.image.format), trace.channel);
+      atomicAdd(&counted[level * kStrip + stretch], 1u);
+    }
+  }
+  __syncthreads();
+  uint32_t* counts = counts_of(monitor, blockIdx.z);
+  for (uint32_t i = thread_index(); i < kLevelCount * kStrip; i += kThreads)
+    if (counted[i] > 0) atomicAdd(&counts[size_t{i / kStrip} * columns + first + i % kStrip], counted[i]);
+}
+
+// The light of one trace in one pixel of its area.
+__device__ uint32_t light_at(const uint32_t* counts, uint32_t columns, uint32_t column, uint32_t row, uint32_t rows,
+                             float scale) {
+  const LevelRange range = levels_of_row(row, rows);
+  float sum = 0;
+  for (uint32_t level = range.first; level < range.last; ++level) {
+    const auto count = static_cast<float>(static_cast<int32_t>(counts[size_t{level} * columns + column]));
+    sum += rounded_product(share_of_level(level, row, rows), count);
+  }
+  return light_of(rounded_product(sum, scale));
+}
+
+__global__ void paint_monitor(const __grid_constant__ Monitor monitor, const __grid_constant__ DevicePicture picture) {
+  const int32_t x = monitor.area.left + static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int32_t y = monitor.area.top + static_cast<int32_t>(blockIdx.y * blockDim.y + threadIdx.y);
+  if (x >= monitor.area.right || y >= monitor.area.bottom) return;
+  const auto rows = static_cast<uint32_t>(monitor.area.bottom - monitor.area.top);
+  const auto row = static_cast<uint32_t>(y - monitor.area.top);
+  const uint32_t channels = bytes_per_pixel(static_cast<Pixel>(picture.image.format));
+  uint8_t* pixel = pixel_at(picture, x, y);
+  const uint32_t line = is_line(row, rows) ? kLineLight : 0;
+  for (uint32_t c = 0; c < channels; ++c) {
+    const uint32_t ground = c == 3 ? 255 : monitor.opaque ? 0 : pixel[c] >> 1;
+    pixel[c] = static_cast<uint8_t>(min(ground + line, 255u));
+  }
+  for (uint32_t t = 0; t < monitor.trace_count; ++t) {
+    const MonitorTrace& trace = monitor.traces[t];
+    if (x < trace.area.left || x >= trace.area.right) continue;
+    const uint32_t light = light_at(counts_of(monitor, t), columns_of(trace),
+                                    static_cast<uint32_t>(x - trace.area.left), row, rows, trace.scale);
+    for (uint32_t c = 0; c < channels; ++c) pixel[c] = with_light(pixel[c], light, trace.ink.channels[c]);
+  }
+}
+
+const char* waveform(void* stream, const Monitor& monitor, const DevicePicture& picture) {
+  const auto cuda_stream = static_cast<cudaStream_t>(stream);
+  const dim3 threads(kBlockWidth, kBlockHeight);
+  size_t columns = 0;
+  for (uint32_t t = 0; t < monitor.trace_count; ++t)
+    columns += static_cast<size_t>(monitor.traces[t].area.right - monitor.traces[t].area.left);
+  if (columns > 0) {
+    cudaMemsetAsync(monitor.counts, 0, columns * kLevelCount * sizeof(uint32_t), cuda_stream);
+    const dim3 strips((picture.image.width + kStrip - 1) / kStrip, (picture.image.height + kStripRows - 1) / kStripRows,
+                      monitor.trace_count);
+    count_levels<<<strips, threads, 0, cuda_stream>>>(monitor, picture);
+    if (const char* sentence = launched()) return sentence;
+  }
+  const dim3 blocks = blocks_for(static_cast<uint32_t>(monitor.area.right - monitor.area.left),
+                                 static_cast<uint32_t>(monitor.area.bottom - monitor.area.top));
+  paint_monitor<<<blocks, threads, 0, cuda_stream>>>(monitor, picture);
+  return launched();
+}
+
+const char* upload(void* stream, void* to, const void* from, uint64_t bytes) {
+  if (bytes == 0) return nullptr;
+  const auto error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, static_cast<cudaStream_t>(stream));
+  return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
+}
+
+} // namespace
 
 const DrawKernels& draw_kernels() {
-  static const DrawKernels kernels{};
+  static const DrawKernels kernels{&upload, &boxes, &text, &waveform};
   return kernels;
 }
 

@@ -1,11 +1,50 @@
 // Kernels of draw.boxes, draw.text and draw.waveform; see library.h.
 #pragma once
 
+#include "handlers/gpu/box_marks.h"
+#include "handlers/gpu/glyph_sheet.h"
 #include "handlers/gpu/library.h"
+#include "handlers/gpu/waveform_light.h"
 
 namespace millrace::handlers::gpu {
 
-struct DrawKernels {};
+// A line of text; sheet and caption are in device memory.
+struct TextLine {
+  GlyphSheet sheet;
+  const uint16_t* caption; // as fill_line() takes it
+  uint32_t caption_count;
+  Ink ink;
+  int32_t x;           // where the pen starts; negative: as far from the right edge as the line ends
+  int32_t baseline;    // the row under the letters
+  int32_t top, bottom; // the rows that any of the sheet's glyphs may reach
+};
+
+// One trace of a waveform monitor.
+struct MonitorTrace {
+  PixelArea area; // in the picture, and not empty
+  LevelOf channel;
+  Ink ink;
+  float scale; // light_scale() of its columns
+};
+struct Monitor {
+  PixelArea area; // in the picture
+  bool opaque;    // on black, else over the picture in half its brightness
+  uint32_t trace_count;
+  MonitorTrace traces[3];
+  uint32_t* counts; // device memory: kLevelCount numbers for each column of each trace
+};
+
+struct DrawKernels {
+  // Host memory that lives as long as what is captured here may run again, and does not change.
+  const char* (*upload)(void* stream, void* to, const void* from, uint64_t bytes);
+  // As many boxes as `count` says, one over the other; both are in device memory.
+  const char* (*boxes)(void* stream, const Box* boxes, const uint64_t* count, const BoxStyle& style,
+                       const DevicePicture& picture);
+  // The line that the caption gives at the index and time of `tick`, which is in device memory.
+  const char* (*text)(void* stream, const TextLine& line, const mr_device_tick* tick, const DevicePicture& picture);
+  // Counts the levels of all of the picture, and paints over a part of it.
+  const char* (*waveform)(void* stream, const Monitor& monitor, const DevicePicture& picture);
+};
 
 // The module's own, defined in draw_kernels.cu.
 const DrawKernels& draw_kernels();

@@ -1,10 +1,165 @@
-// Kernels of image.composite.
+// Kernels of image.composite: one pass over the canvas, in which each layer is read once.
+//
+// A thread has four pixels of the canvas in registers from the background to the store, so what is between the layers
+// never reaches memory. Layers come as arguments of the kernel, which are read as constants. Where all of them are four
+// channels in their own size, as overlays are, the kernel holds nothing else and takes fewer registers.
 #include "handlers/gpu/layer_kernels.h"
 
+#include <algorithm>
+
+#include "handlers/gpu/launch.cuh"
+
 namespace millrace::handlers::gpu {
+namespace {
+
+constexpr uint32_t kPixels = 4; // of a thread, beside each other
+// Arguments of a kernel may have 4 KB on every device.
+constexpr uint32_t kLayersAtOnce = 24;
+
+struct LayerStack {
+  Layer layers[kLayersAtOnce];
+  uint32_t count;
+  uint32_t background;
+  bool background_opaque;
+  bool begins; // over the background, else over what is on the canvas
+};
+static_assert(sizeof(LayerStack) + sizeof(DevicePicture) <= 4096, "a kernel's arguments");
+
+__device__ bool fits_load(const uint8_t* at) { return reinterpret_cast<uintptr_t>(at) % 16 == 0; }
+
+// Pixels of one to four bytes, their first channel lowest.
+__device__ void load_canvas(const uint8_t* at, uint32_t channels, uint32_t count, uint32_t (&pixels)[kPixels]) {
+#pragma unroll
+  for (uint32_t i = 0; i < kPixels; ++i) {
+    if (i >= count) break;
+    pixels[i] = 0xff000000u;
+    for (uint32_t c = 0; c < channels; ++c) {
+      const uint32_t shift = 8 * c;
+      pixels[i] = (pixels[i] & ~(255u << shift)) | static_cast<uint32_t>(at[i * channels + c]) << shift;
+    }
+  }
+}
+
+__device__ void store_canvas(uint8_t* at, uint32_t channels, uint32_t count, const uint32_t (&pixels)[kPixels]) {
+  // Rows begin at multiples of four bytes, and so do four pixels of any size.
+  auto* words = reinterpret_cast<uint32_t*>(at);
+  if (count == kPixels && channels == 4 && fits_load(at)) {
+    *reinterpret_cast<uint4*>(at) = make_uint4(pixels[0], pixels[1], pixels[2], pixels[3]);
+  } else if (count == kPixels && channels == 3) {
+    words[0] = (pixels[0] & 0xffffffu) | pixels[1] << 24;
+    words[1] = (pixels[1] >> 8 & 0xffffu) | pixels[2] << 16;
+    words[2] = (pixels[2] >> 16 & 255u) | pixels[3] << 8;
+  } else if (count == kPixels && channels == 1) {
+    words[0] = (pixels[0] & 255) | (pixels[1] & 255) << 8 | (pixels[2] & 255) << 16 | pixels[3] << 24;
+  } else {
+#pragma unroll
+    for (uint32_t i = 0; i < kPixels; ++i)
+      for (uint32_t c = 0; c < channels && i < count; ++c)
+        at[i * channels + c] = static_cast<uint8_t>(pixels[i] >> 8 * c);
+  }
+}
+
+// The layer's pixels from x on; x may be negative, and what is not `inside` is not read.
+template <bool kPlain>
+__device__ void read_layer(const Layer& layer, int32_t x, uint32_t y, const bool (&inside)[kPixels],
+                           uint32_t (&above)[kPixels]) {
+  const bool all = inside[0] && inside[kPixels - 1];
+  if (kPlain || (layer.layout == SampleLayout::packed4 && layer.scaling == LayerScaling::none)) {
+    const uint8_t* row = layer.planes[0] + size_t{y + layer.part_y} * layer.strides[0];
+    const uint8_t* at = row + 4 * (static_cast<int64_t>(x) + layer.part_x);
+    if (all && fits_load(at)) {
+      const uint4 four = *reinterpret_cast<const uint4*>(at);
+      above[0] = four.x, above[1] = four.y, above[2] = four.z, above[3] = four.w;
+    } else {
+      for (uint32_t i = 0; i < kPixels; ++i)
+        if (inside[i]) above[i] = word_at(at + 4 * i);
+    }
+    if (layer.turned)
+      for (uint32_t& pixel : above) pixel = with_turned_colors(pixel);
+    return;
+  }
+  if (all && layer.scaling == LayerScaling::none && four_pixels_at(layer, static_cast<uint32_t>(x), y, above)) return;
+#pragma unroll // so that the pixels stay in registers
+  for (uint32_t i = 0; i < kPixels; ++i)
+    if (inside[i]) above[i] = scaled_pixel(layer, static_cast<uint32_t>(x) + i, y);
+}
+
+// `x` and `y` of the first of the thread's pixels within the layer.
+template <bool kPlain>
+__device__ void lay_over(const Layer& layer, int32_t x, uint32_t y, bool below_opaque, uint32_t (&pixels)[kPixels]) {
+  bool inside[kPixels];
+  uint32_t above[kPixels] = {0, 0, 0, 0};
+  for (uint32_t i = 0; i < kPixels; ++i) // beyond any layer where it would be negative
+    inside[i] = static_cast<uint32_t>(x + static_cast<int32_t>(i)) < layer.columns.target;
+  read_layer<kPlain>(layer, x, y, inside, above);
+  // What most layers are, without asking every pixel.
+  const bool usual = layer.mode == BlendMode::over && layer.opacity == 255 && !layer.premultiplied && below_opaque &&
+                     !(layer.grays && layer.alpha);
+  for (uint32_t i = 0; i < kPixels; ++i)
+    if (inside[i])
+      pixels[i] = usual ? over_opaque(BlendMode::over, above[i], above[i] >> 24, pixels[i])
+                        : laid_over(layer, above[i], pixels[i], below_opaque);
+}
+
+template <bool kPlain>
+__global__ void compose_pixels(const __grid_constant__ LayerStack stack, const __grid_constant__ DevicePicture canvas) {
+  const uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * kPixels, y = blockIdx.y * blockDim.y + threadIdx.y;
+  const mr_image& image = canvas.image;
+  if (x >= image.width || y >= image.height) return;
+  const uint32_t channels = kPlain ? 4 : bytes_per_pixel(static_cast<Pixel>(image.format));
+  const uint32_t count = min(kPixels, image.width - x);
+  uint8_t* at = canvas.data + image.planes[0].offset + size_t{y} * image.planes[0].stride + size_t{x} * channels;
+  uint32_t pixels[kPixels] = {stack.background, stack.background, stack.background, stack.background};
+  if (!stack.begins) load_canvas(at, channels, count, pixels);
+  for (uint32_t l = 0; l < stack.count; ++l) {
+    const Layer& layer = stack.layers[l];
+    const auto row = static_cast<uint32_t>(static_cast<int32_t>(y) - layer.top);
+    const int32_t column = static_cast<int32_t>(x) - layer.left;
+    const bool beside =
+        column >= static_cast<int32_t>(layer.columns.target) || column <= -static_cast<int32_t>(kPixels);
+    if (row >= layer.rows.target || beside) continue;
+    lay_over<kPlain>(layer, column, row, stack.background_opaque, pixels);
+  }
+  store_canvas(at, channels, count, pixels);
+}
+
+// Whether nothing of what lies below the layer can be seen anywhere on the canvas.
+bool hides_all(const Layer& layer, const mr_image& canvas) {
+  return !layer.alpha && layer.mode == BlendMode::over && layer.opacity == 255 && layer.left <= 0 && layer.top <= 0 &&
+         int64_t{layer.left} + layer.columns.target >= canvas.width &&
+         int64_t{layer.top} + layer.rows.target >= canvas.height;
+}
+
+const char* compose(void* stream, std::span<const Layer> layers, uint32_t background, bool background_opaque,
+                    const DevicePicture& canvas) {
+  size_t first = 0;
+  for (size_t i = 0; i < layers.size(); ++i)
+    if (hides_all(layers[i], canvas.image)) first = i;
+  const dim3 blocks = blocks_for((canvas.image.width + kPixels - 1) / kPixels, canvas.image.height);
+  LayerStack stack{};
+  stack.background = background;
+  stack.background_opaque = background_opaque;
+  stack.begins = true;
+  do {
+    stack.count = static_cast<uint32_t>(std::min<size_t>(kLayersAtOnce, layers.size() - first));
+    std::copy_n(layers.begin() + static_cast<ptrdiff_t>(first), stack.count, stack.layers);
+    const bool plain = bytes_per_pixel(static_cast<Pixel>(canvas.image.format)) == 4 &&
+                       std::all_of(stack.layers, stack.layers + stack.count, [](const Layer& layer) {
+                         return layer.alpha && layer.scaling == LayerScaling::none;
+                       });
+    const auto kernel = plain ? &compose_pixels<true> : &compose_pixels<false>;
+    kernel<<<blocks, dim3(kBlockWidth, kBlockHeight), 0, static_cast<cudaStream_t>(stream)>>>(stack, canvas);
+    if (const char* sentence = launched()) return sentence;
+    stack.begins = false;
+    first += stack.count;
+  } while (first < layers.size());
+  return nullptr;
+}
+
+} // namespace
 
 const LayerKernels& layer_kernels() {
-  static const LayerKernels kernels{};
+  static const LayerKernels kernels{&compose};
   return kernels;
 }
 

@@ -1,11 +1,26 @@
-// Kernels of image.normalize and image.rois; see library.h.
+// Kernels of image.normalize and image.patches; see library.h.
 #pragma once
 
 #include "handlers/gpu/library.h"
+#include "handlers/gpu/patch.h"
 
 namespace millrace::handlers::gpu {
 
-struct TensorKernels {};
+// Which parts of a picture become patches. The table of boxes and their count are in device memory, because only the
+// device knows them when a captured body runs again.
+struct __attribute__((visibility("hidden"))) Regions {
+  bool whole;            // the picture itself is the one region, and there is no table
+  const Box* boxes;      // null: no boxes, all patches are zero
+  const uint64_t* count; // of the boxes
+};
+
+struct TensorKernels {
+  // All of a picture, which has the form's size. `target` has form.channels numbers a pixel.
+  const char* (*normalize)(void* stream, const DevicePicture& picture, const TensorForm& form, void* target);
+  // form.count patches of three channels, each number of which is written.
+  const char* (*patches)(void* stream, const DevicePicture& picture, const Regions& regions, const TensorForm& form,
+                         void* target);
+};
 
 // The module's own, defined in tensor_kernels.cu.
 const TensorKernels& tensor_kernels();

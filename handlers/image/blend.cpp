@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "handlers/gpu/layer_blend.h"
 #include "handlers/image/interleave.h"
 #include "handlers/image/vectorize.h"
 
@@ -92,6 +93,15 @@ void spread_weights(const uint8_t* above, const uint8_t* alpha, uint8_t opacity,
   if (channels == 3) pack3(scaled, scaled, scaled, count, weights);
 }
 
+// In place of weigh(): `weights` are alpha times opacity.
+MILLRACE_VECTORIZE void add_premultiplied(const uint8_t* above, uint8_t opacity, const uint8_t* weights, size_t count,
+                                          uint8_t* below) {
+  for (size_t i = 0; i < count; ++i) {
+    const int sum = product(above[i], opacity) + product(below[i], static_cast<uint8_t>(255 - weights[i]));
+    below[i] = static_cast<uint8_t>(std::min(sum, 255));
+  }
+}
+
 // What of each pixel's colour is the one below, the one above and the two mixed. They add up to 1.
 struct Shares {
   alignas(64) float below[kChunk], above[kChunk], mixed[kChunk];
@@ -142,6 +152,30 @@ void blend_pixels(BlendMode mode, const uint8_t* above, const uint8_t* alpha, ui
     spread_weights(above + done * channels, alpha ? alpha + done : nullptr, opacity, channels,
                    static_cast<uint32_t>(part), weights);
     weigh(bytes, weights, size, target);
+  }
+}
+
+void blend_premultiplied(const uint8_t* above, const uint8_t* alpha, uint8_t opacity, uint32_t channels, size_t count,
+                         uint8_t* below) {
+  alignas(64) uint8_t weights[kChunkBytes], kept[kChunk];
+  for (size_t done = 0; done < count; done += kChunk) {
+    const auto part = static_cast<uint32_t>(std::min(kChunk, count - done));
+    const uint8_t* source = above + done * channels;
+    uint8_t* target = below + done * channels;
+    spread_weights(source, alpha ? alpha + done : nullptr, opacity, channels, part, weights);
+    // The alpha below has no part in it and stays.
+    for (uint32_t i = 0; channels == 4 && i < part; ++i) kept[i] = target[4 * size_t{i} + 3];
+    add_premultiplied(source, opacity, weights, size_t{part} * channels, target);
+    for (uint32_t i = 0; channels == 4 && i < part; ++i) target[4 * size_t{i} + 3] = kept[i];
+  }
+}
+
+void straighten_pixels(const uint8_t* premultiplied, size_t count, uint8_t* straight) {
+  for (size_t i = 0; i < 4 * count; i += 4) {
+    const uint8_t* in = premultiplied + i;
+    const uint32_t pixel = static_cast<uint32_t>(in[0] | in[1] << 8 | in[2] << 16) | static_cast<uint32_t>(in[3]) << 24;
+    const uint32_t made = gpu::straightened(pixel);
+    for (size_t c = 0; c < 4; ++c) straight[i + c] = static_cast<uint8_t>(made >> 8 * c);
   }
 }
 

@@ -24,6 +24,15 @@ enum class BlendMode { over, add, subtract, multiply, screen, darken, lighten, d
 void blend_pixels(BlendMode mode, const uint8_t* above, const uint8_t* alpha, uint8_t opacity, uint32_t channels,
                   size_t count, uint8_t* below);
 
+// The same where the colours above are multiplied by their alpha already, and the mode is `over`: they are added as
+// they are, c = min(opacity · cs + (1 − as) · cb, 1).
+void blend_premultiplied(const uint8_t* above, const uint8_t* alpha, uint8_t opacity, uint32_t channels, size_t count,
+                         uint8_t* below);
+
+// Pixels of 4 channels whose colours are multiplied by the fourth: divides them by it, to the nearest and at most 255.
+// All other modes, and what is translucent below, need that.
+void straighten_pixels(const uint8_t* premultiplied, size_t count, uint8_t* straight);
+
 // Pixels of 4 channels, the last of which is alpha, above and below; below may be translucent.
 void blend_translucent(BlendMode mode, const uint8_t* above, uint8_t opacity, size_t count, uint8_t* below);
 

@@ -87,6 +87,13 @@ MILLRACE_VECTORIZE void take_alpha(const uint8_t* pixels, uint32_t count, uint8_
 
 } // namespace
 
+ResizeMethod resize_method(Scaling scaling, Extent part, Extent size) {
+  if (scaling == Scaling::nearest) return ResizeMethod::nearest;
+  if (scaling == Scaling::bilinear) return ResizeMethod::bilinear;
+  const bool smaller = size.width < part.width || size.height < part.height;
+  return smaller || scaling == Scaling::area ? ResizeMethod::area : ResizeMethod::bilinear;
+}
+
 void LayerPainter::take(const ImageView* picture, const LayerCell& cell, const ComposeSettings& settings) {
   value_ = picture ? &picture->value() : nullptr;
   data_ = picture ? picture->data() : nullptr;
@@ -108,11 +115,7 @@ ImageView LayerPainter::converted(Pixel canvas) {
 
 void LayerPainter::scale(const ImageView& part, const ImageSpan& target, Scaling scaling) {
   if (part.width() == target.width() && part.height() == target.height()) return copy_rows(part, target);
-  const bool smaller = target.width() < part.width() || target.height() < part.height();
-  ResizeMethod method = smaller ? ResizeMethod::area : ResizeMethod::bilinear;
-  if (scaling == Scaling::nearest) method = ResizeMethod::nearest;
-  if (scaling == Scaling::bilinear) method = ResizeMethod::bilinear;
-  if (scaling == Scaling::area) method = ResizeMethod::area;
+  const ResizeMethod method = resize_method(scaling, {part.width(), part.height()}, {target.width(), target.height()});
   resampler_.prepare(part.width(), part.height(), target.width(), target.height(), method);
   resampler_.run(part, target);
 }
@@ -122,7 +125,7 @@ void LayerPainter::paint(BlendMode mode, uint8_t opacity, bool below_opaque, con
   const Area area = visible_area(fitted_, canvas);
   const bool outside = area.left >= area.right || area.top >= area.bottom;
   if (!value_) {
-    if (!outside) blend_tile(tile_.view(), mode, opacity, below_opaque, canvas);
+    if (!outside) blend_tile(tile_.view(), mode, opacity, below_opaque, settings.premultiplied, canvas);
     return;
   }
   if (outside && !settings.keep_last) return;
@@ -139,31 +142,44 @@ void LayerPainter::paint(BlendMode mode, uint8_t opacity, bool below_opaque, con
     reshape(tile_, part.pixel(), fitted_.size.width, fitted_.size.height);
     scale(part, tile_.span(), settings.scaling);
     kept_ = settings.keep_last;
-    if (!outside) blend_tile(tile_.view(), mode, opacity, below_opaque, canvas);
+    if (!outside) blend_tile(tile_.view(), mode, opacity, below_opaque, settings.premultiplied, canvas);
   } else {
-    blend_tile(part, mode, opacity, below_opaque, canvas);
+    blend_tile(part, mode, opacity, below_opaque, settings.premultiplied, canvas);
   }
 }
 
 void LayerPainter::blend_tile(const ImageView& tile, BlendMode mode, uint8_t opacity, bool below_opaque,
-                              const ImageSpan& canvas) {
+                              bool premultiplied, const ImageSpan& canvas) {
   const Area area = visible_area(fitted_, canvas);
   const uint32_t width = area.right - area.left, channels = bytes_per_pixel(canvas.pixel());
   const uint32_t skipped_x = static_cast<uint32_t>(int64_t{area.left} - fitted_.x);
   const uint32_t skipped_y = static_cast<uint32_t>(int64_t{area.top} - fitted_.y);
   const bool alpha = has_alpha(tile.pixel()) && channels < 4, recolor = tile.pixel() != canvas.pixel();
+  premultiplied = premultiplied && has_alpha(tile.pixel());
+  const bool added = premultiplied && mode == BlendMode::over && below_opaque;
   if (alpha) alpha_.resize(width);
+  if (premultiplied && !added) reshape(straight_, tile.pixel(), width, 1);
   if (recolor) reshape(colors_, canvas.pixel(), width, 1);
   for (uint32_t y = area.top; y < area.bottom; ++y) {
     const ViewWindow window(tile, skipped_x, skipped_y + y - area.top, width, 1);
-    const uint8_t* above = window.view().row(0);
+    ImageView source = window.view();
+    if (premultiplied && !added) {
+      straighten_pixels(source.row(0), width, straight_.span().row(0));
+      source = straight_.view();
+    }
+    const uint8_t* above = source.row(0);
     uint8_t* below = canvas.row(y) + size_t{area.left} * channels;
     if (alpha) take_alpha(above, width, alpha_.data());
     if (recolor) {
-      convert_pixels(window.view(), colors_.span());
+      convert_pixels(source, colors_.span());
       above = colors_.view().row(0);
     }
-    if (below_opaque) {
+    if (opaque(mode, opacity)) {
+      // Not blended: below it the canvas may never have been painted, and its alpha would stay what it was.
+      std::memcpy(below, above, size_t{width} * channels);
+    } else if (added) {
+      blend_premultiplied(above, alpha ? alpha_.data() : nullptr, opacity, channels, width, below);
+    } else if (below_opaque) {
       blend_pixels(mode, above, alpha ? alpha_.data() : nullptr, opacity, channels, width, below);
     } else {
       blend_translucent(mode, above, opacity, width, below);

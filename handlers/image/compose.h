@@ -23,12 +23,16 @@ struct ComposeSettings {
   Scaling scaling = Scaling::automatic;
   BlendMode blend = BlendMode::over; // of all layers but the first, which lies over the background as it is
   uint8_t opacity = 255;             // of all layers but the first
+  bool premultiplied = false;        // layers with alpha have it in their colours already
   bool keep_last = false;            // a missing layer shows its last picture, else nothing
   std::array<uint8_t, 4> background = {0, 0, 0, 255}; // a pixel of the canvas
 };
 
 // Whether a pixel has an alpha channel of its own.
 inline bool has_alpha(Pixel pixel) { return pixel == Pixel::rgba8 || pixel == Pixel::bgra8; }
+
+// How a part of a picture comes to another size.
+ResizeMethod resize_method(Scaling scaling, Extent part, Extent size);
 
 // One layer: its memory between the picture and the canvas. Allocates only where a size or format changes.
 class LayerPainter {
@@ -41,7 +45,7 @@ class LayerPainter {
   bool opaque(BlendMode mode, uint8_t opacity) const {
     return !has_alpha(pixel_) && mode == BlendMode::over && opacity == 255;
   }
-  // `below_opaque`: no pixel of the canvas is translucent.
+  // `below_opaque`: no pixel of the canvas is translucent. Premultiplied layers are scaled as they are.
   void paint(BlendMode mode, uint8_t opacity, bool below_opaque, const ComposeSettings& settings,
              const ImageSpan& canvas);
 
@@ -49,14 +53,15 @@ class LayerPainter {
   ImageView picture() const { return {value_, data_}; }
   ImageView converted(Pixel canvas);
   void scale(const ImageView& part, const ImageSpan& target, Scaling scaling);
-  void blend_tile(const ImageView& tile, BlendMode mode, uint8_t opacity, bool below_opaque, const ImageSpan& canvas);
+  void blend_tile(const ImageView& tile, BlendMode mode, uint8_t opacity, bool below_opaque, bool premultiplied,
+                  const ImageSpan& canvas);
 
   const mr_value* value_ = nullptr; // of this tick's picture; null: missing
   const uint8_t* data_ = nullptr;
   Pixel pixel_ = Pixel::none;
   bool kept_ = false; // tile_ holds the last picture, at its place of then
   FittedLayer fitted_;
-  Picture converted_, tile_, colors_;
+  Picture converted_, tile_, straight_, colors_;
   std::vector<uint8_t> alpha_; // of one row
   Resampler resampler_;
 };

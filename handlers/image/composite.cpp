@@ -1,10 +1,13 @@
 // image.composite: makes one picture of several.
 #include <millrace/handler.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
 #include "handlers/draw/raster.h"
+#include "handlers/gpu/layer_kernels.h"
 #include "handlers/image/compose.h"
 
 namespace millrace::handlers {
@@ -31,12 +34,14 @@ middle) or `stretch`. Where it becomes smaller its pixels are averaged, unless `
 
 Layers behind the first are laid over the others by `blend` and `opacity`: over, add, subtract,
 multiply, screen, darken, lighten and difference are those of W3C Compositing and Blending. Alpha of
-rgba8 and bgra8 layers counts, and is not multiplied into their colours. `format` is the canvas's;
-layers of any other format are converted. nv12 and i420 canvases are not made: convert behind it.
+rgba8 and bgra8 layers counts; `premultiplied` says that their colours are multiplied by it already,
+as those of what was rendered often are. `format` is the canvas's; layers of any other format are
+converted. nv12 and i420 canvases are not made: convert behind it.
 
 A layer may be missing in a tick, or end before the others: then `missing` shows the background in
 its place, or its `last` picture, or makes no canvas (`skip`). But for that the canvas is made in
-every tick, even with no layer at all. It has the time of the first one that is there.
+every tick, even with no layer at all. It has the time of the first one that is there. With
+`missing: last` it runs on the CPU alone.
 
     test.pattern name=p ! image.composite name=wall layout=row ! null.sink p. ! wall.
 )"[1];
@@ -80,6 +85,13 @@ BlendMode blend_named(const std::string& name) {
 
 class Composite final : public Handler {
  public:
+  Composite() { capturable(); }
+
+  void probe(Facts& facts) override {
+    // A GPU body keeps no pictures from tick to tick.
+    if (*missing_ == "last") facts.cost_us(0, -1);
+  }
+
   void configure(const Formats& formats) override {
     const uint32_t count = layers_.count();
     if (count == 0) throw std::invalid_argument("image.composite needs at least one layer");
@@ -104,6 +116,7 @@ class Composite final : public Handler {
     settings_.fit = fit_named(*fit_);
     settings_.scaling = scaling_named(*scaling_);
     settings_.blend = blend_named(*blend_);
+    settings_.premultiplied = premultiplied_;
     settings_.keep_last = *missing_ == "last";
     skip_ = *missing_ == "skip";
     composer_.set_layers(cells_);
@@ -112,26 +125,58 @@ class Composite final : public Handler {
   void reset() override { composer_.set_layers(cells_); } // the last pictures belong to the past
 
   void process(Tick& tick, Cpu&) {
-    std::array<ImageView, kLayersMax> views;
+    Views views;
     std::array<const ImageView*, kLayersMax> present{};
-    const ImageView* first = nullptr;
-    for (uint32_t i = 0; i < layers_.count(); ++i) {
-      if (layers_.present(tick, i)) views[i] = layers_(tick, i);
-      const bool missing = !layers_.present(tick, i) || views[i].width() == 0; // or an empty initial value
-      if (missing && skip_) return;
-      if (missing) continue;
-      present[i] = &views[i];
-      if (!first) first = &views[i];
-    }
-    const ImageSpan canvas = out_.allocate(tick, pixel_, canvas_.width, canvas_.height);
-    if (first) take_over(*first, *out_.raw(tick).value);
-    out_.raw(tick).value->as.image.color = MR_COLOR_SRGB;
-    out_.raw(tick).value->as.image.range = MR_RANGE_FULL;
-    settings_.opacity = static_cast<uint8_t>(std::lround(opacity_ * 255));
+    if (!find_layers(tick, views)) return;
+    for (uint32_t i = 0; i < layers_.count(); ++i) present[i] = is_there(views[i]) ? &views[i] : nullptr;
+    const ImageSpan canvas = make_canvas(tick, views);
     composer_.run({present.data(), layers_.count()}, settings_, canvas);
   }
 
+  void process(Tick& tick, Cuda& cuda) {
+    Views views;
+    if (!find_layers(tick, views)) return;
+    const ImageSpan canvas = make_canvas(tick, views);
+    std::array<gpu::Layer, kLayersMax> layers;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < layers_.count(); ++i) {
+      if (!is_there(views[i])) continue;
+      const FittedLayer fitted = fit_layer({views[i].width(), views[i].height()}, cells_[i], settings_.fit);
+      layers[count++] = gpu::layer_of(gpu::on_device(views[i]), fitted, i == 0 ? BlendMode::over : settings_.blend,
+                                      i == 0 ? uint8_t{255} : settings_.opacity, settings_, pixel_);
+    }
+    const std::array<uint8_t, 4>& color = settings_.background;
+    const uint32_t background =
+        static_cast<uint32_t>(color[0] | color[1] << 8 | color[2] << 16) | static_cast<uint32_t>(color[3]) << 24;
+    const bool opaque = !has_alpha(pixel_) || color[3] == 255;
+    gpu::check(gpu::library_of(cuda).layers->compose(cuda.stream(), {layers.data(), count}, background, opaque,
+                                                     gpu::on_device(canvas)));
+  }
+
  private:
+  using Views = std::array<ImageView, kLayersMax>; // of this tick; no value where a layer is missing
+
+  static bool is_there(const ImageView& view) { return view.data() && view.width() > 0; }
+
+  // False where a layer is missing and there is to be no canvas then. An empty initial value counts as missing.
+  bool find_layers(const Tick& tick, Views& views) const {
+    for (uint32_t i = 0; i < layers_.count(); ++i) {
+      if (layers_.present(tick, i)) views[i] = layers_(tick, i);
+      if (skip_ && !is_there(views[i])) return false;
+    }
+    return true;
+  }
+
+  ImageSpan make_canvas(Tick& tick, const Views& views) {
+    const ImageSpan canvas = out_.allocate(tick, pixel_, canvas_.width, canvas_.height);
+    const auto first = std::find_if(views.begin(), views.end(), is_there);
+    if (first != views.end()) take_over(*first, *out_.raw(tick).value);
+    out_.raw(tick).value->as.image.color = MR_COLOR_SRGB;
+    out_.raw(tick).value->as.image.range = MR_RANGE_FULL;
+    settings_.opacity = static_cast<uint8_t>(std::lround(opacity_ * 255));
+    return canvas;
+  }
+
   LayoutSettings layout_settings() const {
     LayoutSettings layout;
     layout.layout = layout_named(*layout_);
@@ -189,6 +234,7 @@ class Composite final : public Handler {
       *this, "blend", "over", "of all layers behind the first",
       choices({"over", "add", "subtract", "multiply", "screen", "darken", "lighten", "difference"})};
   Param<double> opacity_{*this, "opacity", 1, "of all layers behind the first", range(0, 1), live};
+  Param<bool> premultiplied_{*this, "premultiplied", false, "the colours of rgba8 and bgra8 layers hold their alpha"};
   Param<std::string> missing_{*this, "missing", "background", "what a missing layer shows",
                               choices({"background", "last", "skip"})};
   Param<std::string> background_{*this, "background", "#000000", "\"#rrggbb\" or \"#rrggbbaa\""};

@@ -34,13 +34,18 @@ inline Pixel pixel_named(std::string_view name) {
   throw std::invalid_argument("there is no pixel format '" + std::string(name) + "'");
 }
 
+// What anything made from a picture takes over: where and when it was seen.
+inline void take_over_times(const mr_header& from, mr_header& to) {
+  to.stream = from.stream;
+  to.pts_ns = from.pts_ns;
+  to.duration_ns = from.duration_ns;
+}
+
 // What a picture made from another one takes over: the meaning of its numbers and its times.
 inline void take_over(const ImageView& from, mr_value& to) {
   to.as.image.color = from.color();
   to.as.image.range = from.range();
-  to.header.stream = from.header().stream;
-  to.header.pts_ns = from.header().pts_ns;
-  to.header.duration_ns = from.header().duration_ns;
+  take_over_times(from.header(), to.header);
 }
 
 class Picture {

@@ -15,10 +15,12 @@ class Sink final : public Handler {
  public:
   Sink() {
     no_allocation();
+    capturable();
     cost_hint_us(0.02);
   }
 
   void process(Tick&, Cpu&) {}
+  void process(Tick&, Cuda&) {}
 
  private:
   Input<Any> in_{*this, "in", help("anything")};

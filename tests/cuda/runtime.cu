@@ -41,7 +41,7 @@ TEST_CASE("4.5: a captured chain on a GPU gives what the host gives") {
   const std::vector<std::string> middle = {"c.add", "c.paint", "c.add", "c.pair", "c.add"};
   Compiled compiled(chain(middle, "c"), on_gpu());
   REQUIRE(compiled.plan().regions.size() == 1);
-  CHECK(compiled.plan().regions[0].steps.size() == middle.size() + 1);
+  CHECK(compiled.plan().regions[0].steps.size() == middle.size() + 2); // the source, and the way down
   const exec::Result result = compiled.run();
   REQUIRE_MESSAGE(result.ok, result.error.what);
   const std::vector<Seen> device = take_log("c");

@@ -158,7 +158,7 @@ TEST_CASE("4.5: a captured chain gives on each tick what the host gives, and is 
     CAPTURE(source_on_device);
     Compiled compiled(chain(middle, "q", source_on_device), on_device());
     REQUIRE(compiled.plan().regions.size() == 1);
-    CHECK(compiled.plan().regions[0].steps.size() == middle.size() + (source_on_device ? 1 : 0));
+    CHECK(compiled.plan().regions[0].steps.size() == middle.size() + 1 + (source_on_device ? 1 : 0)); // and the way down
     REQUIRE(compiled.run().ok);
     const std::vector<Seen> device = take_log("q");
     CHECK(device.size() == 40);

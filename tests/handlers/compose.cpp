@@ -276,3 +276,43 @@ TEST_CASE("the canvas has a format of its own where it is asked for, and rgb8 wh
     CHECK(composite.format("video").pixel_formats == bit_of(made));
   }
 }
+
+TEST_CASE("an opaque layer that hangs over the canvas's edge leaves the canvas opaque") {
+  const Picture layer = random_picture(Pixel::rgb8, 8, 8, 1);
+  const ImageView view = layer.view();
+  const ImageView* layers[] = {&view};
+  Picture canvas(Pixel::rgba8, 6, 6); // alpha 0 before
+  Composer composer;
+  composer.set_layers({{-2, 1, {}}});
+  composer.run(layers, {}, canvas.span());
+  for (uint32_t y = 0; y < 6; ++y)
+    for (uint32_t x = 0; x < 6; ++x) CHECK(canvas.view().row(y)[4 * x + 3] == 255);
+}
+
+TEST_CASE("colours that are multiplied by their alpha are added as they are, and divided by it for other modes") {
+  const Value below = testing::image(Pixel::rgb8, 1, 1, 100);
+  const Value above =
+      testing::image(Pixel::rgba8, 1, 1, [](uint32_t, uint32_t, uint32_t c) { return c == 3 ? 128 : 64; });
+  const auto made = [&](const char* blend, const char* premultiplied) {
+    TableTest composite(builtin("image.composite"),
+                        {{"layout", "overlay"}, {"blend", blend}, {"premultiplied", premultiplied}});
+    composite.input("layers", below, 0);
+    composite.input("layers", above, 1);
+    const Result result = composite.tick();
+    REQUIRE(result.ok());
+    return int{result.image("video").row(0)[0]};
+  };
+  CHECK(made("over", "false") == 82);     // (64 * 128 + 100 * 127) / 255
+  CHECK(made("over", "true") == 114);     // 64 + 100 * 127 / 255
+  CHECK(made("lighten", "true") == 114);  // its own colour is 127.5, of half the weight
+  CHECK(made("lighten", "false") == 100); // 64 is darker
+}
+
+TEST_CASE("image.composite with the last pictures of missing layers does not run on a GPU") {
+  for (const char* missing : {"background", "last"}) {
+    TableTest composite(builtin("image.composite"), {{"missing", missing}});
+    composite.input("layers", testing::image(Pixel::rgb8, 2, 2));
+    REQUIRE(composite.start() == MR_OK);
+    CHECK((composite.facts().cost_gpu_ns < 0) == (std::string(missing) == "last"));
+  }
+}

@@ -597,7 +597,10 @@ class TableTest {
                    &host_,
                    this,
                    nullptr,
-                   0, nullptr, nullptr, nullptr};
+                   0,
+                   nullptr,
+                   nullptr,
+                   nullptr};
   }
   // Values that the handler declared to keep stay readable; the bound is its own.
   void keep_past(const Entry& entry, uint32_t keeps) {

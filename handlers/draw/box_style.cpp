@@ -1,0 +1,30 @@
+// Inks are mixed once a tick and not once a box.
+#include "handlers/draw/box_style.h"
+
+namespace millrace::handlers {
+namespace {
+
+// Letters on a coloured plate are black or white, whichever is further from it.
+Color letter_color(Color plate) {
+  return 299 * plate.r + 587 * plate.g + 114 * plate.b > 140'000 ? Color{0, 0, 0} : Color{255, 255, 255};
+}
+
+} // namespace
+
+gpu::BoxStyle box_style(const BoxSettings& settings, Pixel pixel, const GlyphSet& glyphs, const PackedSheet& digits,
+                        const void* copied) {
+  gpu::BoxStyle style{};
+  for (uint32_t i = 0; i < gpu::kBoxColors; ++i) {
+    style.plates[i] = ink_of(gpu::kBoxPalette[i], pixel);
+    style.letters[i] = ink_of(letter_color(gpu::kBoxPalette[i]), pixel);
+  }
+  style.thickness = static_cast<int32_t>(settings.thickness);
+  style.padding = static_cast<int32_t>(settings.size) / 5 + 1;
+  style.ascent = glyphs.ascent();
+  style.descent = glyphs.descent();
+  style.labels = settings.labels;
+  style.digits = digits.sheet(copied);
+  return style;
+}
+
+} // namespace millrace::handlers

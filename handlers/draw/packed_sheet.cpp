@@ -1,0 +1,84 @@
+// The masks of a sheet come last, so that what is read in words before them is aligned.
+#include "handlers/draw/packed_sheet.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace millrace::handlers {
+namespace {
+
+// What is drawn for a letter that a font lacks, and '?' too: nothing, and the pen stays.
+constexpr GlyphSet::Glyph kNothing = {};
+
+const GlyphSet::Glyph* glyph_for(const GlyphSet& glyphs, uint32_t code_point) {
+  const GlyphSet::Glyph* const found = glyphs.find(code_point);
+  return found ? found : &kNothing;
+}
+
+// Where in `chosen` the glyph is, behind its end if need be.
+uint16_t place_of(const GlyphSet::Glyph* glyph, std::vector<const GlyphSet::Glyph*>& chosen) {
+  const auto at = std::find(chosen.begin(), chosen.end(), glyph);
+  const auto place = static_cast<uint16_t>(at - chosen.begin());
+  if (at == chosen.end()) chosen.push_back(glyph);
+  return place;
+}
+
+} // namespace
+
+PackedSheet::PackedSheet(const GlyphSet& glyphs, std::string_view letters) {
+  std::vector<const GlyphSet::Glyph*> chosen;
+  for (char letter : letters) chosen.push_back(glyph_for(glyphs, static_cast<unsigned char>(letter)));
+  pack(glyphs, chosen, {});
+}
+
+PackedSheet::PackedSheet(const GlyphSet& glyphs, const Caption& caption) {
+  std::vector<const GlyphSet::Glyph*> chosen;
+  std::vector<uint16_t> list;
+  for (char letter : std::string_view(gpu::kNumberGlyphs))
+    chosen.push_back(glyph_for(glyphs, static_cast<unsigned char>(letter)));
+  for (const Caption::Piece& piece : caption.pieces()) {
+    if (piece.kind == Caption::Kind::index) list.push_back(gpu::kIndexPlace);
+    if (piece.kind == Caption::Kind::time) list.push_back(gpu::kTimePlace);
+    for (std::string_view text = piece.text; !text.empty();)
+      list.push_back(place_of(glyph_for(glyphs, next_code_point(text)), chosen));
+  }
+  pack(glyphs, chosen, list);
+}
+
+void PackedSheet::pack(const GlyphSet& glyphs, const std::vector<const GlyphSet::Glyph*>& chosen,
+                       const std::vector<uint16_t>& caption) {
+  glyph_count_ = static_cast<uint32_t>(chosen.size());
+  caption_count_ = static_cast<uint32_t>(caption.size());
+  const size_t head = chosen.size() * sizeof(gpu::SheetGlyph) + caption.size() * sizeof(uint16_t);
+  std::vector<gpu::SheetGlyph> sheet;
+  std::vector<uint8_t> masks;
+  for (const GlyphSet::Glyph* glyph : chosen) {
+    const size_t size = size_t{glyph->width} * glyph->height;
+    sheet.push_back(
+        {glyph->left, glyph->top, glyph->width, glyph->height, glyph->advance, static_cast<uint32_t>(masks.size())});
+    const auto mask = glyphs.masks().begin() + static_cast<ptrdiff_t>(glyph->mask);
+    masks.insert(masks.end(), mask, mask + static_cast<ptrdiff_t>(size));
+    if (size == 0) continue;
+    top_ = std::max(top_, glyph->top);
+    bottom_ = std::max(bottom_, static_cast<int32_t>(glyph->height) - glyph->top);
+  }
+  bytes_.resize(head + masks.size());
+  std::memcpy(bytes_.data(), sheet.data(), sheet.size() * sizeof(gpu::SheetGlyph));
+  if (!caption.empty())
+    std::memcpy(bytes_.data() + sheet.size() * sizeof(gpu::SheetGlyph), caption.data(),
+                caption.size() * sizeof(uint16_t));
+  std::copy(masks.begin(), masks.end(), bytes_.begin() + static_cast<ptrdiff_t>(head));
+}
+
+gpu::GlyphSheet PackedSheet::sheet(const void* copied) const {
+  const auto* const first = static_cast<const uint8_t*>(copied);
+  return {static_cast<const gpu::SheetGlyph*>(copied),
+          first + size_t{glyph_count_} * sizeof(gpu::SheetGlyph) + size_t{caption_count_} * sizeof(uint16_t)};
+}
+
+const uint16_t* PackedSheet::caption(const void* copied) const {
+  return reinterpret_cast<const uint16_t*>(static_cast<const uint8_t*>(copied) +
+                                           size_t{glyph_count_} * sizeof(gpu::SheetGlyph));
+}
+
+} // namespace millrace::handlers

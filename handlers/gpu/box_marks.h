@@ -1,0 +1,117 @@
+// What draw.boxes paints where: the frame and the label of one box, pixel by pixel.
+//
+// Rule. Frames, plates and letters on them are opaque, so of several marks on a pixel the last one counts. Whole
+// numbers throughout: CPU and GPU paint the same bytes.
+#pragma once
+
+#include <millrace/payload.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "handlers/draw/raster.h"
+#include "handlers/gpu/both.h"
+#include "handlers/gpu/glyph_sheet.h"
+
+namespace millrace::handlers::gpu {
+
+// Twelve hues that stay apart from each other on a screen and from most pictures.
+inline constexpr uint32_t kBoxColors = 12;
+inline constexpr Color kBoxPalette[kBoxColors] = {{230, 25, 75},  {60, 180, 75},   {255, 225, 25}, {0, 130, 200},
+                                                  {245, 130, 48}, {145, 30, 180},  {70, 240, 240}, {240, 50, 230},
+                                                  {210, 245, 60}, {250, 190, 212}, {0, 128, 128},  {220, 190, 255}};
+
+// Which of them a box has: that of its track, else of its class.
+MR_BOTH inline uint32_t color_index(const Box& box) {
+  const uint64_t key = box.id >= 0      ? static_cast<uint64_t>(box.id)
+                       : box.label >= 0 ? static_cast<uint64_t>(box.label)
+                                        : 0;
+  return static_cast<uint32_t>(key % kBoxColors);
+}
+
+// A box beyond any picture, or not a number, is some other handler's mistake; it is not worth a failure here.
+inline constexpr float kBoxPlaceMax = 1e6f;
+MR_BOTH inline bool drawable(const Box& box) {
+  const auto sane = [](float value) { return fabsf(value) <= kBoxPlaceMax; }; // false for NaN
+  return sane(box.x) && sane(box.y) && sane(box.width) && sane(box.height) && box.width > 0 && box.height > 0;
+}
+
+// How boxes are drawn, by value for kernels. Glyph d of the sheet is the digit d.
+struct BoxStyle {
+  Ink plates[kBoxColors], letters[kBoxColors];
+  int32_t thickness, padding;
+  int32_t ascent, descent;
+  bool labels;
+  GlyphSheet digits;
+};
+
+// Pixels left … right − 1, top … bottom − 1.
+struct PixelArea {
+  int32_t left, top, right, bottom;
+  MR_BOTH bool holds(int32_t x, int32_t y) const { return x >= left && x < right && y >= top && y < bottom; }
+  MR_BOTH bool meets(const PixelArea& other) const {
+    return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
+  }
+  MR_BOTH bool within(const PixelArea& other) const {
+    return left >= other.left && right <= other.right && top >= other.top && bottom <= other.bottom;
+  }
+};
+
+struct BoxMark {
+  PixelArea frame, hole, label; // the hole and the label may be empty
+  uint32_t color;
+  int64_t id;
+};
+
+MR_BOTH inline int32_t rounded(float value) { return static_cast<int32_t>(lroundf(value)); }
+
+// How many digits a track's id has, as the power of ten of the first.
+MR_BOTH inline uint64_t first_unit(int64_t id) {
+  uint64_t unit = 1;
+  while (static_cast<uint64_t>(id) / unit >= 10) unit *= 10;
+  return unit;
+}
+
+// Of a drawable box. A label is a plate on top of the frame, or inside it where the picture ends above.
+MR_BOTH inline BoxMark mark_of(const Box& box, const BoxStyle& style) {
+  BoxMark mark{};
+  mark.frame = {rounded(box.x), rounded(box.y), rounded(box.x + box.width), rounded(box.y + box.height)};
+  mark.color = color_index(box);
+  mark.id = box.id;
+  const int32_t width = mark.frame.right - mark.frame.left, height = mark.frame.bottom - mark.frame.top;
+  if (2 * style.thickness < (width < height ? width : height))
+    mark.hole = {mark.frame.left + style.thickness, mark.frame.top + style.thickness,
+                 mark.frame.right - style.thickness, mark.frame.bottom - style.thickness};
+  if (style.labels && box.id >= 0) {
+    int32_t length = 2 * style.padding;
+    for (uint64_t unit = first_unit(box.id); unit > 0; unit /= 10)
+      length += style.digits.glyphs[static_cast<uint64_t>(box.id) / unit % 10].advance;
+    const int32_t tall = style.ascent + style.descent;
+    const int32_t top = mark.frame.top >= tall ? mark.frame.top - tall : mark.frame.top;
+    mark.label = {mark.frame.left, top, mark.frame.left + length, top + tall};
+  }
+  return mark;
+}
+
+// Whether any pixel of the tile may be painted.
+MR_BOTH inline bool touches(const BoxMark& mark, const PixelArea& tile) {
+  return mark.label.meets(tile) || (mark.frame.meets(tile) && !tile.within(mark.hole));
+}
+
+// Paints one pixel; false where the box leaves it as it is.
+MR_BOTH inline bool paint_mark(const BoxMark& mark, const BoxStyle& style, int32_t x, int32_t y, uint8_t* pixel) {
+  const bool labelled = mark.label.holds(x, y);
+  if (!labelled && (!mark.frame.holds(x, y) || mark.hole.holds(x, y))) return false;
+  blend(pixel, style.plates[mark.color], 255);
+  if (!labelled) return true;
+  int32_t pen = mark.label.left + style.padding;
+  for (uint64_t unit = first_unit(mark.id); unit > 0; unit /= 10) {
+    const auto digit = static_cast<uint32_t>(static_cast<uint64_t>(mark.id) / unit % 10);
+    const uint32_t coverage = coverage_at(style.digits, digit, pen, mark.label.top + style.ascent, x, y);
+    if (coverage > 0) blend(pixel, style.letters[mark.color], coverage);
+    pen += style.digits.glyphs[digit].advance;
+  }
+  return true;
+}
+
+} // namespace millrace::handlers::gpu

@@ -1,0 +1,88 @@
+// image.normalize: makes a tensor of a picture, in its size.
+#include <millrace/handler.h>
+
+#include <array>
+
+#include "handlers/gpu/tensor_kernels.h"
+#include "handlers/image/picture.h"
+#include "handlers/image/to_tensor.h"
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kManual = &R"(
+Makes a tensor of a picture, as networks take it: red, green and blue of 0 to 1 become
+(value - mean) / std. The shape is [1, 3, height, width], or with `layout: nhwc`
+[1, height, width, 3]; a gray8 picture has one channel and the first of the numbers. `order` is that
+of the channels, while `mean` and `std` are always red's, green's and blue's.
+
+nv12, i420 and p010 become RGB by the matrix and range that the picture is tagged with, and are not
+rounded to 8 bits between. For another size put image.resize before it, or take image.patches, which
+does both at once.
+
+    test.pattern ! image.normalize mean=0.485,0.456,0.406 std=0.229,0.224,0.225 ! null.sink
+)"[1];
+
+class Normalize final : public Handler {
+ public:
+  Normalize() {
+    stateless();
+    no_allocation();
+    capturable();
+  }
+
+  void configure(const Formats& formats) override {
+    const Format& in = formats.in(video_);
+    form_ = tensor_form({*dtype_, *layout_, *order_, *mean_, *std_});
+    form_.width = in.width;
+    form_.height = in.height;
+    form_.channels = in.pixel_formats == bit_of(Pixel::gray8) ? 1 : 3;
+    const auto shape = shape_of(form_);
+    Format& out = formats.tensor(out_, handlers::dtype_of(form_), {shape[0], shape[1], shape[2], shape[3]});
+    const uint32_t rows = form_.interleaved ? 1 : 2;
+    out.shape_kind[rows] = out.shape_kind[rows + 1] = in.size_kind;
+  }
+
+  void process(Tick& tick, Cpu&) {
+    const ImageView in = video_(tick);
+    const TensorSpan out = allocate(tick, in);
+    normalize_picture(in, form_, out.data());
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    const ImageView in = video_(tick);
+    const TensorSpan out = allocate(tick, in);
+    gpu::check(gpu::library_of(cuda).tensor->normalize(cuda.stream(), gpu::on_device(in), form_, out.data()));
+  }
+
+ private:
+  TensorSpan allocate(Tick& tick, const ImageView& in) {
+    form_.width = in.width();
+    form_.height = in.height();
+    form_.channels = in.pixel() == Pixel::gray8 ? 1 : 3;
+    const TensorSpan out = out_.allocate(tick, handlers::dtype_of(form_), shape_of(form_));
+    take_over_times(in.header(), out_.header(tick));
+    return out;
+  }
+
+  Input<Image> video_{*this, "video",
+                      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
+                              Pixel::i420, Pixel::p010})};
+  Output<Tensor> out_{*this, "tensor", help("one picture, three channels or one")};
+  Param<std::string> dtype_{*this, "dtype", "f32", "half or single precision", choices({"f16", "f32"})};
+  Param<std::string> layout_{*this, "layout", "nchw", "channel after channel, or pixel after pixel",
+                             choices({"nchw", "nhwc"})};
+  Param<std::string> order_{*this, "order", "rgb", "of the channels", choices({"rgb", "bgr"})};
+  Param<std::string> mean_{*this, "mean", "0", "what is taken off red, green and blue of 0 to 1; one number for all"};
+  Param<std::string> std_{*this, "std", "1", "what they are divided by then; one number for all"};
+  TensorForm form_;
+};
+
+} // namespace
+
+const mr_handler_type& image_normalize_type() {
+  static const mr_handler_type type =
+      detail::Type<Normalize>::table("image.normalize", "Makes a tensor of a picture", kManual);
+  return type;
+}
+
+} // namespace millrace::handlers

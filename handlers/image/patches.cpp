@@ -1,0 +1,103 @@
+// image.patches: cuts regions out of a picture and makes one tensor of them.
+#include <millrace/handler.h>
+
+#include <array>
+
+#include "handlers/gpu/tensor_kernels.h"
+#include "handlers/image/picture.h"
+#include "handlers/image/to_tensor.h"
+
+namespace millrace::handlers {
+namespace {
+
+constexpr const char* kManual = &R"(
+Cuts the regions that `boxes` names out of a picture, resizes each to `width` x `height`, makes RGB
+of it and normalises it, (value - mean) / std of 0 to 1, in one pass: what stands before a network
+that looks at what a detector found. The tensor is [count_max, 3, height, width], or with
+`layout: nhwc` [count_max, height, width, 3]; boxes behind the last one it has room for are left
+out, patches behind the last box are zero. Without a connection at `boxes` all of the picture is the
+one region. `mean` and `std` are red's, green's and blue's, whatever `order` the channels have.
+
+A pixel of a patch is mixed from two by two of the picture's, or where the region becomes smaller
+than half, in each direction by itself, the mean of all it covers. What of a region lies outside the
+picture looks like the picture's edge. A region without any area, or with a number that is none, is
+a patch of zeros. nv12, i420 and p010 become RGB by the matrix and range of the picture's tags.
+
+    test.pattern ! image.patches width=224 height=224 mean=0.5 std=0.25 dtype=f16 ! null.sink
+)"[1];
+
+constexpr int64_t kSideMax = 65536; // as image.resize
+
+class Patches final : public Handler {
+ public:
+  Patches() {
+    stateless();
+    no_allocation();
+    capturable();
+  }
+
+  void configure(const Formats& formats) override {
+    form_ = tensor_form({*dtype_, *layout_, *order_, *mean_, *std_});
+    form_.width = static_cast<uint32_t>(*width_);
+    form_.height = static_cast<uint32_t>(*height_);
+    form_.count = boxes_.connected() ? static_cast<uint32_t>(*count_max_) : 1;
+    const auto shape = shape_of(form_);
+    formats.tensor(out_, handlers::dtype_of(form_), {shape[0], shape[1], shape[2], shape[3]});
+  }
+
+  void start() override { cutter_.reserve(form_); }
+
+  void process(Tick& tick, Cpu&) {
+    const ImageView in = video_(tick);
+    const Box whole = {0, 0, static_cast<float>(in.width()), static_cast<float>(in.height())};
+    std::span<const Box> boxes(&whole, 1);
+    if (boxes_.connected()) boxes = boxes_.present(tick) ? boxes_(tick) : std::span<const Box>();
+    const TensorSpan out = allocate(tick, in);
+    cutter_.run(in, boxes, form_, out.data());
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    const ImageView in = video_(tick);
+    gpu::Regions regions{!boxes_.connected(), nullptr, nullptr};
+    if (boxes_.present(tick)) {
+      const mr_input& input = boxes_.raw(tick);
+      regions.boxes = reinterpret_cast<const Box*>(input.data);
+      regions.count = &Cuda::value_of(input)->as.records.count;
+    }
+    const TensorSpan out = allocate(tick, in);
+    gpu::check(gpu::library_of(cuda).tensor->patches(cuda.stream(), gpu::on_device(in), regions, form_, out.data()));
+  }
+
+ private:
+  TensorSpan allocate(Tick& tick, const ImageView& in) const {
+    const TensorSpan out = out_.allocate(tick, handlers::dtype_of(form_), shape_of(form_));
+    take_over_times(in.header(), out_.header(tick));
+    return out;
+  }
+
+  Input<Image> video_{*this, "video",
+                      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
+                              Pixel::i420, Pixel::p010})};
+  Input<Records<Box>> boxes_{*this, "boxes", optional, help("in pixels of the picture")};
+  Output<Tensor> out_{*this, "tensor", help("a patch for each box, three channels")};
+  Param<int64_t> width_{*this, "width", 224, "of a patch", range(1, kSideMax), unit("px")};
+  Param<int64_t> height_{*this, "height", 224, "of a patch", range(1, kSideMax), unit("px")};
+  Param<int64_t> count_max_{*this, "count_max", 64, "patches of one tensor, where boxes are connected", range(1, 1024)};
+  Param<std::string> dtype_{*this, "dtype", "f32", "half or single precision", choices({"f16", "f32"})};
+  Param<std::string> layout_{*this, "layout", "nchw", "channel after channel, or pixel after pixel",
+                             choices({"nchw", "nhwc"})};
+  Param<std::string> order_{*this, "order", "rgb", "of the channels", choices({"rgb", "bgr"})};
+  Param<std::string> mean_{*this, "mean", "0", "what is taken off red, green and blue of 0 to 1; one number for all"};
+  Param<std::string> std_{*this, "std", "1", "what they are divided by then; one number for all"};
+  TensorForm form_;
+  PatchCutter cutter_;
+};
+
+} // namespace
+
+const mr_handler_type& image_patches_type() {
+  static const mr_handler_type type =
+      detail::Type<Patches>::table("image.patches", "Cuts regions out of a picture, as a tensor", kManual);
+  return type;
+}
+
+} // namespace millrace::handlers

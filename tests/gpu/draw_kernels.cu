@@ -1,0 +1,160 @@
+// The kernels of draw.boxes, draw.text and draw.waveform against what the handlers paint on the CPU.
+#include "handlers/gpu/draw_kernels.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <string>
+
+#include "handlers/draw/box_style.h"
+#include "on_gpu_tensor.h"
+#include "tests/handlers/builtin.h"
+#include "tests/handlers/pictures.h"
+
+using namespace millrace;
+using namespace millrace::handlers;
+using millrace::testing::Result;
+using millrace::testing::TableTest;
+using millrace::testing::Value;
+
+namespace {
+
+constexpr Pixel kPixels[] = {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8};
+
+Value noise(Pixel pixel, uint32_t width, uint32_t height) {
+  std::mt19937 random(width);
+  return testing::image(pixel, width, height, [&](uint32_t, uint32_t, uint32_t) { return random() >> 24; });
+}
+
+std::vector<Box> many_boxes(uint32_t count, uint32_t width, uint32_t height) {
+  std::mt19937 random(count);
+  const auto any = [&](uint32_t most) { return static_cast<float>(random() % (4 * most)) / 4; };
+  std::vector<Box> boxes;
+  for (uint32_t i = 0; i < count; ++i)
+    boxes.push_back({any(width) - 10, any(height) - 10, any(width / 2) - 1, any(height / 2), 1,
+                     static_cast<int32_t>(random() % 20) - 1,
+                     i % 3 == 0 ? -1 : static_cast<int64_t>(random()) << (i % 31)});
+  return boxes;
+}
+
+// The picture, painted over by `paint` on the device.
+template <class Paint>
+Picture painted(const Value& picture, Paint&& paint) {
+  const on_gpu::TwinPicture twin(picture.image());
+  paint(twin.device());
+  const ImageView from = picture.image();
+  Picture made(from.pixel(), from.width(), from.height());
+  twin.download(made.span());
+  return made;
+}
+
+} // namespace
+
+TEST_CASE("boxes are framed and labelled as on the CPU, whichever lies over which") {
+  for (Pixel pixel : kPixels)
+    for (uint32_t count : {0u, 1u, 40u, 700u})
+      for (bool labels : {true, false}) {
+        const Value picture = noise(pixel, 203, 131);
+        const std::vector<Box> boxes = many_boxes(count, 203, 131);
+        TableTest draw(builtin("draw.boxes"), {{"size", "12"}, {"labels", labels ? "true" : "false"}});
+        draw.input("video", picture);
+        draw.input("boxes", testing::records<Box>(boxes));
+        const Result wanted = draw.tick();
+        REQUIRE(wanted.ok());
+
+        const GlyphSet glyphs("", 12);
+        const PackedSheet digits(glyphs, "0123456789");
+        const on_gpu::Bytes sheet(digits.bytes().size()), table(boxes.data(), boxes.size() * sizeof(Box));
+        const uint64_t total = boxes.size();
+        const on_gpu::Bytes device_count(&total, sizeof total);
+        const Picture made = painted(picture, [&](const gpu::DevicePicture& device) {
+          const gpu::DrawKernels& kernels = gpu::draw_kernels();
+          on_gpu::started(kernels.upload(on_gpu::kStream, sheet.data(), digits.bytes().data(), digits.bytes().size()));
+          BoxSettings settings;
+          settings.size = 12;
+          settings.labels = labels;
+          gpu::BoxStyle style = box_style(settings, pixel, glyphs, digits, sheet.data());
+          if (!labels) style.ascent = style.descent = 0;
+          on_gpu::started(kernels.boxes(on_gpu::kStream, static_cast<const Box*>(table.data()),
+                                        static_cast<const uint64_t*>(device_count.data()), style, device));
+        });
+        INFO(name_of(pixel), " ", count, " boxes");
+        CHECK(same_pixels(made.view(), wanted.image("video")));
+      }
+}
+
+TEST_CASE("a line of text with index and time is written as on the CPU, from the left and from the right") {
+  const std::string text = "{index} à {time} {{x}";
+  const Caption caption(text);
+  for (Pixel pixel : kPixels)
+    for (const char* x : {"5", "-7"})
+      for (const char* y : {"3", "-2", "-60", "50"}) {
+        const Value picture = noise(pixel, 331, 67);
+        TableTest draw(builtin("draw.text"),
+                       {{"text", text}, {"x", x}, {"y", y}, {"size", "20"}, {"color", "#20c0f0a0"}});
+        draw.input("video", picture);
+        REQUIRE(draw.tick().ok());
+        const Result wanted = draw.tick(); // index 1 at 40 ms
+        REQUIRE(wanted.ok());
+
+        const GlyphSet glyphs("", 20, text);
+        const PackedSheet packed(glyphs, caption);
+        const on_gpu::Bytes sheet(packed.bytes().data(), packed.bytes().size());
+        const mr_device_tick tick = {wanted.tick.index, wanted.tick.media_time_ns, 0};
+        const on_gpu::Bytes device_tick(&tick, sizeof tick);
+        gpu::TextLine line{};
+        line.sheet = packed.sheet(sheet.data());
+        line.caption = packed.caption(sheet.data());
+        line.caption_count = packed.caption_count();
+        line.ink = ink_of({0x20, 0xc0, 0xf0, 0xa0}, pixel);
+        line.x = std::stoi(x);
+        const int32_t top = std::stoi(y) >= 0 ? std::stoi(y) : 67 + std::stoi(y) - glyphs.ascent() - glyphs.descent();
+        line.baseline = top + glyphs.ascent();
+        line.top = line.baseline - packed.top();
+        line.bottom = line.baseline + packed.bottom();
+        const Picture made = painted(picture, [&](const gpu::DevicePicture& device) {
+          on_gpu::started(gpu::draw_kernels().text(on_gpu::kStream, line,
+                                                   static_cast<const mr_device_tick*>(device_tick.data()), device));
+        });
+        INFO(name_of(pixel), " ", x, " ", y);
+        CHECK(same_pixels(made.view(), wanted.image("video")));
+      }
+}
+
+TEST_CASE("a waveform monitor shows what it shows on the CPU") {
+  for (Pixel pixel : kPixels)
+    for (const auto& [width, height] : {std::pair{1u, 1u}, {33u, 700u}, {200u, 90u}, {320u, 540u}})
+      for (const std::string mode : {"luma", "rgb", "parade"}) {
+        const Value picture = noise(pixel, width, height);
+        TableTest draw(builtin("draw.waveform"), {{"mode", mode}, {"position", "alone"}, {"gain", "0.7"}});
+        draw.input("video", picture);
+        const Result wanted = draw.tick();
+        REQUIRE(wanted.ok());
+
+        const bool gray = pixel == Pixel::gray8, parade = mode == "parade";
+        gpu::Monitor monitor{};
+        monitor.area = {0, 0, static_cast<int32_t>(width), static_cast<int32_t>(height)};
+        monitor.opaque = true;
+        const LevelOf colors[] = {LevelOf::red, LevelOf::green, LevelOf::blue};
+        const Color inks[] = {{255, 0, 0}, {0, 255, 0}, {0, 0, 255}};
+        const uint32_t traces = mode == "luma" || (gray && !parade) ? 1 : 3;
+        for (uint32_t t = 0; t < traces; ++t) {
+          gpu::PixelArea part = monitor.area;
+          if (parade)
+            part.left = static_cast<int32_t>(width * t / 3), part.right = static_cast<int32_t>(width * (t + 1) / 3);
+          if (part.left >= part.right) continue;
+          const Color color = gray ? Color{255, 255, 255} : mode == "luma" ? Color{120, 255, 140} : inks[t];
+          monitor.traces[monitor.trace_count++] = {
+              part, mode == "luma" ? LevelOf::luma : colors[t], ink_of(color, pixel),
+              light_scale(uint64_t{width} * height, static_cast<uint32_t>(part.right - part.left), 0.7f)};
+        }
+        const on_gpu::Bytes counts(size_t{3} * kLevelCount * width * sizeof(uint32_t));
+        monitor.counts = static_cast<uint32_t*>(counts.data());
+        const Picture made = painted(picture, [&](const gpu::DevicePicture& device) {
+          on_gpu::started(gpu::draw_kernels().waveform(on_gpu::kStream, monitor, device));
+        });
+        counts.download(); // throws where more was counted than there is room for
+        INFO(name_of(pixel), " ", width, "x", height, " ", mode);
+        CHECK(same_pixels(made.view(), wanted.image("video")));
+      }
+}

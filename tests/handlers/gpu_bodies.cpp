@@ -1,0 +1,277 @@
+// GPU bodies without a GPU: loops on the host stand in for the kernels, pixel by pixel and by the same arithmetic, so
+// what is tested is what a body asks of them.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "builtin.h"
+#include "handlers/gpu/draw_kernels.h"
+#include "handlers/gpu/layer_kernels.h"
+#include "handlers/gpu/rounded_product.h"
+#include "handlers/gpu/tensor_kernels.h"
+#include "handlers/image/to_tensor.h"
+#include "pictures.h"
+
+using namespace millrace;
+using namespace millrace::handlers;
+using millrace::testing::Result;
+using millrace::testing::Setting;
+using millrace::testing::TableTest;
+using millrace::testing::Value;
+
+namespace {
+
+// ---- what stands in for kernels -------------------------------------------------------------------------------------
+
+struct Seen {
+  explicit Seen(const gpu::DevicePicture& picture) : data(picture.data) { value.as.image = picture.image; }
+  ImageSpan span() { return {&value, data}; }
+  mr_value value{};
+  uint8_t* data;
+};
+
+// Calls `paint` with every pixel.
+template <class Paint>
+void each_pixel(const gpu::DevicePicture& picture, Paint&& paint) {
+  Seen seen(picture);
+  const ImageSpan span = seen.span();
+  for (uint32_t y = 0; y < span.height(); ++y)
+    for (uint32_t x = 0; x < span.width(); ++x)
+      paint(static_cast<int32_t>(x), static_cast<int32_t>(y), span.row(y) + size_t{x} * bytes_per_pixel(span.pixel()));
+}
+
+const char* normalize(void*, const gpu::DevicePicture& picture, const TensorForm& form, void* target) {
+  normalize_picture(Seen(picture).span(), form, static_cast<uint8_t*>(target));
+  return nullptr;
+}
+
+const char* patches(void*, const gpu::DevicePicture& picture, const gpu::Regions& regions, const TensorForm& form,
+                    void* target) {
+  const Box whole = {0, 0, static_cast<float>(picture.image.width), static_cast<float>(picture.image.height)};
+  const uint64_t count = regions.count ? *regions.count : 0;
+  PatchCutter().run(Seen(picture).span(),
+                    regions.whole ? std::span(&whole, 1) : std::span(regions.boxes, static_cast<size_t>(count)), form,
+                    static_cast<uint8_t*>(target));
+  return nullptr;
+}
+
+const char* compose(void*, std::span<const gpu::Layer> layers, uint32_t background, bool background_opaque,
+                    const gpu::DevicePicture& canvas) {
+  each_pixel(canvas, [&](int32_t x, int32_t y, uint8_t* pixel) {
+    uint32_t made = background;
+    for (const gpu::Layer& layer : layers) {
+      const auto column = static_cast<uint32_t>(x - layer.left), row = static_cast<uint32_t>(y - layer.top);
+      if (column < layer.columns.target && row < layer.rows.target)
+        made = gpu::laid_over(layer, gpu::scaled_pixel(layer, column, row), made, background_opaque);
+    }
+    for (uint32_t c = 0; c < bytes_per_pixel(static_cast<Pixel>(canvas.image.format)); ++c)
+      pixel[c] = static_cast<uint8_t>(made >> 8 * c);
+  });
+  return nullptr;
+}
+
+const char* upload(void*, void* to, const void* from, uint64_t bytes) {
+  std::memcpy(to, from, static_cast<size_t>(bytes));
+  return nullptr;
+}
+
+const char* boxes(void*, const Box* boxes, const uint64_t* count, const gpu::BoxStyle& style,
+                  const gpu::DevicePicture& picture) {
+  each_pixel(picture, [&](int32_t x, int32_t y, uint8_t* pixel) {
+    for (uint64_t i = *count; i-- > 0;)
+      if (gpu::drawable(boxes[i]) && gpu::paint_mark(gpu::mark_of(boxes[i], style), style, x, y, pixel)) return;
+  });
+  return nullptr;
+}
+
+const char* text(void*, const gpu::TextLine& line, const mr_device_tick* tick, const gpu::DevicePicture& picture) {
+  std::vector<uint16_t> glyphs(gpu::kLineGlyphsMax);
+  glyphs.resize(gpu::fill_line(line.caption, line.caption_count, tick->index, tick->media_time_ns, glyphs.data()));
+  int32_t pen = line.x;
+  if (line.x < 0) {
+    pen += static_cast<int32_t>(picture.image.width);
+    for (uint16_t glyph : glyphs) pen -= line.sheet.glyphs[glyph].advance;
+  }
+  for (uint16_t glyph : glyphs) {
+    each_pixel(picture, [&](int32_t x, int32_t y, uint8_t* pixel) {
+      const uint32_t coverage = gpu::coverage_at(line.sheet, glyph, pen, line.baseline, x, y);
+      if (coverage > 0 && y >= line.top && y < line.bottom) blend(pixel, line.ink, coverage);
+    });
+    pen += line.sheet.glyphs[glyph].advance;
+  }
+  return nullptr;
+}
+
+uint8_t level_of(const uint8_t* pixel, uint32_t format, LevelOf channel) {
+  if (format == MR_PIXEL_GRAY8) return pixel[0];
+  const bool blue_first = format == MR_PIXEL_BGR8 || format == MR_PIXEL_BGRA8;
+  const uint8_t red = pixel[blue_first ? 2 : 0], blue = pixel[blue_first ? 0 : 2];
+  if (channel == LevelOf::luma) return luma_level(red, pixel[1], blue);
+  return channel == LevelOf::red ? red : channel == LevelOf::green ? pixel[1] : blue;
+}
+
+// One trace after the other: each is counted before anything is painted.
+const char* waveform(void*, const gpu::Monitor& monitor, const gpu::DevicePicture& picture) {
+  const uint32_t channels = bytes_per_pixel(static_cast<Pixel>(picture.image.format));
+  const auto rows = static_cast<uint32_t>(monitor.area.bottom - monitor.area.top);
+  std::vector<uint32_t*> counts;
+  uint32_t* next = monitor.counts;
+  for (uint32_t t = 0; t < monitor.trace_count; ++t) {
+    const gpu::MonitorTrace& trace = monitor.traces[t];
+    const auto columns = static_cast<uint32_t>(trace.area.right - trace.area.left);
+    counts.push_back(next);
+    next += size_t{columns} * kLevelCount;
+    std::fill(counts.back(), next, 0u);
+    each_pixel(picture, [&](int32_t x, int32_t, const uint8_t* pixel) {
+      const uint64_t stretch = uint64_t(x) * columns / picture.image.width;
+      ++counts.back()[level_of(pixel, picture.image.format, trace.channel) * columns + stretch];
+    });
+  }
+  each_pixel(picture, [&](int32_t x, int32_t y, uint8_t* pixel) {
+    if (!monitor.area.holds(x, y)) return;
+    const auto row = static_cast<uint32_t>(y - monitor.area.top);
+    for (uint32_t c = 0; c < channels; ++c)
+      pixel[c] = with_light(static_cast<uint8_t>(c == 3           ? 255
+                                                 : monitor.opaque ? 0
+                                                                  : pixel[c] / 2),
+                            is_line(row, rows) ? kLineLight : 0, 255);
+    for (uint32_t t = 0; t < monitor.trace_count; ++t) {
+      const gpu::MonitorTrace& trace = monitor.traces[t];
+      if (!trace.area.holds(x, y)) continue;
+      const auto columns = static_cast<uint32_t>(trace.area.right - trace.area.left);
+      float sum = 0;
+      for (uint32_t level = 0; level < kLevelCount; ++level)
+        sum += share_of_level(level, row, rows) *
+               static_cast<float>(counts[t][level * columns + static_cast<uint32_t>(x - trace.area.left)]);
+      for (uint32_t c = 0; c < channels; ++c)
+        pixel[c] = with_light(pixel[c], light_of(sum * trace.scale), trace.ink.channels[c]);
+    }
+  });
+  return nullptr;
+}
+
+constexpr gpu::TensorKernels kTensor{&normalize, &patches};
+constexpr gpu::LayerKernels kLayers{&compose};
+constexpr gpu::DrawKernels kDraw{&upload, &boxes, &text, &waveform};
+constexpr gpu::Library kLibrary{nullptr, &kTensor, &kLayers, &kDraw};
+
+// ---- a handler whose GPU body runs here -----------------------------------------------------------------------------
+
+mr_status (*gpu_body)(void*, mr_tick*) = nullptr;
+std::vector<uint64_t> scratch;
+
+mr_status run_gpu_body(void* self, mr_tick* tick) {
+  const mr_device_tick device_tick = {tick->info->index, tick->info->media_time_ns, 0};
+  tick->library = &kLibrary;
+  tick->device_tick = &device_tick;
+  tick->scratch = scratch.data();
+  return gpu_body(self, tick);
+}
+
+using Given = std::vector<std::pair<std::string, Value>>; // several of one name are a list
+
+// The first output after two ticks.
+Value made_by(const mr_handler_type& type, std::initializer_list<Setting> settings, const Given& inputs) {
+  TableTest handler(type, settings);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto same = [&](const auto& other) { return other.first == inputs[i].first; };
+    const auto before = std::count_if(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(i), same);
+    handler.input(inputs[i].first, inputs[i].second, static_cast<uint32_t>(before));
+  }
+  REQUIRE(handler.start() == MR_OK);
+  scratch.assign(handler.declaration().scratch_bytes / 8 + 1, 0xDBDBDBDBDBDBDBDBu);
+  REQUIRE(handler.tick().ok());
+  const Result result = handler.tick();
+  INFO(result.error);
+  REQUIRE(result.ok());
+  return result.outputs.at(0).value;
+}
+
+void check_bodies_agree(const char* type, std::initializer_list<Setting> settings, const Given& inputs) {
+  mr_handler_type on_gpu = builtin(type);
+  gpu_body = on_gpu.process_cuda;
+  on_gpu.process = &run_gpu_body;
+  const Value wanted = made_by(builtin(type), settings, inputs), made = made_by(on_gpu, settings, inputs);
+  INFO(type);
+  for (const Setting& setting : settings) INFO(setting.name, "=", setting.text);
+  REQUIRE(made.header().extent_bytes == wanted.header().extent_bytes);
+  CHECK(std::memcmp(&made.raw(), &wanted.raw(), sizeof(mr_value)) == 0);
+  if (wanted.header().kind == MR_KIND_IMAGE)
+    CHECK(same_pixels(made.image(), wanted.image()));
+  else
+    CHECK(std::memcmp(made.data(), wanted.data(), wanted.header().extent_bytes) == 0);
+}
+
+Value noise(Pixel pixel, uint32_t width, uint32_t height) {
+  std::mt19937 random(width);
+  const Value value =
+      testing::image(pixel, width, height, [&](uint32_t, uint32_t, uint32_t) { return random() >> 24; });
+  return value.at(5'000'000, 40'000'000).from_stream(2);
+}
+
+const std::vector<Box> kBoxes = {{3, 20, 30, 15, 1, 4, 77}, {-5, -5, 20, 20, 1, 3, -1}, {20, 12, 60, 60, 1, 3, 123456}};
+
+} // namespace
+
+TEST_CASE("the GPU bodies of image.normalize and image.patches ask for what the CPU's make") {
+  for (Pixel pixel : {Pixel::gray8, Pixel::bgr8, Pixel::nv12}) {
+    const Value video = noise(pixel, 41, 23), boxes = testing::records<Box>(kBoxes);
+    check_bodies_agree("image.normalize", {{"dtype", "f16"}, {"mean", "0.5"}, {"order", "bgr"}}, {{"video", video}});
+    check_bodies_agree("image.patches", {{"width", "9"}, {"height", "7"}, {"layout", "nhwc"}}, {{"video", video}});
+    check_bodies_agree("image.patches", {{"width", "9"}, {"height", "7"}, {"count_max", "2"}},
+                       {{"video", video}, {"boxes", boxes}});
+    check_bodies_agree("image.patches", {{"width", "9"}, {"height", "7"}, {"count_max", "2"}},
+                       {{"video", video}, {"boxes", Value()}});
+  }
+}
+
+TEST_CASE("the GPU body of image.composite asks for the canvas that the CPU's makes") {
+  const Value below = noise(Pixel::rgb8, 40, 30), above = noise(Pixel::rgba8, 21, 17),
+              video = noise(Pixel::nv12, 32, 18);
+  const Given layers = {{"layers", below}, {"layers", above}, {"layers", video}};
+  check_bodies_agree("image.composite", {{"layout", "grid"}, {"gap", "3"}, {"background", "#102030"}}, layers);
+  check_bodies_agree("image.composite", {{"layout", "inset"}, {"blend", "screen"}, {"opacity", "0.4"}}, layers);
+  check_bodies_agree("image.composite",
+                     {{"layout", "overlay"}, {"places", ";-5,20;3,4,9x9"}, {"premultiplied", "true"}}, layers);
+  check_bodies_agree("image.composite", {{"format", "rgba8"}, {"background", "#10203040"}, {"missing", "background"}},
+                     {{"layers", below}, {"layers", Value()}, {"layers", above}});
+  check_bodies_agree("image.composite", {{"format", "gray8"}, {"fit", "cover"}, {"scaling", "nearest"}}, layers);
+}
+
+TEST_CASE("the GPU bodies of draw.boxes and draw.text ask for what the CPU's paint") {
+  for (Pixel pixel : {Pixel::gray8, Pixel::bgr8, Pixel::rgba8}) {
+    const Value video = noise(pixel, 90, 70);
+    const Given both = {{"video", video}, {"boxes", testing::records<Box>(kBoxes)}};
+    check_bodies_agree("draw.boxes", {{"size", "10"}, {"thickness", "3"}}, both);
+    check_bodies_agree("draw.boxes", {{"labels", "false"}}, both);
+    check_bodies_agree("draw.boxes", {}, {{"video", video}});
+    check_bodies_agree("draw.text", {{"text", "{index} {time} ü"}, {"size", "12"}}, {{"video", video}});
+    check_bodies_agree("draw.text", {{"x", "-3"}, {"y", "-4"}, {"color", "#ff800080"}, {"size", "30"}},
+                       {{"video", video}});
+  }
+}
+
+TEST_CASE("the GPU body of draw.waveform asks for the monitor that the CPU's paints") {
+  for (Pixel pixel : {Pixel::gray8, Pixel::bgr8, Pixel::rgba8})
+    for (const char* mode : {"luma", "rgb", "parade"})
+      for (const char* position : {"bottom_right", "top_left", "alone"})
+        for (uint32_t width : {2u, 97u})
+          check_bodies_agree("draw.waveform", {{"mode", mode}, {"position", position}, {"size", "0.4"}},
+                             {{"video", noise(pixel, width, 60)}});
+}
+
+TEST_CASE("null.sink and flow.pass have GPU bodies that leave everything where it is") {
+  mr_handler_type pass = builtin("flow.pass");
+  pass.process = pass.process_cuda;
+  TableTest handler(pass);
+  handler.input("in", noise(Pixel::rgb8, 4, 4));
+  CHECK(handler.tick().state("out") == MR_OUTPUT_FORWARDED);
+  mr_handler_type sink = builtin("null.sink");
+  sink.process = sink.process_cuda;
+  TableTest end(sink);
+  end.input("in", noise(Pixel::rgb8, 4, 4));
+  CHECK(end.tick().ok());
+}
