@@ -138,12 +138,11 @@ void Workers::sleep(Worker& worker) {
     int64_t wait = std::min(kSleepMaxNs, next_due_ns() - early - now);
     const int64_t expected = worker.idle_since_ns + worker.idle_ns - kExpectEarlyNs;
     const bool expects = run_.has_devices && worker.idle_ns > kExpectLeastNs && worker.idle_ns < kExpectMostNs;
-    if (expects && expected > now && expected - now < wait) {
-      wait = expected - now;
-      worker.look_out_until_ns = expected + kLookOutNs;
-    }
+    const bool looks_out = expects && expected > now && expected - now < wait;
+    if (looks_out) wait = expected - now;
     if (wait > 0) run_.bell->sleep(heard, wait);
     worker.slept = true;
+    if (looks_out && run_.now_ns() >= expected) worker.look_out_until_ns = expected + kLookOutNs;
   }
   run_.bell->get_up();
 }

@@ -174,6 +174,7 @@ class CudaDevice final : public Device, private PageLocker {
   void wait_loop();
   bool open_gates();
   CudaStream* most_wanted() const;
+  uint64_t progress() const;
   void ring(const CudaStream& stream);
 
   const uint32_t ordinal_;

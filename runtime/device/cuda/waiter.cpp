@@ -52,8 +52,22 @@ CudaStream* CudaDevice::most_wanted() const {
   return found;
 }
 
+// How far all words are together: changes whenever one has moved.
+uint64_t CudaDevice::progress() const {
+  uint64_t sum = 0;
+  const size_t count = stream_count_.load(std::memory_order_acquire);
+  for (size_t s = 0; s < count; ++s) sum += streams_[s]->completed.load(std::memory_order_acquire);
+  return sum;
+}
+
 void CudaDevice::wait_loop() {
   make_current();
+  uint64_t rung_at = 0; // the progress at which hosts were last rung
+  const auto ring_all = [&] {
+    rung_at = progress();
+    const size_t count = stream_count_.load(std::memory_order_acquire);
+    for (size_t s = 0; s < count; ++s) ring(*streams_[s]);
+  };
   while (!closing_) {
     const uint32_t heard = wake_.rings();
     if (poisoned()) {
@@ -68,9 +82,10 @@ void CudaDevice::wait_loop() {
     }
     while (CudaStream* const stream = closing_ || poisoned() || gates ? nullptr : most_wanted()) {
       if (call<Call::EventRecord>(waiters_event_, stream->handle)) call<Call::EventSynchronize>(waiters_event_);
-      ring(*stream);
+      ring_all();
       if (!stream->bell || !stream->bell->anyone_asleep()) break;
     }
+    if (progress() != rung_at) ring_all(); // it was over before it was looked at: who sleeps has not seen it
     if (gates) watched_ = true; // looks again, and does not block where a gate may open
   }
 }
