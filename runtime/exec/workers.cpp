@@ -3,6 +3,9 @@
 
 #include <chrono>
 #include <climits>
+#include <cstdlib>
+#include <sstream>
+#include <string>
 
 #include "exec/threads.h"
 
@@ -35,6 +38,21 @@ bool may_move(const SegmentRun& segment) {
   if (segment.head || (segment.first && segment.first->settled(next))) return true;
   return segment.pace->admitted.load(std::memory_order_relaxed) > next ||
          segment.pace->ended.load(std::memory_order_relaxed);
+}
+
+// From now on this thread runs on the processors of the list, "0-15,32"; on any where the list says nothing.
+void stay_near(const std::string& list) {
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  std::istringstream text(list);
+  for (std::string range; std::getline(text, range, ',');) {
+    const size_t dash = range.find('-');
+    const unsigned long first = std::strtoul(range.c_str(), nullptr, 10);
+    const unsigned long last = dash == std::string::npos ? first : std::strtoul(range.c_str() + dash + 1, nullptr, 10);
+    for (unsigned long cpu = first; cpu <= last && cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &processors);
+  }
+  // Advice: a process that may not run there stays where it is.
+  if (CPU_COUNT(&processors) > 0) pthread_setaffinity_np(pthread_self(), sizeof processors, &processors);
 }
 
 inline void pause() {
@@ -172,6 +190,8 @@ void Workers::rest_here() {
 
 void Workers::loop(Worker& worker) {
   prctl(PR_SET_TIMERSLACK, 1); // nanoseconds, of this thread: by default a sleep may be 50 µs longer than was asked for
+  for (const SegmentRun* segment : worker.own)
+    if (segment->device) stay_near(run_.devices[segment->plan->domain]->near_processors());
   uint32_t looks = 0;
   while (!run_.finished() && !run_.abort.load(std::memory_order_relaxed)) {
     if (resting_.load(std::memory_order_relaxed)) [[unlikely]]
