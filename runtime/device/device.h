@@ -142,6 +142,10 @@ class Device {
   virtual void run(Stream& stream, const Work& work) = 0;
   // Whether run() calls the body at once, which then enqueues on Stream::native. Else it is called on the device's time.
   virtual bool enqueues() const { return false; }
+  // What a body that was called last left wrong and did not tell, once; "": nothing. Only where bodies enqueue.
+  virtual std::string take_body_error() { return ""; }
+  // Whether more may be submitted to the stream now: elsewhere a stream that has too much under way poisons the device.
+  virtual bool has_room(const Stream& stream) const { return (void)stream, true; }
   // What kernels enqueued from now on read at Stream::tick. Only where bodies enqueue.
   virtual void set_tick(Stream& stream, const TickNumbers& numbers) { (void)stream, (void)numbers; }
   // Copies between this device's memory and host memory, within this device, or from a peer's memory to this device's.

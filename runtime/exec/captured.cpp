@@ -59,9 +59,9 @@ void enqueue_body(void* context) {
     if (!input.value) continue;
     memory::Block& block = *body.output_blocks[o];
     const uint64_t extent = std::min(input.value->header.extent_bytes, step.outputs[o]->ring->capacity());
-    *block.record = *input.value; // on a device a forward is a copy
-    step.device->copy(*step.stream, reinterpret_cast<std::byte*>(block.data),
-                      reinterpret_cast<const std::byte*>(input.data), extent);
+    *block.record = *input.value; // on a device a forward is a copy, of what the device alone knows too
+    step.device->copy(*step.stream, reinterpret_cast<std::byte*>(block.value),
+                      reinterpret_cast<const std::byte*>(input.data) - sizeof(mr_value), sizeof(mr_value) + extent);
     output.state = MR_OUTPUT_OWN;
   }
 }
@@ -125,8 +125,11 @@ std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot
   device::Device& device = *first.device;
   for (StepRun* step : region.steps) freeze(*step, step->bodies[slot], slot);
   int64_t mark = kMarkFirst;
-  for (const RegionRun::Entry& entry : region.entries)
-    entry.input->output->ring->block(slot).record->header.pts_ns = mark++;
+  for (const RegionRun::Entry& entry : region.entries) {
+    mr_value& record = *entry.input->output->ring->block(slot).record;
+    record = entry.recorded;
+    record.header.pts_ns = mark++;
+  }
   device.begin_record(*first.stream);
   for (StepRun* step : region.steps) {
     BodyCall& body = step->bodies[slot];
@@ -147,6 +150,29 @@ std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot
   if (why.empty() && !recording) why = device.record_failure();
   return why.empty() ? std::move(recording) : nullptr;
 }
+
+// What the blocks of a slot are known as, put back when it goes out of scope: a slot may be captured anew while ticks
+// are in flight, whose records it must not change.
+class KeptRecords {
+ public:
+  KeptRecords(const RegionRun& region, uint32_t slot) {
+    for (const RegionRun::Entry& entry : region.entries) keep(*entry.input->output, slot);
+    for (const StepRun* step : region.steps)
+      for (const OutputRun* output : step->outputs) keep(*output, slot);
+  }
+  ~KeptRecords() {
+    for (auto at = kept_.rbegin(); at != kept_.rend(); ++at) *at->first = at->second;
+  }
+  KeptRecords(const KeptRecords&) = delete;
+  KeptRecords& operator=(const KeptRecords&) = delete;
+
+ private:
+  void keep(const OutputRun& output, uint32_t slot) {
+    mr_value* record = output.ring->block(slot).record;
+    kept_.emplace_back(record, *record);
+  }
+  std::vector<std::pair<mr_value*, mr_value>> kept_;
+};
 
 // What enters the region, and what of it somebody outside reads or waits for.
 void find_border(RegionRun& region) {
@@ -188,8 +214,12 @@ void learn_times(RegionRun& region) {
 
 void leave_to_streams(RegionRun& region, const std::string& why) {
   RunState& run = *region.steps[0]->run;
-  for (StepRun* step : region.steps) step->region = nullptr;
-  for (StepRun* rider : region.riders) rider->region = nullptr;
+  for (StepRun* step : region.steps) { // its riders know by themselves which ticks were launched
+    step->calls += region.replays;
+    for (InputRun& input : step->inputs)
+      if (input.output) input.delivered += region.replays;
+    step->region = nullptr;
+  }
   region.recordings.clear();
   if (run.options.on_message)
     run.options.on_message("warning " + region.steps[0]->handler->name + " and " +
@@ -207,13 +237,14 @@ bool as_captured(const RegionRun& region, uint64_t ordinal) {
 
 void settle_exits(RegionRun& region, uint64_t ordinal, const device::Fence& fence) {
   const mr_tick_info& info = region.steps[0]->pace->info(ordinal);
+  for (RegionRun::Entry& entry : region.entries) // first, since an exit may be written over an entry
+    entry.header = entry.input->output->at(ordinal).value->header;
   for (RegionRun::Exit& exit : region.exits) {
     memory::Block& block = exit.output->ring->take(ordinal);
     mr_header& header = block.record->header;
     header.pts_ns = info.media_time_ns;
     if (exit.times_of >= 0) {
-      const mr_header& from =
-          region.entries[static_cast<size_t>(exit.times_of)].input->output->at(ordinal).value->header;
+      const mr_header& from = region.entries[static_cast<size_t>(exit.times_of)].header;
       header.pts_ns = from.pts_ns;
       header.duration_ns = from.duration_ns;
       header.stream = from.stream;
@@ -275,6 +306,8 @@ void launch(RegionRun& region, uint64_t ordinal) {
   for (StepRun* step : region.stamped) stamp(*step, ordinal);
 }
 
+void call_body(StepRun& step, uint64_t ordinal);
+
 // Live parameters changed: bodies are called anew, so that their kernels get the new values. False while one of them may
 // still run.
 bool capture_again(RegionRun& region, uint64_t ordinal) {
@@ -297,17 +330,28 @@ bool capture_again(RegionRun& region, uint64_t ordinal) {
 void capture_region(RegionRun& region) {
   region.recordings.clear();
   if (region.entries.empty() && region.exits.empty()) find_border(region);
+  const bool first_time = region.replays == 0;
   for (uint32_t slot = 0; slot < region.plan->slots; ++slot) {
     std::string why;
-    std::unique_ptr<device::Recording> recording = capture_slot(region, slot, why);
+    std::vector<std::pair<RegionRun::Exit*, mr_value>> made;
+    std::unique_ptr<device::Recording> recording;
+    {
+      const KeptRecords kept(region, slot);
+      recording = capture_slot(region, slot, why);
+      if (slot == 0) learn_times(region);
+      for (RegionRun::Exit& exit : region.exits) made.emplace_back(&exit, *exit.output->ring->block(slot).record);
+    }
     if (!recording) return leave_to_streams(region, why);
     region.recordings.push_back(std::move(recording));
+    // What the bodies say of their outputs holds for every tick of the slot, but for the times.
+    for (const auto& [exit, record] : made)
+      if (first_time) *exit->output->ring->block(slot).record = record;
   }
-  learn_times(region);
 }
 
 StepResult run_captured(RegionRun& region, uint64_t ordinal) {
   StepRun& first = *region.steps[0];
+  if (!first.device->has_room(*first.stream)) return StepResult::waiting;
   for (const RegionRun::Entry& entry : region.entries) {
     if (entry.input->producer && !entry.input->producer->settled(ordinal)) return StepResult::waiting;
     const Slot& slot = entry.input->output->at(ordinal);
@@ -326,18 +370,28 @@ StepResult run_captured(RegionRun& region, uint64_t ordinal) {
     if (run.options.on_launch) run.options.on_launch(first.pace->info(ordinal).index, begin_ns, run.now_ns());
     return StepResult::settled;
   }
-  for (StepRun* step : region.steps) run_enqueued(*step, ordinal);
+  for (StepRun* step : region.steps)
+    if (!issued(*step, ordinal)) return StepResult::waiting;
+  for (StepRun* step : region.steps) call_body(*step, ordinal);
   ++region.streamed;
   return StepResult::settled;
 }
 
 StepResult run_enqueued(StepRun& step, uint64_t ordinal) {
-  if (!issued(step, ordinal) || !change_live(step, ordinal)) return StepResult::waiting;
+  if (!step.device->has_room(*step.stream) || !issued(step, ordinal) || !change_live(step, ordinal))
+    return StepResult::waiting;
+  call_body(step, ordinal);
+  return StepResult::settled;
+}
+
+namespace {
+
+void call_body(StepRun& step, uint64_t ordinal) {
   BodyCall& body = body_of(step, ordinal);
   Cause cause = Cause::input;
   if (!fix_body(step, body, ordinal, cause)) {
     settle_empty(step, ordinal, cause);
-    return StepResult::settled;
+    return;
   }
   choose_blocks(step, body, ordinal);
   for (size_t i = 0; i < body.inputs.size(); ++i) body.inputs[i] = body.absent[i] ? mr_input{} : body.frozen[i];
@@ -346,6 +400,11 @@ StepResult run_enqueued(StepRun& step, uint64_t ordinal) {
   step.device->set_tick(*step.stream, numbers_of(body.info));
   step.device->run(*step.stream, {&enqueue_body, &body, step.handler->name.c_str()});
   if (timed) step.device->end_span(*step.stream, {&tell_body_time, &step});
+  if (const std::string left = step.device->take_body_error(); !left.empty() && !body.failed) {
+    body.failed = true;
+    step.instance->set_error(left);
+    for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
+  }
   ++step.calls;
   if (body.failed) mind_error(step, body.info.index);
   leave_fence(step, ordinal, step.device->signal(*step.stream));
@@ -357,7 +416,8 @@ StepResult run_enqueued(StepRun& step, uint64_t ordinal) {
     slot.cause = body.failed ? Cause::error : Cause::silent;
   }
   stamp(step, ordinal);
-  return StepResult::settled;
 }
+
+} // namespace
 
 } // namespace millrace::exec

@@ -101,7 +101,7 @@ bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
   Slot& at = back == Back::there ? input.output->at(earlier) : nothing;
   Slot* slot = &at;
   if (input.repeat_last || !input.kept.empty()) { // issued() saw to it that presence is known
-    const bool present = at.value && (!at.unknown || at.block->present.load(std::memory_order_relaxed));
+    const bool present = at.value && (!at.unknown || arrived(at));
     if (!present && !input.repeat_last) return false;
     if (input.repeat_last) {
       if (present) remember(input, at);
@@ -365,7 +365,7 @@ std::optional<uint64_t> wanted_members(const StepRun& step, uint64_t ordinal) {
   for (size_t m = 0; m < step.inputs.size(); ++m) {
     const Slot& source = step.inputs[m].output->at(ordinal);
     // Where the device's presence is the host's to know, it is: run_transfer() waited for it.
-    const bool absent = step.device->enqueues() && source.unknown && !source.block->present.load();
+    const bool absent = step.device->enqueues() && source.unknown && !arrived(source);
     if (source.value && source.block && !absent) there |= uint64_t{1} << m;
   }
   for (const auto& [reader, member] : step.readers) {
@@ -413,6 +413,7 @@ StepResult run_transfer(StepRun& step, uint64_t ordinal) {
     if (!stamped(step, input, ordinal)) return StepResult::waiting;
   if (step.region && step.region->launched[ordinal % step.region->plan->slots] == ordinal + 1)
     return StepResult::settled; // it was part of the launch
+  if (!step.device->has_room(*step.stream)) return StepResult::waiting;
   if (step.device->enqueues())
     for (const InputRun& input : step.inputs)
       if (const Slot& source = input.output->at(ordinal); source.unknown && !source.fence.done())

@@ -318,16 +318,6 @@ void apply_changes(StepRun& step, uint64_t index) {
   }
 }
 
-namespace {
-
-// Behind its fence: whether a device made the value, and did not fail before it was here.
-bool arrived(const Slot& slot) {
-  const bool failed = slot.fence.word && slot.fence.word->load(std::memory_order_acquire) == device::kFailed;
-  return !failed && slot.block->present.load(std::memory_order_relaxed);
-}
-
-} // namespace
-
 const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room) {
   if (!input.output) return nullptr;
   const auto initial = [&]() -> const Slot* {

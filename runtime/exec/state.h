@@ -294,6 +294,7 @@ struct RegionRun {
     StepRun* step;
     InputRun* input;
     mr_value recorded; // what the bodies were told of it
+    mr_header header{}; // of the tick that is being launched
   };
   struct Exit {
     OutputRun* output;
@@ -638,6 +639,12 @@ struct Earlier {
   uint64_t ordinal; // where it is there
 };
 Earlier look_back(const StepRun& step, const InputRun& input, uint64_t ordinal);
+// Of a slot whose presence a device decides, behind its fence: whether the value is here, and the device did not fail
+// before it was.
+inline bool arrived(const Slot& slot) {
+  const uint64_t at = slot.fence.word ? slot.fence.word->load(std::memory_order_acquire) : slot.fence.sequence;
+  return at != device::kFailed && at >= slot.fence.sequence && slot.block->present.load(std::memory_order_relaxed);
+}
 // The slot that an input reads for this ordinal, presence resolved: a value (perhaps in `room`), or null.
 const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room);
 // The slot becomes the input's last value, or one of those that it keeps.

@@ -46,6 +46,7 @@ class Workers {
   bool force_devices();
   int64_t next_due_ns() const;
   void rest_here();
+  void stand_by();
 
   RunState& run_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -22,7 +22,7 @@ constexpr int64_t kSleepMaxNs = 100'000'000;
 // A sleeper wakes so much before a beat, and spins for the rest: the kernel is late by tens of microseconds.
 constexpr int64_t kWakeEarlyNs = 50'000;
 // The same before something is expected, and how long it is looked out for then.
-constexpr int64_t kExpectEarlyNs = 40'000, kLookOutNs = 120'000;
+constexpr int64_t kExpectEarlyNs = 80'000, kLookOutNs = 160'000;
 // What is expected sooner is not worth a sleep, later is not foreseen.
 constexpr int64_t kExpectLeastNs = 200'000, kExpectMostNs = 50'000'000;
 // A call that takes longer is not waited for where all are to rest.
@@ -44,6 +44,9 @@ bool may_move(const SegmentRun& segment) {
 void stay_near(const std::string& list) {
   cpu_set_t processors;
   CPU_ZERO(&processors);
+  cpu_set_t allowed; // a process that was kept to some processors stays there
+  CPU_ZERO(&allowed);
+  pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed);
   std::istringstream text(list);
   for (std::string range; std::getline(text, range, ',');) {
     const size_t dash = range.find('-');
@@ -51,7 +54,7 @@ void stay_near(const std::string& list) {
     const unsigned long last = dash == std::string::npos ? first : std::strtoul(range.c_str() + dash + 1, nullptr, 10);
     for (unsigned long cpu = first; cpu <= last && cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &processors);
   }
-  // Advice: a process that may not run there stays where it is.
+  CPU_AND(&processors, &processors, &allowed);
   if (CPU_COUNT(&processors) > 0) pthread_setaffinity_np(pthread_self(), sizeof processors, &processors);
 }
 
@@ -76,14 +79,19 @@ void Workers::share_out() {
     worker->own.clear();
     worker->others.clear();
   }
-  for (auto& segment : run_.segments) {
-    if (segment->done.load()) continue;
-    for (uint32_t w = 0; w < workers_.size(); ++w) {
-      if (segment->plan->home == w)
-        workers_[w]->own.push_back(segment.get());
-      else if (!segment->plan->pinned && w < run_.plan.workers)
-        workers_[w]->others.push_back(segment.get());
-    }
+  for (auto& segment : run_.segments)
+    if (!segment->done.load()) workers_[segment->plan->home]->own.push_back(segment.get());
+  // Who has nothing of its own helps where a worker has several segments, and no more of them than there are such.
+  size_t helpers = 0;
+  for (const auto& worker : workers_)
+    if (worker->own.size() > 1) helpers += worker->own.size() - 1;
+  for (uint32_t w = 0; w < workers_.size() && w < run_.plan.workers; ++w) {
+    Worker& worker = *workers_[w];
+    if (worker.own.empty() && helpers == 0) continue;
+    if (worker.own.empty()) --helpers;
+    for (auto& segment : run_.segments)
+      if (!segment->done.load() && segment->plan->home != w && !segment->plan->pinned)
+        worker.others.push_back(segment.get());
   }
 }
 
@@ -92,7 +100,6 @@ Workers::~Workers() { join(); }
 void Workers::start() {
   const std::lock_guard lock(rest_mutex_); // the first may end before the last begins
   for (auto& worker : workers_) {
-    if (worker->own.empty() && worker->others.empty()) continue;
     ++running_;
     worker->thread = std::thread([this, w = worker.get()] { loop(*w); });
   }
@@ -166,7 +173,11 @@ void Workers::sleep(Worker& worker) {
 }
 
 bool Workers::rest() {
-  resting_.store(true);
+  {
+    const std::lock_guard lock(rest_mutex_);
+    resting_.store(true);
+  }
+  rest_changed_.notify_all();
   run_.bell->ring();
   std::unique_lock lock(rest_mutex_);
   return rest_changed_.wait_for(lock, kRestWithin, [&] { return at_rest_ == running_; });
@@ -188,6 +199,14 @@ void Workers::rest_here() {
   --at_rest_;
 }
 
+// Has nothing to do before the segments are shared out anew: nobody rings for it.
+void Workers::stand_by() {
+  std::unique_lock lock(rest_mutex_);
+  rest_changed_.wait(lock, [&] {
+    return resting_.load() || run_.finished() || run_.abort.load();
+  });
+}
+
 void Workers::loop(Worker& worker) {
   prctl(PR_SET_TIMERSLACK, 1); // nanoseconds, of this thread: by default a sleep may be 50 µs longer than was asked for
   for (const SegmentRun* segment : worker.own)
@@ -196,6 +215,10 @@ void Workers::loop(Worker& worker) {
   while (!run_.finished() && !run_.abort.load(std::memory_order_relaxed)) {
     if (resting_.load(std::memory_order_relaxed)) [[unlikely]]
       rest_here();
+    if (worker.own.empty() && worker.others.empty()) [[unlikely]] {
+      stand_by();
+      continue;
+    }
     if (look(worker)) {
       if (worker.slept) [[unlikely]] {
         const int64_t idle = run_.now_ns() - worker.idle_since_ns;

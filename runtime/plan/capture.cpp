@@ -36,6 +36,9 @@ std::string what_varies(const Plan& plan, const Step& step) {
       fixed = fixed && format.shape_kind[d] == MR_DIM_FIXED;
     if (!fixed) return "the size of " + plan.steps[output.step].name + "." + output.name + " is not fixed";
   }
+  for (const uint32_t o : step.outputs) // the host knows their size when the body was called, on each tick
+    if (plan.outputs[o].format.kind != MR_KIND_IMAGE && plan.outputs[o].format.kind != MR_KIND_TENSOR)
+      return "the size of what it gives on " + plan.outputs[o].name + " varies";
   return "";
 }
 

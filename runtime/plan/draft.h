@@ -26,6 +26,7 @@ struct DraftHandler {
   std::vector<uint32_t> input_edge;  // flat input → draft edge, kNone where not connected
   std::vector<mr_format> inputs, outputs;
   uint32_t clock = kNone;
+  bool only_source = false; // of its clock
   uint32_t domain = 0;
   std::string reason;
   uint32_t pace = kNone;

@@ -14,6 +14,7 @@ bool is_sim(const std::string& domain) { return domain.rfind("sim:", 0) == 0; }
 std::string obstacle_to_source(const DraftHandler& handler, const std::string& domain) {
   if (!is_cuda(domain) || !handler.info->has_cuda()) return "a source is called by its clock, on the cpu";
   if (!(handler.info->traits & MR_TRAIT_CAPTURABLE)) return "its GPU body has to be called on each tick";
+  if (!handler.only_source) return "its clock has other sources, and ends with the last of them";
   if (handler.facts.live || handler.facts.rate_num > 0) return "a source with a rate of its own is called by its clock";
   return "";
 }
@@ -175,6 +176,12 @@ void place(Draft& draft) {
   for (const std::string& domain : draft.machine.domains)
     if (domain != "cpu") draft.plan.domains.push_back(domain);
   find_hops(draft);
+  for (DraftHandler& handler : draft.handlers) {
+    const auto of_its_clock = [&](const DraftHandler& other) {
+      return other.is_source() && other.clock == handler.clock;
+    };
+    handler.only_source = std::count_if(draft.handlers.begin(), draft.handlers.end(), of_its_clock) == 1;
+  }
   std::vector<std::vector<uint32_t>> choices(draft.handlers.size());
   for (size_t h = 0; h < draft.handlers.size(); ++h) {
     DraftHandler& handler = draft.handlers[h];

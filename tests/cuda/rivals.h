@@ -8,11 +8,15 @@
 
 namespace millrace::test {
 
+// How a graph gets the numbers of its tick: not at all, as an argument of a first kernel that is set anew, by a first
+// kernel that reads mapped host memory, or by a copy node.
+enum class NumbersBy { nobody, argument, mapped, copy };
+
 // A captured graph of `nodes` kernels, one behind the other, of which each takes about spin_ns (0: none), and a last one
 // that writes a sequence number to mapped memory.
 class GraphLoop {
  public:
-  GraphLoop(int device, uint32_t nodes, uint64_t spin_ns);
+  GraphLoop(int device, uint32_t nodes, uint64_t spin_ns, NumbersBy by = NumbersBy::nobody);
   ~GraphLoop();
   // One launch; returns the ns that the call took.
   int64_t launch();

@@ -51,19 +51,18 @@ CudaDevice::CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shar
   properties.location = {cudaMemLocationTypeDevice, static_cast<int>(ordinal_)};
   uint64_t keep = UINT64_MAX; // what was freed stays in the pool
   void* words = nullptr;
-  mr_device_tick* ticks = nullptr;
   const bool made =
       call<Call::MemPoolCreate>(&pool_, &properties) &&
       call<Call::MemPoolSetAttribute>(pool_, cudaMemPoolAttrReleaseThreshold, static_cast<void*>(&keep)) &&
       call<Call::StreamCreateWithPriority>(&setup_, unsigned{cudaStreamNonBlocking}, 0) &&
       call<Call::HostAlloc>(&words, 2 * kStreamsMax * kLine, unsigned{cudaHostAllocMapped | cudaHostAllocPortable}) &&
-      call<Call::MallocFromPoolAsync>(reinterpret_cast<void**>(&ticks), kTicksMax * sizeof(mr_device_tick), pool_,
+      call<Call::MallocFromPoolAsync>(reinterpret_cast<void**>(&ticks_), kTicksMax * sizeof(mr_device_tick), pool_,
                                       setup_) &&
       call<Call::StreamSynchronize>(setup_);
   if (!made) return;
   words_ = static_cast<std::byte*>(words);
   std::memset(words_, 0, 2 * kStreamsMax * kLine);
-  for (size_t t = kTicksMax; t-- > 0;) free_ticks_.push_back(ticks + t);
+  for (size_t t = kTicksMax; t-- > 0;) free_ticks_.push_back(ticks_ + t);
   spans_.resize(kSpansMax);
   for (TimedSpan& span : spans_)
     if (!call<Call::EventCreateWithFlags>(&span.begin, 0u) || !call<Call::EventCreateWithFlags>(&span.end, 0u)) return;
@@ -74,20 +73,21 @@ CudaDevice::CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shar
     locks_pages_ = true;
     if (const std::string wrong = pinned_->set_locker(this); !wrong.empty()) poison(DeviceError::out_of_memory, wrong);
   }
-  waiter_ = std::thread([this] { wait_loop(); });
+  waiter_ = std::thread([this, waiting = waiting_] { wait_loop(waiting); });
 }
 
 CudaDevice::~CudaDevice() {
-  closing_ = true;
-  wake_.ring();
+  bool never_answers = false;
+  {
+    const std::lock_guard lock(waiting_->mutex);
+    waiting_->closing = true;
+    never_answers = waiting_->in_driver && poisoned();
+  }
+  waiting_->wake.ring();
+  if (waiter_.joinable()) never_answers ? waiter_.detach() : waiter_.join();
   if (locks_pages_) pinned_->set_locker(nullptr);
   std::erase(group_->devices, this);
-  if (poisoned()) { // whatever is asked of such a device may never be answered
-    if (waiter_.joinable()) waiter_.detach();
-    for (auto& stream : streams_) (void)stream.release(); // the waiter may still look at them
-    return;
-  }
-  if (waiter_.joinable()) waiter_.join();
+  if (poisoned()) return; // whatever is asked of such a device may never be answered, and its context is of no more use
   make_current();
   for (auto& stream : streams_) {
     call<Call::StreamSynchronize>(stream->handle);
@@ -103,6 +103,7 @@ CudaDevice::~CudaDevice() {
   if (spans_begin_) call<Call::EventDestroy>(spans_begin_);
   if (waiters_event_) call<Call::EventDestroy>(waiters_event_);
   for (const auto& arena : arenas_) call<Call::FreeAsync>(static_cast<void*>(arena->base), setup_);
+  if (ticks_) call<Call::FreeAsync>(static_cast<void*>(ticks_), setup_);
   if (setup_) {
     call<Call::StreamSynchronize>(setup_);
     call<Call::StreamDestroy>(setup_);
@@ -137,7 +138,7 @@ void CudaDevice::poison(DeviceError error, const std::string& sentence) {
     status_ = {error, sentence};
   }
   complete_all();
-  wake_.ring();
+  waiting_->wake.ring();
 }
 
 // All that was issued is over, so that no host waits for ever. The hardware may still write an older word behind this;
@@ -280,16 +281,21 @@ Fence CudaDevice::signal(Stream& stream) {
   return {&at.completed, at.issued};
 }
 
-// Behind the write of the word for `issued`. Streams of this device have an event made when they wait; those of others
-// are submitted to by other threads, which find it here.
+// Behind the write of the word for `issued`. A stream that another one of its device waited for once has an event behind
+// each signal from then on; with peers all have, since those are submitted to by other threads.
 void CudaDevice::note_signal(CudaStream& stream) {
-  if (group_->devices.size() > 1) record_event(stream);
+  if (group_->devices.size() > 1 || stream.is_waited_for) record_event(stream);
   stream.signalled.store(stream.issued, std::memory_order_release);
 }
 
 void CudaDevice::record_event(CudaStream& stream) {
   call<Call::EventRecord>(stream.events[stream.issued % CudaStream::kEvents], stream.handle);
-  stream.recorded = stream.issued;
+  stream.recorded.store(stream.issued, std::memory_order_release);
+}
+
+bool CudaDevice::has_room(const Stream& stream) const {
+  const uint64_t done = stream.completed.load(std::memory_order_acquire);
+  return done >= stream.issued || stream.issued - done < kUnderWayMax / 2;
 }
 
 CudaStream* CudaDevice::stream_of(const Fence& fence) const {
@@ -307,6 +313,7 @@ void CudaDevice::wait(Stream& stream, const Fence& fence) {
   for (CudaDevice* device : group_->devices) {
     CudaStream* other = device->stream_of(fence);
     if (!other) continue;
+    if (device->poisoned()) return; // its fences are all done
     MR_ASSERT(fence.sequence <= other->signalled.load(std::memory_order_acquire),
               "a wait for a fence that was not issued");
     if (other != &waits) wait_for_event(waits, *device, *other, fence.sequence);
@@ -316,15 +323,14 @@ void CudaDevice::wait(Stream& stream, const Fence& fence) {
 }
 
 void CudaDevice::wait_for_event(CudaStream& stream, CudaDevice& of, CudaStream& other, uint64_t sequence) {
-  if (of.poisoned()) return; // its fences are all done
-  uint64_t at = sequence;
-  if (group_->devices.size() == 1) {
-    if (other.recorded < sequence) record_event(other); // at what was issued last, which is the fence or behind it
-    at = other.recorded;
-  } else if (other.signalled.load(std::memory_order_acquire) - sequence >= CudaStream::kEvents) {
-    return; // the event was recorded again since: the fence is long done
+  if (&of == this && !other.is_waited_for) {
+    other.is_waited_for = true;
+    record_event(other); // at what was issued last, which is the fence or behind it
+    sequence = other.issued;
   }
-  call<Call::StreamWaitEvent>(stream.handle, other.events[at % CudaStream::kEvents], 0u);
+  // An event that was recorded again since says that the fence is long done.
+  if (other.recorded.load(std::memory_order_acquire) - sequence >= CudaStream::kEvents) return;
+  call<Call::StreamWaitEvent>(stream.handle, other.events[sequence % CudaStream::kEvents], 0u);
   stream.dirty = true;
 }
 
@@ -334,7 +340,7 @@ void CudaDevice::wait_for_foreign(CudaStream& stream, const Fence& fence) {
     const std::lock_guard lock(foreign_mutex_);
     foreign_.push_back({fence, &stream, ++stream.gates});
   }
-  wake_.ring();
+  waiting_->wake.ring();
   check(Call::StreamWaitValue, api_.wait_value(stream.handle, stream.gate, stream.gates));
   stream.dirty = true;
 }
@@ -347,6 +353,9 @@ void CudaDevice::run(Stream& stream, const Work& work) {
   if (!on.recorder) {
     work.run(work.context);
     on.dirty = true;
+    // What it launched wrongly and did not look at would be the next caller's.
+    if (const cudaError_t left = cudaGetLastError(); left != cudaSuccess)
+      body_error_ = "it left an error of CUDA behind: " + std::string(cudaGetErrorString(left));
     return;
   }
   if (!on.recorder->failure.empty()) return;
@@ -410,9 +419,9 @@ void CudaDevice::collect_spans() {
     const cudaError_t error = api_.call<Call::EventQuery>(span.end);
     if (error == cudaErrorNotReady) continue;
     float begin_ms = 0, took_ms = 0;
-    if (!check(Call::EventQuery, error) || !call<Call::EventElapsedTime>(&begin_ms, spans_begin_, span.begin) ||
-        !call<Call::EventElapsedTime>(&took_ms, span.begin, span.end))
-      return;
+    if (!check(Call::EventQuery, error)) return;
+    if (api_.call<Call::EventElapsedTime>(&begin_ms, spans_begin_, span.begin) == cudaErrorNotReady) continue;
+    if (!call<Call::EventElapsedTime>(&took_ms, span.begin, span.end)) return;
     span.told = true;
     span.span.tell(span.span.context, spans_begin_ns_ + static_cast<int64_t>(static_cast<double>(begin_ms) * 1e6),
                    static_cast<int64_t>(static_cast<double>(took_ms) * 1e6));

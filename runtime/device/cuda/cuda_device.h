@@ -23,6 +23,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "device/bell.h"
@@ -50,7 +51,8 @@ struct CudaStream final : Stream {
 
   cudaStream_t handle = nullptr;
   std::array<cudaEvent_t, kEvents> events{};
-  uint64_t recorded = 0;              // the last sequence that has an event at or behind it
+  std::atomic<uint64_t> recorded{0};  // the last sequence that has an event at or behind it
+  bool is_waited_for = false;         // by another stream of its device: from then on each signal has an event
   std::atomic<uint64_t> signalled{0}; // `issued` for other threads
   bool dirty = false;                // something was enqueued since the last signal
   mr_device_tick* own_tick = nullptr;
@@ -86,6 +88,16 @@ struct Recorder {
   std::string failure; // the first thing that no graph can hold; the capture is over then, and the device is not
 };
 
+// What the waiter thread may still look at when its device is gone: where the hardware never answers, the thread is left
+// behind in the driver.
+struct Waiting {
+  Bell wake;
+  std::atomic<bool> watched{false};
+  std::mutex mutex;
+  bool closing = false;   // under the mutex
+  bool in_driver = false; // under the mutex
+};
+
 class CudaDevice final : public Device, private PageLocker {
  public:
   CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shared_ptr<Group> group, const void* library);
@@ -98,6 +110,8 @@ class CudaDevice final : public Device, private PageLocker {
   Stream* create_stream(StreamKind kind) override;
   void run(Stream& stream, const Work& work) override;
   bool enqueues() const override { return true; }
+  std::string take_body_error() override { return std::exchange(body_error_, {}); }
+  bool has_room(const Stream& stream) const override;
   void set_tick(Stream& stream, const TickNumbers& numbers) override;
   void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) override;
   void wait(Stream& stream, const Fence& fence) override;
@@ -110,7 +124,7 @@ class CudaDevice final : public Device, private PageLocker {
   void end_span(Stream& stream, const Span& span) override;
   void collect_spans() override;
   void watch() override;
-  void kick() override { wake_.ring(); }
+  void kick() override { waiting_->wake.ring(); }
   void steady(bool on) override { steady_ = on; }
   DeviceStatus status() const override;
   void declare_lost(const std::string& sentence) override { poison(DeviceError::lost, sentence); }
@@ -171,7 +185,8 @@ class CudaDevice final : public Device, private PageLocker {
   void find_neighbourhood();
 
   // waiter.cpp
-  void wait_loop();
+  void wait_loop(const std::shared_ptr<Waiting>& waiting);
+  bool await(Waiting& waiting, CudaStream& stream);
   bool open_gates();
   CudaStream* most_wanted() const;
   uint64_t progress() const;
@@ -207,11 +222,13 @@ class CudaDevice final : public Device, private PageLocker {
   cudaEvent_t spans_begin_ = nullptr; // and when that was on the host's clock
   int64_t spans_begin_ns_ = 0;
 
-  Bell wake_;
+  std::string body_error_;
+  std::mutex recording_mutex_; // held while a stream records: the waiter must not touch one that does
+  mr_device_tick* ticks_ = nullptr;
   cudaEvent_t waiters_event_ = nullptr;
-  std::atomic<bool> watched_{false}, closing_{false};
   std::mutex foreign_mutex_;
   std::vector<Foreign> foreign_;
+  std::shared_ptr<Waiting> waiting_ = std::make_shared<Waiting>();
   std::thread waiter_;
 };
 

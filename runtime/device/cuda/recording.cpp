@@ -47,6 +47,7 @@ void CudaDevice::begin_record(Stream& stream) {
   CudaStream& on = own(stream);
   MR_ASSERT(!on.recorder, "the stream records already");
   on.recorder = std::make_unique<Recorder>();
+  recording_mutex_.lock(); // until end_record
   if (poisoned()) return;
   make_current();
   record_failure_.clear();
@@ -113,6 +114,7 @@ void CudaDevice::join_branches(CudaStream& stream) {
 std::unique_ptr<Recording> CudaDevice::end_record(Stream& stream) {
   CudaStream& on = own(stream);
   MR_ASSERT(on.recorder, "the stream does not record");
+  const std::lock_guard lock(recording_mutex_, std::adopt_lock);
   if (!poisoned()) join_branches(on);
   const std::unique_ptr<Recorder> recorder = std::move(on.recorder);
   stream.tick = on.own_tick;

@@ -14,7 +14,7 @@ constexpr int64_t kAfterFailureNs = 1'000'000;
 } // namespace
 
 void CudaDevice::watch() {
-  if (!watched_.exchange(true)) wake_.ring();
+  if (!waiting_->watched.exchange(true)) waiting_->wake.ring();
 }
 
 void CudaDevice::ring(const CudaStream& stream) {
@@ -60,33 +60,62 @@ uint64_t CudaDevice::progress() const {
   return sum;
 }
 
-void CudaDevice::wait_loop() {
+// Blocks until the stream's next fence is done. False where the device is gone meanwhile: nothing of it may be touched.
+bool CudaDevice::await(Waiting& waiting, CudaStream& stream) {
+  const uint64_t next = stream.completed.load(std::memory_order_acquire) + 1;
+  cudaEvent_t event = stream.events[next % CudaStream::kEvents];
+  if (stream.recorded.load(std::memory_order_acquire) < next) { // nobody else waits for it: all that is enqueued, then
+    const std::lock_guard lock(recording_mutex_);
+    event = waiters_event_;
+    if (!call<Call::EventRecord>(event, stream.handle)) return true;
+  }
+  const cudaError_t injected = api_.count(Call::EventSynchronize);
+  {
+    const std::lock_guard lock(waiting.mutex);
+    if (waiting.closing) return false;
+    waiting.in_driver = true;
+  }
+  const cudaError_t error = injected != cudaSuccess ? injected : cudaEventSynchronize(event);
+  const std::lock_guard lock(waiting.mutex);
+  waiting.in_driver = false;
+  if (waiting.closing) return false;
+  check(Call::EventSynchronize, error);
+  return true;
+}
+
+void CudaDevice::wait_loop(const std::shared_ptr<Waiting>& waiting) {
   make_current();
   uint64_t rung_at = 0; // the progress at which hosts were last rung
+  const auto closing = [&] {
+    const std::lock_guard lock(waiting->mutex);
+    return waiting->closing;
+  };
   const auto ring_all = [&] {
     rung_at = progress();
     const size_t count = stream_count_.load(std::memory_order_acquire);
     for (size_t s = 0; s < count; ++s) ring(*streams_[s]);
   };
-  while (!closing_) {
-    const uint32_t heard = wake_.rings();
+  while (true) {
+    const uint32_t heard = waiting->wake.rings();
+    if (closing()) return;
     if (poisoned()) {
       complete_all();
-      wake_.sleep(heard, kAfterFailureNs);
+      waiting->wake.sleep(heard, kAfterFailureNs);
       continue;
     }
     const bool gates = open_gates();
-    if (!watched_.exchange(false)) {
-      wake_.sleep(heard, gates ? kForeignLookNs : 0);
+    if (!waiting->watched.load() || gates) { // where a gate may open it looks again, and does not block
+      if (gates && progress() != rung_at) ring_all();
+      waiting->wake.sleep(heard, gates ? kForeignLookNs : 0);
       continue;
     }
-    while (CudaStream* const stream = closing_ || poisoned() || gates ? nullptr : most_wanted()) {
-      if (call<Call::EventRecord>(waiters_event_, stream->handle)) call<Call::EventSynchronize>(waiters_event_);
+    waiting->watched = false;
+    while (CudaStream* const stream = poisoned() ? nullptr : most_wanted()) {
+      if (!await(*waiting, *stream)) return;
       ring_all();
       if (!stream->bell || !stream->bell->anyone_asleep()) break;
     }
     if (progress() != rung_at) ring_all(); // it was over before it was looked at: who sleeps has not seen it
-    if (gates) watched_ = true; // looks again, and does not block where a gate may open
   }
 }
 
