@@ -1,4 +1,5 @@
-// The kernels of five handlers, called without a runtime: in captured graphs, as a careful programmer would, and naively.
+// The kernels of five handlers, called without a runtime: in captured graphs, as a careful programmer would, and
+// naively.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ __global__ void advance(mr_device_tick* tick) {
   tick->media_time_ns += 40'000'000;
 }
 
-// What the handlers' GPU bodies enqueue, with the same numbers as test.pattern, image.blur, draw.text and draw.waveform.
+// What the GPU bodies of test.pattern, image.blur, draw.text and draw.waveform enqueue, with the same numbers.
 class Kernels {
  public:
   explicit Kernels(const Five& five)

@@ -45,7 +45,8 @@ class Noise {
     const bool ycbcr = pixel == Pixel::nv12;
     image_.color = ycbcr ? MR_COLOR_BT709 : MR_COLOR_SRGB;
     image_.range = ycbcr ? MR_RANGE_LIMITED : MR_RANGE_FULL;
-    scramble<<<1024, 256>>>(reinterpret_cast<uint32_t*>(bytes_.data()), bytes_.count() / 4, static_cast<uint32_t>(seed));
+    auto* words = reinterpret_cast<uint32_t*>(bytes_.data());
+    scramble<<<1024, 256>>>(words, bytes_.count() / 4, static_cast<uint32_t>(seed));
     checked(cudaGetLastError(), "scramble");
     checked(cudaDeviceSynchronize(), "scramble");
   }
@@ -242,7 +243,7 @@ void time_pictures() {
 } // namespace
 
 void bench_kernels() {
-  row("\n### kernels: what one more launch adds to a captured graph, µs; (33 launches − 1) / 32, median of %u replays\n",
+  row("\n### kernels: what one more launch adds to a captured graph, µs; (33 launches − 1) / 32, medians of %u\n",
       kReplays);
   row("| kernel | memory in turns | one set (L2 warm) | MB read and written | GB/s | GB/s warm | goal, µs |");
   row("|---|---|---|---|---|---|---|");

@@ -1,5 +1,5 @@
-// Whole pipelines of the built-in handlers on a GPU, beside the same kernels by hand, beside the host, and where the plan
-// puts them; and pictures that go from one GPU to another.
+// Whole pipelines of the built-in handlers on a GPU, beside the same kernels by hand, beside the host, and where the
+// plan puts them; and values that go from one GPU to another.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -112,6 +112,8 @@ void place_by_plan(const Five& five, const Measured& measured, double down) {
   std::vector<plan::BodyCost> bodies;
   measure_bodies(five, "cpu", kTicksMin, bodies);
   measure_bodies(five, "cuda:0", 2000, bodies);
+  const auto on_device = std::count_if(bodies.begin(), bodies.end(), [](const auto& b) { return b.domain != "cpu"; });
+  const char* measuring = on_device >= 4 ? "" : ", GPU unmeasured";
   std::string costs;
   for (const plan::BodyCost& body : bodies) {
     char one[96];
@@ -127,8 +129,8 @@ void place_by_plan(const Five& five, const Measured& measured, double down) {
       const std::string choice = choice_of(Compiled(pipeline, setup).plan());
       const double fps = fps_of(pipeline, setup);
       const double best = std::max(measured.host, choice.back() == 'g' ? measured.device : measured.device_to_host);
-      row("| %ux%u | %s first, sink %s | %s | %.0f | %.3f |", five.width, five.height, domains[0].c_str(),
-          *sink ? "on the host" : "free", choice.c_str(), fps, fps / best);
+      row("| %ux%u | %s first, sink %s%s | %s | %.1f | %.3f |", five.width, five.height, domains[0].c_str(),
+          *sink ? "on the host" : "free", measuring, choice.c_str(), fps, fps / best);
     }
   row("| %ux%u | bodies, µs |%s | | |", five.width, five.height, costs.c_str());
 }

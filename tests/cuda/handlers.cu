@@ -205,7 +205,8 @@ struct First final : Handler {
   }
   void process(Tick& tick, Cuda& cuda) {
     const TensorView from = in(tick);
-    read_ends<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(from), static_cast<uint64_t>(from.element_count()));
+    const auto words = static_cast<uint64_t>(from.element_count());
+    read_ends<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(from), words);
     check(cudaGetLastError());
   }
 };
