@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "bench.h"
 #include "rig.h"
 #include "rivals.h"
 
@@ -104,12 +105,25 @@ Setup noting(Setup setup) {
   return setup;
 }
 
-Setup bench_setup(std::vector<std::string> domains = {"cuda:0", "cpu"}) {
+} // namespace
+
+Setup bench_setup(std::vector<std::string> domains) {
   Setup setup = on_gpu(std::move(domains));
   setup.more = &bench_plugin();
   setup.workers = 2;
   return setup;
 }
+
+exec::Result run_or_die(Pipeline pipeline, const Setup& setup) {
+  exec::Result result = run(std::move(pipeline), setup);
+  if (!result.ok) {
+    std::fprintf(stderr, "gpu_bench: %s\n", result.error.what.c_str());
+    std::exit(1);
+  }
+  return result;
+}
+
+namespace {
 
 // index → count-1 handlers → `sink`: a region of `count`.
 Pipeline region_of(uint32_t count, const std::string& type, const std::string& us, const std::string& sink,
@@ -126,21 +140,6 @@ Pipeline region_of(uint32_t count, const std::string& type, const std::string& u
   pipeline.add("sink", sink).device = sink == "c.end" ? "cuda:0" : "cpu";
   pipeline.connect(last + ".out", "sink.in");
   return pipeline;
-}
-
-exec::Result run_or_die(Pipeline pipeline, const Setup& setup) {
-  exec::Result result = run(std::move(pipeline), setup);
-  if (!result.ok) {
-    std::fprintf(stderr, "gpu_bench: %s\n", result.error.what.c_str());
-    std::exit(1);
-  }
-  return result;
-}
-
-void row(const char* format, auto... values) {
-  std::printf(format, values...);
-  std::printf("\n");
-  std::fflush(stdout);
 }
 
 // ---- the benchmarks ---------------------------------------------------------------------------------------------
@@ -332,20 +331,6 @@ void bench_calls() {
   }
 }
 
-void bench_peers() {
-  row("\n### peers: copies from one GPU to another\n");
-  row("| bytes | ours, GB/s | bare, GB/s | ours / bare |");
-  row("|---|---|---|---|");
-  for (const uint64_t bytes : {uint64_t{1} << 20, uint64_t{3840} * 2160 * 4, uint64_t{256} << 20}) {
-    const int64_t frames = bytes > (100u << 20) ? 500 : 5000;
-    Pipeline pipeline;
-    pipeline.add("source", "c.index", {{"count", std::to_string(frames)}}).device = "cuda:0";
-    (void)bytes;
-    row("| %llu | not measured | %.1f | |", static_cast<unsigned long long>(bytes),
-        static_cast<double>(bytes) * 200 / peer_copies(bytes, 200) / 1e9);
-  }
-}
-
 struct Benchmark {
   const char* name;
   void (*run)();
@@ -353,16 +338,25 @@ struct Benchmark {
 };
 constexpr Benchmark kAll[] = {{"submit", bench_submit, true}, {"behind", bench_behind, true}, {"asleep", bench_asleep, true},
                               {"numbers", bench_numbers, true}, {"slope", bench_slope, true},   {"copies", bench_copies, true}, {"calls", bench_calls, true},
-                              {"peers", bench_peers, false}};
+                              {"kernels", bench_kernels, true}, {"five", bench_five, true},
+                              {"naive", bench_naive, true},   {"peers", bench_peers, false}};
 
 } // namespace
 } // namespace millrace::test
 
 int main(int count, char** arguments) {
   using namespace millrace::test;
+  int failed = 0;
   for (const Benchmark& benchmark : kAll) {
     bool wanted = count == 1 && benchmark.by_default;
     for (int a = 1; a < count; ++a) wanted = wanted || std::string(benchmark.name).rfind(arguments[a], 0) == 0;
-    if (wanted) benchmark.run();
+    if (!wanted) continue;
+    try {
+      benchmark.run();
+    } catch (const std::exception& error) {
+      row("\n%s did not end: %s", benchmark.name, error.what());
+      failed = 1;
+    }
   }
+  return failed;
 }

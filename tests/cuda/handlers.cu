@@ -27,6 +27,13 @@ __global__ void copy_wide(uint4* to, const uint4* from, uint64_t count) {
   if (at < count) to[at] = from[at];
 }
 
+__global__ void mark_ends(int64_t* to, uint64_t words, const mr_device_tick* tick) {
+  to[0] = to[words - 1] = static_cast<int64_t>(tick->index);
+}
+__global__ void read_ends(int64_t* to, const int64_t* from, uint64_t words) {
+  *to = from[0] == from[words - 1] ? from[0] : -1;
+}
+
 cudaStream_t stream_of(const Cuda& cuda) { return static_cast<cudaStream_t>(cuda.stream()); }
 void check(cudaError_t error) {
   if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
@@ -164,6 +171,46 @@ struct Frames final : Handler {
   }
 };
 
+// Bytes made on the device, of which only the ends are written: what follows measures their way, not their making.
+struct Make final : Handler {
+  Output<Tensor> out{*this, "out"};
+  Param<int64_t> bytes{*this, "bytes", 33177600, "of a value; a multiple of eight"};
+  Param<int64_t> count{*this, "count", 0, "values; 0: endless"};
+  Make() { capturable(); }
+  void probe(Facts& facts) override { facts.tick_count(*count > 0 ? *count : -1); }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {*bytes / 8}); }
+  int64_t* all(Tick& tick) {
+    const int64_t shape[] = {*bytes / 8};
+    return reinterpret_cast<int64_t*>(out.allocate(tick, dtype_of<int64_t>(), shape).data());
+  }
+  void process(Tick& tick, Cpu&) {
+    if (count > 0 && tick.index() >= static_cast<uint64_t>(*count)) return tick.end();
+    int64_t* to = all(tick);
+    to[0] = to[*bytes / 8 - 1] = static_cast<int64_t>(tick.index());
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    mark_ends<<<1, 1, 0, stream_of(cuda)>>>(all(tick), static_cast<uint64_t>(*bytes / 8), cuda.tick());
+    check(cudaGetLastError());
+  }
+};
+
+struct First final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out"};
+  First() { capturable(); }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
+  void process(Tick& tick, Cpu&) {
+    const auto words = in(tick).elements<int64_t>();
+    *fresh(out, tick) = words.front() == words.back() ? words.front() : -1;
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    const TensorView from = in(tick);
+    const auto words = static_cast<uint64_t>(from.element_count());
+    read_ends<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(from), words);
+    check(cudaGetLastError());
+  }
+};
+
 template <class H>
 const mr_handler_type* type(const char* name) {
   static const mr_handler_type table = detail::Type<H>::table(name, "a test's", "");
@@ -176,7 +223,8 @@ const mr_plugin& cuda_plugin() {
   static const mr_handler_type* const types[] = {
       type<Index>("c.index"), type<Add>("c.add"),     type<Pair>("c.pair"), type<InPlace>("c.paint"),
       type<Spin>("c.spin"),   type<Wild>("c.wild"),   type<Waits>("c.waits"), type<End>("c.end"),
-      type<Move>("c.move"),   type<Frames>("c.frames")};
+      type<Move>("c.move"),   type<Frames>("c.frames"), type<Make>("c.make"),
+      type<First>("c.first")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "c", "1", types, std::size(types), 0};
   return table;
 }

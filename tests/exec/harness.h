@@ -73,6 +73,7 @@ struct Setup {
   std::vector<plan::Hop> hops; // the plan is told of them, and the devices have them
   exec::RunOptions options;
   std::map<std::string, int64_t> costs_ns; // virtual time, and the partition
+  std::vector<plan::BodyCost> bodies;      // measured, for handlers that the plan places
   const mr_plugin* more = nullptr;         // handlers of the test's own
 };
 
