@@ -8,8 +8,8 @@
 
 namespace millrace::test {
 
-// A captured graph of `nodes` kernels, one behind the other, of which each takes about spin_ns (0: none), and a last one
-// that writes a sequence number to mapped memory.
+// A captured graph of `nodes` kernels, one behind the other, of which each takes about spin_ns (0: none), and a last
+// one that writes a sequence number to mapped memory.
 class GraphLoop {
  public:
   GraphLoop(int device, uint32_t nodes, uint64_t spin_ns);

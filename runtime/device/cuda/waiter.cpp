@@ -1,4 +1,5 @@
-// The one thread of a device that waits: for hosts that have gone to sleep, and for words that the device does not know.
+// The one thread of a device that waits: for hosts that have gone to sleep, and for words that the device does not
+// know.
 #include <algorithm>
 
 #include "device/cuda/cuda_device.h"
@@ -86,7 +87,7 @@ void CudaDevice::wait_loop() {
       if (!stream->bell || !stream->bell->anyone_asleep()) break;
     }
     if (progress() != rung_at) ring_all(); // it was over before it was looked at: who sleeps has not seen it
-    if (gates) watched_ = true; // looks again, and does not block where a gate may open
+    if (gates) watched_ = true;            // looks again, and does not block where a gate may open
   }
 }
 
