@@ -1,5 +1,5 @@
-# What `cmake --install` leaves: the command, the public headers, the libraries of runtime.h, and a package for those
-# who build against them.
+# What `cmake --install` leaves: the command, the CUDA module, the public headers, the libraries of runtime.h, and a package
+# for those who build against them.
 #
 # find_package(millrace) gives the target millrace::headers and the function millrace_add_plugin: all that a plugin
 # needs. find_package(millrace COMPONENTS runtime) gives millrace::runtime to applications, and looks for the libraries
@@ -19,6 +19,9 @@ install(TARGETS millrace_embed millrace_exec millrace_plan millrace_graph millra
 install(EXPORT millraceRuntimeTargets NAMESPACE millrace:: DESTINATION lib/cmake/millrace)
 if(TARGET millrace)
   install(TARGETS millrace RUNTIME DESTINATION bin)
+endif()
+if(TARGET millrace_cuda)
+  install(TARGETS millrace_cuda LIBRARY DESTINATION lib/millrace) # where embed/device_module.cpp looks
 endif()
 
 configure_package_config_file(cmake/millraceConfig.cmake.in ${CMAKE_BINARY_DIR}/millraceConfig.cmake

@@ -24,6 +24,7 @@ RULES = {
     "4.1": "issued and done", "4.2": "fences", "4.3": "streams belong to the runtime", "4.4": "bodies never wait",
     "4.5": "capture and replay", "4.6": "large and small copies", "4.7": "scratch memory and state",
     "4.8": "a new plan while running", "4.9": "errors of a device", "4.10": "the simulated device",
+    "4.11": "device time is measured by events",
     "5.1": "facts, then pure passes", "5.2": "cutting segments", "5.3": "feasible first", "5.4": "then latency",
     "5.5": "search for a placement", "5.6": "price and reason of every step",
 }
@@ -52,7 +53,7 @@ def sentence(name):
 def collect(root):
     """Rule → [(file, sentence)], and the citations of rules that are not in the list."""
     tests, unknown = {rule: [] for rule in RULES}, []
-    for path in sorted((root / "tests").rglob("*.cpp")):
+    for path in sorted([*(root / "tests").rglob("*.cpp"), *(root / "tests").rglob("*.cu")]):
         for name in names_of_tests(path.read_text(encoding="utf-8")):
             for rule in rules_cited(name):
                 where = path.relative_to(root).as_posix()

@@ -2,13 +2,13 @@
 // packages.
 #include "cli/doctor.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <stdlib.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "cli/apart.h"
@@ -17,6 +17,7 @@
 #include "cli/pipeline.h"
 #include "cli/plugins.h"
 #include "embed/compose.h"
+#include "embed/device_module.h"
 
 namespace millrace::cli {
 namespace fs = std::filesystem;
@@ -28,34 +29,36 @@ constexpr const char* kInstallOpenCv = "apt-get install libopencv-dev, then buil
 
 // ---- devices
 
-// What the driver says, asked apart: it keeps threads and memory that a process cannot give back.
-std::string asked_driver() {
-  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!driver) return std::string("no driver: ") + dlerror();
-  // Of the driver's interface these two are enough to say whether there is a device behind it.
-  const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
-  const auto count = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
-  int devices = 0;
-  const int failed = !init || !count ? -1 : init(0);
-  if (failed || count(&devices)) return fmt::format("the driver is there and says error {}", failed);
-  return fmt::format("the driver is there and has {} devices", devices);
+// A line for each device, or after "!" why there is none and after another what helps; asked apart, because a driver
+// keeps threads and memory that a process cannot give back.
+std::string asked_module() {
+  const embed::LoadedModule& loaded = embed::cuda_module();
+  std::string lines;
+  for (uint32_t d = 0; loaded.module && d < loaded.count; ++d) lines += loaded.module->describe(d) + "\n";
+  if (!lines.empty()) return lines;
+  const char* remedy = "install the driver of the card's maker, if there is a card";
+  if (loaded.path.empty()) remedy = "install the CUDA toolkit and build again, if there is a card";
+  return "!" + loaded.why + "!" + remedy;
 }
 
-Finding cuda_device() {
-  Finding found{"devices", "cuda", false, run_apart(asked_driver, kSecondsMax, true).told, ""};
-  if (found.detail.empty()) found.detail = "the driver is there and does not answer";
-  if (found.detail.starts_with("no driver"))
-    found.remedy = "install the driver of the card's maker, if there is a card";
-  else
-    found.detail += "; this millrace has no CUDA module, and runs on the cpu";
-  return found;
+void add_cuda_devices(std::vector<Finding>& all) {
+  const std::string told = run_apart(asked_module, kSecondsMax, true).told;
+  if (told.empty()) return all.push_back({"devices", "cuda", false, "the driver is there and does not answer", ""});
+  if (told[0] == '!') {
+    const size_t end = told.rfind('!');
+    return all.push_back({"devices", "cuda", false, told.substr(1, end - 1), told.substr(end + 1)});
+  }
+  std::istringstream lines(told);
+  std::string words;
+  for (int d = 0; std::getline(lines, words); ++d)
+    all.push_back({"devices", fmt::format("cuda:{}", d), true, words, ""});
 }
 
 void add_devices(std::vector<Finding>& all) {
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   all.push_back({"devices", "cpu", true, fmt::format("{} cores", cores), ""});
   all.push_back({"devices", "sim", true, "simulated, for tests: --devices cpu,sim:0", ""});
-  all.push_back(cuda_device());
+  add_cuda_devices(all);
 }
 
 // ---- plugins

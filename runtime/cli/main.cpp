@@ -35,7 +35,7 @@ CLI::Option* add_pipeline_options(CLI::App& app, PipelineOptions& options) {
   app.add_option("--set", options.sets, "handler.param=value; may be given again")
       ->type_name("ASSIGNMENT")
       ->allow_extra_args(false);
-  app.add_option("--devices", options.devices, "what may be used, in order: cpu, sim:0, …")->type_name("LIST");
+  app.add_option("--devices", options.devices, "what may be used, in order: cpu, cuda:0, sim:0, …")->type_name("LIST");
   app.add_option("--threads", options.threads, "threads to plan for; default: as many as cores")
       ->check(CLI::Range(uint32_t{1}, kThreadsMax));
   app.add_option("--clock", options.clock, "realtime, free or source")->type_name("MODE");

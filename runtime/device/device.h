@@ -41,7 +41,7 @@ enum class StreamKind { compute, copy_in, copy_out, copy_peer };
 // which a call makes one or none (a wait for what is already over): only fences tell how far a caller's work is.
 struct Stream {
   StreamKind kind = StreamKind::compute;
-  uint32_t index = 0; // within its device
+  uint32_t index = 0;               // within its device
   std::atomic<uint64_t>& completed; // a device that writes it by itself has it where it can
   uint64_t issued = 0;              // the submitting thread's
   // For bodies that enqueue (Device::enqueues): where to, and where kernels find their tick, in device memory. Between
@@ -140,7 +140,8 @@ class Device {
 
   // Enqueue. A failure poisons the device and is reported by status().
   virtual void run(Stream& stream, const Work& work) = 0;
-  // Whether run() calls the body at once, which then enqueues on Stream::native. Else it is called on the device's time.
+  // Whether run() calls the body at once, which then enqueues on Stream::native. Else it is called on the device's
+  // time.
   virtual bool enqueues() const { return false; }
   // What a body that was called last left wrong and did not tell, once; "": nothing. Only where bodies enqueue.
   virtual std::string take_body_error() { return ""; }

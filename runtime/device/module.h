@@ -1,5 +1,5 @@
-// A module with devices: a shared library that is loaded where it is there and has a driver. Both sides of this boundary
-// are built together; `build` is compared before anything else is called.
+// A module with devices: a shared library that is loaded where it is there and has a driver. Both sides of this
+// boundary are built together; `build` is compared before anything else is called.
 #pragma once
 
 #include <memory>

@@ -48,9 +48,10 @@ void require_cuda(const std::string& name) {
   const LoadedModule& loaded = cuda_module();
   if (index_of(name) < loaded.count) return;
   Error error{408, name + " is not available", {}, {}, "", "--devices cpu"};
-  error.notes.push_back(loaded.count == 0 ? loaded.why
-                                          : "the driver has " + std::to_string(loaded.count) + ": cuda:0" +
-                                                (loaded.count > 1 ? " to cuda:" + std::to_string(loaded.count - 1) : ""));
+  error.notes.push_back(loaded.count == 0
+                            ? loaded.why
+                            : "the driver has " + std::to_string(loaded.count) + ": cuda:0" +
+                                  (loaded.count > 1 ? " to cuda:" + std::to_string(loaded.count - 1) : ""));
   error.notes.push_back("available: cpu, and sim:0 to sim:999, which simulate a device");
   throw Failure(std::move(error));
 }

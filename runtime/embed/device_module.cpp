@@ -1,3 +1,4 @@
+// Finds the CUDA module, loads it, and compares whose build it is.
 #include "embed/device_module.h"
 
 #include <dlfcn.h>
@@ -10,7 +11,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Beside the program, or where `cmake --install` puts it; MILLRACE_CUDA_MODULE names another, or none where it is empty.
+// Beside the program, or where `cmake --install` puts it; MILLRACE_CUDA_MODULE names another, or none where it is
+// empty.
 std::string find_module() {
   if (const char* named = std::getenv("MILLRACE_CUDA_MODULE")) return named;
   std::error_code failed;
@@ -37,8 +39,8 @@ LoadedModule load() {
   }
   const device::DeviceModule* const module = reinterpret_cast<device::DeviceModuleEntry>(symbol)();
   if (std::string(module->build) != device::kModuleBuild) {
-    loaded.why = "the CUDA module " + loaded.path + " is of another build: " + module->build + ", not " +
-                 device::kModuleBuild;
+    loaded.why =
+        "the CUDA module " + loaded.path + " is of another build: " + module->build + ", not " + device::kModuleBuild;
     return loaded;
   }
   loaded.count = module->count(loaded.why);

@@ -435,8 +435,13 @@ void* RunState::make_scratch(const plan::Step& step) {
   device::DeviceStatus status;
   device::Arena* arena = devices[step.domain]->allocate(step.scratch_bytes, {}, status);
   if (arena) return arena->base;
-  throw Failure(Error{701, plan.domains[step.domain] + " has no room for what " + step.name + " works in: " + status.sentence,
-                      {}, {}, "", ""});
+  throw Failure(
+      Error{701,
+            plan.domains[step.domain] + " has no room for what " + step.name + " works in: " + status.sentence,
+            {},
+            {},
+            "",
+            ""});
 }
 
 void RunState::make_inputs(StepRun& step) {

@@ -63,7 +63,7 @@ struct PathReport {
 struct RegionReport {
   std::string domain;
   std::vector<std::string> handlers;
-  uint64_t launches = 0;  // ticks on which it was one launch
+  uint64_t launches = 0;   // ticks on which it was one launch
   uint64_t one_by_one = 0; // ticks on which its bodies were called
   uint64_t sampled = 0;    // device time of a launch, on one tick in 256
   double p50_us = 0, p99_us = 0;
@@ -71,7 +71,7 @@ struct RegionReport {
 // A device as it says of itself at the end, and what its driver was asked.
 struct DeviceReport {
   std::string domain;
-  std::map<std::string, double> gauges;        // by name and unit
+  std::map<std::string, double> gauges;         // by name and unit
   std::map<std::string, uint64_t> driver_calls; // by function
 };
 struct SegmentReport {
@@ -139,8 +139,8 @@ struct RunOptions {
   // Captured regions run body by body on one tick in 64, so that each body's device time is measured; else only the
   // region's is.
   bool measure_bodies = false;
-  // Told of each launch of a captured region, by the thread that submits it: when the inputs were found issued, and when
-  // the launch had returned. For benchmarks; null: nobody.
+  // Told of each launch of a captured region, by the thread that submits it: when the inputs were found issued, and
+  // when the launch had returned. For benchmarks; null: nobody.
   std::function<void(uint64_t index, int64_t begin_ns, int64_t end_ns)> on_launch;
   // Called from the monitor about ten times a second; null: never.
   std::function<void(const Progress&)> on_progress;

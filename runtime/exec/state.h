@@ -302,10 +302,10 @@ struct RegionRun {
   };
   std::vector<Entry> entries;
   std::vector<Exit> exits;
-  std::vector<StepRun*> riders;   // small copies down that are in the recording
-  std::vector<uint64_t> launched; // by slot: 1 + the last ordinal that was one launch
-  std::vector<StepRun*> stamped; // whose ordinals somebody outside waits for
-  size_t changes_seen = 0;       // live changes that all its steps have looked at
+  std::vector<StepRun*> riders;             // small copies down that are in the recording
+  std::vector<uint64_t> launched;           // by slot: 1 + the last ordinal that was one launch
+  std::vector<StepRun*> stamped;            // whose ordinals somebody outside waits for
+  size_t changes_seen = 0;                  // live changes that all its steps have looked at
   SingleWriter<uint64_t> replays, streamed; // ticks by launch of the graph, and body by body
   Histogram times;                          // device time of a launch
 };
@@ -593,7 +593,8 @@ size_t bypass_input(const StepRun& step, size_t output);
 void record_region(RegionRun& region);
 StepResult run_region(RegionRun& region, uint64_t ordinal);
 
-// captured.cpp: regions and bodies of devices whose bodies enqueue. A region that cannot be captured is left to streams.
+// captured.cpp: regions and bodies of devices whose bodies enqueue. A region that cannot be captured is left to
+// streams.
 void capture_region(RegionRun& region);
 StepResult run_captured(RegionRun& region, uint64_t ordinal);
 StepResult run_enqueued(StepRun& step, uint64_t ordinal);

@@ -132,7 +132,7 @@ struct Pace {
   uint32_t room = 1;       // what memory is laid out for: the window may grow so far when the cut is made again
   uint32_t gap = 1;        // ticks that a handler may owe a firing beyond its own max_pending before it is drained
   uint32_t slots = 1;      // slots an output, a power of two ≥ window + retain
-  std::vector<uint32_t> sources; // clock: steps, in order
+  std::vector<uint32_t> sources;   // clock: steps, in order
   bool generated = false;          // a source of it runs on a device, where nobody asks it
   uint64_t ticks_max = UINT64_MAX; // that source gives so many: then the clock ends
 };

@@ -167,9 +167,12 @@ class Errors(Command):
         self.assertIn("not there yet", self.refused("run", "null.source ! null.sink", "--node", "edge", code=2,
                                                     error="MR0109"))
 
-    def test_a_gpu_needs_its_module(self):
-        self.assertIn("CUDA module", self.refused("run", "null.source ! null.sink", "--devices", "cuda:0", code=3,
-                                                  error="MR0408"))
+    def test_a_gpu_that_is_not_there_is_refused_with_the_reason(self):
+        for module, reason in (({}, "cuda:63 is not available\n  "),
+                               ({"MILLRACE_CUDA_MODULE": ""}, "the CUDA module was not built"),
+                               ({"MILLRACE_CUDA_MODULE": "no/such.so"}, "the CUDA module could not be loaded: no/such.so")):
+            self.assertIn(reason, self.refused("run", "null.source ! null.sink", "--devices", "cuda:63", code=3,
+                                               error="MR0408", environment=module))
 
     def test_a_run_that_fails_is_1_and_only_its_first_cause_is_told(self):
         pipeline = "test.number fail_at=5 ! null.sink"
@@ -256,6 +259,10 @@ class Descriptions(Command):
         for found in findings:
             self.assertTrue(found["detail"], found)
             self.assertTrue(found["there"] or found["remedy"] or found["name"] == "cuda", found)
+        cuda = [found for found in findings if found["part"] == "devices" and found["name"].startswith("cuda")]
+        self.assertTrue(cuda)
+        without = self.run_it("doctor", environment={"MILLRACE_CUDA_MODULE": ""}).stdout
+        self.assertRegex(without, "no   cuda +the CUDA module was not built")
         there = {found["name"]: found["there"] for found in findings}
         self.assertTrue(there["cpu"] and there["sim"] and there["built in"])
         if any(name.endswith("opencv.so") and loaded for name, loaded in there.items()):

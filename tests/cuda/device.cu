@@ -13,11 +13,13 @@ namespace millrace::device::test {
 namespace {
 
 __global__ void fill(unsigned* to, unsigned value, uint64_t count) {
-  for (uint64_t at = blockIdx.x * uint64_t{blockDim.x} + threadIdx.x; at < count; at += uint64_t{gridDim.x} * blockDim.x)
+  for (uint64_t at = blockIdx.x * uint64_t{blockDim.x} + threadIdx.x; at < count;
+       at += uint64_t{gridDim.x} * blockDim.x)
     to[at] = value;
 }
 __global__ void fill_with_index(unsigned* to, const mr_device_tick* tick, uint64_t count) {
-  for (uint64_t at = blockIdx.x * uint64_t{blockDim.x} + threadIdx.x; at < count; at += uint64_t{gridDim.x} * blockDim.x)
+  for (uint64_t at = blockIdx.x * uint64_t{blockDim.x} + threadIdx.x; at < count;
+       at += uint64_t{gridDim.x} * blockDim.x)
     to[at] = static_cast<unsigned>(tick->index * 2654435761u);
 }
 
@@ -123,7 +125,8 @@ TEST_CASE("4.5: a recording's kernels see the tick of each replay, and its fence
   for (uint64_t n = 1; n <= 1000; ++n) {
     rig.device->replay(stream, *recording, {n, 0});
     rig.device->wait(down, rig.device->signal(stream));
-    rig.device->copy(down, reinterpret_cast<std::byte*>(on_host), reinterpret_cast<std::byte*>(on_device), 2 * kCount * 4);
+    rig.device->copy(down, reinterpret_cast<std::byte*>(on_host), reinterpret_cast<std::byte*>(on_device),
+                     2 * kCount * 4);
     finish(rig.device->signal(down));
     REQUIRE(on_host[0] == static_cast<unsigned>(n * 2654435761u));
     REQUIRE(on_host[2 * kCount - 1] == static_cast<unsigned>(n * 2654435761u));
@@ -139,7 +142,8 @@ TEST_CASE("4.11: spans tell device time") {
   int64_t took = 0;
   REQUIRE(rig.device->begin_span(stream));
   rig.device->run(stream, body.work());
-  rig.device->end_span(stream, {[](void* context, int64_t, int64_t ns) { *static_cast<int64_t*>(context) = ns; }, &took});
+  rig.device->end_span(stream,
+                       {[](void* context, int64_t, int64_t ns) { *static_cast<int64_t*>(context) = ns; }, &took});
   finish(rig.device->signal(stream));
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   rig.device->collect_spans();
@@ -182,8 +186,8 @@ TEST_CASE("4.2: a copy down is there when its flag is: 1,000,000 ticks over pois
     }
     rig.device->replay(stream, *recordings[slot], {n, 0});
     rig.device->wait(down, rig.device->signal(stream));
-    rig.device->copy(down, reinterpret_cast<std::byte*>(seen),
-                     reinterpret_cast<std::byte*>(on_device + slot * kCount), kCount * 4);
+    rig.device->copy(down, reinterpret_cast<std::byte*>(seen), reinterpret_cast<std::byte*>(on_device + slot * kCount),
+                     kCount * 4);
     fences[slot] = rig.device->signal(down);
   }
   for (const Fence& fence : fences) finish(fence);

@@ -1,3 +1,4 @@
+// Opens the real devices for tests, all of one setup together.
 #include "rig.h"
 
 #include <stdexcept>

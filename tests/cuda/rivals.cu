@@ -1,3 +1,4 @@
+// What the benchmark compares with: the same work by hand, with the CUDA runtime alone.
 #include "rivals.h"
 
 #include <cuda_runtime.h>
@@ -6,8 +7,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cuda/atomic>
 #include <cstring>
+#include <cuda/atomic>
 
 namespace millrace::test {
 namespace {
@@ -51,7 +52,7 @@ __global__ void copy_wide(uint4* to, const uint4* from, uint64_t count) {
 void copy_on(cudaStream_t stream, void* to, const void* from, uint64_t bytes) {
   const uint64_t count = bytes / 16;
   copy_wide<<<static_cast<unsigned>((count + 255) / 256), 256, 0, stream>>>(static_cast<uint4*>(to),
-                                                                           static_cast<const uint4*>(from), count);
+                                                                            static_cast<const uint4*>(from), count);
 }
 
 } // namespace

@@ -112,7 +112,8 @@ TEST_CASE("4.2: a worker that sleeps is woken when a long region is done") {
 // ---- 4.9: each class of fault ends as it should, and nothing hangs ----------------------------------------------
 
 TEST_CASE("4.9: an injected failure of a copy, a wait or a signal ends the run as a lost device") {
-  for (const char* fault : {"MemcpyAsync:20:719", "StreamWriteValue:20:719", "StreamWaitEvent:20:719", "EventRecord:20:719"}) {
+  for (const char* fault :
+       {"MemcpyAsync:20:719", "StreamWriteValue:20:719", "StreamWaitEvent:20:719", "EventRecord:20:719"}) {
     CAPTURE(fault);
     Pipeline pipeline;
     pipeline.add("source", "c.frames", {{"bytes", "1048576"}, {"count", "100000"}});

@@ -41,8 +41,7 @@ struct Add final : Handler {
   Add() { capturable(); }
   void process(Tick& tick, Cpu&) { *fresh(out, tick) = number(in(tick)) + add; }
   void process(Tick& tick, Cuda& cuda) {
-    queue(cuda).launch(
-        [to = fresh(out, tick), from = numbers(in(tick).data()), more = *add] { *to = *from + more; });
+    queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data()), more = *add] { *to = *from + more; });
   }
 };
 
@@ -52,14 +51,11 @@ struct Pair final : Handler { // needs one, takes the other where it is there
   Output<Tensor> out{*this, "out", like(a)};
   Pair() { capturable(); }
   static int64_t of(int64_t a, int64_t b) { return mix(a, b); }
-  void process(Tick& tick, Cpu&) {
-    *fresh(out, tick) = of(number(a(tick)), b.present(tick) ? number(b(tick)) : -1);
-  }
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = of(number(a(tick)), b.present(tick) ? number(b(tick)) : -1); }
   void process(Tick& tick, Cuda& cuda) {
     const int64_t* other = b.present(tick) ? numbers(b(tick).data()) : nullptr;
-    queue(cuda).launch([to = fresh(out, tick), from = numbers(a(tick).data()), other] {
-      *to = of(*from, other ? *other : -1);
-    });
+    queue(cuda).launch(
+        [to = fresh(out, tick), from = numbers(a(tick).data()), other] { *to = of(*from, other ? *other : -1); });
   }
 };
 
@@ -110,9 +106,9 @@ const mr_handler_type* type(const char* name) {
 }
 
 const mr_plugin& plugin() {
-  static const mr_handler_type* const types[] = {type<Index>("q.index"), type<Add>("q.add"),   type<Pair>("q.pair"),
-                                                 type<InPlace>("q.paint"), type<Odd>("q.odd"), type<Pass>("q.pass"),
-                                                 type<FailsOnDevice>("q.fails")};
+  static const mr_handler_type* const types[] = {
+      type<Index>("q.index"), type<Add>("q.add"),   type<Pair>("q.pair"),          type<InPlace>("q.paint"),
+      type<Odd>("q.odd"),     type<Pass>("q.pass"), type<FailsOnDevice>("q.fails")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "q", "1", types, std::size(types), 0};
   return table;
 }
@@ -158,7 +154,8 @@ TEST_CASE("4.5: a captured chain gives on each tick what the host gives, and is 
     CAPTURE(source_on_device);
     Compiled compiled(chain(middle, "q", source_on_device), on_device());
     REQUIRE(compiled.plan().regions.size() == 1);
-    CHECK(compiled.plan().regions[0].steps.size() == middle.size() + 1 + (source_on_device ? 1 : 0)); // and the way down
+    CHECK(compiled.plan().regions[0].steps.size() ==
+          middle.size() + 1 + (source_on_device ? 1 : 0)); // and the way down
     REQUIRE(compiled.run().ok);
     const std::vector<Seen> device = take_log("q");
     CHECK(device.size() == 40);

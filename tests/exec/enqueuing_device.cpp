@@ -1,3 +1,4 @@
+// A device on the host whose bodies enqueue, as those of a GPU do.
 #include "enqueuing_device.h"
 
 #include <cstring>

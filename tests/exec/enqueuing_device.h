@@ -1,5 +1,5 @@
-// A device whose bodies enqueue, as a GPU's do, without a GPU: "kernels" are functions in a queue, memory is the host's.
-// Nothing runs before somebody who waits makes it, and then streams take turns in an order that the seed gives.
+// A device whose bodies enqueue, as a GPU's do, without a GPU: "kernels" are functions in a queue, memory is the
+// host's. Nothing runs before somebody who waits makes it, and then streams take turns in an order that the seed gives.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the README's plugin against an installed millrace and against the build folder, and runs both.
+# Builds the README's plugin against an installed millrace and against the build folder, and runs both; looks whether the
+# installed millrace finds its CUDA module.
 #
 # usage: install_test.sh BUILD_FOLDER
 set -euo pipefail
@@ -45,4 +46,13 @@ for name in prefix build_folder; do
     exit 1
   }
 done
+# Where the CUDA module was built, the installed command finds it.
+if [[ -f $build/millrace_cuda.so ]]; then
+  "$scratch/prefix/bin/millrace" doctor --json >"$scratch/doctor.json"
+  if grep -q "the CUDA module" "$scratch/doctor.json"; then
+    echo "the installed millrace does not load the installed CUDA module:"
+    grep "the CUDA module" "$scratch/doctor.json"
+    exit 1
+  fi
+fi
 echo "the README's plugin builds against the installed package and against the build folder, and both run"

@@ -42,7 +42,8 @@ Arena* CpuDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceSta
   if (properties.pinned && pinned_) {
     if (const std::string wrong = pinned_->add(static_cast<std::byte*>(base), rounded); !wrong.empty()) {
       munmap(base, rounded);
-      status = {DeviceError::out_of_memory, "cpu cannot lock the pages of " + std::to_string(bytes) + " bytes: " + wrong};
+      status = {DeviceError::out_of_memory,
+                "cpu cannot lock the pages of " + std::to_string(bytes) + " bytes: " + wrong};
       return nullptr;
     }
   }

@@ -1,3 +1,4 @@
+// Calls into CUDA: their names, their counts, and the faults that tests ask for.
 #include "device/cuda/api.h"
 
 #include <cstdlib>

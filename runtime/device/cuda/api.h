@@ -62,7 +62,7 @@ enum class Call : uint8_t {
 #define MILLRACE_NAME(name) name,
   MILLRACE_CUDA_CALLS(MILLRACE_NAME)
 #undef MILLRACE_NAME
-  StreamWriteValue, // of the driver
+      StreamWriteValue, // of the driver
   StreamWaitValue,
   LaunchKernel, // of the module's own
   count

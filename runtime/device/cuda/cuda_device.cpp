@@ -184,7 +184,8 @@ Arena* CudaDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceSt
 std::string CudaDevice::lock_pages(const std::byte* base, uint64_t bytes) {
   make_current();
   constexpr unsigned kFlags = cudaHostRegisterPortable | cudaHostRegisterMapped;
-  const cudaError_t error = api_.call<Call::HostRegister>(const_cast<void*>(static_cast<const void*>(base)), bytes, kFlags);
+  const cudaError_t error =
+      api_.call<Call::HostRegister>(const_cast<void*>(static_cast<const void*>(base)), bytes, kFlags);
   if (error == cudaSuccess) return "";
   (void)cudaGetLastError();
   return sentence_of(Call::HostRegister, error);
@@ -273,8 +274,8 @@ Fence CudaDevice::signal(Stream& stream) {
     if (poisoned()) return {&at.completed, at.issued};
     make_current();
     if (at.issued - std::min(at.issued, at.completed.load(std::memory_order_acquire)) > kUnderWayMax)
-      poison(DeviceError::invalid, domain() + ": a stream has more than " + std::to_string(kUnderWayMax) +
-                                       " fences under way");
+      poison(DeviceError::invalid,
+             domain() + ": a stream has more than " + std::to_string(kUnderWayMax) + " fences under way");
     else if (check(Call::StreamWriteValue, api_.write_value(at.handle, &at.completed, at.issued)))
       note_signal(at);
   }

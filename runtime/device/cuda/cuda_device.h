@@ -1,12 +1,12 @@
 // A GPU of NVIDIA behind the device interface.
 //
-// Problem. CUDA's calls are asynchronous, but what they leave behind to wait on is not: to ask whether something is over
-// is a call into the driver that takes a lock, and a callback costs more than the tick that it ends.
+// Problem. CUDA's calls are asynchronous, but what they leave behind to wait on is not: to ask whether something is
+// over is a call into the driver that takes a lock, and a callback costs more than the tick that it ends.
 //
-// Why this way. Each stream has a word in mapped host memory. On the bare stream the copy engine or the front end writes
-// it (a stream write of the driver), in a graph a kernel does, so that who waits looks at memory and calls nobody. Where
-// another stream has to wait, an event without a time is recorded; and when hosts have gone to sleep one waiter thread
-// blocks in an event of its own, sees errors there, and rings their bell.
+// Why this way. Each stream has a word in mapped host memory. On the bare stream the copy engine or the front end
+// writes it (a stream write of the driver), in a graph a kernel does, so that who waits looks at memory and calls
+// nobody. Where another stream has to wait, an event without a time is recorded; and when hosts have gone to sleep one
+// waiter thread blocks in an event of its own, sees errors there, and rings their bell.
 //
 // Invariants.
 //  - One thread submits; no function that it calls waits for the device. allocate() and what is behind it may, and is
@@ -54,7 +54,7 @@ struct CudaStream final : Stream {
   std::atomic<uint64_t> recorded{0};  // the last sequence that has an event at or behind it
   bool is_waited_for = false;         // by another stream of its device: from then on each signal has an event
   std::atomic<uint64_t> signalled{0}; // `issued` for other threads
-  bool dirty = false;                // something was enqueued since the last signal
+  bool dirty = false;                 // something was enqueued since the last signal
   mr_device_tick* own_tick = nullptr;
   TickNumbers numbers;
   bool has_numbers = false;

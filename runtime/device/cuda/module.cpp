@@ -17,7 +17,13 @@ uint32_t count_devices(std::string& why) {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaSuccess && count > 0) return static_cast<uint32_t>(count);
-  why = error == cudaSuccess ? "there is no CUDA device" : cudaGetErrorString(error);
+  int driver = 0;
+  if (error == cudaSuccess || error == cudaErrorNoDevice)
+    why = "the driver has no CUDA device";
+  else if (error == cudaErrorInsufficientDriver && cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+    why = "there is no CUDA driver";
+  else
+    why = std::string("the driver says: ") + cudaGetErrorString(error);
   return 0;
 }
 

@@ -1,3 +1,4 @@
+// Asks the driver's management library, which is loaded by the first question.
 #include "device/cuda/nvml.h"
 
 #include <dlfcn.h>

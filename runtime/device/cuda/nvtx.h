@@ -3,7 +3,6 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-
 namespace millrace::device::cuda {
 
 class NvtxRange {

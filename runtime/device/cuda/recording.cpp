@@ -80,7 +80,8 @@ cudaStream_t CudaDevice::branch_for(CudaStream& stream, const std::vector<uint32
     return true;
   };
   const auto unused = [&](cudaStream_t side) {
-    return std::none_of(recorder.runs.begin(), recorder.runs.end(), [&](const auto& ran) { return ran.stream == side; });
+    return std::none_of(recorder.runs.begin(), recorder.runs.end(),
+                        [&](const auto& ran) { return ran.stream == side; });
   };
   cudaStream_t chosen = nullptr;
   for (uint32_t run : *after)
@@ -93,7 +94,8 @@ cudaStream_t CudaDevice::branch_for(CudaStream& stream, const std::vector<uint32
     side_streams_.push_back(chosen);
   }
   if (!chosen) chosen = stream.handle;
-  if (chosen != stream.handle && std::find(recorder.sides.begin(), recorder.sides.end(), chosen) == recorder.sides.end()) {
+  if (chosen != stream.handle &&
+      std::find(recorder.sides.begin(), recorder.sides.end(), chosen) == recorder.sides.end()) {
     recorder.sides.push_back(chosen);
     record<Call::StreamWaitEvent>(recorder, chosen, recorder.begun, 0u);
   }
@@ -168,7 +170,8 @@ void CudaDevice::replay(Stream& stream, Recording& recording, const TickNumbers&
   node.func = const_cast<void*>(set_tick_function());
   node.gridDim = node.blockDim = {1, 1, 1};
   node.kernelParams = arguments;
-  if (call<Call::GraphExecKernelNodeSetParams>(graph.exec, graph.set_tick, static_cast<const cudaKernelNodeParams*>(&node)) &&
+  if (call<Call::GraphExecKernelNodeSetParams>(graph.exec, graph.set_tick,
+                                               static_cast<const cudaKernelNodeParams*>(&node)) &&
       call<Call::GraphLaunch>(graph.exec, on.handle))
     note_signal(on);
 }

@@ -1,3 +1,4 @@
+// The kernels behind words.h.
 #include <cuda/atomic>
 
 #include "device/cuda/words.h"
@@ -7,8 +8,8 @@ namespace {
 
 __global__ void set_tick(mr_device_tick* target, mr_device_tick value) { *target = value; }
 
-// Kernels before it in the stream are over, so what they wrote is visible to this thread; the release carries that on to
-// the host, which reads the word with acquire.
+// Kernels before it in the stream are over, so what they wrote is visible to this thread; the release carries that on
+// to the host, which reads the word with acquire.
 __global__ void signal(uint64_t* word, const mr_device_tick* tick) {
   ::cuda::atomic_ref<uint64_t, ::cuda::thread_scope_system>(*word).store(tick->sequence, ::cuda::memory_order_release);
 }

@@ -91,9 +91,9 @@ struct Cpu {};
 // are at tick(), the count of records at value_of(). Where a live parameter changes, the body is called again.
 struct Cuda {
   const mr_tick* raw = nullptr;
-  void* stream() const { return raw->native_stream; }               // a cudaStream_t
-  const mr_device_tick* tick() const { return raw->device_tick; }   // in device memory
-  void* scratch() const { return raw->scratch; }                    // in device memory: what needs_scratch() asked for
+  void* stream() const { return raw->native_stream; }             // a cudaStream_t
+  const mr_device_tick* tick() const { return raw->device_tick; } // in device memory
+  void* scratch() const { return raw->scratch; }                  // in device memory: what needs_scratch() asked for
   // In device memory: the payload's record with the fields that only the device knows, such as the count of records.
   static const mr_value* value_of(const mr_input& input) {
     return reinterpret_cast<const mr_value*>(input.data - sizeof(mr_value));
