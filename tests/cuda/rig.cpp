@@ -29,7 +29,9 @@ Setup on_gpu(std::vector<std::string> domains, const std::string& faults) {
       if (devices.empty()) throw std::runtime_error(why);
       for (size_t d = 0; d < devices.size(); ++d) (*opened)[names[d]] = std::move(devices[d]);
     }
-    return std::move(opened->at(domain));
+    std::unique_ptr<device::Device> device = std::move(opened->at(domain));
+    opened->erase(domain); // another run opens it anew
+    return device;
   };
   return setup;
 }
