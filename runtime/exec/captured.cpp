@@ -297,6 +297,7 @@ void launch(RegionRun& region, uint64_t ordinal) {
   device.replay(*first.stream, *region.recordings[ordinal % region.plan->slots], numbers_of(info));
   if (sampled) device.end_span(*first.stream, {&tell_region_time, &region});
   const device::Fence fence = device.signal(*first.stream);
+  if (fence.word->load(std::memory_order_relaxed) == device::kFailed) first.run->watch_device(region.plan->domain);
   settle_exits(region, ordinal, fence);
   first.segment->fences[ordinal & first.pace->mask] = fence;
   for (StepRun* step : region.stamped) step->fences[ordinal & step->pace->mask] = fence;

@@ -30,10 +30,9 @@ class Workers {
   struct Worker {
     std::vector<SegmentRun*> own, others;
     uint32_t looks = 0;
-    // How long it had nothing to do lately, where it slept meanwhile: it wakes before that is over and looks out for
-    // what comes, because to be woken takes longer.
+    // With devices: how long it had nothing to do lately. What takes little longer than a worker spins anyway is spun
+    // for; before what takes longer it sleeps, wakes early and looks out, because to be woken takes longer.
     int64_t idle_ns = 0, idle_since_ns = 0, look_out_until_ns = 0;
-    bool slept = false;
     TraceRing* trace = nullptr;
     alignas(64) std::atomic<const SegmentRun*> busy{nullptr}; // a line of its own: helpers look at it
     std::thread thread;
@@ -45,6 +44,8 @@ class Workers {
   void sleep(Worker& worker);
   bool force_devices();
   int64_t next_due_ns() const;
+  int64_t spins_for_ns(const Worker& worker) const;
+  void note_idle(Worker& worker) const;
   void rest_here();
   void stand_by();
 

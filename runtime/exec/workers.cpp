@@ -23,8 +23,9 @@ constexpr int64_t kSleepMaxNs = 100'000'000;
 constexpr int64_t kWakeEarlyNs = 50'000;
 // The same before something is expected, and how long it is looked out for then.
 constexpr int64_t kExpectEarlyNs = 80'000, kLookOutNs = 160'000;
-// What is expected sooner is not worth a sleep, later is not foreseen.
-constexpr int64_t kExpectLeastNs = 200'000, kExpectMostNs = 50'000'000;
+// What is expected sooner is not worth a sleep, later is not foreseen. Who expects to sleep spins no longer than this.
+constexpr int64_t kExpectLeastNs = 250'000, kExpectMostNs = 50'000'000;
+constexpr int64_t kSpinBeforeSleepNs = 10'000;
 // A call that takes longer is not waited for where all are to rest.
 constexpr std::chrono::milliseconds kRestWithin{100};
 
@@ -166,7 +167,6 @@ void Workers::sleep(Worker& worker) {
     const bool looks_out = expects && expected > now && expected - now < wait;
     if (looks_out) wait = expected - now;
     if (wait > 0) run_.bell->sleep(heard, wait);
-    worker.slept = true;
     if (looks_out && run_.now_ns() >= expected) worker.look_out_until_ns = expected + kLookOutNs;
   }
   run_.bell->get_up();
@@ -199,6 +199,21 @@ void Workers::rest_here() {
   --at_rest_;
 }
 
+void Workers::note_idle(Worker& worker) const {
+  if (run_.has_devices) {
+    const int64_t idle = run_.now_ns() - worker.idle_since_ns;
+    worker.idle_ns = worker.idle_ns == 0 ? idle : (3 * worker.idle_ns + idle) / 4;
+  }
+  worker.idle_since_ns = 0;
+}
+
+int64_t Workers::spins_for_ns(const Worker& worker) const {
+  const int64_t spin = run_.options.spin_ns;
+  if (!run_.has_devices || worker.own.empty() || worker.idle_ns >= kExpectMostNs) return spin;
+  if (worker.idle_ns > kExpectLeastNs) return std::min(spin, kSpinBeforeSleepNs);
+  return std::max(spin, 2 * worker.idle_ns);
+}
+
 // Has nothing to do before the segments are shared out anew: nobody rings for it.
 void Workers::stand_by() {
   std::unique_lock lock(rest_mutex_);
@@ -220,12 +235,7 @@ void Workers::loop(Worker& worker) {
       continue;
     }
     if (look(worker)) {
-      if (worker.slept) [[unlikely]] {
-        const int64_t idle = run_.now_ns() - worker.idle_since_ns;
-        worker.idle_ns = worker.idle_ns == 0 ? idle : (3 * worker.idle_ns + idle) / 4;
-        worker.slept = false;
-      }
-      worker.idle_since_ns = 0;
+      if (worker.idle_since_ns != 0) note_idle(worker);
       looks = 0;
       continue;
     }
@@ -234,7 +244,7 @@ void Workers::loop(Worker& worker) {
     if ((++looks & 63) != 0) continue; // a clock read costs more than a look
     const int64_t now = run_.now_ns();
     if (worker.idle_since_ns == 0) worker.idle_since_ns = now;
-    if (now - worker.idle_since_ns >= run_.options.spin_ns && now >= worker.look_out_until_ns) sleep(worker);
+    if (now - worker.idle_since_ns >= spins_for_ns(worker) && now >= worker.look_out_until_ns) sleep(worker);
   }
   const std::lock_guard lock(rest_mutex_);
   --running_; // nobody waits for it to rest

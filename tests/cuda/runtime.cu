@@ -181,7 +181,9 @@ TEST_CASE("zz 4.9: a real illegal address ends the run within a second" * doctes
   CHECK_FALSE(result.ok);
   CHECK(result.error.code == 703);
   MESSAGE(result.error.what, "; after ", s, " s with opening the device");
-  CHECK(take_log("c").size() < 600);
+  int64_t there = 0;
+  for (const int64_t value : values(take_log("c"))) there += value != kEmpty;
+  CHECK(there < 600);
 }
 
 } // namespace
