@@ -1,8 +1,8 @@
-// Bodies that enqueue (cuda): called on the host when they are submitted, they leave work on the device's stream. What a
-// value is (its record) the host knows at once, its bytes come behind the fence (semantics.md 4.1, 4.4, 4.5).
+// Bodies that enqueue (cuda): called on the host when they are submitted, they leave work on the device's stream. What
+// a value is (its record) the host knows at once, its bytes come behind the fence (semantics.md 4.1, 4.4, 4.5).
 //
-// A region of them is called once for each slot, when the run begins, and captured. From then on a tick of the region is
-// one launch, and the host looks at the region's border only: what enters it must be there and of the kind that the
+// A region of them is called once for each slot, when the run begins, and captured. From then on a tick of the region
+// is one launch, and the host looks at the region's border only: what enters it must be there and of the kind that the
 // capture saw, what leaves it gets its slot, its fence and its times. Where that does not hold, because an input is
 // missing or has another size than planned, the bodies of this tick are called one by one on the stream.
 #include <algorithm>
@@ -98,8 +98,8 @@ void freeze(StepRun& step, BodyCall& body, uint32_t slot) {
     const OutputRun& output = *step.outputs[o];
     memory::Block& block = output.ring->block(slot);
     body.output_blocks[o] = &block;
-    body.outputs[o] = {block.record, block.data, output.ring->capacity(), MR_OUTPUT_SILENT, 0,
-                       reinterpret_cast<uint64_t>(&block)};
+    body.outputs[o] = {block.record,     block.data, output.ring->capacity(),
+                       MR_OUTPUT_SILENT, 0,          reinterpret_cast<uint64_t>(&block)};
   }
   body.info = {};
   body.info.media_time_ns = kMarkTick;
@@ -198,7 +198,8 @@ void find_border(RegionRun& region) {
       waited_for = waited_for || read_outside;
     }
     for (uint32_t s = 0; s < run.plan.steps.size(); ++s)
-      for (uint32_t before : run.plan.steps[s].after) waited_for = waited_for || (before == step->index && !is_inside(s));
+      for (uint32_t before : run.plan.steps[s].after)
+        waited_for = waited_for || (before == step->index && !is_inside(s));
     if (waited_for) region.stamped.push_back(step);
   }
 }
@@ -309,8 +310,8 @@ void launch(RegionRun& region, uint64_t ordinal) {
 
 void call_body(StepRun& step, uint64_t ordinal);
 
-// Live parameters changed: bodies are called anew, so that their kernels get the new values. False while one of them may
-// still run.
+// Live parameters changed: bodies are called anew, so that their kernels get the new values. False while one of them
+// may still run.
 bool capture_again(RegionRun& region, uint64_t ordinal) {
   for (StepRun* step : region.steps)
     if (!step->last_fence.done()) return false;

@@ -293,7 +293,7 @@ struct RegionRun {
   struct Entry {
     StepRun* step;
     InputRun* input;
-    mr_value recorded; // what the bodies were told of it
+    mr_value recorded;  // what the bodies were told of it
     mr_header header{}; // of the tick that is being launched
   };
   struct Exit {

@@ -202,7 +202,8 @@ void Workers::rest_here() {
 void Workers::note_idle(Worker& worker) const {
   if (run_.has_devices) {
     const int64_t idle = run_.now_ns() - worker.idle_since_ns;
-    worker.idle_ns = worker.idle_ns == 0 ? idle : (3 * worker.idle_ns + idle) / 4;
+    if (idle > run_.options.spin_ns) // what is shorter is spun for in any case
+      worker.idle_ns = worker.idle_ns == 0 ? idle : (3 * worker.idle_ns + idle) / 4;
   }
   worker.idle_since_ns = 0;
 }
@@ -217,9 +218,7 @@ int64_t Workers::spins_for_ns(const Worker& worker) const {
 // Has nothing to do before the segments are shared out anew: nobody rings for it.
 void Workers::stand_by() {
   std::unique_lock lock(rest_mutex_);
-  rest_changed_.wait(lock, [&] {
-    return resting_.load() || run_.finished() || run_.abort.load();
-  });
+  rest_changed_.wait(lock, [&] { return resting_.load() || run_.finished() || run_.abort.load(); });
 }
 
 void Workers::loop(Worker& worker) {

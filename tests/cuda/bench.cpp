@@ -27,7 +27,9 @@ int64_t now_ns() {
 double cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6; };
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -96,8 +98,8 @@ const mr_plugin& bench_plugin() {
     all.push_back(&behind);
     return all;
   }();
-  static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "b", "1", types.data(),
-                                  static_cast<uint32_t>(types.size()), 0};
+  static const mr_plugin table = {
+      sizeof(mr_plugin), MR_ABI_VERSION, "b", "1", types.data(), static_cast<uint32_t>(types.size()), 0};
   return table;
 }
 
@@ -139,7 +141,8 @@ Pipeline region_of(uint32_t count, const std::string& type, const std::string& u
   std::string last = "source";
   for (uint32_t h = 1; h < count; ++h) {
     const std::string name = "h" + std::to_string(h);
-    pipeline.add(name, type, us.empty() ? std::map<std::string, std::string>{} : std::map<std::string, std::string>{{"us", us}});
+    pipeline.add(name, type,
+                 us.empty() ? std::map<std::string, std::string>{} : std::map<std::string, std::string>{{"us", us}});
     pipeline.connect(last + ".out", name + ".in");
     last = name;
   }
@@ -161,7 +164,8 @@ void bench_submit() {
     int64_t ticks;
   };
   for (const uint32_t count : {1u, 8u, 32u}) {
-    for (const Mode mode : {Mode{"saturated", 0, 200'000}, Mode{"1 ms idle between", 1000, 2000}, Mode{"16.7 ms idle between", 60, 180}}) {
+    for (const Mode mode : {Mode{"saturated", 0, 200'000}, Mode{"1 ms idle between", 1000, 2000},
+                            Mode{"16.7 ms idle between", 60, 180}}) {
       Pipeline pipeline = region_of(count, "c.add", "", "c.end", mode.ticks);
       if (mode.hz)
         pipeline.clock(graph::ClockMode::realtime, mode.hz);
@@ -188,9 +192,9 @@ void bench_submit() {
   }
 }
 
-void compare(const char* name, uint32_t count, const std::string& type, const std::string& us, uint64_t spin_ns, int64_t ticks,
-             int64_t pause_ns = 0) {
-  GraphLoop rival(0, count, spin_ns);
+void compare(const char* name, uint32_t count, const std::string& type, const std::string& us, uint64_t spin_ns,
+             int64_t ticks, int64_t pause_ns = 0) {
+  GraphLoop rival(0, spin_ns > 0 ? count - 1 : count, spin_ns); // the source of ours does not spin
   for (int n = 0; n < 100; ++n) rival.launch(), rival.await();
   rivalry.clear();
   rivalry.rival = &rival;
@@ -200,19 +204,23 @@ void compare(const char* name, uint32_t count, const std::string& type, const st
   run_or_die(std::move(pipeline), noting(bench_setup()));
   std::vector<double>&a = rivalry.region_us, &b = rivalry.theirs_us, &c = rivalry.behind_us, &d = rivalry.submit_us,
   &e = rivalry.ours_us;
-  row("| %s | %zu | %.1f / %.1f / %.1f / %.1f | %.1f / %.1f / %.1f / %.1f | %+.1f / %+.1f / %+.1f | %.1f / %.1f | %.1f / "
-      "%.1f | %.1f / %.1f | %.2f |", name, a.size(),
-      quantile(a, 0.5), quantile(a, 0.99), quantile(a, 0.999), a.back(), quantile(b, 0.5), quantile(b, 0.99),
-      quantile(b, 0.999), b.back(), quantile(a, 0.5) - quantile(b, 0.5), quantile(a, 0.99) - quantile(b, 0.99),
-      quantile(a, 0.999) - quantile(b, 0.999), quantile(d, 0.5),
-      quantile(d, 0.99), quantile(c, 0.5), quantile(c, 0.99), quantile(e, 0.5), quantile(e, 0.99), rivalry.cores_busy());
+  row("| %s | %zu | %.1f / %.1f / %.1f / %.1f | %.1f / %.1f / %.1f / %.1f | %+.1f / %+.1f / %+.1f | %.1f / %.1f | %.1f "
+      "/ "
+      "%.1f | %.1f / %.1f | %.2f |",
+      name, a.size(), quantile(a, 0.5), quantile(a, 0.99), quantile(a, 0.999), a.back(), quantile(b, 0.5),
+      quantile(b, 0.99), quantile(b, 0.999), b.back(), quantile(a, 0.5) - quantile(b, 0.5),
+      quantile(a, 0.99) - quantile(b, 0.99), quantile(a, 0.999) - quantile(b, 0.999), quantile(d, 0.5),
+      quantile(d, 0.99), quantile(c, 0.5), quantile(c, 0.99), quantile(e, 0.5), quantile(e, 0.99),
+      rivalry.cores_busy());
 }
 
 // From the end of one CPU handler's call to the beginning of the next: admission, submission, the region, its result
 // down, and the way into the handler. The rival launches its graph and polls its flag, in turns.
 void bench_behind() {
-  row("\n### behind: a region and the CPU handler behind it, one tick in flight, in turns with a bare graph and flag\n");
-  row("| region | ticks | launch begun → handler, µs p50 / p99 / p99.9 / max | bare graph and flag | ours − bare p50 / p99 / "
+  row("\n### behind: a region and the CPU handler behind it, one tick in flight, in turns with a bare graph and "
+      "flag\n");
+  row("| region | ticks | launch begun → handler, µs p50 / p99 / p99.9 / max | bare graph and flag | ours − bare p50 / "
+      "p99 / "
       "p99.9 | of it submission p50 / p99 | launch returned → handler p50 / p99 | whole tick p50 / p99 | cores busy |");
   row("|---|---|---|---|---|---|---|---|---|");
   compare("1 handler", 1, "c.add", "", 0, 100'000);
@@ -254,7 +262,9 @@ void bench_asleep() {
   Pipeline pipeline = region_of(2, "c.spin", "2000", "b.behind", 2000);
   pipeline.clock(graph::ClockMode::free, 0, 1, 1);
   run_or_die(std::move(pipeline), noting(bench_setup()));
-  row("| ours | %.1f / %.1f | %.1f / %.1f | %.2f |", quantile(rivalry.behind_us, 0.5) - 2000, quantile(rivalry.behind_us, 0.99) - 2000, quantile(rivalry.ours_us, 0.5) - 2000, quantile(rivalry.ours_us, 0.99) - 2000, rivalry.cores_busy());
+  row("| ours | %.1f / %.1f | %.1f / %.1f | %.2f |", quantile(rivalry.behind_us, 0.5) - 2000,
+      quantile(rivalry.behind_us, 0.99) - 2000, quantile(rivalry.ours_us, 0.5) - 2000,
+      quantile(rivalry.ours_us, 0.99) - 2000, rivalry.cores_busy());
 }
 
 // Device time that a handler adds to a region: from 8 to 128, saturated.
@@ -336,10 +346,11 @@ struct Benchmark {
   void (*run)();
   bool by_default;
 };
-constexpr Benchmark kAll[] = {{"submit", bench_submit, true}, {"behind", bench_behind, true}, {"asleep", bench_asleep, true},
-                              {"numbers", bench_numbers, true}, {"slope", bench_slope, true},   {"copies", bench_copies, true}, {"calls", bench_calls, true},
-                              {"kernels", bench_kernels, true}, {"five", bench_five, true},
-                              {"naive", bench_naive, true},   {"peers", bench_peers, false}};
+constexpr Benchmark kAll[] = {
+    {"submit", bench_submit, true},   {"behind", bench_behind, true},   {"asleep", bench_asleep, true},
+    {"numbers", bench_numbers, true}, {"slope", bench_slope, true},     {"copies", bench_copies, true},
+    {"calls", bench_calls, true},     {"kernels", bench_kernels, true}, {"five", bench_five, true},
+    {"naive", bench_naive, true},     {"peers", bench_peers, false}};
 
 } // namespace
 } // namespace millrace::test

@@ -54,8 +54,7 @@ class Kernels {
     gpu::check(gpu::image_kernels().paint(stream, Pattern::gradient, tick, picture(to)));
   }
   void blur(cudaStream_t stream, void* from, void* to) const {
-    gpu::check(
-        gpu::image_kernels().blur(stream, picture(from), picture(to), blur_.kernel(), blur_.chroma_kernel()));
+    gpu::check(gpu::image_kernels().blur(stream, picture(from), picture(to), blur_.kernel(), blur_.chroma_kernel()));
   }
   void upload(cudaStream_t stream, void* sheet) const {
     gpu::check(gpu::draw_kernels().upload(stream, sheet, sheet_.bytes().data(), sheet_.bytes().size()));

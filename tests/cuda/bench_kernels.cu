@@ -154,8 +154,8 @@ void time_patches(const char* name, const char* goal, uint32_t width, uint32_t h
 }
 
 TensorForm half_form(const char* layout, uint32_t width, uint32_t height, uint32_t count, bool normalised) {
-  TensorForm form = tensor_form({"f16", layout, "rgb", normalised ? "0.485,0.456,0.406" : "0,0,0",
-                                 normalised ? "0.229,0.224,0.225" : "1,1,1"});
+  TensorForm form = tensor_form(
+      {"f16", layout, "rgb", normalised ? "0.485,0.456,0.406" : "0,0,0", normalised ? "0.229,0.224,0.225" : "1,1,1"});
   form.width = width;
   form.height = height;
   form.count = count;
@@ -198,16 +198,16 @@ void time_composite(const char* name, const char* goal, size_t layer_count) {
       pictures.push_back(std::make_unique<Noise>(Pixel::rgba8, kWidth, kHeight, 100 * seed + l));
     return std::unique_ptr<CanvasSet>(new CanvasSet{std::move(pictures), {Pixel::rgba8, kWidth, kHeight, seed}});
   };
-  time_kernel(name, goal, (layer_count + 1) * bytes_of(Pixel::rgba8, kWidth, kHeight), make,
-              [&](cudaStream_t stream, const CanvasSet& set) {
-                const ComposeSettings settings;
-                const FittedLayer fitted = fit_layer({kWidth, kHeight}, {0, 0, {}}, settings.fit);
-                std::vector<gpu::Layer> layers;
-                for (const auto& picture : set.layers)
-                  layers.push_back(
-                      gpu::layer_of(picture->picture(), fitted, BlendMode::over, 255, settings, Pixel::rgba8));
-                return gpu::layer_kernels().compose(stream, layers, 0xff302010u, true, set.canvas.picture());
-              });
+  time_kernel(
+      name, goal, (layer_count + 1) * bytes_of(Pixel::rgba8, kWidth, kHeight), make,
+      [&](cudaStream_t stream, const CanvasSet& set) {
+        const ComposeSettings settings;
+        const FittedLayer fitted = fit_layer({kWidth, kHeight}, {0, 0, {}}, settings.fit);
+        std::vector<gpu::Layer> layers;
+        for (const auto& picture : set.layers)
+          layers.push_back(gpu::layer_of(picture->picture(), fitted, BlendMode::over, 255, settings, Pixel::rgba8));
+        return gpu::layer_kernels().compose(stream, layers, 0xff302010u, true, set.canvas.picture());
+      });
 }
 
 struct PictureSet {

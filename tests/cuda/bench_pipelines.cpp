@@ -36,10 +36,11 @@ std::string font_file() {
 // `place` and `sink`: domains; "" is the plan's choice.
 Pipeline five_handlers(const Five& five, const std::string& place, const std::string& sink) {
   Pipeline pipeline;
-  pipeline.add("source", "test.pattern", {{"pattern", "gradient"},
-                                          {"format", "rgba8"},
-                                          {"width", std::to_string(five.width)},
-                                          {"height", std::to_string(five.height)}});
+  pipeline.add("source", "test.pattern",
+               {{"pattern", "gradient"},
+                {"format", "rgba8"},
+                {"width", std::to_string(five.width)},
+                {"height", std::to_string(five.height)}});
   pipeline.add("blur", "image.blur", {{"sigma", std::to_string(Five::kSigma)}});
   std::map<std::string, std::string> text = {{"text", Five::kText},
                                              {"size", std::to_string(five.text_size())},
@@ -121,7 +122,7 @@ void place_by_plan(const Five& five, const Measured& measured, double down) {
     costs += one;
   }
   for (const std::vector<std::string>& domains : {std::vector<std::string>{"cuda:0", "cpu"}, {"cpu", "cuda:0"}})
-    for (const char* sink : {"", "cpu"}) {
+    for (const char* sink : {"cuda:0", "cpu"}) {
       Setup setup = five_setup(domains);
       setup.bodies = bodies;
       setup.hops = {copy_hop("cpu", "cuda:0", 10, 1e6 / down), copy_hop("cuda:0", "cpu", 10, 1e6 / down)};
@@ -130,7 +131,7 @@ void place_by_plan(const Five& five, const Measured& measured, double down) {
       const double fps = fps_of(pipeline, setup);
       const double best = std::max(measured.host, choice.back() == 'g' ? measured.device : measured.device_to_host);
       row("| %ux%u | %s first, sink %s%s | %s | %.1f | %.3f |", five.width, five.height, domains[0].c_str(),
-          *sink ? "on the host" : "free", measuring, choice.c_str(), fps, fps / best);
+          *sink == 'c' && sink[1] == 'p' ? "on the host" : "on the GPU", measuring, choice.c_str(), fps, fps / best);
     }
   row("| %ux%u | bodies, µs |%s | | |", five.width, five.height, costs.c_str());
 }

@@ -221,10 +221,9 @@ const mr_handler_type* type(const char* name) {
 
 const mr_plugin& cuda_plugin() {
   static const mr_handler_type* const types[] = {
-      type<Index>("c.index"), type<Add>("c.add"),     type<Pair>("c.pair"), type<InPlace>("c.paint"),
-      type<Spin>("c.spin"),   type<Wild>("c.wild"),   type<Waits>("c.waits"), type<End>("c.end"),
-      type<Move>("c.move"),   type<Frames>("c.frames"), type<Make>("c.make"),
-      type<First>("c.first")};
+      type<Index>("c.index"), type<Add>("c.add"),       type<Pair>("c.pair"),   type<InPlace>("c.paint"),
+      type<Spin>("c.spin"),   type<Wild>("c.wild"),     type<Waits>("c.waits"), type<End>("c.end"),
+      type<Move>("c.move"),   type<Frames>("c.frames"), type<Make>("c.make"),   type<First>("c.first")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "c", "1", types, std::size(types), 0};
   return table;
 }

@@ -6,10 +6,10 @@
 namespace millrace::test {
 
 // Handlers: c.index (source: its tick's index; count), c.add (adds 1), c.pair (two inputs), c.paint (in place), c.spin
-// (takes `us` microseconds on the device, then adds 1), c.wild (writes to an illegal address at tick `at`), c.waits (does
-// what no graph can hold), c.end (a GPU sink), c.move (bytes: a picture of `bytes` that is passed on by a kernel),
-// c.make (source: `bytes` of which the first and the last eight are its tick's index; count), c.first (those eight, or
-// -1 where the last are others).
+// (takes `us` microseconds on the device, then adds 1), c.wild (writes to an illegal address at tick `at`), c.waits
+// (does what no graph can hold), c.end (a GPU sink), c.move (bytes: a picture of `bytes` that is passed on by a
+// kernel), c.make (source: `bytes` of which the first and the last eight are its tick's index; count), c.first (those
+// eight, or -1 where the last are others).
 const mr_plugin& cuda_plugin();
 
 // cpu and cuda:0 (and cuda:1), with the handlers above.

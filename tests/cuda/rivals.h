@@ -12,8 +12,8 @@ namespace millrace::test {
 // kernel that reads mapped host memory, or by a copy node.
 enum class NumbersBy { nobody, argument, mapped, copy };
 
-// A captured graph of `nodes` kernels, one behind the other, of which each takes about spin_ns (0: none), and a last one
-// that writes a sequence number to mapped memory.
+// A captured graph of `nodes` kernels, one behind the other, of which each takes about spin_ns (0: none), and a last
+// one that writes a sequence number to mapped memory.
 class GraphLoop {
  public:
   GraphLoop(int device, uint32_t nodes, uint64_t spin_ns, NumbersBy by = NumbersBy::nobody);

@@ -282,8 +282,8 @@ Fence CudaDevice::signal(Stream& stream) {
   return {&at.completed, at.issued};
 }
 
-// Behind the write of the word for `issued`. A stream that another one of its device waited for once has an event behind
-// each signal from then on; with peers all have, since those are submitted to by other threads.
+// Behind the write of the word for `issued`. A stream that another one of its device waited for once has an event
+// behind each signal from then on; with peers all have, since those are submitted to by other threads.
 void CudaDevice::note_signal(CudaStream& stream) {
   if (group_->devices.size() > 1 || stream.is_waited_for) record_event(stream);
   stream.signalled.store(stream.issued, std::memory_order_release);

@@ -88,8 +88,8 @@ struct Recorder {
   std::string failure; // the first thing that no graph can hold; the capture is over then, and the device is not
 };
 
-// What the waiter thread may still look at when its device is gone: where the hardware never answers, the thread is left
-// behind in the driver.
+// What the waiter thread may still look at when its device is gone: where the hardware never answers, the thread is
+// left behind in the driver.
 struct Waiting {
   Bell wake;
   std::atomic<bool> watched{false};

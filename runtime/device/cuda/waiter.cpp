@@ -1,4 +1,5 @@
-// The one thread of a device that waits: for hosts that have gone to sleep, and for words that the device does not know.
+// The one thread of a device that waits: for hosts that have gone to sleep, and for words that the device does not
+// know.
 #include <algorithm>
 
 #include "device/cuda/cuda_device.h"
