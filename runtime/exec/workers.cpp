@@ -202,8 +202,10 @@ void Workers::rest_here() {
 void Workers::note_idle(Worker& worker) const {
   if (run_.has_devices) {
     const int64_t idle = run_.now_ns() - worker.idle_since_ns;
-    if (idle > run_.options.spin_ns) // what is shorter is spun for in any case
-      worker.idle_ns = worker.idle_ns == 0 ? idle : (3 * worker.idle_ns + idle) / 4;
+    // What is shorter is spun for in any case. The least counts, and is forgotten slowly: who was woken late takes its
+    // own lateness for what it waited for.
+    const bool is_least = worker.idle_ns == 0 || idle < worker.idle_ns;
+    if (idle > run_.options.spin_ns) worker.idle_ns = is_least ? idle : worker.idle_ns + (idle - worker.idle_ns) / 16;
   }
   worker.idle_since_ns = 0;
 }
