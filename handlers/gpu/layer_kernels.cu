@@ -127,22 +127,29 @@ __global__ void compose_pixels(const __grid_constant__ LayerStack stack, const _
   store_canvas(at, channels, count, pixels);
 }
 
-// A layer's pixels where it is, transparent ones elsewhere.
-__device__ uint4 simple_pixels(const Layer& layer, uint32_t x, uint32_t y) {
+// Where the four pixels of a layer at a place of the canvas lie, some of which may be beside it; null where all are.
+__device__ const uint8_t* simple_place(const Layer& layer, uint32_t x, uint32_t y) {
   const auto row = static_cast<uint32_t>(static_cast<int32_t>(y) - layer.top);
   const int32_t column = static_cast<int32_t>(x) - layer.left, width = static_cast<int32_t>(layer.columns.target);
-  uint4 four = make_uint4(0, 0, 0, 0);
-  if (row >= layer.rows.target || column >= width || column <= -static_cast<int32_t>(kPixels)) return four;
-  const uint8_t* at = layer.planes[0] + size_t{row + layer.part_y} * layer.strides[0] +
-                      4 * (static_cast<int64_t>(column) + layer.part_x);
-  if (column >= 0 && column + static_cast<int32_t>(kPixels) <= width && fits_load(at))
-    return *reinterpret_cast<const uint4*>(at);
-  const auto inside = [&](int32_t i) { return static_cast<uint32_t>(column + i) < layer.columns.target; };
-  if (inside(0)) four.x = word_at(at);
-  if (inside(1)) four.y = word_at(at + 4);
-  if (inside(2)) four.z = word_at(at + 8);
-  if (inside(3)) four.w = word_at(at + 12);
-  return four;
+  if (row >= layer.rows.target || column >= width || column <= -static_cast<int32_t>(kPixels)) return nullptr;
+  return layer.planes[0] + size_t{row + layer.part_y} * layer.strides[0] +
+         4 * (static_cast<int64_t>(column) + layer.part_x);
+}
+
+// Whether one load brings all four.
+__device__ bool is_one_load(const Layer& layer, uint32_t x, const uint8_t* at) {
+  const int32_t column = static_cast<int32_t>(x) - layer.left;
+  return at && column >= 0 && column + static_cast<int32_t>(kPixels) <= static_cast<int32_t>(layer.columns.target) &&
+         fits_load(at);
+}
+
+// Those that the layer has, transparent ones beside it.
+__device__ uint4 single_pixels(const Layer& layer, uint32_t x, const uint8_t* at) {
+  const int32_t column = static_cast<int32_t>(x) - layer.left;
+  const auto pixel = [&](int32_t i) {
+    return static_cast<uint32_t>(column + i) < layer.columns.target ? word_at(at + 4 * i) : 0;
+  };
+  return make_uint4(pixel(0), pixel(1), pixel(2), pixel(3));
 }
 
 // Layers that are laid over what is opaque by nothing but their alpha, on a canvas of four channels. The loads of
@@ -158,13 +165,23 @@ __global__ void __launch_bounds__(kBlockWidth* kBlockHeight, kSimpleBlocksReside
   if (!stack.begins) load_canvas(at, 4, count, pixels);
 #pragma unroll 1
   for (uint32_t first = 0; first < stack.count; first += kLayersAhead) {
+    const uint8_t* places[kLayersAhead];
+    bool single[kLayersAhead]; // pixels are to be loaded by themselves
     uint4 above[kLayersAhead];
 #pragma unroll
-    for (uint32_t i = 0; i < kLayersAhead; ++i)
-      above[i] = first + i < stack.count ? simple_pixels(stack.layers[first + i], x, y) : make_uint4(0, 0, 0, 0);
+    for (uint32_t i = 0; i < kLayersAhead; ++i) {
+      places[i] = first + i < stack.count ? simple_place(stack.layers[first + i], x, y) : nullptr;
+      single[i] = places[i] && !is_one_load(stack.layers[first + i], x, places[i]);
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < kLayersAhead; ++i) {
+      above[i] = make_uint4(0, 0, 0, 0);
+      if (places[i] && !single[i]) above[i] = *reinterpret_cast<const uint4*>(places[i]);
+    }
 #pragma unroll
     for (uint32_t i = 0; i < kLayersAhead; ++i) {
       uint4 four = above[i];
+      if (single[i]) four = single_pixels(stack.layers[first + i], x, places[i]);
       // What is transparent changes nothing, and most of an overlay is.
       if ((four.x | four.y | four.z | four.w) >> 24 == 0) continue;
       if (stack.layers[first + i].turned) {
