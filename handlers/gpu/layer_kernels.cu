@@ -2,7 +2,8 @@
 //
 // A thread has four pixels of the canvas in registers from the background to the store, so what is between the layers
 // never reaches memory. Layers come as arguments of the kernel, which are read as constants. Where all of them are four
-// channels in their own size, as overlays are, the kernel holds nothing else and takes fewer registers.
+// channels in their own size, as overlays are, the kernel holds nothing else and takes fewer registers;
+// and where they are laid by their alpha alone, their loads do not wait for each other.
 #include "handlers/gpu/layer_kernels.h"
 
 #include <algorithm>
@@ -15,6 +16,9 @@ namespace {
 constexpr uint32_t kPixels = 4; // of a thread, beside each other
 // Arguments of a kernel may have 4 KB on every device.
 constexpr uint32_t kLayersAtOnce = 24;
+// Simple layers whose pixels a thread has loaded before it lays the first, and blocks of such threads that a
+// multiprocessor is to hold.
+constexpr uint32_t kLayersAhead = 3, kSimpleBlocksResident = 6;
 
 struct LayerStack {
   Layer layers[kLayersAtOnce];
@@ -123,6 +127,76 @@ __global__ void compose_pixels(const __grid_constant__ LayerStack stack, const _
   store_canvas(at, channels, count, pixels);
 }
 
+// Where the four pixels of a layer at a place of the canvas lie, some of which may be beside it; null where all are.
+__device__ const uint8_t* simple_place(const Layer& layer, uint32_t x, uint32_t y) {
+  const auto row = static_cast<uint32_t>(static_cast<int32_t>(y) - layer.top);
+  const int32_t column = static_cast<int32_t>(x) - layer.left, width = static_cast<int32_t>(layer.columns.target);
+  if (row >= layer.rows.target || column >= width || column <= -static_cast<int32_t>(kPixels)) return nullptr;
+  return layer.planes[0] + size_t{row + layer.part_y} * layer.strides[0] +
+         4 * (static_cast<int64_t>(column) + layer.part_x);
+}
+
+// Whether one load brings all four.
+__device__ bool is_one_load(const Layer& layer, uint32_t x, const uint8_t* at) {
+  const int32_t column = static_cast<int32_t>(x) - layer.left;
+  return at && column >= 0 && column + static_cast<int32_t>(kPixels) <= static_cast<int32_t>(layer.columns.target) &&
+         fits_load(at);
+}
+
+// Those that the layer has, transparent ones beside it.
+__device__ uint4 single_pixels(const Layer& layer, uint32_t x, const uint8_t* at) {
+  const int32_t column = static_cast<int32_t>(x) - layer.left;
+  const auto pixel = [&](int32_t i) {
+    return static_cast<uint32_t>(column + i) < layer.columns.target ? word_at(at + 4 * i) : 0;
+  };
+  return make_uint4(pixel(0), pixel(1), pixel(2), pixel(3));
+}
+
+// Layers that are laid over what is opaque by nothing but their alpha, on a canvas of four channels. The loads of
+// several are under way before the first is laid.
+__global__ void __launch_bounds__(kBlockWidth* kBlockHeight, kSimpleBlocksResident)
+    compose_simple(const __grid_constant__ LayerStack stack, const __grid_constant__ DevicePicture canvas) {
+  const uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * kPixels, y = blockIdx.y * blockDim.y + threadIdx.y;
+  const mr_image& image = canvas.image;
+  if (x >= image.width || y >= image.height) return;
+  const uint32_t count = min(kPixels, image.width - x);
+  uint8_t* at = canvas.data + image.planes[0].offset + size_t{y} * image.planes[0].stride + size_t{x} * 4;
+  uint32_t pixels[kPixels] = {stack.background, stack.background, stack.background, stack.background};
+  if (!stack.begins) load_canvas(at, 4, count, pixels);
+#pragma unroll 1
+  for (uint32_t first = 0; first < stack.count; first += kLayersAhead) {
+    const uint8_t* places[kLayersAhead];
+    bool single[kLayersAhead]; // pixels are to be loaded by themselves
+    uint4 above[kLayersAhead];
+#pragma unroll
+    for (uint32_t i = 0; i < kLayersAhead; ++i) {
+      places[i] = first + i < stack.count ? simple_place(stack.layers[first + i], x, y) : nullptr;
+      single[i] = places[i] && !is_one_load(stack.layers[first + i], x, places[i]);
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < kLayersAhead; ++i) {
+      above[i] = make_uint4(0, 0, 0, 0);
+      if (places[i] && !single[i]) above[i] = *reinterpret_cast<const uint4*>(places[i]);
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < kLayersAhead; ++i) {
+      uint4 four = above[i];
+      if (single[i]) four = single_pixels(stack.layers[first + i], x, places[i]);
+      // What is transparent changes nothing, and most of an overlay is.
+      if ((four.x | four.y | four.z | four.w) >> 24 == 0) continue;
+      if (stack.layers[first + i].turned) {
+        four.x = with_turned_colors(four.x), four.y = with_turned_colors(four.y);
+        four.z = with_turned_colors(four.z), four.w = with_turned_colors(four.w);
+      }
+      pixels[0] = simply_over_opaque(four.x, pixels[0]);
+      pixels[1] = simply_over_opaque(four.y, pixels[1]);
+      pixels[2] = simply_over_opaque(four.z, pixels[2]);
+      pixels[3] = simply_over_opaque(four.w, pixels[3]);
+    }
+  }
+  store_canvas(at, 4, count, pixels);
+}
+
 // Whether nothing of what lies below the layer can be seen anywhere on the canvas.
 bool hides_all(const Layer& layer, const mr_image& canvas) {
   return !layer.alpha && layer.mode == BlendMode::over && layer.opacity == 255 && layer.left <= 0 && layer.top <= 0 &&
@@ -147,7 +221,11 @@ const char* compose(void* stream, std::span<const Layer> layers, uint32_t backgr
                        std::all_of(stack.layers, stack.layers + stack.count, [](const Layer& layer) {
                          return layer.alpha && layer.scaling == LayerScaling::none;
                        });
-    const auto kernel = plain ? &compose_pixels<true> : &compose_pixels<false>;
+    const bool simple =
+        plain && background_opaque && std::all_of(stack.layers, stack.layers + stack.count, [](const Layer& layer) {
+          return layer.mode == BlendMode::over && layer.opacity == 255 && !layer.premultiplied;
+        });
+    const auto kernel = simple ? &compose_simple : plain ? &compose_pixels<true> : &compose_pixels<false>;
     kernel<<<blocks, dim3(kBlockWidth, kBlockHeight), 0, static_cast<cudaStream_t>(stream)>>>(stack, canvas);
     if (const char* sentence = launched()) return sentence;
     stack.begins = false;

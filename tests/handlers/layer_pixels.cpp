@@ -83,6 +83,17 @@ TEST_CASE("a pixel laid over another is what rows of them are, in every mode") {
     }
 }
 
+TEST_CASE("laid over by its alpha alone a pixel is what it is by the general way") {
+  for (uint32_t weight = 0; weight < 256; ++weight)
+    for (uint32_t over = 0; over < 256; ++over)
+      for (uint32_t under = 0; under < 256; ++under) {
+        const uint32_t above = weight << 24 | (over ^ 255) << 16 | over << 8 | (over * 7 & 255);
+        const uint32_t below = (under * 5 & 255) << 24 | (under * 3 & 255) << 16 | under << 8 | (under ^ 85);
+        if (gpu::simply_over_opaque(above, below) != gpu::over_opaque(BlendMode::over, above, weight, below))
+          FAIL(weight, " ", over, " ", under);
+      }
+}
+
 TEST_CASE("a premultiplied pixel is straightened to the nearest colour, and at most 255") {
   for (uint32_t alpha = 1; alpha < 256; ++alpha)
     for (uint32_t color = 0; color < 256; ++color) {

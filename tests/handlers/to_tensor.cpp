@@ -5,9 +5,11 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "builtin.h"
 #include "handlers/gpu/half.h"
+#include "handlers/gpu/window_mix.h"
 #include "pictures.h"
 
 using namespace millrace;
@@ -276,4 +278,56 @@ TEST_CASE("image.patches makes one patch of the whole picture, or as many as cou
   const Result none = cut.tick();
   REQUIRE(none.ok());
   CHECK(none.tensor("tensor").elements<float>()[0] == 0);
+}
+
+TEST_CASE("pixels mixed from a window are those mixed one by one") {
+  constexpr int32_t kWidths[] = {1, 2, 3, 5, 16, 37, 64}, kHeight = 21;
+  std::mt19937 random(7);
+  std::vector<uint32_t> words(2 * 16 * kHeight);
+  for (uint32_t& word : words) word = static_cast<uint32_t>(random());
+  const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
+  std::uniform_real_distribution<float> unit(0, 1);
+  int together = 0, apart = 0;
+  for (const int32_t width : kWidths)
+    for (int round = 0; round < 4000; ++round) {
+      SampleSource source{};
+      const auto stride = static_cast<uint32_t>((width + 4) / 4 * 4); // of chroma an odd width needs one byte more
+      source.planes[0] = bytes, source.planes[1] = bytes + stride * kHeight;
+      source.strides[0] = source.strides[1] = stride;
+      source.width = width, source.height = kHeight;
+      REQUIRE(gpu::has_windows(source));
+      const float left = (unit(random) - 0.25f) * static_cast<float>(width), top = (unit(random) - 0.25f) * kHeight;
+      const float scales[] = {0.3f, 1, 1.6875f, 2, 2.5f, 3};
+      const float scale_x = round % 3 ? unit(random) * 3 : scales[round / 3 % 6];
+      const float scale_y = round % 2 ? unit(random) * 5 : scales[round / 2 % 6];
+      const auto x = static_cast<int32_t>(random() % 12), y = static_cast<int32_t>(random() % 12);
+      const Footprint one = footprint(round % 5 ? left : 0, scale_x, x, width);
+      const Footprint two = footprint(round % 5 ? left : 0, scale_x, x + 1, width);
+      const Footprint rows = footprint(top, scale_y, y, kHeight);
+      const auto agree = [&](const Sample& sample, const Footprint& columns) {
+        const Sample expected = mixed<SampleLayout::nv12>(source, columns, rows);
+        REQUIRE(std::abs(sample.a - expected.a) < 3e-4f);
+        REQUIRE(std::abs(sample.b - expected.b) < 3e-4f);
+        REQUIRE(std::abs(sample.c - expected.c) < 3e-4f);
+      };
+      if (scale_x <= 2) REQUIRE(two.last - one.first < gpu::kWindowColumns);
+      if (two.last - one.first < gpu::kWindowColumns) {
+        const gpu::WindowWeights weights[2] = {gpu::window_weights(one, one.first),
+                                               gpu::window_weights(two, one.first)};
+        Sample sums[2];
+        gpu::mix_window(source, gpu::window_of(one.first, two.last), weights, rows, sums);
+        agree(sums[0], one);
+        agree(sums[1], two);
+        ++together;
+      }
+      if (one.last - one.first < gpu::kWindowColumns) {
+        const gpu::WindowWeights weights = gpu::window_weights(one, one.first);
+        Sample sums[1];
+        gpu::mix_window(source, gpu::window_of(one.first, one.last), &weights, rows, sums);
+        agree(sums[0], one);
+        ++apart;
+      }
+    }
+  CHECK(together > 1000);
+  CHECK(apart > together);
 }
