@@ -50,6 +50,7 @@ class Workers {
   void stand_by();
 
   RunState& run_;
+  int64_t expect_least_ns_; // what a worker waits for shorter it spins for
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<bool> resting_{false};
   std::mutex rest_mutex_;

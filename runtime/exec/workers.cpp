@@ -26,6 +26,9 @@ constexpr int64_t kExpectEarlyNs = 80'000, kLookOutNs = 160'000;
 // What is expected sooner is not worth a sleep, later is not foreseen. Who expects to sleep spins no longer than this.
 constexpr int64_t kExpectLeastNs = 250'000, kExpectMostNs = 50'000'000;
 constexpr int64_t kSpinBeforeSleepNs = 10'000;
+// With a real device, and a core for each thread: a copy of a large frame takes most of a millisecond, and who sleeps
+// meanwhile is woken too late to keep the copy engines busy.
+constexpr int64_t kExpectLeastByDeviceNs = 1'000'000;
 // A call that takes longer is not waited for where all are to rest.
 constexpr std::chrono::milliseconds kRestWithin{100};
 
@@ -67,7 +70,10 @@ inline void pause() {
 
 } // namespace
 
-Workers::Workers(RunState& run) : run_(run) {
+Workers::Workers(RunState& run) : run_(run), expect_least_ns_(kExpectLeastNs) {
+  const bool has_cores = std::thread::hardware_concurrency() > run_.plan.threads;
+  for (const device::Device* device : run_.devices)
+    if (device->enqueues() && has_cores) expect_least_ns_ = kExpectLeastByDeviceNs;
   for (uint32_t w = 0; w < run.plan.threads; ++w) {
     workers_.push_back(std::make_unique<Worker>());
     workers_[w]->trace = run.traces[w].get();
@@ -163,7 +169,7 @@ void Workers::sleep(Worker& worker) {
     const int64_t now = run_.now_ns();
     int64_t wait = std::min(kSleepMaxNs, next_due_ns() - early - now);
     const int64_t expected = worker.idle_since_ns + worker.idle_ns - kExpectEarlyNs;
-    const bool expects = run_.has_devices && worker.idle_ns > kExpectLeastNs && worker.idle_ns < kExpectMostNs;
+    const bool expects = run_.has_devices && worker.idle_ns > expect_least_ns_ && worker.idle_ns < kExpectMostNs;
     const bool looks_out = expects && expected > now && expected - now < wait;
     if (looks_out) wait = expected - now;
     if (wait > 0) run_.bell->sleep(heard, wait);
@@ -213,7 +219,7 @@ void Workers::note_idle(Worker& worker) const {
 int64_t Workers::spins_for_ns(const Worker& worker) const {
   const int64_t spin = run_.options.spin_ns;
   if (!run_.has_devices || worker.own.empty() || worker.idle_ns >= kExpectMostNs) return spin;
-  if (worker.idle_ns > kExpectLeastNs) return std::min(spin, kSpinBeforeSleepNs);
+  if (worker.idle_ns > expect_least_ns_) return std::min(spin, kSpinBeforeSleepNs);
   return std::max(spin, 2 * worker.idle_ns);
 }
 
