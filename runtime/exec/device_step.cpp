@@ -73,13 +73,17 @@ void tell_copy_time(void* context, int64_t, int64_t took_ns) { static_cast<StepR
 
 // Foreign memory is not pinned: it goes to devices through the block that stands for it, brought there once by the
 // first of its copies. False while another thread does.
+// So does the record of what came down from a device, which is kept beside its block (memory::Block::record).
 bool staged(const Slot& source) {
-  if (source.data == source.block->data) return true;
+  const memory::Block& block = *source.block;
+  if (source.data == block.data && block.record == block.value) return true;
+  if (!source.fence.done()) return false; // the block is still being written
   std::atomic<uint32_t>& state = source.block->staged;
   uint32_t expected = memory::Block::kNotStaged;
   if (!state.compare_exchange_strong(expected, memory::Block::kStaging, std::memory_order_acquire))
     return expected == memory::Block::kStaged;
-  std::memcpy(source.block->data, source.data, source.value->header.extent_bytes);
+  if (source.data != block.data) std::memcpy(block.data, source.data, source.value->header.extent_bytes);
+  if (block.record != block.value) *block.value = *block.record;
   state.store(memory::Block::kStaged, std::memory_order_release);
   return true;
 }
@@ -181,8 +185,6 @@ void copy_blocks(StepRun& step, const BodyCall& body, const Slot& last, uint64_t
   for (const InputRun& input : step.inputs) // also of what is not wanted, and lies between what is
     if (const Slot& source = input.output->at(ordinal); source.block)
       wait_for(*step.device, *step.stream, source.fence);
-  for (const auto& [source, target] : body.carried) // what came down from a device has its record beside the block
-    if (reads_host(step) && source->record != source->value) *source->value = *source->record;
   uint64_t extent = last.block->ring->capacity();
   // Else the block is still on its way here, or was never written, and its extent is not known.
   if (reads_host(step) ? last.fence.done() && (!last.unknown || last.block->present.load())
