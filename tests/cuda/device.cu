@@ -89,6 +89,30 @@ TEST_CASE("4.2: bodies and copies of several streams are ordered by fences") {
   CHECK(rig.device->status().ok());
 }
 
+TEST_CASE("4.2: a stream that waits late for several fences of another waits for each of them") {
+  Rig rig;
+  constexpr uint64_t kCount = 16 << 20, kSlots = 4; // a body writes 64 MiB: longer than the calls take
+  auto* on_device = reinterpret_cast<unsigned*>(rig.allocate(*rig.device, kSlots * kCount * 4));
+  auto* on_host = reinterpret_cast<unsigned*>(rig.allocate(rig.host, kSlots * 4, true));
+  Stream& compute = *rig.device->create_stream(StreamKind::compute);
+  Stream& down = *rig.device->create_stream(StreamKind::copy_out);
+  std::vector<Filling> bodies;
+  std::vector<Fence> fences;
+  for (unsigned slot = 0; slot < kSlots; ++slot)
+    bodies.push_back({&compute, on_device + slot * kCount, slot + 1, kCount});
+  for (Filling& body : bodies) { // all are submitted before anybody waits for the first
+    rig.device->run(compute, body.work());
+    fences.push_back(rig.device->signal(compute));
+  }
+  for (uint64_t slot = 0; slot < kSlots; ++slot) {
+    rig.device->wait(down, fences[slot]);
+    rig.device->copy(down, reinterpret_cast<std::byte*>(on_host + slot),
+                     reinterpret_cast<std::byte*>(on_device + slot * kCount + kCount - 1), 4);
+  }
+  finish(rig.device->signal(down));
+  for (unsigned slot = 0; slot < kSlots; ++slot) CHECK(on_host[slot] == slot + 1);
+}
+
 TEST_CASE("4.2: a stream waits for a word of somebody else, and submission does not") {
   Rig rig;
   auto* on_device = reinterpret_cast<unsigned*>(rig.allocate(*rig.device, 4096));

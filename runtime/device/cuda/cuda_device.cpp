@@ -285,7 +285,7 @@ Fence CudaDevice::signal(Stream& stream) {
 // Behind the write of the word for `issued`. A stream that another one of its device waited for once has an event
 // behind each signal from then on; with peers all have, since those are submitted to by other threads.
 void CudaDevice::note_signal(CudaStream& stream) {
-  if (group_->devices.size() > 1 || stream.is_waited_for) record_event(stream);
+  if (group_->devices.size() > 1 || stream.events_from > 0) record_event(stream);
   stream.signalled.store(stream.issued, std::memory_order_release);
 }
 
@@ -324,14 +324,13 @@ void CudaDevice::wait(Stream& stream, const Fence& fence) {
 }
 
 void CudaDevice::wait_for_event(CudaStream& stream, CudaDevice& of, CudaStream& other, uint64_t sequence) {
-  if (&of == this && !other.is_waited_for) {
-    other.is_waited_for = true;
-    record_event(other); // at what was issued last, which is the fence or behind it
-    sequence = other.issued;
+  if (&of == this && group_->devices.size() == 1 && other.events_from == 0) {
+    other.events_from = other.issued; // the fence or behind it
+    record_event(other);
   }
   // An event that was recorded again since says that the fence is long done.
   if (other.recorded.load(std::memory_order_acquire) - sequence >= CudaStream::kEvents) return;
-  call<Call::StreamWaitEvent>(stream.handle, other.events[sequence % CudaStream::kEvents], 0u);
+  call<Call::StreamWaitEvent>(stream.handle, other.event_behind(sequence), 0u);
   stream.dirty = true;
 }
 

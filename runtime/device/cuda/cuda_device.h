@@ -17,6 +17,7 @@
 // What it is not. No memory manager: arenas live as long as the device.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -51,8 +52,9 @@ struct CudaStream final : Stream {
 
   cudaStream_t handle = nullptr;
   std::array<cudaEvent_t, kEvents> events{};
-  std::atomic<uint64_t> recorded{0};  // the last sequence that has an event at or behind it
-  bool is_waited_for = false;         // by another stream of its device: from then on each signal has an event
+  // Each sequence from here on has an event behind it, up to `recorded`; 0: no stream of its device waited for it yet.
+  std::atomic<uint64_t> events_from{0};
+  std::atomic<uint64_t> recorded{0};
   std::atomic<uint64_t> signalled{0}; // `issued` for other threads
   bool dirty = false;                 // something was enqueued since the last signal
   mr_device_tick* own_tick = nullptr;
@@ -61,6 +63,11 @@ struct CudaStream final : Stream {
   uint64_t* gate = nullptr; // mapped: what waits for words of others waits for this one
   uint64_t gates = 0;
   std::unique_ptr<Recorder> recorder; // while it records
+
+  // Behind the sequence, which is at most `recorded`. Before the first one that has an event that one serves.
+  cudaEvent_t event_behind(uint64_t sequence) const {
+    return events[std::max(sequence, events_from.load(std::memory_order_acquire)) % kEvents];
+  }
 };
 
 // A graph of one slot.

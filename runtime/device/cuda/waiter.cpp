@@ -64,7 +64,7 @@ uint64_t CudaDevice::progress() const {
 // Blocks until the stream's next fence is done. False where the device is gone meanwhile: nothing of it may be touched.
 bool CudaDevice::await(Waiting& waiting, CudaStream& stream) {
   const uint64_t next = stream.completed.load(std::memory_order_acquire) + 1;
-  cudaEvent_t event = stream.events[next % CudaStream::kEvents];
+  cudaEvent_t event = stream.event_behind(next);
   if (stream.recorded.load(std::memory_order_acquire) < next) { // nobody else waits for it: all that is enqueued, then
     const std::lock_guard lock(recording_mutex_);
     event = waiters_event_;
