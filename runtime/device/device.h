@@ -102,7 +102,7 @@ struct TickNumbers {
 
 // Who is told how long the commands between begin_span() and end_span() took, some time after they are over.
 struct Span {
-  void (*tell)(void* context, int64_t begin_ns, int64_t took_ns) = nullptr; // begin: on the monotonic clock
+  void (*tell)(void* context, int64_t took_ns) = nullptr;
   void* context = nullptr;
 };
 

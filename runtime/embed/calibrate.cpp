@@ -172,9 +172,8 @@ class HopMeter {
   }
 
   void add_peers(size_t d, std::vector<plan::Hop>& hops) {
-    const auto is_cuda = [&](size_t domain) { return domains_[domain].rfind("cuda:", 0) == 0; };
-    for (size_t from = 1; is_cuda(d) && from < domains_.size(); ++from) {
-      if (from == d || !is_cuda(from)) continue;
+    for (size_t from = 1; devices_[d]->enqueues() && from < domains_.size(); ++from) { // real ones
+      if (from == d || !devices_[from]->enqueues()) continue;
       device::Device& device = *devices_[d];
       const Ends ends{&device, device.create_stream(device::StreamKind::copy_peer), memory_[d], memory_[from]};
       hops.push_back(hop(domains_[from], domains_[d], ends, false));

@@ -22,11 +22,6 @@ device::TickNumbers numbers_of(const mr_tick_info& info) { return {info.index, i
 
 BodyCall& body_of(StepRun& step, uint64_t ordinal) { return step.bodies[ordinal % step.bodies.size()]; }
 
-bool same_region(const StepRun& step, const plan::StepInput& input) {
-  const plan::Plan& plan = step.run->plan;
-  return input.output != plan::kNone && plan.steps[plan.outputs[input.output].step].region == step.plan->region;
-}
-
 // Whether a value is what the capture saw, as far as bodies look at it on the host. The count of records they read on
 // the device.
 bool same_kind(const mr_value& value, const mr_value& recorded) {
@@ -75,32 +70,11 @@ void mind_error(StepRun& step, uint64_t index) {
   step.instance->start();
 }
 
-void tell_body_time(void* context, int64_t begin_ns, int64_t took_ns) {
-  StepRun& step = *static_cast<StepRun*>(context);
-  step.times.add(took_ns);
-  (void)begin_ns;
-}
-
-void tell_region_time(void* context, int64_t begin_ns, int64_t took_ns) {
-  static_cast<RegionRun*>(context)->times.add(took_ns);
-  (void)begin_ns;
-}
-
-// Where its rings have a slot's blocks for ever.
-void freeze(StepRun& step, BodyCall& body, uint32_t slot) {
-  for (size_t i = 0; i < step.inputs.size(); ++i) {
-    body.inputs[i] = body.frozen[i] = {};
-    if (!step.inputs[i].output) continue;
-    memory::Block& block = step.inputs[i].output->ring->block(slot);
-    body.inputs[i] = body.frozen[i] = {block.record, block.data};
-  }
-  for (size_t o = 0; o < step.outputs.size(); ++o) {
-    const OutputRun& output = *step.outputs[o];
-    memory::Block& block = output.ring->block(slot);
-    body.output_blocks[o] = &block;
-    body.outputs[o] = {block.record,     block.data, output.ring->capacity(),
-                       MR_OUTPUT_SILENT, 0,          reinterpret_cast<uint64_t>(&block)};
-  }
+// A call that sees no tick: every input is there, and the times of all are marks.
+void ready_to_capture(StepRun& step, uint32_t slot) {
+  BodyCall& body = step.bodies[slot];
+  freeze(step, body, slot);
+  body.inputs = body.frozen;
   body.info = {};
   body.info.media_time_ns = kMarkTick;
   body.failed = false;
@@ -123,7 +97,7 @@ std::vector<uint32_t> needed_by(const RegionRun& region, const StepRun& step) {
 std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot, std::string& why) {
   StepRun& first = *region.steps[0];
   device::Device& device = *first.device;
-  for (StepRun* step : region.steps) freeze(*step, step->bodies[slot], slot);
+  for (StepRun* step : region.steps) ready_to_capture(*step, slot);
   int64_t mark = kMarkFirst;
   for (const RegionRun::Entry& entry : region.entries) {
     mr_value& record = *entry.input->output->ring->block(slot).record;
@@ -185,9 +159,9 @@ void find_border(RegionRun& region) {
   region.exits.clear();
   region.stamped.clear();
   for (StepRun* step : region.steps) {
-    for (size_t i = 0; i < step->inputs.size(); ++i)
-      if (step->inputs[i].output && !same_region(*step, step->plan->inputs[i]))
-        region.entries.push_back({step, &step->inputs[i], *step->inputs[i].output->ring->block(0).record});
+    for (InputRun& input : step->inputs)
+      if (input.output && !is_inside(input.output->plan->step))
+        region.entries.push_back({&input, *input.output->ring->block(0).record});
     bool waited_for = false;
     for (uint32_t o : step->plan->outputs) {
       bool read_outside = false;
@@ -250,12 +224,7 @@ void settle_exits(RegionRun& region, uint64_t ordinal, const device::Fence& fenc
       header.duration_ns = from.duration_ns;
       header.stream = from.stream;
     }
-    Slot& slot = exit.output->at(ordinal);
-    slot = Slot{};
-    slot.value = block.record;
-    slot.data = block.data;
-    slot.block = &block;
-    slot.fence = fence;
+    open_slot(*exit.output, ordinal, block).fence = fence;
   }
 }
 
@@ -266,12 +235,7 @@ void settle_riders(RegionRun& region, uint64_t ordinal, const device::Fence& fen
     memory::Block& block = rider->outputs[0]->ring->take(ordinal);
     *block.record = *source.value;
     block.present.store(1, std::memory_order_relaxed);
-    Slot& slot = rider->outputs[0]->at(ordinal);
-    slot = Slot{};
-    slot.value = block.record;
-    slot.data = block.data;
-    slot.block = &block;
-    slot.unknown = true; // until the fence says that the device did not fail
+    open_slot(*rider->outputs[0], ordinal, block).unknown = true; // until the fence says that the device did not fail
     ++rider->copies;
     rider->bytes_copied += source.value->header.extent_bytes;
     leave_fence(*rider, ordinal, fence);
@@ -283,20 +247,15 @@ void settle_riders(RegionRun& region, uint64_t ordinal, const device::Fence& fen
 void launch(RegionRun& region, uint64_t ordinal) {
   StepRun& first = *region.steps[0];
   device::Device& device = *first.device;
-  for (const RegionRun::Entry& entry : region.entries) {
-    const device::Fence& fence = entry.input->output->at(ordinal).fence;
-    if (fence.word && fence.word != &first.stream->completed) device.wait(*first.stream, fence);
-  }
+  for (const RegionRun::Entry& entry : region.entries)
+    wait_for(device, *first.stream, entry.input->output->at(ordinal).fence);
   for (const StepRun* step : region.steps)
-    for (const StepRun* before : step->after_on_device) {
-      if (before->region == &region) continue;
-      const device::Fence& fence = before->fences[ordinal & before->pace->mask];
-      if (fence.word && fence.word != &first.stream->completed) device.wait(*first.stream, fence);
-    }
+    for (const StepRun* before : step->after_on_device)
+      if (before->region != &region) wait_for(device, *first.stream, before->fences[ordinal & before->pace->mask]);
   const mr_tick_info& info = first.pace->info(ordinal);
   const bool sampled = (info.index & kLatencySampleMask) == 0 && device.begin_span(*first.stream);
   device.replay(*first.stream, *region.recordings[ordinal % region.plan->slots], numbers_of(info));
-  if (sampled) device.end_span(*first.stream, {&tell_region_time, &region});
+  if (sampled) device.end_span(*first.stream, span_of(region.times));
   const device::Fence fence = device.signal(*first.stream);
   if (fence.word->load(std::memory_order_relaxed) == device::kFailed) first.run->watch_device(region.plan->domain);
   settle_exits(region, ordinal, fence);
@@ -401,7 +360,7 @@ void call_body(StepRun& step, uint64_t ordinal) {
   const bool timed = (body.info.index & kTimedMask) == 0 && step.device->begin_span(*step.stream);
   step.device->set_tick(*step.stream, numbers_of(body.info));
   step.device->run(*step.stream, {&enqueue_body, &body, step.handler->name.c_str()});
-  if (timed) step.device->end_span(*step.stream, {&tell_body_time, &step});
+  if (timed) step.device->end_span(*step.stream, span_of(step.times));
   if (const std::string left = step.device->take_body_error(); !left.empty() && !body.failed) {
     body.failed = true;
     step.instance->set_error(left);

@@ -12,10 +12,6 @@ namespace {
 
 std::byte* bytes(const void* address) { return static_cast<std::byte*>(const_cast<void*>(address)); }
 
-void wait_for(device::Device& device, device::Stream& stream, const device::Fence& fence) {
-  if (fence.word && fence.word != &stream.completed) device.wait(stream, fence);
-}
-
 device::Access access_to(const memory::Block& block, bool writes) {
   return {bytes(block.value), sizeof(mr_value) + block.ring->capacity(), writes};
 }
@@ -68,8 +64,6 @@ void end_copy(void* context) {
   step.times.add(step.run->now_ns() - body.begun_ns);
   step.run->trace_on_device(step, body.info, TraceKind::copy, body.begun, step.run->trace_now());
 }
-
-void tell_copy_time(void* context, int64_t, int64_t took_ns) { static_cast<StepRun*>(context)->times.add(took_ns); }
 
 // Foreign memory is not pinned: it goes to devices through the block that stands for it, brought there once by the
 // first of its copies. False while another thread does.
@@ -191,15 +185,12 @@ void copy_blocks(StepRun& step, const BodyCall& body, const Slot& last, uint64_t
                        : last.block->record != last.block->value)
     extent = last.value->header.extent_bytes;
   const auto [from, to] = body.carried.front();
-  if (body.carried.size() == 1 && to->record != to->value && writes_host(step)) { // its record is there already
-    step.device->copy(*step.stream, bytes(to->data), bytes(from->data), extent);
-    ++step.copies;
-    step.bytes_copied += extent;
-    return;
-  }
   const auto before_last = static_cast<uint64_t>(bytes(last.block->value) - bytes(from->value));
-  const uint64_t count = before_last + sizeof(mr_value) + extent;
-  step.device->copy(*step.stream, bytes(to->value), bytes(from->value), count);
+  // Of one block whose record is at the host already that need not come.
+  const bool bare = body.carried.size() == 1 && to->record != to->value && writes_host(step);
+  const uint64_t head = bare ? sizeof(mr_value) : 0;
+  const uint64_t count = before_last + sizeof(mr_value) + extent - head;
+  step.device->copy(*step.stream, bytes(to->value) + head, bytes(from->value) + head, count);
   ++step.copies;
   step.bytes_copied += count;
 }
@@ -254,6 +245,23 @@ void run_body(void* context) {
   }
 }
 
+void wait_for(device::Device& device, device::Stream& stream, const device::Fence& fence) {
+  if (fence.word && fence.word != &stream.completed) device.wait(stream, fence);
+}
+
+device::Span span_of(Histogram& times) {
+  return {[](void* context, int64_t took_ns) { static_cast<Histogram*>(context)->add(took_ns); }, &times};
+}
+
+Slot& open_slot(OutputRun& output, uint64_t ordinal, memory::Block& block) {
+  Slot& slot = output.at(ordinal);
+  slot = Slot{};
+  slot.value = block.record;
+  slot.data = block.data;
+  slot.block = &block;
+  return slot;
+}
+
 void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
   for (size_t o = 0; o < step.outputs.size(); ++o) {
     OutputRun& output = *step.outputs[o];
@@ -270,12 +278,7 @@ void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
     raw.data = reinterpret_cast<uint8_t*>(step.device->body_address(bytes(block.data)));
     raw.capacity = output.ring->capacity();
     raw.token = reinterpret_cast<uint64_t>(&block);
-    Slot& slot = output.at(ordinal);
-    slot = Slot{};
-    slot.value = block.record;
-    slot.data = block.data;
-    slot.block = &block;
-    slot.unknown = true;
+    open_slot(output, ordinal, block).unknown = true;
   }
 }
 
@@ -392,12 +395,7 @@ void settle_copied(StepRun& step, BodyCall& body, size_t m, uint64_t ordinal) {
   const bool known = step.device->enqueues();
   block.present.store(known || !unknown, std::memory_order_relaxed);
   if (known && block.record != block.value) *block.record = *source.value;
-  Slot& slot = step.outputs[m]->at(ordinal);
-  slot = Slot{};
-  slot.value = block.record;
-  slot.data = block.data;
-  slot.block = &block;
-  slot.unknown = unknown;
+  open_slot(*step.outputs[m], ordinal, block).unknown = unknown;
 }
 
 void settle_not_copied(StepRun& step, size_t m, uint64_t ordinal) {
@@ -449,7 +447,7 @@ StepResult run_transfer(StepRun& step, uint64_t ordinal) {
   if (step.device->enqueues()) {
     const bool spanned = timed && step.device->begin_span(*step.stream);
     copy_blocks(step, body, *last, ordinal);
-    if (spanned) step.device->end_span(*step.stream, {&tell_copy_time, &step});
+    if (spanned) step.device->end_span(*step.stream, span_of(step.times));
   } else {
     if (timed) step.device->run(*step.stream, {&begin_copy, &body, "time", 0});
     copy_blocks(step, body, *last, ordinal);

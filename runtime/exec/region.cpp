@@ -4,9 +4,6 @@
 
 namespace millrace::exec {
 
-namespace {
-
-// The body of a slot, with the addresses that its rings give that slot for ever.
 void freeze(StepRun& step, BodyCall& body, uint32_t slot) {
   const auto at = [&](const void* address) {
     return step.device->body_address(static_cast<std::byte*>(const_cast<void*>(address)));
@@ -16,7 +13,7 @@ void freeze(StepRun& step, BodyCall& body, uint32_t slot) {
     body.input_blocks[i] = nullptr;
     if (!step.inputs[i].output) continue;
     const memory::Block& block = step.inputs[i].output->ring->block(slot);
-    body.frozen[i].value = reinterpret_cast<const mr_value*>(at(block.value));
+    body.frozen[i].value = reinterpret_cast<const mr_value*>(at(block.record));
     body.frozen[i].data = reinterpret_cast<const uint8_t*>(at(block.data));
   }
   body.recorded = body.frozen;
@@ -25,12 +22,14 @@ void freeze(StepRun& step, BodyCall& body, uint32_t slot) {
     memory::Block& block = ring.block(slot);
     body.output_blocks[o] = &block;
     body.outputs[o] = {};
-    body.outputs[o].value = reinterpret_cast<mr_value*>(at(block.value));
+    body.outputs[o].value = reinterpret_cast<mr_value*>(at(block.record));
     body.outputs[o].data = reinterpret_cast<uint8_t*>(at(block.data));
     body.outputs[o].capacity = ring.capacity();
     body.outputs[o].token = reinterpret_cast<uint64_t>(&block);
   }
 }
+
+namespace {
 
 // What a replay reads: the tick, presence, and which bodies do not fire. The addresses must be those recorded.
 bool prepare(StepRun& step, BodyCall& body, uint64_t ordinal) {

@@ -291,7 +291,6 @@ struct RegionRun {
   // Where bodies enqueue, a tick of the whole region is one launch: the host looks only at what enters it and at what
   // somebody outside reads (captured.cpp).
   struct Entry {
-    StepRun* step;
     InputRun* input;
     mr_value recorded;  // what the bodies were told of it
     mr_header header{}; // of the tick that is being launched
@@ -589,7 +588,9 @@ Slot slot_of(const mr_output& output, const StepRun& step);
 // The input that stands in for a failed output; the plan saw to it that there is one.
 size_t bypass_input(const StepRun& step, size_t output);
 
-// region.cpp: records every slot of a region; after all handlers have started.
+// region.cpp: a body of a region, with the addresses that its rings give a slot for ever.
+void freeze(StepRun& step, BodyCall& body, uint32_t slot);
+// Records every slot of a region; after all handlers have started.
 void record_region(RegionRun& region);
 StepResult run_region(RegionRun& region, uint64_t ordinal);
 
@@ -607,6 +608,12 @@ bool issued(const StepRun& step, uint64_t ordinal);
 bool change_live(StepRun& step, uint64_t ordinal);
 // Decides whether the body fires on this tick, as far as the host knows, and fixes its inputs. False with the cause.
 bool fix_body(StepRun& step, BodyCall& body, uint64_t ordinal, Cause& cause);
+// The stream goes on after the fence, where it is not its own.
+void wait_for(device::Device& device, device::Stream& stream, const device::Fence& fence);
+// Device time that goes into a histogram.
+device::Span span_of(Histogram& times);
+// The output's slot of this ordinal anew: a value in this block.
+Slot& open_slot(OutputRun& output, uint64_t ordinal, memory::Block& block);
 // Takes the blocks of this ordinal for the body's outputs and opens their slots.
 void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal);
 void leave_fence(StepRun& step, uint64_t ordinal, const device::Fence& fence);

@@ -184,7 +184,7 @@ struct Segment {
 struct Region {
   uint32_t domain = 0;
   uint32_t slots = 1; // one ring length for all it touches
-  std::vector<uint32_t> steps;
+  std::vector<uint32_t> steps; // handlers; then, on a real device, the small copies down that are recorded with them
 };
 
 struct HandlerPlan {

@@ -166,8 +166,7 @@ TEST_CASE("4.11: spans tell device time") {
   int64_t took = 0;
   REQUIRE(rig.device->begin_span(stream));
   rig.device->run(stream, body.work());
-  rig.device->end_span(stream,
-                       {[](void* context, int64_t, int64_t ns) { *static_cast<int64_t*>(context) = ns; }, &took});
+  rig.device->end_span(stream, {[](void* context, int64_t ns) { *static_cast<int64_t*>(context) = ns; }, &took});
   finish(rig.device->signal(stream));
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   rig.device->collect_spans();

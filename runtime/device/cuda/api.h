@@ -48,10 +48,8 @@ namespace millrace::device::cuda {
   X(EventSynchronize)          \
   X(EventElapsedTime)          \
   X(MemcpyAsync)               \
-  X(MemsetAsync)               \
   X(GraphInstantiate)          \
   X(GraphGetRootNodes)         \
-  X(GraphGetNodes)             \
   X(GraphUpload)               \
   X(GraphLaunch)               \
   X(GraphDestroy)              \

@@ -1,10 +1,7 @@
 // Memory, streams, fences and time of one GPU; see cuda_device.h.
 #include "device/cuda/cuda_device.h"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <fstream>
 
@@ -22,11 +19,6 @@ constexpr size_t kSpansMax = 64;   // not told yet
 constexpr uint64_t kSmallCopyMax = 4096;
 // Signals under way on one stream. CUDA itself holds about a thousand launches before it makes the caller wait.
 constexpr uint64_t kUnderWayMax = CudaStream::kEvents - 1;
-
-int64_t now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
 
 } // namespace
 
@@ -66,7 +58,6 @@ CudaDevice::CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shar
   spans_.resize(kSpansMax);
   for (TimedSpan& span : spans_)
     if (!call<Call::EventCreateWithFlags>(&span.begin, 0u) || !call<Call::EventCreateWithFlags>(&span.end, 0u)) return;
-  call<Call::EventCreateWithFlags>(&spans_begin_, 0u);
   call<Call::EventCreateWithFlags>(&waiters_event_, unsigned{cudaEventDisableTiming | cudaEventBlockingSync});
   find_neighbourhood();
   if (pinned_ && group_->devices.empty()) { // the first locks pages for all
@@ -100,7 +91,6 @@ CudaDevice::~CudaDevice() {
     call<Call::EventDestroy>(span.begin);
     call<Call::EventDestroy>(span.end);
   }
-  if (spans_begin_) call<Call::EventDestroy>(spans_begin_);
   if (waiters_event_) call<Call::EventDestroy>(waiters_event_);
   for (const auto& arena : arenas_) call<Call::FreeAsync>(static_cast<void*>(arena->base), setup_);
   if (ticks_) call<Call::FreeAsync>(static_cast<void*>(ticks_), setup_);
@@ -388,10 +378,6 @@ bool CudaDevice::begin_span(Stream& stream) {
   collect_spans();
   if (poisoned() || own(stream).recorder || open_span_) return false;
   make_current();
-  if (spans_begin_ns_ == 0) { // what all other points are measured from
-    call<Call::EventRecord>(spans_begin_, own(stream).handle);
-    spans_begin_ns_ = now_ns();
-  }
   for (TimedSpan& span : spans_) {
     if (span.open || !span.told) continue;
     span.open = true;
@@ -418,13 +404,10 @@ void CudaDevice::collect_spans() {
     if (span.told) continue;
     const cudaError_t error = api_.call<Call::EventQuery>(span.end);
     if (error == cudaErrorNotReady) continue;
-    float begin_ms = 0, took_ms = 0;
-    if (!check(Call::EventQuery, error)) return;
-    if (api_.call<Call::EventElapsedTime>(&begin_ms, spans_begin_, span.begin) == cudaErrorNotReady) continue;
-    if (!call<Call::EventElapsedTime>(&took_ms, span.begin, span.end)) return;
+    float took_ms = 0;
+    if (!check(Call::EventQuery, error) || !call<Call::EventElapsedTime>(&took_ms, span.begin, span.end)) return;
     span.told = true;
-    span.span.tell(span.span.context, spans_begin_ns_ + static_cast<int64_t>(static_cast<double>(begin_ms) * 1e6),
-                   static_cast<int64_t>(static_cast<double>(took_ms) * 1e6));
+    span.span.tell(span.span.context, static_cast<int64_t>(static_cast<double>(took_ms) * 1e6));
   }
 }
 

@@ -141,7 +141,6 @@ class CudaDevice final : public Device, private PageLocker {
   std::map<std::string, double> gauges() const override;
 
   bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
-  uint32_t ordinal() const { return ordinal_; }
   // This device's stream whose word it is; null where it is another's.
   CudaStream* stream_of(const Fence& fence) const;
   void enable_peers();
@@ -226,8 +225,6 @@ class CudaDevice final : public Device, private PageLocker {
   std::string record_failure_;
   std::vector<TimedSpan> spans_;
   TimedSpan* open_span_ = nullptr;
-  cudaEvent_t spans_begin_ = nullptr; // and when that was on the host's clock
-  int64_t spans_begin_ns_ = 0;
 
   std::string body_error_;
   std::mutex recording_mutex_; // held while a stream records: the waiter must not touch one that does

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "device/cuda/cuda_device.h"
-#include "device/cuda/nvtx.h"
 #include "device/cuda/words.h"
 #include "observe/error.h"
 
