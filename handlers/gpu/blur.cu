@@ -38,12 +38,7 @@ const char* launch_blur(void* stream, const DevicePicture& source, const DeviceP
   const auto on = static_cast<cudaStream_t>(stream);
   for (uint32_t p = 0; p < source.image.plane_count; ++p) {
     const PlaneBlur plane = plane_blur(source, target, p, p > 0 ? chroma_kernel : kernel);
-    switch (sample_bytes(pixel, p)) {
-      case 1: launch_plane<1>(on, plane); break;
-      case 2: launch_plane<2>(on, plane); break;
-      case 3: launch_plane<3>(on, plane); break;
-      default: launch_plane<4>(on, plane);
-    }
+    by_sample_bytes(sample_bytes(pixel, p), [&](auto bytes) { launch_plane<bytes>(on, plane); });
   }
   return launched();
 }

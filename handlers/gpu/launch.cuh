@@ -5,6 +5,7 @@
 #include <millrace/abi.h>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace millrace::handlers::gpu {
 
@@ -20,6 +21,17 @@ inline const dim3 kBlock(kBlockWidth, kBlockHeight);
 // Blocks for a picture whose threads have tiles of this size.
 inline dim3 tile_blocks(const mr_image& image, uint32_t tile_width, uint32_t tile_height) {
   return blocks_for((image.width + tile_width - 1) / tile_width, (image.height + tile_height - 1) / tile_height);
+}
+
+// Calls launch(std::integral_constant<uint32_t, N>) for the bytes of a sample, 1 to 4: a kernel for each.
+template <class Launch>
+void by_sample_bytes(uint32_t bytes, const Launch& launch) {
+  switch (bytes) {
+    case 1: return launch(std::integral_constant<uint32_t, 1>());
+    case 2: return launch(std::integral_constant<uint32_t, 2>());
+    case 3: return launch(std::integral_constant<uint32_t, 3>());
+    default: return launch(std::integral_constant<uint32_t, 4>());
+  }
 }
 
 // Behind a launch: null, or what was wrong with it.

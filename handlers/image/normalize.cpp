@@ -5,7 +5,7 @@
 
 #include "handlers/gpu/tensor_kernels.h"
 #include "handlers/image/picture.h"
-#include "handlers/image/to_tensor.h"
+#include "handlers/image/tensor_params.h"
 
 namespace millrace::handlers {
 namespace {
@@ -33,7 +33,7 @@ class Normalize final : public Handler {
 
   void configure(const Formats& formats) override {
     const Format& in = formats.in(video_);
-    form_ = tensor_form({*dtype_, *layout_, *order_, *mean_, *std_});
+    form_ = numbers_.form();
     form_.width = in.width;
     form_.height = in.height;
     form_.channels = in.pixel_formats == bit_of(Pixel::gray8) ? 1 : 3;
@@ -64,16 +64,9 @@ class Normalize final : public Handler {
     return out;
   }
 
-  Input<Image> video_{*this, "video",
-                      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
-                              Pixel::i420, Pixel::p010})};
+  Input<Image> video_{*this, "video", tensor_sources()};
   Output<Tensor> out_{*this, "tensor", help("one picture, three channels or one")};
-  Param<std::string> dtype_{*this, "dtype", "f32", "half or single precision", choices({"f16", "f32"})};
-  Param<std::string> layout_{*this, "layout", "nchw", "channel after channel, or pixel after pixel",
-                             choices({"nchw", "nhwc"})};
-  Param<std::string> order_{*this, "order", "rgb", "of the channels", choices({"rgb", "bgr"})};
-  Param<std::string> mean_{*this, "mean", "0", "what is taken off red, green and blue of 0 to 1; one number for all"};
-  Param<std::string> std_{*this, "std", "1", "what they are divided by then; one number for all"};
+  TensorParams numbers_{*this};
   TensorForm form_;
 };
 

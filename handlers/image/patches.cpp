@@ -5,7 +5,7 @@
 
 #include "handlers/gpu/tensor_kernels.h"
 #include "handlers/image/picture.h"
-#include "handlers/image/to_tensor.h"
+#include "handlers/image/tensor_params.h"
 
 namespace millrace::handlers {
 namespace {
@@ -37,7 +37,7 @@ class Patches final : public Handler {
   }
 
   void configure(const Formats& formats) override {
-    form_ = tensor_form({*dtype_, *layout_, *order_, *mean_, *std_});
+    form_ = numbers_.form();
     form_.width = static_cast<uint32_t>(*width_);
     form_.height = static_cast<uint32_t>(*height_);
     form_.count = boxes_.connected() ? static_cast<uint32_t>(*count_max_) : 1;
@@ -74,20 +74,13 @@ class Patches final : public Handler {
     return out;
   }
 
-  Input<Image> video_{*this, "video",
-                      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
-                              Pixel::i420, Pixel::p010})};
+  Input<Image> video_{*this, "video", tensor_sources()};
   Input<Records<Box>> boxes_{*this, "boxes", optional, help("in pixels of the picture")};
   Output<Tensor> out_{*this, "tensor", help("a patch for each box, three channels")};
   Param<int64_t> width_{*this, "width", 224, "of a patch", range(1, kSideMax), unit("px")};
   Param<int64_t> height_{*this, "height", 224, "of a patch", range(1, kSideMax), unit("px")};
   Param<int64_t> count_max_{*this, "count_max", 64, "patches of one tensor, where boxes are connected", range(1, 1024)};
-  Param<std::string> dtype_{*this, "dtype", "f32", "half or single precision", choices({"f16", "f32"})};
-  Param<std::string> layout_{*this, "layout", "nchw", "channel after channel, or pixel after pixel",
-                             choices({"nchw", "nhwc"})};
-  Param<std::string> order_{*this, "order", "rgb", "of the channels", choices({"rgb", "bgr"})};
-  Param<std::string> mean_{*this, "mean", "0", "what is taken off red, green and blue of 0 to 1; one number for all"};
-  Param<std::string> std_{*this, "std", "1", "what they are divided by then; one number for all"};
+  TensorParams numbers_{*this};
   TensorForm form_;
   PatchCutter cutter_;
 };

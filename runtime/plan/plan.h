@@ -183,7 +183,7 @@ struct Segment {
 // Device handlers that are recorded once per ring slot and replayed as one.
 struct Region {
   uint32_t domain = 0;
-  uint32_t slots = 1; // one ring length for all it touches
+  uint32_t slots = 1;          // one ring length for all it touches
   std::vector<uint32_t> steps; // handlers; then, on a real device, the small copies down that are recorded with them
 };
 

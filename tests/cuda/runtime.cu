@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
-#include <random>
 
+#include "alike.h"
 #include "rig.h"
 #include "tests/seed.h"
 
@@ -16,70 +16,33 @@ Setup on_host() {
   return setup;
 }
 
-Pipeline chain(const std::vector<std::string>& middle, const std::string& log, int64_t count = 1000) {
-  Pipeline pipeline;
-  pipeline.add("source", "c.index", {{"count", std::to_string(count)}});
-  std::string last = "source";
-  for (size_t m = 0; m < middle.size(); ++m) {
-    const std::string name = "h" + std::to_string(m);
-    pipeline.add(name, middle[m]);
-    pipeline.connect(last + ".out", name + (middle[m] == "c.pair" ? ".a" : ".in"));
-    last = name;
-  }
-  pipeline.add("sink", "t.sink", {{"log", log}});
-  pipeline.connect(last + ".out", "sink.in");
-  return pipeline;
-}
-
-std::vector<Seen> seen_by(Pipeline pipeline, const Setup& setup, const std::string& log) {
-  const exec::Result result = run(std::move(pipeline), setup);
-  REQUIRE_MESSAGE(result.ok, result.error.what);
-  return take_log(log);
-}
+Pipeline chain(const std::vector<std::string>& middle, int64_t count = 1000) { return test::chain("c", middle, count); }
 
 TEST_CASE("4.5: a captured chain on a GPU gives what the host gives") {
-  const std::vector<std::string> middle = {"c.add", "c.paint", "c.add", "c.pair", "c.add"};
-  Compiled compiled(chain(middle, "c"), on_gpu());
+  const std::vector<std::string> middle = {"add", "paint", "add", "pair", "add"};
+  Compiled compiled(chain(middle), on_gpu());
   REQUIRE(compiled.plan().regions.size() == 1);
   CHECK(compiled.plan().regions[0].steps.size() == middle.size() + 2); // the source, and the way down
   const exec::Result result = compiled.run();
   REQUIRE_MESSAGE(result.ok, result.error.what);
   const std::vector<Seen> device = take_log("c");
   CHECK(device.size() == 1000);
-  CHECK(device == seen_by(chain(middle, "c"), on_host(), "c"));
+  CHECK(device == seen_by(chain(middle), on_host(), "c"));
 }
 
 TEST_CASE("4.5: what cannot be captured runs on streams, and says why") {
   Setup setup = on_gpu();
   std::vector<std::string> messages;
   setup.options.on_message = [&](const std::string& line) { messages.push_back(line); };
-  const std::vector<Seen> device = seen_by(chain({"c.add", "c.waits"}, "c", 100), setup, "c");
-  CHECK(device == seen_by(chain({"c.add", "c.add"}, "c", 100), on_host(), "c"));
+  const std::vector<Seen> device = seen_by(chain({"add", "waits"}, 100), setup, "c");
+  CHECK(device == seen_by(chain({"add", "add"}, 100), on_host(), "c"));
   REQUIRE(messages.size() == 1);
   MESSAGE(messages[0]);
   CHECK(messages[0].find("run on streams") != std::string::npos);
 }
 
-Pipeline random_graph(uint64_t seed, const std::vector<std::string>& domains) {
-  std::mt19937_64 random(seed);
-  const auto up_to = [&](uint64_t most) { return random() % (most + 1); };
-  static const char* const kTypes[] = {"c.add", "c.pair", "c.paint", "c.add"};
-  Pipeline pipeline;
-  pipeline.clock(graph::ClockMode::free, 0, 1, static_cast<uint32_t>(up_to(4)));
-  pipeline.add("h0", "c.index", {{"count", "100"}});
-  const uint64_t count = 3 + up_to(9);
-  const auto any = [&](uint64_t before) { return "h" + std::to_string(up_to(before - 1)) + ".out"; };
-  for (uint64_t h = 1; h <= count; ++h) {
-    const std::string name = "h" + std::to_string(h), type = kTypes[up_to(3)];
-    pipeline.add(name, type);
-    pipeline.connect(any(h), name + (type == "c.pair" ? ".a" : ".in"));
-    if (type == "c.pair") pipeline.connect(any(h), name + ".b");
-  }
-  pipeline.add("sink", "t.sink", {{"log", "c"}});
-  for (int reads = 0; reads < 3; ++reads) pipeline.connect(any(count + 1), "sink.in");
-  for (graph::Handler& handler : pipeline.graph.handlers)
-    if (handler.name != "sink" && !domains.empty()) handler.device = domains[up_to(domains.size() - 1)];
-  return pipeline;
+Pipeline random_graph(uint64_t seed, const std::vector<std::string>& places) {
+  return test::random_graph("c", {"add", "pair", "paint", "add"}, 100, seed, places);
 }
 
 TEST_CASE("4.5: random graphs give the same on GPUs as on the host") {
@@ -100,7 +63,7 @@ TEST_CASE("4.5: random graphs give the same on GPUs as on the host") {
 }
 
 TEST_CASE("4.2: a worker that sleeps is woken when a long region is done") {
-  Pipeline pipeline = chain({"c.spin"}, "c", 50);
+  Pipeline pipeline = chain({"spin"}, 50);
   pipeline.graph.handlers[1].params.push_back({"us", "3000", {}});
   pipeline.clock(graph::ClockMode::free, 0, 1, 1);
   const auto begin = std::chrono::steady_clock::now();
@@ -130,7 +93,7 @@ TEST_CASE("4.9: an injected failure of a copy, a wait or a signal ends the run a
 TEST_CASE("4.9: an injected failure of a launch ends the run as a lost device, and nobody reads what it left") {
   for (const char* fault : {"GraphLaunch:20:719", "GraphExecKernelNodeSetParams:20:719"}) {
     CAPTURE(fault);
-    const exec::Result result = run(chain({"c.add"}, "c", 100000), on_gpu({"cuda:0", "cpu"}, fault));
+    const exec::Result result = run(chain({"add"}, 100000), on_gpu({"cuda:0", "cpu"}, fault));
     CHECK_FALSE(result.ok);
     CHECK(result.error.code == 703);
     int64_t expected = 1;
@@ -145,13 +108,13 @@ TEST_CASE("4.9: an injected failure of the capture leaves the region to streams"
   Setup setup = on_gpu({"cuda:0", "cpu"}, "GraphInstantiate:1:2");
   std::vector<std::string> messages;
   setup.options.on_message = [&](const std::string& line) { messages.push_back(line); };
-  CHECK(seen_by(chain({"c.add"}, "c", 100), setup, "c").size() == 100);
+  CHECK(seen_by(chain({"add"}, 100), setup, "c").size() == 100);
   REQUIRE(messages.size() == 1);
   CHECK(messages[0].find("run on streams") != std::string::npos);
 }
 
 TEST_CASE("4.9: a device that never finishes is given up") {
-  Pipeline pipeline = chain({"c.spin"}, "c", 10);
+  Pipeline pipeline = chain({"spin"}, 10);
   pipeline.graph.handlers[1].params.push_back({"us", "4000000", {}}); // four seconds a tick
   Setup setup = on_gpu();
   setup.options.device_patience_ns = 1'000'000'000;
@@ -173,7 +136,7 @@ TEST_CASE("4.9: memory that is not there is told before the run") {
 
 // The last: an illegal address ends the process's context for good.
 TEST_CASE("zz 4.9: a real illegal address ends the run within a second" * doctest::skip()) {
-  Pipeline pipeline = chain({"c.add", "c.wild"}, "c", 1000000);
+  Pipeline pipeline = chain({"add", "wild"}, 1000000);
   pipeline.graph.handlers[2].params.push_back({"at", "500", {}});
   const auto begin = std::chrono::steady_clock::now();
   const exec::Result result = run(std::move(pipeline), on_gpu());

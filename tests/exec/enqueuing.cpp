@@ -2,9 +2,7 @@
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 
-#include <random>
-
-#include "harness.h"
+#include "alike.h"
 #include "tests/seed.h"
 
 namespace millrace::test {
@@ -126,40 +124,25 @@ Setup on_host() {
   return setup;
 }
 
-// index → what `middle` says, each behind the one before → a sink on the host.
-Pipeline chain(const std::vector<std::string>& middle, const std::string& log, bool source_on_device = false) {
-  Pipeline pipeline;
-  pipeline.add("source", "q.index", {{"count", "40"}}).device = source_on_device ? "" : "cpu";
-  std::string last = "source";
-  for (size_t m = 0; m < middle.size(); ++m) {
-    const std::string name = "h" + std::to_string(m);
-    pipeline.add(name, middle[m]);
-    pipeline.connect(last + ".out", name + (middle[m] == "q.pair" ? ".a" : ".in"));
-    last = name;
-  }
-  pipeline.add("sink", "t.sink", {{"log", log}});
-  pipeline.connect(last + ".out", "sink.in");
+// index on the host, unless it is said that it need not be → what `middle` says → a sink on the host.
+Pipeline chain(const std::vector<std::string>& middle, bool source_on_device = false) {
+  Pipeline pipeline = test::chain("q", middle, 40);
+  if (!source_on_device) pipeline.graph.handlers[0].device = "cpu";
   return pipeline;
 }
 
-std::vector<Seen> seen_by(Pipeline pipeline, const Setup& setup, const std::string& log) {
-  const exec::Result result = run(std::move(pipeline), setup);
-  REQUIRE_MESSAGE(result.ok, result.error.what);
-  return take_log(log);
-}
-
 TEST_CASE("4.5: a captured chain gives on each tick what the host gives, and is one region") {
-  const std::vector<std::string> middle = {"q.add", "q.paint", "q.add", "q.pass", "q.add"};
+  const std::vector<std::string> middle = {"add", "paint", "add", "pass", "add"};
   for (const bool source_on_device : {false, true}) {
     CAPTURE(source_on_device);
-    Compiled compiled(chain(middle, "q", source_on_device), on_device());
+    Compiled compiled(chain(middle, source_on_device), on_device());
     REQUIRE(compiled.plan().regions.size() == 1);
     CHECK(compiled.plan().regions[0].steps.size() ==
           middle.size() + 1 + (source_on_device ? 1 : 0)); // and the way down
     REQUIRE(compiled.run().ok);
     const std::vector<Seen> device = take_log("q");
     CHECK(device.size() == 40);
-    CHECK(device == seen_by(chain(middle, "q"), on_host(), "q"));
+    CHECK(device == seen_by(chain(middle), on_host(), "q"));
   }
 }
 
@@ -168,8 +151,8 @@ TEST_CASE("4.5: where it cannot be captured, a region runs on streams and says w
   setup.enqueuing_faults.capture = 1;
   std::vector<std::string> messages;
   setup.options.on_message = [&](const std::string& line) { messages.push_back(line); };
-  const std::vector<Seen> device = seen_by(chain({"q.add", "q.add"}, "q"), setup, "q");
-  CHECK(device == seen_by(chain({"q.add", "q.add"}, "q"), on_host(), "q"));
+  const std::vector<Seen> device = seen_by(chain({"add", "add"}), setup, "q");
+  CHECK(device == seen_by(chain({"add", "add"}), on_host(), "q"));
   REQUIRE(messages.size() == 1);
   CHECK(messages[0] == "warning h0 and 1 more run on streams: told to fail");
 }
@@ -199,13 +182,13 @@ TEST_CASE("2.7: a live parameter of a captured handler takes effect at its tick"
   setup.options.script = {{13, {"h1", "add", "1000"}}, {13, {"h0", "add", "5"}}, {20, {"h1", "add", "1"}}};
   Setup host = on_host();
   host.options.script = setup.options.script;
-  const std::vector<Seen> device = seen_by(chain({"q.add", "q.add"}, "q"), setup, "q");
-  CHECK(device == seen_by(chain({"q.add", "q.add"}, "q"), host, "q"));
+  const std::vector<Seen> device = seen_by(chain({"add", "add"}), setup, "q");
+  CHECK(device == seen_by(chain({"add", "add"}), host, "q"));
   CHECK(values(device)[13] == 13 + 1005);
 }
 
 TEST_CASE("2.6: a body that fails while it enqueues leaves its tick empty, by its policy") {
-  Pipeline pipeline = chain({"q.fails", "q.add"}, "q");
+  Pipeline pipeline = chain({"fails", "add"});
   pipeline.graph.handlers[1].on_error = graph::OnError::skip;
   const std::vector<Seen> device = seen_by(std::move(pipeline), on_device(), "q");
   REQUIRE(device.size() == 40);
@@ -216,7 +199,7 @@ TEST_CASE("2.6: a body that fails while it enqueues leaves its tick empty, by it
 TEST_CASE("4.9: a device that fails at a launch ends the run, and nobody reads what it left") {
   Setup setup = on_device();
   setup.enqueuing_faults.launch = 9;
-  const exec::Result result = run(chain({"q.add"}, "q"), setup);
+  const exec::Result result = run(chain({"add"}), setup);
   CHECK_FALSE(result.ok);
   CHECK(result.error.code == 703);
   int64_t expected = 1;
@@ -226,27 +209,8 @@ TEST_CASE("4.9: a device that fails at a launch ends the run, and nobody reads w
   }
 }
 
-// A graph of q.* in which each handler reads earlier ones.
-Pipeline random_graph(uint64_t seed, const std::vector<std::string>& domains) {
-  std::mt19937_64 random(seed);
-  const auto up_to = [&](uint64_t most) { return random() % (most + 1); };
-  static const char* const kTypes[] = {"q.add", "q.pair", "q.paint", "q.odd", "q.pass"};
-  Pipeline pipeline;
-  pipeline.clock(graph::ClockMode::free, 0, 1, static_cast<uint32_t>(up_to(4)));
-  pipeline.add("h0", "q.index", {{"count", "40"}});
-  const uint64_t count = 3 + up_to(9);
-  const auto any = [&](uint64_t before) { return "h" + std::to_string(up_to(before - 1)) + ".out"; };
-  for (uint64_t h = 1; h <= count; ++h) {
-    const std::string name = "h" + std::to_string(h), type = kTypes[up_to(4)];
-    pipeline.add(name, type);
-    pipeline.connect(any(h), name + (type == "q.pair" ? ".a" : ".in"));
-    if (type == "q.pair") pipeline.connect(any(h), name + ".b");
-  }
-  pipeline.add("sink", "t.sink", {{"log", "q"}});
-  for (int reads = 0; reads < 3; ++reads) pipeline.connect(any(count + 1), "sink.in");
-  for (graph::Handler& handler : pipeline.graph.handlers)
-    if (handler.name != "sink" && !domains.empty()) handler.device = domains[up_to(domains.size() - 1)];
-  return pipeline;
+Pipeline random_graph(uint64_t seed, const std::vector<std::string>& places) {
+  return test::random_graph("q", {"add", "pair", "paint", "odd", "pass"}, 40, seed, places);
 }
 
 TEST_CASE("4.5: random graphs give the same on devices whose bodies enqueue as on the host") {

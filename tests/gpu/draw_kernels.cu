@@ -19,13 +19,6 @@ using millrace::testing::Value;
 
 namespace {
 
-constexpr Pixel kPixels[] = {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8};
-
-Value noise(Pixel pixel, uint32_t width, uint32_t height) {
-  std::mt19937 random(width);
-  return testing::image(pixel, width, height, [&](uint32_t, uint32_t, uint32_t) { return random() >> 24; });
-}
-
 std::vector<Box> many_boxes(uint32_t count, uint32_t width, uint32_t height) {
   std::mt19937 random(count);
   const auto any = [&](uint32_t most) { return static_cast<float>(random() % (4 * most)) / 4; };
@@ -51,10 +44,10 @@ Picture painted(const Value& picture, Paint&& paint) {
 } // namespace
 
 TEST_CASE("boxes are framed and labelled as on the CPU, whichever lies over which") {
-  for (Pixel pixel : kPixels)
+  for (Pixel pixel : kInterleaved)
     for (uint32_t count : {0u, 1u, 40u, 700u})
       for (bool labels : {true, false}) {
-        const Value picture = noise(pixel, 203, 131);
+        const Value picture = noise(pixel, 203, 131, 203);
         const std::vector<Box> boxes = many_boxes(count, 203, 131);
         TableTest draw(builtin("draw.boxes"), {{"size", "12"}, {"labels", labels ? "true" : "false"}});
         draw.input("video", picture);
@@ -69,14 +62,14 @@ TEST_CASE("boxes are framed and labelled as on the CPU, whichever lies over whic
         const on_gpu::Bytes device_count(&total, sizeof total);
         const Picture made = painted(picture, [&](const gpu::DevicePicture& device) {
           const gpu::DrawKernels& kernels = gpu::draw_kernels();
-          on_gpu::started(kernels.upload(on_gpu::kStream, sheet.data(), digits.bytes().data(), digits.bytes().size()));
+          gpu::check(kernels.upload(on_gpu::kStream, sheet.data(), digits.bytes().data(), digits.bytes().size()));
           BoxSettings settings;
           settings.size = 12;
           settings.labels = labels;
           gpu::BoxStyle style = box_style(settings, pixel, glyphs, digits, sheet.data());
           if (!labels) style.ascent = style.descent = 0;
-          on_gpu::started(kernels.boxes(on_gpu::kStream, static_cast<const Box*>(table.data()),
-                                        static_cast<const uint64_t*>(device_count.data()), style, device));
+          gpu::check(kernels.boxes(on_gpu::kStream, static_cast<const Box*>(table.data()),
+                                   static_cast<const uint64_t*>(device_count.data()), style, device));
         });
         INFO(name_of(pixel), " ", count, " boxes");
         CHECK(same_pixels(made.view(), wanted.image("video")));
@@ -86,10 +79,10 @@ TEST_CASE("boxes are framed and labelled as on the CPU, whichever lies over whic
 TEST_CASE("a line of text with index and time is written as on the CPU, from the left and from the right") {
   const std::string text = "{index} à {time} {{x}";
   const Caption caption(text);
-  for (Pixel pixel : kPixels)
+  for (Pixel pixel : kInterleaved)
     for (const char* x : {"5", "-7"})
       for (const char* y : {"3", "-2", "-60", "50"}) {
-        const Value picture = noise(pixel, 331, 67);
+        const Value picture = noise(pixel, 331, 67, 331);
         TableTest draw(builtin("draw.text"),
                        {{"text", text}, {"x", x}, {"y", y}, {"size", "20"}, {"color", "#20c0f0a0"}});
         draw.input("video", picture);
@@ -113,8 +106,8 @@ TEST_CASE("a line of text with index and time is written as on the CPU, from the
         line.top = line.baseline - packed.top();
         line.bottom = line.baseline + packed.bottom();
         const Picture made = painted(picture, [&](const gpu::DevicePicture& device) {
-          on_gpu::started(gpu::draw_kernels().text(on_gpu::kStream, line,
-                                                   static_cast<const mr_device_tick*>(device_tick.data()), device));
+          gpu::check(gpu::draw_kernels().text(on_gpu::kStream, line,
+                                              static_cast<const mr_device_tick*>(device_tick.data()), device));
         });
         INFO(name_of(pixel), " ", x, " ", y);
         CHECK(same_pixels(made.view(), wanted.image("video")));
@@ -122,10 +115,10 @@ TEST_CASE("a line of text with index and time is written as on the CPU, from the
 }
 
 TEST_CASE("a waveform monitor shows what it shows on the CPU") {
-  for (Pixel pixel : kPixels)
+  for (Pixel pixel : kInterleaved)
     for (const auto& [width, height] : {std::pair{1u, 1u}, {33u, 700u}, {200u, 90u}, {320u, 540u}})
       for (const std::string mode : {"luma", "rgb", "parade"}) {
-        const Value picture = noise(pixel, width, height);
+        const Value picture = noise(pixel, width, height, width);
         TableTest draw(builtin("draw.waveform"), {{"mode", mode}, {"position", "alone"}, {"gain", "0.7"}});
         draw.input("video", picture);
         const Result wanted = draw.tick();
@@ -151,7 +144,7 @@ TEST_CASE("a waveform monitor shows what it shows on the CPU") {
         const on_gpu::Bytes counts(size_t{3} * kLevelCount * width * sizeof(uint32_t));
         monitor.counts = static_cast<uint32_t*>(counts.data());
         const Picture made = painted(picture, [&](const gpu::DevicePicture& device) {
-          on_gpu::started(gpu::draw_kernels().waveform(on_gpu::kStream, monitor, device));
+          gpu::check(gpu::draw_kernels().waveform(on_gpu::kStream, monitor, device));
         });
         counts.download(); // throws where more was counted than there is room for
         INFO(name_of(pixel), " ", width, "x", height, " ", mode);

@@ -1,47 +1,33 @@
 // Bytes and pictures in device memory, for tests that call the kernels' tables without a runtime.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
-#include "handlers/gpu/library.h"
-#include "handlers/image/picture.h"
+#include "on_gpu.h"
 
 namespace millrace::handlers::on_gpu {
 
-inline void checked(cudaError_t error) {
-  if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
-}
-
-constexpr uint8_t kPoison = 0xDB;           // what a kernel forgot to write
 constexpr size_t kGuardBytes = 256;         // behind the bytes, to catch what writes too far
 inline constexpr cudaStream_t kStream = {}; // the default one: copies wait for it
 
-// Owns device memory. Not copied; every call is checked and throws.
+// Device memory with a guard behind it, poison at first.
 class Bytes {
  public:
-  explicit Bytes(size_t size) : size_(size) {
-    checked(cudaMalloc(&data_, size + kGuardBytes));
-    checked(cudaMemset(data_, kPoison, size + kGuardBytes));
-  }
+  explicit Bytes(size_t size) : size_(size), bytes_(size + kGuardBytes) {}
   Bytes(const void* from, size_t size) : Bytes(size) {
-    if (size > 0) checked(cudaMemcpy(data_, from, size, cudaMemcpyHostToDevice));
+    std::vector<uint8_t> guarded(size + kGuardBytes, kPoison);
+    if (size > 0) std::memcpy(guarded.data(), from, size);
+    bytes_.upload(guarded.data());
   }
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
-  ~Bytes() { cudaFree(data_); }
 
-  void* data() const { return data_; }
+  void* data() const { return bytes_.data(); }
   // Waits for all work; throws where a kernel failed or wrote behind the end.
   std::vector<uint8_t> download() const {
-    checked(cudaDeviceSynchronize());
-    std::vector<uint8_t> bytes(size_ + kGuardBytes);
-    checked(cudaMemcpy(bytes.data(), data_, bytes.size(), cudaMemcpyDeviceToHost));
+    std::vector<uint8_t> bytes(bytes_.count());
+    bytes_.download(bytes.data());
     for (size_t i = size_; i < bytes.size(); ++i)
       if (bytes[i] != kPoison) throw std::runtime_error("a kernel wrote behind the end of its memory");
     bytes.resize(size_);
@@ -49,8 +35,8 @@ class Bytes {
   }
 
  private:
-  void* data_ = nullptr;
   size_t size_;
+  GpuBytes bytes_;
 };
 
 // A picture of the host with a twin in device memory.
@@ -69,10 +55,5 @@ class TwinPicture {
   mr_image image_;
   Bytes bytes_;
 };
-
-// Throws what a launch had to say.
-inline void started(const char* sentence) {
-  if (sentence) throw std::runtime_error(sentence);
-}
 
 } // namespace millrace::handlers::on_gpu

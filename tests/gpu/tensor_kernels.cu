@@ -58,12 +58,12 @@ size_t differing(const TensorForm& form, const std::vector<uint8_t>& made, const
 std::vector<uint8_t> patches_on_gpu(const ImageView& picture, const gpu::Regions& regions, const TensorForm& form) {
   const on_gpu::TwinPicture source(picture);
   const on_gpu::Bytes target(bytes_of(form));
-  on_gpu::started(gpu::tensor_kernels().patches(on_gpu::kStream, source.device(), regions, form, target.data()));
+  gpu::check(gpu::tensor_kernels().patches(on_gpu::kStream, source.device(), regions, form, target.data()));
   return target.download();
 }
 
 std::vector<uint8_t> patches_on_cpu(const ImageView& picture, std::span<const Box> boxes, const TensorForm& form) {
-  std::vector<uint8_t> target(bytes_of(form), on_gpu::kPoison);
+  std::vector<uint8_t> target(bytes_of(form), kPoison);
   PatchCutter cutter;
   cutter.run(picture, boxes, form, target.data());
   return target;
@@ -81,7 +81,7 @@ TEST_CASE("a picture is normalized as on the CPU, in every format, layout and si
         form.channels = pixel == Pixel::gray8 ? 1 : 3;
         const on_gpu::TwinPicture source(picture.view());
         const on_gpu::Bytes target(bytes_of(form));
-        on_gpu::started(gpu::tensor_kernels().normalize(on_gpu::kStream, source.device(), form, target.data()));
+        gpu::check(gpu::tensor_kernels().normalize(on_gpu::kStream, source.device(), form, target.data()));
         std::vector<uint8_t> wanted(bytes_of(form));
         normalize_picture(picture.view(), form, wanted.data());
         INFO(size_of(picture.view()), " variant ", variant);

@@ -21,7 +21,6 @@ struct Rgb {
   double r, g, b;
 };
 const std::vector<std::pair<uint32_t, uint32_t>> kSizes = {{1, 1}, {2, 2}, {3, 5}, {17, 1}, {1, 9}, {641, 7}};
-const std::vector<Pixel> kInterleaved = {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8};
 const std::vector<Pixel> kPlanar = {Pixel::nv12, Pixel::i420};
 
 double clamped(double value) { return std::min(std::max(value, 0.0), 255.0); }

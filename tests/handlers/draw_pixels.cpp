@@ -15,13 +15,6 @@ using millrace::testing::Value;
 
 namespace {
 
-constexpr Pixel kPixels[] = {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8};
-
-Value noise(Pixel pixel, uint32_t width, uint32_t height) {
-  std::mt19937 random(3);
-  return testing::image(pixel, width, height, [&](uint32_t, uint32_t, uint32_t) { return random() >> 24; });
-}
-
 std::vector<Box> boxes_in_disorder() {
   std::mt19937 random(4);
   const auto any = [&](int from, int to) {
@@ -38,9 +31,9 @@ std::vector<Box> boxes_in_disorder() {
 
 TEST_CASE("the marks of boxes, the last one first, are what draw.boxes paints") {
   const std::vector<Box> boxes = boxes_in_disorder();
-  for (Pixel pixel : kPixels)
+  for (Pixel pixel : kInterleaved)
     for (const char* thickness : {"1", "4"}) {
-      const Value picture = noise(pixel, 97, 61);
+      const Value picture = noise(pixel, 97, 61, 3);
       TableTest draw(builtin("draw.boxes"), {{"thickness", thickness}, {"size", "11"}});
       draw.input("video", picture);
       draw.input("boxes", testing::records<Box>(boxes));

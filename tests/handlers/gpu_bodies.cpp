@@ -206,10 +206,7 @@ void check_bodies_agree(const char* type, std::initializer_list<Setting> setting
 }
 
 Value noise(Pixel pixel, uint32_t width, uint32_t height) {
-  std::mt19937 random(width);
-  const Value value =
-      testing::image(pixel, width, height, [&](uint32_t, uint32_t, uint32_t) { return random() >> 24; });
-  return value.at(5'000'000, 40'000'000).from_stream(2);
+  return handlers::noise(pixel, width, height, width).at(5'000'000, 40'000'000).from_stream(2);
 }
 
 const std::vector<Box> kBoxes = {{3, 20, 30, 15, 1, 4, 77}, {-5, -5, 20, 20, 1, 3, -1}, {20, 12, 60, 60, 1, 3, 123456}};

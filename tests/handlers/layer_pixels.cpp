@@ -50,14 +50,6 @@ Picture composed_by_pixels(const std::vector<Picture>& pictures, const std::vect
   return canvas;
 }
 
-int greatest_difference(const ImageView& a, const ImageView& b) {
-  int most = 0;
-  for (uint32_t y = 0; y < a.height(); ++y)
-    for (size_t i = 0; i < plane_row_bytes(a.pixel(), a.width(), 0); ++i)
-      most = std::max(most, std::abs(a.row(y)[i] - b.row(y)[i]));
-  return most;
-}
-
 } // namespace
 
 TEST_CASE("a pixel laid over another is what rows of them are, in every mode") {
@@ -138,7 +130,7 @@ TEST_CASE("a composition pixel by pixel is the composer's, whatever its layers, 
     const Picture made = composed_by_pixels(pictures, cells, settings, pixel, width, height);
     INFO("round ", round, " canvas ", size_of(wanted.view()));
     // A part that is one pixel wide is weighed in single precision on the CPU.
-    CHECK(greatest_difference(made.view(), wanted.view()) <= 1);
+    CHECK(distance(made.view(), wanted.view()) <= 1);
   }
 }
 

@@ -1,7 +1,9 @@
 // Pictures that tests compare: filled by a seed, and looked at sample by sample.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string>
@@ -9,6 +11,8 @@
 #include "handlers/image/picture.h"
 
 namespace millrace::handlers {
+
+inline constexpr Pixel kInterleaved[] = {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8};
 
 // Every byte in use is random, extremes more often than chance would have them; padding is 0xEE.
 inline Picture random_picture(Pixel pixel, uint32_t width, uint32_t height, uint32_t seed) {
@@ -36,6 +40,28 @@ inline bool same_pixels(const ImageView& a, const ImageView& b) {
     for (uint32_t y = 0; y < a.rows(plane); ++y)
       if (std::memcmp(a.row(y, plane), b.row(y, plane), plane_row_bytes(a.pixel(), a.width(), plane)) != 0)
         return false;
+  return true;
+}
+
+// The largest distance of two bytes in use.
+inline int distance(const ImageView& a, const ImageView& b) {
+  int worst = 0;
+  for (uint32_t plane = 0; plane < a.plane_count(); ++plane)
+    for (uint32_t y = 0; y < a.rows(plane); ++y)
+      for (size_t i = 0; i < plane_row_bytes(a.pixel(), a.width(), plane); ++i)
+        worst = std::max(worst, std::abs(a.row(y, plane)[i] - b.row(y, plane)[i]));
+  return worst;
+}
+
+// Whether all bytes between the rows still hold this value.
+inline bool padding_holds(uint8_t value, const ImageView& picture) {
+  for (uint32_t plane = 0; plane < picture.plane_count(); ++plane)
+    for (uint32_t y = 0; y < picture.rows(plane); ++y) {
+      const uint8_t* row = picture.row(y, plane);
+      const size_t used = plane_row_bytes(picture.pixel(), picture.width(), plane);
+      if (!std::all_of(row + used, row + picture.stride(plane), [&](uint8_t byte) { return byte == value; }))
+        return false;
+    }
   return true;
 }
 
