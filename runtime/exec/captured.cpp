@@ -117,8 +117,9 @@ std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot
   for (const StepRun* rider : region.riders) {
     const memory::Block& from = rider->inputs[0].output->ring->block(slot);
     const memory::Block& to = rider->outputs[0]->ring->block(slot);
-    device.copy(*first.stream, reinterpret_cast<std::byte*>(to.data), reinterpret_cast<const std::byte*>(from.data),
-                from.record->header.extent_bytes);
+    const uint64_t head = is_counted_late(from) ? sizeof(mr_value) : 0;
+    device.copy(*first.stream, reinterpret_cast<std::byte*>(to.data) - head,
+                reinterpret_cast<const std::byte*>(from.data) - head, head + from.record->header.extent_bytes);
   }
   std::unique_ptr<device::Recording> recording = device.end_record(*first.stream);
   if (why.empty() && !recording) why = device.record_failure();
@@ -235,6 +236,7 @@ void settle_riders(RegionRun& region, uint64_t ordinal, const device::Fence& fen
     memory::Block& block = rider->outputs[0]->ring->take(ordinal);
     *block.record = *source.value;
     block.present.store(1, std::memory_order_relaxed);
+    if (is_counted_late(block)) block.counted.store(memory::Block::kUncounted);
     open_slot(*rider->outputs[0], ordinal, block).unknown = true; // until the fence says that the device did not fail
     ++rider->copies;
     rider->bytes_copied += source.value->header.extent_bytes;

@@ -72,6 +72,7 @@ bool staged(const Slot& source) {
   const memory::Block& block = *source.block;
   if (source.data == block.data && block.record == block.value) return true;
   if (!source.fence.done()) return false; // the block is still being written
+  memory::learn_count(*source.block);
   std::atomic<uint32_t>& state = source.block->staged;
   uint32_t expected = memory::Block::kNotStaged;
   if (!state.compare_exchange_strong(expected, memory::Block::kStaging, std::memory_order_acquire))
@@ -186,8 +187,8 @@ void copy_blocks(StepRun& step, const BodyCall& body, const Slot& last, uint64_t
     extent = last.value->header.extent_bytes;
   const auto [from, to] = body.carried.front();
   const auto before_last = static_cast<uint64_t>(bytes(last.block->value) - bytes(from->value));
-  // Of one block whose record is at the host already that need not come.
-  const bool bare = body.carried.size() == 1 && to->record != to->value && writes_host(step);
+  // Of one block whose record is at the host already that need not come, unless it says how many records there are.
+  const bool bare = body.carried.size() == 1 && to->record != to->value && writes_host(step) && !is_counted_late(*to);
   const uint64_t head = bare ? sizeof(mr_value) : 0;
   const uint64_t count = before_last + sizeof(mr_value) + extent - head;
   step.device->copy(*step.stream, bytes(to->value) + head, bytes(from->value) + head, count);
@@ -395,6 +396,7 @@ void settle_copied(StepRun& step, BodyCall& body, size_t m, uint64_t ordinal) {
   const bool known = step.device->enqueues();
   block.present.store(known || !unknown, std::memory_order_relaxed);
   if (known && block.record != block.value) *block.record = *source.value;
+  if (known && writes_host(step) && is_counted_late(block)) block.counted.store(memory::Block::kUncounted);
   open_slot(*step.outputs[m], ordinal, block).unknown = unknown;
 }
 

@@ -647,11 +647,18 @@ struct Earlier {
   uint64_t ordinal; // where it is there
 };
 Earlier look_back(const StepRun& step, const InputRun& input, uint64_t ordinal);
+// Of a block that a device whose bodies enqueue copies down: whether the device alone knows how much is in it.
+inline bool is_counted_late(const memory::Block& block) {
+  return block.record != block.value && block.record->header.kind == MR_KIND_RECORDS;
+}
 // Of a slot whose presence a device decides, behind its fence: whether the value is here, and the device did not fail
 // before it was.
 inline bool arrived(const Slot& slot) {
   const uint64_t at = slot.fence.word ? slot.fence.word->load(std::memory_order_acquire) : slot.fence.sequence;
-  return at != device::kFailed && at >= slot.fence.sequence && slot.block->present.load(std::memory_order_relaxed);
+  if (at == device::kFailed || at < slot.fence.sequence || !slot.block->present.load(std::memory_order_relaxed))
+    return false;
+  memory::learn_count(*slot.block);
+  return true;
 }
 // The slot that an input reads for this ordinal, presence resolved: a value (perhaps in `room`), or null.
 const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room);

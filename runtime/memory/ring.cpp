@@ -1,8 +1,10 @@
 // Rings of blocks; see ring.h.
 #include "memory/ring.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
+#include <thread>
 
 #include "observe/error.h"
 
@@ -68,6 +70,17 @@ void Ring::retire(Block& block) {
     block.value->as.object = {};
     object.release(object.pointer);
   }
+}
+
+void count_records(Block& block) {
+  uint32_t expected = Block::kUncounted;
+  if (block.counted.compare_exchange_strong(expected, Block::kCounting, std::memory_order_acquire)) {
+    mr_records& records = block.record->as.records;
+    records.count = std::min(records.count, block.value->as.records.count);
+    block.record->header.extent_bytes = records.count * records.record_size;
+    block.counted.store(Block::kCounted, std::memory_order_release);
+  }
+  while (block.counted.load(std::memory_order_acquire) != Block::kCounted) std::this_thread::yield();
 }
 
 void release(Block* block) {

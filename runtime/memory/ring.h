@@ -46,6 +46,10 @@ struct Block {
   // Whether foreign bytes were brought into the block itself, for copies to devices.
   static constexpr uint32_t kNotStaged = 0, kStaging = 1, kStaged = 2;
   std::atomic<uint32_t> staged{kNotStaged};
+  // Of records that a device whose bodies enqueue copies down: their count comes with the bytes, and the first who sees
+  // them behind the fence learns it.
+  static constexpr uint32_t kCounted = 0, kUncounted = 1, kCounting = 2;
+  std::atomic<uint32_t> counted{kCounted};
   // Foreign memory that this block stands for; released once, when the last hold ends or the block is reused.
   const void* foreign = nullptr;
   void (*foreign_release)(void*) = nullptr;
@@ -62,6 +66,12 @@ struct RingOptions {
 
 // Bytes that a block of this capacity takes in an arena: blocks begin at page-friendly multiples of 256.
 constexpr uint64_t block_bytes(uint64_t capacity) { return sizeof(mr_value) + (capacity + 255) / 256 * 256; }
+
+// Of a block that has come down, behind its fence: `record` has the count that came with the bytes. Any thread.
+void count_records(Block& block);
+inline void learn_count(Block& block) {
+  if (block.counted.load(std::memory_order_acquire) != Block::kCounted) count_records(block);
+}
 
 class Ring {
  public:

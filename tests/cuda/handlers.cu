@@ -27,6 +27,19 @@ __global__ void copy_wide(uint4* to, const uint4* from, uint64_t count) {
   if (at < count) to[at] = from[at];
 }
 
+// Of value v: v % 8 boxes, numbered from 10 v.
+__global__ void make_few(Box* to, uint64_t* count, const int64_t* from) {
+  const int64_t made = *from % 8;
+  for (int64_t b = 0; b < made; ++b) to[b].id = *from * 10 + b;
+  *count = static_cast<uint64_t>(made);
+}
+__host__ __device__ int64_t total_of(const Box* boxes, uint64_t count) {
+  int64_t total = static_cast<int64_t>(count);
+  for (uint64_t b = 0; b < count; ++b) total = total * 31 + boxes[b].id;
+  return total;
+}
+__global__ void add_up(int64_t* to, const Box* boxes, const uint64_t* count) { *to = total_of(boxes, *count); }
+
 __global__ void mark_ends(int64_t* to, uint64_t words, const mr_device_tick* tick) {
   to[0] = to[words - 1] = static_cast<int64_t>(tick->index);
 }
@@ -93,6 +106,36 @@ struct InPlace final : Handler {
   void process(Tick& tick, Cpu&) { out.modify(tick, in).elements<int64_t>()[0] += 7; }
   void process(Tick& tick, Cuda& cuda) {
     add_in_place<<<1, 1, 0, stream_of(cuda)>>>(reinterpret_cast<int64_t*>(out.modify(tick, in).data()));
+    check(cudaGetLastError());
+  }
+};
+
+struct Few final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Records<Box>> out{*this, "out", count_max(7)};
+  Few() { capturable(); }
+  void process(Tick& tick, Cpu&) {
+    Box* to = out.allocate(tick, 7).data();
+    const int64_t value = *number(in(tick)), made = value % 8;
+    for (int64_t b = 0; b < made; ++b) to[b].id = value * 10 + b;
+    out.shrink(tick, static_cast<size_t>(made));
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    Box* to = out.allocate(tick, 7).data();
+    make_few<<<1, 1, 0, stream_of(cuda)>>>(to, Cuda::count_of(out.raw(tick)), number(in(tick)));
+    check(cudaGetLastError());
+  }
+};
+
+struct Total final : Handler {
+  Input<Records<Box>> in{*this, "in"};
+  Output<Tensor> out{*this, "out"};
+  Total() { capturable(); }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = total_of(in(tick).data(), in(tick).size()); }
+  void process(Tick& tick, Cuda& cuda) {
+    const uint64_t* count = &Cuda::value_of(in.raw(tick))->as.records.count;
+    add_up<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), in(tick).data(), count);
     check(cudaGetLastError());
   }
 };
@@ -223,7 +266,8 @@ const mr_plugin& cuda_plugin() {
   static const mr_handler_type* const types[] = {
       type<Index>("c.index"), type<Add>("c.add"),       type<Pair>("c.pair"),   type<InPlace>("c.paint"),
       type<Spin>("c.spin"),   type<Wild>("c.wild"),     type<Waits>("c.waits"), type<End>("c.end"),
-      type<Move>("c.move"),   type<Frames>("c.frames"), type<Make>("c.make"),   type<First>("c.first")};
+      type<Move>("c.move"),   type<Frames>("c.frames"), type<Make>("c.make"),   type<First>("c.first"),
+      type<Few>("c.few"),     type<Total>("c.total")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "c", "1", types, std::size(types), 0};
   return table;
 }

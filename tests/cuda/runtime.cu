@@ -45,10 +45,24 @@ Pipeline random_graph(uint64_t seed, const std::vector<std::string>& places) {
   return test::random_graph("c", {"add", "pair", "paint", "add"}, 100, seed, places);
 }
 
+std::vector<std::string> gpus_of_test() {
+  if (std::getenv("MILLRACE_TWO_GPUS")) return {"cuda:0", "cuda:1"};
+  return {"cuda:0"};
+}
+
+TEST_CASE("4.4: how many records there are a kernel says, and whoever reads them learns it") {
+  const std::vector<Seen> host = seen_by(few_and_totals("c", {}), on_host(), "c");
+  REQUIRE(host.size() == 50);
+  std::vector<std::string> all = gpus_of_test();
+  all.push_back("cpu");
+  for_all_places(all, [&](const std::array<std::string, 3>& places) {
+    CAPTURE(places[0] + " → " + places[1] + ", " + places[2]);
+    CHECK(seen_by(few_and_totals("c", places), on_gpu(all), "c") == host);
+  });
+}
+
 TEST_CASE("4.5: random graphs give the same on GPUs as on the host") {
-  std::string why;
-  const std::vector<std::string> gpus = std::getenv("MILLRACE_TWO_GPUS") ? std::vector<std::string>{"cuda:0", "cuda:1"}
-                                                                         : std::vector<std::string>{"cuda:0"};
+  const std::vector<std::string> gpus = gpus_of_test();
   for (uint64_t n = 0; n < 30; ++n) {
     const uint64_t seed = random_seed() + n;
     CAPTURE(seed);

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -26,6 +28,31 @@ inline Pipeline chain(const std::string& family, const std::vector<std::string>&
   pipeline.add("sink", "t.sink", {{"log", family}});
   pipeline.connect(last + ".out", "sink.in");
   return pipeline;
+}
+
+// index → few → two readers of its records, both of whose results the sink sees; each where `places` says.
+inline Pipeline few_and_totals(const std::string& family, const std::array<std::string, 3>& places) {
+  Pipeline pipeline;
+  pipeline.clock(graph::ClockMode::free, 0, 1, 3);
+  pipeline.add("source", family + ".index", {{"count", "50"}});
+  pipeline.add("few", family + ".few").device = places[0];
+  pipeline.add("one", family + ".total").device = places[1];
+  pipeline.add("other", family + ".total").device = places[2];
+  pipeline.add("sink", "t.sink", {{"log", family}});
+  pipeline.connect("source.out", "few.in");
+  for (const char* reader : {"one", "other"}) {
+    pipeline.connect("few.out", std::string(reader) + ".in");
+    pipeline.connect(std::string(reader) + ".out", "sink.in");
+  }
+  return pipeline;
+}
+
+// What `check` is told: each way to place those three.
+inline void for_all_places(const std::vector<std::string>& places,
+                           const std::function<void(const std::array<std::string, 3>&)>& check) {
+  for (const std::string& few : places)
+    for (const std::string& one : places)
+      for (const std::string& other : places) check({few, one, other});
 }
 
 // A graph in which each handler reads earlier ones; each but the sink is in one of `places`, where there are any.

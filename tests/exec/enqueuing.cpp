@@ -97,6 +97,48 @@ struct FailsOnDevice final : Handler {
   }
 };
 
+constexpr int64_t kFewMax = 7;
+
+struct Few final : Handler { // as many boxes as the value says, from none to all: on a device its kernel alone knows
+  Input<Tensor> in{*this, "in"};
+  Output<Records<Box>> out{*this, "out", count_max(kFewMax)};
+  Few() { capturable(); }
+  static uint64_t fill(Box* to, int64_t value) {
+    const auto count = static_cast<uint64_t>(value % (kFewMax + 1));
+    for (uint64_t b = 0; b < count; ++b) to[b] = {.id = value * 10 + static_cast<int64_t>(b)};
+    return count;
+  }
+  void process(Tick& tick, Cpu&) {
+    Box* to = out.allocate(tick, kFewMax).data();
+    out.shrink(tick, fill(to, number(in(tick))));
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    queue(cuda).launch([to = out.allocate(tick, kFewMax).data(), count = Cuda::count_of(out.raw(tick)),
+                        from = numbers(in(tick).data())] { *count = fill(to, *from); });
+  }
+};
+
+struct Total final : Handler { // of all that came, in order
+  Input<Records<Box>> in{*this, "in"};
+  Output<Tensor> out{*this, "out"};
+  Total() { capturable(); }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
+  static int64_t of(const Box* boxes, uint64_t count) {
+    int64_t total = static_cast<int64_t>(count);
+    for (uint64_t b = 0; b < count; ++b) total = mix(total, boxes[b].id);
+    return total;
+  }
+  void process(Tick& tick, Cpu&) {
+    const std::span<const Box> boxes = in(tick);
+    const bool all = in.raw(tick).value->header.extent_bytes == boxes.size_bytes();
+    *fresh(out, tick) = all ? of(boxes.data(), boxes.size()) : -1;
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    queue(cuda).launch([to = fresh(out, tick), boxes = in(tick).data(),
+                        count = &Cuda::value_of(in.raw(tick))->as.records.count] { *to = of(boxes, *count); });
+  }
+};
+
 template <class H>
 const mr_handler_type* type(const char* name) {
   static const mr_handler_type table = detail::Type<H>::table(name, "a test's", "");
@@ -105,8 +147,9 @@ const mr_handler_type* type(const char* name) {
 
 const mr_plugin& plugin() {
   static const mr_handler_type* const types[] = {
-      type<Index>("q.index"), type<Add>("q.add"),   type<Pair>("q.pair"),          type<InPlace>("q.paint"),
-      type<Odd>("q.odd"),     type<Pass>("q.pass"), type<FailsOnDevice>("q.fails")};
+      type<Index>("q.index"),         type<Add>("q.add"), type<Pair>("q.pair"),
+      type<InPlace>("q.paint"),       type<Odd>("q.odd"), type<Pass>("q.pass"),
+      type<FailsOnDevice>("q.fails"), type<Few>("q.few"), type<Total>("q.total")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "q", "1", types, std::size(types), 0};
   return table;
 }
@@ -207,6 +250,19 @@ TEST_CASE("4.9: a device that fails at a launch ends the run, and nobody reads w
     if (value != kEmpty) CHECK(value == expected);
     ++expected;
   }
+}
+
+TEST_CASE("4.4: how many records there are a kernel says, and whoever reads them learns it") {
+  const std::vector<Seen> host = seen_by(few_and_totals("q", {}), on_host(), "q");
+  REQUIRE(host.size() == 50);
+  for_all_places({"cpu", "cuda:0", "cuda:1", "sim:0"}, [&](const std::array<std::string, 3>& places) {
+    CAPTURE(places[0] + " → " + places[1] + ", " + places[2]);
+    Setup setup = on_device();
+    setup.domains = {"cpu", "cuda:0", "cuda:1", "sim:0"};
+    setup.workers = 3;
+    setup.enqueuing_faults.capture = places[1] == places[2] ? 0 : 1; // most of them on streams
+    CHECK(seen_by(few_and_totals("q", places), setup, "q") == host);
+  });
 }
 
 Pipeline random_graph(uint64_t seed, const std::vector<std::string>& places) {

@@ -151,12 +151,13 @@ class EnqueuingDevice final : public device::Device {
   void flush(Stream& stream) {
     QueueStream& at = of(stream);
     const std::lock_guard lock(mutex_);
-    if (at.recording)
+    if (at.recording) {
       at.recording->insert(at.recording->end(), at.now.begin(), at.now.end());
-    else
+    } else {
       at.operations.push_back({at.now, {}});
+      at.dirty = true;
+    }
     at.now.clear();
-    at.dirty = true;
   }
 
   bool step(QueueStream& stream) {

@@ -98,6 +98,11 @@ struct Cuda {
   static const mr_value* value_of(const mr_input& input) {
     return reinterpret_cast<const mr_value*>(input.data - sizeof(mr_value));
   }
+  // In device memory, where kernels write how many records they made, at most as many as were allocated: on a device
+  // the body has to have it written, and nobody else does.
+  static uint64_t* count_of(const mr_output& output) {
+    return &reinterpret_cast<mr_value*>(output.data - sizeof(mr_value))->as.records.count;
+  }
 };
 
 // ---- declarations ------------------------------------------------------------------------------------------
@@ -505,7 +510,7 @@ class Output {
     output.value->as.tensor = tensor;
     return {output.value, output.data};
   }
-  // `count` records; fewer may be kept afterwards with shrink().
+  // `count` records; fewer may be kept afterwards with shrink(), on a device by what is written to Cuda::count_of().
   typename T::Span allocate(Tick& tick, size_t count) const requires(T::kKind == MR_KIND_RECORDS) {
     using Element = typename T::Element;
     mr_output& output = fresh(tick, count * sizeof(Element));
@@ -514,6 +519,8 @@ class Output {
   }
   void shrink(Tick& tick, size_t count) const requires(T::kKind == MR_KIND_RECORDS) {
     mr_value& value = *raw(tick).value;
+    if (tick.raw().device_tick)
+      throw std::logic_error("on a device a kernel says how many records there are, at Cuda::count_of()");
     if (count > value.as.records.count) throw std::invalid_argument("shrink() keeps at most what was allocated");
     value.as.records.count = count;
     value.header.extent_bytes = count * value.as.records.record_size;
