@@ -53,7 +53,8 @@ def sentence(name):
 def collect(root):
     """Rule → [(file, sentence)], and the citations of rules that are not in the list."""
     tests, unknown = {rule: [] for rule in RULES}, []
-    for path in sorted([*(root / "tests").rglob("*.cpp"), *(root / "tests").rglob("*.cu")]):
+    for path in sorted([*(root / "tests").rglob("*.cpp"), *(root / "tests").rglob("*.cu"),
+                        *(root / "tests").rglob("*.h")]):
         for name in names_of_tests(path.read_text(encoding="utf-8")):
             for rule in rules_cited(name):
                 where = path.relative_to(root).as_posix()

@@ -5,14 +5,43 @@
 
 #include <cstring>
 #include <memory>
+#include <thread>
+#include <vector>
 
 #include "device/cpu/cpu_device.h"
 #include "device/sim/sim.h"
 #include "observe/error.h"
+#include "tests/exec/enqueuing_device.h"
 
 namespace millrace::device::test {
 
 constexpr uint64_t kMemory = 1 << 20;
+
+// A body: `run` is called on the device's time with the body as its context.
+// Appends its number to a list that only this device's bodies touch.
+struct Append {
+  std::vector<int>* list;
+  int number;
+  int64_t cost_ns = 10;
+  static constexpr const char* kName = "append";
+  static void run(void* context) {
+    const auto* self = static_cast<Append*>(context);
+    self->list->push_back(self->number);
+  }
+};
+
+// Adds one to every byte.
+struct Increment {
+  std::byte* bytes;
+  uint64_t count;
+  int64_t cost_ns = 50;
+  static constexpr const char* kName = "increment";
+  static void run(void* context) {
+    const auto* self = static_cast<Increment*>(context);
+    for (uint64_t i = 0; i < self->count; ++i)
+      self->bytes[i] = static_cast<std::byte>(std::to_integer<int>(self->bytes[i]) + 1);
+  }
+};
 
 // A device, and the host memory that its copies reach.
 struct Rig {
@@ -28,6 +57,11 @@ struct Rig {
   }
   std::byte* pinned_host(uint64_t bytes) { return allocate(host, bytes, {true, false}); }
   std::byte* on_device(uint64_t bytes) { return allocate(*device, bytes); }
+
+  template <class Body>
+  void run(Stream& stream, Body& body) {
+    device->run(stream, {Body::run, &body, Body::kName, body.cost_ns});
+  }
 };
 
 // The host waits, as an executor does: by making the device get on, else by sleeping on the word.
@@ -35,7 +69,10 @@ inline void finish(Device& device, const Fence& fence) {
   while (!fence.done()) {
     if (device.force(fence)) continue;
     const uint64_t seen = fence.word->load();
-    if (seen < fence.sequence) fence.word->wait(seen);
+    if (device.enqueues())
+      std::this_thread::yield(); // such a device rings a bell, and only for who asked
+    else if (seen < fence.sequence)
+      fence.word->wait(seen);
   }
 }
 
@@ -70,6 +107,22 @@ struct AdversarialRig : Rig {
     device = make_sim(options);
   }
 };
+// Bodies enqueue what runs on the device's time.
+struct EnqueuingRig : Rig {
+  EnqueuingRig() { device = millrace::test::make_enqueuing("cuda:0", 17); }
+  template <class Body>
+  void run(Stream& stream, Body& body) {
+    struct Call {
+      Stream& stream;
+      Body& body;
+    } call{stream, body};
+    const auto enqueue = [](void* context) {
+      const Call& to = *static_cast<Call*>(context);
+      static_cast<millrace::test::Queue*>(to.stream.native)->launch([at = &to.body] { Body::run(at); });
+    };
+    device->run(stream, {enqueue, &call, Body::kName});
+  }
+};
 
 } // namespace millrace::device::test
 
@@ -77,3 +130,4 @@ TYPE_TO_STRING_AS("cpu", millrace::device::test::CpuRig);
 TYPE_TO_STRING_AS("sim, threads", millrace::device::test::ThreadedRig);
 TYPE_TO_STRING_AS("sim, virtual", millrace::device::test::VirtualRig);
 TYPE_TO_STRING_AS("sim, adversarial", millrace::device::test::AdversarialRig);
+TYPE_TO_STRING_AS("bodies enqueue", millrace::device::test::EnqueuingRig);
