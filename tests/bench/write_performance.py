@@ -12,6 +12,7 @@ import platform
 import subprocess
 import sys
 
+import plot_crossover
 import plot_placement
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -170,10 +171,13 @@ def asked_nvidia_smi():
 
 
 def write_gpu(printed, command):
+    table = printed.read_text().strip()
+    if plot_crossover.write(table):
+        table += "\n\n![frames a second by the size of the pictures](pictures/crossover.svg)"
     part = (f"{GPU_BEGIN}\n## On a GPU\n\nMachine: {asked_nvidia_smi()}; {processor()}, {os.cpu_count()} cores, Linux "
             f"{platform.release()}. Command: `{command.strip()}` (by `./dev gpu-bench`), "
             f"{datetime.date.today().isoformat()}. What each table is stands in `tests/cuda/bench.cpp`.\n\n"
-            f"{printed.read_text().strip()}\n{GPU_END}")
+            f"{table}\n{GPU_END}")
     page = PAGE.read_text()
     if GPU_BEGIN in page:
         page = page.split(GPU_BEGIN, 1)[0] + part + page.split(GPU_END, 1)[1]

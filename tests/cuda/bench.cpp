@@ -347,10 +347,10 @@ struct Benchmark {
   bool by_default;
 };
 constexpr Benchmark kAll[] = {
-    {"submit", bench_submit, true},   {"behind", bench_behind, true},   {"asleep", bench_asleep, true},
-    {"numbers", bench_numbers, true}, {"slope", bench_slope, true},     {"copies", bench_copies, true},
-    {"calls", bench_calls, true},     {"kernels", bench_kernels, true}, {"five", bench_five, true},
-    {"naive", bench_naive, true},     {"peers", bench_peers, false}};
+    {"submit", bench_submit, true},       {"behind", bench_behind, true},   {"asleep", bench_asleep, true},
+    {"numbers", bench_numbers, true},     {"slope", bench_slope, true},     {"copies", bench_copies, true},
+    {"calls", bench_calls, true},         {"kernels", bench_kernels, true}, {"five", bench_five, true},
+    {"crossover", bench_crossover, true}, {"naive", bench_naive, true},     {"peers", bench_peers, false}};
 
 } // namespace
 } // namespace millrace::test

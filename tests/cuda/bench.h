@@ -1,6 +1,7 @@
 // What the files of gpu_bench share: how a run is set up, how a row is printed, and the benchmarks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -29,7 +30,7 @@ struct Five {
   static constexpr double kSigma = 2;
   static constexpr double kMonitorSize = 0.33;
   static constexpr int64_t kTextX = 16, kTextY = -16; // from the left, and from the bottom
-  uint32_t text_size() const { return height / 30; }
+  uint32_t text_size() const { return std::max(6u, height / 30); }
   uint64_t bytes() const { return uint64_t{width} * height * 4; }
 };
 
@@ -45,6 +46,7 @@ double copies_down(uint64_t bytes, uint32_t count);
 
 void bench_kernels();
 void bench_five();
+void bench_crossover();
 void bench_naive();
 void bench_peers(); // needs two GPUs
 

@@ -108,11 +108,31 @@ struct Measured {
   double host, device, device_to_host; // frames a second
 };
 
-// On both orders of the domains, beside the better of what was measured with the sink where the plan has it.
-void place_by_plan(const Five& five, const Measured& measured, double down) {
+std::vector<plan::BodyCost> measured_bodies(const Five& five) {
   std::vector<plan::BodyCost> bodies;
   measure_bodies(five, "cpu", kTicksMin, bodies);
   measure_bodies(five, "cuda:0", 2000, bodies);
+  return bodies;
+}
+
+struct Planned {
+  std::string choice;
+  double fps;
+};
+
+// Where the plan puts them, the sink apart, and how fast that is. `down`: bytes a second from the device.
+Planned planned_fps(const Five& five, const std::vector<std::string>& domains, const std::string& sink,
+                    const std::vector<plan::BodyCost>& bodies, double down) {
+  Setup setup = five_setup(domains);
+  setup.bodies = bodies;
+  setup.hops = {copy_hop("cpu", "cuda:0", 10, 1e6 / down), copy_hop("cuda:0", "cpu", 10, 1e6 / down)};
+  const Pipeline pipeline = five_handlers(five, "", sink);
+  return {choice_of(Compiled(pipeline, setup).plan()), fps_of(pipeline, setup)};
+}
+
+// On both orders of the domains, beside the better of what was measured with the sink where the plan has it.
+void place_by_plan(const Five& five, const Measured& measured, double down) {
+  const std::vector<plan::BodyCost> bodies = measured_bodies(five);
   const auto on_device = std::count_if(bodies.begin(), bodies.end(), [](const auto& b) { return b.domain != "cpu"; });
   const char* measuring = on_device >= 4 ? "" : ", GPU unmeasured";
   std::string costs;
@@ -123,12 +143,7 @@ void place_by_plan(const Five& five, const Measured& measured, double down) {
   }
   for (const std::vector<std::string>& domains : {std::vector<std::string>{"cuda:0", "cpu"}, {"cpu", "cuda:0"}})
     for (const char* sink : {"cuda:0", "cpu"}) {
-      Setup setup = five_setup(domains);
-      setup.bodies = bodies;
-      setup.hops = {copy_hop("cpu", "cuda:0", 10, 1e6 / down), copy_hop("cuda:0", "cpu", 10, 1e6 / down)};
-      const Pipeline pipeline = five_handlers(five, "", sink);
-      const std::string choice = choice_of(Compiled(pipeline, setup).plan());
-      const double fps = fps_of(pipeline, setup);
+      const auto [choice, fps] = planned_fps(five, domains, sink, bodies, down);
       const double best = std::max(measured.host, choice.back() == 'g' ? measured.device : measured.device_to_host);
       row("| %ux%u | %s first, sink %s%s | %s | %.1f | %.3f |", five.width, five.height, domains[0].c_str(),
           *sink == 'c' && sink[1] == 'p' ? "on the host" : "on the GPU", measuring, choice.c_str(), fps, fps / best);
@@ -180,6 +195,23 @@ void bench_five() {
   row("| size | domains | source, blur, text, waveform, sink | frames a second | / the better one |");
   row("|---|---|---|---|---|");
   for (size_t s = 0; s < all.size(); ++s) place_by_plan(all[s], measured[s], down[s]);
+}
+
+// From so small that a launch costs more than the work, to so large that the host is far behind.
+void bench_crossover() {
+  row("\n### crossover: the pipeline of `five`, its sink on the host; frames a second\n");
+  row("| size | host | GPU | as planned | planned: source, blur, text, waveform, sink | planned / the better one |");
+  row("|---|---|---|---|---|---|");
+  const std::string font = font_file();
+  for (uint32_t width = 16; width <= 2048; width *= 2) {
+    const Five five{width, width * 9 / 16, font};
+    const double host = fps_of(five_handlers(five, "cpu", "cpu"), five_setup());
+    const double device = fps_of(five_handlers(five, "cuda:0", "cpu"), five_setup());
+    const auto [choice, planned] =
+        planned_fps(five, {"cuda:0", "cpu"}, "cpu", measured_bodies(five), copies_down(five.bytes(), 300));
+    row("| %ux%u | %.1f | %.1f | %.1f | %s | %.3f |", five.width, five.height, host, device, planned, choice.c_str(),
+        planned / std::max(host, device));
+  }
 }
 
 void bench_naive() {
