@@ -22,6 +22,8 @@
 #include <thread>
 
 #include "cli/bench_measure.h"
+#include "embed/compose.h"
+#include "embed/device_module.h"
 #include "observe/error.h"
 
 namespace millrace::cli {
@@ -151,10 +153,30 @@ std::vector<Row> bench_handover() {
 struct Bench {
   const char* name;
   std::vector<Row> (*run)();
+  std::vector<Row> (*run_on)(const std::string& domain) = nullptr; // instead, once for each device
 };
-constexpr Bench kBenches[] = {{"chain", &bench_chain},         {"handover", &bench_handover}, {"fanout", &bench_fanout},
-                              {"clock", &bench_clock},         {"pool", &bench_pool},         {"plan", &bench_plan},
-                              {"placement", &bench_placement}, {"overlap", &bench_overlap},   {"trace", &bench_trace}};
+constexpr Bench kBenches[] = {{"chain", &bench_chain},
+                              {"handover", &bench_handover},
+                              {"fanout", &bench_fanout},
+                              {"clock", &bench_clock},
+                              {"pool", &bench_pool},
+                              {"plan", &bench_plan},
+                              {"placement", &bench_placement},
+                              {"overlap", &bench_overlap},
+                              {"trace", &bench_trace},
+                              {"gpu", nullptr, &bench_gpu},
+                              {"transfer", nullptr, &bench_transfer}};
+
+// The devices that are measured; none with the reason in `why`.
+std::vector<std::string> domains_of(const std::string& devices, std::string& why) {
+  std::vector<std::string> domains;
+  if (!devices.empty()) domains = embed::parse_domains(devices);
+  const embed::LoadedModule& cuda = embed::cuda_module();
+  for (uint32_t d = 0; devices.empty() && d < cuda.count; ++d) domains.push_back("cuda:" + std::to_string(d));
+  domains.erase(std::remove(domains.begin(), domains.end(), "cpu"), domains.end());
+  if (domains.empty()) why = devices.empty() ? cuda.why : "--devices names the host alone";
+  return domains;
+}
 
 void write_json(const std::vector<Row>& rows, const std::string& path) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
@@ -172,7 +194,7 @@ void write_json(const std::vector<Row>& rows, const std::string& path) {
 
 } // namespace
 
-int run_benches(const std::vector<std::string>& names, const std::string& json_path) {
+int run_benches(const std::vector<std::string>& names, const std::string& json_path, const std::string& devices) {
   std::vector<std::string> known;
   std::string list;
   for (const Bench& bench : kBenches) {
@@ -183,15 +205,40 @@ int run_benches(const std::vector<std::string>& names, const std::string& json_p
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw Failure(Error{
           110, "there is no benchmark \"" + name + "\"", {}, {"benchmarks: " + list}, nearest_name(name, known), ""});
+  std::vector<const Bench*> wanted;
+  for (const Bench& bench : kBenches)
+    if (names.empty() || std::find(names.begin(), names.end(), bench.name) != names.end()) wanted.push_back(&bench);
+  std::vector<std::string> domains;
+  std::string why;
+  if (std::any_of(wanted.begin(), wanted.end(), [](const Bench* bench) { return bench->run_on; }))
+    domains = domains_of(devices, why);
+  for (const Bench* bench : wanted) {
+    if (!bench->run_on || !domains.empty()) continue;
+    if (names.empty()) {
+      std::fprintf(stderr, "left out: %s: %s\n", bench->name, why.c_str());
+      continue;
+    }
+    const std::string name = bench->name;
+    throw Failure(Error{408,
+                        name + " measures a device, and there is none",
+                        {},
+                        {why},
+                        "",
+                        "millrace bench " + name + " --devices sim:0"});
+  }
   std::vector<Row> rows;
-  std::printf("%-10s %-20s %-16s %10s %10s %6s %10s\n", "bench", "case", "metric", "p50", "p99", "unit", "n");
-  for (const Bench& bench : kBenches) {
-    if (!names.empty() && std::find(names.begin(), names.end(), bench.name) == names.end()) continue;
-    for (const Row& row : bench.run()) {
-      std::printf("%-10s %-20s %-16s %10.1f %10.1f %6s %10lu\n", row.bench.c_str(), row.variant.c_str(),
+  std::printf("%-10s %-33s %-16s %10s %10s %6s %10s\n", "bench", "case", "metric", "p50", "p99", "unit", "n");
+  const auto take = [&](const std::vector<Row>& measured) {
+    for (const Row& row : measured) {
+      std::printf("%-10s %-33s %-16s %10.1f %10.1f %6s %10lu\n", row.bench.c_str(), row.variant.c_str(),
                   row.metric.c_str(), row.p50, row.p99, row.unit.c_str(), static_cast<unsigned long>(row.n));
       rows.push_back(row);
     }
+  };
+  for (const Bench* bench : wanted) {
+    if (bench->run) take(bench->run());
+    if (bench->run_on)
+      for (const std::string& domain : domains) take(bench->run_on(domain));
   }
   if (!json_path.empty()) write_json(rows, json_path);
   return 0;

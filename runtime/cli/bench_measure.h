@@ -56,5 +56,8 @@ std::vector<Row> bench_pool();
 std::vector<Row> bench_placement();
 std::vector<Row> bench_plan();
 std::vector<Row> bench_trace();
+// On a device.
+std::vector<Row> bench_gpu(const std::string& domain);
+std::vector<Row> bench_transfer(const std::string& domain);
 
 } // namespace millrace::cli

@@ -144,8 +144,11 @@ class Commands {
   }
 
   void add_bench() {
-    CLI::App& app = add("bench", "measures the runtime itself", [this] { return run_benches(benches_, json_); });
+    CLI::App& app =
+        add("bench", "measures the runtime itself", [this] { return run_benches(benches_, json_, bench_devices_); });
     app.add_option("NAME", benches_, "which; default: all");
+    app.add_option("--devices", bench_devices_, "where gpu and transfer measure; default: every GPU")
+        ->type_name("LIST");
     app.add_option("--json", json_, "write the numbers")->type_name("FILE");
   }
 
@@ -193,6 +196,7 @@ class Commands {
   ExplainCommand explain_code_;
   std::string node_, word_, name_, json_;
   std::vector<std::string> benches_;
+  std::string bench_devices_;
 };
 
 // An argument that nothing takes.

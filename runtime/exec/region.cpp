@@ -81,8 +81,11 @@ StepResult run_region(RegionRun& region, uint64_t ordinal) {
     for (StepRun* step : region.steps) stamp(*step, ordinal);
     return StepResult::settled;
   }
+  const RunState& run = *first.run;
+  const int64_t begin_ns = run.options.on_launch ? run.now_ns() : 0;
   first.device->replay(*first.stream, *region.recordings[slot]);
   const device::Fence fence = first.device->signal(*first.stream);
+  if (run.options.on_launch) run.options.on_launch(first.pace->info(ordinal).index, begin_ns, run.now_ns());
   for (StepRun* step : region.steps) {
     leave_fence(*step, ordinal, fence);
     stamp(*step, ordinal);

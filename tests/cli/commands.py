@@ -298,6 +298,22 @@ class Descriptions(Command):
         said = self.refused("bench", "plan", "chian", code=2, error="MR0110")
         self.assertIn("did you mean 'chain'?", said)
 
+    def test_what_measures_a_device_runs_on_those_that_are_named(self):
+        rows = json.loads(self.run_it("bench", "gpu", "transfer", "--devices", "sim:0", "--json", "rows.json")
+                          and (self.folder / "rows.json").read_text())
+        for bench, metrics in (("gpu", {"submit", "launch_to_host"}), ("transfer", {"frame", "by_hand", "ratio"})):
+            mine = [row for row in rows if row["bench"] == bench]
+            self.assertEqual({row["metric"] for row in mine}, metrics)
+            for row in mine:
+                self.assertIn("sim:0", row["case"])
+                self.assertGreater(row["n"], 0)
+                self.assertGreater(row["p50"], 0)
+
+    def test_what_measures_a_device_says_that_there_is_none(self):
+        said = self.refused("bench", "transfer", "--devices", "cpu", code=2, error="MR0408")
+        self.assertIn("transfer measures a device, and there is none\n  --devices names the host alone", said)
+        self.assertIn("try: millrace bench transfer --devices sim:0", said)
+
     def test_help_and_version_are_no_errors(self):
         self.assertIn("millrace", self.run_it("--version").stdout)
         for arguments in (["--help"], ["run", "--help"], ["bench", "--help"]):
