@@ -310,7 +310,7 @@ class Descriptions(Command):
                 self.assertGreater(row["p50"], 0)
 
     def test_what_measures_a_device_says_that_there_is_none(self):
-        said = self.refused("bench", "transfer", "--devices", "cpu", code=2, error="MR0408")
+        said = self.refused("bench", "transfer", "--devices", "cpu", code=3, error="MR0408")
         self.assertIn("transfer measures a device, and there is none\n  --devices names the host alone", said)
         self.assertIn("try: millrace bench transfer --devices sim:0", said)
 
