@@ -145,6 +145,20 @@ RunState::~RunState() {
   for (auto& pace : paces) pace->sources.clear(); // ends reader threads
 }
 
+void RunState::make_empty_record() {
+  bool needed = false;
+  for (const plan::Channel& channel : plan.channels) needed = needed || channel.initial_empty;
+  for (const plan::Step& step : plan.steps)
+    for (const plan::StepInput& input : step.inputs) needed = needed || input.initial_empty;
+  const auto enqueues = [](const device::Device* device) { return device->enqueues(); };
+  if (!needed || std::none_of(devices.begin(), devices.end(), enqueues)) return;
+  device::DeviceStatus status;
+  device::Arena* arena = devices[0]->allocate(sizeof(mr_value), {true, false}, status);
+  if (!arena) throw Failure(701, "the host has no room for an empty value: " + status.sentence);
+  empty_record = arena->base;
+  std::fill_n(empty_record, sizeof(mr_value), std::byte{0});
+}
+
 void RunState::make_memory() {
   std::vector<std::array<std::byte*, 2>> next(plan.domains.size(), {nullptr, nullptr});
   for (uint32_t d = 0; d < plan.domains.size(); ++d) {
@@ -164,6 +178,7 @@ void RunState::make_memory() {
       next[d][pinned] = arena->base;
     }
   }
+  make_empty_record();
   std::map<uint32_t, Pack> packs = packs_of(plan);
   for (const plan::Ring& ring : plan.rings) {
     std::byte*& free = next[ring.domain][ring.pinned];
@@ -411,6 +426,7 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
       body.absent.resize(plan_step.inputs.size());
       body.input_blocks.resize(plan_step.inputs.size());
       body.outputs.resize(plan_step.outputs.size());
+      body.given.resize(plan_step.outputs.size());
       body.output_blocks.resize(plan_step.outputs.size());
       body.carried.reserve(plan_step.outputs.size());
       body.tick = step->tick;

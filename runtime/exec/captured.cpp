@@ -7,6 +7,7 @@
 // missing or has another size than planned, the bodies of this tick are called one by one on the stream.
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "exec/state.h"
 
@@ -33,6 +34,26 @@ bool same_kind(const mr_value& value, const mr_value& recorded) {
   return true;
 }
 
+// An output that repeats an input is a copy of it: on a device of what the device alone knows too.
+void repeat_input(StepRun& step, BodyCall& body, size_t o, const mr_input& input) {
+  mr_output& output = body.outputs[o];
+  output = body.given[o];
+  if (!input.value) return;
+  *output.value = *input.value;
+  output.value->header.extent_bytes = std::min(input.value->header.extent_bytes, output.capacity);
+  copy_on_device(step, output.data, *output.value, input);
+  output.state = MR_OUTPUT_OWN;
+}
+
+void fail_body(StepRun& step, BodyCall& body) {
+  body.failed = true;
+  for (size_t o = 0; o < body.outputs.size(); ++o) {
+    body.outputs[o].state = MR_OUTPUT_SILENT;
+    if (step.handler->on_error == graph::OnError::bypass)
+      repeat_input(step, body, o, body.inputs[bypass_input(step, o)]);
+  }
+}
+
 // Called by the device while it submits: the handler enqueues its work. What it says of its outputs is known then.
 void enqueue_body(void* context) {
   BodyCall& body = *static_cast<BodyCall*>(context);
@@ -40,25 +61,12 @@ void enqueue_body(void* context) {
   body.tick.native_stream = step.stream->native;
   body.tick.device_tick = step.stream->tick;
   for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
+  body.given = body.outputs; // of one size: no allocation
   const mr_status status = step.process_cuda(step.self, &body.tick);
   if (status == MR_END) step.run->stopping.store(true);
-  if (status == MR_ERROR) {
-    body.failed = true;
-    for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
-  }
-  for (size_t o = 0; o < body.outputs.size(); ++o) {
-    mr_output& output = body.outputs[o];
-    const bool bypassed = body.failed && step.handler->on_error == graph::OnError::bypass;
-    if (output.state != MR_OUTPUT_FORWARDED && !bypassed) continue;
-    const mr_input& input = body.inputs[bypassed ? bypass_input(step, o) : output.source];
-    if (!input.value) continue;
-    memory::Block& block = *body.output_blocks[o];
-    const uint64_t extent = std::min(input.value->header.extent_bytes, step.outputs[o]->ring->capacity());
-    *block.record = *input.value; // on a device a forward is a copy, of what the device alone knows too
-    step.device->copy(*step.stream, reinterpret_cast<std::byte*>(block.value),
-                      reinterpret_cast<const std::byte*>(input.data) - sizeof(mr_value), sizeof(mr_value) + extent);
-    output.state = MR_OUTPUT_OWN;
-  }
+  if (status == MR_ERROR) return fail_body(step, body);
+  for (size_t o = 0; o < body.outputs.size(); ++o)
+    if (body.outputs[o].state == MR_OUTPUT_FORWARDED) repeat_input(step, body, o, body.inputs[body.outputs[o].source]);
 }
 
 void mind_error(StepRun& step, uint64_t index) {
@@ -70,11 +78,28 @@ void mind_error(StepRun& step, uint64_t index) {
   step.instance->start();
 }
 
+// What bodies are told of values while they are captured, in the place of the records of the rings: ticks may be in
+// flight, whose records others read.
+class CaptureRecords {
+ public:
+  mr_value& of(const memory::Block& block) {
+    const auto [at, is_new] = records_.try_emplace(block.record);
+    if (is_new) at->second = *block.record;
+    return at->second;
+  }
+
+ private:
+  std::map<const mr_value*, mr_value> records_;
+};
+
 // A call that sees no tick: every input is there, and the times of all are marks.
-void ready_to_capture(StepRun& step, uint32_t slot) {
+void ready_to_capture(StepRun& step, uint32_t slot, CaptureRecords& records) {
   BodyCall& body = step.bodies[slot];
   freeze(step, body, slot);
   body.inputs = body.frozen;
+  for (size_t i = 0; i < step.inputs.size(); ++i)
+    if (step.inputs[i].output) body.inputs[i].value = &records.of(step.inputs[i].output->ring->block(slot));
+  for (size_t o = 0; o < step.outputs.size(); ++o) body.outputs[o].value = &records.of(*body.output_blocks[o]);
   body.info = {};
   body.info.media_time_ns = kMarkTick;
   body.failed = false;
@@ -94,13 +119,14 @@ std::vector<uint32_t> needed_by(const RegionRun& region, const StepRun& step) {
 }
 
 // One slot's graph. Null where it cannot be had, with the reason in `why`.
-std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot, std::string& why) {
+std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot, CaptureRecords& records,
+                                                std::string& why) {
   StepRun& first = *region.steps[0];
   device::Device& device = *first.device;
-  for (StepRun* step : region.steps) ready_to_capture(*step, slot);
+  for (StepRun* step : region.steps) ready_to_capture(*step, slot, records);
   int64_t mark = kMarkFirst;
   for (const RegionRun::Entry& entry : region.entries) {
-    mr_value& record = *entry.input->output->ring->block(slot).record;
+    mr_value& record = records.of(entry.input->output->ring->block(slot));
     record = entry.recorded;
     record.header.pts_ns = mark++;
   }
@@ -117,37 +143,15 @@ std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot
   for (const StepRun* rider : region.riders) {
     const memory::Block& from = rider->inputs[0].output->ring->block(slot);
     const memory::Block& to = rider->outputs[0]->ring->block(slot);
-    const uint64_t head = is_counted_late(from) ? sizeof(mr_value) : 0;
+    const mr_value& record = records.of(from);
+    const uint64_t head = record.header.kind == MR_KIND_RECORDS ? sizeof(mr_value) : 0; // it has the count
     device.copy(*first.stream, reinterpret_cast<std::byte*>(to.data) - head,
-                reinterpret_cast<const std::byte*>(from.data) - head, head + from.record->header.extent_bytes);
+                reinterpret_cast<const std::byte*>(from.data) - head, head + record.header.extent_bytes);
   }
   std::unique_ptr<device::Recording> recording = device.end_record(*first.stream);
   if (why.empty() && !recording) why = device.record_failure();
   return why.empty() ? std::move(recording) : nullptr;
 }
-
-// What the blocks of a slot are known as, put back when it goes out of scope: a slot may be captured anew while ticks
-// are in flight, whose records it must not change.
-class KeptRecords {
- public:
-  KeptRecords(const RegionRun& region, uint32_t slot) {
-    for (const RegionRun::Entry& entry : region.entries) keep(*entry.input->output, slot);
-    for (const StepRun* step : region.steps)
-      for (const OutputRun* output : step->outputs) keep(*output, slot);
-  }
-  ~KeptRecords() {
-    for (auto at = kept_.rbegin(); at != kept_.rend(); ++at) *at->first = at->second;
-  }
-  KeptRecords(const KeptRecords&) = delete;
-  KeptRecords& operator=(const KeptRecords&) = delete;
-
- private:
-  void keep(const OutputRun& output, uint32_t slot) {
-    mr_value* record = output.ring->block(slot).record;
-    kept_.emplace_back(record, *record);
-  }
-  std::vector<std::pair<mr_value*, mr_value>> kept_;
-};
 
 // What enters the region, and what of it somebody outside reads or waits for.
 void find_border(RegionRun& region) {
@@ -169,7 +173,7 @@ void find_border(RegionRun& region) {
       for (uint32_t s = 0; s < run.plan.steps.size(); ++s)
         for (const plan::StepInput& input : run.plan.steps[s].inputs)
           read_outside = read_outside || (input.output == o && !is_inside(s));
-      if (read_outside) region.exits.push_back({&const_cast<RunState&>(run).outputs[o]});
+      if (read_outside) region.exits.push_back({&const_cast<RunState&>(run).outputs[o], -1, {}});
       waited_for = waited_for || read_outside;
     }
     for (uint32_t s = 0; s < run.plan.steps.size(); ++s)
@@ -182,7 +186,7 @@ void find_border(RegionRun& region) {
 // Whose times the values that leave the region have: the marks that they carry say it.
 void learn_times(RegionRun& region) {
   for (RegionRun::Exit& exit : region.exits) {
-    const int64_t mark = exit.output->ring->block(0).record->header.pts_ns;
+    const int64_t mark = exit.recorded[0].header.pts_ns;
     const bool of_entry = mark >= kMarkFirst && mark < kMarkFirst + static_cast<int64_t>(region.entries.size());
     exit.times_of = of_entry ? static_cast<int32_t>(mark - kMarkFirst) : -1;
   }
@@ -217,6 +221,7 @@ void settle_exits(RegionRun& region, uint64_t ordinal, const device::Fence& fenc
     entry.header = entry.input->output->at(ordinal).value->header;
   for (RegionRun::Exit& exit : region.exits) {
     memory::Block& block = exit.output->ring->take(ordinal);
+    *block.record = exit.recorded[ordinal % region.plan->slots];
     mr_header& header = block.record->header;
     header.pts_ns = info.media_time_ns;
     if (exit.times_of >= 0) {
@@ -236,7 +241,7 @@ void settle_riders(RegionRun& region, uint64_t ordinal, const device::Fence& fen
     memory::Block& block = rider->outputs[0]->ring->take(ordinal);
     *block.record = *source.value;
     block.present.store(1, std::memory_order_relaxed);
-    if (is_counted_late(block)) block.counted.store(memory::Block::kUncounted);
+    count_late(block);
     open_slot(*rider->outputs[0], ordinal, block).unknown = true; // until the fence says that the device did not fail
     ++rider->copies;
     rider->bytes_copied += source.value->header.extent_bytes;
@@ -249,6 +254,8 @@ void settle_riders(RegionRun& region, uint64_t ordinal, const device::Fence& fen
 void launch(RegionRun& region, uint64_t ordinal) {
   StepRun& first = *region.steps[0];
   device::Device& device = *first.device;
+  const RunState& run = *first.run;
+  const int64_t begin_ns = run.options.on_launch ? run.now_ns() : 0;
   for (const RegionRun::Entry& entry : region.entries)
     wait_for(device, *first.stream, entry.input->output->at(ordinal).fence);
   for (const StepRun* step : region.steps)
@@ -259,6 +266,7 @@ void launch(RegionRun& region, uint64_t ordinal) {
   device.replay(*first.stream, *region.recordings[ordinal % region.plan->slots], numbers_of(info));
   if (sampled) device.end_span(*first.stream, span_of(region.times));
   const device::Fence fence = device.signal(*first.stream);
+  if (run.options.on_launch) run.options.on_launch(info.index, begin_ns, run.now_ns());
   if (fence.word->load(std::memory_order_relaxed) == device::kFailed) first.run->watch_device(region.plan->domain);
   settle_exits(region, ordinal, fence);
   first.segment->fences[ordinal & first.pace->mask] = fence;
@@ -296,20 +304,18 @@ void capture_region(RegionRun& region) {
   const bool first_time = region.replays == 0;
   for (uint32_t slot = 0; slot < region.plan->slots; ++slot) {
     std::string why;
-    std::vector<std::pair<RegionRun::Exit*, mr_value>> made;
-    std::unique_ptr<device::Recording> recording;
-    {
-      const KeptRecords kept(region, slot);
-      recording = capture_slot(region, slot, why);
-      if (slot == 0) learn_times(region);
-      for (RegionRun::Exit& exit : region.exits) made.emplace_back(&exit, *exit.output->ring->block(slot).record);
-    }
+    CaptureRecords records;
+    std::unique_ptr<device::Recording> recording = capture_slot(region, slot, records, why);
     if (!recording) return leave_to_streams(region, why);
     region.recordings.push_back(std::move(recording));
-    // What the bodies say of their outputs holds for every tick of the slot, but for the times.
-    for (const auto& [exit, record] : made)
-      if (first_time) *exit->output->ring->block(slot).record = record;
+    for (RegionRun::Exit& exit : region.exits) {
+      memory::Block& block = exit.output->ring->block(slot);
+      exit.recorded.resize(region.plan->slots);
+      exit.recorded[slot] = records.of(block);
+      if (first_time) *block.record = exit.recorded[slot]; // what the regions behind this one are told when they begin
+    }
   }
+  learn_times(region);
 }
 
 StepResult run_captured(RegionRun& region, uint64_t ordinal) {
@@ -328,9 +334,7 @@ StepResult run_captured(RegionRun& region, uint64_t ordinal) {
   const bool bodies_one_by_one = run.options.measure_bodies && (first.pace->info(ordinal).index & kTimedMask) == 0;
   if (!first.region) return run_enqueued(first, ordinal); // it could not be captured again
   if (!bodies_one_by_one && !run.failing.load(std::memory_order_relaxed) && as_captured(region, ordinal)) {
-    const int64_t begin_ns = run.options.on_launch ? run.now_ns() : 0;
     launch(region, ordinal);
-    if (run.options.on_launch) run.options.on_launch(first.pace->info(ordinal).index, begin_ns, run.now_ns());
     return StepResult::settled;
   }
   for (StepRun* step : region.steps)
@@ -364,9 +368,8 @@ void call_body(StepRun& step, uint64_t ordinal) {
   step.device->run(*step.stream, {&enqueue_body, &body, step.handler->name.c_str()});
   if (timed) step.device->end_span(*step.stream, span_of(step.times));
   if (const std::string left = step.device->take_body_error(); !left.empty() && !body.failed) {
-    body.failed = true;
     step.instance->set_error(left);
-    for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
+    fail_body(step, body);
   }
   ++step.calls;
   if (body.failed) mind_error(step, body.info.index);

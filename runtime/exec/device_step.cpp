@@ -83,6 +83,13 @@ bool staged(const Slot& source) {
   return true;
 }
 
+// Where a body finds the bytes of an empty initial value, of which there are none: behind a record that says so, which
+// kernels read (Cuda::value_of).
+const uint8_t* no_bytes(const StepRun& step) {
+  if (!step.device->enqueues()) return nullptr;
+  return reinterpret_cast<const uint8_t*>(step.device->body_address(step.run->empty_record) + sizeof(mr_value));
+}
+
 // Fixes one input of a body; false where it is known to be empty.
 bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
   InputRun& input = step.inputs[i];
@@ -92,6 +99,7 @@ bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
   const auto initial = [&] {
     if (!input.initial_empty) return false;
     body.frozen[i].value = &step.run->empty_values[static_cast<size_t>(input.output - step.run->outputs.data())];
+    body.frozen[i].data = no_bytes(step);
     return true;
   };
   const auto [back, earlier] = look_back(step, input, ordinal);
@@ -118,7 +126,7 @@ bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
     note_reads(step, body, input, *slot->block);
     wait_for(*step.device, *step.stream, slot->fence);
   } else {
-    body.frozen[i].value = slot->value; // an empty initial value has no bytes
+    body.frozen[i] = {slot->value, no_bytes(step)}; // an empty initial value
   }
   return true;
 }
@@ -250,6 +258,12 @@ void wait_for(device::Device& device, device::Stream& stream, const device::Fenc
   if (fence.word && fence.word != &stream.completed) device.wait(stream, fence);
 }
 
+void copy_on_device(StepRun& step, uint8_t* to, const mr_value& value, const mr_input& from) {
+  const uint64_t head = value.header.kind == MR_KIND_RECORDS ? sizeof(mr_value) : 0;
+  step.device->copy(*step.stream, reinterpret_cast<std::byte*>(to) - head,
+                    reinterpret_cast<const std::byte*>(from.data) - head, head + value.header.extent_bytes);
+}
+
 device::Span span_of(Histogram& times) {
   return {[](void* context, int64_t took_ns) { static_cast<Histogram*>(context)->add(took_ns); }, &times};
 }
@@ -370,8 +384,9 @@ std::optional<uint64_t> wanted_members(const StepRun& step, uint64_t ordinal) {
   uint64_t there = 0, wanted = 0, open = 0;
   for (size_t m = 0; m < step.inputs.size(); ++m) {
     const Slot& source = step.inputs[m].output->at(ordinal);
-    // Where the device's presence is the host's to know, it is: run_transfer() waited for it.
-    const bool absent = step.device->enqueues() && source.unknown && !arrived(source);
+    // Where the device's presence is the host's to know, it is: run_transfer() waited for it. Else what the host knows
+    // is that its bytes will never come.
+    const bool absent = source.unknown && (step.device->enqueues() ? !arrived(source) : lost(source));
     if (source.value && source.block && !absent) there |= uint64_t{1} << m;
   }
   for (const auto& [reader, member] : step.readers) {
@@ -396,7 +411,7 @@ void settle_copied(StepRun& step, BodyCall& body, size_t m, uint64_t ordinal) {
   const bool known = step.device->enqueues();
   block.present.store(known || !unknown, std::memory_order_relaxed);
   if (known && block.record != block.value) *block.record = *source.value;
-  if (known && writes_host(step) && is_counted_late(block)) block.counted.store(memory::Block::kUncounted);
+  if (known && writes_host(step)) count_late(block);
   open_slot(*step.outputs[m], ordinal, block).unknown = unknown;
 }
 

@@ -163,6 +163,7 @@ struct BodyCall {
   std::vector<memory::Block*> input_blocks; // whose presence is asked when the body runs; null: known
   std::vector<mr_output> outputs;
   std::vector<memory::Block*> output_blocks;
+  std::vector<mr_output> given;   // `outputs` as a body that enqueues was given them
   std::vector<mr_input> frozen;   // what the body is given each time it runs; `inputs` is this without what is absent
   std::vector<mr_input> recorded; // region: what the recording froze
   std::vector<uint8_t> absent;    // per input: known to be empty when it was submitted
@@ -297,7 +298,8 @@ struct RegionRun {
   };
   struct Exit {
     OutputRun* output;
-    int32_t times_of = -1; // the entry whose times its values have; -1: the tick's
+    int32_t times_of = -1;          // the entry whose times its values have; -1: the tick's
+    std::vector<mr_value> recorded; // by slot: what the bodies said of it
   };
   std::vector<Entry> entries;
   std::vector<Exit> exits;
@@ -464,7 +466,8 @@ class RunState {
   std::vector<StepRun*> step_runs;                       // first lane of each plan step
   std::vector<plan::PredictedPath> sinks;
   std::vector<device::Stream*> compute, copy_in, copy_out, copy_peer; // by domain index
-  std::vector<mr_value> empty_values;                                 // by output: extent 0
+  std::byte* empty_record = nullptr;  // pinned, all zero: that of an empty value for kernels; null where none is needed
+  std::vector<mr_value> empty_values; // by output: extent 0
 
   // Who touched a device's memory from the host, told before the process ends (4.10).
   std::vector<std::string> ring_names; // by ring: "video.out in sim:0"
@@ -533,6 +536,7 @@ class RunState {
  private:
   std::atomic<int64_t> begin_ns_{-1};
 
+  void make_empty_record();
   void make_memory();
   void lend(plugin::Instance& instance, const std::string& name);
   void make_outputs();
@@ -638,6 +642,8 @@ Report make_report(const RunState& run);
 // Adds what was dropped so far, by cause, on all edges: once where several edges share a channel.
 void count_drops(const RunState& run, std::map<std::string, uint64_t>& dropped);
 
+// Enqueues a copy of a value's bytes to `to`, which is of `value`; of records with the count, which the device knows.
+void copy_on_device(StepRun& step, uint8_t* to, const mr_value& value, const mr_input& from);
 void hold(const Slot& slot);
 void release(Slot& slot);
 // Where the tick is that an input with `delay` reads.
@@ -650,6 +656,15 @@ Earlier look_back(const StepRun& step, const InputRun& input, uint64_t ordinal);
 // Of a block that a device whose bodies enqueue copies down: whether the device alone knows how much is in it.
 inline bool is_counted_late(const memory::Block& block) {
   return block.record != block.value && block.record->header.kind == MR_KIND_RECORDS;
+}
+// Such a block is on its way: who sees it behind the fence learns its count.
+inline void count_late(memory::Block& block) {
+  using memory::Block;
+  block.counted.store(is_counted_late(block) ? Block::kUncounted : Block::kCounted, std::memory_order_relaxed);
+}
+// Whether the device that was to make a value has failed.
+inline bool lost(const Slot& slot) {
+  return slot.fence.word && slot.fence.word->load(std::memory_order_acquire) == device::kFailed;
 }
 // Of a slot whose presence a device decides, behind its fence: whether the value is here, and the device did not fail
 // before it was.

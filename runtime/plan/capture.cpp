@@ -36,9 +36,11 @@ std::string what_varies(const Plan& plan, const Step& step) {
       fixed = fixed && format.shape_kind[d] == MR_DIM_FIXED;
     if (!fixed) return "the size of " + plan.steps[output.step].name + "." + output.name + " is not fixed";
   }
-  for (const uint32_t o : step.outputs) // the host knows their size when the body was called, on each tick
-    if (plan.outputs[o].format.kind != MR_KIND_IMAGE && plan.outputs[o].format.kind != MR_KIND_TENSOR)
+  for (const uint32_t o : step.outputs) { // how many records there are a kernel says; else the body does, on each tick
+    const uint32_t kind = plan.outputs[o].format.kind;
+    if (kind != MR_KIND_IMAGE && kind != MR_KIND_TENSOR && kind != MR_KIND_RECORDS)
       return "the size of what it gives on " + plan.outputs[o].name + " varies";
+  }
   return "";
 }
 

@@ -265,6 +265,40 @@ TEST_CASE("4.4: how many records there are a kernel says, and whoever reads them
   });
 }
 
+TEST_CASE("4.5: what makes records is captured with what reads them") {
+  Compiled compiled(few_and_totals("q", {"cuda:0", "cuda:0", "cuda:0"}), on_device());
+  REQUIRE(compiled.plan().regions.size() == 1);
+  uint32_t handlers = 0;
+  for (const uint32_t s : compiled.plan().regions[0].steps)
+    handlers += compiled.plan().steps[s].kind == plan::StepKind::handler;
+  CHECK(handlers == 4); // the source is one
+  REQUIRE(compiled.run().ok);
+  const std::vector<Seen> device = take_log("q");
+  CHECK(device == seen_by(few_and_totals("q", {}), on_host(), "q"));
+}
+
+TEST_CASE("2.3: an empty initial value has a record that kernels read: there are no records") {
+  const auto make = [](const std::string& place) {
+    Pipeline pipeline;
+    pipeline.add("source", "q.index", {{"count", "40"}}).device = "cpu";
+    pipeline.add("odd", "q.odd").device = "cpu";
+    pipeline.add("few", "q.few").device = "cpu";
+    pipeline.add("total", "q.total").device = place;
+    pipeline.add("sink", "t.sink", {{"log", "q"}});
+    pipeline.connect("source.out", "odd.in");
+    pipeline.connect("odd.out", "few.in");
+    graph::Edge& edge = pipeline.connect("few.out", "total.in");
+    edge.policy = graph::Policy::latest;
+    edge.initial_empty = true;
+    pipeline.connect("total.out", "sink.in");
+    return pipeline;
+  };
+  const std::vector<Seen> device = seen_by(make("cuda:0"), on_device(), "q");
+  REQUIRE(device.size() == 40);
+  CHECK(values(device)[0] == 0);
+  CHECK(device == seen_by(make("cpu"), on_host(), "q"));
+}
+
 Pipeline random_graph(uint64_t seed, const std::vector<std::string>& places) {
   return test::random_graph("q", {"add", "pair", "paint", "odd", "pass"}, 40, seed, places);
 }
