@@ -1,5 +1,5 @@
 // A device: memory of its own, streams that run work in order, and words in host memory that say how far they are.
-// cpu, sim and cuda implement it; tests/device/conformance.cpp says what each must do.
+// cpu, sim and cuda implement it; tests/device/conformance.h says what each must do.
 //
 // A fence is (word, sequence). Everything that can be waited for is a fence, and completion is always a word in host
 // memory, so a worker waits for a thread, a copy engine, a GPU or a link in one and the same way (semantics.md 4.2).
