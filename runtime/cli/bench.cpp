@@ -178,6 +178,29 @@ std::vector<std::string> domains_of(const std::string& devices, std::string& why
   return domains;
 }
 
+// Where those that measure a device do. Where nowhere, they are left out with the reason; throws Failure (MR0408) where
+// they were asked for by name.
+std::vector<std::string> domains_for(const std::vector<const Bench*>& wanted, bool by_name,
+                                     const std::string& devices) {
+  std::vector<std::string> domains;
+  std::string why;
+  for (const Bench* bench : wanted) {
+    if (!bench->run_on) continue;
+    if (domains.empty() && why.empty()) domains = domains_of(devices, why);
+    if (!domains.empty()) break;
+    const std::string name = bench->name;
+    if (by_name)
+      throw Failure(Error{408,
+                          name + " measures a device, and there is none",
+                          {},
+                          {why},
+                          "",
+                          "millrace bench " + name + " --devices sim:0"});
+    std::fprintf(stderr, "left out: %s: %s\n", name.c_str(), why.c_str());
+  }
+  return domains;
+}
+
 void write_json(const std::vector<Row>& rows, const std::string& path) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const Row& row : rows)
@@ -208,24 +231,7 @@ int run_benches(const std::vector<std::string>& names, const std::string& json_p
   std::vector<const Bench*> wanted;
   for (const Bench& bench : kBenches)
     if (names.empty() || std::find(names.begin(), names.end(), bench.name) != names.end()) wanted.push_back(&bench);
-  std::vector<std::string> domains;
-  std::string why;
-  if (std::any_of(wanted.begin(), wanted.end(), [](const Bench* bench) { return bench->run_on; }))
-    domains = domains_of(devices, why);
-  for (const Bench* bench : wanted) {
-    if (!bench->run_on || !domains.empty()) continue;
-    if (names.empty()) {
-      std::fprintf(stderr, "left out: %s: %s\n", bench->name, why.c_str());
-      continue;
-    }
-    const std::string name = bench->name;
-    throw Failure(Error{408,
-                        name + " measures a device, and there is none",
-                        {},
-                        {why},
-                        "",
-                        "millrace bench " + name + " --devices sim:0"});
-  }
+  const std::vector<std::string> domains = domains_for(wanted, !names.empty(), devices);
   std::vector<Row> rows;
   std::printf("%-10s %-33s %-16s %10s %10s %6s %10s\n", "bench", "case", "metric", "p50", "p99", "unit", "n");
   const auto take = [&](const std::vector<Row>& measured) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "device/cpu/cpu_device.h"
+#include "embed/compose.h"
 #include "observe/error.h"
 #include "plan/plan.h"
 
@@ -38,6 +39,17 @@ void add(graph::Graph& graph, const std::string& name, const std::string& type, 
   edge.source = input;
   edge.target = name;
   graph.edges.push_back(edge);
+}
+
+void set(graph::Graph& graph, const std::string& param, const std::string& value) {
+  graph.handlers.back().params.push_back({param, value, {}, {}});
+}
+
+void add_free_clock(graph::Graph& graph, uint32_t in_flight) {
+  graph::Clock clock;
+  clock.mode = graph::ClockMode::free;
+  clock.in_flight = in_flight;
+  graph.clocks.push_back(clock);
 }
 
 graph::Graph chain(uint32_t handlers) {
@@ -91,6 +103,24 @@ int64_t run_simulated(graph::Graph graph, const plan::HopPrice& price, device::S
   const exec::Result result = run.wait();
   if (!result.ok) throw Failure(result.error);
   return time.now_ns();
+}
+
+bool is_simulated(const std::string& domain) { return domain.rfind("sim:", 0) == 0; }
+
+exec::Report run_on(const std::string& domain, graph::Graph graph, const exec::RunOptions& options,
+                    const mr_plugin& plugin) {
+  plugin::Registry registry;
+  registry.add(plugin, "");
+  embed::Choices choices;
+  choices.domains = {domain, "cpu"};
+  choices.threads = 2;
+  choices.by_price = false;
+  embed::Composition composition(std::move(graph), registry, exec::host_table(), choices);
+  const std::unique_ptr<exec::Run> run = composition.make_run(options);
+  run->start();
+  exec::Result result = run->wait();
+  if (!result.ok) throw Failure(result.error);
+  return std::move(result.report);
 }
 
 exec::Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, const mr_plugin* plugin) {

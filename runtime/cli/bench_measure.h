@@ -31,6 +31,10 @@ Row row_of(const std::string& bench, const std::string& variant, const std::stri
 
 // Adds a handler, joined to the only output of `input` unless that is empty.
 void add(graph::Graph& graph, const std::string& name, const std::string& type, const std::string& input);
+// Sets a parameter of the handler that was added last.
+void set(graph::Graph& graph, const std::string& param, const std::string& value);
+// One clock, which runs freely.
+void add_free_clock(graph::Graph& graph, uint32_t in_flight);
 // null.source → flow.pass × (handlers − 2) → null.sink.
 graph::Graph chain(uint32_t handlers);
 
@@ -47,6 +51,12 @@ exec::Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, con
 int64_t run_simulated(graph::Graph graph, const plan::HopPrice& price, device::SimOptions sim, exec::RunOptions options,
                       const mr_plugin* plugin = nullptr,
                       const std::function<void(const plan::Plan&)>& planned = nullptr);
+
+bool is_simulated(const std::string& domain);
+// Runs on the host and a device, by two workers, as the command does; where each handler runs the graph says. Throws
+// Failure.
+exec::Report run_on(const std::string& domain, graph::Graph graph, const exec::RunOptions& options,
+                    const mr_plugin& plugin);
 
 // The benchmarks that have a file of their own; each says at its head what its rows are.
 std::vector<Row> bench_fanout();

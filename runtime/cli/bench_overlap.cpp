@@ -18,14 +18,11 @@ graph::Graph up_and_down(uint32_t in_flight) {
   add(graph, "source", "null.source", "");
   add(graph, "work", "test.work", "source");
   for (const char* parameter : {"cpu_us", "device_us"}) // it would keep a real thread busy
-    graph.handlers.back().params.push_back({parameter, "0", {}, {}});
+    set(graph, parameter, "0");
   graph.handlers.back().device = "sim:0";
   add(graph, "sink", "null.sink", "work");
   graph.handlers.back().device = "cpu";
-  graph::Clock clock;
-  clock.mode = graph::ClockMode::free;
-  clock.in_flight = in_flight;
-  graph.clocks.push_back(clock);
+  add_free_clock(graph, in_flight);
   return graph;
 }
 

@@ -106,13 +106,13 @@ graph::Graph graph_of(const Problem& problem) {
   graph::Graph graph;
   const std::string bytes = std::to_string(problem.about.bytes);
   add(graph, "begin", "bench.begin", "");
-  graph.handlers.back().params.push_back({"bytes", bytes, {}, {}});
+  set(graph, "bytes", bytes);
   for (uint32_t i = 0; i < kFree; ++i) {
     const bool second_branch = problem.about.forked && i == 2;
     add(graph, name_of(i), "bench.work", second_branch ? name_of(0) : i == 0 ? "begin" : name_of(i - 1));
     for (const auto& [name, value] : {std::pair{"host_us", problem.host_us[i]}, {"device_us", problem.device_us[i]}})
-      graph.handlers.back().params.push_back({name, std::to_string(value), {}, {}});
-    graph.handlers.back().params.push_back({"bytes", bytes, {}, {}});
+      set(graph, name, std::to_string(value));
+    set(graph, "bytes", bytes);
     if (!problem.about.forked || i != 3) continue;
     graph::Edge other; // the join reads both branches
     other.source = name_of(1);
@@ -120,10 +120,7 @@ graph::Graph graph_of(const Problem& problem) {
     graph.edges.push_back(other);
   }
   add(graph, "end", "bench.end", name_of(kFree - 1));
-  graph::Clock clock;
-  clock.mode = graph::ClockMode::free;
-  clock.in_flight = 4;
-  graph.clocks.push_back(clock);
+  add_free_clock(graph, 4);
   return graph;
 }
 

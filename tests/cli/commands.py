@@ -299,8 +299,8 @@ class Descriptions(Command):
         self.assertIn("did you mean 'chain'?", said)
 
     def test_what_measures_a_device_runs_on_those_that_are_named(self):
-        rows = json.loads(self.run_it("bench", "gpu", "transfer", "--devices", "sim:0", "--json", "rows.json")
-                          and (self.folder / "rows.json").read_text())
+        self.run_it("bench", "gpu", "transfer", "--devices", "sim:0", "--json", "rows.json")
+        rows = json.loads((self.folder / "rows.json").read_text())
         for bench, metrics in (("gpu", {"submit", "launch_to_host"}), ("transfer", {"frame", "by_hand", "ratio"})):
             mine = [row for row in rows if row["bench"] == bench]
             self.assertEqual({row["metric"] for row in mine}, metrics)
