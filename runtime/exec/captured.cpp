@@ -41,7 +41,7 @@ void repeat_input(StepRun& step, BodyCall& body, size_t o, const mr_input& input
   if (!input.value) return;
   *output.value = *input.value;
   output.value->header.extent_bytes = std::min(input.value->header.extent_bytes, output.capacity);
-  copy_on_device(step, output.data, *output.value, input);
+  copy_value(step, output.data, input.data, *output.value);
   output.state = MR_OUTPUT_OWN;
 }
 
@@ -143,10 +143,7 @@ std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot
   for (const StepRun* rider : region.riders) {
     const memory::Block& from = rider->inputs[0].output->ring->block(slot);
     const memory::Block& to = rider->outputs[0]->ring->block(slot);
-    const mr_value& record = records.of(from);
-    const uint64_t head = record.header.kind == MR_KIND_RECORDS ? sizeof(mr_value) : 0; // it has the count
-    device.copy(*first.stream, reinterpret_cast<std::byte*>(to.data) - head,
-                reinterpret_cast<const std::byte*>(from.data) - head, head + record.header.extent_bytes);
+    copy_value(first, to.data, from.data, records.of(from));
   }
   std::unique_ptr<device::Recording> recording = device.end_record(*first.stream);
   if (why.empty() && !recording) why = device.record_failure();

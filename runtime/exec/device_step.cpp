@@ -258,10 +258,9 @@ void wait_for(device::Device& device, device::Stream& stream, const device::Fenc
   if (fence.word && fence.word != &stream.completed) device.wait(stream, fence);
 }
 
-void copy_on_device(StepRun& step, uint8_t* to, const mr_value& value, const mr_input& from) {
+void copy_value(const StepRun& step, uint8_t* to, const uint8_t* from, const mr_value& value) {
   const uint64_t head = value.header.kind == MR_KIND_RECORDS ? sizeof(mr_value) : 0;
-  step.device->copy(*step.stream, reinterpret_cast<std::byte*>(to) - head,
-                    reinterpret_cast<const std::byte*>(from.data) - head, head + value.header.extent_bytes);
+  step.device->copy(*step.stream, bytes(to) - head, bytes(from) - head, head + value.header.extent_bytes);
 }
 
 device::Span span_of(Histogram& times) {

@@ -79,7 +79,7 @@ mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
   if (status != MR_OK) return status;
   std::memcpy(raw.value, from.value, sizeof(mr_value));
   if (context.body && step.device->enqueues())
-    copy_on_device(step, raw.data, *raw.value, from);
+    copy_value(step, raw.data, from.data, *raw.value);
   else
     std::memcpy(raw.data, from.data, from.value->header.extent_bytes);
   return MR_OK;

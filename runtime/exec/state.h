@@ -614,6 +614,8 @@ bool change_live(StepRun& step, uint64_t ordinal);
 bool fix_body(StepRun& step, BodyCall& body, uint64_t ordinal, Cause& cause);
 // The stream goes on after the fence, where it is not its own.
 void wait_for(device::Device& device, device::Stream& stream, const device::Fence& fence);
+// Enqueues a copy of the bytes of `value`; of records with the count before them, which the device alone knows.
+void copy_value(const StepRun& step, uint8_t* to, const uint8_t* from, const mr_value& value);
 // Device time that goes into a histogram.
 device::Span span_of(Histogram& times);
 // The output's slot of this ordinal anew: a value in this block.
@@ -642,8 +644,6 @@ Report make_report(const RunState& run);
 // Adds what was dropped so far, by cause, on all edges: once where several edges share a channel.
 void count_drops(const RunState& run, std::map<std::string, uint64_t>& dropped);
 
-// Enqueues a copy of a value's bytes to `to`, which is of `value`; of records with the count, which the device knows.
-void copy_on_device(StepRun& step, uint8_t* to, const mr_value& value, const mr_input& from);
 void hold(const Slot& slot);
 void release(Slot& slot);
 // Where the tick is that an input with `delay` reads.

@@ -30,15 +30,8 @@ struct CudaRig : Rig {
   }
   template <class Body>
   void run(Stream& stream, Body& body) {
-    struct Call {
-      Stream& stream;
-      Body& body;
-    } call{stream, body};
-    const auto begin = [](void* context) {
-      const Call& to = *static_cast<Call*>(context);
-      enqueue(static_cast<cudaStream_t>(to.stream.native), to.body);
-    };
-    device->run(stream, {begin, &call, Body::kName});
+    run_enqueuing(*device, stream, body,
+                  [](void* native, Body& of) { enqueue(static_cast<cudaStream_t>(native), of); });
   }
 };
 

@@ -107,20 +107,21 @@ struct AdversarialRig : Rig {
     device = make_sim(options);
   }
 };
-// Bodies enqueue what runs on the device's time.
+// Gives the device a body that enqueues: `enqueue` puts what runs on the device's time behind what is in the stream.
+template <class Body, class Enqueue>
+void run_enqueuing(Device& device, Stream& stream, Body& body, const Enqueue& enqueue) {
+  auto call = [&] { enqueue(stream.native, body); };
+  const auto run = [](void* context) { (*static_cast<decltype(call)*>(context))(); };
+  device.run(stream, {run, &call, Body::kName});
+}
+
 struct EnqueuingRig : Rig {
   EnqueuingRig() { device = millrace::test::make_enqueuing("cuda:0", 17); }
   template <class Body>
   void run(Stream& stream, Body& body) {
-    struct Call {
-      Stream& stream;
-      Body& body;
-    } call{stream, body};
-    const auto enqueue = [](void* context) {
-      const Call& to = *static_cast<Call*>(context);
-      static_cast<millrace::test::Queue*>(to.stream.native)->launch([at = &to.body] { Body::run(at); });
-    };
-    device->run(stream, {enqueue, &call, Body::kName});
+    run_enqueuing(*device, stream, body, [](void* native, Body& of) {
+      static_cast<millrace::test::Queue*>(native)->launch([at = &of] { Body::run(at); });
+    });
   }
 };
 
