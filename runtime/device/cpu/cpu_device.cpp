@@ -25,7 +25,10 @@ CpuDevice::~CpuDevice() {
   poisoned_ = true; // what is held back is given up, not run
   for (const auto& stream : streams_) advance(*stream);
   for (const Arena& arena : arenas_) {
-    if (arena.properties.pinned && pinned_) pinned_->remove(arena.base);
+    const bool stays_locked = arena.properties.pinned && pinned_ && !pinned_->remove(arena.base);
+    // Leaked: hardware that was given up may still write there, and whoever was given the addresses next could not lock
+    // them.
+    if (stays_locked) continue;
     munmap(arena.base, arena.bytes);
   }
 }

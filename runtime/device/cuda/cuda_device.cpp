@@ -181,11 +181,12 @@ std::string CudaDevice::lock_pages(const std::byte* base, uint64_t bytes) {
   return sentence_of(Call::HostRegister, error);
 }
 
-void CudaDevice::unlock_pages(const std::byte* base) {
-  if (status().error == DeviceError::lost) return; // it may never answer
+bool CudaDevice::unlock_pages(const std::byte* base) {
+  if (status().error == DeviceError::lost) return false; // it may never answer
   make_current();
-  (void)api_.call<Call::HostUnregister>(const_cast<void*>(static_cast<const void*>(base)));
-  (void)cudaGetLastError();
+  const cudaError_t error = api_.call<Call::HostUnregister>(const_cast<void*>(static_cast<const void*>(base)));
+  if (error != cudaSuccess) (void)cudaGetLastError();
+  return error == cudaSuccess;
 }
 
 // Memory of each is within reach of the others where the hardware can.

@@ -161,7 +161,7 @@ class CudaDevice final : public Device, private PageLocker {
   };
 
   std::string lock_pages(const std::byte* base, uint64_t bytes) override;
-  void unlock_pages(const std::byte* base) override;
+  bool unlock_pages(const std::byte* base) override;
 
   CudaStream& own(Stream& stream) { return static_cast<CudaStream&>(stream); }
   void make_current();
