@@ -195,8 +195,8 @@ class Device {
   // The same without a fence in mind: run something, if anything can. For a host that waits for several.
   virtual bool force_any() { return false; }
 
-  // A host is about to sleep on the bell of this device's streams: from now on the device rings it when a word has
-  // moved. For devices whose words move without a ring; any thread.
+  // A host is about to sleep on the bell of this device's streams: the device rings it when a word has moved next,
+  // once. For devices whose words move without a ring; any thread.
   virtual void watch() {}
 
   // Steady state has begun: from now on allocate() is an error on sim and cuda.

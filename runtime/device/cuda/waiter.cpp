@@ -111,12 +111,11 @@ void CudaDevice::wait_loop(const std::shared_ptr<Waiting>& waiting) {
       continue;
     }
     waiting->watched = false;
-    while (CudaStream* const stream = poisoned() ? nullptr : most_wanted()) {
-      if (!await(*waiting, *stream)) return;
-      ring_all();
-      if (!stream->bell || !stream->bell->anyone_asleep()) break;
-    }
-    if (progress() != rung_at) ring_all(); // it was over before it was looked at: who sleeps has not seen it
+    // Once: that wakes all, and who sleeps on asks again, but for those whose sleep is short in any case.
+    CudaStream* const stream = poisoned() ? nullptr : most_wanted();
+    if (stream && !await(*waiting, *stream)) return;
+    // Without a stream it was over before it was looked at: who sleeps has not seen it.
+    if (stream || progress() != rung_at) ring_all();
   }
 }
 
