@@ -31,8 +31,9 @@ class Workers {
     std::vector<SegmentRun*> own, others;
     uint32_t looks = 0;
     // With devices: how long it had nothing to do lately. What takes little longer than a worker spins anyway is spun
-    // for; before what takes longer it sleeps, wakes early and looks out, because to be woken takes longer.
-    int64_t idle_ns = 0, idle_since_ns = 0, look_out_until_ns = 0;
+    // for; through what takes longer it sleeps in slices and looks between them, because to be woken takes longer.
+    int64_t idle_ns = 0, idle_since_ns = 0;
+    int64_t looked_ns = 0; // while it is idle: not long before its latest look
     TraceRing* trace = nullptr;
     alignas(64) std::atomic<const SegmentRun*> busy{nullptr}; // a line of its own: helpers look at it
     std::thread thread;
@@ -42,6 +43,9 @@ class Workers {
   bool look(Worker& worker);
   bool try_segment(Worker& worker, SegmentRun& segment);
   void sleep(Worker& worker);
+  bool sleep_once(Worker& worker);
+  int64_t slice_ns(const Worker& worker, int64_t now) const;
+  bool expects(const Worker& worker) const;
   bool force_devices();
   int64_t next_due_ns() const;
   int64_t spins_for_ns(const Worker& worker) const;

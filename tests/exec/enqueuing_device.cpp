@@ -2,6 +2,7 @@
 #include "enqueuing_device.h"
 
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "millrace/abi.h"
@@ -39,8 +40,15 @@ struct Replayed final : device::Recording {
 
 class EnqueuingDevice final : public device::Device {
  public:
-  EnqueuingDevice(const std::string& domain, uint64_t seed, EnqueuingFaults faults)
-      : Device(domain), random_(seed), faults_(faults) {}
+  EnqueuingDevice(const std::string& domain, uint64_t seed, EnqueuingFaults faults, std::shared_ptr<Hardware> hardware)
+      : Device(domain), random_(seed), faults_(faults), hardware_(std::move(hardware)) {
+    if (hardware_) thread_ = std::thread([this] { work(); });
+  }
+  ~EnqueuingDevice() override {
+    closing_ = true;
+    submitted_.ring();
+    if (thread_.joinable()) thread_.join();
+  }
 
   device::Arena* allocate(uint64_t bytes, device::ArenaProperties properties, DeviceStatus& status) override {
     memory_.push_back(std::make_unique<std::byte[]>(bytes + 256));
@@ -59,6 +67,7 @@ class EnqueuingDevice final : public device::Device {
     stream->queue.kernels = &stream->now;
     stream->native = &stream->queue;
     stream->tick = &stream->own_tick;
+    const std::lock_guard lock(mutex_);
     streams_.push_back(std::move(stream));
     return streams_.back().get();
   }
@@ -87,6 +96,7 @@ class EnqueuingDevice final : public device::Device {
     const std::lock_guard lock(mutex_);
     of(stream).operations.push_back({{}, fence});
     of(stream).dirty = true;
+    submitted_.ring();
   }
 
   Fence signal(Stream& stream) override {
@@ -95,6 +105,7 @@ class EnqueuingDevice final : public device::Device {
     if (std::exchange(at.dirty, false)) {
       ++at.issued;
       at.operations.push_back({{}, {}, true});
+      submitted_.ring();
       if (failed_) at.completed = device::kFailed;
     }
     return {&at.completed, at.issued};
@@ -118,7 +129,15 @@ class EnqueuingDevice final : public device::Device {
 
   void replay(Stream& stream, device::Recording& recording, const TickNumbers& numbers) override {
     auto& replayed = static_cast<Replayed&>(recording);
-    if (++replays_ == faults_.launch) return declare_lost("told to fail");
+    const uint64_t index = replays_++;
+    if (replays_ == faults_.launch) return declare_lost("told to fail");
+    if (hardware_) {
+      const std::chrono::nanoseconds takes(hardware_->takes_ns(index));
+      of(stream).now.emplace_back([=, hardware = hardware_.get()] {
+        std::this_thread::sleep_for(takes);
+        hardware->ends(index);
+      });
+    }
     mr_device_tick* tick = replayed.tick.get();
     of(stream).now.emplace_back([=] { *tick = {numbers.index, numbers.media_time_ns, 0}; });
     for (const auto& kernel : replayed.kernels) of(stream).now.push_back(kernel);
@@ -126,13 +145,15 @@ class EnqueuingDevice final : public device::Device {
   }
 
   bool force(const Fence&) override { return force_any(); }
-  bool force_any() override {
-    const std::lock_guard lock(mutex_);
-    const size_t first = streams_.empty() ? 0 : random_() % streams_.size();
-    for (size_t s = 0; s < streams_.size(); ++s)
-      if (step(*streams_[(first + s) % streams_.size()])) return true;
-    return false;
+  bool force_any() override { return !hardware_ && step_any(); }
+
+  void watch() override {
+    if (!hardware_) return;
+    watched_ = true;
+    hardware_->asked_to_watch(replays_);
   }
+  // A wait may be for a word of another device.
+  void kick() override { submitted_.ring(); }
 
   DeviceStatus status() const override {
     const std::lock_guard lock(mutex_);
@@ -156,39 +177,78 @@ class EnqueuingDevice final : public device::Device {
     } else {
       at.operations.push_back({at.now, {}});
       at.dirty = true;
+      submitted_.ring();
     }
     at.now.clear();
   }
 
-  bool step(QueueStream& stream) {
-    if (stream.operations.empty() || failed_) return false;
-    Operation& operation = stream.operations.front();
-    if (!operation.waits.done()) return false;
+  void work() {
+    while (!closing_) {
+      const uint32_t heard = submitted_.rings();
+      if (!step_any()) submitted_.sleep(heard, 1'000'000); // words of others move without a ring
+    }
+  }
+
+  bool step_any() {
+    const std::lock_guard lock(stepping_);
+    const size_t count = stream_count();
+    const size_t first = count == 0 ? 0 : random_() % count;
+    for (size_t s = 0; s < count; ++s)
+      if (step((first + s) % count)) return true;
+    return false;
+  }
+
+  size_t stream_count() const {
+    const std::lock_guard lock(mutex_);
+    return streams_.size();
+  }
+
+  // The operation at the head of the stream, if it can run; whoever submits meanwhile is not held up.
+  bool step(size_t index) {
+    std::unique_lock lock(mutex_);
+    QueueStream& stream = *streams_[index];
+    if (stream.operations.empty() || failed_ || !stream.operations.front().waits.done()) return false;
+    const Operation& operation = stream.operations.front();
+    lock.unlock();
     for (const auto& kernel : operation.kernels) kernel();
-    if (operation.signals) {
+    lock.lock();
+    if (operation.signals && !failed_) {
       stream.completed.fetch_add(1);
       stream.completed.notify_all();
-      if (stream.bell) stream.bell->ring();
+      ring(stream);
     }
     stream.operations.pop_front();
     return true;
   }
 
+  void ring(QueueStream& stream) {
+    if (!stream.bell || (hardware_ && !watched_.exchange(false))) return;
+    stream.bell->ring();
+  }
+
+  std::mutex stepping_; // one operation at a time; before mutex_
   mutable std::mutex mutex_;
   std::mt19937_64 random_;
   EnqueuingFaults faults_;
-  uint64_t recordings_ = 0, replays_ = 0;
+  uint64_t recordings_ = 0;
+  std::atomic<uint64_t> replays_{0};
   std::atomic<bool> failed_{false};
   DeviceStatus status_;
   std::vector<std::unique_ptr<std::byte[]>> memory_;
   std::vector<std::unique_ptr<device::Arena>> arenas_;
   std::vector<std::unique_ptr<QueueStream>> streams_;
+
+  const std::shared_ptr<Hardware> hardware_; // null: who waits makes it run
+  std::atomic<bool> watched_{false}, closing_{false};
+  device::Bell submitted_;
+  std::thread thread_;
 };
 
 } // namespace
 
-std::unique_ptr<device::Device> make_enqueuing(const std::string& domain, uint64_t seed, EnqueuingFaults faults) {
-  return std::make_unique<EnqueuingDevice>(domain, seed, faults);
+std::unique_ptr<device::Device> make_enqueuing(const std::string& domain, uint64_t seed, EnqueuingFaults faults,
+                                               std::shared_ptr<Hardware> hardware) {
+  return std::make_unique<EnqueuingDevice>(domain, seed, faults, std::move(hardware));
 }
 
 } // namespace millrace::test

@@ -1,5 +1,6 @@
 // A device whose bodies enqueue, as a GPU's do, without a GPU: "kernels" are functions in a queue, memory is the
-// host's. Nothing runs before somebody who waits makes it, and then streams take turns in an order that the seed gives.
+// host's. Nothing runs before somebody who waits makes it, and then streams take turns in an order that the seed gives;
+// or a thread of its own runs it, in the time that it takes.
 #pragma once
 
 #include <deque>
@@ -28,6 +29,14 @@ struct EnqueuingFaults {
   uint64_t launch = 0;  // the device fails at this replay
 };
 
-std::unique_ptr<device::Device> make_enqueuing(const std::string& domain, uint64_t seed, EnqueuingFaults faults = {});
+// Of a device that works by itself. Like hardware it rings for nobody who has not asked it to watch.
+struct Hardware {
+  std::function<int64_t(uint64_t replay)> takes_ns; // each replay, counted from 0
+  std::function<void(uint64_t replay)> ends = [](uint64_t) {};
+  std::function<void(uint64_t replays)> asked_to_watch = [](uint64_t) {}; // behind so many of them; any thread
+};
+
+std::unique_ptr<device::Device> make_enqueuing(const std::string& domain, uint64_t seed, EnqueuingFaults faults = {},
+                                               std::shared_ptr<Hardware> hardware = nullptr);
 
 } // namespace millrace::test

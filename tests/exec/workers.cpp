@@ -1,0 +1,125 @@
+// How workers wait for a device that works by itself, and rings only for who has asked.
+#include <doctest/doctest.h>
+#include <millrace/handler.h>
+
+#include <algorithm>
+#include <array>
+
+#include "alike.h"
+
+namespace millrace::test {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kTicks = 40;
+
+struct OnDevice final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  OnDevice() { capturable(); }
+  void process(Tick& tick, Cuda& cuda) {
+    const int64_t shape[] = {1};
+    auto* to = reinterpret_cast<int64_t*>(out.allocate(tick, dtype_of<int64_t>(), shape).data());
+    const auto* from = reinterpret_cast<const int64_t*>(in(tick).data());
+    static_cast<Queue*>(cuda.stream())->launch([=] { *to = *from + 1; });
+  }
+};
+
+// When handlers were reached that work for long behind the device.
+std::vector<int64_t> reached_ns;
+
+struct Busy final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", forward(in)};
+  void process(Tick& tick, Cpu&) {
+    const device::MonotonicTime time;
+    reached_ns.push_back(time.now_ns());
+    while (time.now_ns() < reached_ns.back() + 4 * kMs) {
+    }
+    out.forward(tick, in);
+  }
+};
+
+const mr_plugin& plugin() {
+  static const mr_handler_type device = detail::Type<OnDevice>::table("w.device", "a test's", "");
+  static const mr_handler_type busy = detail::Type<Busy>::table("w.busy", "a test's", "");
+  static const mr_handler_type* const types[] = {&device, &busy};
+  static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "w", "1", types, 2, 0};
+  return table;
+}
+
+// A source on the host, a region on the device, and what reads it on the host, one tick after another.
+struct Waiting {
+  std::shared_ptr<Hardware> hardware = std::make_shared<Hardware>();
+  std::array<std::atomic<bool>, kTicks + 1> watched{}; // by ticks submitted
+  std::array<int64_t, kTicks> ended_ns{};
+  double took_s = 0;
+
+  explicit Waiting(std::function<int64_t(uint64_t)> takes_ns) {
+    hardware->takes_ns = std::move(takes_ns);
+    hardware->ends = [this](uint64_t replay) { ended_ns.at(replay) = device::MonotonicTime().now_ns(); };
+    hardware->asked_to_watch = [this](uint64_t replays) { watched.at(replays) = true; };
+  }
+
+  std::vector<int64_t> run(const std::string& reader = "") {
+    Pipeline pipeline;
+    pipeline.clock(graph::ClockMode::free, 0, 1, 1);
+    pipeline.add("source", "t.count", {{"count", std::to_string(kTicks)}}).device = "cpu";
+    pipeline.add("body", "w.device");
+    pipeline.add("sink", "t.sink", {{"log", "w"}});
+    pipeline.connect("source", "body");
+    if (!reader.empty()) pipeline.add("reader", reader).device = "cpu";
+    if (!reader.empty()) pipeline.connect("body", "reader");
+    pipeline.connect(reader.empty() ? "body" : "reader", "sink");
+    Setup setup;
+    setup.domains = {"cuda:0", "cpu"};
+    setup.more = &plugin();
+    setup.make_gpu = [this](const std::string& domain, const std::shared_ptr<device::PinnedRanges>&) {
+      return make_enqueuing(domain, 1, {}, hardware);
+    };
+    Compiled compiled(std::move(pipeline), setup);
+    REQUIRE(compiled.plan().regions.size() == 1);
+    const exec::Result result = compiled.run();
+    REQUIRE_MESSAGE(result.ok, result.error.what);
+    took_s = result.report.duration_s;
+    return values(take_log("w"));
+  }
+};
+
+void check_all_there(const std::vector<int64_t>& seen) {
+  REQUIRE(seen.size() == kTicks);
+  for (size_t n = 0; n < seen.size(); ++n) CHECK(seen[n] == static_cast<int64_t>(n) + 1);
+}
+
+TEST_CASE("4.2: a worker that has learned when a device ends looks by itself, and does not ask it to watch") {
+  constexpr int64_t kLearning = 10;
+  Waiting waiting([](uint64_t) { return 16 * kMs; });
+  check_all_there(waiting.run());
+  // Where others take the processor a tick may end later than was learned, and it is asked. Who does not look by itself
+  // asks on every tick.
+  CHECK(std::count(waiting.watched.begin() + kLearning, waiting.watched.end(), true) <= (kTicks - kLearning) * 3 / 4);
+}
+
+TEST_CASE("4.2: what a device ends earlier or later than was learned is found before a sleeper looks in any case") {
+  constexpr std::array<int64_t, 8> kTakes = {8, 8, 8, 1, 8, 30, 8, 3}; // ms
+  int64_t sum = 0;
+  for (int64_t tick = 0; tick < kTicks; ++tick) sum += kTakes[static_cast<size_t>(tick) % kTakes.size()];
+  Waiting waiting([&](uint64_t replay) { return kTakes[replay % kTakes.size()] * kMs; });
+  check_all_there(waiting.run());
+  // One of 30 ms that nobody was told of would be found 70 ms late, and there are five.
+  CHECK(waiting.took_s < static_cast<double>(sum) / 1000 + 0.2);
+}
+
+TEST_CASE("4.2: what a worker does with what it waited for is not taken for waiting: the next is found in time") {
+  reached_ns.clear();
+  Waiting waiting([](uint64_t) { return 6 * kMs; });
+  check_all_there(waiting.run("w.busy"));
+  REQUIRE(reached_ns.size() == kTicks);
+  std::vector<int64_t> late_ns;
+  for (size_t tick = 0; tick < kTicks; ++tick) late_ns.push_back(reached_ns[tick] - waiting.ended_ns[tick]);
+  std::sort(late_ns.begin(), late_ns.end());
+  CHECK(late_ns[kTicks / 2] < kMs); // 1.5 where the 4 ms of work are taken for waiting
+}
+
+} // namespace
+} // namespace millrace::test
