@@ -10,6 +10,7 @@ namespace {
 
 template <uint32_t kChannels>
 __global__ void __launch_bounds__(kBlurThreads) blur(const __grid_constant__ PlaneBlur plane, uint32_t pitch) {
+  await_inputs();
   extern __shared__ __align__(16) uint8_t shared[];
   const BlurMemory memory = blur_memory(shared, pitch, plane.weights.radius);
   const uint32_t left = blockIdx.x * plane.tile_width, top = blockIdx.y * kBlurRows;
@@ -27,7 +28,7 @@ void launch_plane(cudaStream_t stream, const PlaneBlur& plane) {
   const uint32_t radius = plane.weights.radius, pitch = blur_pitch(plane.tile_width, radius, kChannels);
   const dim3 blocks((plane.width + plane.tile_width - 1) / plane.tile_width,
                     (plane.height + kBlurRows - 1) / kBlurRows);
-  blur<kChannels><<<blocks, kBlurThreads, blur_memory_bytes(pitch, radius), stream>>>(plane, pitch);
+  launch({blocks, kBlurThreads, blur_memory_bytes(pitch, radius), stream}, blur<kChannels>, plane, pitch);
 }
 
 } // namespace

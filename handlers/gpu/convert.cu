@@ -9,6 +9,7 @@ namespace millrace::handlers::gpu {
 namespace {
 
 __global__ void __launch_bounds__(kBlockWidth* kBlockHeight) convert(const __grid_constant__ Conversion conversion) {
+  await_inputs();
   const uint32_t x = (blockIdx.x * kBlockWidth + threadIdx.x) * kTileWidth;
   const uint32_t y = (blockIdx.y * kBlockHeight + threadIdx.y) * kTileHeight;
   if (x < conversion.target.image.width && y < conversion.target.image.height) convert_tile(conversion, x, y);
@@ -20,8 +21,8 @@ const char* launch_convert(void* stream, const DevicePicture& source, const Devi
   // What is the same already keeps its bytes, also those of p010 that mean nothing.
   if (source.image.format == target.image.format && same_numbers(source.image, target.image))
     return launch_crop(stream, source, 0, 0, target);
-  convert<<<tile_blocks(target.image, kTileWidth, kTileHeight), kBlock, 0, static_cast<cudaStream_t>(stream)>>>(
-      conversion_of(source, target));
+  launch({tile_blocks(target.image, kTileWidth, kTileHeight), kBlock, 0, static_cast<cudaStream_t>(stream)}, convert,
+         conversion_of(source, target));
   return launched();
 }
 

@@ -50,6 +50,7 @@ constexpr int32_t kPixelsOfThread = kTile * kTile / static_cast<int32_t>(kThread
 // From the last box to the first: the one that is found first on a pixel is what is seen.
 __global__ void draw_boxes(const Box* boxes, const uint64_t* count, const __grid_constant__ BoxStyle style,
                            const __grid_constant__ DevicePicture picture) {
+  await_inputs();
   __shared__ BoxMark marks[kThreads];
   const auto left = static_cast<int32_t>(blockIdx.x) * kTile, top = static_cast<int32_t>(blockIdx.y) * kTile;
   const auto width = static_cast<int32_t>(picture.image.width), height = static_cast<int32_t>(picture.image.height);
@@ -81,8 +82,7 @@ __global__ void draw_boxes(const Box* boxes, const uint64_t* count, const __grid
 const char* boxes(void* stream, const Box* boxes, const uint64_t* count, const BoxStyle& style,
                   const DevicePicture& picture) {
   const dim3 tiles((picture.image.width + kTile - 1) / kTile, (picture.image.height + kTile - 1) / kTile);
-  draw_boxes<<<tiles, dim3(kBlockWidth, kBlockHeight), 0, static_cast<cudaStream_t>(stream)>>>(boxes, count, style,
-                                                                                               picture);
+  launch({tiles, kBlock, 0, static_cast<cudaStream_t>(stream)}, draw_boxes, boxes, count, style, picture);
   return launched();
 }
 
@@ -122,6 +122,7 @@ __device__ void set_line(const TextLine& text, const mr_device_tick& tick, uint3
 
 __global__ void draw_text(const __grid_constant__ TextLine text, const mr_device_tick* tick,
                           const __grid_constant__ DevicePicture picture) {
+  await_inputs();
   __shared__ SetLine line;
   __shared__ uint16_t seen[kThreads];
   set_line(text, *tick, picture.image.width, line);
@@ -153,7 +154,7 @@ const char* text(void* stream, const TextLine& line, const mr_device_tick* tick,
   const int32_t bottom = std::min(line.bottom, static_cast<int32_t>(picture.image.height));
   if (top >= bottom || picture.image.width == 0) return nullptr;
   const dim3 blocks = blocks_for(picture.image.width, static_cast<uint32_t>(bottom - top));
-  draw_text<<<blocks, dim3(kBlockWidth, kBlockHeight), 0, static_cast<cudaStream_t>(stream)>>>(line, tick, picture);
+  launch({blocks, kBlock, 0, static_cast<cudaStream_t>(stream)}, draw_text, line, tick, picture);
   return launched();
 }
 
@@ -187,6 +188,7 @@ __device__ uint8_t level_of(const uint8_t* pixel, Pixel format, LevelOf channel)
 }
 
 __global__ void count_levels(const __grid_constant__ Monitor monitor, const __grid_constant__ DevicePicture picture) {
+  await_inputs();
   __shared__ uint32_t counted[kLevelCount * kStrip]; // [level][stretch of columns, from the strip's first]
   const MonitorTrace& trace = monitor.traces[blockIdx.z];
   const uint32_t width = picture.image.width, columns = columns_of(trace);
@@ -222,6 +224,7 @@ __device__ uint32_t light_at(const uint32_t* counts, uint32_t columns, uint32_t 
 }
 
 __global__ void paint_monitor(const __grid_constant__ Monitor monitor, const __grid_constant__ DevicePicture picture) {
+  await_inputs();
   const int32_t x = monitor.area.left + static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
   const int32_t y = monitor.area.top + static_cast<int32_t>(blockIdx.y * blockDim.y + threadIdx.y);
   if (x >= monitor.area.right || y >= monitor.area.bottom) return;
@@ -245,7 +248,6 @@ __global__ void paint_monitor(const __grid_constant__ Monitor monitor, const __g
 
 const char* waveform(void* stream, const Monitor& monitor, const DevicePicture& picture) {
   const auto cuda_stream = static_cast<cudaStream_t>(stream);
-  const dim3 threads(kBlockWidth, kBlockHeight);
   size_t columns = 0;
   for (uint32_t t = 0; t < monitor.trace_count; ++t)
     columns += static_cast<size_t>(monitor.traces[t].area.right - monitor.traces[t].area.left);
@@ -253,12 +255,12 @@ const char* waveform(void* stream, const Monitor& monitor, const DevicePicture& 
     cudaMemsetAsync(monitor.counts, 0, columns * kLevelCount * sizeof(uint32_t), cuda_stream);
     const dim3 strips((picture.image.width + kStrip - 1) / kStrip, (picture.image.height + kStripRows - 1) / kStripRows,
                       monitor.trace_count);
-    count_levels<<<strips, threads, 0, cuda_stream>>>(monitor, picture);
+    launch({strips, kBlock, 0, cuda_stream}, count_levels, monitor, picture);
     if (const char* sentence = launched()) return sentence;
   }
   const dim3 blocks = blocks_for(static_cast<uint32_t>(monitor.area.right - monitor.area.left),
                                  static_cast<uint32_t>(monitor.area.bottom - monitor.area.top));
-  paint_monitor<<<blocks, threads, 0, cuda_stream>>>(monitor, picture);
+  launch({blocks, kBlock, 0, cuda_stream}, paint_monitor, monitor, picture);
   return launched();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 #include <millrace/abi.h>
+#include <millrace/launch.cuh>
 
 #include <cstdint>
 #include <type_traits>

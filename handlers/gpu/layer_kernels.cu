@@ -107,6 +107,7 @@ __device__ void lay_over(const Layer& layer, int32_t x, uint32_t y, bool below_o
 
 template <bool kPlain>
 __global__ void compose_pixels(const __grid_constant__ LayerStack stack, const __grid_constant__ DevicePicture canvas) {
+  await_inputs();
   const uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * kPixels, y = blockIdx.y * blockDim.y + threadIdx.y;
   const mr_image& image = canvas.image;
   if (x >= image.width || y >= image.height) return;
@@ -156,6 +157,7 @@ __device__ uint4 single_pixels(const Layer& layer, uint32_t x, const uint8_t* at
 // several are under way before the first is laid.
 __global__ void __launch_bounds__(kBlockWidth* kBlockHeight, kSimpleBlocksResident)
     compose_simple(const __grid_constant__ LayerStack stack, const __grid_constant__ DevicePicture canvas) {
+  await_inputs();
   const uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * kPixels, y = blockIdx.y * blockDim.y + threadIdx.y;
   const mr_image& image = canvas.image;
   if (x >= image.width || y >= image.height) return;
@@ -226,7 +228,7 @@ const char* compose(void* stream, std::span<const Layer> layers, uint32_t backgr
           return layer.mode == BlendMode::over && layer.opacity == 255 && !layer.premultiplied;
         });
     const auto kernel = simple ? &compose_simple : plain ? &compose_pixels<true> : &compose_pixels<false>;
-    kernel<<<blocks, dim3(kBlockWidth, kBlockHeight), 0, static_cast<cudaStream_t>(stream)>>>(stack, canvas);
+    launch({blocks, kBlock, 0, static_cast<cudaStream_t>(stream)}, kernel, stack, canvas);
     if (const char* sentence = launched()) return sentence;
     stack.begins = false;
     first += stack.count;

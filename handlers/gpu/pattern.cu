@@ -7,6 +7,7 @@ namespace millrace::handlers::gpu {
 namespace {
 
 __global__ void paint(const __grid_constant__ Painting painting, const mr_device_tick* tick) {
+  await_inputs();
   // Where the disc is takes divisions of 64 bits: once a block.
   __shared__ Scene scene;
   if (threadIdx.x == 0 && threadIdx.y == 0) scene = scene_of(painting, tick->index);
@@ -19,8 +20,8 @@ __global__ void paint(const __grid_constant__ Painting painting, const mr_device
 } // namespace
 
 const char* launch_paint(void* stream, Pattern pattern, const mr_device_tick* tick, const DevicePicture& target) {
-  paint<<<tile_blocks(target.image, kTileWidth, kTileHeight), kBlock, 0, static_cast<cudaStream_t>(stream)>>>(
-      Painting(pattern, target), tick);
+  launch({tile_blocks(target.image, kTileWidth, kTileHeight), kBlock, 0, static_cast<cudaStream_t>(stream)}, paint,
+         Painting(pattern, target), tick);
   return launched();
 }
 

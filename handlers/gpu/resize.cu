@@ -9,6 +9,7 @@ namespace {
 
 template <uint32_t kChannels, ResizeMethod kMethod, bool kMany>
 __global__ void resize(const __grid_constant__ Resizing resizing) {
+  await_inputs();
   constexpr ResizeTile kTile = resize_tile(kMethod, kMany);
   const uint32_t x = (blockIdx.x * kBlockWidth + threadIdx.x) * kTile.columns;
   const uint32_t y = (blockIdx.y * kBlockHeight + threadIdx.y) * kTile.rows;
@@ -19,7 +20,7 @@ template <uint32_t kChannels, ResizeMethod kMethod, bool kMany = false>
 void launch_kernel(cudaStream_t stream, const Resizing& resizing) {
   constexpr ResizeTile kTile = resize_tile(kMethod, kMany);
   const dim3 blocks = tile_blocks(resizing.target.image, kTile.columns, kTile.rows);
-  resize<kChannels, kMethod, kMany><<<blocks, kBlock, 0, stream>>>(resizing);
+  launch({blocks, kBlock, 0, stream}, resize<kChannels, kMethod, kMany>, resizing);
 }
 
 template <uint32_t kChannels>

@@ -12,6 +12,7 @@ struct RowCopies {
 };
 
 __global__ void copy_rows(const __grid_constant__ RowCopies copies) {
+  await_inputs();
   const RowCopy& copy = copies.plane[blockIdx.z];
   const uint32_t x = (blockIdx.x * kBlockWidth + threadIdx.x) * 16, y = blockIdx.y * kBlockHeight + threadIdx.y;
   if (x < copy.bytes && y < copy.rows) copy_sixteen(copy, x, y);
@@ -19,6 +20,7 @@ __global__ void copy_rows(const __grid_constant__ RowCopies copies) {
 
 template <uint32_t kBytes>
 __global__ void mirror(const __grid_constant__ PlaneTurn plane) {
+  await_inputs();
   const uint32_t x = (blockIdx.x * kBlockWidth + threadIdx.x) * 4, y = blockIdx.y * kBlockHeight + threadIdx.y;
   if (x < plane.width && y < plane.height) mirror_four<kBytes>(plane, x, y);
 }
@@ -26,6 +28,7 @@ __global__ void mirror(const __grid_constant__ PlaneTurn plane) {
 // A block has as many threads as a square has groups of four samples.
 template <uint32_t kBytes>
 __global__ void swap_sides(const __grid_constant__ PlaneTurn plane) {
+  await_inputs();
   __shared__ TurnSquare square;
   const uint32_t left = blockIdx.x * kSquare, top = blockIdx.y * kSquare;
   for (uint32_t column = threadIdx.y; column < kSquare; column += kBlockHeight)
@@ -40,9 +43,9 @@ template <uint32_t kBytes>
 void launch_plane(cudaStream_t stream, const PlaneTurn& plane) {
   if (swaps_sides(plane.turn)) {
     const dim3 squares((plane.width + kSquare - 1) / kSquare, (plane.height + kSquare - 1) / kSquare);
-    swap_sides<kBytes><<<squares, kBlock, 0, stream>>>(plane);
+    launch({squares, kBlock, 0, stream}, swap_sides<kBytes>, plane);
   } else {
-    mirror<kBytes><<<blocks_for((plane.width + 3) / 4, plane.height), kBlock, 0, stream>>>(plane);
+    launch({blocks_for((plane.width + 3) / 4, plane.height), kBlock, 0, stream}, mirror<kBytes>, plane);
   }
 }
 
@@ -56,7 +59,7 @@ const char* launch_copy(void* stream, const DevicePicture& source, uint32_t x, u
     bytes = larger(bytes, copies.plane[p].bytes);
   }
   const dim3 blocks = blocks_for((bytes + 15) / 16, copies.plane[0].rows, target.image.plane_count);
-  copy_rows<<<blocks, kBlock, 0, static_cast<cudaStream_t>(stream)>>>(copies);
+  launch({blocks, kBlock, 0, static_cast<cudaStream_t>(stream)}, copy_rows, copies);
   return launched();
 }
 

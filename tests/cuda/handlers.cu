@@ -1,18 +1,29 @@
 // Handlers with real kernels; see rig.h.
 #include <cuda_runtime.h>
 #include <millrace/handler.h>
+#include <millrace/launch.cuh>
 
 #include "rig.h"
 
 namespace millrace::test {
 namespace {
 
-__global__ void write_index(int64_t* to, const mr_device_tick* tick) { *to = static_cast<int64_t>(tick->index); }
-__global__ void add_one(int64_t* to, const int64_t* from) { *to = *from + 1; }
-__global__ void add_both(int64_t* to, const int64_t* a, const int64_t* b) { *to = *a * 1000 + (b ? *b : -1); }
+__global__ void write_index(int64_t* to, const mr_device_tick* tick) {
+  await_inputs();
+  *to = static_cast<int64_t>(tick->index);
+}
+__global__ void add_one(int64_t* to, const int64_t* from) {
+  await_inputs();
+  *to = *from + 1;
+}
+__global__ void add_both(int64_t* to, const int64_t* a, const int64_t* b) {
+  await_inputs();
+  *to = *a * 1000 + (b ? *b : -1);
+}
 __global__ void add_in_place(int64_t* at) { *at += 7; }
 // In cycles of a clock that most of these devices reach; where it is slower, all that spin take longer.
 __global__ void spin_and_add(int64_t* to, const int64_t* from, uint64_t ns) {
+  await_inputs();
   const long long until = clock64() + static_cast<long long>(ns * 1.98);
   while (clock64() < until) {
   }
@@ -41,13 +52,16 @@ __host__ __device__ int64_t total_of(const Box* boxes, uint64_t count) {
 __global__ void add_up(int64_t* to, const Box* boxes, const uint64_t* count) { *to = total_of(boxes, *count); }
 
 __global__ void mark_ends(int64_t* to, uint64_t words, const mr_device_tick* tick) {
+  await_inputs();
   to[0] = to[words - 1] = static_cast<int64_t>(tick->index);
 }
 __global__ void read_ends(int64_t* to, const int64_t* from, uint64_t words) {
+  await_inputs();
   *to = from[0] == from[words - 1] ? from[0] : -1;
 }
 
 cudaStream_t stream_of(const Cuda& cuda) { return static_cast<cudaStream_t>(cuda.stream()); }
+LaunchShape one_thread(const Cuda& cuda) { return {1, 1, 0, stream_of(cuda)}; }
 void check(cudaError_t error) {
   if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
 }
@@ -67,10 +81,7 @@ struct Index final : Handler {
     if (count > 0 && tick.index() >= static_cast<uint64_t>(*count)) return tick.end();
     *fresh(out, tick) = static_cast<int64_t>(tick.index());
   }
-  void process(Tick& tick, Cuda& cuda) {
-    write_index<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), cuda.tick());
-    check(cudaGetLastError());
-  }
+  void process(Tick& tick, Cuda& cuda) { check(launch(one_thread(cuda), write_index, fresh(out, tick), cuda.tick())); }
 };
 
 struct Add final : Handler {
@@ -78,10 +89,7 @@ struct Add final : Handler {
   Output<Tensor> out{*this, "out", like(in)};
   Add() { capturable(); }
   void process(Tick& tick, Cpu&) { *fresh(out, tick) = *number(in(tick)) + 1; }
-  void process(Tick& tick, Cuda& cuda) {
-    add_one<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(in(tick)));
-    check(cudaGetLastError());
-  }
+  void process(Tick& tick, Cuda& cuda) { check(launch(one_thread(cuda), add_one, fresh(out, tick), number(in(tick)))); }
 };
 
 struct Pair final : Handler {
@@ -93,9 +101,8 @@ struct Pair final : Handler {
     *fresh(out, tick) = *number(a(tick)) * 1000 + (b.present(tick) ? *number(b(tick)) : -1);
   }
   void process(Tick& tick, Cuda& cuda) {
-    add_both<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(a(tick)),
-                                           b.present(tick) ? number(b(tick)) : nullptr);
-    check(cudaGetLastError());
+    check(launch(one_thread(cuda), add_both, fresh(out, tick), number(a(tick)),
+                 b.present(tick) ? number(b(tick)) : nullptr));
   }
 };
 
@@ -147,8 +154,8 @@ struct Spin final : Handler {
   Spin() { capturable(); }
   void process(Tick& tick, Cpu&) { *fresh(out, tick) = *number(in(tick)) + 1; }
   void process(Tick& tick, Cuda& cuda) {
-    spin_and_add<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(in(tick)), static_cast<uint64_t>(us * 1000));
-    check(cudaGetLastError());
+    const auto ns = static_cast<uint64_t>(us * 1000);
+    check(launch(one_thread(cuda), spin_and_add, fresh(out, tick), number(in(tick)), ns));
   }
 };
 
@@ -232,8 +239,7 @@ struct Make final : Handler {
     to[0] = to[*bytes / 8 - 1] = static_cast<int64_t>(tick.index());
   }
   void process(Tick& tick, Cuda& cuda) {
-    mark_ends<<<1, 1, 0, stream_of(cuda)>>>(all(tick), static_cast<uint64_t>(*bytes / 8), cuda.tick());
-    check(cudaGetLastError());
+    check(launch(one_thread(cuda), mark_ends, all(tick), static_cast<uint64_t>(*bytes / 8), cuda.tick()));
   }
 };
 
@@ -249,8 +255,7 @@ struct First final : Handler {
   void process(Tick& tick, Cuda& cuda) {
     const TensorView from = in(tick);
     const auto words = static_cast<uint64_t>(from.element_count());
-    read_ends<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(from), words);
-    check(cudaGetLastError());
+    check(launch(one_thread(cuda), read_ends, fresh(out, tick), number(from), words));
   }
 };
 

@@ -1,6 +1,8 @@
 // The kernels behind words.h.
 #include <cuda/atomic>
 
+#include <millrace/launch.cuh>
+
 #include "device/cuda/words.h"
 
 namespace millrace::device::cuda {
@@ -11,10 +13,12 @@ __global__ void set_tick(mr_device_tick* target, mr_device_tick value) { *target
 // Kernels before it in the stream are over, so what they wrote is visible to this thread; the release carries that on
 // to the host, which reads the word with acquire.
 __global__ void signal(uint64_t* word, const mr_device_tick* tick) {
+  await_inputs();
   ::cuda::atomic_ref<uint64_t, ::cuda::thread_scope_system>(*word).store(tick->sequence, ::cuda::memory_order_release);
 }
 
 __global__ void copy_bytes(uint8_t* target, const uint8_t* source, uint64_t bytes) {
+  await_inputs();
   const uint64_t wide = bytes / sizeof(uint4);
   for (uint64_t at = threadIdx.x; at < wide; at += blockDim.x)
     reinterpret_cast<uint4*>(target)[at] = reinterpret_cast<const uint4*>(source)[at];
@@ -24,8 +28,8 @@ __global__ void copy_bytes(uint8_t* target, const uint8_t* source, uint64_t byte
 } // namespace
 
 cudaError_t launch_copy(cudaStream_t stream, void* target, const void* source, uint64_t bytes) {
-  copy_bytes<<<1, 128, 0, stream>>>(static_cast<uint8_t*>(target), static_cast<const uint8_t*>(source), bytes);
-  return cudaGetLastError();
+  return launch({1, 128, 0, stream}, copy_bytes, static_cast<uint8_t*>(target), static_cast<const uint8_t*>(source),
+                bytes);
 }
 
 cudaError_t launch_set_tick(cudaStream_t stream, mr_device_tick* target, const mr_device_tick& value) {
@@ -34,8 +38,7 @@ cudaError_t launch_set_tick(cudaStream_t stream, mr_device_tick* target, const m
 }
 
 cudaError_t launch_signal(cudaStream_t stream, uint64_t* word, const mr_device_tick* tick) {
-  signal<<<1, 1, 0, stream>>>(word, tick);
-  return cudaGetLastError();
+  return launch({1, 1, 0, stream}, signal, word, tick);
 }
 
 const void* set_tick_function() { return reinterpret_cast<const void*>(&set_tick); }
