@@ -139,7 +139,13 @@ struct UnitRgb {
   float red, green, blue;
 };
 
-MR_BOTH inline float clamped01(float value) { return value < 0 ? 0 : value > 1 ? 1 : value; }
+MR_BOTH inline float clamped01(float value) {
+#ifdef __CUDA_ARCH__
+  return __saturatef(value);
+#else
+  return value < 0 ? 0 : value > 1 ? 1 : value;
+#endif
+}
 
 // 0…1. Of packed pixels it keeps the order, whichever it is.
 template <SampleLayout kLayout>

@@ -16,16 +16,17 @@ namespace millrace::handlers::gpu {
 
 inline constexpr int32_t kWindowColumns = 4, kWindowPairs = 3;
 
-// Where a window's words are in a row, of luma and of chroma alike. The second is the first again where one holds all.
+// Where a window's words are: in each row of luma and of chroma as far from its beginning, one word or two.
 struct Window {
-  uint32_t first_word, last_word; // bytes
+  uint32_t word; // bytes from the row's beginning
+  bool two_words;
   uint32_t luma_shift, chroma_shift;
 };
 
 // `last` is at most three behind `first`.
 MR_BOTH inline Window window_of(int32_t first, int32_t last) {
-  const auto from = static_cast<uint32_t>(first), to = static_cast<uint32_t>(last);
-  return {from & ~3u, to & ~3u, (from & 3) * 8, (from & 2) * 8};
+  const auto from = static_cast<uint32_t>(first), to = static_cast<uint32_t>(last), word = from & ~3u;
+  return {word, (to & ~3u) != word, (from & 3) * 8, (from & 2) * 8};
 }
 
 struct WindowWeights {
@@ -49,28 +50,29 @@ MR_BOTH inline WindowWeights window_weights(const Footprint& columns, int32_t fi
   return weights;
 }
 
-// The rows of such a picture begin at multiples of four bytes.
+// Rows that begin at multiples of four bytes, in planes whose bytes 32 bits can count.
 inline bool has_windows(const SampleSource& source) {
-  const auto whole = [&](int plane) {
-    return reinterpret_cast<uintptr_t>(source.planes[plane]) % 4 == 0 && source.strides[plane] % 4 == 0;
+  const auto fits = [&](int plane) {
+    return reinterpret_cast<uintptr_t>(source.planes[plane]) % 4 == 0 && source.strides[plane] % 4 == 0 &&
+           uint64_t{source.strides[plane]} * static_cast<uint32_t>(source.height) <= UINT32_MAX;
   };
-  return whole(0) && whole(1);
+  return fits(0) && fits(1);
 }
 
 struct WindowWords {
   uint32_t first, last;
 };
-MR_BOTH inline WindowWords window_words(const SampleSource& source, int plane, int32_t y, const Window& window) {
-  const uint8_t* row = source.planes[plane] + static_cast<size_t>(y) * source.strides[plane];
+MR_BOTH inline WindowWords window_words(const uint8_t* plane, uint32_t stride, int32_t y, const Window& window) {
+  const uint8_t* at = plane + (static_cast<uint32_t>(y) * stride + window.word);
+  WindowWords words;
 #ifdef __CUDA_ARCH__
-  return {*reinterpret_cast<const uint32_t*>(row + window.first_word),
-          *reinterpret_cast<const uint32_t*>(row + window.last_word)};
+  words.first = words.last = *reinterpret_cast<const uint32_t*>(at);
+  if (window.two_words) words.last = *reinterpret_cast<const uint32_t*>(at + 4);
 #else
-  WindowWords words{};
-  memcpy(&words.first, row + window.first_word, 4);
-  memcpy(&words.last, row + window.last_word, 4);
-  return words;
+  memcpy(&words.first, at, 4);
+  memcpy(&words.last, window.two_words ? at + 4 : at, 4);
 #endif
+  return words;
 }
 
 // The words' bytes from that bit on.
@@ -92,58 +94,131 @@ MR_BOTH inline float number_of_byte(uint32_t word) {
 #endif
 }
 
-// Adds a row of luma to the pixels' sums.
-template <uint32_t kPixels>
-MR_BOTH inline void add_luma(Sample (&sums)[kPixels], const WindowWords& words, const Window& window,
-                             const WindowWeights* weights, float weight) {
-  const uint32_t luma = cut_from(words, window.luma_shift);
-  const float a = number_of_byte<0>(luma), b = number_of_byte<1>(luma);
-  const float c = number_of_byte<2>(luma), d = number_of_byte<3>(luma);
-  MR_UNROLL
-  for (uint32_t i = 0; i < kPixels; ++i) {
-    const float* of = weights[i].luma;
-    sums[i].a += (a * of[0] + b * of[1] + c * of[2] + d * of[3]) * weight;
-  }
+// What a row adds to two neighbours.
+struct LumaPair {
+  float left = 0, right = 0;
+};
+struct ChromaPair {
+  float left_u = 0, left_v = 0, right_u = 0, right_v = 0;
+};
+
+MR_BOTH inline float mix_luma(uint32_t luma, const WindowWeights& weights) {
+  return number_of_byte<0>(luma) * weights.luma[0] + number_of_byte<1>(luma) * weights.luma[1] +
+         number_of_byte<2>(luma) * weights.luma[2] + number_of_byte<3>(luma) * weights.luma[3];
 }
-template <uint32_t kPixels>
-MR_BOTH inline void add_chroma(Sample (&sums)[kPixels], const WindowWords& words, const Window& window,
-                               const WindowWeights* weights, float weight) {
-  const uint32_t two = cut_from(words, window.chroma_shift), third = words.last >> window.chroma_shift;
-  const float u[kWindowPairs] = {number_of_byte<0>(two), number_of_byte<2>(two), number_of_byte<0>(third)};
-  const float v[kWindowPairs] = {number_of_byte<1>(two), number_of_byte<3>(two), number_of_byte<1>(third)};
-  MR_UNROLL
-  for (uint32_t i = 0; i < kPixels; ++i) {
-    const float* of = weights[i].chroma;
-    sums[i].b += (u[0] * of[0] + u[1] * of[1] + u[2] * of[2]) * weight;
-    sums[i].c += (v[0] * of[0] + v[1] * of[1] + v[2] * of[2]) * weight;
-  }
+MR_BOTH inline float mix_u(uint32_t two, uint32_t third, const WindowWeights& weights) {
+  return number_of_byte<0>(two) * weights.chroma[0] + number_of_byte<2>(two) * weights.chroma[1] +
+         number_of_byte<0>(third) * weights.chroma[2];
+}
+MR_BOTH inline float mix_v(uint32_t two, uint32_t third, const WindowWeights& weights) {
+  return number_of_byte<1>(two) * weights.chroma[0] + number_of_byte<3>(two) * weights.chroma[1] +
+         number_of_byte<1>(third) * weights.chroma[2];
 }
 
-// The means of the pixels whose columns lie in one window. `weights` has kPixels.
-template <uint32_t kPixels>
-MR_BOTH inline void mix_window(const SampleSource& source, const Window& window, const WindowWeights* weights,
-                               const Footprint& rows, Sample (&sums)[kPixels]) {
-  const WindowWords above = window_words(source, 0, rows.first, window);
-  const WindowWords below = window_words(source, 0, rows.last, window);
-  const WindowWords chroma_above = window_words(source, 1, rows.first >> 1, window);
-  const WindowWords chroma_below = window_words(source, 1, rows.last >> 1, window);
-  MR_UNROLL
-  for (Sample& sum : sums) sum = {0, 0, 0};
-  add_luma(sums, above, window, weights, rows.first_weight);
-  add_luma(sums, below, window, weights, rows.last_weight);
-  if (rows.first >> 1 == rows.last >> 1) {
-    add_chroma(sums, chroma_above, window, weights, rows.first_weight + rows.last_weight);
-  } else {
-    add_chroma(sums, chroma_above, window, weights, rows.first_weight);
-    add_chroma(sums, chroma_below, window, weights, rows.last_weight);
+// Two neighbours of the rows of a patch, from above down, both in one window or each in its own. A row of the picture
+// that the row before has used is not loaded again: at a scale of 1 that halves the work, and of chroma once more.
+template <uint32_t kWindows>
+class PairMixer {
+ public:
+  static_assert(kWindows == 1 || kWindows == 2);
+
+  MR_BOTH PairMixer(const SampleSource& source, const Footprint& left, const Footprint& right)
+      : source_(source),
+        windows_{window_of(left.first, kWindows == 1 ? right.last : left.last)},
+        left_(window_weights(left, left.first)),
+        right_(window_weights(right, kWindows == 1 ? left.first : right.first)) {
+    if constexpr (kWindows == 2) windows_[1] = window_of(right.first, right.last);
   }
+
+  // The means of both. `rows` is not above the one before.
+  MR_BOTH void mix(const Footprint& rows, Sample (&pixels)[2]) {
+    hold(rows);
+    const float first = rows.first_weight, last = rows.last_weight;
+    pixels[0] = {luma_[0].left * first + luma_[1].left * last, chroma_[0].left_u * first + chroma_[1].left_u * last,
+                 chroma_[0].left_v * first + chroma_[1].left_v * last};
+    pixels[1] = {luma_[0].right * first + luma_[1].right * last, chroma_[0].right_u * first + chroma_[1].right_u * last,
+                 chroma_[0].right_v * first + chroma_[1].right_v * last};
 #ifdef __CUDA_ARCH__
 #pragma unroll 1
 #endif
-  for (int32_t y = rows.first + 1; y < rows.last; ++y) {
-    add_luma(sums, window_words(source, 0, y, window), window, weights, rows.inner_weight);
-    add_chroma(sums, window_words(source, 1, y >> 1, window), window, weights, rows.inner_weight);
+    for (int32_t y = rows.first + 1; y < rows.last; ++y) {
+      const LumaPair luma = luma_of(luma_at(y));
+      const ChromaPair chroma = chroma_of(chroma_at(y >> 1));
+      add(pixels[0], luma.left, chroma.left_u, chroma.left_v, rows.inner_weight);
+      add(pixels[1], luma.right, chroma.right_u, chroma.right_v, rows.inner_weight);
+    }
   }
-}
+
+ private:
+  struct Words {
+    WindowWords of[kWindows];
+  };
+
+  MR_BOTH static void add(Sample& sum, float luma, float u, float v, float weight) {
+    sum.a += luma * weight;
+    sum.b += u * weight;
+    sum.c += v * weight;
+  }
+
+  MR_BOTH Words luma_at(int32_t y) const {
+    Words words;
+    MR_UNROLL
+    for (uint32_t w = 0; w < kWindows; ++w)
+      words.of[w] = window_words(source_.planes[0], source_.strides[0], y, windows_[w]);
+    return words;
+  }
+  MR_BOTH Words chroma_at(int32_t y) const {
+    Words words;
+    MR_UNROLL
+    for (uint32_t w = 0; w < kWindows; ++w)
+      words.of[w] = window_words(source_.planes[1], source_.strides[1], y, windows_[w]);
+    return words;
+  }
+  MR_BOTH LumaPair luma_of(const Words& words) const {
+    return {mix_luma(cut_from(words.of[0], windows_[0].luma_shift), left_),
+            mix_luma(cut_from(words.of[kWindows - 1], windows_[kWindows - 1].luma_shift), right_)};
+  }
+  MR_BOTH ChromaPair chroma_of(const Words& words) const {
+    const WindowWords &left = words.of[0], &right = words.of[kWindows - 1];
+    const uint32_t shift = windows_[0].chroma_shift, right_shift = windows_[kWindows - 1].chroma_shift;
+    const uint32_t two = cut_from(left, shift), third = left.last >> shift;
+    const uint32_t right_two = cut_from(right, right_shift), right_third = right.last >> right_shift;
+    return {mix_u(two, third, left_), mix_v(two, third, left_), mix_u(right_two, right_third, right_),
+            mix_v(right_two, right_third, right_)};
+  }
+
+  // The rows at both ends of the footprint: what is not there yet is loaded, all before any of it is used. A last row
+  // that is the first weighs nothing.
+  MR_BOTH void hold(const Footprint& rows) {
+    const int32_t first_pair = rows.first >> 1, last_pair = rows.last >> 1;
+    const bool moves = rows.first == rows_[1] && rows.first != rows_[0];
+    const bool loads_first = rows.first != rows_[0] && rows.first != rows_[1];
+    const bool loads_last = rows.last != rows_[1] && rows.last != rows.first;
+    const bool moves_pair = first_pair == pairs_[1] && first_pair != pairs_[0];
+    const bool loads_first_pair = first_pair != pairs_[0] && first_pair != pairs_[1];
+    const bool loads_last_pair = last_pair != pairs_[1] && last_pair != first_pair;
+    Words first, last, first_chroma, last_chroma;
+    if (loads_first) first = luma_at(rows.first);
+    if (loads_last) last = luma_at(rows.last);
+    if (loads_first_pair) first_chroma = chroma_at(first_pair);
+    if (loads_last_pair) last_chroma = chroma_at(last_pair);
+    if (moves) luma_[0] = luma_[1];
+    if (loads_first) luma_[0] = luma_of(first);
+    if (loads_last) luma_[1] = luma_of(last), rows_[1] = rows.last;
+    rows_[0] = rows.first;
+    if (moves_pair) chroma_[0] = chroma_[1];
+    if (loads_first_pair) chroma_[0] = chroma_of(first_chroma);
+    if (loads_last_pair) chroma_[1] = chroma_of(last_chroma), pairs_[1] = last_pair;
+    if (last_pair == first_pair) chroma_[1] = chroma_[0], pairs_[1] = first_pair;
+    pairs_[0] = first_pair;
+  }
+
+  const SampleSource& source_;
+  Window windows_[kWindows];
+  WindowWeights left_, right_;
+  int32_t rows_[2] = {-1, -1}, pairs_[2] = {-1, -1}; // those that are there
+  LumaPair luma_[2];
+  ChromaPair chroma_[2];
+};
 
 } // namespace millrace::handlers::gpu

@@ -102,6 +102,54 @@ TEST_CASE("a whole picture becomes one patch as on the CPU, larger and smaller")
       }
 }
 
+TEST_CASE("a picture of NV12 becomes half as large as on the CPU") {
+  for (const auto& [width, height] : {std::pair{128u, 32u}, {4u, 1u}, {132u, 20u}, {260u, 9u}, {256u, 64u}})
+    for (uint32_t variant = 0; variant < 8; ++variant) {
+      const Picture picture = random_picture(Pixel::nv12, 2 * width, 2 * height, variant + width)
+                                  .tag(variant % 4, variant & 2 ? MR_RANGE_LIMITED : MR_RANGE_FULL);
+      const TensorForm form = form_of(width, height, variant);
+      const Box whole = {0, 0, 2.0f * static_cast<float>(width), 2.0f * static_cast<float>(height)};
+      INFO(size_of(picture.view()), " variant ", variant);
+      CHECK(differing(form, patches_on_gpu(picture.view(), {true, nullptr, nullptr}, form),
+                      patches_on_cpu(picture.view(), {&whole, 1}, form)) == 0);
+    }
+}
+
+TEST_CASE("large tensors of NV12 are cut as on the CPU") {
+  struct Sizes {
+    uint32_t from_width, from_height, width, height;
+  };
+  // All pairs of columns in one window, each column in its own, neither.
+  for (const Sizes& sizes : {Sizes{1200, 900, 1100, 960}, {2500, 1300, 1024, 1030}, {3000, 700, 1100, 960}})
+    for (uint32_t variant : {0u, 1u, 3u, 7u}) {
+      const Picture picture = random_picture(Pixel::nv12, sizes.from_width, sizes.from_height, variant)
+                                  .tag(MR_COLOR_BT709, MR_RANGE_LIMITED);
+      const TensorForm form = form_of(sizes.width, sizes.height, variant);
+      const Box whole = {0, 0, static_cast<float>(sizes.from_width), static_cast<float>(sizes.from_height)};
+      INFO(size_of(picture.view()), " to ", sizes.width, "x", sizes.height, " variant ", variant);
+      CHECK(differing(form, patches_on_gpu(picture.view(), {true, nullptr, nullptr}, form),
+                      patches_on_cpu(picture.view(), {&whole, 1}, form)) == 0);
+    }
+  std::vector<Box> boxes; // from far larger than a patch to far smaller, and beyond the picture
+  for (uint32_t b = 0; b < 250; ++b) {
+    const auto at = static_cast<float>(b);
+    boxes.push_back({at * 1.7f - 30, at * 0.9f - 20, 3 + at * 1.3f, 260 - at, 1, 0, -1});
+  }
+  const on_gpu::Bytes table(boxes.data(), boxes.size() * sizeof(Box));
+  const uint64_t count = boxes.size();
+  const on_gpu::Bytes device_count(&count, sizeof count);
+  for (uint32_t variant : {0u, 1u, 3u, 5u}) {
+    const Picture picture = random_picture(Pixel::nv12, 431, 277, variant).tag(MR_COLOR_BT2020, MR_RANGE_FULL);
+    TensorForm form = form_of(variant == 5 ? 130 : 64, 68, variant);
+    form.count = 256;
+    const gpu::Regions regions{false, static_cast<const Box*>(table.data()),
+                               static_cast<const uint64_t*>(device_count.data())};
+    INFO("variant ", variant);
+    CHECK(differing(form, patches_on_gpu(picture.view(), regions, form), patches_on_cpu(picture.view(), boxes, form)) ==
+          0);
+  }
+}
+
 TEST_CASE("as many patches as the device counts boxes are cut as on the CPU, and the others are zero") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<Box> boxes = {

@@ -1,0 +1,294 @@
+// Patches of NV12 pictures.
+//
+// What limits such a kernel is instructions, and how long a thread waits for what it loads; memory comes after. So
+// loads are of words and addresses of 32 bits; a thread goes down two columns of a patch and keeps what it made of a
+// row of the picture for the next row (window_mix.h); what tensors mostly are, halves of three channels, is stored
+// without asking. A picture made half as large, which is the mean of four pixels each, has a kernel of its own.
+#include "handlers/gpu/nv12_patches.h"
+
+#include "handlers/gpu/launch.cuh"
+#include "handlers/gpu/tensor_store.cuh"
+
+namespace millrace::handlers::gpu {
+namespace {
+
+constexpr uint32_t kWarp = 32;
+
+// ---- what is stored ---------------------------------------------------------------------------------------------
+
+// What a tensor is to a kernel: halves of three channels whose rows are even and whose bytes 32 bits can count, or
+// anything.
+enum class Store { planar_halves, interleaved_halves, any };
+
+Store store_of(const TensorForm& form) {
+  const uint64_t numbers = uint64_t{form.count} * form.channels * form.width * form.height;
+  if (!form.half || form.channels != 3 || form.width % 2 != 0 || numbers > UINT32_MAX / 2) return Store::any;
+  return form.interleaved ? Store::interleaved_halves : Store::planar_halves;
+}
+
+__device__ uint32_t two_halves(float first, float second) {
+  const __half2 both = __floats2half2_rn(first, second);
+  return *reinterpret_cast<const uint32_t*>(&both);
+}
+
+// The six numbers of two pixels side by side, as they lie in an interleaved tensor.
+struct SixHalves {
+  uint32_t word[3];
+};
+__device__ SixHalves six_halves(const ChannelForm& channels, const UnitRgb& left, const UnitRgb& right) {
+  const bool turned = channels.place[0] == 2;
+  return {two_halves(turned ? left.blue : left.red, left.green),
+          two_halves(turned ? left.red : left.blue, turned ? right.blue : right.red),
+          two_halves(right.green, turned ? right.red : right.blue)};
+}
+
+// A place counted in words of a kind from the tensor's beginning, in 32 bits.
+template <class Word>
+__device__ void store_word(void* target, uint32_t index, const Word& word) {
+  *reinterpret_cast<Word*>(static_cast<uint8_t*>(target) + static_cast<uint32_t>(sizeof(Word)) * index) = word;
+}
+
+// Three words of each thread of a warp, one behind the other from the warp's `first` on. Each thread stores three that
+// lie a warp apart, so that every store of the warp fills whole lines. All threads of the warp call it, with memory
+// that they share.
+template <class Word>
+__device__ void store_by_warp(void* target, uint32_t first, const Word (&words)[3], Word (&shared)[3 * kWarp]) {
+  const uint32_t lane = threadIdx.x % kWarp;
+#pragma unroll
+  for (uint32_t i = 0; i < 3; ++i) shared[3 * lane + i] = words[i];
+  __syncwarp();
+#pragma unroll
+  for (uint32_t i = 0; i < 3; ++i) store_word(target, first + kWarp * i + lane, shared[kWarp * i + lane]);
+  __syncwarp(); // before the next row is written
+}
+
+// ---- patches of any size ----------------------------------------------------------------------------------------
+
+constexpr uint32_t kColumns = 2; // of a thread
+// Threads of a block, all in one row of the patch, and blocks that a multiprocessor holds.
+constexpr uint32_t kThreads = 64, kBlocksResident = 16;
+// Rows of a thread. Below so many pixels there are too few threads to wait for memory with, unless each has few.
+constexpr uint32_t kRows = 8, kRowsOfSmall = 2;
+constexpr uint64_t kSmallPixels = 1 << 20;
+
+// What a thread makes: two neighbours of some rows of a patch.
+struct Place {
+  uint32_t x, top, bottom, patch;
+};
+
+// The numbers of two pixels side by side. `x` is even. With kWarps all threads of a warp come here together.
+template <Store kStore, bool kWarps>
+__device__ void store_pixels(const TensorForm& form, const ChannelForm& channels, void* target, uint32_t patch,
+                             uint32_t x, uint32_t y, const UnitRgb& left, const UnitRgb& right) {
+  if constexpr (kStore == Store::any) {
+    store_any(form, channels, target, patch, x, y, left, right);
+  } else {
+    const uint32_t plane = form.width * form.height / 2, pixels = (y * form.width + x) / 2; // words
+    if constexpr (kStore == Store::planar_halves) {
+      const uint32_t first = patch * 3 * plane + pixels;
+      store_word(target, first + channels.place[0] * plane, two_halves(left.red, right.red));
+      store_word(target, first + channels.place[1] * plane, two_halves(left.green, right.green));
+      store_word(target, first + channels.place[2] * plane, two_halves(left.blue, right.blue));
+    } else {
+      __shared__ uint32_t shared[kThreads / kWarp][3 * kWarp];
+      const SixHalves six = six_halves(channels, left, right);
+      const uint32_t lane = threadIdx.x % kWarp, first = 3 * (patch * plane + pixels);
+      if (kWarps && x - kColumns * lane + kColumns * kWarp <= form.width)
+        return store_by_warp(target, first - 3 * lane, six.word, shared[threadIdx.x / kWarp]);
+      for (uint32_t i = 0; i < 3; ++i) store_word(target, first + i, six.word[i]);
+    }
+  }
+}
+
+// Both in one window, or each in its own.
+template <uint32_t kWindows, Store kStore, bool kWarps>
+__device__ void mix_pairs(const SampleSource& source, const Footprint& left, const Footprint& right, const Place& place,
+                          const Region& region, const TensorForm& form, const ChannelForm& channels, void* target) {
+  PairMixer<kWindows> mixer(source, left, right);
+  const auto number = [&](const Sample& sample) {
+    return normalized(channels, decoded<SampleLayout::nv12>(source.numbers, sample));
+  };
+#pragma unroll 1
+  for (uint32_t y = place.top; y < place.bottom; ++y) {
+    Sample pixels[2];
+    mixer.mix(footprint(region.top, region.scale_y, static_cast<int32_t>(y), source.height), pixels);
+    store_pixels<kStore, kWarps>(form, channels, target, place.patch, place.x, y, number(pixels[0]), number(pixels[1]));
+  }
+}
+
+// Sample by sample, where a footprint is wider than a window. Not inlined: it would take registers from what is usual.
+__device__ __noinline__ void mix_singly(const SampleSource& source, const Footprint& left, const Footprint& right,
+                                        const Place& place, const Region& region, const TensorForm& form,
+                                        const ChannelForm& channels, void* target) {
+#pragma unroll 1
+  for (uint32_t y = place.top; y < place.bottom; ++y) {
+    const Footprint rows = footprint(region.top, region.scale_y, static_cast<int32_t>(y), source.height);
+    const auto pixel = [&](const Footprint& columns) {
+      const Sample sample = mixed<SampleLayout::nv12>(source, columns, rows);
+      return normalized(channels, decoded<SampleLayout::nv12>(source.numbers, sample));
+    };
+    store_any(form, channels, target, place.patch, place.x, y, pixel(left), pixel(right));
+  }
+}
+
+// How the columns of two neighbours fit into windows: all pairs into one, all into one each, or it depends.
+enum class Fit { together, apart, any };
+
+// Of the picture as one region. Beyond a scale of 2 a footprint's ends are rounded, so one near 3 might take a fifth
+// column; at 3 itself they are whole numbers.
+Fit fit_of(const SampleSource& source, const Regions& regions, const TensorForm& form) {
+  const float scale = static_cast<float>(source.width) / static_cast<float>(form.width);
+  if (!regions.whole) return Fit::any;
+  if (scale <= kBilinearScaleMax) return Fit::together;
+  return scale <= 2.5f || (scale == 3 && form.width < 1u << 22) ? Fit::apart : Fit::any;
+}
+
+template <Fit kFit, Store kStore, uint32_t kRowsEach>
+__global__ void __launch_bounds__(kThreads, kBlocksResident)
+    cut_windows(const __grid_constant__ SampleSource source, const __grid_constant__ Regions regions,
+                const __grid_constant__ TensorForm form, const __grid_constant__ ChannelForm channels, void* target) {
+  constexpr bool kWhole = kFit != Fit::any; // no boxes are read
+  if (!kWhole) await_inputs();
+  const uint32_t x = (blockIdx.x * kThreads + threadIdx.x) * kColumns;
+  const uint32_t top = blockIdx.y * kRowsEach, patch = blockIdx.z;
+  if (x >= form.width) return;
+  const uint32_t bottom = min(top + kRowsEach, form.height);
+  const Region region = region_at(regions, patch, source, form);
+  // A pixel behind the last one is made of the last one's columns and stored nowhere.
+  const uint32_t neighbour = min(x + 1, form.width - 1);
+  const Footprint left = footprint(region.left, region.scale_x, static_cast<int32_t>(x), source.width);
+  const Footprint right = footprint(region.left, region.scale_x, static_cast<int32_t>(neighbour), source.width);
+  const Place place{x, top, bottom, patch};
+  if (kWhole) await_inputs();
+  if (!region.valid) {
+    const UnitRgb zero = {0, 0, 0};
+    for (uint32_t y = top; y < bottom; ++y) store_pixels<kStore, true>(form, channels, target, patch, x, y, zero, zero);
+    return;
+  }
+  const bool fit = left.last - left.first < kWindowColumns && right.last - right.first < kWindowColumns;
+  if (kFit == Fit::together || (kFit == Fit::any && right.last - left.first < kWindowColumns)) {
+    mix_pairs<1, kStore, kWhole>(source, left, right, place, region, form, channels, target);
+  } else if (kFit == Fit::apart || fit) {
+    mix_pairs<2, kStore, kWhole>(source, left, right, place, region, form, channels, target);
+  } else {
+    mix_singly(source, left, right, place, region, form, channels, target);
+  }
+}
+
+template <Fit kFit, Store kStore, uint32_t kRowsEach>
+void launch_rows(cudaStream_t stream, const SampleSource& source, const Regions& regions, const TensorForm& form,
+                 const ChannelForm& channels, void* target) {
+  const dim3 blocks((form.width + kColumns * kThreads - 1) / (kColumns * kThreads),
+                    (form.height + kRowsEach - 1) / kRowsEach, form.count);
+  launch({blocks, kThreads, 0, stream}, cut_windows<kFit, kStore, kRowsEach>, source, regions, form, channels, target);
+}
+
+template <Fit kFit, Store kStore>
+void launch_windows(cudaStream_t stream, const SampleSource& source, const Regions& regions, const TensorForm& form,
+                    const ChannelForm& channels, void* target) {
+  if (uint64_t{form.width} * form.height * form.count < kSmallPixels)
+    launch_rows<kFit, kStore, kRowsOfSmall>(stream, source, regions, form, channels, target);
+  else
+    launch_rows<kFit, kStore, kRows>(stream, source, regions, form, channels, target);
+}
+
+// ---- half as large ----------------------------------------------------------------------------------------------
+
+constexpr uint32_t kHalvedPixels = 4; // of a thread, in one row
+
+// Whether the tensor is the picture at exactly half its size, and all of a thread's words lie where two can be moved at
+// once. The footprints are 2 by 2 pixels then, each of which weighs a quarter, with one pair of chroma.
+bool is_half(const SampleSource& source, const Regions& regions, const TensorForm& form, const void* target) {
+  const auto aligned = [&](int plane) {
+    return reinterpret_cast<uintptr_t>(source.planes[plane]) % 8 == 0 && source.strides[plane] % 8 == 0;
+  };
+  return regions.whole && int64_t{source.width} == 2 * int64_t{form.width} &&
+         int64_t{source.height} == 2 * int64_t{form.height} && form.width % kHalvedPixels == 0 && aligned(0) &&
+         aligned(1) && reinterpret_cast<uintptr_t>(target) % 8 == 0;
+}
+
+// Two bytes of the word added up, from byte kFirst on.
+template <uint32_t kFirst>
+__device__ uint32_t two_bytes(uint32_t word, uint32_t sum) {
+  return __dp4a(word, 0x0101u << 8 * kFirst, sum);
+}
+
+template <Store kStore>
+__global__ void __launch_bounds__(kBlockWidth* kBlockHeight)
+    halve_pixels(const __grid_constant__ SampleSource source, const __grid_constant__ TensorForm form,
+                 const __grid_constant__ ChannelForm channels, void* target) {
+  await_inputs();
+  const uint32_t x = (blockIdx.x * kBlockWidth + threadIdx.x) * kHalvedPixels;
+  const uint32_t y = blockIdx.y * kBlockHeight + threadIdx.y;
+  if (x >= form.width || y >= form.height) return;
+  const auto eight = [&](int plane, uint32_t row) {
+    return *reinterpret_cast<const uint2*>(source.planes[plane] + (row * source.strides[plane] + 2 * x));
+  };
+  const uint2 above = eight(0, 2 * y), below = eight(0, 2 * y + 1), chroma = eight(1, y);
+  const uint32_t sums[kHalvedPixels] = {
+      two_bytes<0>(above.x, two_bytes<0>(below.x, 0)), two_bytes<2>(above.x, two_bytes<2>(below.x, 0)),
+      two_bytes<0>(above.y, two_bytes<0>(below.y, 0)), two_bytes<2>(above.y, two_bytes<2>(below.y, 0))};
+  const float us[kHalvedPixels] = {number_of_byte<0>(chroma.x), number_of_byte<2>(chroma.x),
+                                   number_of_byte<0>(chroma.y), number_of_byte<2>(chroma.y)};
+  const float vs[kHalvedPixels] = {number_of_byte<1>(chroma.x), number_of_byte<3>(chroma.x),
+                                   number_of_byte<1>(chroma.y), number_of_byte<3>(chroma.y)};
+  UnitRgb pixels[kHalvedPixels];
+#pragma unroll
+  for (uint32_t i = 0; i < kHalvedPixels; ++i) {
+    const Sample sample = {static_cast<float>(sums[i]) * 0.25f, us[i], vs[i]};
+    pixels[i] = normalized(channels, decoded<SampleLayout::nv12>(source.numbers, sample));
+  }
+  const uint32_t plane = form.width * form.height / 4, place = (y * form.width + x) / 4; // in two words each
+  if constexpr (kStore == Store::planar_halves) {
+    const auto store = [&](uint32_t channel, float UnitRgb::*color) {
+      store_word(
+          target, channels.place[channel] * plane + place,
+          make_uint2(two_halves(pixels[0].*color, pixels[1].*color), two_halves(pixels[2].*color, pixels[3].*color)));
+    };
+    store(0, &UnitRgb::red);
+    store(1, &UnitRgb::green);
+    store(2, &UnitRgb::blue);
+  } else {
+    __shared__ uint2 shared[kBlockHeight][3 * kWarp];
+    const SixHalves first = six_halves(channels, pixels[0], pixels[1]),
+                    last = six_halves(channels, pixels[2], pixels[3]);
+    const uint2 words[3] = {make_uint2(first.word[0], first.word[1]), make_uint2(first.word[2], last.word[0]),
+                            make_uint2(last.word[1], last.word[2])};
+    if ((blockIdx.x + 1) * kBlockWidth * kHalvedPixels <= form.width)
+      return store_by_warp(target, 3 * (place - threadIdx.x), words, shared[threadIdx.y]);
+    for (uint32_t i = 0; i < 3; ++i) store_word(target, 3 * place + i, words[i]);
+  }
+}
+static_assert(kBlockWidth == kWarp, "a warp has a row");
+
+template <Store kStore>
+const char* launch_halves(cudaStream_t stream, const SampleSource& source, const Regions& regions,
+                          const TensorForm& form, const ChannelForm& channels, void* target) {
+  if (is_half(source, regions, form, target)) {
+    launch({blocks_for(form.width / kHalvedPixels, form.height), kBlock, 0, stream}, halve_pixels<kStore>, source, form,
+           channels, target);
+    return launched();
+  }
+  switch (fit_of(source, regions, form)) {
+    case Fit::together: launch_windows<Fit::together, kStore>(stream, source, regions, form, channels, target); break;
+    case Fit::apart: launch_windows<Fit::apart, kStore>(stream, source, regions, form, channels, target); break;
+    case Fit::any: launch_windows<Fit::any, kStore>(stream, source, regions, form, channels, target); break;
+  }
+  return launched();
+}
+
+} // namespace
+
+const char* launch_nv12_patches(void* stream, const SampleSource& source, const Regions& regions,
+                                const TensorForm& form, const ChannelForm& channels, void* target) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  switch (store_of(form)) {
+    case Store::planar_halves: return launch_halves<Store::planar_halves>(on, source, regions, form, channels, target);
+    case Store::interleaved_halves:
+      return launch_halves<Store::interleaved_halves>(on, source, regions, form, channels, target);
+    case Store::any: launch_windows<Fit::any, Store::any>(on, source, regions, form, channels, target);
+  }
+  return launched();
+}
+
+} // namespace millrace::handlers::gpu

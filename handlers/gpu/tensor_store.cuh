@@ -1,0 +1,63 @@
+// How kernels store the numbers of a tensor, and which part of the picture a patch is.
+#pragma once
+
+#include "handlers/gpu/half.h"
+#include "handlers/gpu/patch.h"
+#include "handlers/gpu/tensor_kernels.h"
+
+namespace millrace::handlers::gpu {
+
+__device__ inline void store(void* target, size_t index, bool half, float number) {
+  if (half)
+    static_cast<__half*>(target)[index] = __float2half_rn(number);
+  else
+    static_cast<float*>(target)[index] = number;
+}
+
+// Two numbers at an even index.
+__device__ inline void store_two(void* target, size_t index, bool half, float first, float second) {
+  if (half)
+    static_cast<__half2*>(target)[index / 2] = __floats2half2_rn(first, second);
+  else
+    static_cast<float2*>(target)[index / 2] = make_float2(first, second);
+}
+
+// Two pixels side by side, one of which may be beyond the row's end.
+__device__ inline void store_any(const TensorForm& form, const ChannelForm& channels, void* target, uint32_t patch,
+                                 uint32_t x, uint32_t y, const UnitRgb& left, const UnitRgb& right) {
+  const float from_left[3] = {left.red, left.green, left.blue}, from_right[3] = {right.red, right.green, right.blue};
+  const size_t plane = size_t{form.width} * form.height, pixel = size_t{y} * form.width + x;
+  const bool two = x + 1 < form.width, even = form.width % 2 == 0;
+#pragma unroll
+  for (uint32_t c = 0; c < 3; ++c) {
+    if (c >= form.channels) break;
+    const uint32_t place = form.channels == 1 ? 0 : channels.place[c];
+    if (form.interleaved) {
+      const size_t index = (patch * plane + pixel) * form.channels + place;
+      store(target, index, form.half, from_left[c]);
+      if (two) store(target, index + form.channels, form.half, from_right[c]);
+      continue;
+    }
+    // Planes of an odd count of numbers begin at odd places, and so do rows: numbers go one by one there.
+    const size_t index = (size_t{patch} * form.channels + place) * plane + pixel;
+    if (two && even) {
+      store_two(target, index, form.half, from_left[c], from_right[c]);
+    } else {
+      store(target, index, form.half, from_left[c]);
+      if (two) store(target, index + 1, form.half, from_right[c]);
+    }
+  }
+}
+
+// The region of one patch; not valid behind the last one.
+__device__ inline Region region_at(const Regions& regions, uint32_t index, const SampleSource& source,
+                                   const TensorForm& form) {
+  const auto width = static_cast<int32_t>(form.width), height = static_cast<int32_t>(form.height);
+  if (regions.whole)
+    return region_of(0, 0, static_cast<float>(source.width), static_cast<float>(source.height), width, height);
+  if (!regions.boxes || index >= *regions.count) return {0, 0, 0, 0, false};
+  const Box& box = regions.boxes[index];
+  return region_of(box.x, box.y, box.width, box.height, width, height);
+}
+
+} // namespace millrace::handlers::gpu
