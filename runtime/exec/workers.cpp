@@ -27,9 +27,10 @@ constexpr int64_t kWakeEarlyNs = 50'000;
 // what remains: its lateness does no harm, and what ends early by x is found within x / 2, or within the least far
 // slice.
 constexpr int64_t kNearNs = 80'000, kNearSliceNs = 20'000, kFarSliceLeastNs = 250'000;
-// How long it looks out behind the expected end: an eighth of what was expected, because what a device takes varies in
-// proportion, and no less than what a machine's threads delay each other by.
-constexpr int64_t kLookOutLeastNs = 160'000, kLookOutShare = 8;
+// How long it looks out so behind the expected end: an eighth of what was expected, because what a device takes varies
+// in proportion, and no less than what a machine's threads delay each other by. Then it looks less often, for as long
+// again as was expected: a driver that wakes it is later than that.
+constexpr int64_t kLookOutLeastNs = 160'000, kLookOutShare = 8, kLateSliceNs = 50'000;
 // What is expected sooner is not worth a sleep, later is not foreseen. Who expects to sleep spins no longer than this.
 constexpr int64_t kExpectLeastNs = 250'000, kExpectMostNs = 50'000'000;
 constexpr int64_t kSpinBeforeSleepNs = 10'000;
@@ -176,7 +177,8 @@ int64_t Workers::slice_ns(const Worker& worker, int64_t now) const {
   const int64_t far = expected - kNearNs - now;
   if (far > 0) return std::min(far, std::max(kFarSliceLeastNs, far / 2));
   const int64_t look_out = std::max(kLookOutLeastNs, worker.idle_ns / kLookOutShare);
-  return now < expected + look_out ? kNearSliceNs : 0;
+  if (now < expected + look_out) return kNearSliceNs;
+  return now < expected + worker.idle_ns ? kLateSliceNs : 0;
 }
 
 // Looks at everything once more, then sleeps. True after a slice of a sleep: the next one follows.
