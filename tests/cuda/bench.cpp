@@ -254,18 +254,38 @@ void bench_numbers() {
         quantile(all[way], 0.5), quantile(all[way], 0.99));
 }
 
-// A region so long that workers sleep: without a rival, so that the cores' load is ours.
+// What one thread sees of the same region that does nothing but look at the flag: what the device itself varies by.
+void bench_polled(uint64_t spin_ns) {
+  GraphLoop rival(0, 1, spin_ns);
+  std::vector<double> seen_us;
+  for (int n = 0; n < 1020; ++n) {
+    rival.launch();
+    const int64_t launched = now_ns();
+    rival.await();
+    if (n >= 20) seen_us.push_back(static_cast<double>(now_ns() - launched - static_cast<int64_t>(spin_ns)) / 1000);
+  }
+  row("| bare graph, polled all the time | %.1f / %.1f / %.1f | | 1.00 |", quantile(seen_us, 0.5),
+      quantile(seen_us, 0.9), quantile(seen_us, 0.99));
+}
+
+// A region so long that workers sleep: without a rival in between, so that the cores' load is ours.
 void bench_asleep() {
   row("\n### asleep: a region of 2 ms and the CPU handler behind it\n");
-  row("| | launch returned → handler, µs p50 / p99 beyond 2 ms | the whole tick | cores busy |");
+  row("| | launch returned → handler, µs p50 / p90 / p99 beyond 2 ms | the whole tick, p50 / p99 | cores busy |");
   row("|---|---|---|---|");
-  rivalry.clear();
-  Pipeline pipeline = region_of(2, "c.spin", "2000", "b.behind", 2000);
-  pipeline.clock(graph::ClockMode::free, 0, 1, 1);
-  run_or_die(std::move(pipeline), noting(bench_setup()));
-  row("| ours | %.1f / %.1f | %.1f / %.1f | %.2f |", quantile(rivalry.behind_us, 0.5) - 2000,
-      quantile(rivalry.behind_us, 0.99) - 2000, quantile(rivalry.ours_us, 0.5) - 2000,
-      quantile(rivalry.ours_us, 0.99) - 2000, rivalry.cores_busy());
+  for (const uint32_t workers : {2u, 1u}) {
+    rivalry.clear();
+    Pipeline pipeline = region_of(2, "c.spin", "2000", "b.behind", 2000);
+    pipeline.clock(graph::ClockMode::free, 0, 1, 1);
+    Setup setup = noting(bench_setup());
+    setup.workers = workers;
+    run_or_die(std::move(pipeline), setup);
+    row("| %u worker%s | %.1f / %.1f / %.1f | %.1f / %.1f | %.2f |", workers, workers == 1 ? "" : "s",
+        quantile(rivalry.behind_us, 0.5) - 2000, quantile(rivalry.behind_us, 0.9) - 2000,
+        quantile(rivalry.behind_us, 0.99) - 2000, quantile(rivalry.ours_us, 0.5) - 2000,
+        quantile(rivalry.ours_us, 0.99) - 2000, rivalry.cores_busy());
+  }
+  bench_polled(2'000'000);
 }
 
 // Device time that a handler adds to a region: from 8 to 128, saturated.

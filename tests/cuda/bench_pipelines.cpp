@@ -228,32 +228,40 @@ void bench_naive() {
   }
 }
 
+namespace {
+
+void compare_with_bare_copies(uint64_t bytes, uint32_t in_flight) {
+  const int64_t frames = bytes > (100u << 20) ? 1000 : bytes > (10u << 20) ? 10'000 : 50'000;
+  Pipeline pipeline;
+  pipeline.add("source", "c.make", {{"bytes", std::to_string(bytes)}, {"count", std::to_string(frames)}}).device =
+      "cuda:0";
+  pipeline.add("first", "c.first").device = "cuda:1";
+  pipeline.add("sink", "t.sink", {{"log", "peers"}}).device = "cpu";
+  pipeline.connect("source.out", "first.in");
+  pipeline.connect("first.out", "sink.in");
+  pipeline.clock(graph::ClockMode::free, 0, 1, in_flight);
+  Setup setup = bench_setup({"cuda:0", "cuda:1", "cpu"});
+  setup.hops = {copy_hop("cuda:0", "cuda:1", 5, 1.0 / 376'000), copy_hop("cuda:1", "cuda:0", 5, 1.0 / 376'000)};
+  take_log("peers");
+  const exec::Result result = run_or_die(std::move(pipeline), setup);
+  const double total = static_cast<double>(bytes) * static_cast<double>(frames) / 1e9;
+  const double ours = total / result.report.duration_s;
+  const double bare = total / peer_copies(bytes, static_cast<uint32_t>(frames));
+  row("| %llu | %u | %lld | %.1f | %.1f | %.3f | %llu | %s |", static_cast<unsigned long long>(bytes), in_flight,
+      static_cast<long long>(frames), ours, bare, ours / bare,
+      static_cast<unsigned long long>(copied(result, "cuda:0", "cuda:1")),
+      all_came(take_log("peers"), frames) ? "equal" : "NOT EQUAL");
+}
+
+} // namespace
+
 void bench_peers() {
-  row("\n### peers: a value made on cuda:0 and read on cuda:1, 4 ticks in flight\n");
-  row("| bytes | frames | ours, GB/s | bare, GB/s | ours / bare | peer copies | values |");
-  row("|---|---|---|---|---|---|---|");
-  for (const uint64_t bytes : {uint64_t{1} << 20, uint64_t{3840} * 2160 * 4, uint64_t{256} << 20}) {
-    const int64_t frames = bytes > (100u << 20) ? 1000 : bytes > (10u << 20) ? 10'000 : 50'000;
-    Pipeline pipeline;
-    pipeline.add("source", "c.make", {{"bytes", std::to_string(bytes)}, {"count", std::to_string(frames)}}).device =
-        "cuda:0";
-    pipeline.add("first", "c.first").device = "cuda:1";
-    pipeline.add("sink", "t.sink", {{"log", "peers"}}).device = "cpu";
-    pipeline.connect("source.out", "first.in");
-    pipeline.connect("first.out", "sink.in");
-    pipeline.clock(graph::ClockMode::free, 0, 1, kInFlight);
-    Setup setup = bench_setup({"cuda:0", "cuda:1", "cpu"});
-    setup.hops = {copy_hop("cuda:0", "cuda:1", 5, 1.0 / 376'000), copy_hop("cuda:1", "cuda:0", 5, 1.0 / 376'000)};
-    take_log("peers");
-    const exec::Result result = run_or_die(std::move(pipeline), setup);
-    const double total = static_cast<double>(bytes) * static_cast<double>(frames) / 1e9;
-    const double ours = total / result.report.duration_s;
-    const double bare = total / peer_copies(bytes, static_cast<uint32_t>(frames));
-    row("| %llu | %lld | %.1f | %.1f | %.3f | %llu | %s |", static_cast<unsigned long long>(bytes),
-        static_cast<long long>(frames), ours, bare, ours / bare,
-        static_cast<unsigned long long>(copied(result, "cuda:0", "cuda:1")),
-        all_came(take_log("peers"), frames) ? "equal" : "NOT EQUAL");
-  }
+  row("\n### peers: a value made on cuda:0 and read on cuda:1\n");
+  row("| bytes | ticks in flight | frames | ours, GB/s | bare, GB/s | ours / bare | peer copies | values |");
+  row("|---|---|---|---|---|---|---|---|");
+  for (const uint32_t in_flight : {4u, 16u}) compare_with_bare_copies(uint64_t{1} << 20, in_flight);
+  compare_with_bare_copies(uint64_t{3840} * 2160 * 4, kInFlight);
+  compare_with_bare_copies(uint64_t{256} << 20, kInFlight);
 }
 
 } // namespace millrace::test
