@@ -169,6 +169,8 @@ class Device {
   virtual std::unique_ptr<Recording> end_record(Stream& stream) = 0;
   virtual std::string record_failure() const { return ""; }
   virtual void replay(Stream& stream, Recording& recording, const TickNumbers& numbers = {}) = 0;
+  // Brings what a replay needs into the processor's caches, and changes nothing: for who knows that one comes soon.
+  virtual void warm_up(Stream& stream, Recording& recording) { (void)stream, (void)recording; }
 
   // Device time between two points of a stream, where a device can tell: false where it cannot, or too many spans are
   // open. Told by a later call of the submitting thread, or by collect_spans().

@@ -315,6 +315,12 @@ void capture_region(RegionRun& region) {
   learn_times(region);
 }
 
+void warm_up(RegionRun& region, uint64_t ordinal) {
+  if (region.recordings.empty()) return;
+  const StepRun& first = *region.steps[0];
+  first.device->warm_up(*first.stream, *region.recordings[ordinal % region.plan->slots]);
+}
+
 StepResult run_captured(RegionRun& region, uint64_t ordinal) {
   StepRun& first = *region.steps[0];
   if (!first.device->has_room(*first.stream)) return StepResult::waiting;

@@ -602,6 +602,7 @@ StepResult run_region(RegionRun& region, uint64_t ordinal);
 // streams.
 void capture_region(RegionRun& region);
 StepResult run_captured(RegionRun& region, uint64_t ordinal);
+void warm_up(RegionRun& region, uint64_t ordinal); // before its tick comes
 StepResult run_enqueued(StepRun& step, uint64_t ordinal);
 
 // device_step.cpp

@@ -170,6 +170,21 @@ bool Workers::expects(const Worker& worker) const {
   return run_.has_devices && !worker.own.empty() && worker.idle_ns > expect_least_ns_ && worker.idle_ns < kExpectMostNs;
 }
 
+// Between a sleep and the beat that ended it: its regions are launched soon.
+void Workers::warm_up(Worker& worker) {
+  const int64_t due = next_due_ns();
+  if (!run_.has_devices || due == worker.warm_for_ns) return;
+  worker.warm_for_ns = due;
+  for (SegmentRun* segment : worker.own) {
+    if (!segment->device || segment->done.load() || segment->claimed.exchange(true, std::memory_order_acquire))
+      continue;
+    const uint64_t next = segment->progress.load(std::memory_order_relaxed);
+    for (const auto& step : segment->steps)
+      if (step->region && step->region->steps[0] == step.get()) exec::warm_up(*step->region, next);
+    segment->claimed.store(false, std::memory_order_release);
+  }
+}
+
 // 0: nothing is expected, or no longer.
 int64_t Workers::slice_ns(const Worker& worker, int64_t now) const {
   if (!expects(worker)) return 0;
@@ -196,7 +211,10 @@ bool Workers::sleep_once(Worker& worker) {
   if (force_devices() || run_.finished() || run_.abort.load() || resting_.load(std::memory_order_relaxed)) return false;
   const int64_t early = std::min(kWakeEarlyNs, run_.options.spin_ns);
   const int64_t until_beat = next_due_ns() - early - run_.now_ns();
-  if (until_beat <= 0) return false;
+  if (until_beat <= 0) {
+    warm_up(worker);
+    return false;
+  }
   run_.bell->sleep(heard, std::min(slice > 0 ? slice : kSleepMaxNs, until_beat));
   worker.looked_ns = run_.now_ns();
   return slice > 0;

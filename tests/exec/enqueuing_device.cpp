@@ -144,6 +144,10 @@ class EnqueuingDevice final : public device::Device {
     flush(stream);
   }
 
+  void warm_up(Stream&, device::Recording&) override {
+    if (hardware_) hardware_->warmed_up();
+  }
+
   bool force(const Fence&) override { return force_any(); }
   bool force_any() override { return !hardware_ && step_any(); }
 

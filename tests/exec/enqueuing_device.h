@@ -33,6 +33,7 @@ struct EnqueuingFaults {
 struct Hardware {
   std::function<int64_t(uint64_t replay)> takes_ns; // each replay, counted from 0
   std::function<void(uint64_t replay)> ends = [](uint64_t) {};
+  std::function<void()> warmed_up = [] {};
   std::function<void(uint64_t replays)> asked_to_watch = [](uint64_t) {}; // behind so many of them; any thread
 };
 

@@ -61,9 +61,9 @@ struct Waiting {
     hardware->asked_to_watch = [this](uint64_t replays) { watched.at(replays) = true; };
   }
 
-  std::vector<int64_t> run(const std::string& reader = "") {
+  std::vector<int64_t> run(const std::string& reader = "", int64_t hz = 0) {
     Pipeline pipeline;
-    pipeline.clock(graph::ClockMode::free, 0, 1, 1);
+    pipeline.clock(hz ? graph::ClockMode::realtime : graph::ClockMode::free, hz, 1, 1);
     pipeline.add("source", "t.count", {{"count", std::to_string(kTicks)}}).device = "cpu";
     pipeline.add("body", "w.device");
     pipeline.add("sink", "t.sink", {{"log", "w"}});
@@ -119,6 +119,17 @@ TEST_CASE("4.2: what a worker does with what it waited for is not taken for wait
   for (size_t tick = 0; tick < kTicks; ++tick) late_ns.push_back(reached_ns[tick] - waiting.ended_ns[tick]);
   std::sort(late_ns.begin(), late_ns.end());
   CHECK(late_ns[kTicks / 2] < kMs); // 1.5 where the 4 ms of work are taken for waiting
+}
+
+TEST_CASE("4.5: a region that a clock starts is warmed up once before a beat, and one without a clock is not") {
+  for (const int64_t hz : {50, 0}) {
+    int warmed_up = 0;
+    Waiting waiting([](uint64_t) { return kMs; });
+    waiting.hardware->warmed_up = [&] { ++warmed_up; };
+    check_all_there(waiting.run("", hz));
+    CHECK(warmed_up <= (hz ? kTicks + 1 : 0));
+    if (hz) CHECK(warmed_up >= kTicks / 2); // who is late for a beat has no time for it
+  }
 }
 
 } // namespace

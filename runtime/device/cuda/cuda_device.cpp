@@ -17,6 +17,8 @@ constexpr size_t kStreamsMax = 64; // of one device: a run has four
 constexpr size_t kTicksMax = 1024; // recordings and streams that have a tick of their own
 constexpr size_t kSpansMax = 64;   // not told yet
 constexpr uint64_t kSmallCopyMax = 4096;
+// In a gate: at least whatever a stream waits for. The hardware compares as signed numbers.
+constexpr uint64_t kAllGates = INT64_MAX;
 // Signals under way on one stream. CUDA itself holds about a thousand launches before it makes the caller wait.
 constexpr uint64_t kUnderWayMax = CudaStream::kEvents - 1;
 
@@ -78,6 +80,10 @@ CudaDevice::~CudaDevice() {
   if (waiter_.joinable()) never_answers ? waiter_.detach() : waiter_.join();
   if (locks_pages_) pinned_->set_locker(nullptr);
   std::erase(group_->devices, this);
+  // What waits for words that nobody moves any more runs out, or the driver would wait for it at its next call that
+  // waits for all, a later device's too. Its memory is still there.
+  for (auto& stream : streams_)
+    if (stream->gate) std::atomic_ref<uint64_t>(*stream->gate).store(kAllGates, std::memory_order_release);
   if (poisoned()) return; // whatever is asked of such a device may never be answered, and its context is of no more use
   make_current();
   for (auto& stream : streams_) {

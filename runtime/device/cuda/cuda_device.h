@@ -77,6 +77,7 @@ struct CudaRecording final : Recording {
   cudaGraphExec_t exec = nullptr;
   cudaGraphNode_t set_tick = nullptr;
   mr_device_tick* tick = nullptr;
+  mr_device_tick value{}; // of the latest launch
   ~CudaRecording() override;
 };
 
@@ -127,6 +128,7 @@ class CudaDevice final : public Device, private PageLocker {
   std::unique_ptr<Recording> end_record(Stream& stream) override;
   std::string record_failure() const override { return record_failure_; }
   void replay(Stream& stream, Recording& recording, const TickNumbers& numbers) override;
+  void warm_up(Stream& stream, Recording& recording) override;
   bool begin_span(Stream& stream) override;
   void end_span(Stream& stream, const Span& span) override;
   void collect_spans() override;
@@ -186,6 +188,7 @@ class CudaDevice final : public Device, private PageLocker {
   cudaStream_t branch_for(CudaStream& stream, const std::vector<uint32_t>* after);
   void join_branches(CudaStream& stream);
   cudaEvent_t next_capture_event();
+  bool set_value(CudaRecording& recording);
   std::unique_ptr<Recording> instantiate(cudaGraph_t graph, mr_device_tick* tick);
   mr_device_tick* take_tick();
   void find_neighbourhood();

@@ -155,6 +155,24 @@ std::unique_ptr<Recording> CudaDevice::instantiate(cudaGraph_t graph, mr_device_
   return recording;
 }
 
+// Gives the instance its tick's numbers: its next launch has them.
+bool CudaDevice::set_value(CudaRecording& recording) {
+  void* arguments[] = {&recording.tick, &recording.value};
+  cudaKernelNodeParams node{};
+  node.func = const_cast<void*>(set_tick_function());
+  node.gridDim = node.blockDim = {1, 1, 1};
+  node.kernelParams = arguments;
+  return call<Call::GraphExecKernelNodeSetParams>(recording.exec, recording.set_tick,
+                                                  static_cast<const cudaKernelNodeParams*>(&node));
+}
+
+// After a long idle most of a launch is waiting for memory that the processor has forgotten.
+void CudaDevice::warm_up(Stream& stream, Recording& recording) {
+  if (own(stream).recorder || poisoned()) return;
+  make_current();
+  set_value(static_cast<CudaRecording&>(recording));
+}
+
 void CudaDevice::replay(Stream& stream, Recording& recording, const TickNumbers& numbers) {
   CudaStream& on = own(stream);
   if (on.recorder) return poison(DeviceError::invalid, domain() + ": replay() while its stream records");
@@ -163,16 +181,8 @@ void CudaDevice::replay(Stream& stream, Recording& recording, const TickNumbers&
   if (poisoned()) return;
   make_current();
   auto& graph = static_cast<CudaRecording&>(recording);
-  mr_device_tick value{numbers.index, numbers.media_time_ns, on.issued};
-  void* arguments[] = {&graph.tick, &value};
-  cudaKernelNodeParams node{};
-  node.func = const_cast<void*>(set_tick_function());
-  node.gridDim = node.blockDim = {1, 1, 1};
-  node.kernelParams = arguments;
-  if (call<Call::GraphExecKernelNodeSetParams>(graph.exec, graph.set_tick,
-                                               static_cast<const cudaKernelNodeParams*>(&node)) &&
-      call<Call::GraphLaunch>(graph.exec, on.handle))
-    note_signal(on);
+  graph.value = {numbers.index, numbers.media_time_ns, on.issued};
+  if (set_value(graph) && call<Call::GraphLaunch>(graph.exec, on.handle)) note_signal(on);
 }
 
 } // namespace millrace::device::cuda
