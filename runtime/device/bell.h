@@ -31,8 +31,6 @@ class Bell {
     if (sleepers_.load(std::memory_order_relaxed) > 0) ring();
   }
 
-  bool anyone_asleep() const { return sleepers_.load(std::memory_order_relaxed) > 0; }
-
   void lie_down() {
     sleepers_.fetch_add(1);
     std::atomic_thread_fence(std::memory_order_seq_cst);

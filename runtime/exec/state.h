@@ -411,6 +411,7 @@ struct SegmentRun {
   std::vector<device::Fence> fences;                   // [ordinal & mask] the last one issued for it
   std::unique_ptr<std::atomic<int64_t>[]> ended_at_ns; // [ordinal & mask] realtime: when it was settled
   std::mutex fences_mutex;
+  uint64_t warmed_up = 0;   // below it: ordinals that its regions were warmed up for
   uint64_t fences_done = 0; // below it: done; under fences_mutex
 
   TraceRing* trace = nullptr; // of who has claimed it

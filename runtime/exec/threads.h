@@ -33,8 +33,7 @@ class Workers {
     // With devices: how long it had nothing to do lately. What takes little longer than a worker spins anyway is spun
     // for; through what takes longer it sleeps in slices and looks between them, because to be woken takes longer.
     int64_t idle_ns = 0, idle_since_ns = 0;
-    int64_t warm_for_ns = 0; // the beat that its regions are warmed up for
-    int64_t looked_ns = 0;   // while it is idle: not long before its latest look
+    int64_t looked_ns = 0; // while it is idle: not long before its latest look
     TraceRing* trace = nullptr;
     alignas(64) std::atomic<const SegmentRun*> busy{nullptr}; // a line of its own: helpers look at it
     std::thread thread;
@@ -47,7 +46,7 @@ class Workers {
   bool sleep_once(Worker& worker);
   int64_t slice_ns(const Worker& worker, int64_t now) const;
   bool expects(const Worker& worker) const;
-  void warm_up(Worker& worker);
+  void warm_up(Worker& worker, int64_t due_ns);
   bool force_devices();
   int64_t next_due_ns() const;
   int64_t spins_for_ns(const Worker& worker) const;

@@ -170,17 +170,18 @@ bool Workers::expects(const Worker& worker) const {
   return run_.has_devices && !worker.own.empty() && worker.idle_ns > expect_least_ns_ && worker.idle_ns < kExpectMostNs;
 }
 
-// Between a sleep and the beat that ended it: its regions are launched soon.
-void Workers::warm_up(Worker& worker) {
-  const int64_t due = next_due_ns();
-  if (!run_.has_devices || due == worker.warm_for_ns) return;
-  worker.warm_for_ns = due;
+// Between a sleep and the beat that ended it: what the beat's clock drives is launched soon. Once for each tick,
+// however often its clock wants to be looked at before.
+void Workers::warm_up(Worker& worker, int64_t due_ns) {
   for (SegmentRun* segment : worker.own) {
-    if (!segment->device || segment->done.load() || segment->claimed.exchange(true, std::memory_order_acquire))
-      continue;
+    const bool is_next = segment->pace->due_ns.load(std::memory_order_relaxed) == due_ns;
+    if (!segment->device || !is_next || segment->done.load(std::memory_order_relaxed)) continue;
+    if (segment->claimed.exchange(true, std::memory_order_acquire)) continue;
     const uint64_t next = segment->progress.load(std::memory_order_relaxed);
     for (const auto& step : segment->steps)
-      if (step->region && step->region->steps[0] == step.get()) exec::warm_up(*step->region, next);
+      if (next >= segment->warmed_up && step->region && step->region->steps[0] == step.get())
+        exec::warm_up(*step->region, next);
+    segment->warmed_up = next + 1;
     segment->claimed.store(false, std::memory_order_release);
   }
 }
@@ -210,9 +211,9 @@ bool Workers::sleep_once(Worker& worker) {
   }
   if (force_devices() || run_.finished() || run_.abort.load() || resting_.load(std::memory_order_relaxed)) return false;
   const int64_t early = std::min(kWakeEarlyNs, run_.options.spin_ns);
-  const int64_t until_beat = next_due_ns() - early - run_.now_ns();
+  const int64_t due = next_due_ns(), until_beat = due - early - run_.now_ns();
   if (until_beat <= 0) {
-    warm_up(worker);
+    warm_up(worker, due);
     return false;
   }
   run_.bell->sleep(heard, std::min(slice > 0 ? slice : kSleepMaxNs, until_beat));
@@ -220,12 +221,17 @@ bool Workers::sleep_once(Worker& worker) {
   return slice > 0;
 }
 
-// Lies down for all of its slices: who moves something between two of them rings as well.
+// What it finds behind a slice it does when it is up again: while it lies, whoever moves something rings.
 void Workers::sleep(Worker& worker) {
-  run_.bell->lie_down();
-  while (sleep_once(worker)) {
+  for (bool sleeps_on = true; sleeps_on;) {
+    run_.bell->lie_down();
+    sleeps_on = sleep_once(worker);
+    run_.bell->get_up();
+    worker.looks = kOthersMask;
+    if (!sleeps_on || !look(worker)) continue;
+    note_idle(worker);
+    return;
   }
-  run_.bell->get_up();
 }
 
 bool Workers::rest() {
