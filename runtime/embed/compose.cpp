@@ -206,6 +206,10 @@ plugin::Instance* Composition::find(const std::string& handler) const {
   return nullptr;
 }
 
+Composition::~Composition() {
+  while (!devices_.empty()) devices_.pop_back();
+}
+
 std::unique_ptr<exec::Run> Composition::make_run(const exec::RunOptions& options) {
   MR_ASSERT(devices_.empty(), "a composition runs once");
   pinned_ = std::make_shared<device::PinnedRanges>();

@@ -53,6 +53,7 @@ class Composition {
  public:
   // Makes the handlers, probes, compiles. `registry` and `host` must outlive it. Throws Failure.
   Composition(graph::Graph graph, const plugin::Registry& registry, const mr_host& host, const Choices& choices);
+  ~Composition(); // the host's memory last: devices copy into it
 
   const plan::Plan& plan() const { return plan_; }
   const graph::Graph& graph() const { return graph_; }      // with what the plan inserted

@@ -78,12 +78,12 @@ CudaDevice::~CudaDevice() {
   }
   waiting_->wake.ring();
   if (waiter_.joinable()) never_answers ? waiter_.detach() : waiter_.join();
-  if (locks_pages_) pinned_->set_locker(nullptr);
-  std::erase(group_->devices, this);
   // What waits for words that nobody moves any more runs out, or the driver would wait for it at its next call that
   // waits for all, a later device's too. Its memory is still there.
   for (auto& stream : streams_)
     if (stream->gate) std::atomic_ref<uint64_t>(*stream->gate).store(kAllGates, std::memory_order_release);
+  if (locks_pages_) pinned_->set_locker(nullptr);
+  std::erase(group_->devices, this);
   if (poisoned()) return; // whatever is asked of such a device may never be answered, and its context is of no more use
   make_current();
   for (auto& stream : streams_) {
@@ -132,6 +132,7 @@ void CudaDevice::poison(DeviceError error, const std::string& sentence) {
     const std::lock_guard lock(status_mutex_);
     if (poisoned_.exchange(true)) return;
     status_ = {error, sentence};
+    if (error == DeviceError::lost) group_->any_lost = true;
   }
   complete_all();
   waiting_->wake.ring();

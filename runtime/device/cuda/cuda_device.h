@@ -42,6 +42,7 @@ struct Recorder;
 // The devices of one runtime, which may wait for each other and copy from each other.
 struct Group {
   std::vector<CudaDevice*> devices;
+  std::atomic<bool> any_lost{false}; // also one that is gone: its hardware may still be at work
 };
 
 struct CudaStream final : Stream {
