@@ -8,9 +8,9 @@ if(NOT CMAKE_CUDA_COMPILER)
   message(STATUS "nvcc not found: the CUDA module is not built")
   return()
 endif()
-# Machine code for what is common in servers, and a form that drivers compile for all that is newer.
+# Machine code for what is common in servers, and forms that drivers compile for what is older and for what is newer.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 75-virtual 90-real)
+  set(CMAKE_CUDA_ARCHITECTURES 75-virtual 90)
 endif()
 enable_language(CUDA)
 if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake 3.25 does not know that nvcc has C++20

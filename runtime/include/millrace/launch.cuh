@@ -9,6 +9,9 @@
 //     …
 //     if (const cudaError_t error = millrace::launch({blocks, threads, 0, stream}, invert, to, from, count); error) …
 //
+// It takes what the kernel was compiled for: machine code or PTX of compute_90 or newer. Any other one is launched as
+// with <<<…>>>, and so are all outside captures.
+//
 // Invariant. A kernel that is launched so calls await_inputs() in every thread that touches memory, and in one thread
 // at least whatever its arguments are: who waits for this kernel relies on it for all that came before. One that does
 // not is launched with <<<…>>>, as ever, and may stand between others.
@@ -16,13 +19,13 @@
 
 #include <cuda_runtime.h>
 
-#include <atomic>
 #include <utility>
 
 namespace millrace {
 
 // On the device. Lets the kernel behind this one come up, and waits until all that this one depends on is over and can
-// be read. What comes up has to wait in its turn, so nothing is lost by saying so at once.
+// be read. What comes up has to wait in its turn, so it may as well be told at once; its blocks take room meanwhile
+// that branches beside it would find.
 __device__ inline void await_inputs() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
@@ -38,17 +41,13 @@ struct LaunchShape {
 
 namespace detail {
 
-// Whether the calling thread's device lets kernels come up early.
-inline bool comes_up_early() {
-  constexpr int kDevices = 64, kEarly = 1, kNot = 2;
-  static std::atomic<int> known[kDevices];
-  int device = 0, major = 0;
-  if (cudaGetDevice(&device) != cudaSuccess || device >= kDevices) return false;
-  if (known[device].load(std::memory_order_relaxed) == 0) {
-    const bool asked = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess;
-    known[device].store(asked && major >= 9 ? kEarly : kNot, std::memory_order_relaxed);
-  }
-  return known[device].load(std::memory_order_relaxed) == kEarly;
+// Whether the code that runs here was compiled to wait in await_inputs(). What a driver compiles from older PTX was
+// not, whatever device it is for.
+inline bool awaits_inputs(const void* kernel) {
+  cudaFuncAttributes attributes{};
+  const bool known = cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess;
+  if (!known) (void)cudaGetLastError();
+  return known && attributes.ptxVersion >= 90;
 }
 
 // Whether what the stream's capture depends on is one kernel and nothing else. Behind several branches, copies and
@@ -82,7 +81,7 @@ cudaError_t launch(const LaunchShape& shape, void (*kernel)(Parameters...), Argu
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
-  if (detail::follows_one_kernel(shape.stream) && detail::comes_up_early()) {
+  if (detail::follows_one_kernel(shape.stream) && detail::awaits_inputs(reinterpret_cast<const void*>(kernel))) {
     config.attrs = &early;
     config.numAttrs = 1;
   }
