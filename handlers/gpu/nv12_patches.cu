@@ -198,11 +198,11 @@ constexpr uint32_t kHalvedPixels = 4; // of a thread, in one row
 
 // Whether the tensor is the picture at exactly half its size, and all of a thread's words lie where two can be moved at
 // once. The footprints are 2 by 2 pixels then, each of which weighs a quarter, with one pair of chroma.
-bool is_half(const SampleSource& source, const Regions& regions, const TensorForm& form, const void* target) {
+bool is_half_size(const SampleSource& source, const Regions& regions, const TensorForm& form, const void* target) {
   const auto aligned = [&](int plane) {
     return reinterpret_cast<uintptr_t>(source.planes[plane]) % 8 == 0 && source.strides[plane] % 8 == 0;
   };
-  return regions.whole && int64_t{source.width} == 2 * int64_t{form.width} &&
+  return regions.whole && form.count == 1 && int64_t{source.width} == 2 * int64_t{form.width} &&
          int64_t{source.height} == 2 * int64_t{form.height} && form.width % kHalvedPixels == 0 && aligned(0) &&
          aligned(1) && reinterpret_cast<uintptr_t>(target) % 8 == 0;
 }
@@ -215,8 +215,8 @@ __device__ uint32_t two_bytes(uint32_t word, uint32_t sum) {
 
 template <Store kStore>
 __global__ void __launch_bounds__(kBlockWidth* kBlockHeight)
-    halve_pixels(const __grid_constant__ SampleSource source, const __grid_constant__ TensorForm form,
-                 const __grid_constant__ ChannelForm channels, void* target) {
+    halve_size(const __grid_constant__ SampleSource source, const __grid_constant__ TensorForm form,
+               const __grid_constant__ ChannelForm channels, void* target) {
   await_inputs();
   const uint32_t x = (blockIdx.x * kBlockWidth + threadIdx.x) * kHalvedPixels;
   const uint32_t y = blockIdx.y * kBlockHeight + threadIdx.y;
@@ -262,10 +262,10 @@ __global__ void __launch_bounds__(kBlockWidth* kBlockHeight)
 static_assert(kBlockWidth == kWarp, "a warp has a row");
 
 template <Store kStore>
-const char* launch_halves(cudaStream_t stream, const SampleSource& source, const Regions& regions,
+const char* launch_stored(cudaStream_t stream, const SampleSource& source, const Regions& regions,
                           const TensorForm& form, const ChannelForm& channels, void* target) {
-  if (is_half(source, regions, form, target)) {
-    launch({blocks_for(form.width / kHalvedPixels, form.height), kBlock, 0, stream}, halve_pixels<kStore>, source, form,
+  if (is_half_size(source, regions, form, target)) {
+    launch({blocks_for(form.width / kHalvedPixels, form.height), kBlock, 0, stream}, halve_size<kStore>, source, form,
            channels, target);
     return launched();
   }
@@ -283,9 +283,9 @@ const char* launch_nv12_patches(void* stream, const SampleSource& source, const 
                                 const TensorForm& form, const ChannelForm& channels, void* target) {
   const auto on = static_cast<cudaStream_t>(stream);
   switch (store_of(form)) {
-    case Store::planar_halves: return launch_halves<Store::planar_halves>(on, source, regions, form, channels, target);
+    case Store::planar_halves: return launch_stored<Store::planar_halves>(on, source, regions, form, channels, target);
     case Store::interleaved_halves:
-      return launch_halves<Store::interleaved_halves>(on, source, regions, form, channels, target);
+      return launch_stored<Store::interleaved_halves>(on, source, regions, form, channels, target);
     case Store::any: launch_windows<Fit::any, Store::any>(on, source, regions, form, channels, target);
   }
   return launched();

@@ -1,7 +1,7 @@
 // Kernels of image.normalize and image.patches: one pass from the picture to the tensor.
 //
 // A thread makes two neighbours of two rows. Two, because then a warp's loads lie close together even where a region
-// shrinks, and its stores of half precision fill whole lines; two rows, because they share the columns' footprints.
+// shrinks, and its stores of planar halves fill whole lines; two rows, because they share the columns' footprints.
 // What a pixel becomes is in patch.h. Patches of NV12 are in nv12_patches.cu.
 #include "handlers/gpu/tensor_kernels.h"
 

@@ -28,6 +28,14 @@ __device__ inline void store_any(const TensorForm& form, const ChannelForm& chan
   const float from_left[3] = {left.red, left.green, left.blue}, from_right[3] = {right.red, right.green, right.blue};
   const size_t plane = size_t{form.width} * form.height, pixel = size_t{y} * form.width + x;
   const bool two = x + 1 < form.width, even = form.width % 2 == 0;
+  if (form.interleaved && form.channels == 3 && two && even) {
+    const size_t index = (patch * plane + pixel) * 3;
+    const bool turned = channels.place[0] == 2;
+    store_two(target, index, form.half, turned ? left.blue : left.red, left.green);
+    store_two(target, index + 2, form.half, turned ? left.red : left.blue, turned ? right.blue : right.red);
+    store_two(target, index + 4, form.half, right.green, turned ? right.red : right.blue);
+    return;
+  }
 #pragma unroll
   for (uint32_t c = 0; c < 3; ++c) {
     if (c >= form.channels) break;

@@ -302,6 +302,22 @@ float off_by(const SampleSource& source, const Footprint (&columns)[2], float to
 
 } // namespace
 
+TEST_CASE("a picture has windows where its rows begin at words and 32 bits count its bytes") {
+  SampleSource source{};
+  source.planes[0] = source.planes[1] = reinterpret_cast<const uint8_t*>(uintptr_t{1} << 40);
+  source.strides[0] = source.strides[1] = 65536;
+  source.width = 65536, source.height = 65535;
+  CHECK(gpu::has_windows(source));
+  source.height = 65536;
+  CHECK_FALSE(gpu::has_windows(source));
+  source.height = 100;
+  source.strides[1] = 65538;
+  CHECK_FALSE(gpu::has_windows(source));
+  source.strides[1] = 65536;
+  ++source.planes[0];
+  CHECK_FALSE(gpu::has_windows(source));
+}
+
 TEST_CASE("pairs of pixels mixed from windows, row by row, are those mixed one by one") {
   constexpr int32_t kWidths[] = {1, 2, 3, 5, 16, 37, 64}, kHeight = 21;
   std::mt19937 random(7);
