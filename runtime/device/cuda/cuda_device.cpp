@@ -189,7 +189,7 @@ std::string CudaDevice::lock_pages(const std::byte* base, uint64_t bytes) {
 }
 
 bool CudaDevice::unlock_pages(const std::byte* base) {
-  if (status().error == DeviceError::lost) return false; // it may never answer
+  if (group_->any_lost) return false; // it may never answer, and may still write there
   make_current();
   const cudaError_t error = api_.call<Call::HostUnregister>(const_cast<void*>(static_cast<const void*>(base)));
   if (error != cudaSuccess) (void)cudaGetLastError();
