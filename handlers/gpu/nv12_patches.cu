@@ -31,15 +31,12 @@ __device__ uint32_t two_halves(float first, float second) {
   return *reinterpret_cast<const uint32_t*>(&both);
 }
 
-// The six numbers of two pixels side by side, as they lie in an interleaved tensor.
 struct SixHalves {
   uint32_t word[3];
 };
 __device__ SixHalves six_halves(const ChannelForm& channels, const UnitRgb& left, const UnitRgb& right) {
-  const bool turned = channels.place[0] == 2;
-  return {two_halves(turned ? left.blue : left.red, left.green),
-          two_halves(turned ? left.red : left.blue, turned ? right.blue : right.red),
-          two_halves(right.green, turned ? right.red : right.blue)};
+  const SixNumbers six = six_numbers(channels, left, right);
+  return {two_halves(six.at[0], six.at[1]), two_halves(six.at[2], six.at[3]), two_halves(six.at[4], six.at[5])};
 }
 
 // A place counted in words of a kind from the tensor's beginning, in 32 bits.

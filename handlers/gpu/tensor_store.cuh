@@ -22,6 +22,16 @@ __device__ inline void store_two(void* target, size_t index, bool half, float fi
     static_cast<float2*>(target)[index / 2] = make_float2(first, second);
 }
 
+// The numbers of two pixels side by side, of three channels, as they lie in an interleaved tensor.
+struct SixNumbers {
+  float at[6];
+};
+__device__ inline SixNumbers six_numbers(const ChannelForm& channels, const UnitRgb& left, const UnitRgb& right) {
+  const bool turned = channels.place[0] == 2;
+  return {{turned ? left.blue : left.red, left.green, turned ? left.red : left.blue, turned ? right.blue : right.red,
+           right.green, turned ? right.red : right.blue}};
+}
+
 // Two pixels side by side, one of which may be beyond the row's end.
 __device__ inline void store_any(const TensorForm& form, const ChannelForm& channels, void* target, uint32_t patch,
                                  uint32_t x, uint32_t y, const UnitRgb& left, const UnitRgb& right) {
@@ -30,10 +40,9 @@ __device__ inline void store_any(const TensorForm& form, const ChannelForm& chan
   const bool two = x + 1 < form.width, even = form.width % 2 == 0;
   if (form.interleaved && form.channels == 3 && two && even) {
     const size_t index = (patch * plane + pixel) * 3;
-    const bool turned = channels.place[0] == 2;
-    store_two(target, index, form.half, turned ? left.blue : left.red, left.green);
-    store_two(target, index + 2, form.half, turned ? left.red : left.blue, turned ? right.blue : right.red);
-    store_two(target, index + 4, form.half, right.green, turned ? right.red : right.blue);
+    const SixNumbers six = six_numbers(channels, left, right);
+#pragma unroll
+    for (uint32_t i = 0; i < 6; i += 2) store_two(target, index + i, form.half, six.at[i], six.at[i + 1]);
     return;
   }
 #pragma unroll

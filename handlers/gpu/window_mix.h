@@ -160,20 +160,15 @@ class PairMixer {
     sum.c += v * weight;
   }
 
-  MR_BOTH Words luma_at(int32_t y) const {
+  MR_BOTH Words words_at(uint32_t plane, int32_t y) const {
     Words words;
     MR_UNROLL
     for (uint32_t w = 0; w < kWindows; ++w)
-      words.of[w] = window_words(source_.planes[0], source_.strides[0], y, windows_[w]);
+      words.of[w] = window_words(source_.planes[plane], source_.strides[plane], y, windows_[w]);
     return words;
   }
-  MR_BOTH Words chroma_at(int32_t y) const {
-    Words words;
-    MR_UNROLL
-    for (uint32_t w = 0; w < kWindows; ++w)
-      words.of[w] = window_words(source_.planes[1], source_.strides[1], y, windows_[w]);
-    return words;
-  }
+  MR_BOTH Words luma_at(int32_t y) const { return words_at(0, y); }
+  MR_BOTH Words chroma_at(int32_t pair) const { return words_at(1, pair); }
   MR_BOTH LumaPair luma_of(const Words& words) const {
     return {mix_luma(cut_from(words.of[0], windows_[0].luma_shift), left_),
             mix_luma(cut_from(words.of[kWindows - 1], windows_[kWindows - 1].luma_shift), right_)};

@@ -35,19 +35,23 @@ struct LockedRig {
   FakeLocker locker;
   std::shared_ptr<PinnedRanges> pinned = std::make_shared<PinnedRanges>();
   LockedRig() { REQUIRE(pinned->set_locker(&locker) == ""); }
+
+  // Where the pinned memory of a host was that is gone again.
+  std::byte* arena_of_gone_host(bool locker_goes_first) {
+    CpuDevice host(pinned);
+    std::byte* const base = pinned_arena(host);
+    CHECK(locker.locked.contains(base));
+    if (locker_goes_first) CHECK(pinned->set_locker(nullptr) == "");
+    return base;
+  }
 };
 
 TEST_CASE("4.9: memory whose pages a lost device keeps locked stays mapped, and nobody else gets its addresses") {
   for (const bool locker_goes_first : {false, true}) {
     CAPTURE(locker_goes_first);
     LockedRig rig;
-    std::byte* base = nullptr;
-    {
-      CpuDevice host(rig.pinned);
-      base = pinned_arena(host);
-      rig.locker.answers = false;
-      if (locker_goes_first) CHECK(rig.pinned->set_locker(nullptr) == "");
-    }
+    rig.locker.answers = false;
+    std::byte* const base = rig.arena_of_gone_host(locker_goes_first);
     CHECK_FALSE(rig.pinned->contains(base, 1));
     REQUIRE(is_mapped(base));
     base[kBytes - 1] = std::byte{1}; // as the hardware may
@@ -61,13 +65,7 @@ TEST_CASE("4.10: memory whose pages are unlocked is given back with its device")
   for (const bool locker_goes_first : {false, true}) {
     CAPTURE(locker_goes_first);
     LockedRig rig;
-    std::byte* base = nullptr;
-    {
-      CpuDevice host(rig.pinned);
-      base = pinned_arena(host);
-      CHECK(rig.locker.locked.contains(base));
-      if (locker_goes_first) CHECK(rig.pinned->set_locker(nullptr) == "");
-    }
+    std::byte* const base = rig.arena_of_gone_host(locker_goes_first);
     CHECK(rig.locker.locked.empty());
     CHECK_FALSE(is_mapped(base));
   }
