@@ -30,8 +30,11 @@ class Workers {
   struct Worker {
     std::vector<SegmentRun*> own, others;
     uint32_t looks = 0;
-    // With devices: how long it had nothing to do lately. What takes little longer than a worker spins anyway is spun
-    // for; through what takes longer it sleeps in slices and looks between them, because to be woken takes longer.
+    // With devices: how long it lately had nothing to do, the oldest forgotten first, and what it expects by that. What
+    // takes little longer than a worker spins anyway is spun for; through what takes longer it sleeps in slices and
+    // looks between them, because to be woken takes longer.
+    std::array<int64_t, 8> lately_ns{};
+    size_t idles = 0;
     int64_t idle_ns = 0, idle_since_ns = 0;
     int64_t looked_ns = 0; // while it is idle: not long before its latest look
     TraceRing* trace = nullptr;
@@ -50,6 +53,7 @@ class Workers {
   bool force_devices();
   int64_t next_due_ns() const;
   int64_t spins_for_ns(const Worker& worker) const;
+  static void expect(Worker& worker, int64_t idle_ns);
   void note_idle(Worker& worker) const;
   void rest_here();
   void stand_by();

@@ -1,6 +1,8 @@
 // Worker threads; see threads.h.
 #include <sys/prctl.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <climits>
 #include <cstdlib>
@@ -261,13 +263,21 @@ void Workers::rest_here() {
   --at_rest_;
 }
 
+// The median of what was lately: one that other threads cut short or drew out says nothing of the next, whether that is
+// a wait for somebody on another processor or a sleep from which it was woken late.
+void Workers::expect(Worker& worker, int64_t idle_ns) {
+  worker.lately_ns[worker.idles++ % worker.lately_ns.size()] = idle_ns;
+  std::array<int64_t, 8> sorted = worker.lately_ns;
+  const size_t count = std::min(worker.idles, sorted.size());
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((count - 1) / 2);
+  std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(count));
+  worker.idle_ns = *middle;
+}
+
 void Workers::note_idle(Worker& worker) const {
   if (run_.has_devices) {
     const int64_t idle = worker.looked_ns - worker.idle_since_ns; // what it did with what it found is no waiting
-    // What is shorter is spun for in any case. The least counts, and is forgotten slowly: who was woken late takes its
-    // own lateness for what it waited for.
-    const bool is_least = worker.idle_ns == 0 || idle < worker.idle_ns;
-    if (idle > run_.options.spin_ns) worker.idle_ns = is_least ? idle : worker.idle_ns + (idle - worker.idle_ns) / 16;
+    if (idle > run_.options.spin_ns) expect(worker, idle);        // what is shorter is spun for in any case
   }
   worker.idle_since_ns = 0;
 }

@@ -100,6 +100,14 @@ TEST_CASE("4.2: a worker that has learned when a device ends looks by itself, an
   CHECK(std::count(waiting.watched.begin() + kLearning, waiting.watched.end(), true) <= (kTicks - kLearning) * 3 / 4);
 }
 
+TEST_CASE("4.2: one short wait among long ones is not what a worker expects next") {
+  constexpr int64_t kLearning = 10;
+  Waiting waiting([](uint64_t replay) { return replay % 8 == 3 ? kMs : 10 * kMs; });
+  check_all_there(waiting.run());
+  // It would look out for the short one for a while, and then have the device watch.
+  CHECK(std::count(waiting.watched.begin() + kLearning, waiting.watched.end(), true) <= (kTicks - kLearning) / 2);
+}
+
 TEST_CASE("4.2: what a device ends earlier or later than was learned is found before a sleeper looks in any case") {
   constexpr std::array<int64_t, 8> kTakes = {8, 8, 8, 1, 8, 30, 8, 3}; // ms
   int64_t sum = 0;
