@@ -73,6 +73,13 @@ struct Arena {
   ArenaProperties properties;
 };
 
+// A part of an arena that somebody uses, and whose it is.
+struct NamedBytes {
+  const std::byte* address = nullptr;
+  uint64_t bytes = 0;
+  std::string name; // "blur.out in cuda:0"
+};
+
 // Bytes that a body reads or writes, by their address as the host sees it.
 struct Access {
   const std::byte* address = nullptr;
@@ -129,6 +136,9 @@ class Device {
 
   // Null and a status where there is not enough. Not on the hot path.
   virtual Arena* allocate(uint64_t bytes, ArenaProperties properties, DeviceStatus& status) = 0;
+  // What of an arena of this device is used: the rest nobody may touch from now on. For tools that watch what kernels
+  // touch; called once for an arena, before anything runs there.
+  virtual void name_parts(const Arena& arena, const std::vector<NamedBytes>& parts) { (void)arena, (void)parts; }
   virtual uint64_t bytes_allocated() const = 0;
   virtual uint64_t bytes_limit() const = 0; // 0: not known
 

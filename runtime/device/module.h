@@ -29,7 +29,7 @@ struct DeviceModule {
 
 inline constexpr const char* kModuleSymbol = "millrace_device_module";
 // Changes with everything that both sides must have alike.
-inline constexpr const char* kModuleBuild = "1 " __VERSION__;
+inline constexpr const char* kModuleBuild = "2 " __VERSION__;
 
 using DeviceModuleEntry = const DeviceModule* (*)();
 

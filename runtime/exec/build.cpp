@@ -161,6 +161,7 @@ void RunState::make_empty_record() {
 
 void RunState::make_memory() {
   std::vector<std::array<std::byte*, 2>> next(plan.domains.size(), {nullptr, nullptr});
+  std::vector<std::pair<uint32_t, device::Arena*>> arenas; // of devices
   for (uint32_t d = 0; d < plan.domains.size(); ++d) {
     for (const bool pinned : {false, true}) {
       const uint64_t bytes = ring_bytes(plan, d, pinned);
@@ -176,6 +177,7 @@ void RunState::make_memory() {
                   "",
                   "a smaller in_flight:"});
       next[d][pinned] = arena->base;
+      if (d != 0) arenas.emplace_back(d, arena);
     }
   }
   make_empty_record();
@@ -201,9 +203,24 @@ void RunState::make_memory() {
       for (uint32_t b = 0; b < ring.length; ++b) *rings.back()->block(b).record = planned_value(output);
     ring_names.push_back(plan.steps[output.step].name + "." + output.name + " in " + plan.domains[ring.domain]);
   }
+  for (const auto& [domain, arena] : arenas) devices[domain]->name_parts(*arena, parts_of(*arena));
   if (!has_devices || is_virtual) return;
   const auto namer = [](void* run, const void* address) { return static_cast<RunState*>(run)->name_access(address); };
   access_guard = std::make_unique<device::AccessGuard>(namer, this);
+}
+
+// What one copy moves is whole, with the room between its blocks.
+std::vector<device::NamedBytes> RunState::parts_of(const device::Arena& arena) const {
+  std::vector<device::NamedBytes> parts;
+  for (size_t r = 0; r < rings.size(); ++r) {
+    const auto* const begin = reinterpret_cast<const std::byte*>(rings[r]->block(0).value);
+    if (begin < arena.base || begin >= arena.base + arena.bytes) continue;
+    const bool packed = plan.rings[r].pack != plan::kNone;
+    const uint64_t bytes = packed ? memory::block_bytes(rings[r]->capacity()) : sizeof(mr_value) + rings[r]->capacity();
+    for (uint32_t b = 0; b < rings[r]->length(); ++b)
+      parts.push_back({reinterpret_cast<const std::byte*>(rings[r]->block(b).value), bytes, ring_names[r]});
+  }
+  return parts;
 }
 
 // Inside a signal handler: reads what was laid out before, writes into a buffer of its own, calls nothing that locks.

@@ -259,7 +259,7 @@ void launch(RegionRun& region, uint64_t ordinal) {
     for (const StepRun* before : step->after_on_device)
       if (before->region != &region) wait_for(device, *first.stream, before->fences[ordinal & before->pace->mask]);
   const mr_tick_info& info = first.pace->info(ordinal);
-  const bool sampled = (info.index & kLatencySampleMask) == 0 && device.begin_span(*first.stream);
+  const bool sampled = has_span(info.index) && device.begin_span(*first.stream);
   device.replay(*first.stream, *region.recordings[ordinal % region.plan->slots], numbers_of(info));
   if (sampled) device.end_span(*first.stream, span_of(region.times));
   const device::Fence fence = device.signal(*first.stream);

@@ -55,6 +55,10 @@ struct RegionRun;
 // is timed.
 inline constexpr uint64_t kLatencySampleMask = 255;
 inline constexpr uint64_t kTimedMask = 63, kTimedTick = 32;
+// The device's events around a region are two more calls and take the device some microseconds: of a long run they are
+// in one tick of 4096, once it has begun.
+inline constexpr uint64_t kManySpans = 4096, kSpanMask = 4095;
+inline bool has_span(uint64_t index) { return (index & (index < kManySpans ? kLatencySampleMask : kSpanMask)) == 0; }
 // So many tiny calls in a row share one look at the trace's clock.
 inline constexpr uint32_t kTinyCallsMax = 16;
 
@@ -539,6 +543,7 @@ class RunState {
 
   void make_empty_record();
   void make_memory();
+  std::vector<device::NamedBytes> parts_of(const device::Arena& arena) const;
   void lend(plugin::Instance& instance, const std::string& name);
   void make_outputs();
   void make_paces();

@@ -33,6 +33,11 @@ __global__ void write_wild(int64_t* to, const int64_t* from, const mr_device_tic
   if (tick->index == at) *reinterpret_cast<int64_t*>(8) = 1;
   *to = *from;
 }
+// Behind its block, and before the next one.
+__global__ void write_behind(int64_t* to, const int64_t* from) {
+  to[0] = *from;
+  to[1] = -1;
+}
 __global__ void copy_wide(uint4* to, const uint4* from, uint64_t count) {
   const uint64_t at = blockIdx.x * uint64_t{blockDim.x} + threadIdx.x;
   if (at < count) to[at] = from[at];
@@ -159,6 +164,17 @@ struct Spin final : Handler {
   }
 };
 
+struct Behind final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Behind() { capturable(); }
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = *number(in(tick)); }
+  void process(Tick& tick, Cuda& cuda) {
+    write_behind<<<1, 1, 0, stream_of(cuda)>>>(fresh(out, tick), number(in(tick)));
+    check(cudaGetLastError());
+  }
+};
+
 struct Wild final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
@@ -269,10 +285,10 @@ const mr_handler_type* type(const char* name) {
 
 const mr_plugin& cuda_plugin() {
   static const mr_handler_type* const types[] = {
-      type<Index>("c.index"), type<Add>("c.add"),       type<Pair>("c.pair"),   type<InPlace>("c.paint"),
-      type<Spin>("c.spin"),   type<Wild>("c.wild"),     type<Waits>("c.waits"), type<End>("c.end"),
-      type<Move>("c.move"),   type<Frames>("c.frames"), type<Make>("c.make"),   type<First>("c.first"),
-      type<Few>("c.few"),     type<Total>("c.total")};
+      type<Index>("c.index"), type<Add>("c.add"),   type<Pair>("c.pair"),     type<InPlace>("c.paint"),
+      type<Spin>("c.spin"),   type<Wild>("c.wild"), type<Behind>("c.behind"), type<Waits>("c.waits"),
+      type<End>("c.end"),     type<Move>("c.move"), type<Frames>("c.frames"), type<Make>("c.make"),
+      type<First>("c.first"), type<Few>("c.few"),   type<Total>("c.total")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "c", "1", types, std::size(types), 0};
   return table;
 }

@@ -149,6 +149,11 @@ TEST_CASE("4.9: a device that never finishes is given up" * doctest::skip()) {
   MESSAGE(result.error.what);
 }
 
+// Under memcheck, which has to find it: a kernel that writes between two blocks of an arena hurts nobody else.
+TEST_CASE("4.9: what a kernel writes behind its block is found by a checker" * doctest::skip()) {
+  CHECK(seen_by(chain({"behind"}, 10), on_gpu(), "c").size() == 10);
+}
+
 // In a process of its own: an illegal address ends the process's context for good.
 TEST_CASE("4.9: a real illegal address ends the run within a second" * doctest::skip()) {
   Pipeline pipeline = chain({"add", "wild"}, 1000000);

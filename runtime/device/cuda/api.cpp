@@ -12,7 +12,11 @@ constexpr std::array<const char*, kCalls> kNames = {
     MILLRACE_CUDA_CALLS(MILLRACE_NAME)
 #undef MILLRACE_NAME
         "StreamWriteValue",
-    "StreamWaitValue", "LaunchKernel"};
+    "StreamWaitValue",
+    "GraphKernelNodeGetParams",
+    "GraphExecKernelNodeSetParams",
+    "GraphLaunch",
+    "LaunchKernel"};
 
 void* driver_function(const char* name) {
   void* function = nullptr;
@@ -53,6 +57,9 @@ Api::Api(const std::string& faults, std::string& wrong) {
   }
   write_value_ = reinterpret_cast<decltype(write_value_)>(driver_function("cuStreamWriteValue64"));
   wait_value_ = reinterpret_cast<decltype(wait_value_)>(driver_function("cuStreamWaitValue64"));
+  kernel_of_node_ = reinterpret_cast<decltype(kernel_of_node_)>(driver_function("cuGraphKernelNodeGetParams"));
+  set_parameters_ = reinterpret_cast<decltype(set_parameters_)>(driver_function("cuGraphExecKernelNodeSetParams"));
+  launch_graph_ = reinterpret_cast<decltype(launch_graph_)>(driver_function("cuGraphLaunch"));
 }
 
 cudaError_t Api::injected(Call call, uint64_t nth) const {
@@ -73,6 +80,21 @@ cudaError_t Api::wait_value(cudaStream_t stream, void* word, uint64_t least) {
   if (injected != cudaSuccess) return injected;
   constexpr unsigned kAtLeast = CU_STREAM_WAIT_VALUE_GEQ;
   return static_cast<cudaError_t>(wait_value_(stream, reinterpret_cast<CUdeviceptr>(word), least, kAtLeast));
+}
+
+cudaError_t Api::kernel_of_node(cudaGraphNode_t node, CUDA_KERNEL_NODE_PARAMS& parameters) {
+  const cudaError_t injected = count(Call::GraphKernelNodeGetParams);
+  return injected != cudaSuccess ? injected : static_cast<cudaError_t>(kernel_of_node_(node, &parameters));
+}
+
+cudaError_t Api::set_parameters(cudaGraphExec_t exec, cudaGraphNode_t node, const CUDA_KERNEL_NODE_PARAMS& parameters) {
+  const cudaError_t injected = count(Call::GraphExecKernelNodeSetParams);
+  return injected != cudaSuccess ? injected : static_cast<cudaError_t>(set_parameters_(exec, node, &parameters));
+}
+
+cudaError_t Api::launch_graph(cudaGraphExec_t exec, cudaStream_t stream) {
+  const cudaError_t injected = count(Call::GraphLaunch);
+  return injected != cudaSuccess ? injected : static_cast<cudaError_t>(launch_graph_(exec, stream));
 }
 
 std::map<std::string, uint64_t> Api::counts() const {

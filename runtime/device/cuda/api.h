@@ -29,6 +29,8 @@ namespace millrace::device::cuda {
   X(MemPoolDestroy)            \
   X(MemPoolSetAttribute)       \
   X(MemPoolSetAccess)          \
+  X(Malloc)                    \
+  X(Free)                      \
   X(MallocFromPoolAsync)       \
   X(FreeAsync)                 \
   X(HostAlloc)                 \
@@ -51,17 +53,18 @@ namespace millrace::device::cuda {
   X(GraphInstantiate)          \
   X(GraphGetRootNodes)         \
   X(GraphUpload)               \
-  X(GraphLaunch)               \
   X(GraphDestroy)              \
-  X(GraphExecDestroy)          \
-  X(GraphExecKernelNodeSetParams)
+  X(GraphExecDestroy)
 
 enum class Call : uint8_t {
 #define MILLRACE_NAME(name) name,
   MILLRACE_CUDA_CALLS(MILLRACE_NAME)
 #undef MILLRACE_NAME
-      StreamWriteValue, // of the driver
+      StreamWriteValue, // of the driver, from here on
   StreamWaitValue,
+  GraphKernelNodeGetParams,
+  GraphExecKernelNodeSetParams,
+  GraphLaunch,
   LaunchKernel, // of the module's own
   count
 };
@@ -107,7 +110,13 @@ class Api {
   // Calls of the driver that the runtime does not have. Null where it is too old.
   cudaError_t write_value(cudaStream_t stream, void* word, uint64_t value);
   cudaError_t wait_value(cudaStream_t stream, void* word, uint64_t least);
-  bool has_stream_values() const { return write_value_ && wait_value_; }
+  bool is_complete() const {
+    return write_value_ && wait_value_ && kernel_of_node_ && set_parameters_ && launch_graph_;
+  }
+  // On each tick, where CUDA's runtime would ask the driver for the current context and the kernel's function as well.
+  cudaError_t kernel_of_node(cudaGraphNode_t node, CUDA_KERNEL_NODE_PARAMS& parameters);
+  cudaError_t set_parameters(cudaGraphExec_t exec, cudaGraphNode_t node, const CUDA_KERNEL_NODE_PARAMS& parameters);
+  cudaError_t launch_graph(cudaGraphExec_t exec, cudaStream_t stream);
 
   std::map<std::string, uint64_t> counts() const; // those that were called
 
@@ -119,6 +128,9 @@ class Api {
   size_t fault_count_ = 0;
   CUresult (*write_value_)(CUstream, CUdeviceptr, cuuint64_t, unsigned) = nullptr;
   CUresult (*wait_value_)(CUstream, CUdeviceptr, cuuint64_t, unsigned) = nullptr;
+  CUresult (*kernel_of_node_)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS*) = nullptr;
+  CUresult (*set_parameters_)(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS*) = nullptr;
+  CUresult (*launch_graph_)(CUgraphExec, CUstream) = nullptr;
 };
 
 // "cudaGraphLaunch: an illegal memory access was encountered (700)".

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <fstream>
 
-#include "device/cuda/nvtx.h"
 #include "device/cuda/words.h"
 #include "observe/error.h"
 
@@ -34,8 +33,8 @@ CudaDevice::CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shar
       library_(library) {
   if (const std::string wrong = status_.sentence; !wrong.empty()) poison(DeviceError::invalid, wrong);
   make_current();
-  if (!api_.has_stream_values())
-    poison(DeviceError::invalid, domain() + ": its driver has no stream memory operations");
+  if (!api_.is_complete())
+    poison(DeviceError::invalid, domain() + ": its driver lacks stream memory operations or graphs of kernels");
   if (poisoned()) return;
   size_t free = 0, total = 0;
   if (!call<Call::MemGetInfo>(&free, &total)) return;
@@ -98,7 +97,13 @@ CudaDevice::~CudaDevice() {
     call<Call::EventDestroy>(span.end);
   }
   if (waiters_event_) call<Call::EventDestroy>(waiters_event_);
-  for (const auto& arena : arenas_) call<Call::FreeAsync>(static_cast<void*>(arena->base), setup_);
+  named_arenas_.clear();
+  for (const auto& arena : arenas_) {
+    if (is_checked_)
+      call<Call::Free>(static_cast<void*>(arena->base));
+    else
+      call<Call::FreeAsync>(static_cast<void*>(arena->base), setup_);
+  }
   if (ticks_) call<Call::FreeAsync>(static_cast<void*>(ticks_), setup_);
   if (setup_) {
     call<Call::StreamSynchronize>(setup_);
@@ -160,7 +165,8 @@ Arena* CudaDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceSt
   make_current();
   void* base = nullptr;
   const uint64_t wanted = std::max<uint64_t>(bytes, 1);
-  const cudaError_t error = api_.call<Call::MallocFromPoolAsync>(&base, wanted, pool_, setup_);
+  const cudaError_t error = is_checked_ ? api_.call<Call::Malloc>(&base, wanted)
+                                        : api_.call<Call::MallocFromPoolAsync>(&base, wanted, pool_, setup_);
   if (error == cudaErrorMemoryAllocation) {
     (void)cudaGetLastError(); // told here, and to nobody who asks later
     status = {DeviceError::out_of_memory, domain() + ": " + std::to_string(bytes) + " bytes are wanted of " +
@@ -176,6 +182,12 @@ Arena* CudaDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceSt
   arenas_.push_back(std::make_unique<Arena>(Arena{static_cast<std::byte*>(base), wanted, properties}));
   status = {};
   return arenas_.back().get();
+}
+
+void CudaDevice::name_parts(const Arena& arena, const std::vector<NamedBytes>& parts) {
+  if (!is_checked_ || poisoned()) return;
+  make_current();
+  named_arenas_.push_back(std::make_unique<NvtxArena>(arena, parts));
 }
 
 std::string CudaDevice::lock_pages(const std::byte* base, uint64_t bytes) {
@@ -383,16 +395,18 @@ void CudaDevice::set_tick(Stream& stream, const TickNumbers& numbers) {
 // ---- time on the device -----------------------------------------------------------------------------------------
 
 bool CudaDevice::begin_span(Stream& stream) {
-  collect_spans();
   if (poisoned() || own(stream).recorder || open_span_) return false;
   make_current();
-  for (TimedSpan& span : spans_) {
-    if (span.open || !span.told) continue;
-    span.open = true;
-    open_span_ = &span;
-    return call<Call::EventRecord>(span.begin, own(stream).handle);
+  const auto is_free = [](const TimedSpan& span) { return !span.open && span.told; };
+  auto span = std::find_if(spans_.begin(), spans_.end(), is_free);
+  if (span == spans_.end()) {
+    collect_spans();
+    span = std::find_if(spans_.begin(), spans_.end(), is_free);
   }
-  return false;
+  if (span == spans_.end()) return false;
+  span->open = true;
+  open_span_ = &*span;
+  return call<Call::EventRecord>(span->begin, own(stream).handle);
 }
 
 void CudaDevice::end_span(Stream& stream, const Span& span) {
@@ -401,8 +415,9 @@ void CudaDevice::end_span(Stream& stream, const Span& span) {
   open_span_ = nullptr;
   timed.open = false;
   timed.span = span;
-  if (!poisoned()) timed.told = !call<Call::EventRecord>(timed.end, own(stream).handle);
-  own(stream).dirty = true;
+  if (poisoned()) return;
+  timed.told = !call<Call::EventRecord>(timed.end, own(stream).handle);
+  collect_spans(); // behind the work: nobody waits for this
 }
 
 void CudaDevice::collect_spans() {

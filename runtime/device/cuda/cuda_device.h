@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,6 +30,7 @@
 
 #include "device/bell.h"
 #include "device/cuda/api.h"
+#include "device/cuda/nvtx.h"
 #include "device/device.h"
 #include "device/module.h"
 #include "device/pinned_ranges.h"
@@ -77,6 +79,7 @@ struct CudaRecording final : Recording {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
   cudaGraphNode_t set_tick = nullptr;
+  CUDA_KERNEL_NODE_PARAMS set_tick_kernel{};
   mr_device_tick* tick = nullptr;
   mr_device_tick value{}; // of the latest launch
   ~CudaRecording() override;
@@ -113,6 +116,7 @@ class CudaDevice final : public Device, private PageLocker {
   ~CudaDevice() override;
 
   Arena* allocate(uint64_t bytes, ArenaProperties properties, DeviceStatus& status) override;
+  void name_parts(const Arena& arena, const std::vector<NamedBytes>& parts) override;
   uint64_t bytes_allocated() const override { return bytes_allocated_; }
   uint64_t bytes_limit() const override { return bytes_limit_; }
 
@@ -213,11 +217,14 @@ class CudaDevice final : public Device, private PageLocker {
   std::string near_processors_, bus_id_;
   bool locks_pages_ = false;
   bool steady_ = false;
+  // Under a checker, which takes nothing for an arena that comes from a pool: arenas are allocations of their own.
+  const bool is_checked_ = std::getenv("MILLRACE_CUDA_CHECKED") != nullptr;
 
   cudaMemPool_t pool_ = nullptr;
   cudaStream_t setup_ = nullptr; // allocations
   uint64_t bytes_limit_ = 0, bytes_allocated_ = 0;
   std::vector<std::unique_ptr<Arena>> arenas_;
+  std::vector<std::unique_ptr<NvtxArena>> named_arenas_;
 
   std::byte* words_ = nullptr; // mapped: two a stream, a cache line each
   std::vector<std::unique_ptr<CudaStream>> streams_;

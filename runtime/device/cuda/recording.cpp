@@ -144,6 +144,8 @@ std::unique_ptr<Recording> CudaDevice::instantiate(cudaGraph_t graph, mr_device_
   size_t roots = 1; // set_tick: all else comes behind it
   if (!call<Call::GraphGetRootNodes>(graph, &recording->set_tick, &roots)) return nullptr;
   MR_ASSERT(roots == 1, "a recording's graph begins with set_tick");
+  if (!check(Call::GraphKernelNodeGetParams, api_.kernel_of_node(recording->set_tick, recording->set_tick_kernel)))
+    return nullptr;
   const cudaError_t error = api_.call<Call::GraphInstantiate>(&recording->exec, graph, 0ull);
   if (error != cudaSuccess) {
     (void)cudaGetLastError();
@@ -158,12 +160,9 @@ std::unique_ptr<Recording> CudaDevice::instantiate(cudaGraph_t graph, mr_device_
 // Gives the instance its tick's numbers: its next launch has them.
 bool CudaDevice::set_value(CudaRecording& recording) {
   void* arguments[] = {&recording.tick, &recording.value};
-  cudaKernelNodeParams node{};
-  node.func = const_cast<void*>(set_tick_function());
-  node.gridDim = node.blockDim = {1, 1, 1};
-  node.kernelParams = arguments;
-  return call<Call::GraphExecKernelNodeSetParams>(recording.exec, recording.set_tick,
-                                                  static_cast<const cudaKernelNodeParams*>(&node));
+  recording.set_tick_kernel.kernelParams = arguments;
+  return check(Call::GraphExecKernelNodeSetParams,
+               api_.set_parameters(recording.exec, recording.set_tick, recording.set_tick_kernel));
 }
 
 // After a long idle most of a launch is waiting for memory that the processor has forgotten.
@@ -182,7 +181,7 @@ void CudaDevice::replay(Stream& stream, Recording& recording, const TickNumbers&
   make_current();
   auto& graph = static_cast<CudaRecording&>(recording);
   graph.value = {numbers.index, numbers.media_time_ns, on.issued};
-  if (set_value(graph) && call<Call::GraphLaunch>(graph.exec, on.handle)) note_signal(on);
+  if (set_value(graph) && check(Call::GraphLaunch, api_.launch_graph(graph.exec, on.handle))) note_signal(on);
 }
 
 } // namespace millrace::device::cuda

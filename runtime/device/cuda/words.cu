@@ -41,6 +41,4 @@ cudaError_t launch_signal(cudaStream_t stream, uint64_t* word, const mr_device_t
   return launch({1, 1, 0, stream}, signal, word, tick);
 }
 
-const void* set_tick_function() { return reinterpret_cast<const void*>(&set_tick); }
-
 } // namespace millrace::device::cuda

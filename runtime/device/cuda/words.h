@@ -17,7 +17,5 @@ cudaError_t launch_set_tick(cudaStream_t stream, mr_device_tick* target, const m
 cudaError_t launch_signal(cudaStream_t stream, uint64_t* word, const mr_device_tick* tick);
 // Enqueues a copy by the device's own hands, between any two of its memory and mapped host memory.
 cudaError_t launch_copy(cudaStream_t stream, void* target, const void* source, uint64_t bytes);
-// A launch of set_tick as a node of a graph: whether a node's function is it, and its arguments anew.
-const void* set_tick_function();
 
 } // namespace millrace::device::cuda
