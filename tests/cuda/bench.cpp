@@ -47,6 +47,7 @@ struct Behind final : Handler {
   Input<Tensor> in{*this, "in"};
   void process(Tick& tick, Cpu&);
 };
+constexpr uint64_t kEarlyTicks = 20; // looked at by nobody: workers learn how long to wait
 struct Rivalry {
   GraphLoop* rival = nullptr; // null: none
   int64_t left_ns = 0;
@@ -55,16 +56,20 @@ struct Rivalry {
   // From the launch's return to the handler; the submission; both together.
   std::vector<double> behind_us, submit_us, region_us;
   std::atomic<int64_t> begun_ns{0}, launched_ns{0};
-  double cpu_begin = 0; // behind the first ticks: opening the device is not counted
+  // Between an early tick and the last: opening and closing the device are not counted.
+  uint64_t last_tick = 0;
+  double cpu_begin = 0;
   int64_t wall_begin_ns = 0;
-  double cores_busy() const {
-    return (cpu_seconds() - cpu_begin) / (static_cast<double>(now_ns() - wall_begin_ns) / 1e9);
-  }
-  void clear() {
+  double cores_busy = 0;
+  void begin(uint64_t ticks) {
     rival = nullptr;
     left_ns = pause_ns = 0;
     launched_ns = 0;
-    for (auto* times : {&ours_us, &theirs_us, &behind_us, &submit_us, &region_us}) times->clear();
+    last_tick = ticks - 1;
+    for (auto* times : {&ours_us, &theirs_us, &behind_us, &submit_us, &region_us}) {
+      times->clear();
+      times->reserve(ticks);
+    }
   }
 };
 Rivalry rivalry;
@@ -76,10 +81,16 @@ void pause(int64_t ns) {
 
 void Behind::process(Tick& tick, Cpu&) {
   const int64_t entered = now_ns();
-  if (tick.index() > 0) rivalry.behind_us.push_back(static_cast<double>(entered - rivalry.launched_ns.load()) / 1000);
-  if (tick.index() == 20) rivalry.cpu_begin = cpu_seconds(), rivalry.wall_begin_ns = now_ns();
-  if (tick.index() > 0) rivalry.region_us.push_back(static_cast<double>(entered - rivalry.begun_ns.load()) / 1000);
-  if (tick.index() > 0) rivalry.ours_us.push_back(static_cast<double>(entered - rivalry.left_ns) / 1000);
+  if (tick.index() >= kEarlyTicks)
+    rivalry.behind_us.push_back(static_cast<double>(entered - rivalry.launched_ns.load()) / 1000);
+  if (tick.index() == kEarlyTicks) rivalry.cpu_begin = cpu_seconds(), rivalry.wall_begin_ns = now_ns();
+  if (tick.index() == rivalry.last_tick)
+    rivalry.cores_busy =
+        (cpu_seconds() - rivalry.cpu_begin) / (static_cast<double>(now_ns() - rivalry.wall_begin_ns) / 1e9);
+  if (tick.index() >= kEarlyTicks) {
+    rivalry.region_us.push_back(static_cast<double>(entered - rivalry.begun_ns.load()) / 1000);
+    rivalry.ours_us.push_back(static_cast<double>(entered - rivalry.left_ns) / 1000);
+  }
   if (rivalry.rival) {
     pause(rivalry.pause_ns);
     const int64_t begin = now_ns();
@@ -176,7 +187,7 @@ void bench_submit() {
       std::vector<double> ours;
       ours.reserve(static_cast<size_t>(mode.ticks));
       setup.options.on_launch = [&](uint64_t index, int64_t begin_ns, int64_t end_ns) {
-        if (index > 20) ours.push_back(static_cast<double>(end_ns - begin_ns) / 1000);
+        if (index >= kEarlyTicks) ours.push_back(static_cast<double>(end_ns - begin_ns) / 1000);
       };
       run_or_die(std::move(pipeline), setup);
       GraphLoop rival(0, count + 1, 0); // the sink adds no node, the tick's numbers do
@@ -194,15 +205,17 @@ void bench_submit() {
 }
 
 void compare(const char* name, uint32_t count, const std::string& type, const std::string& us, uint64_t spin_ns,
-             int64_t ticks, int64_t pause_ns = 0) {
+             int64_t ticks, int64_t pause_ns = 0, uint32_t workers = 2) {
   GraphLoop rival(0, spin_ns > 0 ? count - 1 : count, spin_ns); // the source of ours does not spin
   for (int n = 0; n < 100; ++n) rival.launch(), rival.await();
-  rivalry.clear();
+  rivalry.begin(static_cast<uint64_t>(ticks));
   rivalry.rival = &rival;
   rivalry.pause_ns = pause_ns;
   Pipeline pipeline = region_of(count, type, us, "b.behind", ticks);
   pipeline.clock(graph::ClockMode::free, 0, 1, 1);
-  run_or_die(std::move(pipeline), noting(bench_setup()));
+  Setup setup = noting(bench_setup());
+  setup.workers = workers;
+  run_or_die(std::move(pipeline), setup);
   std::vector<double>&a = rivalry.region_us, &b = rivalry.theirs_us, &c = rivalry.behind_us, &d = rivalry.submit_us,
   &e = rivalry.ours_us;
   row("| %s | %zu | %.1f / %.1f / %.1f / %.1f | %.1f / %.1f / %.1f / %.1f | %+.1f / %+.1f / %+.1f | %.1f / %.1f | %.1f "
@@ -211,8 +224,7 @@ void compare(const char* name, uint32_t count, const std::string& type, const st
       name, a.size(), quantile(a, 0.5), quantile(a, 0.99), quantile(a, 0.999), a.back(), quantile(b, 0.5),
       quantile(b, 0.99), quantile(b, 0.999), b.back(), quantile(a, 0.5) - quantile(b, 0.5),
       quantile(a, 0.99) - quantile(b, 0.99), quantile(a, 0.999) - quantile(b, 0.999), quantile(d, 0.5),
-      quantile(d, 0.99), quantile(c, 0.5), quantile(c, 0.99), quantile(e, 0.5), quantile(e, 0.99),
-      rivalry.cores_busy());
+      quantile(d, 0.99), quantile(c, 0.5), quantile(c, 0.99), quantile(e, 0.5), quantile(e, 0.99), rivalry.cores_busy);
 }
 
 // From the end of one CPU handler's call to the beginning of the next: admission, submission, the region, its result
@@ -229,6 +241,8 @@ void bench_behind() {
   compare("32 handlers", 32, "c.add", "", 0, 50'000);
   compare("8 handlers, 1 ms idle between", 8, "c.add", "", 0, 1500, 1'000'000);
   compare("five of 10 µs", 6, "c.spin", "10", 10'000, 300'000);
+  compare("8 handlers, one worker", 8, "c.add", "", 0, 100'000, 0, 1);
+  compare("five of 10 µs, one worker", 6, "c.spin", "10", 10'000, 300'000, 0, 1);
 }
 
 // How the numbers of a tick come to its kernels: the four ways in turns, by hand.
@@ -274,8 +288,9 @@ void bench_asleep() {
   row("| | launch returned → handler, µs p50 / p90 / p99 beyond 2 ms | the whole tick, p50 / p99 | cores busy |");
   row("|---|---|---|---|");
   for (const uint32_t workers : {2u, 1u}) {
-    rivalry.clear();
-    Pipeline pipeline = region_of(2, "c.spin", "2000", "b.behind", 2000);
+    constexpr int64_t kTicks = 3000;
+    rivalry.begin(kTicks);
+    Pipeline pipeline = region_of(2, "c.spin", "2000", "b.behind", kTicks);
     pipeline.clock(graph::ClockMode::free, 0, 1, 1);
     Setup setup = noting(bench_setup());
     setup.workers = workers;
@@ -283,7 +298,7 @@ void bench_asleep() {
     row("| %u worker%s | %.1f / %.1f / %.1f | %.1f / %.1f | %.2f |", workers, workers == 1 ? "" : "s",
         quantile(rivalry.behind_us, 0.5) - 2000, quantile(rivalry.behind_us, 0.9) - 2000,
         quantile(rivalry.behind_us, 0.99) - 2000, quantile(rivalry.ours_us, 0.5) - 2000,
-        quantile(rivalry.ours_us, 0.99) - 2000, rivalry.cores_busy());
+        quantile(rivalry.ours_us, 0.99) - 2000, rivalry.cores_busy);
   }
   bench_polled(2'000'000);
 }
@@ -363,7 +378,7 @@ void bench_calls() {
     std::string why_not;
     const int64_t ticks[2] = {1000, 11'000};
     for (int r = 0; r < 2; ++r) {
-      rivalry.clear();
+      rivalry.begin(static_cast<uint64_t>(ticks[r]));
       Pipeline pipeline = region_of(8, "c.add", "", sink, ticks[r]);
       pipeline.clock(graph::ClockMode::free, 0, 1, 3);
       const DriverCalls counter;

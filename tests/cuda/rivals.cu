@@ -3,6 +3,8 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -209,7 +211,7 @@ double frames_naively(uint64_t bytes, uint32_t count) {
   return static_cast<double>(now_ns() - begin) / 1e9;
 }
 
-double peer_copies(uint64_t bytes, uint32_t count) {
+PeerCopies peer_copies(uint64_t bytes, uint32_t count) {
   void *from, *to;
   cudaStream_t stream;
   check(cudaSetDevice(0));
@@ -228,11 +230,28 @@ double peer_copies(uint64_t bytes, uint32_t count) {
   const int64_t begin = now_ns();
   round(count);
   const double seconds = static_cast<double>(now_ns() - begin) / 1e9;
+  // An event between any two of them, as many copies behind each other as there are events.
+  std::array<cudaEvent_t, 65> events;
+  for (cudaEvent_t& event : events) check(cudaEventCreate(&event));
+  std::vector<float> each_ms;
+  while (each_ms.size() < count) {
+    check(cudaEventRecord(events[0], stream));
+    for (size_t e = 1; e < events.size(); ++e) {
+      check(cudaMemcpyPeerAsync(to, 1, from, 0, bytes, stream));
+      check(cudaEventRecord(events[e], stream));
+    }
+    check(cudaStreamSynchronize(stream));
+    for (size_t e = 1; e < events.size(); ++e)
+      check(cudaEventElapsedTime(&each_ms.emplace_back(), events[e - 1], events[e]));
+  }
+  const auto middle = each_ms.begin() + static_cast<std::ptrdiff_t>(each_ms.size() / 2);
+  std::nth_element(each_ms.begin(), middle, each_ms.end());
+  for (cudaEvent_t event : events) cudaEventDestroy(event);
   cudaFree(to);
   cudaStreamDestroy(stream);
   check(cudaSetDevice(0));
   cudaFree(from);
-  return seconds;
+  return {seconds, static_cast<double>(*middle) * 1000};
 }
 
 } // namespace millrace::test

@@ -34,7 +34,11 @@ class GraphLoop {
 double frames_by_hand(uint64_t bytes, uint32_t depth, uint32_t count);
 // The same in the naive way: memory is allocated for each frame, copies are synchronous, and each kernel is waited for.
 double frames_naively(uint64_t bytes, uint32_t count);
-// Peer copies of so many bytes from device 0 to device 1: seconds for `count`.
-double peer_copies(uint64_t bytes, uint32_t count);
+// Peer copies of so many bytes from device 0 to device 1: seconds for `count`, one behind the other, and the median
+// time of one of `count` between two events, in µs.
+struct PeerCopies {
+  double seconds, one_us;
+};
+PeerCopies peer_copies(uint64_t bytes, uint32_t count);
 
 } // namespace millrace::test
