@@ -11,7 +11,6 @@
 // precision only.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
