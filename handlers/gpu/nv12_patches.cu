@@ -1,12 +1,15 @@
 // Patches of NV12 pictures.
 //
 // What limits such a kernel is instructions, and how long a thread waits for what it loads; memory comes after. So
-// loads are of words and addresses of 32 bits; a thread goes down two columns of a patch and keeps what it made of a
-// row of the picture for the next row (window_mix.h); what tensors mostly are, halves of three channels, is stored
-// without asking. A picture made half as large, which is the mean of four pixels each, has a kernel of its own.
+// loads are of words; a thread goes down two columns of a patch, keeps what it made of a row of the picture for the
+// next row, and loads what that needs before it colours and stores the present one; which rows those are, and their
+// weights, a block works out once (tap_mix.h; window_mix.h where footprints are wider); what tensors mostly are, halves
+// of three channels, is stored without asking. A picture made half as large, which is the mean of four pixels each, has
+// a kernel of its own.
 #include "handlers/gpu/nv12_patches.h"
 
 #include "handlers/gpu/launch.cuh"
+#include "handlers/gpu/tap_mix.h"
 #include "handlers/gpu/tensor_store.cuh"
 
 namespace millrace::handlers::gpu {
@@ -65,43 +68,100 @@ constexpr uint32_t kColumns = 2; // of a thread
 // Threads of a block, all in one row of the patch, and blocks that a multiprocessor holds.
 constexpr uint32_t kThreads = 64, kBlocksResident = 16;
 // Rows of a thread. Below so many pixels there are too few threads to wait for memory with, unless each has few.
-constexpr uint32_t kRows = 8, kRowsOfSmall = 2;
+constexpr uint32_t kRows = 16, kRowsOfSmall = 2;
+constexpr uint32_t kRowsAtOnce = 4; // no rows are kept up to so many
 constexpr uint64_t kSmallPixels = 1 << 20;
 
-// What a thread makes: two neighbours of some rows of a patch.
+// What a thread makes: two neighbours of some rows of a patch. `x` is even.
 struct Place {
   uint32_t x, top, bottom, patch;
 };
 
-// The numbers of two pixels side by side. `x` is even. With kWarps all threads of a warp come here together.
+// Stores the rows of a place. With kWarps all threads of a warp come here together.
 template <Store kStore, bool kWarps>
-__device__ void store_pixels(const TensorForm& form, const ChannelForm& channels, void* target, uint32_t patch,
-                             uint32_t x, uint32_t y, const UnitRgb& left, const UnitRgb& right) {
-  if constexpr (kStore == Store::any) {
-    store_any(form, channels, target, patch, x, y, left, right);
-  } else {
-    const uint32_t plane = form.width * form.height / 2, pixels = (y * form.width + x) / 2; // words
+class PairRows {
+ public:
+  __device__ PairRows(const TensorForm& form, const ChannelForm& channels, void* target, const Place& place)
+      : form_(form), channels_(channels), target_(target), place_(place) {
     if constexpr (kStore == Store::planar_halves) {
-      const uint32_t first = patch * 3 * plane + pixels;
-      store_word(target, first + channels.place[0] * plane, two_halves(left.red, right.red));
-      store_word(target, first + channels.place[1] * plane, two_halves(left.green, right.green));
-      store_word(target, first + channels.place[2] * plane, two_halves(left.blue, right.blue));
+      const uint32_t plane = form.width * form.height;
+      for (uint32_t c = 0; c < 3; ++c)
+        planes_[c] =
+            own_address(static_cast<uint8_t*>(target) + 2 * ((3 * place.patch + channels.place[c]) * plane + place.x));
+    }
+  }
+
+  __device__ void store(uint32_t y, const UnitRgb& left, const UnitRgb& right) const {
+    if constexpr (kStore == Store::any) {
+      store_any(form_, channels_, target_, place_.patch, place_.x, y, left, right);
+    } else if constexpr (kStore == Store::planar_halves) {
+      const auto store_words = [&](uint32_t channel, uint32_t words) {
+        *reinterpret_cast<uint32_t*>(row_at(planes_[channel], y, 2 * form_.width)) = words;
+      };
+      store_words(0, two_halves(left.red, right.red));
+      store_words(1, two_halves(left.green, right.green));
+      store_words(2, two_halves(left.blue, right.blue));
     } else {
       __shared__ uint32_t shared[kThreads / kWarp][3 * kWarp];
-      const SixHalves six = six_halves(channels, left, right);
-      const uint32_t lane = threadIdx.x % kWarp, first = 3 * (patch * plane + pixels);
-      if (kWarps && x - kColumns * lane + kColumns * kWarp <= form.width)
-        return store_by_warp(target, first - 3 * lane, six.word, shared[threadIdx.x / kWarp]);
-      for (uint32_t i = 0; i < 3; ++i) store_word(target, first + i, six.word[i]);
+      const SixHalves six = six_halves(channels_, left, right);
+      const uint32_t lane = threadIdx.x % kWarp, pixel = (place_.patch * form_.height + y) * form_.width + place_.x;
+      const uint32_t first = 3 * (pixel / 2);
+      if (kWarps && place_.x - kColumns * lane + kColumns * kWarp <= form_.width)
+        return store_by_warp(target_, first - 3 * lane, six.word, shared[threadIdx.x / kWarp]);
+      for (uint32_t i = 0; i < 3; ++i) store_word(target_, first + i, six.word[i]);
+    }
+  }
+
+ private:
+  const TensorForm& form_;
+  const ChannelForm& channels_;
+  void* target_;
+  Place place_;
+  uint8_t* planes_[3]; // at the place's column
+};
+
+// Rows are kept from one to the next where there are many, and otherwise all are loaded before any is mixed.
+template <Store kStore, uint32_t kRowsEach, class Columns>
+__device__ void mix_taps(const SampleSource& source, const Columns& columns, const RowPlan* plans, const Place& place,
+                         const TensorForm& form, const ChannelForm& channels, void* target) {
+  const PairRows<kStore, true> pairs(form, channels, target, place);
+  const auto number = [&](const Sample& sample) {
+    return normalized(channels, unit_rgb(source.numbers, sample.a, sample.b, sample.c));
+  };
+  Sample pixels[2];
+  if constexpr (kRowsEach <= kRowsAtOnce) {
+    const RowSlots<Columns, false> none(source, columns);
+    RowSlots<Columns, false> rows[kRowsAtOnce] = {none, none, none, none};
+#pragma unroll
+    for (uint32_t i = 0; i < kRowsEach; ++i) rows[i].load(plans[i]);
+#pragma unroll
+    for (uint32_t i = 0; i < kRowsEach; ++i) {
+      rows[i].take(plans[i]);
+      rows[i].mean(plans[i], pixels);
+      if (place.top + i < place.bottom) pairs.store(place.top + i, number(pixels[0]), number(pixels[1]));
+    }
+  } else {
+    RowSlots<Columns, true> rows(source, columns);
+    RowPlan plan = plans[0];
+    rows.load(plan);
+#pragma unroll 1
+    for (uint32_t y = place.top; y < place.bottom; ++y) {
+      rows.take(plan);
+      rows.mean(plan, pixels);
+      plan = *++plans;
+      rows.load(plan); // of the next row, while this one is coloured and stored
+      pairs.store(y, number(pixels[0]), number(pixels[1]));
     }
   }
 }
 
 // Both in one window, or each in its own.
 template <uint32_t kWindows, Store kStore, bool kWarps>
-__device__ void mix_pairs(const SampleSource& source, const Footprint& left, const Footprint& right, const Place& place,
-                          const Region& region, const TensorForm& form, const ChannelForm& channels, void* target) {
+__device__ void mix_windows(const SampleSource& source, const Footprint& left, const Footprint& right,
+                            const Place& place, const Region& region, const TensorForm& form,
+                            const ChannelForm& channels, void* target) {
   PairMixer<kWindows> mixer(source, left, right);
+  const PairRows<kStore, kWarps> pairs(form, channels, target, place);
   const auto number = [&](const Sample& sample) {
     return normalized(channels, decoded<SampleLayout::nv12>(source.numbers, sample));
   };
@@ -109,14 +169,15 @@ __device__ void mix_pairs(const SampleSource& source, const Footprint& left, con
   for (uint32_t y = place.top; y < place.bottom; ++y) {
     Sample pixels[2];
     mixer.mix(footprint(region.top, region.scale_y, static_cast<int32_t>(y), source.height), pixels);
-    store_pixels<kStore, kWarps>(form, channels, target, place.patch, place.x, y, number(pixels[0]), number(pixels[1]));
+    pairs.store(y, number(pixels[0]), number(pixels[1]));
   }
 }
 
 // Sample by sample, where a footprint is wider than a window. Not inlined: it would take registers from what is usual.
-__device__ __noinline__ void mix_singly(const SampleSource& source, const Footprint& left, const Footprint& right,
-                                        const Place& place, const Region& region, const TensorForm& form,
-                                        const ChannelForm& channels, void* target) {
+// What its caller made is passed by value, or else it would be in memory for what is usual too.
+__device__ __noinline__ void mix_singly(const SampleSource& source, Footprint left, Footprint right, Place place,
+                                        Region region, const TensorForm& form, const ChannelForm& channels,
+                                        void* target) {
 #pragma unroll 1
   for (uint32_t y = place.top; y < place.bottom; ++y) {
     const Footprint rows = footprint(region.top, region.scale_y, static_cast<int32_t>(y), source.height);
@@ -128,65 +189,104 @@ __device__ __noinline__ void mix_singly(const SampleSource& source, const Footpr
   }
 }
 
-// How the columns of two neighbours fit into windows: all pairs into one, all into one each, or it depends.
-enum class Fit { together, apart, any };
+// What is known of all footprints before a launch: two taps each way; three columns and two taps down; no more columns
+// than a window has; nothing.
+enum class Scale { two_taps, thirds, windows, any };
 
-// Of the picture as one region. Beyond a scale of 2 a footprint's ends are rounded, so one near 3 might take a fifth
-// column; at 3 itself they are whole numbers.
-Fit fit_of(const SampleSource& source, const Regions& regions, const TensorForm& form) {
-  const float scale = static_cast<float>(source.width) / static_cast<float>(form.width);
-  if (!regions.whole) return Fit::any;
-  if (scale <= kBilinearScaleMax) return Fit::together;
-  return scale <= 2.5f || (scale == 3 && form.width < 1u << 22) ? Fit::apart : Fit::any;
+// Beyond a scale of 2 a footprint's ends are rounded, so one near 3 might take a fifth column; at 3 itself they are
+// whole numbers.
+Scale scale_of(const SampleSource& source, const Regions& regions, const TensorForm& form) {
+  const Region picture = whole_region(source, form);
+  const bool two_rows = picture.scale_y <= kBilinearScaleMax, two_columns = picture.scale_x <= kBilinearScaleMax;
+  if (!regions.whole || (two_columns && !two_rows)) return Scale::any;
+  if (two_columns) return Scale::two_taps;
+  const bool third = picture.scale_x == 3 && form.width < 1u << 22;
+  if (third && two_rows && form.width % kColumns == 0) return Scale::thirds;
+  return third || picture.scale_x <= 2.5f ? Scale::windows : Scale::any;
 }
 
-template <Fit kFit, Store kStore, uint32_t kRowsEach>
+template <Scale kScale, Store kStore, uint32_t kRowsEach>
 __global__ void __launch_bounds__(kThreads, kBlocksResident)
-    cut_windows(const __grid_constant__ SampleSource source, const __grid_constant__ Regions regions,
+    cut_patches(const __grid_constant__ SampleSource source, const __grid_constant__ Regions regions,
                 const __grid_constant__ TensorForm form, const __grid_constant__ ChannelForm channels, void* target) {
-  constexpr bool kWhole = kFit != Fit::any; // no boxes are read
+  constexpr bool kWhole = kScale != Scale::any; // no boxes are read
   if (!kWhole) await_inputs();
-  const uint32_t x = (blockIdx.x * kThreads + threadIdx.x) * kColumns;
-  const uint32_t top = blockIdx.y * kRowsEach, patch = blockIdx.z;
+  const uint32_t x = (blockIdx.x * kThreads + threadIdx.x) * kColumns, top = blockIdx.y * kRowsEach;
+  const Place place{x, top, min(top + kRowsEach, form.height), blockIdx.z};
+  const Region region = kWhole ? whole_region(source, form) : region_at(regions, place.patch, source, form);
+  // One more than there are rows, which names the last one's again: nothing is loaded for it.
+  __shared__ RowPlan plans[kRowsEach + 1];
+  if (kScale != Scale::windows && threadIdx.x <= kRowsEach) {
+    constexpr float kUnit = kScale == Scale::thirds ? Thirds::kUnit : TwoTaps::kUnit;
+    const auto y = static_cast<int32_t>(min(top + threadIdx.x, place.bottom - 1));
+    plans[threadIdx.x] = row_plan(bilinear_footprint(region.top, region.scale_y, y, source.height), source.height,
+                                  source.numbers.luma_step * kUnit, kUnit);
+  }
+  __syncthreads();
   if (x >= form.width) return;
-  const uint32_t bottom = min(top + kRowsEach, form.height);
-  const Region region = region_at(regions, patch, source, form);
-  // A pixel behind the last one is made of the last one's columns and stored nowhere.
-  const uint32_t neighbour = min(x + 1, form.width - 1);
-  const Footprint left = footprint(region.left, region.scale_x, static_cast<int32_t>(x), source.width);
-  const Footprint right = footprint(region.left, region.scale_x, static_cast<int32_t>(neighbour), source.width);
-  const Place place{x, top, bottom, patch};
-  if (kWhole) await_inputs();
-  if (!region.valid) {
-    const UnitRgb zero = {0, 0, 0};
-    for (uint32_t y = top; y < bottom; ++y) store_pixels<kStore, true>(form, channels, target, patch, x, y, zero, zero);
+  if constexpr (kScale == Scale::thirds) {
+    await_inputs();
+    mix_taps<kStore, kRowsEach>(source, Thirds(x), plans, place, form, channels, target);
     return;
   }
-  const bool fit = left.last - left.first < kWindowColumns && right.last - right.first < kWindowColumns;
-  if (kFit == Fit::together || (kFit == Fit::any && right.last - left.first < kWindowColumns)) {
-    mix_pairs<1, kStore, kWhole>(source, left, right, place, region, form, channels, target);
-  } else if (kFit == Fit::apart || fit) {
-    mix_pairs<2, kStore, kWhole>(source, left, right, place, region, form, channels, target);
-  } else {
-    mix_singly(source, left, right, place, region, form, channels, target);
+  if (!kWhole && !region.valid) {
+    const UnitRgb zero = {0, 0, 0};
+    const PairRows<kStore, true> pairs(form, channels, target, place);
+    for (uint32_t y = top; y < place.bottom; ++y) pairs.store(y, zero, zero);
+    return;
+  }
+  const bool two_taps = region.scale_x <= kBilinearScaleMax && region.scale_y <= kBilinearScaleMax;
+  // A pixel behind the last one is made of the last one's columns and stored nowhere.
+  const uint32_t neighbour = min(x + 1, form.width - 1);
+  if (kScale == Scale::two_taps || (kScale == Scale::any && two_taps)) {
+    const auto columns_at = [&](uint32_t at) {
+      return bilinear_footprint(region.left, region.scale_x, static_cast<int32_t>(at), source.width);
+    };
+    const TwoTaps columns(columns_at(x), columns_at(neighbour));
+    if (kWhole) await_inputs();
+    mix_taps<kStore, kRowsEach>(source, columns, plans, place, form, channels, target);
+    return;
+  }
+  if constexpr (kScale == Scale::windows || kScale == Scale::any) {
+    const auto columns_at = [&](uint32_t at) {
+      return footprint(region.left, region.scale_x, static_cast<int32_t>(at), source.width);
+    };
+    const Footprint left = columns_at(x), right = columns_at(neighbour);
+    if (kWhole) await_inputs();
+    const bool fit = left.last - left.first < kWindowColumns && right.last - right.first < kWindowColumns;
+    if (kScale == Scale::any && right.last - left.first < kWindowColumns)
+      mix_windows<1, kStore, false>(source, left, right, place, region, form, channels, target);
+    else if (kScale == Scale::windows || fit)
+      mix_windows<2, kStore, kWhole>(source, left, right, place, region, form, channels, target);
+    else
+      mix_singly(source, left, right, place, region, form, channels, target);
   }
 }
 
-template <Fit kFit, Store kStore, uint32_t kRowsEach>
+template <Scale kScale, Store kStore, uint32_t kRowsEach>
 void launch_rows(cudaStream_t stream, const SampleSource& source, const Regions& regions, const TensorForm& form,
                  const ChannelForm& channels, void* target) {
   const dim3 blocks((form.width + kColumns * kThreads - 1) / (kColumns * kThreads),
                     (form.height + kRowsEach - 1) / kRowsEach, form.count);
-  launch({blocks, kThreads, 0, stream}, cut_windows<kFit, kStore, kRowsEach>, source, regions, form, channels, target);
+  launch({blocks, kThreads, 0, stream}, cut_patches<kScale, kStore, kRowsEach>, source, regions, form, channels,
+         target);
 }
 
-template <Fit kFit, Store kStore>
-void launch_windows(cudaStream_t stream, const SampleSource& source, const Regions& regions, const TensorForm& form,
+template <Scale kScale, Store kStore>
+void launch_patches(cudaStream_t stream, const SampleSource& source, const Regions& regions, const TensorForm& form,
                     const ChannelForm& channels, void* target) {
-  if (uint64_t{form.width} * form.height * form.count < kSmallPixels)
-    launch_rows<kFit, kStore, kRowsOfSmall>(stream, source, regions, form, channels, target);
-  else
-    launch_rows<kFit, kStore, kRows>(stream, source, regions, form, channels, target);
+  const auto with = [&]<uint32_t kRowsEach>(std::integral_constant<uint32_t, kRowsEach>) {
+    launch_rows<kScale, kStore, kRowsEach>(stream, source, regions, form, channels, target);
+  };
+  const bool small = uint64_t{form.width} * form.height * form.count < kSmallPixels;
+  switch (patch_rows > 0 ? patch_rows : small ? kRowsOfSmall : kRows) {
+    case 1: return with(std::integral_constant<uint32_t, 1>());
+    case 2: return with(std::integral_constant<uint32_t, 2>());
+    case 4: return with(std::integral_constant<uint32_t, 4>());
+    case 8: return with(std::integral_constant<uint32_t, 8>());
+    case 32: return with(std::integral_constant<uint32_t, 32>());
+    default: return with(std::integral_constant<uint32_t, 16>());
+  }
 }
 
 // ---- half as large ----------------------------------------------------------------------------------------------
@@ -266,15 +366,20 @@ const char* launch_stored(cudaStream_t stream, const SampleSource& source, const
            channels, target);
     return launched();
   }
-  switch (fit_of(source, regions, form)) {
-    case Fit::together: launch_windows<Fit::together, kStore>(stream, source, regions, form, channels, target); break;
-    case Fit::apart: launch_windows<Fit::apart, kStore>(stream, source, regions, form, channels, target); break;
-    case Fit::any: launch_windows<Fit::any, kStore>(stream, source, regions, form, channels, target); break;
+  switch (scale_of(source, regions, form)) {
+    case Scale::two_taps:
+      launch_patches<Scale::two_taps, kStore>(stream, source, regions, form, channels, target);
+      break;
+    case Scale::thirds: launch_patches<Scale::thirds, kStore>(stream, source, regions, form, channels, target); break;
+    case Scale::windows: launch_patches<Scale::windows, kStore>(stream, source, regions, form, channels, target); break;
+    case Scale::any: launch_patches<Scale::any, kStore>(stream, source, regions, form, channels, target); break;
   }
   return launched();
 }
 
 } // namespace
+
+uint32_t patch_rows = 0;
 
 const char* launch_nv12_patches(void* stream, const SampleSource& source, const Regions& regions,
                                 const TensorForm& form, const ChannelForm& channels, void* target) {
@@ -283,7 +388,7 @@ const char* launch_nv12_patches(void* stream, const SampleSource& source, const 
     case Store::planar_halves: return launch_stored<Store::planar_halves>(on, source, regions, form, channels, target);
     case Store::interleaved_halves:
       return launch_stored<Store::interleaved_halves>(on, source, regions, form, channels, target);
-    case Store::any: launch_windows<Fit::any, Store::any>(on, source, regions, form, channels, target);
+    case Store::any: launch_patches<Scale::any, Store::any>(on, source, regions, form, channels, target);
   }
   return launched();
 }

@@ -147,6 +147,12 @@ MR_BOTH inline float clamped01(float value) {
 #endif
 }
 
+// 0…1, of luma of 0…1 and chroma centred at 0.
+MR_BOTH inline UnitRgb unit_rgb(const SampleNumbers& n, float luma, float u, float v) {
+  return {clamped01(luma + v * n.red_v), clamped01(luma + u * n.green_u + v * n.green_v),
+          clamped01(luma + u * n.blue_u)};
+}
+
 // 0…1. Of packed pixels it keeps the order, whichever it is.
 template <SampleLayout kLayout>
 MR_BOTH inline UnitRgb decoded(const SampleNumbers& n, const Sample& sample) {
@@ -154,9 +160,7 @@ MR_BOTH inline UnitRgb decoded(const SampleNumbers& n, const Sample& sample) {
   if constexpr (kLayout == SampleLayout::gray) return {luma, luma, luma};
   if constexpr (kLayout == SampleLayout::packed3 || kLayout == SampleLayout::packed4)
     return {luma, sample.b * n.luma_step, sample.c * n.luma_step};
-  const float u = sample.b - n.chroma_zero, v = sample.c - n.chroma_zero;
-  return {clamped01(luma + v * n.red_v), clamped01(luma + u * n.green_u + v * n.green_v),
-          clamped01(luma + u * n.blue_u)};
+  return unit_rgb(n, luma, sample.b - n.chroma_zero, sample.c - n.chroma_zero);
 }
 
 } // namespace millrace::handlers

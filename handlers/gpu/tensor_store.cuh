@@ -66,15 +66,20 @@ __device__ inline void store_any(const TensorForm& form, const ChannelForm& chan
   }
 }
 
+// The picture as one region.
+__host__ __device__ inline Region whole_region(const SampleSource& source, const TensorForm& form) {
+  return region_of(0, 0, static_cast<float>(source.width), static_cast<float>(source.height),
+                   static_cast<int32_t>(form.width), static_cast<int32_t>(form.height));
+}
+
 // The region of one patch; not valid behind the last one.
 __device__ inline Region region_at(const Regions& regions, uint32_t index, const SampleSource& source,
                                    const TensorForm& form) {
-  const auto width = static_cast<int32_t>(form.width), height = static_cast<int32_t>(form.height);
-  if (regions.whole)
-    return region_of(0, 0, static_cast<float>(source.width), static_cast<float>(source.height), width, height);
+  if (regions.whole) return whole_region(source, form);
   if (!regions.boxes || index >= *regions.count) return {0, 0, 0, 0, false};
   const Box& box = regions.boxes[index];
-  return region_of(box.x, box.y, box.width, box.height, width, height);
+  return region_of(box.x, box.y, box.width, box.height, static_cast<int32_t>(form.width),
+                   static_cast<int32_t>(form.height));
 }
 
 } // namespace millrace::handlers::gpu

@@ -115,12 +115,27 @@ TEST_CASE("a picture of NV12 becomes half as large as on the CPU") {
     }
 }
 
+TEST_CASE("a picture of NV12 becomes a third as wide as on the CPU, and of any height") {
+  for (const uint32_t width : {2u, 44u, 66u, 128u, 330u})
+    for (const uint32_t height : {1u, 38u, 77u, 120u})
+      for (uint32_t variant = 0; variant < 8; ++variant) {
+        const Picture picture = random_picture(Pixel::nv12, 3 * width, 77, variant + width)
+                                    .tag(variant % 4, variant & 2 ? MR_RANGE_LIMITED : MR_RANGE_FULL);
+        const TensorForm form = form_of(width, height, variant);
+        const Box whole = {0, 0, 3.0f * static_cast<float>(width), 77};
+        INFO(size_of(picture.view()), " to height ", height, " variant ", variant);
+        CHECK(differing(form, patches_on_gpu(picture.view(), {true, nullptr, nullptr}, form),
+                        patches_on_cpu(picture.view(), {&whole, 1}, form)) == 0);
+      }
+}
+
 TEST_CASE("large tensors of NV12 are cut as on the CPU") {
   struct Sizes {
     uint32_t from_width, from_height, width, height;
   };
-  // All pairs of columns in one window, each column in its own, neither.
-  for (const Sizes& sizes : {Sizes{1200, 900, 1100, 960}, {2500, 1300, 1024, 1030}, {3000, 700, 1100, 960}})
+  // Two taps each way, three columns and two taps, each column in its window, neither.
+  for (const Sizes& sizes :
+       {Sizes{1200, 900, 1100, 960}, {3300, 900, 1100, 960}, {2500, 1300, 1024, 1030}, {3000, 700, 1100, 960}})
     for (uint32_t variant : {0u, 1u, 3u, 7u}) {
       const Picture picture = random_picture(Pixel::nv12, sizes.from_width, sizes.from_height, variant)
                                   .tag(MR_COLOR_BT709, MR_RANGE_LIMITED);

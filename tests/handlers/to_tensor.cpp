@@ -9,7 +9,7 @@
 
 #include "builtin.h"
 #include "handlers/gpu/half.h"
-#include "handlers/gpu/window_mix.h"
+#include "handlers/gpu/tap_mix.h"
 #include "pictures.h"
 
 using namespace millrace;
@@ -355,4 +355,88 @@ TEST_CASE("pairs of pixels mixed from windows, row by row, are those mixed one b
     }
   CHECK(together > 1000);
   CHECK(apart > together);
+}
+
+namespace {
+
+// A picture of random bytes that has windows, limited in range.
+class RandomSource {
+ public:
+  RandomSource(int32_t width, int32_t height, uint32_t seed) : words_(2 * static_cast<size_t>(width / 4 + 1) * height) {
+    std::mt19937 random(seed);
+    for (uint32_t& word : words_) word = static_cast<uint32_t>(random());
+    const auto stride = static_cast<uint32_t>(width / 4 + 1) * 4;
+    source_.planes[0] = reinterpret_cast<const uint8_t*>(words_.data());
+    source_.planes[1] = source_.planes[0] + stride * static_cast<uint32_t>(height);
+    source_.strides[0] = source_.strides[1] = stride;
+    source_.width = width, source_.height = height;
+    source_.numbers = sample_numbers_of(Pixel::nv12, MR_COLOR_BT709, MR_RANGE_LIMITED);
+  }
+  const SampleSource& value() const { return source_; }
+
+ private:
+  std::vector<uint32_t> words_;
+  SampleSource source_{};
+};
+
+// How far the colours of some rows of pairs are from those of pixels that are mixed one by one.
+template <bool kKeep, class Columns>
+float off_by(const SampleSource& source, const Columns& columns, const Footprint (&each)[2], float top, float scale,
+             int32_t first_row) {
+  gpu::RowSlots<Columns, kKeep> slots(source, columns);
+  float most = 0;
+  for (int32_t y = first_row; y < first_row + 7; ++y) {
+    const Footprint rows = footprint(top, scale, y, source.height);
+    const gpu::RowPlan plan =
+        gpu::row_plan(rows, source.height, source.numbers.luma_step * Columns::kUnit, Columns::kUnit);
+    Sample pixels[2];
+    slots.load(plan);
+    slots.take(plan);
+    slots.mean(plan, pixels);
+    for (int i = 0; i < 2; ++i) {
+      const UnitRgb made = unit_rgb(source.numbers, pixels[i].a, pixels[i].b, pixels[i].c);
+      const UnitRgb expected =
+          decoded<SampleLayout::nv12>(source.numbers, mixed<SampleLayout::nv12>(source, each[i], rows));
+      most = std::max({most, std::abs(made.red - expected.red), std::abs(made.green - expected.green),
+                       std::abs(made.blue - expected.blue)});
+    }
+  }
+  return most;
+}
+
+} // namespace
+
+TEST_CASE("pairs of pixels mixed from two taps, with rows kept or not, are those mixed one by one") {
+  std::mt19937 random(11);
+  std::uniform_real_distribution<float> unit(0, 1);
+  for (const int32_t width : {1, 2, 3, 5, 16, 37, 64})
+    for (const int32_t height : {1, 2, 3, 20, 21}) {
+      const RandomSource source(width, height, static_cast<uint32_t>(width + height));
+      for (int round = 0; round < 500; ++round) {
+        const float scales[] = {0.3f, 1, 1.6875f, 2};
+        const float left = round % 5 ? (unit(random) - 0.25f) * static_cast<float>(width) : 0;
+        const float top = round % 7 ? (unit(random) - 0.25f) * static_cast<float>(height) : 0;
+        const float scale_x = round % 3 ? unit(random) * 2 : scales[round / 3 % 4];
+        const float scale_y = round % 2 ? unit(random) * 2 : scales[round / 2 % 4];
+        const auto x = static_cast<int32_t>(random() % 12), y = static_cast<int32_t>(random() % 12);
+        const Footprint each[2] = {footprint(left, scale_x, x, width), footprint(left, scale_x, x + 1, width)};
+        const gpu::TwoTaps columns(each[0], each[1]);
+        REQUIRE(off_by<true>(source.value(), columns, each, top, scale_y, y) < 2e-6f);
+        REQUIRE(off_by<false>(source.value(), columns, each, top, scale_y, y) < 2e-6f);
+      }
+    }
+}
+
+TEST_CASE("pairs of pixels a third as wide as the picture are those mixed one by one") {
+  for (const int32_t width : {2, 4, 6, 22})
+    for (const int32_t height : {1, 2, 21}) {
+      const RandomSource source(3 * width, height, static_cast<uint32_t>(width + height));
+      for (int32_t x = 0; x < width; x += 2)
+        for (const float scale : {0.4f, 1.0f, 1.6875f, 2.0f}) {
+          const Footprint each[2] = {footprint(0, 3, x, 3 * width), footprint(0, 3, x + 1, 3 * width)};
+          const gpu::Thirds columns(static_cast<uint32_t>(x));
+          REQUIRE(off_by<true>(source.value(), columns, each, 0, scale, 0) < 2e-6f);
+          REQUIRE(off_by<false>(source.value(), columns, each, 0, scale, 0) < 2e-6f);
+        }
+    }
 }
