@@ -251,6 +251,24 @@ TEST_CASE("5.5: a captured body is measured on a held stream, without what a spa
   CHECK(take_log("q").size() == 40);
 }
 
+TEST_CASE("5.5: a CUDA device whose launches nobody measured is planned with a guess, and the plan says so") {
+  Setup setup = on_device();
+  setup.hops = {copy_hop("cpu", "cuda:0", 1), copy_hop("cuda:0", "cpu", 1)};
+  setup.bodies = {{"q.add", "", "cpu", 8, 8, 8, 8, 1}, {"q.add", "", "cuda:0", 8, 1, 1, 1, 1}};
+  const auto guessed = [](const Compiled& compiled) {
+    return std::any_of(compiled.plan().notes.begin(), compiled.plan().notes.end(),
+                       [](const std::string& note) { return note.starts_with("launches not measured: cuda:0"); });
+  };
+  const auto domain = [](const Compiled& compiled) { return compiled.plan().handlers[1].domain; };
+  const Compiled by_guess(chain({"add"}), setup);
+  CHECK(guessed(by_guess));
+  CHECK(domain(by_guess) == 0); // 8 µs there, and here 1, a launch, and two copies
+  setup.launches = {{"cuda:0", 2, 1}};
+  const Compiled measured(chain({"add"}), setup);
+  CHECK_FALSE(guessed(measured));
+  CHECK(domain(measured) == 1);
+}
+
 TEST_CASE("5.5: no stream is held where bodies are not measured, nor where they could not be captured") {
   CHECK(Watched(chain({"add", "paint", "odd"}), false).held().empty());
   EnqueuingFaults faults;
