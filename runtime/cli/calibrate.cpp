@@ -42,19 +42,23 @@ int calibrate(const CalibrateCommand& command) {
   if (path.empty()) throw Failure(111, "there is no folder for settings: name a file with --machine");
   embed::MachineFile file = embed::load_machine(path, false);
   std::vector<plan::Hop> hops = embed::measure_hops(file, embed::parse_domains(command.devices));
+  std::vector<plan::LaunchCost> launches = embed::measure_launches(file, embed::parse_domains(command.devices));
   std::vector<plan::BodyCost> bodies;
   if (!command.pipeline.empty()) bodies = measure_bodies(command, command.ticks);
   if (!hops.empty()) {
     std::printf("hops, µs: latency, then median / p99 of 4 KiB, 64 KiB, 1 MiB and 16 MiB\n");
     for (const plan::Hop& hop : hops) std::printf("%s\n", hop_words(hop).c_str());
   }
+  if (!launches.empty()) std::printf("launches, µs a tick: of a region, of a copy\n");
+  for (const plan::LaunchCost& cost : launches)
+    std::printf("%s\n", fmt::format("  {:<16} {:>9.1f} {:>9.1f}", cost.domain, cost.region_us, cost.copy_us).c_str());
   if (!bodies.empty()) std::printf("bodies: bytes read, then µs a call, median / p99\n");
   for (const plan::BodyCost& body : bodies) std::printf("%s\n", body_words(body).c_str());
   if (hops.empty() && bodies.empty()) {
     std::printf("nothing to measure: name devices (--devices cpu,sim:0), or a pipeline whose handlers to time\n");
     return kDone;
   }
-  embed::merge(file, std::move(hops), std::move(bodies));
+  embed::merge(file, std::move(hops), std::move(bodies), std::move(launches));
   file.machine = embed::host_name();
   file.date = today();
   embed::save_machine(path, file);

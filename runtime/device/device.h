@@ -188,6 +188,13 @@ class Device {
   virtual void end_span(Stream& stream, const Span& span) { (void)stream, (void)span; }
   virtual void collect_spans() {}
 
+  // The stream begins nothing that is submitted to it from here on before let_go(): a span in between has none of the
+  // time that the host takes to submit. One at a time, only where no fence behind it is waited for before let_go().
+  // A device lets go by itself once it has failed, or after a while: whoever is called in between and waits for the
+  // stream would wait for ever. Where bodies do not enqueue nothing happens: they take no time to submit.
+  virtual void hold(Stream& stream) { (void)stream; }
+  virtual void let_go(Stream& stream) { (void)stream; }
+
   // Whether Work::accesses is looked at: elsewhere nobody need fill it in.
   virtual bool checks_accesses() const { return false; }
 

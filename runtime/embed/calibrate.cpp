@@ -2,6 +2,7 @@
 #include "embed/calibrate.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -21,21 +22,45 @@ constexpr auto kBodyTime = std::chrono::milliseconds(60);
 // A machine that does much else may hold up one copy, and hardly three in a row.
 constexpr int kTriesToOverlap = 3;
 constexpr int kCopiesInside = 500; // of 8 MiB: some milliseconds on what is fast
+// Ticks of a region without a body: so many in a row, so often, the median counts. Under way are twice as many as a
+// window has by itself, so that the host's part of one is behind the device's of others.
+constexpr int kEmptyTicks = 500, kEmptyRuns = 9;
+constexpr size_t kEmptyUnderWay = 2 * plan::kInFlightMax;
 
 double us_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
-void finish(device::Device& device, device::Stream& stream) {
-  const device::Fence fence = device.signal(stream);
+void await(device::Device& device, const device::Fence& fence) {
   while (!fence.done())
     if (!device.force(fence)) std::this_thread::yield();
 }
+
+void finish(device::Device& device, device::Stream& stream) { await(device, device.signal(stream)); }
 
 double quantile(std::vector<double>& samples, double q) {
   const auto at = static_cast<size_t>(q * static_cast<double>(samples.size() - 1) + 0.5);
   std::nth_element(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(at), samples.end());
   return samples[at];
+}
+
+// How far apart ticks are whose last fence submit(n) returns.
+template <class Submit>
+double apart_us(device::Device& device, const Submit& submit) {
+  std::vector<double> samples;
+  std::array<device::Fence, kEmptyUnderWay> under_way{};
+  uint64_t tick = 0;
+  for (int run = 0; run < kEmptyRuns; ++run) {
+    const Clock::time_point begin = Clock::now();
+    for (int n = 0; n < kEmptyTicks; ++n, ++tick) {
+      device::Fence& fence = under_way[tick % kEmptyUnderWay];
+      await(device, fence);
+      fence = submit(tick);
+    }
+    samples.push_back(us_since(begin) / kEmptyTicks);
+  }
+  for (const device::Fence& fence : under_way) await(device, fence);
+  return quantile(samples, 0.5);
 }
 
 // The two ends of a hop, as large as the largest copy.
@@ -67,6 +92,14 @@ Times measure(const Copy& copy) {
 }
 
 void wait_a_while(void*) { std::this_thread::sleep_for(kBodyTime); }
+
+std::byte* take(device::Device& device, uint64_t bytes) {
+  device::DeviceStatus status;
+  device::Arena* const arena = device.allocate(bytes, {true, false}, status);
+  if (!arena) throw Failure(701, "there is no memory to measure with: " + status.sentence);
+  if (device.domain() == "cpu") std::memset(arena->base, 1, bytes);
+  return arena->base;
+}
 
 // All that is measured of one machine; devices and memory live as long as it does.
 class HopMeter {
@@ -103,14 +136,6 @@ class HopMeter {
 
  private:
   static constexpr uint64_t kLargest = plan::kHopSizes.back();
-
-  static std::byte* take(device::Device& device, uint64_t bytes) {
-    device::DeviceStatus status;
-    device::Arena* const arena = device.allocate(bytes, {true, false}, status);
-    if (!arena) throw Failure(701, "hops are measured with copies of 16 MiB: " + status.sentence);
-    if (device.domain() == "cpu") std::memset(arena->base, 1, bytes);
-    return arena->base;
-  }
 
   plan::Hop hop(const std::string& from, const std::string& to, const Ends& ends, bool from_host) {
     plan::Hop hop{from, to};
@@ -202,6 +227,47 @@ class HopMeter {
 
 } // namespace
 
+plan::LaunchCost measure_launch(device::Device& device, std::byte* on_host, std::byte* on_device) {
+  device::Stream& up = *device.create_stream(device::StreamKind::copy_in);
+  device::Stream& compute = *device.create_stream(device::StreamKind::compute);
+  device::Stream& down = *device.create_stream(device::StreamKind::copy_out);
+  device.begin_record(compute);
+  const std::unique_ptr<device::Recording> empty = device.end_record(compute);
+  if (!empty) return {};
+  const auto region = [&](uint64_t tick) {
+    device.replay(compute, *empty, {tick, 0});
+    return device.signal(compute);
+  };
+  const auto between_copies = [&](uint64_t tick) {
+    device.copy(up, on_device, on_host, kTinyBytes);
+    device.wait(compute, device.signal(up));
+    device.wait(down, region(tick));
+    device.copy(down, on_host + kTinyBytes, on_device + kTinyBytes, kTinyBytes);
+    return device.signal(down);
+  };
+  const double region_us = apart_us(device, region);
+  const double with_copies_us = apart_us(device, between_copies);
+  return {device.domain(), region_us, std::max(0.0, with_copies_us - region_us) / 2};
+}
+
+std::vector<plan::LaunchCost> measure_launches(const MachineFile& machine, const std::vector<std::string>& domains) {
+  std::vector<plan::LaunchCost> launches;
+  const auto pinned = std::make_shared<device::PinnedRanges>();
+  std::vector<std::string> all = {"cpu"};
+  for (const std::string& domain : domains)
+    if (domain != "cpu") all.push_back(domain);
+  const auto devices = make_devices(machine, all, pinned);
+  std::byte* const on_host = take(*devices[0], 2 * kTinyBytes);
+  for (const auto& device : devices) {
+    if (!device->enqueues()) continue;
+    plan::LaunchCost cost = measure_launch(*device, on_host, take(*device, 2 * kTinyBytes));
+    if (const device::DeviceStatus status = device->status(); !status.ok())
+      throw Failure(701, "while launches were measured: " + status.sentence);
+    if (!cost.domain.empty()) launches.push_back(std::move(cost));
+  }
+  return launches;
+}
+
 std::vector<plan::Hop> measure_hops(const MachineFile& machine, const std::vector<std::string>& domains) {
   return HopMeter(machine, domains).run();
 }
@@ -236,7 +302,12 @@ std::vector<plan::BodyCost> measure_bodies(const std::function<graph::Graph()>& 
   return bodies;
 }
 
-void merge(MachineFile& file, std::vector<plan::Hop> hops, std::vector<plan::BodyCost> bodies) {
+void merge(MachineFile& file, std::vector<plan::Hop> hops, std::vector<plan::BodyCost> bodies,
+           std::vector<plan::LaunchCost> launches) {
+  for (plan::LaunchCost& cost : launches) {
+    std::erase_if(file.launches, [&](const plan::LaunchCost& old) { return old.domain == cost.domain; });
+    file.launches.push_back(std::move(cost));
+  }
   for (plan::Hop& hop : hops) {
     std::erase_if(file.hops, [&](const plan::Hop& old) { return old.from == hop.from && old.to == hop.to; });
     file.hops.push_back(std::move(hop));

@@ -66,6 +66,7 @@ plan::Machine machine_of(const Choices& choices) {
   machine.hops = simulated_hops(choices.machine, choices.domains);
   machine.hops.insert(machine.hops.end(), choices.machine.hops.begin(), choices.machine.hops.end()); // the last counts
   machine.bodies = choices.machine.bodies;
+  machine.launches = choices.machine.launches;
   if (!choices.saved.text.empty()) {
     machine.workers = choices.saved.workers;
     machine.bodies.clear(); // what handlers cost is said there

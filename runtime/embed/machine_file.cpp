@@ -152,6 +152,15 @@ plan::BodyCost parse_body(const json& given, const std::string& where) {
   return body;
 }
 
+plan::LaunchCost parse_launch(const json& given, const std::string& where) {
+  kFields.only_keys(given, where, {"domain", "region_us", "copy_us"});
+  plan::LaunchCost cost;
+  cost.domain = needed(given, "domain", where);
+  cost.region_us = kFields.number(given, "region_us", 0, 1e9, where).value_or(0);
+  cost.copy_us = kFields.number(given, "copy_us", 0, 1e9, where).value_or(0);
+  return cost;
+}
+
 double rounded(double us) { return std::round(us * 1000) / 1000; }
 
 ordered_json rounded(const std::array<double, 4>& us) {
@@ -214,7 +223,7 @@ const Simulated& declared(const MachineFile& file, const std::string& domain) {
 
 MachineFile parse_machine(const std::string& text) {
   const json document = kFields.parse(text);
-  kFields.only_keys(document, "the file", {"version", "machine", "date", "simulated", "hops", "bodies"});
+  kFields.only_keys(document, "the file", {"version", "machine", "date", "simulated", "hops", "bodies", "launches"});
   kFields.whole(document, "version", kVersion, kVersion, "the file");
   MachineFile file;
   file.machine = kFields.text(document, "machine", "the file").value_or("");
@@ -230,6 +239,8 @@ MachineFile parse_machine(const std::string& text) {
     file.hops.push_back(parse_hop(given, "hops[" + std::to_string(file.hops.size()) + "]"));
   for (const json& given : list(document, "bodies"))
     file.bodies.push_back(parse_body(given, "bodies[" + std::to_string(file.bodies.size()) + "]"));
+  for (const json& given : list(document, "launches"))
+    file.launches.push_back(parse_launch(given, "launches[" + std::to_string(file.launches.size()) + "]"));
   return file;
 }
 
@@ -244,6 +255,9 @@ std::string print_machine(const MachineFile& file) {
   for (const plan::Hop& hop : file.hops) out["hops"].push_back(print_hop(hop));
   out["bodies"] = ordered_json::array();
   for (const plan::BodyCost& body : file.bodies) out["bodies"].push_back(print_body(body));
+  for (const plan::LaunchCost& cost : file.launches) // without one the file is what it was before there were any
+    out["launches"].push_back(
+        {{"domain", cost.domain}, {"region_us", rounded(cost.region_us)}, {"copy_us", rounded(cost.copy_us)}});
   return out.dump(2) + "\n";
 }
 

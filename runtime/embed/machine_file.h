@@ -32,6 +32,7 @@ struct MachineFile {
   std::map<std::string, Simulated> simulated;
   std::vector<plan::Hop> hops;
   std::vector<plan::BodyCost> bodies;
+  std::vector<plan::LaunchCost> launches;
 };
 
 // Throws Failure (MR0114).

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <thread>
 
 #include "exec/state.h"
 
@@ -18,6 +19,9 @@ namespace {
 // While a region is captured its inputs carry these as their times, so that it can be seen which of them its outputs
 // take over.
 constexpr int64_t kMarkTick = INT64_MIN + 1, kMarkFirst = INT64_MIN + 2;
+
+// Spans with nothing in them, of which the median counts.
+constexpr size_t kEmptySpans = 15;
 
 device::TickNumbers numbers_of(const mr_tick_info& info) { return {info.index, info.media_time_ns}; }
 
@@ -274,7 +278,8 @@ void launch(RegionRun& region, uint64_t ordinal) {
   for (StepRun* step : region.stamped) stamp(*step, ordinal);
 }
 
-void call_body(StepRun& step, uint64_t ordinal);
+enum class Timing { as_it_comes, held }; // held: its device time without what the host takes to submit it
+void call_body(StepRun& step, uint64_t ordinal, Timing timing);
 
 // Live parameters changed: bodies are called anew, so that their kernels get the new values. False while one of them
 // may still run.
@@ -315,6 +320,29 @@ void capture_region(RegionRun& region) {
   learn_times(region);
 }
 
+void measure_empty_span(RegionRun& region) {
+  if (region.recordings.empty()) return;
+  StepRun& first = *region.steps[0];
+  device::Device& device = *first.device;
+  std::vector<int64_t> took;
+  size_t spans = 0;
+  const auto tell = [](void* context, int64_t ns) { static_cast<std::vector<int64_t>*>(context)->push_back(ns); };
+  device.hold(*first.stream);
+  while (spans < kEmptySpans && device.begin_span(*first.stream)) {
+    device.end_span(*first.stream, {tell, &took});
+    ++spans;
+  }
+  device.let_go(*first.stream);
+  const device::Fence fence = device.signal(*first.stream);
+  while (!fence.done())
+    if (!device.force(fence)) std::this_thread::yield();
+  for (; took.size() < spans && device.status().ok(); std::this_thread::yield()) device.collect_spans();
+  if (took.empty()) return;
+  const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
+  std::nth_element(took.begin(), middle, took.end());
+  for (StepRun* step : region.steps) step->empty_span_ns = *middle;
+}
+
 void warm_up(RegionRun& region, uint64_t ordinal) {
   if (region.recordings.empty()) return;
   const StepRun& first = *region.steps[0];
@@ -342,7 +370,9 @@ StepResult run_captured(RegionRun& region, uint64_t ordinal) {
   }
   for (StepRun* step : region.steps)
     if (!issued(*step, ordinal)) return StepResult::waiting;
-  for (StepRun* step : region.steps) call_body(*step, ordinal);
+  // Held: what could be captured does not wait for its stream while it is called.
+  const Timing timing = bodies_one_by_one ? Timing::held : Timing::as_it_comes;
+  for (StepRun* step : region.steps) call_body(*step, ordinal, timing);
   ++region.streamed;
   return StepResult::settled;
 }
@@ -350,13 +380,22 @@ StepResult run_captured(RegionRun& region, uint64_t ordinal) {
 StepResult run_enqueued(StepRun& step, uint64_t ordinal) {
   if (!step.device->has_room(*step.stream) || !issued(step, ordinal) || !change_live(step, ordinal))
     return StepResult::waiting;
-  call_body(step, ordinal);
+  call_body(step, ordinal, Timing::as_it_comes);
   return StepResult::settled;
 }
 
 namespace {
 
-void call_body(StepRun& step, uint64_t ordinal) {
+// Of a body on a held stream: without what a span takes that has nothing in it.
+device::Span body_span_of(StepRun& step) {
+  const auto tell = [](void* context, int64_t took_ns) {
+    auto& of = *static_cast<StepRun*>(context);
+    of.times.add(took_ns - of.empty_span_ns);
+  };
+  return {tell, &step};
+}
+
+void call_body(StepRun& step, uint64_t ordinal, Timing timing) {
   BodyCall& body = body_of(step, ordinal);
   Cause cause = Cause::input;
   if (!fix_body(step, body, ordinal, cause)) {
@@ -366,10 +405,12 @@ void call_body(StepRun& step, uint64_t ordinal) {
   choose_blocks(step, body, ordinal);
   for (size_t i = 0; i < body.inputs.size(); ++i) body.inputs[i] = body.absent[i] ? mr_input{} : body.frozen[i];
   body.failed = false;
+  step.device->set_tick(*step.stream, numbers_of(body.info)); // a kernel of its own, and none of the body's
+  if (timing == Timing::held) step.device->hold(*step.stream);
   const bool timed = (body.info.index & kTimedMask) == 0 && step.device->begin_span(*step.stream);
-  step.device->set_tick(*step.stream, numbers_of(body.info));
   step.device->run(*step.stream, {&enqueue_body, &body, step.handler->name.c_str()});
-  if (timed) step.device->end_span(*step.stream, span_of(step.times));
+  if (timed) step.device->end_span(*step.stream, timing == Timing::held ? body_span_of(step) : span_of(step.times));
+  if (timing == Timing::held) step.device->let_go(*step.stream);
   if (const std::string left = step.device->take_body_error(); !left.empty() && !body.failed) {
     step.instance->set_error(left);
     fail_body(step, body);

@@ -54,7 +54,11 @@ bool prepare(StepRun& step, BodyCall& body, uint64_t ordinal) {
 
 void record_region(RegionRun& region) {
   StepRun& first = *region.steps[0];
-  if (first.device->enqueues()) return capture_region(region);
+  if (first.device->enqueues()) {
+    capture_region(region);
+    if (first.run->options.measure_bodies) measure_empty_span(region);
+    return;
+  }
   for (uint32_t slot = 0; slot < region.plan->slots; ++slot) {
     for (StepRun* step : region.steps) freeze(*step, step->bodies[slot], slot);
     first.device->begin_record(*first.stream);

@@ -136,8 +136,8 @@ struct RunOptions {
   // Every call goes into the trace, and more of them are kept; else those that are timed: all calls of 2 µs and more,
   // and of shorter ones one tick in 64.
   bool trace_all = false;
-  // Captured regions run body by body on one tick in 64, so that each body's device time is measured; else only the
-  // region's is.
+  // Captured regions run body by body on one tick in 64, so that each body's device time is measured, without the
+  // host's to submit it; else only the region's is.
   bool measure_bodies = false;
   // Told of each launch of a captured region, by the thread that submits it: when the inputs were found issued, and
   // when the launch had returned. For benchmarks; null: nobody.

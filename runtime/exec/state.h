@@ -269,8 +269,7 @@ struct alignas(64) StepRun {
   // restart
   int64_t restart_at_ns = 0;
   uint32_t restarts = 0;
-  bool down = false;
-  bool drained = false;
+  bool down = false, drained = false;
 
   // live parameters: how many of RunState::changes were looked at; a reader's thread writes it too
   std::atomic<size_t> changes_seen{0};
@@ -280,6 +279,7 @@ struct alignas(64) StepRun {
   SingleWriter<uint64_t> calls;
   std::atomic<uint64_t> errors{0};
   Histogram times;
+  int64_t empty_span_ns = 0; // measure_bodies: what a span takes on its stream that has nothing in it
   // Of a step behind which nothing comes: from when a sampled tick was admitted or due until this step's call was over.
   std::unique_ptr<Histogram> reach;
   bool short_calls = false; // two clock reads would show: timed on timed ticks alone
@@ -607,6 +607,8 @@ StepResult run_region(RegionRun& region, uint64_t ordinal);
 // captured.cpp: regions and bodies of devices whose bodies enqueue. A region that cannot be captured is left to
 // streams.
 void capture_region(RegionRun& region);
+// Before bodies are measured; waits for the device.
+void measure_empty_span(RegionRun& region);
 StepResult run_captured(RegionRun& region, uint64_t ordinal);
 void warm_up(RegionRun& region, uint64_t ordinal); // before its tick comes
 StepResult run_enqueued(StepRun& step, uint64_t ordinal);

@@ -114,6 +114,7 @@ class Evaluator {
         ways_(ways),
         can_access_(std::any_of(prices.hops.begin(), prices.hops.end(),
                                 [](const HopPrice& hop) { return hop.access_us_per_byte != Prices::kNever; })),
+        opens_region_(prices.tasks.size(), false),
         worker_free_(prices.domains) {}
 
   Score operator()(const Places& places) {
@@ -126,13 +127,18 @@ class Evaluator {
       load_[places[t]] += us;
       score.load_us = std::max(score.load_us, us); // it is not entered twice at a time
     }
+    add_regions(places);
     for (uint32_t b = 0; b < prices_.buffers.size(); ++b) {
       const Prices::Buffer& buffer = prices_.buffers[b];
       each_copy(prices_, buffer, ways_.of(b), places, [&](uint32_t from, uint32_t to) {
         const HopPrice& hop = prices_.hop(from, to);
         const double us = buffer.share * ways_.of(b).hop_us(from, to);
         engine_[prices_.engine(from, to)] += us;
-        if (!hop.overlaps_compute) load_[device_of(from, to)] += us;
+        const uint32_t device = device_of(from, to);
+        if (!hop.overlaps_compute)
+          load_[device] += us;
+        else if (!prices_.crossing_us.empty())
+          load_[device] += buffer.share * prices_.crossing_us[device];
         score.bytes += buffer.share * buffer.bytes;
         ++score.copies;
       });
@@ -148,6 +154,33 @@ class Evaluator {
  private:
   // The end of a hop that is a device, and submits: of two the one that is written to.
   static uint32_t device_of(uint32_t from, uint32_t to) { return to == 0 ? from : to; }
+
+  // Finds the regions and adds what each of them takes beside its calls. The n-th region of a domain is behind the way
+  // out of the one before it (capture.cpp).
+  void add_regions(const Places& places) {
+    if (prices_.region_us.empty()) return;
+    const uint32_t domains = prices_.domains;
+    passed_.assign(places.size() * domains, 0);
+    region_share_.assign(places.size() * domains, 0);
+    for (uint32_t t = 0; t < places.size(); ++t) {
+      const uint32_t here = places[t];
+      uint32_t* const passed = &passed_[t * domains];
+      uint32_t region = 1;
+      for (const uint32_t b : read_by_.of(t)) {
+        const uint32_t producer = prices_.buffers[b].producer;
+        if (producer >= t) continue; // by a delay: of an earlier tick
+        const uint32_t* const before = &passed_[producer * domains];
+        for (uint32_t d = 0; d < domains; ++d) passed[d] = std::max(passed[d], before[d]);
+        region = std::max(region, before[here] + (places[producer] == here ? 0 : 1));
+      }
+      passed[here] = std::max(passed[here], region);
+      double& share = region_share_[here * places.size() + region - 1];
+      opens_region_[t] = share == 0;
+      if (prices_.tasks[t].share <= share) continue;
+      load_[here] += (prices_.tasks[t].share - share) * prices_.region_us[here];
+      share = prices_.tasks[t].share;
+    }
+  }
 
   // What a task takes longer because it reads some of its inputs where they are.
   double reading_us(uint32_t t, const Places& places) const {
@@ -173,6 +206,7 @@ class Evaluator {
       for (const uint32_t b : read_by_.of(t)) ready = std::max(ready, there_[b * prices_.domains + domain]);
       double& worker = *std::min_element(worker_free_[domain].begin(), worker_free_[domain].end());
       worker = std::max(ready, worker) + prices_.tasks[t].latency_us(domain) + reading_us(t, places);
+      if (opens_region_[t]) worker += prices_.region_us[domain];
       last = std::max(last, worker);
       for (const uint32_t b : made_by_.of(t)) carry(b, worker, places);
     }
@@ -199,6 +233,9 @@ class Evaluator {
   const WaysBySize& ways_;
   const bool can_access_;
   std::vector<double> load_, engine_; // by domain; [from * domains + to]
+  std::vector<uint32_t> passed_;      // [task * domains + domain]: regions there on the way to it, its own included
+  std::vector<double> region_share_;  // [domain * tasks + region]: of ticks on which it is launched
+  std::vector<bool> opens_region_;    // by task: it is the first of its region
   std::vector<double> there_;         // [buffer * domains + domain]: when it is there
   std::vector<std::vector<double>> worker_free_;
 };

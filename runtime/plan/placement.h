@@ -42,6 +42,9 @@ struct Prices {
   uint32_t domains = 1;          // at most kDomainsMax; domain 0 has a hop to and from each other
   std::vector<uint32_t> workers; // by domain: calls at once
   std::vector<HopPrice> hops;    // [from * domains + to]
+  // By domain, or empty: what a device takes on each tick for each of its regions, and for each copy that it submits,
+  // however few bytes. A region is what runs between one way out of the domain and the next.
+  std::vector<double> region_us, crossing_us;
   std::vector<uint32_t> engines; // [from * domains + to]: who copies; empty: each hop has an engine of its own
   double period_us = 0;          // 0: as fast as it goes
   std::vector<Task> tasks;       // every producer before its readers

@@ -297,12 +297,20 @@ struct BodyCost {
   uint64_t calls = 0; // that were measured
 };
 
+// What a device takes on each tick beside the time of its bodies and of the bytes that are copied.
+struct LaunchCost {
+  std::string domain;
+  double region_us = 0; // of each region: its launch, its tick's numbers, its signal
+  double copy_us = 0;   // of each copy: what waits for it and is waited for, and submitting it
+};
+
 struct Machine {
   uint32_t workers = 1;                        // threads to plan for
   std::vector<std::string> domains = {"cpu"};  // "cpu" first, then devices in order of preference
   std::map<std::string, uint64_t> bytes_limit; // by domain; absent: not limited
   std::vector<Hop> hops;                       // between cpu and a device, a missing one is guessed
   std::vector<BodyCost> bodies;
+  std::vector<LaunchCost> launches; // of a CUDA device, a missing one is guessed; of others it is nothing
 };
 
 struct Options {

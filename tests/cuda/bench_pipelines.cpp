@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench.h"
+#include "embed/calibrate.h"
 #include "handlers/draw/glyphs.h"
 #include "rivals.h"
 
@@ -120,14 +121,41 @@ struct Planned {
   double fps;
 };
 
+// What cuda:0 takes on each tick beside that, measured once.
+const plan::LaunchCost& measured_launch() {
+  static const plan::LaunchCost cost = [] {
+    const auto launches = embed::measure_launches({}, {"cpu", "cuda:0"});
+    if (launches.empty()) throw Failure(701, "a region without a body cannot be measured on cuda:0");
+    return launches[0];
+  }();
+  return cost;
+}
+
 // Where the plan puts them, the sink apart, and how fast that is. `down`: bytes a second from the device.
 Planned planned_fps(const Five& five, const std::vector<std::string>& domains, const std::string& sink,
                     const std::vector<plan::BodyCost>& bodies, double down) {
   Setup setup = five_setup(domains);
   setup.bodies = bodies;
+  setup.launches = {measured_launch()};
   setup.hops = {copy_hop("cpu", "cuda:0", 10, 1e6 / down), copy_hop("cuda:0", "cpu", 10, 1e6 / down)};
   const Pipeline pipeline = five_handlers(five, "", sink);
   return {choice_of(Compiled(pipeline, setup).plan()), fps_of(pipeline, setup)};
+}
+
+void print_launch() {
+  row("\nA tick on cuda:0 is planned with %.1f µs for each region and %.1f for each copy.", measured_launch().region_us,
+      measured_launch().copy_us);
+}
+
+// " image.blur cpu 12.3 …", means.
+std::string words_of(const std::vector<plan::BodyCost>& bodies) {
+  std::string words;
+  for (const plan::BodyCost& body : bodies) {
+    char one[96];
+    std::snprintf(one, sizeof one, " %s %s %.1f", body.type.c_str(), body.domain.c_str(), body.mean_us);
+    words += one;
+  }
+  return words;
 }
 
 // On both orders of the domains, beside the better of what was measured with the sink where the plan has it.
@@ -135,12 +163,6 @@ void place_by_plan(const Five& five, const Measured& measured, double down) {
   const std::vector<plan::BodyCost> bodies = measured_bodies(five);
   const auto on_device = std::count_if(bodies.begin(), bodies.end(), [](const auto& b) { return b.domain != "cpu"; });
   const char* measuring = on_device >= 4 ? "" : ", GPU unmeasured";
-  std::string costs;
-  for (const plan::BodyCost& body : bodies) {
-    char one[96];
-    std::snprintf(one, sizeof one, " %s %s %.1f", body.type.c_str(), body.domain.c_str(), body.mean_us);
-    costs += one;
-  }
   for (const std::vector<std::string>& domains : {std::vector<std::string>{"cuda:0", "cpu"}, {"cpu", "cuda:0"}})
     for (const char* sink : {"cuda:0", "cpu"}) {
       const auto [choice, fps] = planned_fps(five, domains, sink, bodies, down);
@@ -148,7 +170,7 @@ void place_by_plan(const Five& five, const Measured& measured, double down) {
       row("| %ux%u | %s first, sink %s%s | %s | %.1f | %.3f |", five.width, five.height, domains[0].c_str(),
           *sink == 'c' && sink[1] == 'p' ? "on the host" : "on the GPU", measuring, choice.c_str(), fps, fps / best);
     }
-  row("| %ux%u | bodies, µs |%s | | |", five.width, five.height, costs.c_str());
+  row("| %ux%u | bodies, µs |%s | | |", five.width, five.height, words_of(bodies).c_str());
 }
 
 std::vector<Five> sizes() {
@@ -195,6 +217,7 @@ void bench_five() {
   row("| size | domains | source, blur, text, waveform, sink | frames a second | / the better one |");
   row("|---|---|---|---|---|");
   for (size_t s = 0; s < all.size(); ++s) place_by_plan(all[s], measured[s], down[s]);
+  print_launch();
 }
 
 // From so small that a launch costs more than the work, to so large that the host is far behind.
@@ -203,15 +226,22 @@ void bench_crossover() {
   row("| size | host | GPU | as planned | planned: source, blur, text, waveform, sink | planned / the better one |");
   row("|---|---|---|---|---|---|");
   const std::string font = font_file();
+  std::vector<std::string> costs;
   for (uint32_t width = 16; width <= 2048; width *= 2) {
     const Five five{width, width * 9 / 16, font};
     const double host = fps_of(five_handlers(five, "cpu", "cpu"), five_setup());
     const double device = fps_of(five_handlers(five, "cuda:0", "cpu"), five_setup());
-    const auto [choice, planned] =
-        planned_fps(five, {"cuda:0", "cpu"}, "cpu", measured_bodies(five), copies_down(five.bytes(), 300));
+    const std::vector<plan::BodyCost> bodies = measured_bodies(five);
+    const auto [choice, planned] = planned_fps(five, {"cuda:0", "cpu"}, "cpu", bodies, copies_down(five.bytes(), 300));
     row("| %ux%u | %.1f | %.1f | %.1f | %s | %.3f |", five.width, five.height, host, device, planned, choice.c_str(),
         planned / std::max(host, device));
+    costs.push_back("| " + std::to_string(five.width) + "x" + std::to_string(five.height) + " |" + words_of(bodies) +
+                    " |");
   }
+  row("\n| size | planned with these bodies, µs |");
+  row("|---|---|");
+  for (const std::string& line : costs) row("%s", line.c_str());
+  print_launch();
 }
 
 void bench_naive() {

@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -173,6 +174,62 @@ TEST_CASE("4.11: spans tell device time") {
   MESSAGE("256 MiB were written in ", took, " ns");
   CHECK(took > 50'000);
   CHECK(took < 50'000'000);
+}
+
+// The device time of a body that fills 4 KiB, while the host sleeps before it launches; held or not.
+int64_t span_ns_of_a_slow_host(Rig& rig, Stream& stream, Filling& body, bool held) {
+  int64_t took = 0;
+  if (held) rig.device->hold(stream);
+  REQUIRE(rig.device->begin_span(stream));
+  std::this_thread::sleep_for(std::chrono::microseconds(200));
+  rig.device->run(stream, body.work());
+  rig.device->end_span(stream, {[](void* context, int64_t ns) { *static_cast<int64_t*>(context) = ns; }, &took});
+  if (held) rig.device->let_go(stream);
+  finish(rig.device->signal(stream));
+  for (int i = 0; i < 100 && took == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    rig.device->collect_spans();
+  }
+  return took;
+}
+
+TEST_CASE("4.11: a span on a held stream has none of the time that the host takes to submit") {
+  Rig rig;
+  auto* on_device = reinterpret_cast<unsigned*>(rig.allocate(*rig.device, 4096));
+  Stream& stream = *rig.device->create_stream(StreamKind::compute);
+  Filling body{&stream, on_device, 1, 1024};
+  span_ns_of_a_slow_host(rig, stream, body, false); // the first loads the kernel
+  const int64_t bare = span_ns_of_a_slow_host(rig, stream, body, false);
+  std::vector<int64_t> held;
+  for (int i = 0; i < 21; ++i) held.push_back(span_ns_of_a_slow_host(rig, stream, body, true));
+  std::nth_element(held.begin(), held.begin() + 10, held.end());
+  MESSAGE("bare ", bare, " ns, held ", held[10], " ns");
+  CHECK(bare > 200'000);
+  CHECK(held[10] > 0);
+  CHECK(held[10] < 6'000);
+  CHECK(rig.device->status().ok());
+}
+
+TEST_CASE("4.11: a body that waits for its stream while that is held goes on after a while") {
+  Rig rig;
+  Stream& stream = *rig.device->create_stream(StreamKind::compute);
+  const auto begin = std::chrono::steady_clock::now();
+  rig.device->hold(stream);
+  CHECK(cudaStreamSynchronize(static_cast<cudaStream_t>(stream.native)) == cudaSuccess);
+  CHECK(std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(10)); // it was held until then
+  rig.device->let_go(stream);
+  finish(rig.device->signal(stream));
+  CHECK(rig.device->status().ok());
+}
+
+TEST_CASE("4.9: a device that is lost while a stream of it is held lets go, and its fences are done") {
+  Rig rig;
+  Stream& stream = *rig.device->create_stream(StreamKind::compute);
+  rig.device->hold(stream);
+  rig.device->declare_lost("told to be lost");
+  CHECK(cudaStreamSynchronize(static_cast<cudaStream_t>(stream.native)) == cudaSuccess);
+  rig.device->let_go(stream);
+  finish(rig.device->signal(stream));
 }
 
 // Ten million ticks would be the same: each one writes a block, copies it down, and the host looks at the first and the

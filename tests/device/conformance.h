@@ -122,6 +122,45 @@ TEST_CASE_TEMPLATE("4.2: submission does not block behind a fence that nobody mo
   CHECK(order.size() == 1000);
 }
 
+TEST_CASE_TEMPLATE("5.5: where bodies enqueue a held stream begins nothing, and it goes on in order once let go", T,
+                   EVERY_DEVICE) {
+  T rig;
+  Stream& stream = *rig.device->create_stream(StreamKind::compute);
+  std::vector<int> order;
+  Append first{&order, 1}, second{&order, 2}, third{&order, 3};
+  rig.run(stream, first);
+  finish(*rig.device, rig.device->signal(stream));
+  for (int round = 0; round < 2; ++round) { // again
+    order.clear();
+    rig.device->hold(stream);
+    rig.run(stream, second);
+    const Fence held = rig.device->signal(stream);
+    for (int i = 0; i < 10 && rig.device->enqueues(); ++i) {
+      rig.device->force_any();
+      CHECK_FALSE(held.done());
+    }
+    rig.device->let_go(stream);
+    rig.run(stream, third);
+    finish(*rig.device, rig.device->signal(stream));
+    CHECK(order == std::vector<int>{2, 3});
+  }
+}
+
+TEST_CASE_TEMPLATE("4.9: a device that is given up while a stream is held leaves nobody waiting", T, EVERY_DEVICE) {
+  T rig;
+  Stream& stream = *rig.device->create_stream(StreamKind::compute);
+  rig.device->hold(stream);
+  const Fence fence = rig.device->signal(stream);
+  CHECK(fence.done() != rig.device->enqueues());
+  rig.device->declare_lost("told to be lost");
+  finish(*rig.device, fence);
+  rig.device->let_go(stream);
+  rig.device->hold(stream);
+  rig.device->let_go(stream);
+  finish(*rig.device, rig.device->signal(stream));
+  CHECK_FALSE(rig.device->status().ok());
+}
+
 TEST_CASE_TEMPLATE("4.2: a stream with too much under way poisons its device and blocks nobody", T, LIMITED_DEVICE) {
   T rig;
   Stream& stream = *rig.device->create_stream(StreamKind::compute);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "tests/exec/enqueuing_device.h"
+
 using namespace millrace;
 using namespace millrace::embed;
 
@@ -75,6 +77,25 @@ TEST_CASE("3.6: without a device there is no hop to measure, and a device with t
   }
 }
 
+TEST_CASE("5.5: what a region without a body takes is measured on a device whose bodies enqueue, and on no other") {
+  const auto hardware = std::make_shared<test::Hardware>();
+  hardware->takes_ns = [](uint64_t) { return 20'000; };
+  const auto bytes = [](device::Device& device) {
+    device::DeviceStatus status;
+    return device.allocate(128, {}, status)->base;
+  };
+  const auto device = test::make_enqueuing("cuda:0", 1, {}, hardware);
+  const plan::LaunchCost cost = measure_launch(*device, bytes(*device), bytes(*device));
+  CHECK(cost.domain == "cuda:0");
+  CHECK(cost.region_us >= 20);
+  CHECK(cost.copy_us >= 0);
+  test::EnqueuingFaults faults;
+  faults.capture = 1;
+  const auto cannot = test::make_enqueuing("cuda:0", 1, faults);
+  CHECK(measure_launch(*cannot, bytes(*cannot), bytes(*cannot)).domain.empty());
+  CHECK(measure_launches({}, {"cpu", "sim:0"}).empty());
+}
+
 TEST_CASE("5.2: bodies are measured in every domain that has one, by their settings and their bytes") {
   plugin::Registry registry;
   Choices choices;
@@ -97,12 +118,14 @@ TEST_CASE("5.2: bodies are measured in every domain that has one, by their setti
   CHECK(found["test.read sim:0 runs_on=cpu"] == 0);
 }
 
-TEST_CASE("What was measured anew replaces what was known of the same hop or body, and nothing else") {
+TEST_CASE("What was measured anew replaces what was known of the same hop, body or device, and nothing else") {
   MachineFile file;
   merge(file, {hop("cpu", "sim:0", 1), hop("sim:0", "cpu", 2)},
-        {{"image.blur", "sigma=2", "cpu", 100, 5, 5, 5, 1}, {"image.blur", "sigma=3", "cpu", 100, 6, 6, 6, 1}});
+        {{"image.blur", "sigma=2", "cpu", 100, 5, 5, 5, 1}, {"image.blur", "sigma=3", "cpu", 100, 6, 6, 6, 1}},
+        {{"cuda:0", 7, 4}, {"cuda:1", 8, 5}});
   merge(file, {hop("cpu", "sim:0", 9)},
-        {{"image.blur", "sigma=2", "cpu", 100, 7, 7, 7, 1}, {"image.blur", "sigma=2", "cpu", 200, 8, 8, 8, 1}});
+        {{"image.blur", "sigma=2", "cpu", 100, 7, 7, 7, 1}, {"image.blur", "sigma=2", "cpu", 200, 8, 8, 8, 1}},
+        {{"cuda:1", 6, 3}});
   REQUIRE(file.hops.size() == 2);
   CHECK(hop_of(file.hops, "cpu", "sim:0").price.latency_us == 9);
   CHECK(hop_of(file.hops, "sim:0", "cpu").price.latency_us == 2);
@@ -110,4 +133,7 @@ TEST_CASE("What was measured anew replaces what was known of the same hop or bod
   double sum = 0;
   for (const plan::BodyCost& body : file.bodies) sum += body.mean_us;
   CHECK(sum == 6 + 7 + 8);
+  REQUIRE(file.launches.size() == 2);
+  CHECK(file.launches[0].region_us == 7);
+  CHECK(file.launches[1].region_us == 6);
 }

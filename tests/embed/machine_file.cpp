@@ -67,6 +67,8 @@ TEST_CASE("A machine file that is printed and read again is the same") {
   hop.engine = "sim:1 copies";
   file.hops = {hop};
   file.bodies = {{"image.blur", "sigma=2", "sim:1", 921'600, 12.5, 12, 14, 200}};
+  CHECK(print_machine(file).find("launches") == std::string::npos); // without a GPU no version has to know of them
+  file.launches = {{"cuda:0", 6.5, 3.25}};
 
   const std::string text = print_machine(file);
   const MachineFile read = parse_machine(text);
@@ -86,6 +88,10 @@ TEST_CASE("A machine file that is printed and read again is the same") {
   CHECK(read.bodies[0].settings == "sigma=2");
   CHECK(read.bodies[0].mean_us == 12.5);
   CHECK(read.bodies[0].calls == 200);
+  REQUIRE(read.launches.size() == 1);
+  CHECK(read.launches[0].domain == "cuda:0");
+  CHECK(read.launches[0].region_us == 6.5);
+  CHECK(read.launches[0].copy_us == 3.25);
 }
 
 TEST_CASE("What a machine file leaves out is a card on PCIe 3.0, and a body's median where no mean was measured") {

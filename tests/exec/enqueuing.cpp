@@ -200,6 +200,86 @@ TEST_CASE("4.5: where it cannot be captured, a region runs on streams and says w
   CHECK(messages[0] == "warning h0 and 1 more run on streams: told to fail");
 }
 
+// What a device is told to do while bodies are measured, as far as it has to do with that: one tick in 64, the first.
+struct Watched {
+  std::vector<std::string> calls;
+  exec::Result result;
+
+  Watched(Pipeline pipeline, bool measure_bodies, EnqueuingFaults faults = {}) {
+    Setup setup = on_device();
+    setup.options.measure_bodies = measure_bodies;
+    setup.make_gpu = [&, faults](const std::string& domain, const std::shared_ptr<device::PinnedRanges>&) {
+      return make_enqueuing(domain, 1, faults, nullptr,
+                            {[this](const std::string& call) { calls.push_back(call); },
+                             [](size_t bodies) { return 2000 + 3000 * bodies; }});
+    };
+    result = test::run(std::move(pipeline), setup);
+  }
+  // What there was from each hold to the let go that belongs to it: "begin body h0 end".
+  std::vector<std::string> held() const {
+    std::vector<std::string> all;
+    bool holds = false;
+    for (const std::string& call : calls) {
+      if (call == "hold" || call == "let go") {
+        REQUIRE(holds == (call == "let go"));
+        holds = !holds;
+        if (holds) all.emplace_back();
+      } else if (holds) {
+        all.back() += (all.back().empty() ? "" : " ") + call;
+      }
+    }
+    REQUIRE_FALSE(holds);
+    return all;
+  }
+};
+
+TEST_CASE("5.5: a captured body is measured on a held stream, without what a span takes that has nothing in it") {
+  const Watched watched(chain({"add", "paint", "odd"}), true);
+  REQUIRE(watched.result.ok);
+  std::vector<std::string> held = watched.held();
+  const std::string empty = held.empty() ? "" : held[0]; // before the first tick, once a region
+  CHECK(empty.starts_with("begin end begin end"));
+  CHECK(empty.find("body") == std::string::npos);
+  std::erase(held, empty);
+  CHECK(held == std::vector<std::string>{"begin body h0 end", "begin body h1 end"});
+  for (const exec::HandlerReport& handler : watched.result.report.handlers) {
+    if (handler.domain != "cuda:0") continue;
+    CAPTURE(handler.name);
+    CHECK(handler.sampled == 1);
+    CHECK(handler.sampled_us == doctest::Approx(handler.name == "h2" ? 5 : 3)); // h2 is not captured, nor is it held
+  }
+  CHECK(take_log("q").size() == 40);
+}
+
+TEST_CASE("5.5: a CUDA device whose launches nobody measured is planned with a guess, and the plan says so") {
+  Setup setup = on_device();
+  setup.hops = {copy_hop("cpu", "cuda:0", 1), copy_hop("cuda:0", "cpu", 1)};
+  setup.bodies = {{"q.add", "", "cpu", 8, 8, 8, 8, 1}, {"q.add", "", "cuda:0", 8, 1, 1, 1, 1}};
+  const auto guessed = [](const Compiled& compiled) {
+    return std::any_of(compiled.plan().notes.begin(), compiled.plan().notes.end(),
+                       [](const std::string& note) { return note.starts_with("launches not measured: cuda:0"); });
+  };
+  const auto domain = [](const Compiled& compiled) { return compiled.plan().handlers[1].domain; };
+  const Compiled by_guess(chain({"add"}), setup);
+  CHECK(guessed(by_guess));
+  CHECK(domain(by_guess) == 0); // 8 µs there, and here 1, a launch, and two copies
+  setup.launches = {{"cuda:0", 2, 1}};
+  const Compiled measured(chain({"add"}), setup);
+  CHECK_FALSE(guessed(measured));
+  CHECK(domain(measured) == 1);
+}
+
+TEST_CASE("5.5: no stream is held where bodies are not measured, nor where they could not be captured") {
+  CHECK(Watched(chain({"add", "paint", "odd"}), false).held().empty());
+  EnqueuingFaults faults;
+  faults.capture = 1; // what waits for its stream while it is called would wait for ever
+  const Watched watched(chain({"add", "add"}), true, faults);
+  CHECK(watched.result.ok);
+  CHECK(watched.held().empty());
+  CHECK(std::count(watched.calls.begin(), watched.calls.end(), "body h0") == 40);
+  take_log("q");
+}
+
 TEST_CASE("4.5: a tick on which an optional input is missing is called body by body") {
   const auto make = [] {
     Pipeline pipeline;

@@ -31,6 +31,8 @@ struct QueueStream final : Stream {
   bool dirty = false;
   std::unique_ptr<Kernels> recording;
   std::unique_ptr<mr_device_tick> recorded_tick;
+  uint64_t holds = 0;
+  std::atomic<uint64_t> let_go{0};
 };
 
 struct Replayed final : device::Recording {
@@ -40,8 +42,9 @@ struct Replayed final : device::Recording {
 
 class EnqueuingDevice final : public device::Device {
  public:
-  EnqueuingDevice(const std::string& domain, uint64_t seed, EnqueuingFaults faults, std::shared_ptr<Hardware> hardware)
-      : Device(domain), random_(seed), faults_(faults), hardware_(std::move(hardware)) {
+  EnqueuingDevice(const std::string& domain, uint64_t seed, EnqueuingFaults faults, std::shared_ptr<Hardware> hardware,
+                  Watcher watcher)
+      : Device(domain), random_(seed), faults_(faults), hardware_(std::move(hardware)), watcher_(std::move(watcher)) {
     if (hardware_) thread_ = std::thread([this] { work(); });
   }
   ~EnqueuingDevice() override {
@@ -76,8 +79,30 @@ class EnqueuingDevice final : public device::Device {
 
   void run(Stream& stream, const device::Work& work) override {
     if (failed_) return;
+    if (!of(stream).recording) tell(std::string("body ") + work.name);
+    ++bodies_;
     work.run(work.context);
     flush(stream);
+  }
+
+  bool begin_span(Stream&) override {
+    if (!watcher_.span_ns) return false;
+    tell("begin");
+    bodies_ = 0;
+    return true;
+  }
+  void end_span(Stream&, const device::Span& span) override {
+    tell("end");
+    span.tell(span.context, watcher_.span_ns(bodies_));
+  }
+  void hold(Stream& stream) override {
+    tell("hold");
+    wait(stream, {&of(stream).let_go, ++of(stream).holds});
+  }
+  void let_go(Stream& stream) override {
+    tell("let go");
+    of(stream).let_go = of(stream).holds;
+    submitted_.ring();
   }
 
   void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) override {
@@ -186,6 +211,10 @@ class EnqueuingDevice final : public device::Device {
     at.now.clear();
   }
 
+  void tell(const std::string& call) const {
+    if (watcher_.called) watcher_.called(call);
+  }
+
   void work() {
     while (!closing_) {
       const uint32_t heard = submitted_.rings();
@@ -243,6 +272,8 @@ class EnqueuingDevice final : public device::Device {
   std::vector<std::unique_ptr<QueueStream>> streams_;
 
   const std::shared_ptr<Hardware> hardware_; // null: who waits makes it run
+  const Watcher watcher_;
+  size_t bodies_ = 0; // since a span began
   std::atomic<bool> watched_{false}, closing_{false};
   device::Bell submitted_;
   std::thread thread_;
@@ -251,8 +282,8 @@ class EnqueuingDevice final : public device::Device {
 } // namespace
 
 std::unique_ptr<device::Device> make_enqueuing(const std::string& domain, uint64_t seed, EnqueuingFaults faults,
-                                               std::shared_ptr<Hardware> hardware) {
-  return std::make_unique<EnqueuingDevice>(domain, seed, faults, std::move(hardware));
+                                               std::shared_ptr<Hardware> hardware, Watcher watcher) {
+  return std::make_unique<EnqueuingDevice>(domain, seed, faults, std::move(hardware), std::move(watcher));
 }
 
 } // namespace millrace::test

@@ -37,7 +37,13 @@ struct Hardware {
   std::function<void(uint64_t replays)> asked_to_watch = [](uint64_t) {}; // behind so many of them; any thread
 };
 
+// Who is told of calls, in their order, and says how long spans are; without one there are no spans.
+struct Watcher {
+  std::function<void(const std::string& call)> called; // "hold", "begin", "body NAME", "end", "let go"
+  std::function<int64_t(size_t bodies)> span_ns;       // of a span with so many bodies in it
+};
+
 std::unique_ptr<device::Device> make_enqueuing(const std::string& domain, uint64_t seed, EnqueuingFaults faults = {},
-                                               std::shared_ptr<Hardware> hardware = nullptr);
+                                               std::shared_ptr<Hardware> hardware = nullptr, Watcher watcher = {});
 
 } // namespace millrace::test

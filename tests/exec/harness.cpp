@@ -495,6 +495,7 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
   machine.domains = setup_.domains;
   machine.hops = setup_.hops;
   machine.bodies = setup_.bodies;
+  machine.launches = setup_.launches;
   plan::Options options;
   options.costs_ns = setup_.costs_ns;
   plan_ = plan::compile(graph_, facts_, registry_, exec::host_table(), machine, options);

@@ -74,6 +74,7 @@ struct Setup {
   exec::RunOptions options;
   std::map<std::string, int64_t> costs_ns; // virtual time, and the partition
   std::vector<plan::BodyCost> bodies;      // measured, for handlers that the plan places
+  std::vector<plan::LaunchCost> launches;  // the same of devices
   const mr_plugin* more = nullptr;         // handlers of the test's own
 };
 

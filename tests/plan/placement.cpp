@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <random>
+#include <string>
 
 #include "tests/seed.h"
 
@@ -153,6 +155,94 @@ TEST_CASE("5.4: of placements that are as fast as each other the one that carrie
   CHECK(choose_places(prices).places == Places{0, 0, 0}); // 20 µs less would be two copies more
   prices.tasks[1].us[1] = 300;
   CHECK(choose_places(prices).places == Places{0, 1, 0});
+}
+
+TEST_CASE("5.5: each region of a device pays its launch once, and each copy its part, in load and in latency") {
+  Prices prices;
+  prices.domains = 2;
+  prices.workers = {1, 1};
+  prices.hops = {{0, 0}, {1, 0}, {1, 0}, {0, 0}};
+  prices.region_us = {0, 100};
+  prices.crossing_us = {0, 10};
+  prices.tasks.assign(5, {{1, 1}, 1}); // 0 → 1 → 2 → 3, and 0 → 4
+  prices.buffers = {{0, 100, {1, 4}, 1}, {1, 100, {2}, 1}, {2, 100, {3}, 1}};
+  const auto load_us = [&](const Places& places) { return evaluate(prices, places).load_us; };
+  CHECK(load_us({0, 0, 0, 0, 0}) == 5);
+  CHECK(load_us({1, 1, 1, 1, 1}) == 5 + 100);
+  CHECK(load_us({0, 1, 1, 1, 0}) == 3 + 100 + 10);
+  CHECK(load_us({0, 1, 0, 1, 0}) == 2 + 200 + 30);
+  CHECK(load_us({1, 0, 1, 0, 0}) == 2 + 200 + 30); // for 1 and 4 together there is one copy
+  CHECK(load_us({0, 1, 0, 0, 1}) == 2 + 100 + 20); // 1 and 4 are one region: no way leads from one to the other
+  CHECK(evaluate(prices, {0, 1, 1, 1, 0}).latency_us == 1 + 1 + 100 + 3);
+  CHECK(evaluate(prices, {0, 1, 0, 1, 0}).latency_us == 1 + 1 + 101 + 1 + 1 + 1 + 101);
+  prices.tasks[1].share = prices.tasks[2].share = 0.5; // they fire on every other tick, and 3 on each
+  CHECK(load_us({0, 1, 1, 0, 0}) == 1 + 50 + 10 + 10);
+  CHECK(load_us({0, 1, 1, 1, 0}) == 2 + 100 + 10);
+  prices.hops[1].overlaps_compute = prices.hops[2].overlaps_compute = false; // then all of a copy is the device's
+  CHECK(load_us({0, 1, 1, 0, 0}) == 1 + 50 + 2);
+}
+
+namespace {
+
+// The pipeline of `five` and `crossover` in docs/performance.md, on a host with 8 workers and a GPU: source, blur,
+// text, waveform, and a sink on the host. What the host's bodies take grows with the pixels; those of the GPU take what
+// their launches do, at these sizes. `bodies`: those.
+Prices five(double width, const std::vector<double>& bodies) {
+  const double pixels = width * width * 9 / 16;
+  Prices prices;
+  prices.domains = 2;
+  prices.workers = {8, 1};
+  const HopPrice hop(10, 1 / 49'000.);
+  prices.hops = {{0, 0}, hop, hop, {0, 0}};
+  prices.tasks = {{{0.3 + 0.0014 * pixels, bodies[0] + 3e-6 * pixels}, 1},
+                  {{0.3 + 0.0133 * pixels, bodies[1] + 12e-6 * pixels}, 1},
+                  {{0.5 + 0.00003 * pixels, bodies[2] + 0.5e-6 * pixels}, 1},
+                  {{2 + 0.0045 * pixels, bodies[3] + 5e-6 * pixels}, 1},
+                  {{0.3, Prices::kNever}, 1}};
+  for (uint32_t t = 0; t < 4; ++t) prices.buffers.push_back({t, 4 * pixels, {t + 1}, 1});
+  return prices;
+}
+
+// With the host's time to submit them, as they were measured on a stream that was not held, and without it, an
+// estimate: together with a launch they are about what a tick on the GPU takes.
+const std::vector<double> kAsSubmitted = {12, 13, 15, 28}, kHeld = {2, 4, 8, 12};
+
+Prices five_with_launches(double width) {
+  Prices prices = five(width, kHeld);
+  prices.region_us = {0, 6.7};
+  prices.crossing_us = {0, 3.6};
+  return prices;
+}
+
+std::string letters(const Places& places) {
+  std::string letters;
+  for (const uint32_t domain : places) letters += domain == 0 ? 'c' : 'g';
+  return letters;
+}
+
+} // namespace
+
+TEST_CASE("5.5: bodies as they are submitted and launches that cost nothing are why work went back and forth") {
+  std::string choices; // as in the table `crossover` of 2026-11-22, from 16×9 to 2048×1152
+  for (double width = 16; width <= 2048; width *= 2)
+    choices += letters(choose_places(five(width, kAsSubmitted)).places) + " ";
+  CHECK(choices == "ccccc ccccc cgccc cgcgc ggcgc ggcgc ggggc ggggc ");
+}
+
+TEST_CASE("5.5: small pictures stay on the host, large ones go to the device, and none goes back and forth") {
+  const Places host(5, 0), device = {1, 1, 1, 1, 0};
+  for (double width = 16; width <= 2048; width *= std::sqrt(2)) {
+    CAPTURE(width);
+    const Prices prices = five_with_launches(width);
+    const Choice choice = choose_places(prices);
+    const double better = std::min(evaluate(prices, host).load_us, evaluate(prices, device).load_us);
+    CHECK(choice.score.load_us <= 1.05 * better);
+    const std::string places = letters(choice.places);
+    const size_t out = places.find("gc"); // and not in again
+    CHECK((out == std::string::npos || places.find('g', out + 1) == std::string::npos));
+    if (width < 40) CHECK(choice.places == host);
+    if (width > 120) CHECK(choice.places == device);
+  }
 }
 
 TEST_CASE("3.4: a buffer is carried once for all its readers in a domain, and once to the host for two devices") {

@@ -51,6 +51,18 @@ TEST_CASE("5.6: what is not worth its copies stays on the host") {
   CHECK(domains(Planned(chain(), machine)) == Domains{0, 0});
 }
 
+TEST_CASE("5.5: what a device takes for each region and each copy counts, and may keep work on the host") {
+  plan::Machine machine = with_device();
+  machine.launches = {{"sim:0", 4000, 0}, {"sim:1", 1e6, 1e6}};
+  CHECK(domains(Planned(chain(), machine)) == Domains{1, 1});
+  machine.launches = {{"sim:0", 20'000, 0}};
+  CHECK(domains(Planned(chain(), machine)) == Domains{0, 0});
+  machine.launches = {{"sim:0", 0, 3000}}; // one copy up and one down
+  CHECK(domains(Planned(chain(), machine)) == Domains{0, 0});
+  machine.launches = {{"sim:0", 20'000, 0}, {"sim:0", 0, 1000}}; // the last counts
+  CHECK(domains(Planned(chain(), machine)) == Domains{1, 1});
+}
+
 TEST_CASE("5.6: a handler without a price on a device is put by the order of --devices, and the others around it") {
   plan::Machine machine = with_device();
   const Planned planned(chain("5000", "0"), machine);

@@ -18,6 +18,8 @@ constexpr size_t kSpansMax = 64;   // not told yet
 constexpr uint64_t kSmallCopyMax = 4096;
 // In a gate: at least whatever a stream waits for. The hardware compares as signed numbers.
 constexpr uint64_t kAllGates = INT64_MAX;
+// How long a stream is held at most: a body is submitted in microseconds, and one that waits is noticed soon.
+constexpr auto kHeldMax = std::chrono::milliseconds(20);
 // Signals under way on one stream. CUDA itself holds about a thousand launches before it makes the caller wait.
 constexpr uint64_t kUnderWayMax = CudaStream::kEvents - 1;
 
@@ -140,6 +142,7 @@ void CudaDevice::poison(DeviceError error, const std::string& sentence) {
     if (error == DeviceError::lost) group_->any_lost = true;
   }
   complete_all();
+  let_all_go();
   waiting_->wake.ring();
 }
 
@@ -346,9 +349,14 @@ void CudaDevice::wait_for_event(CudaStream& stream, CudaDevice& of, CudaStream& 
 
 // The stream waits for a gate in mapped memory, which the waiter opens when it has seen the foreign word.
 void CudaDevice::wait_for_foreign(CudaStream& stream, const Fence& fence) {
+  close_gate(stream, {fence, &stream, stream.gates + 1});
+}
+
+void CudaDevice::close_gate(CudaStream& stream, const Foreign& opened_by) {
   {
     const std::lock_guard lock(foreign_mutex_);
-    foreign_.push_back({fence, &stream, ++stream.gates});
+    stream.gates = opened_by.gate;
+    foreign_.push_back(opened_by);
   }
   waiting_->wake.ring();
   check(Call::StreamWaitValue, api_.wait_value(stream.handle, stream.gate, stream.gates));
@@ -432,6 +440,23 @@ void CudaDevice::collect_spans() {
     span.told = true;
     span.span.tell(span.span.context, static_cast<int64_t>(static_cast<double>(took_ms) * 1e6));
   }
+}
+
+// A gate whose word is the device's own. The waiter looks at it, so that it opens even if let_go() is not reached: a
+// body that waits for its stream blocks its thread in the driver, and no call into that could help.
+void CudaDevice::hold(Stream& stream) {
+  CudaStream& held = own(stream);
+  if (poisoned() || held.recorder) return;
+  make_current();
+  const uint64_t gate = held.gates + 1;
+  close_gate(held, {{&held.let_go, gate}, &held, gate, std::chrono::steady_clock::now() + kHeldMax});
+  if (poisoned()) let_all_go(); // meanwhile, when the gate was not there yet
+}
+
+void CudaDevice::let_go(Stream& stream) {
+  CudaStream& held = own(stream);
+  held.let_go.store(held.gates, std::memory_order_release);
+  open_gates();
 }
 
 // ---- the machine around it --------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -65,6 +66,7 @@ struct CudaStream final : Stream {
   bool has_numbers = false;
   uint64_t* gate = nullptr; // mapped: what waits for words of others waits for this one
   uint64_t gates = 0;
+  std::atomic<uint64_t> let_go{0};    // the gate up to which hold() is over
   std::unique_ptr<Recorder> recorder; // while it records
 
   // Behind the sequence, which is at most `recorded`. Before the first one that has an event that one serves.
@@ -137,6 +139,8 @@ class CudaDevice final : public Device, private PageLocker {
   bool begin_span(Stream& stream) override;
   void end_span(Stream& stream, const Span& span) override;
   void collect_spans() override;
+  void hold(Stream& stream) override;
+  void let_go(Stream& stream) override;
   void watch() override;
   void kick() override { waiting_->wake.ring(); }
   void steady(bool on) override { steady_ = on; }
@@ -161,10 +165,13 @@ class CudaDevice final : public Device, private PageLocker {
     Span span;
     bool open = false, told = true;
   };
+  static constexpr auto kNotHeld = std::chrono::steady_clock::time_point::max();
   struct Foreign { // a stream waits for a word that no device of the group writes
     Fence fence;
     CudaStream* stream;
     uint64_t gate;
+    // hold(): when the gate opens in any case; else it is not held.
+    std::chrono::steady_clock::time_point held_until = kNotHeld;
   };
 
   std::string lock_pages(const std::byte* base, uint64_t bytes) override;
@@ -183,6 +190,7 @@ class CudaDevice final : public Device, private PageLocker {
   void record_event(CudaStream& stream);
   void wait_for_event(CudaStream& stream, CudaDevice& of, CudaStream& other, uint64_t sequence);
   void wait_for_foreign(CudaStream& stream, const Fence& fence);
+  void close_gate(CudaStream& stream, const Foreign& opened_by);
   template <Call id, class... Arguments>
   bool record(Recorder& recorder, Arguments... arguments) { // a call that belongs to a capture
     const cudaError_t error = recorder.failure.empty() ? api_.call<id>(arguments...) : cudaSuccess;
@@ -202,6 +210,7 @@ class CudaDevice final : public Device, private PageLocker {
   void wait_loop(const std::shared_ptr<Waiting>& waiting);
   bool await(Waiting& waiting, CudaStream& stream);
   bool open_gates();
+  void let_all_go();
   CudaStream* most_wanted() const;
   uint64_t progress() const;
   void ring(const CudaStream& stream);

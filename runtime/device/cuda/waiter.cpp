@@ -25,6 +25,9 @@ void CudaDevice::ring(const CudaStream& stream) {
 // Opens the gates of streams that wait for words of others. True while some are closed.
 bool CudaDevice::open_gates() {
   const std::lock_guard lock(foreign_mutex_);
+  for (const Foreign& foreign : foreign_)
+    if (foreign.held_until != kNotHeld && std::chrono::steady_clock::now() >= foreign.held_until)
+      foreign.stream->let_go.store(foreign.gate, std::memory_order_release);
   std::erase_if(foreign_, [&](const Foreign& foreign) {
     const bool first = std::none_of(foreign_.begin(), foreign_.end(), [&](const Foreign& other) {
       return other.stream == foreign.stream && other.gate < foreign.gate && !other.fence.done();
@@ -34,6 +37,16 @@ bool CudaDevice::open_gates() {
     return true;
   });
   return !foreign_.empty();
+}
+
+// No stream is held any more, whoever holds it.
+void CudaDevice::let_all_go() {
+  {
+    const std::lock_guard lock(foreign_mutex_);
+    for (Foreign& foreign : foreign_)
+      if (foreign.held_until != kNotHeld) foreign.held_until = {};
+  }
+  open_gates();
 }
 
 // The stream whose next fence hosts most likely wait for: copies down first, then bodies, then copies up.
@@ -70,6 +83,7 @@ bool CudaDevice::await(Waiting& waiting, CudaStream& stream) {
     event = waiters_event_;
     if (!call<Call::EventRecord>(event, stream.handle)) return true;
   }
+  if (open_gates()) return true; // one that was closed meanwhile may be before the event, and nobody else opens it
   const cudaError_t injected = api_.count(Call::EventSynchronize);
   {
     const std::lock_guard lock(waiting.mutex);
