@@ -69,7 +69,6 @@ constexpr uint32_t kColumns = 2; // of a thread
 constexpr uint32_t kThreads = 64, kBlocksResident = 16;
 // Rows of a thread. Below so many pixels there are too few threads to wait for memory with, unless each has few.
 constexpr uint32_t kRows = 16, kRowsOfSmall = 2;
-constexpr uint32_t kRowsAtOnce = 4; // no rows are kept up to so many
 constexpr uint64_t kSmallPixels = 1 << 20;
 
 // What a thread makes: two neighbours of some rows of a patch. `x` is even.
@@ -129,13 +128,12 @@ __device__ void mix_taps(const SampleSource& source, const Columns& columns, con
     return normalized(channels, unit_rgb(source.numbers, sample.a, sample.b, sample.c));
   };
   Sample pixels[2];
-  if constexpr (kRowsEach <= kRowsAtOnce) {
-    const RowSlots<Columns, false> none(source, columns);
-    RowSlots<Columns, false> rows[kRowsAtOnce] = {none, none, none, none};
+  if constexpr (kRowsEach == kRowsOfSmall) {
+    RowSlots<Columns, false> rows[kRowsOfSmall] = {{source, columns}, {source, columns}};
 #pragma unroll
-    for (uint32_t i = 0; i < kRowsEach; ++i) rows[i].load(plans[i]);
+    for (uint32_t i = 0; i < kRowsOfSmall; ++i) rows[i].load(plans[i]);
 #pragma unroll
-    for (uint32_t i = 0; i < kRowsEach; ++i) {
+    for (uint32_t i = 0; i < kRowsOfSmall; ++i) {
       rows[i].take(plans[i]);
       rows[i].mean(plans[i], pixels);
       if (place.top + i < place.bottom) pairs.store(place.top + i, number(pixels[0]), number(pixels[1]));
@@ -275,18 +273,10 @@ void launch_rows(cudaStream_t stream, const SampleSource& source, const Regions&
 template <Scale kScale, Store kStore>
 void launch_patches(cudaStream_t stream, const SampleSource& source, const Regions& regions, const TensorForm& form,
                     const ChannelForm& channels, void* target) {
-  const auto with = [&]<uint32_t kRowsEach>(std::integral_constant<uint32_t, kRowsEach>) {
-    launch_rows<kScale, kStore, kRowsEach>(stream, source, regions, form, channels, target);
-  };
-  const bool small = uint64_t{form.width} * form.height * form.count < kSmallPixels;
-  switch (patch_rows > 0 ? patch_rows : small ? kRowsOfSmall : kRows) {
-    case 1: return with(std::integral_constant<uint32_t, 1>());
-    case 2: return with(std::integral_constant<uint32_t, 2>());
-    case 4: return with(std::integral_constant<uint32_t, 4>());
-    case 8: return with(std::integral_constant<uint32_t, 8>());
-    case 32: return with(std::integral_constant<uint32_t, 32>());
-    default: return with(std::integral_constant<uint32_t, 16>());
-  }
+  if (uint64_t{form.width} * form.height * form.count < kSmallPixels)
+    launch_rows<kScale, kStore, kRowsOfSmall>(stream, source, regions, form, channels, target);
+  else
+    launch_rows<kScale, kStore, kRows>(stream, source, regions, form, channels, target);
 }
 
 // ---- half as large ----------------------------------------------------------------------------------------------
@@ -378,8 +368,6 @@ const char* launch_stored(cudaStream_t stream, const SampleSource& source, const
 }
 
 } // namespace
-
-uint32_t patch_rows = 0;
 
 const char* launch_nv12_patches(void* stream, const SampleSource& source, const Regions& regions,
                                 const TensorForm& form, const ChannelForm& channels, void* target) {

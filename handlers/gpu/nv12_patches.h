@@ -6,9 +6,6 @@
 
 namespace millrace::handlers::gpu {
 
-// For the benchmark: rows of a thread, 1, 2, 4, 8, 16 or 32; 0 where the size decides.
-extern uint32_t patch_rows;
-
 // As TensorKernels::patches, of a picture whose rows have windows. Null, or what was wrong with the launch.
 const char* launch_nv12_patches(void* stream, const SampleSource& source, const Regions& regions,
                                 const TensorForm& form, const ChannelForm& channels, void* target);

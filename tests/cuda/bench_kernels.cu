@@ -11,7 +11,6 @@
 #include "bench.h"
 #include "handlers/gpu/image_kernels.h"
 #include "handlers/gpu/layer_kernels.h"
-#include "handlers/gpu/nv12_patches.h"
 #include "handlers/gpu/tensor_kernels.h"
 #include "handlers/image/compose.h"
 #include "handlers/image/to_tensor.h"
@@ -168,16 +167,6 @@ void time_tensors() {
   time_patches("nv12 4K → 1080p rgb fp16 nhwc", "12", 3840, 2160, half_form("nhwc", 1920, 1080, 1, false), whole);
   time_patches("nv12 1080p → 640x640 planar fp16, normalised", "5", 1920, 1080, half_form("nchw", 640, 640, 1, true),
                whole);
-  for (const uint32_t rows : {1u, 2u, 4u, 8u, 16u}) {
-    gpu::patch_rows = rows;
-    time_patches(("  the same, rows of a thread: " + std::to_string(rows)).c_str(), "5", 1920, 1080,
-                 half_form("nchw", 640, 640, 1, true), whole);
-    time_patches(("  1080p → 640x360 planar, rows of a thread: " + std::to_string(rows)).c_str(), "", 1920, 1080,
-                 half_form("nchw", 640, 360, 1, true), whole);
-    time_patches(("  720p → 640x640 planar (two taps), rows of a thread: " + std::to_string(rows)).c_str(), "", 1280,
-                 720, half_form("nchw", 640, 640, 1, true), whole);
-  }
-  gpu::patch_rows = 0;
   constexpr uint64_t kBoxes = 64;
   std::mt19937 random(7);
   std::vector<Box> boxes(kBoxes);
@@ -192,12 +181,6 @@ void time_tensors() {
   const gpu::Regions regions{false, reinterpret_cast<const Box*>(table.data()), count.get()};
   time_patches("64 regions of nv12 1080p → 256x256x3 fp16, normalised", "22", 1920, 1080,
                half_form("nchw", 256, 256, kBoxes, true), regions);
-  for (const uint32_t rows : {2u, 4u, 8u, 16u, 32u}) {
-    gpu::patch_rows = rows;
-    time_patches(("  the same, rows of a thread: " + std::to_string(rows)).c_str(), "22", 1920, 1080,
-                 half_form("nchw", 256, 256, kBoxes, true), regions);
-  }
-  gpu::patch_rows = 0;
 }
 
 // ---- pictures ---------------------------------------------------------------------------------------------------
