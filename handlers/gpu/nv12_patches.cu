@@ -68,7 +68,7 @@ constexpr uint32_t kColumns = 2; // of a thread
 // Threads of a block, all in one row of the patch, and blocks that a multiprocessor holds.
 constexpr uint32_t kThreads = 64, kBlocksResident = 16;
 // Rows of a thread. Below so many pixels there are too few threads to wait for memory with, unless each has few.
-constexpr uint32_t kRows = 16, kRowsOfSmall = 2;
+constexpr uint32_t kRows = 8, kRowsOfSmall = 2;
 constexpr uint64_t kSmallPixels = 1 << 20;
 
 // What a thread makes: two neighbours of some rows of a patch. `x` is even.

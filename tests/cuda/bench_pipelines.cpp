@@ -1,6 +1,7 @@
 // Whole pipelines of the built-in handlers on a GPU, beside the same kernels by hand, beside the host, and where the
 // plan puts them; and values that go from one GPU to another.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -65,13 +66,13 @@ Setup five_setup(std::vector<std::string> domains = {"cuda:0", "cpu"}) {
 }
 
 // Frames a second: runs that become longer until one of them is long enough.
-double fps_of(const Pipeline& pipeline, Setup setup) {
+double fps_of(const Pipeline& pipeline, Setup setup, double about_s = kSeconds) {
   for (uint64_t ticks = kTicksMin;;) {
     setup.options.ticks_max = ticks;
     const exec::Result result = run_or_die(pipeline, setup);
     const double seconds = std::max(1e-6, result.report.duration_s);
-    if (seconds >= kSeconds / 2) return static_cast<double>(result.report.ticks_run) / seconds;
-    ticks *= static_cast<uint64_t>(std::clamp(kSeconds / seconds + 1, 2.0, 100.0));
+    if (seconds >= about_s / 2) return static_cast<double>(result.report.ticks_run) / seconds;
+    ticks *= static_cast<uint64_t>(std::clamp(about_s / seconds + 1, 2.0, 100.0));
   }
 }
 
@@ -116,11 +117,6 @@ std::vector<plan::BodyCost> measured_bodies(const Five& five) {
   return bodies;
 }
 
-struct Planned {
-  std::string choice;
-  double fps;
-};
-
 // What cuda:0 takes on each tick beside that, measured once.
 const plan::LaunchCost& measured_launch() {
   static const plan::LaunchCost cost = [] {
@@ -131,15 +127,13 @@ const plan::LaunchCost& measured_launch() {
   return cost;
 }
 
-// Where the plan puts them, the sink apart, and how fast that is. `down`: bytes a second from the device.
-Planned planned_fps(const Five& five, const std::vector<std::string>& domains, const std::string& sink,
-                    const std::vector<plan::BodyCost>& bodies, double down) {
+// What the plan knows: measured bodies and launches, and hops at `down` bytes a second.
+Setup priced_setup(const std::vector<std::string>& domains, const std::vector<plan::BodyCost>& bodies, double down) {
   Setup setup = five_setup(domains);
   setup.bodies = bodies;
   setup.launches = {measured_launch()};
   setup.hops = {copy_hop("cpu", "cuda:0", 10, 1e6 / down), copy_hop("cuda:0", "cpu", 10, 1e6 / down)};
-  const Pipeline pipeline = five_handlers(five, "", sink);
-  return {choice_of(Compiled(pipeline, setup).plan()), fps_of(pipeline, setup)};
+  return setup;
 }
 
 void print_launch() {
@@ -165,7 +159,10 @@ void place_by_plan(const Five& five, const Measured& measured, double down) {
   const char* measuring = on_device >= 4 ? "" : ", GPU unmeasured";
   for (const std::vector<std::string>& domains : {std::vector<std::string>{"cuda:0", "cpu"}, {"cpu", "cuda:0"}})
     for (const char* sink : {"cuda:0", "cpu"}) {
-      const auto [choice, fps] = planned_fps(five, domains, sink, bodies, down);
+      const Setup setup = priced_setup(domains, bodies, down);
+      const Pipeline pipeline = five_handlers(five, "", sink);
+      const std::string choice = choice_of(Compiled(pipeline, setup).plan());
+      const double fps = fps_of(pipeline, setup);
       const double best = std::max(measured.host, choice.back() == 'g' ? measured.device : measured.device_to_host);
       row("| %ux%u | %s first, sink %s%s | %s | %.1f | %.3f |", five.width, five.height, domains[0].c_str(),
           *sink == 'c' && sink[1] == 'p' ? "on the host" : "on the GPU", measuring, choice.c_str(), fps, fps / best);
@@ -229,10 +226,19 @@ void bench_crossover() {
   std::vector<std::string> costs;
   for (uint32_t width = 16; width <= 2048; width *= 2) {
     const Five five{width, width * 9 / 16, font};
-    const double host = fps_of(five_handlers(five, "cpu", "cpu"), five_setup());
-    const double device = fps_of(five_handlers(five, "cuda:0", "cpu"), five_setup());
     const std::vector<plan::BodyCost> bodies = measured_bodies(five);
-    const auto [choice, planned] = planned_fps(five, {"cuda:0", "cpu"}, "cpu", bodies, copies_down(five.bytes(), 300));
+    const Setup setup = priced_setup({"cuda:0", "cpu"}, bodies, copies_down(five.bytes(), 300));
+    const Pipeline as_planned = five_handlers(five, "", "cpu");
+    const std::string choice = choice_of(Compiled(as_planned, setup).plan());
+    std::array<double, 3> hosts, devices, by_plan; // in turns: the machine is not always alike
+    for (size_t n = 0; n < hosts.size(); ++n) {
+      constexpr double kTurnSeconds = 0.8;
+      hosts[n] = fps_of(five_handlers(five, "cpu", "cpu"), five_setup(), kTurnSeconds);
+      devices[n] = fps_of(five_handlers(five, "cuda:0", "cpu"), five_setup(), kTurnSeconds);
+      by_plan[n] = fps_of(as_planned, setup, kTurnSeconds);
+    }
+    for (auto* turns : {&hosts, &devices, &by_plan}) std::sort(turns->begin(), turns->end());
+    const double host = hosts[1], device = devices[1], planned = by_plan[1];
     row("| %ux%u | %.1f | %.1f | %.1f | %s | %.3f |", five.width, five.height, host, device, planned, choice.c_str(),
         planned / std::max(host, device));
     costs.push_back("| " + std::to_string(five.width) + "x" + std::to_string(five.height) + " |" + words_of(bodies) +
