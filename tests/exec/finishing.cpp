@@ -392,6 +392,28 @@ TEST_CASE("4.4: what finishes is captured with others, and the plan shows where 
   CHECK(take_notes().at("h1").size() == 40);
 }
 
+TEST_CASE("3.5: who writes in place over what a finish sees comes behind it, in a region of its own") {
+  Compiled compiled(chain({"note", "paint"}), on_device());
+  const plan::Plan& plan = compiled.plan();
+  const auto step_named = [&](const std::string& name) {
+    for (uint32_t s = 0; s < plan.steps.size(); ++s)
+      if (plan.steps[s].name == name) return s;
+    throw std::invalid_argument("no such step: " + name);
+  };
+  const plan::Step& paint = plan.steps[step_named("h1")];
+  CHECK_FALSE(plan.outputs[paint.outputs[0]].owns); // in place all the same
+  CHECK(std::count(paint.after.begin(), paint.after.end(), step_named("finish h0")) == 1);
+  CHECK(plan.regions.size() == 2);
+  REQUIRE(compiled.run().ok);
+  const std::vector<int64_t> seen = values(take_log("f"));
+  REQUIRE(seen.size() == 40);
+  CHECK(seen[11] == 11 + 1 + 7);
+  const auto told = take_notes();
+  REQUIRE(told.at("h0").size() == 40);
+  CHECK(told.at("h0")[11].values == std::vector<int64_t>{11, 12, 1}); // not painted yet
+  CHECK(told.at("h1")[11].values == std::vector<int64_t>{19});
+}
+
 TEST_CASE("4.4: bodies of later ticks are submitted while a finish is waited for") {
   Pipeline pipeline = chain({"notestream"});
   pipeline.clock(graph::ClockMode::free, 0, 1, 4);
