@@ -89,12 +89,11 @@ mr_value planned_value(const plan::Output& output) {
 }
 
 // Whether the host keeps what it knows of the values of this ring beside their blocks: those of a device whose bodies
-// enqueue, and what comes down from one.
+// enqueue, and what comes down from one or is written to the host by it.
 bool needs_records(const plan::Plan& plan, const plan::Ring& ring, const std::vector<device::Device*>& devices) {
   if (ring.domain != 0) return devices[ring.domain]->enqueues();
   const plan::Step& producer = plan.steps[plan.outputs[ring.output].step];
-  return producer.kind == plan::StepKind::transfer &&
-         devices[plan.outputs[producer.inputs[0].output].domain]->enqueues();
+  return producer.domain != 0 && devices[producer.domain]->enqueues();
 }
 
 } // namespace
@@ -129,6 +128,7 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
   make_outputs();
   make_paces();
   make_segments();
+  join_finishes();
   watch_sinks();
   join_segments();
   wire_stamps();
@@ -522,6 +522,20 @@ void RunState::wire(StepRun& step) {
     const bool same = alone && other.segment == step.segment && !other.device;
     step.after.push_back(same ? nullptr : other.shared);
     if (!same) step.plain = false;
+  }
+}
+
+void RunState::join_finishes() {
+  for (StepRun* step : step_runs) {
+    if (step->plan->kind != plan::StepKind::finish) continue;
+    StepRun& body = *step_runs[step->plan->finishes];
+    step->finishes = &body;
+    body.finisher = step;
+    body.called.resize(body.pace->plan->slots);
+    step->raw_outputs.resize(body.outputs.size());
+    step->tick.outputs = step->raw_outputs.data();
+    step->tick.output_count = static_cast<uint32_t>(body.outputs.size());
+    step->tick.input_count = static_cast<uint32_t>(body.inputs.size()); // what follows is what the body made
   }
 }
 

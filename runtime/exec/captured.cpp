@@ -231,7 +231,9 @@ void settle_exits(RegionRun& region, uint64_t ordinal, const device::Fence& fenc
       header.duration_ns = from.duration_ns;
       header.stream = from.stream;
     }
-    open_slot(*exit.output, ordinal, block).fence = fence;
+    Slot& slot = open_slot(*exit.output, ordinal, block);
+    slot.fence = fence;
+    if (exit.output->plan->domain == 0) await_host_block(slot);
   }
 }
 
@@ -250,6 +252,13 @@ void settle_riders(RegionRun& region, uint64_t ordinal, const device::Fence& fen
     stamp(*rider, ordinal);
   }
   region.launched[ordinal % region.plan->slots] = ordinal + 1;
+}
+
+// For finish(); before the body's stamp.
+void note_called(StepRun& step, uint64_t ordinal, bool called) {
+  if (!step.finisher) return;
+  step.called[ordinal & step.pace->mask] = called;
+  step.called_below = ordinal + 1;
 }
 
 void launch(RegionRun& region, uint64_t ordinal) {
@@ -272,7 +281,10 @@ void launch(RegionRun& region, uint64_t ordinal) {
   settle_exits(region, ordinal, fence);
   first.segment->fences[ordinal & first.pace->mask] = fence;
   for (StepRun* step : region.stamped) step->fences[ordinal & step->pace->mask] = fence;
-  for (StepRun* step : region.steps) step->last_fence = fence;
+  for (StepRun* step : region.steps) {
+    step->last_fence = fence;
+    note_called(*step, ordinal, true);
+  }
   ++region.replays;
   settle_riders(region, ordinal, fence);
   for (StepRun* step : region.stamped) stamp(*step, ordinal);
@@ -281,12 +293,13 @@ void launch(RegionRun& region, uint64_t ordinal) {
 enum class Timing { as_it_comes, held }; // held: its device time without what the host takes to submit it
 void call_body(StepRun& step, uint64_t ordinal, Timing timing);
 
-// Live parameters changed: bodies are called anew, so that their kernels get the new values. False while one of them
-// may still run.
+// Live parameters changed, or a handler has to restart: bodies are called anew, so that their kernels get the new
+// values. False while one of them may still run.
 bool capture_again(RegionRun& region, uint64_t ordinal) {
   for (StepRun* step : region.steps)
-    if (!step->last_fence.done()) return false;
+    if (!at_rest(*step)) return false;
   bool changed = false;
+  for (StepRun* step : region.steps) changed = restart_if_asked(*step) || changed;
   region.changes_seen = SIZE_MAX;
   for (StepRun* step : region.steps) {
     const size_t before = step->changes_seen;
@@ -360,8 +373,10 @@ StepResult run_captured(RegionRun& region, uint64_t ordinal) {
   for (const StepRun* step : region.steps)
     if (!step->after.empty() && !issued(*step, ordinal)) return StepResult::waiting;
   const RunState& run = *first.run;
-  if (run.changes_admitted.load(std::memory_order_acquire) != region.changes_seen && !capture_again(region, ordinal))
-    return StepResult::waiting;
+  const bool to_restart = std::any_of(region.steps.begin(), region.steps.end(),
+                                      [](const StepRun* step) { return step->restart_asked.load(); });
+  const bool changed = run.changes_admitted.load(std::memory_order_acquire) != region.changes_seen;
+  if ((changed || to_restart) && !capture_again(region, ordinal)) return StepResult::waiting;
   const bool bodies_one_by_one = run.options.measure_bodies && (first.pace->info(ordinal).index & kTimedMask) == 0;
   if (!first.region) return run_enqueued(first, ordinal); // it could not be captured again
   if (!bodies_one_by_one && !run.failing.load(std::memory_order_relaxed) && as_captured(region, ordinal)) {
@@ -370,9 +385,17 @@ StepResult run_captured(RegionRun& region, uint64_t ordinal) {
   }
   for (StepRun* step : region.steps)
     if (!issued(*step, ordinal)) return StepResult::waiting;
+  for (size_t s = 0; s < region.steps.size(); ++s) {
+    if (enter(*region.steps[s])) continue;
+    while (s-- > 0) leave(*region.steps[s]);
+    return StepResult::waiting;
+  }
   // Held: what could be captured does not wait for its stream while it is called.
   const Timing timing = bodies_one_by_one ? Timing::held : Timing::as_it_comes;
-  for (StepRun* step : region.steps) call_body(*step, ordinal, timing);
+  for (StepRun* step : region.steps) {
+    call_body(*step, ordinal, timing);
+    leave(*step);
+  }
   ++region.streamed;
   return StepResult::settled;
 }
@@ -380,7 +403,11 @@ StepResult run_captured(RegionRun& region, uint64_t ordinal) {
 StepResult run_enqueued(StepRun& step, uint64_t ordinal) {
   if (!step.device->has_room(*step.stream) || !issued(step, ordinal) || !change_live(step, ordinal))
     return StepResult::waiting;
+  if (step.restart_asked.load() && !at_rest(step)) return StepResult::waiting;
+  restart_if_asked(step);
+  if (!enter(step)) return StepResult::waiting;
   call_body(step, ordinal, Timing::as_it_comes);
+  leave(step);
   return StepResult::settled;
 }
 
@@ -395,10 +422,32 @@ device::Span body_span_of(StepRun& step) {
   return {tell, &step};
 }
 
+// What a body that enqueued said of its outputs is so, but that what is written to the host may be lost.
+void settle_outputs(StepRun& step, const BodyCall& body, uint64_t ordinal) {
+  for (size_t o = 0; o < step.outputs.size(); ++o) {
+    OutputRun& output = *step.outputs[o];
+    Slot& slot = output.at(ordinal);
+    const bool on_host = output.plan->domain == 0;
+    slot.unknown = false;
+    if (body.outputs[o].state != MR_OUTPUT_SILENT) {
+      if (on_host) await_host_block(slot);
+      continue;
+    }
+    if (on_host && step.finisher && !body.failed) { // finish() may still make something of it
+      slot.unknown = true;
+      continue;
+    }
+    if (output.plan->owns) release(slot);
+    slot = Slot{};
+    slot.cause = body.failed ? Cause::error : Cause::silent;
+  }
+}
+
 void call_body(StepRun& step, uint64_t ordinal, Timing timing) {
   BodyCall& body = body_of(step, ordinal);
   Cause cause = Cause::input;
   if (!fix_body(step, body, ordinal, cause)) {
+    note_called(step, ordinal, false);
     settle_empty(step, ordinal, cause);
     return;
   }
@@ -418,13 +467,8 @@ void call_body(StepRun& step, uint64_t ordinal, Timing timing) {
   ++step.calls;
   if (body.failed) mind_error(step, body.info.index);
   leave_fence(step, ordinal, step.device->signal(*step.stream));
-  for (size_t o = 0; o < step.outputs.size(); ++o) {
-    Slot& slot = step.outputs[o]->at(ordinal);
-    slot.unknown = false;
-    if (body.outputs[o].state != MR_OUTPUT_SILENT) continue;
-    slot = Slot{};
-    slot.cause = body.failed ? Cause::error : Cause::silent;
-  }
+  settle_outputs(step, body, ordinal);
+  note_called(step, ordinal, !body.failed);
   stamp(step, ordinal);
 }
 

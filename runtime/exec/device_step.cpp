@@ -330,7 +330,7 @@ bool issued(const StepRun& step, uint64_t ordinal) {
 
 bool change_live(StepRun& step, uint64_t ordinal) {
   if (step.run->changes_admitted.load(std::memory_order_acquire) == step.changes_seen) return true;
-  if (!step.last_fence.done()) return false; // those at issue count (2.7), and earlier bodies may still run
+  if (!at_rest(step)) return false; // those at issue count (2.7), and earlier bodies may still run
   apply_changes(step, step.pace->info(ordinal).index);
   return true;
 }

@@ -527,6 +527,7 @@ StepResult run_step(StepRun& step, uint64_t ordinal) {
     case plan::StepKind::source:
     case plan::StepKind::entry: return StepResult::settled; // the head did it when it admitted the tick
     case plan::StepKind::handler: return step.device ? run_on_device(step, ordinal) : run_handler(step, ordinal);
+    case plan::StepKind::finish: return run_finish(step, ordinal);
     case plan::StepKind::transfer: return run_transfer(step, ordinal);
     case plan::StepKind::gate: return run_gate(step, ordinal);
     case plan::StepKind::post: return run_post(step, ordinal);

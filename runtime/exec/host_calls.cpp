@@ -27,9 +27,20 @@ mr_status allocate_in_body(TickContext& context, uint32_t output, uint64_t bytes
   return MR_OK;
 }
 
+// In finish() the block of the tick is the one that the body had. What is on the device its readers have begun with.
+mr_status allocate_in_finish(StepRun& step, mr_output& raw, uint32_t output, uint64_t bytes) {
+  if (step.outputs[output]->plan->domain != 0)
+    return refuse(step, "the output " + step.outputs[output]->plan->name +
+                            " is on a device: its body says what it holds, and finish cannot publish it any more");
+  if (bytes > raw.capacity) return refuse(step, too_large(step, output, bytes, raw.capacity));
+  raw.state = MR_OUTPUT_OWN;
+  return MR_OK;
+}
+
 mr_status allocate(mr_tick* tick, uint32_t output, uint64_t bytes) {
   TickContext& context = context_of(tick);
   if (context.body) return allocate_in_body(context, output, bytes);
+  if (context.finishes) return allocate_in_finish(*context.step, tick->outputs[output], output, bytes);
   StepRun& step = *context.step;
   OutputRun& run = *step.outputs[output];
   mr_output& raw = tick->outputs[output];
@@ -57,6 +68,7 @@ mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
   TickContext& context = context_of(tick);
   StepRun& step = *context.step;
   if (context.deferred) return refuse(step, "a pending firing has no inputs any more");
+  if (context.finishes) return refuse(step, "finish has no input to write over: its bytes are on a device");
   const mr_input& from = tick->inputs[input];
   if (!from.value) return refuse(step, "there is no input to write over");
   mr_output& raw = tick->outputs[output];
@@ -89,7 +101,7 @@ mr_status adopt(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes
                 void* release_context) {
   TickContext& context = context_of(tick);
   StepRun& step = *context.step;
-  if (context.body) return refuse(step, "foreign memory cannot be adopted on a device yet");
+  if (context.body || context.finishes) return refuse(step, "foreign memory cannot be adopted on a device yet");
   const mr_status status = allocate(tick, output, bytes); // a copy to a device goes through the block
   if (status != MR_OK) return status;
   mr_output& raw = tick->outputs[output];

@@ -43,10 +43,11 @@ void report_handlers(const RunState& run, Report& report) {
     out.name = handler.name;
     out.type = handler.type;
     out.domain = run.plan.domains[handler.domain];
-    Histogram times;
+    Histogram times, finish_times;
     for (const auto& segment : run.segments) {
       for (const auto& step : segment->steps) {
         if (step->plan->handler != h) continue;
+        if (step->finisher) finish_times.merge(step->finisher->times);
         out.calls += step->calls + launches_of(*step);
         out.errors += step->errors.load();
         times.merge(step->times);
@@ -58,6 +59,10 @@ void report_handlers(const RunState& run, Report& report) {
     out.max_us = us(times.max_ns());
     out.sampled_us = us(times.sum_ns());
     out.predicted_us = us(handler.cost_ns);
+    out.finish_sampled = finish_times.count();
+    out.finish_p50_us = us(finish_times.quantile_ns(0.5));
+    out.finish_p99_us = us(finish_times.quantile_ns(0.99));
+    out.finish_max_us = us(finish_times.max_ns());
     compare(report, out.name, out.predicted_us, out.sampled_us, out.sampled);
     report.handlers.push_back(out);
   }
@@ -220,10 +225,16 @@ std::string to_json(const Result& result) {
   json["ticks"] = {{"run", report.ticks_run}, {"late", report.ticks_late}, {"skipped", report.ticks_skipped}};
   json["duration_s"] = report.duration_s;
   json["handlers"] = ordered_json::object();
-  for (const HandlerReport& h : report.handlers)
+  for (const HandlerReport& h : report.handlers) {
     json["handlers"][h.name] = {{"type", h.type},     {"domain", h.domain},   {"calls", h.calls},
                                 {"errors", h.errors}, {"sampled", h.sampled}, {"p50_us", h.p50_us},
                                 {"p99_us", h.p99_us}, {"max_us", h.max_us},   {"predicted_us", h.predicted_us}};
+    if (h.finish_sampled > 0)
+      json["handlers"][h.name]["finish"] = {{"sampled", h.finish_sampled},
+                                            {"p50_us", h.finish_p50_us},
+                                            {"p99_us", h.finish_p99_us},
+                                            {"max_us", h.finish_max_us}};
+  }
   json["edges"] = ordered_json::array();
   for (const EdgeReport& e : report.edges)
     json["edges"].push_back({{"from", e.from},

@@ -29,6 +29,9 @@ struct HandlerReport {
   double p50_us = 0, p99_us = 0, max_us = 0;
   double sampled_us = 0;   // the sum of the calls that were timed
   double predicted_us = 0; // the plan's; 0: it did not know
+  // Of a body that enqueues, whose times are the device's: its finish() on the host. 0: it has none.
+  uint64_t finish_sampled = 0;
+  double finish_p50_us = 0, finish_p99_us = 0, finish_max_us = 0;
 };
 // What took more than 20 % longer or shorter than the plan thought.
 struct Surprise {

@@ -17,15 +17,22 @@ bool devices_idle(SegmentRun& segment) {
   return true;
 }
 
+// Whose handler drains with this step: behind a GPU body its finish() is the last that is called. Null: nobody's.
+StepRun* drained_here(StepRun& step) {
+  if (step.finisher) return nullptr;
+  StepRun& owing = step.finishes ? *step.finishes : step;
+  return owing.instance ? &owing : nullptr;
+}
+
 // After the last tick: handlers drain, what they still owe is published or settled, channels close.
 void finish(SegmentRun& segment) {
   RunState& run = *segment.run;
   for (const auto& step : segment.steps) {
-    if (step->instance && !run.abort.load(std::memory_order_relaxed)) {
-      segment.inside.store(step.get(), std::memory_order_relaxed);
+    if (StepRun* const owing = drained_here(*step); owing && !run.abort.load(std::memory_order_relaxed)) {
+      segment.inside.store(owing, std::memory_order_relaxed);
       const bool failed_before =
-          step->errors.load(std::memory_order_relaxed) > 0 && step->handler->on_error == graph::OnError::fail;
-      if (!drain_step(*step) && !failed_before) run.fail(*step, segment.ordinal, step->instance->error());
+          owing->errors.load(std::memory_order_relaxed) > 0 && owing->handler->on_error == graph::OnError::fail;
+      if (!drain_step(*owing) && !failed_before) run.fail(*owing, segment.ordinal, owing->instance->error());
       segment.inside.store(nullptr, std::memory_order_relaxed);
     }
     flush_pending(*step);

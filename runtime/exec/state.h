@@ -11,6 +11,7 @@
 //   PaceRun::admitted        the pace's head     below it: ticks that exist, their infos and sources' slots written
 //   StepShared::stamp        the step's thread   == ordinal + 1: this ordinal's slots are settled (on a device: issued)
 //   StepRun::passed          gate, post, resolve below it: looked at, and put into or taken from the channel
+//                            (a finish: called, or not to be)
 //   StepRun::passed_media_ns the same            media time of the last of those
 //   StepRun::oldest_owed     who publishes       the first firing that is still pending; all ones: none
 //   SegmentRun::progress     the segment         below it: all steps of the lane's ordinals are through
@@ -147,6 +148,7 @@ struct TickContext {
   uint64_t ordinal = 0;
   BodyCall* body = nullptr;     // the body runs on a device
   Deferred* deferred = nullptr; // the firing is published later
+  bool finishes = false;        // finish() on the host, of a body that enqueued
 };
 
 // A firing that publishes later. `tick` is what the handler holds.
@@ -260,9 +262,19 @@ struct alignas(64) StepRun {
   device::Fence last_fence;          // behind the last body
   RegionRun* region = nullptr;
   std::vector<CopyReader> readers; // transfer
+
+  // A body that enqueues and the step that calls its finish() on a worker (finish_step.cpp). The handler is one object:
+  // whoever calls it has `entered` it and keeps the other out, who comes again. `called` and `called_below` are told by
+  // the body's stamps; the finish says with its `passed` what it is done with.
+  StepRun* finisher = nullptr; // of a body; null: it has none
+  StepRun* finishes = nullptr; // of a finish: the body
+  std::vector<uint8_t> called; // [ordinal & mask] whether the body ran, called or launched
+  uint64_t called_below = 0;   // ordinals below it were submitted, or did not fire
+  std::atomic<bool> entered{false};
+  std::atomic<bool> restart_asked{false}; // finish() failed; nothing may be under way when the handler restarts
   SingleWriter<uint64_t> copies, bytes_copied;
 
-  // gate, post: ordinals below it are dealt with, and the media time of the last one
+  // gate, post, finish: ordinals below it are dealt with, and the media time of the last one
   std::atomic<uint64_t> passed{0};
   std::atomic<int64_t> passed_media_ns{INT64_MIN};
 
@@ -558,6 +570,7 @@ class RunState {
   void wire_stamps();
   void want_stamps();
   void make_regions();
+  void join_finishes();
   void watch_sinks();
 };
 
@@ -635,6 +648,16 @@ void leave_fence(StepRun& step, uint64_t ordinal, const device::Fence& fence);
 StepResult run_on_device(StepRun& step, uint64_t ordinal);
 StepResult run_transfer(StepRun& step, uint64_t ordinal);
 
+// finish_step.cpp: finish() of handlers whose bodies enqueue, once the device is done with the tick.
+StepResult run_finish(StepRun& step, uint64_t ordinal);
+// Of a body: nothing of it is under way, on the device or in finish(), so that its handler may change or restart.
+bool at_rest(const StepRun& body);
+// Of a body about to be called: keeps finish() out until leave(). False where it is in there.
+bool enter(StepRun& body);
+void leave(StepRun& body);
+// Restarts a handler that is at rest, where its finish() asked for that. True where it did.
+bool restart_if_asked(StepRun& body);
+
 // policy_step.cpp
 StepResult run_gate(StepRun& step, uint64_t ordinal);
 StepResult run_post(StepRun& step, uint64_t ordinal);
@@ -672,8 +695,15 @@ inline void count_late(memory::Block& block) {
   block.counted.store(is_counted_late(block) ? Block::kUncounted : Block::kCounted, std::memory_order_relaxed);
 }
 // Whether the device that was to make a value has failed.
-inline bool lost(const Slot& slot) {
-  return slot.fence.word && slot.fence.word->load(std::memory_order_acquire) == device::kFailed;
+inline bool lost(const device::Fence& fence) {
+  return fence.word && fence.word->load(std::memory_order_acquire) == device::kFailed;
+}
+inline bool lost(const Slot& slot) { return lost(slot.fence); }
+// Where kernels wrote to the host: the host's once the fence says that the device did not fail before.
+inline void await_host_block(Slot& slot) {
+  slot.unknown = true;
+  slot.block->present.store(1, std::memory_order_relaxed);
+  count_late(*slot.block);
 }
 // Of a slot whose presence a device decides, behind its fence: whether the value is here, and the device did not fail
 // before it was.

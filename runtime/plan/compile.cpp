@@ -115,6 +115,7 @@ void run_passes(Draft& draft) {
   place(draft);
   expand(draft);
   route(draft);
+  attend(draft);
   order_steps(draft);
   find_levels(draft);
   share_buffers(draft);

@@ -80,6 +80,7 @@ void place_conversions(Draft& draft, const std::vector<std::vector<uint32_t>>& c
 void expand(Draft& draft);        // handlers and edge policies → paces, steps, slots
 void find_hops(Draft& draft);     // of place(): the machine's hops between the plan's domains
 void route(Draft& draft);         // transfers where an edge leaves its domain
+void attend(Draft& draft);        // what the finish of a GPU body sees
 void share_buffers(Draft& draft); // forwards and in-place
 void pack(Draft& draft);          // small copies that go the same way
 void partition(Draft& draft);     // segments and lanes

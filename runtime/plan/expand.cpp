@@ -216,14 +216,32 @@ class Expansion {
       }
       for (uint32_t o = 0; o < handler.output_count; ++o) {
         const auto& port = handler.info->ports[handler.output_port[o]];
-        const uint32_t output = add_output(handler.step, port.name, handler.outputs[o], handler.domain);
+        const bool on_host = port.raw.memory == MR_MEMORY_CPU; // where a GPU body's kernels write it
+        const uint32_t output = add_output(handler.step, port.name, handler.outputs[o], on_host ? 0 : handler.domain);
         const int32_t like =
             port.raw.like >= 0 ? static_cast<int32_t>(handler.first[static_cast<uint32_t>(port.raw.like)]) : -1;
         if (port.raw.flags & MR_PORT_FORWARDS) plan_.outputs[output].forwards = like;
         if (port.raw.flags & MR_PORT_IN_PLACE) plan_.outputs[output].in_place = like;
         plan_.outputs[output].connected = handler.edge_counts[handler.output_port[o]] > 0;
       }
+      if (is_cuda(plan_.domains[handler.domain]) && (handler.info->traits & MR_TRAIT_FINISH)) add_finish(handler);
       describe(h);
+    }
+  }
+
+  // Behind a GPU body: whoever reads what lies on the host reads it there, since finish() may still write it.
+  void add_finish(const DraftHandler& handler) {
+    const uint32_t s = add_step(StepKind::finish, "finish " + handler.declared->name, handler.pace);
+    plan_.steps[s].finishes = handler.step;
+    plan_.steps[s].after.push_back(handler.step);
+    const std::vector<uint32_t> made = plan_.steps[handler.step].outputs;
+    for (uint32_t o = 0; o < made.size(); ++o) {
+      const Output body_output = plan_.outputs[made[o]];
+      if (body_output.domain != 0) continue;
+      const uint32_t output = add_output(s, body_output.name, body_output.format, 0);
+      plan_.outputs[output].connected = body_output.connected;
+      plan_.outputs[output].forwards = static_cast<int32_t>(handler.input_count + o);
+      finished_[made[o]] = output;
     }
   }
 
@@ -272,7 +290,9 @@ class Expansion {
   void connect(uint32_t e) {
     const DraftEdge& edge = draft_.edges[e];
     const graph::Edge& declared = *edge.declared;
-    const uint32_t from = draft_.handler_output[edge.source] + edge.source_output;
+    const uint32_t made = draft_.handler_output[edge.source] + edge.source_output;
+    const auto finished = finished_.find(made);
+    const uint32_t from = finished == finished_.end() ? made : finished->second;
     const uint32_t to = target_of(edge).step;
     StepInput& input = plan_.steps[to].inputs[edge.target_input];
     EdgePlan shown;
@@ -280,7 +300,7 @@ class Expansion {
     shown.to = draft_.port_name(edge.target, true, edge.target_input);
     shown.policy = declared.policy;
     shown.delay = declared.delay;
-    shown.source_output = from;
+    shown.source_output = made;
     shown.target_step = to;
     shown.target_input = edge.target_input;
     input.edge = e;
@@ -469,6 +489,7 @@ class Expansion {
   Draft& draft_;
   Plan& plan_;
   std::vector<bool> behind_;
+  std::map<uint32_t, uint32_t> finished_; // what a body makes on the host → what finish() makes of it
   std::map<std::tuple<uint32_t, uint32_t, graph::Policy, uint32_t, bool>, uint32_t> latest_;
 };
 

@@ -220,7 +220,7 @@ class Layout {
       if (blocking || (rated && plan_.clocks[plan_.paces[producer.pace].clock].realtime()))
         hold(ring, kReadAhead + 1, "read ahead by the source");
     }
-    if (producer.kind == StepKind::transfer) ring.pinned = ring.pinned || ring.domain == 0;
+    if (producer.domain != 0) ring.pinned = ring.pinned || ring.domain == 0; // a device writes it
     plan_.outputs[o].ring = static_cast<uint32_t>(plan_.rings.size());
     plan_.rings.push_back(ring);
   }

@@ -101,6 +101,7 @@ void renumber(Plan& plan, const std::vector<uint32_t>& place) {
   for (Step& step : plan.steps) {
     for (uint32_t& s : step.after) move(s);
     for (uint32_t& s : step.readers) move(s);
+    move(step.finishes);
   }
   for (Output& output : plan.outputs) move(output.step);
   for (HandlerPlan& handler : plan.handlers) move(handler.step);

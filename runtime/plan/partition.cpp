@@ -53,6 +53,7 @@ class Partition {
 
   bool stands_alone(const Step& step) const {
     if (step.kind == StepKind::transfer) return true; // waits for its readers' inputs; must not hold up its device
+    if (step.kind == StepKind::finish) return true;   // waits for a device in the middle of a tick
     if (step.handler == kNone || step.kind == StepKind::source) return false;
     const HandlerPlan& handler = plan_.handlers[step.handler];
     return handler.lanes > 1 || (handler.info->traits & (MR_TRAIT_BLOCKING | MR_TRAIT_HOST_HEAVY)) ||

@@ -26,15 +26,17 @@ std::string obstacle(const DraftHandler& handler, const std::string& domain) {
   if (domain == "cpu") return handler.info->has_cpu() ? "" : "it has no CPU body";
   if (handler.is_source())
     if (std::string why_not = obstacle_to_source(handler, domain); !why_not.empty()) return why_not;
-  if (is_cuda(domain) && handler.info->has_cuda() && (handler.info->traits & MR_TRAIT_FINISH))
-    return "what it finishes on the host is not called behind a CUDA device yet";
   if (is_cuda(domain) && !handler.info->has_cuda()) return "it has no CUDA body";
   if (is_sim(domain) && !handler.info->has_cpu()) return "it has no CPU body for a simulated device to run";
   if (handler.info->traits & MR_TRAIT_BLOCKING) return "it blocks";
   if (!handler.info->thread.empty()) return "it needs the thread \"" + handler.info->thread + "\"";
   if (handler.info->max_pending > 0) return "its results may come later";
   for (const auto& port : handler.info->ports) {
-    if (port.raw.memory == MR_MEMORY_CPU) return "its port " + port.name + " is declared cpu";
+    const bool writes_host = is_cuda(domain) && !port.is_input(); // its kernels do, by the block's mapped address
+    if (port.raw.memory == MR_MEMORY_CPU && !writes_host) return "its port " + port.name + " is declared cpu";
+    const bool finishes = is_cuda(domain) && (handler.info->traits & MR_TRAIT_FINISH);
+    if (port.raw.memory == MR_MEMORY_CPU && finishes && handler.declared->on_error == graph::OnError::bypass)
+      return "where its finish fails its port " + port.name + ", declared cpu, cannot repeat what is on the device";
     if (port.raw.accepts.kind == MR_KIND_OBJECT) return "its port " + port.name + " carries a host object";
   }
   return "";

@@ -49,6 +49,7 @@ inline constexpr uint32_t kReadAhead = 2;
 enum class StepKind {
   source,   // a handler without inputs; the head of its clock runs it
   handler,  // a handler
+  finish,   // calls finish() of a handler whose body enqueued, once its device is done with the tick
   transfer, // copies one output's buffer to another domain
   entry,    // the values that a gate let into a pace that works behind
   gate,     // lets ticks into such a pace, and counts what it turns away
@@ -84,6 +85,9 @@ struct Step {
   uint32_t level = 0;          // the sum of max_pending before it: steps of one segment share it
   uint32_t region = kNone;     // captured with others: index into Plan::regions
   uint64_t scratch_bytes = 0;  // device memory that its GPU body works in
+  // finish: the step of the body. Its inputs are what that reads and then what it makes; its outputs pass on what of
+  // that lies on the host.
+  uint32_t finishes = kNone;
   std::vector<uint32_t> readers; // transfer: the steps whose firing makes the copy certain
   std::vector<uint32_t> members; // transfer of several outputs: which of its inputs each of `readers` reads
   // transfer: outputs that its readers need as well and that come behind it: to wait for those would be for ever, so

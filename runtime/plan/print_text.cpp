@@ -153,7 +153,8 @@ class Printer {
     const auto add = [&](const std::string& detail) { details += (details.empty() ? "" : ", ") + detail; };
     for (uint32_t o : step.outputs) {
       const Output& output = plan_.outputs[o];
-      const std::string format = format_words(output.format);
+      std::string format = format_words(output.format);
+      if (step.domain != 0 && output.domain == 0) format += (format.empty() ? "" : " ") + std::string("in host memory");
       if (!format.empty()) add(format);
       if (!output.owns && output.in_place >= 0) add("written in place");
       if (output.owns && output.in_place >= 0) add("copied before it is written");
@@ -169,8 +170,12 @@ class Printer {
   // The output whose bytes a copy carries, through whatever domains they came.
   std::string carried(const Step& transfer, size_t member) const {
     const Output* output = &plan_.outputs[transfer.inputs[member].output];
-    while (plan_.steps[output->step].kind == StepKind::transfer)
-      output = &plan_.outputs[plan_.steps[output->step].inputs[output->port].output];
+    for (;;) {
+      const Step& step = plan_.steps[output->step];
+      if (step.kind != StepKind::transfer && step.kind != StepKind::finish) break;
+      const auto from = step.kind == StepKind::finish ? static_cast<uint32_t>(output->forwards) : output->port;
+      output = &plan_.outputs[step.inputs[from].output];
+    }
     return plan_.steps[output->step].name + "." + output->name;
   }
 

@@ -91,7 +91,8 @@ class Router {
     const Step producer = plan_.steps[source.step];
     Step step;
     step.kind = StepKind::transfer;
-    step.name = "copy " + producer.name + "." + source.name + " → " + plan_.domains[domain];
+    const std::string& maker = producer.kind == StepKind::finish ? plan_.steps[producer.finishes].name : producer.name;
+    step.name = "copy " + maker + "." + source.name + " → " + plan_.domains[domain];
     step.pace = producer.pace;
     step.domain = domain == kHost ? source.domain : domain; // a device submits, of two the one that is written to
     StepInput input;

@@ -110,7 +110,7 @@ class Sharing {
     }
     const uint32_t buffer = buffer_of(input.output);
     if (input.delay > 0) return refuse(o, "it reads an earlier tick");
-    if (plan_.outputs[input.output].domain != plan_.steps[writer].domain) return refuse(o, "the buffer is elsewhere");
+    if (plan_.outputs[input.output].domain != output.domain) return refuse(o, "the buffer is elsewhere");
     if (plan_.steps[writer].domain != 0 && !input.required)
       return refuse(o, "its input is optional, and a device chooses the buffer beforehand");
     if (may_be_initial(plan_, input.output)) return refuse(o, "its first value is an initial one, which has no buffer");
@@ -124,7 +124,8 @@ class Sharing {
       for (uint32_t i = 0; i < reader.inputs.size(); ++i) {
         const StepInput& read = reader.inputs[i];
         if (read.output == kNone || buffer_of(read.output) != buffer || s == writer) continue;
-        if (is_forward_of(s, i)) continue; // its readers are looked at themselves
+        if (is_forward_of(s, i)) continue;       // its readers are looked at themselves
+        if (reader.finishes == writer) continue; // sees it as the body left it
         if (read.delay > 0 || read.keeps > 0) return refuse(o, reader.name + " reads the picture on later ticks");
         if (reader.kind == StepKind::gate || reader.kind == StepKind::post)
           return refuse(o, reader.name + " hands the picture to readers of other ticks");

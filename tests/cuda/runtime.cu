@@ -61,6 +61,55 @@ TEST_CASE("4.4: how many records there are a kernel says, and whoever reads them
   });
 }
 
+TEST_CASE("4.4: what kernels write to the host is read there, with its count, and was copied nowhere") {
+  const auto make = [](const std::array<std::string, 3>& places) {
+    Pipeline pipeline = few_and_totals("c", places);
+    pipeline.graph.handlers[1].type = "c.hostfew";
+    return pipeline;
+  };
+  const std::vector<Seen> host = seen_by(make({}), on_host(), "c");
+  REQUIRE(host.size() == 50);
+  std::vector<std::string> all = gpus_of_test();
+  all.push_back("cpu");
+  for_all_places(all, [&](const std::array<std::string, 3>& places) {
+    CAPTURE(places[0] + " → " + places[1] + ", " + places[2]);
+    const exec::Result result = run(make(places), on_gpu(all));
+    REQUIRE_MESSAGE(result.ok, result.error.what);
+    CHECK(take_log("c") == host);
+    for (const exec::TransferReport& transfer : result.report.transfers)
+      if (transfer.edge.rfind("few.out", 0) == 0) CHECK(transfer.from == "cpu");
+  });
+}
+
+TEST_CASE("4.4: finish runs behind the fence of its tick, captured and on streams, and publishes on the host") {
+  const auto make = [](const std::string& place) {
+    Pipeline pipeline;
+    pipeline.clock(graph::ClockMode::free, 0, 1, 3);
+    pipeline.add("source", "c.index", {{"count", "1000"}}).device = place;
+    pipeline.add("judge", "c.judge").device = place;
+    pipeline.add("total", "c.total").device = "cpu";
+    pipeline.add("add", "c.add").device = place;
+    pipeline.add("sink", "t.sink", {{"log", "c"}});
+    pipeline.connect("source.out", "judge.in");
+    pipeline.connect("judge.boxes", "total.in");
+    pipeline.connect("judge.next", "add.in");
+    for (const char* made : {"total.out", "judge.out", "add.out"}) pipeline.connect(made, "sink.in");
+    return pipeline;
+  };
+  const std::vector<Seen> host = seen_by(make("cpu"), on_host(), "c");
+  REQUIRE(host.size() == 1000);
+  for (const char* fault : {"", "GraphInstantiate:1:2"}) {
+    CAPTURE(fault);
+    const exec::Result result = run(make("cuda:0"), on_gpu({"cuda:0", "cpu"}, fault));
+    REQUIRE_MESSAGE(result.ok, result.error.what);
+    CHECK(take_log("c") == host);
+    REQUIRE(result.report.handlers[1].name == "judge");
+    CHECK(result.report.handlers[1].calls == 1000);
+    CHECK(result.report.handlers[1].finish_sampled == 1000);
+    if (!*fault) CHECK(result.report.regions.at(0).launches == 1000);
+  }
+}
+
 TEST_CASE("4.5: random graphs give the same on GPUs as on the host") {
   const std::vector<std::string> gpus = gpus_of_test();
   for (uint64_t n = 0; n < 30; ++n) {

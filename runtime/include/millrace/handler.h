@@ -474,6 +474,10 @@ class Output {
   uint32_t first() const { return first_; }
   bool connected() const { return count_ > 0; }
   mr_output& raw(Tick& tick) const { return tick.raw().outputs[first()]; }
+  // In finish(): what the body published, if it did. Its bytes are where they are: the host's to read behind a GPU body
+  // where the output is on_cpu.
+  bool made(Tick& tick) const { return raw(tick).state == MR_OUTPUT_OWN; }
+  typename T::View view(Tick& tick) const { return T::view({raw(tick).value, raw(tick).data}); }
 
   // A picture in the plan's memory. Pixels are not initialised. Throws where it is larger than planned.
   ImageSpan allocate(Tick& tick, Pixel pixel, uint32_t width, uint32_t height) const requires std::same_as<T, Image> {

@@ -1,0 +1,148 @@
+// finish() of handlers whose bodies enqueue: a step on the host, behind the fence of the body's tick
+// (semantics.md 4.4).
+//
+// It is given what the body was: records, times and counts as the host knows them, and bytes where they are, which is a
+// device but for outputs that are declared `cpu`. Those are its to change and to publish; whoever reads the others has
+// begun long before. Meanwhile the body is called or launched for later ticks.
+#include "exec/state.h"
+
+namespace millrace::exec {
+
+namespace {
+
+bool later_ticks_void(const RunState& run, const mr_tick_info& info) {
+  return run.failing.load(std::memory_order_relaxed) &&
+         info.index > run.fail_index[info.clock]->load(std::memory_order_relaxed);
+}
+
+size_t body_inputs(const StepRun& step) { return step.finishes->inputs.size(); }
+
+void gather(StepRun& step, uint64_t ordinal) {
+  Slot room;
+  for (size_t i = 0; i < body_inputs(step); ++i) {
+    const Slot* slot = read(step, step.inputs[i], ordinal, room);
+    step.raw_inputs[i] = slot ? mr_input{slot->value, slot->data} : mr_input{};
+  }
+  for (size_t o = 0; o < step.raw_outputs.size(); ++o) {
+    OutputRun& output = *step.finishes->outputs[o];
+    const Slot& slot = output.at(ordinal);
+    const bool there = slot.value && (!slot.unknown || arrived(slot));
+    mr_output& raw = step.raw_outputs[o];
+    raw = {};
+    raw.state = there ? MR_OUTPUT_OWN : MR_OUTPUT_SILENT;
+    if (!slot.block) continue;
+    raw.value = slot.block->record;
+    raw.data = slot.block->data;
+    raw.capacity = output.ring->capacity();
+    raw.token = reinterpret_cast<uint64_t>(slot.block);
+  }
+}
+
+mr_status call_finish(StepRun& step, uint64_t ordinal) {
+  const StepRun& body = *step.finishes;
+  const RunState& run = *step.run;
+  const mr_tick_info& info = step.pace->info(ordinal);
+  SegmentRun& segment = *step.segment;
+  step.context = {step.finishes, ordinal, nullptr, nullptr, true};
+  step.tick.info = &info;
+  segment.inside.store(&body, std::memory_order_relaxed); // whose budget it is
+  const int64_t begin_ns = run.now_ns(), begin = run.trace_now();
+  mr_status status = body.finish(body.self, &step.tick);
+  if (!run.is_virtual) step.times.add(run.now_ns() - begin_ns);
+  if (segment.trace) segment.trace->add({begin, run.trace_now(), info.trace_id, step.index, TraceKind::call});
+  segment.traced_until = run.trace_now();
+  for (const mr_output& output : step.raw_outputs) {
+    if (status < 0 || output.state != MR_OUTPUT_FORWARDED) continue;
+    body.instance->set_error("finish cannot repeat an input: its bytes are on a device");
+    status = MR_ERROR;
+  }
+  return status;
+}
+
+// By the handler's policy (2.6). What the body had published on the device stays.
+void mind_error(StepRun& body, uint64_t index) {
+  body.errors.fetch_add(1, std::memory_order_relaxed);
+  if (body.handler->on_error == graph::OnError::fail) body.run->fail(body, index, body.instance->error());
+  if (body.handler->on_error == graph::OnError::restart) body.restart_asked.store(true);
+}
+
+void settle(StepRun& step, uint64_t ordinal, mr_status status) {
+  for (OutputRun* output : step.outputs) {
+    const size_t made = static_cast<size_t>(output->plan->forwards) - body_inputs(step);
+    Slot& slot = output->at(ordinal);
+    slot = Slot{};
+    slot.cause = status < 0 ? Cause::error : Cause::silent;
+    const mr_output& raw = step.raw_outputs[made];
+    if (status >= 0 && raw.state != MR_OUTPUT_SILENT) slot = slot_of(raw, step);
+  }
+}
+
+// The body did not run on this tick, or nobody may see what it left.
+void settle_uncalled(StepRun& step, uint64_t ordinal) {
+  Slot room;
+  for (size_t i = 0; i < body_inputs(step); ++i)
+    if (step.inputs[i].repeat_last) read(step, step.inputs[i], ordinal, room); // the last value is minded on every tick
+  for (OutputRun* output : step.outputs) {
+    const InputRun& made = step.inputs[static_cast<size_t>(output->plan->forwards)];
+    const Slot& from = made.output->at(ordinal);
+    Slot& slot = output->at(ordinal);
+    slot = Slot{};
+    slot.cause = from.value ? Cause::failed : from.cause;
+  }
+}
+
+StepResult pass(StepRun& step, uint64_t ordinal) {
+  step.passed.store(ordinal + 1, std::memory_order_release);
+  stamp(step, ordinal);
+  return StepResult::settled;
+}
+
+} // namespace
+
+StepResult run_finish(StepRun& step, uint64_t ordinal) {
+  StepRun& body = *step.finishes;
+  const uint64_t place = ordinal & step.pace->mask;
+  if (!body.shared->settled(ordinal)) return StepResult::waiting;
+  const bool called = body.called[place];
+  if (called && !body.fences[place].done()) return StepResult::waiting;
+  const mr_tick_info& info = step.pace->info(ordinal);
+  if (!called || lost(body.fences[place]) || later_ticks_void(*step.run, info)) {
+    settle_uncalled(step, ordinal);
+    return pass(step, ordinal);
+  }
+  if (!enter(body)) return StepResult::waiting;
+  gather(step, ordinal);
+  mr_status status = call_finish(step, ordinal);
+  if (status == MR_END) step.run->stopping.store(true);
+  const bool leaves =
+      step.run->stopping.load(std::memory_order_relaxed) || step.pace->ending.load(std::memory_order_relaxed);
+  if (status < 0 && !(leaves && status == MR_INTERRUPTED)) mind_error(body, info.index);
+  leave(body);
+  settle(step, ordinal, status);
+  note_reached(body, ordinal);
+  return pass(step, ordinal);
+}
+
+bool at_rest(const StepRun& body) {
+  if (!body.last_fence.done()) return false;
+  return !body.finisher || body.finisher->passed.load(std::memory_order_acquire) >= body.called_below;
+}
+
+bool enter(StepRun& body) { return !body.finisher || !body.entered.exchange(true, std::memory_order_acquire); }
+
+void leave(StepRun& body) {
+  if (!body.finisher) return;
+  body.entered.store(false, std::memory_order_release);
+  body.run->notify(); // who was kept out comes again
+}
+
+bool restart_if_asked(StepRun& body) {
+  if (!body.restart_asked.load()) return false;
+  body.restart_asked.store(false);
+  body.instance->stop();
+  body.instance->reset();
+  body.instance->start();
+  return true;
+}
+
+} // namespace millrace::exec
