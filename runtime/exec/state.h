@@ -206,8 +206,20 @@ struct CopyReader {
   uint32_t member; // which input of the transfer it reads
 };
 
+// A body that enqueues and the step that calls its finish() on a worker (finish_step.cpp). The handler is one object:
+// whoever calls it has `entered` it and keeps the other out, who comes again. `called` and `called_below` are told by
+// the body's stamps; the finish says with its `passed` what it is done with.
+struct Finishing {
+  StepRun* finisher = nullptr; // of a body; null: it has none
+  StepRun* finishes = nullptr; // of a finish: the body
+  std::vector<uint8_t> called; // [ordinal & mask] whether the body ran, called or launched
+  uint64_t called_below = 0;   // ordinals below it were submitted, or did not fire
+  std::atomic<bool> entered{false};
+  std::atomic<bool> restart_asked{false}; // finish() failed; nothing may be under way when the handler restarts
+};
+
 // One lane of one step.
-struct alignas(64) StepRun {
+struct alignas(64) StepRun : Finishing {
   RunState* run = nullptr;
   const plan::Step* plan = nullptr;
   const plan::HandlerPlan* handler = nullptr;
@@ -262,16 +274,6 @@ struct alignas(64) StepRun {
   device::Fence last_fence;          // behind the last body
   RegionRun* region = nullptr;
   std::vector<CopyReader> readers; // transfer
-
-  // A body that enqueues and the step that calls its finish() on a worker (finish_step.cpp). The handler is one object:
-  // whoever calls it has `entered` it and keeps the other out, who comes again. `called` and `called_below` are told by
-  // the body's stamps; the finish says with its `passed` what it is done with.
-  StepRun* finisher = nullptr; // of a body; null: it has none
-  StepRun* finishes = nullptr; // of a finish: the body
-  std::vector<uint8_t> called; // [ordinal & mask] whether the body ran, called or launched
-  uint64_t called_below = 0;   // ordinals below it were submitted, or did not fire
-  std::atomic<bool> entered{false};
-  std::atomic<bool> restart_asked{false}; // finish() failed; nothing may be under way when the handler restarts
   SingleWriter<uint64_t> copies, bytes_copied;
 
   // gate, post, finish: ordinals below it are dealt with, and the media time of the last one
