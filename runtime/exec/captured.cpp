@@ -103,7 +103,10 @@ void ready_to_capture(StepRun& step, uint32_t slot, CaptureRecords& records) {
   body.inputs = body.frozen;
   for (size_t i = 0; i < step.inputs.size(); ++i)
     if (step.inputs[i].output) body.inputs[i].value = &records.of(step.inputs[i].output->ring->block(slot));
-  for (size_t o = 0; o < step.outputs.size(); ++o) body.outputs[o].value = &records.of(*body.output_blocks[o]);
+  for (size_t o = 0; o < step.outputs.size(); ++o) {
+    body.outputs[o].value = &records.of(*body.output_blocks[o]);
+    body.outputs[o].value->header.present = 1;
+  }
   body.info = {};
   body.info.media_time_ns = kMarkTick;
   body.failed = false;
@@ -121,6 +124,9 @@ std::vector<uint32_t> needed_by(const RegionRun& region, const StepRun& step) {
   for (uint32_t before : step.plan->after) add(before);
   return needed;
 }
+
+// What a body may leave empty: its finish() may still make something of it.
+bool is_for_finish(const StepRun& step, const OutputRun& output) { return step.finisher && output.plan->domain == 0; }
 
 // One slot's graph. Null where it cannot be had, with the reason in `why`.
 std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot, CaptureRecords& records,
@@ -140,9 +146,12 @@ std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot
     const std::vector<uint32_t> needed = needed_by(region, *step);
     device.run(*first.stream, {&enqueue_body, &body, step->handler->name.c_str(), 0, nullptr, &needed});
     if (body.failed) why = step->handler->name + " failed while it was captured: " + step->instance->error();
-    for (size_t o = 0; o < step->outputs.size(); ++o)
-      if (why.empty() && body.outputs[o].state == MR_OUTPUT_SILENT)
+    for (size_t o = 0; o < step->outputs.size(); ++o) {
+      if (body.outputs[o].state != MR_OUTPUT_SILENT) continue;
+      body.outputs[o].value->header.present = 0;
+      if (why.empty() && !is_for_finish(*step, *step->outputs[o]))
         why = step->handler->name + " left " + step->outputs[o]->plan->name + " empty while it was captured";
+    }
   }
   for (const StepRun* rider : region.riders) {
     const memory::Block& from = rider->inputs[0].output->ring->block(slot);
@@ -222,7 +231,15 @@ void settle_exits(RegionRun& region, uint64_t ordinal, const device::Fence& fenc
     entry.header = entry.input->output->at(ordinal).value->header;
   for (RegionRun::Exit& exit : region.exits) {
     memory::Block& block = exit.output->ring->take(ordinal);
-    *block.record = exit.recorded[ordinal % region.plan->slots];
+    const mr_value& recorded = exit.recorded[ordinal % region.plan->slots];
+    if (!recorded.header.present) {
+      block.present.store(0, std::memory_order_relaxed);
+      Slot& slot = open_slot(*exit.output, ordinal, block);
+      slot.unknown = true;
+      slot.fence = fence;
+      continue;
+    }
+    *block.record = recorded;
     mr_header& header = block.record->header;
     header.pts_ns = info.media_time_ns;
     if (exit.times_of >= 0) {
@@ -327,7 +344,8 @@ void capture_region(RegionRun& region) {
       memory::Block& block = exit.output->ring->block(slot);
       exit.recorded.resize(region.plan->slots);
       exit.recorded[slot] = records.of(block);
-      if (first_time) *block.record = exit.recorded[slot]; // what the regions behind this one are told when they begin
+      if (first_time && exit.recorded[slot].header.present)
+        *block.record = exit.recorded[slot]; // what the regions behind this one are told when they begin
     }
   }
   learn_times(region);
@@ -427,13 +445,12 @@ void settle_outputs(StepRun& step, const BodyCall& body, uint64_t ordinal) {
   for (size_t o = 0; o < step.outputs.size(); ++o) {
     OutputRun& output = *step.outputs[o];
     Slot& slot = output.at(ordinal);
-    const bool on_host = output.plan->domain == 0;
     slot.unknown = false;
     if (body.outputs[o].state != MR_OUTPUT_SILENT) {
-      if (on_host) await_host_block(slot);
+      if (output.plan->domain == 0) await_host_block(slot);
       continue;
     }
-    if (on_host && step.finisher && !body.failed) { // finish() may still make something of it
+    if (is_for_finish(step, output) && !body.failed) {
       slot.unknown = true;
       continue;
     }

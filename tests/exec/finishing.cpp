@@ -673,7 +673,12 @@ TEST_CASE("4.4: finish publishes on outputs declared cpu what readers get, where
     Setup setup = on_device();
     setup.domains = {"cpu", "cuda:0"};
     setup.workers = 2;
-    CHECK(seen_by(make(places), setup, "f") == host);
+    const exec::Result result = run(make(places), setup);
+    REQUIRE_MESSAGE(result.ok, result.error.what);
+    CHECK(take_log("f") == host);
+    for (const exec::RegionReport& region : result.report.regions) // also where the body leaves an output to finish()
+      if (region.handlers[0] == "judge") CHECK(region.launches == 50);
+    if (places[0] == "cuda:0") CHECK_FALSE(result.report.regions.empty());
     setup.enqueuing_faults.capture = 1;
     CHECK(seen_by(make(places), setup, "f") == host);
   });
