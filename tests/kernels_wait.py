@@ -28,7 +28,8 @@ def look_at(path, text):
     waiting, missing = 0, []
     for kernel in KERNEL.finditer(text):
         name = kernel.group(1)
-        if re.search(rf"\b{name}\s*(?:<[^;<>]*>)?\s*<<<", text):
+        plainly = re.search(rf"\b{name}\s*(?:<[^;<>]*>)?\s*<<<", text)
+        if plainly and not re.search(rf"\blaunch\([^;]*\b{name}\b", text):
             continue
         if "await_inputs();" in body_of(text, kernel.end()):
             waiting += 1

@@ -51,6 +51,7 @@ void repeat_input(StepRun& step, BodyCall& body, size_t o, const mr_input& input
 
 void fail_body(StepRun& step, BodyCall& body) {
   body.failed = true;
+  body.to_finish = false;
   for (size_t o = 0; o < body.outputs.size(); ++o) {
     body.outputs[o].state = MR_OUTPUT_SILENT;
     if (step.handler->on_error == graph::OnError::bypass)
@@ -68,18 +69,17 @@ void enqueue_body(void* context) {
   body.given = body.outputs; // of one size: no allocation
   const mr_status status = step.process_cuda(step.self, &body.tick);
   if (status == MR_END) step.run->stopping.store(true);
+  body.to_finish = status == MR_OK;
   if (status == MR_ERROR) return fail_body(step, body);
   for (size_t o = 0; o < body.outputs.size(); ++o)
     if (body.outputs[o].state == MR_OUTPUT_FORWARDED) repeat_input(step, body, o, body.inputs[body.outputs[o].source]);
 }
 
+// A restart waits until nothing of the handler is under way: kernels of earlier ticks may use what it would free.
 void mind_error(StepRun& step, uint64_t index) {
   step.errors.fetch_add(1, std::memory_order_relaxed);
   if (step.handler->on_error == graph::OnError::fail) step.run->fail(step, index, step.instance->error());
-  if (step.handler->on_error != graph::OnError::restart) return;
-  step.instance->stop();
-  step.instance->reset();
-  step.instance->start();
+  if (step.handler->on_error == graph::OnError::restart) step.restart_asked.store(true);
 }
 
 // What bodies are told of values while they are captured, in the place of the records of the rings: ticks may be in
@@ -316,7 +316,7 @@ bool capture_again(RegionRun& region, uint64_t ordinal) {
   for (StepRun* step : region.steps)
     if (!at_rest(*step)) return false;
   bool changed = false;
-  for (StepRun* step : region.steps) changed = restart_if_asked(*step) || changed;
+  for (StepRun* step : region.steps) changed = restart_if_asked(*step, step->pace->info(ordinal).index) || changed;
   region.changes_seen = SIZE_MAX;
   for (StepRun* step : region.steps) {
     const size_t before = step->changes_seen;
@@ -421,8 +421,10 @@ StepResult run_captured(RegionRun& region, uint64_t ordinal) {
 StepResult run_enqueued(StepRun& step, uint64_t ordinal) {
   if (!step.device->has_room(*step.stream) || !issued(step, ordinal) || !change_live(step, ordinal))
     return StepResult::waiting;
-  if (step.restart_asked.load() && !at_rest(step)) return StepResult::waiting;
-  restart_if_asked(step);
+  if (step.restart_asked.load()) { // looked at once: finish() may ask for it at any time
+    if (!at_rest(step)) return StepResult::waiting;
+    restart_if_asked(step, step.pace->info(ordinal).index);
+  }
   if (!enter(step)) return StepResult::waiting;
   call_body(step, ordinal, Timing::as_it_comes);
   leave(step);
@@ -483,9 +485,11 @@ void call_body(StepRun& step, uint64_t ordinal, Timing timing) {
   }
   ++step.calls;
   if (body.failed) mind_error(step, body.info.index);
-  leave_fence(step, ordinal, step.device->signal(*step.stream));
+  const device::Fence fence = step.device->signal(*step.stream);
+  leave_fence(step, ordinal, fence);
+  if (lost(fence)) step.run->watch_device(step.plan->domain);
   settle_outputs(step, body, ordinal);
-  note_called(step, ordinal, !body.failed);
+  note_called(step, ordinal, body.to_finish);
   stamp(step, ordinal);
 }
 

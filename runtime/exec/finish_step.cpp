@@ -106,6 +106,7 @@ StepResult run_finish(StepRun& step, uint64_t ordinal) {
   const bool called = body.called[place];
   if (called && !body.fences[place].done()) return StepResult::waiting;
   const mr_tick_info& info = step.pace->info(ordinal);
+  if (called && lost(body.fences[place])) step.run->watch_device(body.plan->domain);
   if (!called || lost(body.fences[place]) || later_ticks_void(*step.run, info)) {
     settle_uncalled(step, ordinal);
     return pass(step, ordinal);
@@ -136,12 +137,12 @@ void leave(StepRun& body) {
   body.run->notify(); // who was kept out comes again
 }
 
-bool restart_if_asked(StepRun& body) {
+bool restart_if_asked(StepRun& body, uint64_t index) {
   if (!body.restart_asked.load()) return false;
   body.restart_asked.store(false);
   body.instance->stop();
   body.instance->reset();
-  body.instance->start();
+  if (body.instance->start() != MR_OK) body.run->fail(body, index, body.instance->error());
   return true;
 }
 

@@ -176,6 +176,7 @@ struct BodyCall {
   std::vector<device::Access> accesses; // what it may touch on this tick, where the device looks at that
   bool silent = false;                  // region: replayed with the others, and does not fire on this tick
   bool failed = false;                  // a body that enqueues said so
+  bool to_finish = false;               // it went well and did not end the stream: its finish() is called
   int64_t cost_ns = 0;                  // virtual time: what it was said to take
   int64_t begun = 0, begun_ns = 0;      // transfer: trace time, and the run's
   // transfer: blocks that were copied, and what to; presence goes with the bytes
@@ -215,7 +216,7 @@ struct Finishing {
   std::vector<uint8_t> called; // [ordinal & mask] whether the body ran, called or launched
   uint64_t called_below = 0;   // ordinals below it were submitted, or did not fire
   std::atomic<bool> entered{false};
-  std::atomic<bool> restart_asked{false}; // finish() failed; nothing may be under way when the handler restarts
+  std::atomic<bool> restart_asked{false}; // it failed; nothing may be under way when the handler restarts
 };
 
 // One lane of one step.
@@ -657,8 +658,9 @@ bool at_rest(const StepRun& body);
 // Of a body about to be called: keeps finish() out until leave(). False where it is in there.
 bool enter(StepRun& body);
 void leave(StepRun& body);
-// Restarts a handler that is at rest, where its finish() asked for that. True where it did.
-bool restart_if_asked(StepRun& body);
+// Restarts a handler that is at rest, where its body or finish() failed and asked for that. True where it did. One that
+// does not start ends the run at tick `index`.
+bool restart_if_asked(StepRun& body, uint64_t index);
 
 // policy_step.cpp
 StepResult run_gate(StepRun& step, uint64_t ordinal);

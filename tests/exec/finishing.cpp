@@ -118,6 +118,7 @@ struct Noting : Handler {
   Param<std::string> name{*this, "name", "", "of its notes"};
   Param<int64_t> add{*this, "add", 1, "added", live};
   Param<int64_t> fail_at{*this, "fail_at", -1, "tick on which finish fails"};
+  Param<int64_t> body_fails_at{*this, "body_fails_at", -1, "tick on which the body fails"};
   Param<int64_t> end_at{*this, "end_at", -1, "tick on which finish has seen enough"};
   Param<bool> tells_life{*this, "tells_life", false, "notes starts and drains"};
   Param<int64_t> lingers{*this, "lingers", 0, "turns that it gives to others while it is in a call"};
@@ -139,6 +140,7 @@ struct Noting : Handler {
     ~Entered() { --inside; }
   };
   void start() override {
+    if (!captured && under_way != 0) throw std::logic_error("started while bodies were not finished");
     if (tells_life) tell(kStarted);
   }
   void drain() override {
@@ -154,6 +156,7 @@ struct Noting : Handler {
   }
   void process(Tick& tick, Cuda& cuda) {
     const Entered entered(*this);
+    if (!captured && body_fails_at == static_cast<int64_t>(tick.index())) throw std::runtime_error("told to fail");
     under_way_max = std::max<int64_t>(under_way_max, ++under_way);
     queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data()), more = *add] { *to = *from + more; });
   }
@@ -473,6 +476,18 @@ TEST_CASE("2.6: a finish that fails has its handler started again, once nothing 
     CHECK(std::set<uint64_t>(ticks.begin(), ticks.end()).size() == 39);
     CHECK(device.sink.size() == 40);
   }
+}
+
+TEST_CASE("2.6: a body that fails has its handler started again once earlier ticks are finished") {
+  Pipeline pipeline = chain({"notestream", "add"}, {{"body_fails_at", "5"}, {"tells_life", "1"}});
+  pipeline.graph.handlers[1].on_error = graph::OnError::restart;
+  const Outcome device = outcome(std::move(pipeline), on_device());
+  REQUIRE_MESSAGE(device.result.ok, device.result.error.what);
+  const std::vector<Seen>& told = device.notes.at("h0");
+  CHECK(std::count(told.begin(), told.end(), life(kStarted)) == 2);
+  CHECK(told.size() == 39 + 3); // finishes of all ticks but that one
+  CHECK(device.sink.size() == 40);
+  CHECK(device.result.report.handlers[1].errors == 1);
 }
 
 TEST_CASE("2.7: a finish sees the live parameters of its own tick") {

@@ -157,7 +157,7 @@ TEST_CASE("5.4: of placements that are as fast as each other the one that carrie
   CHECK(choose_places(prices).places == Places{0, 1, 0});
 }
 
-TEST_CASE("5.5: each region of a device pays its launch once, and each copy its part, in load and in latency") {
+TEST_CASE("5.5: each region of a device pays its launch once, and each copy its part of the load") {
   Prices prices;
   prices.domains = 2;
   prices.workers = {1, 1};

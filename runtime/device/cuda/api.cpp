@@ -42,7 +42,8 @@ bool read_fault(const std::string& text, Fault& fault) {
 const char* name_of(Call call) { return kNames[static_cast<size_t>(call)]; }
 
 std::string sentence_of(Call call, cudaError_t error) {
-  return std::string("cuda") + name_of(call) + ": " + cudaGetErrorString(error) + " (" +
+  const bool of_driver = call >= Call::StreamWriteValue && call < Call::LaunchKernel;
+  return std::string(of_driver ? "cu" : "cuda") + name_of(call) + ": " + cudaGetErrorString(error) + " (" +
          std::to_string(static_cast<int>(error)) + ")";
 }
 

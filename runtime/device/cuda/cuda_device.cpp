@@ -177,7 +177,7 @@ Arena* CudaDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceSt
                                               std::to_string(bytes_allocated_) + " are taken by this run"};
     return nullptr;
   }
-  if (!check(Call::MallocFromPoolAsync, error) || !call<Call::StreamSynchronize>(setup_)) {
+  if (!check(is_checked_ ? Call::Malloc : Call::MallocFromPoolAsync, error) || !call<Call::StreamSynchronize>(setup_)) {
     status = this->status();
     return nullptr;
   }
@@ -425,7 +425,8 @@ void CudaDevice::end_span(Stream& stream, const Span& span) {
   timed.span = span;
   if (poisoned()) return;
   timed.told = !call<Call::EventRecord>(timed.end, own(stream).handle);
-  collect_spans(); // behind the work: nobody waits for this
+  own(stream).dirty = true; // a fence behind it, or the last one would be asked for too early
+  collect_spans();          // behind the work: nobody waits for this
 }
 
 void CudaDevice::collect_spans() {
