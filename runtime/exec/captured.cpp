@@ -75,13 +75,6 @@ void enqueue_body(void* context) {
     if (body.outputs[o].state == MR_OUTPUT_FORWARDED) repeat_input(step, body, o, body.inputs[body.outputs[o].source]);
 }
 
-// A restart waits until nothing of the handler is under way: kernels of earlier ticks may use what it would free.
-void mind_error(StepRun& step, uint64_t index) {
-  step.errors.fetch_add(1, std::memory_order_relaxed);
-  if (step.handler->on_error == graph::OnError::fail) step.run->fail(step, index, step.instance->error());
-  if (step.handler->on_error == graph::OnError::restart) step.restart_asked.store(true);
-}
-
 // What bodies are told of values while they are captured, in the place of the records of the rings: ticks may be in
 // flight, whose records others read.
 class CaptureRecords {
@@ -484,7 +477,7 @@ void call_body(StepRun& step, uint64_t ordinal, Timing timing) {
     fail_body(step, body);
   }
   ++step.calls;
-  if (body.failed) mind_error(step, body.info.index);
+  if (body.failed) mind_body_error(step, body.info.index);
   const device::Fence fence = step.device->signal(*step.stream);
   leave_fence(step, ordinal, fence);
   if (lost(fence)) step.run->watch_device(step.plan->domain);

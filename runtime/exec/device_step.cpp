@@ -33,11 +33,6 @@ bool stamped(const StepRun& step, const InputRun& input, uint64_t ordinal) {
   return input.producer->settled(at);
 }
 
-bool later_ticks_void(const RunState& run, const mr_tick_info& info) {
-  return run.failing.load(std::memory_order_relaxed) &&
-         info.index > run.fail_index[info.clock]->load(std::memory_order_relaxed);
-}
-
 // Forwards and bypasses on a device: a copy within it.
 void copy_input(const StepRun& step, const mr_input& input, const memory::Block& block, mr_output& output) {
   std::memcpy(step.device->body_address(bytes(block.value)), input.value, sizeof(mr_value));

@@ -10,11 +10,6 @@ namespace millrace::exec {
 
 namespace {
 
-bool later_ticks_void(const RunState& run, const mr_tick_info& info) {
-  return run.failing.load(std::memory_order_relaxed) &&
-         info.index > run.fail_index[info.clock]->load(std::memory_order_relaxed);
-}
-
 size_t body_inputs(const StepRun& step) { return step.finishes->inputs.size(); }
 
 void gather(StepRun& step, uint64_t ordinal) {
@@ -57,13 +52,6 @@ mr_status call_finish(StepRun& step, uint64_t ordinal) {
     status = MR_ERROR;
   }
   return status;
-}
-
-// By the handler's policy (2.6). What the body had published on the device stays.
-void mind_error(StepRun& body, uint64_t index) {
-  body.errors.fetch_add(1, std::memory_order_relaxed);
-  if (body.handler->on_error == graph::OnError::fail) body.run->fail(body, index, body.instance->error());
-  if (body.handler->on_error == graph::OnError::restart) body.restart_asked.store(true);
 }
 
 void settle(StepRun& step, uint64_t ordinal, mr_status status) {
@@ -117,7 +105,7 @@ StepResult run_finish(StepRun& step, uint64_t ordinal) {
   if (status == MR_END) step.run->stopping.store(true);
   const bool leaves =
       step.run->stopping.load(std::memory_order_relaxed) || step.pace->ending.load(std::memory_order_relaxed);
-  if (status < 0 && !(leaves && status == MR_INTERRUPTED)) mind_error(body, info.index);
+  if (status < 0 && !(leaves && status == MR_INTERRUPTED)) mind_body_error(body, info.index);
   leave(body);
   settle(step, ordinal, status);
   note_reached(body, ordinal);
@@ -135,6 +123,12 @@ void leave(StepRun& body) {
   if (!body.finisher) return;
   body.entered.store(false, std::memory_order_release);
   body.run->notify(); // who was kept out comes again
+}
+
+void mind_body_error(StepRun& body, uint64_t index) {
+  body.errors.fetch_add(1, std::memory_order_relaxed);
+  if (body.handler->on_error == graph::OnError::fail) body.run->fail(body, index, body.instance->error());
+  if (body.handler->on_error == graph::OnError::restart) body.restart_asked.store(true);
 }
 
 bool restart_if_asked(StepRun& body, uint64_t index) {

@@ -243,8 +243,7 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
       if (input.repeat_last) read(step, input, ordinal, room); // the last value is minded on every tick
     return settle_without_call(step, ordinal, Cause::every);
   }
-  if (run.failing.load(std::memory_order_relaxed) &&
-      info.index > run.fail_index[info.clock]->load(std::memory_order_relaxed)) {
+  if (later_ticks_void(run, info)) {
     if (!step.deferred.empty()) drain_step(step); // it is not called any more: what it owes comes now or never
     settle_empty(step, ordinal, Cause::failed);
     return StepResult::settled;

@@ -658,6 +658,8 @@ bool at_rest(const StepRun& body);
 // Of a body about to be called: keeps finish() out until leave(). False where it is in there.
 bool enter(StepRun& body);
 void leave(StepRun& body);
+// Of a body or finish() that failed, by the handler's policy (2.6). A restart waits until nothing of it is under way.
+void mind_body_error(StepRun& body, uint64_t index);
 // Restarts a handler that is at rest, where its body or finish() failed and asked for that. True where it did. One that
 // does not start ends the run at tick `index`.
 bool restart_if_asked(StepRun& body, uint64_t index);
@@ -697,6 +699,11 @@ inline bool is_counted_late(const memory::Block& block) {
 inline void count_late(memory::Block& block) {
   using memory::Block;
   block.counted.store(is_counted_late(block) ? Block::kUncounted : Block::kCounted, std::memory_order_relaxed);
+}
+// Behind the tick on which the run failed: nothing is called any more (2.6).
+inline bool later_ticks_void(const RunState& run, const mr_tick_info& info) {
+  return run.failing.load(std::memory_order_relaxed) &&
+         info.index > run.fail_index[info.clock]->load(std::memory_order_relaxed);
 }
 // Whether the device that was to make a value has failed.
 inline bool lost(const device::Fence& fence) {
