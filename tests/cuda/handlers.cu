@@ -122,10 +122,14 @@ struct InPlace final : Handler {
   }
 };
 
-struct Few final : Handler {
+// Boxes, on the device or, with on_cpu, written to the host by the kernel.
+struct MakesFew : Handler {
   Input<Tensor> in{*this, "in"};
-  Output<Records<Box>> out{*this, "out", count_max(7)};
-  Few() { capturable(); }
+  Output<Records<Box>> out;
+  template <class... Where>
+  explicit MakesFew(Where... where) : out(*this, "out", count_max(7), where...) {
+    capturable();
+  }
   void process(Tick& tick, Cpu&) {
     Box* to = out.allocate(tick, 7).data();
     const int64_t value = *number(in(tick)), made = value % 8;
@@ -138,23 +142,9 @@ struct Few final : Handler {
     check(cudaGetLastError());
   }
 };
-
-// The same boxes, written to the host by the kernel.
-struct HostFew final : Handler {
-  Input<Tensor> in{*this, "in"};
-  Output<Records<Box>> out{*this, "out", count_max(7), on_cpu};
-  HostFew() { capturable(); }
-  void process(Tick& tick, Cpu&) {
-    Box* to = out.allocate(tick, 7).data();
-    const int64_t value = *number(in(tick)), made = value % 8;
-    for (int64_t b = 0; b < made; ++b) to[b].id = value * 10 + b;
-    out.shrink(tick, static_cast<size_t>(made));
-  }
-  void process(Tick& tick, Cuda& cuda) {
-    Box* to = out.allocate(tick, 7).data();
-    make_few<<<1, 1, 0, stream_of(cuda)>>>(to, Cuda::count_of(out.raw(tick)), number(in(tick)));
-    check(cudaGetLastError());
-  }
+struct Few final : MakesFew {};
+struct HostFew final : MakesFew {
+  HostFew() : MakesFew(on_cpu) {}
 };
 
 // Boxes by its kernel; what they come to by finish(), on all but every third tick.

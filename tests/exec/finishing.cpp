@@ -10,20 +10,13 @@
 #include <set>
 #include <thread>
 
-#include "alike.h"
+#include "enqueuing_handlers.h"
 #include "tests/seed.h"
 
 namespace millrace::test {
 namespace {
 
-Queue& queue(const Cuda& cuda) { return *static_cast<Queue*>(cuda.stream()); }
-int64_t* numbers(uint8_t* data) { return reinterpret_cast<int64_t*>(data); }
-const int64_t* numbers(const uint8_t* data) { return reinterpret_cast<const int64_t*>(data); }
-int64_t number(const TensorView& view) { return view.elements<int64_t>()[0]; }
-int64_t* fresh(const Output<Tensor>& out, Tick& tick) {
-  const int64_t shape[] = {1};
-  return numbers(out.allocate(tick, dtype_of<int64_t>(), shape).data());
-}
+using namespace enqueued;
 
 // What finish() saw, by handler, in the order of its calls. On this device the host can read what a GPU's host could
 // not, so finish() looks at the bytes as well: they must be there.
@@ -39,21 +32,6 @@ std::map<std::string, std::vector<Seen>> take_notes() {
 }
 constexpr int64_t kDrained = -2, kStarted = -3;
 Seen life(int64_t what) { return {0, 0, {what}}; }
-
-struct Index final : Handler {
-  Output<Tensor> out{*this, "out"};
-  Param<int64_t> count{*this, "count", 0, "values"};
-  Index() { capturable(); }
-  void probe(Facts& facts) override { facts.tick_count(*count); }
-  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
-  void process(Tick& tick, Cpu&) {
-    if (tick.index() >= static_cast<uint64_t>(*count)) return tick.end();
-    *fresh(out, tick) = static_cast<int64_t>(tick.index());
-  }
-  void process(Tick& tick, Cuda& cuda) {
-    queue(cuda).launch([to = fresh(out, tick), at = cuda.tick()] { *to = static_cast<int64_t>(at->index); });
-  }
-};
 
 struct Add final : Handler {
   Input<Tensor> in{*this, "in"};
@@ -169,49 +147,6 @@ struct Noting : Handler {
   }
 };
 
-constexpr int64_t kFewMax = 7;
-uint64_t fill(Box* to, int64_t value) {
-  const auto count = static_cast<uint64_t>(value % (kFewMax + 1));
-  for (uint64_t b = 0; b < count; ++b) to[b] = {.id = value * 10 + static_cast<int64_t>(b)};
-  return count;
-}
-
-// Boxes as many as the value says, written to the host: its kernel alone knows how many.
-struct Few final : Handler {
-  Input<Tensor> in{*this, "in"};
-  Output<Records<Box>> out{*this, "out", count_max(kFewMax), on_cpu};
-  Few() { capturable(); }
-  void process(Tick& tick, Cpu&) {
-    Box* to = out.allocate(tick, kFewMax).data();
-    out.shrink(tick, fill(to, number(in(tick))));
-  }
-  void process(Tick& tick, Cuda& cuda) {
-    queue(cuda).launch([to = out.allocate(tick, kFewMax).data(), count = Cuda::count_of(out.raw(tick)),
-                        from = numbers(in(tick).data())] { *count = fill(to, *from); });
-  }
-};
-
-struct Total final : Handler {
-  Input<Records<Box>> in{*this, "in"};
-  Output<Tensor> out{*this, "out"};
-  Total() { capturable(); }
-  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
-  static int64_t of(const Box* boxes, uint64_t count) {
-    int64_t total = static_cast<int64_t>(count);
-    for (uint64_t b = 0; b < count; ++b) total = mix(total, boxes[b].id);
-    return total;
-  }
-  void process(Tick& tick, Cpu&) {
-    const std::span<const Box> boxes = in(tick);
-    const bool all = in.raw(tick).value->header.extent_bytes == boxes.size_bytes();
-    *fresh(out, tick) = all ? of(boxes.data(), boxes.size()) : -1;
-  }
-  void process(Tick& tick, Cuda& cuda) {
-    queue(cuda).launch([to = fresh(out, tick), boxes = in(tick).data(),
-                        count = &Cuda::value_of(in.raw(tick))->as.records.count] { *to = of(boxes, *count); });
-  }
-};
-
 // A picture and a tensor written to the host, and a tensor that stays on the device.
 struct Mixed final : Handler {
   static constexpr uint32_t kWidth = 6, kHeight = 3;
@@ -305,7 +240,7 @@ const mr_plugin& plugin() {
                                                  type<Odd>("f.odd"),
                                                  type<Noting<true>>("f.note"),
                                                  type<Noting<false>>("f.notestream"),
-                                                 type<Few>("f.few"),
+                                                 type<HostFew>("f.few"),
                                                  type<Total>("f.total"),
                                                  type<Mixed>("f.mixed"),
                                                  type<Look>("f.look"),
