@@ -167,9 +167,17 @@ int64_t media_time(const PaceRun& pace, const mr_tick_info& info) {
 }
 
 // What was asked for since the last tick of this clock takes effect on this one; a script's changes on their own.
-void admit_changes(PaceRun& pace, uint64_t index) {
+// Where the sources are `asked` already, what concerns one of them waits for the next tick, and whatever waits with it:
+// a request takes effect as a whole, and requests in their order.
+void admit_changes(PaceRun& pace, uint64_t index, bool asked) {
   RunState& run = *pace.run;
   const std::lock_guard lock(run.changes_mutex);
+  const auto is_late = [&](const RunState::Change& change) {
+    return change.at_index == UINT64_MAX &&
+           std::any_of(pace.sources.begin(), pace.sources.end(),
+                       [&](const SourceState& source) { return source.step->plan->handler == change.handler; });
+  };
+  if (asked && std::any_of(run.requested.begin(), run.requested.end(), is_late)) return;
   std::vector<RunState::Change> others;
   for (RunState::Change& change : run.requested) {
     const bool mine = run.plan.handlers[change.handler].clock == pace.plan->clock;
@@ -296,7 +304,7 @@ bool admit_clock_tick(PaceRun& pace) {
     return false;
   }
   // Before the sources are asked: they belong to the tick.
-  if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal);
+  if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal, false);
   mr_tick_info info{};
   info.clock = pace.plan->clock;
   info.index = ordinal;
@@ -310,6 +318,8 @@ bool admit_clock_tick(PaceRun& pace) {
     if (filled) end(pace);
     return false;
   }
+  // And behind them: whoever changes a parameter and then pushes a value finds it changed for that value.
+  if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal, true);
   pace.last_media_ns = info.media_time_ns;
   publish_tick(pace, ordinal, info);
   return true;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -118,6 +119,7 @@ struct Adjustable final : Handler {
   Param<int64_t> count{*this, "count", 0, "values"};
   Param<int64_t> rate{*this, "rate", 0, "values a second; 0: none"};
   Param<int64_t> add{*this, "add", 0, "added to each value", live};
+  static std::function<void(int64_t)> meanwhile; // what another thread does while it is asked for that value
   int64_t next = 0;
   void probe(Facts& facts) override {
     if (rate > 0) facts.rate(rate);
@@ -126,9 +128,11 @@ struct Adjustable final : Handler {
   void start() override { next = 0; }
   void process(Tick& tick, Cpu&) {
     if (next >= count) return tick.end();
+    if (meanwhile) meanwhile(next);
     give(out, tick, next++ + add);
   }
 };
+std::function<void(int64_t)> Adjustable::meanwhile;
 
 const mr_plugin& source_plugin() {
   static const mr_handler_type types[] = {
@@ -446,6 +450,33 @@ TEST_CASE("2.7: changes of one request reach a source and a handler on the same 
     REQUIRE(seen.size() == 12);
     for (int64_t i = 0; i < 12; ++i) CHECK(seen[static_cast<size_t>(i)] == i + (i < 5 ? 0 : 101000));
     CHECK(compiled.live().changes().size() == 2);
+  }
+}
+
+TEST_CASE("2.7: what is changed before a source has its value counts for that value, and a request for both as a whole") {
+  for (const bool at_beats : {false, true}) {
+    Pipeline p;
+    if (at_beats) p.clock(graph::ClockMode::realtime, 30);
+    p.add("source", "s.adjustable", {{"count", "12"}});
+    p.add("relay", "t.relay");
+    p.add("sink", "t.sink", {{"log", "meanwhile"}});
+    p.connect("source", "relay");
+    p.connect("relay", "sink");
+    Compiled compiled(p, virtual_setup());
+    Adjustable::meanwhile = [&](int64_t value) {
+      if (value == 3) compiled.live().set({{"relay", "add", "100"}});
+      if (value == 6) compiled.live().set({{"relay", "add", "200"}, {"source", "add", "1000"}});
+      if (value == 6) compiled.live().set({{"relay", "add", "300"}});
+    };
+    REQUIRE(compiled.run().ok);
+    Adjustable::meanwhile = nullptr;
+    const std::vector<int64_t> seen = values(take_log("meanwhile"));
+    REQUIRE(seen.size() == 12);
+    for (int64_t i = 0; i < 12; ++i) CHECK(seen[static_cast<size_t>(i)] == i + (i < 3 ? 0 : i < 7 ? 100 : 1300));
+    const std::vector<exec::AppliedChange> record = compiled.live().changes();
+    REQUIRE(record.size() == 4);
+    CHECK(record[0].tick == 3);
+    for (size_t c = 1; c < record.size(); ++c) CHECK(record[c].tick == 7);
   }
 }
 
