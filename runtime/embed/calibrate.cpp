@@ -199,7 +199,7 @@ class HopMeter {
   void add_peers(size_t d, std::vector<plan::Hop>& hops) {
     for (size_t from = 1; devices_[d]->enqueues() && from < domains_.size(); ++from) { // real ones
       if (from == d || !devices_[from]->enqueues()) continue;
-      device::Device& device = *devices_[d];
+      device::Device& device = *devices_[from]; // which pushes, as the plan lets it
       const Ends ends{&device, device.create_stream(device::StreamKind::copy_peer), memory_[d], memory_[from]};
       hops.push_back(hop(domains_[from], domains_[d], ends, false));
     }

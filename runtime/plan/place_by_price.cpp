@@ -98,7 +98,9 @@ class Pricing {
 
   void add_launches() {
     std::string guessed;
+    prices_.pushes.resize(prices_.domains);
     for (uint32_t d = 1; d < prices_.domains; ++d) {
+      prices_.pushes[d] = is_cuda(name(d)); // as route.cpp has it
       LaunchCost cost;
       for (const LaunchCost& known : draft_.machine.launches)
         if (known.domain == name(d)) cost = known; // the last counts

@@ -134,7 +134,7 @@ class Evaluator {
         const HopPrice& hop = prices_.hop(from, to);
         const double us = buffer.share * ways_.of(b).hop_us(from, to);
         engine_[prices_.engine(from, to)] += us;
-        const uint32_t device = device_of(from, to);
+        const uint32_t device = prices_.submitter(from, to);
         if (!hop.overlaps_compute)
           load_[device] += us;
         else if (!prices_.crossing_us.empty())
@@ -152,9 +152,6 @@ class Evaluator {
   }
 
  private:
-  // The end of a hop that is a device, and submits: of two the one that is written to.
-  static uint32_t device_of(uint32_t from, uint32_t to) { return to == 0 ? from : to; }
-
   // Finds the regions and adds what each of them takes beside its calls. The n-th region of a domain is behind the way
   // out of the one before it (capture.cpp).
   void add_regions(const Places& places) {
@@ -221,9 +218,9 @@ class Evaluator {
       const HopPrice& hop = prices_.hop(from, to);
       double& engine = engine_[prices_.engine(from, to)];
       engine = std::max(engine, there[from]);
-      if (!hop.overlaps_compute) engine = std::max(engine, worker_free_[device_of(from, to)][0]);
+      if (!hop.overlaps_compute) engine = std::max(engine, worker_free_[prices_.submitter(from, to)][0]);
       engine += ways_.of(b).hop_us(from, to);
-      if (!hop.overlaps_compute) worker_free_[device_of(from, to)][0] = engine;
+      if (!hop.overlaps_compute) worker_free_[prices_.submitter(from, to)][0] = engine;
       there[to] = engine;
     });
   }

@@ -24,6 +24,10 @@ namespace millrace::plan {
 
 inline constexpr uint32_t kDomainsMax = 64;
 
+// The end of a hop between two domains that is a device and submits its copies; 0 is the host. Of two devices the one
+// that is written to, unless both push, as GPUs do (decision 0011).
+inline uint32_t submitter_of(uint32_t from, uint32_t to, bool both_push) { return to == 0 || both_push ? from : to; }
+
 struct Prices {
   static constexpr double kNever = HopPrice::kNever;
   struct Task {
@@ -45,6 +49,7 @@ struct Prices {
   // By domain, or empty: what a device takes on each tick for each of its regions, and for each copy that it submits,
   // however few bytes. A region is what runs between one way out of the domain and the next.
   std::vector<double> region_us, crossing_us;
+  std::vector<bool> pushes; // by domain, or empty: it submits copies to others of them, which else submit themselves
   std::vector<uint32_t> engines; // [from * domains + to]: who copies; empty: each hop has an engine of its own
   double period_us = 0;          // 0: as fast as it goes
   std::vector<Task> tasks;       // every producer before its readers
@@ -53,6 +58,10 @@ struct Prices {
   const HopPrice& hop(uint32_t from, uint32_t to) const { return hops[from * domains + to]; }
   uint32_t engine(uint32_t from, uint32_t to) const {
     return engines.empty() ? from * domains + to : engines[from * domains + to];
+  }
+  // The end of a hop that is a device and submits.
+  uint32_t submitter(uint32_t from, uint32_t to) const {
+    return submitter_of(from, to, !pushes.empty() && pushes[from] && pushes[to]);
   }
 };
 

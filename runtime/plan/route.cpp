@@ -3,6 +3,7 @@
 #include <map>
 
 #include "plan/draft.h"
+#include "plan/placement.h"
 
 namespace millrace::plan {
 
@@ -94,7 +95,8 @@ class Router {
     const std::string& maker = producer.kind == StepKind::finish ? plan_.steps[producer.finishes].name : producer.name;
     step.name = "copy " + maker + "." + source.name + " → " + plan_.domains[domain];
     step.pace = producer.pace;
-    step.domain = domain == kHost ? source.domain : domain; // a device submits, of two the one that is written to
+    const bool both_push = is_cuda(plan_.domains[source.domain]) && is_cuda(plan_.domains[domain]);
+    step.domain = submitter_of(source.domain, domain, both_push);
     StepInput input;
     input.output = from;
     input.required = true;

@@ -182,6 +182,25 @@ TEST_CASE("5.5: each region of a device pays its launch once, and each copy its 
   CHECK(load_us({0, 1, 1, 0, 0}) == 1 + 50 + 2);
 }
 
+TEST_CASE("5.5: a copy from device to device is a part of the load of the one that submits it") {
+  Prices prices;
+  prices.domains = 3;
+  prices.workers = {1, 1, 1};
+  prices.hops.assign(9, {1, 0});
+  prices.region_us = {0, 0, 0};
+  prices.crossing_us = {0, 10, 100};
+  prices.tasks.assign(2, {{1, 1, 1}, 1});
+  prices.buffers = {{0, 100, {1}, 1}};
+  const auto load_us = [&](const Places& places) { return evaluate(prices, places).load_us; };
+  CHECK(load_us({1, 2}) == 1 + 100); // who reads
+  CHECK(load_us({1, 0}) == 1 + 10);
+  prices.pushes = {false, true, true};
+  CHECK(load_us({1, 2}) == 1 + 10); // who has the bytes
+  CHECK(load_us({0, 2}) == 1 + 100);
+  prices.pushes = {false, true, false};
+  CHECK(load_us({1, 2}) == 1 + 100);
+}
+
 namespace {
 
 // The pipeline of `five` and `crossover` in docs/performance.md, on a host with 8 workers and a GPU: source, blur,
