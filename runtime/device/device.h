@@ -159,8 +159,8 @@ class Device {
   virtual bool has_room(const Stream& stream) const { return (void)stream, true; }
   // What kernels enqueued from now on read at Stream::tick. Only where bodies enqueue.
   virtual void set_tick(Stream& stream, const TickNumbers& numbers) { (void)stream, (void)numbers; }
-  // Copies between this device's memory and host memory, within this device, or from a peer's memory to this device's.
-  // Addresses as the host sees them.
+  // Copies between this device's memory and host memory, within this device, or from a peer's memory to this device's;
+  // where bodies enqueue also from this device's to a peer's. Addresses as the host sees them.
   virtual void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) = 0;
   // The stream goes on after the fence, which must have been issued.
   virtual void wait(Stream& stream, const Fence& fence) = 0;
@@ -222,6 +222,8 @@ class Device {
   virtual void steady(bool on) { (void)on; }
   // Fatal errors are sticky: the domain is poisoned and nothing more runs there. Any thread.
   virtual DeviceStatus status() const = 0;
+  // Whether that is an error: true before anybody is let go by it, and for ever. Any thread.
+  virtual bool failed() const { return !status().ok(); }
   // Gives the device up from outside: no completion for too long (semantics.md 4.9). Poisons it as lost. Any thread.
   virtual void declare_lost(const std::string& sentence) { (void)sentence; }
 

@@ -122,6 +122,8 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
   for (const auto* streams : {&compute, &copy_in, &copy_out, &copy_peer})
     for (device::Stream* stream : *streams)
       if (stream) stream->bell = bell;
+  for (uint32_t d = 1; d < devices.size() && devices.size() > 2; ++d)
+    if (devices[d]->enqueues()) followed.push_back(devices[d]);
   for (uint32_t w = 0; w < plan.threads; ++w)
     add_trace((w < plan.workers ? "worker " : "thread ") + std::to_string(w)); // the first rings, by worker
   make_memory();
@@ -378,7 +380,7 @@ void RunState::lend(plugin::Instance& instance, const std::string& name) {
   if (is_virtual) instance.clock_ns = [this] { return now_ns(); };
 }
 
-// Of a device's step: copies have streams of their own, one a direction and one for those from peers.
+// Of a device's step: copies have streams of their own, one a direction and one for those between peers.
 device::Stream* RunState::stream_of(const plan::Step& step) const {
   if (step.kind != plan::StepKind::transfer) return compute[step.domain];
   if (plan.outputs[step.outputs[0]].domain == 0) return copy_out[step.domain];

@@ -103,14 +103,14 @@ bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
   Slot& at = back == Back::there ? input.output->at(earlier) : nothing;
   Slot* slot = &at;
   if (input.repeat_last || !input.kept.empty()) { // issued() saw to it that presence is known
-    const bool present = at.value && (!at.unknown || arrived(at));
-    if (!present && !input.repeat_last) return false;
+    const bool there = present(*step.run, at);
+    if (!there && !input.repeat_last) return false;
     if (input.repeat_last) {
-      if (present) remember(input, at);
+      if (there) remember(input, at);
       if (!input.last.value) return initial();
       slot = &input.last;
     }
-    if (present && !input.kept.empty()) keep(input, at);
+    if (there && !input.kept.empty()) keep(input, at);
   }
   if (!slot->value) return false;
   if (slot->block) {
@@ -373,14 +373,20 @@ StepResult run_on_device(StepRun& step, uint64_t ordinal) {
 
 namespace {
 
+// Whether the host is to know that a copy's source is there before it submits the copy: on a device whose bodies
+// enqueue, and of what came down from one, whose failure nothing carries on.
+bool host_must_know(const StepRun& step, const Slot& source) {
+  return step.device->enqueues() || (source.block && source.block->record != source.block->value);
+}
+
 // What of a copy's inputs is wanted on this tick: bits by input; none where that cannot be said yet.
 std::optional<uint64_t> wanted_members(const StepRun& step, uint64_t ordinal) {
   uint64_t there = 0, wanted = 0, open = 0;
   for (size_t m = 0; m < step.inputs.size(); ++m) {
     const Slot& source = step.inputs[m].output->at(ordinal);
-    // Where the device's presence is the host's to know, it is: run_transfer() waited for it. Else what the host knows
-    // is that its bytes will never come.
-    const bool absent = source.unknown && (step.device->enqueues() ? !arrived(source) : lost(source));
+    // Where presence is the host's to know, it is: run_transfer() waited for it. Else what the host knows is that its
+    // bytes will never come.
+    const bool absent = source.unknown && (host_must_know(step, source) ? !arrived(*step.run, source) : lost(source));
     if (source.value && source.block && !absent) there |= uint64_t{1} << m;
   }
   for (const auto& [reader, member] : step.readers) {
@@ -425,10 +431,10 @@ StepResult run_transfer(StepRun& step, uint64_t ordinal) {
   if (step.region && step.region->launched[ordinal % step.region->plan->slots] == ordinal + 1)
     return StepResult::settled; // it was part of the launch
   if (!step.device->has_room(*step.stream)) return StepResult::waiting;
-  if (step.device->enqueues())
-    for (const InputRun& input : step.inputs)
-      if (const Slot& source = input.output->at(ordinal); source.unknown && !source.fence.done())
-        return StepResult::waiting;
+  for (const InputRun& input : step.inputs)
+    if (const Slot& source = input.output->at(ordinal);
+        source.unknown && !source.fence.done() && host_must_know(step, source))
+      return StepResult::waiting;
   const std::optional<uint64_t> wanted = wanted_members(step, ordinal);
   if (!wanted) return StepResult::waiting;
   for (size_t m = 0; m < step.inputs.size(); ++m)

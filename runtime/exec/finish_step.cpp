@@ -12,16 +12,19 @@ namespace {
 
 size_t body_inputs(const StepRun& step) { return step.finishes->inputs.size(); }
 
-void gather(StepRun& step, uint64_t ordinal) {
+// False where a required input was there for the body and is not any more: a device has failed meanwhile.
+bool gather(StepRun& step, uint64_t ordinal) {
   Slot room;
+  bool all_there = true;
   for (size_t i = 0; i < body_inputs(step); ++i) {
     const Slot* slot = read(step, step.inputs[i], ordinal, room);
     step.raw_inputs[i] = slot ? mr_input{slot->value, slot->data} : mr_input{};
+    all_there = all_there && (slot || !step.finishes->inputs[i].required);
   }
   for (size_t o = 0; o < step.raw_outputs.size(); ++o) {
     OutputRun& output = *step.finishes->outputs[o];
     const Slot& slot = output.at(ordinal);
-    const bool there = slot.value && (!slot.unknown || arrived(slot));
+    const bool there = present(*step.run, slot);
     mr_output& raw = step.raw_outputs[o];
     raw = {};
     raw.state = there ? MR_OUTPUT_OWN : MR_OUTPUT_SILENT;
@@ -31,6 +34,7 @@ void gather(StepRun& step, uint64_t ordinal) {
     raw.capacity = output.ring->capacity();
     raw.token = reinterpret_cast<uint64_t>(slot.block);
   }
+  return all_there;
 }
 
 mr_status call_finish(StepRun& step, uint64_t ordinal) {
@@ -95,12 +99,16 @@ StepResult run_finish(StepRun& step, uint64_t ordinal) {
   if (called && !body.fences[place].done()) return StepResult::waiting;
   const mr_tick_info& info = step.pace->info(ordinal);
   if (called && lost(body.fences[place])) step.run->watch_device(body.plan->domain);
-  if (!called || lost(body.fences[place]) || later_ticks_void(*step.run, info)) {
+  if (!called || lost(body.fences[place]) || any_lost(*step.run) || later_ticks_void(*step.run, info)) {
     settle_uncalled(step, ordinal);
     return pass(step, ordinal);
   }
   if (!enter(body)) return StepResult::waiting;
-  gather(step, ordinal);
+  if (!gather(step, ordinal)) {
+    leave(body);
+    settle_uncalled(step, ordinal);
+    return pass(step, ordinal);
+  }
   mr_status status = call_finish(step, ordinal);
   if (status == MR_END) step.run->stopping.store(true);
   const bool leaves =

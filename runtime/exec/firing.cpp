@@ -329,9 +329,9 @@ const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room) {
   const auto [back, at] = look_back(step, input, ordinal);
   if (back == Back::before_first) return initial();
   Slot* const slot = back == Back::there ? &input.output->at(at) : nullptr;
-  const bool present = slot && slot->value && (!slot->unknown || arrived(*slot));
-  if (!input.repeat_last) return present ? slot : nullptr;
-  if (present) {
+  const bool there = slot && present(*step.run, *slot);
+  if (!input.repeat_last) return there ? slot : nullptr;
+  if (there) {
     remember(input, *slot);
     return slot;
   }

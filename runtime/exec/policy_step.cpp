@@ -265,8 +265,7 @@ StepResult run_post(StepRun& step, uint64_t ordinal) {
   if (!settled(step, ordinal)) return StepResult::waiting;
   const Slot& slot = step.inputs[0].output->at(ordinal);
   if (!slot.fence.done()) return StepResult::waiting; // a device's output counts when it is done (4.1)
-  const bool present = slot.value && (!slot.unknown || arrived(slot));
-  if (present) {
+  if (present(*step.run, slot)) {
     ChannelRun& channel = *step.run->channels[step.plan->channel];
     StepRun& resolve = *step.run->step_runs[channel.plan->to];
     const std::lock_guard lock(channel.mutex);

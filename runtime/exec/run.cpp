@@ -53,7 +53,7 @@ TraceRing& RunState::add_trace(const std::string& name) {
 }
 
 TraceRing& RunState::trace_of(const device::Stream& stream, uint32_t domain) {
-  static constexpr const char* kKinds[] = {" compute", " copies in", " copies out", " copies from peers"};
+  static constexpr const char* kKinds[] = {" compute", " copies in", " copies out", " peer copies"};
   const std::string name = plan.domains[domain] + kKinds[static_cast<size_t>(stream.kind)];
   for (const auto& ring : traces)
     if (ring->name() == name) return *ring;

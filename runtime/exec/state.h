@@ -22,6 +22,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -486,6 +487,8 @@ class RunState {
   std::vector<StepRun*> step_runs;                       // first lane of each plan step
   std::vector<plan::PredictedPath> sinks;
   std::vector<device::Stream*> compute, copy_in, copy_out, copy_peer; // by domain index
+  // Those that another device may go on behind although they failed: whose bodies enqueue, where there are several.
+  std::vector<const device::Device*> followed;
   std::byte* empty_record = nullptr;  // pinned, all zero: that of an empty value for kernels; null where none is needed
   std::vector<mr_value> empty_values; // by output: extent 0
 
@@ -710,20 +713,30 @@ inline bool lost(const device::Fence& fence) {
   return fence.word && fence.word->load(std::memory_order_acquire) == device::kFailed;
 }
 inline bool lost(const Slot& slot) { return lost(slot.fence); }
+// Whether a device has failed that others may have followed: what waited for it was let go, and they worked on bytes
+// that never came. Known behind the fence of what they made. Its words do not tell, which hardware may still write.
+inline bool any_lost(const RunState& run) {
+  return std::any_of(run.followed.begin(), run.followed.end(),
+                     [](const device::Device* device) { return device->failed(); });
+}
 // Where kernels wrote to the host: the host's once the fence says that the device did not fail before.
 inline void await_host_block(Slot& slot) {
   slot.unknown = true;
   slot.block->present.store(1, std::memory_order_relaxed);
   count_late(*slot.block);
 }
-// Of a slot whose presence a device decides, behind its fence: whether the value is here, and the device did not fail
-// before it was.
-inline bool arrived(const Slot& slot) {
+// Of a slot whose presence a device decides, behind its fence: whether the value is here, and no device failed before
+// it was.
+inline bool arrived(const RunState& run, const Slot& slot) {
   const uint64_t at = slot.fence.word ? slot.fence.word->load(std::memory_order_acquire) : slot.fence.sequence;
-  if (at == device::kFailed || at < slot.fence.sequence || !slot.block->present.load(std::memory_order_relaxed))
+  if (at == device::kFailed || at < slot.fence.sequence || any_lost(run) ||
+      !slot.block->present.load(std::memory_order_relaxed))
     return false;
   memory::learn_count(*slot.block);
   return true;
+}
+inline bool present(const RunState& run, const Slot& slot) {
+  return slot.value && (!slot.unknown || arrived(run, slot));
 }
 // The slot that an input reads for this ordinal, presence resolved: a value (perhaps in `room`), or null.
 const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room);

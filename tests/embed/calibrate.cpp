@@ -32,11 +32,15 @@ TEST_CASE("3.6: every hop between two devices and their peer is measured, and ta
   machine.simulated["sim:0"].host_access_ns_per_byte = 2;
   machine.simulated["sim:1"].peers["sim:0"] = {1000, 2000, 0.5};
   std::vector<plan::Hop> hops;
+  const auto near = [&] { // to what was declared, on a machine that does much else
+    return hop_of(hops, "cpu", "sim:0").price.copy_us(16 << 20) < 10 * (2000 + (16 << 20) / 400.) &&
+           hop_of(hops, "sim:0", "sim:1").price.copy_us(16 << 20) < 10 * (1000 + (16 << 20) / 2000.);
+  };
   for (int i = 0; i < 3; ++i) { // a busy machine may hold up one measurement
     hops = measure_hops(machine, {"cpu", "sim:0", "sim:1"});
     const bool overlap =
         std::all_of(hops.begin(), hops.end(), [](const plan::Hop& one) { return one.price.overlaps_compute; });
-    if (overlap && hop_of(hops, "cpu", "sim:0").engine.empty()) break;
+    if (overlap && hop_of(hops, "cpu", "sim:0").engine.empty() && near()) break;
   }
   CHECK(hops.size() == 5);
   for (const plan::Hop& declared : simulated_hops(machine, {"cpu", "sim:0", "sim:1"})) {
@@ -57,8 +61,7 @@ TEST_CASE("3.6: every hop between two devices and their peer is measured, and ta
   CHECK(peer.price.access_us_per_byte == doctest::Approx(0.0005)); // as declared
   CHECK(hop_of(hops, "cpu", "sim:0").price.access_us_per_byte == doctest::Approx(0.002));
   CHECK(hop_of(hops, "cpu", "sim:1").price.access_us_per_byte == plan::HopPrice::kNever);
-  for (const plan::Hop* one : {&hop_of(hops, "cpu", "sim:0"), &peer}) // near it too, on a machine that does much else
-    CHECK(one->price.copy_us(16 << 20) < 10 * (one == &peer ? 1000 + (16 << 20) / 2000. : 2000 + (16 << 20) / 400.));
+  CHECK(near());
   // The other direction goes on meanwhile. Where moving the bytes themselves takes longer than was declared (thread
   // sanitizer, a busy machine), both directions share the processor, and that is what is measured.
   const plan::Hop& up = hop_of(hops, "cpu", "sim:0");

@@ -268,6 +268,65 @@ TEST_CASE("4.9: a device that fails at a launch ends the run, and nobody reads w
   }
 }
 
+// index → add on cuda:0 → add on cuda:1 → a sink on the host, with a hop between the devices.
+Pipeline over_two_devices() {
+  Pipeline pipeline = chain({"add", "add"}, true);
+  for (size_t h = 0; h < 2; ++h) pipeline.graph.handlers[h].device = "cuda:0";
+  pipeline.graph.handlers[2].device = "cuda:1";
+  return pipeline;
+}
+Setup with_peers(uint64_t seed = 1) {
+  Setup setup = on_device(seed);
+  setup.domains = {"cpu", "cuda:0", "cuda:1", "sim:0"};
+  setup.hops = {copy_hop("cuda:0", "cuda:1", 1), copy_hop("cuda:1", "cuda:0", 1)};
+  return setup;
+}
+
+TEST_CASE("3.6: from one GPU to another the one that has the bytes copies them") {
+  for (const uint64_t no_capture : {0, 1}) {
+    Setup setup = with_peers();
+    setup.enqueuing_faults.capture = no_capture;
+    Compiled compiled(over_two_devices(), setup);
+    const plan::Plan& plan = compiled.plan();
+    std::vector<std::string> copies;
+    for (const plan::Step& step : plan.steps)
+      if (step.kind == plan::StepKind::transfer)
+        copies.push_back(plan.domains[plan.outputs[step.inputs[0].output].domain] + " → " +
+                         plan.domains[plan.outputs[step.outputs[0]].domain] + " by " + plan.domains[step.domain]);
+    CHECK(copies == std::vector<std::string>{"cuda:0 → cuda:1 by cuda:0", "cuda:1 → cpu by cuda:1"});
+    REQUIRE(compiled.run().ok);
+    const std::vector<Seen> devices = take_log("q");
+    CHECK(devices == seen_by(chain({"add", "add"}), on_host(), "q"));
+  }
+}
+
+TEST_CASE("4.9: of two GPUs one is lost: what the other one had from it is read by nobody") {
+  for (const char* lost : {"cuda:0", "cuda:1"}) {
+    for (uint64_t launch = 1; launch <= 24; ++launch) {
+      CAPTURE(std::string(lost));
+      CAPTURE(launch);
+      Setup setup = with_peers(launch);
+      setup.workers = 1 + static_cast<uint32_t>(launch % 3);
+      setup.make_gpu = [=](const std::string& domain, std::shared_ptr<device::PinnedRanges>) {
+        EnqueuingFaults faults;
+        if (domain == lost) faults.launch = launch;
+        return make_enqueuing(domain, launch, faults);
+      };
+      take_log("q");
+      const exec::Result result = run(over_two_devices(), setup);
+      CHECK_FALSE(result.ok);
+      CHECK(result.error.code == 703);
+      int64_t expected = 2, there = 0;
+      for (const int64_t value : values(take_log("q"))) {
+        if (value != kEmpty) CHECK(value == expected);
+        there += value != kEmpty;
+        ++expected;
+      }
+      if (launch > 12) CHECK(there > 0); // the window is far shorter
+    }
+  }
+}
+
 TEST_CASE("4.4: how many records there are a kernel says, and whoever reads them learns it") {
   const std::vector<Seen> host = seen_by(few_and_totals("q", {}), on_host(), "q");
   REQUIRE(host.size() == 50);
@@ -325,8 +384,8 @@ TEST_CASE("4.5: random graphs give the same on devices whose bodies enqueue as o
     const uint64_t seed = base + n;
     CAPTURE(seed);
     const std::vector<Seen> host = seen_by(random_graph(seed, {}), on_host(), "q");
-    Setup setup = on_device(seed);
-    setup.domains = {"cpu", "cuda:0", "cuda:1", "sim:0"};
+    Setup setup = with_peers(seed);
+    if (n % 2) setup.hops.clear(); // then by way of the host
     setup.workers = 1 + static_cast<uint32_t>(seed % 3);
     std::vector<std::string> places = {"cuda:0"};
     if (n % 3) places.insert(places.end(), {"cpu", "cuda:0"});

@@ -188,6 +188,7 @@ class EnqueuingDevice final : public device::Device {
     const std::lock_guard lock(mutex_);
     return status_;
   }
+  bool failed() const override { return failed_; }
   void declare_lost(const std::string& sentence) override {
     const std::lock_guard lock(mutex_);
     if (failed_.exchange(true)) return;

@@ -145,6 +145,7 @@ class CudaDevice final : public Device, private PageLocker {
   void kick() override { waiting_->wake.ring(); }
   void steady(bool on) override { steady_ = on; }
   DeviceStatus status() const override;
+  bool failed() const override { return poisoned(); }
   void declare_lost(const std::string& sentence) override { poison(DeviceError::lost, sentence); }
   const void* library() const override { return library_; }
   std::string near_processors() const override { return near_processors_; }
