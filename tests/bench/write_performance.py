@@ -2,13 +2,14 @@
 """Writes docs/performance.md, and its picture, from runs of `millrace bench --json` and of tests/peers/compare.py.
 
 usage: write_performance.py FOLDER      (which has bench.json, peers.json, or both)
-       write_performance.py --gpu FILE COMMAND      (what gpu_bench printed; the rest of the page stays)
+       write_performance.py --gpu FILE COMMAND      (what gpu_bench printed; the other tables stay)
 """
 import datetime
 import json
 import os
 import pathlib
 import platform
+import re
 import subprocess
 import sys
 
@@ -82,6 +83,13 @@ p99 are over the rounds, ratios are made within a round. Compare within this tab
 
 # What another machine measured, between two lines: kept when the rest is written anew.
 GPU_BEGIN, GPU_END = "<!-- gpu begin -->", "<!-- gpu end -->"
+GPU_EXPLANATION = """\
+## On a GPU
+
+What each table is stands in `tests/cuda/bench.cpp`; under each title is how it was measured. `./dev gpu-bench` writes
+all of them, `./dev gpu-bench NAME…` some, and on a machine with several GPUs also `peers`.
+"""
+CROSSOVER_PICTURE = "\n\n![frames a second by the size of the pictures](pictures/crossover.svg)"
 PAGE = ROOT / "docs" / "performance.md"
 
 
@@ -170,20 +178,32 @@ def asked_nvidia_smi():
     return f"{count}{rows[0][0]}, driver {rows[0][1]}"
 
 
-def write_gpu(printed, command):
-    table = printed.read_text().strip()
-    if plot_crossover.write(table):
-        table += "\n\n![frames a second by the size of the pictures](pictures/crossover.svg)"
-    part = (f"{GPU_BEGIN}\n## On a GPU\n\nMachine: {asked_nvidia_smi()}; {processor()}, {os.cpu_count()} cores, Linux "
-            f"{platform.release()}. Command: `{command.strip()}` (by `./dev gpu-bench`), "
-            f"{datetime.date.today().isoformat()}. What each table is stands in `tests/cuda/bench.cpp`.\n\n"
-            f"{table}\n{GPU_END}")
-    page = PAGE.read_text()
+def gpu_tables(text):
+    """What gpu_bench printed, or what stands on the page, by the names of its tables, in order."""
+    parts = re.split(r"^### (\w+):", text, flags=re.MULTILINE)[1:]
+    return {name: f"### {name}:{body.rstrip()}" for name, body in zip(parts[::2], parts[1::2])}
+
+
+def with_gpu_tables(page, printed, measured):
+    """The page with the printed tables in the places of those of the same name, each with the line that says how it was
+    measured; the others stay as they are."""
+    before, behind, known = page.rstrip() + "\n\n", "\n", {}
     if GPU_BEGIN in page:
-        page = page.split(GPU_BEGIN, 1)[0] + part + page.split(GPU_END, 1)[1]
-    else:
-        page = page.rstrip() + "\n\n" + part + "\n"
-    PAGE.write_text(page)
+        before, rest = page.split(GPU_BEGIN, 1)
+        old, behind = rest.split(GPU_END, 1)
+        known = gpu_tables(old)
+    for name, table in gpu_tables(printed).items():
+        title, rows = table.split("\n", 1)
+        known[name] = f"{title}\n\n{measured}\n\n{rows.strip()}" + (CROSSOVER_PICTURE if name == "crossover" else "")
+    return f"{before}{GPU_BEGIN}\n{GPU_EXPLANATION}\n" + "\n\n".join(known.values()) + f"\n{GPU_END}{behind}"
+
+
+def write_gpu(printed, command):
+    table = printed.read_text()
+    plot_crossover.write(table)
+    measured = (f"{asked_nvidia_smi()}; {processor()}, {os.cpu_count()} cores, Linux {platform.release()}; "
+                f"`{command.strip()}`, {datetime.date.today().isoformat()}.")
+    PAGE.write_text(with_gpu_tables(PAGE.read_text(), table, measured))
 
 
 def main(folder):

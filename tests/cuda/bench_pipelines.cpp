@@ -290,13 +290,14 @@ void compare_with_bare_copies(uint64_t bytes, uint32_t in_flight) {
   const double gigabytes = static_cast<double>(bytes) / 1e9;
   const double ours = gigabytes * static_cast<double>(frames) / result.report.duration_s;
   constexpr uint32_t kByHand = 2000;
-  const PeerCopies by_hand = peer_copies(bytes, kByHand);
-  const double bare = gigabytes * kByHand / by_hand.seconds;
+  const PeerCopies pushed = peer_copies(bytes, kByHand, 0), pulled = peer_copies(bytes, kByHand, 1);
+  const auto rate = [&](const PeerCopies& copies) { return gigabytes * kByHand / copies.seconds; };
   double copy_us = 0;
   for (const exec::TransferReport& transfer : result.report.transfers)
     if (transfer.to == "cuda:1") copy_us = transfer.p50_us;
-  row("| %llu | %u | %lld | %.1f | %.1f | %.3f | %.1f / %.1f | %llu | %s |", static_cast<unsigned long long>(bytes),
-      in_flight, static_cast<long long>(frames), ours, bare, ours / bare, copy_us, by_hand.one_us,
+  row("| %llu | %u | %lld | %.1f | %.1f | %.3f | %.1f | %.3f | %.1f / %.1f / %.1f | %llu | %s |",
+      static_cast<unsigned long long>(bytes), in_flight, static_cast<long long>(frames), ours, rate(pulled),
+      ours / rate(pulled), rate(pushed), ours / rate(pushed), copy_us, pulled.one_us, pushed.one_us,
       static_cast<unsigned long long>(copied(result, "cuda:0", "cuda:1")),
       all_came(take_log("peers"), frames) ? "equal" : "NOT EQUAL");
 }
@@ -305,10 +306,10 @@ void compare_with_bare_copies(uint64_t bytes, uint32_t in_flight) {
 
 void bench_peers() {
   row("\n### peers: a value made on cuda:0 and read on cuda:1\n");
-  row("| bytes | ticks in flight | frames | ours, GB/s | bare, GB/s | ours / bare | one copy between two events, µs "
-      "p50, ours / "
-      "bare | peer copies | values |");
-  row("|---|---|---|---|---|---|---|---|---|");
+  row("| bytes | ticks in flight | frames | ours, GB/s | bare, pulled by cuda:1 | ours / pulled | bare, pushed by "
+      "cuda:0 "
+      "| ours / pushed | one copy between two events, µs p50: ours / pulled / pushed | peer copies | values |");
+  row("|---|---|---|---|---|---|---|---|---|---|---|");
   for (const uint32_t in_flight : {4u, 16u}) compare_with_bare_copies(uint64_t{1} << 20, in_flight);
   compare_with_bare_copies(uint64_t{3840} * 2160 * 4, kInFlight);
   compare_with_bare_copies(uint64_t{256} << 20, kInFlight);

@@ -2,6 +2,7 @@
 #include "rivals.h"
 
 #include <cuda_runtime.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <cuda/atomic>
+#include <filesystem>
+#include <string>
+
+#include "torch_replay.h"
 
 namespace millrace::test {
 namespace {
@@ -57,12 +62,46 @@ void copy_on(cudaStream_t stream, void* to, const void* from, uint64_t bytes) {
                                                                             static_cast<const uint4*>(from), count);
 }
 
+// The functions of torch_replay.h, from the module beside this program.
+struct Torch {
+  std::string why_not;
+  decltype(&torch_replay_stream) stream = nullptr;
+  decltype(&torch_replay_capture) capture = nullptr;
+  decltype(&torch_replay_launch) launch = nullptr;
+};
+const Torch& torch() {
+  static const Torch loaded = [] {
+    Torch torch;
+    const std::filesystem::path module =
+        std::filesystem::read_symlink("/proc/self/exe").replace_filename("torch_replay.so");
+    if (!std::filesystem::exists(module)) {
+      torch.why_not = "not built: no libtorch with CUDA";
+      return torch;
+    }
+    void* const library = dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      torch.why_not = dlerror();
+      return torch;
+    }
+    torch.stream = reinterpret_cast<decltype(torch.stream)>(dlsym(library, "torch_replay_stream"));
+    torch.capture = reinterpret_cast<decltype(torch.capture)>(dlsym(library, "torch_replay_capture"));
+    torch.launch = reinterpret_cast<decltype(torch.launch)>(dlsym(library, "torch_replay_launch"));
+    if (!torch.stream || !torch.capture || !torch.launch) torch.why_not = module.string() + " is of another build";
+    return torch;
+  }();
+  return loaded;
+}
+
 } // namespace
+
+std::string why_no_torch() { return torch().why_not; }
 
 struct GraphLoop::State {
   int device = 0;
+  LaunchedBy launcher = LaunchedBy::cuda;
   cudaStream_t stream = nullptr;
   cudaGraphExec_t exec[3] = {};
+  void* of_torch[3] = {};
   int64_t* numbers = nullptr;
   uint64_t* count = nullptr;
   uint64_t* word = nullptr;
@@ -72,58 +111,76 @@ struct GraphLoop::State {
   cudaGraphNode_t first[3] = {};
   Numbers* on_device[3] = {};
   Numbers* on_host[3] = {};
-};
 
-GraphLoop::GraphLoop(int device, uint32_t nodes, uint64_t spin_ns, NumbersBy by) : state_(std::make_unique<State>()) {
-  State& s = *state_;
-  s.by = by;
-  s.device = device;
-  check(cudaSetDevice(device));
-  check(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking));
-  check(cudaMalloc(&s.numbers, (nodes + 1) * sizeof(int64_t)));
-  check(cudaMalloc(&s.count, sizeof(uint64_t)));
-  check(cudaMemset(s.count, 0, sizeof(uint64_t)));
-  check(cudaHostAlloc(&s.word, 128, cudaHostAllocMapped));
-  *s.word = 0;
-  for (int slot = 0; slot < 3; ++slot) { // a ring: an instance cannot run beside itself
-    cudaGraphExec_t& exec = s.exec[slot];
-    cudaGraph_t& graph = s.graph[slot];
-    check(cudaMalloc(&s.on_device[slot], sizeof(Numbers)));
-    check(cudaHostAlloc(&s.on_host[slot], sizeof(Numbers), cudaHostAllocMapped));
-    check(cudaStreamBeginCapture(s.stream, cudaStreamCaptureModeThreadLocal));
-    if (by == NumbersBy::argument) set_numbers<<<1, 1, 0, s.stream>>>(s.on_device[slot], {});
-    if (by == NumbersBy::mapped) fetch_numbers<<<1, 1, 0, s.stream>>>(s.on_device[slot], s.on_host[slot]);
+  void record(int slot, uint32_t nodes, uint64_t spin_ns) const {
+    if (by == NumbersBy::argument) set_numbers<<<1, 1, 0, stream>>>(on_device[slot], {});
+    if (by == NumbersBy::mapped) fetch_numbers<<<1, 1, 0, stream>>>(on_device[slot], on_host[slot]);
     if (by == NumbersBy::copy)
-      check(cudaMemcpyAsync(s.on_device[slot], s.on_host[slot], sizeof(Numbers), cudaMemcpyHostToDevice, s.stream));
+      check(cudaMemcpyAsync(on_device[slot], on_host[slot], sizeof(Numbers), cudaMemcpyHostToDevice, stream));
     for (uint32_t n = 0; n < nodes; ++n) {
       if (spin_ns > 0)
-        spin_and_add<<<1, 1, 0, s.stream>>>(s.numbers + n + 1, s.numbers + n, spin_ns);
+        spin_and_add<<<1, 1, 0, stream>>>(numbers + n + 1, numbers + n, spin_ns);
       else
-        add_one<<<1, 1, 0, s.stream>>>(s.numbers + n + 1, s.numbers + n);
+        add_one<<<1, 1, 0, stream>>>(numbers + n + 1, numbers + n);
     }
-    tell<<<1, 1, 0, s.stream>>>(s.word, s.count);
-    check(cudaStreamEndCapture(s.stream, &graph));
-    check(cudaGraphInstantiate(&exec, graph, 0));
-    check(cudaGraphUpload(exec, s.stream));
-    size_t roots = 1;
-    check(cudaGraphGetRootNodes(graph, &s.first[slot], &roots));
+    tell<<<1, 1, 0, stream>>>(word, count);
   }
+};
+
+GraphLoop::GraphLoop(int device, uint32_t nodes, uint64_t spin_ns, NumbersBy by, LaunchedBy launcher)
+    : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.by = by;
+  s.launcher = launcher;
+  s.device = device;
+  check(cudaSetDevice(device));
+  if (launcher == LaunchedBy::torch)
+    s.stream = static_cast<cudaStream_t>(torch().stream(device));
+  else
+    check(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking));
+  check(cudaMalloc(&s.numbers, (nodes + 1) * sizeof(int64_t)));
+  check(cudaMalloc(&s.count, sizeof(uint64_t)));
+  check(cudaHostAlloc(&s.word, 128, cudaHostAllocMapped));
+  for (int slot = 0; slot < 3; ++slot) { // a ring: an instance cannot run beside itself
+    check(cudaMalloc(&s.on_device[slot], sizeof(Numbers)));
+    check(cudaHostAlloc(&s.on_host[slot], sizeof(Numbers), cudaHostAllocMapped));
+    auto record = [&] { s.record(slot, nodes, spin_ns); };
+    if (launcher == LaunchedBy::torch) {
+      record(); // once before: what loads a kernel's code is not for a capture
+      s.of_torch[slot] = torch().capture([](void* with) { (*static_cast<decltype(record)*>(with))(); }, &record);
+      continue;
+    }
+    check(cudaStreamBeginCapture(s.stream, cudaStreamCaptureModeThreadLocal));
+    record();
+    check(cudaStreamEndCapture(s.stream, &s.graph[slot]));
+    check(cudaGraphInstantiate(&s.exec[slot], s.graph[slot], 0));
+    check(cudaGraphUpload(s.exec[slot], s.stream));
+    size_t roots = 1;
+    check(cudaGraphGetRootNodes(s.graph[slot], &s.first[slot], &roots));
+  }
+  check(cudaMemsetAsync(s.count, 0, sizeof(uint64_t), s.stream));
   check(cudaStreamSynchronize(s.stream));
+  *s.word = 0;
 }
 
 GraphLoop::~GraphLoop() {
   cudaStreamSynchronize(state_->stream);
-  for (cudaGraphExec_t exec : state_->exec) cudaGraphExecDestroy(exec);
+  for (cudaGraphExec_t exec : state_->exec)
+    if (exec) cudaGraphExecDestroy(exec);
   cudaFree(state_->numbers);
   cudaFree(state_->count);
   cudaFreeHost(state_->word);
-  cudaStreamDestroy(state_->stream);
+  if (state_->launcher == LaunchedBy::cuda) cudaStreamDestroy(state_->stream);
 }
 
 int64_t GraphLoop::launch() {
   State& s = *state_;
   const int64_t begin = now_ns();
   const uint64_t slot = s.launched++ % 3;
+  if (s.launcher == LaunchedBy::torch) {
+    torch().launch(s.of_torch[slot]);
+    return now_ns() - begin;
+  }
   Numbers numbers{s.launched, s.launched, s.launched};
   if (s.by == NumbersBy::argument) {
     void* arguments[] = {&s.on_device[slot], &numbers};
@@ -211,15 +268,16 @@ double frames_naively(uint64_t bytes, uint32_t count) {
   return static_cast<double>(now_ns() - begin) / 1e9;
 }
 
-PeerCopies peer_copies(uint64_t bytes, uint32_t count) {
+PeerCopies peer_copies(uint64_t bytes, uint32_t count, int on) {
   void *from, *to;
   cudaStream_t stream;
   check(cudaSetDevice(0));
   check(cudaMalloc(&from, bytes));
   check(cudaSetDevice(1));
   check(cudaMalloc(&to, bytes));
+  check(cudaSetDevice(on));
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  const cudaError_t peer = cudaDeviceEnablePeerAccess(0, 0);
+  const cudaError_t peer = cudaDeviceEnablePeerAccess(1 - on, 0);
   if (peer != cudaSuccess && peer != cudaErrorPeerAccessAlreadyEnabled) check(peer);
   (void)cudaGetLastError();
   const auto round = [&](uint32_t n) {
@@ -247,8 +305,8 @@ PeerCopies peer_copies(uint64_t bytes, uint32_t count) {
   const auto middle = each_ms.begin() + static_cast<std::ptrdiff_t>(each_ms.size() / 2);
   std::nth_element(each_ms.begin(), middle, each_ms.end());
   for (cudaEvent_t event : events) cudaEventDestroy(event);
-  cudaFree(to);
   cudaStreamDestroy(stream);
+  cudaFree(to);
   check(cudaSetDevice(0));
   cudaFree(from);
   return {seconds, static_cast<double>(*middle) * 1000};

@@ -1,0 +1,48 @@
+// See torch_replay.h.
+#include "torch_replay.h"
+
+#include <ATen/Context.h>
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+namespace {
+
+template <class Call>
+auto or_abort(Call call) {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "libtorch: %s\n", error.what());
+    std::abort();
+  }
+}
+
+} // namespace
+
+void* torch_replay_stream(int device) {
+  return or_abort([&]() -> void* {
+    at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
+    const c10::cuda::CUDAStream stream =
+        c10::cuda::getStreamFromPool(/*isHighPriority=*/false, static_cast<c10::DeviceIndex>(device));
+    c10::cuda::setCurrentCUDAStream(stream);
+    return stream.stream();
+  });
+}
+
+void* torch_replay_capture(void (*record)(void* with), void* with) {
+  return or_abort([&]() -> void* {
+    auto* const graph = new at::cuda::CUDAGraph;
+    graph->capture_begin();
+    record(with);
+    graph->capture_end();
+    return graph;
+  });
+}
+
+void torch_replay_launch(void* graph) {
+  or_abort([&] { static_cast<at::cuda::CUDAGraph*>(graph)->replay(); });
+}

@@ -1,0 +1,13 @@
+// libtorch's at::cuda::CUDAGraph for gpu_bench: a module of its own, loaded where it was built, because libtorch brings
+// hundreds of megabytes and the benchmark does without. Errors of libtorch end the process with their text.
+#pragma once
+
+extern "C" {
+
+// The stream, a CUstream, on which this thread captures and replays from now on: one of libtorch's pool for `device`.
+void* torch_replay_stream(int device);
+// What `record` enqueues on that stream, as a graph that lives as long as the process.
+void* torch_replay_capture(void (*record)(void* with), void* with);
+// CUDAGraph::replay().
+void torch_replay_launch(void* graph);
+}
