@@ -453,7 +453,8 @@ TEST_CASE("2.7: changes of one request reach a source and a handler on the same 
   }
 }
 
-TEST_CASE("2.7: what is changed before a source has its value counts for that value, and a request for both as a whole") {
+TEST_CASE(
+    "2.7: what is changed before a source has its value counts for that value, and a request for both as a whole") {
   for (const bool at_beats : {false, true}) {
     Pipeline p;
     if (at_beats) p.clock(graph::ClockMode::realtime, 30);
