@@ -213,7 +213,7 @@ void run_body(void* context) {
     if (!body.inputs[i].value && step.inputs[i].required) fires = false;
     called = called || (body.inputs[i].value && step.inputs[i].calls);
   }
-  fires = fires && called;
+  fires = fires && called && (!step.down || bring_up(step)); // on the device's own time: the next body waits for it
   for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
   mr_status status = MR_OK;
   if (fires) {
@@ -231,11 +231,7 @@ void run_body(void* context) {
     step.errors.fetch_add(1, std::memory_order_relaxed);
     for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
     if (step.handler->on_error == graph::OnError::fail) step.run->fail(step, body.info.index, step.instance->error());
-    if (step.handler->on_error == graph::OnError::restart) { // on the device's own time: the next body waits for it
-      step.instance->stop();
-      step.instance->reset();
-      step.instance->start();
-    }
+    if (step.handler->on_error == graph::OnError::restart) begin_restart(step);
   }
   for (size_t o = 0; o < body.outputs.size(); ++o) {
     mr_output& output = body.outputs[o];

@@ -71,25 +71,6 @@ void give_up_pending(StepRun& step, bool all, uint64_t current) {
   step.oldest_owed.store(oldest, std::memory_order_release);
 }
 
-void begin_restart(StepRun& step) {
-  step.down = true;
-  const int64_t wait = std::min(kRestartMaxNs, kRestartFirstNs << std::min(step.restarts, 20u));
-  ++step.restarts;
-  step.instance->stop();
-  step.restart_at_ns = step.pace->clock->realtime() ? step.run->now_ns() + wait : 0;
-}
-
-bool bring_up(StepRun& step) {
-  if (step.restart_at_ns > step.run->now_ns()) return false;
-  step.instance->reset();
-  if (step.instance->start() != MR_OK) {
-    begin_restart(step);
-    return false;
-  }
-  step.down = false;
-  return true;
-}
-
 void bypass(StepRun& step) {
   for (size_t o = 0; o < step.raw_outputs.size(); ++o) {
     const size_t like = bypass_input(step, o);
@@ -283,6 +264,25 @@ void trace_tiny_calls(SegmentRun& segment) {
                          segment.tiny_steps.data(), segment.tiny_calls);
   segment.tiny_calls = 0;
   segment.traced_until = now;
+}
+
+void begin_restart(StepRun& step) {
+  step.down = true;
+  const int64_t wait = std::min(kRestartMaxNs, kRestartFirstNs << std::min(step.restarts, 20u));
+  ++step.restarts;
+  step.instance->stop();
+  step.restart_at_ns = step.pace->clock->realtime() ? step.run->now_ns() + wait : 0;
+}
+
+bool bring_up(StepRun& step) {
+  if (step.restart_at_ns > step.run->now_ns()) return false;
+  step.instance->reset();
+  if (step.instance->start() != MR_OK) {
+    begin_restart(step);
+    return false;
+  }
+  step.down = false;
+  return true;
 }
 
 size_t bypass_input(const StepRun& step, size_t output) {

@@ -611,6 +611,9 @@ inline mr_status run_bodies(const StepRun& step, mr_tick* tick) {
   const mr_status status = step.process(step.self, tick);
   return status == MR_OK && step.finish ? step.finish(step.self, tick) : status;
 }
+// Takes a failed handler down, and up again once its back-off is over; false where it stays down (2.6).
+void begin_restart(StepRun& step);
+bool bring_up(StepRun& step);
 // Calls the handler for one firing with errors, restarts and live parameters minded; outputs are in raw_outputs.
 mr_status call(StepRun& step, const mr_tick_info& info);
 Slot slot_of(const mr_output& output, const StepRun& step);

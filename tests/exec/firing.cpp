@@ -115,6 +115,19 @@ TEST_CASE("2.6: a handler whose calls are short is restarted like any other") {
     CHECK(seen[static_cast<size_t>(i)] == (i == 100 ? kEmpty : i * 100 + (i < 100 ? 1 : 2)));
 }
 
+TEST_CASE("2.6: a start that fails is tried again, and its handler is not called before, on the host as on a device") {
+  for (const std::string domain : {"cpu", "sim:0"}) {
+    CAPTURE(domain);
+    Pipeline p = line("t.restarting", {{"fail_at", "2"}, {"no_start", "2"}}, "start_fails", 6);
+    p.graph.handlers[1].on_error = graph::OnError::restart;
+    p.graph.handlers[1].device = domain;
+    Setup setup;
+    setup.domains = {"cpu", "sim:0"};
+    REQUIRE(run(p, setup).ok);
+    CHECK(values(take_log("start_fails")) == std::vector<int64_t>{1, 101, kEmpty, kEmpty, 403, 503});
+  }
+}
+
 TEST_CASE(
     "3.2: an input that is passed on against the plan is copied: it has a shorter life than the output's readers") {
   Pipeline p;

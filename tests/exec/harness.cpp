@@ -354,8 +354,11 @@ struct Restarting final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
   Param<int64_t> fail_at{*this, "fail_at", -1, "the tick that fails"};
+  Param<int64_t> no_start{*this, "no_start", -1, "the start that fails"};
   int64_t starts = 0;
-  void start() override { ++starts; }
+  void start() override {
+    if (++starts == no_start) throw std::runtime_error("told not to start");
+  }
   void process(Tick& tick, Cpu&) {
     if (static_cast<int64_t>(tick.index()) == fail_at) throw std::runtime_error("told to fail");
     write(out, tick, number(in(tick)) * 100 + starts);

@@ -112,7 +112,8 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
     // The text of a pipeline file; `name` stands for it in errors.
     void load_text(const std::string& yaml, const std::string& name = "pipeline");
 
-    // Before start: any key, as --set. While it runs: live parameters; those of one call change on the same tick.
+    // Before start: any key, as --set. While it runs: live parameters; those of one call change on the same tick, and
+    // what is pushed afterwards sees them. Where a source's is among them, that may be one tick later.
     void set(const std::string& key, const std::string& value); // "blur.sigma", "2.5"
     void set(const std::vector<std::pair<std::string, std::string>>& values);
 
