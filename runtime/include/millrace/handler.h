@@ -476,7 +476,7 @@ class Output {
   mr_output& raw(Tick& tick) const { return tick.raw().outputs[first()]; }
   // In finish(): what the body published, if it did. Its bytes are where they are: the host's to read behind a GPU body
   // where the output is on_cpu.
-  bool made(Tick& tick) const { return raw(tick).state == MR_OUTPUT_OWN; }
+  bool made(Tick& tick) const { return raw(tick).state != MR_OUTPUT_SILENT; }
   typename T::View view(Tick& tick) const { return T::view({raw(tick).value, raw(tick).data}); }
 
   // A picture in the plan's memory. Pixels are not initialised. Throws where it is larger than planned.
