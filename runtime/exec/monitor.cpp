@@ -72,9 +72,7 @@ std::vector<std::string> who_waits(const RunState& run) {
     const std::string tick = at(segment->progress.load());
     if (const StepRun* owing = owes(*segment))
       lines.push_back(owing->plan->name + " has not published what it owes" + at(owing->oldest_owed.load()));
-    if (const StepRun* inside = segment->inside.load()) {
-      lines.push_back(inside->plan->name + " is in its call" + tick);
-    } else if (const StepRun* step = segment->waiting_at.load()) {
+    if (const StepRun* step = segment->waiting_at.load()) {
       const std::string missing = missing_input(*step, segment->progress.load());
       lines.push_back(step->plan->name + " waits for " +
                       (missing.empty() ? "room, a device or another clock" : missing) + tick);
@@ -120,7 +118,7 @@ void Monitor::loop() {
     if (now - looked_ns < std::chrono::nanoseconds(kLookEvery).count()) continue;
     looked_ns = now;
     lock.unlock();
-    watch_budgets(now);
+    watch_calls(now);
     watch_movement(now);
     run_.watch_devices();
     tell_progress(now);
@@ -128,39 +126,50 @@ void Monitor::loop() {
   }
 }
 
-void Monitor::watch_budgets(int64_t now) {
+void Monitor::watch_calls(int64_t now) {
   watches_.resize(run_.segments.size());
   for (size_t s = 0; s < run_.segments.size(); ++s) {
-    SegmentRun& segment = *run_.segments[s];
+    const SegmentRun& segment = *run_.segments[s];
     Watch& watch = watches_[s];
     const StepRun* inside = segment.inside.load(std::memory_order_relaxed);
-    const uint64_t calls =
-        segment.progress.load(std::memory_order_relaxed); // the same step on another tick is another call
-    if (!inside || calls != watch.calls || inside != watch.inside) {
-      watch = {calls, inside, now, 0};
+    if (!inside) {
+      watch.calls = UINT64_MAX; // the next one is another call
+      watch.moves = false;
       continue;
     }
-    // A blocking handler waits for the world; it is held to a budget only where the pipeline gives it one.
-    const bool blocking = inside->handler && (inside->handler->info->traits & MR_TRAIT_BLOCKING);
-    if (!inside->handler || (blocking && inside->handler->budget_ns == 0)) continue;
-    const int64_t budget = inside->handler->budget_ns > 0 ? inside->handler->budget_ns : run_.options.budget_ns;
-    const int64_t over = now - watch.since_ns - budget;
-    if (over < 0) continue;
-    const std::string name = inside->plan->name + " (" + inside->handler->type + ")";
-    if (watch.stage == 0) {
-      watch.stage = 1;
-      if (run_.options.on_message)
-        run_.options.on_message("warning MR0602: " + name + " is in one call for " + seconds(now - watch.since_ns) +
-                                ", over its budget of " + seconds(budget));
-    } else if (watch.stage == 1 && over >= run_.options.grace_ns) {
-      watch.stage = 2;
-      inside->instance->interrupt();
-    } else if (watch.stage == 2 && over >= 2 * run_.options.grace_ns) {
-      // The one place where the runtime ends the process: a call that cannot be left can only be named.
-      std::fprintf(stderr, "error MR0602: %s did not return for %s, even when interrupted; the process ends\n",
-                   name.c_str(), seconds(now - watch.since_ns).c_str());
-      _exit(1);
+    const uint64_t progress = segment.progress.load(std::memory_order_relaxed), calls = inside->calls.get();
+    const bool same_tick = inside == watch.inside && progress == watch.progress;
+    if (same_tick && calls == watch.calls) {
+      watch.moves = true;
+      watch_budget(watch, now);
+    } else {
+      watch = {inside, progress, calls, now, !same_tick};
     }
+  }
+}
+
+void Monitor::watch_budget(Watch& watch, int64_t now) {
+  const StepRun& inside = *watch.inside;
+  // A blocking handler waits for the world; it is held to a budget only where the pipeline gives it one.
+  const bool blocking = inside.handler && (inside.handler->info->traits & MR_TRAIT_BLOCKING);
+  if (!inside.handler || (blocking && inside.handler->budget_ns == 0)) return;
+  const int64_t budget = inside.handler->budget_ns > 0 ? inside.handler->budget_ns : run_.options.budget_ns;
+  const int64_t over = now - watch.since_ns - budget;
+  if (over < 0) return;
+  const std::string name = inside.plan->name + " (" + inside.handler->type + ")";
+  if (watch.stage == 0) {
+    watch.stage = 1;
+    if (run_.options.on_message)
+      run_.options.on_message("warning MR0602: " + name + " is in one call for " + seconds(now - watch.since_ns) +
+                              ", over its budget of " + seconds(budget));
+  } else if (watch.stage == 1 && over >= run_.options.grace_ns) {
+    watch.stage = 2;
+    inside.instance->interrupt();
+  } else if (watch.stage == 2 && over >= 2 * run_.options.grace_ns) {
+    // The one place where the runtime ends the process: a call that cannot be left can only be named.
+    std::fprintf(stderr, "error MR0602: %s did not return for %s, even when interrupted; the process ends\n",
+                 name.c_str(), seconds(now - watch.since_ns).c_str());
+    _exit(1);
   }
 }
 
@@ -170,8 +179,8 @@ void Monitor::watch_movement(int64_t now) {
   for (const auto& segment : run_.segments) {
     const uint64_t progress = segment->progress.load(std::memory_order_relaxed);
     moved += progress == UINT64_MAX ? 1'000'003 : progress;
-    inside = inside || segment->inside.load(std::memory_order_relaxed);
   }
+  for (const Watch& watch : watches_) inside = inside || watch.moves;
   for (const auto& pace : run_.paces) beat = beat || awaits_beat(*pace, now);
   if (moved != moved_ || inside || beat) {
     moved_ = moved;

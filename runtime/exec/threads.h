@@ -80,14 +80,18 @@ class Monitor {
   void stop();
 
  private:
+  // The last call that a segment was seen in.
   struct Watch {
-    uint64_t calls = 0;
     const StepRun* inside = nullptr;
+    uint64_t progress = 0,
+             calls = 0; // of the segment; of the step, which may be a source that is asked again and again
     int64_t since_ns = 0;
-    int stage = 0; // 0: fine, 1: named, 2: interrupted
+    bool moves = false; // it is in that call now, and not in one that only asks again
+    int stage = 0;      // 0: fine, 1: named, 2: interrupted
   };
   void loop();
-  void watch_budgets(int64_t now);
+  void watch_calls(int64_t now);
+  void watch_budget(Watch& watch, int64_t now);
   void watch_movement(int64_t now);
   void give_up_hung_device(int64_t now);
   void tell_progress(int64_t now);

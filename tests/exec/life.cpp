@@ -229,7 +229,7 @@ TEST_CASE("2.6: a handler over its budget is named, then interrupted, and the ru
   Listener listener;
   setup.options.on_message = listener.until("MR0602");
   setup.options.budget_ns = 10 * kMs;
-  setup.options.grace_ns = 10 * kMs;
+  setup.options.grace_ns = 500 * kMs; // twice as long in its call behind the interrupt ends the process
   Pipeline p;
   p.add("source", "t.count", {{"count", "100"}});
   p.add("hangs", "life.hanging");
@@ -244,7 +244,7 @@ TEST_CASE("2.6: a handler over its budget is named, then interrupted, and the ru
 TEST_CASE("2.8: when nothing moves it is told who waits for whom, and the run goes on when it can") {
   Setup setup = life_setup(2);
   Listener listener;
-  setup.options.on_message = listener.until("  "); // the lines that say who
+  setup.options.on_message = listener.until("waits for owes");
   setup.options.idle_report_ns = 20 * kMs;
   Pipeline p;
   p.add("source", "t.count", {{"count", "20"}});
