@@ -39,6 +39,7 @@ int run(const RunCommand& command) {
   options.on_message = [&](const std::string& line) { progress.message(line); };
 
   const std::unique_ptr<exec::Run> run = compiled.composition->make_run(options);
+  signals.expect_run();
   run->start();
   signals.attach(*run);
   if (metrics) metrics->serve([&] { return metrics_text(run->report()); });

@@ -33,14 +33,21 @@ Signals::~Signals() {
   close(end_);
 }
 
+void Signals::expect_run() {
+  const std::lock_guard lock(mutex_);
+  expected_ = true;
+}
+
 void Signals::attach(exec::Run& run) {
   const std::lock_guard lock(mutex_);
   run_ = &run;
+  if (first_.load() != 0) run.stop();
 }
 
 void Signals::detach() {
   const std::lock_guard lock(mutex_);
   run_ = nullptr;
+  expected_ = false;
 }
 
 void Signals::loop() {
@@ -55,13 +62,13 @@ void Signals::loop() {
 
 void Signals::take(int signal) {
   const std::lock_guard lock(mutex_);
-  if (!run_) _exit(kSignalled + signal);
+  if (!expected_) _exit(kSignalled + signal);
   if (first_.load() == 0) {
     first_.store(signal);
-    run_->stop();
+    if (run_) run_->stop();
     return;
   }
-  run_->interrupt(); // lets go of a camera or a socket
+  if (run_) run_->interrupt(); // lets go of a camera or a socket
   _exit(kSignalled + signal);
 }
 

@@ -18,11 +18,13 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  // From now on a signal stops this run. Before, and after detach(), it ends the process at once: there is nothing to
-  // drain.
+  // A run is about to start: the first signal is kept for it. Before, and after detach(), a signal ends the process at
+  // once: there is nothing to drain.
+  void expect_run();
+  // The run has started: the first signal stops it.
   void attach(exec::Run& run);
   void detach();
-  // The first signal that came while a run was attached; 0: none.
+  // The first signal that came for a run; 0: none.
   int first() const { return first_.load(); }
 
  private:
@@ -31,6 +33,7 @@ class Signals {
 
   int signals_ = -1, end_ = -1; // file descriptors: of the signals, of the wish to end
   std::mutex mutex_;
+  bool expected_ = false; // a run, or it has started
   exec::Run* run_ = nullptr;
   std::atomic<int> first_{0};
   std::thread thread_; // last: it uses all of the above
