@@ -83,8 +83,8 @@ class Monitor {
   // The last call that a segment was seen in.
   struct Watch {
     const StepRun* inside = nullptr;
-    uint64_t progress = 0,
-             calls = 0; // of the segment; of the step, which may be a source that is asked again and again
+    uint64_t progress = 0; // of the segment
+    uint64_t calls = 0;    // of the step, which may be a source that is asked again and again
     int64_t since_ns = 0;
     bool moves = false; // it is in that call now, and not in one that only asks again
     int stage = 0;      // 0: fine, 1: named, 2: interrupted

@@ -262,8 +262,7 @@ Outcome try_run(const Sample& sample, const Way& way) {
   setup.options.script = sample.script;
   setup.options.spin_ns = 5'000;
   setup.faults = way.faults;
-  setup.options.idle_report_ns = 20'000'000'000; // taken for a hang; a busy machine may stand still for a while
-  if (way.faults.hang_command > 0) {             // nobody waits for seconds
+  if (way.faults.hang_command > 0) { // nobody waits for seconds
     setup.options.idle_report_ns = 500'000'000;
     setup.options.device_patience_ns = 20'000'000;
   }
