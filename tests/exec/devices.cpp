@@ -297,7 +297,7 @@ TEST_CASE("4.9: a device that finishes nothing while nothing else moves is lost,
   const exec::Result result = run(p, setup);
   REQUIRE_FALSE(result.ok);
   CHECK(result.error.code == 703);
-  CHECK(result.error.what.find("sim:0 is lost: it has finished nothing for ") != std::string::npos);
+  CHECK(result.error.what.find("sim:0 is lost: it has finished nothing for 0.") != std::string::npos);
   CHECK(take_log("hung").size() < 1000);
 }
 

@@ -129,9 +129,7 @@ TEST_CASE("4.5: where it cannot be captured, a region runs on streams and says w
   Setup setup = on_device();
   setup.enqueuing_faults.capture = 1;
   std::vector<std::string> messages;
-  setup.options.on_message = [&](const std::string& line) {
-    if (line.find("run on streams") != std::string::npos) messages.push_back(line);
-  };
+  setup.options.on_message = [&](const std::string& line) { messages.push_back(line); };
   const std::vector<Seen> device = seen_by(chain({"add", "add"}), setup, "q");
   CHECK(device == seen_by(chain({"add", "add"}), on_host(), "q"));
   REQUIRE(messages.size() == 1);

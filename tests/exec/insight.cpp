@@ -227,7 +227,7 @@ TEST_CASE("2.8: under realtime a window that stays full is a standstill, though 
   const exec::Result result = run(p, setup); // stuck answers once the report was heard
   REQUIRE(result.ok);
   CHECK(result.report.ticks_late > 0);
-  CHECK(said.find("warning MR0603: nothing has moved for ") != std::string::npos);
+  CHECK(said.find("warning MR0603: nothing has moved for 0.") != std::string::npos);
   CHECK(said.find("stuck has not published what it owes (tick 1)") != std::string::npos);
   CHECK(said.find("source waits for room: as many ticks as may be are in flight") != std::string::npos);
 }

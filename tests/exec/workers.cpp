@@ -111,12 +111,15 @@ TEST_CASE("4.2: what a device ends earlier or later than was learned is found be
   const auto takes_ns = [&](uint64_t replay) { return kTakes[replay % kTakes.size()] * kMs; };
   Waiting waiting(takes_ns);
   check_all_there(waiting.run());
-  std::vector<int64_t> late_ns; // of those of 30 ms: what the next one waited before it could begin
-  for (size_t tick = 5; tick + 1 < kTicks; tick += kTakes.size())
-    late_ns.push_back(waiting.ended_ns[tick + 1] - waiting.ended_ns[tick] - takes_ns(tick + 1));
-  REQUIRE(late_ns.size() == 5);
-  std::sort(late_ns.begin(), late_ns.end());
-  CHECK(late_ns[2] < 40 * kMs); // 70 where nobody was told of it
+  int64_t late_ns = 0; // in a round, by the median over the rounds: a stall of the machine falls into one of them
+  for (size_t place = 0; place < kTakes.size(); ++place) {
+    std::vector<int64_t> waited; // what the next one waited before it could begin
+    for (size_t tick = place; tick + 1 < kTicks; tick += kTakes.size())
+      waited.push_back(waiting.ended_ns[tick + 1] - waiting.ended_ns[tick] - takes_ns(tick + 1));
+    std::sort(waited.begin(), waited.end());
+    late_ns += waited[waited.size() / 2];
+  }
+  CHECK(late_ns < 40 * kMs); // one of 30 ms that nobody was told of would be found 70 ms late
 }
 
 TEST_CASE("4.2: what a worker does with what it waited for is not taken for waiting: the next is found in time") {
