@@ -43,8 +43,7 @@ inline void take_over_times(const mr_header& from, mr_header& to) {
 
 // What a picture made from another one takes over: the meaning of its numbers and its times.
 inline void take_over(const ImageView& from, mr_value& to) {
-  to.as.image.color = from.color();
-  to.as.image.range = from.range();
+  take_over_meaning(from.value().as.image, to.as.image);
   take_over_times(from.header(), to.header);
 }
 

@@ -107,7 +107,7 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
   several_threads = !is_virtual && plan.threads > 1;
   for (const plan::HandlerPlan& handler : plan.handlers) {
     // A blocking source has a thread of its own, and what is pending may be published from anywhere.
-    const bool from_outside = (handler.info->traits & MR_TRAIT_BLOCKING) || handler.info->max_pending > 0;
+    const bool from_outside = handler.waits || handler.info->max_pending > 0;
     several_threads = several_threads || (from_outside && !is_virtual);
   }
   MR_ASSERT(devices.size() == plan.domains.size(), "a run needs a device for each domain of its plan");
@@ -140,8 +140,10 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
 RunState::~RunState() {
   for (auto& segment : segments) {
     for (auto& step : segment->steps) { // handlers may outlive their run
-      if (step->instance) step->instance->on_log = nullptr;
-      if (step->instance) step->instance->clock_ns = nullptr;
+      if (!step->instance) continue;
+      step->instance->on_log = nullptr;
+      step->instance->clock_ns = nullptr;
+      step->instance->in_run = nullptr;
     }
   }
   for (auto& pace : paces) pace->sources.clear(); // ends reader threads
@@ -254,7 +256,7 @@ const char* RunState::name_access(const void* address) {
 }
 
 void RunState::make_outputs() {
-  outputs.resize(plan.outputs.size());
+  outputs = std::vector<OutputRun>(plan.outputs.size());
   for (size_t o = 0; o < outputs.size(); ++o) {
     OutputRun& output = outputs[o];
     output.plan = &plan.outputs[o];
@@ -370,13 +372,17 @@ void RunState::join_segments() {
 }
 
 // The run's words and its time, for the handler's own use.
-void RunState::lend(plugin::Instance& instance, const std::string& name) {
-  if (options.on_message)
-    instance.on_log = [this, name](uint32_t level, const std::string& sentence) {
+void RunState::lend(StepRun& step) {
+  plugin::Instance& instance = *step.instance;
+  instance.in_run = &step;
+  if (options.on_message) {
+    instance.on_log = [this, name = step.handler->name](uint32_t level, const std::string& sentence) {
       static constexpr const char* kLevels[] = {"debug", "info", "warning", "error"};
       if (level >= MR_LOG_INFO && level <= MR_LOG_ERROR)
         options.on_message(std::string(kLevels[level]) + " " + name + ": " + sentence);
     };
+    for (const auto& said : instance.messages()) instance.on_log(said.level, said.sentence); // when it was probed
+  }
   if (is_virtual) instance.clock_ns = [this] { return now_ns(); };
 }
 
@@ -410,7 +416,7 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
       step->instance->configure(inputs, formats);
     }
     step->self = step->instance->self();
-    lend(*step->instance, step->handler->name);
+    lend(*step);
     step->process = step->handler->info->table->process;
     step->process_cuda = step->handler->info->table->process_cuda;
     step->finish = step->handler->info->table->finish;

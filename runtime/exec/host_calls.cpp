@@ -115,6 +115,47 @@ mr_status adopt(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes
   return MR_OK;
 }
 
+// ---- blocks that a handler holds, of no tick or of one that it gave them to
+
+OutputRun* lent_output(void* instance, uint32_t output) {
+  auto* step = static_cast<StepRun*>(static_cast<plugin::Instance*>(instance)->in_run);
+  return step && output < step->outputs.size() ? step->outputs[output] : nullptr;
+}
+
+mr_status borrow(void* instance, uint32_t output, mr_block* block) {
+  OutputRun* run = lent_output(instance, output);
+  if (!run || !run->ring || !run->plan->owns) return MR_ERROR;
+  const uint32_t most = run->plan->format.held;
+  uint32_t held = run->borrowed.load(std::memory_order_relaxed);
+  do {
+    if (held >= most) return MR_ERROR;
+  } while (!run->borrowed.compare_exchange_weak(held, held + 1, std::memory_order_acq_rel));
+  memory::Block& taken = run->ring->take(0); // the ring is dynamic: the next free one, whatever the ordinal
+  *block = {taken.data, run->ring->capacity(), reinterpret_cast<uint64_t>(&taken)};
+  return MR_OK;
+}
+
+mr_status give(mr_tick* tick, uint32_t output, uint64_t token) {
+  TickContext& context = context_of(tick);
+  StepRun& step = *context.step;
+  mr_output& raw = tick->outputs[output];
+  auto* block = reinterpret_cast<memory::Block*>(token);
+  if (context.body || context.finishes || !block || block->ring != step.outputs[output]->ring)
+    return refuse(step, "the output " + step.outputs[output]->plan->name + " gives a block that it did not borrow");
+  if (raw.state != MR_OUTPUT_SILENT)
+    return refuse(step, "the output " + step.outputs[output]->plan->name + " gives a second block on one tick");
+  memory::hold(block); // for the tick's slot; the handler has its own
+  raw = {block->value, block->data, block->ring->capacity(), MR_OUTPUT_OWN, 0, token};
+  return MR_OK;
+}
+
+void give_back(void* instance, uint32_t output, uint64_t token) {
+  OutputRun* run = lent_output(instance, output);
+  if (!run || !token) return;
+  memory::release(reinterpret_cast<memory::Block*>(token));
+  run->borrowed.fetch_sub(1, std::memory_order_acq_rel); // once the ring has its room again
+}
+
 mr_tick* defer(mr_tick* tick) {
   TickContext& context = context_of(tick);
   StepRun& step = *context.step;
@@ -169,6 +210,9 @@ mr_host make_host() {
   host.adopt = &adopt;
   host.defer = &defer;
   host.publish = &publish;
+  host.borrow = &borrow;
+  host.give = &give;
+  host.give_back = &give_back;
   return host;
 }
 

@@ -151,7 +151,7 @@ void Monitor::watch_calls(int64_t now) {
 void Monitor::watch_budget(Watch& watch, int64_t now) {
   const StepRun& inside = *watch.inside;
   // A blocking handler waits for the world; it is held to a budget only where the pipeline gives it one.
-  const bool blocking = inside.handler && (inside.handler->info->traits & MR_TRAIT_BLOCKING);
+  const bool blocking = inside.handler && inside.handler->waits;
   if (!inside.handler || (blocking && inside.handler->budget_ns == 0)) return;
   const int64_t budget = inside.handler->budget_ns > 0 ? inside.handler->budget_ns : run_.options.budget_ns;
   const int64_t over = now - watch.since_ns - budget;

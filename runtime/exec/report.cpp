@@ -36,6 +36,12 @@ void compare(Report& report, const std::string& what, double predicted_us, doubl
 // Ticks on which the step was part of its region's launch.
 uint64_t launches_of(const StepRun& step) { return step.region ? uint64_t{step.region->replays} : 0; }
 
+// Of each lane of a handler.
+void add_words_of(const plugin::Instance& instance, HandlerReport& out) {
+  for (const auto& [name, count] : instance.counts()) out.counts[name] += count;
+  for (plugin::Instance::Message& message : instance.messages()) out.messages.push_back(std::move(message));
+}
+
 void report_handlers(const RunState& run, Report& report) {
   for (uint32_t h = 0; h < run.plan.handlers.size(); ++h) {
     const plan::HandlerPlan& handler = run.plan.handlers[h];
@@ -47,6 +53,7 @@ void report_handlers(const RunState& run, Report& report) {
     for (const auto& segment : run.segments) {
       for (const auto& step : segment->steps) {
         if (step->plan->handler != h) continue;
+        if (step->instance) add_words_of(*step->instance, out);
         if (step->finisher) finish_times.merge(step->finisher->times);
         out.calls += step->calls + launches_of(*step);
         out.errors += step->errors.load();
@@ -167,6 +174,10 @@ void report_segments(const RunState& run, Report& report) {
 
 } // namespace
 
+namespace {
+constexpr const char* kLevelNames[] = {"debug", "info", "warning", "error"};
+} // namespace
+
 void count_drops(const RunState& run, std::map<std::string, uint64_t>& dropped) {
   for (const auto& channel : run.channels) {
     const std::lock_guard lock(channel->mutex);
@@ -234,6 +245,12 @@ std::string to_json(const Result& result) {
                                             {"p50_us", h.finish_p50_us},
                                             {"p99_us", h.finish_p99_us},
                                             {"max_us", h.finish_max_us}};
+    if (!h.counts.empty()) json["handlers"][h.name]["counts"] = h.counts;
+    for (const plugin::Instance::Message& message : h.messages)
+      json["handlers"][h.name]["messages"].push_back(
+          {{"level", kLevelNames[std::min<uint32_t>(message.level, MR_LOG_ERROR)]},
+           {"sentence", message.sentence},
+           {"times", message.times}});
   }
   json["edges"] = ordered_json::array();
   for (const EdgeReport& e : report.edges)

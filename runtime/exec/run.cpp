@@ -161,7 +161,7 @@ void Run::start() {
   if (run.is_virtual) return; // wait() runs it
   for (auto& pace : run.paces)
     for (SourceState& source : pace->sources)
-      if (source.step->handler->info->traits & MR_TRAIT_BLOCKING) {
+      if (source.step->handler->waits) {
         source.step->trace = &run.add_trace(source.step->plan->name + " reads");
         source.reader = std::make_shared<Reader>(*source.step);
       }

@@ -19,6 +19,7 @@
 #include "device/device.h"
 #include "device/timeline.h"
 #include "plan/plan.h"
+#include "plugin/registry.h"
 
 namespace millrace::exec {
 
@@ -32,6 +33,8 @@ struct HandlerReport {
   // Of a body that enqueues, whose times are the device's: its finish() on the host. 0: it has none.
   uint64_t finish_sampled = 0;
   double finish_p50_us = 0, finish_p99_us = 0, finish_max_us = 0;
+  std::map<std::string, int64_t> counts;           // what the handler counted, by its own names
+  std::vector<plugin::Instance::Message> messages; // what it said, each sentence once
 };
 // What took more than 20 % longer or shorter than the plan thought.
 struct Surprise {

@@ -107,6 +107,7 @@ struct OutputRun {
   std::unique_ptr<SlotPlace[]> places;
   uint64_t mask = 0;
   memory::Ring* ring = nullptr;
+  std::atomic<uint32_t> borrowed{0}; // blocks that its handler holds, of those that its format says
   bool holds = false; // its slots count as holders of blocks: released when their ordinal has left the window
   uint32_t retain = 0;
   Slot& at(uint64_t ordinal) { return places[ordinal & mask].slot; }
@@ -562,7 +563,7 @@ class RunState {
   void make_empty_record();
   void make_memory();
   std::vector<device::NamedBytes> parts_of(const device::Arena& arena) const;
-  void lend(plugin::Instance& instance, const std::string& name);
+  void lend(StepRun& step);
   void make_outputs();
   void make_paces();
   void make_segments();

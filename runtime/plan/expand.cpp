@@ -259,6 +259,7 @@ class Expansion {
     out.lanes = std::max(1u, declared.concurrency);
     out.on_error = declared.on_error;
     out.budget_ns = declared.budget_ns;
+    out.waits = (handler.info->traits & MR_TRAIT_BLOCKING) || (handler.is_source() && handler.facts.waits);
     const auto given = draft_.options.costs_ns.find(declared.name);
     out.cost_ns = given != draft_.options.costs_ns.end()
                       ? given->second

@@ -215,11 +215,12 @@ class Layout {
       ring.reasons.push_back(std::to_string(retain) + " by delay");
     }
     if (producer.kind == StepKind::source) {
-      const bool blocking = plan_.handlers[producer.handler].info->traits & MR_TRAIT_BLOCKING;
+      const bool blocking = plan_.handlers[producer.handler].waits;
       const bool rated = draft_.handlers[producer.handler].facts.rate_num > 0;
       if (blocking || (rated && plan_.clocks[plan_.paces[producer.pace].clock].realtime()))
         hold(ring, kReadAhead + 1, "read ahead by the source");
     }
+    if (output.format.held > 0) hold(ring, output.format.held, "worked in by " + producer.name);
     if (producer.domain != 0) ring.pinned = ring.pinned || ring.domain == 0; // a device writes it
     plan_.outputs[o].ring = static_cast<uint32_t>(plan_.rings.size());
     plan_.rings.push_back(ring);

@@ -280,8 +280,9 @@ uint64_t capacity_of(const mr_format& format) {
     case MR_KIND_IMAGE: {
       if (!format.width || !format.height || std::popcount(format.pixel_formats) != 1) return UINT64_MAX;
       mr_image image{};
-      return lay_out_image(static_cast<Pixel>(std::countr_zero(format.pixel_formats)), format.width, format.height,
-                           image);
+      return std::max(
+          lay_out_image(static_cast<Pixel>(std::countr_zero(format.pixel_formats)), format.width, format.height, image),
+          format.bytes_max);
     }
     case MR_KIND_TENSOR: {
       uint64_t count = 1;

@@ -20,7 +20,7 @@ constexpr int64_t kSegmentMinNs = 20'000;
 // Whether a step's calls fill a host's thread of its segment: a blocking source is read by a thread of its own.
 bool counts(const Plan& plan, const Step& step) {
   if (step.handler == kNone || step.domain != 0) return false;
-  return step.kind != StepKind::source || !(plan.handlers[step.handler].info->traits & MR_TRAIT_BLOCKING);
+  return step.kind != StepKind::source || !plan.handlers[step.handler].waits;
 }
 
 class Partition {
@@ -56,7 +56,7 @@ class Partition {
     if (step.kind == StepKind::finish) return true;   // waits for a device in the middle of a tick
     if (step.handler == kNone || step.kind == StepKind::source) return false;
     const HandlerPlan& handler = plan_.handlers[step.handler];
-    return handler.lanes > 1 || (handler.info->traits & (MR_TRAIT_BLOCKING | MR_TRAIT_HOST_HEAVY)) ||
+    return handler.lanes > 1 || handler.waits || (handler.info->traits & MR_TRAIT_HOST_HEAVY) ||
            !handler.info->thread.empty();
   }
 
@@ -167,9 +167,9 @@ class Partition {
 
   void describe_thread(uint32_t s, const Step& step) {
     if (step.handler == kNone) return;
-    const plugin::HandlerInfo& info = *plan_.handlers[step.handler].info;
-    plan_.segments[s].blocking = info.traits & MR_TRAIT_BLOCKING;
-    plan_.segments[s].thread = info.thread;
+    const HandlerPlan& handler = plan_.handlers[step.handler];
+    plan_.segments[s].blocking = handler.waits;
+    plan_.segments[s].thread = handler.info->thread;
   }
 
   void add_lanes() {

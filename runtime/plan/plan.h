@@ -202,6 +202,7 @@ struct HandlerPlan {
   graph::OnError on_error = graph::OnError::fail;
   int64_t budget_ns = 0;
   int64_t cost_ns = 0;               // expected time of one call; 0: not known
+  bool waits = false;                // its calls wait for the world: a blocking handler, or a source that says so
   std::string reason;                // why it runs where it runs
   std::vector<uint32_t> edge_counts; // per declared port
   std::vector<uint32_t> first_entry; // per declared port: its first flat index

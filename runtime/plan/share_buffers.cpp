@@ -110,6 +110,8 @@ class Sharing {
     }
     const uint32_t buffer = buffer_of(input.output);
     if (input.delay > 0) return refuse(o, "it reads an earlier tick");
+    if (plan_.outputs[buffer].format.held > 0)
+      return refuse(o, plan_.steps[plan_.outputs[buffer].step].name + " still reads the picture that it gave");
     if (plan_.outputs[input.output].domain != output.domain) return refuse(o, "the buffer is elsewhere");
     if (plan_.steps[writer].domain != 0 && !input.required)
       return refuse(o, "its input is optional, and a device chooses the buffer beforehand");

@@ -77,6 +77,8 @@ struct PrototypeHost {
   mr_host host = basic_host();
   PrototypeHost() {
     host.fail = [](void* self, const char* text) { static_cast<PrototypeHost*>(self)->sentence = text; };
+    host.log = [](void*, uint32_t, const char*) {};
+    host.count = [](void*, const char*, int64_t) {};
   }
 };
 
@@ -180,6 +182,10 @@ void check_param(const mr_declaration& declared, uint32_t index, const Subject& 
   const bool text = param.type == MR_PARAM_STRING || param.type == MR_PARAM_JSON;
   subject.require(!text || param.default_value.as.text, who + " has no default");
   subject.require(!param.choices || param.type == MR_PARAM_STRING, who + ": choices are for strings");
+  const bool is_path = param.flags & (MR_PARAM_READS_PATH | MR_PARAM_WRITES_PATH);
+  subject.require(!is_path || param.type == MR_PARAM_STRING, who + " is a path, and no string");
+  subject.require(!(param.flags & MR_PARAM_DURATION) || param.type == MR_PARAM_FLOAT,
+                  who + " is a duration, and no number of the type float");
   if (param.flags & MR_PARAM_HAS_RANGE)
     subject.require(!text && param.type != MR_PARAM_BOOL && param.min <= param.max,
                     who + " has a range that holds nothing, or is no number");

@@ -10,6 +10,13 @@
 
 namespace millrace::plugin {
 
+namespace {
+
+// A report is read by people: what a handler says beyond these is left out of it, and out of memory.
+constexpr size_t kMessagesMax = 64, kCountsMax = 64;
+
+} // namespace
+
 Instance::Instance(const HandlerInfo& info, const mr_host& host, std::string name)
     : info_(info), name_(std::move(name)) {
   if (info_.table->create(&host, this, &self_, &declaration_) == MR_OK) return;
@@ -22,12 +29,12 @@ Instance::Instance(const HandlerInfo& info, const mr_host& host, std::string nam
 Instance::~Instance() { info_.table->destroy(self_); }
 
 std::string Instance::error() const {
-  const std::lock_guard lock(error_mutex_);
+  const std::lock_guard lock(said_mutex_);
   return error_;
 }
 
 void Instance::set_error(std::string sentence) {
-  const std::lock_guard lock(error_mutex_);
+  const std::lock_guard lock(said_mutex_);
   error_ = std::move(sentence);
 }
 
@@ -95,6 +102,42 @@ mr_status Instance::stop() {
 mr_status Instance::reset() {
   set_error("");
   return with_sentence(info_.table->reset(self_), "reset");
+}
+
+mr_status Instance::narrow(uint32_t port, mr_format& accepts) {
+  if (!info_.table->narrow) return MR_OK;
+  set_error("");
+  return with_sentence(info_.table->narrow(self_, port, &accepts), "narrow");
+}
+
+std::vector<Instance::Message> Instance::messages() const {
+  const std::lock_guard lock(said_mutex_);
+  return messages_;
+}
+
+std::map<std::string, int64_t> Instance::counts() const {
+  const std::lock_guard lock(said_mutex_);
+  return counts_;
+}
+
+void Instance::log(uint32_t level, const std::string& sentence) {
+  {
+    const std::lock_guard lock(said_mutex_);
+    const auto known = std::find_if(messages_.begin(), messages_.end(),
+                                    [&](const Message& message) { return message.sentence == sentence; });
+    if (known != messages_.end()) {
+      ++known->times;
+      return;
+    }
+    if (messages_.size() == kMessagesMax) return;
+    messages_.push_back({level, sentence});
+  }
+  if (on_log) on_log(level, sentence);
+}
+
+void Instance::count(const std::string& name, int64_t add) {
+  const std::lock_guard lock(said_mutex_);
+  if (counts_.size() < kCountsMax || counts_.contains(name)) counts_[name] += add;
 }
 
 void Instance::interrupt() { info_.table->interrupt(self_); }
@@ -173,8 +216,13 @@ mr_host basic_host() {
   host.publish = [](mr_tick*) -> mr_status { return MR_ERROR; };
   host.fail = [](void* instance, const char* sentence) { static_cast<Instance*>(instance)->set_error(sentence); };
   host.log = [](void* instance, uint32_t level, const char* sentence) {
-    const Instance& handler = *static_cast<Instance*>(instance);
-    if (handler.on_log) handler.on_log(level, sentence);
+    static_cast<Instance*>(instance)->log(level, sentence);
+  };
+  host.borrow = [](void*, uint32_t, mr_block*) -> mr_status { return MR_ERROR; };
+  host.give = [](mr_tick*, uint32_t, uint64_t) -> mr_status { return MR_ERROR; };
+  host.give_back = [](void*, uint32_t, uint64_t) {};
+  host.count = [](void* instance, const char* name, int64_t add) {
+    static_cast<Instance*>(instance)->count(name, add);
   };
   host.now_ns = [](void* instance) -> int64_t {
     const Instance& handler = *static_cast<Instance*>(instance);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -116,11 +117,26 @@ class Instance {
   mr_status drain();
   mr_status stop();
   mr_status reset();
+  // Whether the type narrows `accepts`, the format of a port as it was declared, by the parameters that were set.
+  mr_status narrow(uint32_t port, mr_format& accepts);
   void interrupt(); // any thread
 
-  // What a run lends its handlers; set before start(). Null: what is logged is dropped, time is the machine's.
+  // What the handler has said and counted since it was made; each sentence once, and of many the first.
+  struct Message {
+    uint32_t level = 0; // MR_LOG_*
+    std::string sentence;
+    uint64_t times = 1;
+  };
+  std::vector<Message> messages() const;
+  std::map<std::string, int64_t> counts() const;
+  // From any thread.
+  void log(uint32_t level, const std::string& sentence);
+  void count(const std::string& name, int64_t add);
+
+  // What a run lends its handlers; set before start(). Null: a message is only kept, time is the machine's.
   std::function<void(uint32_t level, const std::string& sentence)> on_log;
   std::function<int64_t()> clock_ns;
+  void* in_run = nullptr; // of the run's own functions of mr_host: its step; null outside a run
 
  private:
   mr_status with_sentence(mr_status status, const char* function);
@@ -129,8 +145,10 @@ class Instance {
   std::string name_;
   void* self_ = nullptr;
   const mr_declaration* declaration_ = nullptr; // of this instance; what does not change is in info_
-  mutable std::mutex error_mutex_;
+  mutable std::mutex said_mutex_;               // guards what follows
   std::string error_;
+  std::vector<Message> messages_;
+  std::map<std::string, int64_t> counts_;
 };
 
 // Parses a parameter's text by its declaration without an instance. Strings in the result point into `text`.

@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define MR_ABI_VERSION 3u
+#define MR_ABI_VERSION 4u
 #define MR_PLUGIN_SYMBOL "millrace_plugin"
 #define MR_EXPORT __attribute__((visibility("default")))
 
@@ -101,8 +101,10 @@ typedef struct mr_image {
   uint32_t format; /* MR_PIXEL_* */
   uint32_t width, height;
   uint32_t plane_count;
-  uint32_t color; /* MR_COLOR_* */
-  uint32_t range; /* MR_RANGE_* */
+  uint32_t color;                  /* MR_COLOR_* */
+  uint32_t range;                  /* MR_RANGE_* */
+  uint32_t primaries, transfer;    /* code points of ITU-T H.273; 0: not said */
+  uint32_t aspect_num, aspect_den; /* a pixel's width to its height; 0/0: square */
   mr_plane planes[MR_PLANES_MAX];
 } mr_image;
 
@@ -147,6 +149,19 @@ typedef struct mr_value {
 
 enum { MR_DIM_FIXED = 0, MR_DIM_BOUNDED = 1, MR_DIM_UNKNOWN = 2 };
 
+/* In the order of image.flip's modes. */
+enum {
+  MR_TURN_NONE = 0,
+  MR_TURN_HORIZONTAL = 1, /* left and right change places */
+  MR_TURN_VERTICAL = 2,
+  MR_TURN_BOTH = 3,
+  MR_TURN_ROTATE90 = 4, /* clockwise */
+  MR_TURN_ROTATE270 = 5,
+  MR_TURN_TRANSPOSE = 6,
+  MR_TURN_TRANSVERSE = 7,
+  MR_TURN_COUNT = 8
+};
+
 typedef struct mr_format {
   uint32_t size;
   uint32_t kind;
@@ -161,7 +176,13 @@ typedef struct mr_format {
   int64_t shape[MR_RANK_MAX]; /* tensor: the maximum where bounded */
   uint32_t shape_kind[MR_RANK_MAX];
   uint64_t record_size, record_count_max;
-  uint64_t bytes_max; /* packet: the largest; others: computed by the plan */
+  /* packet: the largest; image: what a block has at least, more than the layout needs where a decoder pads its
+   * pictures; others: computed by the plan */
+  uint64_t bytes_max;
+  uint32_t primaries, transfer;    /* image: as in mr_image */
+  uint32_t aspect_num, aspect_den; /* image: as in mr_image */
+  uint32_t turn;                   /* image of a source: MR_TURN_*, what makes it upright; a step of the plan does */
+  uint32_t held;                   /* output: blocks that the handler holds at a time (mr_host.borrow) */
 } mr_format;
 
 typedef struct mr_facts {
@@ -172,6 +193,9 @@ typedef struct mr_facts {
   /* One call's time with these parameters, by the kind of device that the body runs on; 0: not said; below 0: with
      these parameters it does not run there. */
   int64_t cost_cpu_ns, cost_gpu_ns;
+  uint32_t
+      waits; /* 1: a source whose calls wait for others, such as a pipe's writer: as MR_TRAIT_BLOCKING, of this one */
+  uint32_t reserved;
 } mr_facts;
 
 /* ---- declarations ------------------------------------------------------------------------------------- */
@@ -183,7 +207,8 @@ enum {
   MR_PORT_MANY = 2u,     /* input: takes a list of edges */
   MR_PORT_FORWARDS = 4u, /* output: may publish the input's own buffer (see like) */
   MR_PORT_IN_PLACE = 8u, /* output: may be written over the input's buffer (see like) */
-  MR_PORT_REPEATS = 16u  /* output of a handler with one input: may publish its buffer where the formats are equal */
+  MR_PORT_REPEATS = 16u, /* output of a handler with one input: may publish its buffer where the formats are equal */
+  MR_PORT_SQUARE = 32u   /* input: takes square pixels only; others are scaled by a step of the plan */
 };
 
 typedef struct mr_port {
@@ -202,7 +227,16 @@ typedef struct mr_port {
 } mr_port;
 
 enum { MR_PARAM_BOOL = 0, MR_PARAM_INT = 1, MR_PARAM_FLOAT = 2, MR_PARAM_STRING = 3, MR_PARAM_JSON = 4 };
-enum { MR_PARAM_LIVE = 1u, MR_PARAM_REQUIRED = 2u, MR_PARAM_HAS_RANGE = 4u };
+/* A path that is relative is so to the folder of the pipeline file that says it; the handler is given the whole of it.
+ * A text with "://" is an address and "-" a standard stream: both stay as they are. */
+enum {
+  MR_PARAM_LIVE = 1u,
+  MR_PARAM_REQUIRED = 2u,
+  MR_PARAM_HAS_RANGE = 4u,
+  MR_PARAM_READS_PATH = 8u,   /* string: names a file, or files by a pattern, that the handler reads */
+  MR_PARAM_WRITES_PATH = 16u, /* string: names a file, or files by a pattern, that the handler writes */
+  MR_PARAM_DURATION = 32u     /* number of seconds; a text may say its unit: 500ms, 5s, 10min, 2h */
+};
 
 typedef struct mr_param_value {
   uint32_t type; /* MR_PARAM_* */
@@ -308,6 +342,13 @@ typedef struct mr_tick {
   const void* library;               /* kernels of the built-in handlers: handlers/gpu/library.h */
 } mr_tick;
 
+/* Memory of an output that a handler holds. */
+typedef struct mr_block {
+  uint8_t* data;
+  uint64_t capacity; /* bytes behind data */
+  uint64_t token;    /* the runtime's: which block this is */
+} mr_block;
+
 enum { MR_LOG_DEBUG = 0, MR_LOG_INFO = 1, MR_LOG_WARNING = 2, MR_LOG_ERROR = 3 };
 
 /* What the runtime offers to a handler. `instance` is the context that `create` was given. */
@@ -332,6 +373,18 @@ struct mr_host {
   void (*log)(void* instance, uint32_t level, const char* sentence);
   /* Monotonic nanoseconds of the run's clock (virtual in tests). */
   int64_t (*now_ns)(void* instance);
+  /* A block of an output whose format says how many are `held`, before it is known which tick it will be for; the
+   * handler may read it for as long as it holds it, also after it gave it to a tick. From any thread between start and
+   * stop; never blocks. MR_ERROR where as many are held, or none was planned; no sentence is set. */
+  mr_status (*borrow)(void* instance, uint32_t output, mr_block* block);
+  /* A borrowed block becomes the output's value of this tick; the handler holds it all the same. Fills value, data,
+   * capacity and token as allocate does. */
+  mr_status (*give)(mr_tick* tick, uint32_t output, uint64_t token);
+  /* Ends the hold of a borrowed block, once; from any thread, until stop has returned. */
+  void (*give_back)(void* instance, uint32_t output, uint64_t token);
+  /* Adds to a number of the report, `handlers.NAME.counts`: a few words with underscores. From any thread; not free, so
+   * not for every tick of a steady run. */
+  void (*count)(void* instance, const char* name, int64_t add);
 };
 
 /* ---- a handler type and a plugin -------------------------------------------------------------------------- */
@@ -360,6 +413,12 @@ typedef struct mr_handler_type {
   mr_status (*stop)(void* self);
   mr_status (*reset)(void* self);
   void (*interrupt)(void* self);
+  /* Narrows what a port takes or makes by the parameters that were set, before formats are settled; null: as declared.
+   * `accepts` comes as it was declared. */
+  mr_status (*narrow)(void* self, uint32_t port, mr_format* accepts);
+  /* What this machine has for this type to choose from, such as codecs: says each once, most important first; null:
+   * nothing that depends on the machine. Needs no instance. */
+  void (*offers)(void* context, void (*say)(void* context, const char* part, const char* name, const char* words));
 } mr_handler_type;
 
 typedef struct mr_plugin {

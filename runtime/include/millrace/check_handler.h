@@ -452,7 +452,7 @@ inline std::string stops_without_start(const Subject& subject) {
   require_ok(rig, subject.type.stop(rig.test.self()), "a second stop fails");
   { const Rig never_started(subject, feed); }
   Rig probed(subject, feed);
-  mr_facts facts{sizeof(mr_facts), 0, 0, 1, -1, 0, 0};
+  mr_facts facts = no_facts();
   require_ok(probed, subject.type.probe(probed.test.self(), &facts), "probe fails");
   return ""; // and is destroyed with what the probe has opened
 }
@@ -495,7 +495,7 @@ inline std::string interrupted_in_every_state(const Subject& subject) {
   const Feed feed = working_feed(subject);
   Rig rig(subject, feed);
   rig.test.interrupt(); // constructed
-  mr_facts facts{sizeof(mr_facts), 0, 0, 1, -1, 0, 0};
+  mr_facts facts = no_facts();
   subject.type.probe(rig.test.self(), &facts);
   rig.test.interrupt(); // probed
   require_start(rig, "after an interrupt");
@@ -752,7 +752,7 @@ inline std::string probes_alike(const Subject& subject) {
   const Feed feed = working_feed(subject);
   mr_facts facts[2];
   for (mr_facts& told : facts) {
-    told = {sizeof(mr_facts), 0, 0, 1, -1, 0, 0};
+    told = no_facts();
     Rig rig(subject, feed);
     require_start(rig, "");
     told = rig.test.facts();

@@ -151,6 +151,18 @@ struct CountMax {
 };
 // Records: how many one value holds at most.
 inline CountMax count_max(uint64_t count) { return {count}; }
+// An input that takes square pixels only: a step of the plan scales others.
+struct SquarePixels {};
+inline constexpr SquarePixels square_pixels{};
+// A parameter that names a file, or files by a pattern. A relative one is completed by the folder of the pipeline file;
+// what the handlers of a pipeline read and write is compared before it runs.
+struct ReadsPath {};
+inline constexpr ReadsPath reads_path{};
+struct WritesPath {};
+inline constexpr WritesPath writes_path{};
+// A parameter of seconds (a double) whose text may say its unit: 500ms, 5s, 10min, 2h.
+struct Seconds {};
+inline constexpr Seconds seconds{};
 struct Help {
   const char* text;
 };
@@ -163,6 +175,15 @@ struct Relation {
 // What the facts and formats of the plan look like to a handler.
 using Format = mr_format;
 
+// What is known of a handler that has said nothing yet.
+inline mr_facts no_facts() {
+  mr_facts facts{};
+  facts.size = sizeof facts;
+  facts.rate_den = 1;
+  facts.tick_count = -1;
+  return facts;
+}
+
 struct Facts {
   mr_facts* raw;
   void rate(int64_t numerator, int64_t denominator = 1) {
@@ -170,6 +191,8 @@ struct Facts {
     raw->rate_den = denominator;
   }
   void live() { raw->live = 1; }
+  // The calls of this source wait for others, such as a pipe's writer: a thread of its own makes them.
+  void waits() { raw->waits = 1; }
   void tick_count(int64_t count) { raw->tick_count = count; }
   // What a call takes with these parameters: on the host, and on a device. 0: not said; negative: it does not run
   // there. Goes before cost_hint_us(), which is one number for the type.
@@ -208,6 +231,29 @@ concept HasFinish = requires(H& h, Tick& tick, Cpu& cpu) {
 };
 template <class H>
 struct Type;
+} // namespace detail
+
+// What a type has to choose from on this machine, such as codecs: `static void offers(Offers&)` of a handler's class
+// says it, and `inspect` and `doctor` show it.
+class Offers {
+ public:
+  using Say = void (*)(void* context, const char* part, const char* name, const char* words);
+  Offers(void* context, Say say) : context_(context), say_(say) {}
+  // `part`: "encoders"; `name`: "h264"; `words`: what chooses it and what it is good for.
+  void add(const std::string& part, const std::string& name, const std::string& words) {
+    say_(context_, part.c_str(), name.c_str(), words.c_str());
+  }
+
+ private:
+  void* context_;
+  Say say_;
+};
+
+namespace detail {
+template <class H>
+concept HasOffers = requires(Offers& offers) {
+  H::offers(offers);
+};
 } // namespace detail
 
 // The formats of a handler's ports while the plan is made. Throw std::invalid_argument to refuse a combination.
@@ -261,6 +307,9 @@ class Handler {
 
   // Opens what must be opened to know rates and sizes. Not on the hot path; may block, may throw.
   virtual void probe(Facts&) {}
+  // Narrows what a port (Port::port()) takes or makes by the parameters that were set, before formats are settled; the
+  // pixel formats of an encoder, for one. Throw std::invalid_argument to refuse the parameters.
+  virtual void narrow(uint32_t /*port*/, Format& /*accepts*/) {}
   // Sets the formats of outputs that are not `like` an input. Pure: no state of the run changes.
   virtual void configure(const Formats&) {}
   virtual void start() {}
@@ -289,6 +338,8 @@ class Handler {
 
   int64_t now_ns() const { return host_->now_ns(context_); }
   void log(uint32_t level, const std::string& sentence) const { host_->log(context_, level, sentence.c_str()); }
+  // Adds to a number of the report. From any thread; not for every tick of a steady run.
+  void count(const char* name, int64_t add = 1) const { host_->count(context_, name, add); }
   // The sentence of a failure that happens outside any call (a thread of the handler's own).
   void fail(const std::string& sentence) const { host_->fail(context_, sentence.c_str()); }
 
@@ -335,6 +386,7 @@ inline void apply(PortData& p, Keeps k) { p.port.keeps = k.count; }
 inline void apply(PortData& p, Pixels x) { p.port.accepts.pixel_formats = x.bits; }
 inline void apply(PortData& p, CountMax c) { p.port.accepts.record_count_max = c.count; }
 inline void apply(PortData& p, Help h) { p.port.help = h.text; }
+inline void apply(PortData& p, SquarePixels) { p.port.flags |= MR_PORT_SQUARE; }
 inline void apply(PortData& p, Relation r) {
   p.port.like = static_cast<int32_t>(r.input);
   p.port.flags |= r.flags;
@@ -461,7 +513,7 @@ class Output {
 
  public:
   template <class... Options>
-  Output(Handler& owner, const char* name, const Options&... options) {
+  Output(Handler& owner, const char* name, const Options&... options) : owner_(&owner) {
     detail::PortData data = detail::make_port<T>(MR_OUTPUT, name, options...);
     schema_ = data.port.accepts.schema;
     layout_ = data.port.accepts.layout;
@@ -491,8 +543,7 @@ class Output {
   ImageSpan allocate_like(Tick& tick, const ImageView& other) const requires std::same_as<T, Image> {
     ImageSpan span = allocate(tick, other.pixel(), other.width(), other.height());
     mr_value& value = *raw(tick).value;
-    value.as.image.color = other.color();
-    value.as.image.range = other.range();
+    take_over_meaning(other.value().as.image, value.as.image);
     copy_times(value, other.header());
     return span;
   }
@@ -572,6 +623,19 @@ class Output {
   }
   mr_header& header(Tick& tick) const { return raw(tick).value->header; }
 
+  // A block of the plan that is not of a tick yet, of an output whose format says how many are `held`: what a decoder
+  // works in. False where so many are held. From any thread between start() and stop(), as give_back().
+  bool borrow(mr_block& block) const { return owner_->host_->borrow(owner_->context_, first(), &block) == MR_OK; }
+  void give_back(const mr_block& block) const { owner_->host_->give_back(owner_->context_, first(), block.token); }
+  // A borrowed block becomes this tick's value, of which the first `bytes` are in use; the handler holds it all the
+  // same, and may read it until it gives it back. Returns the value, whose payload fields the caller fills.
+  mr_value& give(Tick& tick, const mr_block& block, uint64_t bytes) const {
+    check(tick.raw().host->give(&tick.raw(), first(), block.token));
+    mr_output& output = raw(tick);
+    set_header(tick, output, bytes);
+    return *output.value;
+  }
+
  private:
   static void check(mr_status status) {
     if (status != MR_OK) throw std::bad_alloc(); // the runtime keeps the sentence
@@ -598,6 +662,7 @@ class Output {
     header.extent_bytes = bytes;
   }
 
+  Handler* owner_;
   uint32_t port_ = 0;
   uint32_t first_ = 0;
   uint32_t count_ = 1;
@@ -659,6 +724,16 @@ class Param {
   static void apply(detail::ParamData& data, Unit u) { data.param.unit = u.text; }
   static void apply(detail::ParamData& data, Live) { data.param.flags |= MR_PARAM_LIVE; }
   static void apply(detail::ParamData& data, Required) { data.param.flags |= MR_PARAM_REQUIRED; }
+  static void apply(detail::ParamData& data, ReadsPath) requires std::same_as<V, std::string> {
+    data.param.flags |= MR_PARAM_READS_PATH;
+  }
+  static void apply(detail::ParamData& data, WritesPath) requires std::same_as<V, std::string> {
+    data.param.flags |= MR_PARAM_WRITES_PATH;
+  }
+  static void apply(detail::ParamData& data, Seconds) requires std::same_as<V, double> {
+    data.param.flags |= MR_PARAM_DURATION;
+    data.param.unit = "s";
+  }
 
   V value_;
 };
@@ -770,6 +845,18 @@ struct Type {
       return MR_OK;
     });
   }
+  static mr_status narrow(void* self, uint32_t port, mr_format* accepts) {
+    return guarded(self, [&](H& handler) {
+      handler.narrow(port, *accepts);
+      return MR_OK;
+    });
+  }
+  static void offers(void* context, Offers::Say say) {
+    if constexpr (HasOffers<H>) {
+      Offers offers(context, say);
+      H::offers(offers);
+    }
+  }
   template <void (Handler::*Member)()>
   static mr_status call(void* self) {
     return guarded(self, [](H& handler) {
@@ -828,6 +915,8 @@ struct Type {
     t.stop = &call<&Handler::stop>;
     t.reset = &call<&Handler::reset>;
     t.interrupt = &interrupt;
+    t.narrow = &narrow;
+    if constexpr (HasOffers<H>) t.offers = &offers;
     return t;
   }
 };

@@ -72,6 +72,23 @@ inline ParamProblem read_float(const std::string& text, double& result) {
   return std::isfinite(result) ? ParamProblem::none : ParamProblem::out_of_range;
 }
 
+// Seconds as a number, or with its unit: 500ms, 5s, 10min, 2h.
+inline ParamProblem read_seconds(const std::string& text, double& result) {
+  struct Known {
+    std::string_view unit;
+    double seconds;
+  };
+  for (const Known& known : {Known{"ms", 1e-3}, Known{"min", 60}, Known{"s", 1}, Known{"h", 3600}}) {
+    if (!text.ends_with(known.unit)) continue;
+    std::string number = text.substr(0, text.size() - known.unit.size());
+    while (number.ends_with(' ')) number.pop_back();
+    const ParamProblem problem = read_float(number, result);
+    result *= known.seconds;
+    return problem;
+  }
+  return read_float(text, result);
+}
+
 inline std::string expected_text(const mr_param& param) {
   if (param.choices) {
     std::string list = "one of";
@@ -83,7 +100,7 @@ inline std::string expected_text(const mr_param& param) {
   switch (param.type) {
     case MR_PARAM_BOOL: return "true or false (yes, no, on, off)";
     case MR_PARAM_INT: sentence = "a whole number"; break;
-    case MR_PARAM_FLOAT: sentence = "a number"; break;
+    case MR_PARAM_FLOAT: sentence = param.flags & MR_PARAM_DURATION ? "a duration" : "a number"; break;
     case MR_PARAM_JSON: return "JSON";
     default: return "a text";
   }
@@ -94,6 +111,7 @@ inline std::string expected_text(const mr_param& param) {
       sentence += " from " + number_text(param.min) + " to " + number_text(param.max);
   }
   if (param.unit && *param.unit) sentence += " " + std::string(param.unit);
+  if (param.flags & MR_PARAM_DURATION) sentence += ", or with its unit: 500ms, 5s, 10min, 2h";
   return sentence;
 }
 } // namespace detail
@@ -112,7 +130,8 @@ inline ParamReading read_param(const mr_param& param, const std::string& text) {
       number = static_cast<double>(reading.value.as.integer);
       break;
     case MR_PARAM_FLOAT:
-      reading.problem = detail::read_float(text, number);
+      reading.problem =
+          param.flags & MR_PARAM_DURATION ? detail::read_seconds(text, number) : detail::read_float(text, number);
       reading.value.as.real = number;
       break;
     default: reading.value.as.text = text.c_str();

@@ -42,6 +42,17 @@ constexpr std::array<std::string_view, MR_PIXEL_COUNT> kPixelNames = {"none",  "
 constexpr std::string_view name_of(Pixel pixel) { return kPixelNames[static_cast<uint32_t>(pixel)]; }
 constexpr uint64_t bit_of(Pixel pixel) { return 1ull << static_cast<uint32_t>(pixel); }
 
+// What the numbers of a picture mean and how wide its pixels are, from one record or format to another.
+template <class From, class To>
+void take_over_meaning(const From& from, To& to) {
+  to.color = from.color;
+  to.range = from.range;
+  to.primaries = from.primaries;
+  to.transfer = from.transfer;
+  to.aspect_num = from.aspect_num;
+  to.aspect_den = from.aspect_den;
+}
+
 // Bytes of one pixel in plane 0 (interleaved formats), or of one luma sample (planar ones).
 constexpr uint32_t bytes_per_pixel(Pixel pixel) {
   switch (pixel) {

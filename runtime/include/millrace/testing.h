@@ -21,6 +21,7 @@
 #include <deque>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -292,7 +293,8 @@ class TableTest {
  public:
   // Constructs the handler and sets its parameters; throws std::runtime_error with the sentence where it refuses.
   explicit TableTest(const mr_handler_type& type, std::initializer_list<Setting> settings = {}) : type_(type) {
-    host_ = {sizeof(mr_host), MR_ABI_VERSION, &allocate, &modify, &adopt, &defer, &publish, &fail, &log, &now};
+    host_ = {sizeof(mr_host), MR_ABI_VERSION, &allocate, &modify, &adopt,         &defer,     &publish,
+             &fail,           &log,           &now,      &borrow, &give_borrowed, &give_back, &count};
     const bool created = type_.create(&host_, this, &self_, &declaration_) == MR_OK;
     if (!created) throw std::runtime_error(error().empty() ? "the constructor failed" : error());
     entries_.resize(declaration_->port_count);
@@ -413,6 +415,11 @@ class TableTest {
   std::vector<LogLine> logs() const {
     const std::lock_guard lock(mutex_);
     return logs_;
+  }
+  // What the handler counted for the report, by name.
+  std::map<std::string, int64_t> counts() {
+    const std::lock_guard lock(mutex_);
+    return counts_;
   }
   const mr_facts& facts() const { return facts_; }
   // An output's format as configure left it; after start().
@@ -551,7 +558,7 @@ class TableTest {
         if (format.pixel_formats == 0 || (format.pixel_formats >> pixel & 1))
           largest = std::max(largest, lay_out_image(static_cast<Pixel>(pixel), format.width, format.height, layout));
       }
-      return largest;
+      return std::max(largest, format.bytes_max);
     }
     if (format.kind == MR_KIND_TENSOR && format.dtype_bits) {
       uint64_t bits = uint64_t{format.dtype_bits} * format.dtype_lanes;
@@ -779,6 +786,39 @@ class TableTest {
     test.logs_.push_back({level, sentence});
   }
   static int64_t now(void* instance) { return static_cast<TableTest*>(instance)->now_ns_; }
+  static mr_status borrow(void* instance, uint32_t output, mr_block* block) {
+    TableTest& test = *static_cast<TableTest*>(instance);
+    const std::lock_guard lock(test.mutex_);
+    const mr_format& format = test.output_formats_[output];
+    if (test.borrowed_.size() >= format.held) return MR_ERROR;
+    auto lent = std::make_shared<Block>(bytes_max(format));
+    *block = {lent->data(), lent->capacity(), reinterpret_cast<uint64_t>(lent.get())};
+    test.borrowed_.push_back(std::move(lent));
+    return MR_OK;
+  }
+  static mr_status give_borrowed(mr_tick* tick, uint32_t output, uint64_t token) {
+    TableTest& test = of(tick);
+    std::shared_ptr<Block> given;
+    {
+      const std::lock_guard lock(test.mutex_);
+      for (const std::shared_ptr<Block>& block : test.borrowed_)
+        if (reinterpret_cast<uint64_t>(block.get()) == token) given = block;
+    }
+    if (given) return give(tick, output, std::move(given), MR_OUTPUT_OWN);
+    return test.refuse(test.output_name(output) + " gives a block that is not borrowed");
+  }
+  static void give_back(void* instance, uint32_t, uint64_t token) {
+    TableTest& test = *static_cast<TableTest*>(instance);
+    const std::lock_guard lock(test.mutex_);
+    std::erase_if(test.borrowed_, [&](const std::shared_ptr<Block>& block) {
+      return reinterpret_cast<uint64_t>(block.get()) == token;
+    });
+  }
+  static void count(void* instance, const char* name, int64_t add) {
+    TableTest& test = *static_cast<TableTest*>(instance);
+    const std::lock_guard lock(test.mutex_);
+    test.counts_[name] += add;
+  }
 
   mr_handler_type type_;
   mr_host host_{};
@@ -787,7 +827,7 @@ class TableTest {
   std::vector<Entry> entries_; // by port
   uint32_t input_count_ = 0, output_count_ = 0;
   std::vector<mr_format> output_formats_;
-  mr_facts facts_{sizeof(mr_facts), 0, 0, 0, -1, 0, 0};
+  mr_facts facts_ = no_facts();
   bool bound_ = false, started_ = false, in_place_ = false;
   uint64_t index_ = 0;
   int64_t period_ns_ = 40'000'000, now_ns_ = 0, deadline_ns_ = 0;
@@ -797,6 +837,8 @@ class TableTest {
   mutable std::mutex mutex_; // guards what publish(), fail() and log() touch from other threads
   std::string error_;
   std::vector<LogLine> logs_;
+  std::map<std::string, int64_t> counts_;
+  std::vector<std::shared_ptr<Block>> borrowed_;
   std::shared_ptr<Firing> current_;
   std::deque<std::shared_ptr<Firing>> pending_;
   std::vector<Result> published_;

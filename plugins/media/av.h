@@ -1,0 +1,41 @@
+// FFmpeg's objects with owners, and its error codes in words.
+#pragma once
+
+extern "C" {
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+#include <libavutil/error.h>
+#include <libavutil/frame.h>
+#include <libswscale/swscale.h>
+}
+
+#include <memory>
+#include <string>
+
+namespace millrace::media {
+
+struct FrameDeleter {
+  void operator()(AVFrame* frame) const { av_frame_free(&frame); }
+};
+struct PacketDeleter {
+  void operator()(AVPacket* packet) const { av_packet_free(&packet); }
+};
+struct CodecDeleter {
+  void operator()(AVCodecContext* codec) const { avcodec_free_context(&codec); }
+};
+struct ScalerDeleter {
+  void operator()(SwsContext* scaler) const { sws_freeContext(scaler); }
+};
+using Frame = std::unique_ptr<AVFrame, FrameDeleter>;
+using Packet = std::unique_ptr<AVPacket, PacketDeleter>;
+using Codec = std::unique_ptr<AVCodecContext, CodecDeleter>;
+using Scaler = std::unique_ptr<SwsContext, ScalerDeleter>;
+
+// "No such file or directory", "Invalid data found when processing input", …
+inline std::string error_words(int code) {
+  char words[AV_ERROR_MAX_STRING_SIZE];
+  av_strerror(code, words, sizeof words);
+  return words;
+}
+
+} // namespace millrace::media

@@ -1,0 +1,50 @@
+// FFmpeg's log, led to the handler whose work it speaks of: never raw on the terminal.
+//
+// FFmpeg has one log for the whole process, and writes to it from threads of its own. A line names the object it is of:
+// where that is a codec or a format context of ours, its `opaque` is the Log; else it belongs to the handler that the
+// thread works for at the moment (LogScope). What belongs to nobody is dropped.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "millrace/handler.h"
+
+namespace millrace::media {
+
+// One handler's. Lines come from any thread; each is passed on once.
+class Log {
+ public:
+  using Say = std::function<void(uint32_t level, const std::string& sentence)>;
+  explicit Log(Say say);
+  ~Log();
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  void add(int av_level, const std::string& line);
+
+ private:
+  static constexpr size_t kLinesMax = 32; // a damaged file makes hundreds, all of the same few kinds
+  Say say_;
+  std::mutex mutex_;
+  std::set<std::string> seen_;
+};
+
+// What the thread does until the end of the scope is done for this handler.
+class LogScope {
+ public:
+  explicit LogScope(Log& log);
+  ~LogScope();
+  LogScope(const LogScope&) = delete;
+  LogScope& operator=(const LogScope&) = delete;
+
+ private:
+  Log* before_;
+};
+
+// Takes FFmpeg's log over, once a process.
+void take_over_log();
+
+} // namespace millrace::media

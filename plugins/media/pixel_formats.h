@@ -1,0 +1,40 @@
+// millrace's pixel formats and colour tags beside FFmpeg's.
+#pragma once
+
+#include "millrace/handler.h"
+#include "plugins/media/av.h"
+
+namespace millrace::media {
+
+// AV_PIX_FMT_NONE for Pixel::none.
+AVPixelFormat av_format_of(Pixel pixel);
+
+// The same format with the same bytes; Pixel::none where millrace has none.
+Pixel pixel_of(AVPixelFormat format);
+
+// The format of millrace's that keeps most of a picture: its depth, its alpha, its kind of colour. It is the same
+// format where there is one. Pixel::none for pictures that are not in memory.
+Pixel nearest_pixel(AVPixelFormat format);
+
+// What the numbers of a picture mean.
+struct Meaning {
+  uint32_t color = MR_COLOR_SRGB;          // MR_COLOR_*: the matrix
+  uint32_t range = MR_RANGE_FULL;          // MR_RANGE_*
+  uint32_t primaries = 0;                  // code points of ITU-T H.273; 0: not said
+  uint32_t transfer = 0;                   // likewise
+  uint32_t aspect_num = 0, aspect_den = 0; // of a pixel; 0/0: square
+  bool guessed = false;                    // the matrix is not said, and taken by the number of rows
+  bool is_near = false;                    // millrace does not know the matrix that is said, and takes another
+  friend bool operator==(const Meaning&, const Meaning&) = default;
+};
+
+// From what a stream or a picture of it says. A matrix that is not said is bt709 from 720 rows on, else bt601, as
+// players take it; numbers of YCbCr are limited unless full is said.
+Meaning meaning_of(AVPixelFormat format, AVColorSpace matrix, AVColorRange range, AVColorPrimaries primaries,
+                   AVColorTransferCharacteristic transfer, AVRational aspect, int height);
+
+// The matrix and range of a picture for FFmpeg: AVCOL_SPC_UNSPECIFIED for numbers that are no YCbCr.
+AVColorSpace av_matrix_of(Pixel pixel, uint32_t color);
+AVColorRange av_range_of(Pixel pixel, uint32_t range);
+
+} // namespace millrace::media
