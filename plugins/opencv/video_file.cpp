@@ -155,7 +155,7 @@ class VideoFile final : public Handler {
   }
 
   Output<Image> video_{*this, "video", pixels({Pixel::bgr8}), help("the pictures")};
-  Param<std::string> path_{*this, "path", "", "the video file", required};
+  Param<std::string> path_{*this, "path", "", "the video file", required, reads_path};
   Param<bool> loop_{*this, "loop", false, "begins again at the end"};
 
   cv::VideoCapture capture_;

@@ -130,7 +130,8 @@ class VideoWriter final : public Handler {
   }
 
   Input<Image> video_{*this, "video", pixels({Pixel::bgr8}), help("the pictures")};
-  Param<std::string> path_{*this, "path", "", "the video file; its extension chooses the container", required};
+  Param<std::string> path_{*this,    "path",     "", "the video file; its extension chooses the container",
+                           required, writes_path};
   Param<std::string> codec_param_{*this, "codec", "", "FourCC code; empty: by the extension"};
   Param<double> fps_{*this,          "fps",      0.0, "pictures a second that the file says; 0: those of the stream",
                      range(0, 1000), unit("1/s")};
