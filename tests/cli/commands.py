@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import resource
 import signal
 import subprocess
@@ -255,11 +256,48 @@ class Descriptions(Command):
         self.assertEqual(len(texts), 1)
         self.assertTrue(texts.pop().startswith("MR0304: "))
 
+    def types(self):
+        return [handler["type"] for handler in json.loads(self.run_it("handlers", "--json").stdout)["handlers"]]
+
+    def inspected(self, kind):
+        return json.loads(self.run_it("inspect", kind, "--json").stdout)
+
+    def test_without_a_plugin_the_doctor_and_the_error_name_the_packages_that_bring_it(self):
+        # A copy of the program that stands alone has the built-in handlers only.
+        alone = self.folder / "millrace"
+        alone.write_bytes(pathlib.Path(MILLRACE).read_bytes())
+        alone.chmod(0o755)
+        packages = "apt-get install libavformat-dev libavcodec-dev libswscale-dev, then build again"
+        environment = {**os.environ, "MILLRACE_PLUGIN_PATH": "", "MILLRACE_MACHINE": ""}
+        told = json.loads(subprocess.run([alone, "doctor", "--json"], capture_output=True, env=environment,
+                                         timeout=SECONDS_MAX, check=True).stdout)["findings"]
+        missing = {found["name"]: found for found in told if found["part"] == "codecs"}
+        self.assertEqual(set(missing), {"FFmpeg", "OpenCV"})
+        self.assertEqual(missing["FFmpeg"]["remedy"], packages)
+        for kind in ("video.file", "video.writer"):
+            said = subprocess.run([alone, "check", f"{kind} path=x ! null.sink"], capture_output=True, env=environment,
+                                  text=True, timeout=SECONDS_MAX)
+            self.assertEqual(said.returncode, 3)
+            self.assertIn(f"error MR0304: the handler type \"{kind}\" is not known", said.stderr)
+            self.assertIn(f"{kind} is in the plugin media", said.stderr)
+            self.assertIn(f"try: {packages}", said.stderr)
+            self.assertNotIn("did you mean", said.stderr)
+
+    def test_what_types_offer_on_this_machine_is_shown_and_stays_out_of_the_reference(self):
+        for kind in self.types():
+            offers, text = self.inspected(kind)["offers"], self.run_it("inspect", kind).stdout
+            self.assertEqual("\non this machine\n" in text, bool(offers), kind)
+            for offer in offers:
+                self.assertEqual(set(offer), {"part", "name", "words"})
+                self.assertRegex(text, rf"(?m)^    {re.escape(offer['name'])} +{re.escape(offer['words'])}".rstrip(" +"))
+        self.assertNotIn("on this machine\n", (ROOT / "docs" / "reference" / "handlers.md").read_text())
+
     def test_the_doctor_tells_of_every_part_what_is_there_or_why_not(self):
         findings = json.loads(self.run_it("doctor", "--json").stdout)["findings"]
-        self.assertEqual({found["part"] for found in findings}, {"devices", "plugins", "codecs", "fonts"})
+        offering = {f"{kind} {offer['part']}" for kind in self.types() for offer in self.inspected(kind)["offers"]}
+        self.assertEqual({found["part"] for found in findings}, {"devices", "plugins", "codecs", "fonts", *offering})
         for found in findings:
-            self.assertTrue(found["detail"], found)
+            self.assertTrue(found["detail"] or found["part"] in offering, found)
             self.assertTrue(found["there"] or found["remedy"] or found["name"] == "cuda", found)
         cuda = [found for found in findings if found["part"] == "devices" and found["name"].startswith("cuda")]
         self.assertTrue(cuda)
@@ -268,7 +306,9 @@ class Descriptions(Command):
         there = {found["name"]: found["there"] for found in findings}
         self.assertTrue(there["cpu"] and there["sim"] and there["built in"])
         if any(name.endswith("opencv.so") and loaded for name, loaded in there.items()):
-            self.assertTrue(there["video .avi"] and there["picture .png"])
+            self.assertTrue(there["picture .png"])
+        if {"video.file", "video.writer"} <= set(self.types()):
+            self.assertTrue(there["video .mp4"])
         text = self.run_it("doctor").stdout
         for found in findings:
             self.assertIn(found["name"], text)
