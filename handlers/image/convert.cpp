@@ -43,6 +43,7 @@ class Convert final : public Handler {
     const Format& in = formats.in(video_);
     Format& out = formats.image(out_, pixel_named(*to_), in.width, in.height);
     out.size_kind = in.size_kind;
+    take_over_meaning(in, out);
     tag(out.color, out.range);
   }
 

@@ -42,6 +42,7 @@ class Flip final : public Handler {
   void configure(const Formats& formats) override {
     turn_ = turn_named(*mode_);
     if (swaps_sides(turn_)) std::swap(formats.out(out_).width, formats.out(out_).height);
+    if (swaps_sides(turn_)) std::swap(formats.out(out_).aspect_num, formats.out(out_).aspect_den);
   }
 
   void process(Tick& tick, Cpu&) {
@@ -59,7 +60,9 @@ class Flip final : public Handler {
   ImageSpan allocate(Tick& tick, const ImageView& in) {
     if (!swaps_sides(turn_)) return out_.allocate_like(tick, in);
     const ImageSpan out = out_.allocate(tick, in.pixel(), in.height(), in.width());
-    take_over(in, *out_.raw(tick).value);
+    mr_value& value = *out_.raw(tick).value;
+    take_over(in, value);
+    std::swap(value.as.image.aspect_num, value.as.image.aspect_den);
     return out;
   }
 

@@ -4,6 +4,8 @@
 
 #include <millrace/payload.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -34,6 +36,8 @@ inline Pixel pixel_named(std::string_view name) {
   throw std::invalid_argument("there is no pixel format '" + std::string(name) + "'");
 }
 
+constexpr uint32_t kAspectUnits = 10000; // a pixel's shape that was calculated, in parts of this
+
 // What anything made from a picture takes over: where and when it was seen.
 inline void take_over_times(const mr_header& from, mr_header& to) {
   to.stream = from.stream;
@@ -45,6 +49,19 @@ inline void take_over_times(const mr_header& from, mr_header& to) {
 inline void take_over(const ImageView& from, mr_value& to) {
   take_over_meaning(from.value().as.image, to.as.image);
   take_over_times(from.header(), to.header);
+}
+
+// Of a picture that was scaled: its pixels are as wide as they must be for it to be shown in the shape of the one that
+// it was made from. Square ones stay square, whatever was asked: then the shape is what the person wanted to change.
+template <class From, class To>
+void keep_shape(const From& from, To& to) {
+  if (from.aspect_num == from.aspect_den || from.aspect_den == 0) return;
+  const double aspect = static_cast<double>(from.aspect_num) / from.aspect_den * from.width / from.height;
+  const double pixel = aspect * to.height / to.width;
+  const double off = std::abs(pixel - 1) * std::max(to.width, to.height);
+  const bool is_square = off <= 1; // as near as whole pixels come
+  to.aspect_num = is_square ? 0 : static_cast<uint32_t>(std::lround(pixel * kAspectUnits));
+  to.aspect_den = is_square ? 0 : kAspectUnits;
 }
 
 class Picture {

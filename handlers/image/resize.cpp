@@ -48,8 +48,8 @@ class Resize final : public Handler {
     out.width = target_width_;
     out.height = target_height_;
     out.size_kind = MR_DIM_FIXED;
-    out.color = in.color;
-    out.range = in.range;
+    take_over_meaning(in, out);
+    keep_shape(in, out);
     source_width_ = in.width;
     source_height_ = in.height;
   }
@@ -75,7 +75,9 @@ class Resize final : public Handler {
  private:
   ImageSpan allocate(Tick& tick, const ImageView& in) {
     const ImageSpan out = out_.allocate(tick, in.pixel(), target_width_, target_height_);
-    take_over(in, *out_.raw(tick).value);
+    mr_value& value = *out_.raw(tick).value;
+    take_over(in, value);
+    keep_shape(in.value().as.image, value.as.image);
     return out;
   }
 

@@ -193,6 +193,10 @@ const std::vector<CodeInfo> kPlan = {
      "A run by --plan does what the plan says or nothing. The pipeline, its sources or the machine have changed since "
      "it was saved, so that something else would run; the message names the first difference. Prices, reasons and "
      "notes may differ."},
+    {413, "a file that two handlers use",
+     "One pipeline reads and writes the same file, or writes it twice, so that one would destroy what the other needs. "
+     "Files are compared by name, through links and by their place on the disk; patterns by what they may name. Give "
+     "one of them another path."},
 };
 
 // Family 5: plugins.

@@ -8,6 +8,7 @@
 #include "millrace/payload.h"
 #include "plan/draft.h"
 #include "plan/order.h"
+#include "plan/paths.h"
 #include "plan/predict.h"
 
 namespace millrace::plan {
@@ -61,8 +62,9 @@ std::unique_ptr<plugin::Instance> make(const graph::Handler& declared, const plu
                                        const mr_host& host) {
   auto instance = std::make_unique<plugin::Instance>(info, host, declared.name);
   for (const graph::Param& param : declared.params) {
-    if (!info.find_param(param.name)) refuse_param(declared, info, param);
-    instance->set_param(param.name, param.text, param.place);
+    const auto* known = info.find_param(param.name);
+    if (!known) refuse_param(declared, info, param);
+    instance->set_param(param.name, completed_path(*known, param), param.place);
   }
   for (const auto& param : info.params) {
     const bool given = std::any_of(declared.params.begin(), declared.params.end(),
@@ -133,25 +135,41 @@ void run_passes(Draft& draft) {
   if (latency.unknown == 0) draft.plan.latency_us = latency.us;
 }
 
-// Adds an image.convert between an output and those of its readers that want the same format.
+// What each port takes or makes with the parameters that are set.
+void narrow(Prepared& prepared, const graph::Handler& declared) {
+  plugin::Instance& instance = *prepared.instance;
+  for (uint32_t port = 0; port < instance.info().ports.size(); ++port) {
+    mr_format accepts = instance.info().ports[port].raw.accepts;
+    if (instance.narrow(port, accepts) != MR_OK)
+      throw Failure(Error{402,
+                          declared.name + " (" + declared.type + ") refuses: " + instance.error(),
+                          declared.place,
+                          {},
+                          "",
+                          "`millrace inspect " + declared.type + "` says what it takes"});
+    prepared.accepts.push_back(accepts);
+  }
+}
+
+// Adds a conversion between an output and those of its readers that want the same.
 void insert_conversion(graph::Graph& graph, Facts& facts, const plugin::Registry& registry, const mr_host& host,
                        const Draft& draft, const Conversion& conversion) {
-  const std::string to(kPixelNames[static_cast<size_t>(std::countr_zero(conversion.pixel_format))]);
   const graph::Edge& edge = graph.edges[conversion.edges[0]];
   const DraftEdge& drafted = draft.edges[conversion.edges[0]];
   graph::Handler convert;
-  convert.type = kConvertType;
-  convert.name = edge.target + "~" + to;
-  for (int n = 2; graph.find(convert.name); ++n) convert.name = edge.target + "~" + to + std::to_string(n);
+  convert.type = conversion.type;
+  convert.name = edge.target + "~" + conversion.wish;
+  for (int n = 2; graph.find(convert.name); ++n) convert.name = edge.target + "~" + conversion.wish + std::to_string(n);
   convert.place = edge.place;
   convert.clock = draft.plan.clocks[draft.handlers[drafted.source].clock].name;
   convert.inserted = true;
-  convert.params.push_back({"to", to, edge.place, edge.place});
+  for (const auto& [name, text] : conversion.settings) convert.params.push_back({name, text, edge.place, edge.place});
   const plugin::HandlerInfo* info = registry.find(convert.type);
   MR_ASSERT(info, "negotiation asks only for conversions that there are");
   Prepared prepared;
   prepared.name = convert.name;
   prepared.instance = make(convert, *info, host);
+  narrow(prepared, convert);
   graph::Edge first = edge;
   first.policy = graph::Policy::sync;
   first.delay = 0;
@@ -178,15 +196,22 @@ void insert_conversion(graph::Graph& graph, Facts& facts, const plugin::Registry
 Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe) {
   Facts facts;
   facts.probed = probe;
-  auto edges = edges_by_handler(graph);
   for (const graph::Handler& declared : graph.handlers) {
-    const plugin::HandlerInfo& info = find_type(registry, declared);
     Prepared prepared;
     prepared.name = declared.name;
-    prepared.instance = make(declared, info, host);
+    prepared.instance = make(declared, find_type(registry, declared), host);
     prepared.facts.size = sizeof(mr_facts);
     prepared.facts.rate_den = 1;
     prepared.facts.tick_count = -1;
+    facts.handlers.push_back(std::move(prepared));
+  }
+  refuse_shared_files(graph, facts); // before anything is opened
+  auto edges = edges_by_handler(graph);
+  for (size_t h = 0; h < facts.handlers.size(); ++h) {
+    const graph::Handler& declared = graph.handlers[h];
+    Prepared& prepared = facts.handlers[h];
+    const plugin::HandlerInfo& info = prepared.instance->info();
+    narrow(prepared, declared);
     if (prepared.instance->bind(count_edges(edges[declared.name], declared, info)) != MR_OK ||
         (probe && prepared.instance->probe(prepared.facts) != MR_OK))
       throw Failure(Error{604,
@@ -195,7 +220,6 @@ Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_ho
                           {},
                           "",
                           ""});
-    facts.handlers.push_back(std::move(prepared));
   }
   return facts;
 }

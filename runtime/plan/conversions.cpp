@@ -95,7 +95,7 @@ void place_conversion(Draft& draft, uint32_t h, const std::vector<uint32_t>& cho
 // "boxes takes rgb8"
 std::string wish_of(const Draft& draft, const DraftEdge& edge, uint64_t from, const std::string& to) {
   const DraftHandler& reader = draft.handlers[edge.target];
-  const mr_format& accepts = reader.info->ports[reader.input_port[edge.target_input]].raw.accepts;
+  const mr_format& accepts = reader.accepts[reader.input_port[edge.target_input]];
   const bool takes_both = accepts.kind != MR_KIND_IMAGE || !accepts.pixel_formats || (accepts.pixel_formats & from);
   if (takes_both) return "what " + reader.declared->name + " passes on is wanted in " + to;
   return reader.declared->name + " takes " + describe_pixels(accepts.pixel_formats);

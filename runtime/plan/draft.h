@@ -18,8 +18,9 @@ struct DraftHandler {
   const plugin::HandlerInfo* info = nullptr;
   plugin::Instance* instance = nullptr;
   mr_facts facts{};
-  std::vector<uint32_t> edge_counts; // per declared port
-  std::vector<uint32_t> first;       // per declared port: its first flat index among inputs or outputs
+  const mr_format* accepts = nullptr; // per declared port: what it takes or makes with these parameters
+  std::vector<uint32_t> edge_counts;  // per declared port
+  std::vector<uint32_t> first;        // per declared port: its first flat index among inputs or outputs
   uint32_t input_count = 0, output_count = 0;
   std::vector<uint32_t> input_port;  // flat input → declared port
   std::vector<uint32_t> output_port; // flat output → declared port
@@ -42,13 +43,17 @@ struct DraftEdge {
   bool crosses_clocks = false;
 };
 
-// The handler that conversions are made of.
+// The handlers that conversions are made of: of pixel formats, of what lies on its side, of pixels that are not square.
 inline constexpr const char* kConvertType = "image.convert";
+inline constexpr const char* kTurnType = "image.flip";
+inline constexpr const char* kSquareType = "image.resize";
 
 // A conversion that negotiation asks for; the compile loop adds it to the graph and begins again.
 struct Conversion {
   std::vector<size_t> edges; // indices into graph.edges: readers of one output that want the same
-  uint64_t pixel_format;
+  std::string type;
+  std::string wish; // of its name: "rgb8", "upright", "square"
+  std::vector<std::pair<std::string, std::string>> settings;
 };
 
 struct Draft {

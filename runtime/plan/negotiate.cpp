@@ -31,6 +31,12 @@ std::string described_kind(uint32_t kind) {
   }
 }
 
+constexpr uint64_t kYcbcr = 1ull << MR_PIXEL_NV12 | 1ull << MR_PIXEL_I420 | 1ull << MR_PIXEL_P010;
+constexpr uint32_t kHdRows = 720; // from so many rows on untagged video is taken for bt709
+// Modes of image.flip, by MR_TURN_*.
+constexpr const char* kTurnNames[MR_TURN_COUNT] = {"",         "horizontal", "vertical",  "both",
+                                                   "rotate90", "rotate270",  "transpose", "transverse"};
+
 constexpr uint64_t kAllPixels = ((1ull << MR_PIXEL_COUNT) - 1) & ~1ull;
 
 // A handler's own words where it refuses formats or parameters; the place is that of the parameter that they name.
@@ -59,7 +65,7 @@ class Negotiation {
     for (uint32_t h = 0; h < draft.handlers.size(); ++h) {
       DraftHandler& handler = draft.handlers[h];
       handler.inputs.clear();
-      for (uint32_t port : handler.input_port) handler.inputs.push_back(unset(handler.info->ports[port].raw.accepts));
+      for (uint32_t port : handler.input_port) handler.inputs.push_back(unset(handler.accepts[port]));
       readers_[h].resize(handler.output_count);
     }
     for (uint32_t e = 0; e < draft.edges.size(); ++e)
@@ -80,11 +86,19 @@ class Negotiation {
       }
     }
     std::vector<Conversion> wanted;
-    for (const auto& [key, edges] : conversions_) wanted.push_back({edges, std::get<2>(key)});
+    for (const auto& [key, edges] : conversions_) wanted.push_back({edges, key.type, key.wish, key.settings});
     return wanted;
   }
 
  private:
+  // A conversion behind an output: edges that want the same share it.
+  struct Wanted {
+    uint32_t source, output;
+    std::string type, wish;
+    std::vector<std::pair<std::string, std::string>> settings;
+    friend auto operator<=>(const Wanted&, const Wanted&) = default;
+  };
+
   // What was chosen for an edge: `gets` is the format of its reader where the output has the format `gives`.
   struct Settled {
     uint64_t gives = 0, gets = 0;
@@ -104,7 +118,7 @@ class Negotiation {
 
   const mr_format& accepts(const DraftEdge& edge) const {
     const DraftHandler& target = draft_.handlers[edge.target];
-    return target.info->ports[target.input_port[edge.target_input]].raw.accepts;
+    return target.accepts[target.input_port[edge.target_input]];
   }
 
   uint64_t takes(const DraftEdge& edge) const {
@@ -117,7 +131,7 @@ class Negotiation {
     handler.outputs.clear();
     for (uint32_t o = 0; o < handler.output_count; ++o) {
       const auto& port = handler.info->ports[handler.output_port[o]];
-      mr_format format = unset(port.raw.accepts);
+      mr_format format = unset(handler.accepts[handler.output_port[o]]);
       if (port.raw.like >= 0) {
         const uint32_t flat = handler.first[static_cast<uint32_t>(port.raw.like)];
         if (flat < handler.inputs.size()) {
@@ -133,7 +147,53 @@ class Negotiation {
     if (is_given) handler.outputs = given;
     if (!is_given && !draft_.facts.probed && handler.is_source()) return;
     if (!is_given && handler.instance->configure(handler.inputs, handler.outputs) != MR_OK) refuse_setting(handler);
-    for (uint32_t o = 0; o < handler.output_count; ++o) settle_pixels(h, o);
+    for (uint32_t o = 0; o < handler.output_count; ++o) {
+      settle_pixels(h, o);
+      ask_to_turn(h, o);
+    }
+  }
+
+  // What a source gives on its side is turned upright once, for all readers.
+  void ask_to_turn(uint32_t h, uint32_t output) {
+    const mr_format& format = draft_.handlers[h].outputs[output];
+    if (format.kind != MR_KIND_IMAGE || format.turn == MR_TURN_NONE || format.turn >= MR_TURN_COUNT) return;
+    for (const uint32_t e : readers_[h][output]) {
+      const graph::Handler& reader = *draft_.handlers[draft_.edges[e].target].declared;
+      if (reader.inserted && reader.type == kTurnType) continue;
+      conversions_[{h, output, kTurnType, "upright", {{"mode", kTurnNames[format.turn]}}}].push_back(e);
+    }
+  }
+
+  // The size at which the picture has its shape with square pixels: no side is made smaller.
+  void ask_for_square(uint32_t e, const mr_format& gives) {
+    const DraftEdge& edge = draft_.edges[e];
+    const uint64_t num = gives.aspect_num, den = gives.aspect_den;
+    const uint64_t width = num > den ? (gives.width * num + den / 2) / den : gives.width;
+    const uint64_t height = num > den ? gives.height : (gives.height * den + num / 2) / num;
+    conversions_[{edge.source,
+                  edge.source_output,
+                  kSquareType,
+                  "square",
+                  {{"width", std::to_string(width)}, {"height", std::to_string(height)}}}]
+        .push_back(e);
+  }
+
+  // A conversion to a pixel format. Between formats of YCbCr the numbers keep their meaning; made from RGB they get the
+  // matrix that players take for a picture of this size.
+  void ask_for_pixels(uint32_t e, const mr_format& gives, uint64_t wanted) {
+    const DraftEdge& edge = draft_.edges[e];
+    const std::string to(kPixelNames[static_cast<size_t>(std::countr_zero(wanted))]);
+    Wanted conversion{edge.source, edge.source_output, kConvertType, to, {{"to", to}}};
+    if (wanted & kYcbcr) {
+      const bool keeps = gives.pixel_formats & kYcbcr;
+      const uint32_t color = keeps                     ? gives.color
+                             : gives.height >= kHdRows ? uint32_t{MR_COLOR_BT709}
+                                                       : uint32_t{MR_COLOR_BT601};
+      if (color == MR_COLOR_BT709 || color == MR_COLOR_BT2020)
+        conversion.settings.emplace_back("matrix", color == MR_COLOR_BT709 ? "bt709" : "bt2020");
+      if (keeps && gives.range == MR_RANGE_FULL) conversion.settings.emplace_back("range", "full");
+    }
+    conversions_[std::move(conversion)].push_back(e);
   }
 
   // Chooses the format of an output, and what everybody gets that it reaches by `like`; not where that was chosen
@@ -208,18 +268,21 @@ class Negotiation {
     const auto& port = target.info->ports[target.input_port[edge.target_input]];
     const mr_format gives = draft_.handlers[edge.source].outputs[edge.source_output];
     mr_format& gets = target.inputs[edge.target_input] = gives;
+    gets.held = 0; // its source's own
+    gets.turn = MR_TURN_NONE;
     if (port.raw.accepts.kind != MR_KIND_ANY && gives.kind != port.raw.accepts.kind && gives.kind != MR_KIND_ANY)
       refuse(edge, "the two ends of an edge carry different payloads", described_kind(gives.kind), port.type_name,
              "a handler between them that takes " + described_kind(gives.kind) + " and gives " + port.type_name);
     const bool meets = takes(edge) & gives.pixel_formats;
     if (gives.kind == MR_KIND_IMAGE && settled_[e].gives == gives.pixel_formats)
       gets.pixel_formats = settled_[e].gets;
-    else if (port.raw.accepts.kind == MR_KIND_IMAGE && port.raw.accepts.pixel_formats && !meets)
+    else if (port.raw.accepts.kind == MR_KIND_IMAGE && accepts(edge).pixel_formats && !meets)
       gets.pixel_formats = first_made_for(edge, gives.pixel_formats);
     if (port.raw.accepts.kind == MR_KIND_IMAGE && !(takes(edge) & gets.pixel_formats) && gets.pixel_formats)
       refuse_pixels(edge, gives.pixel_formats);
-    if (gets.pixel_formats == gives.pixel_formats) return;
-    conversions_[{edge.source, edge.source_output, gets.pixel_formats}].push_back(e);
+    if (gets.pixel_formats != gives.pixel_formats) return ask_for_pixels(e, gives, gets.pixel_formats);
+    if ((port.raw.flags & MR_PORT_SQUARE) && gives.aspect_num != gives.aspect_den && gives.aspect_den > 0)
+      ask_for_square(e, gives);
   }
 
   // The first format of a reader that the one it is given can be converted to; that itself where there is none.
@@ -253,8 +316,7 @@ class Negotiation {
   std::vector<std::vector<std::vector<uint32_t>>> readers_; // by handler and flat output: edges
   std::vector<Settled> settled_;                            // by edge
   uint64_t reads_ = 0, makes_ = 0;
-  // Source, its output and the format wanted of it: the edges that one conversion serves.
-  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, std::vector<size_t>> conversions_;
+  std::map<Wanted, std::vector<size_t>> conversions_; // the edges that each serves
 };
 
 void check_sizes(const Draft& draft) {

@@ -285,6 +285,7 @@ struct Prepared {
   std::unique_ptr<plugin::Instance> instance;
   mr_facts facts{};
   std::vector<mr_format> outputs; // flat; given from outside, then the handler is not asked for them
+  std::vector<mr_format> accepts; // by port: as declared, narrowed by the parameters
 };
 
 // The graph with live handlers. The order is the graph's.

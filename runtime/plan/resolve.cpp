@@ -111,6 +111,7 @@ void add_handlers(Draft& draft) {
     handler.instance = prepared.instance.get();
     handler.info = &handler.instance->info();
     handler.facts = prepared.facts;
+    handler.accepts = prepared.accepts.data();
     handler.edge_counts.assign(handler.info->ports.size(), 0);
     draft.handlers.push_back(std::move(handler));
   }

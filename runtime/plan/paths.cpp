@@ -1,0 +1,168 @@
+// Compares the files that handlers read and write; see paths.h.
+#include "plan/paths.h"
+
+#include <fnmatch.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <regex>
+#include <vector>
+
+namespace millrace::plan {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kStandardStream = "-";
+
+bool is_address(const std::string& path) { return path.find("://") != std::string::npos; }
+
+bool is_path(const plugin::HandlerInfo::Param& param) {
+  return param.raw.flags & (MR_PARAM_READS_PATH | MR_PARAM_WRITES_PATH);
+}
+
+// One parameter that names files.
+struct Use {
+  const graph::Handler* handler;
+  const plugin::HandlerInfo::Param* param;
+  Place place;
+  std::string path;   // as the handler gets it
+  fs::path canonical; // links resolved, as far as it exists
+  bool writes = false;
+  bool is_stream = false; // "-"
+};
+
+// What is on the disk under this name; a device such as /dev/null may be shared and is none.
+struct Identity {
+  dev_t device;
+  ino_t inode;
+  friend bool operator==(const Identity&, const Identity&) = default;
+};
+std::optional<Identity> identity_of(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || !(S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode))) return {};
+  return Identity{status.st_dev, status.st_ino};
+}
+
+bool is_device(const fs::path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode));
+}
+
+// "out/{index}.png" and "out/%06d.png" as an expression that matches what they name; "" where there is no place for a
+// number.
+std::string numbered_expression(const std::string& path) {
+  static const std::regex kPlace(R"(\{index\}|%0?[0-9]*d)");
+  static const std::regex kSpecial(R"([.^$|()\[\]{}*+?\\])");
+  std::string expression;
+  auto at = path.begin();
+  for (std::sregex_iterator place(path.begin(), path.end(), kPlace), end; place != end; ++place) {
+    expression += std::regex_replace(std::string(at, (*place)[0].first), kSpecial, R"(\$&)") + "[0-9]+";
+    at = (*place)[0].second;
+  }
+  if (at == path.begin()) return "";
+  return expression + std::regex_replace(std::string(at, path.end()), kSpecial, R"(\$&)");
+}
+
+bool names(const Use& pattern, const Use& plain) {
+  const std::string expression = numbered_expression(pattern.canonical.string());
+  if (!expression.empty() && std::regex_match(plain.canonical.string(), std::regex(expression))) return true;
+  if (pattern.writes || pattern.path.find_first_of("*?[") == std::string::npos) return false;
+  // A writer with numbers of its own is asked with one of its names.
+  static const std::regex kPlace(R"(\{index\}|%0?[0-9]*d)");
+  const std::string named = std::regex_replace(plain.canonical.string(), kPlace, "000000");
+  return ::fnmatch(pattern.canonical.c_str(), named.c_str(), FNM_PATHNAME) == 0;
+}
+
+// A folder that is read holds what is written, and holds it now.
+bool is_folder_of(const Use& folder, const Use& file) {
+  std::error_code ignored;
+  return !folder.writes && fs::is_directory(folder.canonical, ignored) &&
+         file.canonical.parent_path() == folder.canonical && fs::exists(file.canonical, ignored);
+}
+
+bool meet(const Use& a, const Use& b) {
+  if (a.is_stream || b.is_stream) return a.is_stream && b.is_stream && a.writes == b.writes;
+  if (is_address(a.path) || is_address(b.path)) return a.writes && b.writes && a.path == b.path;
+  if (is_device(a.canonical)) return false;
+  if (a.canonical == b.canonical || names(a, b) || names(b, a) || is_folder_of(a, b) || is_folder_of(b, a)) return true;
+  const std::optional<Identity> on_disk = identity_of(a.canonical);
+  return on_disk && on_disk == identity_of(b.canonical);
+}
+
+std::vector<Use> uses_of(const graph::Graph& graph, const Facts& facts) {
+  std::vector<Use> uses;
+  for (size_t h = 0; h < facts.handlers.size(); ++h) {
+    const graph::Handler& declared = graph.handlers[h];
+    for (const auto& param : facts.handlers[h].instance->info().params) {
+      if (!is_path(param)) continue;
+      const auto given = std::find_if(declared.params.begin(), declared.params.end(),
+                                      [&](const graph::Param& p) { return p.name == param.name; });
+      Use use{&declared, &param, declared.place, param.default_text, {}, false, false};
+      if (given != declared.params.end()) {
+        use.path = completed_path(param, *given);
+        use.place = given->place;
+      }
+      if (use.path.empty()) continue;
+      use.writes = param.raw.flags & MR_PARAM_WRITES_PATH;
+      use.is_stream = use.path == kStandardStream;
+      std::error_code error;
+      use.canonical = fs::weakly_canonical(fs::absolute(use.path, error), error);
+      if (error) use.canonical = fs::path(use.path).lexically_normal();
+      uses.push_back(std::move(use));
+    }
+  }
+  return uses;
+}
+
+std::string words_of(const Use& use) {
+  const std::string stream = use.writes ? "standard output" : "standard input";
+  return use.handler->name + " (" + use.handler->type + ") " + (use.writes ? "writes " : "reads ") +
+         (use.is_stream ? stream : use.path) + ", its " + use.param->name;
+}
+
+// "out/a.mp4" → "out/a-2.mp4"
+std::string other_name(const std::string& path) {
+  const fs::path name(path);
+  return (name.parent_path() / (name.stem().string() + "-2" + name.extension().string())).string();
+}
+
+[[noreturn]] void refuse(const Use& first, const Use& second) {
+  const bool both_write = first.writes && second.writes;
+  const Use& changed = second.writes ? second : first; // a written name is the one to change
+  std::string what = "two handlers write one file";
+  if (!both_write && (first.writes || second.writes)) what = "a file is read and written by one pipeline";
+  if (first.is_stream) what = both_write ? "two handlers write to standard output" : "two handlers read standard input";
+  const bool has_edit = !changed.is_stream && !is_address(changed.path);
+  throw Failure(Error{413,
+                      what,
+                      changed.place,
+                      {words_of(first), words_of(second)},
+                      "",
+                      has_edit ? assignment(changed.place, changed.param->name, other_name(changed.path)) : ""});
+}
+
+} // namespace
+
+std::string completed_path(const plugin::HandlerInfo::Param& param, const graph::Param& given) {
+  const bool in_a_file = given.place.line > 0 && given.place.file != "pipeline";
+  const bool is_whole = given.text.empty() || given.text == kStandardStream || is_address(given.text) ||
+                        fs::path(given.text).is_absolute();
+  if (!is_path(param) || !in_a_file || is_whole) return given.text;
+  const fs::path folder = fs::path(given.place.file).parent_path();
+  return folder.empty() ? given.text : (folder / given.text).lexically_normal().string();
+}
+
+void refuse_shared_files(const graph::Graph& graph, const Facts& facts) {
+  const std::vector<Use> uses = uses_of(graph, facts);
+  for (size_t b = 1; b < uses.size(); ++b)
+    for (size_t a = 0; a < b; ++a) {
+      const bool several_readers = !uses[a].writes && !uses[b].writes && !uses[a].is_stream;
+      if (!several_readers && meet(uses[a], uses[b])) refuse(uses[a], uses[b]);
+    }
+}
+
+} // namespace millrace::plan
