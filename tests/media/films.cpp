@@ -100,7 +100,7 @@ Probed probe(const std::string& path) {
                                      "-of default=noprint_wrappers=0 '" +
                                      path + "'");
   std::istringstream lines(text);
-  std::string line, section;
+  std::string line, section, pts;
   while (std::getline(lines, line)) {
     if (line.size() > 1 && line[0] == '[') {
       section = line;
@@ -109,7 +109,10 @@ Probed probe(const std::string& path) {
     const size_t equals = line.find('=');
     if (equals == std::string::npos) continue;
     const std::string name = line.substr(0, equals), value = line.substr(equals + 1);
-    if (section == "[PACKET]" && name == "pts_time" && value != "N/A") probed.times.push_back(std::stod(value));
+    // AVI has one time only, which ffprobe calls a decoding time where the codec could reorder.
+    if (section == "[PACKET]" && name == "pts_time") pts = value;
+    if (section == "[PACKET]" && name == "dts_time" && (pts != "N/A" || value != "N/A"))
+      probed.times.push_back(std::stod(pts != "N/A" ? pts : value));
     if (section == "[STREAM]") probed.stream.emplace(name, value);
     if (section == "[FORMAT]" && name == "start_time" && value != "N/A") probed.start = std::stod(value);
     if (section == "[FORMAT]" && name == "duration" && value != "N/A") probed.duration = std::stod(value);

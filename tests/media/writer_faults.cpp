@@ -61,7 +61,7 @@ TEST_CASE("a file that may not grow ends the film in words, with the byte, no si
   const auto before = signal(SIGXFSZ, [](int) { ++signals_seen; });
   signals_seen = 0;
   for (const char* name : {"a.mp4", "a.mkv", "a.avi", "a.ts", "a.y4m"}) {
-    INFO(name);
+    INFO(std::string(name));
     const std::string path = folder / name;
     TableTest writer(handler_type("video.writer"), {{"path", path}, {"quality", "90"}});
     std::string said;
@@ -235,7 +235,7 @@ TEST_CASE("a recording that is killed leaves a film that plays but for its last 
     int status = 0;
     REQUIRE(waitpid(child, &status, 0) == child);
     REQUIRE(WIFSIGNALED(status));
-    INFO(name);
+    INFO(std::string(name));
     CHECK(!fs::exists(folder / name));
     const size_t pictures = decoded(part, "gray 2>/dev/null").size() / (320 * 240);
     CHECK(pictures >= 100);
