@@ -112,7 +112,8 @@ Decoder::Layout Decoder::lay_out(AVCodecContext& codec, AVPixelFormat format, in
   for (uint32_t p = 0; p < layout.plane_count; ++p) {
     const bool is_first = p == 0;
     const auto rows = static_cast<uint64_t>(is_first ? height : AV_CEIL_RSHIFT(height, described->log2_chroma_h));
-    const auto row_bytes = static_cast<uint64_t>(std::max(av_image_get_linesize(format, width, static_cast<int>(p)), 0));
+    const auto row_bytes =
+        static_cast<uint64_t>(std::max(av_image_get_linesize(format, width, static_cast<int>(p)), 0));
     const uint64_t unit = is_first && layout.plane_count > 1 ? 2 * kRowBytes : kRowBytes;
     layout.stride[p] = static_cast<uint32_t>(aligned(row_bytes, unit));
     layout.offset[p] = layout.bytes;
@@ -144,7 +145,9 @@ bool Decoder::lend(AVCodecContext& codec, AVFrame& frame) {
     const std::lock_guard lock(mutex_);
     lent_[block.data] = block;
   }
-  frame.buf[0] = av_buffer_create(block.data, layout.bytes, &Decoder::let_go, this, 0);
+  // Read-only: some decoders (GIF, screen recordings) draw on in their last picture unless they are told that others
+  // read it; so told they take a new block and copy.
+  frame.buf[0] = av_buffer_create(block.data, layout.bytes, &Decoder::let_go, this, AV_BUFFER_FLAG_READONLY);
   if (!frame.buf[0]) {
     let_go(this, block.data);
     return false;

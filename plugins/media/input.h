@@ -21,9 +21,9 @@ InputKind input_kind_of(const std::string& path);
 
 struct InputSettings {
   std::string path;
-  std::string format;    // FFmpeg's name of a demuxer; "": by the content
-  int stream = -1;       // as FFmpeg counts; -1: the best of video
-  double timeout_s = 5;  // addresses: what a call may wait
+  std::string format;   // FFmpeg's name of a demuxer; "": by the content
+  int stream = -1;      // as FFmpeg counts; -1: the best of video
+  double timeout_s = 5; // addresses: what a call may wait
 };
 
 // One opening of one input. One thread, but for the Interrupt, which must outlive it.
@@ -38,15 +38,18 @@ class Input {
 
   // The next packet of the stream: 0, AVERROR_EOF, or another error, of which reading may go on (damage) or not.
   int read(AVPacket* packet);
-  // To the last key picture at or before this time of the stream, in nanoseconds of its own base. False where the input
-  // cannot do that.
+  // To the last key picture at or before this time of the stream, in nanoseconds of its own base; without an index only
+  // near it. False where the input cannot do that.
   bool seek(int64_t ns);
+  bool has_index() const;
 
   InputKind kind() const { return kind_; }
   const AVStream& stream() const { return *stream_; }
   const AVFormatContext& format() const { return *format_; }
   // Cannot wait: what nobody takes is lost.
   bool is_live() const;
+  // Nobody says there that a stream of unknown length is over: an end is a lost connection.
+  bool ends_are_losses() const;
   // Pictures a second; 0/1: not said.
   AVRational rate() const;
   // How many pictures there are; 0: not said. `is_exact`: counted by the container, not made from its duration.

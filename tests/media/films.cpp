@@ -78,8 +78,7 @@ std::vector<testing::LogLine> write_film(testing::TableTest& writer, Pixel pixel
   for (uint32_t i = 0; i < times.size(); ++i) {
     writer.input("video", {});
     for (; tick * kStepNs < std::llround(times[i].at_ms * 1e6); ++tick) writer.tick();
-    writer.input("video",
-                 numbered(pixel, width, height, i).at(tick * kStepNs, std::llround(times[i].lasts_ms * 1e6)));
+    writer.input("video", numbered(pixel, width, height, i).at(tick * kStepNs, std::llround(times[i].lasts_ms * 1e6)));
     const testing::Result result = writer.tick();
     ++tick;
     REQUIRE_MESSAGE(result.ok(), result.error);
@@ -96,9 +95,10 @@ std::vector<Timed> even_times(int count, double period_ms) {
 
 Probed probe(const std::string& path) {
   Probed probed;
-  const std::string text = output_of("ffprobe -v error -select_streams v:0 -show_streams -show_format -show_packets "
-                                     "-of default=noprint_wrappers=0 '" +
-                                     path + "'");
+  const std::string text = output_of(
+      "ffprobe -v error -select_streams v:0 -show_streams -show_format -show_packets "
+      "-of default=noprint_wrappers=0 '" +
+      path + "'");
   std::istringstream lines(text);
   std::string line, section, pts;
   while (std::getline(lines, line)) {

@@ -172,7 +172,8 @@ TEST_CASE("a codec has an encoder that opens, or a refusal that helps") {
   CHECK(choose_encoder(mp4, {}).codec == "h264");
   CHECK(choose_encoder(webm, {}).codec == "vp9");
   EncoderWish wish;
-  for (const auto& [asked, codec] : {std::pair{"MP4V", "mpeg4"}, {"avc1", "h264"}, {"libx264", "h264"}, {"H265", "hevc"}}) {
+  for (const auto& [asked, codec] :
+       {std::pair{"MP4V", "mpeg4"}, {"avc1", "h264"}, {"libx264", "h264"}, {"H265", "hevc"}}) {
     wish.codec = asked;
     CHECK(choose_encoder(mp4, wish).codec == codec);
   }
@@ -225,7 +226,8 @@ TEST_CASE("ten bits of p010 are the same ten bits in three planes") {
     return reinterpret_cast<const uint16_t*>(picture.row(y, plane))[x] >> 6;
   };
   const auto out = [&](int plane, uint32_t y, uint32_t x) {
-    return int{reinterpret_cast<const uint16_t*>(frame->data[plane] + y * static_cast<size_t>(frame->linesize[plane]))[x]};
+    return int{
+        reinterpret_cast<const uint16_t*>(frame->data[plane] + y * static_cast<size_t>(frame->linesize[plane]))[x]};
   };
   for (uint32_t y = 0; y < 17; ++y)
     for (uint32_t x = 0; x < 33; ++x) luma = luma && in(0, y, x) == out(0, y, x);
