@@ -36,7 +36,7 @@ graph::Graph load(const PipelineOptions& options) {
 
 std::unique_ptr<plugin::Registry> registry_for(const graph::Graph& graph, const PipelineOptions& options, bool warn) {
   auto registry = std::make_unique<plugin::Registry>();
-  if (needs_plugins(*registry, graph, options.plugin_paths)) scan_plugins(*registry, options.plugin_paths);
+  scan_for(*registry, graph, options.plugin_paths);
   require_plugins(*registry, graph);
   if (warn) warn_of_failures(*registry, options.plugin_paths);
   return registry;

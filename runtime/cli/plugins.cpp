@@ -39,10 +39,18 @@ void scan_plugins(plugin::Registry& registry, const std::vector<std::string>& pl
   }
 }
 
-bool needs_plugins(const plugin::Registry& builtin, const graph::Graph& graph,
-                   const std::vector<std::string>& plugin_paths) {
-  return !plugin_paths.empty() || std::any_of(graph.handlers.begin(), graph.handlers.end(),
-                                              [&](const graph::Handler& h) { return !builtin.find(h.type); });
+void scan_for(plugin::Registry& registry, const graph::Graph& graph, const std::vector<std::string>& plugin_paths) {
+  const auto is_unknown = [&](const graph::Handler& handler) { return !registry.find(handler.type); };
+  const auto some_unknown = [&] { return std::any_of(graph.handlers.begin(), graph.handlers.end(), is_unknown); };
+  // A plugin has the names of its types in it, unless it makes them up as it is loaded.
+  const auto may_have_one = [&](const std::string& plugin) {
+    return std::any_of(graph.handlers.begin(), graph.handlers.end(), [&](const graph::Handler& handler) {
+      return is_unknown(handler) && file_contains(plugin, handler.type);
+    });
+  };
+  for (const std::string& folder : embed::standard_plugin_folders())
+    if (some_unknown()) registry.scan(folder, may_have_one);
+  if (!plugin_paths.empty() || some_unknown()) scan_plugins(registry, plugin_paths);
 }
 
 void warn_of_failures(const plugin::Registry& registry, const std::vector<std::string>& plugin_paths) {

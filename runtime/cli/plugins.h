@@ -13,10 +13,10 @@ namespace millrace::cli {
 // folder.
 void scan_plugins(plugin::Registry& registry, const std::vector<std::string>& plugin_paths);
 
-// Whether a graph has to do with plugins at all: libraries such as OpenCV take longer to load than a small pipeline
-// takes to run. A built-in type cannot be one of a plugin's too.
-bool needs_plugins(const plugin::Registry& builtin, const graph::Graph& graph,
-                   const std::vector<std::string>& plugin_paths);
+// Loads what a graph needs: libraries such as OpenCV take longer to load than a small pipeline takes to run. Plugins of
+// the standard folders that have no type of the graph's are left alone, unless a type stays unknown or --plugin-path
+// asks for more: then all are scanned.
+void scan_for(plugin::Registry& registry, const graph::Graph& graph, const std::vector<std::string>& plugin_paths);
 
 // A line on stderr for each plugin of a --plugin-path folder that could not be loaded.
 void warn_of_failures(const plugin::Registry& registry, const std::vector<std::string>& plugin_paths);

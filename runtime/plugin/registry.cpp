@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "handlers/builtin.h"
 #include "plugin/declaration.h"
@@ -72,6 +73,7 @@ struct Registry::State {
   std::vector<void*> libraries; // dlopen's handles, to know a library that comes by a second path
   std::vector<LoadFailure> failures;
   std::vector<std::string> folders;
+  std::set<std::string> scanned; // files that scan() has tried
 };
 
 Registry::Registry() : state_(std::make_unique<State>()) { add(*millrace_builtin_plugin(), ""); }
@@ -122,15 +124,19 @@ void Registry::load(const std::string& path) {
   libraries.push_back(library);
 }
 
-void Registry::scan(const std::string& folder) {
+void Registry::scan(const std::string& folder, const Wanted& wanted) {
   std::error_code ignored;
-  if (fs::is_directory(folder, ignored)) state_->folders.push_back(folder);
+  std::vector<std::string>& folders = state_->folders;
+  if (fs::is_directory(folder, ignored) && std::find(folders.begin(), folders.end(), folder) == folders.end())
+    folders.push_back(folder);
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
     if (entry.path().extension() == ".so") files.push_back(entry.path().string());
   // By name, so that which of two plugins comes first does not depend on the file system.
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) {
+    if (state_->scanned.contains(file) || (wanted && !wanted(file))) continue;
+    state_->scanned.insert(file);
     try {
       load(file);
     } catch (const Failure& failure) {

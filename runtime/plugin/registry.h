@@ -67,8 +67,10 @@ class Registry {
   // Loads one plugin. All its types or none; throws Failure (MR0501…): no plugin, ABI mismatch, duplicate type, a
   // constructor that throws.
   void load(const std::string& path);
-  // Loads every *.so of a folder; failures are kept, not thrown. A folder that does not exist is no error.
-  void scan(const std::string& folder);
+  // Loads every *.so of a folder, or those that are `wanted`; none twice. Failures are kept, not thrown. A folder that
+  // does not exist is no error.
+  using Wanted = std::function<bool(const std::string& path)>;
+  void scan(const std::string& folder, const Wanted& wanted = {});
   // Registers a table from this process (built-ins, tests, embedders). Throws Failure like load.
   void add(const mr_plugin& plugin, const std::string& path);
 
