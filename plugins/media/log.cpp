@@ -2,7 +2,7 @@
 #include "plugins/media/log.h"
 
 #include <cstdarg>
-#include <cstring>
+#include <map>
 
 #include "plugins/media/av.h"
 
@@ -16,10 +16,10 @@ namespace {
 
 thread_local Log* current = nullptr;
 
-// The Logs that are alive: a context whose `opaque` is none of them is not ours.
+// What is alive and whose it is: a context whose `opaque` is none of them is not ours.
 struct Living {
   std::mutex mutex;
-  std::set<const void*> logs;
+  std::map<const void*, Log*> logs;
 };
 Living& living() {
   static Living* all = new Living; // for ever: FFmpeg may log while the process ends
@@ -43,8 +43,8 @@ void receive(void* object, int level, const char* format, va_list arguments) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
   if (text.empty()) return;
   const std::lock_guard lock(living().mutex);
-  void* named = opaque_of(object);
-  Log* log = living().logs.contains(named) ? static_cast<Log*>(named) : current;
+  const auto named = living().logs.find(opaque_of(object));
+  Log* log = named == living().logs.end() ? current : named->second;
   if (log) log->add(level, text);
 }
 
@@ -52,13 +52,19 @@ void receive(void* object, int level, const char* format, va_list arguments) {
 
 Log::Log(Say say) : say_(std::move(say)) {
   take_over_log();
-  const std::lock_guard lock(living().mutex);
-  living().logs.insert(this);
+  answer_for(this);
 }
 
-Log::~Log() {
+Log::~Log() { forget(this); }
+
+void Log::answer_for(const void* object) {
   const std::lock_guard lock(living().mutex);
-  living().logs.erase(this);
+  living().logs[object] = this;
+}
+
+void Log::forget(const void* object) {
+  const std::lock_guard lock(living().mutex);
+  living().logs.erase(object);
 }
 
 void Log::add(int av_level, const std::string& line) {

@@ -1,8 +1,8 @@
 // FFmpeg's log, led to the handler whose work it speaks of: never raw on the terminal.
 //
 // FFmpeg has one log for the whole process, and writes to it from threads of its own. A line names the object it is of:
-// where that is a codec or a format context of ours, its `opaque` is the Log; else it belongs to the handler that the
-// thread works for at the moment (LogScope). What belongs to nobody is dropped.
+// where that is a codec or a format context of ours, its `opaque` is the Log or what the Log answers for; else it
+// belongs to the handler that the thread works for at the moment (LogScope). What belongs to nobody is dropped.
 #pragma once
 
 #include <functional>
@@ -24,6 +24,9 @@ class Log {
   Log& operator=(const Log&) = delete;
 
   void add(int av_level, const std::string& line);
+  // Contexts whose `opaque` is this object are the handler's, too, until forget().
+  void answer_for(const void* object);
+  void forget(const void* object);
 
  private:
   static constexpr size_t kLinesMax = 32; // a damaged file makes hundreds, all of the same few kinds

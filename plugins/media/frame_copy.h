@@ -1,0 +1,20 @@
+// From a frame of FFmpeg's to a picture of the plan's, where the decoder could not write there itself.
+#pragma once
+
+#include "millrace/handler.h"
+#include "plugins/media/av.h"
+
+namespace millrace::media {
+
+// Copies or, where the formats differ, converts. Not thread safe.
+class FrameCopier {
+ public:
+  // The frame has the picture's width and height. Throws std::runtime_error where libswscale cannot convert it.
+  void copy(const AVFrame& frame, const ImageSpan& picture);
+
+ private:
+  Scaler scaler_;
+  int from_ = AV_PIX_FMT_NONE, width_ = 0, height_ = 0;
+};
+
+} // namespace millrace::media

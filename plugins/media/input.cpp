@@ -1,0 +1,255 @@
+// libavformat with our bounds and words; see input.h.
+#include "plugins/media/input.h"
+
+extern "C" {
+#include <libavutil/display.h>
+#include <libavutil/dict.h>
+#include <libavutil/mathematics.h>
+}
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <stdexcept>
+#include <system_error>
+
+namespace millrace::media {
+
+namespace {
+
+// What is read before the format is known, at most: FFmpeg's own bounds, written down so that they are ours.
+constexpr int64_t kProbeBytesMax = 5'000'000;
+constexpr int64_t kProbeUsMax = 5'000'000;
+constexpr int64_t kPixelsMax = 134'000'000; // 16384 × 8192: a flipped bit in a header can ask for all memory
+
+class Options {
+ public:
+  ~Options() { av_dict_free(&all); }
+  void set(const char* name, const std::string& value) { av_dict_set(&all, name, value.c_str(), 0); }
+  AVDictionary* all = nullptr;
+};
+
+bool begins_with(const std::string& text, const char* start) { return text.rfind(start, 0) == 0; }
+
+std::string errno_words(int code) { return std::generic_category().message(code); }
+
+// The errors of libavformat that say little, said better.
+std::string open_words(int status, const Interrupt& interrupt) {
+  if (interrupt.why() == Interrupt::Why::late) return "it did not answer in time (`timeout`)";
+  if (status == AVERROR_EXIT) return "it was interrupted";
+  if (status == AVERROR_INVALIDDATA) return "the file is damaged or of a kind that is not known";
+  if (status == AVERROR_PROTOCOL_NOT_FOUND) return "this FFmpeg does not know the protocol of this address";
+  return error_words(status);
+}
+
+void set_for_address(const std::string& path, double timeout_s, Options& options) {
+  const std::string us = std::to_string(std::llround(timeout_s * 1e6));
+  if (begins_with(path, "rtsp://") || begins_with(path, "rtsps://")) {
+    options.set("rtsp_transport", "tcp"); // UDP loses packets, and few firewalls let it through
+    options.set("timeout", us);
+  } else if (begins_with(path, "http://") || begins_with(path, "https://")) {
+    options.set("rw_timeout", us);
+    options.set("reconnect", "1");
+    options.set("reconnect_on_network_error", "1");
+    options.set("reconnect_delay_max", std::to_string(std::max(1L, std::lround(timeout_s))));
+  } else if (begins_with(path, "udp://") || begins_with(path, "rtp://")) {
+    options.set("timeout", us);
+  } else {
+    options.set("rw_timeout", us);
+  }
+}
+
+const int32_t* display_matrix_of(const AVStream& stream) {
+#if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
+  const AVPacketSideData* side = av_packet_side_data_get(
+      stream.codecpar->coded_side_data, stream.codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
+  return side && side->size >= 9 * sizeof(int32_t) ? reinterpret_cast<const int32_t*>(side->data) : nullptr;
+#else
+  size_t size = 0;
+  const uint8_t* data = av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, &size);
+  return data && size >= 9 * sizeof(int32_t) ? reinterpret_cast<const int32_t*>(data) : nullptr;
+#endif
+}
+
+} // namespace
+
+InputKind input_kind_of(const std::string& path) {
+  if (path == "-") return InputKind::pipe;
+  if (path.find("://") != std::string::npos) return InputKind::address;
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    throw std::runtime_error(errno == ENOENT ? "there is no such file" : errno_words(errno));
+  if (S_ISFIFO(status.st_mode)) return InputKind::pipe;
+  if (!S_ISREG(status.st_mode)) throw std::runtime_error("it is no file, no folder of files and no pipe");
+  if (status.st_size == 0) throw std::runtime_error("it is empty");
+  if (::access(path.c_str(), R_OK) != 0) throw std::runtime_error(errno_words(errno));
+  return InputKind::file;
+}
+
+Input::Input(const InputSettings& settings, Interrupt& interrupt, Log& log)
+    : kind_(input_kind_of(settings.path)), interrupt_(interrupt) {
+  const LogScope scope(log);
+  interrupt_.allow(kind_ == InputKind::address ? settings.timeout_s : 0);
+  format_ = avformat_alloc_context();
+  if (!format_) throw std::bad_alloc();
+  format_->opaque = &log;
+  format_->interrupt_callback = interrupt_.callback();
+  format_->probesize = kProbeBytesMax;
+  format_->max_analyze_duration = kProbeUsMax;
+  try {
+    open(settings);
+    find_stream(settings);
+  } catch (...) {
+    avformat_close_input(&format_);
+    throw;
+  }
+}
+
+Input::~Input() { avformat_close_input(&format_); }
+
+void Input::open(const InputSettings& settings) {
+  const AVInputFormat* demuxer = nullptr;
+  if (!settings.format.empty()) {
+    demuxer = av_find_input_format(settings.format.c_str());
+    if (!demuxer) throw std::invalid_argument("format '" + settings.format + "' is not known to this FFmpeg");
+  }
+  Options options;
+  std::string url = settings.path;
+  if (kind_ == InputKind::address) set_for_address(url, settings.timeout_s, options);
+  if (kind_ == InputKind::file) url = "file:" + url; // a name with a colon is no protocol
+  if (kind_ == InputKind::pipe) {
+    try {
+      bytes_ = std::make_unique<ByteStream>(settings.path, interrupt_);
+    } catch (const std::system_error& error) {
+      throw std::runtime_error(error.code().message());
+    }
+    format_->pb = bytes_->io();
+    url.clear();
+  }
+  // On failure FFmpeg frees the context.
+  const int status = avformat_open_input(&format_, url.c_str(), demuxer, &options.all);
+  if (status < 0) throw std::runtime_error(open_words(status, interrupt_));
+}
+
+void Input::find_stream(const InputSettings& settings) {
+  interrupt_.begin();
+  const int status = avformat_find_stream_info(format_, nullptr);
+  if (interrupt_.is_asked()) throw std::runtime_error("it was interrupted");
+  if (settings.stream >= 0) {
+    if (static_cast<unsigned>(settings.stream) >= format_->nb_streams)
+      throw std::invalid_argument("stream " + std::to_string(settings.stream) + " is not there: it has " +
+                                  std::to_string(format_->nb_streams));
+    stream_ = format_->streams[settings.stream];
+    if (stream_->codecpar->codec_type != AVMEDIA_TYPE_VIDEO)
+      throw std::invalid_argument("stream " + std::to_string(settings.stream) + " is no video");
+  } else {
+    const int best = av_find_best_stream(format_, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
+    if (best < 0 && status < 0) throw std::runtime_error(open_words(status, interrupt_));
+    if (best < 0) throw std::runtime_error(others().empty() ? "there is no video in it" : "there is no video in it, only " + others());
+    stream_ = format_->streams[best];
+  }
+  for (unsigned s = 0; s < format_->nb_streams; ++s)
+    if (format_->streams[s] != stream_) format_->streams[s]->discard = AVDISCARD_ALL;
+  const AVCodecParameters& said = *stream_->codecpar;
+  if (said.width <= 0 || said.height <= 0 || said.format == AV_PIX_FMT_NONE)
+    throw std::runtime_error("no picture in it can be decoded");
+  if (int64_t{said.width} * said.height > kPixelsMax)
+    throw std::runtime_error("its pictures are said to be " + std::to_string(said.width) + " × " +
+                             std::to_string(said.height) + ", more than are read");
+}
+
+int Input::read(AVPacket* packet) {
+  for (;;) {
+    interrupt_.begin();
+    const int status = av_read_frame(format_, packet);
+    if (status < 0 || packet->stream_index == stream_->index) return status;
+    av_packet_unref(packet);
+  }
+}
+
+bool Input::seek(int64_t ns) {
+  const int64_t time = av_rescale_q(ns, {1, 1'000'000'000}, stream_->time_base);
+  interrupt_.begin();
+  return kind_ != InputKind::pipe && avformat_seek_file(format_, stream_->index, INT64_MIN, time, time, 0) >= 0;
+}
+
+bool Input::is_live() const {
+  if (kind_ != InputKind::address) return false;
+  const std::string& address = format_->url ? format_->url : "";
+  const bool over_http = begins_with(address, "http");
+  return !over_http || format_->duration == AV_NOPTS_VALUE;
+}
+
+AVRational Input::rate() const {
+  const AVRational mean = stream_->avg_frame_rate, least = stream_->r_frame_rate;
+  const AVRational said = mean.num > 0 && mean.den > 0 ? mean : least;
+  const bool usable = said.num > 0 && said.den > 0 && av_q2d(said) <= 1000 && av_q2d(said) >= 0.001;
+  return usable ? said : AVRational{0, 1};
+}
+
+int64_t Input::duration_ns() const {
+  if (stream_->duration > 0 && stream_->duration != AV_NOPTS_VALUE) return nanoseconds(stream_->duration);
+  return format_->duration > 0 ? format_->duration * 1000 : 0;
+}
+
+int64_t Input::picture_count(bool& is_exact) const {
+  is_exact = stream_->nb_frames > 0;
+  if (is_exact) return stream_->nb_frames;
+  const AVRational by = rate();
+  if (by.num == 0 || duration_ns() <= 0) return 0;
+  return std::llround(static_cast<double>(duration_ns()) * 1e-9 * av_q2d(by));
+}
+
+int64_t Input::start_ns() const {
+  return stream_->start_time == AV_NOPTS_VALUE ? INT64_MIN : nanoseconds(stream_->start_time);
+}
+
+int64_t Input::nanoseconds(int64_t time) const {
+  return av_rescale_q(time, stream_->time_base, {1, 1'000'000'000});
+}
+
+// The matrix takes a pixel's place to the screen's: (x, y) to (a·x + c·y, b·x + d·y), y downwards.
+uint32_t Input::turn(bool& is_near) const {
+  is_near = false;
+  const int32_t* matrix = display_matrix_of(*stream_);
+  if (!matrix) return MR_TURN_NONE;
+  const int32_t a = matrix[0], b = matrix[1], c = matrix[3], d = matrix[4];
+  constexpr int32_t kSmall = 1 << 8; // of 1 << 16
+  if (std::abs(b) < kSmall && std::abs(c) < kSmall) {
+    if (a > 0) return d >= 0 ? MR_TURN_NONE : MR_TURN_VERTICAL;
+    return d >= 0 ? MR_TURN_HORIZONTAL : MR_TURN_BOTH;
+  }
+  is_near = std::abs(a) >= kSmall || std::abs(d) >= kSmall;
+  if (is_near) return MR_TURN_NONE;
+  if (b > 0) return c < 0 ? MR_TURN_ROTATE90 : MR_TURN_TRANSPOSE;
+  return c > 0 ? MR_TURN_ROTATE270 : MR_TURN_TRANSVERSE;
+}
+
+std::string Input::others() const {
+  unsigned sounds = 0, subtitles = 0, videos = 0;
+  std::string codec;
+  for (unsigned s = 0; s < format_->nb_streams; ++s) {
+    const AVStream& stream = *format_->streams[s];
+    if (&stream == stream_) continue;
+    switch (stream.codecpar->codec_type) {
+      case AVMEDIA_TYPE_AUDIO:
+        if (sounds++ == 0) codec = avcodec_get_name(stream.codecpar->codec_id);
+        break;
+      case AVMEDIA_TYPE_SUBTITLE: ++subtitles; break;
+      case AVMEDIA_TYPE_VIDEO: ++videos; break;
+      default: break;
+    }
+  }
+  std::string words;
+  const auto add = [&](const std::string& more) { words += (words.empty() ? "" : ", ") + more; };
+  if (sounds > 0) add("sound (" + codec + (sounds > 1 ? ", one of " + std::to_string(sounds) : "") + ")");
+  if (subtitles > 0) add("subtitles");
+  if (videos > 0) add("another video");
+  return words;
+}
+
+} // namespace millrace::media

@@ -1,0 +1,565 @@
+// video.file: the pictures of a video file, a pipe or an address, one a tick.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+extern "C" {
+#include <libavutil/pixdesc.h>
+}
+
+#include "millrace/handler.h"
+#include "plugins/media/decoder.h"
+#include "plugins/media/decoder_list.h"
+#include "plugins/media/frame_copy.h"
+#include "plugins/media/input.h"
+#include "plugins/media/media_times.h"
+#include "plugins/media/segment_folder.h"
+
+namespace millrace::media {
+namespace {
+
+constexpr const char* kManual = &R"(
+Plays the pictures of a video in their order, one a tick, and ends with it.
+
+`path` is a file, a folder of segments (played one after another, in natural order), `-` for the
+standard input, a FIFO, or an address that FFmpeg's libraries know: http, https, rtsp (over TCP),
+hls, rtmp, srt, udp. A pipe whose content does not say what it is needs `format`, by FFmpeg's name.
+
+Pictures come in the file's own pixel format, with its matrix, range, primaries, transfer and the
+shape of its pixels; what a reader needs otherwise is a step of the plan, and so is a rotation that
+the file asks for. Most decoders write straight into the plan's memory. A pixel format that millrace
+does not have becomes the nearest: i420 for 8-bit YCbCr, p010 for deeper, rgb8 or rgba8 for RGB. A
+file that does not say its matrix is taken for bt709 from 720 rows on, else for bt601. Interlaced
+pictures are given as they are. Sound and subtitles are not read; the report names them.
+
+Times are the container's, the first picture at 0: a variable rate stays one, gaps stay gaps. Times
+that do not rise are mended and counted. `start` and `end` choose a part, exact to the picture, in
+seconds of the file; `speed` 2 shows it twice as fast; with `loop` it begins again at its end and the
+stream has none.
+
+Damage is skipped, counted and told once with its place; `on_damage=fail` makes it an error. An
+address is live: it cannot be slowed, a call waits for `timeout` at most, and a lost connection is
+opened again, with growing pauses, for `reconnect` at most. What cannot be opened is refused before
+anything runs.
+
+The report counts pictures_copied (the decoder brought memory of its own), pictures_converted,
+pictures_lost, times_mended and reconnects.
+
+    video.file path=media/vtest.avi ! image.blur sigma=2 ! null.sink
+)"[1];
+
+constexpr AVRational kRateFallback{25, 1}; // of a file that says none: the most common of such cameras
+constexpr int kDamageInARowMax = 256;      // reads that fail one after another: nothing more is to come
+constexpr std::chrono::milliseconds kPauseFirst{250}, kPauseMost{5000}, kSlice{50};
+
+std::string in_words(uint32_t width, uint32_t height) { return std::to_string(width) + " × " + std::to_string(height); }
+
+std::string seconds_words(int64_t ns) {
+  const int64_t ms = ns / 1'000'000;
+  std::string fraction = std::to_string(ms % 1000);
+  return std::to_string(ms / 1000) + "." + std::string(3 - fraction.size(), '0') + fraction + " s";
+}
+
+int64_t duration_of(const AVFrame& frame) {
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 2, 100)
+  return frame.duration;
+#else
+  return frame.pkt_duration;
+#endif
+}
+
+bool is_interlaced(const AVFrame& frame) {
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
+  return frame.flags & AV_FRAME_FLAG_INTERLACED;
+#else
+  return frame.interlaced_frame != 0;
+#endif
+}
+
+class VideoFile final : public Handler, private BlockLender {
+ public:
+  VideoFile() { cost_hint_us(1500); } // 768 × 576 of MPEG-4 on one core
+
+  ~VideoFile() override { close(); }
+
+  static void offers(Offers& offers) { offer_decoders(offers); }
+
+  void probe(Facts& facts) override {
+    begin();
+    if (has_rate_ || !input_->is_live()) set_rate(facts);
+    if (input_->is_live()) facts.live();
+    if (input_->kind() != InputKind::file) facts.waits();
+    bool is_exact = false;
+    announced_ = input_->picture_count(is_exact);
+    const bool whole = *start_ == 0 && *end_ == 0 && files_.size() == 1;
+    if (!*loop_ && whole && announced_ > 0 && !input_->is_live()) facts.tick_count(announced_);
+    tell_what_was_found();
+  }
+
+  void configure(const Formats& formats) override {
+    if (pixel_ == Pixel::none) return; // not probed: the size stays unknown
+    Format& format = formats.image(video_, pixel_, width_, height_);
+    format.color = meaning_.color;
+    format.range = meaning_.range;
+    format.primaries = meaning_.primaries;
+    format.transfer = meaning_.transfer;
+    format.aspect_num = meaning_.aspect_num;
+    format.aspect_den = meaning_.aspect_den;
+    format.turn = turn_;
+    format.held = held_;
+    format.bytes_max = block_bytes_;
+  }
+
+  void start() override {
+    interrupt_.clear();
+    if (!input_ || taken_ > 0) begin();
+    decoder_->work_in(held_ > 0 ? this : nullptr, pixel_, width_, height_);
+    times_ = MediaTimes(period_ns(), *speed_);
+    last_picture_ = std::chrono::steady_clock::now();
+    is_told_ = {};
+  }
+
+  void process(Tick& tick, Cpu&) {
+    const LogScope scope(log_);
+    switch (advance()) {
+      case Step::end: return tick.end();
+      case Step::interrupted: return tick.end();
+      case Step::picture: return give_picture(tick);
+    }
+  }
+
+  void stop() override { close(); }
+  void reset() override {
+    close();
+    begin();
+    start();
+  }
+  void interrupt() override { interrupt_.ask(); }
+
+ private:
+  enum class Step { picture, end, interrupted };
+
+  // ---- opening
+
+  void begin() {
+    close();
+    interrupt_.clear();
+    if (*end_ > 0 && *end_ <= *start_) throw std::invalid_argument("end has to be after start");
+    find_files();
+    open(0);
+    read_formats();
+    taken_ = 0;
+  }
+
+  void close() {
+    decoder_.reset(); // it gives back what it holds
+    input_.reset();
+    frame_.reset();
+  }
+
+  void find_files() {
+    std::error_code ignored;
+    files_ = {*path_};
+    if (!std::filesystem::is_directory(*path_, ignored)) return;
+    try {
+      files_ = segments_in(*path_);
+    } catch (const std::runtime_error& error) {
+      throw cannot_read(*path_, error.what());
+    }
+  }
+
+  void open(size_t file) {
+    file_ = file;
+    at_end_ = false;
+    damage_in_a_row_ = 0;
+    decoder_.reset();
+    input_.reset();
+    try {
+      input_ = std::make_unique<Input>(InputSettings{files_[file], *format_, *stream_, *timeout_}, interrupt_, log_);
+      decoder_ = std::make_unique<Decoder>(input_->stream(), DecoderSettings{*threads_, *decoder_name_}, log_);
+    } catch (const std::invalid_argument&) {
+      throw; // a parameter is wrong, and says so
+    } catch (const std::runtime_error& error) {
+      throw cannot_read(files_[file], error.what());
+    }
+    if (!frame_) frame_.reset(av_frame_alloc());
+    if (!packet_) packet_.reset(av_packet_alloc());
+    if (!frame_ || !packet_) throw std::bad_alloc();
+    origin_ns_ = input_->start_ns();
+    skips_until_ns_ = file == 0 && *start_ > 0 ? in_ns(*start_) : 0;
+    if (skips_until_ns_ > 0 && origin_ns_ != INT64_MIN) input_->seek(origin_ns_ + skips_until_ns_);
+  }
+
+  static int64_t in_ns(double count) { return static_cast<int64_t>(std::llround(count * 1e9)); }
+
+  // What the first file says is planned; the others have to be alike.
+  void read_formats() {
+    const AVCodecParameters& said = *input_->stream().codecpar;
+    const auto format = static_cast<AVPixelFormat>(said.format);
+    pixel_ = nearest_pixel(format);
+    if (pixel_ == Pixel::none) throw cannot_read(files_[file_], "its pictures are not in memory");
+    width_ = static_cast<uint32_t>(said.width);
+    height_ = static_cast<uint32_t>(said.height);
+    const AVRational aspect = av_guess_sample_aspect_ratio(const_cast<AVFormatContext*>(&input_->format()),
+                                                           const_cast<AVStream*>(&input_->stream()), nullptr);
+    meaning_ = meaning_of(format, said.color_space, said.color_range, said.color_primaries, said.color_trc, aspect,
+                          said.height);
+    turn_ = input_->turn(has_odd_angle_);
+    const bool lends = pixel_of(format) == pixel_ && (decoder_->codec().codec->capabilities & AV_CODEC_CAP_DR1);
+    held_ = lends ? decoder_->held_max() : 0;
+    block_bytes_ = lends ? decoder_->block_bytes(pixel_, width_, height_) : 0;
+    has_rate_ = input_->rate().num > 0;
+    rate_ = has_rate_ ? input_->rate() : kRateFallback;
+  }
+
+  void set_rate(Facts& facts) const {
+    const AVRational shown = *speed_ == 1 ? rate_ : av_d2q(av_q2d(rate_) * *speed_, 1'000'000);
+    facts.rate(shown.num, shown.den);
+  }
+  int64_t period_ns() const { return av_rescale(1'000'000'000, rate_.den, rate_.num); }
+
+  // What a person may need to know of the file and cannot see in the pictures; the report has it.
+  void tell_what_was_found() const {
+    if (!has_rate_) log(MR_LOG_WARNING, "'" + *path_ + "' says no frame rate: 25 is taken");
+    if (meaning_.guessed)
+      log(MR_LOG_DEBUG, std::string("the matrix is not said: ") +
+                            (meaning_.color == MR_COLOR_BT709 ? "bt709, as from 720 rows on" : "bt601, as below 720 rows"));
+    if (meaning_.is_near) log(MR_LOG_INFO, "the matrix that the file says is not known here: the nearest is taken");
+    if (has_odd_angle_) log(MR_LOG_INFO, "the file asks for a rotation between quarters: it is not applied");
+    if (const std::string others = input_->others(); !others.empty()) log(MR_LOG_DEBUG, "not read: " + others);
+    const auto format = static_cast<AVPixelFormat>(input_->stream().codecpar->format);
+    if (pixel_of(format) != pixel_)
+      log(MR_LOG_DEBUG, std::string("its pixel format ") + av_get_pix_fmt_name(format) + " becomes " +
+                            std::string(name_of(pixel_)) + " picture by picture");
+  }
+
+  // ---- reading
+
+  // Moves to the next picture to be shown: it is in frame_.
+  Step advance() {
+    for (;;) {
+      const int status = decoder_->receive(frame_.get());
+      if (status == 0) {
+        damage_in_a_row_ = 0;
+        const std::optional<Step> step = look_at_picture();
+        if (step) return *step;
+        continue;
+      }
+      if (status == AVERROR_EOF) {
+        if (const std::optional<Step> step = go_on_after_end()) return *step;
+        continue;
+      }
+      if (status != AVERROR(EAGAIN)) {
+        note_damage("a picture cannot be decoded");
+        continue;
+      }
+      if (const std::optional<Step> step = feed()) return *step;
+    }
+  }
+
+  // Gives the decoder one packet, or the end.
+  std::optional<Step> feed() {
+    if (interrupt_.is_asked()) return interrupted();
+    if (at_end_) {
+      decoder_->send(nullptr);
+      return {};
+    }
+    const int status = input_->read(packet_.get());
+    if (status == 0) {
+      position_ = packet_->pos;
+      const int sent = decoder_->send(packet_.get());
+      av_packet_unref(packet_.get());
+      if (sent < 0 && sent != AVERROR_EOF) note_damage("a packet cannot be decoded");
+      return {};
+    }
+    if (interrupt_.is_asked()) return interrupted();
+    if (status == AVERROR(EAGAIN)) return {};
+    if (input_->kind() == InputKind::address && (status != AVERROR_EOF || was_cut())) return reconnect(status);
+    if (status == AVERROR_INVALIDDATA && damage_in_a_row_ < kDamageInARowMax) {
+      note_damage("the container is damaged");
+      return {};
+    }
+    if (status != AVERROR_EOF && status != AVERROR_INVALIDDATA)
+      throw cannot_read(files_[file_], error_words(status) + ", after " + seconds_words(reached_ns_));
+    at_end_ = true;
+    return {};
+  }
+
+  Step interrupted() {
+    interrupt_.clear();
+    return Step::interrupted;
+  }
+
+  // Of a stream whose length is known: it ended before that. One of unknown length that is live never ends by itself.
+  bool was_cut() const {
+    const int64_t whole = input_->duration_ns();
+    if (whole <= 0) return input_->is_live();
+    return reached_ns_ + 2 * period_ns() + 500'000'000 < whole;
+  }
+
+  // Whether the picture in frame_ is one to show; nothing: look for the next.
+  std::optional<Step> look_at_picture() {
+    const int64_t stamp = frame_->best_effort_timestamp;
+    container_ns_ = stamp == AV_NOPTS_VALUE ? kNoTime : input_->nanoseconds(stamp);
+    if (origin_ns_ == INT64_MIN && container_ns_ != kNoTime) origin_ns_ = container_ns_;
+    if (container_ns_ != kNoTime) {
+      const int64_t in_file = container_ns_ - origin_ns_;
+      if (in_file < skips_until_ns_) {
+        av_frame_unref(frame_.get());
+        return {};
+      }
+      if (*end_ > 0 && files_.size() == 1 && in_file >= in_ns(*end_)) {
+        at_end_ = true;
+        is_cut_short_ = true;
+        decoder_->flush();
+        decoder_->send(nullptr);
+        av_frame_unref(frame_.get());
+        return {};
+      }
+      reached_ns_ = in_file;
+    }
+    skips_until_ns_ = 0; // one picture is there: those after it are
+    return Step::picture;
+  }
+
+  // The file has given all its pictures.
+  std::optional<Step> go_on_after_end() {
+    report_shortfall();
+    is_cut_short_ = false;
+    if (file_ + 1 < files_.size()) {
+      reopen(file_ + 1);
+    } else if (*loop_ && taken_ > 0 && input_->kind() == InputKind::file) {
+      reopen(0);
+    } else {
+      return Step::end;
+    }
+    return {};
+  }
+
+  void reopen(size_t file) {
+    open(file);
+    check_alike();
+    decoder_->work_in(held_ > 0 ? this : nullptr, pixel_, width_, height_);
+    times_.begin_again();
+    taken_of_file_ = 0;
+  }
+
+  void check_alike() const {
+    const AVCodecParameters& said = *input_->stream().codecpar;
+    if (static_cast<uint32_t>(said.width) == width_ && static_cast<uint32_t>(said.height) == height_) return;
+    throw cannot_read(files_[file_], "its pictures are " +
+                                         in_words(static_cast<uint32_t>(said.width), static_cast<uint32_t>(said.height)) +
+                                         ", the first were " + in_words(width_, height_));
+  }
+
+  // Counts that the container only guesses are off by a picture or two; where the rate varies, the time that was reached
+  // decides.
+  void report_shortfall() {
+    if (is_cut_short_ || announced_ <= 0 || files_.size() > 1 || *start_ > 0) return;
+    const int64_t missing = announced_ - taken_of_file_;
+    const int64_t whole = input_->duration_ns();
+    const bool reached = whole > 0 && reached_ns_ + 2 * period_ns() >= whole;
+    announced_ = 0; // said once
+    if (missing <= 1 || reached) return;
+    count("pictures_lost", missing);
+    const std::string words = "'" + files_[file_] + "' breaks off after " + std::to_string(taken_of_file_) + " of " +
+                              std::to_string(taken_of_file_ + missing) + " pictures";
+    if (*on_damage_ == "fail") throw std::runtime_error(words);
+    log(MR_LOG_WARNING, words);
+  }
+
+  void note_damage(const char* what) {
+    ++damage_in_a_row_;
+    count("pictures_lost");
+    const std::string place = "after " + seconds_words(reached_ns_) +
+                              (position_ >= 0 ? ", at byte " + std::to_string(position_) : std::string());
+    const std::string words = "'" + files_[file_] + "' is damaged: " + what + ", " + place;
+    if (*on_damage_ == "fail") throw std::runtime_error(words);
+    if (!std::exchange(is_told_.damage, true)) log(MR_LOG_WARNING, words + "; what follows is counted");
+  }
+
+  // The connection is lost: opens it again until it holds, for `reconnect` at most.
+  std::optional<Step> reconnect(int status) {
+    const auto begun = std::chrono::steady_clock::now();
+    std::string why = interrupt_.why() == Interrupt::Why::late ? "nothing came for " + seconds_words(in_ns(*timeout_))
+                                                               : error_words(status);
+    log(MR_LOG_WARNING, "the connection to '" + files_[file_] + "' is lost (" + why + ") and is opened again");
+    for (auto pause = kPauseFirst;; pause = std::min(pause * 2, kPauseMost)) {
+      if (std::chrono::steady_clock::now() - begun + pause > std::chrono::duration<double>(*reconnect_))
+        throw cannot_read(files_[file_], "the connection was lost and does not come back: " + why);
+      if (!rest(pause)) return interrupted();
+      try {
+        open(0);
+        check_alike();
+      } catch (const std::runtime_error& error) {
+        if (interrupt_.is_asked()) return interrupted();
+        why = error.what();
+        continue;
+      }
+      break;
+    }
+    decoder_->work_in(held_ > 0 ? this : nullptr, pixel_, width_, height_);
+    const auto lost = std::chrono::steady_clock::now() - last_picture_;
+    times_.begin_again_after(std::chrono::duration_cast<std::chrono::nanoseconds>(lost).count());
+    count("reconnects");
+    return {};
+  }
+
+  // False where it was interrupted.
+  bool rest(std::chrono::milliseconds pause) const {
+    for (const auto until = std::chrono::steady_clock::now() + pause; std::chrono::steady_clock::now() < until;) {
+      if (interrupt_.is_asked()) return false;
+      std::this_thread::sleep_for(kSlice);
+    }
+    return true;
+  }
+
+  // ---- giving
+
+  void give_picture(Tick& tick) {
+    const AVFrame& frame = *frame_;
+    if (static_cast<uint32_t>(frame.width) != width_ || static_cast<uint32_t>(frame.height) != height_)
+      throw cannot_read(files_[file_],
+                        "picture " + std::to_string(taken_) + " is " +
+                            in_words(static_cast<uint32_t>(frame.width), static_cast<uint32_t>(frame.height)) +
+                            ", the first was " + in_words(width_, height_));
+    if (is_interlaced(frame) && !std::exchange(is_told_.interlaced, true))
+      log(MR_LOG_INFO, "its pictures are interlaced, and are given as they are");
+    mr_value& value = in_its_block(tick, frame) ? *video_.raw(tick).value : copied(tick, frame);
+    set_meaning(value.as.image, frame);
+    set_times(value.header);
+    av_frame_unref(frame_.get());
+    ++taken_;
+    ++taken_of_file_;
+    last_picture_ = std::chrono::steady_clock::now();
+  }
+
+  // The picture lies in a block of the plan: it is given as it is.
+  bool in_its_block(Tick& tick, const AVFrame& frame) {
+    const mr_block* block = decoder_->block_of(frame);
+    if (!block || pixel_of(static_cast<AVPixelFormat>(frame.format)) != pixel_) return false;
+    mr_image image{};
+    lay_out_image(pixel_, width_, height_, image); // planes and their rows; where they are follows
+    uint64_t bytes = 0;
+    for (uint32_t p = 0; p < image.plane_count; ++p) {
+      if (frame.linesize[p] <= 0) return false;
+      image.planes[p].offset = static_cast<uint64_t>(frame.data[p] - block->data);
+      image.planes[p].stride = static_cast<uint32_t>(frame.linesize[p]);
+      bytes = std::max(bytes, image.planes[p].offset + uint64_t{image.planes[p].stride} * image.planes[p].rows);
+    }
+    if (bytes > block->capacity) return false;
+    video_.give(tick, *block, bytes).as.image = image;
+    return true;
+  }
+
+  mr_value& copied(Tick& tick, const AVFrame& frame) {
+    const ImageSpan picture = video_.allocate(tick, pixel_, width_, height_);
+    copier_.copy(frame, picture);
+    count(pixel_of(static_cast<AVPixelFormat>(frame.format)) == pixel_ ? "pictures_copied" : "pictures_converted");
+    return *video_.raw(tick).value;
+  }
+
+  void set_meaning(mr_image& image, const AVFrame& frame) const {
+    Meaning meaning = meaning_of(static_cast<AVPixelFormat>(frame.format), frame.colorspace, frame.color_range,
+                                 frame.color_primaries, frame.color_trc, {0, 1}, frame.height);
+    if (meaning.guessed) meaning.color = meaning_.color; // what the container says
+    image.color = meaning.color;
+    image.range = meaning.range;
+    image.primaries = meaning.primaries ? meaning.primaries : meaning_.primaries;
+    image.transfer = meaning.transfer ? meaning.transfer : meaning_.transfer;
+    image.aspect_num = meaning_.aspect_num;
+    image.aspect_den = meaning_.aspect_den;
+  }
+
+  void set_times(mr_header& header) {
+    const MediaTimes::Time time = times_.next(container_ns_);
+    const int64_t said = duration_of(*frame_);
+    const int64_t duration_ns = said > 0 ? input_->nanoseconds(said) : 0;
+    times_.last_lasts(duration_ns);
+    header.pts_ns = time.ns;
+    header.duration_ns = times_.shown_for(duration_ns > 0 ? duration_ns : period_ns());
+    if (time.found == MediaTimes::Found::good) return;
+    count("times_mended");
+    if (!std::exchange(is_told_.times, true))
+      log(MR_LOG_INFO, "the time of picture " + std::to_string(taken_) +
+                           (time.found == MediaTimes::Found::missing  ? " is missing"
+                            : time.found == MediaTimes::Found::jumped ? " jumps back"
+                                                                      : " does not rise") +
+                           ": it and those like it are mended and counted");
+  }
+
+  // ---- blocks, for the decoder's threads
+
+  bool borrow(mr_block& block) override { return video_.borrow(block); }
+  void give_back(const mr_block& block) override { video_.give_back(block); }
+
+  static std::runtime_error cannot_read(const std::string& path, const std::string& why) {
+    return std::runtime_error("cannot read the video '" + path + "': " + why);
+  }
+
+  Output<Image> video_{*this, "video",
+                       pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
+                               Pixel::i420, Pixel::p010}),
+                       help("the pictures")};
+  Param<std::string> path_{*this, "path", "", "the file, a folder of segments, - , a FIFO or an address", required,
+                           reads_path};
+  Param<double> start_{*this, "start", 0.0, "where in the file to begin", at_least(0), seconds};
+  Param<double> end_{*this, "end", 0.0, "where in the file to end; 0: at its end", at_least(0), seconds};
+  Param<bool> loop_{*this, "loop", false, "begins again at the end"};
+  Param<double> speed_{*this, "speed", 1.0, "how much faster it is shown", range(0.01, 100)};
+  Param<int> stream_{*this, "stream", -1, "which stream, counted as FFmpeg does; -1: the best", range(-1, 1000)};
+  Param<int> threads_{*this, "threads", 0, "of the decoder; 0: as many as there are cores", range(0, 64)};
+  Param<std::string> decoder_name_{*this, "decoder", "", "FFmpeg's name of a decoder; empty: the first of the codec"};
+  Param<std::string> format_{*this, "format", "", "FFmpeg's name of a container; empty: by the content"};
+  Param<std::string> on_damage_{*this, "on_damage", "skip", "what follows where the file is damaged",
+                                choices({"skip", "fail"})};
+  Param<double> timeout_{*this, "timeout", 5.0, "how long an address may be silent", range(0.1, 3600),
+                         seconds};
+  Param<double> reconnect_{*this, "reconnect", 30.0, "how long a lost connection is opened again; 0: not at all",
+                           at_least(0), seconds};
+
+  Interrupt interrupt_;
+  Log log_{[this](uint32_t level, const std::string& sentence) { log(level, sentence); }};
+  std::vector<std::string> files_;
+  size_t file_ = 0;
+  std::unique_ptr<Input> input_;
+  std::unique_ptr<Decoder> decoder_; // after input_: it is gone first
+  Frame frame_;
+  Packet packet_;
+  FrameCopier copier_;
+  MediaTimes times_;
+
+  Pixel pixel_ = Pixel::none;
+  uint32_t width_ = 0, height_ = 0;
+  Meaning meaning_;
+  uint32_t turn_ = MR_TURN_NONE, held_ = 0;
+  uint64_t block_bytes_ = 0;
+  AVRational rate_ = kRateFallback;
+  bool has_rate_ = false, has_odd_angle_ = false;
+
+  int64_t announced_ = 0;                // pictures, as the container says; 0: it does not
+  int64_t taken_ = 0;                    // pictures given since it was opened
+  int64_t taken_of_file_ = 0;            // of them, of the file that is open
+  int64_t origin_ns_ = INT64_MIN;        // the container's time of the file's first picture
+  int64_t container_ns_ = kNoTime;       // of the picture in frame_
+  int64_t reached_ns_ = 0;               // how far into the file the last picture was
+  int64_t skips_until_ns_ = 0;           // pictures before it are only decoded
+  int64_t position_ = -1;                // of the last packet, in bytes
+  int damage_in_a_row_ = 0;
+  bool at_end_ = false, is_cut_short_ = false;
+  std::chrono::steady_clock::time_point last_picture_;
+  struct Told {
+    bool damage = false, interlaced = false, times = false;
+  } is_told_;
+};
+
+MILLRACE_HANDLER(VideoFile, "video.file", "Plays the pictures of a video file, a pipe or an address", kManual)
+
+} // namespace
+} // namespace millrace::media
