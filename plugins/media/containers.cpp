@@ -1,0 +1,126 @@
+// A table of the common containers; libavformat knows the others.
+#include "plugins/media/containers.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <stdexcept>
+#include <string_view>
+
+#include "plugins/media/nearest_name.h"
+
+namespace millrace::media {
+
+namespace {
+
+struct Named {
+  const char* name;       // as people call it
+  const char* muxer;      // as libavformat calls it
+  const char* extensions; // in lower case, with commas at both ends
+};
+constexpr Named kNamed[] = {
+    {"mp4", "mp4", ",mp4,m4v,"},
+    {"mov", "mov", ",mov,qt,"},
+    {"mkv", "matroska", ",mkv,"},
+    {"webm", "webm", ",webm,"},
+    {"avi", "avi", ",avi,"},
+    {"ts", "mpegts", ",ts,m2ts,mts,m2t,"},
+    {"nut", "nut", ",nut,"},
+    {"flv", "flv", ",flv,"},
+    {"gif", "gif", ",gif,"},
+    {"y4m", "yuv4mpegpipe", ",y4m,"},
+};
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+std::string extension_of(const std::string& path) {
+  const std::string extension = lower(std::filesystem::path(path).extension().string());
+  return extension.empty() ? "" : extension.substr(1);
+}
+
+Container container_with(const AVOutputFormat* format, const std::string& name) {
+  Container container{format, name, Times::any, false, true};
+  const std::string_view muxer = format->name;
+  // MP4's muxer of libavformat 5.1 does not say of itself that it holds variable rates.
+  if (muxer == "yuv4mpegpipe" || (format->flags & AVFMT_NOTIMESTAMPS)) container.times = Times::none;
+  if (muxer == "avi" || muxer == "dv") container.times = Times::grid;
+  container.is_mov = muxer == "mp4" || muxer == "mov" || muxer == "ipod" || muxer == "ismv" || muxer == "f4v";
+  container.has_sound = format->audio_codec != AV_CODEC_ID_NONE;
+  return container;
+}
+
+Container named_container(const Named& named, const std::string& asked) {
+  if (const AVOutputFormat* format = av_guess_format(named.muxer, nullptr, nullptr))
+    return container_with(format, named.name);
+  throw std::invalid_argument("container '" + asked + "' is not in this libavformat, which has " +
+                              listed(container_names(), " and "));
+}
+
+const char* container_of_scheme(const std::string& path) {
+  const std::string scheme = lower(path.substr(0, path.find("://")));
+  if (scheme.rfind("rtmp", 0) == 0) return "flv";
+  if (scheme == "rtsp" || scheme == "rtsps") return "rtsp";
+  if (scheme == "rtp") return "rtp_mpegts";
+  return "mpegts";
+}
+
+} // namespace
+
+bool is_address(const std::string& path) { return path.find("://") != std::string::npos; }
+
+Container container_of(const std::string& path, const std::string& name) {
+  if (!name.empty()) {
+    const std::string asked = lower(name);
+    for (const Named& named : kNamed)
+      if (asked == named.name || asked == named.muxer) return named_container(named, name);
+    if (const AVOutputFormat* format = av_guess_format(asked.c_str(), nullptr, nullptr))
+      return container_with(format, asked);
+    throw std::invalid_argument("there is no container '" + name + "'" + nearest_in_words(asked, container_names()) +
+                                "; this libavformat has " + listed(container_names(), " and ") + ", and others");
+  }
+  if (is_address(path)) {
+    const char* muxer = container_of_scheme(path);
+    if (const AVOutputFormat* format = av_guess_format(muxer, nullptr, nullptr)) return container_with(format, muxer);
+    throw std::invalid_argument("this libavformat has no muxer '" + std::string(muxer) + "' for '" + path + "'");
+  }
+  const std::string extension = extension_of(path);
+  for (const Named& named : kNamed)
+    if (!extension.empty() && std::string_view(named.extensions).find("," + extension + ",") != std::string_view::npos)
+      return named_container(named, extension);
+  const AVOutputFormat* format = extension.empty() ? nullptr : av_guess_format(nullptr, path.c_str(), nullptr);
+  if (format && std::string_view(format->name).rfind("image2", 0) == 0)
+    throw std::invalid_argument("'" + path + "' is the name of a picture; image.writer writes those");
+  if (format) return container_with(format, format->name);
+  const std::string have = "`container` names it: " + listed(container_names());
+  if (path == "-") throw std::invalid_argument("standard output has no extension that chooses a container; " + have);
+  if (extension.empty())
+    throw std::invalid_argument("'" + path + "' has no extension that chooses a container; " + have);
+  throw std::invalid_argument("no container is known by the extension '." + extension + "'" +
+                              nearest_in_words(extension, container_names()) + "; " + have);
+}
+
+std::vector<std::string> container_names() {
+  std::vector<std::string> names;
+  for (const Named& named : kNamed)
+    if (av_guess_format(named.muxer, nullptr, nullptr)) names.emplace_back(named.name);
+  return names;
+}
+
+bool can_hold(const Container& container, AVCodecID codec) {
+  const AVCodecID own = container.format->video_codec;
+  if (container.name == "y4m") return codec == AV_CODEC_ID_WRAPPED_AVFRAME;
+  if (container.name == "ts") { // whose muxer takes anything, as bytes that nobody can name afterwards
+    for (const AVCodecID held : {AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MPEG1VIDEO,
+                                 AV_CODEC_ID_MPEG4})
+      if (codec == held) return true;
+    return false;
+  }
+  const int answer = avformat_query_codec(container.format, codec, FF_COMPLIANCE_NORMAL);
+  if (answer >= 0) return answer == 1;
+  return own == codec || (container.times != Times::none && container.name != "gif");
+}
+
+} // namespace millrace::media

@@ -1,0 +1,605 @@
+// The table of codecs, and each encoder's own options; see encoders.h.
+#include "plugins/media/encoders.h"
+
+extern "C" {
+#include <libavutil/opt.h>
+#include <libavutil/pixdesc.h>
+}
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <string_view>
+#include <thread>
+
+#include "plugins/media/log.h"
+#include "plugins/media/nearest_name.h"
+
+namespace millrace::media {
+
+namespace {
+
+struct KnownCodec {
+  const char* name;
+  const char* encoders; // the best first, with spaces between; those that need a device last
+  const char* others;   // other names, in lower case, with commas at both ends; among them four letters of containers
+  const char* words;
+};
+// libaom goes before SVT-AV1, which is faster and writes to the terminal past FFmpeg's log.
+constexpr KnownCodec kCodecs[] = {
+    {"h264", "libx264 libopenh264 h264_nvenc h264_qsv h264_v4l2m2m", ",avc,avc1,x264,h.264,", "plays everywhere"},
+    {"hevc", "libx265 libkvazaar hevc_nvenc hevc_qsv hevc_v4l2m2m", ",h265,h.265,x265,hvc1,hev1,",
+     "half the size of h264, several times the work"},
+    {"vp9", "libvpx-vp9 vp9_qsv", ",vp90,", "for webm"},
+    {"vp8", "libvpx", ",vp80,", "for old webm"},
+    {"av1", "libaom-av1 libsvtav1 librav1e", ",av01,", "the smallest and the slowest"},
+    {"mpeg4", "mpeg4 libxvid", ",mp4v,xvid,divx,fmp4,", "MPEG-4 part 2, for old players"},
+    {"mpeg2", "mpeg2video", ",mpeg2video,mpg2,", "for DVDs and broadcast"},
+    {"mjpeg", "mjpeg", ",mjpg,", "every picture a JPEG"},
+    {"ffv1", "ffv1", ",", "bit-exact, also YCbCr and 10 bits"},
+    {"huffyuv", "huffyuv", ",hfyu,", "bit-exact RGB, quick"},
+    {"ffvhuff", "ffvhuff", ",ffvh,", "bit-exact, quick, also YCbCr and 10 bits"},
+    {"png", "png", ",mpng,", "bit-exact RGB and gray, every picture a PNG"},
+    {"prores", "prores_ks prores", ",apcn,apch,apcs,apco,", "for video editors, 10 bits"},
+    {"gif", "gif", ",", "at most 256 colours"},
+    {"apng", "apng", ",", "animated PNG"},
+    {"rawvideo", "rawvideo", ",raw,", "not compressed"},
+};
+
+constexpr int kRawTimesMax = 65535; // MPEG-4 part 2 writes the denominator of times in 16 bits
+constexpr int kTrialSize = 256;     // every encoder takes it
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+std::vector<std::string> words_of(const char* text) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char* at = text;; ++at) {
+    if (*at && *at != ' ') {
+      word += *at;
+      continue;
+    }
+    if (!word.empty()) words.push_back(std::move(word));
+    word.clear();
+    if (!*at) return words;
+  }
+}
+
+const KnownCodec* find_codec(const std::string& name) {
+  for (const KnownCodec& known : kCodecs)
+    if (name == known.name || std::string_view(known.others).find("," + name + ",") != std::string_view::npos)
+      return &known;
+  return nullptr;
+}
+
+bool is(const AVCodec& encoder, std::initializer_list<const char*> names) {
+  return std::any_of(names.begin(), names.end(), [&](const char* name) { return std::string_view(encoder.name) == name; });
+}
+bool contains(const AVCodec& encoder, const char* part) {
+  return std::string_view(encoder.name).find(part) != std::string_view::npos;
+}
+
+std::vector<AVPixelFormat> formats_of(const AVCodec& encoder) {
+  std::vector<AVPixelFormat> formats;
+  for (const AVPixelFormat* at = encoder.pix_fmts; at && *at != AV_PIX_FMT_NONE; ++at) {
+    const AVPixFmtDescriptor* described = av_pix_fmt_desc_get(*at);
+    if (described && !(described->flags & AV_PIX_FMT_FLAG_HWACCEL)) formats.push_back(*at);
+  }
+  return formats;
+}
+
+// What the encoder does not take in a picture's own format, it takes in one that has the same numbers in another order.
+std::vector<AVPixelFormat> exact_formats(Pixel pixel) {
+  switch (pixel) {
+    case Pixel::i420: return {AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P};
+    case Pixel::p010: return {AV_PIX_FMT_P010LE, AV_PIX_FMT_YUV420P10LE};
+    case Pixel::rgb8:
+      return {AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR24, AV_PIX_FMT_RGB0, AV_PIX_FMT_BGR0, AV_PIX_FMT_RGBA, AV_PIX_FMT_BGRA};
+    case Pixel::bgr8:
+      return {AV_PIX_FMT_BGR24, AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR0, AV_PIX_FMT_RGB0, AV_PIX_FMT_BGRA, AV_PIX_FMT_RGBA};
+    case Pixel::rgba8: return {AV_PIX_FMT_RGBA, AV_PIX_FMT_BGRA};
+    case Pixel::bgra8: return {AV_PIX_FMT_BGRA, AV_PIX_FMT_RGBA};
+    default: return {av_format_of(pixel)};
+  }
+}
+
+constexpr std::array kPixels = {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8,
+                                Pixel::bgra8, Pixel::nv12, Pixel::i420, Pixel::p010};
+
+// Of codecs for playing, what players play: H.264 of gray pictures is none of it.
+bool is_for_playing(const AVCodec& encoder) {
+  switch (encoder.id) {
+    case AV_CODEC_ID_H264:
+    case AV_CODEC_ID_HEVC:
+    case AV_CODEC_ID_VP8:
+    case AV_CODEC_ID_VP9:
+    case AV_CODEC_ID_AV1: return true;
+    default: return false;
+  }
+}
+
+AVPixelFormat wished_format(const EncoderChoice& choice, const EncoderWish& wish) {
+  if (wish.pixels.empty()) return AV_PIX_FMT_NONE;
+  const std::string name = lower(wish.pixels);
+  std::vector<AVPixelFormat> meant;
+  for (const Pixel pixel : kPixels)
+    if (name == name_of(pixel)) meant = exact_formats(pixel);
+  if (meant.empty()) meant = {av_get_pix_fmt(name.c_str())};
+  const std::vector<AVPixelFormat> taken = formats_of(*choice.encoder);
+  if (taken.empty() && meant[0] != AV_PIX_FMT_NONE) return meant[0];
+  for (const AVPixelFormat format : meant)
+    if (std::find(taken.begin(), taken.end(), format) != taken.end()) return format;
+  std::vector<std::string> names;
+  for (const AVPixelFormat format : taken) names.emplace_back(av_get_pix_fmt_name(format));
+  const std::string encoder = "the encoder " + std::string(choice.encoder->name);
+  if (meant[0] == AV_PIX_FMT_NONE)
+    throw std::invalid_argument("there is no pixel format '" + wish.pixels + "'" + nearest_in_words(name, names) +
+                                (names.empty() ? "" : "; " + encoder + " takes " + listed(names, " and ")));
+  throw std::invalid_argument(encoder + " does not take pixels '" + wish.pixels + "', but " + listed(names, " and "));
+}
+
+int clamped(double value, int least, int most) {
+  return static_cast<int>(std::lround(std::clamp(value, static_cast<double>(least), static_cast<double>(most))));
+}
+
+double pictures_a_second(AVRational rate) { return av_q2d(rate); }
+
+// An encoder keeps pictures to look ahead and to work on several at a time. What is inside it when the process is killed
+// is lost, so that it may be a second at most, whatever the rate: the same number of pictures is a breath of a fast film
+// and a minute of a slow one.
+struct Inside {
+  int lookahead; // pictures
+  int threads;   // that work on a picture each; 0: as the encoder likes
+};
+Inside bounded_inside(AVRational rate, int lookahead, int reordered, int threads_asked, double threads_a_core) {
+  const int second = std::max(1, static_cast<int>(pictures_a_second(rate)));
+  const auto cores = static_cast<double>(std::max(1u, std::thread::hardware_concurrency()));
+  const int threads = threads_asked > 0 ? threads_asked : std::max(1, static_cast<int>(cores * threads_a_core));
+  const int threads_most = 1 + second / 2;
+  Inside inside{};
+  inside.threads = threads_asked > 0 || threads <= threads_most ? threads_asked : threads_most;
+  const int busy = std::min(threads, threads_asked > 0 ? threads : threads_most) - 1;
+  inside.lookahead = std::clamp(second - busy - reordered, 0, lookahead);
+  return inside;
+}
+
+// rc-lookahead of x264's presets.
+int x264_lookahead(const std::string& preset) {
+  if (preset == "ultrafast" || preset == "superfast") return 0;
+  if (preset == "veryfast") return 10;
+  if (preset == "faster") return 20;
+  if (preset == "fast") return 30;
+  if (preset == "slow") return 50;
+  if (preset == "slower" || preset == "veryslow" || preset == "placebo") return 60;
+  return 40;
+}
+int x264_reordered(const std::string& preset) {
+  if (preset == "ultrafast") return 0;
+  return preset == "veryslow" ? 9 : preset == "placebo" ? 17 : 4; // consecutive B-frames, and the one after them
+}
+int x265_lookahead(const std::string& preset) {
+  if (preset == "ultrafast") return 5;
+  if (preset == "superfast") return 10;
+  if (preset == "veryfast" || preset == "faster" || preset == "fast") return 15;
+  if (preset == "slow") return 25;
+  if (preset == "slower" || preset == "veryslow") return 40;
+  return preset == "placebo" ? 60 : 20;
+}
+
+class Options {
+ public:
+  ~Options() { av_dict_free(&options_); }
+  Options() = default;
+  Options(const Options&) = delete;
+  Options& operator=(const Options&) = delete;
+  void set(const char* name, const std::string& value) { av_dict_set(&options_, name, value.c_str(), 0); }
+  void set(const char* name, int64_t value) { av_dict_set_int(&options_, name, value, 0); }
+  AVDictionary** raw() { return &options_; }
+
+ private:
+  AVDictionary* options_ = nullptr;
+};
+
+// The presets that an encoder has, in messages.
+constexpr const char* kPresets = "ultrafast, superfast, veryfast, faster, fast, medium, slow, slower or veryslow";
+
+// One of a number of speeds, for encoders that have numbers.
+void set_speed(const AVCodec& encoder, const EncoderWish& wish, Options& options, const char* option, int most,
+               int usual) {
+  int speed = usual;
+  if (!wish.preset.empty()) {
+    char* end = nullptr;
+    speed = static_cast<int>(std::strtol(wish.preset.c_str(), &end, 10));
+    if (*end || speed < 0 || speed > most)
+      throw std::invalid_argument("the encoder " + std::string(encoder.name) + " has no preset '" + wish.preset +
+                                  "', but numbers from 0 (slow and small) to " + std::to_string(most));
+  }
+  options.set(option, int64_t{speed});
+}
+
+void set_up_x264(AVCodecContext& codec, const AVCodec&, const EncoderWish& wish, Options& options) {
+  // The library's own default is `medium`; a recorder has to keep up with its source on a few cores.
+  const std::string preset = wish.preset.empty() ? "veryfast" : wish.preset;
+  const int reordered = x264_reordered(preset);
+  const Inside inside = bounded_inside(codec.framerate, x264_lookahead(preset), reordered, wish.threads, 1.5);
+  options.set("preset", preset);
+  if (inside.lookahead < x264_lookahead(preset)) options.set("rc-lookahead", int64_t{inside.lookahead});
+  if (inside.threads > 0) codec.thread_count = inside.threads;
+  options.set("forced-idr", int64_t{1}); // a segment begins with a picture that needs none before it
+  if (wish.bitrate == 0) options.set("crf", std::to_string(std::clamp(51 - 0.4 * wish.quality, 0.0, 51.0)));
+}
+
+void set_up_x265(AVCodecContext& codec, const AVCodec&, const EncoderWish& wish, Options& options) {
+  const std::string preset = wish.preset.empty() ? "veryfast" : wish.preset;
+  constexpr int kReordered = 5;
+  const Inside inside = bounded_inside(codec.framerate, x265_lookahead(preset), kReordered, 0, 0.5);
+  options.set("preset", preset);
+  options.set("forced-idr", int64_t{1});
+  // x265 writes to the terminal by itself; closed groups of pictures are what segments can begin with.
+  std::string own = "log-level=none:open-gop=0";
+  if (inside.lookahead < x265_lookahead(preset)) {
+    // Its lookahead must be longer than its runs of B-frames.
+    const int b_frames = std::clamp(inside.lookahead - 1, 0, 4);
+    own += ":bframes=" + std::to_string(b_frames) + ":rc-lookahead=" + std::to_string(std::max(1, inside.lookahead));
+  }
+  if (inside.threads > 0) own += ":frame-threads=" + std::to_string(inside.threads);
+  if (wish.threads > 0) own += ":pools=" + std::to_string(wish.threads);
+  options.set("x265-params", own);
+  if (wish.bitrate == 0) options.set("crf", std::to_string(std::clamp(56 - 0.4 * wish.quality, 0.0, 51.0)));
+}
+
+void set_up_vpx(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+  constexpr int kLag = 25; // the library's own
+  const bool is_vp8 = encoder.id == AV_CODEC_ID_VP8;
+  const Inside inside = bounded_inside(codec.framerate, kLag, 0, 1, 1);
+  options.set("deadline", "good");
+  set_speed(encoder, wish, options, "cpu-used", is_vp8 ? 16 : 8, is_vp8 ? 5 : 5);
+  options.set("lag-in-frames", int64_t{inside.lookahead});
+  if (!is_vp8) options.set("row-mt", int64_t{1});
+  if (wish.bitrate > 0) return;
+  options.set("crf", int64_t{is_vp8 ? clamped(52 - 0.6 * wish.quality, 4, 63) : clamped(59 - 0.4 * wish.quality, 0, 63)});
+  // VP8 knows constant quality only below a bit rate: one that no picture reaches.
+  codec.bit_rate = is_vp8 ? int64_t{codec.width} * codec.height * 12 : 0;
+}
+
+void set_up_aom(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+  constexpr int kLag = 19; // the least that its own ways of looking ahead ask for
+  const Inside inside = bounded_inside(codec.framerate, kLag, 0, 1, 1);
+  set_speed(encoder, wish, options, "cpu-used", 8, 8);
+  options.set("row-mt", int64_t{1});
+  options.set("lag-in-frames", int64_t{inside.lookahead});
+  if (wish.bitrate > 0) return;
+  options.set("crf", int64_t{clamped(58 - 0.4 * wish.quality, 0, 63)});
+  codec.bit_rate = 0;
+}
+
+void set_up_svt(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+  // It logs past FFmpeg to the terminal, and knows no other way to be told.
+  setenv("SVT_LOG", "1", 0);
+  const Inside inside = bounded_inside(codec.framerate, 33, 0, 1, 1);
+  set_speed(encoder, wish, options, "preset", 13, 10);
+  options.set("svtav1-params", "lookahead=" + std::to_string(inside.lookahead));
+  if (wish.bitrate == 0) options.set("crf", int64_t{clamped(63 - 0.4 * wish.quality, 1, 63)});
+}
+
+void set_up_nvenc(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+  if (!wish.preset.empty()) options.set("preset", wish.preset);
+  options.set("forced-idr", int64_t{1});
+  if (wish.bitrate > 0) return;
+  const double best = encoder.id == AV_CODEC_ID_H264 ? 51 : 56;
+  options.set("rc", "vbr");
+  options.set("cq", std::to_string(std::clamp(best - 0.4 * wish.quality, 0.0, 51.0)));
+  codec.bit_rate = 0;
+}
+
+void set_up_prores(const EncoderWish& wish, Options& options) {
+  options.set("profile", int64_t{wish.quality >= 80 ? 3 : wish.quality >= 60 ? 2 : wish.quality >= 40 ? 1 : 0});
+}
+
+void refuse_preset(const AVCodec& encoder, const EncoderWish& wish) {
+  if (!wish.preset.empty())
+    throw std::invalid_argument("the encoder " + std::string(encoder.name) + " has no presets");
+}
+
+void set_up(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+  codec.gop_size = std::max(1, static_cast<int>(std::lround(wish.gop_seconds * pictures_a_second(codec.framerate))));
+  codec.thread_count = wish.threads;
+  codec.bit_rate = wish.bitrate;
+  if (is(encoder, {"libx264", "libx264rgb"})) return set_up_x264(codec, encoder, wish, options);
+  if (is(encoder, {"libx265"})) return set_up_x265(codec, encoder, wish, options);
+  if (is(encoder, {"libvpx", "libvpx-vp9"})) return set_up_vpx(codec, encoder, wish, options);
+  if (is(encoder, {"libaom-av1"})) return set_up_aom(codec, encoder, wish, options);
+  if (is(encoder, {"libsvtav1"})) return set_up_svt(codec, encoder, wish, options);
+  if (contains(encoder, "_nvenc")) return set_up_nvenc(codec, encoder, wish, options);
+  refuse_preset(encoder, wish);
+  if (contains(encoder, "prores")) return set_up_prores(wish, options);
+  // Pictures at a time, not slices of one, is how these would be threaded: each is one more inside.
+  if (is(encoder, {"ffv1"})) {
+    codec.level = 3; // with checksums: damage is seen, and ends at a slice
+    options.set("slicecrc", int64_t{1});
+  }
+  if (is(encoder, {"mjpeg", "png", "huffyuv", "ffvhuff", "apng"}) && wish.threads == 0)
+    codec.thread_count = bounded_inside(codec.framerate, 0, 0, 0, 1).threads;
+  if (is(encoder, {"mjpeg"})) options.set("huffman", "optimal");
+  if (wish.bitrate == 0 && is(encoder, {"mpeg4", "libxvid", "mpeg2video", "mpeg1video", "mjpeg"})) {
+    codec.flags |= AV_CODEC_FLAG_QSCALE;
+    codec.global_quality = FF_QP2LAMBDA * clamped(std::exp2((100 - wish.quality) / 15), 1, 31);
+  }
+}
+
+void set_meaning(AVCodecContext& codec, const EncodedPictures& pictures) {
+  const Meaning& meaning = pictures.meaning;
+  const AVPixFmtDescriptor* described = av_pix_fmt_desc_get(pictures.format);
+  const bool is_rgb = described && (described->flags & AV_PIX_FMT_FLAG_RGB);
+  const bool has_matrix = described && !is_rgb && described->nb_components >= 3;
+  codec.colorspace = has_matrix ? av_matrix_of(Pixel::i420, meaning.color)
+                     : is_rgb   ? AVCOL_SPC_RGB
+                                : AVCOL_SPC_UNSPECIFIED;
+  codec.color_range = has_matrix ? av_range_of(Pixel::i420, meaning.range) : AVCOL_RANGE_JPEG;
+  codec.color_primaries =
+      meaning.primaries ? static_cast<AVColorPrimaries>(meaning.primaries) : AVCOL_PRI_UNSPECIFIED;
+  codec.color_trc =
+      meaning.transfer ? static_cast<AVColorTransferCharacteristic>(meaning.transfer) : AVCOL_TRC_UNSPECIFIED;
+  // MPEG-2 and MPEG-4 part 2 hold small fractions only; 0/1 says "not known", which players take as square.
+  codec.sample_aspect_ratio = {1, 1};
+  if (meaning.aspect_num && meaning.aspect_den)
+    av_reduce(&codec.sample_aspect_ratio.num, &codec.sample_aspect_ratio.den, meaning.aspect_num, meaning.aspect_den,
+              255);
+}
+
+// Null and FFmpeg's error where the encoder refuses.
+Codec try_open(const EncoderChoice& choice, const EncoderWish& wish, const EncodedPictures& pictures,
+               bool global_header, bool may_reorder, void* opaque, int& error) {
+  const AVCodec& encoder = *choice.encoder;
+  Codec codec(avcodec_alloc_context3(&encoder));
+  if (!codec) throw std::bad_alloc();
+  codec->opaque = opaque;
+  codec->width = pictures.width;
+  codec->height = pictures.height;
+  codec->pix_fmt = pictures.format;
+  codec->framerate = pictures.rate;
+  codec->time_base = pictures.time_base;
+  set_meaning(*codec, pictures);
+  Options options;
+  set_up(*codec, encoder, wish, options);
+  if (!may_reorder && (encoder.id == AV_CODEC_ID_H264 || encoder.id == AV_CODEC_ID_HEVC)) {
+    codec->max_b_frames = 0;
+    if (is(encoder, {"libx265"})) options.set("x265-params", "log-level=none:open-gop=0:bframes=0");
+  }
+  // A JPEG with limited range, and Y4M of 10 bits, are beyond the letter of their standards and read by all.
+  if (encoder.id == AV_CODEC_ID_MJPEG) codec->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
+  if (global_header) codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
+  codec->flags |= AV_CODEC_FLAG_CLOSED_GOP;
+  error = avcodec_open2(codec.get(), &encoder, options.raw());
+  if (error < 0) codec.reset();
+  return codec;
+}
+
+EncodedPictures trial_pictures(const EncoderChoice& choice) {
+  EncodedPictures pictures;
+  const std::vector<AVPixelFormat> formats = formats_of(*choice.encoder);
+  pictures.format = formats.empty() ? AV_PIX_FMT_YUV420P : formats[0];
+  pictures.width = pictures.height = kTrialSize;
+  return pictures;
+}
+
+// An encoder may be there without the device that it needs: opening it is the only way to know. Once a process, as that
+// does not change while it runs.
+bool works(const AVCodec& encoder) {
+  static std::mutex mutex;
+  static std::map<std::string, bool> known;
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(encoder.name);
+  if (found != known.end()) return found->second;
+  EncoderChoice choice{&encoder, "", ""};
+  EncoderWish wish;
+  wish.threads = 1; // quick to open
+  take_over_log();
+  int error = 0;
+  const bool opened = !formats_of(encoder).empty() || encoder.id == AV_CODEC_ID_RAWVIDEO
+                          ? try_open(choice, wish, trial_pictures(choice), false, true, nullptr, error) != nullptr
+                          : false;
+  known[encoder.name] = opened;
+  return opened;
+}
+
+const AVCodec* working_encoder(const KnownCodec& known) {
+  for (const std::string& name : words_of(known.encoders))
+    if (const AVCodec* encoder = avcodec_find_encoder_by_name(name.c_str()); encoder && works(*encoder)) return encoder;
+  return nullptr;
+}
+
+// By container: what plays best, and what is taken where that cannot be had.
+std::vector<std::string> default_codecs(const Container& container) {
+  if (container.name == "webm") return {"vp9", "vp8", "av1"};
+  if (container.name == "avi") return {"mpeg4", "mjpeg"};
+  if (container.name == "y4m") return {};
+  for (const char* name : {"mp4", "mov", "mkv", "ts", "nut", "flv", "rtsp", "rtp_mpegts"})
+    if (container.name == name) return {"h264", "mpeg4", "mpeg2", "mjpeg"};
+  return {};
+}
+
+EncoderChoice default_encoder(const Container& container) {
+  const std::vector<std::string> wanted = default_codecs(container);
+  for (const std::string& name : wanted) {
+    const AVCodec* encoder = working_encoder(*find_codec(name));
+    if (encoder && !can_hold(container, encoder->id)) encoder = nullptr;
+    if (!encoder) continue;
+    if (name == wanted[0]) return {encoder, name, ""};
+    return {encoder, name, "there is no encoder of " + wanted[0] + " that works here; " + name + " is written instead"};
+  }
+  const AVCodec* own = container.format->video_codec == AV_CODEC_ID_NONE
+                           ? nullptr
+                           : avcodec_find_encoder(container.format->video_codec);
+  if (!own)
+    throw std::invalid_argument("container '" + container.name + "' has no video codec of its own that can be encoded "
+                                "here; `codec` names one: " + listed(codec_names(&container)));
+  const KnownCodec* known = find_codec(own->name);
+  return {own, known ? known->name : own->name, ""};
+}
+
+} // namespace
+
+EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish) {
+  if (wish.codec.empty()) return default_encoder(container);
+  const std::string name = lower(wish.codec);
+  EncoderChoice choice;
+  if (const KnownCodec* known = find_codec(name)) {
+    choice = {working_encoder(*known), known->name, ""};
+    if (!choice.encoder)
+      throw std::invalid_argument("no encoder of codec '" + wish.codec + "' works here (" + known->encoders +
+                                  " would be taken); there is " + listed(codec_names(&container)));
+    if (container.name == "y4m" && name == "rawvideo")
+      choice.encoder = avcodec_find_encoder(AV_CODEC_ID_WRAPPED_AVFRAME);
+  } else if (const AVCodec* encoder = avcodec_find_encoder_by_name(name.c_str());
+             encoder && encoder->type == AVMEDIA_TYPE_VIDEO) {
+    const KnownCodec* of = find_codec(avcodec_get_name(encoder->id));
+    choice = {encoder, of ? of->name : avcodec_get_name(encoder->id), ""};
+  } else {
+    std::vector<std::string> names = codec_names();
+    for (const KnownCodec& each : kCodecs)
+      for (const std::string& own : words_of(each.encoders))
+        if (avcodec_find_encoder_by_name(own.c_str())) names.push_back(own);
+    throw std::invalid_argument("there is no codec '" + wish.codec + "'" + nearest_in_words(name, names) +
+                                "; this libavcodec writes " + listed(codec_names(), " and "));
+  }
+  if (!can_hold(container, choice.encoder->id))
+    throw std::invalid_argument("container '" + container.name + "' cannot hold codec '" + wish.codec + "'; it can hold " +
+                                listed(codec_names(&container), " and "));
+  return choice;
+}
+
+AVPixelFormat encoded_format(const EncoderChoice& choice, const EncoderWish& wish, Pixel pixel) {
+  const std::vector<AVPixelFormat> taken = formats_of(*choice.encoder);
+  if (const AVPixelFormat wished = wished_format(choice, wish); wished != AV_PIX_FMT_NONE) {
+    const std::vector<AVPixelFormat> exact = exact_formats(pixel);
+    const bool is_same = std::find(exact.begin(), exact.end(), wished) != exact.end();
+    return is_same || nearest_pixel(wished) == pixel ? wished : AV_PIX_FMT_NONE;
+  }
+  if (choice.encoder->id == AV_CODEC_ID_WRAPPED_AVFRAME) {
+    // Y4M knows planes only.
+    if (pixel == Pixel::p010) return AV_PIX_FMT_YUV420P10LE;
+    return pixel == Pixel::i420 || pixel == Pixel::gray8 ? av_format_of(pixel) : AV_PIX_FMT_NONE;
+  }
+  if (taken.empty()) return av_format_of(pixel); // raw video
+  const bool is_gray_or_rgb = pixel != Pixel::i420 && pixel != Pixel::nv12 && pixel != Pixel::p010;
+  const bool wants_rgb = is(*choice.encoder, {"libx264rgb"});
+  if (!(is_for_playing(*choice.encoder) && is_gray_or_rgb && !wants_rgb))
+    for (const AVPixelFormat format : exact_formats(pixel))
+      if (std::find(taken.begin(), taken.end(), format) != taken.end()) return format;
+  // An encoder of formats that millrace has not takes what is nearest to its first.
+  bool takes_any = false;
+  for (const Pixel each : kPixels)
+    for (const AVPixelFormat format : exact_formats(each))
+      takes_any = takes_any || std::find(taken.begin(), taken.end(), format) != taken.end();
+  if (choice.encoder->id == AV_CODEC_ID_GIF) return pixel == Pixel::rgb8 ? AV_PIX_FMT_RGB8 : pixel == Pixel::gray8 ? AV_PIX_FMT_GRAY8 : AV_PIX_FMT_NONE;
+  return !takes_any && nearest_pixel(taken[0]) == pixel ? taken[0] : AV_PIX_FMT_NONE;
+}
+
+uint64_t taken_pixels(const EncoderChoice& choice, const EncoderWish& wish) {
+  uint64_t bits = 0;
+  for (const Pixel pixel : kPixels)
+    if (encoded_format(choice, wish, pixel) != AV_PIX_FMT_NONE) bits |= bit_of(pixel);
+  if (bits == 0)
+    throw std::invalid_argument("the encoder " + std::string(choice.encoder->name) +
+                                " takes pictures of no format that millrace has");
+  return bits;
+}
+
+Codec open_encoder(const EncoderChoice& choice, const EncoderWish& wish, const EncodedPictures& pictures,
+                   bool global_header, bool may_reorder, void* opaque) {
+  int error = 0;
+  const auto opens = [&](EncodedPictures tried) {
+    int ignored = 0;
+    return try_open(choice, wish, tried, global_header, may_reorder, opaque, ignored) != nullptr;
+  };
+  if (Codec codec = try_open(choice, wish, pictures, global_header, may_reorder, opaque, error)) return codec;
+  const std::string size = std::to_string(pictures.width) + " × " + std::to_string(pictures.height);
+  const std::string encoder = "the encoder " + std::string(choice.encoder->name);
+  for (const int step : {2, 4, 8, 16}) {
+    EncodedPictures cut = pictures;
+    cut.width -= cut.width % step;
+    cut.height -= cut.height % step;
+    if (cut.width == 0 || cut.height == 0 || (cut.width == pictures.width && cut.height == pictures.height)) continue;
+    if (opens(cut))
+      throw std::invalid_argument(encoder + " does not take pictures of " + size + "; `image.crop width=" +
+                                  std::to_string(cut.width) + " height=" + std::to_string(cut.height) +
+                                  "` before the writer helps");
+  }
+  EncodedPictures usual = pictures;
+  usual.width = usual.height = kTrialSize;
+  if (opens(usual)) throw std::invalid_argument(encoder + " does not take pictures of " + size);
+  if (EncoderWish plain = wish; !wish.preset.empty()) {
+    plain.preset.clear();
+    if (try_open(choice, plain, usual, global_header, may_reorder, opaque, error))
+      throw std::invalid_argument(encoder + " does not know the preset '" + wish.preset + "'" +
+                                  (contains(*choice.encoder, "x26") ? std::string("; it has ") + kPresets : ""));
+  }
+  throw std::invalid_argument(encoder + " cannot be opened: " + error_words(error));
+}
+
+int time_base_max(const EncoderChoice& choice) {
+  switch (choice.encoder->id) {
+    case AV_CODEC_ID_MPEG4: return kRawTimesMax;
+    case AV_CODEC_ID_MPEG1VIDEO:
+    case AV_CODEC_ID_MPEG2VIDEO: return 0;
+    default: return 1000000;
+  }
+}
+
+bool copies_at_once(const EncoderChoice& choice) {
+  // Each of these wrappers hands the picture to its library inside the call, and the library copies it into memory of
+  // its own. avcodec_send_frame() itself takes a reference where there is one to take, and copies what has none: a frame
+  // without an AVBufferRef would be copied twice. Encoders of libavcodec's own may keep the reference (frame threads,
+  // MPEG's reordering) and are given a copy.
+  return is(*choice.encoder, {"libx264", "libx264rgb", "libx265", "libvpx", "libvpx-vp9", "libaom-av1"});
+}
+
+bool takes_full_range(const EncoderChoice& choice) { return choice.encoder->id == AV_CODEC_ID_MJPEG; }
+
+std::vector<std::string> codec_names(const Container* container) {
+  std::vector<std::string> names;
+  for (const KnownCodec& known : kCodecs) {
+    const AVCodec* encoder = working_encoder(known);
+    if (encoder && (!container || can_hold(*container, encoder->id))) names.emplace_back(known.name);
+  }
+  return names;
+}
+
+void offer_encoders(Offers& offers) {
+  for (const std::string& name : container_names()) {
+    const Container container = container_of("", name);
+    std::string words;
+    try {
+      const EncoderChoice choice = choose_encoder(container, {});
+      words = choice.codec + " (" + choice.encoder->name + ") unless `codec` says another: ";
+    } catch (const std::invalid_argument&) {
+      words = "`codec` has to be said: ";
+    }
+    offers.add("containers", name, container.name == "y4m" ? "not compressed" : words + listed(codec_names(&container)));
+  }
+  for (const KnownCodec& known : kCodecs) {
+    bool is_first = true;
+    for (const std::string& name : words_of(known.encoders)) {
+      const AVCodec* encoder = avcodec_find_encoder_by_name(name.c_str());
+      if (!encoder) continue;
+      if (!works(*encoder)) {
+        offers.add("encoders", name, std::string(known.name) + "; is there and does not open on this machine");
+        continue;
+      }
+      offers.add("encoders", name,
+                 std::string(known.name) + ", " + known.words + (is_first ? "" : "; by its own name only"));
+      is_first = false;
+    }
+  }
+}
+
+} // namespace millrace::media

@@ -1,0 +1,142 @@
+// libavformat's muxers, told to lose little when the process dies; see muxer.h.
+#include "plugins/media/muxer.h"
+
+#include <new>
+#include <stdexcept>
+
+#include "plugins/media/quiet_write.h"
+
+namespace millrace::media {
+
+namespace {
+
+// The longest piece of an MP4, and the longest cluster of a Matroska file: with the second that may be inside the
+// encoder, a killed recording loses less than two.
+constexpr int64_t kPieceUs = 500000;
+constexpr int64_t kPieceMs = kPieceUs / 1000;
+
+int is_interrupted(void* flag) { return static_cast<const std::atomic<bool>*>(flag)->load(std::memory_order_relaxed); }
+
+} // namespace
+
+Muxer::Muxer(const Options& options, const std::atomic<bool>& interrupted)
+    : options_(options), interrupted_(interrupted), output_(interrupted) {}
+
+Muxer::~Muxer() { abandon(); }
+
+void Muxer::open(const std::string& path, const PartFile::Say& say) {
+  abandon();
+  path_ = path;
+  is_address_ = is_address(path);
+  if (is_address_) return; // connected in begin(): a server may close what says nothing for long
+  output_.open(path, options_.may_replace, say);
+}
+
+void Muxer::begin(const MuxedStreams& streams) {
+  const NoWriteSignals quiet; // libavformat's own sockets
+  const AVOutputFormat* container = options_.container.format;
+  check(avformat_alloc_output_context2(&format_, const_cast<AVOutputFormat*>(container), nullptr, path_.c_str()));
+  format_->opaque = options_.log_opaque;
+  format_->interrupt_callback = {&is_interrupted, const_cast<std::atomic<bool>*>(&interrupted_)};
+  format_->flush_packets = 1;
+  if (!is_address_) {
+    format_->pb = output_.io();
+    format_->flags |= AVFMT_FLAG_CUSTOM_IO;
+  } else if (!(container->flags & AVFMT_NOFILE)) {
+    check(avio_open2(&format_->pb, path_.c_str(), AVIO_FLAG_WRITE, &format_->interrupt_callback, nullptr));
+  }
+  AVStream* video = avformat_new_stream(format_, nullptr);
+  if (!video) throw std::bad_alloc();
+  check(avcodec_parameters_from_context(video->codecpar, streams.video));
+  // The muxer chooses its own letters, but Apple's players know one of the two of HEVC only.
+  const bool is_hevc = streams.video->codec_id == AV_CODEC_ID_HEVC && options_.container.is_mov;
+  video->codecpar->codec_tag = is_hevc ? MKTAG('h', 'v', 'c', '1') : 0;
+  video_time_base_ = video->time_base = streams.video->time_base;
+  video->avg_frame_rate = video->r_frame_rate = streams.rate;
+  video->sample_aspect_ratio = streams.video->sample_aspect_ratio;
+  if (streams.sound) {
+    AVStream* sound = avformat_new_stream(format_, nullptr);
+    if (!sound) throw std::bad_alloc();
+    check(avcodec_parameters_copy(sound->codecpar, streams.sound->codecpar));
+    sound->codecpar->codec_tag = 0;
+    sound_time_base_ = sound->time_base = streams.sound->time_base;
+  }
+  AVDictionary* settings = nullptr;
+  if (options_.container.is_mov) {
+    if (options_.fragments) {
+      // The index of the first piece is written with it, so that an edit list can take away the time by which B-frames
+      // delay the first picture.
+      av_dict_set(&settings, "movflags", "+empty_moov+delay_moov+default_base_moof", 0);
+      av_dict_set_int(&settings, "frag_duration", kPieceUs, 0);
+    }
+    av_dict_set_int(&settings, "video_track_timescale", video_time_base_.den, 0);
+  } else if (options_.container.name == "mkv" || options_.container.name == "webm") {
+    av_dict_set_int(&settings, "cluster_time_limit", kPieceMs, 0);
+  } else if (options_.container.name == "flv" && (is_address_ || !output_.is_regular())) {
+    av_dict_set(&settings, "flvflags", "no_duration_filesize", 0);
+  }
+  if (options_.container.name == "y4m") format_->strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL; // 10 bits
+  const int result = avformat_write_header(format_, &settings);
+  av_dict_free(&settings);
+  check(result);
+  begun_ = true;
+}
+
+void Muxer::write_video(AVPacket& packet) { write(packet, video_time_base_, 0); }
+void Muxer::write_sound(AVPacket& packet) { write(packet, sound_time_base_, 1); }
+
+void Muxer::write(AVPacket& packet, AVRational time_base, int stream) {
+  std::optional<NoWriteSignals> quiet; // a file's own writes see to it
+  if (is_address_) quiet.emplace();
+  packet.stream_index = stream;
+  packet.pos = -1;
+  av_packet_rescale_ts(&packet, time_base, format_->streams[stream]->time_base);
+  // Not av_interleaved_write_frame(), which keeps packets back for seconds where one of the streams has ended.
+  check(av_write_frame(format_, &packet));
+}
+
+void Muxer::check(int result) {
+  output_.check();
+  if (result < 0 || (format_ && format_->pb && format_->pb->error < 0))
+    throw std::runtime_error("cannot write '" + path_ + "': " +
+                             error_words(result < 0 ? result : format_->pb->error));
+}
+
+void Muxer::finish() {
+  if (begun_) {
+    const NoWriteSignals quiet;
+    begun_ = false;
+    check(av_write_trailer(format_));
+    if (is_address_ && format_->pb) {
+      avio_flush(format_->pb);
+      check(0);
+    }
+    close();
+    output_.commit();
+  } else {
+    abandon();
+  }
+}
+
+void Muxer::abandon() {
+  close();
+  output_.abandon();
+}
+
+void Muxer::close() {
+  begun_ = false;
+  if (!format_) return;
+  const NoWriteSignals quiet;
+  if (is_address_ && format_->pb && !(format_->oformat->flags & AVFMT_NOFILE)) avio_closep(&format_->pb);
+  // The output's own context lives on: its last bytes are still to be written.
+  if (!is_address_) format_->pb = nullptr;
+  avformat_free_context(format_);
+  format_ = nullptr;
+}
+
+uint64_t Muxer::bytes_written() const {
+  if (!is_address_) return output_.bytes_written();
+  return format_ && format_->pb ? static_cast<uint64_t>(avio_tell(format_->pb)) : 0;
+}
+
+} // namespace millrace::media

@@ -1,0 +1,67 @@
+// One file, or one stream to an address: header, packets in order, trailer.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "plugins/media/av.h"
+#include "plugins/media/containers.h"
+#include "plugins/media/output_file.h"
+
+namespace millrace::media {
+
+// What goes into a file besides its packets.
+struct MuxedStreams {
+  const AVCodecContext* video = nullptr;
+  AVRational rate = {25, 1};
+  const AVStream* sound = nullptr; // of the file that it is copied from; may be null
+};
+
+class Muxer {
+ public:
+  struct Options {
+    Container container;
+    bool fragments = true;     // MP4 and MOV: pieces of at most half a second, each complete in the file
+    bool may_replace = true;
+    void* log_opaque = nullptr;
+  };
+  Muxer(const Options& options, const std::atomic<bool>& interrupted);
+  ~Muxer();
+  Muxer(const Muxer&) = delete;
+  Muxer& operator=(const Muxer&) = delete;
+
+  // Makes the file, or connects. Throws std::runtime_error.
+  void open(const std::string& path, const PartFile::Say& say);
+  // Writes the header. Throws.
+  void begin(const MuxedStreams& streams);
+  // Take packets in the time base of the encoder, or of the sound's own stream; in the order of their decoding times.
+  // Throw the sentence of the first write that failed.
+  void write_video(AVPacket& packet);
+  void write_sound(AVPacket& packet);
+  // Trailer, last bytes, name. Throws.
+  void finish();
+  // Closes without an end; what is there stays where it is.
+  void abandon();
+
+  void hold_lock() { output_.hold_lock(); }
+  bool has_begun() const { return begun_; }
+  uint64_t bytes_written() const;
+  const std::string& path() const { return path_; }
+
+ private:
+  void write(AVPacket& packet, AVRational time_base, int stream);
+  void check(int result);
+  void close();
+
+  Options options_;
+  const std::atomic<bool>& interrupted_;
+  OutputFile output_;
+  std::string path_;
+  AVFormatContext* format_ = nullptr;
+  AVRational video_time_base_ = {1, 25}, sound_time_base_ = {1, 1000};
+  bool begun_ = false, is_address_ = false;
+};
+
+} // namespace millrace::media

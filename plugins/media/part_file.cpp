@@ -1,0 +1,150 @@
+// Locks, names and renames; see part_file.h.
+#include "plugins/media/part_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
+
+namespace millrace::media {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kLinksMax = 16;       // of symbolic links that point at each other
+constexpr int kLeftoversMax = 1000; // part files of crashed runs beside one name
+constexpr int kTriesMax = 100;      // other writers that finish in the moment between our open and our lock
+
+std::runtime_error cannot_write(const std::string& path, const std::string& why) {
+  return std::runtime_error("cannot write '" + path + "': " + why);
+}
+
+bool is_same_file(int descriptor, const std::string& path) {
+  struct stat held{}, named{};
+  return fstat(descriptor, &held) == 0 && stat(path.c_str(), &named) == 0 && held.st_dev == named.st_dev &&
+         held.st_ino == named.st_ino;
+}
+
+// Renames without replacing; on file systems that cannot, by a link, which cannot replace either. 0, or errno.
+int rename_to_new(const std::string& from, const std::string& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  if (link(from.c_str(), to.c_str()) != 0) return errno;
+  return unlink(from.c_str()) == 0 ? 0 : errno;
+}
+
+// Moves what a crash has left out of the way and returns its new name.
+std::string keep_leftover(const std::string& part_path) {
+  const fs::path part = part_path;
+  for (int number = 1; number <= kLeftoversMax; ++number) {
+    const std::string kept =
+        (part.parent_path() / (part.stem().string() + "-" + std::to_string(number) + part.extension().string())).string();
+    const int error = rename_to_new(part_path, kept);
+    if (error == 0) return kept;
+    if (error != EEXIST) throw cannot_write(kept, std::strerror(error));
+  }
+  throw cannot_write(part_path, "there are " + std::to_string(kLeftoversMax) + " unfinished files beside it");
+}
+
+// True if another process holds the lock of a file that is there.
+bool is_locked(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  const bool locked = flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(descriptor);
+  return locked;
+}
+
+} // namespace
+
+std::string part_path_of(const std::string& path) {
+  const fs::path whole = path;
+  return (whole.parent_path() / (whole.stem().string() + ".part" + whole.extension().string())).string();
+}
+
+std::string resolved_path(const std::string& path) {
+  fs::path at = path;
+  std::error_code error;
+  for (int i = 0; i < kLinksMax && fs::is_symlink(at, error); ++i) {
+    const fs::path target = fs::read_symlink(at, error);
+    if (error) break;
+    at = target.is_absolute() ? target : at.parent_path() / target;
+  }
+  return at.string();
+}
+
+void PartFile::open(const std::string& path, bool may_replace, const Say& say) {
+  abandon();
+  path_ = resolved_path(path);
+  part_path_ = part_path_of(path_);
+  may_replace_ = may_replace;
+  committed_ = false;
+  std::error_code error;
+  if (const fs::path folder = fs::path(path_).parent_path(); !folder.empty()) fs::create_directories(folder, error);
+  if (error) throw cannot_write(path_, "its folder cannot be made: " + error.message());
+  if (fs::is_directory(path_, error)) throw cannot_write(path_, std::strerror(EISDIR));
+  if (fs::exists(path_, error)) {
+    if (!may_replace_) throw cannot_write(path_, "it is there already, and `exists: fail` keeps it");
+    if (is_locked(path_)) throw cannot_write(path_, "another process is writing it");
+  }
+  for (int i = 0; i < kTriesMax; ++i) {
+    descriptor_ = ::open(part_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) throw cannot_write(part_path_, std::strerror(errno));
+    if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      const int reason = errno;
+      close();
+      throw cannot_write(path_, reason == EWOULDBLOCK ? "another process is writing it" : std::strerror(reason));
+    }
+    struct stat opened{};
+    // Whoever held the lock before has renamed the file, or moved it out of the way.
+    const bool ours = is_same_file(descriptor_, part_path_) && fstat(descriptor_, &opened) == 0;
+    if (ours && opened.st_size == 0) return;
+    if (ours) say("an earlier run left an unfinished file, which is kept as '" + keep_leftover(part_path_) + "'");
+    close();
+  }
+  throw cannot_write(path_, "other processes keep writing it");
+}
+
+void PartFile::commit() {
+  if (descriptor_ < 0 || committed_) return;
+  if (!has_its_name()) throw cannot_write(path_, "its file '" + part_path_ + "' was removed while it was written");
+  int error = 0;
+  if (may_replace_)
+    error = rename(part_path_.c_str(), path_.c_str()) == 0 ? 0 : errno;
+  else
+    error = rename_to_new(part_path_, path_);
+  if (error == EEXIST)
+    throw cannot_write(path_, "it has come into being meanwhile, and `exists: fail` keeps it; the film is in '" +
+                                  part_path_ + "'");
+  if (error) throw cannot_write(path_, std::string(std::strerror(error)) + "; the film is in '" + part_path_ + "'");
+  committed_ = true;
+}
+
+void PartFile::abandon() {
+  if (descriptor_ < 0) return;
+  struct stat held{};
+  if (!committed_ && fstat(descriptor_, &held) == 0 && held.st_size == 0 && has_its_name()) unlink(part_path_.c_str());
+  close();
+}
+
+void PartFile::close() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = -1;
+}
+
+bool PartFile::is_gone() const {
+  struct stat held{};
+  return descriptor_ >= 0 && fstat(descriptor_, &held) == 0 && held.st_nlink == 0;
+}
+
+bool PartFile::has_its_name() const { return is_same_file(descriptor_, part_path_); }
+
+} // namespace millrace::media

@@ -1,0 +1,333 @@
+// The way of a picture into a file; see recording.h.
+#include "plugins/media/recording.h"
+
+extern "C" {
+#include <libavutil/mathematics.h>
+#include <libavutil/pixdesc.h>
+}
+
+#include <algorithm>
+#include <new>
+#include <stdexcept>
+
+#include "plugins/media/rates.h"
+
+namespace millrace::media {
+
+namespace {
+
+constexpr AVRational kNanoseconds = {1, 1000000000};
+constexpr int64_t kGridToleranceDivisor = 50; // of a period: rounding of a source's times is below it
+constexpr int64_t kRepeatsMax = 1000000;      // of one picture: nine hours at 30 a second, and no mistake of a clock's
+
+std::string size_in_words(uint32_t width, uint32_t height) {
+  return std::to_string(width) + " × " + std::to_string(height);
+}
+
+Meaning meaning_of_picture(const ImageView& picture) {
+  const mr_image& image = picture.value().as.image;
+  Meaning meaning;
+  take_over_meaning(image, meaning);
+  return meaning;
+}
+
+} // namespace
+
+Recording::Recording(const RecordingSettings& settings, const std::atomic<bool>& interrupted, Log& log,
+                     PartFile::Say say)
+    : settings_(settings),
+      interrupted_(interrupted),
+      log_(log),
+      say_(std::move(say)),
+      sound_(interrupted),
+      packet_(av_packet_alloc()),
+      held_(av_packet_alloc()),
+      sound_packet_(av_packet_alloc()) {
+  if (!packet_ || !held_ || !sound_packet_) throw std::bad_alloc();
+}
+
+Recording::~Recording() = default;
+
+void Recording::open() {
+  if (!settings_.sound.empty()) sound_.open(settings_.sound, settings_.container, &log_);
+  if (settings_.segment.is_set()) check_segment_pattern(settings_.path);
+  if (!settings_.list.empty()) list_.begin(settings_.list);
+  open_file();
+}
+
+std::string Recording::file_path() const {
+  return settings_.segment.is_set() ? segment_path(settings_.path, segment_index_) : settings_.path;
+}
+
+void Recording::open_file() {
+  Muxer::Options options;
+  options.container = settings_.container;
+  options.fragments = settings_.fragments;
+  options.may_replace = settings_.may_replace;
+  options.log_opaque = &log_;
+  muxer_ = std::make_unique<Muxer>(options, interrupted_);
+  muxer_->open(file_path(), say_);
+}
+
+int64_t Recording::to_ns(int64_t units) const { return av_rescale_q(units, time_base_, kNanoseconds); }
+
+void Recording::say_once(bool& said, const std::string& sentence) {
+  if (!said) say_(sentence);
+  said = true;
+}
+
+void Recording::add(const ImageView& picture, int64_t media_time_ns, int64_t duration_ns) {
+  if (failed_) throw std::runtime_error("the film '" + settings_.path + "' has failed before");
+  failed_ = true; // unless the end of this function is reached
+  if (!frames_) {
+    first_time_ns_ = media_time_ns;
+    prepare(picture);
+  } else {
+    check_alike(picture);
+  }
+  const int64_t time_ns = media_time_ns - first_time_ns_;
+  if (!codec_ && (duration_ns > 0 || settings_.rate.num > 0)) begin(duration_ns);
+  if (waiting_first_) { // and this picture tells how long it lasts
+    const Frame first = std::move(waiting_first_);
+    if (!codec_) begin(time_ns);
+    add_frame(*first, 0, time_ns);
+  }
+  if (!codec_) {
+    waiting_first_.reset(av_frame_clone(frames_->copy(picture)));
+    if (!waiting_first_) throw std::bad_alloc();
+  } else {
+    add_frame(even_ ? *frames_->copy(picture) : *frames_->lend(picture), time_ns,
+              duration_ns > 0 ? duration_ns : time_ns - last_time_ns_);
+  }
+  frames_->release();
+  failed_ = false;
+}
+
+void Recording::prepare(const ImageView& picture) {
+  format_ = encoded_format(settings_.choice, settings_.wish, picture.pixel());
+  if (format_ == AV_PIX_FMT_NONE)
+    throw std::invalid_argument("the encoder " + std::string(settings_.choice.encoder->name) +
+                                " does not take pictures of " + std::string(name_of(picture.pixel())));
+  meaning_ = meaning_of_picture(picture);
+  width_ = static_cast<int>(picture.width());
+  height_ = static_cast<int>(picture.height());
+  pixel_ = picture.pixel();
+  frames_ = std::make_unique<FrameMaker>(format_, copies_at_once(settings_.choice), takes_full_range(settings_.choice));
+}
+
+void Recording::check_alike(const ImageView& picture) {
+  if (static_cast<int>(picture.width()) != width_ || static_cast<int>(picture.height()) != height_ ||
+      picture.pixel() != pixel_)
+    throw std::runtime_error("cannot write '" + settings_.path + "': a picture is " +
+                             size_in_words(picture.width(), picture.height()) + " " +
+                             std::string(name_of(picture.pixel())) + ", the film was begun at " +
+                             size_in_words(static_cast<uint32_t>(width_), static_cast<uint32_t>(height_)) + " " +
+                             std::string(name_of(pixel_)));
+  if (!(meaning_of_picture(picture) == *meaning_))
+    say_once(said_meaning_, "pictures come with other colour tags than the first; the film keeps those of the first");
+}
+
+// Opens the encoder and writes the file's header, once it is known how long a picture lasts.
+void Recording::begin(int64_t period_ns) {
+  rate_ = settings_.rate.num > 0 ? settings_.rate : rate_of_period(period_ns);
+  const int finest = time_base_max(settings_.choice);
+  const bool is_even = settings_.rate.num > 0 || settings_.container.times == Times::none;
+  const bool is_grid = settings_.container.times == Times::grid || finest == 0;
+  time_base_ = is_even || is_grid ? av_inv_q(rate_) : time_base_for(rate_, finest);
+  if (is_even)
+    even_.emplace(rate_);
+  else
+    free_.emplace(time_base_);
+  EncodedPictures pictures;
+  pictures.format = format_;
+  pictures.width = width_;
+  pictures.height = height_;
+  pictures.rate = rate_;
+  pictures.time_base = time_base_;
+  pictures.meaning = *meaning_;
+  if (takes_full_range(settings_.choice)) pictures.meaning.range = MR_RANGE_FULL;
+  // AVI knows no times of pictures, so that they have to come in their order.
+  const bool may_reorder = settings_.container.times == Times::any;
+  const bool global_header = settings_.container.format->flags & AVFMT_GLOBALHEADER;
+  codec_ = open_encoder(settings_.choice, settings_.wish, pictures, global_header, may_reorder, &log_);
+  if (sound_.is_open()) sound_.begin_at(first_time_ns_);
+  begin_file();
+}
+
+void Recording::begin_file() {
+  MuxedStreams streams;
+  streams.video = codec_.get();
+  streams.rate = rate_;
+  streams.sound = sound_.stream();
+  muxer_->begin(streams);
+  segment_has_packets_ = false;
+}
+
+void Recording::add_frame(AVFrame& frame, int64_t time_ns, int64_t duration_ns) {
+  last_time_ns_ = time_ns;
+  last_duration_ns_ = duration_ns;
+  if (even_) return add_evenly(frame, time_ns);
+  bool moved = false;
+  const int64_t period_ns = av_rescale_q(1, av_inv_q(rate_), kNanoseconds);
+  const int64_t pts = free_->put(time_ns, std::max<int64_t>(period_ns / kGridToleranceDivisor, 1000), moved);
+  if (moved && settings_.container.times == Times::grid) ++counts_.off_grid;
+  encode(frame, pts, std::max<int64_t>(1, in_units(duration_ns, time_base_)));
+}
+
+void Recording::add_evenly(AVFrame& frame, int64_t time_ns) {
+  const int64_t next = even_->count();
+  const EvenRate::Place place = even_->put(time_ns);
+  if (!place.is_shown) {
+    ++counts_.dropped;
+    return;
+  }
+  if (place.repeats > kRepeatsMax)
+    throw std::runtime_error("cannot write '" + settings_.path + "': a picture would be repeated " +
+                             std::to_string(place.repeats) + " times, as the next comes so late");
+  for (int64_t i = 0; i < place.repeats; ++i) encode(*last_, next + i, 1);
+  counts_.repeated += place.repeats;
+  last_.reset(av_frame_clone(&frame));
+  if (!last_) throw std::bad_alloc();
+  encode(frame, next + place.repeats, 1);
+}
+
+void Recording::encode(AVFrame& frame, int64_t pts, int64_t duration) {
+  frame.pts = pts;
+#if LIBAVUTIL_VERSION_MAJOR >= 58
+  frame.duration = duration;
+#endif
+  frame.color_range = codec_->color_range;
+  frame.colorspace = codec_->colorspace;
+  frame.color_primaries = codec_->color_primaries;
+  frame.color_trc = codec_->color_trc;
+  frame.sample_aspect_ratio = codec_->sample_aspect_ratio;
+  const bool begins_segment = is_due(pts);
+  frame.pict_type = begins_segment ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE;
+  inside_.push_back({pts, duration, begins_segment});
+  end_ = std::max(end_, pts + duration);
+  if (const int result = avcodec_send_frame(codec_.get(), &frame); result < 0)
+    throw std::runtime_error("the encoder " + std::string(codec_->codec->name) + " failed: " + error_words(result));
+  receive();
+}
+
+// True of the first picture of a segment by time, and of the one with which a file that has grown too large is to end.
+bool Recording::is_due(int64_t pts) {
+  if (settings_.segment.time_ns > 0) {
+    const auto segment = static_cast<uint64_t>(to_ns(pts) / settings_.segment.time_ns);
+    if (segment <= segments_due_) return false;
+    segments_due_ = segment;
+    return true;
+  }
+  return settings_.segment.bytes > 0 && std::exchange(wants_key_, false);
+}
+
+void Recording::receive() {
+  for (;;) {
+    const int result = avcodec_receive_packet(codec_.get(), packet_.get());
+    if (result == AVERROR(EAGAIN) || result == AVERROR_EOF) return;
+    if (result < 0)
+      throw std::runtime_error("the encoder " + std::string(codec_->codec->name) + " failed: " + error_words(result));
+    take(*packet_);
+  }
+}
+
+void Recording::take(AVPacket& packet) {
+  if (packet.pts == AV_NOPTS_VALUE) packet.pts = inside_.empty() ? end_ : inside_.front().pts;
+  if (packet.dts == AV_NOPTS_VALUE) packet.dts = packet.pts;
+  packet.duration = 1;
+  // Encoders pass a picture's time on and not its duration. Those that hold pictures give them back in another order.
+  for (auto at = inside_.begin(); at != inside_.end(); ++at) {
+    if (at->pts != packet.pts) continue;
+    packet.duration = at->duration;
+    wants_segment_ = wants_segment_ || at->begins_segment;
+    inside_.erase(at);
+    break;
+  }
+  const bool begins_segment = wants_segment_ && (packet.flags & AV_PKT_FLAG_KEY);
+  // One packet is held back, as the last one of a file has to be known.
+  if (has_held_) write_held(begins_segment ? std::optional(packet.pts) : std::nullopt);
+  if (begins_segment) next_segment(packet.pts);
+  av_packet_move_ref(held_.get(), &packet);
+  has_held_ = true;
+}
+
+// `file_end`: of the last packet of a file.
+void Recording::write_held(std::optional<int64_t> file_end) {
+  AVPacket& packet = *held_;
+  has_held_ = false;
+  write_sound_until(to_ns(packet.dts));
+  packet.pts -= segment_begin_;
+  packet.dts -= segment_begin_;
+  if (!segment_has_packets_) segment_first_dts_ = packet.dts;
+  segment_has_packets_ = true;
+  // MP4 holds decoding times and how long each lasts: with pictures reordered, it is the last packet and not the last
+  // picture that has to make up the length of the film.
+  if (file_end && settings_.container.is_mov)
+    packet.duration = std::max<int64_t>(1, *file_end - segment_begin_ - (packet.dts - segment_first_dts_));
+  muxer_->write_video(packet);
+  av_packet_unref(&packet);
+  if (settings_.segment.bytes > 0 && !wants_segment_ && !asked_key_ &&
+      muxer_->bytes_written() >= settings_.segment.bytes)
+    wants_key_ = asked_key_ = true;
+}
+
+void Recording::write_sound_until(int64_t time_ns) {
+  if (!sound_.is_open()) return;
+  while (sound_.next(time_ns, to_ns(segment_begin_), *sound_packet_)) {
+    muxer_->write_sound(*sound_packet_);
+    av_packet_unref(sound_packet_.get());
+  }
+}
+
+void Recording::next_segment(int64_t pts) {
+  write_sound_until(to_ns(pts));
+  const std::string finished = muxer_->path();
+  if (segment_index_ == 0) muxer_->hold_lock();
+  muxer_->finish();
+  list_.add(finished);
+  if (segment_index_ == 0) first_muxer_ = std::move(muxer_);
+  ++segment_index_;
+  segment_begin_ = pts;
+  wants_key_ = asked_key_ = wants_segment_ = false;
+  open_file();
+  begin_file();
+}
+
+void Recording::repeat_last(int64_t count) {
+  const int64_t next = even_->count() - count;
+  for (int64_t i = 0; i < count; ++i) encode(*last_, next + i, 1);
+  counts_.repeated += count;
+}
+
+void Recording::finish() {
+  if (failed_ || !muxer_) return;
+  failed_ = true;
+  if (waiting_first_) { // the only picture
+    const int64_t period_ns = av_rescale_q(1, av_inv_q(kRateFallback), kNanoseconds);
+    const Frame only = std::move(waiting_first_);
+    begin(period_ns);
+    add_frame(*only, 0, period_ns);
+  }
+  if (codec_) {
+    if (even_) repeat_last(std::min(even_->repeats_until(last_time_ns_ + last_duration_ns_), kRepeatsMax));
+    if (const int result = avcodec_send_frame(codec_.get(), nullptr); result < 0 && result != AVERROR_EOF)
+      throw std::runtime_error("the encoder " + std::string(codec_->codec->name) + " failed: " + error_words(result));
+    receive();
+    if (has_held_) write_held(end_);
+    write_sound_until(to_ns(end_));
+  }
+  const bool has_file = muxer_->has_begun();
+  muxer_->finish();
+  if (has_file) list_.add(muxer_->path());
+  muxer_.reset();
+  first_muxer_.reset();
+  failed_ = false;
+}
+
+Recording::Counts Recording::counts() const {
+  Counts counts = counts_;
+  if (frames_) counts.converted = frames_->converted();
+  return counts;
+}
+
+} // namespace millrace::media

@@ -1,0 +1,133 @@
+// Texts and names of segments; see segments.h.
+#include "plugins/media/segments.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <string_view>
+
+#include "plugins/media/part_file.h"
+#include "plugins/media/quiet_write.h"
+
+namespace millrace::media {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kIndex = "{index}";
+constexpr size_t kIndexDigits = 3;
+constexpr double kShortestSeconds = 0.1;
+constexpr double kSmallestBytes = 1000;
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+constexpr Unit kTimes[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"min", 60}, {"h", 3600}};
+constexpr Unit kSizes[] = {{"kB", 1e3},  {"KB", 1e3},        {"MB", 1e6},           {"GB", 1e9},
+                           {"B", 1},     {"KiB", 1024},      {"MiB", 1024.0 * 1024}, {"GiB", 1024.0 * 1024 * 1024}};
+
+std::string numbered(uint64_t index, size_t digits) {
+  std::string text = std::to_string(index);
+  if (text.size() < digits) text.insert(0, digits - text.size(), '0');
+  return text;
+}
+
+// The place and the length of a %d or %0Nd, and N. Length 0: there is none.
+struct Directive {
+  size_t at = 0, length = 0, digits = 1;
+};
+Directive find_directive(const std::string& pattern) {
+  for (size_t at = pattern.find('%'); at != std::string::npos; at = pattern.find('%', at + 1)) {
+    size_t end = at + 1;
+    while (end < pattern.size() && pattern[end] >= '0' && pattern[end] <= '9') ++end;
+    if (end - at > 3 || end >= pattern.size() || pattern[end] != 'd') continue;
+    const std::string digits = pattern.substr(at + 1, end - at - 1);
+    return {at, end + 1 - at, digits.empty() ? 1 : static_cast<size_t>(std::atoi(digits.c_str()))};
+  }
+  return {};
+}
+
+} // namespace
+
+SegmentLength read_segment_length(const std::string& text) {
+  SegmentLength length;
+  if (text.empty()) return length;
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const std::string_view unit = end;
+  if (end != text.c_str() && std::isfinite(number)) {
+    for (const Unit& time : kTimes)
+      if (unit == time.name && number * time.factor >= kShortestSeconds && number * time.factor < 1e9)
+        length.time_ns = std::llround(number * time.factor * 1e9);
+    for (const Unit& size : kSizes)
+      if (unit == size.name && number * size.factor >= kSmallestBytes && number * size.factor < 1e18)
+        length.bytes = static_cast<uint64_t>(number * size.factor);
+  }
+  if (!length.is_set())
+    throw std::invalid_argument("parameter 'segment': '" + text +
+                                "' is neither a time of at least 100ms such as 10min nor a size such as 100MB");
+  return length;
+}
+
+void check_segment_pattern(const std::string& pattern) {
+  const Directive directive = find_directive(pattern);
+  const bool has_more = directive.length > 0 && pattern.find('%', directive.at + directive.length) != std::string::npos;
+  if (has_more || (directive.length > 0 && pattern.find(kIndex) != std::string::npos))
+    throw std::invalid_argument("the path '" + pattern + "' of segments has more than one place for their number");
+}
+
+std::string segment_path(const std::string& pattern, uint64_t index) {
+  if (const size_t at = pattern.find(kIndex); at != std::string::npos)
+    return std::string(pattern).replace(at, kIndex.size(), numbered(index, kIndexDigits));
+  if (const Directive directive = find_directive(pattern); directive.length > 0)
+    return std::string(pattern).replace(directive.at, directive.length, numbered(index, directive.digits));
+  const fs::path whole = pattern;
+  return (whole.parent_path() / (whole.stem().string() + "-" + numbered(index, kIndexDigits) + whole.extension().string()))
+      .string();
+}
+
+void SegmentList::begin(const std::string& path) {
+  path_ = path;
+  text_ = "ffconcat version 1.0\n";
+}
+
+void SegmentList::add(const std::string& segment_path) {
+  if (path_.empty()) return;
+  std::error_code error;
+  // Relative where both are in one place, so that the folder can be moved.
+  const fs::path folder = fs::absolute(fs::path(path_), error).parent_path();
+  const fs::path segment = fs::absolute(fs::path(segment_path), error);
+  std::string name = (segment.parent_path() == folder ? segment.filename() : segment).string();
+  for (size_t at = name.find('\''); at != std::string::npos; at = name.find('\'', at + 4)) name.replace(at, 1, "'\\''");
+  text_ += "file '" + name + "'\n";
+  PartFile file;
+  file.open(path_, true, [](const std::string&) {});
+  for (size_t written = 0; written < text_.size();) {
+    const ptrdiff_t count =
+        write_some(file.descriptor(), reinterpret_cast<const uint8_t*>(text_.data()) + written, text_.size() - written);
+    if (count < 0)
+      throw std::runtime_error("cannot write '" + path_ + "': " + std::strerror(errno) + " (at byte " +
+                               std::to_string(written) + ")");
+    written += static_cast<size_t>(count);
+  }
+  file.commit();
+}
+
+int64_t read_bitrate(const std::string& text) {
+  if (text.empty()) return 0;
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const std::string_view unit = end;
+  const double factor = unit == "k" || unit == "K" ? 1e3 : unit == "M" ? 1e6 : unit == "G" ? 1e9 : unit.empty() ? 1 : 0;
+  const double bits = number * factor;
+  if (!(bits >= 1000 && bits <= 1e12))
+    throw std::invalid_argument("parameter 'bitrate': '" + text + "' is no number of bits a second such as 4M or 500k");
+  return static_cast<int64_t>(bits);
+}
+
+} // namespace millrace::media

@@ -1,0 +1,214 @@
+// video.writer: pictures into a film.
+#include <atomic>
+#include <bit>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+#include "millrace/handler.h"
+#include "plugins/media/encoders.h"
+#include "plugins/media/log.h"
+#include "plugins/media/rates.h"
+#include "plugins/media/recording.h"
+
+namespace millrace::media {
+namespace {
+
+constexpr const char* kManual = &R"(
+Writes the pictures that it gets into a film: a file, standard output, a FIFO, or a server.
+
+The container follows from the path's extension (mp4, mov, mkv, webm, avi, ts, nut, flv, gif, y4m) or
+from `container`, which `path=-` (standard output) and most FIFOs need. Addresses go to servers: rtmp://,
+rtsp://, srt://, udp:// and tcp://, where the installed libraries have them. `millrace inspect video.writer`
+lists the containers and encoders of this machine.
+
+Times. Each picture is shown at its media time, less that of the first, so that a film of a live source
+lasts as long as it did, whatever was dropped on the way. MP4, MOV, NUT and TS hold such times to a
+microsecond or so, Matroska, WebM and FLV to a millisecond. AVI has numbers instead of times: a picture
+takes the nearest number that is free. Y4M has neither, so that pictures are repeated and dropped. With
+`rate: 30` that is done in any container: the film has exactly 30 pictures a second.
+
+Codec. `codec` is h264, hevc, av1, vp9, vp8, mpeg4, mpeg2, mjpeg, prores, gif, one of the lossless ones,
+an encoder's own name such as libx264rgb, or four letters such as MJPG. Without it: h264, which plays
+everywhere; vp9 in WebM, mpeg4 in AVI. `quality` is one scale for all codecs, from 0 to 100; 70 is what
+x264 calls crf 23, and 15 more or less is easily seen. `bitrate: 4M` fixes the size instead. `preset` is
+the encoder's word for speed against size; x264's is veryfast unless said. `gop` is the longest time
+between key frames, at which a player can begin. `pixels` chooses what is encoded, such as yuv444p; else
+it is what comes: 8 or 10 bits in YCbCr, RGB in codecs for it. Colours, range and the shape of pixels
+are tagged as they come.
+
+For bit-exact work take ffv1 (in mkv, mov or avi: RGB, RGBA, gray, i420 and 10 bits), huffyuv (RGB and
+RGBA, quick), ffvhuff (as huffyuv, also i420, gray and 10 bits) or png (RGB, RGBA and gray).
+
+Sizes. H.264, H.265 and others take even sizes only. Others are refused before the pipeline runs, with
+the crop that helps.
+
+Safety. The film is written to NAME.part.EXT beside its name, under a lock, and gets its name at the end.
+A second writer of the same name is refused. What a crash leaves can be played but for its last two
+seconds, and the next run keeps it as NAME.part-1.EXT and says so. That is so because MP4 and MOV are
+written in fragments of half a second; with `fragment: none` they are plain, and worth nothing before
+their end. Each write is checked: a full disk ends the run with path, reason and byte. Folders on the way are
+made. A film that is there is replaced, at the end, or with `exists: fail` refused.
+
+Segments. `segment: 10min` or `segment: 100MB` makes a new file at a key frame, each playable by itself
+and beginning at 0. %03d or {index} in the path is the number; without either "-000" stands before the
+extension. A file of a given size ends with the first key frame after it. `list` names a file that lists
+the finished ones, which ffmpeg reads with `-f concat`.
+
+Sound. `sound` names a file whose sound is copied beside the pictures, as it is, cut to the same times:
+media time 0 is the file's first picture.
+
+    video.file path=media/vtest.avi ! video.writer path=out/copy.mp4
+)"[1];
+
+constexpr double kGopSecondsMax = 3600;
+constexpr int64_t kThreadsMax = 256;
+
+class VideoWriter final : public Handler {
+ public:
+  VideoWriter() {
+    blocking(); // a FIFO's reader and a server take their time
+    cost_hint_us(4000);
+  }
+
+  // What can be refused by the parameters alone is refused here.
+  void narrow(uint32_t port, Format& accepts) override {
+    if (port != video_.port()) return;
+    const LogScope scope(log_);
+    const RecordingSettings settings = settle();
+    const uint64_t taken = taken_pixels(settings.choice, settings.wish);
+    accepts.pixel_formats = accepts.pixel_formats ? accepts.pixel_formats & taken : taken;
+  }
+
+  // Whether the encoder takes the size is known once it opens.
+  void configure(const Formats& formats) override {
+    const LogScope scope(log_);
+    const Format& format = formats.in(video_);
+    if (format.size_kind != MR_DIM_FIXED || format.width == 0 || std::popcount(format.pixel_formats) != 1) return;
+    const auto pixel = static_cast<Pixel>(std::countr_zero(format.pixel_formats));
+    const std::tuple opened{format.width, format.height, pixel};
+    if (opened == opened_) return;
+    const RecordingSettings settings = settle();
+    EncodedPictures pictures;
+    pictures.format = encoded_format(settings.choice, settings.wish, pixel);
+    if (pictures.format == AV_PIX_FMT_NONE)
+      throw std::invalid_argument("codec '" + settings.choice.codec + "' (" + settings.choice.encoder->name +
+                                  ") does not take pictures of " + std::string(name_of(pixel)));
+    pictures.width = static_cast<int>(format.width);
+    pictures.height = static_cast<int>(format.height);
+    if (takes_full_range(settings.choice)) pictures.meaning.range = MR_RANGE_FULL;
+    open_encoder(settings.choice, settings.wish, pictures, false, true, &log_);
+    opened_ = opened;
+  }
+
+  void start() override {
+    interrupted_ = false;
+    const LogScope scope(log_);
+    recording_.reset();
+    const RecordingSettings settings = settle();
+    if (!settings.choice.reason.empty()) log(MR_LOG_INFO, settings.choice.reason);
+    auto recording = std::make_unique<Recording>(settings, interrupted_, log_,
+                                                 [this](const std::string& sentence) { log(MR_LOG_INFO, sentence); });
+    recording->open();
+    recording_ = std::move(recording);
+  }
+
+  void process(Tick& tick, Cpu&) {
+    if (!recording_) throw std::logic_error("the film '" + *path_ + "' has ended");
+    const LogScope scope(log_);
+    const ImageView picture = video_(tick);
+    recording_->add(picture, tick.media_time_ns(), picture.header().duration_ns);
+  }
+
+  void drain() override { finish(); }
+  // Without a drain (another handler has failed) what was written is a whole film all the same.
+  void stop() override { finish(); }
+  // A jump in the stream is no new film: the pictures after it follow those before.
+  void reset() override {}
+  void interrupt() override { interrupted_ = true; }
+
+  static void offers(Offers& offers) { offer_encoders(offers); }
+
+ private:
+  void finish() {
+    const LogScope scope(log_);
+    const std::unique_ptr<Recording> recording = std::move(recording_);
+    if (!recording) return;
+    const auto say_counts = [&] {
+      const Recording::Counts counts = recording->counts();
+      if (counts.repeated) count("pictures_repeated", counts.repeated);
+      if (counts.dropped) count("pictures_dropped", counts.dropped);
+      if (counts.off_grid) count("pictures_off_grid", counts.off_grid);
+      if (counts.converted) count("pictures_converted", counts.converted);
+    };
+    try {
+      recording->finish();
+    } catch (...) {
+      say_counts();
+      throw;
+    }
+    say_counts();
+  }
+
+  RecordingSettings settle() const {
+    RecordingSettings settings;
+    settings.path = *path_;
+    settings.container = container_of(*path_, *container_);
+    settings.wish = {*codec_,
+                     *quality_,
+                     read_bitrate(*bitrate_),
+                     *preset_,
+                     *gop_,
+                     static_cast<int>(*threads_),
+                     *pixels_};
+    settings.choice = choose_encoder(settings.container, settings.wish);
+    if (!rate_->empty()) settings.rate = read_rate("rate", *rate_);
+    settings.sound = *sound_;
+    settings.segment = read_segment_length(*segment_);
+    settings.list = *list_;
+    settings.may_replace = *exists_ == "replace";
+    settings.fragments = *fragment_ == "auto";
+    if (settings.segment.is_set() && (*path_ == "-" || is_address(*path_)))
+      throw std::invalid_argument("`segment` needs files, and '" + *path_ + "' is none");
+    if (!settings.list.empty() && !settings.segment.is_set())
+      throw std::invalid_argument("`list` names the list of segments, and there is no `segment`");
+    return settings;
+  }
+
+  Input<Image> video_{*this, "video",
+                      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
+                              Pixel::i420, Pixel::p010}),
+                      help("the pictures; which formats are taken depends on the codec")};
+  Param<std::string> path_{*this, "path", "", "a file, - for standard output, a FIFO, or an address such as rtmp://…",
+                           required, writes_path};
+  Param<std::string> container_{*this, "container", "", "mp4, mkv, …; empty: by the path's extension"};
+  Param<std::string> codec_{*this, "codec", "", "h264, hevc, ffv1, …, or an encoder's name; empty: by the container"};
+  Param<double> quality_{*this, "quality", 70.0, "from 0 to 100, on one scale for all codecs", range(0, 100)};
+  Param<std::string> bitrate_{*this, "bitrate", "", "bits a second such as 4M or 500k; empty: by quality"};
+  Param<std::string> preset_{*this, "preset", "", "the encoder's own word for speed against size"};
+  Param<double> gop_{*this, "gop", 2.0, "the longest time between key frames", range(0, kGopSecondsMax), seconds};
+  Param<int64_t> threads_{*this, "threads", 0, "that the encoder may use; 0: as many as there are cores",
+                          range(0, kThreadsMax)};
+  Param<std::string> pixels_{*this, "pixels", "", "the format that is encoded, such as yuv444p; empty: as it comes"};
+  Param<std::string> rate_{*this, "rate", "",
+                           "pictures a second, by repeating and dropping: 30, 29.97 or 30000/1001; empty: at media times"};
+  Param<std::string> sound_{*this, "sound", "", "a file whose sound is copied beside the pictures", reads_path};
+  Param<std::string> segment_{*this, "segment", "", "a time such as 10min or a size such as 100MB; empty: one file"};
+  Param<std::string> list_{*this, "list", "", "a file that lists the finished segments", writes_path};
+  Param<std::string> exists_{*this, "exists", "replace", "what becomes of a film that is there",
+                             choices({"replace", "fail"})};
+  Param<std::string> fragment_{*this, "fragment", "auto",
+                               "auto: MP4 and MOV in fragments, which a crash leaves playable; none: plain ones",
+                               choices({"auto", "none"})};
+
+  Log log_{[this](uint32_t level, const std::string& sentence) { log(level, sentence); }};
+  std::atomic<bool> interrupted_ = false;
+  std::unique_ptr<Recording> recording_;
+  std::tuple<uint32_t, uint32_t, Pixel> opened_{0, 0, Pixel::none};
+};
+
+MILLRACE_HANDLER(VideoWriter, "video.writer", "Writes pictures into a film", kManual)
+
+} // namespace
+} // namespace millrace::media
