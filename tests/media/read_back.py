@@ -13,7 +13,7 @@ import unittest
 
 import corpus
 import rig
-from rig import FFMPEG, Media, call, counts, environment, frame_md5s, said, times_ns
+from rig import FFMPEG, Media, call, counts, environment, frame_md5s, said, stream_and_frames, times_of
 
 NS = 10**9
 TIME_SLACK_NS = 1  # both sides round a fraction to whole nanoseconds
@@ -25,7 +25,7 @@ PIXELS = {
     "yuvj422p": ("i420", "yuvj420p"), "yuvj444p": ("i420", "yuvj420p"), "yuva420p": ("i420", "yuv420p"),
     "yuv420p10le": ("p010", "p010le"), "yuv422p10le": ("p010", "p010le"), "yuva444p10le": ("p010", "p010le"),
     "yuva444p12le": ("p010", "p010le"), "gray16le": ("gray8", "gray"), "bgr0": ("rgb8", "rgb24"),
-    "rgb48le": ("rgb8", "rgb24"), "pal8": ("rgb8", "rgb24"),
+    "gbrp16le": ("rgb8", "rgb24"), "pal8": ("rgba8", "rgba"),
 }
 # A shift of bits or an exchange of channels: every way to do it gives the same.
 EXACT = {"yuv420p10le"}
@@ -34,7 +34,7 @@ EXACT = {"yuv420p10le"}
 def pipeline_of(path, file=None):
     more = (f" stream={file.stream}" if file and file.stream is not None else "") + (
         f" threads={file.threads}" if file and file.threads else "")
-    return f"video.file name=video path={path}{more}"
+    return f"video.file name=in path={path}{more}"
 
 
 def rising(times):
@@ -48,19 +48,17 @@ def rising(times):
 class Corpus(Media):
     """One test for each file of corpus.py, made below."""
 
-    def expected_times(self, path, stream):
-        found = rig.frames(path, stream)
-        if "best_effort_timestamp" in found[0]:
-            return rising(times_ns(path, stream))
-        rate = next(iter(rig.probe(path, "-select_streams", stream)["streams"]))["r_frame_rate"]
-        return [round(i * NS / rig.fraction(rate)) for i in range(len(found))]
+    def expected_times(self, own, found):
+        if all("best_effort_timestamp" in picture for picture in found):
+            return rising(times_of(own, found))
+        return [round(i * NS / rig.fraction(own["r_frame_rate"])) for i in range(len(found))]
 
     def compare(self, file):
         path, reason = corpus.make(file, rig.build_folder / "corpus")
         if not path:
             self.skipTest(reason)
         stream = f"v:{file.stream}" if file.stream is not None else "v:0"
-        own = next(iter(rig.probe(path, "-select_streams", stream)["streams"]))
+        own, found = stream_and_frames(path, stream)
         pixels, asked = PIXELS[own["pix_fmt"]]
         before = [] if file.turned else ["-noautorotate"]
         options = ["-map", f"0:{stream}", *(["-pix_fmt", asked] if asked else [])]
@@ -72,15 +70,15 @@ class Corpus(Media):
         self.assertEqual(len(got), len(expected), "as many pictures come as ffmpeg decodes")
         wrong = [i for i, picture in enumerate(got) if picture["md5"] != expected[i]]
         self.assertEqual(wrong, [], f"every picture is ffmpeg's ({path.name}, {own['pix_fmt']})")
-        times = self.expected_times(path, stream)
+        times = self.expected_times(own, found)
         late = [(i, picture["media_time"], time) for i, (picture, time) in enumerate(zip(got, times))
                 if abs(picture["media_time"] - time) > TIME_SLACK_NS]
         self.assertEqual(late[:4], [], "every time is ffprobe's less the first: (picture, got, expected)")
         self.check_tags(file, own, got)
-        lost = counts(self.told, "video").get("pictures_lost", 0)
+        lost = counts(self.told, "in").get("pictures_lost", 0)
         if file.lost:
             self.assertGreater(lost, 0, "pictures that were lost are counted")
-        converted = counts(self.told, "video").get("pictures_converted", 0)
+        converted = counts(self.told, "in").get("pictures_converted", 0)
         self.assertEqual(converted, len(got) if asked and own["pix_fmt"] not in ("yuva420p",) else 0,
                          "conversions of pixels are counted")
 
@@ -116,7 +114,7 @@ class Kept(Media):
             self.skipTest(reason)
         return path
 
-    def messages(self, name="video"):
+    def messages(self, name="in"):
         return [message.get("text", message) if isinstance(message, dict) else message
                 for message in self.told["handlers"][name].get("messages", [])]
 
@@ -125,11 +123,11 @@ class Choice(Kept):
     def test_decoding_copies_no_picture_of_h264(self):
         for name in ("h264_b_frames.mp4", "hevc.mp4", "vp9.webm", "mpeg2.ts"):
             self.pictures(pipeline_of(self.file(name)))
-            self.assertEqual(counts(self.told, "video").get("pictures_copied", 0), 0, name)
+            self.assertEqual(counts(self.told, "in").get("pictures_copied", 0), 0, name)
 
     def test_threads_change_nothing(self):
         path = self.file("h264_b_frames.mp4")
-        several = [self.pictures(f"video.file name=video path={path} threads={threads}") for threads in (1, 2, 5, 0)]
+        several = [self.pictures(f"video.file name=in path={path} threads={threads}") for threads in (1, 2, 5, 0)]
         for one in several[1:]:
             self.assertEqual(one, several[0])
 
@@ -188,8 +186,8 @@ class Choice(Kept):
 
     def test_a_stream_is_chosen_by_its_number(self):
         path = self.file("second_stream.mkv")
-        self.assertEqual({picture["width"] for picture in self.pictures(f"video.file name=video path={path} stream=1")}, {48})
-        self.assertEqual({picture["width"] for picture in self.pictures(f"video.file name=video path={path}")}, {64})
+        self.assertEqual({picture["width"] for picture in self.pictures(f"video.file name=in path={path} stream=1")}, {48})
+        self.assertEqual({picture["width"] for picture in self.pictures(f"video.file name=in path={path}")}, {64})
 
     def test_square_pixels_are_made_where_a_reader_asks_for_them(self):
         plan = json.loads(self.run_it("plan", f"video.file path={self.file('pixels_16_11.mp4')} ! null.sink", "--json").stdout)
@@ -215,7 +213,7 @@ class Said(Kept):
     def test_sound_and_subtitles_that_are_not_used_are_said_once(self):
         for name, word in (("sound.mp4", "sound"), ("subtitles.mkv", "subtitles"), ("sound_first.mkv", "sound")):
             self.pictures(pipeline_of(self.file(name)))
-            found = [message for message in self.messages() if word in json.dumps(message)]
+            found = [message for message in self.messages() if word in json.dumps(message).replace(name, "")]
             self.assertEqual(len(found), 1, f"{name}: {self.messages()}")
 
     def test_interlaced_pictures_are_said(self):
@@ -235,7 +233,7 @@ class Said(Kept):
 
     def test_damage_is_counted_and_told_once_with_its_place(self):
         self.pictures(pipeline_of(self.file("damaged_png.mkv")) + " threads=1")
-        self.assertEqual(counts(self.told, "video").get("pictures_lost"), 1)
+        self.assertEqual(counts(self.told, "in").get("pictures_lost"), 1)
         told = [message for message in self.messages() if "lost" in json.dumps(message) or "damage" in json.dumps(message)]
         self.assertEqual(len(told), 1, f"told once: {self.messages()}")
         self.assertRegex(json.dumps(told), r"\d", "the place is told")
@@ -251,7 +249,7 @@ class Refused(Kept):
         self.assertNotRegex(text, r"@ 0x")
 
     def test_a_file_that_is_not_there(self):
-        self.wrong(self.folder / "nothing.mp4", "No such file or directory")
+        self.wrong(self.folder / "nothing.mp4", "o such file")
 
     def test_a_file_that_may_not_be_read(self):
         path = self.folder / "secret.mp4"
@@ -276,7 +274,7 @@ class Refused(Kept):
     def test_a_file_that_is_no_video(self):
         path = self.folder / "letter.mp4"
         path.write_text("Dear reader, this is a letter.\n" * 50)
-        self.wrong(path, "Invalid data found when processing input")
+        self.wrong(path)
 
     def test_a_file_of_sound_alone(self):
         path = self.folder / "song.mkv"
@@ -333,11 +331,11 @@ class Streams(Kept):
                 pipe.write(data)
         feeder = threading.Thread(target=feed, daemon=True)
         feeder.start()
-        got = [picture["md5"] for picture in self.pictures(f"video.file name=video path={fifo}", seconds=20)]
+        got = [picture["md5"] for picture in self.pictures(f"video.file name=in path={fifo}", seconds=20)]
         self.assertEqual(got, self.expected("h264_b_frames.mkv"))
 
     def test_an_empty_standard_input_is_refused(self):
-        self.refused("video.file path=- ! null.sink", words=["standard input"])
+        self.assertRegex(self.refused("video.file path=- ! null.sink"), "standard input|'-'")
 
     def test_a_folder_of_segments_is_one_stream(self):
         whole = self.file("h264_b_frames.mkv")
@@ -345,7 +343,7 @@ class Streams(Kept):
         parts.mkdir()
         call([*FFMPEG, "-i", whole, "-c", "copy", "-f", "segment", "-segment_time", "0.4", "-reset_timestamps", 1, parts / "part-%d.mkv"])
         self.assertGreater(len(list(parts.iterdir())), 2)
-        got = self.pictures(f"video.file name=video path={parts}")
+        got = self.pictures(f"video.file name=in path={parts}")
         self.assertEqual([picture["md5"] for picture in got], self.expected("h264_b_frames.mkv"))
         self.assertEqual([picture["media_time"] for picture in got], [i * NS // 25 for i in range(50)])
 
@@ -356,7 +354,7 @@ class Streams(Kept):
     def test_a_playlist_is_one_stream(self):
         call([*FFMPEG, "-i", self.file("h264_b_frames.mkv"), "-c", "copy", "-f", "hls", "-hls_time", "0.4", "-hls_playlist_type", "vod",
               self.folder / "list.m3u8"])
-        got = [picture["md5"] for picture in self.pictures(f"video.file name=video path={self.folder / 'list.m3u8'}")]
+        got = [picture["md5"] for picture in self.pictures(f"video.file name=in path={self.folder / 'list.m3u8'}")]
         self.assertEqual(got, self.expected("h264_b_frames.mkv"))
 
 

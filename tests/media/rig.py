@@ -1,10 +1,12 @@
 """Runs millrace, ffmpeg and ffprobe for the tests of video, each for a bounded time, and counts what was run."""
+import atexit
 import faulthandler
 import functools
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,13 +22,24 @@ COLORS = {"srgb": 0, "bt601": 1, "bt709": 2, "bt2020": 3}
 MATRICES = {"gbr": "srgb", "bt470bg": "bt601", "smpte170m": "bt601", "bt709": "bt709", "bt2020nc": "bt2020"}
 
 millrace = ""  # the command, from the command line
-check_plugins = ""  # the folder of check.so
 build_folder = pathlib.Path()  # what may be kept from one run to the next
 
 
 def environment(**more):
-    return {**os.environ, "MILLRACE_MACHINE": "", "MILLRACE_PLUGIN_PATH": check_plugins, "DISPLAY": "",
-            "WAYLAND_DISPLAY": "", **more}
+    """Without a display, and without what calibrate keeps for the user's machine."""
+    return {**os.environ, "MILLRACE_MACHINE": "", "DISPLAY": "", "WAYLAND_DISPLAY": "", **more}
+
+
+def lay_out(command, plugin_folder):
+    """A folder with the command and two plugins, media and check: to load OpenCV takes longer than most of these tests."""
+    place = pathlib.Path(tempfile.mkdtemp(prefix="laid-out-", dir=build_folder))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    place.chmod(0o755)
+    (place / "plugins").mkdir()
+    shutil.copy(command, place / "millrace")
+    shutil.copy(command.parent / "plugins" / "media.so", place / "plugins")
+    shutil.copy(plugin_folder / "check.so", place / "plugins")
+    return str(place / "millrace")
 
 
 def said(arguments, result):
@@ -67,16 +80,26 @@ def video_stream(path):
     return next(stream for stream in probe(path)["streams"] if stream["codec_type"] == "video")
 
 
-def frames(path, stream="v:0"):
+def stream_and_frames(path, stream="v:0"):
+    """What ffprobe says of one stream and of each of its pictures."""
+    found = probe(path, "-select_streams", stream, "-show_frames")
+    return found["streams"][0], found["frames"]
+
+
+def frames(path):
     """What ffprobe says of each picture."""
-    return json.loads(call(["ffprobe", "-v", "quiet", "-select_streams", stream, "-show_frames", "-of", "json", path]))["frames"]
+    return stream_and_frames(path)[1]
 
 
-def times_ns(path, stream="v:0"):
-    """The time of each picture in nanoseconds, less the first's; from whole numbers, for the decimals are rounded."""
-    numerator, denominator = map(int, next(
-        found for found in probe(path, "-select_streams", stream)["streams"])["time_base"].split("/"))
-    stamps = [frame["best_effort_timestamp"] for frame in frames(path, stream)]
+def times_ns(path):
+    """The time of each picture in nanoseconds, less the first's."""
+    return times_of(*stream_and_frames(path))
+
+
+def times_of(stream, pictures):
+    """From whole numbers: the decimals are rounded."""
+    numerator, denominator = map(int, stream["time_base"].split("/"))
+    stamps = [picture["best_effort_timestamp"] for picture in pictures]
     return [round((stamp - stamps[0]) * numerator * 10**9 / denominator) for stamp in stamps]
 
 
@@ -154,12 +177,12 @@ class Told(unittest.TextTestResult):
 
 def main(cases):
     """Runs the tests of the calling script, of which there are `cases`: usage: SCRIPT MILLRACE CHECK_PLUGINS FOLDER [TEST…]"""
-    global millrace, check_plugins, build_folder
+    global millrace, build_folder
     if len(sys.argv) < 4:
         sys.exit(f"usage: {sys.argv[0]} MILLRACE FOLDER_OF_CHECK_PLUGIN FOLDER_TO_KEEP_THINGS_IN [TEST…]")
-    millrace, check_plugins = (str(pathlib.Path(given).resolve()) for given in sys.argv[1:3])
     build_folder = pathlib.Path(sys.argv[3]).resolve()
     build_folder.mkdir(parents=True, exist_ok=True)
+    millrace = lay_out(*(pathlib.Path(given).resolve() for given in sys.argv[1:3]))
     names = sys.argv[4:]
     faulthandler.dump_traceback_later(PROGRAM_SECONDS_MAX, exit=True)
     program = unittest.main(module="__main__", argv=[sys.argv[0], *names], exit=False,
