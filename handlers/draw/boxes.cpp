@@ -101,7 +101,7 @@ class Boxes final : public Handler {
   Param<int64_t> thickness_{*this, "thickness", 2, "of the frame", range(1, 100), unit("px"), live};
   Param<bool> labels_{*this, "labels", true, "draw the ids of tracks"};
   Param<int64_t> size_{*this, "size", 14, "of the labels' letters", range(4, 512), unit("px")};
-  Param<std::string> font_{*this, "font", "", "a font file; empty: DejaVu Sans"};
+  Param<std::string> font_{*this, "font", "", "a font file; empty: DejaVu Sans", reads_path};
   GlyphSet glyphs_;
   PackedSheet sheet_; // of the digits
 };

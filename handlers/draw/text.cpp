@@ -81,7 +81,7 @@ class Text final : public Handler {
   Param<int64_t> y_{*this, "y", 16, "top edge; negative: from the bottom", range(-65536, 65536), unit("px"), live};
   Param<int64_t> size_{*this, "size", 24, "of the letters", range(4, 512), unit("px")};
   Param<std::string> color_{*this, "color", "#ffffff", "\"#rrggbb\" or \"#rrggbbaa\""};
-  Param<std::string> font_{*this, "font", "", "a font file; empty: DejaVu Sans"};
+  Param<std::string> font_{*this, "font", "", "a font file; empty: DejaVu Sans", reads_path};
   Caption caption_;
   GlyphSet glyphs_;
   PackedSheet sheet_; // of the letters that the text and its numbers need

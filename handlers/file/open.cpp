@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "handlers/file/write_signals.h"
+
 namespace millrace::handlers {
 
 namespace fs = std::filesystem;
@@ -47,10 +49,12 @@ File open_to_write(const std::string& path) {
 }
 
 void write_all(std::FILE* file, std::span<const uint8_t> bytes, const std::string& path) {
+  const HeldWriteSignals held;
   if (!bytes.empty() && std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size()) throw cannot_write(path);
 }
 
 void close_written(File& file, const std::string& path) {
+  const HeldWriteSignals held;
   if (file && std::fclose(file.release()) != 0) throw cannot_write(path);
 }
 

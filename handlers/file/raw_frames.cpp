@@ -19,6 +19,21 @@ uint64_t RawFrame::picture_bytes() const {
   return bytes;
 }
 
+uint64_t index_before(std::span<const uint8_t> frame, const std::string& path) {
+  uint64_t index = 0;
+  for (size_t i = 0; i < 8; ++i) index |= uint64_t{frame[i]} << (8 * i);
+  if (index > kNamedTickMax) throw cannot_read(path, "the index " + std::to_string(index) + " is damaged, or none");
+  return index;
+}
+
+void copy_frame(const RawFrame& frame, std::span<const uint8_t> bytes, const ImageSpan& target) {
+  const uint8_t* from = bytes.data() + (frame.bytes() - frame.picture_bytes());
+  for (uint32_t plane = 0; plane < target.plane_count(); ++plane) {
+    const size_t row = plane_row_bytes(target.pixel(), target.width(), plane);
+    for (uint32_t y = 0; y < target.rows(plane); ++y, from += row) std::memcpy(target.row(y, plane), from, row);
+  }
+}
+
 RawFrames::RawFrames(const std::string& path, const RawFrame& frame)
     : path_(path), frame_(frame), file_(open_to_read(path)), bytes_(size_of(file_.get())) {}
 
@@ -56,10 +71,7 @@ void RawFrames::go_to(uint64_t frame) {
 uint64_t RawFrames::read_index() {
   std::array<uint8_t, 8> bytes;
   read_bytes(bytes.data(), bytes.size());
-  uint64_t index = 0;
-  for (size_t i = 0; i < bytes.size(); ++i) index |= uint64_t{bytes[i]} << (8 * i);
-  if (index > kNamedTickMax) throw cannot_read(path_, "the index " + std::to_string(index) + " is damaged, or none");
-  return index;
+  return index_before(bytes, path_);
 }
 
 void RawFrames::read_bytes(uint8_t* target, size_t count) {

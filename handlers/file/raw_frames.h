@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "handlers/file/open.h"
@@ -20,6 +21,11 @@ struct RawFrame {
   uint64_t picture_bytes() const;
   uint64_t bytes() const { return picture_bytes() + (indexed ? 8 : 0); }
 };
+
+// The index before a frame's picture, from its first eight bytes. Throws cannot_read where it is beyond reason.
+uint64_t index_before(std::span<const uint8_t> frame, const std::string& path);
+// The picture of a frame, of its format and size, into `target`.
+void copy_frame(const RawFrame& frame, std::span<const uint8_t> bytes, const ImageSpan& target);
 
 class RawFrames {
  public:

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "handlers/file/raw_frames.h"
+#include "handlers/file/raw_stream.h"
 #include "handlers/image/picture.h"
 #include "handlers/source_rate.h"
 
@@ -26,6 +27,10 @@ and ticks go on, and the stream has no end.
 A missing or empty file is refused before anything runs. So is one with a part of a picture at its
 end; with `truncated: drop` that part is left out, and the log says so.
 
+`-` is standard input, and a path may be a FIFO (`mkfifo`) or a device. Such a stream is read once,
+from where it is, by a thread of its own; its number of pictures is known at its end, where a part
+of a picture, or no picture at all, is a failure or a note as of a file. It cannot `loop`.
+
     file.raw_reader path=examples/data/disc.gray width=64 height=48 format=gray8 ! null.sink
 )"[1];
 
@@ -36,12 +41,14 @@ class RawReader final : public Handler {
   void probe(Facts& facts) override {
     const SourceRate rate = rate_of(fps_);
     if (rate.numerator > 0) facts.rate(rate.numerator, rate.denominator);
+    if (is_stream(*path_)) {
+      if (loop_) throw cannot_read(*path_, "it is no regular file, so it cannot be begun again: loop needs one");
+      return facts.waits();
+    }
     RawFrames frames(*path_, frame());
-    if (frames.count() == 0)
-      throw cannot_read(*path_, "it has " + std::to_string(frames.rest()) + " bytes, and one picture " +
-                                    std::to_string(frame().bytes()));
+    if (frames.count() == 0) throw cannot_read(*path_, too_short(frames.rest()));
     if (frames.rest() > 0 && *truncated_ == "fail")
-      throw cannot_read(*path_, rest_of(frames) + "; truncated=drop leaves them out");
+      throw cannot_read(*path_, rest_of(frames.count(), frames.rest()) + "; truncated=drop leaves them out");
     if (!loop_) facts.tick_count(static_cast<int64_t>(frames.last_index() + 1));
   }
 
@@ -53,20 +60,38 @@ class RawReader final : public Handler {
   void start() override {
     frame_ = frame();
     rate_ = rate_of(fps_);
-    frames_.emplace(*path_, frame_);
-    if (frames_->rest() > 0) log(MR_LOG_WARNING, "'" + *path_ + "': " + rest_of(*frames_) + ", which are left out");
+    frames_.reset();
+    stream_.close();
+    if (is_stream(*path_)) {
+      stream_.open(*path_, frame_.bytes());
+    } else {
+      frames_.emplace(*path_, frame_);
+      if (frames_->rest() > 0) say_dropped(frames_->count(), frames_->rest());
+    }
     given_ = round_ = 0;
     next_.reset();
   }
-  void reset() override { start(); }
-  void stop() override { frames_.reset(); }
+  // A stream cannot go back: it goes on with what comes next, as another one.
+  void reset() override {
+    if (!stream_.is_open()) return start();
+    round_ = given_;
+    next_.reset();
+  }
+  void stop() override {
+    frames_.reset();
+    stream_.close();
+  }
+  void interrupt() override { stream_.interrupt(); }
 
   void process(Tick& tick, Cpu&) {
     if (!next_) take_next();
     if (!next_) return tick.end();
     if (*next_ > given_) return void(++given_);
     const ImageSpan picture = out_.allocate(tick, frame_.pixel, frame_.width, frame_.height);
-    frames_->read(picture);
+    if (stream_.is_open())
+      copy_frame(frame_, stream_.frame(), picture);
+    else
+      frames_->read(picture);
     mr_value& value = *out_.raw(tick).value;
     tag(value.as.image.color, value.as.image.range);
     if (rate_.numerator > 0) {
@@ -81,14 +106,19 @@ class RawReader final : public Handler {
   RawFrame frame() const {
     return {pixel_named(*format_), static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_), *index_};
   }
-  static std::string rest_of(const RawFrames& frames) {
-    return "behind " + std::to_string(frames.count()) + " whole pictures are " + std::to_string(frames.rest()) +
-           " bytes of another";
+  static std::string rest_of(uint64_t count, uint64_t rest) {
+    return "behind " + std::to_string(count) + " whole pictures are " + std::to_string(rest) + " bytes of another";
+  }
+  std::string too_short(uint64_t bytes) const {
+    return "it has " + std::to_string(bytes) + " bytes, and one picture " + std::to_string(frame().bytes());
+  }
+  void say_dropped(uint64_t count, uint64_t rest) const {
+    log(MR_LOG_WARNING, "'" + *path_ + "': " + rest_of(count, rest) + ", which are left out");
   }
 
   // The tick of the next picture, counted over all rounds; none at the end.
   void take_next() {
-    std::optional<uint64_t> index = frames_->next_index();
+    std::optional<uint64_t> index = stream_.is_open() ? next_of_stream() : frames_->next_index();
     if (!index && loop_) {
       frames_->rewind();
       round_ = given_;
@@ -101,6 +131,20 @@ class RawReader final : public Handler {
     next_ = round_ + *index;
   }
 
+  std::optional<uint64_t> next_of_stream() {
+    switch (stream_.next()) {
+      case RawStream::Answer::frame: return frame_.indexed ? index_before(stream_.frame(), *path_) : given_ - round_;
+      case RawStream::Answer::interrupted: return {};
+      case RawStream::Answer::end: break;
+    }
+    if (stream_.count() == 0) throw cannot_read(*path_, too_short(stream_.rest()));
+    if (stream_.rest() == 0) return {};
+    if (*truncated_ == "fail")
+      throw cannot_read(*path_, rest_of(stream_.count(), stream_.rest()) + "; truncated=drop leaves them out");
+    say_dropped(stream_.count(), stream_.rest());
+    return {};
+  }
+
   void tag(uint32_t& color, uint32_t& range) const {
     const Pixel pixel = pixel_named(*format_);
     const bool ycbcr = pixel == Pixel::nv12 || pixel == Pixel::i420 || pixel == Pixel::p010;
@@ -110,7 +154,7 @@ class RawReader final : public Handler {
   }
 
   Output<Image> out_{*this, "video", help("the pictures")};
-  Param<std::string> path_{*this, "path", "", "the file to read", required};
+  Param<std::string> path_{*this, "path", "", "the file to read; -: standard input", required, reads_path};
   Param<int64_t> width_{*this, "width", 0, "of a picture", required, range(1, kSideMax), unit("px")};
   Param<int64_t> height_{*this, "height", 0, "of a picture", required, range(1, kSideMax), unit("px")};
   Param<std::string> format_{*this, "format", "rgb8", "pixel format",
@@ -126,10 +170,11 @@ class RawReader final : public Handler {
 
   RawFrame frame_;
   SourceRate rate_;
-  std::optional<RawFrames> frames_;
-  std::optional<uint64_t> next_; // the tick of the picture that is read next
-  uint64_t given_ = 0;           // ticks since the stream began
-  uint64_t round_ = 0;           // the tick at which the file was begun last
+  std::optional<RawFrames> frames_; // of a regular file
+  RawStream stream_;                // open for all else
+  std::optional<uint64_t> next_;    // the tick of the picture that is read next
+  uint64_t given_ = 0;              // ticks since the stream began
+  uint64_t round_ = 0;              // the tick at which the file was begun last
 };
 
 } // namespace

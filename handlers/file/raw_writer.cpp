@@ -4,7 +4,7 @@
 #include <array>
 #include <stdexcept>
 
-#include "handlers/file/open.h"
+#include "handlers/file/written_file.h"
 #include "handlers/image/picture.h"
 
 namespace millrace::handlers {
@@ -15,8 +15,12 @@ Writes the bytes of every value to a file: of pictures all rows of all planes wi
 padding, of tensors the elements in row-major order, of records and packets what is in use. Equal
 values give equal files, whatever memory they were in, so a hash of the file proves what came.
 With `index: true` the tick's index stands before each value, 8 bytes, lowest first. Folders on
-the way are made, the file is replaced at the start and whole after the end; what cannot be
-written is a failure. file.raw_reader reads pictures back.
+the way are made, the file is replaced at the start and whole after the end. file.raw_reader reads
+pictures back.
+
+`-` is standard output; what the command has to say goes to standard error. A FIFO (`mkfifo`) is
+opened once somebody reads it, and who reads slowly slows the pipeline. A write that fails is a
+failure with its path, its reason and how many bytes were written before it.
 
     test.pattern width=320 height=240 count=30 ! file.raw_writer path=frames.rgb
 )"[1];
@@ -30,12 +34,20 @@ class RawWriter final : public Handler {
       throw std::invalid_argument("file.raw_writer cannot write host objects: they have no bytes of their own");
   }
 
-  void start() override { file_ = open_to_write(*path_); }
+  void start() override { file_.open(*path_); }
 
   void process(Tick& tick, Cpu&) {
-    if (!file_) throw std::logic_error("'" + *path_ + "' is closed");
-    const mr_input& in = in_.raw(tick);
     if (index_) write_index(tick.index());
+    write_value(in_.raw(tick));
+    file_.end_value();
+  }
+
+  void drain() override { file_.close(); }
+  void stop() override { file_.abandon(); }
+  void interrupt() override { file_.interrupt(); }
+
+ private:
+  void write_value(const mr_input& in) {
     switch (in.value->header.kind) {
       case MR_KIND_IMAGE: return write_image(Image::view(in));
       case MR_KIND_TENSOR: return write_tensor(Tensor::view(in));
@@ -46,11 +58,7 @@ class RawWriter final : public Handler {
     }
   }
 
-  void drain() override { close_written(file_, *path_); }
-  void stop() override { file_.reset(); }
-
- private:
-  void write(const uint8_t* bytes, size_t count) { write_all(file_.get(), {bytes, count}, *path_); }
+  void write(const uint8_t* bytes, size_t count) { file_.write({bytes, count}); }
   void write_index(uint64_t index) {
     std::array<uint8_t, 8> bytes;
     for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(index >> (8 * i));
@@ -90,9 +98,9 @@ class RawWriter final : public Handler {
   }
 
   Input<Any> in_{*this, "in", help("images, tensors, records or packets")};
-  Param<std::string> path_{*this, "path", "", "the file to write", required};
+  Param<std::string> path_{*this, "path", "", "the file to write; -: standard output", required, writes_path};
   Param<bool> index_{*this, "index", false, "write the tick's index before each value"};
-  File file_;
+  WrittenFile file_;
 };
 
 } // namespace

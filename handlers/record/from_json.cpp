@@ -102,7 +102,7 @@ class FromJson final : public Handler {
   }
 
   Output<Any> out_{*this, "out", of_records, help("records of the type that the file holds")};
-  Param<std::string> path_{*this, "path", "", "the file to read", required};
+  Param<std::string> path_{*this, "path", "", "the file to read", required, reads_path};
   Param<std::string> damaged_{*this, "damaged", "fail", "what a damaged line does", choices({"fail", "skip"})};
   const RecordLayout* layout_ = nullptr; // null: not probed
   uint64_t count_max_ = 1;               // records in one line

@@ -66,7 +66,7 @@ class ToJson final : public Handler {
   }
 
   Input<Any> in_{*this, "in", of_records, help("records of a known type")};
-  Param<std::string> path_{*this, "path", "", "the file to write", required};
+  Param<std::string> path_{*this, "path", "", "the file to write", required, writes_path};
   Param<bool> flush_{*this, "flush", false, "a line is in the file when its tick is done"};
   File file_;
   std::string text_; // one line

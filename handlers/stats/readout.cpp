@@ -33,7 +33,7 @@ Readout::Readout(Handler& owner)
       y_(owner, "y", 16, "top edge; negative: from the bottom", range(-65536, 65536), unit("px"), live),
       size_(owner, "size", 24, "of the letters", range(4, 512), unit("px")),
       color_(owner, "color", "#ffffff", "\"#rrggbb\" or \"#rrggbbaa\""),
-      font_(owner, "font", "", "a font file; empty: DejaVu Sans") {}
+      font_(owner, "font", "", "a font file; empty: DejaVu Sans", reads_path) {}
 
 void Readout::configure(const Format& input) const {
   if (!parse_color(*color_))

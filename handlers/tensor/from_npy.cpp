@@ -146,7 +146,7 @@ class FromNpy final : public Handler {
   }
 
   Output<Tensor> out_{*this, "out", help("of the type and shape that the file says")};
-  Param<std::string> path_{*this, "path", "", "the file, or with {index} the files, to read", required};
+  Param<std::string> path_{*this, "path", "", "the file, or with {index} the files, to read", required, reads_path};
   Param<bool> stacked_{*this, "stacked", true, "the first dimension of one file is the ticks"};
 
   bool probed_ = false;

@@ -114,7 +114,7 @@ class ToNpy final : public Handler {
   }
 
   Input<Tensor> in_{*this, "in", help("whole or floating numbers of 8 to 64 bits")};
-  Param<std::string> path_{*this, "path", "", "the file, or with {index} the files, to write", required};
+  Param<std::string> path_{*this, "path", "", "the file, or with {index} the files, to write", required, writes_path};
 
   std::optional<NumberedPath> target_;
   File file_;                  // of a stack

@@ -57,7 +57,7 @@ class Record final : public Handler {
   }
 
   Inputs<Tensor> in_{*this, "in", 8, optional, help("int64 of any shape")};
-  Param<std::string> path_{*this, "path", "", "the file to write", required};
+  Param<std::string> path_{*this, "path", "", "the file to write", required, writes_path};
   std::unique_ptr<std::FILE, Close> file_;
 };
 

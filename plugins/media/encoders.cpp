@@ -377,7 +377,6 @@ Codec try_open(const EncoderChoice& choice, const EncoderWish& wish, const Encod
   // A JPEG with limited range, and Y4M of 10 bits, are beyond the letter of their standards and read by all.
   if (encoder.id == AV_CODEC_ID_MJPEG) codec->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
   if (global_header) codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
-  codec->flags |= AV_CODEC_FLAG_CLOSED_GOP;
   error = avcodec_open2(codec.get(), &encoder, options.raw());
   if (error < 0) codec.reset();
   return codec;

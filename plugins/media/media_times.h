@@ -14,7 +14,7 @@ class MediaTimes {
     good,    // the container's time
     missing, // none was said: the one before and a period
     stuck,   // it did not rise: the one before and 1 ns (semantics.md 8.9)
-    jumped   // it went back by more than a second: from here on the times go on with a period
+    jumped   // it went back by more than a second, or on by more than an hour: the times go on with a period from here
   };
   struct Time {
     int64_t ns = 0;

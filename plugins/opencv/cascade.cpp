@@ -24,13 +24,12 @@ std::vector<std::string> cascade_folders() {
 }
 
 std::string find_cascade(const std::string& cascade, const std::vector<std::string>& folders) {
-  if (cascade.find('/') != std::string::npos || cascade.ends_with(".xml")) {
-    if (is_file(cascade)) return cascade;
-    throw std::runtime_error("there is no cascade file '" + cascade + "'");
-  }
+  if (is_file(cascade)) return cascade;
+  if (cascade.ends_with(".xml")) throw std::runtime_error("there is no cascade file '" + cascade + "'");
+  const std::string name = std::filesystem::path(cascade).filename().string();
   std::string places;
   for (const std::string& folder : folders) {
-    const std::string path = folder + "/" + cascade + ".xml";
+    const std::string path = folder + "/" + name + ".xml";
     if (is_file(path)) return path;
     places += (places.empty() ? "" : ", ") + folder;
   }

@@ -65,7 +65,8 @@ class DetectFaces final : public Handler {
  private:
   Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::bgr8}), help("the picture")};
   Output<Records<Box>> boxes_{*this, "boxes", count_max(kFacesMax), help("a box for each face, best first")};
-  Param<std::string> cascade_{*this, "cascade", "haarcascade_frontalface_alt", "a cascade's file or its name"};
+  Param<std::string> cascade_{*this, "cascade", "haarcascade_frontalface_alt", "a cascade's file or its name",
+                              reads_path};
   Param<double> scale_{*this, "scale", 1.1, "from one size of faces to the next", range(1.01, 2), live};
   Param<int> group_{*this,         "group", 3, "overlapping windows, less one, that make a face; 0: each is reported",
                     range(0, 100), live};

@@ -14,11 +14,16 @@ namespace millrace::opencv {
 namespace {
 
 constexpr const char* kManual = &R"(
-Gives a picture file, or all files that a pattern such as `frames/*.png` matches, one a tick.
+Gives a picture file, or all files that a pattern such as `frames/*.png` or `frames/%06d.png`
+matches, one a tick.
 
 The files are looked up once, before anything runs, and come in natural order: frame2.png before
-frame10.png. The whole list is given `repeat` times, or, with `loop`, without end. With `fps` the
-source has that rate and picture n is shown at n / fps; without it there is a picture at each tick.
+frame10.png. `%d` stands for a number and `%06d` for one of at least six digits, in the file's name:
+the numbers that are there are given from the lowest on, and gaps are passed over. A file that has
+the pattern itself as its name is that file.
+
+The whole list is given `repeat` times, or, with `loop`, without end. With `fps` the source has that
+rate and picture n is shown at n / fps; without it there is a picture at each tick.
 
 Pictures are bgr8, or bgra8 with `alpha` (opaque where a file has no transparency); deeper ones are
 reduced to 8 bits, and a rotation that the file asks for is applied. All have the size of the first:
@@ -98,7 +103,8 @@ class ImageFile final : public Handler {
   }
 
   Output<Image> video_{*this, "video", pixels({Pixel::bgr8, Pixel::bgra8}), help("the pictures")};
-  Param<std::string> path_{*this, "path", "", "a picture file, or a pattern such as frames/*.png", required};
+  Param<std::string> path_{
+      *this, "path", "", "a picture file, or a pattern such as frames/*.png or frames/%06d.png", required, reads_path};
   Param<double> fps_{*this, "fps", 0.0, "pictures a second; 0: no rate of its own", range(0, 1000), unit("1/s")};
   Param<int> repeat_{*this, "repeat", 1, "how often the whole list is given", range(1, 1e9)};
   Param<bool> loop_{*this, "loop", false, "gives the list again and again, without end"};

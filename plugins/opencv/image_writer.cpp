@@ -2,10 +2,12 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <opencv2/imgcodecs.hpp>
 
 #include "millrace/handler.h"
+#include "plugins/opencv/checked_write.h"
 #include "plugins/opencv/contact_sheet.h"
 #include "plugins/opencv/output_path.h"
 #include "plugins/opencv/picture.h"
@@ -18,10 +20,12 @@ Writes every `step`-th picture into a file of its own, or, with `columns`, into 
 when the stream ends.
 
 The path's extension chooses the format (.png, .jpg, .bmp, .tiff, .webp). Files of their own need
-`{index}` in the path; it becomes the tick's index, six digits wide. A contact sheet has tiles
-`tile_width` wide, at most `tiles` of them: when it is full, every other tile is dropped and the
-step doubles, so that the sheet spans a stream of any length. Folders on the way are made, and files
-that were there are overwritten.
+`{index}` in the path, which becomes the tick's index, six digits wide; without it `%06d` or `%d` is
+that place. A contact sheet has tiles `tile_width` wide, at most `tiles` of them: when it is full,
+every other tile is dropped and the step doubles, so that the sheet spans a stream of any length.
+
+Folders on the way are made, and files that were there are overwritten. A picture that cannot be
+written is a failure with its path, its reason and the byte.
 
     video.file path=media/vtest.avi ! image.writer path=out/sheet.png columns=4 step=100
 )"[1];
@@ -33,7 +37,7 @@ class ImageWriter final : public Handler {
   void start() override {
     if (*columns_ == 0 && !has_index(*path_))
       throw std::invalid_argument("the path '" + *path_ +
-                                  "' needs {index}, or `columns` for a contact sheet: else each picture would "
+                                  "' needs {index} or %06d, or `columns` for a contact sheet: else each picture would "
                                   "overwrite the one before");
     if (!cv::haveImageWriter(*path_))
       throw std::invalid_argument("no picture format is known by the extension of '" + *path_ + "' (.png, .jpg, …)");
@@ -60,11 +64,22 @@ class ImageWriter final : public Handler {
 
  private:
   static void write(const std::string& path, const cv::Mat& picture) {
-    if (!cv::imwrite(path, picture)) throw std::runtime_error("cannot write the picture '" + path + "'");
+    // Encoded in memory: OpenCV does not say why it could not write a file, nor always that it could not.
+    std::vector<unsigned char> bytes;
+    bool encoded = false;
+    std::string why = "its size or pixels are not for this format";
+    try {
+      encoded = cv::imencode(extension_of(path), picture, bytes);
+    } catch (const cv::Exception& error) {
+      why = error.err;
+    }
+    if (!encoded) throw std::runtime_error("cannot write the picture '" + path + "': " + why);
+    write_picture_bytes(path, bytes);
   }
 
   Input<Image> video_{*this, "video", pixels({Pixel::bgr8}), help("the pictures")};
-  Param<std::string> path_{*this, "path", "", "the file, with {index} where each picture has its own", required};
+  Param<std::string> path_{*this,    "path",     "", "the file, with {index} or %06d where each picture has its own",
+                           required, writes_path};
   Param<int> step_{*this, "step", 1, "keeps every so-many-th picture", range(1, 1e9)};
   Param<int> columns_{*this, "columns", 0, "tiles in a row of the contact sheet; 0: a file for each picture",
                       range(0, 64)};

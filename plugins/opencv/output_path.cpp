@@ -8,6 +8,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "plugins/opencv/frame_number.h"
+
 namespace millrace::opencv {
 
 namespace {
@@ -30,9 +32,15 @@ std::string extension_of(const std::string& path) {
   return extension;
 }
 
-bool has_index(const std::string& pattern) { return pattern.find(kIndex) != std::string::npos; }
+bool has_index(const std::string& pattern) {
+  return pattern.find(kIndex) != std::string::npos || FrameNumber::find(pattern);
+}
 
 std::string numbered_path(const std::string& pattern, uint64_t index) {
+  if (pattern.find(kIndex) == std::string::npos) {
+    const std::optional<FrameNumber> place = FrameNumber::find(pattern);
+    return place ? place->path_of(index) : pattern;
+  }
   std::string digits = std::to_string(index);
   if (digits.size() < kIndexDigits) digits.insert(0, kIndexDigits - digits.size(), '0');
   std::string path = pattern;

@@ -12,7 +12,8 @@ void make_folders_for(const std::string& path);
 // ".mp4" of "out/demo.MP4": the extension in lower case, with its dot; "" where there is none.
 std::string extension_of(const std::string& path);
 
-// Puts `index`, at least six digits wide so that names sort, in place of every "{index}".
+// Puts `index`, at least six digits wide so that names sort, in place of every "{index}", or, where there is none, in
+// place of %d or %06d.
 std::string numbered_path(const std::string& pattern, uint64_t index);
 bool has_index(const std::string& pattern);
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <stdexcept>
 #include <vector>
@@ -26,8 +28,9 @@ std::vector<unsigned char> bytes_of(const std::string& path) {
   if (size > kBytesMax) throw cannot_read("picture", path, "the file is larger than 1 GB");
   std::vector<unsigned char> bytes(size);
   std::ifstream file(path, std::ios::binary);
+  if (!file) throw cannot_read("picture", path, std::strerror(errno));
   if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size)))
-    throw cannot_read("picture", path, "it cannot be opened or read to its end");
+    throw cannot_read("picture", path, "it cannot be read to its end");
   return bytes;
 }
 

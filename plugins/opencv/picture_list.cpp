@@ -1,15 +1,18 @@
-// Patterns of files by glob(3), in the order in which people count; see picture_list.h.
+// Patterns of files by glob(3) or with a number, in the order in which people count; see picture_list.h.
 #include "plugins/opencv/picture_list.h"
 
 #include <glob.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
+#include "plugins/opencv/frame_number.h"
 #include "plugins/opencv/input_path.h"
 #include "plugins/opencv/natural_order.h"
 
@@ -26,15 +29,27 @@ bool is_regular(const std::string& path) {
   return fs::is_regular_file(path, error);
 }
 
-} // namespace
-
-std::vector<std::string> pictures_of(const std::string& path) {
+// Files whose name has a number in this place, in the order of the numbers.
+std::vector<std::string> numbered(const std::string& path, const FrameNumber& pattern) {
+  if (pattern.after().find('/') != std::string::npos)
+    throw cannot_read("picture", path, "its number is in the name of a folder");
+  const std::string folder = pattern.before().substr(0, pattern.before().rfind('/') + 1); // npos + 1 is 0
   std::error_code error;
-  if (fs::exists(fs::symlink_status(path, error))) {
-    if (!is_regular(path)) throw cannot_read("picture", path, "it is not a regular file");
-    return {path};
+  fs::directory_iterator entries(folder.empty() ? "." : folder, error);
+  if (error) throw cannot_read("picture", path, "the folder '" + folder + "': " + error.message());
+  std::vector<std::pair<uint64_t, std::string>> found;
+  for (const fs::directory_entry& entry : entries) {
+    const std::string file = folder + entry.path().filename().string();
+    const std::optional<uint64_t> number = pattern.number_of(file);
+    if (number && is_regular(file)) found.emplace_back(*number, file);
   }
-  if (path.find_first_of("*?[") == std::string::npos) throw cannot_read("picture", path, "there is no such file");
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> files;
+  for (auto& [number, file] : found) files.push_back(std::move(file));
+  return files;
+}
+
+std::vector<std::string> globbed(const std::string& path) {
   glob_t found{};
   const std::unique_ptr<glob_t, void (*)(glob_t*)> owner(&found, ::globfree);
   const int status = ::glob(path.c_str(), GLOB_NOSORT, nullptr, &found);
@@ -43,9 +58,26 @@ std::vector<std::string> pictures_of(const std::string& path) {
   std::vector<std::string> files;
   for (size_t i = 0; i < found.gl_pathc; ++i)
     if (is_regular(found.gl_pathv[i])) files.emplace_back(found.gl_pathv[i]);
+  std::sort(files.begin(), files.end(), natural_less);
+  return files;
+}
+
+} // namespace
+
+std::vector<std::string> pictures_of(const std::string& path) {
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(path, error))) {
+    if (is_regular(path)) return {path};
+    if (!fs::is_directory(path, error)) throw cannot_read("picture", path, "it is not a regular file");
+    const std::string files = path + (path.ends_with('/') ? "*.png" : "/*.png");
+    throw cannot_read("picture", path, "it is a folder; '" + files + "' would give the pictures in it");
+  }
+  const std::optional<FrameNumber> number = FrameNumber::find(path);
+  if (!number && path.find_first_of("*?[") == std::string::npos)
+    throw cannot_read("picture", path, error && error.value() != ENOENT ? error.message() : "there is no such file");
+  std::vector<std::string> files = number ? numbered(path, *number) : globbed(path);
   if (files.empty()) throw cannot_read("picture", path, "no file matches the pattern");
   if (files.size() > kFilesMax) throw cannot_read("picture", path, "more than a million files match the pattern");
-  std::sort(files.begin(), files.end(), natural_less);
   return files;
 }
 

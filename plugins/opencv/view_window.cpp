@@ -1,10 +1,15 @@
 // view.window: pictures on the screen.
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 
 #include "millrace/handler.h"
 #include "plugins/opencv/display.h"
+#include "plugins/opencv/pacer.h"
 #include "plugins/opencv/picture.h"
 #include "plugins/opencv/screen.h"
 
@@ -14,24 +19,33 @@ namespace {
 constexpr const char* kManual = &R"(
 Shows pictures in a window of the size of the first one.
 
-The window shows the newest picture and never slows the pipeline: pictures that come faster than the
-screen shows them are passed over. A file is shown at its own speed with `--clock realtime`, or
-`clock: { mode: realtime, rate: 25 }` in the pipeline.
+With `pace` each picture is shown at its media time, counted from the first one, so that a file plays
+at its own speed and the pipeline works no faster than that. A late picture is shown at once; after
+a stall the film goes on from where it is and does not rush. Under a realtime clock pictures come at
+their times already, and nothing waits twice. With `pace=false` the window shows the newest picture
+and never slows the pipeline: pictures that come faster than the screen shows them are passed over.
 
 Closing the window ends the run; with `closed=fail` it ends with an error that says so, with
 `closed=discard` it goes on without the window. Without a display (an X server; Wayland has one
 inside) the run is refused; with `without_display=discard` it says so once and the pictures are
-discarded. All windows of a process are shown by one thread of their own.
+discarded as fast as they come. All windows of a process are shown by one thread of their own.
 
     video.file path=media/vtest.avi ! view.window title=street without_display=discard
 )"[1];
 
+constexpr int64_t kLookNs = 50'000'000; // a person who closes a window in a long gap is noticed so late at most
+constexpr int64_t kWaitMaxNs = int64_t{1} << 60; // 36 years: a time that a damaged file says does not overflow
+
 class ViewWindow final : public Handler {
  public:
-  ViewWindow() { cost_hint_us(200); } // a copy of 768 × 576
+  ViewWindow() {
+    blocking();        // waits until a picture is due
+    cost_hint_us(200); // a copy of 768 × 576
+  }
 
   void start() override {
     discards_ = false;
+    reset();
     const std::string missing = why_no_display();
     if (missing.empty()) {
       window_ = Screen::instance().open(title_->empty() ? "millrace" : *title_);
@@ -45,6 +59,7 @@ class ViewWindow final : public Handler {
 
   void process(Tick& tick, Cpu&) {
     if (discards_) return;
+    if (*pace_) wait_for(pacer_.wait_ns(tick.media_time_ns(), tick.epoch(), now_ns()));
     if (Screen::instance().is_closed(*window_)) return on_closed(tick);
     Screen::instance().show(*window_, mat_of(video_(tick)));
   }
@@ -58,7 +73,36 @@ class ViewWindow final : public Handler {
     window_.reset();
   }
 
+  void reset() override {
+    pacer_.reset();
+    const std::lock_guard lock(mutex_);
+    interrupted_ = false;
+  }
+  void interrupt() override {
+    {
+      const std::lock_guard lock(mutex_);
+      interrupted_ = true;
+    }
+    changed_.notify_all();
+  }
+
  private:
+  // Ends early where it is interrupted or the window is closed.
+  void wait_for(int64_t wait_ns) {
+    std::unique_lock lock(mutex_);
+    const int64_t end_ns = steady_ns() + std::min(wait_ns, kWaitMaxNs);
+    for (int64_t left = wait_ns; left > 0; left = end_ns - steady_ns()) {
+      const std::chrono::nanoseconds slice(std::min(left, kLookNs));
+      if (changed_.wait_for(lock, slice, [&] { return interrupted_; })) break;
+      if (Screen::instance().is_closed(*window_)) break;
+    }
+    interrupted_ = false;
+  }
+  static int64_t steady_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+
   void on_closed(Tick& tick) {
     if (*closed_ == "end") return tick.end();
     if (*closed_ == "fail")
@@ -67,8 +111,9 @@ class ViewWindow final : public Handler {
     discards_ = true;
   }
 
-  Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::bgr8}), help("the pictures")};
+  Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::bgr8}), square_pixels, help("the pictures")};
   Param<std::string> title_{*this, "title", "", "the window's title; empty: millrace"};
+  Param<bool> pace_{*this, "pace", true, "shows each picture at its media time"};
   Param<std::string> closed_{*this, "closed", "end", "what follows when a person closes the window",
                              choices({"end", "fail", "discard"})};
   Param<std::string> without_display_{*this, "without_display", "fail", "what happens where there is no display",
@@ -76,6 +121,10 @@ class ViewWindow final : public Handler {
 
   std::shared_ptr<Screen::Window> window_;
   bool discards_ = false;
+  Pacer pacer_;
+  std::mutex mutex_; // guards interrupted_
+  std::condition_variable changed_;
+  bool interrupted_ = false;
 };
 
 MILLRACE_HANDLER(ViewWindow, "view.window", "Shows pictures in a window", kManual)

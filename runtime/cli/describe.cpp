@@ -175,7 +175,36 @@ std::string partner(const Port& port, bool source) {
   }
 }
 
+std::string offers_words(const std::vector<Offer>& offers) {
+  size_t width = 0;
+  for (const Offer& offer : offers) width = std::max(width, offer.name.size());
+  std::string text, part;
+  for (const Offer& offer : offers) {
+    if (text.empty() || offer.part != part) text += "  " + offer.part + "\n";
+    part = offer.part;
+    text += offer.words.empty() ? "    " + offer.name + "\n"
+                                : fmt::format("    {:<{}}  {}\n", offer.name, width, offer.words);
+  }
+  return text;
+}
+
 } // namespace
+
+std::vector<Offer> offers_of(const plugin::HandlerInfo& info) {
+  std::vector<Offer> offers;
+  if (!info.table->offers) return offers;
+  info.table->offers(&offers, [](void* context, const char* part, const char* name, const char* words) {
+    static_cast<std::vector<Offer>*>(context)->push_back({part, name, words});
+  });
+  // Those of a part stand together, in the order in which they were said.
+  std::vector<std::string> parts;
+  for (const Offer& offer : offers)
+    if (std::find(parts.begin(), parts.end(), offer.part) == parts.end()) parts.push_back(offer.part);
+  std::stable_sort(offers.begin(), offers.end(), [&](const Offer& a, const Offer& b) {
+    return std::find(parts.begin(), parts.end(), a.part) < std::find(parts.begin(), parts.end(), b.part);
+  });
+  return offers;
+}
 
 std::string example_line(const plugin::HandlerInfo& info) {
   if (std::string snippet = manual_snippet(info); !snippet.empty()) return snippet;
@@ -215,6 +244,8 @@ std::string describe_text(const plugin::HandlerInfo& info) {
   for (const Param& param : info.params) width = std::max(width, param.name.size());
   if (!info.params.empty()) text += "\nparameters\n";
   for (const Param& param : info.params) text += param_words(param, width);
+  if (const std::vector<Offer> offers = offers_of(info); !offers.empty())
+    text += "\non this machine\n" + offers_words(offers);
   const size_t begin = info.manual.find_first_not_of('\n');
   if (begin != std::string::npos) text += "\n" + info.manual.substr(begin);
   if (text.back() != '\n') text += '\n';
@@ -231,6 +262,9 @@ std::string describe_json(const plugin::HandlerInfo& info) {
   json["parameters"] = ordered_json::array();
   for (const Port& port : info.ports) json[port.is_input() ? "inputs" : "outputs"].push_back(port_json(info, port));
   for (const Param& param : info.params) json["parameters"].push_back(param_json(param));
+  json["offers"] = ordered_json::array();
+  for (const Offer& offer : offers_of(info))
+    json["offers"].push_back({{"part", offer.part}, {"name", offer.name}, {"words", offer.words}});
   json["manual"] = info.manual;
   json["example"] = example_line(info);
   return json.dump(2) + "\n";

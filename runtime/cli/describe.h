@@ -2,10 +2,18 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "plugin/registry.h"
 
 namespace millrace::cli {
+
+// What a type has to choose from on this machine, such as an encoder.
+struct Offer {
+  std::string part, name, words;
+};
+// Asks the type; empty where it has nothing to say.
+std::vector<Offer> offers_of(const plugin::HandlerInfo& info);
 
 std::string describe_text(const plugin::HandlerInfo& info);
 std::string describe_json(const plugin::HandlerInfo& info);

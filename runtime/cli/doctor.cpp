@@ -13,6 +13,7 @@
 
 #include "cli/apart.h"
 #include "cli/commands.h"
+#include "cli/describe.h"
 #include "cli/exit_code.h"
 #include "cli/pipeline.h"
 #include "cli/plugins.h"
@@ -25,6 +26,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kSecondsMax = 20; // a codec that needs longer for three small pictures is of no use
+constexpr const char* kInstallMedia = "apt-get install libavformat-dev libavcodec-dev libswscale-dev, then build again";
 constexpr const char* kInstallOpenCv = "apt-get install libopencv-dev, then build again";
 
 // ---- devices
@@ -98,7 +100,9 @@ std::string outcome_of(const std::string& pipeline, const plugin::Registry& regi
   }
 }
 
-Finding codec(const std::string& name, const std::vector<std::string>& pipelines, const plugin::Registry& registry) {
+// `remedy`: what helps where it does not work.
+Finding tried(const std::string& name, const std::vector<std::string>& pipelines, const std::string& remedy,
+              const plugin::Registry& registry) {
   const Apart apart = run_apart(
       [&] {
         for (const std::string& pipeline : pipelines)
@@ -112,30 +116,57 @@ Finding codec(const std::string& name, const std::vector<std::string>& pipelines
   else if (apart.signal)
     found.detail = "trying it ended the process";
   else
-    found.detail = found.there ? "written and read" : apart.told;
-  if (!found.there) found.remedy = "an OpenCV whose build has it: " + std::string(kInstallOpenCv);
+    found.detail = !found.there ? apart.told : pipelines.size() > 1 ? "written and read" : "written";
+  if (!found.there) found.remedy = remedy;
   return found;
 }
 
 void add_codecs(const plugin::Registry& registry, std::vector<Finding>& all) {
-  if (!registry.find("video.writer") || !registry.find("image.writer")) {
-    all.push_back(
-        {"codecs", "OpenCV", false, "the OpenCV plugin is not loaded: no video.file, no image.writer", kInstallOpenCv});
-    return;
-  }
+  const bool videos = registry.find("video.writer") && registry.find("video.file");
+  const bool pictures = registry.find("image.writer");
   std::string pattern = (fs::temp_directory_path() / "millrace-doctor-XXXXXX").string();
   if (!mkdtemp(pattern.data())) throw Failure(606, "cannot make a folder like " + pattern);
   const std::string source = "test.pattern width=64 height=48 count=3 fps=25 format=bgr8 ! ";
-  for (const char* extension : {"avi", "mp4", "mkv"}) {
-    const std::string path = pattern + "/video." + extension;
-    all.push_back(codec(std::string("video .") + extension,
-                        {source + "video.writer path=" + path, "video.file path=" + path + " ! null.sink"}, registry));
+  if (videos) {
+    const std::string path = pattern + "/video.mp4";
+    all.push_back(tried("video .mp4",
+                        {source + "video.writer path=" + path, "video.file path=" + path + " ! null.sink"},
+                        kInstallMedia, registry));
+  } else {
+    all.push_back(
+        {"codecs", "FFmpeg", false, "the media plugin is not loaded: no video.file, no video.writer", kInstallMedia});
   }
   for (const char* extension : {"png", "jpg", "webp", "tiff", "bmp"})
-    all.push_back(codec(std::string("picture .") + extension,
-                        {source + "image.writer path=" + pattern + "/{index}." + extension}, registry));
+    if (pictures)
+      all.push_back(tried(std::string("picture .") + extension,
+                          {source + "image.writer path=" + pattern + "/{index}." + extension},
+                          "an OpenCV whose build has it: " + std::string(kInstallOpenCv), registry));
+  if (!pictures)
+    all.push_back(
+        {"codecs", "OpenCV", false, "the OpenCV plugin is not loaded: no image.file, no image.writer", kInstallOpenCv});
   std::error_code ignored;
   fs::remove_all(pattern, ignored);
+}
+
+// What types have to choose from, such as encoders, each with what chooses it. Asked apart, because a library that is
+// asked for all it has may begin threads.
+void add_offers(const plugin::Registry& registry, std::vector<Finding>& all) {
+  using nlohmann::json;
+  for (const plugin::HandlerInfo* info : registry.all()) {
+    if (!info->table->offers) continue;
+    const auto asked = [&] {
+      json offers = json::array();
+      for (const Offer& offer : offers_of(*info)) offers.push_back({offer.part, offer.name, offer.words});
+      return offers.dump();
+    };
+    const json offers = json::parse(run_apart(asked, kSecondsMax, true).told, nullptr, false);
+    if (offers.is_discarded()) {
+      all.push_back({info->type, info->type, false, "asking what it offers failed", ""});
+      continue;
+    }
+    for (const json& offer : offers)
+      all.push_back({info->type + " " + offer[0].get<std::string>(), offer[1], true, offer[2], ""});
+  }
 }
 
 // Only draw.text knows where it looks for one.
@@ -151,7 +182,8 @@ Finding font(const plugin::Registry& registry) {
 std::vector<Finding> examine(const plugin::Registry& registry) {
   std::vector<Finding> codecs, all;
   add_codecs(registry, codecs);
-  const Finding letters = font(registry); // these two make processes, which is done while there is one thread
+  add_offers(registry, codecs);
+  const Finding letters = font(registry); // these three make processes, which is done while there is one thread
   add_devices(all);
   add_plugins(registry, all);
   all.insert(all.end(), codecs.begin(), codecs.end());

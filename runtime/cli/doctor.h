@@ -10,7 +10,7 @@ namespace millrace::cli {
 
 // One thing that is there or not.
 struct Finding {
-  std::string part; // "devices", "plugins", "codecs", "fonts"
+  std::string part; // "devices", "plugins", "codecs", "fonts", or of a type and what it offers: "video.writer encoders"
   std::string name; // "cuda", "OpenCV"
   bool there = false;
   std::string detail; // what it is, or why it is not there: the words of who knows

@@ -12,7 +12,7 @@ enum ExitCode {
   kInvalidPipeline = 3, // said before anything runs
   kPluginNotLoaded = 4,
   kDeviceLost = 5,
-  kSignalled = 128, // plus the signal: 130, 143
+  kSignalled = 128, // plus the signal: 129, 130, 143
 };
 
 // Of an error that ends a command.

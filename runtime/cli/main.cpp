@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/new.h"
+#include "cli/signals.h"
 #include "millrace/abi.h"
 
 namespace millrace::cli {
@@ -263,4 +264,7 @@ int main_of(int argc, char** argv) {
 
 } // namespace millrace::cli
 
-int main(int argc, char** argv) { return millrace::cli::main_of(argc, argv); }
+int main(int argc, char** argv) {
+  millrace::cli::prepare_standard_streams();
+  return millrace::cli::main_of(argc, argv);
+}

@@ -23,6 +23,25 @@ void write_trace(const exec::Run& run, const std::string& path) {
   if (!file.flush()) throw Failure(111, "cannot write " + path);
 }
 
+// The report and a handler's bytes in one stream could not be told apart.
+void refuse_shared_stdout(const embed::Composition& composition) {
+  for (const plan::HandlerPlan& planned : composition.plan().handlers) {
+    for (const graph::Handler& handler : composition.graph().handlers) {
+      if (handler.name != planned.name) continue;
+      for (const graph::Param& param : handler.params) {
+        const auto* known = planned.info->find_param(param.name);
+        if (known && (known->raw.flags & MR_PARAM_WRITES_PATH) && param.text == "-")
+          throw Failure(Error{105,
+                              "--json - and " + handler.name + " would both write to standard output",
+                              {},
+                              {},
+                              "",
+                              "--json report.json"});
+      }
+    }
+  }
+}
+
 } // namespace
 
 int run(const RunCommand& command) {
@@ -30,6 +49,7 @@ int run(const RunCommand& command) {
   std::optional<MetricsServer> metrics; // before anything runs: an address may be refused
   if (!command.metrics.empty()) metrics.emplace(command.metrics);
   const Compiled compiled = compile(command, true);
+  if (command.json == "-") refuse_shared_stdout(*compiled.composition);
   ProgressLine progress(!command.quiet && isatty(STDERR_FILENO), command.duration_s);
   exec::RunOptions options;
   options.ticks_max = command.ticks;
@@ -39,8 +59,17 @@ int run(const RunCommand& command) {
   options.on_message = [&](const std::string& line) { progress.message(line); };
 
   const std::unique_ptr<exec::Run> run = compiled.composition->make_run(options);
-  signals.expect_run();
-  run->start();
+  signals.expect_run([&] {
+    for (const auto& handler : compiled.composition->plan().handlers)
+      if (plugin::Instance* instance = compiled.composition->find(handler.name)) instance->interrupt();
+  });
+  try {
+    run->start();
+  } catch (...) {
+    signals.detach();
+    if (signals.came_at_start()) return kSignalled + signals.first(); // it was interrupted as it was asked
+    throw;
+  }
   signals.attach(*run);
   if (metrics) metrics->serve([&] { return metrics_text(run->report()); });
   if (metrics) progress.message("metrics: " + metrics->url());
@@ -54,6 +83,7 @@ int run(const RunCommand& command) {
   if (!command.trace.empty()) write_trace(*run, command.trace);
   if (!result.ok) {
     std::fprintf(stderr, "%s\n", format_error(result.error).c_str());
+    if (signals.came_at_start()) return kSignalled + signals.first(); // that interrupted handlers in mid-start
     const ExitCode code = exit_code_of(result.error);
     return code == kDeviceLost ? kDeviceLost : kRunFailed;
   }

@@ -162,12 +162,19 @@ Error unknown_type(const Registry& registry, int code, const std::string& type, 
   for (const std::string& folder : registry.folders()) looked += ", in " + folder;
   error.notes.push_back(looked);
   if (in_a_failed_plugin) error.nearest.clear();
+  if (!in_a_failed_plugin && (type == "video.file" || type == "video.writer")) {
+    // Left out of a build without FFmpeg's libraries: no other type is meant.
+    error.nearest.clear();
+    error.notes.push_back(type + " is in the plugin media, which is built where FFmpeg's libraries are");
+    error.edit = "apt-get install libavformat-dev libavcodec-dev libswscale-dev, then build again";
+  }
   if (!error.nearest.empty()) return error;
   for (const LoadFailure& failure : registry.failures()) {
     error.notes.push_back("a plugin could not be loaded: " + failure.path + ": " + failure.error.what);
     for (const std::string& note : failure.error.notes) error.notes.push_back("  " + note);
   }
-  if (!in_a_failed_plugin) error.edit = "`millrace handlers` lists what there is; --plugin-path DIR adds a folder";
+  if (!in_a_failed_plugin && error.edit.empty())
+    error.edit = "`millrace handlers` lists what there is; --plugin-path DIR adds a folder";
   return error;
 }
 

@@ -8,6 +8,8 @@ import json
 import os
 import pathlib
 import pty
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -254,11 +256,48 @@ class Descriptions(Command):
         self.assertEqual(len(texts), 1)
         self.assertTrue(texts.pop().startswith("MR0304: "))
 
+    def types(self):
+        return [handler["type"] for handler in json.loads(self.run_it("handlers", "--json").stdout)["handlers"]]
+
+    def inspected(self, kind):
+        return json.loads(self.run_it("inspect", kind, "--json").stdout)
+
+    def test_without_a_plugin_the_doctor_and_the_error_name_the_packages_that_bring_it(self):
+        # A copy of the program that stands alone has the built-in handlers only.
+        alone = self.folder / "millrace"
+        alone.write_bytes(pathlib.Path(MILLRACE).read_bytes())
+        alone.chmod(0o755)
+        packages = "apt-get install libavformat-dev libavcodec-dev libswscale-dev, then build again"
+        environment = {**os.environ, "MILLRACE_PLUGIN_PATH": "", "MILLRACE_MACHINE": ""}
+        told = json.loads(subprocess.run([alone, "doctor", "--json"], capture_output=True, env=environment,
+                                         timeout=SECONDS_MAX, check=True).stdout)["findings"]
+        missing = {found["name"]: found for found in told if found["part"] == "codecs"}
+        self.assertEqual(set(missing), {"FFmpeg", "OpenCV"})
+        self.assertEqual(missing["FFmpeg"]["remedy"], packages)
+        for kind in ("video.file", "video.writer"):
+            said = subprocess.run([alone, "check", f"{kind} path=x ! null.sink"], capture_output=True, env=environment,
+                                  text=True, timeout=SECONDS_MAX)
+            self.assertEqual(said.returncode, 3)
+            self.assertIn(f"error MR0304: the handler type \"{kind}\" is not known", said.stderr)
+            self.assertIn(f"{kind} is in the plugin media", said.stderr)
+            self.assertIn(f"try: {packages}", said.stderr)
+            self.assertNotIn("did you mean", said.stderr)
+
+    def test_what_types_offer_on_this_machine_is_shown_and_stays_out_of_the_reference(self):
+        for kind in self.types():
+            offers, text = self.inspected(kind)["offers"], self.run_it("inspect", kind).stdout
+            self.assertEqual("\non this machine\n" in text, bool(offers), kind)
+            for offer in offers:
+                self.assertEqual(set(offer), {"part", "name", "words"})
+                self.assertRegex(text, rf"(?m)^    {re.escape(offer['name'])} +{re.escape(offer['words'])}".rstrip(" +"))
+        self.assertNotIn("on this machine\n", (ROOT / "docs" / "reference" / "handlers.md").read_text())
+
     def test_the_doctor_tells_of_every_part_what_is_there_or_why_not(self):
         findings = json.loads(self.run_it("doctor", "--json").stdout)["findings"]
-        self.assertEqual({found["part"] for found in findings}, {"devices", "plugins", "codecs", "fonts"})
+        offering = {f"{kind} {offer['part']}" for kind in self.types() for offer in self.inspected(kind)["offers"]}
+        self.assertEqual({found["part"] for found in findings}, {"devices", "plugins", "codecs", "fonts", *offering})
         for found in findings:
-            self.assertTrue(found["detail"], found)
+            self.assertTrue(found["detail"] or found["part"] in offering, found)
             self.assertTrue(found["there"] or found["remedy"] or found["name"] == "cuda", found)
         cuda = [found for found in findings if found["part"] == "devices" and found["name"].startswith("cuda")]
         self.assertTrue(cuda)
@@ -267,7 +306,9 @@ class Descriptions(Command):
         there = {found["name"]: found["there"] for found in findings}
         self.assertTrue(there["cpu"] and there["sim"] and there["built in"])
         if any(name.endswith("opencv.so") and loaded for name, loaded in there.items()):
-            self.assertTrue(there["video .avi"] and there["picture .png"])
+            self.assertTrue(there["picture .png"])
+        if {"video.file", "video.writer"} <= set(self.types()):
+            self.assertTrue(there["video .mp4"])
         text = self.run_it("doctor").stdout
         for found in findings:
             self.assertIn(found["name"], text)
@@ -539,21 +580,29 @@ class Signals(Command):
     PICTURE = 256 * 256 * 3  # more than a pipe takes, so the writer of one that is begun waits for its reader
     BEGUN = 10 * PICTURE + 1
 
-    def begin(self):
-        pipe = self.folder / "pipe"
-        os.mkfifo(pipe)
-        command = [MILLRACE, "run", f"test.pattern width=256 height=256 ! file.raw_writer path={pipe}", "--json",
-                   str(self.folder / "report.json"), "--quiet"]
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    def launch(self, *arguments, ignored=(), **options):
+        def as_from_a_terminal():  # whoever runs this test may ignore signals, and that is inherited
+            for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+
+        process = subprocess.Popen([MILLRACE, *map(str, arguments)], cwd=self.folder, preexec_fn=as_from_a_terminal,
+                                   **{"stdin": subprocess.DEVNULL, **options})
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
+        return process
+
+    def begin(self, ignored=(), quiet=True, **options):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        process = self.launch("run", f"test.pattern width=256 height=256 ! file.raw_writer path={pipe}", "--json",
+                              self.folder / "report.json", *(["--quiet"] if quiet else []), ignored=ignored, **options)
         reader = open(pipe, "rb")
         self.addCleanup(reader.close)
         self.assertEqual(len(reader.read(self.BEGUN)), self.BEGUN)
         return process, reader
 
     def test_the_first_signal_drains_and_every_tick_that_ran_is_in_the_file(self):
-        for sent, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        for sent, code in ((signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGTERM, 143)):
             with self.subTest(sent=sent):
                 process, reader = self.begin()
                 process.send_signal(sent)
@@ -563,29 +612,33 @@ class Signals(Command):
                 self.assertEqual(self.BEGUN + rest, report["ticks"]["run"] * self.PICTURE)
                 (self.folder / "pipe").unlink()
 
-    def test_a_signal_that_comes_while_a_run_starts_drains_it(self):
-        pipe, other, report = self.folder / "pipe", self.folder / "other", self.folder / "report.json"
+    def test_a_signal_that_was_ignored_from_the_start_stays_ignored(self):
+        process, reader = self.begin(ignored=(signal.SIGHUP, signal.SIGINT))
+        for ignored in (signal.SIGHUP, signal.SIGINT):
+            process.send_signal(ignored)
+        self.assertEqual(len(reader.read(10 * self.BEGUN)), 10 * self.BEGUN)  # it goes on, as nohup promises
+        process.send_signal(signal.SIGTERM)
+        reader.read()
+        self.assertEqual(process.wait(SECONDS_MAX), 143)
+
+    def test_a_signal_ends_a_start_that_waits(self):
+        pipe, other = self.folder / "pipe", self.folder / "other"
         os.mkfifo(pipe)
         (self.folder / "two.yaml").write_text(
             "version: 1\nname: two\nhandlers:\n"
             "  pattern: {type: test.pattern, width: 256, height: 256}\n"
             f"  other: {{type: file.raw_writer, input: pattern, path: {other}}}\n"
             f"  waits: {{type: file.raw_writer, input: pattern, path: {pipe}}}\n")
-        process = subprocess.Popen([MILLRACE, "run", "two.yaml", "--json", str(report), "--quiet"],
-                                   cwd=self.folder, stdin=subprocess.DEVNULL)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        begun = time.monotonic()
-        while not other.exists():  # the first writer has started, and the second one's start waits for a reader
-            self.assertLess(time.monotonic() - begun, SECONDS_MAX)
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.2)  # it could have ended by now
-        self.assertIsNone(process.poll())
-        with open(pipe, "rb") as reader:
-            written = len(reader.read())
-        self.assertEqual(process.wait(SECONDS_MAX), 130)
-        self.assertEqual(written, json.loads(report.read_text())["ticks"]["run"] * self.PICTURE)
+        for sent, code in ((signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            with self.subTest(sent=sent):
+                process = self.launch("run", "two.yaml")
+                begun = time.monotonic()
+                while not other.exists():  # the first writer has started, and the second one's start waits for a reader
+                    self.assertLess(time.monotonic() - begun, SECONDS_MAX)
+                    time.sleep(0.01)
+                process.send_signal(sent)
+                self.assertEqual(process.wait(SECONDS_MAX), code)
+                other.unlink()
 
     def test_the_second_signal_ends_a_run_that_cannot_drain(self):
         process, _ = self.begin()  # nobody reads on: the writer waits for ever
@@ -593,6 +646,138 @@ class Signals(Command):
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(SECONDS_MAX), 143)
         self.assertFalse((self.folder / "report.json").exists())
+
+    def test_a_closed_terminal_ends_a_run_as_a_hangup_and_what_was_written_is_whole(self):
+        ours, theirs = pty.openpty()
+        process, reader = self.begin(quiet=False, stdout=theirs, stderr=theirs, start_new_session=True)
+        os.close(theirs)
+        os.close(ours)  # from here on each of its writes to the terminal fails
+        process.send_signal(signal.SIGHUP)
+        rest = len(reader.read())
+        self.assertEqual(process.wait(SECONDS_MAX), 129)
+        report = json.loads((self.folder / "report.json").read_text())
+        self.assertEqual(self.BEGUN + rest, report["ticks"]["run"] * self.PICTURE)
+
+
+class Pipes(Command):
+    """Raw frames through standard input and output, as between two programs."""
+
+    FRAME = 64 * 48 * 3
+    READER = "file.raw_reader path=- width=64 height=48 ! "
+
+    def pictures(self, count):
+        self.run_it("run", f"test.pattern width=64 height=48 count={count} ! file.raw_writer path=all.rgb")
+        return (self.folder / "all.rgb").read_bytes()
+
+    def through(self, line, data, *arguments):
+        return subprocess.run([MILLRACE, "run", line, *arguments], cwd=self.folder, input=data, capture_output=True,
+                              timeout=SECONDS_MAX)
+
+    def test_two_runs_are_joined_by_a_pipe_and_the_bytes_are_those_of_a_file(self):
+        writer = subprocess.Popen([MILLRACE, "run", "test.pattern width=64 height=48 count=200 ! file.raw_writer path=-"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=False)
+        self.addCleanup(writer.kill)
+        reader = subprocess.Popen([MILLRACE, "run", self.READER + "file.raw_writer path=out.rgb"], stdin=writer.stdout,
+                                  cwd=self.folder, stderr=subprocess.PIPE)
+        self.addCleanup(reader.kill)
+        writer.stdout.close()
+        summary = reader.communicate(timeout=SECONDS_MAX)[1]
+        self.assertEqual((writer.wait(SECONDS_MAX), reader.returncode), (0, 0), summary)
+        self.assertIn(b"200 ticks", writer.stderr.read())  # the summary is no part of the film
+        writer.stderr.close()
+        self.assertEqual((self.folder / "out.rgb").read_bytes(), self.pictures(200))
+
+    def test_standard_output_that_is_a_file_keeps_what_it_held_before(self):
+        with open(self.folder / "both", "ab") as both:
+            both.write(b"first")
+            both.flush()
+            subprocess.run([MILLRACE, "run", "test.pattern width=64 height=48 count=3 ! file.raw_writer path=-"],
+                           stdout=both, check=True, timeout=SECONDS_MAX, stderr=subprocess.DEVNULL)
+        self.assertEqual((self.folder / "both").read_bytes(), b"first" + self.pictures(3))
+
+    def test_a_stream_that_is_cut_off_or_empty_is_said(self):
+        data = self.pictures(4)
+        for sent, words in ((data[:-1], "behind 3 whole pictures are 9215 bytes of another"),
+                            (b"", "cannot read '-': it has 0 bytes, and one picture 9216")):
+            result = self.through(self.READER + "file.raw_writer path=out.rgb", sent)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(words, result.stderr.decode())
+        result = self.through(self.READER.replace(" !", " truncated=drop !") + "file.raw_writer path=out.rgb", data[:-1])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual((self.folder / "out.rgb").read_bytes(), data[:3 * self.FRAME])
+
+    def test_a_reader_that_has_seen_enough_is_an_error_of_the_write(self):
+        writer = subprocess.Popen([MILLRACE, "run", "test.pattern width=64 height=48 ! file.raw_writer path=-"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(writer.kill)
+        writer.stdout.buffer.read(3 * self.FRAME)
+        writer.stdout.close()
+        said = writer.communicate(timeout=SECONDS_MAX)[1]
+        self.assertEqual(writer.returncode, 1)
+        self.assertRegex(said, r"cannot write '-': Broken pipe \(at byte \d+\)")
+
+    def test_a_signal_ends_a_run_that_waits_for_its_input(self):
+        ours, theirs = os.pipe()
+        self.addCleanup(os.close, theirs)
+        for sent, code in ((signal.SIGHUP, 129), (signal.SIGTERM, 143)):
+            process = subprocess.Popen([MILLRACE, "run", self.READER + "null.sink", "--metrics", "127.0.0.1:0"], stdin=ours,
+                                       stderr=subprocess.PIPE, text=True,
+                                       preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+            self.addCleanup(process.kill)
+            self.assertIn("metrics", process.stderr.readline())  # it runs
+            process.send_signal(sent)
+            said = process.communicate(timeout=SECONDS_MAX)[1]
+            self.assertEqual(process.returncode, code, said)
+        os.close(ours)
+
+    def test_the_report_and_a_film_do_not_share_standard_output(self):
+        said = self.refused("run", "test.pattern count=1 ! file.raw_writer path=-", "--json", "-", code=2, error="MR0105")
+        self.assertIn("--json - and raw_writer would both write to standard output", said)
+
+
+class BrokenOutputs(Command):
+    """What the command says cannot be said; what a run writes elsewhere is written all the same."""
+
+    LINE = "test.pattern width=64 height=48 count=20 ! file.raw_writer path=out.rgb"
+    BYTES = 20 * 64 * 48 * 3
+
+    def run_with(self, *arguments, **streams):
+        process = subprocess.Popen([MILLRACE, *map(str, arguments)], cwd=self.folder, stdin=subprocess.DEVNULL, **streams)
+        self.addCleanup(process.kill)
+        return process.wait(SECONDS_MAX)
+
+    def broken_pipe(self):
+        ours, theirs = os.pipe()
+        os.close(ours)
+        self.addCleanup(os.close, theirs)
+        return theirs
+
+    def test_a_broken_or_closed_stderr_ends_no_run(self):
+        streams = {"a broken pipe": {"stdout": self.broken_pipe(), "stderr": self.broken_pipe()},
+                   "closed": {"preexec_fn": lambda: os.closerange(0, 3)}}
+        for name, stream in streams.items():
+            with self.subTest(name):
+                self.assertEqual(self.run_with("run", self.LINE, "--json", "report.json", **stream), 0)
+                # Closed: the file could have become number 2, and have the summary in it.
+                self.assertEqual((self.folder / "out.rgb").stat().st_size, self.BYTES)
+                self.assertEqual(json.loads((self.folder / "report.json").read_text())["ticks"]["run"], 20)
+                self.assertEqual(self.run_with("run", "no.such ! null.sink", **stream), 3)
+                (self.folder / "out.rgb").unlink()
+
+    def test_a_report_that_stdout_does_not_take_is_an_error_of_that_write(self):
+        result = subprocess.run([MILLRACE, "run", "null.source count=3 ! null.sink", "--json", "-", "--quiet"],
+                                stdout=self.broken_pipe(), stderr=subprocess.PIPE, text=True, timeout=SECONDS_MAX)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("error MR0606: cannot write -: Broken pipe", result.stderr)
+
+    def test_a_file_that_may_not_grow_is_an_error_and_no_signal(self):
+        def limited():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+        result = subprocess.run([MILLRACE, "run", self.LINE], cwd=self.folder, preexec_fn=limited, capture_output=True,
+                                text=True, timeout=SECONDS_MAX)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("cannot write 'out.rgb': File too large", result.stderr)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,8 @@ class Metrics(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.report = pathlib.Path(folder.name) / "report.json"
         process = subprocess.Popen([MILLRACE, "run", pipeline, "--metrics", "127.0.0.1:0", "--json", self.report,
-                                    *arguments], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+                                    *arguments], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)

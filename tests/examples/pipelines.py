@@ -5,6 +5,8 @@ usage: pipelines.py MILLRACE
 
 A file that plays a sample video is left out, and named, where `./dev setup` has not laid the videos out.
 """
+import os
+import pathlib
 import re
 import sys
 
@@ -27,8 +29,10 @@ def complaints_about(file, place):
     if result.returncode:
         yield f"ends with {result.returncode}\n{result.stderr}"
         return
-    for left in re.findall(r"\bpath: (out/[\w./]+)", text):
-        made = place.path / left
+    if re.search(r"\bpath: (media|out|examples)/", text):
+        yield "has a path that is relative to the tree's root, and not to its own folder"
+    for left in re.findall(r"\bpath: ([\w./]*/out/[\w./]+)", text):
+        made = pathlib.Path(os.path.normpath(place.path / "examples" / "pipelines" / left))
         if not made.exists() or made.stat().st_size == 0:
             yield f"leaves no {left}"
 

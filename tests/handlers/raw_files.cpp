@@ -1,8 +1,16 @@
 // file.raw_reader and what it is made of: raw frames, named files, and paths with a number.
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "builtin.h"
 #include "handlers/file/numbered_path.h"
@@ -170,7 +178,7 @@ TEST_CASE("raw files that are missing, empty or no files are refused with their 
   };
   CHECK(refusal(folder / "none") == "cannot read '" + (folder / "none") + "': there is no such file");
   CHECK(refusal(folder.write("x", "")) == "cannot read '" + (folder / "x") + "': the file is empty");
-  CHECK(refusal(folder / ".") == "cannot read '" + (folder / ".") + "': it is not a regular file");
+  CHECK(refusal(folder / ".") == "cannot read '" + (folder / ".") + "': it is a folder");
 }
 
 TEST_CASE("a raw file that shrinks under the reader is a failure, and a stop and a seek begin anew") {
@@ -187,6 +195,188 @@ TEST_CASE("a raw file that shrinks under the reader is a failure, and a stop and
   CHECK(played(reader, 1) == "a");
   REQUIRE(reader.reset() == MR_OK);
   CHECK(played(reader, 3) == "ac|");
+}
+
+// ---- pipes
+
+namespace {
+
+std::string fifo(const ScratchFolder& folder) {
+  REQUIRE(mkfifo((folder / "fifo").c_str(), 0600) == 0);
+  return folder / "fifo";
+}
+
+// Writes to a FIFO in a thread of its own, as another program would.
+std::thread feeder(const std::string& path, const std::string& bytes) {
+  return std::thread([path, bytes] {
+    const int pipe = open(path.c_str(), O_WRONLY);
+    for (size_t at = 0; at < bytes.size();) {
+      const ssize_t count = write(pipe, bytes.data() + at, bytes.size() - at);
+      if (count <= 0) break;
+      at += static_cast<size_t>(count);
+    }
+    close(pipe);
+  });
+}
+
+// Runs `call` in a thread and interrupts the handler until it has returned; an interrupt before the wait is lost.
+template <class Call>
+void interrupted(TableTest& test, const Call& call) {
+  std::atomic<bool> done = false;
+  std::thread caller([&] {
+    call();
+    done = true;
+  });
+  while (!done) {
+    test.interrupt();
+    std::this_thread::yield();
+  }
+  caller.join();
+}
+
+} // namespace
+
+TEST_CASE(
+    "a FIFO gives its pictures as a file does, waits for its writer, and its length is not known before its end") {
+  const ScratchFolder folder;
+  const std::string path = fifo(folder);
+  TableTest reader = gray_reader(path);
+  REQUIRE(reader.start() == MR_OK); // nobody writes yet
+  CHECK(reader.facts().waits == 1);
+  CHECK(reader.facts().tick_count == -1);
+  std::thread writer = feeder(path, "abcdef");
+  CHECK(played(reader, 5) == "ace||");
+  writer.join();
+  TableTest indexed = gray_reader(path, {"index", "true"});
+  writer = feeder(path, index_bytes(1) + "ab" + index_bytes(3) + "cd");
+  CHECK(played(indexed, 6) == ".a.c||");
+  writer.join();
+  TableTest file = gray_reader(folder.write("x", "abcd"));
+  REQUIRE(file.start() == MR_OK);
+  CHECK(file.facts().waits == 0);
+}
+
+TEST_CASE("a picture larger than a pipe comes through it whole, in planes and odd sizes") {
+  const ScratchFolder folder;
+  const std::string path = fifo(folder);
+  for (const char* format : {"gray8", "i420", "p010"}) {
+    const Value picture = testing::image(pixel_named(format), 601, 401, [](uint32_t x, uint32_t y, uint32_t c) {
+      return static_cast<uint8_t>(x * 7 + y * 13 + c);
+    });
+    TableTest reader(builtin("file.raw_reader"),
+                     {{"path", path}, {"width", "601"}, {"height", "401"}, {"format", format}});
+    REQUIRE(reader.start() == MR_OK);
+    std::thread writes([&] {
+      TableTest writer(builtin("file.raw_writer"), {{"path", path}});
+      writer.input("in", picture);
+      writer.tick();
+      writer.drain();
+    });
+    const Result result = reader.tick();
+    writes.join();
+    REQUIRE_MESSAGE(result.ok(), result.error);
+    const ImageView got = result.image("video");
+    for (uint32_t plane = 0; plane < got.plane_count(); ++plane)
+      for (uint32_t y = 0; y < got.rows(plane); ++y)
+        CHECK(std::memcmp(got.row(y, plane), picture.image().row(y, plane),
+                          plane_row_bytes(pixel_named(format), 601, plane)) == 0);
+    CHECK(reader.tick().end());
+  }
+}
+
+TEST_CASE("a stream that ends in a picture, or before its first one, is a failure or a note as of a file") {
+  const ScratchFolder folder;
+  const std::string path = fifo(folder);
+  const std::string cut = "behind 2 whole pictures are 1 bytes of another";
+  TableTest strict = gray_reader(path);
+  REQUIRE(strict.start() == MR_OK);
+  std::thread writer = feeder(path, "abcde");
+  CHECK(played(strict, 2) == "ac");
+  CHECK(strict.tick().error == "cannot read '" + path + "': " + cut + "; truncated=drop leaves them out");
+  writer.join();
+  TableTest lenient = gray_reader(path, {"truncated", "drop"});
+  REQUIRE(lenient.start() == MR_OK);
+  writer = feeder(path, "abcde");
+  CHECK(played(lenient, 3) == "ac|");
+  writer.join();
+  REQUIRE(lenient.logs().size() == 1);
+  CHECK(lenient.logs()[0].sentence == "'" + path + "': " + cut + ", which are left out");
+  TableTest nothing = gray_reader(path, {"truncated", "drop"});
+  REQUIRE(nothing.start() == MR_OK);
+  writer = feeder(path, "a");
+  CHECK(nothing.tick().error == "cannot read '" + path + "': it has 1 bytes, and one picture 2");
+  writer.join();
+  TableTest looped = gray_reader(path, {"loop", "true"});
+  CHECK(looped.start() == MR_ERROR);
+  CHECK(looped.error().ends_with("it cannot be begun again: loop needs one"));
+}
+
+TEST_CASE("an interrupt ends a read that waits, before the first byte and in the middle of a picture") {
+  const ScratchFolder folder;
+  const std::string path = fifo(folder);
+  TableTest reader = gray_reader(path);
+  REQUIRE(reader.start() == MR_OK);
+  interrupted(reader, [&] { CHECK(reader.tick().end()); });
+  const int writer = open(path.c_str(), O_WRONLY);
+  REQUIRE(write(writer, "a", 1) == 1);
+  interrupted(reader, [&] { CHECK(reader.tick().end()); });
+  REQUIRE(reader.restart() == MR_OK); // an interrupt of before does not reach into the next life
+  REQUIRE(write(writer, "cd", 2) == 2);
+  CHECK(played(reader, 1) == "c");
+  close(writer);
+}
+
+TEST_CASE("a FIFO is written once it has a reader, and an interrupt ends the wait for one and for a slow one") {
+  const ScratchFolder folder;
+  const std::string path = fifo(folder);
+  const Value picture = testing::image(Pixel::gray8, 1000, 1000, uint8_t{7});
+  TableTest writer(builtin("file.raw_writer"), {{"path", path}});
+  writer.input("in", picture);
+  mr_status started = MR_OK;
+  interrupted(writer, [&] { started = writer.start(); });
+  CHECK(started == MR_ERROR);
+  CHECK(writer.error() == "cannot write '" + path + "': interrupted while it waited for a reader");
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  REQUIRE(writer.restart() == MR_OK);
+  interrupted(writer, [&] {
+    writer.input("in", picture);
+    const std::string error = writer.tick().error;
+    CHECK(error.starts_with("cannot write '" + path + "': interrupted while it waited for its reader (at byte "));
+  });
+  close(reader);
+}
+
+TEST_CASE("a write that fails says path, reason and byte, raises no signal, and is not tried again at the end") {
+  const ScratchFolder folder;
+  const std::string path = fifo(folder);
+  const Value picture = testing::image(Pixel::gray8, 300, 300, uint8_t{7});
+  const auto failure = [&](const std::string& target, int reader) {
+    TableTest writer(builtin("file.raw_writer"), {{"path", target}});
+    writer.input("in", picture);
+    REQUIRE(writer.start() == MR_OK);
+    if (reader >= 0) close(reader);
+    std::string error;
+    for (int i = 0; i < 9 && error.empty(); ++i) {
+      writer.input("in", picture);
+      error = writer.tick().error;
+    }
+    CHECK(writer.drain() == MR_OK);
+    return error;
+  };
+  // The default of both signals is to end the process, which this test would see.
+  const auto pipe_before = std::signal(SIGPIPE, SIG_DFL), size_before = std::signal(SIGXFSZ, SIG_DFL);
+  CHECK(failure(path, open(path.c_str(), O_RDONLY | O_NONBLOCK)) ==
+        "cannot write '" + path + "': Broken pipe (at byte 0)");
+  CHECK(failure("/dev/full", -1) == "cannot write '/dev/full': No space left on device (at byte 0)");
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit small{200'000, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const std::string error = failure(folder / "limited", -1);
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+  CHECK(error == "cannot write '" + (folder / "limited") + "': File too large (at byte 200000)");
+  std::signal(SIGPIPE, pipe_before);
+  std::signal(SIGXFSZ, size_before);
 }
 
 // ---- paths with a number

@@ -62,6 +62,10 @@ TEST_CASE("numbered paths put six digits in every place of {index}") {
   CHECK(numbered_path("plain.png", 1) == "plain.png");
   CHECK(has_index("a{index}"));
   CHECK(!has_index("a{inde}"));
+  CHECK(numbered_path("a-%06d.png", 42) == "a-000042.png");
+  CHECK(numbered_path("50%-%d.png", 42) == "50%-42.png");
+  CHECK(numbered_path("%d-{index}.png", 42) == "%d-000042.png");
+  CHECK(!has_index("100%.png"));
   CHECK(extension_of("out.d/Demo.MP4") == ".mp4");
   CHECK(extension_of("out.d/demo").empty());
 }

@@ -128,6 +128,7 @@ TEST_CASE("a cascade that is missing is refused with where it was looked for and
   std::filesystem::create_directories(folder);
   put_bytes(folder + "/mine.xml", "x");
   CHECK(find_cascade("mine", {"/nowhere", folder}) == folder + "/mine.xml");
+  CHECK(find_cascade("/of/the/pipeline/mine", {"/nowhere", folder}) == folder + "/mine.xml");
 }
 
 TEST_CASE("a cascade that is damaged, empty or something else is refused in a sentence that names it") {

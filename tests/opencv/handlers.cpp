@@ -1,7 +1,10 @@
 // image.writer, detect.people and track.boxes as a pipeline drives them.
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -115,7 +118,43 @@ TEST_CASE("an image writer that cannot write its file says so") {
   const std::string pattern = folder.substr(0, folder.size() - 10) + "{index}.png";
   TableTest writer(handler_type("image.writer"), {{"path", pattern}});
   writer.input("video", grey_picture(0));
-  CHECK(writer.tick().error == "cannot write the picture '" + folder + "'");
+  CHECK(writer.tick().error == "cannot write the picture '" + folder + "': Is a directory");
+}
+
+TEST_CASE(
+    "an image writer that finds the disk full or the file too large says so, with the byte, and no signal comes") {
+  const std::string full = scratch("full-000000.png");
+  std::filesystem::create_symlink("/dev/full", full);
+  TableTest writer(handler_type("image.writer"), {{"path", scratch("full-%06d.png")}});
+  writer.input("video", grey_picture(0));
+  CHECK(writer.tick().error == "cannot write the picture '" + full + "': No space left on device (at byte 0)");
+  const std::string large = scratch("large-0.bmp"); // 40 × 20 of bmp are 2,454 bytes
+  TableTest limited(handler_type("image.writer"), {{"path", scratch("large-%d.bmp")}});
+  limited.input("video", grey_picture(0));
+  REQUIRE(limited.start() == MR_OK);
+  const auto before = std::signal(SIGXFSZ, SIG_DFL);
+  rlimit limit{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+  const rlimit small{1000, limit.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const std::string error = limited.tick().error;
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  std::signal(SIGXFSZ, before);
+  CHECK(error == "cannot write the picture '" + large + "': File too large (at byte 1000)");
+}
+
+TEST_CASE("every format is written as OpenCV itself writes it") {
+  for (const std::string extension : {".png", ".jpg", ".bmp", ".tiff", ".webp"}) {
+    const std::string own = scratch("own-0" + extension), theirs = scratch("theirs" + extension);
+    TableTest writer(handler_type("image.writer"), {{"path", scratch("own-%d" + extension)}});
+    writer.input("video", grey_picture(77));
+    REQUIRE(writer.tick().ok());
+    REQUIRE(cv::imwrite(theirs, cv::Mat(20, 40, CV_8UC3, cv::Scalar::all(77))));
+    INFO(extension);
+    const cv::Mat a = cv::imread(own), b = cv::imread(theirs);
+    REQUIRE(a.size() == cv::Size(40, 20));
+    CHECK(cv::norm(a, b, cv::NORM_INF) == 0);
+  }
 }
 
 TEST_CASE("people are found where figures stand, in pixels of the picture however it is resized") {

@@ -151,11 +151,49 @@ TEST_CASE("a picture that is missing, empty, a folder, a device or no picture is
   std::filesystem::create_directory(folder);
   CHECK(refusal(empty) == "cannot read the picture '" + empty + "': the file is empty");
   CHECK(refusal(text) == "cannot read the picture '" + text + "': the file is damaged or of a kind that is not known");
-  CHECK(refusal(folder) == "cannot read the picture '" + folder + "': it is not a regular file");
+  CHECK(refusal(folder) == "cannot read the picture '" + folder + "': it is a folder; '" + folder +
+                               "/*.png' would give the pictures in it");
   CHECK(refusal("/dev/zero") == "cannot read the picture '/dev/zero': it is not a regular file");
   const std::string dangling = scratch("dangling.png");
   std::filesystem::create_symlink("nowhere.png", dangling);
   CHECK(refusal(dangling) == "cannot read the picture '" + dangling + "': it is not a regular file");
+}
+
+TEST_CASE("a number in the file's name gives the numbers that are there, from the lowest on, whatever gaps there are") {
+  const std::string folder = folder_of("numbers", {{"f000012.png", cv::Scalar::all(12)},
+                                                   {"f000003.png", cv::Scalar::all(3)},
+                                                   {"f1000000.png", cv::Scalar::all(100)},
+                                                   {"f5.png", cv::Scalar::all(5)},
+                                                   {"f07.png", cv::Scalar::all(7)},
+                                                   {"f-00001.png", cv::Scalar::all(91)},
+                                                   {"f000004x.png", cv::Scalar::all(92)},
+                                                   {"f.png", cv::Scalar::all(93)}});
+  std::filesystem::create_directory(folder + "/f000005.png"); // a folder is no picture
+  const auto of = [&](const std::string& name) {
+    TableTest file(handler_type("image.file"), {{"path", folder + "/" + name}});
+    return given(file);
+  };
+  CHECK(of("f%06d.png") == std::vector<int>{3, 12, 100});
+  CHECK(of("f%d.png") == std::vector<int>{5, 100});
+  CHECK(of("f%02d.png") == std::vector<int>{7, 100});
+  // A file of exactly this name comes first.
+  REQUIRE(cv::imwrite(folder + "/f%06d.png", cv::Mat(6, 8, CV_8UC3, cv::Scalar::all(50))));
+  CHECK(of("f%06d.png") == std::vector<int>{50});
+  CHECK(refusal(folder + "/g%06d.png") ==
+        "cannot read the picture '" + folder + "/g%06d.png': no file matches the pattern");
+  CHECK(refusal(folder + "/%d/x.png").ends_with("its number is in the name of a folder"));
+  CHECK(refusal(folder + "/none/%d.png").ends_with("none/': No such file or directory"));
+}
+
+TEST_CASE("what image.writer numbers with %06d, image.file reads back in order") {
+  const std::string pattern = scratch("round-%06d.png");
+  TableTest writer(handler_type("image.writer"), {{"path", pattern}});
+  for (uint8_t i = 0; i < 12; ++i) {
+    writer.input("video", testing::image(Pixel::bgr8, 8, 6, i));
+    REQUIRE(writer.tick().ok());
+  }
+  TableTest file(handler_type("image.file"), {{"path", pattern}});
+  CHECK(given(file) == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
 }
 
 TEST_CASE("a file of a list that vanishes or is cut off before its turn is an error that names it") {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -137,7 +138,7 @@ TEST_CASE("a window shows the newest picture, several at once show theirs, and a
   if (!has_display()) return;
   const VirtualDisplay& display = VirtualDisplay::instance();
   constexpr std::array<uint8_t, 3> kFirst = {10, 200, 90}, kLast = {200, 30, 150}, kOther = {77, 66, 222};
-  TableTest window(handler_type("view.window"), {{"title", "one"}});
+  TableTest window(handler_type("view.window"), {{"title", "one"}, {"pace", "false"}});
   window.input("video", plain(kFirst));
   REQUIRE(window.tick().ok());
   CHECK(comes_true([&] { return display.count(kFirst) > kWide * kHigh / 3; }));
@@ -156,6 +157,37 @@ TEST_CASE("a window shows the newest picture, several at once show theirs, and a
   }
   CHECK(window.stop() == MR_OK);
   CHECK(comes_true([&] { return display.count(kOther) + display.count(kLast) == 0; }));
+}
+
+TEST_CASE("a window shows pictures at their media times, and an interrupt ends the wait for one") {
+  if (!has_display()) return;
+  using Clock = std::chrono::steady_clock;
+  TableTest window(handler_type("view.window"), {{"title", "paced"}});
+  window.period_ns(60'000'000);
+  window.input("video", plain({20, 160, 40}));
+  REQUIRE(window.tick().ok());
+  const Clock::time_point begun = Clock::now();
+  for (int i = 0; i < 3; ++i) {
+    window.set_now_ns(i * 60'000'000); // it comes one picture too early
+    window.input("video", plain({20, 160, 40}));
+    REQUIRE(window.tick().ok());
+  }
+  CHECK(Clock::now() - begun >= std::chrono::milliseconds(180));
+
+  window.period_ns(3600'000'000'000);
+  window.input("video", plain({160, 20, 40}));
+  std::atomic<bool> shown = false;
+  std::thread waits([&] {
+    CHECK(window.tick().ok());
+    shown = true;
+  });
+  while (!shown) {
+    window.interrupt();
+    std::this_thread::yield();
+  }
+  waits.join();
+  REQUIRE(window.drain() == MR_OK);
+  CHECK(comes_true([] { return VirtualDisplay::instance().count({160, 20, 40}) > kWide * kHigh / 3; }));
 }
 
 #ifdef MILLRACE_TEST_HAS_XLIB
@@ -220,7 +252,7 @@ TEST_CASE("closing a window ends the run, with an error or without, or discards 
   if (!has_display()) return;
   for (const char* closed : {"end", "fail", "discard"}) {
     const std::string title = std::string("closed-") + closed;
-    TableTest window(handler_type("view.window"), {{"title", title}, {"closed", closed}});
+    TableTest window(handler_type("view.window"), {{"title", title}, {"closed", closed}, {"pace", "false"}});
     window.input("video", plain({90, 90, 200}));
     REQUIRE(window.tick().ok());
     REQUIRE(window.drain() == MR_OK); // it is on the screen

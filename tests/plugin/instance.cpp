@@ -138,7 +138,7 @@ TEST_CASE_FIXTURE(Fixture, "a parameter that takes JSON takes nothing else") {
 
 TEST_CASE_FIXTURE(Fixture, "an exception at any entry becomes the sentence of the failure") {
   const std::vector<mr_format> none;
-  mr_facts facts = no_facts();
+  mr_facts facts = millrace::no_facts();
   const auto sentences = [&](const char* doing) {
     instance->set_param("doing", doing, {});
     std::vector<std::string> said;

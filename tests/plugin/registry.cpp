@@ -240,7 +240,7 @@ TEST_CASE("classes of one name in two plugins do not meet, whichever way the plu
   const mr_host host = mr::plugin::basic_host();
   const auto count_of = [&](const char* type) {
     mr::plugin::Instance instance(*registry.find(type), host, "counter");
-    mr_facts facts = no_facts();
+    mr_facts facts = millrace::no_facts();
     CHECK(instance.probe(facts) == MR_OK);
     return facts.tick_count;
   };

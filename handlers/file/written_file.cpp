@@ -1,0 +1,111 @@
+// Checked writes, and waits for readers; see written_file.h.
+#include "handlers/file/written_file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
+
+#include "handlers/file/open.h"
+#include "handlers/file/write_signals.h"
+
+namespace millrace::handlers {
+
+namespace {
+
+// Rows of pictures are collected up to this, which is what a pipe holds.
+constexpr size_t kBufferBytes = 64u << 10;
+
+} // namespace
+
+void WrittenFile::open(const std::string& path) {
+  abandon();
+  wait_.clear();
+  path_ = path;
+  written_ = 0;
+  buffer_.reserve(kBufferBytes);
+  struct stat facts {};
+  shared_ = path == "-";
+  if (shared_) {
+    descriptor_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+  } else if (::stat(path.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode)) {
+    descriptor_ = open_pipe();
+  } else {
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    std::error_code error;
+    if (!folder.empty()) std::filesystem::create_directories(folder, error); // open says what is wrong where this fails
+    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  }
+  if (descriptor_ < 0 || fstat(descriptor_, &facts) != 0) throw cannot_write(path_);
+  waits_ = !S_ISREG(facts.st_mode);
+}
+
+// Without a reader, open() would wait where nothing can end it, so it is tried until it succeeds.
+int WrittenFile::open_pipe() {
+  for (;;) {
+    const int descriptor = ::open(path_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor >= 0 || errno != ENXIO) return descriptor;
+    if (!wait_.slice())
+      throw std::runtime_error("cannot write '" + path_ + "': interrupted while it waited for a reader");
+  }
+}
+
+void WrittenFile::write(std::span<const uint8_t> bytes) {
+  if (descriptor_ < 0) throw std::logic_error("'" + path_ + "' is closed");
+  if (buffer_.size() + bytes.size() > kBufferBytes) flush();
+  if (bytes.size() >= kBufferBytes) return put(bytes);
+  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+}
+
+void WrittenFile::end_value() {
+  if (waits_) flush();
+}
+
+void WrittenFile::flush() {
+  put(buffer_);
+  buffer_.clear();
+}
+
+void WrittenFile::put(std::span<const uint8_t> bytes) {
+  const HeldWriteSignals held;
+  while (!bytes.empty()) {
+    if (waits_ && !wait_.until(descriptor_, POLLOUT)) fail("interrupted while it waited for its reader");
+    // A pipe that can be written has room for PIPE_BUF. One that is shared cannot be told not to block on more.
+    const size_t piece = waits_ && shared_ ? std::min<size_t>(bytes.size(), PIPE_BUF) : bytes.size();
+    const ssize_t count = ::write(descriptor_, bytes.data(), piece);
+    if (count < 0 && errno != EAGAIN && errno != EINTR) fail(std::strerror(errno));
+    if (count <= 0) continue;
+    written_ += static_cast<uint64_t>(count);
+    bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+}
+
+void WrittenFile::close() {
+  if (descriptor_ < 0) return;
+  flush();
+  const int descriptor = descriptor_;
+  descriptor_ = -1;
+  if (::close(descriptor) != 0 && errno != EINTR) fail(std::strerror(errno)); // a network's disk may be full only now
+}
+
+void WrittenFile::abandon() {
+  buffer_.clear();
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = -1;
+}
+
+// What could not be written is not tried again.
+void WrittenFile::fail(const std::string& why) {
+  abandon();
+  throw std::runtime_error("cannot write '" + path_ + "': " + why + " (at byte " + std::to_string(written_) + ")");
+}
+
+} // namespace millrace::handlers

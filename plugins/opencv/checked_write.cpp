@@ -1,0 +1,66 @@
+// Plain writes with their errors; see checked_write.h.
+#include "plugins/opencv/checked_write.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <stdexcept>
+
+namespace millrace::opencv {
+
+namespace {
+
+// Holds the signals of a failed write back from the program, and takes away those that came.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigset_t pending;
+    sigpending(&pending);
+    sigemptyset(&held_);
+    for (const int signal : {SIGPIPE, SIGXFSZ})
+      if (!sigismember(&pending, signal)) sigaddset(&held_, signal); // one that waits already is not ours
+    pthread_sigmask(SIG_BLOCK, &held_, &before_);
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+  ~HeldSignals() {
+    const timespec at_once{};
+    while (sigtimedwait(&held_, nullptr, &at_once) > 0) continue;
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t held_, before_;
+};
+
+// 0, or why it could not be written to its end.
+int write_all(int file, std::span<const unsigned char> bytes, size_t& written) {
+  const HeldSignals held;
+  while (written < bytes.size()) {
+    const ssize_t count = ::write(file, bytes.data() + written, bytes.size() - written);
+    if (count < 0 && errno != EINTR) return errno;
+    if (count > 0) written += static_cast<size_t>(count);
+  }
+  return 0;
+}
+
+} // namespace
+
+void write_picture_bytes(const std::string& path, std::span<const unsigned char> bytes) {
+  const auto refuse = [&](int error, const std::string& where) {
+    throw std::runtime_error("cannot write the picture '" + path + "': " + std::strerror(error) + where);
+  };
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) refuse(errno, "");
+  size_t written = 0;
+  int error = write_all(file, bytes, written);
+  if (::close(file) != 0 && error == 0) error = errno; // a network's disk may be full only now
+  if (error != 0) refuse(error, " (at byte " + std::to_string(written) + ")");
+}
+
+} // namespace millrace::opencv

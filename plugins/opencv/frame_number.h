@@ -1,0 +1,28 @@
+// The place of a number in a path, as printf and ffmpeg write it: %d, or %06d for at least six digits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace millrace::opencv {
+
+class FrameNumber {
+ public:
+  // The first %d, or %01d to %09d, of the path; nothing where there is none. Any other percent sign is one.
+  static std::optional<FrameNumber> find(const std::string& pattern);
+
+  std::string path_of(uint64_t number) const;
+  // The number of a path that path_of() gives; nothing for any other path: "7" is not the file of "%03d".
+  std::optional<uint64_t> number_of(std::string_view path) const;
+  const std::string& before() const { return before_; }
+  const std::string& after() const { return after_; }
+
+ private:
+  std::string before_, after_; // the place
+  size_t digits_ = 1;          // at least
+};
+
+} // namespace millrace::opencv
