@@ -18,13 +18,14 @@ class File:
 
     `steps`: arguments of ffmpeg, or functions of the folder; the last writes the file. `needs`: encoders. `turned`: how
     many degrees counter-clockwise it asks to be turned by. `tags`: what a value must say. `threads`: 1 where what is
-    damaged is only the same picture in the same order of work. `odd_times`: why times are not looked at. `lost`: that
-    pictures are, which the report must say.
+    damaged is only the same picture in the same order of work. `lost`: that pictures are, which the report must say.
+    `mended`: times go back by more than a second or on by more than an hour, and go on with a period from there.
     """
 
-    def __init__(self, name, *steps, needs=(), turned=0, tags=None, stream=None, lost=False, threads=0):
+    def __init__(self, name, *steps, needs=(), turned=0, tags=None, stream=None, lost=False, threads=0, mended=False):
         self.name, self.steps, self.needs, self.turned = name, steps, needs, turned
         self.tags, self.stream, self.lost, self.threads = tags or {}, stream, lost, threads
+        self.mended = mended
 
     def stamp(self):
         names = [[getattr(part, "__name__", part) for part in step] for step in self.steps]
@@ -179,7 +180,7 @@ FILES = [
     File("jump.ts", transport("jump_a.ts", 1), transport("jump_b.ts", 101), (joined, "jump.ts", "jump_a.ts", "jump_b.ts"),
          needs=("mpeg2video",)),
     File("jump_back.ts", transport("back_a.ts", 101), transport("back_b.ts", 1), (joined, "jump_back.ts", "back_a.ts", "back_b.ts"),
-         needs=("mpeg2video",)),
+         needs=("mpeg2video",), mended=True),
     File("wrap.ts", transport("wrap.ts", 95442.9, 40), needs=("mpeg2video",)),
     # What the picture asks of who shows it.
     rotated(90), rotated(180), rotated(270),
