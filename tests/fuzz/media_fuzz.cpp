@@ -1,8 +1,8 @@
-// libFuzzer: whatever a file holds that video.file is given, it is played or refused with a sentence; pictures stay within
-// their blocks, times rise, blocks that are borrowed come back.
+// libFuzzer: whatever a file holds that video.file is given, it is played or refused with a sentence; pictures stay
+// within their blocks, times rise, blocks that are borrowed come back.
 //
-// The handler runs as a plan would run it, on blocks of exactly the size that it asked for. FFmpeg's own faults are found
-// by others; this looks for what we do with what it says.
+// The handler runs as a plan would run it, on blocks of exactly the size that it asked for. FFmpeg's own faults are
+// found by others; this looks for what we do with what it says.
 #include <sys/mman.h>
 #include <unistd.h>
 
