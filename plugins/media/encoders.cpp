@@ -30,14 +30,13 @@ struct KnownCodec {
   const char* others;   // other names, in lower case, with commas at both ends; among them four letters of containers
   const char* words;
 };
-// libaom goes before SVT-AV1, which is faster and writes to the terminal past FFmpeg's log.
 constexpr KnownCodec kCodecs[] = {
     {"h264", "libx264 libopenh264 h264_nvenc h264_qsv h264_v4l2m2m", ",avc,avc1,x264,h.264,", "plays everywhere"},
     {"hevc", "libx265 libkvazaar hevc_nvenc hevc_qsv hevc_v4l2m2m", ",h265,h.265,x265,hvc1,hev1,",
      "half the size of h264, several times the work"},
     {"vp9", "libvpx-vp9 vp9_qsv", ",vp90,", "for webm"},
     {"vp8", "libvpx", ",vp80,", "for old webm"},
-    {"av1", "libaom-av1 libsvtav1 librav1e", ",av01,", "the smallest and the slowest"},
+    {"av1", "libaom-av1 librav1e", ",av01,", "the smallest and the slowest"},
     {"mpeg4", "mpeg4 libxvid", ",mp4v,xvid,divx,fmp4,", "MPEG-4 part 2, for old players"},
     {"mpeg2", "mpeg2video", ",mpeg2video,mpg2,", "for DVDs and broadcast"},
     {"mjpeg", "mjpeg", ",mjpg,", "every picture a JPEG"},
@@ -209,8 +208,17 @@ class Options {
   AVDictionary* options_ = nullptr;
 };
 
-// The presets that an encoder has, in messages.
-constexpr const char* kPresets = "ultrafast, superfast, veryfast, faster, fast, medium, slow, slower or veryslow";
+// Of x264 and x265, which write to the terminal of one that they do not know.
+std::string preset_of(const AVCodec& encoder, const EncoderWish& wish) {
+  static const std::vector<std::string> presets = {"ultrafast", "superfast", "veryfast", "faster",   "fast",
+                                                   "medium",    "slow",      "slower",   "veryslow", "placebo"};
+  // The libraries' own default is `medium`; a recorder has to keep up with its source on a few cores.
+  if (wish.preset.empty()) return "veryfast";
+  if (std::find(presets.begin(), presets.end(), wish.preset) == presets.end())
+    throw std::invalid_argument("the encoder " + std::string(encoder.name) + " has no preset '" + wish.preset + "'" +
+                                nearest_in_words(wish.preset, presets) + "; it has " + listed(presets, " and "));
+  return wish.preset;
+}
 
 // One of a number of speeds, for encoders that have numbers.
 void set_speed(const AVCodec& encoder, const EncoderWish& wish, Options& options, const char* option, int most,
@@ -226,9 +234,8 @@ void set_speed(const AVCodec& encoder, const EncoderWish& wish, Options& options
   options.set(option, int64_t{speed});
 }
 
-void set_up_x264(AVCodecContext& codec, const AVCodec&, const EncoderWish& wish, Options& options) {
-  // The library's own default is `medium`; a recorder has to keep up with its source on a few cores.
-  const std::string preset = wish.preset.empty() ? "veryfast" : wish.preset;
+void set_up_x264(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+  const std::string preset = preset_of(encoder, wish);
   const int reordered = x264_reordered(preset);
   const Inside inside = bounded_inside(codec.framerate, x264_lookahead(preset), reordered, wish.threads, 1.5);
   options.set("preset", preset);
@@ -238,8 +245,8 @@ void set_up_x264(AVCodecContext& codec, const AVCodec&, const EncoderWish& wish,
   if (wish.bitrate == 0) options.set("crf", std::to_string(std::clamp(51 - 0.4 * wish.quality, 0.0, 51.0)));
 }
 
-void set_up_x265(AVCodecContext& codec, const AVCodec&, const EncoderWish& wish, Options& options) {
-  const std::string preset = wish.preset.empty() ? "veryfast" : wish.preset;
+void set_up_x265(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+  const std::string preset = preset_of(encoder, wish);
   constexpr int kReordered = 5;
   const Inside inside = bounded_inside(codec.framerate, x265_lookahead(preset), kReordered, 0, 0.5);
   options.set("preset", preset);
@@ -268,8 +275,9 @@ void set_up_vpx(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish
   if (wish.bitrate > 0) return;
   options.set("crf",
               int64_t{is_vp8 ? clamped(52 - 0.6 * wish.quality, 4, 63) : clamped(59 - 0.4 * wish.quality, 0, 63)});
-  // VP8 knows constant quality only below a bit rate: one that no picture reaches.
-  codec.bit_rate = is_vp8 ? int64_t{codec.width} * codec.height * 12 : 0;
+  // VP8 knows constant quality only below a bit rate: that of the pictures as they are, which none reaches.
+  const double pictures = std::clamp(pictures_a_second(codec.framerate), 1.0, 240.0);
+  codec.bit_rate = is_vp8 ? static_cast<int64_t>(codec.width * 12.0 * codec.height * pictures) : 0;
 }
 
 void set_up_aom(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
@@ -281,15 +289,6 @@ void set_up_aom(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish
   if (wish.bitrate > 0) return;
   options.set("crf", int64_t{clamped(58 - 0.4 * wish.quality, 0, 63)});
   codec.bit_rate = 0;
-}
-
-void set_up_svt(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
-  // It logs past FFmpeg to the terminal, and knows no other way to be told.
-  setenv("SVT_LOG", "1", 0);
-  const Inside inside = bounded_inside(codec.framerate, 33, 0, 1, 1);
-  set_speed(encoder, wish, options, "preset", 13, 10);
-  options.set("svtav1-params", "lookahead=" + std::to_string(inside.lookahead));
-  if (wish.bitrate == 0) options.set("crf", int64_t{clamped(63 - 0.4 * wish.quality, 1, 63)});
 }
 
 void set_up_nvenc(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
@@ -318,7 +317,6 @@ void set_up(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wi
   if (is(encoder, {"libx265"})) return set_up_x265(codec, encoder, wish, options);
   if (is(encoder, {"libvpx", "libvpx-vp9"})) return set_up_vpx(codec, encoder, wish, options);
   if (is(encoder, {"libaom-av1"})) return set_up_aom(codec, encoder, wish, options);
-  if (is(encoder, {"libsvtav1"})) return set_up_svt(codec, encoder, wish, options);
   if (contains(encoder, "_nvenc")) return set_up_nvenc(codec, encoder, wish, options);
   refuse_preset(encoder, wish);
   if (contains(encoder, "prores")) return set_up_prores(wish, options);
@@ -374,8 +372,6 @@ Codec try_open(const EncoderChoice& choice, const EncoderWish& wish, const Encod
     codec->max_b_frames = 0;
     if (is(encoder, {"libx265"})) options.set("x265-params", "log-level=none:open-gop=0:bframes=0");
   }
-  // A JPEG with limited range, and Y4M of 10 bits, are beyond the letter of their standards and read by all.
-  if (encoder.id == AV_CODEC_ID_MJPEG) codec->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
   if (global_header) codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
   error = avcodec_open2(codec.get(), &encoder, options.raw());
   if (error < 0) codec.reset();
@@ -459,6 +455,12 @@ EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish
                                   " would be taken); there is " + listed(codec_names(&container)));
     if (container.name == "y4m" && name == "rawvideo")
       choice.encoder = avcodec_find_encoder(AV_CODEC_ID_WRAPPED_AVFRAME);
+  } else if (name == "libsvtav1") {
+    // Once opened, it never closes before it has had a picture (1.4, as Debian 12 has it), and it writes to the
+    // terminal past FFmpeg's log.
+    throw std::invalid_argument(
+        "the encoder libsvtav1 is not used, as a film that fails early would never end with it; " +
+        listed(words_of(find_codec("av1")->encoders), " and ") + " write av1");
   } else if (const AVCodec* encoder = avcodec_find_encoder_by_name(name.c_str());
              encoder && encoder->type == AVMEDIA_TYPE_VIDEO) {
     const KnownCodec* of = find_codec(avcodec_get_name(encoder->id));
@@ -489,7 +491,12 @@ AVPixelFormat encoded_format(const EncoderChoice& choice, const EncoderWish& wis
     if (pixel == Pixel::p010) return AV_PIX_FMT_YUV420P10LE;
     return pixel == Pixel::i420 || pixel == Pixel::gray8 ? av_format_of(pixel) : AV_PIX_FMT_NONE;
   }
-  if (taken.empty()) return av_format_of(pixel); // raw video
+  if (taken.empty()) { // raw pictures, which containers tell apart by four letters
+    for (const AVPixelFormat format : exact_formats(pixel))
+      if (avcodec_pix_fmt_to_codec_tag(format) != 0) return format;
+    return AV_PIX_FMT_NONE;
+  }
+  if (takes_full_range(choice) && pixel == Pixel::i420) return AV_PIX_FMT_YUVJ420P;
   const bool is_gray_or_rgb = pixel != Pixel::i420 && pixel != Pixel::nv12 && pixel != Pixel::p010;
   const bool wants_rgb = is(*choice.encoder, {"libx264rgb"});
   if (!(is_for_playing(*choice.encoder) && is_gray_or_rgb && !wants_rgb))
@@ -518,11 +525,21 @@ uint64_t taken_pixels(const EncoderChoice& choice, const EncoderWish& wish) {
 Codec open_encoder(const EncoderChoice& choice, const EncoderWish& wish, const EncodedPictures& pictures,
                    bool global_header, bool may_reorder, void* opaque) {
   int error = 0;
-  const auto opens = [&](EncodedPictures tried) {
+  // What the library says while it is asked belongs into our own sentence, or nowhere.
+  std::string reason;
+  Log heard([&](uint32_t level, const std::string& sentence) {
+    if (level == MR_LOG_INFO && reason.empty()) reason = sentence;
+  });
+  const LogScope scope(heard);
+  const auto opens = [&](const EncodedPictures& tried) {
     int ignored = 0;
-    return try_open(choice, wish, tried, global_header, may_reorder, opaque, ignored) != nullptr;
+    return try_open(choice, wish, tried, global_header, may_reorder, &heard, ignored) != nullptr;
   };
-  if (Codec codec = try_open(choice, wish, pictures, global_header, may_reorder, opaque, error)) return codec;
+  if (Codec codec = try_open(choice, wish, pictures, global_header, may_reorder, &heard, error)) {
+    codec->opaque = opaque;
+    return codec;
+  }
+  const std::string first_reason = reason.empty() ? error_words(error) : error_words(error) + " (" + reason + ")";
   const std::string size = std::to_string(pictures.width) + " × " + std::to_string(pictures.height);
   const std::string encoder = "the encoder " + std::string(choice.encoder->name);
   for (const int step : {2, 4, 8, 16}) {
@@ -538,13 +555,7 @@ Codec open_encoder(const EncoderChoice& choice, const EncoderWish& wish, const E
   EncodedPictures usual = pictures;
   usual.width = usual.height = kTrialSize;
   if (opens(usual)) throw std::invalid_argument(encoder + " does not take pictures of " + size);
-  if (EncoderWish plain = wish; !wish.preset.empty()) {
-    plain.preset.clear();
-    if (try_open(choice, plain, usual, global_header, may_reorder, opaque, error))
-      throw std::invalid_argument(encoder + " does not know the preset '" + wish.preset + "'" +
-                                  (contains(*choice.encoder, "x26") ? std::string("; it has ") + kPresets : ""));
-  }
-  throw std::invalid_argument(encoder + " cannot be opened: " + error_words(error));
+  throw std::invalid_argument(encoder + " cannot be opened: " + first_reason);
 }
 
 int time_base_max(const EncoderChoice& choice) {
