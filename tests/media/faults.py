@@ -5,7 +5,9 @@ usage: faults.py MILLRACE FOLDER_OF_CHECK_PLUGIN FOLDER_TO_KEEP_THINGS_IN [TESTâ
 
 MILLRACE_SIGNALS=N sends each of HUP, INT, TERM and KILL N times (else 25); MILLRACE_SEED repeats a run's moments.
 """
+import array
 import concurrent.futures
+import fcntl
 import json
 import os
 import pathlib
@@ -15,9 +17,8 @@ import shutil
 import signal
 import stat
 import subprocess
-import threading
+import termios
 import time
-import unittest
 
 import corpus
 import rig
@@ -58,6 +59,23 @@ def pictures_in(path):
     return [float(frame["best_effort_timestamp_time"]) for frame in json.loads(result.stdout).get("frames", [])]
 
 
+def waiting_in(pipe):
+    """Bytes that were written to a pipe and not read yet."""
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
+
+
+def settled(number, looks=20, step=0.02):
+    """Whether a number stays the same for a while."""
+    first = number()
+    for _ in range(looks):
+        time.sleep(step)
+        if number() != first:
+            return False
+    return True
+
+
 class Process:
     """A run of millrace in a folder that a test may signal."""
 
@@ -87,6 +105,13 @@ class Process:
 
     def said(self):
         return f"\n$ {' '.join(self.command)}\n{self.text[-3000:]}"
+
+
+def heeds(process, signal_number):
+    """Whether a process has got so far that it catches or awaits a signal."""
+    status = pathlib.Path(f"/proc/{process.process.pid}/status").read_text()
+    masks = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigCgt:", "SigBlk:"))]
+    return any(mask >> (signal_number - 1) & 1 for mask in masks)
 
 
 class Faults(Media):
@@ -227,22 +252,25 @@ class Pipes(Faults):
         process = Process(self, f"{FULL_SPEED} ! video.writer path=film.mkv codec=ffv1")
         with open(fifo, "rb") as reader:
             reader.read(1)
-            time.sleep(0.5)  # the pipe is full by then, or it is not: both have to end
+            # Full: what is in the pipe stays as much.
+            self.assertTrue(wait_for(lambda: waiting_in(reader) > 0 and settled(lambda: waiting_in(reader))), "the pipe is full")
             code = process.end(signal.SIGINT)
         self.assertIn(code, (130, 1), f"it ends{process.said()}")
 
     def test_a_fifo_that_nobody_reads_holds_up_no_signal(self):
         os.mkfifo(self.folder / "film.mkv")
         process = Process(self, f"{FULL_SPEED} ! video.writer path=film.mkv codec=ffv1")
-        time.sleep(0.5)
+        self.assertTrue(wait_for(lambda: heeds(process, signal.SIGINT)))
         self.assertIn(process.end(signal.SIGINT), (130, 1), f"it ends{process.said()}")
 
     def test_standard_input_that_says_nothing_holds_up_no_signal(self):
         for signal_number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
             ours, theirs = os.pipe()
             process = Process(self, "video.file path=- ! null.sink", stdin=ours)
+            self.assertTrue(wait_for(lambda: heeds(process, signal_number)))
+            os.write(theirs, b"\0")
+            self.assertTrue(wait_for(lambda: waiting_in(ours) == 0), "it reads")
             os.close(ours)
-            time.sleep(0.4)
             got = process.end(signal_number)
             os.close(theirs)
             self.assertEqual(got, code, process.said())

