@@ -271,7 +271,8 @@ class Rtsp(Network):
         self.assertEqual({(picture["width"], picture["height"]) for picture in got}, {(96, 64)})
 
     def test_a_camera_that_goes_and_comes_back_plays_on(self):
-        process = Process(self, f"video.file name=in path={self.address('camera')} timeout=2s ! check.pictures path=told.jsonl pixels=false")
+        process = Process(self, f"video.file name=in path={self.address('camera')} timeout=2s ! "
+                          "check.pictures path=told.jsonl pixels=false")
         self.assertTrue(wait_for(lambda: len(self.told_pictures()) > 10), "it plays")
         self.end_server(self.server)
         before = len(self.told_pictures())

@@ -348,7 +348,8 @@ class Meaning(Written):
 
     def test_gray_and_alpha_are_kept_where_the_codec_can(self):
         for pixel, pixels in (("gray8", "gray"), ("rgba8", "rgba")):
-            path = self.write(f"test.pattern width=96 height=64 fps=10 count=3 format={pixel} ! video.writer path=OUT codec=png", "film.mkv")
+            path = self.write(f"test.pattern width=96 height=64 fps=10 count=3 format={pixel} ! "
+                              "video.writer path=OUT codec=png", "film.mkv")
             self.assertEqual(video_stream(path)["pix_fmt"], pixels)
 
     def test_odd_sizes_are_kept_where_the_codec_can(self):
@@ -358,7 +359,8 @@ class Meaning(Written):
 
     def test_odd_sizes_are_refused_with_the_crop_where_the_codec_cannot(self):
         for codec in ("h264", "hevc"):
-            text = self.run_it("run", f"test.pattern width=65 height=37 fps=10 count=3 ! video.writer path=film.mp4 codec={codec}", code=3).stderr
+            line = f"test.pattern width=65 height=37 fps=10 count=3 ! video.writer path=film.mp4 codec={codec}"
+            text = self.run_it("run", line, code=3).stderr
             self.assertIn("image.crop", text)
             self.assertIn("width=64 height=36", text)
             self.assertFalse((self.folder / "film.mp4").exists())
@@ -499,7 +501,8 @@ class Containers(Written):
 
     def test_a_folder_of_segments_is_read_back_as_one_film(self):
         (self.folder / "parts").mkdir()
-        self.run_it("run", "test.pattern width=96 height=64 fps=10 count=35 ! video.writer path=parts/p-%03d.mkv segment=1s codec=ffv1 pixels=rgb8")
+        self.run_it("run", "test.pattern width=96 height=64 fps=10 count=35 ! "
+                    "video.writer path=parts/p-%03d.mkv segment=1s codec=ffv1 pixels=rgb8")
         got = self.pictures(f"video.file path={self.folder / 'parts'}")
         self.assertEqual([picture["media_time"] for picture in got], [i * NS // 10 for i in range(35)])
 
@@ -511,14 +514,14 @@ class Containers(Written):
                 film = self.write(f"video.file path={path} ! video.writer path=OUT sound={path}", name)
                 streams = {stream["codec_type"]: stream for stream in probe(film)["streams"]}
                 self.assertEqual(streams["audio"]["codec_name"], codec, f"{source} as {name}")
-                packets = json.loads(call(["ffprobe", "-v", "quiet", "-select_streams", "a", "-show_packets", "-of", "json", film]))["packets"]
+                packets = sound_packets(film)
                 end = max(float(packet["pts_time"]) for packet in packets)
                 self.assertAlmostEqual(end, 1.2, delta=0.15, msg="the sound is as long as the film")
 
     def test_sound_is_cut_to_the_pictures(self):
         path = self.corpus_file("sound.mp4")
         film = self.write(f"video.file path={path} start=0.4 end=0.8 ! video.writer path=OUT sound={path}", "film.mkv")
-        packets = json.loads(call(["ffprobe", "-v", "quiet", "-select_streams", "a", "-show_packets", "-of", "json", film]))["packets"]
+        packets = sound_packets(film)
         self.assertLess(float(packets[-1]["pts_time"]), 0.45)
 
     def test_sound_that_is_not_there_is_refused(self):
@@ -544,7 +547,8 @@ class Pipes(Written):
         result = subprocess.run(["bash", "-o", "pipefail", "-c", script.replace("-nostdin -loglevel error -i -", "-loglevel error -i -")],
                                 capture_output=True, text=True, env=environment(), timeout=rig.SECONDS_MAX)
         self.assertEqual(result.returncode, 0, said([script], result))
-        expected = call([*FFMPEG, "-f", "lavfi", "-i", corpus.SOURCE, "-frames:v", 25, "-pix_fmt", "yuv420p", "-vf", "hflip", "-f", "framemd5", "-"])
+        expected = call([*FFMPEG, "-f", "lavfi", "-i", corpus.SOURCE, "-frames:v", 25, "-pix_fmt", "yuv420p", "-vf", "hflip",
+                         "-f", "framemd5", "-"])
         self.assertEqual(md5s_in(result.stdout.encode()), md5s_in(expected))
 
     def test_standard_output_of_each_container_that_needs_no_seeking(self):
@@ -577,6 +581,11 @@ class Pipes(Written):
         path.write_bytes(taken[0])
         self.assertEqual(len(times_ns(path)), 20)
         self.assertEqual(sorted(found.name for found in self.folder.iterdir()), ["film.mkv", "taken.mkv"])
+
+
+def sound_packets(path):
+    """What ffprobe says of each packet of sound."""
+    return json.loads(call(["ffprobe", "-v", "quiet", "-select_streams", "a", "-show_packets", "-of", "json", path]))["packets"]
 
 
 def call_with_input(arguments, data):
