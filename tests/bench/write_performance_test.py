@@ -2,7 +2,8 @@
 """Tests what write_performance.py makes of the page's tables of a GPU."""
 import unittest
 
-from write_performance import GPU_BEGIN, GPU_END, gpu_tables, with_gpu_tables
+from write_performance import (GPU_BEGIN, GPU_END, MEDIA_BEGIN, MEDIA_END, gpu_tables, with_gpu_tables,
+                               with_media_table)
 
 PRINTED = """
 ### slope: time added by a handler
@@ -45,6 +46,29 @@ class WithGpuTables(unittest.TestCase):
         page = with_gpu_tables(with_gpu_tables("# P\n", printed, "m"), printed + PRINTED, "m")
         self.assertEqual(page.count("pictures/crossover.svg"), 1)
         self.assertIn("crossover.svg)", gpu_tables(page)["crossover"])
+
+
+class WithMediaTable(unittest.TestCase):
+    def result(self, ratio):
+        row = {"bench": "decode", "case": "1080p", "program": "millrace", "metric": "of_ffmpegs", "unit": "ratio", "p50": ratio,
+               "p99": ratio, "n": 9}
+        return {"rows": [row, {**row, "metric": "copies", "unit": "1/picture", "p50": 0, "p99": 0}]}
+
+    def test_the_table_comes_before_that_of_a_gpu_and_says_whether_the_goal_is_met(self):
+        page = with_gpu_tables("# Performance\n\ntext\n", PRINTED, "one machine")
+        again = with_media_table(page, self.result(1.01), "measured so")
+        self.assertLess(again.index(MEDIA_END), again.index(GPU_BEGIN))
+        self.assertIn("of_ffmpegs | 1.01 | 1.01 | ratio | ≥ 0.97 | met |", again)
+        self.assertIn("copies | 0.00 | 0.00 | 1/picture | ≤ 0 | met |", again)
+        self.assertEqual(gpu_tables(again.split(GPU_END)[0]), gpu_tables(page.split(GPU_END)[0]))
+        self.assertIn("**missed**", with_media_table(page, self.result(0.9), "measured so"))
+
+    def test_a_table_that_is_measured_again_takes_the_place_of_the_old_one(self):
+        page = with_media_table("# Performance\n", self.result(0.5), "measured so")
+        again = with_media_table(page, self.result(1.5), "measured so")
+        self.assertEqual(again.count(MEDIA_BEGIN), 1)
+        self.assertNotIn("0.50", again)
+        self.assertEqual(with_media_table(again, self.result(1.5), "measured so"), again)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Memory and descriptors stay flat: films that go round, are opened and closed, and are begun at random places.
+
+usage: long.py MILLRACE FOLDER_OF_CHECK_PLUGIN FOLDER_TO_KEEP_THINGS_IN [TEST…]
+
+MILLRACE_LONG_S=7200 lets each film go round for two hours (else some seconds); then 100 opens are 1,000 seeks too.
+"""
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+
+import corpus
+import rig
+from faults import Process
+from rig import FFMPEG, Media, call, said
+
+LONG_S = float(os.environ.get("MILLRACE_LONG_S", "3"))
+IS_LONG = LONG_S > 60
+WARM_S = 2.0  # caches, lazily loaded libraries and pools have filled by then
+RSS_SLACK_KIB = 4096  # of what the allocator does; a picture leaked each round would be far more
+OPENS, SEEKS = 100, 1000 if IS_LONG else 300
+SEED = int(os.environ.get("MILLRACE_SEED", str(random.SystemRandom().randrange(10**9))))
+if IS_LONG:
+    rig.PROGRAM_SECONDS_MAX = int(LONG_S * 8 + 600)
+
+
+def resident_kib(pid):
+    return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") // 1024
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+class Flat(Media):
+    def corpus_file(self, name):
+        path, reason = corpus.make(next(file for file in corpus.FILES if file.name == name), rig.build_folder / "corpus")
+        if not path:
+            self.skipTest(reason)
+        return path
+
+    def flat(self, line, **options):
+        """Runs a line without an end, and looks at its process after the start and again at the end."""
+        process = Process(self, line, **options)
+        pid = process.process.pid
+        time.sleep(WARM_S)
+        before, open_before, grown, opened = resident_kib(pid), descriptors(pid), [], []
+        end = time.monotonic() + LONG_S
+        while time.monotonic() < end and process.process.poll() is None:
+            time.sleep(min(1.0, LONG_S / 5))
+            grown.append(resident_kib(pid) - before)
+            opened.append(descriptors(pid))
+        code = process.end(signal.SIGINT)
+        self.assertEqual(code, 130, process.said())
+        self.assertLess(min(grown[-2:]), RSS_SLACK_KIB, f"memory is flat: KiB more than at first: {grown}\n$ {line}")
+        # A segment that begins may be open beside the one that ends.
+        self.assertLessEqual(min(opened[-3:]), open_before, f"descriptors are flat: {open_before}, then {opened}\n$ {line}")
+
+    def test_films_that_go_round_take_no_more_memory(self):
+        for name in ("h264_b_frames.mp4", "vp9.webm", "mjpeg_422.mov"):
+            with self.subTest(name=name):
+                self.flat(f"video.file path={self.corpus_file(name)} loop=true ! null.sink")
+
+    def test_a_film_that_is_written_for_long_takes_no_more_memory(self):
+        for options in ("container=matroska codec=h264", "container=mp4 codec=mpeg4"):
+            with self.subTest(options=options):
+                self.flat(f"video.file path={self.corpus_file('h264_b_frames.mp4')} loop=true ! video.writer path=- {options}",
+                          stdout=open(os.devnull, "wb"))
+
+    def test_segments_that_are_written_for_long_take_no_more_memory_or_descriptors(self):
+        self.flat("test.pattern width=96 height=64 fps=1000 ! video.writer path=part-%06d.mkv segment=1s codec=mpeg4")
+
+    def again(self, lines):
+        """Runs the lines one after another in one process: (resident KiB, descriptors) after each."""
+        program = rig.build_folder / "media_again"
+        if not program.exists():
+            self.skipTest("media_again is not built: this build has no millrace_embed")
+        command = [program, pathlib.Path(rig.millrace).parent / "plugins"]
+        result = subprocess.run(list(map(str, command)), input="\n".join(lines) + "\n", capture_output=True, text=True,
+                                env=rig.environment(), timeout=600)
+        self.assertEqual(result.returncode, 0, said(command, result))
+        held = [tuple(map(int, line.split())) for line in result.stdout.splitlines()]
+        self.assertEqual(len(held), len(lines), said(command, result))
+        return held, result.stderr
+
+    def steady(self, held):
+        """The last quarter holds no more than the second."""
+        quarter = len(held) // 4
+        early, late = held[quarter:2 * quarter], held[3 * quarter:]
+        self.assertLess(min(kib for kib, _ in late) - min(kib for kib, _ in early), RSS_SLACK_KIB, f"memory is flat: {held[::quarter]}")
+        self.assertEqual(max(count for _, count in late), max(count for _, count in early), f"descriptors are flat: {held[::quarter]}")
+
+    def test_a_hundred_opens_and_closes_leave_nothing(self):
+        path = self.corpus_file("h264_b_frames.mp4")
+        held, _ = self.again([f"video.file path={path} ! null.sink"] * OPENS)
+        self.steady(held)
+
+    def test_a_hundred_films_that_are_written_leave_nothing(self):
+        held, _ = self.again([f"test.pattern width=96 height=64 fps=10 count=5 ! video.writer path={self.folder}/film.mp4"] * OPENS)
+        self.steady(held)
+
+    def test_a_hundred_files_that_are_refused_leave_nothing(self):
+        broken = self.folder / "broken.mp4"
+        broken.write_bytes(self.corpus_file("h264_b_frames.mp4").read_bytes()[:3000])
+        held, told = self.again([f"video.file path={broken} ! null.sink"] * OPENS)
+        self.assertIn("broken.mp4", told)
+        self.steady(held)
+
+    def test_seeks_to_random_places_leave_nothing(self):
+        path = self.folder / "long.mp4"
+        call([*FFMPEG, "-f", "lavfi", "-i", corpus.SOURCE, "-t", 60, "-c:v", "libx264" if "libx264" in rig.encoders() else "mpeg4",
+              "-preset", "ultrafast", "-g", 50, path])
+        places = random.Random(SEED)
+        # To the end from near it, so that each is a seek and few pictures.
+        lines = []
+        for _ in range(SEEKS):
+            start = places.uniform(0, 59)
+            lines.append(f"video.file path={path} start={start:.3f} end={start + 0.1:.3f} threads=1 ! null.sink")
+        held, told = self.again(lines)
+        self.assertEqual(told, "", f"every place is found (MILLRACE_SEED={SEED})")
+        self.steady(held)
+
+    def test_a_pipe_that_is_read_for_long_takes_no_more_memory(self):
+        sender = subprocess.Popen([*FFMPEG, "-stream_loop", "-1", "-i", self.corpus_file("h264_b_frames.mkv"), "-c", "copy", "-f",
+                                   "mpegts", "-"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        try:
+            self.flat("video.file path=- ! null.sink", stdin=sender.stdout)
+        finally:
+            sender.stdout.close()
+            sender.kill()
+            sender.wait()
+
+
+if __name__ == "__main__":
+    print(f"MILLRACE_SEED={SEED}")
+    rig.main(cases=8)

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""An RTSP server on 127.0.0.1 for network.py: /film plays a file once, /camera has no end.
+
+usage: rtsp_server.py FILM_MP4 PORT     (0: any; the port that it has is printed)
+
+It ends with its standard input, so that it outlives nobody. Exit code 77: GStreamer's server is not installed.
+"""
+import sys
+import threading
+
+try:
+    import gi
+    gi.require_version("Gst", "1.0")
+    gi.require_version("GstRtspServer", "1.0")
+    from gi.repository import GLib, Gst, GstRtspServer
+except (ImportError, ValueError) as missing:
+    print(missing, file=sys.stderr)
+    sys.exit(77)
+
+CAMERA = ("videotestsrc is-live=true pattern=ball ! video/x-raw,format=I420,width=96,height=64,framerate=25/1 ! jpegenc ! "
+          "rtpjpegpay name=pay0 pt=26")
+
+
+def main():
+    Gst.init(None)
+    for element in ("qtdemux", "rtph264pay", "rtpjpegpay", "jpegenc", "videotestsrc"):
+        if Gst.ElementFactory.find(element) is None:
+            print(f"GStreamer has no {element}", file=sys.stderr)
+            sys.exit(77)
+    server = GstRtspServer.RTSPServer()
+    server.set_address("127.0.0.1")
+    server.set_service(sys.argv[2])
+    for path, line in (("/film", f'filesrc location="{sys.argv[1]}" ! qtdemux ! rtph264pay name=pay0 pt=96'), ("/camera", CAMERA)):
+        factory = GstRtspServer.RTSPMediaFactory()
+        factory.set_launch(f"( {line} )")
+        server.get_mount_points().add_factory(path, factory)
+    if server.attach(None) == 0:
+        sys.exit("the port is taken")
+    print(server.get_bound_port(), flush=True)
+    loop = GLib.MainLoop()
+    threading.Thread(target=lambda: (sys.stdin.read(), loop.quit()), daemon=True).start()
+    loop.run()
+
+
+if __name__ == "__main__":
+    main()
