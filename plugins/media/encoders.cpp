@@ -80,7 +80,8 @@ const KnownCodec* find_codec(const std::string& name) {
 }
 
 bool is(const AVCodec& encoder, std::initializer_list<const char*> names) {
-  return std::any_of(names.begin(), names.end(), [&](const char* name) { return std::string_view(encoder.name) == name; });
+  return std::any_of(names.begin(), names.end(),
+                     [&](const char* name) { return std::string_view(encoder.name) == name; });
 }
 bool contains(const AVCodec& encoder, const char* part) {
   return std::string_view(encoder.name).find(part) != std::string_view::npos;
@@ -151,9 +152,9 @@ int clamped(double value, int least, int most) {
 
 double pictures_a_second(AVRational rate) { return av_q2d(rate); }
 
-// An encoder keeps pictures to look ahead and to work on several at a time. What is inside it when the process is killed
-// is lost, so that it may be a second at most, whatever the rate: the same number of pictures is a breath of a fast film
-// and a minute of a slow one.
+// An encoder keeps pictures to look ahead and to work on several at a time. What is inside it when the process is
+// killed is lost, so that it may be a second at most, whatever the rate: the same number of pictures is a breath of a
+// fast film and a minute of a slow one.
 struct Inside {
   int lookahead; // pictures
   int threads;   // that work on a picture each; 0: as the encoder likes
@@ -207,8 +208,17 @@ class Options {
   AVDictionary* options_ = nullptr;
 };
 
-// The presets that an encoder has, in messages.
-constexpr const char* kPresets = "ultrafast, superfast, veryfast, faster, fast, medium, slow, slower or veryslow";
+// Of x264 and x265, which write to the terminal of one that they do not know.
+std::string preset_of(const AVCodec& encoder, const EncoderWish& wish) {
+  static const std::vector<std::string> presets = {"ultrafast", "superfast", "veryfast", "faster",   "fast",
+                                                   "medium",    "slow",      "slower",   "veryslow", "placebo"};
+  // The libraries' own default is `medium`; a recorder has to keep up with its source on a few cores.
+  if (wish.preset.empty()) return "veryfast";
+  if (std::find(presets.begin(), presets.end(), wish.preset) == presets.end())
+    throw std::invalid_argument("the encoder " + std::string(encoder.name) + " has no preset '" + wish.preset + "'" +
+                                nearest_in_words(wish.preset, presets) + "; it has " + listed(presets, " and "));
+  return wish.preset;
+}
 
 // One of a number of speeds, for encoders that have numbers.
 void set_speed(const AVCodec& encoder, const EncoderWish& wish, Options& options, const char* option, int most,
@@ -224,9 +234,8 @@ void set_speed(const AVCodec& encoder, const EncoderWish& wish, Options& options
   options.set(option, int64_t{speed});
 }
 
-void set_up_x264(AVCodecContext& codec, const AVCodec&, const EncoderWish& wish, Options& options) {
-  // The library's own default is `medium`; a recorder has to keep up with its source on a few cores.
-  const std::string preset = wish.preset.empty() ? "veryfast" : wish.preset;
+void set_up_x264(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+  const std::string preset = preset_of(encoder, wish);
   const int reordered = x264_reordered(preset);
   const Inside inside = bounded_inside(codec.framerate, x264_lookahead(preset), reordered, wish.threads, 1.5);
   options.set("preset", preset);
@@ -236,8 +245,8 @@ void set_up_x264(AVCodecContext& codec, const AVCodec&, const EncoderWish& wish,
   if (wish.bitrate == 0) options.set("crf", std::to_string(std::clamp(51 - 0.4 * wish.quality, 0.0, 51.0)));
 }
 
-void set_up_x265(AVCodecContext& codec, const AVCodec&, const EncoderWish& wish, Options& options) {
-  const std::string preset = wish.preset.empty() ? "veryfast" : wish.preset;
+void set_up_x265(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+  const std::string preset = preset_of(encoder, wish);
   constexpr int kReordered = 5;
   const Inside inside = bounded_inside(codec.framerate, x265_lookahead(preset), kReordered, 0, 0.5);
   options.set("preset", preset);
@@ -264,9 +273,11 @@ void set_up_vpx(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish
   options.set("lag-in-frames", int64_t{inside.lookahead});
   if (!is_vp8) options.set("row-mt", int64_t{1});
   if (wish.bitrate > 0) return;
-  options.set("crf", int64_t{is_vp8 ? clamped(52 - 0.6 * wish.quality, 4, 63) : clamped(59 - 0.4 * wish.quality, 0, 63)});
-  // VP8 knows constant quality only below a bit rate: one that no picture reaches.
-  codec.bit_rate = is_vp8 ? int64_t{codec.width} * codec.height * 12 : 0;
+  options.set("crf",
+              int64_t{is_vp8 ? clamped(52 - 0.6 * wish.quality, 4, 63) : clamped(59 - 0.4 * wish.quality, 0, 63)});
+  // VP8 knows constant quality only below a bit rate: that of the pictures as they are, which none reaches.
+  const double pictures = std::clamp(pictures_a_second(codec.framerate), 1.0, 240.0);
+  codec.bit_rate = is_vp8 ? static_cast<int64_t>(codec.width * 12.0 * codec.height * pictures) : 0;
 }
 
 void set_up_aom(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
@@ -295,8 +306,7 @@ void set_up_prores(const EncoderWish& wish, Options& options) {
 }
 
 void refuse_preset(const AVCodec& encoder, const EncoderWish& wish) {
-  if (!wish.preset.empty())
-    throw std::invalid_argument("the encoder " + std::string(encoder.name) + " has no presets");
+  if (!wish.preset.empty()) throw std::invalid_argument("the encoder " + std::string(encoder.name) + " has no presets");
 }
 
 void set_up(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
@@ -333,8 +343,7 @@ void set_meaning(AVCodecContext& codec, const EncodedPictures& pictures) {
                      : is_rgb   ? AVCOL_SPC_RGB
                                 : AVCOL_SPC_UNSPECIFIED;
   codec.color_range = has_matrix ? av_range_of(Pixel::i420, meaning.range) : AVCOL_RANGE_JPEG;
-  codec.color_primaries =
-      meaning.primaries ? static_cast<AVColorPrimaries>(meaning.primaries) : AVCOL_PRI_UNSPECIFIED;
+  codec.color_primaries = meaning.primaries ? static_cast<AVColorPrimaries>(meaning.primaries) : AVCOL_PRI_UNSPECIFIED;
   codec.color_trc =
       meaning.transfer ? static_cast<AVColorTransferCharacteristic>(meaning.transfer) : AVCOL_TRC_UNSPECIFIED;
   // MPEG-2 and MPEG-4 part 2 hold small fractions only; 0/1 says "not known", which players take as square.
@@ -363,8 +372,6 @@ Codec try_open(const EncoderChoice& choice, const EncoderWish& wish, const Encod
     codec->max_b_frames = 0;
     if (is(encoder, {"libx265"})) options.set("x265-params", "log-level=none:open-gop=0:bframes=0");
   }
-  // A JPEG with limited range, and Y4M of 10 bits, are beyond the letter of their standards and read by all.
-  if (encoder.id == AV_CODEC_ID_MJPEG) codec->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
   if (global_header) codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
   error = avcodec_open2(codec.get(), &encoder, options.raw());
   if (error < 0) codec.reset();
@@ -387,7 +394,7 @@ bool works(const AVCodec& encoder) {
   const std::lock_guard lock(mutex);
   const auto found = known.find(encoder.name);
   if (found != known.end()) return found->second;
-  EncoderChoice choice{&encoder, "", ""};
+  EncoderChoice choice{&encoder, "", 0, ""};
   EncoderWish wish;
   wish.threads = 1; // quick to open
   take_over_log();
@@ -415,23 +422,35 @@ std::vector<std::string> default_codecs(const Container& container) {
   return {};
 }
 
+// Raw pictures come back wrong, or not at all, from a container that has no letters for their format.
+uint64_t raw_pixels_of(const Container& container) {
+  const uint64_t planes = bit_of(Pixel::gray8) | bit_of(Pixel::nv12) | bit_of(Pixel::i420);
+  const uint64_t rgb = bit_of(Pixel::bgr8) | bit_of(Pixel::rgba8) | bit_of(Pixel::bgra8);
+  if (container.name == "avi") return planes | rgb;
+  if (container.name == "mov") return rgb | bit_of(Pixel::rgb8);
+  if (container.name == "mkv") return planes;
+  return ~uint64_t{0};
+}
+
 EncoderChoice default_encoder(const Container& container) {
   const std::vector<std::string> wanted = default_codecs(container);
   for (const std::string& name : wanted) {
     const AVCodec* encoder = working_encoder(*find_codec(name));
     if (encoder && !can_hold(container, encoder->id)) encoder = nullptr;
     if (!encoder) continue;
-    if (name == wanted[0]) return {encoder, name, ""};
-    return {encoder, name, "there is no encoder of " + wanted[0] + " that works here; " + name + " is written instead"};
+    if (name == wanted[0]) return {encoder, name, 0, ""};
+    return {encoder, name, 0,
+            "there is no encoder of " + wanted[0] + " that works here; " + name + " is written instead"};
   }
-  const AVCodec* own = container.format->video_codec == AV_CODEC_ID_NONE
-                           ? nullptr
-                           : avcodec_find_encoder(container.format->video_codec);
+  const AVCodec* own =
+      container.format->video_codec == AV_CODEC_ID_NONE ? nullptr : avcodec_find_encoder(container.format->video_codec);
   if (!own)
-    throw std::invalid_argument("container '" + container.name + "' has no video codec of its own that can be encoded "
-                                "here; `codec` names one: " + listed(codec_names(&container)));
+    throw std::invalid_argument("container '" + container.name +
+                                "' has no video codec of its own that can be encoded "
+                                "here; `codec` names one: " +
+                                listed(codec_names(&container)));
   const KnownCodec* known = find_codec(own->name);
-  return {own, known ? known->name : own->name, ""};
+  return {own, known ? known->name : own->name, 0, ""};
 }
 
 } // namespace
@@ -441,21 +460,22 @@ EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish
   const std::string name = lower(wish.codec);
   EncoderChoice choice;
   if (const KnownCodec* known = find_codec(name)) {
-    choice = {working_encoder(*known), known->name, ""};
+    choice = {working_encoder(*known), known->name, raw_pixels_of(container), ""};
     if (!choice.encoder)
       throw std::invalid_argument("no encoder of codec '" + wish.codec + "' works here (" + known->encoders +
                                   " would be taken); there is " + listed(codec_names(&container)));
     if (container.name == "y4m" && name == "rawvideo")
       choice.encoder = avcodec_find_encoder(AV_CODEC_ID_WRAPPED_AVFRAME);
   } else if (name == "libsvtav1") {
-    // Once opened, it never closes before it has had a picture (1.4, as Debian 12 has it), and it writes to the terminal
-    // past FFmpeg's log.
-    throw std::invalid_argument("the encoder libsvtav1 is not used, as a film that fails early would never end with it; " +
-                                listed(words_of(find_codec("av1")->encoders), " and ") + " write av1");
+    // Once opened, it never closes before it has had a picture (1.4, as Debian 12 has it), and it writes to the
+    // terminal past FFmpeg's log.
+    throw std::invalid_argument(
+        "the encoder libsvtav1 is not used, as a film that fails early would never end with it; " +
+        listed(words_of(find_codec("av1")->encoders), " and ") + " write av1");
   } else if (const AVCodec* encoder = avcodec_find_encoder_by_name(name.c_str());
              encoder && encoder->type == AVMEDIA_TYPE_VIDEO) {
     const KnownCodec* of = find_codec(avcodec_get_name(encoder->id));
-    choice = {encoder, of ? of->name : avcodec_get_name(encoder->id), ""};
+    choice = {encoder, of ? of->name : avcodec_get_name(encoder->id), raw_pixels_of(container), ""};
   } else {
     std::vector<std::string> names = codec_names();
     for (const KnownCodec& each : kCodecs)
@@ -465,8 +485,8 @@ EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish
                                 "; this libavcodec writes " + listed(codec_names(), " and "));
   }
   if (!can_hold(container, choice.encoder->id))
-    throw std::invalid_argument("container '" + container.name + "' cannot hold codec '" + wish.codec + "'; it can hold " +
-                                listed(codec_names(&container), " and "));
+    throw std::invalid_argument("container '" + container.name + "' cannot hold codec '" + wish.codec +
+                                "'; it can hold " + listed(codec_names(&container), " and "));
   return choice;
 }
 
@@ -482,7 +502,13 @@ AVPixelFormat encoded_format(const EncoderChoice& choice, const EncoderWish& wis
     if (pixel == Pixel::p010) return AV_PIX_FMT_YUV420P10LE;
     return pixel == Pixel::i420 || pixel == Pixel::gray8 ? av_format_of(pixel) : AV_PIX_FMT_NONE;
   }
-  if (taken.empty()) return av_format_of(pixel); // raw video
+  if (taken.empty()) { // raw pictures
+    if (choice.raw_pixels && !(choice.raw_pixels & bit_of(pixel))) return AV_PIX_FMT_NONE;
+    for (const AVPixelFormat format : exact_formats(pixel))
+      if (avcodec_pix_fmt_to_codec_tag(format) != 0) return format;
+    return AV_PIX_FMT_NONE;
+  }
+  if (takes_full_range(choice) && pixel == Pixel::i420) return AV_PIX_FMT_YUVJ420P;
   const bool is_gray_or_rgb = pixel != Pixel::i420 && pixel != Pixel::nv12 && pixel != Pixel::p010;
   const bool wants_rgb = is(*choice.encoder, {"libx264rgb"});
   if (!(is_for_playing(*choice.encoder) && is_gray_or_rgb && !wants_rgb))
@@ -493,7 +519,8 @@ AVPixelFormat encoded_format(const EncoderChoice& choice, const EncoderWish& wis
   for (const Pixel each : kPixels)
     for (const AVPixelFormat format : exact_formats(each))
       takes_any = takes_any || std::find(taken.begin(), taken.end(), format) != taken.end();
-  if (choice.encoder->id == AV_CODEC_ID_GIF) return pixel == Pixel::rgb8 ? AV_PIX_FMT_RGB8 : pixel == Pixel::gray8 ? AV_PIX_FMT_GRAY8 : AV_PIX_FMT_NONE;
+  if (choice.encoder->id == AV_CODEC_ID_GIF)
+    return pixel == Pixel::rgb8 ? AV_PIX_FMT_RGB8 : pixel == Pixel::gray8 ? AV_PIX_FMT_GRAY8 : AV_PIX_FMT_NONE;
   return !takes_any && nearest_pixel(taken[0]) == pixel ? taken[0] : AV_PIX_FMT_NONE;
 }
 
@@ -510,11 +537,21 @@ uint64_t taken_pixels(const EncoderChoice& choice, const EncoderWish& wish) {
 Codec open_encoder(const EncoderChoice& choice, const EncoderWish& wish, const EncodedPictures& pictures,
                    bool global_header, bool may_reorder, void* opaque) {
   int error = 0;
-  const auto opens = [&](EncodedPictures tried) {
+  // What the library says while it is asked belongs into our own sentence, or nowhere.
+  std::string reason;
+  Log heard([&](uint32_t level, const std::string& sentence) {
+    if (level == MR_LOG_INFO && reason.empty()) reason = sentence;
+  });
+  const LogScope scope(heard);
+  const auto opens = [&](const EncodedPictures& tried) {
     int ignored = 0;
-    return try_open(choice, wish, tried, global_header, may_reorder, opaque, ignored) != nullptr;
+    return try_open(choice, wish, tried, global_header, may_reorder, &heard, ignored) != nullptr;
   };
-  if (Codec codec = try_open(choice, wish, pictures, global_header, may_reorder, opaque, error)) return codec;
+  if (Codec codec = try_open(choice, wish, pictures, global_header, may_reorder, &heard, error)) {
+    codec->opaque = opaque;
+    return codec;
+  }
+  const std::string first_reason = reason.empty() ? error_words(error) : error_words(error) + " (" + reason + ")";
   const std::string size = std::to_string(pictures.width) + " × " + std::to_string(pictures.height);
   const std::string encoder = "the encoder " + std::string(choice.encoder->name);
   for (const int step : {2, 4, 8, 16}) {
@@ -523,20 +560,14 @@ Codec open_encoder(const EncoderChoice& choice, const EncoderWish& wish, const E
     cut.height -= cut.height % step;
     if (cut.width == 0 || cut.height == 0 || (cut.width == pictures.width && cut.height == pictures.height)) continue;
     if (opens(cut))
-      throw std::invalid_argument(encoder + " does not take pictures of " + size + "; `image.crop width=" +
-                                  std::to_string(cut.width) + " height=" + std::to_string(cut.height) +
-                                  "` before the writer helps");
+      throw std::invalid_argument(encoder + " does not take pictures of " + size +
+                                  "; `image.crop width=" + std::to_string(cut.width) +
+                                  " height=" + std::to_string(cut.height) + "` before the writer helps");
   }
   EncodedPictures usual = pictures;
   usual.width = usual.height = kTrialSize;
   if (opens(usual)) throw std::invalid_argument(encoder + " does not take pictures of " + size);
-  if (EncoderWish plain = wish; !wish.preset.empty()) {
-    plain.preset.clear();
-    if (try_open(choice, plain, usual, global_header, may_reorder, opaque, error))
-      throw std::invalid_argument(encoder + " does not know the preset '" + wish.preset + "'" +
-                                  (contains(*choice.encoder, "x26") ? std::string("; it has ") + kPresets : ""));
-  }
-  throw std::invalid_argument(encoder + " cannot be opened: " + error_words(error));
+  throw std::invalid_argument(encoder + " cannot be opened: " + first_reason);
 }
 
 int time_base_max(const EncoderChoice& choice) {
@@ -550,9 +581,9 @@ int time_base_max(const EncoderChoice& choice) {
 
 bool copies_at_once(const EncoderChoice& choice) {
   // Each of these wrappers hands the picture to its library inside the call, and the library copies it into memory of
-  // its own. avcodec_send_frame() itself takes a reference where there is one to take, and copies what has none: a frame
-  // without an AVBufferRef would be copied twice. Encoders of libavcodec's own may keep the reference (frame threads,
-  // MPEG's reordering) and are given a copy.
+  // its own. avcodec_send_frame() itself takes a reference where there is one to take, and copies what has none: a
+  // frame without an AVBufferRef would be copied twice. Encoders of libavcodec's own may keep the reference (frame
+  // threads, MPEG's reordering) and are given a copy.
   return is(*choice.encoder, {"libx264", "libx264rgb", "libx265", "libvpx", "libvpx-vp9", "libaom-av1"});
 }
 
@@ -577,7 +608,8 @@ void offer_encoders(Offers& offers) {
     } catch (const std::invalid_argument&) {
       words = "`codec` has to be said: ";
     }
-    offers.add("containers", name, container.name == "y4m" ? "not compressed" : words + listed(codec_names(&container)));
+    offers.add("containers", name,
+               container.name == "y4m" ? "not compressed" : words + listed(codec_names(&container)));
   }
   for (const KnownCodec& known : kCodecs) {
     bool is_first = true;

@@ -102,8 +102,7 @@ void Muxer::write(AVPacket& packet, AVRational time_base, int stream) {
 void Muxer::check(int result) {
   output_.check();
   if (result < 0 || (format_ && format_->pb && format_->pb->error < 0))
-    throw std::runtime_error("cannot write '" + path_ + "': " +
-                             error_words(result < 0 ? result : format_->pb->error));
+    throw std::runtime_error("cannot write '" + path_ + "': " + error_words(result < 0 ? result : format_->pb->error));
 }
 
 void Muxer::finish() {
@@ -136,11 +135,6 @@ void Muxer::close() {
   if (!is_address_) format_->pb = nullptr;
   avformat_free_context(format_);
   format_ = nullptr;
-}
-
-uint64_t Muxer::bytes_written() const {
-  if (!is_address_) return output_.bytes_written();
-  return format_ && format_->pb ? static_cast<uint64_t>(avio_tell(format_->pb)) : 0;
 }
 
 } // namespace millrace::media

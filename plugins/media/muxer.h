@@ -23,7 +23,7 @@ class Muxer {
  public:
   struct Options {
     Container container;
-    bool fragments = true;     // MP4 and MOV: pieces of at most half a second, each complete in the file
+    bool fragments = true; // MP4 and MOV: pieces of at most half a second, each complete in the file
     bool may_replace = true;
     void* log_opaque = nullptr;
   };
@@ -47,7 +47,6 @@ class Muxer {
 
   void hold_lock() { output_.hold_lock(); }
   bool has_begun() const { return begun_; }
-  uint64_t bytes_written() const;
   const std::string& path() const { return path_; }
 
  private:

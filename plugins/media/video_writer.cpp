@@ -38,7 +38,7 @@ between key frames, at which a player can begin. `pixels` chooses what is encode
 it is what comes: 8 or 10 bits in YCbCr, RGB in codecs for it. Colours, range and the shape of pixels
 are tagged as they come.
 
-For bit-exact work take ffv1 (in mkv, mov or avi: RGB, RGBA, gray, i420 and 10 bits), huffyuv (RGB and
+For bit-exact work take ffv1 (in mkv or avi: RGB, RGBA, gray, i420 and 10 bits), huffyuv (RGB and
 RGBA, quick), ffvhuff (as huffyuv, also i420, gray and 10 bits) or png (RGB, RGBA and gray).
 
 Sizes. H.264, H.265 and others take even sizes only. Others are refused before the pipeline runs, with
@@ -83,7 +83,6 @@ class VideoWriter final : public Handler {
 
   // Whether the encoder takes the size is known once it opens.
   void configure(const Formats& formats) override {
-    const LogScope scope(log_);
     const Format& format = formats.in(video_);
     if (format.size_kind != MR_DIM_FIXED || format.width == 0 || std::popcount(format.pixel_formats) != 1) return;
     const auto pixel = static_cast<Pixel>(std::countr_zero(format.pixel_formats));
@@ -98,7 +97,7 @@ class VideoWriter final : public Handler {
     pictures.width = static_cast<int>(format.width);
     pictures.height = static_cast<int>(format.height);
     if (takes_full_range(settings.choice)) pictures.meaning.range = MR_RANGE_FULL;
-    open_encoder(settings.choice, settings.wish, pictures, false, true, &log_);
+    open_encoder(settings.choice, settings.wish, pictures, false, true, nullptr);
     opened_ = opened;
   }
 
@@ -155,12 +154,7 @@ class VideoWriter final : public Handler {
     RecordingSettings settings;
     settings.path = *path_;
     settings.container = container_of(*path_, *container_);
-    settings.wish = {*codec_,
-                     *quality_,
-                     read_bitrate(*bitrate_),
-                     *preset_,
-                     *gop_,
-                     static_cast<int>(*threads_),
+    settings.wish = {*codec_, *quality_, read_bitrate(*bitrate_), *preset_, *gop_, static_cast<int>(*threads_),
                      *pixels_};
     settings.choice = choose_encoder(settings.container, settings.wish);
     if (!rate_->empty()) settings.rate = read_rate("rate", *rate_);
@@ -180,7 +174,8 @@ class VideoWriter final : public Handler {
                       pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
                               Pixel::i420, Pixel::p010}),
                       help("the pictures; which formats are taken depends on the codec")};
-  Param<std::string> path_{*this, "path", "", "a file, - for standard output, a FIFO, or an address such as rtmp://…",
+  Param<std::string> path_{*this,    "path",
+                           "",       "a file, - for standard output, a FIFO, or an address such as rtmp://…",
                            required, writes_path};
   Param<std::string> container_{*this, "container", "", "mp4, mkv, …; empty: by the path's extension"};
   Param<std::string> codec_{*this, "codec", "", "h264, hevc, ffv1, …, or an encoder's name; empty: by the container"};
@@ -191,8 +186,9 @@ class VideoWriter final : public Handler {
   Param<int64_t> threads_{*this, "threads", 0, "that the encoder may use; 0: as many as there are cores",
                           range(0, kThreadsMax)};
   Param<std::string> pixels_{*this, "pixels", "", "the format that is encoded, such as yuv444p; empty: as it comes"};
-  Param<std::string> rate_{*this, "rate", "",
-                           "pictures a second, by repeating and dropping: 30, 29.97 or 30000/1001; empty: at media times"};
+  Param<std::string> rate_{
+      *this, "rate", "",
+      "pictures a second, by repeating and dropping: 30, 29.97 or 30000/1001; empty: at media times"};
   Param<std::string> sound_{*this, "sound", "", "a file whose sound is copied beside the pictures", reads_path};
   Param<std::string> segment_{*this, "segment", "", "a time such as 10min or a size such as 100MB; empty: one file"};
   Param<std::string> list_{*this, "list", "", "a file that lists the finished segments", writes_path};
