@@ -152,18 +152,21 @@ TEST_CASE("lossless codecs give back every bit, of every format that they take")
   };
   const ScratchFolder folder;
   for (const Case& c :
-       std::vector<Case>{{"a.mkv", "ffv1", Pixel::i420, "yuv420p"},   {"b.mkv", "ffv1", Pixel::gray8, "gray"},
-                         {"c.mkv", "ffv1", Pixel::rgb8, "rgb24"},     {"d.avi", "ffv1", Pixel::bgr8, "bgr24"},
-                         {"e.avi", "ffv1", Pixel::rgba8, "rgba"},     {"f.mkv", "ffv1", Pixel::bgra8, "bgra"},
-                         {"g.mkv", "ffv1", Pixel::p010, "p010le"},    {"h.avi", "huffyuv", Pixel::rgb8, "rgb24"},
-                         {"i.avi", "huffyuv", Pixel::bgr8, "bgr24"},  {"j.avi", "huffyuv", Pixel::rgba8, "rgba"},
-                         {"k.avi", "HFYU", Pixel::bgra8, "bgra"},     {"l.avi", "ffvhuff", Pixel::i420, "yuv420p"},
-                         {"m.avi", "ffvhuff", Pixel::p010, "p010le"}, {"n.mov", "png", Pixel::rgb8, "rgb24"},
-                         {"o.mov", "png", Pixel::rgba8, "rgba"},      {"p.avi", "png", Pixel::gray8, "gray"},
-                         {"q.nut", "rawvideo", Pixel::nv12, "nv12"},  {"r.nut", "rawvideo", Pixel::p010, "p010le"},
-                         {"v.avi", "rawvideo", Pixel::bgr8, "bgr24"}, {"w.avi", "rawvideo", Pixel::i420, "yuv420p"},
-                         {"z.mov", "rawvideo", Pixel::rgb8, "rgb24"}, {"s.y4m", "", Pixel::i420, "yuv420p"},
-                         {"t.y4m", "", Pixel::p010, "p010le"},        {"u.mkv", "libx264rgb", Pixel::rgb8, ""}}) {
+       std::vector<Case>{{"a.mkv", "ffv1", Pixel::i420, "yuv420p"},     {"b.mkv", "ffv1", Pixel::gray8, "gray"},
+                         {"c.mkv", "ffv1", Pixel::rgb8, "rgb24"},       {"d.avi", "ffv1", Pixel::bgr8, "bgr24"},
+                         {"e.avi", "ffv1", Pixel::rgba8, "rgba"},       {"f.mkv", "ffv1", Pixel::bgra8, "bgra"},
+                         {"g.mkv", "ffv1", Pixel::p010, "p010le"},      {"h.avi", "huffyuv", Pixel::rgb8, "rgb24"},
+                         {"i.avi", "huffyuv", Pixel::bgr8, "bgr24"},    {"j.avi", "huffyuv", Pixel::rgba8, "rgba"},
+                         {"k.avi", "HFYU", Pixel::bgra8, "bgra"},       {"l.avi", "ffvhuff", Pixel::i420, "yuv420p"},
+                         {"m.avi", "ffvhuff", Pixel::p010, "p010le"},   {"n.mov", "png", Pixel::rgb8, "rgb24"},
+                         {"o.mov", "png", Pixel::rgba8, "rgba"},        {"p.avi", "png", Pixel::gray8, "gray"},
+                         {"q.nut", "rawvideo", Pixel::nv12, "nv12"},    {"r.nut", "rawvideo", Pixel::p010, "p010le"},
+                         {"v.avi", "rawvideo", Pixel::bgr8, "bgr24"},   {"w.avi", "rawvideo", Pixel::i420, "yuv420p"},
+                         {"z.mov", "rawvideo", Pixel::rgb8, "rgb24"},   {"y.mov", "rawvideo", Pixel::bgra8, "bgra"},
+                         {"y.avi", "rawvideo", Pixel::rgba8, "rgba"},   {"z.avi", "rawvideo", Pixel::nv12, "nv12"},
+                         {"y.mkv", "rawvideo", Pixel::gray8, "gray"},   {"z.mkv", "rawvideo", Pixel::nv12, "nv12"},
+                         {"x.mkv", "rawvideo", Pixel::i420, "yuv420p"}, {"s.y4m", "", Pixel::i420, "yuv420p"},
+                         {"t.y4m", "", Pixel::p010, "p010le"},          {"u.mkv", "libx264rgb", Pixel::rgb8, ""}}) {
     INFO(std::string(c.file), " ", std::string(c.codec));
     const std::string path = folder / c.file;
     // 70 × 50 is no multiple of anything, and its rows have padding.
