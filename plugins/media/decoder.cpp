@@ -144,7 +144,9 @@ bool Decoder::lend(AVCodecContext& codec, AVFrame& frame) {
     const std::lock_guard lock(mutex_);
     lent_[block.data] = block;
   }
-  frame.buf[0] = av_buffer_create(block.data, layout.bytes, &Decoder::let_go, this, 0);
+  // Read-only: some decoders (GIF, screen recordings) draw on in their last picture unless they are told that others
+  // read it; so told they take a new block and copy.
+  frame.buf[0] = av_buffer_create(block.data, layout.bytes, &Decoder::let_go, this, AV_BUFFER_FLAG_READONLY);
   if (!frame.buf[0]) {
     let_go(this, block.data);
     return false;

@@ -171,6 +171,8 @@ int Input::read(AVPacket* packet) {
   }
 }
 
+bool Input::has_index() const { return !(format_->iformat->flags & AVFMT_TS_DISCONT); }
+
 bool Input::seek(int64_t ns) {
   const int64_t time = av_rescale_q(ns, {1, 1'000'000'000}, stream_->time_base);
   interrupt_.begin();
@@ -193,7 +195,8 @@ AVRational Input::rate() const {
 
 int64_t Input::duration_ns() const {
   if (stream_->duration > 0 && stream_->duration != AV_NOPTS_VALUE) return nanoseconds(stream_->duration);
-  return format_->duration > 0 ? format_->duration * 1000 : 0;
+  // The whole is as long as its longest stream, which may be another.
+  return format_->nb_streams == 1 && format_->duration > 0 ? format_->duration * 1000 : 0;
 }
 
 int64_t Input::picture_count(bool& is_exact) const {

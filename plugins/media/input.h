@@ -38,9 +38,10 @@ class Input {
 
   // The next packet of the stream: 0, AVERROR_EOF, or another error, of which reading may go on (damage) or not.
   int read(AVPacket* packet);
-  // To the last key picture at or before this time of the stream, in nanoseconds of its own base. False where the input
-  // cannot do that.
+  // To the last key picture at or before this time of the stream, in nanoseconds of its own base; without an index only
+  // near it. False where the input cannot do that.
   bool seek(int64_t ns);
+  bool has_index() const;
 
   InputKind kind() const { return kind_; }
   const AVStream& stream() const { return *stream_; }

@@ -51,8 +51,7 @@ Pixel nearest_pixel(AVPixelFormat format) {
   const bool is_colour = described->nb_components >= 3 || (described->flags & AV_PIX_FMT_FLAG_PAL);
   if ((described->flags & AV_PIX_FMT_FLAG_RGB) || (described->flags & AV_PIX_FMT_FLAG_PAL))
     return has_alpha ? Pixel::rgba8 : Pixel::rgb8;
-  if (!is_colour) return has_alpha ? Pixel::rgba8 : Pixel::gray8;
-  if (has_alpha) return Pixel::rgba8;
+  if (!is_colour) return Pixel::gray8;
   return described->comp[0].depth > 8 ? Pixel::p010 : Pixel::i420;
 }
 

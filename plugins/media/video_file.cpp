@@ -55,6 +55,7 @@ pictures_lost, times_mended and reconnects.
 )"[1];
 
 constexpr AVRational kRateFallback{25, 1}; // of a file that says none: the most common of such cameras
+constexpr size_t kSeeksMax = 3;            // of ever more time before `start`
 constexpr int kDamageInARowMax = 256;      // reads that fail one after another: nothing more is to come
 constexpr std::chrono::milliseconds kPauseFirst{250}, kPauseMost{5000}, kSlice{50};
 
@@ -192,8 +193,19 @@ class VideoFile final : public Handler, private BlockLender {
     if (!packet_) packet_.reset(av_packet_alloc());
     if (!frame_ || !packet_) throw std::bad_alloc();
     origin_ns_ = input_->start_ns();
+    is_before_start_ = false;
     skips_until_ns_ = file == 0 && *start_ > 0 ? in_ns(*start_) : 0;
-    if (skips_until_ns_ > 0 && origin_ns_ != INT64_MIN) input_->seek(origin_ns_ + skips_until_ns_);
+    seeks_ = input_->has_index() ? 0 : 1;
+    if (skips_until_ns_ > 0 && origin_ns_ != INT64_MIN) seek_before_start();
+  }
+
+  // Goes near `start`, each time further before it; at last not at all, and all pictures before it are decoded.
+  void seek_before_start() {
+    constexpr int64_t kBefore[] = {0, 3'000'000'000, 20'000'000'000};
+    const int64_t before = seeks_ < std::size(kBefore) ? kBefore[seeks_] : INT64_MAX;
+    ++seeks_;
+    const int64_t to = std::max<int64_t>(skips_until_ns_ - std::min(before, skips_until_ns_), 0);
+    input_->seek(origin_ns_ + to);
   }
 
   static int64_t in_ns(double count) { return static_cast<int64_t>(std::llround(count * 1e9)); }
@@ -234,6 +246,10 @@ class VideoFile final : public Handler, private BlockLender {
     if (has_odd_angle_) log(MR_LOG_INFO, "the file asks for a rotation between quarters: it is not applied");
     if (const std::string others = input_->others(); !others.empty()) log(MR_LOG_DEBUG, "not read: " + others);
     const auto format = static_cast<AVPixelFormat>(input_->stream().codecpar->format);
+    const AVPixFmtDescriptor* described = av_pix_fmt_desc_get(format);
+    const bool keeps_alpha = pixel_ == Pixel::rgba8 || pixel_ == Pixel::bgra8;
+    if (described && (described->flags & AV_PIX_FMT_FLAG_ALPHA) && !keeps_alpha)
+      log(MR_LOG_INFO, std::string("the transparency of ") + described->name + " is not read");
     if (pixel_of(format) != pixel_)
       log(MR_LOG_DEBUG, std::string("its pixel format ") + av_get_pix_fmt_name(format) + " becomes " +
                             std::string(name_of(pixel_)) + " picture by picture");
@@ -311,7 +327,16 @@ class VideoFile final : public Handler, private BlockLender {
     if (container_ns_ != kNoTime) {
       const int64_t in_file = container_ns_ - origin_ns_;
       if (in_file < skips_until_ns_) {
+        is_before_start_ = true;
         av_frame_unref(frame_.get());
+        return {};
+      }
+      // A seek that led too far: the pictures between `start` and here were jumped over.
+      const bool overshot = skips_until_ns_ > 0 && !is_before_start_ && in_file > skips_until_ns_ + period_ns() / 2;
+      if (overshot && seeks_ <= kSeeksMax && input_->kind() != InputKind::pipe) {
+        av_frame_unref(frame_.get());
+        decoder_->flush();
+        seek_before_start();
         return {};
       }
       if (*end_ > 0 && files_.size() == 1 && in_file >= in_ns(*end_)) {
@@ -330,6 +355,14 @@ class VideoFile final : public Handler, private BlockLender {
 
   // The file has given all its pictures.
   std::optional<Step> go_on_after_end() {
+    if (skips_until_ns_ > 0 && seeks_ <= kSeeksMax && input_->kind() != InputKind::pipe) {
+      at_end_ = false; // the seek led behind the last key picture
+      decoder_->flush();
+      seek_before_start();
+      return {};
+    }
+    if (taken_ == 0 && *start_ > 0)
+      throw cannot_read(files_[file_], "there is no picture at or after its start, " + seconds_words(in_ns(*start_)));
     report_shortfall();
     is_cut_short_ = false;
     if (file_ + 1 < files_.size()) {
@@ -550,6 +583,8 @@ class VideoFile final : public Handler, private BlockLender {
   int64_t container_ns_ = kNoTime;       // of the picture in frame_
   int64_t reached_ns_ = 0;               // how far into the file the last picture was
   int64_t skips_until_ns_ = 0;           // pictures before it are only decoded
+  size_t seeks_ = 0;                     // how often `start` was looked for
+  bool is_before_start_ = false;         // a picture before it was seen: none at it was jumped over
   int64_t position_ = -1;                // of the last packet, in bytes
   int damage_in_a_row_ = 0;
   bool at_end_ = false, is_cut_short_ = false;

@@ -13,7 +13,10 @@ namespace {
 // All clocks start together; sources say their rates once.
 void begin(PaceRun& pace) {
   pace.start_ns = pace.run->begin_ns();
-  for (SourceState& source : pace.sources) source.rate = rate_of(*source.step);
+  for (SourceState& source : pace.sources) {
+    source.rate = rate_of(*source.step);
+    source.by_time = pace.clock->takes_what_is_due(pace.run->facts.handlers[source.step->plan->handler].facts);
+  }
 }
 
 // Admits no more. Until the readers have left their handlers, which drain after this, the head comes here again.
@@ -91,10 +94,42 @@ bool sources_ended(const PaceRun& pace) {
   return all;
 }
 
+// The newest value that is due by the tick's time, waited for; empty where none is. The one after it is kept.
+Answer take_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal) {
+  for (;;) {
+    if (!source.has_next) {
+      if (source.ended) break;
+      const int64_t own_time = beat_ns(source.rate, static_cast<int64_t>(source.index));
+      const Answer answer = ask(source, info, ordinal, source.next);
+      if (answer == Answer::not_yet) return answer;
+      source.ended = answer == Answer::end;
+      if (source.ended) break;
+      source.has_next = true;
+      source.next_due_ns = due_after(source.next_due_ns, pts_of(source.next, own_time), source.rate);
+    }
+    if (source.next_due_ns > info.media_time_ns) break;
+    if (source.has_value) {
+      ++source.passed_over;
+      release_all(source.value);
+    }
+    std::swap(source.value, source.next);
+    source.has_value = true;
+    source.has_next = false;
+  }
+  if (!source.has_value) clear(source.value, source.ended && !source.has_next ? Cause::end : Cause::not_yet);
+  return Answer::value;
+}
+
 // `free` and `source`: every source gives its next value, waited for. False while one has none yet.
 bool ask_for_next(PaceRun& pace, const mr_tick_info& info, uint64_t ordinal) {
   bool waiting = false, ask_again = false;
   for (SourceState& source : pace.sources) {
+    if (source.by_time) {
+      const bool silent = take_due(source, info, ordinal) == Answer::not_yet;
+      waiting = waiting || silent;
+      ask_again = ask_again || (silent && !source.reader);
+      continue;
+    }
     if (source.ended || source.has_value) continue;
     const Answer answer = ask(source, info, ordinal, source.value);
     source.has_value = answer == Answer::value;
@@ -161,7 +196,7 @@ bool take_live(PaceRun& pace, SourceState& driver, const mr_tick_info& info, uin
 int64_t media_time(const PaceRun& pace, const mr_tick_info& info) {
   for (const SourceState& source : pace.sources) {
     const bool paces = pace.clock->driver == plan::kNone || pace.clock->driver == source.step->index;
-    if (source.has_value && paces && source.rate.numerator > 0) return pts_of(source.value, info.media_time_ns);
+    if (source.has_value && paces && source.rate.numerator > 0 && !source.by_time) return pts_of(source.value, info.media_time_ns);
   }
   return info.media_time_ns;
 }

@@ -362,6 +362,7 @@ struct SourceState {
   bool has_next = false;  // read ahead
   std::vector<Slot> value, next;
   graph::Rational rate; // its own; numerator 0: none
+  bool by_time = false; // plan::Clock::takes_what_is_due
   uint64_t index = 0;   // values it has given: what it is told as its tick's index where it has a rate
   int64_t next_due_ns = INT64_MIN / 2;
   int64_t due_before = 0; // values that its rate had due at the last beat

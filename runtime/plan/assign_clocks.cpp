@@ -109,9 +109,11 @@ void choose_mode(Draft& draft, uint32_t c) {
                             "sources of several rates share one free clock",
                             handler.declared->place,
                             {handler.declared->name + " has " + graph::write_rate(rate) + " per s",
-                             "one before it has " + graph::write_rate(first) + " per s"},
+                             "one before it has " + graph::write_rate(first) + " per s",
+                             "with a rate: of the clock's own each gives what is due at a beat, and nothing where "
+                             "nothing is"},
                             "",
-                            "give each a clock of its own under clocks:, or give the clock a rate:"});
+                            "give each a clock of its own under clocks:, and say policy: latest where they meet"});
       first = rate;
     }
   }

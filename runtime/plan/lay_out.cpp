@@ -216,8 +216,9 @@ class Layout {
     }
     if (producer.kind == StepKind::source) {
       const bool blocking = plan_.handlers[producer.handler].waits;
-      const bool rated = draft_.handlers[producer.handler].facts.rate_num > 0;
-      if (blocking || (rated && plan_.clocks[plan_.paces[producer.pace].clock].realtime()))
+      const mr_facts& facts = draft_.handlers[producer.handler].facts;
+      const Clock& clock = plan_.clocks[plan_.paces[producer.pace].clock];
+      if (blocking || (facts.rate_num > 0 && clock.realtime()) || clock.takes_what_is_due(facts))
         hold(ring, kReadAhead + 1, "read ahead by the source");
     }
     if (output.format.held > 0) hold(ring, output.format.held, "worked in by " + producer.name);

@@ -152,6 +152,12 @@ struct Clock {
   uint32_t pending = 0;         // the largest sum of max_pending on a path
   // Realtime rules: latest is the newest that is done, drops happen. Else everything is waited for (2.5).
   bool realtime() const { return mode == graph::ClockMode::realtime || live; }
+  // A file never changes speed (1.4): under `free` with a rate that is not the source's own, a tick takes the newest
+  // value that is due by its media time, waited for, and none where none is.
+  bool takes_what_is_due(const mr_facts& source) const {
+    const bool rates = mode == graph::ClockMode::free && rate.numerator > 0 && source.rate_num > 0;
+    return rates && rate.numerator * source.rate_den != source.rate_num * rate.denominator;
+  }
 };
 
 enum class ChannelKind { gate, latest, queue, align };
