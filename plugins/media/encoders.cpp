@@ -30,14 +30,13 @@ struct KnownCodec {
   const char* others;   // other names, in lower case, with commas at both ends; among them four letters of containers
   const char* words;
 };
-// libaom goes before SVT-AV1, which is faster and writes to the terminal past FFmpeg's log.
 constexpr KnownCodec kCodecs[] = {
     {"h264", "libx264 libopenh264 h264_nvenc h264_qsv h264_v4l2m2m", ",avc,avc1,x264,h.264,", "plays everywhere"},
     {"hevc", "libx265 libkvazaar hevc_nvenc hevc_qsv hevc_v4l2m2m", ",h265,h.265,x265,hvc1,hev1,",
      "half the size of h264, several times the work"},
     {"vp9", "libvpx-vp9 vp9_qsv", ",vp90,", "for webm"},
     {"vp8", "libvpx", ",vp80,", "for old webm"},
-    {"av1", "libaom-av1 libsvtav1 librav1e", ",av01,", "the smallest and the slowest"},
+    {"av1", "libaom-av1 librav1e", ",av01,", "the smallest and the slowest"},
     {"mpeg4", "mpeg4 libxvid", ",mp4v,xvid,divx,fmp4,", "MPEG-4 part 2, for old players"},
     {"mpeg2", "mpeg2video", ",mpeg2video,mpg2,", "for DVDs and broadcast"},
     {"mjpeg", "mjpeg", ",mjpg,", "every picture a JPEG"},
@@ -281,15 +280,6 @@ void set_up_aom(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish
   codec.bit_rate = 0;
 }
 
-void set_up_svt(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
-  // It logs past FFmpeg to the terminal, and knows no other way to be told.
-  setenv("SVT_LOG", "1", 0);
-  const Inside inside = bounded_inside(codec.framerate, 33, 0, 1, 1);
-  set_speed(encoder, wish, options, "preset", 13, 10);
-  options.set("svtav1-params", "lookahead=" + std::to_string(inside.lookahead));
-  if (wish.bitrate == 0) options.set("crf", int64_t{clamped(63 - 0.4 * wish.quality, 1, 63)});
-}
-
 void set_up_nvenc(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
   if (!wish.preset.empty()) options.set("preset", wish.preset);
   options.set("forced-idr", int64_t{1});
@@ -317,7 +307,6 @@ void set_up(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wi
   if (is(encoder, {"libx265"})) return set_up_x265(codec, encoder, wish, options);
   if (is(encoder, {"libvpx", "libvpx-vp9"})) return set_up_vpx(codec, encoder, wish, options);
   if (is(encoder, {"libaom-av1"})) return set_up_aom(codec, encoder, wish, options);
-  if (is(encoder, {"libsvtav1"})) return set_up_svt(codec, encoder, wish, options);
   if (contains(encoder, "_nvenc")) return set_up_nvenc(codec, encoder, wish, options);
   refuse_preset(encoder, wish);
   if (contains(encoder, "prores")) return set_up_prores(wish, options);
@@ -458,6 +447,11 @@ EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish
                                   " would be taken); there is " + listed(codec_names(&container)));
     if (container.name == "y4m" && name == "rawvideo")
       choice.encoder = avcodec_find_encoder(AV_CODEC_ID_WRAPPED_AVFRAME);
+  } else if (name == "libsvtav1") {
+    // Once opened, it never closes before it has had a picture (1.4, as Debian 12 has it), and it writes to the terminal
+    // past FFmpeg's log.
+    throw std::invalid_argument("the encoder libsvtav1 is not used, as a film that fails early would never end with it; " +
+                                listed(words_of(find_codec("av1")->encoders), " and ") + " write av1");
   } else if (const AVCodec* encoder = avcodec_find_encoder_by_name(name.c_str());
              encoder && encoder->type == AVMEDIA_TYPE_VIDEO) {
     const KnownCodec* of = find_codec(avcodec_get_name(encoder->id));

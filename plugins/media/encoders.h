@@ -6,7 +6,6 @@
 //   libvpx (VP8)                         crf 52 − 0.6 q         70: 10
 //   libvpx-vp9                           crf 59 − 0.4 q         70: 31
 //   libaom-av1                           crf 58 − 0.4 q         70: 30
-//   libsvtav1                            crf 63 − 0.4 q         70: 35
 //   mpeg4, mpeg2, mjpeg and the like     qscale 2^((100 − q)/15), 1 to 31   70: 4
 //   prores                               profile proxy, lt, standard (from 60) or hq (from 80)
 // within the codec's range. Lossless codecs have no use for it.

@@ -48,9 +48,11 @@ void Muxer::begin(const MuxedStreams& streams) {
   AVStream* video = avformat_new_stream(format_, nullptr);
   if (!video) throw std::bad_alloc();
   check(avcodec_parameters_from_context(video->codecpar, streams.video));
-  // The muxer chooses its own letters, but Apple's players know one of the two of HEVC only.
+  // The muxer chooses its own letters, but Apple's players know one of the two of HEVC only, and raw pictures are told
+  // apart by nothing else.
   const bool is_hevc = streams.video->codec_id == AV_CODEC_ID_HEVC && options_.container.is_mov;
-  video->codecpar->codec_tag = is_hevc ? MKTAG('h', 'v', 'c', '1') : 0;
+  const bool is_raw = streams.video->codec_id == AV_CODEC_ID_RAWVIDEO;
+  video->codecpar->codec_tag = is_hevc ? MKTAG('h', 'v', 'c', '1') : is_raw ? streams.video->codec_tag : 0;
   video_time_base_ = video->time_base = streams.video->time_base;
   video->avg_frame_rate = video->r_frame_rate = streams.rate;
   video->sample_aspect_ratio = streams.video->sample_aspect_ratio;
@@ -72,6 +74,8 @@ void Muxer::begin(const MuxedStreams& streams) {
     av_dict_set_int(&settings, "video_track_timescale", video_time_base_.den, 0);
   } else if (options_.container.name == "mkv" || options_.container.name == "webm") {
     av_dict_set_int(&settings, "cluster_time_limit", kPieceMs, 0);
+  } else if (options_.container.name == "nut") {
+    format_->avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED; // it holds them: the first picture is at 0
   } else if (options_.container.name == "flv" && (is_address_ || !output_.is_regular())) {
     av_dict_set(&settings, "flvflags", "no_duration_filesize", 0);
   }

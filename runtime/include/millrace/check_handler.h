@@ -223,7 +223,8 @@ class Rig {
   std::vector<Value> give(uint64_t seed, bool empty = false) {
     std::vector<Value> given;
     for (uint32_t p = 0; p < declared().port_count; ++p) {
-      const mr_port& port = declared().ports[p];
+      mr_port port = declared().ports[p];
+      if (port.direction == MR_INPUT) port.accepts = test.accepts(p);
       const bool optional = port.flags & MR_PORT_OPTIONAL;
       if (port.direction == MR_OUTPUT || (optional && !feed_.optional_inputs)) continue;
       for (uint32_t edge = 0; edge < edges_of(port); ++edge) {

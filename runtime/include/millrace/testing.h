@@ -353,7 +353,15 @@ class TableTest {
   // The deadline of the following ticks.
   void set_deadline_ns(int64_t deadline) { deadline_ns_ = deadline; }
 
-  // bind, probe, configure, start. The first tick() does it by itself; call it to look at facts and formats.
+  // What an input takes with the parameters as they are; as it is declared where the handler refuses them, which start()
+  // tells.
+  mr_format accepts(uint32_t port) {
+    mr_format format = declaration_->ports[port].accepts;
+    if (type_.narrow && type_.narrow(self_, port, &format) != MR_OK) return declaration_->ports[port].accepts;
+    return format;
+  }
+
+  // bind, probe, narrow, configure, start. The first tick() does it by itself; call it to look at facts and formats.
   mr_status start() {
     if (started_) return MR_OK;
     mr_status status = bind();
@@ -488,10 +496,12 @@ class TableTest {
       const mr_port& port = declaration_->ports[p];
       const Entry& entry = entries_[p];
       if (port.direction == MR_OUTPUT) continue;
-      if (entry.values.empty() && !(port.flags & MR_PORT_MANY)) inputs[entry.first] = port.accepts;
+      mr_format takes = port.accepts;
+      if (type_.narrow && type_.narrow(self_, p, &takes) != MR_OK) return MR_ERROR;
+      if (entry.values.empty() && !(port.flags & MR_PORT_MANY)) inputs[entry.first] = takes;
       for (size_t i = 0; i < entry.values.size(); ++i) {
-        inputs[entry.first + i] = format_of(entry.values[i], port.accepts);
-        if (!accepted(port.accepts, inputs[entry.first + i]))
+        inputs[entry.first + i] = format_of(entry.values[i], takes);
+        if (!accepted(takes, inputs[entry.first + i]))
           return refuse("input '" + std::string(port.name) + "' does not take this format");
       }
     }

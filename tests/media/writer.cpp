@@ -1,0 +1,474 @@
+// video.writer: what is written is what ffprobe and ffmpeg read back.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/handlers/scratch.h"
+#include "tests/media/films.h"
+
+namespace millrace::media {
+namespace {
+
+namespace fs = std::filesystem;
+using handlers::ScratchFolder;
+using testing::TableTest;
+
+constexpr Pixel kYcbcr[] = {Pixel::i420};
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// The first difference of a film's times from these, in milliseconds: "" where each is within the tolerance.
+std::string wrong_time(const Probed& film, const std::vector<Timed>& times, double tolerance_ms) {
+  if (film.times.size() != times.size())
+    return std::to_string(film.times.size()) + " pictures instead of " + std::to_string(times.size());
+  for (size_t i = 0; i < times.size(); ++i) {
+    const double at = (film.times[i] - film.times[0]) * 1000;
+    if (std::abs(at - (times[i].at_ms - times[0].at_ms)) > tolerance_ms)
+      return "picture " + std::to_string(i) + " at " + std::to_string(at) + " ms";
+  }
+  return "";
+}
+
+// Gaps, bursts, and a last picture that lasts.
+std::vector<Timed> uneven_times() {
+  std::vector<Timed> times;
+  double at = 0;
+  for (int i = 0; i < 40; ++i) {
+    times.push_back({at, 40});
+    at += i % 7 == 3 ? 500 : i % 5 == 1 ? 13.3 : 40;
+  }
+  times.back().lasts_ms = 700;
+  return times;
+}
+
+} // namespace
+
+TEST_CASE("every codec in every container that holds it comes back with its count, times and name") {
+  struct Case {
+    const char* file;
+    const char* codec;
+    Pixel pixel;
+    const char* name; // as ffprobe calls it
+  };
+  const ScratchFolder folder;
+  for (const Case& c : std::vector<Case>{{"a.mp4", "", Pixel::i420, "h264"},
+                                         {"b.mp4", "hevc", Pixel::i420, "hevc"},
+                                         {"c.mp4", "mpeg4", Pixel::i420, "mpeg4"},
+                                         {"d.mp4", "mpeg2", Pixel::i420, "mpeg2video"},
+                                         {"e.mp4", "av1", Pixel::i420, "av1"},
+                                         {"f.mp4", "vp9", Pixel::i420, "vp9"},
+                                         {"a.mov", "", Pixel::nv12, "h264"},
+                                         {"b.mov", "prores", Pixel::p010, "prores"},
+                                         {"c.mov", "png", Pixel::rgb8, "png"},
+                                         {"d.mov", "mjpeg", Pixel::i420, "mjpeg"},
+                                         {"a.mkv", "", Pixel::i420, "h264"},
+                                         {"b.mkv", "hevc", Pixel::p010, "hevc"},
+                                         {"c.mkv", "ffv1", Pixel::i420, "ffv1"},
+                                         {"d.mkv", "mjpeg", Pixel::i420, "mjpeg"},
+                                         {"e.mkv", "libx264rgb", Pixel::rgb8, "h264"},
+                                         {"a.webm", "", Pixel::i420, "vp9"},
+                                         {"b.webm", "vp8", Pixel::i420, "vp8"},
+                                         {"a.avi", "", Pixel::i420, "mpeg4"},
+                                         {"b.avi", "h264", Pixel::i420, "h264"},
+                                         {"c.avi", "huffyuv", Pixel::bgra8, "huffyuv"},
+                                         {"d.avi", "MJPG", Pixel::i420, "mjpeg"},
+                                         {"e.avi", "rawvideo", Pixel::bgr8, "rawvideo"},
+                                         {"a.ts", "", Pixel::i420, "h264"},
+                                         {"b.m2ts", "hevc", Pixel::i420, "hevc"},
+                                         {"c.ts", "mpeg2", Pixel::i420, "mpeg2video"},
+                                         {"a.nut", "", Pixel::i420, "h264"},
+                                         {"b.nut", "rawvideo", Pixel::rgb8, "rawvideo"},
+                                         {"a.flv", "", Pixel::i420, "h264"},
+                                         {"a.gif", "", Pixel::rgb8, "gif"},
+                                         {"a.y4m", "", Pixel::gray8, "rawvideo"}}) {
+    INFO(c.file, " ", c.codec);
+    const std::string path = folder / c.file;
+    TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", c.codec}});
+    write_film(writer, c.pixel, even_times(30), 256, 192);
+    const Probed film = probe(path);
+    CHECK(film.stream.at("codec_name") == c.name);
+    CHECK(film.stream.at("width") == "256");
+    CHECK(film.stream.at("height") == "192");
+    // FLV, Matroska and GIF hold milliseconds and hundredths.
+    CHECK(wrong_time(film, even_times(30), 1) == "");
+    CHECK(std::abs(film.duration - film.start - 1.2) < 0.1);
+    CHECK(decoded(path, "gray").size() == 30 * 256 * 192);
+    CHECK(!fs::exists(folder / "a.part.mp4"));
+  }
+}
+
+TEST_CASE("times of a variable rate are kept, and the last picture lasts as long as it says") {
+  const ScratchFolder folder;
+  struct Case {
+    const char* file;
+    const char* codec;
+    double tolerance_ms;
+    bool is_long; // the container holds how long the last picture lasts
+  };
+  for (const Case& c : std::vector<Case>{{"a.mp4", "", 0.002, true},
+                                         {"b.mp4", "mpeg4", 0.02, true},
+                                         {"a.mov", "ffv1", 0.002, true},
+                                         {"a.mkv", "", 0.51, true},
+                                         {"a.webm", "", 0.51, true},
+                                         {"a.nut", "", 0.002, false},
+                                         {"a.ts", "", 0.02, false},
+                                         {"a.flv", "", 0.51, false}}) {
+    INFO(c.file);
+    const std::string path = folder / c.file;
+    TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", c.codec}});
+    const std::vector<Timed> times = uneven_times();
+    write_film(writer, Pixel::i420, times);
+    const Probed film = probe(path);
+    CHECK(wrong_time(film, times, c.tolerance_ms) == "");
+    const double end = (times.back().at_ms + times.back().lasts_ms) / 1000;
+    if (c.is_long) CHECK(std::abs(film.duration - end) < 0.002);
+    CHECK(film.start < 0.1);
+  }
+}
+
+TEST_CASE("the first picture is at 0, with B-frames, in fragments and plain") {
+  const ScratchFolder folder;
+  for (const char* fragment : {"auto", "none"}) {
+    const std::string path = folder / "b.mp4";
+    TableTest writer(handler_type("video.writer"), {{"path", path}, {"preset", "medium"}, {"fragment", fragment}});
+    write_film(writer, Pixel::i420, even_times(100, 1000.0 / 30));
+    const Probed film = probe(path);
+    CHECK(film.stream.at("has_b_frames") != "0");
+    CHECK(film.start == 0);
+    CHECK(film.times.at(0) == 0);
+    CHECK(std::abs(film.duration - 100 / 30.0) < 0.001);
+    const bool has_fragments = contains(output_of("ffprobe -v trace '" + path + "' 2>&1"), "type:'moof'");
+    CHECK(has_fragments == (std::string(fragment) == "auto"));
+  }
+}
+
+TEST_CASE("lossless codecs give back every bit, of every format that they take") {
+  struct Case {
+    const char* file;
+    const char* codec;
+    Pixel pixel;
+    const char* same; // FFmpeg's name of the same bytes
+  };
+  const ScratchFolder folder;
+  for (const Case& c : std::vector<Case>{{"a.mkv", "ffv1", Pixel::i420, "yuv420p"},
+                                         {"b.mkv", "ffv1", Pixel::gray8, "gray"},
+                                         {"c.mkv", "ffv1", Pixel::rgb8, "rgb24"},
+                                         {"d.avi", "ffv1", Pixel::bgr8, "bgr24"},
+                                         {"e.mov", "ffv1", Pixel::rgba8, "rgba"},
+                                         {"f.mkv", "ffv1", Pixel::bgra8, "bgra"},
+                                         {"g.mkv", "ffv1", Pixel::p010, "p010le"},
+                                         {"h.avi", "huffyuv", Pixel::rgb8, "rgb24"},
+                                         {"i.avi", "huffyuv", Pixel::bgr8, "bgr24"},
+                                         {"j.avi", "huffyuv", Pixel::rgba8, "rgba"},
+                                         {"k.avi", "HFYU", Pixel::bgra8, "bgra"},
+                                         {"l.avi", "ffvhuff", Pixel::i420, "yuv420p"},
+                                         {"m.avi", "ffvhuff", Pixel::p010, "p010le"},
+                                         {"n.mov", "png", Pixel::rgb8, "rgb24"},
+                                         {"o.mov", "png", Pixel::rgba8, "rgba"},
+                                         {"p.avi", "png", Pixel::gray8, "gray"},
+                                         {"q.nut", "rawvideo", Pixel::nv12, "nv12"},
+                                         {"r.nut", "rawvideo", Pixel::p010, "p010le"},
+                                         {"s.y4m", "", Pixel::i420, "yuv420p"},
+                                         {"t.y4m", "", Pixel::p010, "p010le"},
+                                         {"u.mkv", "libx264rgb", Pixel::rgb8, ""}}) {
+    INFO(c.file, " ", c.codec, " ", name_of(c.pixel));
+    const std::string path = folder / c.file;
+    // 70 × 50 is no multiple of anything, and its rows have padding.
+    TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", c.codec}});
+    write_film(writer, c.pixel, even_times(9), 70, 50);
+    if (!*c.same) continue;
+    std::string written;
+    for (uint32_t i = 0; i < 9; ++i) written += plain_bytes(numbered(c.pixel, 70, 50, i));
+    CHECK((decoded(path, c.same) == written));
+    CHECK(writer.counts()["pictures_converted"] == 0);
+  }
+}
+
+TEST_CASE("ten bits stay ten bits, and eight stay eight") {
+  const ScratchFolder folder;
+  for (const auto& [file, codec, pixel, format] :
+       {std::tuple{"a.mp4", "h264", Pixel::p010, "yuv420p10le"}, {"b.mp4", "hevc", Pixel::p010, "yuv420p10le"},
+        {"c.webm", "vp9", Pixel::p010, "yuv420p10le"}, {"d.mp4", "h264", Pixel::nv12, "yuv420p"}}) {
+    const std::string path = folder / file;
+    TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", codec}, {"quality", "95"}});
+    write_film(writer, pixel, even_times(6), 128, 96);
+    INFO(file);
+    CHECK(probe(path).stream.at("pix_fmt") == format);
+  }
+}
+
+TEST_CASE("colour tags, range and the shape of pixels are those of the pictures") {
+  const ScratchFolder folder;
+  struct Case {
+    const char* file;
+    uint32_t color, range, primaries, transfer;
+    const char *matrix, *range_words, *primaries_words, *transfer_words;
+  };
+  for (const Case& c : {Case{"a.mp4", MR_COLOR_BT709, MR_RANGE_LIMITED, 1, 1, "bt709", "tv", "bt709", "bt709"},
+                        Case{"b.mkv", MR_COLOR_BT601, MR_RANGE_FULL, 5, 6, "smpte170m", "pc", "bt470bg", "smpte170m"},
+                        Case{"c.mov", MR_COLOR_BT2020, MR_RANGE_LIMITED, 9, 16, "bt2020nc", "tv", "bt2020", "smpte2084"},
+                        Case{"d.webm", MR_COLOR_BT709, MR_RANGE_FULL, 0, 0, "bt709", "pc", "unknown", "unknown"},
+                        Case{"e.ts", MR_COLOR_BT601, MR_RANGE_LIMITED, 0, 0, "smpte170m", "tv", "unknown", "unknown"}}) {
+    const std::string path = folder / c.file;
+    TableTest writer(handler_type("video.writer"), {{"path", path}});
+    for (uint32_t i = 0; i < 5; ++i) {
+      const testing::Value picture = numbered(Pixel::i420, 64, 48, i);
+      mr_image& image = picture.raw().as.image;
+      image.color = c.color;
+      image.range = c.range;
+      image.primaries = c.primaries;
+      image.transfer = c.transfer;
+      image.aspect_num = 16;
+      image.aspect_den = 15;
+      writer.input("video", picture.at(i * 40'000'000, 40'000'000));
+      REQUIRE(writer.tick().ok());
+    }
+    REQUIRE(writer.drain() == MR_OK);
+    const Probed film = probe(path);
+    INFO(c.file);
+    CHECK(film.stream.at("color_space") == c.matrix);
+    CHECK(film.stream.at("color_range") == c.range_words);
+    CHECK(film.stream.at("color_primaries") == c.primaries_words);
+    CHECK(film.stream.at("color_transfer") == c.transfer_words);
+    CHECK(film.stream.at("sample_aspect_ratio") == "16:15");
+  }
+}
+
+TEST_CASE("pictures of limited range become full for JPEG, with the same colours") {
+  const ScratchFolder folder;
+  const std::string path = folder / "a.avi";
+  TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", "mjpeg"}, {"quality", "100"}});
+  const testing::Value picture = testing::image(Pixel::i420, 64, 48, 128);
+  picture.raw().as.image.range = MR_RANGE_LIMITED;
+  const ImageSpan image = picture.image();
+  for (uint32_t y = 0; y < 48; ++y) std::fill_n(image.row(y), 64, y < 24 ? uint8_t{16} : uint8_t{235});
+  for (int i = 0; i < 3; ++i) {
+    writer.input("video", picture.at(i * 40'000'000, 40'000'000));
+    REQUIRE(writer.tick().ok());
+  }
+  REQUIRE(writer.drain() == MR_OK);
+  CHECK(writer.counts()["pictures_converted"] == 3);
+  const std::string luma = decoded(path, "gray"); // full range
+  CHECK(static_cast<uint8_t>(luma[64 * 4]) <= 1);
+  CHECK(static_cast<uint8_t>(luma[64 * 44]) >= 254);
+}
+
+TEST_CASE("a constant rate is made by repeating and dropping, which is counted") {
+  const ScratchFolder folder;
+  {
+    const std::string path = folder / "a.mp4";
+    TableTest writer(handler_type("video.writer"), {{"path", path}, {"rate", "30"}});
+    write_film(writer, Pixel::i420, even_times(20, 100)); // 10 a second
+    const Probed film = probe(path);
+    CHECK(film.times.size() == 60);
+    CHECK(std::abs(film.duration - 2) < 0.001);
+    CHECK(writer.counts()["pictures_repeated"] == 40);
+    CHECK(writer.counts()["pictures_dropped"] == 0);
+  }
+  {
+    const std::string path = folder / "b.mkv";
+    TableTest writer(handler_type("video.writer"), {{"path", path}, {"rate", "10"}, {"codec", "ffv1"}});
+    write_film(writer, Pixel::i420, even_times(60, 50)); // 20 a second
+    CHECK(probe(path).times.size() == 30);
+    CHECK(writer.counts()["pictures_dropped"] == 30);
+    std::string every_other;
+    for (uint32_t i = 0; i < 60; i += 2) every_other += plain_bytes(numbered(Pixel::i420, 64, 48, i));
+    CHECK((decoded(path, "yuv420p") == every_other));
+  }
+  {
+    const std::string path = folder / "c.y4m"; // which holds no times
+    TableTest writer(handler_type("video.writer"), {{"path", path}});
+    write_film(writer, Pixel::i420, {{0, 100}, {100, 100}, {500, 100}});
+    CHECK(probe(path).times.size() == 6);
+    CHECK(writer.counts()["pictures_repeated"] == 3);
+  }
+}
+
+TEST_CASE("AVI has numbers for times: pictures take the nearest that is free, which is counted") {
+  const ScratchFolder folder;
+  const std::string path = folder / "a.avi";
+  TableTest writer(handler_type("video.writer"), {{"path", path}});
+  write_film(writer, Pixel::i420, {{0, 100}, {130, 100}, {180, 100}, {300, 100}, {900, 100}});
+  const Probed film = probe(path);
+  CHECK(wrong_time(film, {{0, 0}, {100, 0}, {200, 0}, {300, 0}, {900, 0}}, 0.01) == "");
+  CHECK(writer.counts()["pictures_off_grid"] == 2);
+}
+
+TEST_CASE("where no picture says how long it lasts, the second tells; a single one lasts 40 ms") {
+  const ScratchFolder folder;
+  {
+    const std::string path = folder / "a.mp4";
+    TableTest writer(handler_type("video.writer"), {{"path", path}});
+    write_film(writer, Pixel::i420, {{0, 0}, {100, 0}, {200, 0}, {300, 0}});
+    const Probed film = probe(path);
+    CHECK(wrong_time(film, {{0, 0}, {100, 0}, {200, 0}, {300, 0}}, 0.001) == "");
+    CHECK(film.stream.at("r_frame_rate") == "10/1");
+    CHECK(std::abs(film.duration - 0.4) < 0.001);
+  }
+  {
+    const std::string path = folder / "b.mp4";
+    TableTest writer(handler_type("video.writer"), {{"path", path}});
+    write_film(writer, Pixel::i420, {{0, 0}});
+    const Probed film = probe(path);
+    CHECK(film.times.size() == 1);
+    CHECK(std::abs(film.duration - 0.04) < 0.001);
+  }
+}
+
+TEST_CASE("better quality is larger, in every codec that has one, and a bit rate is kept to") {
+  const ScratchFolder folder;
+  for (const char* codec : {"h264", "hevc", "vp8", "vp9", "mpeg4", "mpeg2", "mjpeg", "av1"}) {
+    uintmax_t before = 0;
+    for (const char* quality : {"20", "70", "95"}) {
+      const std::string path = folder / "q.mkv";
+      TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", codec}, {"quality", quality}});
+      write_film(writer, Pixel::i420, even_times(10), 320, 240);
+      INFO(codec, " ", quality);
+      CHECK(fs::file_size(path) > before);
+      before = fs::file_size(path);
+    }
+  }
+  const std::string path = folder / "rate.mp4";
+  TableTest writer(handler_type("video.writer"), {{"path", path}, {"bitrate", "800k"}});
+  write_film(writer, Pixel::i420, even_times(150), 320, 240);
+  const double bits = static_cast<double>(fs::file_size(path)) * 8 / 6;
+  CHECK(bits > 500'000);
+  CHECK(bits < 1'300'000);
+}
+
+TEST_CASE("key frames are as far apart as gop says") {
+  const ScratchFolder folder;
+  const std::string path = folder / "gop.mp4";
+  TableTest writer(handler_type("video.writer"), {{"path", path}, {"gop", "500ms"}});
+  write_film(writer, Pixel::i420, even_times(100, 20));
+  const std::string keys =
+      output_of("ffprobe -v error -skip_frame nokey -show_entries frame=pts_time -of csv=p=0 '" + path + "'");
+  CHECK(std::count(keys.begin(), keys.end(), '\n') >= 4);
+}
+
+TEST_CASE("segments by time begin with a key frame at 0, play by themselves and make up the whole") {
+  const ScratchFolder folder;
+  for (const auto& [pattern, first] : {std::pair{"s-%02d.mp4", "s-00.mp4"}, {"t-{index}.mkv", "t-000.mkv"},
+                                       {"u.ts", "u-000.ts"}, {"v.avi", "v-000.avi"}}) {
+    const std::string list = folder / (std::string(pattern) + ".txt");
+    TableTest writer(handler_type("video.writer"),
+                     {{"path", folder / pattern}, {"segment", "1s"}, {"list", list}, {"quality", "50"}});
+    write_film(writer, Pixel::i420, even_times(90)); // 3.6 s
+    INFO(pattern);
+    CHECK(fs::exists(folder / first));
+    const std::string names = folder.text(std::string(pattern) + ".txt");
+    CHECK(names.rfind("ffconcat version 1.0\nfile '" + std::string(first) + "'\n", 0) == 0);
+    CHECK(std::count(names.begin(), names.end(), '\n') == 5);
+    size_t pictures = 0, at = 0;
+    for (int i = 0; i < 4; ++i) {
+      at = names.find("file '", at) + 6;
+      const std::string segment = folder / names.substr(at, names.find('\'', at) - at);
+      const Probed film = probe(segment);
+      INFO(segment);
+      CHECK(film.times.size() == (i < 3 ? 25 : 15));
+      CHECK(film.start < 0.1);
+      CHECK(decoded(segment, "gray").size() == film.times.size() * 64 * 48);
+      pictures += film.times.size();
+    }
+    CHECK(pictures == 90);
+    CHECK(decoded(list + "' -safe 0 -f null /dev/null -f concat -safe 0 -i '" + list, "gray").size() >= 0);
+  }
+}
+
+TEST_CASE("segments by size end soon after it") {
+  const ScratchFolder folder;
+  TableTest writer(handler_type("video.writer"),
+                   {{"path", folder / "s.mkv"}, {"segment", "200kB"}, {"codec", "mjpeg"}});
+  write_film(writer, Pixel::i420, even_times(100), 320, 240);
+  int count = 0;
+  size_t pictures = 0;
+  for (; fs::exists(folder / ("s-00" + std::to_string(count) + ".mkv")); ++count) {
+    const std::string path = folder / ("s-00" + std::to_string(count) + ".mkv");
+    pictures += probe(path).times.size();
+    CHECK(fs::file_size(path) < 300'000);
+  }
+  CHECK(count > 2);
+  CHECK(count < 10);
+  CHECK(pictures == 100);
+}
+
+TEST_CASE("sound is copied beside the pictures, packet by packet, cut to their times") {
+  const ScratchFolder folder;
+  const std::string source = folder / "source.mkv";
+  output_of("ffmpeg -nostdin -v error -y -f lavfi -i testsrc=size=64x48:rate=25:duration=6 -f lavfi -i "
+            "sine=frequency=440:duration=6 -c:v ffv1 -c:a aac '" +
+            source + "' && echo made");
+  const auto sound_of = [](const std::string& path, const char* entry) {
+    return output_of("ffprobe -v error -select_streams a:0 -show_entries " + std::string(entry) + " -of csv=p=0 '" +
+                     path + "'");
+  };
+  for (const char* file : {"a.mp4", "a.mkv", "a.mov", "a.ts"}) {
+    const std::string path = folder / file;
+    TableTest writer(handler_type("video.writer"), {{"path", path}, {"sound", source}});
+    write_film(writer, Pixel::i420, even_times(50));
+    INFO(file);
+    CHECK(contains(sound_of(path, "stream=codec_name"), "aac"));
+    const std::string packets = sound_of(path, "packet=pts_time");
+    const auto count = std::count(packets.begin(), packets.end(), '\n');
+    CHECK(count >= 84); // 2 s of 1024 samples at 44100
+    CHECK(count <= 88);
+    CHECK(probe(path).times.size() == 50);
+    CHECK(std::abs(probe(path).duration - 2) < 0.06);
+  }
+  // The same bytes: nothing was encoded anew.
+  const auto hash = [&](const std::string& path) {
+    return output_of("ffmpeg -nostdin -v error -i '" + path + "' -map 0:a -c copy -t 1 -f framemd5 - | grep -v '^#' | "
+                     "sed 's/.*, *//' | head -40 | tail -30");
+  };
+  CHECK(hash(folder / "a.mkv") != "");
+  TableTest none(handler_type("video.writer"), {{"path", folder / "n.mp4"}, {"sound", folder / "missing.mkv"}});
+  none.input("video", numbered(Pixel::i420, 64, 48, 0));
+  CHECK(none.start() == MR_ERROR);
+  CHECK(contains(none.error(), "cannot read the sound of '" + (folder / "missing.mkv") + "': No such file"));
+}
+
+TEST_CASE("sound of a film that begins later begins there too") {
+  const ScratchFolder folder;
+  const std::string source = folder / "source.mkv";
+  // A tone from second 3 on; silence before.
+  output_of("ffmpeg -nostdin -v error -y -f lavfi -i \"aevalsrc='if(gte(t,3),sin(2000*t),0)':d=6\" -c:a pcm_s16le '" +
+            source + "' && echo made");
+  const std::string path = folder / "a.mkv";
+  TableTest writer(handler_type("video.writer"), {{"path", path}, {"sound", source}});
+  std::vector<Timed> times;
+  for (int i = 0; i < 50; ++i) times.push_back({2000 + i * 40.0, 40});
+  write_film(writer, Pixel::i420, times);
+  CHECK(probe(path).times.at(0) < 0.001);
+  const std::string samples = output_of("ffmpeg -nostdin -v error -i '" + path + "' -map 0:a -f s16le -ac 1 -");
+  size_t first = 0;
+  while (first + 1 < samples.size() && samples[first] == 0 && samples[first + 1] == 0) first += 2;
+  CHECK(std::abs(static_cast<double>(first) / 2 / 44100 - 1) < 0.05); // 3 s in the source, 1 s in the film
+}
+
+TEST_CASE("a handler that got no picture leaves no file and no complaint") {
+  const ScratchFolder folder;
+  TableTest writer(handler_type("video.writer"), {{"path", folder / "none.mp4"}});
+  writer.input("video", numbered(Pixel::i420, 64, 48, 0));
+  REQUIRE(writer.start() == MR_OK);
+  CHECK(fs::exists(folder / "none.part.mp4"));
+  CHECK(writer.drain() == MR_OK);
+  CHECK(!fs::exists(folder / "none.mp4"));
+  CHECK(!fs::exists(folder / "none.part.mp4"));
+}
+
+TEST_CASE("FFmpeg writes nothing to the terminal, whatever the encoder") {
+  const ScratchFolder folder;
+  for (const char* codec : {"h264", "hevc", "vp9", "av1"}) {
+    const std::string said = output_of(
+        std::string(MILLRACE_BINARY_DIR) + "/millrace run 'test.pattern width=64 height=48 count=10 format=i420 ! "
+        "video.writer codec=" + codec + " path=" + (folder / "a.mkv") + "' 2>&1");
+    INFO(codec, ": ", said);
+    CHECK(!contains(said, codec));
+    CHECK(!contains(said, "["));
+  }
+}
+
+} // namespace millrace::media

@@ -1,0 +1,345 @@
+// video.writer where writing fails: full disks, locks, crashes, vanished folders, pipes without readers.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "tests/handlers/scratch.h"
+#include "tests/media/films.h"
+
+namespace millrace::media {
+namespace {
+
+namespace fs = std::filesystem;
+using handlers::ScratchFolder;
+using testing::Result;
+using testing::TableTest;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+testing::Value picture(int i) { return numbered(Pixel::i420, 320, 240, static_cast<uint32_t>(i)).at(i * 40'000'000, 40'000'000); }
+
+// Ticks until the writer fails, at most so many; then the sentence, "" where it did not fail.
+std::string failure_within(TableTest& writer, int ticks) {
+  for (int i = 0; i < ticks; ++i) {
+    writer.input("video", picture(i));
+    if (const Result result = writer.tick(); !result.ok()) return result.error;
+  }
+  return writer.drain() == MR_OK ? "" : writer.error();
+}
+
+// The most that a file of this process may hold, for as long as this lives.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+std::atomic<int> signals_seen = 0;
+
+} // namespace
+
+TEST_CASE("a file that may not grow ends the film in words, with the byte, no signal, and a part that plays") {
+  const ScratchFolder folder;
+  const auto before = signal(SIGXFSZ, [](int) { ++signals_seen; });
+  signals_seen = 0;
+  for (const char* name : {"a.mp4", "a.mkv", "a.avi", "a.ts", "a.y4m"}) {
+    INFO(name);
+    const std::string path = folder / name;
+    TableTest writer(handler_type("video.writer"), {{"path", path}, {"quality", "90"}});
+    std::string said;
+    {
+      const FileSizeLimit limit(300'000);
+      said = failure_within(writer, 400);
+    }
+    const std::string part = folder / ("a.part" + fs::path(name).extension().string());
+    CHECK(contains(said, "cannot write '" + path + "': File too large (at byte 300000)"));
+    CHECK(contains(said, "what was written before is in '" + part + "'"));
+    CHECK(!fs::exists(path));
+    CHECK(fs::file_size(part) == 300'000);
+    CHECK(writer.stop() == MR_OK); // it was said once
+    CHECK(fs::exists(part));
+    CHECK(decoded(part, "gray 2>/dev/null").size() >= 320 * 240);
+  }
+  CHECK(signals_seen == 0);
+  signal(SIGXFSZ, before);
+}
+
+TEST_CASE("a full device is said with its reason") {
+  const ScratchFolder folder;
+  fs::create_symlink("/dev/full", folder / "full.mp4");
+  TableTest writer(handler_type("video.writer"), {{"path", folder / "full.mp4"}});
+  const std::string said = failure_within(writer, 100);
+  CHECK(contains(said, "cannot write '" + (folder / "full.mp4") + "': No space left on device (at byte "));
+  CHECK(fs::is_symlink(folder / "full.mp4"));
+}
+
+TEST_CASE("after a failure a restart keeps what was written, and says where it is") {
+  const ScratchFolder folder;
+  const std::string path = folder / "a.mp4";
+  TableTest writer(handler_type("video.writer"), {{"path", path}, {"quality", "90"}});
+  {
+    const FileSizeLimit limit(200'000);
+    CHECK(failure_within(writer, 400) != "");
+  }
+  REQUIRE(writer.restart() == MR_OK);
+  CHECK(fs::file_size(folder / "a.part-1.mp4") == 200'000);
+  bool told = false;
+  for (const testing::LogLine& line : writer.logs())
+    told = told || (line.level == MR_LOG_INFO && contains(line.sentence, "kept as '" + (folder / "a.part-1.mp4") + "'"));
+  CHECK(told);
+  CHECK(failure_within(writer, 10) == "");
+  CHECK(probe(path).times.size() == 10);
+}
+
+TEST_CASE("leftovers of crashed runs never overwrite each other") {
+  const ScratchFolder folder;
+  for (const char* left : {"first", "second"}) {
+    folder.write("a.part.mp4", left);
+    TableTest writer(handler_type("video.writer"), {{"path", folder / "a.mp4"}});
+    CHECK(failure_within(writer, 3) == "");
+  }
+  CHECK(folder.text("a.part-1.mp4") == "first");
+  CHECK(folder.text("a.part-2.mp4") == "second");
+}
+
+TEST_CASE("a second writer of a name is refused before it has touched anything") {
+  const ScratchFolder folder;
+  const std::string path = folder / "a.mp4";
+  TableTest first(handler_type("video.writer"), {{"path", path}});
+  first.input("video", picture(0));
+  REQUIRE(first.tick().ok());
+  fs::create_symlink("a.mp4", folder / "link.mp4");
+  for (const std::string& name : {path, folder / "link.mp4"}) {
+    TableTest second(handler_type("video.writer"), {{"path", name}});
+    second.input("video", picture(0));
+    CHECK(second.start() == MR_ERROR);
+    CHECK(contains(second.error(), "cannot write '" + (folder / "") ));
+    CHECK(contains(second.error(), "another process is writing it"));
+  }
+  CHECK(failure_within(first, 10) == "");
+  CHECK(probe(path).times.size() == 11);
+  CHECK(!fs::exists(folder / "a.part-1.mp4"));
+  TableTest third(handler_type("video.writer"), {{"path", path}}); // the lock is gone
+  CHECK(failure_within(third, 3) == "");
+}
+
+TEST_CASE("a second recording in segments is refused while the first goes on, also after its first segment") {
+  const ScratchFolder folder;
+  const std::string path = folder / "s-%03d.mkv";
+  TableTest first(handler_type("video.writer"), {{"path", path}, {"segment", "200ms"}});
+  for (int i = 0; i < 60; ++i) {
+    first.input("video", picture(i));
+    REQUIRE(first.tick().ok());
+  }
+  REQUIRE(fs::exists(folder / "s-000.mkv"));
+  TableTest second(handler_type("video.writer"), {{"path", path}, {"segment", "200ms"}});
+  second.input("video", picture(0));
+  CHECK(second.start() == MR_ERROR);
+  CHECK(contains(second.error(), "another process is writing it"));
+  CHECK(first.drain() == MR_OK);
+}
+
+TEST_CASE("a film whose part file is deleted, or whose folder is gone, fails while it runs") {
+  for (const bool whole_folder : {false, true}) {
+    const ScratchFolder folder;
+    const std::string path = folder / "in/a.mp4";
+    TableTest writer(handler_type("video.writer"), {{"path", path}});
+    writer.input("video", picture(0));
+    REQUIRE(writer.tick().ok());
+    if (whole_folder)
+      fs::remove_all(folder / "in");
+    else
+      fs::remove(folder / "in/a.part.mp4");
+    const std::string said = failure_within(writer, 200);
+    CHECK(contains(said, "cannot write '" + path + "': its file '" + (folder / "in/a.part.mp4") + "' was removed"));
+    CHECK(!fs::exists(path));
+  }
+}
+
+TEST_CASE("a film whose folder was moved fails at its end and says where it cannot be put") {
+  const ScratchFolder folder;
+  TableTest writer(handler_type("video.writer"), {{"path", folder / "in/a.mp4"}});
+  writer.input("video", picture(0));
+  REQUIRE(writer.tick().ok());
+  fs::rename(folder / "in", folder / "elsewhere");
+  CHECK(contains(failure_within(writer, 3), "cannot write '" + (folder / "in/a.mp4") + "'"));
+  CHECK(fs::file_size(folder / "elsewhere/a.part.mp4") > 0);
+}
+
+TEST_CASE("`exists: fail` refuses a name that is there, at the start and at the end") {
+  const ScratchFolder folder;
+  const std::string path = folder.write("a.mp4", "old");
+  {
+    TableTest writer(handler_type("video.writer"), {{"path", path}, {"exists", "fail"}});
+    writer.input("video", picture(0));
+    CHECK(writer.start() == MR_ERROR);
+    CHECK(contains(writer.error(), "it is there already"));
+  }
+  fs::remove(path);
+  TableTest writer(handler_type("video.writer"), {{"path", path}, {"exists", "fail"}});
+  writer.input("video", picture(0));
+  REQUIRE(writer.tick().ok());
+  folder.write("a.mp4", "new");
+  CHECK(contains(failure_within(writer, 3), "it has come into being meanwhile"));
+  CHECK(folder.text("a.mp4") == "new");
+  CHECK(probe(folder / "a.part.mp4").times.size() == 4);
+}
+
+TEST_CASE("what cannot be written at all is refused in the start with the system's words") {
+  const ScratchFolder folder;
+  fs::create_directory(folder / "folder.mp4");
+  folder.write("file", "x");
+  for (const auto& [path, why] : {std::pair{folder / "folder.mp4", "Is a directory"},
+                                  {folder / "file/a.mp4", "Not a directory"},
+                                  {std::string("/proc/none/a.mp4"), "No such file or directory"}}) {
+    TableTest writer(handler_type("video.writer"), {{"path", path}});
+    writer.input("video", picture(0));
+    CHECK(writer.start() == MR_ERROR);
+    INFO(writer.error());
+    CHECK(contains(writer.error(), "cannot write '" + path + "'"));
+    CHECK(contains(writer.error(), why));
+  }
+}
+
+TEST_CASE("a recording that is killed leaves a film that plays but for its last two seconds") {
+  const ScratchFolder folder;
+  for (const char* name : {"a.mp4", "a.mkv", "a.mov", "a.ts"}) {
+    const std::string part = folder / ("a.part" + fs::path(name).extension().string());
+    const pid_t child = fork();
+    if (child == 0) {
+      TableTest writer(handler_type("video.writer"), {{"path", folder / name}, {"preset", "medium"}});
+      for (int i = 0; i < 150; ++i) { // 6 s
+        writer.input("video", picture(i));
+        if (!writer.tick().ok()) _exit(2);
+      }
+      kill(getpid(), SIGKILL);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE(WIFSIGNALED(status));
+    INFO(name);
+    CHECK(!fs::exists(folder / name));
+    const size_t pictures = decoded(part, "gray 2>/dev/null").size() / (320 * 240);
+    CHECK(pictures >= 100);
+  }
+}
+
+TEST_CASE("a FIFO without a reader is waited for until an interrupt") {
+  const ScratchFolder folder;
+  const std::string path = folder / "pipe";
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  TableTest writer(handler_type("video.writer"), {{"path", path}, {"container", "nut"}});
+  writer.input("video", picture(0));
+  std::atomic<bool> done = false;
+  std::thread interrupter([&] {
+    while (!done) {
+      writer.interrupt();
+      std::this_thread::yield();
+    }
+  });
+  CHECK(writer.start() == MR_ERROR);
+  done = true;
+  interrupter.join();
+  CHECK(contains(writer.error(), "interrupted while it waited for a reader"));
+}
+
+TEST_CASE("a FIFO whose reader reads nothing is waited for until an interrupt, and one whose reader goes is an error") {
+  const ScratchFolder folder;
+  const std::string path = folder / "pipe";
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  const auto before = signal(SIGPIPE, [](int) { ++signals_seen; });
+  signals_seen = 0;
+  int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  {
+    TableTest writer(handler_type("video.writer"), {{"path", path}, {"container", "y4m"}});
+    writer.input("video", picture(0));
+    REQUIRE(writer.start() == MR_OK);
+    std::atomic<bool> done = false;
+    std::thread interrupter([&] {
+      while (!done) {
+        writer.interrupt();
+        std::this_thread::yield();
+      }
+    });
+    const std::string said = failure_within(writer, 100); // a pipe holds 64 KiB
+    done = true;
+    interrupter.join();
+    CHECK(contains(said, "interrupted while it waited for its reader (at byte "));
+  }
+  {
+    TableTest writer(handler_type("video.writer"), {{"path", path}, {"container", "y4m"}});
+    writer.input("video", picture(0));
+    REQUIRE(writer.start() == MR_OK);
+    close(reader);
+    CHECK(contains(failure_within(writer, 100), "cannot write '" + path + "': Broken pipe (at byte "));
+  }
+  CHECK(signals_seen == 0);
+  signal(SIGPIPE, before);
+}
+
+TEST_CASE("a slow reader of a FIFO gets every picture") {
+  const ScratchFolder folder;
+  const std::string path = folder / "pipe";
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  std::string got;
+  std::thread reader([&] {
+    const int descriptor = open(path.c_str(), O_RDONLY);
+    char piece[5000];
+    for (ssize_t count; (count = read(descriptor, piece, sizeof piece)) > 0;) got.append(piece, static_cast<size_t>(count));
+    close(descriptor);
+  });
+  {
+    TableTest writer(handler_type("video.writer"), {{"path", path}, {"container", "y4m"}});
+    CHECK(failure_within(writer, 50) == "");
+  }
+  reader.join();
+  CHECK(got.size() > 50 * 320 * 240 * 3 / 2);
+  folder.write("got.y4m", got);
+  CHECK(probe(folder / "got.y4m").times.size() == 50);
+}
+
+TEST_CASE("pictures that change their size are refused, and what came before is a film") {
+  const ScratchFolder folder;
+  TableTest writer(handler_type("video.writer"), {{"path", folder / "a.mp4"}});
+  writer.input("video", picture(0));
+  REQUIRE(writer.tick().ok());
+  writer.input("video", numbered(Pixel::i420, 64, 48, 0).at(40'000'000, 40'000'000));
+  CHECK(contains(writer.tick().error, "a picture is 64 × 48 i420, the film was begun at 320 × 240 i420"));
+}
+
+TEST_CASE("a writer that is stopped without a drain leaves a whole film") {
+  const ScratchFolder folder;
+  {
+    TableTest writer(handler_type("video.writer"), {{"path", folder / "a.mp4"}});
+    for (int i = 0; i < 20; ++i) {
+      writer.input("video", picture(i));
+      REQUIRE(writer.tick().ok());
+    }
+  }
+  CHECK(probe(folder / "a.mp4").times.size() == 20);
+}
+
+TEST_CASE("an address that nobody listens at is an error that names it") {
+  TableTest writer(handler_type("video.writer"), {{"path", "tcp://127.0.0.1:1"}});
+  CHECK(contains(failure_within(writer, 3), "cannot write 'tcp://127.0.0.1:1': Connection refused"));
+}
+
+} // namespace millrace::media
