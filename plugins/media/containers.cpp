@@ -19,15 +19,9 @@ struct Named {
   const char* extensions; // in lower case, with commas at both ends
 };
 constexpr Named kNamed[] = {
-    {"mp4", "mp4", ",mp4,m4v,"},
-    {"mov", "mov", ",mov,qt,"},
-    {"mkv", "matroska", ",mkv,"},
-    {"webm", "webm", ",webm,"},
-    {"avi", "avi", ",avi,"},
-    {"ts", "mpegts", ",ts,m2ts,mts,m2t,"},
-    {"nut", "nut", ",nut,"},
-    {"flv", "flv", ",flv,"},
-    {"gif", "gif", ",gif,"},
+    {"mp4", "mp4", ",mp4,m4v,"},      {"mov", "mov", ",mov,qt,"}, {"mkv", "matroska", ",mkv,"},
+    {"webm", "webm", ",webm,"},       {"avi", "avi", ",avi,"},    {"ts", "mpegts", ",ts,m2ts,mts,m2t,"},
+    {"nut", "nut", ",nut,"},          {"flv", "flv", ",flv,"},    {"gif", "gif", ",gif,"},
     {"y4m", "yuv4mpegpipe", ",y4m,"},
 };
 
@@ -113,8 +107,8 @@ bool can_hold(const Container& container, AVCodecID codec) {
   const AVCodecID own = container.format->video_codec;
   if (container.name == "y4m") return codec == AV_CODEC_ID_WRAPPED_AVFRAME;
   if (container.name == "ts") { // whose muxer takes anything, as bytes that nobody can name afterwards
-    for (const AVCodecID held : {AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MPEG1VIDEO,
-                                 AV_CODEC_ID_MPEG4})
+    for (const AVCodecID held :
+         {AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG4})
       if (codec == held) return true;
     return false;
   }

@@ -112,7 +112,8 @@ Decoder::Layout Decoder::lay_out(AVCodecContext& codec, AVPixelFormat format, in
   for (uint32_t p = 0; p < layout.plane_count; ++p) {
     const bool is_first = p == 0;
     const auto rows = static_cast<uint64_t>(is_first ? height : AV_CEIL_RSHIFT(height, described->log2_chroma_h));
-    const auto row_bytes = static_cast<uint64_t>(std::max(av_image_get_linesize(format, width, static_cast<int>(p)), 0));
+    const auto row_bytes =
+        static_cast<uint64_t>(std::max(av_image_get_linesize(format, width, static_cast<int>(p)), 0));
     const uint64_t unit = is_first && layout.plane_count > 1 ? 2 * kRowBytes : kRowBytes;
     layout.stride[p] = static_cast<uint32_t>(aligned(row_bytes, unit));
     layout.offset[p] = layout.bytes;

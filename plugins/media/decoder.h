@@ -1,9 +1,9 @@
 // A video decoder that works in blocks of the plan.
 //
-// FFmpeg asks for the memory of each picture before it knows when that will be shown, writes it from threads of its own,
-// and reads pictures again that were given away, as references of later ones. So blocks are borrowed from whoever lends
-// them and go back when FFmpeg lets go of the picture. A decoder that brings its own memory, a picture of another format
-// or a lender that has none left cost a copy.
+// FFmpeg asks for the memory of each picture before it knows when that will be shown, writes it from threads of its
+// own, and reads pictures again that were given away, as references of later ones. So blocks are borrowed from whoever
+// lends them and go back when FFmpeg lets go of the picture. A decoder that brings its own memory, a picture of another
+// format or a lender that has none left cost a copy.
 #pragma once
 
 #include <cstdint>

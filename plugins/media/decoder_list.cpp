@@ -9,10 +9,10 @@ namespace millrace::media {
 
 namespace {
 
-constexpr AVCodecID kMet[] = {AV_CODEC_ID_H264,   AV_CODEC_ID_HEVC,     AV_CODEC_ID_AV1,   AV_CODEC_ID_VP9,
-                              AV_CODEC_ID_VP8,    AV_CODEC_ID_MPEG4,    AV_CODEC_ID_MJPEG, AV_CODEC_ID_MPEG2VIDEO,
+constexpr AVCodecID kMet[] = {AV_CODEC_ID_H264,   AV_CODEC_ID_HEVC,     AV_CODEC_ID_AV1,     AV_CODEC_ID_VP9,
+                              AV_CODEC_ID_VP8,    AV_CODEC_ID_MPEG4,    AV_CODEC_ID_MJPEG,   AV_CODEC_ID_MPEG2VIDEO,
                               AV_CODEC_ID_PRORES, AV_CODEC_ID_FFV1,     AV_CODEC_ID_HUFFYUV, AV_CODEC_ID_PNG,
-                              AV_CODEC_ID_GIF,    AV_CODEC_ID_RAWVIDEO, AV_CODEC_ID_THEORA, AV_CODEC_ID_DNXHD};
+                              AV_CODEC_ID_GIF,    AV_CODEC_ID_RAWVIDEO, AV_CODEC_ID_THEORA,  AV_CODEC_ID_DNXHD};
 constexpr const char* kContainers[] = {"mov", "matroska", "mpegts", "avi", "flv", "ogg", "nut", "gif", "yuv4mpegpipe"};
 
 // Every decoder of the codec but those that need hardware which nobody asked for.
@@ -38,7 +38,8 @@ void offer_decoders(Offers& offers) {
                names + (lends ? "; writes into the plan's memory" : "; one copy a picture"));
   }
   for (const char* name : kContainers)
-    if (const AVInputFormat* format = av_find_input_format(name)) offers.add("containers read", name, format->long_name);
+    if (const AVInputFormat* format = av_find_input_format(name))
+      offers.add("containers read", name, format->long_name);
   std::string protocols;
   void* at = nullptr;
   while (const char* name = avio_enum_protocols(&at, 0))

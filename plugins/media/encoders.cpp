@@ -80,7 +80,8 @@ const KnownCodec* find_codec(const std::string& name) {
 }
 
 bool is(const AVCodec& encoder, std::initializer_list<const char*> names) {
-  return std::any_of(names.begin(), names.end(), [&](const char* name) { return std::string_view(encoder.name) == name; });
+  return std::any_of(names.begin(), names.end(),
+                     [&](const char* name) { return std::string_view(encoder.name) == name; });
 }
 bool contains(const AVCodec& encoder, const char* part) {
   return std::string_view(encoder.name).find(part) != std::string_view::npos;
@@ -151,9 +152,9 @@ int clamped(double value, int least, int most) {
 
 double pictures_a_second(AVRational rate) { return av_q2d(rate); }
 
-// An encoder keeps pictures to look ahead and to work on several at a time. What is inside it when the process is killed
-// is lost, so that it may be a second at most, whatever the rate: the same number of pictures is a breath of a fast film
-// and a minute of a slow one.
+// An encoder keeps pictures to look ahead and to work on several at a time. What is inside it when the process is
+// killed is lost, so that it may be a second at most, whatever the rate: the same number of pictures is a breath of a
+// fast film and a minute of a slow one.
 struct Inside {
   int lookahead; // pictures
   int threads;   // that work on a picture each; 0: as the encoder likes
@@ -264,7 +265,8 @@ void set_up_vpx(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish
   options.set("lag-in-frames", int64_t{inside.lookahead});
   if (!is_vp8) options.set("row-mt", int64_t{1});
   if (wish.bitrate > 0) return;
-  options.set("crf", int64_t{is_vp8 ? clamped(52 - 0.6 * wish.quality, 4, 63) : clamped(59 - 0.4 * wish.quality, 0, 63)});
+  options.set("crf",
+              int64_t{is_vp8 ? clamped(52 - 0.6 * wish.quality, 4, 63) : clamped(59 - 0.4 * wish.quality, 0, 63)});
   // VP8 knows constant quality only below a bit rate: one that no picture reaches.
   codec.bit_rate = is_vp8 ? int64_t{codec.width} * codec.height * 12 : 0;
 }
@@ -295,8 +297,7 @@ void set_up_prores(const EncoderWish& wish, Options& options) {
 }
 
 void refuse_preset(const AVCodec& encoder, const EncoderWish& wish) {
-  if (!wish.preset.empty())
-    throw std::invalid_argument("the encoder " + std::string(encoder.name) + " has no presets");
+  if (!wish.preset.empty()) throw std::invalid_argument("the encoder " + std::string(encoder.name) + " has no presets");
 }
 
 void set_up(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
@@ -333,8 +334,7 @@ void set_meaning(AVCodecContext& codec, const EncodedPictures& pictures) {
                      : is_rgb   ? AVCOL_SPC_RGB
                                 : AVCOL_SPC_UNSPECIFIED;
   codec.color_range = has_matrix ? av_range_of(Pixel::i420, meaning.range) : AVCOL_RANGE_JPEG;
-  codec.color_primaries =
-      meaning.primaries ? static_cast<AVColorPrimaries>(meaning.primaries) : AVCOL_PRI_UNSPECIFIED;
+  codec.color_primaries = meaning.primaries ? static_cast<AVColorPrimaries>(meaning.primaries) : AVCOL_PRI_UNSPECIFIED;
   codec.color_trc =
       meaning.transfer ? static_cast<AVColorTransferCharacteristic>(meaning.transfer) : AVCOL_TRC_UNSPECIFIED;
   // MPEG-2 and MPEG-4 part 2 hold small fractions only; 0/1 says "not known", which players take as square.
@@ -424,12 +424,13 @@ EncoderChoice default_encoder(const Container& container) {
     if (name == wanted[0]) return {encoder, name, ""};
     return {encoder, name, "there is no encoder of " + wanted[0] + " that works here; " + name + " is written instead"};
   }
-  const AVCodec* own = container.format->video_codec == AV_CODEC_ID_NONE
-                           ? nullptr
-                           : avcodec_find_encoder(container.format->video_codec);
+  const AVCodec* own =
+      container.format->video_codec == AV_CODEC_ID_NONE ? nullptr : avcodec_find_encoder(container.format->video_codec);
   if (!own)
-    throw std::invalid_argument("container '" + container.name + "' has no video codec of its own that can be encoded "
-                                "here; `codec` names one: " + listed(codec_names(&container)));
+    throw std::invalid_argument("container '" + container.name +
+                                "' has no video codec of its own that can be encoded "
+                                "here; `codec` names one: " +
+                                listed(codec_names(&container)));
   const KnownCodec* known = find_codec(own->name);
   return {own, known ? known->name : own->name, ""};
 }
@@ -465,8 +466,8 @@ EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish
                                 "; this libavcodec writes " + listed(codec_names(), " and "));
   }
   if (!can_hold(container, choice.encoder->id))
-    throw std::invalid_argument("container '" + container.name + "' cannot hold codec '" + wish.codec + "'; it can hold " +
-                                listed(codec_names(&container), " and "));
+    throw std::invalid_argument("container '" + container.name + "' cannot hold codec '" + wish.codec +
+                                "'; it can hold " + listed(codec_names(&container), " and "));
   return choice;
 }
 
@@ -493,7 +494,8 @@ AVPixelFormat encoded_format(const EncoderChoice& choice, const EncoderWish& wis
   for (const Pixel each : kPixels)
     for (const AVPixelFormat format : exact_formats(each))
       takes_any = takes_any || std::find(taken.begin(), taken.end(), format) != taken.end();
-  if (choice.encoder->id == AV_CODEC_ID_GIF) return pixel == Pixel::rgb8 ? AV_PIX_FMT_RGB8 : pixel == Pixel::gray8 ? AV_PIX_FMT_GRAY8 : AV_PIX_FMT_NONE;
+  if (choice.encoder->id == AV_CODEC_ID_GIF)
+    return pixel == Pixel::rgb8 ? AV_PIX_FMT_RGB8 : pixel == Pixel::gray8 ? AV_PIX_FMT_GRAY8 : AV_PIX_FMT_NONE;
   return !takes_any && nearest_pixel(taken[0]) == pixel ? taken[0] : AV_PIX_FMT_NONE;
 }
 
@@ -523,9 +525,9 @@ Codec open_encoder(const EncoderChoice& choice, const EncoderWish& wish, const E
     cut.height -= cut.height % step;
     if (cut.width == 0 || cut.height == 0 || (cut.width == pictures.width && cut.height == pictures.height)) continue;
     if (opens(cut))
-      throw std::invalid_argument(encoder + " does not take pictures of " + size + "; `image.crop width=" +
-                                  std::to_string(cut.width) + " height=" + std::to_string(cut.height) +
-                                  "` before the writer helps");
+      throw std::invalid_argument(encoder + " does not take pictures of " + size +
+                                  "; `image.crop width=" + std::to_string(cut.width) +
+                                  " height=" + std::to_string(cut.height) + "` before the writer helps");
   }
   EncodedPictures usual = pictures;
   usual.width = usual.height = kTrialSize;
@@ -550,9 +552,9 @@ int time_base_max(const EncoderChoice& choice) {
 
 bool copies_at_once(const EncoderChoice& choice) {
   // Each of these wrappers hands the picture to its library inside the call, and the library copies it into memory of
-  // its own. avcodec_send_frame() itself takes a reference where there is one to take, and copies what has none: a frame
-  // without an AVBufferRef would be copied twice. Encoders of libavcodec's own may keep the reference (frame threads,
-  // MPEG's reordering) and are given a copy.
+  // its own. avcodec_send_frame() itself takes a reference where there is one to take, and copies what has none: a
+  // frame without an AVBufferRef would be copied twice. Encoders of libavcodec's own may keep the reference (frame
+  // threads, MPEG's reordering) and are given a copy.
   return is(*choice.encoder, {"libx264", "libx264rgb", "libx265", "libvpx", "libvpx-vp9", "libaom-av1"});
 }
 
@@ -577,7 +579,8 @@ void offer_encoders(Offers& offers) {
     } catch (const std::invalid_argument&) {
       words = "`codec` has to be said: ";
     }
-    offers.add("containers", name, container.name == "y4m" ? "not compressed" : words + listed(codec_names(&container)));
+    offers.add("containers", name,
+               container.name == "y4m" ? "not compressed" : words + listed(codec_names(&container)));
   }
   for (const KnownCodec& known : kCodecs) {
     bool is_first = true;

@@ -23,13 +23,13 @@ namespace millrace::media {
 
 // What the handler's parameters ask for.
 struct EncoderWish {
-  std::string codec;       // a codec's name, an encoder's own name, or four letters; "": by the container
-  double quality = 70;     // 0 to 100
-  int64_t bitrate = 0;     // bits a second; 0: by quality
-  std::string preset;      // the encoder's word for speed against size; "": ours
-  double gop_seconds = 2;  // between key frames at most
-  int threads = 0;         // 0: as many as there are cores
-  std::string pixels;      // what is encoded: millrace's or FFmpeg's name of a format; "": as the pictures come
+  std::string codec;      // a codec's name, an encoder's own name, or four letters; "": by the container
+  double quality = 70;    // 0 to 100
+  int64_t bitrate = 0;    // bits a second; 0: by quality
+  std::string preset;     // the encoder's word for speed against size; "": ours
+  double gop_seconds = 2; // between key frames at most
+  int threads = 0;        // 0: as many as there are cores
+  std::string pixels;     // what is encoded: millrace's or FFmpeg's name of a format; "": as the pictures come
 };
 
 struct EncoderChoice {

@@ -67,8 +67,9 @@ AVFrame* FrameMaker::lend(const ImageView& picture) {
     frame.linesize[plane] = static_cast<int>(picture.stride(plane));
   }
   // With a buffer that frees nothing, avcodec_send_frame() takes a reference; without one it would make a copy.
-  frame.buf[0] = av_buffer_create(frame.data[0], static_cast<size_t>(picture.header().extent_bytes),
-                                  [](void*, uint8_t*) {}, nullptr, AV_BUFFER_FLAG_READONLY);
+  frame.buf[0] = av_buffer_create(
+      frame.data[0], static_cast<size_t>(picture.header().extent_bytes), [](void*, uint8_t*) {}, nullptr,
+      AV_BUFFER_FLAG_READONLY);
   if (!frame.buf[0]) throw std::bad_alloc();
   lent_ = true;
   return &frame;

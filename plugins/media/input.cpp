@@ -2,8 +2,8 @@
 #include "plugins/media/input.h"
 
 extern "C" {
-#include <libavutil/display.h>
 #include <libavutil/dict.h>
+#include <libavutil/display.h>
 #include <libavutil/mathematics.h>
 }
 
@@ -54,7 +54,6 @@ void set_for_address(const std::string& path, double timeout_s, Options& options
   } else if (begins_with(path, "http://") || begins_with(path, "https://")) {
     options.set("rw_timeout", us);
     options.set("reconnect", "1");
-    options.set("reconnect_on_network_error", "1");
     options.set("reconnect_delay_max", std::to_string(std::max(1L, std::lround(timeout_s))));
   } else if (begins_with(path, "udp://") || begins_with(path, "rtp://")) {
     options.set("timeout", us);
@@ -149,7 +148,9 @@ void Input::find_stream(const InputSettings& settings) {
   } else {
     const int best = av_find_best_stream(format_, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
     if (best < 0 && status < 0) throw std::runtime_error(open_words(status, interrupt_));
-    if (best < 0) throw std::runtime_error(others().empty() ? "there is no video in it" : "there is no video in it, only " + others());
+    if (best < 0)
+      throw std::runtime_error(others().empty() ? "there is no video in it"
+                                                : "there is no video in it, only " + others());
     stream_ = format_->streams[best];
   }
   for (unsigned s = 0; s < format_->nb_streams; ++s)
@@ -179,9 +180,14 @@ bool Input::seek(int64_t ns) {
   return kind_ != InputKind::pipe && avformat_seek_file(format_, stream_->index, INT64_MIN, time, time, 0) >= 0;
 }
 
+bool Input::ends_are_losses() const {
+  const std::string address = format_->url ? format_->url : "";
+  return begins_with(address, "rtsp") || begins_with(address, "srt");
+}
+
 bool Input::is_live() const {
   if (kind_ != InputKind::address) return false;
-  const std::string& address = format_->url ? format_->url : "";
+  const std::string address = format_->url ? format_->url : "";
   const bool over_http = begins_with(address, "http");
   return !over_http || format_->duration == AV_NOPTS_VALUE;
 }
@@ -211,9 +217,7 @@ int64_t Input::start_ns() const {
   return stream_->start_time == AV_NOPTS_VALUE ? INT64_MIN : nanoseconds(stream_->start_time);
 }
 
-int64_t Input::nanoseconds(int64_t time) const {
-  return av_rescale_q(time, stream_->time_base, {1, 1'000'000'000});
-}
+int64_t Input::nanoseconds(int64_t time) const { return av_rescale_q(time, stream_->time_base, {1, 1'000'000'000}); }
 
 // The matrix takes a pixel's place to the screen's: (x, y) to (a·x + c·y, b·x + d·y), y downwards.
 uint32_t Input::turn(bool& is_near) const {

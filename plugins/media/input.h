@@ -21,9 +21,9 @@ InputKind input_kind_of(const std::string& path);
 
 struct InputSettings {
   std::string path;
-  std::string format;    // FFmpeg's name of a demuxer; "": by the content
-  int stream = -1;       // as FFmpeg counts; -1: the best of video
-  double timeout_s = 5;  // addresses: what a call may wait
+  std::string format;   // FFmpeg's name of a demuxer; "": by the content
+  int stream = -1;      // as FFmpeg counts; -1: the best of video
+  double timeout_s = 5; // addresses: what a call may wait
 };
 
 // One opening of one input. One thread, but for the Interrupt, which must outlive it.
@@ -48,6 +48,8 @@ class Input {
   const AVFormatContext& format() const { return *format_; }
   // Cannot wait: what nobody takes is lost.
   bool is_live() const;
+  // Nobody says there that a stream of unknown length is over: an end is a lost connection.
+  bool ends_are_losses() const;
   // Pictures a second; 0/1: not said.
   AVRational rate() const;
   // How many pictures there are; 0: not said. `is_exact`: counted by the container, not made from its duration.

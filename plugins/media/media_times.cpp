@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kJumpNs = 1'000'000'000; // decoders put pictures in the wrong order by less; joined files by more
 constexpr int64_t kGapMaxNs = 3'600'000'000'000; // no camera waits for an hour; a damaged time does
-constexpr int64_t kLastNs = INT64_MAX / 4; // times saturate here, so that sums of two never wrap
+constexpr int64_t kLastNs = INT64_MAX / 4;       // times saturate here, so that sums of two never wrap
 
 int64_t bounded(int64_t ns) { return std::clamp(ns, -kLastNs, kLastNs); }
 
@@ -18,10 +18,13 @@ int64_t bounded(int64_t ns) { return std::clamp(ns, -kLastNs, kLastNs); }
 
 int64_t MediaTimes::scaled(int64_t ns) const {
   if (speed_ == 1) return ns;
-  return static_cast<int64_t>(std::llround(static_cast<double>(ns) / speed_));
+  const double wanted = static_cast<double>(ns) / speed_;
+  return std::llround(std::clamp(wanted, -static_cast<double>(kLastNs), static_cast<double>(kLastNs)));
 }
 
-int64_t MediaTimes::shown_for(int64_t container_ns) const { return scaled(std::clamp<int64_t>(container_ns, 0, kLastNs)); }
+int64_t MediaTimes::shown_for(int64_t container_ns) const {
+  return scaled(std::clamp<int64_t>(container_ns, 0, kLastNs));
+}
 
 int64_t MediaTimes::in_file(int64_t container_ns) const {
   if (container_ns == kNoTime) return kNoTime;
@@ -36,7 +39,7 @@ MediaTimes::Time MediaTimes::next(int64_t container_ns) {
   } else {
     container_ns = bounded(container_ns);
     if (origin_ns_ == kNoTime) origin_ns_ = container_ns;
-    time.ns = bounded(base_ns_ + scaled(container_ns - origin_ns_));
+    time.ns = bounded(base_ns_ + scaled(bounded(container_ns - origin_ns_)));
     if (last_ns_ != kNoTime && (time.ns < last_ns_ - kJumpNs || time.ns > last_ns_ + kGapMaxNs)) {
       base_ns_ = last_ns_ + step;
       origin_ns_ = container_ns;

@@ -102,8 +102,7 @@ void Muxer::write(AVPacket& packet, AVRational time_base, int stream) {
 void Muxer::check(int result) {
   output_.check();
   if (result < 0 || (format_ && format_->pb && format_->pb->error < 0))
-    throw std::runtime_error("cannot write '" + path_ + "': " +
-                             error_words(result < 0 ? result : format_->pb->error));
+    throw std::runtime_error("cannot write '" + path_ + "': " + error_words(result < 0 ? result : format_->pb->error));
 }
 
 void Muxer::finish() {

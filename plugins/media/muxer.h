@@ -23,7 +23,7 @@ class Muxer {
  public:
   struct Options {
     Container container;
-    bool fragments = true;     // MP4 and MOV: pieces of at most half a second, each complete in the file
+    bool fragments = true; // MP4 and MOV: pieces of at most half a second, each complete in the file
     bool may_replace = true;
     void* log_opaque = nullptr;
   };

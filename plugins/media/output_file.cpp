@@ -37,7 +37,7 @@ void OutputFile::open(const std::string& path, bool may_replace, const PartFile:
   bytes_ = 0;
   piece_max_ = 0;
   may_block_ = owns_descriptor_ = holds_lock_ = false;
-  struct stat there{};
+  struct stat there {};
   if (path == "-") {
     path_ = standard_output_name();
     open_standard_output();
@@ -60,7 +60,8 @@ void OutputFile::open_fifo(const std::string& path) {
   for (;;) {
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (descriptor_ >= 0) break;
-    if (errno != ENXIO && errno != EINTR) throw std::runtime_error("cannot write '" + path + "': " + std::strerror(errno));
+    if (errno != ENXIO && errno != EINTR)
+      throw std::runtime_error("cannot write '" + path + "': " + std::strerror(errno));
     if (interrupted_.load(std::memory_order_relaxed))
       throw std::runtime_error("cannot write '" + path + "': interrupted while it waited for a reader");
     poll(nullptr, 0, kSliceMs);
@@ -70,7 +71,7 @@ void OutputFile::open_fifo(const std::string& path) {
 }
 
 void OutputFile::open_standard_output() {
-  struct stat there{};
+  struct stat there {};
   if (fstat(STDOUT_FILENO, &there) != 0)
     throw std::runtime_error(std::string("cannot write to standard output: ") + std::strerror(errno));
   if (S_ISFIFO(there.st_mode)) {
@@ -107,7 +108,7 @@ int OutputFile::write_packet(void* self, uint8_t* bytes, int count) {
 int64_t OutputFile::seek(void* self, int64_t offset, int whence) {
   auto& file = *static_cast<OutputFile*>(self);
   if (whence & AVSEEK_SIZE) {
-    struct stat held{};
+    struct stat held {};
     return fstat(file.descriptor_, &held) == 0 ? held.st_size : AVERROR(errno);
   }
   const off_t at = lseek(file.descriptor_, offset, whence & ~AVSEEK_FORCE);

@@ -28,7 +28,8 @@ std::runtime_error cannot_write(const std::string& path, const std::string& why)
 }
 
 bool is_same_file(int descriptor, const std::string& path) {
-  struct stat held{}, named{};
+  struct stat held {
+  }, named{};
   return fstat(descriptor, &held) == 0 && stat(path.c_str(), &named) == 0 && held.st_dev == named.st_dev &&
          held.st_ino == named.st_ino;
 }
@@ -46,7 +47,8 @@ std::string keep_leftover(const std::string& part_path) {
   const fs::path part = part_path;
   for (int number = 1; number <= kLeftoversMax; ++number) {
     const std::string kept =
-        (part.parent_path() / (part.stem().string() + "-" + std::to_string(number) + part.extension().string())).string();
+        (part.parent_path() / (part.stem().string() + "-" + std::to_string(number) + part.extension().string()))
+            .string();
     const int error = rename_to_new(part_path, kept);
     if (error == 0) return kept;
     if (error != EEXIST) throw cannot_write(kept, std::strerror(error));
@@ -103,7 +105,7 @@ void PartFile::open(const std::string& path, bool may_replace, const Say& say) {
       close();
       throw cannot_write(path_, reason == EWOULDBLOCK ? "another process is writing it" : std::strerror(reason));
     }
-    struct stat opened{};
+    struct stat opened {};
     // Whoever held the lock before has renamed the file, or moved it out of the way.
     const bool ours = is_same_file(descriptor_, part_path_) && fstat(descriptor_, &opened) == 0;
     if (ours && opened.st_size == 0) return;
@@ -122,15 +124,15 @@ void PartFile::commit() {
   else
     error = rename_to_new(part_path_, path_);
   if (error == EEXIST)
-    throw cannot_write(path_, "it has come into being meanwhile, and `exists: fail` keeps it; the film is in '" +
-                                  part_path_ + "'");
+    throw cannot_write(
+        path_, "it has come into being meanwhile, and `exists: fail` keeps it; the film is in '" + part_path_ + "'");
   if (error) throw cannot_write(path_, std::string(std::strerror(error)) + "; the film is in '" + part_path_ + "'");
   committed_ = true;
 }
 
 void PartFile::abandon() {
   if (descriptor_ < 0) return;
-  struct stat held{};
+  struct stat held {};
   if (!committed_ && fstat(descriptor_, &held) == 0 && held.st_size == 0 && has_its_name()) unlink(part_path_.c_str());
   close();
 }
@@ -141,7 +143,7 @@ void PartFile::close() {
 }
 
 bool PartFile::is_gone() const {
-  struct stat held{};
+  struct stat held {};
   return descriptor_ >= 0 && fstat(descriptor_, &held) == 0 && held.st_nlink == 0;
 }
 

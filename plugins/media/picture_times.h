@@ -12,8 +12,8 @@ class EvenRate {
  public:
   explicit EvenRate(AVRational rate) : rate_(rate) {}
 
-  // A picture that is shown from `time_ns` on: how often the one before it is repeated first, and whether it has a place
-  // of its own at all, or comes so soon after the one before it that it is dropped.
+  // A picture that is shown from `time_ns` on: how often the one before it is repeated first, and whether it has a
+  // place of its own at all, or comes so soon after the one before it that it is dropped.
   struct Place {
     int64_t repeats = 0;
     bool is_shown = true;

@@ -12,8 +12,8 @@ AVPixelFormat av_format_of(Pixel pixel);
 // The same format with the same bytes; Pixel::none where millrace has none.
 Pixel pixel_of(AVPixelFormat format);
 
-// The format of millrace's that keeps most of a picture: its depth, its alpha, its kind of colour. It is the same
-// format where there is one. Pixel::none for pictures that are not in memory.
+// The format of millrace's that keeps most of a picture; the same where there is one. YCbCr stays YCbCr, and deeper
+// than 8 bits stays deeper; RGB keeps its alpha, the others lose it. Pixel::none for pictures that are not in memory.
 Pixel nearest_pixel(AVPixelFormat format);
 
 // What the numbers of a picture mean.

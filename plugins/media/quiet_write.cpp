@@ -33,7 +33,8 @@ NoWriteSignals::~NoWriteSignals() {
   for (int i = 0; i < 2; ++i)
     if (!pending_before_[i]) sigaddset(&left, kSignals[i]);
   const timespec at_once{0, 0};
-  while (sigtimedwait(&left, nullptr, &at_once) > 0 || errno == EINTR) {}
+  while (sigtimedwait(&left, nullptr, &at_once) > 0 || errno == EINTR) {
+  }
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   errno = error;
 }

@@ -109,8 +109,8 @@ class Recording {
   int64_t end_ = 0; // of what was encoded, in units
   bool said_meaning_ = false;
   std::deque<Waiting> inside_;
-  int64_t segment_begin_ = 0;      // in units
-  int64_t segment_first_dts_ = 0;  // of the packets in this file, as written
+  int64_t segment_begin_ = 0;     // in units
+  int64_t segment_first_dts_ = 0; // of the packets in this file, as written
   bool segment_has_packets_ = false;
   uint64_t segment_index_ = 0, segments_due_ = 0;
   Counts counts_;

@@ -28,8 +28,14 @@ struct Unit {
   double factor;
 };
 constexpr Unit kTimes[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"min", 60}, {"h", 3600}};
-constexpr Unit kSizes[] = {{"kB", 1e3},  {"KB", 1e3},        {"MB", 1e6},           {"GB", 1e9},
-                           {"B", 1},     {"KiB", 1024},      {"MiB", 1024.0 * 1024}, {"GiB", 1024.0 * 1024 * 1024}};
+constexpr Unit kSizes[] = {{"kB", 1e3},
+                           {"KB", 1e3},
+                           {"MB", 1e6},
+                           {"GB", 1e9},
+                           {"B", 1},
+                           {"KiB", 1024},
+                           {"MiB", 1024.0 * 1024},
+                           {"GiB", 1024.0 * 1024 * 1024}};
 
 std::string numbered(uint64_t index, size_t digits) {
   std::string text = std::to_string(index);
@@ -87,7 +93,8 @@ std::string segment_path(const std::string& pattern, uint64_t index) {
   if (const Directive directive = find_directive(pattern); directive.length > 0)
     return std::string(pattern).replace(directive.at, directive.length, numbered(index, directive.digits));
   const fs::path whole = pattern;
-  return (whole.parent_path() / (whole.stem().string() + "-" + numbered(index, kIndexDigits) + whole.extension().string()))
+  return (whole.parent_path() /
+          (whole.stem().string() + "-" + numbered(index, kIndexDigits) + whole.extension().string()))
       .string();
 }
 

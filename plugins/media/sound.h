@@ -17,15 +17,15 @@ class Sound {
   Sound(const Sound&) = delete;
   Sound& operator=(const Sound&) = delete;
 
-  // Opens the file and finds its best sound. Throws std::runtime_error: it cannot be read, has no sound, or one that the
-  // container cannot hold.
+  // Opens the file and finds its best sound. Throws std::runtime_error: it cannot be read, has no sound, or one that
+  // the container cannot hold.
   void open(const std::string& path, const Container& container, void* log_opaque);
   void close();
   bool is_open() const { return format_ != nullptr; }
   const AVStream* stream() const { return stream_; }
 
-  // Skips what sounds before this media time: that of the file's first picture is 0, as in video.file; of a file without
-  // pictures, that of its beginning.
+  // Skips what sounds before this media time: that of the file's first picture is 0, as in video.file; of a file
+  // without pictures, that of its beginning.
   void begin_at(int64_t media_time_ns);
 
   // The next packet that begins before `end_ns` after the beginning; false where there is none. Its times are in the

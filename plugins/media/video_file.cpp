@@ -178,7 +178,9 @@ class VideoFile final : public Handler, private BlockLender {
   void open(size_t file) {
     file_ = file;
     at_end_ = false;
+    lost_ = 0;
     damage_in_a_row_ = 0;
+    reached_ns_ = longest_step_ns_ = 0;
     decoder_.reset();
     input_.reset();
     try {
@@ -204,8 +206,10 @@ class VideoFile final : public Handler, private BlockLender {
     constexpr int64_t kBefore[] = {0, 3'000'000'000, 20'000'000'000};
     const int64_t before = seeks_ < std::size(kBefore) ? kBefore[seeks_] : INT64_MAX;
     ++seeks_;
-    const int64_t to = std::max<int64_t>(skips_until_ns_ - std::min(before, skips_until_ns_), 0);
-    input_->seek(origin_ns_ + to);
+    // Without an index FFmpeg goes by the times at which pictures are decoded: the first one's is before its own.
+    constexpr int64_t kBeforeFirst = 10'000'000'000;
+    const bool to_first = before >= skips_until_ns_;
+    input_->seek(origin_ns_ + (to_first ? (input_->has_index() ? 0 : -kBeforeFirst) : skips_until_ns_ - before));
   }
 
   static int64_t in_ns(double count) { return static_cast<int64_t>(std::llround(count * 1e9)); }
@@ -240,8 +244,9 @@ class VideoFile final : public Handler, private BlockLender {
   void tell_what_was_found() const {
     if (!has_rate_) log(MR_LOG_WARNING, "'" + *path_ + "' says no frame rate: 25 is taken");
     if (meaning_.guessed)
-      log(MR_LOG_DEBUG, std::string("the matrix is not said: ") +
-                            (meaning_.color == MR_COLOR_BT709 ? "bt709, as from 720 rows on" : "bt601, as below 720 rows"));
+      log(MR_LOG_DEBUG,
+          std::string("the matrix is not said: ") +
+              (meaning_.color == MR_COLOR_BT709 ? "bt709, as from 720 rows on" : "bt601, as below 720 rows"));
     if (meaning_.is_near) log(MR_LOG_INFO, "the matrix that the file says is not known here: the nearest is taken");
     if (has_odd_angle_) log(MR_LOG_INFO, "the file asks for a rotation between quarters: it is not applied");
     if (const std::string others = input_->others(); !others.empty()) log(MR_LOG_DEBUG, "not read: " + others);
@@ -296,7 +301,12 @@ class VideoFile final : public Handler, private BlockLender {
     }
     if (interrupt_.is_asked()) return interrupted();
     if (status == AVERROR(EAGAIN)) return {};
-    if (input_->kind() == InputKind::address && (status != AVERROR_EOF || was_cut())) return reconnect(status);
+    if (input_->kind() == InputKind::address && (status != AVERROR_EOF || was_cut())) {
+      lost_ = status; // what the decoder still has comes first
+      lost_in_time_ = interrupt_.why() != Interrupt::Why::late;
+      at_end_ = true;
+      return {};
+    }
     if (status == AVERROR_INVALIDDATA && damage_in_a_row_ < kDamageInARowMax) {
       note_damage("the container is damaged");
       return {};
@@ -315,8 +325,8 @@ class VideoFile final : public Handler, private BlockLender {
   // Of a stream whose length is known: it ended before that. One of unknown length that is live never ends by itself.
   bool was_cut() const {
     const int64_t whole = input_->duration_ns();
-    if (whole <= 0) return input_->is_live();
-    return reached_ns_ + 2 * period_ns() + 500'000'000 < whole;
+    if (whole <= 0) return input_->ends_are_losses();
+    return reached_ns_ + lasts_at_most_ns() + 500'000'000 < whole;
   }
 
   // Whether the picture in frame_ is one to show; nothing: look for the next.
@@ -347,21 +357,26 @@ class VideoFile final : public Handler, private BlockLender {
         av_frame_unref(frame_.get());
         return {};
       }
+      longest_step_ns_ = std::max(longest_step_ns_, in_file - reached_ns_);
       reached_ns_ = in_file;
     }
     skips_until_ns_ = 0; // one picture is there: those after it are
     return Step::picture;
   }
 
+  // Where the rate varies the last picture is taken to last as long as the longest before it.
+  int64_t lasts_at_most_ns() const { return std::max(2 * period_ns(), longest_step_ns_); }
+
   // The file has given all its pictures.
   std::optional<Step> go_on_after_end() {
+    if (lost_ != 0) return reconnect(std::exchange(lost_, 0));
     if (skips_until_ns_ > 0 && seeks_ <= kSeeksMax && input_->kind() != InputKind::pipe) {
       at_end_ = false; // the seek led behind the last key picture
       decoder_->flush();
       seek_before_start();
       return {};
     }
-    if (taken_ == 0 && *start_ > 0)
+    if (taken_ == 0 && *start_ > 0 && file_ == 0)
       throw cannot_read(files_[file_], "there is no picture at or after its start, " + seconds_words(in_ns(*start_)));
     report_shortfall();
     is_cut_short_ = false;
@@ -386,18 +401,19 @@ class VideoFile final : public Handler, private BlockLender {
   void check_alike() const {
     const AVCodecParameters& said = *input_->stream().codecpar;
     if (static_cast<uint32_t>(said.width) == width_ && static_cast<uint32_t>(said.height) == height_) return;
-    throw cannot_read(files_[file_], "its pictures are " +
-                                         in_words(static_cast<uint32_t>(said.width), static_cast<uint32_t>(said.height)) +
-                                         ", the first were " + in_words(width_, height_));
+    throw cannot_read(files_[file_],
+                      "its pictures are " +
+                          in_words(static_cast<uint32_t>(said.width), static_cast<uint32_t>(said.height)) +
+                          ", the first were " + in_words(width_, height_));
   }
 
-  // Counts that the container only guesses are off by a picture or two; where the rate varies, the time that was reached
-  // decides.
+  // Counts that the container only guesses are off by a picture or two; where the rate varies, the time that was
+  // reached decides.
   void report_shortfall() {
     if (is_cut_short_ || announced_ <= 0 || files_.size() > 1 || *start_ > 0) return;
     const int64_t missing = announced_ - taken_of_file_;
     const int64_t whole = input_->duration_ns();
-    const bool reached = whole > 0 && reached_ns_ + 2 * period_ns() >= whole;
+    const bool reached = whole > 0 && reached_ns_ + lasts_at_most_ns() >= whole;
     announced_ = 0; // said once
     if (missing <= 1 || reached) return;
     count("pictures_lost", missing);
@@ -420,8 +436,9 @@ class VideoFile final : public Handler, private BlockLender {
   // The connection is lost: opens it again until it holds, for `reconnect` at most.
   std::optional<Step> reconnect(int status) {
     const auto begun = std::chrono::steady_clock::now();
-    std::string why = interrupt_.why() == Interrupt::Why::late ? "nothing came for " + seconds_words(in_ns(*timeout_))
-                                                               : error_words(status);
+    std::string why = lost_in_time_ ? error_words(status) : "nothing came for " + seconds_words(in_ns(*timeout_));
+    const bool was_live = input_->is_live();
+    const int64_t reached = reached_ns_;
     log(MR_LOG_WARNING, "the connection to '" + files_[file_] + "' is lost (" + why + ") and is opened again");
     for (auto pause = kPauseFirst;; pause = std::min(pause * 2, kPauseMost)) {
       if (std::chrono::steady_clock::now() - begun + pause > std::chrono::duration<double>(*reconnect_))
@@ -438,8 +455,14 @@ class VideoFile final : public Handler, private BlockLender {
       break;
     }
     decoder_->work_in(held_ > 0 ? this : nullptr, pixel_, width_, height_);
-    const auto lost = std::chrono::steady_clock::now() - last_picture_;
-    times_.begin_again_after(std::chrono::duration_cast<std::chrono::nanoseconds>(lost).count());
+    if (was_live) {
+      const auto lost = std::chrono::steady_clock::now() - last_picture_;
+      times_.begin_again_after(std::chrono::duration_cast<std::chrono::nanoseconds>(lost).count());
+    } else { // a film goes on where it was
+      skips_until_ns_ = reached + 1;
+      seeks_ = input_->has_index() ? 0 : 1;
+      seek_before_start();
+    }
     count("reconnects");
     return {};
   }
@@ -540,8 +563,8 @@ class VideoFile final : public Handler, private BlockLender {
                        pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
                                Pixel::i420, Pixel::p010}),
                        help("the pictures")};
-  Param<std::string> path_{*this, "path", "", "the file, a folder of segments, - , a FIFO or an address", required,
-                           reads_path};
+  Param<std::string> path_{*this,    "path",    "", "the file, a folder of segments, - , a FIFO or an address",
+                           required, reads_path};
   Param<double> start_{*this, "start", 0.0, "where in the file to begin", at_least(0), seconds};
   Param<double> end_{*this, "end", 0.0, "where in the file to end; 0: at its end", at_least(0), seconds};
   Param<bool> loop_{*this, "loop", false, "begins again at the end"};
@@ -552,9 +575,8 @@ class VideoFile final : public Handler, private BlockLender {
   Param<std::string> format_{*this, "format", "", "FFmpeg's name of a container; empty: by the content"};
   Param<std::string> on_damage_{*this, "on_damage", "skip", "what follows where the file is damaged",
                                 choices({"skip", "fail"})};
-  Param<double> timeout_{*this, "timeout", 5.0, "how long an address may be silent", range(0.1, 3600),
-                         seconds};
-  Param<double> reconnect_{*this, "reconnect", 30.0, "how long a lost connection is opened again; 0: not at all",
+  Param<double> timeout_{*this, "timeout", 5.0, "how long an address may be silent", range(0.1, 3600), seconds};
+  Param<double> reconnect_{*this,       "reconnect", 30.0, "how long a lost connection is opened again; 0: not at all",
                            at_least(0), seconds};
 
   Interrupt interrupt_;
@@ -576,17 +598,20 @@ class VideoFile final : public Handler, private BlockLender {
   AVRational rate_ = kRateFallback;
   bool has_rate_ = false, has_odd_angle_ = false;
 
-  int64_t announced_ = 0;                // pictures, as the container says; 0: it does not
-  int64_t taken_ = 0;                    // pictures given since it was opened
-  int64_t taken_of_file_ = 0;            // of them, of the file that is open
-  int64_t origin_ns_ = INT64_MIN;        // the container's time of the file's first picture
-  int64_t container_ns_ = kNoTime;       // of the picture in frame_
-  int64_t reached_ns_ = 0;               // how far into the file the last picture was
-  int64_t skips_until_ns_ = 0;           // pictures before it are only decoded
-  size_t seeks_ = 0;                     // how often `start` was looked for
-  bool is_before_start_ = false;         // a picture before it was seen: none at it was jumped over
-  int64_t position_ = -1;                // of the last packet, in bytes
+  int64_t announced_ = 0;          // pictures, as the container says; 0: it does not
+  int64_t taken_ = 0;              // pictures given since it was opened
+  int64_t taken_of_file_ = 0;      // of them, of the file that is open
+  int64_t origin_ns_ = INT64_MIN;  // the container's time of the file's first picture
+  int64_t container_ns_ = kNoTime; // of the picture in frame_
+  int64_t reached_ns_ = 0;         // how far into the file the last picture was
+  int64_t skips_until_ns_ = 0;     // pictures before it are only decoded
+  size_t seeks_ = 0;               // how often `start` was looked for
+  bool is_before_start_ = false;   // a picture before it was seen: none at it was jumped over
+  int64_t position_ = -1;          // of the last packet, in bytes
+  int64_t longest_step_ns_ = 0;    // between two pictures of the file
   int damage_in_a_row_ = 0;
+  int lost_ = 0;             // FFmpeg's error with which the connection was lost; 0: it holds
+  bool lost_in_time_ = true; // it said so itself, before `timeout` was over
   bool at_end_ = false, is_cut_short_ = false;
   std::chrono::steady_clock::time_point last_picture_;
   struct Told {

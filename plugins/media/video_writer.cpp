@@ -155,12 +155,7 @@ class VideoWriter final : public Handler {
     RecordingSettings settings;
     settings.path = *path_;
     settings.container = container_of(*path_, *container_);
-    settings.wish = {*codec_,
-                     *quality_,
-                     read_bitrate(*bitrate_),
-                     *preset_,
-                     *gop_,
-                     static_cast<int>(*threads_),
+    settings.wish = {*codec_, *quality_, read_bitrate(*bitrate_), *preset_, *gop_, static_cast<int>(*threads_),
                      *pixels_};
     settings.choice = choose_encoder(settings.container, settings.wish);
     if (!rate_->empty()) settings.rate = read_rate("rate", *rate_);
@@ -180,7 +175,8 @@ class VideoWriter final : public Handler {
                       pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
                               Pixel::i420, Pixel::p010}),
                       help("the pictures; which formats are taken depends on the codec")};
-  Param<std::string> path_{*this, "path", "", "a file, - for standard output, a FIFO, or an address such as rtmp://…",
+  Param<std::string> path_{*this,    "path",
+                           "",       "a file, - for standard output, a FIFO, or an address such as rtmp://…",
                            required, writes_path};
   Param<std::string> container_{*this, "container", "", "mp4, mkv, …; empty: by the path's extension"};
   Param<std::string> codec_{*this, "codec", "", "h264, hevc, ffv1, …, or an encoder's name; empty: by the container"};
@@ -191,8 +187,9 @@ class VideoWriter final : public Handler {
   Param<int64_t> threads_{*this, "threads", 0, "that the encoder may use; 0: as many as there are cores",
                           range(0, kThreadsMax)};
   Param<std::string> pixels_{*this, "pixels", "", "the format that is encoded, such as yuv444p; empty: as it comes"};
-  Param<std::string> rate_{*this, "rate", "",
-                           "pictures a second, by repeating and dropping: 30, 29.97 or 30000/1001; empty: at media times"};
+  Param<std::string> rate_{
+      *this, "rate", "",
+      "pictures a second, by repeating and dropping: 30, 29.97 or 30000/1001; empty: at media times"};
   Param<std::string> sound_{*this, "sound", "", "a file whose sound is copied beside the pictures", reads_path};
   Param<std::string> segment_{*this, "segment", "", "a time such as 10min or a size such as 100MB; empty: one file"};
   Param<std::string> list_{*this, "list", "", "a file that lists the finished segments", writes_path};

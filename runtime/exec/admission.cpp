@@ -196,7 +196,8 @@ bool take_live(PaceRun& pace, SourceState& driver, const mr_tick_info& info, uin
 int64_t media_time(const PaceRun& pace, const mr_tick_info& info) {
   for (const SourceState& source : pace.sources) {
     const bool paces = pace.clock->driver == plan::kNone || pace.clock->driver == source.step->index;
-    if (source.has_value && paces && source.rate.numerator > 0 && !source.by_time) return pts_of(source.value, info.media_time_ns);
+    if (source.has_value && paces && source.rate.numerator > 0 && !source.by_time)
+      return pts_of(source.value, info.media_time_ns);
   }
   return info.media_time_ns;
 }

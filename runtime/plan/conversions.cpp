@@ -92,6 +92,20 @@ void place_conversion(Draft& draft, uint32_t h, const std::vector<uint32_t>& cho
     handler.reason += fmt::format("{} a tick cross, {} if it were in {}", bytes_words(here), bytes_words(there), other);
 }
 
+// "64×48", "720×576 of pixels 16:15"
+std::string size_of(const mr_format& format) {
+  std::string size = fmt::format("{}×{}", format.width, format.height);
+  if (format.aspect_num != format.aspect_den && format.aspect_den > 0)
+    size += fmt::format(" of pixels {}:{}", format.aspect_num, format.aspect_den);
+  return size;
+}
+
+// Of a conversion of sizes: what it is there for.
+std::string wish_of_size(const DraftHandler& conversion, const std::string& reader, const std::string& source) {
+  if (conversion.info->type == kTurnType) return source + " asks for mode=" + conversion.declared->params.at(0).text;
+  return reader + " takes square pixels";
+}
+
 // "boxes takes rgb8"
 std::string wish_of(const Draft& draft, const DraftEdge& edge, uint64_t from, const std::string& to) {
   const DraftHandler& reader = draft.handlers[edge.target];
@@ -123,13 +137,18 @@ void describe_conversions(Draft& draft) {
     };
     InsertedPlan shown;
     shown.handler = h;
-    shown.from = name_of(handler.inputs[0].pixel_formats);
-    shown.to = name_of(handler.outputs[0].pixel_formats);
+    const bool of_pixels = handler.info->type == kConvertType;
+    shown.from = of_pixels ? name_of(handler.inputs[0].pixel_formats) : size_of(handler.inputs[0]);
+    shown.to = of_pixels ? name_of(handler.outputs[0].pixel_formats) : size_of(handler.outputs[0]);
     shown.source = plan.edges[handler.input_edge[0]].from;
     for (uint32_t e = 0; e < draft.edges.size(); ++e) {
       if (draft.edges[e].source != h) continue;
       shown.readers.push_back(plan.edges[e].to);
-      const std::string wish = wish_of(draft, draft.edges[e], handler.inputs[0].pixel_formats, shown.to);
+      const std::string& reader = draft.handlers[draft.edges[e].target].declared->name;
+      const std::string& source = draft.handlers[draft.edges[handler.input_edge[0]].source].declared->name;
+      const std::string wish = of_pixels ? wish_of(draft, draft.edges[e], handler.inputs[0].pixel_formats, shown.to)
+                                         : wish_of_size(handler, reader, source);
+      if (shown.reason == wish) continue;
       shown.reason += (shown.reason.empty() ? "" : " and ") + wish;
     }
     shown.predicted_us = static_cast<double>(plan.handlers[h].cost_ns) / 1000;

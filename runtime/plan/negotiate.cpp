@@ -86,7 +86,11 @@ class Negotiation {
       }
     }
     std::vector<Conversion> wanted;
-    for (const auto& [key, edges] : conversions_) wanted.push_back({edges, key.type, key.wish, key.settings});
+    // What lies on its side is turned first: what its readers want of it is another picture then.
+    const bool turns = std::any_of(conversions_.begin(), conversions_.end(),
+                                   [](const auto& one) { return one.first.type == kTurnType; });
+    for (const auto& [key, edges] : conversions_)
+      if (!turns || key.type == kTurnType) wanted.push_back({edges, key.type, key.wish, key.settings});
     return wanted;
   }
 

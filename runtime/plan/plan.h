@@ -250,7 +250,7 @@ struct AccessPlan {
 // A conversion that negotiation added to the graph.
 struct InsertedPlan {
   uint32_t handler = 0;             // index into Plan::handlers
-  std::string from, to;             // pixel formats: "bgr8", "rgb8"
+  std::string from, to;             // pixel formats: "bgr8", "rgb8"; sizes of what is turned or scaled: "64×48"
   std::string source;               // "video.video"
   std::vector<std::string> readers; // "boxes.video", …
   std::string reason;               // "boxes takes rgb8"

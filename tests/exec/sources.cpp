@@ -219,6 +219,48 @@ TEST_CASE("1.4: a source that is slower than the clock leaves the beats between 
   CHECK(values(take_log("slow")) == std::vector<int64_t>{0, kEmpty, 1, kEmpty, 2, kEmpty, 3});
 }
 
+TEST_CASE(
+    "1.4: under free, with a rate that is not its own, a file keeps its speed: a tick has what is due, or nothing") {
+  for (const char* type : {"s.unstamped", "s.blocking"}) {
+    for (const uint32_t workers : {1u, 2u, 4u}) {
+      INFO(type, ", ", workers, " workers");
+      Pipeline slow = source_to_sink(type, {{"count", "4"}, {"rate", "10"}}, "free_slow");
+      slow.clock(graph::ClockMode::free, 20);
+      REQUIRE(run(slow, threaded_setup(workers)).ok);
+      const std::vector<Seen> log = take_log("free_slow");
+      CHECK(values(log) == std::vector<int64_t>{0, kEmpty, 1, kEmpty, 2, kEmpty, 3});
+      for (const Seen& seen : log) CHECK(seen.media_time_ns == static_cast<int64_t>(seen.index) * 50'000'000);
+      Pipeline fast = source_to_sink(type, {{"count", "40"}, {"rate", "120"}}, "free_fast");
+      fast.clock(graph::ClockMode::free, 30);
+      const exec::Result result = run(fast, threaded_setup(workers));
+      REQUIRE(result.ok);
+      CHECK(values(take_log("free_fast")) == std::vector<int64_t>{0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 39});
+      CHECK(dropped(edge_from(result, "source.out"), "rate") == 29);
+      CHECK(result.report.pools.at("cpu").held_blocks == 0);
+    }
+  }
+}
+
+TEST_CASE("1.4: two files of other rates on one free clock with a rate meet by their times") {
+  for (const uint32_t workers : {1u, 4u}) {
+    Pipeline p;
+    p.add("ten", "s.unstamped", {{"count", "10"}, {"rate", "10"}});
+    p.add("four", "s.unstamped", {{"count", "4"}, {"rate", "4"}});
+    p.add("sink", "t.sink", {{"log", "two_rates"}});
+    p.connect("ten", "sink");
+    p.connect("four", "sink");
+    p.clock(graph::ClockMode::free, 20);
+    REQUIRE(run(p, threaded_setup(workers)).ok);
+    const std::vector<Seen> log = take_log("two_rates");
+    REQUIRE(log.size() == 19); // to the last value of the longer one, at 0.9 s
+    for (const Seen& seen : log) {
+      const int64_t ms = static_cast<int64_t>(seen.index) * 50;
+      CHECK(seen.values[0] == (ms % 100 == 0 ? ms / 100 : kEmpty));
+      CHECK(seen.values[1] == (ms % 250 == 0 && ms < 1000 ? ms / 250 : kEmpty));
+    }
+  }
+}
+
 TEST_CASE("1.4: values whose time does not rise come one period after another") {
   Pipeline p = source_to_sink("s.unstamped", {{"count", "8"}, {"rate", "20"}, {"pts_always", "0"}}, "flat_pts");
   p.clock(graph::ClockMode::realtime, 10);

@@ -88,6 +88,85 @@ TEST_CASE("5.6: domain: of a converted edge is where the converted picture is de
   CHECK(place_of(planned) == "cpu");
 }
 
+TEST_CASE("5.1: what a source gives on its side is turned once, before all its readers and all other conversions") {
+  Pipeline p;
+  p.add("source", "p.lying");
+  p.add("one", "p.rgb");
+  p.add("two", "p.gray");
+  p.add("three", "p.square");
+  for (const char* reader : {"one", "two", "three"}) p.connect("source", reader);
+  const Planned planned(p);
+  REQUIRE(planned->inserted.size() >= 3);
+  CHECK(planned.handler("one~upright").type == "image.flip");
+  CHECK(planned.output("one~upright").format.width == 48);
+  CHECK(planned.output("one~upright").format.height == 64);
+  CHECK(planned.output("one~upright").format.turn == MR_TURN_NONE);
+  uint32_t turns = 0;
+  for (const plan::HandlerPlan& handler : planned->handlers) turns += handler.type == "image.flip";
+  CHECK(turns == 1);
+  CHECK(plan::print_text(planned.plan())
+            .find("one~upright: image.flip 64×48 of pixels 4:3 → 48×64 of pixels 3:4 "
+                  "between source.out and ") != std::string::npos);
+  CHECK(plan::print_text(planned.plan()).find("because source asks for mode=rotate90;") != std::string::npos);
+}
+
+TEST_CASE("5.1: a reader of square pixels gets them, in the shape of the picture and with no side made smaller") {
+  Pipeline p;
+  p.add("source", "p.lying");
+  p.add("square", "p.square");
+  p.add("any", "null.sink");
+  p.connect("source", "square");
+  p.connect("source", "any");
+  const Planned planned(p);
+  const mr_format& made = planned.output("square~square").format; // 48 × 64 of pixels 3:4 is shown as 36 to 64
+  CHECK(made.width == 48);
+  CHECK(made.height == 85);
+  CHECK(made.aspect_num == made.aspect_den);
+  CHECK(planned.step("any").inputs[0].output != planned.step("square").inputs[0].output);
+  CHECK(plan::print_text(planned.plan()).find("because square takes square pixels;") != std::string::npos);
+  Pipeline wide;
+  wide.add("source", "p.wide");
+  wide.add("square", "p.square");
+  wide.connect("source", "square");
+  CHECK(Planned(wide).output("square~square").format.width == 85);
+  CHECK(Planned(wide).output("square~square").format.height == 48);
+}
+
+TEST_CASE("5.1: numbers of YCbCr keep their matrix and range; made from RGB they get the matrix of their size") {
+  const auto settings_of = [](const char* source) {
+    Pipeline p;
+    p.add("source", source);
+    p.add("reader", "p.nv12only");
+    p.connect("source", "reader");
+    const Planned planned(p);
+    const mr_format& made = planned.output("reader~nv12").format;
+    return std::pair(made.color, made.range);
+  };
+  CHECK(settings_of("p.bgr") == std::pair<uint32_t, uint32_t>(MR_COLOR_BT601, MR_RANGE_LIMITED));
+  CHECK(settings_of("p.hd") == std::pair<uint32_t, uint32_t>(MR_COLOR_BT709, MR_RANGE_LIMITED));
+  CHECK(settings_of("p.full709") == std::pair<uint32_t, uint32_t>(MR_COLOR_BT709, MR_RANGE_FULL));
+}
+
+TEST_CASE(
+    "5.1: what a handler takes is narrowed by its parameters before formats are settled, or refused in its words") {
+  const auto taken = [](const char* what) {
+    Pipeline p;
+    p.add("source", "p.bgr");
+    p.add("reader", "p.narrow", {{"takes", what}});
+    p.connect("source", "reader");
+    const Planned planned(p);
+    return planned->inserted.empty() ? std::string("as it is") : planned->inserted[0].to;
+  };
+  CHECK(taken("any") == "as it is");
+  CHECK(taken("gray8") == "gray8");
+  CHECK(taken("rgb8") == "rgb8");
+  Pipeline p;
+  p.add("source", "p.bgr");
+  p.add("reader", "p.narrow", {{"takes", "sound"}});
+  p.connect("source", "reader");
+  CHECK(refusal(p) == 402);
+}
+
 TEST_CASE("5.6: every conversion has a name, a reason and a price in text and JSON, and a dashed box in dot") {
   plan::Options options;
   options.costs_ns["reader~gray8"] = 12'000;

@@ -19,6 +19,58 @@ struct Picture final : Handler {
   void configure(const Formats& formats) override { formats.image(out, kPixel, 64, 48); }
   void process(Tick& tick, Cpu&) { tick.end(); }
 };
+// On its side, of pixels that are not square.
+struct Lying final : Handler {
+  Output<Image> out{*this, "out"};
+  void configure(const Formats& formats) override {
+    Format& format = formats.image(out, Pixel::bgr8, 64, 48);
+    format.turn = MR_TURN_ROTATE90;
+    format.aspect_num = 4;
+    format.aspect_den = 3;
+  }
+  void process(Tick& tick, Cpu&) { tick.end(); }
+};
+struct Wide final : Handler {
+  Output<Image> out{*this, "out"};
+  void configure(const Formats& formats) override {
+    Format& format = formats.image(out, Pixel::bgr8, 64, 48);
+    format.aspect_num = 4;
+    format.aspect_den = 3;
+  }
+  void process(Tick& tick, Cpu&) { tick.end(); }
+};
+struct Hd final : Handler {
+  Output<Image> out{*this, "out"};
+  void configure(const Formats& formats) override { formats.image(out, Pixel::bgr8, 1280, 720); }
+  void process(Tick& tick, Cpu&) { tick.end(); }
+};
+struct Full709 final : Handler {
+  Output<Image> out{*this, "out"};
+  void configure(const Formats& formats) override {
+    Format& format = formats.image(out, Pixel::i420, 64, 48);
+    format.color = MR_COLOR_BT709;
+    format.range = MR_RANGE_FULL;
+  }
+  void process(Tick& tick, Cpu&) { tick.end(); }
+};
+struct Square final : Handler {
+  Input<Image> in{*this, "in", square_pixels};
+  void process(Tick&, Cpu&) {}
+};
+struct Nv12Only final : Handler {
+  Input<Image> in{*this, "in", pixels({Pixel::nv12})};
+  void process(Tick&, Cpu&) {}
+};
+struct Narrow final : Handler {
+  Input<Image> in{*this, "in", pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8})};
+  Param<std::string> takes{*this, "takes", "any", "any, gray8, rgb8"};
+  void narrow(uint32_t port, Format& accepts) override {
+    if (port != in.port() || *takes == "any") return;
+    if (*takes != "gray8" && *takes != "rgb8") throw std::invalid_argument("no picture is made of " + *takes);
+    accepts.pixel_formats = bit_of(*takes == "gray8" ? Pixel::gray8 : Pixel::rgb8);
+  }
+  void process(Tick&, Cpu&) {}
+};
 struct Rgb final : Handler {
   Input<Image> in{*this, "in", pixels({Pixel::rgb8})};
   Output<Image> out{*this, "out", like(in)};
@@ -134,6 +186,13 @@ const mr_plugin& plan_plugin() {
       detail::Type<HostObject>::table("p.object", "", ""),
       detail::Type<Unopened>::table("p.unopened", "", ""),
       detail::Type<Priced>::table("p.priced", "", ""),
+      detail::Type<Lying>::table("p.lying", "", ""),
+      detail::Type<Wide>::table("p.wide", "", ""),
+      detail::Type<Hd>::table("p.hd", "", ""),
+      detail::Type<Full709>::table("p.full709", "", ""),
+      detail::Type<Square>::table("p.square", "", ""),
+      detail::Type<Nv12Only>::table("p.nv12only", "", ""),
+      detail::Type<Narrow>::table("p.narrow", "", ""),
   };
   static const std::vector<const mr_handler_type*> pointers = [] {
     std::vector<const mr_handler_type*> list;

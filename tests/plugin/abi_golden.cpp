@@ -44,6 +44,10 @@ std::string payload_layout() {
   FIELD(mr_image, plane_count);
   FIELD(mr_image, color);
   FIELD(mr_image, range);
+  FIELD(mr_image, primaries);
+  FIELD(mr_image, transfer);
+  FIELD(mr_image, aspect_num);
+  FIELD(mr_image, aspect_den);
   FIELD(mr_image, planes);
   STRUCT(mr_tensor);
   FIELD(mr_tensor, dtype_code);
@@ -90,6 +94,12 @@ std::string declaration_layout() {
   FIELD(mr_format, record_size);
   FIELD(mr_format, record_count_max);
   FIELD(mr_format, bytes_max);
+  FIELD(mr_format, primaries);
+  FIELD(mr_format, transfer);
+  FIELD(mr_format, aspect_num);
+  FIELD(mr_format, aspect_den);
+  FIELD(mr_format, turn);
+  FIELD(mr_format, held);
   STRUCT(mr_facts);
   FIELD(mr_facts, size);
   FIELD(mr_facts, live);
@@ -98,6 +108,7 @@ std::string declaration_layout() {
   FIELD(mr_facts, tick_count);
   FIELD(mr_facts, cost_cpu_ns);
   FIELD(mr_facts, cost_gpu_ns);
+  FIELD(mr_facts, waits);
   STRUCT(mr_port);
   FIELD(mr_port, size);
   FIELD(mr_port, direction);
@@ -196,6 +207,14 @@ std::string table_layout() {
   FIELD(mr_host, fail);
   FIELD(mr_host, log);
   FIELD(mr_host, now_ns);
+  FIELD(mr_host, borrow);
+  FIELD(mr_host, give);
+  FIELD(mr_host, give_back);
+  FIELD(mr_host, count);
+  STRUCT(mr_block);
+  FIELD(mr_block, data);
+  FIELD(mr_block, capacity);
+  FIELD(mr_block, token);
   STRUCT(mr_handler_type);
   FIELD(mr_handler_type, size);
   FIELD(mr_handler_type, reserved);
@@ -217,6 +236,8 @@ std::string table_layout() {
   FIELD(mr_handler_type, stop);
   FIELD(mr_handler_type, reset);
   FIELD(mr_handler_type, interrupt);
+  FIELD(mr_handler_type, narrow);
+  FIELD(mr_handler_type, offers);
   STRUCT(mr_plugin);
   FIELD(mr_plugin, size);
   FIELD(mr_plugin, abi_version);
@@ -261,6 +282,14 @@ std::string payload_constants() {
   CONSTANT(MR_DIM_FIXED);
   CONSTANT(MR_DIM_BOUNDED);
   CONSTANT(MR_DIM_UNKNOWN);
+  CONSTANT(MR_TURN_NONE);
+  CONSTANT(MR_TURN_HORIZONTAL);
+  CONSTANT(MR_TURN_VERTICAL);
+  CONSTANT(MR_TURN_BOTH);
+  CONSTANT(MR_TURN_ROTATE90);
+  CONSTANT(MR_TURN_ROTATE270);
+  CONSTANT(MR_TURN_TRANSPOSE);
+  CONSTANT(MR_TURN_TRANSVERSE);
   CONSTANT(MR_PLANES_MAX);
   CONSTANT(MR_RANK_MAX);
   return text;
@@ -284,6 +313,7 @@ std::string other_constants() {
   CONSTANT(MR_PORT_FORWARDS);
   CONSTANT(MR_PORT_IN_PLACE);
   CONSTANT(MR_PORT_REPEATS);
+  CONSTANT(MR_PORT_SQUARE);
   CONSTANT(MR_PARAM_BOOL);
   CONSTANT(MR_PARAM_INT);
   CONSTANT(MR_PARAM_FLOAT);
@@ -292,6 +322,9 @@ std::string other_constants() {
   CONSTANT(MR_PARAM_LIVE);
   CONSTANT(MR_PARAM_REQUIRED);
   CONSTANT(MR_PARAM_HAS_RANGE);
+  CONSTANT(MR_PARAM_READS_PATH);
+  CONSTANT(MR_PARAM_WRITES_PATH);
+  CONSTANT(MR_PARAM_DURATION);
   CONSTANT(MR_TRAIT_STATELESS);
   CONSTANT(MR_TRAIT_BLOCKING);
   CONSTANT(MR_TRAIT_CAPTURABLE);
