@@ -208,8 +208,17 @@ class Options {
   AVDictionary* options_ = nullptr;
 };
 
-// The presets that an encoder has, in messages.
-constexpr const char* kPresets = "ultrafast, superfast, veryfast, faster, fast, medium, slow, slower or veryslow";
+// Of x264 and x265, which write to the terminal of one that they do not know.
+std::string preset_of(const AVCodec& encoder, const EncoderWish& wish) {
+  static const std::vector<std::string> presets = {"ultrafast", "superfast", "veryfast", "faster",   "fast",
+                                                   "medium",    "slow",      "slower",   "veryslow", "placebo"};
+  // The libraries' own default is `medium`; a recorder has to keep up with its source on a few cores.
+  if (wish.preset.empty()) return "veryfast";
+  if (std::find(presets.begin(), presets.end(), wish.preset) == presets.end())
+    throw std::invalid_argument("the encoder " + std::string(encoder.name) + " has no preset '" + wish.preset + "'" +
+                                nearest_in_words(wish.preset, presets) + "; it has " + listed(presets, " and "));
+  return wish.preset;
+}
 
 // One of a number of speeds, for encoders that have numbers.
 void set_speed(const AVCodec& encoder, const EncoderWish& wish, Options& options, const char* option, int most,
@@ -225,9 +234,8 @@ void set_speed(const AVCodec& encoder, const EncoderWish& wish, Options& options
   options.set(option, int64_t{speed});
 }
 
-void set_up_x264(AVCodecContext& codec, const AVCodec&, const EncoderWish& wish, Options& options) {
-  // The library's own default is `medium`; a recorder has to keep up with its source on a few cores.
-  const std::string preset = wish.preset.empty() ? "veryfast" : wish.preset;
+void set_up_x264(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+  const std::string preset = preset_of(encoder, wish);
   const int reordered = x264_reordered(preset);
   const Inside inside = bounded_inside(codec.framerate, x264_lookahead(preset), reordered, wish.threads, 1.5);
   options.set("preset", preset);
@@ -237,8 +245,8 @@ void set_up_x264(AVCodecContext& codec, const AVCodec&, const EncoderWish& wish,
   if (wish.bitrate == 0) options.set("crf", std::to_string(std::clamp(51 - 0.4 * wish.quality, 0.0, 51.0)));
 }
 
-void set_up_x265(AVCodecContext& codec, const AVCodec&, const EncoderWish& wish, Options& options) {
-  const std::string preset = wish.preset.empty() ? "veryfast" : wish.preset;
+void set_up_x265(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+  const std::string preset = preset_of(encoder, wish);
   constexpr int kReordered = 5;
   const Inside inside = bounded_inside(codec.framerate, x265_lookahead(preset), kReordered, 0, 0.5);
   options.set("preset", preset);
@@ -267,8 +275,9 @@ void set_up_vpx(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish
   if (wish.bitrate > 0) return;
   options.set("crf",
               int64_t{is_vp8 ? clamped(52 - 0.6 * wish.quality, 4, 63) : clamped(59 - 0.4 * wish.quality, 0, 63)});
-  // VP8 knows constant quality only below a bit rate: one that no picture reaches.
-  codec.bit_rate = is_vp8 ? int64_t{codec.width} * codec.height * 12 : 0;
+  // VP8 knows constant quality only below a bit rate: that of the pictures as they are, which none reaches.
+  const double pictures = std::clamp(pictures_a_second(codec.framerate), 1.0, 240.0);
+  codec.bit_rate = is_vp8 ? static_cast<int64_t>(codec.width * 12.0 * codec.height * pictures) : 0;
 }
 
 void set_up_aom(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
@@ -363,8 +372,6 @@ Codec try_open(const EncoderChoice& choice, const EncoderWish& wish, const Encod
     codec->max_b_frames = 0;
     if (is(encoder, {"libx265"})) options.set("x265-params", "log-level=none:open-gop=0:bframes=0");
   }
-  // A JPEG with limited range, and Y4M of 10 bits, are beyond the letter of their standards and read by all.
-  if (encoder.id == AV_CODEC_ID_MJPEG) codec->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
   if (global_header) codec->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
   error = avcodec_open2(codec.get(), &encoder, options.raw());
   if (error < 0) codec.reset();
@@ -449,10 +456,11 @@ EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish
     if (container.name == "y4m" && name == "rawvideo")
       choice.encoder = avcodec_find_encoder(AV_CODEC_ID_WRAPPED_AVFRAME);
   } else if (name == "libsvtav1") {
-    // Once opened, it never closes before it has had a picture (1.4, as Debian 12 has it), and it writes to the terminal
-    // past FFmpeg's log.
-    throw std::invalid_argument("the encoder libsvtav1 is not used, as a film that fails early would never end with it; " +
-                                listed(words_of(find_codec("av1")->encoders), " and ") + " write av1");
+    // Once opened, it never closes before it has had a picture (1.4, as Debian 12 has it), and it writes to the
+    // terminal past FFmpeg's log.
+    throw std::invalid_argument(
+        "the encoder libsvtav1 is not used, as a film that fails early would never end with it; " +
+        listed(words_of(find_codec("av1")->encoders), " and ") + " write av1");
   } else if (const AVCodec* encoder = avcodec_find_encoder_by_name(name.c_str());
              encoder && encoder->type == AVMEDIA_TYPE_VIDEO) {
     const KnownCodec* of = find_codec(avcodec_get_name(encoder->id));
@@ -483,7 +491,12 @@ AVPixelFormat encoded_format(const EncoderChoice& choice, const EncoderWish& wis
     if (pixel == Pixel::p010) return AV_PIX_FMT_YUV420P10LE;
     return pixel == Pixel::i420 || pixel == Pixel::gray8 ? av_format_of(pixel) : AV_PIX_FMT_NONE;
   }
-  if (taken.empty()) return av_format_of(pixel); // raw video
+  if (taken.empty()) { // raw pictures, which containers tell apart by four letters
+    for (const AVPixelFormat format : exact_formats(pixel))
+      if (avcodec_pix_fmt_to_codec_tag(format) != 0) return format;
+    return AV_PIX_FMT_NONE;
+  }
+  if (takes_full_range(choice) && pixel == Pixel::i420) return AV_PIX_FMT_YUVJ420P;
   const bool is_gray_or_rgb = pixel != Pixel::i420 && pixel != Pixel::nv12 && pixel != Pixel::p010;
   const bool wants_rgb = is(*choice.encoder, {"libx264rgb"});
   if (!(is_for_playing(*choice.encoder) && is_gray_or_rgb && !wants_rgb))
@@ -512,11 +525,21 @@ uint64_t taken_pixels(const EncoderChoice& choice, const EncoderWish& wish) {
 Codec open_encoder(const EncoderChoice& choice, const EncoderWish& wish, const EncodedPictures& pictures,
                    bool global_header, bool may_reorder, void* opaque) {
   int error = 0;
-  const auto opens = [&](EncodedPictures tried) {
+  // What the library says while it is asked belongs into our own sentence, or nowhere.
+  std::string reason;
+  Log heard([&](uint32_t level, const std::string& sentence) {
+    if (level == MR_LOG_INFO && reason.empty()) reason = sentence;
+  });
+  const LogScope scope(heard);
+  const auto opens = [&](const EncodedPictures& tried) {
     int ignored = 0;
-    return try_open(choice, wish, tried, global_header, may_reorder, opaque, ignored) != nullptr;
+    return try_open(choice, wish, tried, global_header, may_reorder, &heard, ignored) != nullptr;
   };
-  if (Codec codec = try_open(choice, wish, pictures, global_header, may_reorder, opaque, error)) return codec;
+  if (Codec codec = try_open(choice, wish, pictures, global_header, may_reorder, &heard, error)) {
+    codec->opaque = opaque;
+    return codec;
+  }
+  const std::string first_reason = reason.empty() ? error_words(error) : error_words(error) + " (" + reason + ")";
   const std::string size = std::to_string(pictures.width) + " × " + std::to_string(pictures.height);
   const std::string encoder = "the encoder " + std::string(choice.encoder->name);
   for (const int step : {2, 4, 8, 16}) {
@@ -532,13 +555,7 @@ Codec open_encoder(const EncoderChoice& choice, const EncoderWish& wish, const E
   EncodedPictures usual = pictures;
   usual.width = usual.height = kTrialSize;
   if (opens(usual)) throw std::invalid_argument(encoder + " does not take pictures of " + size);
-  if (EncoderWish plain = wish; !wish.preset.empty()) {
-    plain.preset.clear();
-    if (try_open(choice, plain, usual, global_header, may_reorder, opaque, error))
-      throw std::invalid_argument(encoder + " does not know the preset '" + wish.preset + "'" +
-                                  (contains(*choice.encoder, "x26") ? std::string("; it has ") + kPresets : ""));
-  }
-  throw std::invalid_argument(encoder + " cannot be opened: " + error_words(error));
+  throw std::invalid_argument(encoder + " cannot be opened: " + first_reason);
 }
 
 int time_base_max(const EncoderChoice& choice) {

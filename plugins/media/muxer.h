@@ -47,7 +47,6 @@ class Muxer {
 
   void hold_lock() { output_.hold_lock(); }
   bool has_begun() const { return begun_; }
-  uint64_t bytes_written() const;
   const std::string& path() const { return path_; }
 
  private:

@@ -202,7 +202,9 @@ void Recording::encode(AVFrame& frame, int64_t pts, int64_t duration) {
   frame.color_trc = codec_->color_trc;
   frame.sample_aspect_ratio = codec_->sample_aspect_ratio;
   const bool begins_segment = is_due(pts);
-  frame.pict_type = begins_segment ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE;
+  const bool is_key = begins_segment || std::exchange(wants_key_, false);
+  frame.quality = codec_->global_quality; // what encoders of a constant scale go by
+  frame.pict_type = is_key ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE;
   inside_.push_back({pts, duration, begins_segment});
   end_ = std::max(end_, pts + duration);
   if (const int result = avcodec_send_frame(codec_.get(), &frame); result < 0)
@@ -210,15 +212,13 @@ void Recording::encode(AVFrame& frame, int64_t pts, int64_t duration) {
   receive();
 }
 
-// True of the first picture of a segment by time, and of the one with which a file that has grown too large is to end.
+// True of the first picture of a segment by time.
 bool Recording::is_due(int64_t pts) {
-  if (settings_.segment.time_ns > 0) {
-    const auto segment = static_cast<uint64_t>(to_ns(pts) / settings_.segment.time_ns);
-    if (segment <= segments_due_) return false;
-    segments_due_ = segment;
-    return true;
-  }
-  return settings_.segment.bytes > 0 && std::exchange(wants_key_, false);
+  if (settings_.segment.time_ns <= 0) return false;
+  const auto segment = static_cast<uint64_t>(to_ns(pts) / settings_.segment.time_ns);
+  if (segment <= segments_due_) return false;
+  segments_due_ = segment;
+  return true;
 }
 
 void Recording::receive() {
@@ -243,10 +243,15 @@ void Recording::take(AVPacket& packet) {
     inside_.erase(at);
     break;
   }
-  const bool begins_segment = wants_segment_ && (packet.flags & AV_PKT_FLAG_KEY);
+  const bool is_full = settings_.segment.bytes > 0 && segment_bytes_ >= settings_.segment.bytes;
+  const bool begins_segment = (wants_segment_ || is_full) && (packet.flags & AV_PKT_FLAG_KEY);
   // One packet is held back, as the last one of a file has to be known.
   if (has_held_) write_held(begins_segment ? std::optional(packet.pts) : std::nullopt);
   if (begins_segment) next_segment(packet.pts);
+  segment_bytes_ += static_cast<uint64_t>(packet.size);
+  // Not each codec has key frames often.
+  if (settings_.segment.bytes > 0 && segment_bytes_ >= settings_.segment.bytes && !asked_key_)
+    wants_key_ = asked_key_ = true;
   av_packet_move_ref(held_.get(), &packet);
   has_held_ = true;
 }
@@ -266,14 +271,12 @@ void Recording::write_held(std::optional<int64_t> file_end) {
     packet.duration = std::max<int64_t>(1, *file_end - segment_begin_ - (packet.dts - segment_first_dts_));
   muxer_->write_video(packet);
   av_packet_unref(&packet);
-  if (settings_.segment.bytes > 0 && !wants_segment_ && !asked_key_ &&
-      muxer_->bytes_written() >= settings_.segment.bytes)
-    wants_key_ = asked_key_ = true;
 }
 
 void Recording::write_sound_until(int64_t time_ns) {
   if (!sound_.is_open()) return;
   while (sound_.next(time_ns, to_ns(segment_begin_), *sound_packet_)) {
+    segment_bytes_ += static_cast<uint64_t>(sound_packet_->size);
     muxer_->write_sound(*sound_packet_);
     av_packet_unref(sound_packet_.get());
   }
@@ -288,6 +291,7 @@ void Recording::next_segment(int64_t pts) {
   if (segment_index_ == 0) first_muxer_ = std::move(muxer_);
   ++segment_index_;
   segment_begin_ = pts;
+  segment_bytes_ = 0;
   wants_key_ = asked_key_ = wants_segment_ = false;
   open_file();
   begin_file();

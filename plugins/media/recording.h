@@ -112,6 +112,7 @@ class Recording {
   int64_t segment_begin_ = 0;     // in units
   int64_t segment_first_dts_ = 0; // of the packets in this file, as written
   bool segment_has_packets_ = false;
+  uint64_t segment_bytes_ = 0; // of its packets: what the muxer keeps back is not in the file yet
   uint64_t segment_index_ = 0, segments_due_ = 0;
   Counts counts_;
 };

@@ -38,7 +38,7 @@ between key frames, at which a player can begin. `pixels` chooses what is encode
 it is what comes: 8 or 10 bits in YCbCr, RGB in codecs for it. Colours, range and the shape of pixels
 are tagged as they come.
 
-For bit-exact work take ffv1 (in mkv, mov or avi: RGB, RGBA, gray, i420 and 10 bits), huffyuv (RGB and
+For bit-exact work take ffv1 (in mkv or avi: RGB, RGBA, gray, i420 and 10 bits), huffyuv (RGB and
 RGBA, quick), ffvhuff (as huffyuv, also i420, gray and 10 bits) or png (RGB, RGBA and gray).
 
 Sizes. H.264, H.265 and others take even sizes only. Others are refused before the pipeline runs, with
@@ -83,7 +83,6 @@ class VideoWriter final : public Handler {
 
   // Whether the encoder takes the size is known once it opens.
   void configure(const Formats& formats) override {
-    const LogScope scope(log_);
     const Format& format = formats.in(video_);
     if (format.size_kind != MR_DIM_FIXED || format.width == 0 || std::popcount(format.pixel_formats) != 1) return;
     const auto pixel = static_cast<Pixel>(std::countr_zero(format.pixel_formats));
@@ -98,7 +97,7 @@ class VideoWriter final : public Handler {
     pictures.width = static_cast<int>(format.width);
     pictures.height = static_cast<int>(format.height);
     if (takes_full_range(settings.choice)) pictures.meaning.range = MR_RANGE_FULL;
-    open_encoder(settings.choice, settings.wish, pictures, false, true, &log_);
+    open_encoder(settings.choice, settings.wish, pictures, false, true, nullptr);
     opened_ = opened;
   }
 

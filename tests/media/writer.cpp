@@ -16,8 +16,6 @@ namespace fs = std::filesystem;
 using handlers::ScratchFolder;
 using testing::TableTest;
 
-constexpr Pixel kYcbcr[] = {Pixel::i420};
-
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // The first difference of a film's times from these, in milliseconds: "" where each is within the tolerance.
@@ -84,7 +82,7 @@ TEST_CASE("every codec in every container that holds it comes back with its coun
                                          {"a.flv", "", Pixel::i420, "h264"},
                                          {"a.gif", "", Pixel::rgb8, "gif"},
                                          {"a.y4m", "", Pixel::gray8, "rawvideo"}}) {
-    INFO(c.file, " ", c.codec);
+    INFO(std::string(c.file), " ", std::string(c.codec));
     const std::string path = folder / c.file;
     TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", c.codec}});
     write_film(writer, c.pixel, even_times(30), 256, 192);
@@ -110,13 +108,13 @@ TEST_CASE("times of a variable rate are kept, and the last picture lasts as long
   };
   for (const Case& c : std::vector<Case>{{"a.mp4", "", 0.002, true},
                                          {"b.mp4", "mpeg4", 0.02, true},
-                                         {"a.mov", "ffv1", 0.002, true},
+                                         {"a.mov", "hevc", 0.002, true},
                                          {"a.mkv", "", 0.51, true},
                                          {"a.webm", "", 0.51, true},
                                          {"a.nut", "", 0.002, false},
                                          {"a.ts", "", 0.02, false},
                                          {"a.flv", "", 0.51, false}}) {
-    INFO(c.file);
+    INFO(std::string(c.file));
     const std::string path = folder / c.file;
     TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", c.codec}});
     const std::vector<Timed> times = uneven_times();
@@ -153,28 +151,21 @@ TEST_CASE("lossless codecs give back every bit, of every format that they take")
     const char* same; // FFmpeg's name of the same bytes
   };
   const ScratchFolder folder;
-  for (const Case& c : std::vector<Case>{{"a.mkv", "ffv1", Pixel::i420, "yuv420p"},
-                                         {"b.mkv", "ffv1", Pixel::gray8, "gray"},
-                                         {"c.mkv", "ffv1", Pixel::rgb8, "rgb24"},
-                                         {"d.avi", "ffv1", Pixel::bgr8, "bgr24"},
-                                         {"e.mov", "ffv1", Pixel::rgba8, "rgba"},
-                                         {"f.mkv", "ffv1", Pixel::bgra8, "bgra"},
-                                         {"g.mkv", "ffv1", Pixel::p010, "p010le"},
-                                         {"h.avi", "huffyuv", Pixel::rgb8, "rgb24"},
-                                         {"i.avi", "huffyuv", Pixel::bgr8, "bgr24"},
-                                         {"j.avi", "huffyuv", Pixel::rgba8, "rgba"},
-                                         {"k.avi", "HFYU", Pixel::bgra8, "bgra"},
-                                         {"l.avi", "ffvhuff", Pixel::i420, "yuv420p"},
-                                         {"m.avi", "ffvhuff", Pixel::p010, "p010le"},
-                                         {"n.mov", "png", Pixel::rgb8, "rgb24"},
-                                         {"o.mov", "png", Pixel::rgba8, "rgba"},
-                                         {"p.avi", "png", Pixel::gray8, "gray"},
-                                         {"q.nut", "rawvideo", Pixel::nv12, "nv12"},
-                                         {"r.nut", "rawvideo", Pixel::p010, "p010le"},
-                                         {"s.y4m", "", Pixel::i420, "yuv420p"},
-                                         {"t.y4m", "", Pixel::p010, "p010le"},
-                                         {"u.mkv", "libx264rgb", Pixel::rgb8, ""}}) {
-    INFO(c.file, " ", c.codec, " ", name_of(c.pixel));
+  for (const Case& c :
+       std::vector<Case>{{"a.mkv", "ffv1", Pixel::i420, "yuv420p"},     {"b.mkv", "ffv1", Pixel::gray8, "gray"},
+                         {"c.mkv", "ffv1", Pixel::rgb8, "rgb24"},       {"d.avi", "ffv1", Pixel::bgr8, "bgr24"},
+                         {"e.avi", "ffv1", Pixel::rgba8, "rgba"},       {"f.mkv", "ffv1", Pixel::bgra8, "bgra"},
+                         {"g.mkv", "ffv1", Pixel::p010, "p010le"},      {"h.avi", "huffyuv", Pixel::rgb8, "rgb24"},
+                         {"i.avi", "huffyuv", Pixel::bgr8, "bgr24"},    {"j.avi", "huffyuv", Pixel::rgba8, "rgba"},
+                         {"k.avi", "HFYU", Pixel::bgra8, "bgra"},       {"l.avi", "ffvhuff", Pixel::i420, "yuv420p"},
+                         {"m.avi", "ffvhuff", Pixel::p010, "p010le"},   {"n.mov", "png", Pixel::rgb8, "rgb24"},
+                         {"o.mov", "png", Pixel::rgba8, "rgba"},        {"p.avi", "png", Pixel::gray8, "gray"},
+                         {"q.nut", "rawvideo", Pixel::nv12, "nv12"},    {"r.nut", "rawvideo", Pixel::p010, "p010le"},
+                         {"v.avi", "rawvideo", Pixel::bgr8, "bgr24"},   {"w.avi", "rawvideo", Pixel::i420, "yuv420p"},
+                         {"x.mkv", "rawvideo", Pixel::i420, "yuv420p"}, {"y.mkv", "rawvideo", Pixel::rgb8, "rgb24"},
+                         {"z.mov", "rawvideo", Pixel::rgb8, "rgb24"},   {"s.y4m", "", Pixel::i420, "yuv420p"},
+                         {"t.y4m", "", Pixel::p010, "p010le"},          {"u.mkv", "libx264rgb", Pixel::rgb8, ""}}) {
+    INFO(std::string(c.file), " ", std::string(c.codec));
     const std::string path = folder / c.file;
     // 70 × 50 is no multiple of anything, and its rows have padding.
     TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", c.codec}});
@@ -189,13 +180,14 @@ TEST_CASE("lossless codecs give back every bit, of every format that they take")
 
 TEST_CASE("ten bits stay ten bits, and eight stay eight") {
   const ScratchFolder folder;
-  for (const auto& [file, codec, pixel, format] :
-       {std::tuple{"a.mp4", "h264", Pixel::p010, "yuv420p10le"}, {"b.mp4", "hevc", Pixel::p010, "yuv420p10le"},
-        {"c.webm", "vp9", Pixel::p010, "yuv420p10le"}, {"d.mp4", "h264", Pixel::nv12, "yuv420p"}}) {
+  for (const auto& [file, codec, pixel, format] : {std::tuple{"a.mp4", "h264", Pixel::p010, "yuv420p10le"},
+                                                   {"b.mp4", "hevc", Pixel::p010, "yuv420p10le"},
+                                                   {"c.webm", "vp9", Pixel::p010, "yuv420p10le"},
+                                                   {"d.mp4", "h264", Pixel::nv12, "yuv420p"}}) {
     const std::string path = folder / file;
     TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", codec}, {"quality", "95"}});
     write_film(writer, pixel, even_times(6), 128, 96);
-    INFO(file);
+    INFO(std::string(file));
     CHECK(probe(path).stream.at("pix_fmt") == format);
   }
 }
@@ -207,11 +199,12 @@ TEST_CASE("colour tags, range and the shape of pixels are those of the pictures"
     uint32_t color, range, primaries, transfer;
     const char *matrix, *range_words, *primaries_words, *transfer_words;
   };
-  for (const Case& c : {Case{"a.mp4", MR_COLOR_BT709, MR_RANGE_LIMITED, 1, 1, "bt709", "tv", "bt709", "bt709"},
-                        Case{"b.mkv", MR_COLOR_BT601, MR_RANGE_FULL, 5, 6, "smpte170m", "pc", "bt470bg", "smpte170m"},
-                        Case{"c.mov", MR_COLOR_BT2020, MR_RANGE_LIMITED, 9, 16, "bt2020nc", "tv", "bt2020", "smpte2084"},
-                        Case{"d.webm", MR_COLOR_BT709, MR_RANGE_FULL, 0, 0, "bt709", "pc", "unknown", "unknown"},
-                        Case{"e.ts", MR_COLOR_BT601, MR_RANGE_LIMITED, 0, 0, "smpte170m", "tv", "unknown", "unknown"}}) {
+  for (const Case& c :
+       {Case{"a.mp4", MR_COLOR_BT709, MR_RANGE_LIMITED, 1, 1, "bt709", "tv", "bt709", "bt709"},
+        Case{"b.mkv", MR_COLOR_BT601, MR_RANGE_FULL, 5, 6, "smpte170m", "pc", "bt470bg", "smpte170m"},
+        Case{"c.mov", MR_COLOR_BT2020, MR_RANGE_LIMITED, 9, 16, "bt2020nc", "tv", "bt2020", "smpte2084"},
+        Case{"d.webm", MR_COLOR_BT709, MR_RANGE_FULL, 0, 0, "bt709", "pc", "unknown", "unknown"},
+        Case{"e.ts", MR_COLOR_BT601, MR_RANGE_LIMITED, 0, 0, "smpte170m", "tv", "unknown", "unknown"}}) {
     const std::string path = folder / c.file;
     TableTest writer(handler_type("video.writer"), {{"path", path}});
     for (uint32_t i = 0; i < 5; ++i) {
@@ -221,19 +214,19 @@ TEST_CASE("colour tags, range and the shape of pixels are those of the pictures"
       image.range = c.range;
       image.primaries = c.primaries;
       image.transfer = c.transfer;
-      image.aspect_num = 16;
-      image.aspect_den = 15;
+      image.aspect_num = 5; // whole pixels of a Matroska file's display
+      image.aspect_den = 4;
       writer.input("video", picture.at(i * 40'000'000, 40'000'000));
       REQUIRE(writer.tick().ok());
     }
     REQUIRE(writer.drain() == MR_OK);
     const Probed film = probe(path);
-    INFO(c.file);
+    INFO(std::string(c.file));
     CHECK(film.stream.at("color_space") == c.matrix);
     CHECK(film.stream.at("color_range") == c.range_words);
     CHECK(film.stream.at("color_primaries") == c.primaries_words);
     CHECK(film.stream.at("color_transfer") == c.transfer_words);
-    CHECK(film.stream.at("sample_aspect_ratio") == "16:15");
+    CHECK(film.stream.at("sample_aspect_ratio") == "5:4");
   }
 }
 
@@ -251,7 +244,7 @@ TEST_CASE("pictures of limited range become full for JPEG, with the same colours
   }
   REQUIRE(writer.drain() == MR_OK);
   CHECK(writer.counts()["pictures_converted"] == 3);
-  const std::string luma = decoded(path, "gray"); // full range
+  const std::string luma = decoded(path, "yuvj420p");
   CHECK(static_cast<uint8_t>(luma[64 * 4]) <= 1);
   CHECK(static_cast<uint8_t>(luma[64 * 44]) >= 254);
 }
@@ -326,7 +319,7 @@ TEST_CASE("better quality is larger, in every codec that has one, and a bit rate
       const std::string path = folder / "q.mkv";
       TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", codec}, {"quality", quality}});
       write_film(writer, Pixel::i420, even_times(10), 320, 240);
-      INFO(codec, " ", quality);
+      INFO(std::string(codec), " ", std::string(quality));
       CHECK(fs::file_size(path) > before);
       before = fs::file_size(path);
     }
@@ -351,13 +344,15 @@ TEST_CASE("key frames are as far apart as gop says") {
 
 TEST_CASE("segments by time begin with a key frame at 0, play by themselves and make up the whole") {
   const ScratchFolder folder;
-  for (const auto& [pattern, first] : {std::pair{"s-%02d.mp4", "s-00.mp4"}, {"t-{index}.mkv", "t-000.mkv"},
-                                       {"u.ts", "u-000.ts"}, {"v.avi", "v-000.avi"}}) {
+  for (const auto& [pattern, first] : {std::pair{"s-%02d.mp4", "s-00.mp4"},
+                                       {"t-{index}.mkv", "t-000.mkv"},
+                                       {"u.ts", "u-000.ts"},
+                                       {"v.avi", "v-000.avi"}}) {
     const std::string list = folder / (std::string(pattern) + ".txt");
     TableTest writer(handler_type("video.writer"),
                      {{"path", folder / pattern}, {"segment", "1s"}, {"list", list}, {"quality", "50"}});
     write_film(writer, Pixel::i420, even_times(90)); // 3.6 s
-    INFO(pattern);
+    INFO(std::string(pattern));
     CHECK(fs::exists(folder / first));
     const std::string names = folder.text(std::string(pattern) + ".txt");
     CHECK(names.rfind("ffconcat version 1.0\nfile '" + std::string(first) + "'\n", 0) == 0);
@@ -380,15 +375,14 @@ TEST_CASE("segments by time begin with a key frame at 0, play by themselves and 
 
 TEST_CASE("segments by size end soon after it") {
   const ScratchFolder folder;
-  TableTest writer(handler_type("video.writer"),
-                   {{"path", folder / "s.mkv"}, {"segment", "200kB"}, {"codec", "mjpeg"}});
+  TableTest writer(handler_type("video.writer"), {{"path", folder / "s.mkv"}, {"segment", "1MB"}, {"codec", "mjpeg"}});
   write_film(writer, Pixel::i420, even_times(100), 320, 240);
   int count = 0;
   size_t pictures = 0;
   for (; fs::exists(folder / ("s-00" + std::to_string(count) + ".mkv")); ++count) {
     const std::string path = folder / ("s-00" + std::to_string(count) + ".mkv");
     pictures += probe(path).times.size();
-    CHECK(fs::file_size(path) < 300'000);
+    CHECK(fs::file_size(path) < 1'100'000);
   }
   CHECK(count > 2);
   CHECK(count < 10);
@@ -398,9 +392,10 @@ TEST_CASE("segments by size end soon after it") {
 TEST_CASE("sound is copied beside the pictures, packet by packet, cut to their times") {
   const ScratchFolder folder;
   const std::string source = folder / "source.mkv";
-  output_of("ffmpeg -nostdin -v error -y -f lavfi -i testsrc=size=64x48:rate=25:duration=6 -f lavfi -i "
-            "sine=frequency=440:duration=6 -c:v ffv1 -c:a aac '" +
-            source + "' && echo made");
+  output_of(
+      "ffmpeg -nostdin -v error -y -f lavfi -i testsrc=size=64x48:rate=25:duration=6 -f lavfi -i "
+      "sine=frequency=440:duration=6 -c:v ffv1 -c:a aac '" +
+      source + "' && echo made");
   const auto sound_of = [](const std::string& path, const char* entry) {
     return output_of("ffprobe -v error -select_streams a:0 -show_entries " + std::string(entry) + " -of csv=p=0 '" +
                      path + "'");
@@ -409,10 +404,10 @@ TEST_CASE("sound is copied beside the pictures, packet by packet, cut to their t
     const std::string path = folder / file;
     TableTest writer(handler_type("video.writer"), {{"path", path}, {"sound", source}});
     write_film(writer, Pixel::i420, even_times(50));
-    INFO(file);
+    INFO(std::string(file));
     CHECK(contains(sound_of(path, "stream=codec_name"), "aac"));
     const std::string packets = sound_of(path, "packet=pts_time");
-    const auto count = std::count(packets.begin(), packets.end(), '\n');
+    const auto count = std::count(packets.begin(), packets.end(), '.');
     CHECK(count >= 84); // 2 s of 1024 samples at 44100
     CHECK(count <= 88);
     CHECK(probe(path).times.size() == 50);
@@ -420,7 +415,8 @@ TEST_CASE("sound is copied beside the pictures, packet by packet, cut to their t
   }
   // The same bytes: nothing was encoded anew.
   const auto hash = [&](const std::string& path) {
-    return output_of("ffmpeg -nostdin -v error -i '" + path + "' -map 0:a -c copy -t 1 -f framemd5 - | grep -v '^#' | "
+    return output_of("ffmpeg -nostdin -v error -i '" + path +
+                     "' -map 0:a -c copy -t 1 -f framemd5 - | grep -v '^#' | "
                      "sed 's/.*, *//' | head -40 | tail -30");
   };
   CHECK(hash(folder / "a.mkv") != "");
@@ -462,10 +458,11 @@ TEST_CASE("a handler that got no picture leaves no file and no complaint") {
 TEST_CASE("FFmpeg writes nothing to the terminal, whatever the encoder") {
   const ScratchFolder folder;
   for (const char* codec : {"h264", "hevc", "vp9", "av1"}) {
-    const std::string said = output_of(
-        std::string(MILLRACE_BINARY_DIR) + "/millrace run 'test.pattern width=64 height=48 count=10 format=i420 ! "
-        "video.writer codec=" + codec + " path=" + (folder / "a.mkv") + "' 2>&1");
-    INFO(codec, ": ", said);
+    const std::string said = output_of(std::string(MILLRACE_BINARY_DIR) +
+                                       "/millrace run 'test.pattern width=64 height=48 count=10 format=i420 ! "
+                                       "video.writer codec=" +
+                                       codec + " path=" + (folder / "a.mkv") + "' 2>&1");
+    INFO(std::string(codec), ": ", said);
     CHECK(!contains(said, codec));
     CHECK(!contains(said, "["));
   }

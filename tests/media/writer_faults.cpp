@@ -27,7 +27,9 @@ using testing::TableTest;
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-testing::Value picture(int i) { return numbered(Pixel::i420, 320, 240, static_cast<uint32_t>(i)).at(i * 40'000'000, 40'000'000); }
+testing::Value picture(int i) {
+  return numbered(Pixel::i420, 320, 240, static_cast<uint32_t>(i)).at(i * 40'000'000, 40'000'000);
+}
 
 // Ticks until the writer fails, at most so many; then the sentence, "" where it did not fail.
 std::string failure_within(TableTest& writer, int ticks) {
@@ -61,7 +63,7 @@ TEST_CASE("a file that may not grow ends the film in words, with the byte, no si
   const auto before = signal(SIGXFSZ, [](int) { ++signals_seen; });
   signals_seen = 0;
   for (const char* name : {"a.mp4", "a.mkv", "a.avi", "a.ts", "a.y4m"}) {
-    INFO(name);
+    INFO(std::string(name));
     const std::string path = folder / name;
     TableTest writer(handler_type("video.writer"), {{"path", path}, {"quality", "90"}});
     std::string said;
@@ -103,7 +105,8 @@ TEST_CASE("after a failure a restart keeps what was written, and says where it i
   CHECK(fs::file_size(folder / "a.part-1.mp4") == 200'000);
   bool told = false;
   for (const testing::LogLine& line : writer.logs())
-    told = told || (line.level == MR_LOG_INFO && contains(line.sentence, "kept as '" + (folder / "a.part-1.mp4") + "'"));
+    told =
+        told || (line.level == MR_LOG_INFO && contains(line.sentence, "kept as '" + (folder / "a.part-1.mp4") + "'"));
   CHECK(told);
   CHECK(failure_within(writer, 10) == "");
   CHECK(probe(path).times.size() == 10);
@@ -131,7 +134,7 @@ TEST_CASE("a second writer of a name is refused before it has touched anything")
     TableTest second(handler_type("video.writer"), {{"path", name}});
     second.input("video", picture(0));
     CHECK(second.start() == MR_ERROR);
-    CHECK(contains(second.error(), "cannot write '" + (folder / "") ));
+    CHECK(contains(second.error(), "cannot write '" + (folder / "")));
     CHECK(contains(second.error(), "another process is writing it"));
   }
   CHECK(failure_within(first, 10) == "");
@@ -235,7 +238,7 @@ TEST_CASE("a recording that is killed leaves a film that plays but for its last 
     int status = 0;
     REQUIRE(waitpid(child, &status, 0) == child);
     REQUIRE(WIFSIGNALED(status));
-    INFO(name);
+    INFO(std::string(name));
     CHECK(!fs::exists(folder / name));
     const size_t pictures = decoded(part, "gray 2>/dev/null").size() / (320 * 240);
     CHECK(pictures >= 100);
@@ -303,7 +306,8 @@ TEST_CASE("a slow reader of a FIFO gets every picture") {
   std::thread reader([&] {
     const int descriptor = open(path.c_str(), O_RDONLY);
     char piece[5000];
-    for (ssize_t count; (count = read(descriptor, piece, sizeof piece)) > 0;) got.append(piece, static_cast<size_t>(count));
+    for (ssize_t count; (count = read(descriptor, piece, sizeof piece)) > 0;)
+      got.append(piece, static_cast<size_t>(count));
     close(descriptor);
   });
   {

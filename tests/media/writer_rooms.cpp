@@ -54,7 +54,7 @@ TEST_CASE("a rate is read from a number or a fraction, and from nothing else") {
   CHECK(same(read_rate("rate", "12.5"), 25, 2));
   CHECK(same(read_rate("rate", "60/2"), 30, 1));
   for (const char* text : {"", "x", "0", "-3", "30/0", "30/", "1e9", "30 fps", "nan"}) {
-    INFO(text);
+    INFO(std::string(text));
     CHECK(contains(refusal_of([&] { read_rate("rate", text); }), "parameter 'rate'"));
   }
 }
@@ -128,7 +128,7 @@ TEST_CASE("a segment's length is a time or a size") {
   CHECK(read_segment_length("1GiB").bytes == uint64_t{1} << 30);
   CHECK(!read_segment_length("").is_set());
   for (const char* text : {"x", "MB", "0", "-1s", "10 min", "1ms", "5B", "nanMB", "1e30s"}) {
-    INFO(text);
+    INFO(std::string(text));
     CHECK(contains(refusal_of([&] { read_segment_length(text); }), "parameter 'segment'"));
   }
 }
@@ -172,11 +172,12 @@ TEST_CASE("a codec has an encoder that opens, or a refusal that helps") {
   CHECK(choose_encoder(mp4, {}).codec == "h264");
   CHECK(choose_encoder(webm, {}).codec == "vp9");
   EncoderWish wish;
-  for (const auto& [asked, codec] : {std::pair{"MP4V", "mpeg4"}, {"avc1", "h264"}, {"libx264", "h264"}, {"H265", "hevc"}}) {
+  for (const auto& [asked, codec] :
+       {std::pair{"MP4V", "mpeg4"}, {"avc1", "h264"}, {"libx264", "h264"}, {"H265", "hevc"}}) {
     wish.codec = asked;
     CHECK(choose_encoder(mp4, wish).codec == codec);
   }
-  wish.codec = "h246";
+  wish.codec = "h2644";
   CHECK(contains(refusal_of([&] { choose_encoder(mp4, wish); }), "did you mean 'h264'?"));
   wish.codec = "h264";
   const std::string refused = refusal_of([&] { choose_encoder(webm, wish); });
@@ -212,7 +213,7 @@ TEST_CASE("a size that an encoder does not take is refused with the crop that he
   EncoderWish wish;
   wish.preset = "quick";
   CHECK(contains(refusal_of([&] { open_encoder(choice, wish, pictures, true, true, nullptr); }),
-                 "does not know the preset 'quick'"));
+                 "has no preset 'quick'"));
 }
 
 TEST_CASE("ten bits of p010 are the same ten bits in three planes") {
@@ -225,7 +226,8 @@ TEST_CASE("ten bits of p010 are the same ten bits in three planes") {
     return reinterpret_cast<const uint16_t*>(picture.row(y, plane))[x] >> 6;
   };
   const auto out = [&](int plane, uint32_t y, uint32_t x) {
-    return int{reinterpret_cast<const uint16_t*>(frame->data[plane] + y * static_cast<size_t>(frame->linesize[plane]))[x]};
+    return int{
+        reinterpret_cast<const uint16_t*>(frame->data[plane] + y * static_cast<size_t>(frame->linesize[plane]))[x]};
   };
   for (uint32_t y = 0; y < 17; ++y)
     for (uint32_t x = 0; x < 33; ++x) luma = luma && in(0, y, x) == out(0, y, x);

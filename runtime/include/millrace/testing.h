@@ -353,8 +353,8 @@ class TableTest {
   // The deadline of the following ticks.
   void set_deadline_ns(int64_t deadline) { deadline_ns_ = deadline; }
 
-  // What an input takes with the parameters as they are; as it is declared where the handler refuses them, which start()
-  // tells.
+  // What an input takes with the parameters as they are; as it is declared where the handler refuses them, which
+  // start() tells.
   mr_format accepts(uint32_t port) {
     mr_format format = declaration_->ports[port].accepts;
     if (type_.narrow && type_.narrow(self_, port, &format) != MR_OK) return declaration_->ports[port].accepts;
