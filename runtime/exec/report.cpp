@@ -70,7 +70,8 @@ void report_handlers(const RunState& run, Report& report) {
     out.finish_p50_us = us(finish_times.quantile_ns(0.5));
     out.finish_p99_us = us(finish_times.quantile_ns(0.99));
     out.finish_max_us = us(finish_times.max_ns());
-    compare(report, out.name, out.predicted_us, out.sampled_us, out.sampled);
+    // The time of one that waits for the world is the world's, as of a window that shows a film at its speed.
+    if (!handler.waits) compare(report, out.name, out.predicted_us, out.sampled_us, out.sampled);
     report.handlers.push_back(out);
   }
 }

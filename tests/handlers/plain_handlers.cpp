@@ -1,6 +1,8 @@
 // null.source, null.sink, flow.pass and file.raw_writer: what costs nothing, and what proves what came.
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -120,16 +122,25 @@ TEST_CASE("what cannot be written is a failure that names the file and the reaso
   CHECK(nowhere.error().find("scratch/x': Not a directory") != std::string::npos);
 }
 
-TEST_CASE("a full disk is told at the latest when the stream is drained" *
+TEST_CASE("a full device is told at once, and a full disk at the latest when the stream is drained" *
           doctest::skip(!std::filesystem::exists("/dev/full"))) {
-  TableTest full(builtin("file.raw_writer"), {{"path", "/dev/full"}});
-  full.input("in", testing::tensor<uint8_t>({1}));
-  full.tick();
-  CHECK(full.drain() == MR_ERROR);
-  CHECK(full.error() == "cannot write '/dev/full': No space left on device");
-  TableTest large(builtin("file.raw_writer"), {{"path", "/dev/full"}});
-  large.input("in", testing::tensor<uint8_t>({1 << 20}));
-  CHECK(large.tick().error == "cannot write '/dev/full': No space left on device");
+  for (const int64_t bytes : {1, 1 << 20}) {
+    TableTest full(builtin("file.raw_writer"), {{"path", "/dev/full"}});
+    full.input("in", testing::tensor<uint8_t>({bytes}));
+    CHECK(full.tick().error == "cannot write '/dev/full': No space left on device (at byte 0)");
+  }
+  const ScratchFile file;
+  TableTest small(builtin("file.raw_writer"), {{"path", file.path}});
+  small.input("in", testing::tensor<uint8_t>({1000}));
+  REQUIRE(small.tick().ok()); // it waits for more
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit limit{400, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  const mr_status drained = small.drain();
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+  CHECK(drained == MR_ERROR);
+  CHECK(small.error() == "cannot write '" + file.path + "': File too large (at byte 400)");
 }
 
 TEST_CASE("a writer that was drained refuses more, and writes a new file when it is started again") {
