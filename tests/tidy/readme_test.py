@@ -48,10 +48,13 @@ def run(command, build):
 
 def complaints(readme, build):
     for number, block in enumerate(blocks(readme, "yaml"), 1):
-        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-            file.write(block)
-            file.flush()
-            result = run(f"build/millrace check {file.name}", build)
+        with tempfile.TemporaryDirectory() as folder:  # paths in a pipeline file begin at its folder
+            for shared in ("examples", "media"):
+                if (ROOT / shared).exists():
+                    (pathlib.Path(folder) / shared).symlink_to(ROOT / shared)
+            file = pathlib.Path(folder) / "pipeline.yaml"
+            file.write_text(block, encoding="utf-8")
+            result = run(f"build/millrace check {file}", build)
             if result.returncode:
                 yield f"the README's pipeline {number} does not compile:\n{result.stdout}{result.stderr}"
     for block in blocks(readme, "console"):
