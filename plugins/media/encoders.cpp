@@ -394,7 +394,7 @@ bool works(const AVCodec& encoder) {
   const std::lock_guard lock(mutex);
   const auto found = known.find(encoder.name);
   if (found != known.end()) return found->second;
-  EncoderChoice choice{&encoder, "", ""};
+  EncoderChoice choice{&encoder, "", 0, ""};
   EncoderWish wish;
   wish.threads = 1; // quick to open
   take_over_log();
@@ -422,14 +422,25 @@ std::vector<std::string> default_codecs(const Container& container) {
   return {};
 }
 
+// Raw pictures come back wrong, or not at all, from a container that has no letters for their format.
+uint64_t raw_pixels_of(const Container& container) {
+  const uint64_t planes = bit_of(Pixel::gray8) | bit_of(Pixel::nv12) | bit_of(Pixel::i420);
+  const uint64_t rgb = bit_of(Pixel::bgr8) | bit_of(Pixel::rgba8) | bit_of(Pixel::bgra8);
+  if (container.name == "avi") return planes | rgb;
+  if (container.name == "mov") return rgb | bit_of(Pixel::rgb8);
+  if (container.name == "mkv") return planes;
+  return ~uint64_t{0};
+}
+
 EncoderChoice default_encoder(const Container& container) {
   const std::vector<std::string> wanted = default_codecs(container);
   for (const std::string& name : wanted) {
     const AVCodec* encoder = working_encoder(*find_codec(name));
     if (encoder && !can_hold(container, encoder->id)) encoder = nullptr;
     if (!encoder) continue;
-    if (name == wanted[0]) return {encoder, name, ""};
-    return {encoder, name, "there is no encoder of " + wanted[0] + " that works here; " + name + " is written instead"};
+    if (name == wanted[0]) return {encoder, name, 0, ""};
+    return {encoder, name, 0,
+            "there is no encoder of " + wanted[0] + " that works here; " + name + " is written instead"};
   }
   const AVCodec* own =
       container.format->video_codec == AV_CODEC_ID_NONE ? nullptr : avcodec_find_encoder(container.format->video_codec);
@@ -439,7 +450,7 @@ EncoderChoice default_encoder(const Container& container) {
                                 "here; `codec` names one: " +
                                 listed(codec_names(&container)));
   const KnownCodec* known = find_codec(own->name);
-  return {own, known ? known->name : own->name, ""};
+  return {own, known ? known->name : own->name, 0, ""};
 }
 
 } // namespace
@@ -449,7 +460,7 @@ EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish
   const std::string name = lower(wish.codec);
   EncoderChoice choice;
   if (const KnownCodec* known = find_codec(name)) {
-    choice = {working_encoder(*known), known->name, ""};
+    choice = {working_encoder(*known), known->name, raw_pixels_of(container), ""};
     if (!choice.encoder)
       throw std::invalid_argument("no encoder of codec '" + wish.codec + "' works here (" + known->encoders +
                                   " would be taken); there is " + listed(codec_names(&container)));
@@ -464,7 +475,7 @@ EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish
   } else if (const AVCodec* encoder = avcodec_find_encoder_by_name(name.c_str());
              encoder && encoder->type == AVMEDIA_TYPE_VIDEO) {
     const KnownCodec* of = find_codec(avcodec_get_name(encoder->id));
-    choice = {encoder, of ? of->name : avcodec_get_name(encoder->id), ""};
+    choice = {encoder, of ? of->name : avcodec_get_name(encoder->id), raw_pixels_of(container), ""};
   } else {
     std::vector<std::string> names = codec_names();
     for (const KnownCodec& each : kCodecs)
@@ -491,7 +502,8 @@ AVPixelFormat encoded_format(const EncoderChoice& choice, const EncoderWish& wis
     if (pixel == Pixel::p010) return AV_PIX_FMT_YUV420P10LE;
     return pixel == Pixel::i420 || pixel == Pixel::gray8 ? av_format_of(pixel) : AV_PIX_FMT_NONE;
   }
-  if (taken.empty()) { // raw pictures, which containers tell apart by four letters
+  if (taken.empty()) { // raw pictures
+    if (choice.raw_pixels && !(choice.raw_pixels & bit_of(pixel))) return AV_PIX_FMT_NONE;
     for (const AVPixelFormat format : exact_formats(pixel))
       if (avcodec_pix_fmt_to_codec_tag(format) != 0) return format;
     return AV_PIX_FMT_NONE;

@@ -34,7 +34,9 @@ struct EncoderWish {
 
 struct EncoderChoice {
   const AVCodec* encoder = nullptr;
-  std::string codec;  // as people call it: "h264"
+  std::string codec; // as people call it: "h264"
+  // Of raw pictures: bits of Pixel that the container can tell apart. Of others nothing is said here.
+  uint64_t raw_pixels = 0;
   std::string reason; // where the default could not be had: what was taken instead, in a sentence; else ""
 };
 

@@ -74,7 +74,6 @@ void Muxer::begin(const MuxedStreams& streams) {
     av_dict_set_int(&settings, "video_track_timescale", video_time_base_.den, 0);
   } else if (options_.container.name == "mkv" || options_.container.name == "webm") {
     av_dict_set_int(&settings, "cluster_time_limit", kPieceMs, 0);
-    if (options_.container.name == "mkv") av_dict_set_int(&settings, "allow_raw_vfw", 1, 0); // raw RGB
   } else if (options_.container.name == "nut") {
     format_->avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED; // it holds them: the first picture is at 0
   } else if (options_.container.name == "flv" && (is_address_ || !output_.is_regular())) {

@@ -162,8 +162,10 @@ TEST_CASE("lossless codecs give back every bit, of every format that they take")
                          {"o.mov", "png", Pixel::rgba8, "rgba"},        {"p.avi", "png", Pixel::gray8, "gray"},
                          {"q.nut", "rawvideo", Pixel::nv12, "nv12"},    {"r.nut", "rawvideo", Pixel::p010, "p010le"},
                          {"v.avi", "rawvideo", Pixel::bgr8, "bgr24"},   {"w.avi", "rawvideo", Pixel::i420, "yuv420p"},
-                         {"x.mkv", "rawvideo", Pixel::i420, "yuv420p"}, {"y.mkv", "rawvideo", Pixel::rgb8, "rgb24"},
-                         {"z.mov", "rawvideo", Pixel::rgb8, "rgb24"},   {"s.y4m", "", Pixel::i420, "yuv420p"},
+                         {"z.mov", "rawvideo", Pixel::rgb8, "rgb24"},   {"y.mov", "rawvideo", Pixel::bgra8, "bgra"},
+                         {"y.avi", "rawvideo", Pixel::rgba8, "rgba"},   {"z.avi", "rawvideo", Pixel::nv12, "nv12"},
+                         {"y.mkv", "rawvideo", Pixel::gray8, "gray"},   {"z.mkv", "rawvideo", Pixel::nv12, "nv12"},
+                         {"x.mkv", "rawvideo", Pixel::i420, "yuv420p"}, {"s.y4m", "", Pixel::i420, "yuv420p"},
                          {"t.y4m", "", Pixel::p010, "p010le"},          {"u.mkv", "libx264rgb", Pixel::rgb8, ""}}) {
     INFO(std::string(c.file), " ", std::string(c.codec));
     const std::string path = folder / c.file;
@@ -175,6 +177,16 @@ TEST_CASE("lossless codecs give back every bit, of every format that they take")
     for (uint32_t i = 0; i < 9; ++i) written += plain_bytes(numbered(c.pixel, 70, 50, i));
     CHECK((decoded(path, c.same) == written));
     CHECK(writer.counts()["pictures_converted"] == 0);
+  }
+}
+
+TEST_CASE("raw pictures that a container cannot tell apart are not taken") {
+  const ScratchFolder folder;
+  for (const auto& [file, pixel] : {std::pair{"a.avi", Pixel::rgb8}, {"a.mov", Pixel::i420}, {"a.mkv", Pixel::rgb8}}) {
+    TableTest writer(handler_type("video.writer"), {{"path", folder / file}, {"codec", "rawvideo"}});
+    writer.input("video", numbered(pixel, 64, 48, 0));
+    INFO(std::string(file));
+    CHECK(writer.start() == MR_ERROR);
   }
 }
 
