@@ -9,6 +9,7 @@ extern "C" {
 #include <algorithm>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 namespace millrace::media {
 
@@ -143,7 +144,7 @@ bool Decoder::lend(AVCodecContext& codec, AVFrame& frame) {
   }
   {
     const std::lock_guard lock(mutex_);
-    lent_[block.data] = block;
+    lent_[block.data] = {block};
   }
   // Read-only: some decoders (GIF, screen recordings) draw on in their last picture unless they are told that others
   // read it; so told they take a new block and copy.
@@ -167,16 +168,17 @@ void Decoder::let_go(void* self, uint8_t* data) {
   {
     const std::lock_guard lock(decoder.mutex_);
     const auto lent = decoder.lent_.find(data);
-    block = lent->second;
+    block = lent->second.block;
     decoder.lent_.erase(lent);
   }
   decoder.lender_->give_back(block);
 }
 
-const mr_block* Decoder::block_of(const AVFrame& frame) {
+const mr_block* Decoder::block_to_give(const AVFrame& frame) {
   const std::lock_guard lock(mutex_);
   const auto lent = frame.buf[0] ? lent_.find(frame.buf[0]->data) : lent_.end();
-  return lent == lent_.end() ? nullptr : &lent->second;
+  if (lent == lent_.end() || std::exchange(lent->second.given, true)) return nullptr;
+  return &lent->second.block;
 }
 
 } // namespace millrace::media

@@ -49,8 +49,9 @@ class Decoder {
   // After a seek: what was sent is forgotten.
   void flush() { avcodec_flush_buffers(codec_.get()); }
 
-  // The block that the frame lies in; null: it lies elsewhere.
-  const mr_block* block_of(const AVFrame& frame);
+  // The block that the frame lies in, once: a tick's value is one tick's. Null: it lies elsewhere, or was given before,
+  // as a picture is that a stream shows twice.
+  const mr_block* block_to_give(const AVFrame& frame);
 
   const AVCodecContext& codec() const { return *codec_; }
   // How many pictures the decoder may hold at a time: its references and what its threads work on.
@@ -77,7 +78,11 @@ class Decoder {
   Pixel pixel_ = Pixel::none;
   uint32_t width_ = 0, height_ = 0;
   std::mutex mutex_;
-  std::map<const uint8_t*, mr_block> lent_; // by the first byte
+  struct Lent {
+    mr_block block;
+    bool given = false;
+  };
+  std::map<const uint8_t*, Lent> lent_; // by the first byte
 };
 
 } // namespace millrace::media

@@ -26,7 +26,8 @@ void FrameCopier::copy(const AVFrame& frame, const ImageSpan& picture) {
     av_image_copy(planes, strides, rows, frame.linesize, to, frame.width, frame.height);
     return;
   }
-  if (!scaler_ || from != from_ || frame.width != width_ || frame.height != height_) {
+  if (!scaler_ || from != from_ || frame.width != width_ || frame.height != height_ ||
+      number_of(frame.color_range) != range_) {
     scaler_.reset(sws_getContext(frame.width, frame.height, from, frame.width, frame.height, to, SWS_BICUBIC, nullptr,
                                  nullptr, nullptr));
     if (!scaler_) {
@@ -36,11 +37,12 @@ void FrameCopier::copy(const AVFrame& frame, const ImageSpan& picture) {
     from_ = from;
     width_ = frame.width;
     height_ = frame.height;
+    range_ = number_of(frame.color_range);
     // The numbers of YCbCr keep their range: only their places change.
     int *inverse = nullptr, *table = nullptr, from_full = 0, to_full = 0, brightness = 0, contrast = 0, saturation = 0;
     if (sws_getColorspaceDetails(scaler_.get(), &inverse, &from_full, &table, &to_full, &brightness, &contrast,
                                  &saturation) >= 0) {
-      const int full = frame.color_range == AVCOL_RANGE_JPEG || from_full ? 1 : 0;
+      const int full = range_ == AVCOL_RANGE_JPEG || from_full ? 1 : 0;
       const AVPixFmtDescriptor* target = av_pix_fmt_desc_get(to);
       const bool to_rgb = target && (target->flags & AV_PIX_FMT_FLAG_RGB);
       sws_setColorspaceDetails(scaler_.get(), inverse, full, table, to_rgb ? to_full : full, brightness, contrast,

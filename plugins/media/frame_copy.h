@@ -14,7 +14,7 @@ class FrameCopier {
 
  private:
   Scaler scaler_;
-  int from_ = AV_PIX_FMT_NONE, width_ = 0, height_ = 0;
+  int from_ = AV_PIX_FMT_NONE, width_ = 0, height_ = 0, range_ = 0;
 };
 
 } // namespace millrace::media

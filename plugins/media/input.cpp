@@ -189,8 +189,9 @@ bool Input::ends_are_losses() const {
 bool Input::is_live() const {
   if (kind_ != InputKind::address) return false;
   const std::string address = format_->url ? format_->url : "";
-  const bool over_http = begins_with(address, "http");
-  return !over_http || format_->duration == AV_NOPTS_VALUE;
+  for (const char* scheme : {"rtsp", "rtmp", "srt", "udp", "rtp", "tcp"})
+    if (begins_with(address, scheme)) return true;
+  return format_->duration == AV_NOPTS_VALUE;
 }
 
 AVRational Input::rate() const {

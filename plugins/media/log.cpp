@@ -2,6 +2,7 @@
 #include "plugins/media/log.h"
 
 #include <cstdarg>
+#include <cstdio>
 #include <map>
 
 #include "plugins/media/av.h"

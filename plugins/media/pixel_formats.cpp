@@ -24,6 +24,7 @@ constexpr std::array<std::pair<Pixel, AVPixelFormat>, 8> kSame = {{{Pixel::gray8
 bool is_ycbcr(Pixel pixel) { return pixel == Pixel::nv12 || pixel == Pixel::i420 || pixel == Pixel::p010; }
 
 constexpr int kHdRows = 720;
+constexpr int kAspectMost = 16; // a pixel's sides: films have at most 8:3
 
 // What is not said, and what FFmpeg uses beyond H.273's numbers, is 0.
 uint32_t code_point(int code) { return code == 2 || code < 0 || code > 255 ? 0 : static_cast<uint32_t>(code); }
@@ -60,7 +61,9 @@ Meaning meaning_of(AVPixelFormat format, int matrix, int range, int primaries, i
   Meaning meaning;
   meaning.primaries = code_point(primaries);
   meaning.transfer = code_point(transfer);
-  if (aspect.num > 0 && aspect.den > 0 && aspect.num != aspect.den) {
+  const bool is_shape = aspect.num > 0 && aspect.den > 0 && aspect.num / aspect.den < kAspectMost &&
+                        aspect.den / aspect.num < kAspectMost; // else it is damage
+  if (is_shape && aspect.num != aspect.den) {
     meaning.aspect_num = static_cast<uint32_t>(aspect.num);
     meaning.aspect_den = static_cast<uint32_t>(aspect.den);
   }

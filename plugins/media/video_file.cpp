@@ -40,7 +40,7 @@ pictures are given as they are. Sound and subtitles are not read; the report nam
 
 Times are the container's, the first picture at 0: a variable rate stays one, gaps stay gaps. Times
 that do not rise are mended and counted. `start` and `end` choose a part, exact to the picture, in
-seconds of the file; `speed` 2 shows it twice as fast; with `loop` it begins again at its end and the
+seconds of the file (not of a folder); `speed` 2 shows it twice as fast; with `loop` it begins again at its end and the
 stream has none.
 
 Damage is skipped, counted and told once with its place; `on_damage=fail` makes it an error. An
@@ -128,6 +128,9 @@ class VideoFile final : public Handler, private BlockLender {
 
   void process(Tick& tick, Cpu&) {
     const LogScope scope(log_);
+    // The last call failed with nothing open: a file of a folder that cannot be read is passed by, the rest is over.
+    if (!decoder_ && file_ + 1 >= files_.size()) return tick.end();
+    if (!decoder_) reopen(file_ + 1);
     switch (advance()) {
       case Step::end: return tick.end();
       case Step::interrupted: return tick.end();
@@ -153,6 +156,8 @@ class VideoFile final : public Handler, private BlockLender {
     interrupt_.clear();
     if (*end_ > 0 && *end_ <= *start_) throw std::invalid_argument("end has to be after start");
     find_files();
+    if (files_.size() > 1 && (*start_ > 0 || *end_ > 0))
+      throw std::invalid_argument("start and end choose a part of one file, and '" + *path_ + "' is a folder");
     open(0);
     read_formats();
     taken_ = 0;
@@ -278,6 +283,9 @@ class VideoFile final : public Handler, private BlockLender {
         continue;
       }
       if (status != AVERROR(EAGAIN)) {
+        if (interrupt_.is_asked()) return interrupted();
+        if (damage_in_a_row_ >= kDamageInARowMax)
+          throw cannot_read(files_[file_], "the decoder gives nothing any more: " + error_words(status));
         note_damage("a picture cannot be decoded");
         continue;
       }
@@ -385,6 +393,7 @@ class VideoFile final : public Handler, private BlockLender {
     if (file_ + 1 < files_.size()) {
       reopen(file_ + 1);
     } else if (*loop_ && taken_ > 0 && input_->kind() == InputKind::file) {
+      if (taken_of_file_ == 0) throw cannot_read(files_[file_], "it gave no picture when it was read again");
       reopen(0);
     } else {
       return Step::end;
@@ -448,13 +457,15 @@ class VideoFile final : public Handler, private BlockLender {
 
   // The connection is lost: opens it again until it holds, for `reconnect` at most.
   std::optional<Step> reconnect(int status) {
-    const auto begun = std::chrono::steady_clock::now();
+    const auto now = std::chrono::steady_clock::now();
+    if (!std::exchange(is_lost_, true))
+      lost_since_ = now; // until a picture comes: one that opens and gives none is lost
     std::string why = lost_in_time_ ? error_words(status) : "nothing came for " + seconds_words(in_ns(*timeout_));
     const bool was_live = input_->is_live();
-    const int64_t reached = reached_ns_;
+    const int64_t reached = reached_ns_, longest = longest_step_ns_;
     log(MR_LOG_WARNING, "the connection to '" + files_[file_] + "' is lost (" + why + ") and is opened again");
     for (auto pause = kPauseFirst;; pause = std::min(pause * 2, kPauseMost)) {
-      if (std::chrono::steady_clock::now() - begun + pause > std::chrono::duration<double>(*reconnect_))
+      if (std::chrono::steady_clock::now() - lost_since_ + pause > std::chrono::duration<double>(*reconnect_))
         throw cannot_read(files_[file_], "the connection was lost and does not come back: " + why);
       if (!rest(pause)) return interrupted();
       try {
@@ -472,6 +483,8 @@ class VideoFile final : public Handler, private BlockLender {
       const auto lost = std::chrono::steady_clock::now() - last_picture_;
       times_.begin_again_after(std::chrono::duration_cast<std::chrono::nanoseconds>(lost).count());
     } else { // a film goes on where it was
+      reached_ns_ = reached;
+      longest_step_ns_ = longest;
       skips_until_ns_ = reached + 1;
       seeks_ = input_->has_index() ? 0 : 1;
       seek_before_start();
@@ -507,11 +520,12 @@ class VideoFile final : public Handler, private BlockLender {
     ++taken_;
     ++taken_of_file_;
     last_picture_ = std::chrono::steady_clock::now();
+    is_lost_ = false;
   }
 
   // The picture lies in a block of the plan: it is given as it is.
   bool in_its_block(Tick& tick, const AVFrame& frame) {
-    const mr_block* block = decoder_->block_of(frame);
+    const mr_block* block = decoder_->block_to_give(frame);
     if (!block || pixel_of(static_cast<AVPixelFormat>(frame.format)) != pixel_) return false;
     mr_image image{};
     lay_out_image(pixel_, width_, height_, image); // planes and their rows; where they are follows
@@ -628,7 +642,8 @@ class VideoFile final : public Handler, private BlockLender {
   int lost_ = 0;             // FFmpeg's error with which the connection was lost; 0: it holds
   bool lost_in_time_ = true; // it said so itself, before `timeout` was over
   bool at_end_ = false, is_cut_short_ = false;
-  std::chrono::steady_clock::time_point last_picture_;
+  bool is_lost_ = false; // the connection, and no picture has come since
+  std::chrono::steady_clock::time_point last_picture_, lost_since_;
   struct Told {
     bool damage = false, gap = false, interlaced = false, times = false;
   } is_told_;

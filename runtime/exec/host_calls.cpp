@@ -131,6 +131,7 @@ mr_status borrow(void* instance, uint32_t output, mr_block* block) {
     if (held >= most) return MR_ERROR;
   } while (!run->borrowed.compare_exchange_weak(held, held + 1, std::memory_order_acq_rel));
   memory::Block& taken = run->ring->take(0); // the ring is dynamic: the next free one, whatever the ordinal
+  taken.given = false;
   *block = {taken.data, run->ring->capacity(), reinterpret_cast<uint64_t>(&taken)};
   return MR_OK;
 }
@@ -144,6 +145,10 @@ mr_status give(mr_tick* tick, uint32_t output, uint64_t token) {
     return refuse(step, "the output " + step.outputs[output]->plan->name + " gives a block that it did not borrow");
   if (raw.state != MR_OUTPUT_SILENT)
     return refuse(step, "the output " + step.outputs[output]->plan->name + " gives a second block on one tick");
+  if (block->given)
+    return refuse(step,
+                  "the output " + step.outputs[output]->plan->name + " gives a block that is another tick's value");
+  block->given = true;
   memory::hold(block); // for the tick's slot; the handler has its own
   raw = {block->value, block->data, block->ring->capacity(), MR_OUTPUT_OWN, 0, token};
   return MR_OK;

@@ -37,16 +37,23 @@ Ring::~Ring() {
 
 Block& Ring::next_free() {
   // Lanes of a stateless handler take from one ring: whoever moves the count from 0 has the block.
+  // Threads that take at the same time may pass by a block that becomes free after they looked at it, so they go round
+  // again: as many blocks as there are takers are free, and each round that fails is one in which another took or
+  // freed.
+  constexpr uint32_t kRoundsMax = 1000;
   uint32_t at = next_.load(std::memory_order_relaxed);
-  for (uint32_t tried = 1; tried <= length_; ++tried) {
-    Block& block = blocks_[at];
-    at = at + 1 == length_ ? 0 : at + 1;
-    uint32_t free = 0;
-    // Acquire: the last reader's release comes before we write.
-    if (!block.holds.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) continue;
-    next_.store(at, std::memory_order_relaxed);
-    if ((++taken_ & kCountMask) == 1) count_held();
-    return block;
+  for (uint32_t round = 0; round < kRoundsMax; ++round) {
+    if (round > 0) std::this_thread::yield();
+    for (uint32_t tried = 1; tried <= length_; ++tried) {
+      Block& block = blocks_[at];
+      at = at + 1 == length_ ? 0 : at + 1;
+      uint32_t free = 0;
+      // Acquire: the last reader's release comes before we write.
+      if (!block.holds.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) continue;
+      next_.store(at, std::memory_order_relaxed);
+      if ((++taken_ & kCountMask) == 1) count_held();
+      return block;
+    }
   }
   MR_ASSERT(false, "a ring has no free block: its length was planned too short");
   return blocks_[0];

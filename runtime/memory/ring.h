@@ -12,8 +12,8 @@
 // Invariants.
 //  - A block is [mr_value, 256 bytes][capacity bytes], self-describing, so that one copy moves both.
 //  - take() never blocks and never fails; a ring without a free block is a planning bug and asserts.
-//  - The producers of an output take (one thread, or one a lane for different ordinals); release() is legal from any
-//  thread.
+//  - The producers of an output take: one thread, or one a lane for different ordinals, or of a dynamic ring any thread
+//  that keeps to the count it was planned for. release() is legal from any thread.
 //  - A generation counts how often a block was taken; (block, generation) names a buffer for ever.
 //
 // What it is not. No pool and no allocator: nothing here grows.
@@ -43,6 +43,7 @@ struct Block {
   std::atomic<uint32_t> holds{0};
   std::atomic<uint32_t> present{1}; // on a device the body says so when it runs; valid behind the fence
   uint64_t generation = 0;
+  bool given = false; // lent to its handler: it is a tick's value already, and of no other tick
   // Whether foreign bytes were brought into the block itself, for copies to devices.
   static constexpr uint32_t kNotStaged = 0, kStaging = 1, kStaged = 2;
   std::atomic<uint32_t> staged{kNotStaged};

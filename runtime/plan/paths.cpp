@@ -18,7 +18,16 @@ namespace {
 
 constexpr const char* kStandardStream = "-";
 
-bool is_address(const std::string& path) { return path.find("://") != std::string::npos; }
+constexpr const char* kFileScheme = "file://";
+
+bool is_address(const std::string& path) {
+  return path.find("://") != std::string::npos && path.rfind(kFileScheme, 0) != 0;
+}
+
+// "file:///tmp/a" is the file /tmp/a.
+std::string without_scheme(const std::string& path) {
+  return path.rfind(kFileScheme, 0) == 0 ? path.substr(std::string(kFileScheme).size()) : path;
+}
 
 bool is_path(const plugin::HandlerInfo::Param& param) {
   return param.raw.flags & (MR_PARAM_READS_PATH | MR_PARAM_WRITES_PATH);
@@ -79,9 +88,25 @@ bool names(const Use& pattern, const Use& plain) {
 
 // A folder that is read holds what is written, and holds it now.
 bool is_folder_of(const Use& folder, const Use& file) {
-  std::error_code ignored;
-  return !folder.writes && fs::is_directory(folder.canonical, ignored) &&
-         file.canonical.parent_path() == folder.canonical && fs::exists(file.canonical, ignored);
+  std::error_code error;
+  if (folder.writes || !fs::is_directory(folder.canonical, error)) return false;
+  if (file.canonical.parent_path() != folder.canonical) return false;
+  const std::string expression = numbered_expression(file.canonical.string());
+  if (expression.empty()) return fs::exists(file.canonical, error);
+  const std::regex named(expression);
+  for (fs::directory_iterator entry(folder.canonical, error), end; !error && entry != end; entry.increment(error))
+    if (std::regex_match(entry->path().string(), named)) return true;
+  return false;
+}
+
+// What a recording in pieces (`segment`) names where its path has no place for a number: "take.mp4" → "take-%03d.mp4".
+std::string in_pieces(const graph::Handler& handler, const std::string& path) {
+  const bool cuts = std::any_of(handler.params.begin(), handler.params.end(), [](const graph::Param& param) {
+    return param.name == "segment" && !param.text.empty();
+  });
+  if (!cuts || !numbered_expression(path).empty()) return path;
+  const fs::path name(path);
+  return (name.parent_path() / (name.stem().string() + "-%03d" + name.extension().string())).string();
 }
 
 bool meet(const Use& a, const Use& b) {
@@ -110,8 +135,9 @@ std::vector<Use> uses_of(const graph::Graph& graph, const Facts& facts) {
       use.writes = param.raw.flags & MR_PARAM_WRITES_PATH;
       use.is_stream = use.path == kStandardStream;
       std::error_code error;
-      use.canonical = fs::weakly_canonical(fs::absolute(use.path, error), error);
-      if (error) use.canonical = fs::path(use.path).lexically_normal();
+      const std::string named = use.writes ? in_pieces(declared, use.path) : use.path;
+      use.canonical = fs::weakly_canonical(fs::absolute(named, error), error);
+      if (error) use.canonical = fs::path(named).lexically_normal();
       uses.push_back(std::move(use));
     }
   }
@@ -151,6 +177,7 @@ std::string completed_path(const plugin::HandlerInfo::Param& param, const graph:
   const bool in_a_file = given.place.line > 0 && given.place.file != "pipeline";
   const bool is_whole = given.text.empty() || given.text == kStandardStream || is_address(given.text) ||
                         fs::path(given.text).is_absolute();
+  if (is_path(param) && without_scheme(given.text) != given.text) return without_scheme(given.text);
   if (!is_path(param) || !in_a_file || is_whole) return given.text;
   const fs::path folder = fs::path(given.place.file).parent_path();
   return folder.empty() ? given.text : (folder / given.text).lexically_normal().string();

@@ -89,6 +89,21 @@ struct Lookahead final : Handler {
   }
 };
 
+// Gives one block on every tick, as a decoder that shows a picture twice might.
+struct Repeating final : Handler {
+  Output<Tensor> out{*this, "out"};
+  mr_block block{};
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}).held = 1; }
+  void start() override {
+    if (!out.borrow(block)) throw std::logic_error("nothing was lent");
+  }
+  void process(Tick& tick, Cpu&) { out.give(tick, block, 8).as.tensor = {MR_DTYPE_INT, 64, 1, 1, {1}, {1}}; }
+  void stop() override {
+    if (block.token) out.give_back(block);
+    block = {};
+  }
+};
+
 // Gives a block that is not borrowed, or two of them.
 struct Careless final : Handler {
   Output<Tensor> out{*this, "out"};
@@ -114,9 +129,10 @@ const mr_plugin& lending_plugin() {
   static const mr_handler_type types[] = {
       detail::Type<Lookahead>::table("l.ahead", "Writes ahead and reads back", ""),
       detail::Type<Careless>::table("l.careless", "Gives what is not its own", ""),
+      detail::Type<Repeating>::table("l.repeating", "Gives one block again and again", ""),
   };
-  static const mr_handler_type* const pointers[] = {&types[0], &types[1]};
-  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "lending", "1", pointers, 2, 0};
+  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2]};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "lending", "1", pointers, 3, 0};
   return plugin;
 }
 
@@ -192,6 +208,18 @@ TEST_CASE("3.4: a device gets a lent block by one copy, also while its handler r
     CHECK(values(take_log("lent_to_device")).size() == 50);
     for (const auto& [domain, pool] : result.report.pools) CHECK(pool.held_blocks == 0);
   }
+}
+
+TEST_CASE("3.2: a block that is a tick's value is not given to another tick") {
+  Pipeline p;
+  p.add("source", "l.repeating");
+  p.add("sink", "t.sink", {{"log", "repeating"}});
+  p.connect("source", "sink");
+  const exec::Result result = run(p, setup_of(1));
+  CHECK_FALSE(result.ok);
+  CHECK(result.error.what.find("gives a block that is another tick's value") != std::string::npos);
+  CHECK(result.report.pools.at("cpu").held_blocks == 0);
+  take_log("repeating");
 }
 
 TEST_CASE("3.2: the plan has room for what is held beside what is in flight, and says why") {

@@ -157,7 +157,7 @@ class Film {
  private:
   static void take(Decoder& decoder, const AVFrame& frame, Decoded& all, std::vector<Given>& given) {
     all.pictures.push_back(bytes_of_frame(frame));
-    const mr_block* block = decoder.block_of(frame);
+    const mr_block* block = decoder.block_to_give(frame);
     ++(block ? all.in_blocks : all.elsewhere);
     if (!block) return;
     for (int p = 0; p < AV_NUM_DATA_POINTERS && frame.data[p]; ++p) {
@@ -281,7 +281,7 @@ TEST_CASE("a reader that keeps pictures keeps them as they are, and the decoder 
     REQUIRE(kept.size() == kPictures);
     int in_blocks = 0, wrong = 0;
     for (size_t i = 0; i < kept.size(); ++i) {
-      in_blocks += decoder.block_of(*kept[i]) != nullptr;
+      in_blocks += decoder.block_to_give(*kept[i]) != nullptr;
       wrong += bytes_of_frame(*kept[i]) != reference(kind)[i];
     }
     CHECK(in_blocks > 0);

@@ -28,6 +28,7 @@ struct Writes final : Handler {
   Param<std::string> path{*this, "path", "", "what it writes", writes_path};
   Param<std::string> list{*this, "list", "", "another file that it writes", writes_path};
   Param<std::string> title{*this, "title", "", "no path"};
+  Param<std::string> segment{*this, "segment", "", "how long a piece is"};
   void process(Tick&, Cpu&) {}
 };
 
@@ -56,7 +57,8 @@ class Scratch {
 };
 
 // The failure with which these uses of files are refused; code 0 where they are not.
-Error meeting(const std::vector<std::string>& read, const std::vector<std::string>& written) {
+Error meeting(const std::vector<std::string>& read, const std::vector<std::string>& written,
+              const std::string& segment = "") {
   plugin::Registry registry;
   registry.add(path_plugin(), "");
   graph::Graph graph;
@@ -66,6 +68,7 @@ Error meeting(const std::vector<std::string>& read, const std::vector<std::strin
     handler.type = type;
     handler.place = {"pipeline", 1, 1};
     handler.params.push_back({"path", path, {"pipeline", 1, 7}, {"pipeline", 1, 2}});
+    if (type == "f.write" && !segment.empty()) handler.params.push_back({"segment", segment, {"pipeline", 1, 9}, {}});
     graph.handlers.push_back(handler);
   };
   for (size_t i = 0; i < read.size(); ++i) add("in" + std::to_string(i), "f.read", read[i]);
@@ -96,6 +99,7 @@ TEST_CASE("a relative path is relative to the pipeline file that says it, and to
   CHECK(completed("-", "pipelines/street.yaml", 4) == "-");
   CHECK(completed("", "pipelines/street.yaml", 4).empty());
   CHECK(completed("rtsp://127.0.0.1/a", "pipelines/street.yaml", 4) == "rtsp://127.0.0.1/a");
+  CHECK(completed("file:///tmp/a.mp4", "pipeline", 1) == "/tmp/a.mp4");
   CHECK(completed("a.mp4", "pipeline", 1) == "a.mp4");                     // one line
   CHECK(completed("a.mp4", "--set out.path=a.mp4", 0) == "a.mp4");         // the command line
   CHECK(completed("a.mp4", "pipelines/street.yaml", 4, false) == "a.mp4"); // no path
@@ -151,6 +155,18 @@ TEST_CASE("a folder that is read is not written into where a file of it is there
   CHECK(meeting({scratch / "."}, {scratch / "film.mp4"}).code == 413);
   CHECK(meeting({scratch / "."}, {scratch / "new.mp4"}).code == 0);
   CHECK(meeting({scratch / "deep"}, {scratch / "film.mp4"}).code == 0);
+  std::ofstream(scratch / "take-007.mp4") << "a film";
+  CHECK(meeting({scratch / "."}, {scratch / "take-%03d.mp4"}).code == 413);
+  CHECK(meeting({scratch / "."}, {scratch / "take-{index}.mkv"}).code == 0);
+}
+
+TEST_CASE("a recording in pieces is compared by the names of its pieces, and file:// is a file") {
+  const Scratch scratch;
+  std::ofstream(scratch / "take-000.mp4") << "a film";
+  CHECK(meeting({scratch / "take-000.mp4"}, {scratch / "take.mp4"}).code == 0);
+  CHECK(meeting({scratch / "take-000.mp4"}, {scratch / "take.mp4"}, "1s").code == 413);
+  CHECK(meeting({scratch / "take-000.mp4"}, {scratch / "other.mp4"}, "1s").code == 0);
+  CHECK(meeting({scratch / "film.mp4"}, {"file://" + (scratch / "film.mp4")}).code == 413);
 }
 
 TEST_CASE("a standard stream has one reader and one writer; devices and addresses are shared but for two writers") {

@@ -377,8 +377,8 @@ struct mr_host {
    * handler may read it for as long as it holds it, also after it gave it to a tick. From any thread between start and
    * stop; never blocks. MR_ERROR where as many are held, or none was planned; no sentence is set. */
   mr_status (*borrow)(void* instance, uint32_t output, mr_block* block);
-  /* A borrowed block becomes the output's value of this tick; the handler holds it all the same. Fills value, data,
-   * capacity and token as allocate does. */
+  /* A borrowed block becomes the output's value of this tick, and of no other; the handler holds it all the same. Fills
+   * value, data, capacity and token as allocate does. */
   mr_status (*give)(mr_tick* tick, uint32_t output, uint64_t token);
   /* Ends the hold of a borrowed block, once; from any thread, until stop has returned. */
   void (*give_back)(void* instance, uint32_t output, uint64_t token);
