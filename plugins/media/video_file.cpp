@@ -295,7 +295,7 @@ class VideoFile final : public Handler, private BlockLender {
     const int status = input_->read(packet_.get());
     if (status == 0) {
       position_ = packet_->pos;
-      if (packet_->flags & AV_PKT_FLAG_CORRUPT) note_damage("a packet is damaged", "packets_damaged");
+      if (packet_->flags & AV_PKT_FLAG_CORRUPT) note_gap();
       const int sent = decoder_->send(packet_.get());
       av_packet_unref(packet_.get());
       if (sent < 0 && sent != AVERROR_EOF) note_damage("a packet cannot be decoded");
@@ -436,6 +436,14 @@ class VideoFile final : public Handler, private BlockLender {
     const std::string words = "'" + files_[file_] + "' is damaged: " + what + ", " + place;
     if (*on_damage_ == "fail") throw std::runtime_error(words);
     if (!std::exchange(is_told_.damage, true)) log(MR_LOG_WARNING, words + "; what follows is counted");
+  }
+
+  // A container that counts its packets misses some: streams that were joined look so, too, and what is really lost
+  // shows in the pictures.
+  void note_gap() {
+    count("packets_damaged");
+    if (!std::exchange(is_told_.gap, true))
+      log(MR_LOG_INFO, "packets are missing or damaged after " + seconds_words(reached_ns_) + "; they are counted");
   }
 
   // The connection is lost: opens it again until it holds, for `reconnect` at most.
@@ -622,7 +630,7 @@ class VideoFile final : public Handler, private BlockLender {
   bool at_end_ = false, is_cut_short_ = false;
   std::chrono::steady_clock::time_point last_picture_;
   struct Told {
-    bool damage = false, interlaced = false, times = false;
+    bool damage = false, gap = false, interlaced = false, times = false;
   } is_told_;
 };
 
