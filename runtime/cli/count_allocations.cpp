@@ -38,8 +38,8 @@ void* or_throw(void* memory) {
 
 } // namespace millrace::cli
 
-// The array forms call these. The nothrow one is here because AddressSanitizer brings its own, and std::stable_sort gives
-// what it took there back here. Not inlined: where only one of a pair is, the compiler takes them for a mismatch.
+// The array forms call these. The nothrow one is here because AddressSanitizer brings its own, and std::stable_sort
+// gives what it took there back here. Not inlined: where only one of a pair is, the compiler takes them for a mismatch.
 __attribute__((noinline)) void* operator new(size_t bytes) {
   return millrace::cli::or_throw(millrace::cli::counted_allocation(bytes, 1));
 }
