@@ -20,12 +20,16 @@ testing::AllocationCounter allocation_counter() {
 
 namespace {
 
-void* counted_allocation(size_t bytes, size_t alignment) {
+// Null where there is none.
+void* counted_allocation(size_t bytes, size_t alignment) noexcept {
   if (counting) ++allocations;
   if (bytes == 0) bytes = 1;
-  void* memory = alignment <= alignof(std::max_align_t)
-                     ? std::malloc(bytes)
-                     : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  return alignment <= alignof(std::max_align_t)
+             ? std::malloc(bytes)
+             : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+void* or_throw(void* memory) {
   if (!memory) throw std::bad_alloc();
   return memory;
 }
@@ -34,11 +38,16 @@ void* counted_allocation(size_t bytes, size_t alignment) {
 
 } // namespace millrace::cli
 
-// The array and nothrow forms call these. Not inlined: where only one of a pair is, the compiler takes them for a
-// mismatch.
-__attribute__((noinline)) void* operator new(size_t bytes) { return millrace::cli::counted_allocation(bytes, 1); }
+// The array forms call these. The nothrow one is here because AddressSanitizer brings its own, and std::stable_sort
+// gives what it took there back here. Not inlined: where only one of a pair is, the compiler takes them for a mismatch.
+__attribute__((noinline)) void* operator new(size_t bytes) {
+  return millrace::cli::or_throw(millrace::cli::counted_allocation(bytes, 1));
+}
 __attribute__((noinline)) void* operator new(size_t bytes, std::align_val_t alignment) {
-  return millrace::cli::counted_allocation(bytes, static_cast<size_t>(alignment));
+  return millrace::cli::or_throw(millrace::cli::counted_allocation(bytes, static_cast<size_t>(alignment)));
+}
+__attribute__((noinline)) void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  return millrace::cli::counted_allocation(bytes, 1);
 }
 __attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
 __attribute__((noinline)) void operator delete(void* memory, size_t) noexcept { std::free(memory); }

@@ -1,4 +1,5 @@
-// FFmpeg's log: each line reaches the handler that it is of, once, and nobody else and no terminal.
+// FFmpeg's log: each line reaches the handler that it is of, once, and nobody else and no terminal. ctest runs these in
+// a process of their own, into which no plugin is loaded.
 #include "plugins/media/log.h"
 
 #include <doctest/doctest.h>
