@@ -112,7 +112,8 @@ void Recording::prepare(const ImageView& picture) {
   width_ = static_cast<int>(picture.width());
   height_ = static_cast<int>(picture.height());
   pixel_ = picture.pixel();
-  frames_ = std::make_unique<FrameMaker>(format_, copies_at_once(settings_.choice), takes_full_range(settings_.choice));
+  encoded_meaning_ = encoded_meaning(*meaning_, pixel_, format_, height_, is_jpeg(settings_.choice));
+  frames_ = std::make_unique<FrameMaker>(format_, copies_at_once(settings_.choice), encoded_meaning_);
 }
 
 void Recording::check_alike(const ImageView& picture) {
@@ -144,8 +145,7 @@ void Recording::begin(int64_t period_ns) {
   pictures.height = height_;
   pictures.rate = rate_;
   pictures.time_base = time_base_;
-  pictures.meaning = *meaning_;
-  if (takes_full_range(settings_.choice)) pictures.meaning.range = MR_RANGE_FULL;
+  pictures.meaning = encoded_meaning_;
   // AVI knows no times of pictures, so that they have to come in their order.
   const bool may_reorder = settings_.container.times == Times::any;
   const bool global_header = settings_.container.format->flags & AVFMT_GLOBALHEADER;

@@ -100,7 +100,8 @@ class Recording {
   bool has_held_ = false, failed_ = false, wants_key_ = false, asked_key_ = false, wants_segment_ = false;
   std::optional<EvenRate> even_;
   std::optional<FreeTimes> free_;
-  std::optional<Meaning> meaning_;
+  std::optional<Meaning> meaning_; // of the pictures as they come
+  Meaning encoded_meaning_;        // as they are written
   Pixel pixel_ = Pixel::none;
   AVPixelFormat format_ = AV_PIX_FMT_NONE;
   int width_ = 0, height_ = 0;

@@ -8,6 +8,7 @@
 
 #include "millrace/handler.h"
 #include "plugins/media/encoders.h"
+#include "plugins/media/frames.h"
 #include "plugins/media/log.h"
 #include "plugins/media/rates.h"
 #include "plugins/media/recording.h"
@@ -96,7 +97,8 @@ class VideoWriter final : public Handler {
                                   ") does not take pictures of " + std::string(name_of(pixel)));
     pictures.width = static_cast<int>(format.width);
     pictures.height = static_cast<int>(format.height);
-    if (takes_full_range(settings.choice)) pictures.meaning.range = MR_RANGE_FULL;
+    pictures.meaning =
+        encoded_meaning(pictures.meaning, pixel, pictures.format, pictures.height, is_jpeg(settings.choice));
     open_encoder(settings.choice, settings.wish, pictures, false, true, nullptr);
     opened_ = opened;
   }

@@ -30,6 +30,22 @@ std::string wrong_time(const Probed& film, const std::vector<Timed>& times, doub
   return "";
 }
 
+// The bytes of a picture of p010 in the order of yuv420p10le.
+std::string three_planes(const testing::Value& picture) {
+  const std::string bytes = plain_bytes(picture);
+  const size_t luma = size_t{picture.image().width()} * picture.image().height();
+  std::string planes;
+  const auto add = [&](size_t sample) {
+    const int value = static_cast<uint8_t>(bytes[2 * sample]) | static_cast<uint8_t>(bytes[2 * sample + 1]) << 8;
+    planes += static_cast<char>((value >> 6) & 255);
+    planes += static_cast<char>(value >> 14);
+  };
+  for (size_t i = 0; i < luma; ++i) add(i);
+  for (const size_t first : {luma, luma + 1})
+    for (size_t i = first; i < bytes.size() / 2; i += 2) add(i);
+  return planes;
+}
+
 // Gaps, bursts, and a last picture that lasts.
 std::vector<Timed> uneven_times() {
   std::vector<Timed> times;
@@ -180,14 +196,100 @@ TEST_CASE("lossless codecs give back every bit, of every format that they take")
   }
 }
 
-TEST_CASE("raw pictures that a container cannot tell apart are not taken") {
+TEST_CASE("raw pictures that a container cannot tell apart are refused, or come as the nearest that it can") {
   const ScratchFolder folder;
-  for (const auto& [file, pixel] : {std::pair{"a.avi", Pixel::rgb8}, {"a.mov", Pixel::i420}, {"a.mkv", Pixel::rgb8}}) {
+  TableTest refused(handler_type("video.writer"), {{"path", folder / "a.mov"}, {"codec", "rawvideo"}});
+  refused.input("video", numbered(Pixel::i420, 64, 48, 0));
+  CHECK(refused.start() == MR_ERROR);
+  for (const auto& [file, pixel, format] : {std::tuple{"a.avi", Pixel::rgb8, "bgr24"},
+                                            {"a.mkv", Pixel::rgb8, "yuv420p"},
+                                            {"b.avi", Pixel::p010, "yuv420p"}}) {
     TableTest writer(handler_type("video.writer"), {{"path", folder / file}, {"codec", "rawvideo"}});
-    writer.input("video", numbered(pixel, 64, 48, 0));
+    write_film(writer, pixel, even_times(2));
     INFO(std::string(file));
-    CHECK(writer.start() == MR_ERROR);
+    CHECK(probe(folder / file).stream.at("pix_fmt") == format);
   }
+}
+
+TEST_CASE("a picture of colour is never written in gray, whatever its format and the codec's") {
+  const ScratchFolder folder;
+  for (const char* codec : {"ffv1 mkv", "ffvhuff avi", "huffyuv avi", "png mov", "apng apng", "gif gif", "rawvideo mkv",
+                            "rawvideo avi", "rawvideo nut", " y4m", "mjpeg mov", "mpeg4 mp4"}) {
+    const std::string text = codec, name = text.substr(0, text.find(' ')), extension = text.substr(text.find(' ') + 1);
+    for (const char* pixel : {"rgb8", "rgba8", "nv12", "i420", "gray8"}) {
+      const std::string path = folder / ("a." + extension);
+      output_of(std::string(MILLRACE_BINARY_DIR) +
+                "/millrace run 'test.pattern width=64 height=48 fps=10 count=2 format=" + pixel +
+                " ! video.writer path=" + path + (name.empty() ? "" : " codec=" + name) + "' 2>&1");
+      INFO(text, " ", std::string(pixel));
+      const std::string format = probe(path).stream.at("pix_fmt");
+      if (std::string(pixel) != "gray8") CHECK(format != "gray");
+      const bool has_gray = name != "huffyuv" && name != "gif" && name != "mjpeg" && name != "mpeg4";
+      if (std::string(pixel) == "gray8" && has_gray) CHECK(format == "gray");
+    }
+  }
+}
+
+TEST_CASE("what a lossless codec has in another order only is exact, and nothing is counted as converted") {
+  const ScratchFolder folder;
+  for (const char* file : {"a.mkv", "a.y4m"}) {
+    const std::string path = folder / file;
+    TableTest writer(handler_type("video.writer"),
+                     {{"path", path}, {"codec", std::string(file) == "a.mkv" ? "ffv1" : ""}});
+    write_film(writer, Pixel::nv12, even_times(5), 71, 53);
+    std::string written;
+    for (uint32_t i = 0; i < 5; ++i) written += plain_bytes(numbered(Pixel::nv12, 71, 53, i));
+    CHECK((decoded(path, "nv12") == written));
+    CHECK(writer.counts()["pictures_converted"] == 0);
+  }
+}
+
+TEST_CASE("the smallest pictures come back from the lossless codecs, in each format") {
+  const ScratchFolder folder;
+  // Not p010le of ten bits: ffmpeg's own conversion to it loses the chroma of odd columns.
+  const char* formats[] = {"", "gray", "rgb24", "bgr24", "rgba", "bgra", "nv12", "yuv420p", "yuv420p10le"};
+  for (const auto& [codec, file] : {std::pair{"ffv1", "a.mkv"}, {"png", "a.mov"}}) {
+    for (const auto& [width, height] :
+         {std::pair{1u, 1u}, {1u, 2u}, {2u, 1u}, {2u, 2u}, {1u, 50u}, {50u, 1u}, {3u, 5u}}) {
+      for (int pixel = MR_PIXEL_GRAY8; pixel <= MR_PIXEL_P010; ++pixel) {
+        if (std::string(codec) == "png" && pixel >= MR_PIXEL_NV12) continue;
+        const std::string path = folder / file;
+        TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", codec}});
+        write_film(writer, static_cast<Pixel>(pixel), even_times(3), width, height);
+        std::string written;
+        for (uint32_t i = 0; i < 3; ++i) {
+          const testing::Value picture = numbered(static_cast<Pixel>(pixel), width, height, i);
+          written += pixel == MR_PIXEL_P010 ? three_planes(picture) : plain_bytes(picture);
+        }
+        INFO(std::string(codec), " ", width, " × ", height, " ", std::string(formats[pixel]));
+        CHECK((decoded(path, formats[pixel]) == written));
+      }
+    }
+  }
+}
+
+TEST_CASE("JPEG has the matrix bt601, so that pictures of another are converted and show the same colours") {
+  const ScratchFolder folder;
+  const std::string path = folder / "a.avi";
+  TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", "mjpeg"}, {"quality", "100"}});
+  // Saturated green by bt709 in limited range.
+  const testing::Value picture = testing::image(Pixel::i420, 64, 48);
+  picture.raw().as.image.color = MR_COLOR_BT709;
+  picture.raw().as.image.range = MR_RANGE_LIMITED;
+  const uint8_t green[3] = {173, 42, 26};
+  for (uint32_t plane = 0; plane < 3; ++plane)
+    for (uint32_t y = 0; y < picture.image().rows(plane); ++y)
+      std::fill_n(picture.image().row(y, plane), plane == 0 ? 64 : 32, green[plane]);
+  for (int i = 0; i < 3; ++i) {
+    writer.input("video", picture.at(i * 40'000'000, 40'000'000));
+    REQUIRE(writer.tick().ok());
+  }
+  REQUIRE(writer.drain() == MR_OK);
+  CHECK(writer.counts()["pictures_converted"] == 3);
+  const std::string shown = decoded(path, "rgb24");
+  CHECK(static_cast<uint8_t>(shown[3 * (64 * 20 + 30)]) <= 6);
+  CHECK(static_cast<uint8_t>(shown[3 * (64 * 20 + 30) + 1]) >= 249);
+  CHECK(static_cast<uint8_t>(shown[3 * (64 * 20 + 30) + 2]) <= 6);
 }
 
 TEST_CASE("ten bits stay ten bits, and eight stay eight") {

@@ -218,7 +218,7 @@ TEST_CASE("a size that an encoder does not take is refused with the crop that he
 
 TEST_CASE("ten bits of p010 are the same ten bits in three planes") {
   const testing::Value value = numbered(Pixel::p010, 33, 17, 4);
-  FrameMaker frames(AV_PIX_FMT_YUV420P10LE, true, false);
+  FrameMaker frames(AV_PIX_FMT_YUV420P10LE, true, {MR_COLOR_BT709, MR_RANGE_LIMITED});
   const ImageSpan picture = value.image();
   const AVFrame* frame = frames.copy(picture);
   bool luma = true, chroma = true;
@@ -241,7 +241,7 @@ TEST_CASE("ten bits of p010 are the same ten bits in three planes") {
 
 TEST_CASE("lent memory that somebody keeps is found out") {
   const testing::Value value = numbered(Pixel::i420, 64, 48, 0);
-  FrameMaker frames(AV_PIX_FMT_YUV420P, true, false);
+  FrameMaker frames(AV_PIX_FMT_YUV420P, true, {MR_COLOR_BT709, MR_RANGE_LIMITED});
   AVFrame* lent = frames.lend(value.image());
   CHECK(frames.is_lent());
   CHECK(lent->data[0] == value.data());
