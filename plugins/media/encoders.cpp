@@ -13,6 +13,7 @@ extern "C" {
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
@@ -20,6 +21,7 @@ extern "C" {
 #include "plugins/media/frames.h"
 #include "plugins/media/log.h"
 #include "plugins/media/nearest_name.h"
+#include "plugins/media/rates.h"
 
 namespace millrace::media {
 
@@ -611,12 +613,18 @@ Codec open_encoder(const EncoderChoice& choice, const EncoderWish& wish, const E
   throw std::invalid_argument(encoder + " cannot be opened: " + first_reason);
 }
 
+Parameters parameters_of(const AVCodecContext& codec) {
+  Parameters parameters(avcodec_parameters_alloc());
+  if (!parameters || avcodec_parameters_from_context(parameters.get(), &codec) < 0) throw std::bad_alloc();
+  return parameters;
+}
+
 int time_base_max(const EncoderChoice& choice) {
   switch (choice.encoder->id) {
     case AV_CODEC_ID_MPEG4: return kRawTimesMax;
     case AV_CODEC_ID_MPEG1VIDEO:
     case AV_CODEC_ID_MPEG2VIDEO: return 0;
-    default: return 1000000;
+    default: return kTimeBaseFine;
   }
 }
 

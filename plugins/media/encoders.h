@@ -66,6 +66,9 @@ struct EncodedPictures {
 Codec open_encoder(const EncoderChoice& choice, const EncoderWish& wish, const EncodedPictures& pictures,
                    bool global_header, bool may_reorder, void* opaque);
 
+// What a muxer has to know of an encoder that is open.
+Parameters parameters_of(const AVCodecContext& codec);
+
 // The finest time base that the encoder takes; 0: pictures at the nominal rate only.
 int time_base_max(const EncoderChoice& choice);
 

@@ -1,8 +1,10 @@
 // video.writer: what is written is what ffprobe and ffmpeg read back.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -81,6 +83,9 @@ TEST_CASE("every codec in every container that holds it comes back with its coun
                                          {"a.mkv", "", Pixel::i420, "h264"},
                                          {"b.mkv", "hevc", Pixel::p010, "hevc"},
                                          {"c.mkv", "ffv1", Pixel::i420, "ffv1"},
+                                         {"f.mkv", "png", Pixel::rgb8, "png"},
+                                         {"g.mkv", "huffyuv", Pixel::rgb8, "huffyuv"},
+                                         {"e.mov", "ffv1", Pixel::i420, "ffv1"},
                                          {"d.mkv", "mjpeg", Pixel::i420, "mjpeg"},
                                          {"e.mkv", "libx264rgb", Pixel::rgb8, "h264"},
                                          {"a.webm", "", Pixel::i420, "vp9"},
@@ -123,7 +128,9 @@ TEST_CASE("times of a variable rate are kept, and the last picture lasts as long
     bool is_long; // the container holds how long the last picture lasts
   };
   for (const Case& c : std::vector<Case>{{"a.mp4", "", 0.002, true},
-                                         {"b.mp4", "mpeg4", 0.02, true},
+                                         {"b.mp4", "mpeg4", 0.002, true},
+                                         {"b.mkv", "mpeg2", 0.51, true},
+                                         {"c.mp4", "mpeg2", 0.002, true},
                                          {"a.mov", "hevc", 0.002, true},
                                          {"a.mkv", "", 0.51, true},
                                          {"a.webm", "", 0.51, true},
@@ -182,7 +189,10 @@ TEST_CASE("lossless codecs give back every bit, of every format that they take")
                          {"y.avi", "rawvideo", Pixel::rgba8, "rgba"},   {"z.avi", "rawvideo", Pixel::nv12, "nv12"},
                          {"y.mkv", "rawvideo", Pixel::gray8, "gray"},   {"z.mkv", "rawvideo", Pixel::nv12, "nv12"},
                          {"x.mkv", "rawvideo", Pixel::i420, "yuv420p"}, {"s.y4m", "", Pixel::i420, "yuv420p"},
-                         {"t.y4m", "", Pixel::p010, "p010le"},          {"u.mkv", "libx264rgb", Pixel::rgb8, ""}}) {
+                         {"t.y4m", "", Pixel::p010, "p010le"},          {"1.mkv", "png", Pixel::rgba8, "rgba"},
+                         {"2.mkv", "huffyuv", Pixel::bgr8, "bgr24"},    {"3.mkv", "ffvhuff", Pixel::i420, "yuv420p"},
+                         {"4.mov", "ffv1", Pixel::p010, "p010le"},      {"5.mov", "ffv1", Pixel::rgb8, "rgb24"},
+                         {"6.avi", "rawvideo", Pixel::rgb8, "rgb24"},   {"u.mkv", "libx264rgb", Pixel::rgb8, ""}}) {
     INFO(std::string(c.file), " ", std::string(c.codec));
     const std::string path = folder / c.file;
     // 70 × 50 is no multiple of anything, and its rows have padding.
@@ -394,6 +404,75 @@ TEST_CASE("a constant rate is made by repeating and dropping, which is counted")
   }
 }
 
+TEST_CASE("of pictures that come too fast for a rate, the latest is the one that lasts") {
+  const ScratchFolder folder;
+  const std::string path = folder / "a.mkv";
+  TableTest writer(handler_type("video.writer"), {{"path", path}, {"rate", "10"}, {"codec", "ffv1"}});
+  write_film(writer, Pixel::i420, {{0, 10}, {10, 10}, {20, 10}, {300, 100}});
+  std::string shown;
+  for (const uint32_t i : {0u, 2u, 2u, 3u}) shown += plain_bytes(numbered(Pixel::i420, 64, 48, i));
+  CHECK((decoded(path, "yuv420p") == shown));
+  CHECK(writer.counts()["pictures_repeated"] == 1);
+  CHECK(writer.counts()["pictures_dropped"] == 1);
+}
+
+TEST_CASE("pictures that are closer than a container can say take its next tick, which is counted") {
+  const ScratchFolder folder;
+  for (const char* file : {"a.ts", "a.mkv", "a.flv", "a.webm", "a.mp4", "a.nut"}) {
+    const std::string path = folder / file;
+    TableTest writer(handler_type("video.writer"), {{"path", path}});
+    writer.period_ns(1);
+    for (int i = 0; i < 30; ++i) {
+      writer.input("video", numbered(Pixel::i420, 64, 48, static_cast<uint32_t>(i)).at(i, 40'000'000));
+      const testing::Result result = writer.tick();
+      REQUIRE_MESSAGE(result.ok(), result.error);
+    }
+    REQUIRE(writer.drain() == MR_OK);
+    INFO(std::string(file));
+    const Probed film = probe(path);
+    CHECK(film.times.size() == 30);
+    CHECK(std::adjacent_find(film.times.begin(), film.times.end(), std::greater_equal<>()) == film.times.end());
+    CHECK(writer.counts()["pictures_nudged"] == 29);
+  }
+}
+
+TEST_CASE("segments of pictures that each stand alone begin at any picture") {
+  const ScratchFolder folder;
+  for (const char* codec : {"ffv1", "mjpeg", "png", "huffyuv", "ffvhuff", "rawvideo"}) {
+    const std::string path = folder / (std::string(codec) + "-%d.mkv");
+    TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", codec}, {"segment", "200ms"}});
+    const bool is_rgb = std::string(codec) == "png" || std::string(codec) == "huffyuv";
+    write_film(writer, is_rgb ? Pixel::rgb8 : Pixel::i420, even_times(25));
+    INFO(std::string(codec));
+    for (int i = 0; i < 5; ++i) {
+      const std::string part = folder / (std::string(codec) + "-" + std::to_string(i) + ".mkv");
+      REQUIRE(fs::exists(part));
+      CHECK(probe(part).times.size() == 5);
+      CHECK(decoded(part, "gray").size() == 5 * 64 * 48);
+    }
+  }
+}
+
+TEST_CASE("segments by size are near it, of codecs that look ahead too") {
+  const ScratchFolder folder;
+  for (const char* codec : {"h264", "ffv1", "mpeg4", "hevc"}) {
+    const std::string stem = folder / codec;
+    TableTest writer(handler_type("video.writer"),
+                     {{"path", stem + "-%d.mkv"}, {"codec", codec}, {"segment", "200kB"}, {"quality", "90"}});
+    write_film(writer, Pixel::i420, even_times(250), 160, 120);
+    int count = 0;
+    while (fs::exists(stem + "-" + std::to_string(count) + ".mkv")) ++count;
+    INFO(std::string(codec), " ", count);
+    CHECK(count > 2);
+    for (int i = 0; i + 1 < count; ++i) {
+      const auto size = fs::file_size(stem + "-" + std::to_string(i) + ".mkv");
+      INFO(i, ": ", size);
+      CHECK(size > 150'000);
+      CHECK(size < 260'000);
+    }
+  }
+}
+
 TEST_CASE("AVI has numbers for times: pictures take the nearest that is free, which is counted") {
   const ScratchFolder folder;
   const std::string path = folder / "a.avi";
@@ -534,6 +613,23 @@ TEST_CASE("sound is copied beside the pictures, packet by packet, cut to their t
                      "sed 's/.*, *//' | head -40 | tail -30");
   };
   CHECK(hash(folder / "a.mkv") != "");
+  // What the container takes is copied, and what its muxer refuses is refused before the first picture.
+  const std::string flac = folder / "flac.mkv";
+  output_of("ffmpeg -nostdin -v error -y -f lavfi -i sine=duration=3 -c:a flac '" + flac + "' && echo made");
+  TableTest into_mp4(handler_type("video.writer"), {{"path", folder / "flac.mp4"}, {"sound", flac}});
+  write_film(into_mp4, Pixel::i420, even_times(50));
+  CHECK(contains(sound_of(folder / "flac.mp4", "stream=codec_name"), "flac"));
+  CHECK(std::abs(probe(folder / "flac.mp4").duration - 2) < 0.11);
+  for (const char* file : {"flac.avi", "flac.flv", "flac.webm", "flac.mov"}) {
+    TableTest refused(handler_type("video.writer"), {{"path", folder / file}, {"sound", flac}});
+    refused.input("video", numbered(Pixel::i420, 64, 48, 0));
+    INFO(std::string(file));
+    if (refused.start() == MR_OK) {
+      CHECK(refused.tick().ok());
+      CHECK(refused.drain() == MR_OK);
+      CHECK(contains(sound_of(folder / file, "stream=codec_name"), "flac"));
+    }
+  }
   TableTest none(handler_type("video.writer"), {{"path", folder / "n.mp4"}, {"sound", folder / "missing.mkv"}});
   none.input("video", numbered(Pixel::i420, 64, 48, 0));
   CHECK(none.start() == MR_ERROR);

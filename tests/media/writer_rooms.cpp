@@ -76,12 +76,12 @@ TEST_CASE("an even film of half the rate shows every other picture at its time, 
   EvenRate half({30, 1});
   std::vector<int> shown;
   for (int i = 0; i < 60; ++i)
-    if (half.put(int64_t{i} * 1'000'000'000 / 60).is_shown) shown.push_back(i);
+    if (half.put(int64_t{i} * 1'000'000'000 / 60, 16'666'666).is_shown) shown.push_back(i);
   CHECK(shown.size() == 30);
   for (size_t k = 0; k < shown.size(); ++k) CHECK(shown[k] == static_cast<int>(2 * k));
   EvenRate twice({60, 1});
   int64_t repeats = 0;
-  for (int i = 0; i < 30; ++i) repeats += twice.put(int64_t{i} * 1'000'000'000 / 30).repeats;
+  for (int i = 0; i < 30; ++i) repeats += twice.put(int64_t{i} * 1'000'000'000 / 30, 33'333'333).repeats;
   repeats += twice.repeats_until(1'000'000'000);
   CHECK(repeats == 30);
   CHECK(twice.count() == 60);
@@ -93,7 +93,7 @@ TEST_CASE("an even film is as long as the times that it is made from, whatever t
     EvenRate even(rate);
     int64_t now = 0, shown = 0, dropped = 0, repeats = 0;
     for (int i = 0; i < 500; ++i) {
-      const EvenRate::Place place = even.put(now);
+      const EvenRate::Place place = even.put(now, 0);
       repeats += place.repeats;
       ++(place.is_shown ? shown : dropped);
       state = state * 6364136223846793005u + 1442695040888963407u;
@@ -109,15 +109,31 @@ TEST_CASE("an even film is as long as the times that it is made from, whatever t
 
 TEST_CASE("free times rise strictly, and say when they had to be moved") {
   FreeTimes grid({1, 10});
-  bool moved = false;
-  CHECK(grid.put(0, 1000, moved) == 0);
-  CHECK(!moved);
-  CHECK(grid.put(104'000'000, 10'000'000, moved) == 1);
-  CHECK(!moved);
-  CHECK(grid.put(120'000'000, 10'000'000, moved) == 2);
-  CHECK(moved);
-  CHECK(grid.put(500'000'000, 1000, moved) == 5);
-  CHECK(!moved);
+  const auto is = [](FreeTimes::Time time, int64_t at, bool moved, bool nudged) {
+    return time.at == at && time.moved == moved && time.nudged == nudged;
+  };
+  CHECK(is(grid.put(0, 1000), 0, false, false));
+  CHECK(is(grid.put(104'000'000, 10'000'000), 1, false, false));
+  CHECK(is(grid.put(120'000'000, 10'000'000), 2, true, true));
+  CHECK(is(grid.put(500'000'000, 1000), 5, false, false));
+  CHECK(is(grid.put(620'000'000, 1000), 6, true, false));
+}
+
+TEST_CASE("an even film of a third of the rate ends where its media times end, for any number of pictures") {
+  for (int pictures = 1; pictures <= 70; ++pictures) {
+    EvenRate third({10, 1});
+    int64_t shown = 0, repeats = 0;
+    for (int i = 0; i < pictures; ++i) {
+      const EvenRate::Place place = third.put(int64_t{i} * 1'000'000'000 / 30, 33'333'333);
+      shown += place.is_shown;
+      repeats += place.repeats;
+    }
+    repeats += third.repeats_until(int64_t{pictures} * 1'000'000'000 / 30);
+    INFO(pictures, " pictures");
+    CHECK(third.count() == (pictures + 2) / 3);
+    CHECK(shown == third.count());
+    CHECK(repeats == 0);
+  }
 }
 
 TEST_CASE("a segment's length is a time or a size") {
