@@ -159,21 +159,23 @@ int clamped(double value, int least, int most) {
 double pictures_a_second(AVRational rate) { return av_q2d(rate); }
 
 // An encoder keeps pictures to look ahead and to work on several at a time. What is inside it when the process is
-// killed is lost, so that it may be a second at most, whatever the rate: the same number of pictures is a breath of a
-// fast film and a minute of a slow one.
+// killed is lost, so that it is bounded in time, whatever the rate: the same number of pictures is a breath of a fast
+// film and a minute of a slow one. With the half second that a container keeps back it is less than the two seconds
+// that may be lost, and at 30 pictures a second leaves x264 its own number of threads on 16 cores.
+constexpr double kInsideSeconds = 1.3;
 struct Inside {
   int lookahead; // pictures
   int threads;   // that work on a picture each; 0: as the encoder likes
 };
 Inside bounded_inside(AVRational rate, int lookahead, int reordered, int threads_asked, double threads_a_core) {
-  const int second = std::max(1, static_cast<int>(pictures_a_second(rate)));
+  const int most = std::max(1, static_cast<int>(kInsideSeconds * pictures_a_second(rate)));
   const auto cores = static_cast<double>(std::max(1u, std::thread::hardware_concurrency()));
   const int threads = threads_asked > 0 ? threads_asked : std::max(1, static_cast<int>(cores * threads_a_core));
-  const int threads_most = 1 + second / 2;
+  const int threads_most = 1 + most * 2 / 3;
   Inside inside{};
   inside.threads = threads_asked > 0 || threads <= threads_most ? threads_asked : threads_most;
   const int busy = std::min(threads, threads_asked > 0 ? threads : threads_most) - 1;
-  inside.lookahead = std::clamp(second - busy - reordered, 0, lookahead);
+  inside.lookahead = std::clamp(most - busy - reordered, 0, lookahead);
   return inside;
 }
 

@@ -10,8 +10,8 @@ namespace millrace::media {
 
 namespace {
 
-// The longest piece of an MP4, and the longest cluster of a Matroska file: with the second that may be inside the
-// encoder, a killed recording loses less than two.
+// The longest piece of an MP4, and the longest cluster of a Matroska file: with what may be inside the encoder, a
+// killed recording loses less than two.
 constexpr int64_t kPieceUs = 500000;
 constexpr int64_t kPieceMs = kPieceUs / 1000;
 
