@@ -7,6 +7,7 @@ extern "C" {
 #include <libavutil/mathematics.h>
 }
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,7 +86,7 @@ InputKind input_kind_of(const std::string& path) {
   if (S_ISFIFO(status.st_mode)) return InputKind::pipe;
   if (!S_ISREG(status.st_mode)) throw std::runtime_error("it is no file, no folder of files and no pipe");
   if (status.st_size == 0) throw std::runtime_error("it is empty");
-  if (::access(path.c_str(), R_OK) != 0) throw std::runtime_error(errno_words(errno));
+  if (::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0) throw std::runtime_error(errno_words(errno));
   return InputKind::file;
 }
 

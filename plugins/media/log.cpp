@@ -79,9 +79,6 @@ void Log::add(int av_level, const std::string& line) {
 LogScope::LogScope(Log& log) : before_(current) { current = &log; }
 LogScope::~LogScope() { current = before_; }
 
-void take_over_log() {
-  static std::once_flag once;
-  std::call_once(once, [] { av_log_set_callback(&receive); });
-}
+void take_over_log() { av_log_set_callback(&receive); }
 
 } // namespace millrace::media

@@ -47,7 +47,7 @@ class LogScope {
   Log* before_;
 };
 
-// Takes FFmpeg's log over, once a process.
+// Takes FFmpeg's log over, also from another library of the process that has taken it since.
 void take_over_log();
 
 } // namespace millrace::media

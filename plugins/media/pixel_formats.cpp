@@ -55,8 +55,8 @@ Pixel nearest_pixel(AVPixelFormat format) {
   return described->comp[0].depth > 8 ? Pixel::p010 : Pixel::i420;
 }
 
-Meaning meaning_of(AVPixelFormat format, AVColorSpace matrix, AVColorRange range, AVColorPrimaries primaries,
-                   AVColorTransferCharacteristic transfer, AVRational aspect, int height) {
+Meaning meaning_of(AVPixelFormat format, int matrix, int range, int primaries, int transfer, AVRational aspect,
+                   int height) {
   Meaning meaning;
   meaning.primaries = code_point(primaries);
   meaning.transfer = code_point(transfer);

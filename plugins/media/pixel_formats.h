@@ -1,6 +1,8 @@
 // millrace's pixel formats and colour tags beside FFmpeg's.
 #pragma once
 
+#include <cstring>
+
 #include "millrace/handler.h"
 #include "plugins/media/av.h"
 
@@ -30,8 +32,18 @@ struct Meaning {
 
 // From what a stream or a picture of it says. A matrix that is not said is bt709 from 720 rows on, else bt601, as
 // players take it; numbers of YCbCr are limited unless full is said.
-Meaning meaning_of(AVPixelFormat format, AVColorSpace matrix, AVColorRange range, AVColorPrimaries primaries,
-                   AVColorTransferCharacteristic transfer, AVRational aspect, int height);
+// The numbers are FFmpeg's, and may be none of its names: a file may say anything (see number_of).
+Meaning meaning_of(AVPixelFormat format, int matrix, int range, int primaries, int transfer, AVRational aspect,
+                   int height);
+
+// What an enumeration of FFmpeg's holds where a file decides: C++ may not look at it as the enumeration.
+template <class Enum>
+int number_of(const Enum& named) {
+  static_assert(sizeof(Enum) == sizeof(int));
+  int number = 0;
+  std::memcpy(&number, &named, sizeof number);
+  return number;
+}
 
 // The matrix and range of a picture for FFmpeg: AVCOL_SPC_UNSPECIFIED for numbers that are no YCbCr.
 AVColorSpace av_matrix_of(Pixel pixel, uint32_t color);

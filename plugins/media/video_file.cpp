@@ -49,7 +49,8 @@ opened again, with growing pauses, for `reconnect` at most. What cannot be opene
 anything runs.
 
 The report counts pictures_copied (the decoder brought memory of its own), pictures_converted,
-pictures_lost, times_mended and reconnects.
+pictures_lost, pictures_damaged (shown, with what could be read), packets_damaged, times_mended and
+reconnects.
 
     video.file path=media/vtest.avi ! image.blur sigma=2 ! null.sink
 )"[1];
@@ -96,8 +97,7 @@ class VideoFile final : public Handler, private BlockLender {
     if (has_rate_ || !input_->is_live()) set_rate(facts);
     if (input_->is_live()) facts.live();
     if (input_->kind() != InputKind::file) facts.waits();
-    bool is_exact = false;
-    announced_ = input_->picture_count(is_exact);
+    announced_ = input_->picture_count(is_counted_);
     const bool whole = *start_ == 0 && *end_ == 0 && files_.size() == 1;
     if (!*loop_ && whole && announced_ > 0 && !input_->is_live()) facts.tick_count(announced_);
     tell_what_was_found();
@@ -159,9 +159,9 @@ class VideoFile final : public Handler, private BlockLender {
   }
 
   void close() {
+    frame_.reset();   // it may lie in a block that goes back through the decoder
     decoder_.reset(); // it gives back what it holds
     input_.reset();
-    frame_.reset();
   }
 
   void find_files() {
@@ -181,8 +181,7 @@ class VideoFile final : public Handler, private BlockLender {
     lost_ = 0;
     damage_in_a_row_ = 0;
     reached_ns_ = longest_step_ns_ = 0;
-    decoder_.reset();
-    input_.reset();
+    close();
     try {
       input_ = std::make_unique<Input>(InputSettings{files_[file], *format_, *stream_, *timeout_}, interrupt_, log_);
       decoder_ = std::make_unique<Decoder>(input_->stream(), DecoderSettings{*threads_, *decoder_name_}, log_);
@@ -224,8 +223,8 @@ class VideoFile final : public Handler, private BlockLender {
     height_ = static_cast<uint32_t>(said.height);
     const AVRational aspect = av_guess_sample_aspect_ratio(const_cast<AVFormatContext*>(&input_->format()),
                                                            const_cast<AVStream*>(&input_->stream()), nullptr);
-    meaning_ = meaning_of(format, said.color_space, said.color_range, said.color_primaries, said.color_trc, aspect,
-                          said.height);
+    meaning_ = meaning_of(format, number_of(said.color_space), number_of(said.color_range),
+                          number_of(said.color_primaries), number_of(said.color_trc), aspect, said.height);
     turn_ = input_->turn(has_odd_angle_);
     const bool lends = pixel_of(format) == pixel_ && (decoder_->codec().codec->capabilities & AV_CODEC_CAP_DR1);
     held_ = lends ? decoder_->held_max() : 0;
@@ -267,6 +266,8 @@ class VideoFile final : public Handler, private BlockLender {
     for (;;) {
       const int status = decoder_->receive(frame_.get());
       if (status == 0) {
+        if (frame_->decode_error_flags != 0 || (frame_->flags & AV_FRAME_FLAG_CORRUPT))
+          note_damage("a picture was decoded in parts", "pictures_damaged");
         damage_in_a_row_ = 0;
         const std::optional<Step> step = look_at_picture();
         if (step) return *step;
@@ -294,6 +295,7 @@ class VideoFile final : public Handler, private BlockLender {
     const int status = input_->read(packet_.get());
     if (status == 0) {
       position_ = packet_->pos;
+      if (packet_->flags & AV_PKT_FLAG_CORRUPT) note_gap();
       const int sent = decoder_->send(packet_.get());
       av_packet_unref(packet_.get());
       if (sent < 0 && sent != AVERROR_EOF) note_damage("a packet cannot be decoded");
@@ -413,7 +415,10 @@ class VideoFile final : public Handler, private BlockLender {
     if (is_cut_short_ || announced_ <= 0 || files_.size() > 1 || *start_ > 0) return;
     const int64_t missing = announced_ - taken_of_file_;
     const int64_t whole = input_->duration_ns();
-    const bool reached = whole > 0 && reached_ns_ + lasts_at_most_ns() >= whole;
+    // Some containers count their duration from 0 and not from their first picture, and some round it up.
+    const int64_t begun = input_->start_ns() == INT64_MIN ? 0 : std::max<int64_t>(input_->start_ns(), 0);
+    const int64_t slack = is_counted_ ? lasts_at_most_ns() : std::max<int64_t>(lasts_at_most_ns(), 500'000'000);
+    const bool reached = whole > 0 && reached_ns_ + begun + slack >= whole;
     announced_ = 0; // said once
     if (missing <= 1 || reached) return;
     count("pictures_lost", missing);
@@ -423,14 +428,22 @@ class VideoFile final : public Handler, private BlockLender {
     log(MR_LOG_WARNING, words);
   }
 
-  void note_damage(const char* what) {
+  void note_damage(const char* what, const char* counted_as = "pictures_lost") {
     ++damage_in_a_row_;
-    count("pictures_lost");
+    count(counted_as);
     const std::string place = "after " + seconds_words(reached_ns_) +
                               (position_ >= 0 ? ", at byte " + std::to_string(position_) : std::string());
     const std::string words = "'" + files_[file_] + "' is damaged: " + what + ", " + place;
     if (*on_damage_ == "fail") throw std::runtime_error(words);
     if (!std::exchange(is_told_.damage, true)) log(MR_LOG_WARNING, words + "; what follows is counted");
+  }
+
+  // A container that counts its packets misses some: streams that were joined look so, too, and what is really lost
+  // shows in the pictures.
+  void note_gap() {
+    count("packets_damaged");
+    if (!std::exchange(is_told_.gap, true))
+      log(MR_LOG_INFO, "packets are missing or damaged after " + seconds_words(reached_ns_) + "; they are counted");
   }
 
   // The connection is lost: opens it again until it holds, for `reconnect` at most.
@@ -522,8 +535,9 @@ class VideoFile final : public Handler, private BlockLender {
   }
 
   void set_meaning(mr_image& image, const AVFrame& frame) const {
-    Meaning meaning = meaning_of(static_cast<AVPixelFormat>(frame.format), frame.colorspace, frame.color_range,
-                                 frame.color_primaries, frame.color_trc, {0, 1}, frame.height);
+    Meaning meaning =
+        meaning_of(static_cast<AVPixelFormat>(frame.format), number_of(frame.colorspace), number_of(frame.color_range),
+                   number_of(frame.color_primaries), number_of(frame.color_trc), {0, 1}, frame.height);
     if (meaning.guessed) meaning.color = meaning_.color; // what the container says
     image.color = meaning.color;
     image.range = meaning.range;
@@ -598,6 +612,7 @@ class VideoFile final : public Handler, private BlockLender {
   AVRational rate_ = kRateFallback;
   bool has_rate_ = false, has_odd_angle_ = false;
 
+  bool is_counted_ = false;        // announced_ is the container's own count
   int64_t announced_ = 0;          // pictures, as the container says; 0: it does not
   int64_t taken_ = 0;              // pictures given since it was opened
   int64_t taken_of_file_ = 0;      // of them, of the file that is open
@@ -615,7 +630,7 @@ class VideoFile final : public Handler, private BlockLender {
   bool at_end_ = false, is_cut_short_ = false;
   std::chrono::steady_clock::time_point last_picture_;
   struct Told {
-    bool damage = false, interlaced = false, times = false;
+    bool damage = false, gap = false, interlaced = false, times = false;
   } is_told_;
 };
 

@@ -227,6 +227,27 @@ Report make_report(const RunState& run) {
   return report;
 }
 
+namespace {
+
+nlohmann::ordered_json json_of(const HandlerReport& h) {
+  nlohmann::ordered_json json = {{"type", h.type},     {"domain", h.domain},   {"calls", h.calls},
+                                 {"errors", h.errors}, {"sampled", h.sampled}, {"p50_us", h.p50_us},
+                                 {"p99_us", h.p99_us}, {"max_us", h.max_us},   {"predicted_us", h.predicted_us}};
+  if (h.finish_sampled > 0)
+    json["finish"] = {{"sampled", h.finish_sampled},
+                      {"p50_us", h.finish_p50_us},
+                      {"p99_us", h.finish_p99_us},
+                      {"max_us", h.finish_max_us}};
+  if (!h.counts.empty()) json["counts"] = h.counts;
+  for (const plugin::Instance::Message& message : h.messages)
+    json["messages"].push_back({{"level", kLevelNames[std::min<uint32_t>(message.level, MR_LOG_ERROR)]},
+                                {"sentence", message.sentence},
+                                {"times", message.times}});
+  return json;
+}
+
+} // namespace
+
 std::string to_json(const Result& result) {
   using nlohmann::ordered_json;
   const Report& report = result.report;
@@ -237,22 +258,7 @@ std::string to_json(const Result& result) {
   json["ticks"] = {{"run", report.ticks_run}, {"late", report.ticks_late}, {"skipped", report.ticks_skipped}};
   json["duration_s"] = report.duration_s;
   json["handlers"] = ordered_json::object();
-  for (const HandlerReport& h : report.handlers) {
-    json["handlers"][h.name] = {{"type", h.type},     {"domain", h.domain},   {"calls", h.calls},
-                                {"errors", h.errors}, {"sampled", h.sampled}, {"p50_us", h.p50_us},
-                                {"p99_us", h.p99_us}, {"max_us", h.max_us},   {"predicted_us", h.predicted_us}};
-    if (h.finish_sampled > 0)
-      json["handlers"][h.name]["finish"] = {{"sampled", h.finish_sampled},
-                                            {"p50_us", h.finish_p50_us},
-                                            {"p99_us", h.finish_p99_us},
-                                            {"max_us", h.finish_max_us}};
-    if (!h.counts.empty()) json["handlers"][h.name]["counts"] = h.counts;
-    for (const plugin::Instance::Message& message : h.messages)
-      json["handlers"][h.name]["messages"].push_back(
-          {{"level", kLevelNames[std::min<uint32_t>(message.level, MR_LOG_ERROR)]},
-           {"sentence", message.sentence},
-           {"times", message.times}});
-  }
+  for (const HandlerReport& h : report.handlers) json["handlers"][h.name] = json_of(h);
   json["edges"] = ordered_json::array();
   for (const EdgeReport& e : report.edges)
     json["edges"].push_back({{"from", e.from},

@@ -12,13 +12,16 @@ uint64_t bit(uint32_t format) { return uint64_t{1} << format; }
 uint32_t lowest(uint64_t formats) { return static_cast<uint32_t>(std::countr_zero(formats)); }
 
 struct Cost {
-  uint32_t impossible = 0, conversions = 0;
+  uint32_t impossible = 0;
+  uint32_t lost = 0; // readers that would take colours and get a picture that was made gray
+  uint32_t conversions = 0;
   uint32_t early = 0; // readers that get a converted picture and would have taken it as it was
   uint32_t rank = 0;  // how far the converted formats are from what their readers name first
   uint64_t bytes = 0; // compared at the root alone: fewer bytes are no reason to convert
 
   Cost& operator+=(const Cost& other) {
     impossible += other.impossible;
+    lost += other.lost;
     conversions += other.conversions;
     early += other.early;
     rank += other.rank;
@@ -26,8 +29,8 @@ struct Cost {
     return *this;
   }
   friend bool operator<(const Cost& a, const Cost& b) {
-    return std::tie(a.impossible, a.conversions, a.early, a.rank) <
-           std::tie(b.impossible, b.conversions, b.early, b.rank);
+    return std::tie(a.impossible, a.lost, a.conversions, a.early, a.rank) <
+           std::tie(b.impossible, b.lost, b.conversions, b.early, b.rank);
   }
 };
 
@@ -61,7 +64,8 @@ class Chooser {
   };
 
   static bool is_better(const Cost& a, const Cost& b) {
-    return std::tie(a.impossible, a.conversions, a.bytes) < std::tie(b.impossible, b.conversions, b.bytes);
+    return std::tie(a.impossible, a.lost, a.conversions, a.bytes) <
+           std::tie(b.impossible, b.lost, b.conversions, b.bytes);
   }
 
   // All that hangs on a reader that gets this format.
@@ -81,6 +85,7 @@ class Chooser {
       const uint32_t other = lowest(left);
       Served converted{behind(reader, other), other};
       converted.cost.early += takes_it;
+      converted.cost.lost += other == MR_PIXEL_GRAY8 && (reader.takes & ~bit(MR_PIXEL_GRAY8)) != 0;
       converted.cost.rank += static_cast<uint32_t>(std::popcount(reader.takes & (bit(other) - 1)));
       if (is_served && !(converted.cost < served.cost)) continue;
       served = converted;
@@ -100,7 +105,9 @@ class Chooser {
     Best best{cost_with(output, format, 0), 0};
     // All sets of them, each a bit pattern within `useful`.
     for (uint64_t made = useful & (~useful + 1); made != 0; made = (made - useful) & useful) {
-      if (best.cost.impossible == 0 && static_cast<uint32_t>(std::popcount(made)) > best.cost.conversions) continue;
+      if (best.cost.impossible == 0 && best.cost.lost == 0 &&
+          static_cast<uint32_t>(std::popcount(made)) > best.cost.conversions)
+        continue;
       const Cost cost = cost_with(output, format, made);
       if (cost < best.cost) best = {cost, made};
     }

@@ -15,6 +15,7 @@ from place import Place, ROOT, missing_videos
 
 # What cannot run on every machine: refused, with the code that a person would see there, or run.
 ALONE = {"video.camera": ("MR0604", "needs a camera")}
+PLUGINS = {"media": "video.file", "opencv": "image.file"}  # and a type that each brings
 TICKS = "3"
 
 
@@ -48,12 +49,17 @@ def complaint(place, kind, snippet):
 def main():
     place = Place(sys.argv[1])
     types = [handler["type"] for handler in json.loads(place.run("handlers", "--json").stdout)["handlers"]]
+    absent = [f"the plugin {plugin} is not built" for plugin, one in PLUGINS.items() if one not in types]
     pages, found, left_out = manuals(), [], []
     for kind in types:
         snippet = snippet_of(pages.get(kind, ""))
         missing = missing_videos(snippet)
         if missing:
             left_out.append(f"{kind}: ./dev setup lays out {', '.join(missing)}")
+            continue
+        strange = [word for word in snippet.split() if word in pages and word not in types]
+        if absent and strange:
+            left_out.append(f"{kind}: {', '.join(strange)}: {', '.join(absent)}")
             continue
         wrong = complaint(place, kind, snippet)
         if wrong:

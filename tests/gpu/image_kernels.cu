@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -69,6 +70,52 @@ TEST_CASE("every format becomes every other on the GPU as on the CPU, to the bit
         INFO(size_of(source.view()) << " to " << name_of(to));
         CHECK(conversion_distance(source, to, MR_COLOR_BT709, MR_RANGE_LIMITED) == 0);
         CHECK(conversion_distance(source, to, MR_COLOR_BT2020, MR_RANGE_FULL) == 0);
+      }
+    }
+}
+
+// The same picture with its rows and planes further apart, as decoders lay pictures out in a block.
+struct PaddedPicture {
+  explicit PaddedPicture(const Picture& picture) : image(picture.view().value().as.image) {
+    uint64_t bytes = 0;
+    for (uint32_t p = 0; p < image.plane_count; ++p) {
+      image.planes[p].stride += 128;
+      image.planes[p].offset = bytes;
+      bytes += uint64_t{image.planes[p].stride} * image.planes[p].rows + 4096;
+    }
+    std::vector<uint8_t> host(bytes, kPoison);
+    const ImageView& from = picture.view();
+    for (uint32_t p = 0; p < image.plane_count; ++p)
+      for (uint32_t y = 0; y < image.planes[p].rows; ++y)
+        std::copy_n(from.row(y, p), plane_row_bytes(from.pixel(), from.width(), p),
+                    host.data() + image.planes[p].offset + uint64_t{image.planes[p].stride} * y);
+    bytes_ = std::make_unique<GpuBytes>(bytes);
+    bytes_->upload(host.data());
+  }
+  gpu::DevicePicture on_device() const { return {image, bytes_->data()}; }
+
+  mr_image image;
+
+ private:
+  std::unique_ptr<GpuBytes> bytes_;
+};
+
+TEST_CASE("a picture that a decoder laid out becomes on the GPU what one of the plan's layout becomes") {
+  for (const Size& size : {Size{65, 33}, Size{641, 359}, Size{1280, 720}})
+    for (const Pixel from : kFormats) {
+      const Picture source = random_of(from, size, 43).tag(MR_COLOR_BT709, MR_RANGE_LIMITED);
+      const PaddedPicture padded(source);
+      for (const Pixel to : kFormats) {
+        INFO(size_of(source.view()) << " to " << name_of(to));
+        Picture wanted = Picture(to, size.first, size.second).tag(MR_COLOR_BT709, MR_RANGE_LIMITED);
+        convert_pixels(source.view(), wanted.span());
+        GpuPicture target(to, size.first, size.second);
+        target.tag(MR_COLOR_BT709, MR_RANGE_LIMITED);
+        CHECK(distance_or_spill(made_by(target,
+                                        [&](cudaStream_t stream, const gpu::DevicePicture& picture) {
+                                          return kernels().convert(stream, padded.on_device(), picture);
+                                        }),
+                                wanted) == 0);
       }
     }
 }

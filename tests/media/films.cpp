@@ -1,7 +1,6 @@
 // The rig of the writer's tests; see films.h.
 #include "tests/media/films.h"
 
-#include <dlfcn.h>
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,29 +12,6 @@
 #include <stdexcept>
 
 namespace millrace::media {
-
-namespace {
-
-const mr_plugin& loaded() {
-  // Never unloaded: its handlers' destructors run until the program ends.
-  static const mr_plugin* plugin = [] {
-    void* library = dlopen(MILLRACE_BINARY_DIR "/plugins/media.so", RTLD_NOW | RTLD_LOCAL);
-    if (!library) throw std::runtime_error(dlerror());
-    const auto entry = reinterpret_cast<mr_plugin_entry>(dlsym(library, MR_PLUGIN_SYMBOL));
-    if (!entry) throw std::runtime_error("the plugin exports no entry");
-    return entry();
-  }();
-  return *plugin;
-}
-
-} // namespace
-
-const mr_handler_type& handler_type(const std::string& type) {
-  const mr_plugin& plugin = loaded();
-  for (uint32_t i = 0; i < plugin.type_count; ++i)
-    if (type == plugin.types[i]->type) return *plugin.types[i];
-  throw std::runtime_error("the plugin has no " + type);
-}
 
 std::string output_of(const std::string& command) {
   const auto close = [](FILE* pipe) { pclose(pipe); };

@@ -1,4 +1,4 @@
-// What the tests of video.writer stand on: the plugin as it is built, numbered pictures, and ffprobe's opinion.
+// What the tests of video.writer stand on: numbered pictures, and ffprobe's opinion.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,9 @@
 #include <vector>
 
 #include "millrace/testing.h"
+#include "tests/media/plugin.h"
 
 namespace millrace::media {
-
-// The table of a handler type of build/plugins/media.so; throws std::runtime_error where there is none.
-const mr_handler_type& handler_type(const std::string& type);
 
 // Standard output of a shell command; throws where it fails.
 std::string output_of(const std::string& command);

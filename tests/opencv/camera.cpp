@@ -8,7 +8,7 @@
 
 #include "plugins/opencv/camera_reader.h"
 #include "plugins/opencv/cameras.h"
-#include "tests/opencv/numbered_video.h"
+#include "tests/file_bytes.h"
 #include "tests/opencv/plugin.h"
 
 namespace millrace::opencv {

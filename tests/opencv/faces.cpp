@@ -6,13 +6,16 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <opencv2/videoio.hpp>
+
 #include "plugins/opencv/cascade.h"
 #include "plugins/opencv/picture.h"
-#include "tests/opencv/numbered_video.h"
+#include "tests/file_bytes.h"
 #include "tests/opencv/plugin.h"
 
 namespace millrace::opencv {
@@ -28,9 +31,14 @@ constexpr float kFaceX = 353, kFaceY = 283;
 // That picture, decoded once.
 const Value& portrait() {
   static const Value picture = [] {
-    TableTest file(handler_type("video.file"), {{"path", MILLRACE_SOURCE_DIR "/media/Megamind.avi"}});
-    for (uint32_t i = 0; i < kFacePicture; ++i) file.tick();
-    return file.tick().value("video");
+    cv::VideoCapture film(MILLRACE_SOURCE_DIR "/media/Megamind.avi");
+    cv::Mat shown;
+    for (uint32_t i = 0; i <= kFacePicture; ++i) film >> shown;
+    if (shown.empty()) throw std::runtime_error("media/Megamind.avi has no such picture: ./dev setup lays it out");
+    return testing::image(Pixel::bgr8, static_cast<uint32_t>(shown.cols), static_cast<uint32_t>(shown.rows),
+                          [&](uint32_t x, uint32_t y, uint32_t c) {
+                            return shown.at<cv::Vec3b>(static_cast<int>(y), static_cast<int>(x))[static_cast<int>(c)];
+                          });
   }();
   return picture;
 }

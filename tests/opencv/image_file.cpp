@@ -11,7 +11,7 @@
 #include "plugins/opencv/fit_picture.h"
 #include "plugins/opencv/picture_file.h"
 #include "plugins/opencv/picture_list.h"
-#include "tests/opencv/numbered_video.h"
+#include "tests/file_bytes.h"
 #include "tests/opencv/plugin.h"
 
 namespace millrace::opencv {

@@ -1,4 +1,4 @@
-// The plugin as it is built, loaded for tests: what they drive is what a pipeline gets.
+// The OpenCV plugin as it is built, loaded for tests.
 #pragma once
 
 #include <string>

@@ -19,7 +19,7 @@
 #include <string>
 #include <thread>
 
-#include "tests/opencv/numbered_video.h"
+#include "tests/file_bytes.h"
 #include "tests/opencv/plugin.h"
 
 namespace millrace::opencv {

@@ -143,12 +143,17 @@ class BruteForce {
   // INT_MAX where nothing works.
   int fewest() {
     settle_inputs(0, 0);
-    return fewest_;
+    return least_ == INT32_MAX ? least_ : least_ % kLost;
   }
 
  private:
+  // A reader of colours that gets gray for them is worse than any number of conversions.
+  static constexpr int kLost = 1000;
+  static constexpr size_t kGrayFormat = 0; // of kFormats
+  int cost() const { return lost_ * kLost + static_cast<int>(conversions_.size()); }
+
   void settle_inputs(size_t node, size_t input) {
-    if (static_cast<int>(conversions_.size()) >= fewest_) return;
+    if (cost() >= least_) return;
     if (node == problem_.nodes.size()) return settle_delayed(0);
     const Problem::Node& at = problem_.nodes[node];
     if (input == at.inputs.size()) return settle_outputs(node, 0);
@@ -165,9 +170,9 @@ class BruteForce {
   }
 
   void settle_delayed(size_t at) {
-    if (static_cast<int>(conversions_.size()) >= fewest_) return;
+    if (cost() >= least_) return;
     if (at < delayed_.size()) return each_format(delayed_[at], [&](size_t) { settle_delayed(at + 1); });
-    fewest_ = static_cast<int>(conversions_.size());
+    least_ = cost();
   }
 
   // Every format that a reader may get, with the conversion that it takes.
@@ -177,7 +182,10 @@ class BruteForce {
       const bool converted = format != formats_[edge.output];
       if (!(edge.takes >> format & 1) || (converted && edge.forbidden)) continue;
       const bool added = converted && conversions_.insert({edge.output, format}).second;
+      const bool loses = converted && format == kGrayFormat && edge.takes != 1u << kGrayFormat;
+      lost_ += loses;
       each(format);
+      lost_ -= loses;
       if (added) conversions_.erase({edge.output, format});
     }
   }
@@ -205,7 +213,7 @@ class BruteForce {
   std::vector<size_t> gets_;    // of this node's inputs so far
   std::vector<Problem::Input> delayed_;
   std::set<std::pair<size_t, size_t>> conversions_; // output and format
-  int fewest_ = INT32_MAX;
+  int least_ = INT32_MAX, lost_ = 0;
 };
 
 class RandomGraph {
@@ -326,6 +334,19 @@ TEST_CASE("5.1: no choice of formats needs fewer conversions, tried in every way
   CHECK(refused > 10);
 }
 
+TEST_CASE("5.1: no reader that takes colours gets gray for them, also where that costs a conversion more") {
+  Pipeline p;
+  p.add("source", "f.source" + std::to_string(kI420));
+  p.add("gray", "f.relay" + std::to_string(kGray));
+  p.add("colours", "f.relay" + std::to_string(kGray | kRgb));
+  p.connect("source", "gray");
+  p.connect("source", "colours");
+  const plan::Plan plan = planned(p);
+  CHECK(plan.inserted.size() == 2);
+  CHECK(format_of(plan, "gray") == Pixel::gray8);
+  CHECK(format_of(plan, "colours") == Pixel::rgb8);
+}
+
 TEST_CASE("5.1: an output that leaves the choice gets the format that is wanted behind what passes it on") {
   const plan::Plan plan = planned(behind_relay(kGray | kI420, {kI420, kI420 | kRgb}));
   CHECK(plan.inserted.empty());
@@ -357,7 +378,7 @@ TEST_CASE("5.1: a reader of several formats gets its first, unless another saves
   p.add("source", "f.source" + std::to_string(kNv12));
   p.add("any", "f.relay" + std::to_string(kGray | kRgb));
   p.connect("source", "any");
-  CHECK(planned(p).inserted[0].to == "gray8");
+  CHECK(planned(p).inserted[0].to == "rgb8"); // its colours are kept
   p.add("rgb", "f.relay" + std::to_string(kRgb));
   p.connect("source", "rgb");
   const plan::Plan plan = planned(p);

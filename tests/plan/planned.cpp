@@ -81,6 +81,11 @@ struct Gray final : Handler {
   Output<Image> out{*this, "out", like(in)};
   void process(Tick&, Cpu&) {}
 };
+struct GrayOnly final : Handler {
+  Input<Image> in{*this, "in", pixels({Pixel::gray8})};
+  Output<Image> out{*this, "out", like(in)};
+  void process(Tick&, Cpu&) {}
+};
 struct Unsized final : Handler {
   Output<Tensor> out{*this, "out"};
   void configure(const Formats& formats) override {
@@ -186,6 +191,7 @@ const mr_plugin& plan_plugin() {
       detail::Type<HostObject>::table("p.object", "", ""),
       detail::Type<Unopened>::table("p.unopened", "", ""),
       detail::Type<Priced>::table("p.priced", "", ""),
+      detail::Type<GrayOnly>::table("p.grayonly", "", ""),
       detail::Type<Lying>::table("p.lying", "", ""),
       detail::Type<Wide>::table("p.wide", "", ""),
       detail::Type<Hd>::table("p.hd", "", ""),

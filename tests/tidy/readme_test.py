@@ -3,9 +3,10 @@
 
 usage: readme_test.py BUILD_FOLDER
 
-Every ```yaml block must pass `millrace check`. In a ```console block a line `$ COMMAND` is run from the root of the tree
-and its output compared line by line: a number stands for any number, since those differ from run to run (but `p50` is a
-word), `…` for any text, and a line of `…` alone for any lines.
+Every ```yaml block must pass `millrace check`; one that begins with a comment `# out/NAME.yaml` is left there for the
+commands after it. In a ```console block a line `$ COMMAND` is run from the root of the tree and its output compared line
+by line: a number stands for any number, since those differ from run to run (but `p50` is a word), `…` for any text, and a
+line of `…` alone for any lines.
 """
 import pathlib
 import re
@@ -18,7 +19,12 @@ SECONDS_MAX = 120  # a README that takes longer than this to follow is not follo
 
 
 def blocks(text, language):
-    return re.findall(rf"(?m)^```{language}\n(.*?)^```$", text, re.DOTALL)
+    return [block for _, block in all_blocks(text, language)]
+
+
+def all_blocks(text, languages):
+    """(language, block) of each, in the order of the page; `languages` is an expression."""
+    return re.findall(rf"(?m)^```({languages})\n(.*?)^```$", text, re.DOTALL)
 
 
 def commands(block):
@@ -46,20 +52,37 @@ def run(command, build):
                           stdin=subprocess.DEVNULL)
 
 
+class Place:
+    """Where a pipeline of a page lies: its relative paths mean the tree's own folders."""
+
+    def __init__(self):
+        (ROOT / "out").mkdir(exist_ok=True)
+        self.folder = tempfile.TemporaryDirectory()
+        for shared in ("media", "examples", "out"):
+            (pathlib.Path(self.folder.name) / shared).symlink_to(ROOT / shared)
+
+    def keep(self, pipeline):
+        named = re.match(r"# (out/[\w-]+\.yaml)$", pipeline.partition("\n")[0])
+        file = ROOT / named.group(1) if named else pathlib.Path(self.folder.name) / "pipeline.yaml"
+        file.write_text(pipeline, encoding="utf-8")
+        return file
+
+
 def complaints(readme, build):
-    for number, block in enumerate(blocks(readme, "yaml"), 1):
-        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-            file.write(block)
-            file.flush()
-            result = run(f"build/millrace check {file.name}", build)
+    place, pipelines = Place(), 0
+    for language, block in all_blocks(readme, "yaml|console"):
+        if language == "yaml":
+            pipelines += 1
+            result = run(f"build/millrace check {place.keep(block)}", build)
             if result.returncode:
-                yield f"the README's pipeline {number} does not compile:\n{result.stdout}{result.stderr}"
-    for block in blocks(readme, "console"):
+                yield f"the README's pipeline {pipelines} does not compile:\n{result.stdout}{result.stderr}"
+            continue
         for command, expected in commands(block):
             result = run(command, build)
             if result.returncode or not pattern_of(expected).fullmatch(result.stdout + "\n"):
                 yield (f"`{command}` (exit code {result.returncode}) prints\n{result.stdout}{result.stderr}\n"
                        f"and the README shows\n{expected}")
+    place.folder.cleanup()
 
 
 def main():

@@ -37,6 +37,22 @@ void check_behind() {
   check(test.published().size() == 2, "the drain publishes the others");
 }
 
+void check_trail() {
+  mr::testing::HandlerTest<Trail> test;
+  test.tick();
+  test.tick();
+  const mr::testing::Result result = test.tick();
+  check(result.ok(), "a borrowed block is given without an error");
+  const uint8_t* row = result.image("video").row(0);
+  check(row[0] == 255 && row[2] == 255 && row[3] == 0, "a picture that was given away is read again");
+}
+
+void check_record() {
+  mr::testing::HandlerTest<Record> test({{"path", "a.raw"}, {"every_so_often", "500ms"}});
+  test.input("video", mr::testing::image(mr::Pixel::rgb8, 4, 2));
+  check(test.tick().ok(), "the writer takes the pictures that it is narrowed to");
+}
+
 } // namespace
 
 int main() {
@@ -45,5 +61,7 @@ int main() {
   check_spots();
   check_ramp();
   check_behind();
+  check_trail();
+  check_record();
   return failures == 0 ? 0 : 1;
 }
