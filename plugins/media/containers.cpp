@@ -118,6 +118,10 @@ bool can_hold(const Container& container, AVCodecID codec) {
     return false;
   }
   const int answer = avformat_query_codec(container.format, codec, FF_COMPLIANCE_NORMAL);
+  // Muxers that name these and refuse them all the same.
+  const bool is_of_mp4 = codec == AV_CODEC_ID_VP8 || codec == AV_CODEC_ID_VP9 || codec == AV_CODEC_ID_AV1;
+  if (container.name == "mov" && is_of_mp4) return false;
+  if (container.name == "flv" && codec == AV_CODEC_ID_MPEG4) return false;
   // Matroska holds by its letters in AVI what has no name of its own, and libavformat does not say so when it is asked.
   // So does QuickTime's muxer; players other than FFmpeg's know none of it there, so that only archives are let in.
   const bool has_letters = av_codec_get_tag(kAviTags, codec) != 0;

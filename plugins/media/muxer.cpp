@@ -114,8 +114,11 @@ void Muxer::try_header(const Options& options, const MuxedStreams& streams, cons
   av_free(bytes);
   format->pb = nullptr;
   avformat_free_context(format);
-  if (result < 0)
-    throw std::invalid_argument("container '" + options.container.name + "' cannot hold this: " + error_words(result));
+  if (result >= 0) return;
+  std::string held = avcodec_get_name(streams.video->codec_id);
+  if (streams.sound) held += std::string(" with sound in ") + avcodec_get_name(streams.sound->codecpar->codec_id);
+  throw std::invalid_argument("container '" + options.container.name + "' cannot hold this " + held + ": " +
+                              error_words(result));
 }
 
 void Muxer::write_video(AVPacket& packet) { write(packet, video_time_base_, 0); }

@@ -620,16 +620,15 @@ TEST_CASE("sound is copied beside the pictures, packet by packet, cut to their t
   write_film(into_mp4, Pixel::i420, even_times(50));
   CHECK(contains(sound_of(folder / "flac.mp4", "stream=codec_name"), "flac"));
   CHECK(std::abs(probe(folder / "flac.mp4").duration - 2) < 0.11);
-  for (const char* file : {"flac.avi", "flac.flv", "flac.webm", "flac.mov"}) {
-    TableTest refused(handler_type("video.writer"), {{"path", folder / file}, {"sound", flac}});
-    refused.input("video", numbered(Pixel::i420, 64, 48, 0));
-    INFO(std::string(file));
-    if (refused.start() == MR_OK) {
-      CHECK(refused.tick().ok());
-      CHECK(refused.drain() == MR_OK);
-      CHECK(contains(sound_of(folder / file, "stream=codec_name"), "flac"));
-    }
-  }
+  // FLV has this sound at other rates only, which nobody but its muxer knows.
+  const std::string pcm = folder / "pcm.wav";
+  output_of("ffmpeg -nostdin -v error -y -f lavfi -i sine=sample_rate=48000:duration=1 -c:a pcm_s16le '" + pcm +
+            "' && echo made");
+  TableTest refused(handler_type("video.writer"), {{"path", folder / "pcm.flv"}, {"sound", pcm}});
+  refused.input("video", numbered(Pixel::i420, 64, 48, 0));
+  CHECK(refused.start() == MR_ERROR);
+  CHECK(contains(refused.error(), "container 'flv' cannot hold this h264 with sound in pcm_s16le"));
+  CHECK(!fs::exists(folder / "pcm.part.flv"));
   TableTest none(handler_type("video.writer"), {{"path", folder / "n.mp4"}, {"sound", folder / "missing.mkv"}});
   none.input("video", numbered(Pixel::i420, 64, 48, 0));
   CHECK(none.start() == MR_ERROR);

@@ -10,6 +10,7 @@
 #include "plugins/media/containers.h"
 #include "plugins/media/encoders.h"
 #include "plugins/media/frames.h"
+#include "plugins/media/muxer.h"
 #include "plugins/media/nearest_name.h"
 #include "plugins/media/picture_times.h"
 #include "plugins/media/rates.h"
@@ -181,6 +182,30 @@ TEST_CASE("a container follows from its name, the extension or the address") {
   CHECK(contains(refusal_of([] { container_of("film", ""); }), "has no extension"));
   CHECK(contains(refusal_of([] { container_of("a.mp5", ""); }), "did you mean 'mp4'?"));
   CHECK(contains(refusal_of([] { container_of("a.mp4", "mkb"); }), "did you mean 'mkv'?"));
+}
+
+TEST_CASE("what a container says that it holds is what its muxer writes") {
+  for (const std::string& name : container_names()) {
+    const Container container = container_of("", name);
+    for (const std::string& codec : codec_names(&container)) {
+      EncoderWish wish;
+      wish.codec = codec;
+      const EncoderChoice choice = choose_encoder(container, wish);
+      if (codec == "rawvideo" || name == "y4m" || name == "gif") continue; // whose formats the container chooses
+      EncodedPictures pictures;
+      for (const Pixel pixel : {Pixel::i420, Pixel::rgb8, Pixel::p010})
+        if (pictures.format == AV_PIX_FMT_NONE) pictures.format = encoded_format(choice, wish, pixel);
+      pictures.width = pictures.height = 64;
+      pictures.meaning.range = MR_RANGE_FULL;
+      const Parameters parameters = parameters_of(*open_encoder(choice, wish, pictures, true, true, nullptr));
+      MuxedStreams streams;
+      streams.video = parameters.get();
+      Muxer::Options options;
+      options.container = container;
+      INFO(name, " ", codec);
+      CHECK(refusal_of([&] { Muxer::try_header(options, streams, "film"); }) == "");
+    }
+  }
 }
 
 TEST_CASE("a codec has an encoder that opens, or a refusal that helps") {
