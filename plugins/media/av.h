@@ -23,12 +23,16 @@ struct PacketDeleter {
 struct CodecDeleter {
   void operator()(AVCodecContext* codec) const { avcodec_free_context(&codec); }
 };
+struct ParametersDeleter {
+  void operator()(AVCodecParameters* parameters) const { avcodec_parameters_free(&parameters); }
+};
 struct ScalerDeleter {
   void operator()(SwsContext* scaler) const { sws_freeContext(scaler); }
 };
 using Frame = std::unique_ptr<AVFrame, FrameDeleter>;
 using Packet = std::unique_ptr<AVPacket, PacketDeleter>;
 using Codec = std::unique_ptr<AVCodecContext, CodecDeleter>;
+using Parameters = std::unique_ptr<AVCodecParameters, ParametersDeleter>;
 using Scaler = std::unique_ptr<SwsContext, ScalerDeleter>;
 
 // "No such file or directory", "Invalid data found when processing input", …

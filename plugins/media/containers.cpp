@@ -25,6 +25,8 @@ constexpr Named kNamed[] = {
     {"y4m", "yuv4mpegpipe", ",y4m,"},
 };
 
+const AVCodecTag* const kAviTags[] = {avformat_get_riff_video_tags(), nullptr};
+
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
@@ -36,12 +38,15 @@ std::string extension_of(const std::string& path) {
 }
 
 Container container_with(const AVOutputFormat* format, const std::string& name) {
-  Container container{format, name, Times::any, false, true};
+  Container container{format, name, Times::any, false, true, {0, 1}};
   const std::string_view muxer = format->name;
   // MP4's muxer of libavformat 5.1 does not say of itself that it holds variable rates.
   if (muxer == "yuv4mpegpipe" || (format->flags & AVFMT_NOTIMESTAMPS)) container.times = Times::none;
   if (muxer == "avi" || muxer == "dv") container.times = Times::grid;
   container.is_mov = muxer == "mp4" || muxer == "mov" || muxer == "ipod" || muxer == "ismv" || muxer == "f4v";
+  if (muxer == "mpegts" || muxer == "rtp_mpegts" || muxer == "vob") container.tick = {1, 90000};
+  if (muxer == "matroska" || muxer == "webm" || muxer == "flv") container.tick = {1, 1000};
+  if (muxer == "gif") container.tick = {1, 100};
   container.has_sound = format->audio_codec != AV_CODEC_ID_NONE;
   return container;
 }
@@ -113,6 +118,16 @@ bool can_hold(const Container& container, AVCodecID codec) {
     return false;
   }
   const int answer = avformat_query_codec(container.format, codec, FF_COMPLIANCE_NORMAL);
+  // Muxers that name these and refuse them all the same.
+  const bool is_of_mp4 = codec == AV_CODEC_ID_VP8 || codec == AV_CODEC_ID_VP9 || codec == AV_CODEC_ID_AV1;
+  if (container.name == "mov" && is_of_mp4) return false;
+  if (container.name == "flv" && codec == AV_CODEC_ID_MPEG4) return false;
+  // Matroska holds by its letters in AVI what has no name of its own, and libavformat does not say so when it is asked.
+  // So does QuickTime's muxer; players other than FFmpeg's know none of it there, so that only archives are let in.
+  const bool has_letters = av_codec_get_tag(kAviTags, codec) != 0;
+  if (answer == 0 && container.name == "mkv" && has_letters) return true;
+  const bool is_archive = codec == AV_CODEC_ID_FFV1 || codec == AV_CODEC_ID_HUFFYUV || codec == AV_CODEC_ID_FFVHUFF;
+  if (answer == 0 && container.name == "mov" && is_archive) return true;
   if (answer >= 0) return answer == 1;
   return own == codec || (container.times != Times::none && container.name != "gif");
 }

@@ -21,6 +21,7 @@ struct Container {
   Times times = Times::any;
   bool is_mov = false; // of the MP4 family, which can be written in fragments
   bool has_sound = true;
+  AVRational tick = {0, 1}; // that it counts all its times in; 0: any
 };
 
 // An address such as rtmp://host/app, which libavformat opens itself.

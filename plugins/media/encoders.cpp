@@ -13,12 +13,15 @@ extern "C" {
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
 
+#include "plugins/media/frames.h"
 #include "plugins/media/log.h"
 #include "plugins/media/nearest_name.h"
+#include "plugins/media/rates.h"
 
 namespace millrace::media {
 
@@ -52,6 +55,9 @@ constexpr KnownCodec kCodecs[] = {
 
 constexpr int kRawTimesMax = 65535; // MPEG-4 part 2 writes the denominator of times in 16 bits
 constexpr int kTrialSize = 256;     // every encoder takes it
+// Of a side, in pixels. libavcodec 59 refuses to cut some smaller pictures into slices for FFV1 (3 × 5), and cuts
+// others into slices without pixels, which come back black (1 × 1, and 2 × 2 in gray or RGB).
+constexpr int kSlicedMin = 16;
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -153,21 +159,23 @@ int clamped(double value, int least, int most) {
 double pictures_a_second(AVRational rate) { return av_q2d(rate); }
 
 // An encoder keeps pictures to look ahead and to work on several at a time. What is inside it when the process is
-// killed is lost, so that it may be a second at most, whatever the rate: the same number of pictures is a breath of a
-// fast film and a minute of a slow one.
+// killed is lost, so that it is bounded in time, whatever the rate: the same number of pictures is a breath of a fast
+// film and a minute of a slow one. With the half second that a container keeps back it is less than the two seconds
+// that may be lost, and at 30 pictures a second leaves x264 its own number of threads on 16 cores.
+constexpr double kInsideSeconds = 1.3;
 struct Inside {
   int lookahead; // pictures
   int threads;   // that work on a picture each; 0: as the encoder likes
 };
 Inside bounded_inside(AVRational rate, int lookahead, int reordered, int threads_asked, double threads_a_core) {
-  const int second = std::max(1, static_cast<int>(pictures_a_second(rate)));
+  const int most = std::max(1, static_cast<int>(kInsideSeconds * pictures_a_second(rate)));
   const auto cores = static_cast<double>(std::max(1u, std::thread::hardware_concurrency()));
   const int threads = threads_asked > 0 ? threads_asked : std::max(1, static_cast<int>(cores * threads_a_core));
-  const int threads_most = 1 + second / 2;
+  const int threads_most = 1 + most * 2 / 3;
   Inside inside{};
   inside.threads = threads_asked > 0 || threads <= threads_most ? threads_asked : threads_most;
   const int busy = std::min(threads, threads_asked > 0 ? threads : threads_most) - 1;
-  inside.lookahead = std::clamp(second - busy - reordered, 0, lookahead);
+  inside.lookahead = std::clamp(most - busy - reordered, 0, lookahead);
   return inside;
 }
 
@@ -322,8 +330,13 @@ void set_up(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wi
   if (contains(encoder, "prores")) return set_up_prores(wish, options);
   // Pictures at a time, not slices of one, is how these would be threaded: each is one more inside.
   if (is(encoder, {"ffv1"})) {
-    codec.level = 3; // with checksums: damage is seen, and ends at a slice
-    options.set("slicecrc", int64_t{1});
+    // Each picture by itself, for hardly a hundredth more bytes: it heeds no wish for a key frame, so that a segment
+    // could begin with few pictures only.
+    codec.gop_size = 1;
+    // Version 3 has checksums: damage is seen, and ends at a slice.
+    const bool has_slices = codec.width >= kSlicedMin && codec.height >= kSlicedMin;
+    codec.level = has_slices ? 3 : 1;
+    if (has_slices) options.set("slicecrc", int64_t{1});
   }
   if (is(encoder, {"mjpeg", "png", "huffyuv", "ffvhuff", "apng"}) && wish.threads == 0)
     codec.thread_count = bounded_inside(codec.framerate, 0, 0, 0, 1).threads;
@@ -337,12 +350,11 @@ void set_up(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wi
 void set_meaning(AVCodecContext& codec, const EncodedPictures& pictures) {
   const Meaning& meaning = pictures.meaning;
   const AVPixFmtDescriptor* described = av_pix_fmt_desc_get(pictures.format);
-  const bool is_rgb = described && (described->flags & AV_PIX_FMT_FLAG_RGB);
-  const bool has_matrix = described && !is_rgb && described->nb_components >= 3;
-  codec.colorspace = has_matrix ? av_matrix_of(Pixel::i420, meaning.color)
-                     : is_rgb   ? AVCOL_SPC_RGB
-                                : AVCOL_SPC_UNSPECIFIED;
-  codec.color_range = has_matrix ? av_range_of(Pixel::i420, meaning.range) : AVCOL_RANGE_JPEG;
+  const bool is_rgb = described && (described->flags & AV_PIX_FMT_FLAG_RGB), is_ycbcr = has_matrix(pictures.format);
+  codec.colorspace = is_ycbcr ? av_matrix_of(Pixel::i420, meaning.color)
+                     : is_rgb ? AVCOL_SPC_RGB
+                              : AVCOL_SPC_UNSPECIFIED;
+  codec.color_range = is_ycbcr ? av_range_of(Pixel::i420, meaning.range) : AVCOL_RANGE_JPEG;
   codec.color_primaries = meaning.primaries ? static_cast<AVColorPrimaries>(meaning.primaries) : AVCOL_PRI_UNSPECIFIED;
   codec.color_trc =
       meaning.transfer ? static_cast<AVColorTransferCharacteristic>(meaning.transfer) : AVCOL_TRC_UNSPECIFIED;
@@ -453,6 +465,56 @@ EncoderChoice default_encoder(const Container& container) {
   return {own, known ? known->name : own->name, 0, ""};
 }
 
+// The format in which the encoder takes pictures of `pixel` without loss, or as is usual for it.
+AVPixelFormat own_format(const EncoderChoice& choice, Pixel pixel) {
+  const std::vector<AVPixelFormat> taken = formats_of(*choice.encoder);
+  if (choice.encoder->id == AV_CODEC_ID_WRAPPED_AVFRAME) {
+    // Y4M knows planes only.
+    if (pixel == Pixel::p010) return AV_PIX_FMT_YUV420P10LE;
+    return pixel == Pixel::i420 || pixel == Pixel::gray8 ? av_format_of(pixel) : AV_PIX_FMT_NONE;
+  }
+  if (taken.empty()) { // raw pictures
+    for (const AVPixelFormat format : exact_formats(pixel)) {
+      const bool is_known = !choice.raw_pixels || (choice.raw_pixels & bit_of(pixel_of(format)));
+      if (is_known && avcodec_pix_fmt_to_codec_tag(format) != 0) return format;
+    }
+    return AV_PIX_FMT_NONE;
+  }
+  if (is_jpeg(choice) && pixel == Pixel::i420) return AV_PIX_FMT_YUVJ420P;
+  const bool is_gray_or_rgb = pixel != Pixel::i420 && pixel != Pixel::nv12 && pixel != Pixel::p010;
+  const bool wants_rgb = is(*choice.encoder, {"libx264rgb"});
+  if (!(is_for_playing(*choice.encoder) && is_gray_or_rgb && !wants_rgb))
+    for (const AVPixelFormat format : exact_formats(pixel))
+      if (std::find(taken.begin(), taken.end(), format) != taken.end()) return format;
+  // An encoder of formats that millrace has not takes what is nearest to its first.
+  bool takes_any = false;
+  for (const Pixel each : kPixels)
+    for (const AVPixelFormat format : exact_formats(each))
+      takes_any = takes_any || std::find(taken.begin(), taken.end(), format) != taken.end();
+  if (choice.encoder->id == AV_CODEC_ID_GIF)
+    return pixel == Pixel::rgb8 ? AV_PIX_FMT_RGB8 : pixel == Pixel::gray8 ? AV_PIX_FMT_GRAY8 : AV_PIX_FMT_NONE;
+  return !takes_any && nearest_pixel(taken[0]) == pixel ? taken[0] : AV_PIX_FMT_NONE;
+}
+
+// The formats of colour that are left for one that an encoder has not: those that lose least come first.
+std::array<Pixel, 7> nearest_first(Pixel pixel) {
+  using enum Pixel;
+  switch (pixel) {
+    case p010:
+    case nv12:
+    case i420: return {i420, nv12, p010, rgb8, bgr8, rgba8, bgra8};
+    case rgba8:
+    case bgra8: return {rgba8, bgra8, rgb8, bgr8, i420, nv12, p010};
+    default: return {rgb8, bgr8, rgba8, bgra8, i420, nv12, p010};
+  }
+}
+
+// True of planes of YCbCr with more chroma than 4:2:0 has.
+bool is_fuller_than_420(AVPixelFormat format) {
+  const AVPixFmtDescriptor* described = av_pix_fmt_desc_get(format);
+  return has_matrix(format) && (described->log2_chroma_w == 0 || described->log2_chroma_h == 0);
+}
+
 } // namespace
 
 EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish) {
@@ -491,37 +553,20 @@ EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish
 }
 
 AVPixelFormat encoded_format(const EncoderChoice& choice, const EncoderWish& wish, Pixel pixel) {
-  const std::vector<AVPixelFormat> taken = formats_of(*choice.encoder);
   if (const AVPixelFormat wished = wished_format(choice, wish); wished != AV_PIX_FMT_NONE) {
     const std::vector<AVPixelFormat> exact = exact_formats(pixel);
-    const bool is_same = std::find(exact.begin(), exact.end(), wished) != exact.end();
-    return is_same || nearest_pixel(wished) == pixel ? wished : AV_PIX_FMT_NONE;
+    if (std::find(exact.begin(), exact.end(), wished) != exact.end() || nearest_pixel(wished) == pixel) return wished;
+    // YCbCr of more chroma than millrace has is made of RGB at once, and not of what has lost it.
+    return is_fuller_than_420(wished) && (pixel == Pixel::rgb8 || pixel == Pixel::bgr8) ? wished : AV_PIX_FMT_NONE;
   }
-  if (choice.encoder->id == AV_CODEC_ID_WRAPPED_AVFRAME) {
-    // Y4M knows planes only.
-    if (pixel == Pixel::p010) return AV_PIX_FMT_YUV420P10LE;
-    return pixel == Pixel::i420 || pixel == Pixel::gray8 ? av_format_of(pixel) : AV_PIX_FMT_NONE;
-  }
-  if (taken.empty()) { // raw pictures
-    if (choice.raw_pixels && !(choice.raw_pixels & bit_of(pixel))) return AV_PIX_FMT_NONE;
-    for (const AVPixelFormat format : exact_formats(pixel))
-      if (avcodec_pix_fmt_to_codec_tag(format) != 0) return format;
-    return AV_PIX_FMT_NONE;
-  }
-  if (takes_full_range(choice) && pixel == Pixel::i420) return AV_PIX_FMT_YUVJ420P;
-  const bool is_gray_or_rgb = pixel != Pixel::i420 && pixel != Pixel::nv12 && pixel != Pixel::p010;
-  const bool wants_rgb = is(*choice.encoder, {"libx264rgb"});
-  if (!(is_for_playing(*choice.encoder) && is_gray_or_rgb && !wants_rgb))
-    for (const AVPixelFormat format : exact_formats(pixel))
-      if (std::find(taken.begin(), taken.end(), format) != taken.end()) return format;
-  // An encoder of formats that millrace has not takes what is nearest to its first.
-  bool takes_any = false;
-  for (const Pixel each : kPixels)
-    for (const AVPixelFormat format : exact_formats(each))
-      takes_any = takes_any || std::find(taken.begin(), taken.end(), format) != taken.end();
-  if (choice.encoder->id == AV_CODEC_ID_GIF)
-    return pixel == Pixel::rgb8 ? AV_PIX_FMT_RGB8 : pixel == Pixel::gray8 ? AV_PIX_FMT_GRAY8 : AV_PIX_FMT_NONE;
-  return !takes_any && nearest_pixel(taken[0]) == pixel ? taken[0] : AV_PIX_FMT_NONE;
+  const AVPixelFormat own = own_format(choice, pixel);
+  // A port that takes gray beside some formats of colour would be given gray where none of those comes, as the plan
+  // knows no difference between formats. It takes all of them, and the nearest is written.
+  if (own != AV_PIX_FMT_NONE || pixel == Pixel::gray8 || own_format(choice, Pixel::gray8) == AV_PIX_FMT_NONE)
+    return own;
+  for (const Pixel near : nearest_first(pixel))
+    if (const AVPixelFormat format = own_format(choice, near); format != AV_PIX_FMT_NONE) return format;
+  return AV_PIX_FMT_NONE;
 }
 
 uint64_t taken_pixels(const EncoderChoice& choice, const EncoderWish& wish) {
@@ -570,12 +615,18 @@ Codec open_encoder(const EncoderChoice& choice, const EncoderWish& wish, const E
   throw std::invalid_argument(encoder + " cannot be opened: " + first_reason);
 }
 
+Parameters parameters_of(const AVCodecContext& codec) {
+  Parameters parameters(avcodec_parameters_alloc());
+  if (!parameters || avcodec_parameters_from_context(parameters.get(), &codec) < 0) throw std::bad_alloc();
+  return parameters;
+}
+
 int time_base_max(const EncoderChoice& choice) {
   switch (choice.encoder->id) {
     case AV_CODEC_ID_MPEG4: return kRawTimesMax;
     case AV_CODEC_ID_MPEG1VIDEO:
     case AV_CODEC_ID_MPEG2VIDEO: return 0;
-    default: return 1000000;
+    default: return kTimeBaseFine;
   }
 }
 
@@ -587,7 +638,7 @@ bool copies_at_once(const EncoderChoice& choice) {
   return is(*choice.encoder, {"libx264", "libx264rgb", "libx265", "libvpx", "libvpx-vp9", "libaom-av1"});
 }
 
-bool takes_full_range(const EncoderChoice& choice) { return choice.encoder->id == AV_CODEC_ID_MJPEG; }
+bool is_jpeg(const EncoderChoice& choice) { return choice.encoder->id == AV_CODEC_ID_MJPEG; }
 
 std::vector<std::string> codec_names(const Container* container) {
   std::vector<std::string> names;

@@ -44,7 +44,8 @@ struct EncoderChoice {
 // container cannot hold (with those that it can).
 EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish);
 
-// The format that the encoder is given for pictures of `pixel`; AV_PIX_FMT_NONE where it does not take them.
+// The format that the encoder is given for pictures of `pixel`; AV_PIX_FMT_NONE where it does not take them. An encoder
+// that takes gray takes every format: what is not its own becomes the nearest of its own, never gray.
 AVPixelFormat encoded_format(const EncoderChoice& choice, const EncoderWish& wish, Pixel pixel);
 
 // All that encoded_format() takes, as bits of Pixel. Throws std::invalid_argument where `pixels` names no format, or
@@ -65,6 +66,9 @@ struct EncodedPictures {
 Codec open_encoder(const EncoderChoice& choice, const EncoderWish& wish, const EncodedPictures& pictures,
                    bool global_header, bool may_reorder, void* opaque);
 
+// What a muxer has to know of an encoder that is open.
+Parameters parameters_of(const AVCodecContext& codec);
+
 // The finest time base that the encoder takes; 0: pictures at the nominal rate only.
 int time_base_max(const EncoderChoice& choice);
 
@@ -72,8 +76,8 @@ int time_base_max(const EncoderChoice& choice);
 // EAGAIN have returned, so that it may be given memory that is only lent.
 bool copies_at_once(const EncoderChoice& choice);
 
-// True of an encoder that takes YCbCr of full range only.
-bool takes_full_range(const EncoderChoice& choice);
+// True of an encoder of JPEG, whose YCbCr is of bt601 and full range whatever is said beside it.
+bool is_jpeg(const EncoderChoice& choice);
 
 // Names for messages and lists: of the codecs that have a working encoder.
 std::vector<std::string> codec_names(const Container* container = nullptr);

@@ -6,6 +6,7 @@ extern "C" {
 #include <libavutil/pixdesc.h>
 }
 
+#include <cstring>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -15,9 +16,16 @@ namespace millrace::media {
 namespace {
 
 constexpr int kAlignment = 64; // what SIMD of every encoder asks for
+constexpr int kHdRows = 720;   // from here on players take bt709
+
+bool is_ycbcr(Pixel pixel) { return pixel == Pixel::i420 || pixel == Pixel::nv12 || pixel == Pixel::p010; }
 
 const uint8_t* row_of(const ImageView& picture, uint32_t plane, int row) {
   return picture.row(static_cast<uint32_t>(row), plane);
+}
+
+int sws_matrix_of(uint32_t color) {
+  return color == MR_COLOR_BT709 ? SWS_CS_ITU709 : color == MR_COLOR_BT2020 ? SWS_CS_BT2020 : SWS_CS_ITU601;
 }
 
 // The same numbers in another order, or none lost: not worth a count.
@@ -30,6 +38,27 @@ bool is_repacking(AVPixelFormat source, AVPixelFormat target) {
 }
 
 } // namespace
+
+bool has_matrix(AVPixelFormat format) {
+  const AVPixFmtDescriptor* described = av_pix_fmt_desc_get(format);
+  return described && !(described->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) &&
+         described->nb_components >= 3;
+}
+
+Meaning encoded_meaning(const Meaning& picture, Pixel source, AVPixelFormat target, int height, bool is_jpeg) {
+  Meaning meaning = picture;
+  if (!has_matrix(target)) {
+    meaning.color = MR_COLOR_SRGB;
+    meaning.range = MR_RANGE_FULL;
+  } else if (is_jpeg) {
+    meaning.color = MR_COLOR_BT601;
+    meaning.range = MR_RANGE_FULL;
+  } else if (!is_ycbcr(source)) {
+    meaning.color = height >= kHdRows ? MR_COLOR_BT709 : MR_COLOR_BT601;
+    meaning.range = MR_RANGE_LIMITED;
+  }
+  return meaning;
+}
 
 void repack_p010(const ImageView& picture, AVFrame& target) {
   for (int y = 0; y < target.height; ++y) {
@@ -49,14 +78,36 @@ void repack_p010(const ImageView& picture, AVFrame& target) {
   }
 }
 
-FrameMaker::FrameMaker(AVPixelFormat target, bool may_lend, bool full_range)
-    : target_(target), may_lend_(may_lend), full_range_(full_range), frame_(av_frame_alloc()) {
+void repack_nv12(const ImageView& picture, AVFrame& target) {
+  for (int y = 0; y < target.height; ++y)
+    std::memcpy(target.data[0] + ptrdiff_t{y} * target.linesize[0], row_of(picture, 0, y),
+                static_cast<size_t>(target.width));
+  const int width = (target.width + 1) / 2, height = (target.height + 1) / 2;
+  for (int y = 0; y < height; ++y) {
+    const uint8_t* from = row_of(picture, 1, y);
+    uint8_t* u = target.data[1] + ptrdiff_t{y} * target.linesize[1];
+    uint8_t* v = target.data[2] + ptrdiff_t{y} * target.linesize[2];
+    for (int x = 0; x < width; ++x) {
+      u[x] = from[2 * x];
+      v[x] = from[2 * x + 1];
+    }
+  }
+}
+
+FrameMaker::FrameMaker(AVPixelFormat target, bool may_lend, const Meaning& meaning)
+    : target_(target), may_lend_(may_lend), meaning_(meaning), frame_(av_frame_alloc()) {
   if (!frame_) throw std::bad_alloc();
+}
+
+// Of YCbCr in both: RGB and gray have one meaning only.
+bool FrameMaker::keeps_numbers(const ImageView& picture) const {
+  return !is_ycbcr(picture.pixel()) || !has_matrix(target_) ||
+         (picture.range() == meaning_.range && picture.color() == meaning_.color);
 }
 
 AVFrame* FrameMaker::lend(const ImageView& picture) {
   const bool is_same = av_format_of(picture.pixel()) == target_;
-  if (!may_lend_ || !is_same || (full_range_ && picture.range() != MR_RANGE_FULL)) return copy(picture);
+  if (!may_lend_ || !is_same || !keeps_numbers(picture)) return copy(picture);
   release();
   AVFrame& frame = *frame_;
   frame.format = target_;
@@ -79,9 +130,9 @@ AVFrame* FrameMaker::copy(const ImageView& picture) {
   release();
   AVFrame* frame = fresh(static_cast<int>(picture.width()), static_cast<int>(picture.height()));
   const AVPixelFormat source = av_format_of(picture.pixel());
-  const bool changes_range = full_range_ && picture.range() != MR_RANGE_FULL;
-  const bool is_same = source == target_ || (source == AV_PIX_FMT_YUV420P && target_ == AV_PIX_FMT_YUVJ420P);
-  if (is_same && !changes_range) {
+  const bool keeps = keeps_numbers(picture),
+             is_planes = target_ == AV_PIX_FMT_YUV420P || target_ == AV_PIX_FMT_YUVJ420P;
+  if (keeps && (source == target_ || (source == AV_PIX_FMT_YUV420P && is_planes))) {
     const uint8_t* data[4] = {};
     int strides[4] = {};
     for (uint32_t plane = 0; plane < picture.plane_count(); ++plane) {
@@ -89,8 +140,10 @@ AVFrame* FrameMaker::copy(const ImageView& picture) {
       strides[plane] = static_cast<int>(picture.stride(plane));
     }
     av_image_copy(frame->data, frame->linesize, data, strides, source, frame->width, frame->height);
-  } else if (source == AV_PIX_FMT_P010LE && target_ == AV_PIX_FMT_YUV420P10LE) {
+  } else if (keeps && source == AV_PIX_FMT_P010LE && target_ == AV_PIX_FMT_YUV420P10LE) {
     repack_p010(picture, *frame);
+  } else if (keeps && source == AV_PIX_FMT_NV12 && is_planes) {
+    repack_nv12(picture, *frame);
   } else {
     convert(picture, source);
   }
@@ -126,13 +179,13 @@ void FrameMaker::convert(const ImageView& picture, AVPixelFormat source) {
   if (!scaler_)
     throw std::invalid_argument(std::string("libswscale cannot make ") + av_get_pix_fmt_name(target_) + " from " +
                                 av_get_pix_fmt_name(source));
-  const int matrix = picture.color() == MR_COLOR_BT709    ? SWS_CS_ITU709
-                     : picture.color() == MR_COLOR_BT2020 ? SWS_CS_BT2020
-                                                          : SWS_CS_ITU601;
-  const int* coefficients = sws_getCoefficients(matrix);
-  const int full = picture.range() == MR_RANGE_FULL;
-  sws_setColorspaceDetails(scaler_.get(), coefficients, full, coefficients, full_range_ ? 1 : full, 0, 1 << 16,
-                           1 << 16);
+  // libswscale leaves the matrix alone between formats of YCbCr whose two tables are the same.
+  const int full = picture.range() == MR_RANGE_FULL, target_full = meaning_.range == MR_RANGE_FULL;
+  const bool from_ycbcr = has_matrix(source), to_ycbcr = has_matrix(target_);
+  const int* table = sws_getCoefficients(sws_matrix_of(from_ycbcr ? picture.color() : meaning_.color));
+  const int* target_table = sws_getCoefficients(sws_matrix_of(to_ycbcr ? meaning_.color : picture.color()));
+  sws_setColorspaceDetails(scaler_.get(), table, from_ycbcr ? full : 1, target_table, to_ycbcr ? target_full : 1, 0,
+                           1 << 16, 1 << 16);
   const uint8_t* data[4] = {};
   int strides[4] = {};
   for (uint32_t plane = 0; plane < picture.plane_count(); ++plane) {

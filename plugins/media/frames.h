@@ -11,11 +11,19 @@ struct BufferPoolDeleter {
   void operator()(AVBufferPool* pool) const { av_buffer_pool_uninit(&pool); }
 };
 
+// True of YCbCr: formats whose numbers have a matrix and a range.
+bool has_matrix(AVPixelFormat format);
+
+// What the numbers of a picture of `source` mean once they are in `target`. YCbCr keeps its matrix and range, made of
+// RGB it gets the matrix that players take for so many rows, in limited range. `is_jpeg`: the matrix is bt601 and the
+// range full, as JPEG has no other.
+Meaning encoded_meaning(const Meaning& picture, Pixel source, AVPixelFormat target, int height, bool is_jpeg);
+
 class FrameMaker {
  public:
-  // Frames of `target`. `may_lend`: the encoder has let go of a picture when it returns (copies_at_once).
-  // `full_range`: the encoder takes YCbCr of full range only.
-  FrameMaker(AVPixelFormat target, bool may_lend, bool full_range);
+  // Frames of `target` whose numbers mean `meaning`. `may_lend`: the encoder has let go of a picture when it returns
+  // (copies_at_once).
+  FrameMaker(AVPixelFormat target, bool may_lend, const Meaning& meaning);
 
   // The picture as a frame. Where it is_lent(), its memory is the picture's own and the frame must not outlive it.
   // Throws std::invalid_argument for what cannot be converted.
@@ -32,10 +40,12 @@ class FrameMaker {
 
  private:
   AVFrame* fresh(int width, int height);
+  bool keeps_numbers(const ImageView& picture) const;
   void convert(const ImageView& picture, AVPixelFormat source);
 
   AVPixelFormat target_;
-  bool may_lend_, full_range_, lent_ = false;
+  bool may_lend_, lent_ = false;
+  Meaning meaning_;
   Frame frame_;
   std::unique_ptr<AVBufferPool, BufferPoolDeleter> pool_;
   size_t pool_bytes_ = 0;
@@ -45,5 +55,7 @@ class FrameMaker {
 
 // 10 bits in the high bits of 16, chroma interleaved, into 10 bits in the low bits, three planes.
 void repack_p010(const ImageView& picture, AVFrame& target);
+// Chroma interleaved into three planes.
+void repack_nv12(const ImageView& picture, AVFrame& target);
 
 } // namespace millrace::media

@@ -10,12 +10,59 @@ namespace millrace::media {
 
 namespace {
 
-// The longest piece of an MP4, and the longest cluster of a Matroska file: with the second that may be inside the
-// encoder, a killed recording loses less than two.
+// The longest piece of an MP4, and the longest cluster of a Matroska file: with what may be inside the encoder, a
+// killed recording loses less than two.
 constexpr int64_t kPieceUs = 500000;
 constexpr int64_t kPieceMs = kPieceUs / 1000;
 
 int is_interrupted(void* flag) { return static_cast<const std::atomic<bool>*>(flag)->load(std::memory_order_relaxed); }
+
+// Says the streams and the settings of the container, and writes the header. FFmpeg's error, or 0 and more.
+int write_header(AVFormatContext& format, const Muxer::Options& options, const MuxedStreams& streams, bool is_stream) {
+  const Container& container = options.container;
+  AVStream* video = avformat_new_stream(&format, nullptr);
+  if (!video) throw std::bad_alloc();
+  if (const int result = avcodec_parameters_copy(video->codecpar, streams.video); result < 0) return result;
+  // The muxer chooses its own letters, but Apple's players know one of the two of HEVC only, and raw pictures are told
+  // apart by nothing else.
+  const bool is_hevc = streams.video->codec_id == AV_CODEC_ID_HEVC && container.is_mov;
+  const bool is_raw = streams.video->codec_id == AV_CODEC_ID_RAWVIDEO;
+  video->codecpar->codec_tag = is_hevc ? MKTAG('h', 'v', 'c', '1') : is_raw ? streams.video->codec_tag : 0;
+  video->time_base = streams.time_base;
+  video->avg_frame_rate = video->r_frame_rate = streams.rate;
+  video->sample_aspect_ratio = streams.video->sample_aspect_ratio;
+  if (streams.sound) {
+    AVStream* sound = avformat_new_stream(&format, nullptr);
+    if (!sound) throw std::bad_alloc();
+    if (const int result = avcodec_parameters_copy(sound->codecpar, streams.sound->codecpar); result < 0) return result;
+    sound->codecpar->codec_tag = 0;
+    sound->time_base = streams.sound->time_base;
+    // MP4 has a name for each of these, which libavformat wants to be asked for twice.
+    const AVCodecID codec = sound->codecpar->codec_id;
+    if (container.is_mov && (codec == AV_CODEC_ID_FLAC || codec == AV_CODEC_ID_TRUEHD))
+      format.strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL;
+  }
+  AVDictionary* settings = nullptr;
+  if (container.is_mov) {
+    if (options.fragments) {
+      // The index of the first piece is written with it, so that an edit list can take away the time by which B-frames
+      // delay the first picture.
+      av_dict_set(&settings, "movflags", "+empty_moov+delay_moov+default_base_moof", 0);
+      av_dict_set_int(&settings, "frag_duration", kPieceUs, 0);
+    }
+    av_dict_set_int(&settings, "video_track_timescale", streams.time_base.den, 0);
+  } else if (container.name == "mkv" || container.name == "webm") {
+    av_dict_set_int(&settings, "cluster_time_limit", kPieceMs, 0);
+  } else if (container.name == "nut") {
+    format.avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED; // it holds them: the first picture is at 0
+  } else if (container.name == "flv" && is_stream) {
+    av_dict_set(&settings, "flvflags", "no_duration_filesize", 0);
+  }
+  if (container.name == "y4m") format.strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL; // 10 bits
+  const int result = avformat_write_header(&format, &settings);
+  av_dict_free(&settings);
+  return result;
+}
 
 } // namespace
 
@@ -45,45 +92,33 @@ void Muxer::begin(const MuxedStreams& streams) {
   } else if (!(container->flags & AVFMT_NOFILE)) {
     check(avio_open2(&format_->pb, path_.c_str(), AVIO_FLAG_WRITE, &format_->interrupt_callback, nullptr));
   }
-  AVStream* video = avformat_new_stream(format_, nullptr);
-  if (!video) throw std::bad_alloc();
-  check(avcodec_parameters_from_context(video->codecpar, streams.video));
-  // The muxer chooses its own letters, but Apple's players know one of the two of HEVC only, and raw pictures are told
-  // apart by nothing else.
-  const bool is_hevc = streams.video->codec_id == AV_CODEC_ID_HEVC && options_.container.is_mov;
-  const bool is_raw = streams.video->codec_id == AV_CODEC_ID_RAWVIDEO;
-  video->codecpar->codec_tag = is_hevc ? MKTAG('h', 'v', 'c', '1') : is_raw ? streams.video->codec_tag : 0;
-  video_time_base_ = video->time_base = streams.video->time_base;
-  video->avg_frame_rate = video->r_frame_rate = streams.rate;
-  video->sample_aspect_ratio = streams.video->sample_aspect_ratio;
-  if (streams.sound) {
-    AVStream* sound = avformat_new_stream(format_, nullptr);
-    if (!sound) throw std::bad_alloc();
-    check(avcodec_parameters_copy(sound->codecpar, streams.sound->codecpar));
-    sound->codecpar->codec_tag = 0;
-    sound_time_base_ = sound->time_base = streams.sound->time_base;
-  }
-  AVDictionary* settings = nullptr;
-  if (options_.container.is_mov) {
-    if (options_.fragments) {
-      // The index of the first piece is written with it, so that an edit list can take away the time by which B-frames
-      // delay the first picture.
-      av_dict_set(&settings, "movflags", "+empty_moov+delay_moov+default_base_moof", 0);
-      av_dict_set_int(&settings, "frag_duration", kPieceUs, 0);
-    }
-    av_dict_set_int(&settings, "video_track_timescale", video_time_base_.den, 0);
-  } else if (options_.container.name == "mkv" || options_.container.name == "webm") {
-    av_dict_set_int(&settings, "cluster_time_limit", kPieceMs, 0);
-  } else if (options_.container.name == "nut") {
-    format_->avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED; // it holds them: the first picture is at 0
-  } else if (options_.container.name == "flv" && (is_address_ || !output_.is_regular())) {
-    av_dict_set(&settings, "flvflags", "no_duration_filesize", 0);
-  }
-  if (options_.container.name == "y4m") format_->strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL; // 10 bits
-  const int result = avformat_write_header(format_, &settings);
-  av_dict_free(&settings);
-  check(result);
+  const bool is_stream = is_address_ || !output_.is_regular();
+  check(write_header(*format_, options_, streams, is_stream));
+  video_time_base_ = streams.time_base;
+  if (streams.sound) sound_time_base_ = streams.sound->time_base;
   begun_ = true;
+}
+
+void Muxer::try_header(const Options& options, const MuxedStreams& streams, const std::string& path) {
+  const AVOutputFormat* container = options.container.format;
+  if (is_address(path) || (container->flags & AVFMT_NOFILE)) return;
+  AVFormatContext* format = nullptr;
+  if (avformat_alloc_output_context2(&format, const_cast<AVOutputFormat*>(container), nullptr, path.c_str()) < 0)
+    throw std::bad_alloc();
+  format->opaque = options.log_opaque;
+  int result = avio_open_dyn_buf(&format->pb);
+  const bool has_buffer = result >= 0;
+  if (has_buffer) result = write_header(*format, options, streams, false);
+  uint8_t* bytes = nullptr;
+  if (has_buffer) avio_close_dyn_buf(format->pb, &bytes);
+  av_free(bytes);
+  format->pb = nullptr;
+  avformat_free_context(format);
+  if (result >= 0) return;
+  std::string held = avcodec_get_name(streams.video->codec_id);
+  if (streams.sound) held += std::string(" with sound in ") + avcodec_get_name(streams.sound->codecpar->codec_id);
+  throw std::invalid_argument("container '" + options.container.name + "' cannot hold this " + held + ": " +
+                              error_words(result));
 }
 
 void Muxer::write_video(AVPacket& packet) { write(packet, video_time_base_, 0); }

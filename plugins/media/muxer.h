@@ -14,7 +14,8 @@ namespace millrace::media {
 
 // What goes into a file besides its packets.
 struct MuxedStreams {
-  const AVCodecContext* video = nullptr;
+  const AVCodecParameters* video = nullptr;
+  AVRational time_base = {1, 25}; // of the packets of `video`, which need not be the encoder's
   AVRational rate = {25, 1};
   const AVStream* sound = nullptr; // of the file that it is copied from; may be null
 };
@@ -32,11 +33,15 @@ class Muxer {
   Muxer(const Muxer&) = delete;
   Muxer& operator=(const Muxer&) = delete;
 
+  // Writes the header into memory and throws it away: what only the muxer knows to refuse is refused by this. Throws
+  // std::invalid_argument. An address has no trial.
+  static void try_header(const Options& options, const MuxedStreams& streams, const std::string& path);
+
   // Makes the file, or connects. Throws std::runtime_error.
   void open(const std::string& path, const PartFile::Say& say);
   // Writes the header. Throws.
   void begin(const MuxedStreams& streams);
-  // Take packets in the time base of the encoder, or of the sound's own stream; in the order of their decoding times.
+  // Take packets in the time base that was said, or of the sound's own stream; in the order of their decoding times.
   // Throw the sentence of the first write that failed.
   void write_video(AVPacket& packet);
   void write_sound(AVPacket& packet);

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -126,11 +128,7 @@ int OutputFile::write_all(const uint8_t* bytes, size_t count) {
   }
   const size_t all = count;
   while (count > 0) {
-    if (may_block_ && !wait_until_writable()) {
-      failure_ = "cannot write '" + path_ + "': interrupted while it waited for its reader (at byte " +
-                 std::to_string(position_) + ")";
-      return AVERROR_EXIT;
-    }
+    if (may_block_ && !wait_until_writable()) return AVERROR_EXIT;
     const ptrdiff_t written = write_some(descriptor_, bytes, piece_max_ ? std::min(count, piece_max_) : count);
     if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       may_block_ = true; // standard output that whoever made it has set so
@@ -151,11 +149,18 @@ int OutputFile::write_all(const uint8_t* bytes, size_t count) {
 
 bool OutputFile::wait_until_writable() {
   pollfd waited{descriptor_, POLLOUT, 0};
-  for (;;) {
-    // POLLERR too: the write says what is wrong.
-    if (poll(&waited, 1, kSliceMs) > 0) return true;
-    if (interrupted_.load(std::memory_order_relaxed)) return false;
+  const auto begin = std::chrono::steady_clock::now();
+  // POLLERR too: the write says what is wrong.
+  while (poll(&waited, 1, kSliceMs) <= 0) {
+    if (!interrupted_.load(std::memory_order_relaxed)) continue;
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    char seconds[32];
+    std::snprintf(seconds, sizeof seconds, "%.1f s", taken.count());
+    failure_ = "cannot write '" + path_ + "': interrupted, as its reader has taken nothing for " + seconds +
+               " (at byte " + std::to_string(position_) + ")";
+    return false;
   }
+  return true;
 }
 
 void OutputFile::fail(int error) {

@@ -1,7 +1,7 @@
 // Where a muxer's bytes go: a part file, a FIFO, a device or standard output, each write of it checked.
 //
 // The first failure is remembered with path, byte and reason, because libavformat says little of it and often late.
-// Writes into a FIFO or a pipe wait in slices, so that an interrupt ends them.
+// Writes into a FIFO or a pipe wait in slices, for as long as their reader likes, so that an interrupt ends them.
 #pragma once
 
 #include <atomic>

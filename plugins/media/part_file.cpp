@@ -85,25 +85,29 @@ std::string resolved_path(const std::string& path) {
 
 void PartFile::open(const std::string& path, bool may_replace, const Say& say) {
   abandon();
+  asked_ = path;
   path_ = resolved_path(path);
   part_path_ = part_path_of(path_);
   may_replace_ = may_replace;
   committed_ = false;
   std::error_code error;
   if (const fs::path folder = fs::path(path_).parent_path(); !folder.empty()) fs::create_directories(folder, error);
-  if (error) throw cannot_write(path_, "its folder cannot be made: " + error.message());
-  if (fs::is_directory(path_, error)) throw cannot_write(path_, std::strerror(EISDIR));
+  if (error) throw cannot_write("its folder cannot be made: " + error.message());
+  if (fs::is_directory(path_, error)) throw cannot_write(std::strerror(EISDIR));
   if (fs::exists(path_, error)) {
-    if (!may_replace_) throw cannot_write(path_, "it is there already, and `exists: fail` keeps it");
-    if (is_locked(path_)) throw cannot_write(path_, "another process is writing it");
+    if (!may_replace_) throw cannot_write("it is there already, and `exists: fail` keeps it");
+    if (is_locked(path_)) throw cannot_write("another process is writing it");
   }
   for (int i = 0; i < kTriesMax; ++i) {
     descriptor_ = ::open(part_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) throw cannot_write(part_path_, std::strerror(errno));
+    if (descriptor_ < 0) {
+      const std::string reason = std::strerror(errno);
+      throw cannot_write("its file '" + part_path_ + "' cannot be made: " + reason);
+    }
     if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
       const int reason = errno;
       close();
-      throw cannot_write(path_, reason == EWOULDBLOCK ? "another process is writing it" : std::strerror(reason));
+      throw cannot_write(reason == EWOULDBLOCK ? "another process is writing it" : std::strerror(reason));
     }
     struct stat opened {};
     // Whoever held the lock before has renamed the file, or moved it out of the way.
@@ -112,22 +116,30 @@ void PartFile::open(const std::string& path, bool may_replace, const Say& say) {
     if (ours) say("an earlier run left an unfinished file, which is kept as '" + keep_leftover(part_path_) + "'");
     close();
   }
-  throw cannot_write(path_, "other processes keep writing it");
+  throw cannot_write("other processes keep writing it");
 }
 
 void PartFile::commit() {
   if (descriptor_ < 0 || committed_) return;
-  if (!has_its_name()) throw cannot_write(path_, "its file '" + part_path_ + "' was removed while it was written");
+  if (!has_its_name()) throw cannot_write("its file '" + part_path_ + "' was removed while it was written");
+  // Each close() makes a network's file system send what it still holds, and says what became of that; the lock stays
+  // with the other descriptor.
+  if (const int second = ::dup(descriptor_); second >= 0 && ::close(second) != 0 && errno != EINTR)
+    throw cannot_write(std::string(std::strerror(errno)) + "; what was written is in '" + part_path_ + "'");
   int error = 0;
   if (may_replace_)
     error = rename(part_path_.c_str(), path_.c_str()) == 0 ? 0 : errno;
   else
     error = rename_to_new(part_path_, path_);
   if (error == EEXIST)
-    throw cannot_write(
-        path_, "it has come into being meanwhile, and `exists: fail` keeps it; the film is in '" + part_path_ + "'");
-  if (error) throw cannot_write(path_, std::string(std::strerror(error)) + "; the film is in '" + part_path_ + "'");
+    throw cannot_write("it has come into being meanwhile, and `exists: fail` keeps it; the film is in '" + part_path_ +
+                       "'");
+  if (error) throw cannot_write(std::string(std::strerror(error)) + "; the film is in '" + part_path_ + "'");
   committed_ = true;
+}
+
+std::runtime_error PartFile::cannot_write(const std::string& why) const {
+  return millrace::media::cannot_write(asked_, why);
 }
 
 void PartFile::abandon() {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <string>
 
 namespace millrace::media {
@@ -31,7 +32,8 @@ class PartFile {
   // replaced, and where another process writes it.
   void open(const std::string& path, bool may_replace, const Say& say);
 
-  // Gives the file its name. Throws where it cannot: the part file is gone or another one, a folder is gone, or `path`
+  // Gives the file its name. Throws where it cannot: the file system says late that it has not kept the bytes, the part
+  // file is gone or another one, a folder is gone, or `path`
   // has come into being and may not be replaced; the file stays where it is then, and stays open.
   void commit();
 
@@ -52,7 +54,9 @@ class PartFile {
  private:
   bool has_its_name() const;
 
-  std::string path_, part_path_;
+  std::runtime_error cannot_write(const std::string& why) const;
+
+  std::string asked_, path_, part_path_; // `asked_` is what the user wrote, `path_` the end of its links
   bool may_replace_ = true, committed_ = false;
   int descriptor_ = -1;
 };

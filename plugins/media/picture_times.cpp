@@ -14,19 +14,27 @@ namespace millrace::media {
 
 namespace {
 constexpr AVRational kNanoseconds = {1, 1000000000};
-}
+constexpr int64_t kRoundingNs = 2; // a source's times are whole nanoseconds
+} // namespace
 
 int64_t EvenRate::place_of(int64_t time_ns) const {
   // Half-way goes down: of a film at twice the rate every other picture is shown at its own time. A nanosecond more or
   // less than half-way is a source's rounding.
   const AVRational period = av_inv_q(rate_);
   const int64_t half_ns = av_rescale_q(1, period, kNanoseconds) / 2;
-  return std::max<int64_t>(0, av_rescale_q_rnd(time_ns + half_ns - 2, kNanoseconds, period, AV_ROUND_DOWN));
+  return std::max<int64_t>(0, av_rescale_q_rnd(time_ns + half_ns - kRoundingNs, kNanoseconds, period, AV_ROUND_DOWN));
 }
 
-EvenRate::Place EvenRate::put(int64_t time_ns) {
+EvenRate::Place EvenRate::put(int64_t time_ns, int64_t duration_ns) {
   const int64_t place = place_of(time_ns);
   if (count_ > 0 && place < count_) return {0, false};
+  const int64_t place_ns = av_rescale_q(place, av_inv_q(rate_), kNanoseconds);
+  const bool is_over = count_ > 0 && duration_ns > 0 && place_ns + kRoundingNs >= time_ns + duration_ns;
+  if (is_over) { // the picture after it takes the place, or the film ends before it
+    const int64_t repeats = place - count_;
+    count_ = place;
+    return {repeats, false};
+  }
   const int64_t repeats = count_ > 0 ? place - count_ : 0;
   count_ = place + 1;
   return {repeats, true};
@@ -38,11 +46,11 @@ int64_t EvenRate::repeats_until(int64_t end_ns) {
   return repeats;
 }
 
-int64_t FreeTimes::put(int64_t time_ns, int64_t tolerance_ns, bool& moved) {
-  const int64_t at = std::max(in_units(time_ns, time_base_), last_ + 1);
-  last_ = at;
-  moved = std::abs(av_rescale_q(at, time_base_, kNanoseconds) - time_ns) > tolerance_ns;
-  return at;
+FreeTimes::Time FreeTimes::put(int64_t time_ns, int64_t tolerance_ns) {
+  const int64_t nearest = in_units(time_ns, time_base_);
+  last_ = std::max(nearest, last_ + 1);
+  const int64_t off_ns = std::abs(av_rescale_q(last_, time_base_, kNanoseconds) - time_ns);
+  return {last_, off_ns > tolerance_ns, last_ != nearest};
 }
 
 } // namespace millrace::media

@@ -12,13 +12,14 @@ class EvenRate {
  public:
   explicit EvenRate(AVRational rate) : rate_(rate) {}
 
-  // A picture that is shown from `time_ns` on: how often the one before it is repeated first, and whether it has a
-  // place of its own at all, or comes so soon after the one before it that it is dropped.
+  // A picture that is shown from `time_ns` on, for `duration_ns` at least: how often the one before it is repeated
+  // first, and whether it has a place of its own. It has none where it comes too soon after the one before it, or ends
+  // before the place that is nearest to it begins; repeating may show it all the same.
   struct Place {
     int64_t repeats = 0;
     bool is_shown = true;
   };
-  Place put(int64_t time_ns);
+  Place put(int64_t time_ns, int64_t duration_ns);
   // At the end: how often the last picture is repeated so that the film ends at `end_ns`.
   int64_t repeats_until(int64_t end_ns);
   // The number of places that are taken.
@@ -35,8 +36,13 @@ class EvenRate {
 class FreeTimes {
  public:
   explicit FreeTimes(AVRational time_base) : time_base_(time_base) {}
-  // `moved` is set where the time is farther from the unit than `tolerance_ns`.
-  int64_t put(int64_t time_ns, int64_t tolerance_ns, bool& moved);
+  // `moved`: the time is farther from the unit than `tolerance_ns`. `nudged`: the unit that is nearest was taken by the
+  // picture before.
+  struct Time {
+    int64_t at = 0;
+    bool moved = false, nudged = false;
+  };
+  Time put(int64_t time_ns, int64_t tolerance_ns);
 
  private:
   AVRational time_base_;

@@ -18,6 +18,7 @@ namespace {
 
 constexpr AVRational kNanoseconds = {1, 1000000000};
 constexpr int64_t kGridToleranceDivisor = 50; // of a period: rounding of a source's times is below it
+constexpr uint64_t kUsualOver = 16;           // pictures that the usual size of one is taken over
 constexpr int64_t kRepeatsMax = 1000000;      // of one picture: nine hours at 30 a second, and no mistake of a clock's
 
 std::string size_in_words(uint32_t width, uint32_t height) {
@@ -48,8 +49,14 @@ Recording::Recording(const RecordingSettings& settings, const std::atomic<bool>&
 
 Recording::~Recording() = default;
 
-void Recording::open() {
+void Recording::open(const AVCodecParameters* expected) {
   if (!settings_.sound.empty()) sound_.open(settings_.sound, settings_.container, &log_);
+  if (expected) {
+    MuxedStreams streams;
+    streams.video = expected;
+    streams.sound = sound_.stream();
+    Muxer::try_header(muxer_options(), streams, settings_.path);
+  }
   if (settings_.segment.is_set()) check_segment_pattern(settings_.path);
   if (!settings_.list.empty()) list_.begin(settings_.list);
   open_file();
@@ -59,13 +66,17 @@ std::string Recording::file_path() const {
   return settings_.segment.is_set() ? segment_path(settings_.path, segment_index_) : settings_.path;
 }
 
-void Recording::open_file() {
+Muxer::Options Recording::muxer_options() {
   Muxer::Options options;
   options.container = settings_.container;
   options.fragments = settings_.fragments;
   options.may_replace = settings_.may_replace;
   options.log_opaque = &log_;
-  muxer_ = std::make_unique<Muxer>(options, interrupted_);
+  return options;
+}
+
+void Recording::open_file() {
+  muxer_ = std::make_unique<Muxer>(muxer_options(), interrupted_);
   muxer_->open(file_path(), say_);
 }
 
@@ -112,7 +123,8 @@ void Recording::prepare(const ImageView& picture) {
   width_ = static_cast<int>(picture.width());
   height_ = static_cast<int>(picture.height());
   pixel_ = picture.pixel();
-  frames_ = std::make_unique<FrameMaker>(format_, copies_at_once(settings_.choice), takes_full_range(settings_.choice));
+  encoded_meaning_ = encoded_meaning(*meaning_, pixel_, format_, height_, is_jpeg(settings_.choice));
+  frames_ = std::make_unique<FrameMaker>(format_, copies_at_once(settings_.choice), encoded_meaning_);
 }
 
 void Recording::check_alike(const ImageView& picture) {
@@ -132,20 +144,26 @@ void Recording::begin(int64_t period_ns) {
   rate_ = settings_.rate.num > 0 ? settings_.rate : rate_of_period(period_ns);
   const int finest = time_base_max(settings_.choice);
   const bool is_even = settings_.rate.num > 0 || settings_.container.times == Times::none;
-  const bool is_grid = settings_.container.times == Times::grid || finest == 0;
-  time_base_ = is_even || is_grid ? av_inv_q(rate_) : time_base_for(rate_, finest);
+  const bool is_grid = settings_.container.times == Times::grid;
+  const AVRational tick = settings_.container.tick;
+  time_base_ = is_even || is_grid ? av_inv_q(rate_) : tick.num > 0 ? tick : time_base_for(rate_);
   if (is_even)
     even_.emplace(rate_);
   else
     free_.emplace(time_base_);
+  // A codec with coarse times of its own gets the nearest of those, and the file the exact ones.
+  AVRational codec_time_base = time_base_;
+  if (!is_even && !is_grid && finest < kTimeBaseFine) {
+    codec_time_base = finest == 0 ? av_inv_q(rate_) : time_base_for(rate_, finest);
+    codec_times_.emplace(codec_time_base);
+  }
   EncodedPictures pictures;
   pictures.format = format_;
   pictures.width = width_;
   pictures.height = height_;
   pictures.rate = rate_;
-  pictures.time_base = time_base_;
-  pictures.meaning = *meaning_;
-  if (takes_full_range(settings_.choice)) pictures.meaning.range = MR_RANGE_FULL;
+  pictures.time_base = codec_time_base;
+  pictures.meaning = encoded_meaning_;
   // AVI knows no times of pictures, so that they have to come in their order.
   const bool may_reorder = settings_.container.times == Times::any;
   const bool global_header = settings_.container.format->flags & AVFMT_GLOBALHEADER;
@@ -155,8 +173,10 @@ void Recording::begin(int64_t period_ns) {
 }
 
 void Recording::begin_file() {
+  const Parameters parameters = parameters_of(*codec_);
   MuxedStreams streams;
-  streams.video = codec_.get();
+  streams.video = parameters.get();
+  streams.time_base = time_base_;
   streams.rate = rate_;
   streams.sound = sound_.stream();
   muxer_->begin(streams);
@@ -166,50 +186,69 @@ void Recording::begin_file() {
 void Recording::add_frame(AVFrame& frame, int64_t time_ns, int64_t duration_ns) {
   last_time_ns_ = time_ns;
   last_duration_ns_ = duration_ns;
-  if (even_) return add_evenly(frame, time_ns);
-  bool moved = false;
+  if (even_) return add_evenly(frame, time_ns, duration_ns);
   const int64_t period_ns = av_rescale_q(1, av_inv_q(rate_), kNanoseconds);
-  const int64_t pts = free_->put(time_ns, std::max<int64_t>(period_ns / kGridToleranceDivisor, 1000), moved);
-  if (moved && settings_.container.times == Times::grid) ++counts_.off_grid;
-  encode(frame, pts, std::max<int64_t>(1, in_units(duration_ns, time_base_)));
+  const FreeTimes::Time time = free_->put(time_ns, std::max<int64_t>(period_ns / kGridToleranceDivisor, 1000));
+  if (settings_.container.times == Times::grid)
+    counts_.off_grid += time.moved;
+  else
+    counts_.nudged += time.nudged;
+  encode(frame, codec_times_ ? codec_times_->put(time_ns, 0).at : time.at, time.at,
+         std::max<int64_t>(1, in_units(duration_ns, time_base_)));
 }
 
-void Recording::add_evenly(AVFrame& frame, int64_t time_ns) {
+void Recording::add_evenly(AVFrame& frame, int64_t time_ns, int64_t duration_ns) {
   const int64_t next = even_->count();
-  const EvenRate::Place place = even_->put(time_ns);
-  if (!place.is_shown) {
-    ++counts_.dropped;
-    return;
-  }
+  const EvenRate::Place place = even_->put(time_ns, duration_ns);
   if (place.repeats > kRepeatsMax)
     throw std::runtime_error("cannot write '" + settings_.path + "': a picture would be repeated " +
                              std::to_string(place.repeats) + " times, as the next comes so late");
-  for (int64_t i = 0; i < place.repeats; ++i) encode(*last_, next + i, 1);
-  counts_.repeated += place.repeats;
+  repeat_last(next, place.repeats);
   last_.reset(av_frame_clone(&frame));
   if (!last_) throw std::bad_alloc();
-  encode(frame, next + place.repeats, 1);
+  is_last_shown_ = place.is_shown;
+  if (!place.is_shown)
+    ++counts_.dropped;
+  else
+    encode(frame, next + place.repeats, next + place.repeats, 1);
 }
 
-void Recording::encode(AVFrame& frame, int64_t pts, int64_t duration) {
-  frame.pts = pts;
+// Of several pictures that come too fast, the latest is the one that is shown until the next.
+void Recording::repeat_last(int64_t first, int64_t count) {
+  if (count == 0) return;
+  for (int64_t i = 0; i < count; ++i) encode(*last_, first + i, first + i, 1);
+  counts_.repeated += is_last_shown_ ? count : count - 1;
+  counts_.dropped -= !is_last_shown_;
+  is_last_shown_ = true;
+}
+
+void Recording::encode(AVFrame& frame, int64_t codec_pts, int64_t pts, int64_t duration) {
+  frame.pts = codec_pts;
 #if LIBAVUTIL_VERSION_MAJOR >= 58
-  frame.duration = duration;
+  frame.duration = codec_times_ ? 0 : duration;
 #endif
   frame.color_range = codec_->color_range;
   frame.colorspace = codec_->colorspace;
   frame.color_primaries = codec_->color_primaries;
   frame.color_trc = codec_->color_trc;
   frame.sample_aspect_ratio = codec_->sample_aspect_ratio;
-  const bool begins_segment = is_due(pts);
-  const bool is_key = begins_segment || std::exchange(wants_key_, false);
+  const bool begins_segment = is_due(pts) || is_nearly_full();
   frame.quality = codec_->global_quality; // what encoders of a constant scale go by
-  frame.pict_type = is_key ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE;
-  inside_.push_back({pts, duration, begins_segment});
+  frame.pict_type = begins_segment ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE;
+  inside_.push_back({codec_pts, pts, duration, begins_segment});
   end_ = std::max(end_, pts + duration);
   if (const int result = avcodec_send_frame(codec_.get(), &frame); result < 0)
     throw std::runtime_error("the encoder " + std::string(codec_->codec->name) + " failed: " + error_words(result));
   receive();
+}
+
+// True of the first picture after those that make a segment as large as asked for. What is inside the encoder goes into
+// the segment too, and is guessed by what came out of it.
+bool Recording::is_nearly_full() {
+  if (settings_.segment.bytes == 0 || asked_key_ || segment_bytes_ == 0) return false;
+  const uint64_t expected = segment_bytes_ + inside_.size() * usual_bytes_;
+  asked_key_ = expected >= settings_.segment.bytes;
+  return asked_key_;
 }
 
 // True of the first picture of a segment by time.
@@ -232,13 +271,14 @@ void Recording::receive() {
 }
 
 void Recording::take(AVPacket& packet) {
-  if (packet.pts == AV_NOPTS_VALUE) packet.pts = inside_.empty() ? end_ : inside_.front().pts;
+  if (packet.pts == AV_NOPTS_VALUE) packet.pts = inside_.empty() ? end_ : inside_.front().codec_pts;
   if (packet.dts == AV_NOPTS_VALUE) packet.dts = packet.pts;
   packet.duration = 1;
   // Encoders pass a picture's time on and not its duration. Those that hold pictures give them back in another order.
   for (auto at = inside_.begin(); at != inside_.end(); ++at) {
-    if (at->pts != packet.pts) continue;
+    if (at->codec_pts != packet.pts) continue;
     packet.duration = at->duration;
+    if (codec_times_) packet.pts = packet.dts = at->pts; // such an encoder reorders nothing
     wants_segment_ = wants_segment_ || at->begins_segment;
     inside_.erase(at);
     break;
@@ -249,9 +289,12 @@ void Recording::take(AVPacket& packet) {
   if (has_held_) write_held(begins_segment ? std::optional(packet.pts) : std::nullopt);
   if (begins_segment) next_segment(packet.pts);
   segment_bytes_ += static_cast<uint64_t>(packet.size);
-  // Not each codec has key frames often.
-  if (settings_.segment.bytes > 0 && segment_bytes_ >= settings_.segment.bytes && !asked_key_)
-    wants_key_ = asked_key_ = true;
+  const auto size = static_cast<uint64_t>(packet.size);
+  if (!(packet.flags & AV_PKT_FLAG_KEY))
+    usual_bytes_ = has_usual_ ? (usual_bytes_ * (kUsualOver - 1) + size) / kUsualOver : size;
+  else if (!has_usual_)
+    usual_bytes_ = size;
+  has_usual_ = has_usual_ || !(packet.flags & AV_PKT_FLAG_KEY);
   av_packet_move_ref(held_.get(), &packet);
   has_held_ = true;
 }
@@ -292,15 +335,9 @@ void Recording::next_segment(int64_t pts) {
   ++segment_index_;
   segment_begin_ = pts;
   segment_bytes_ = 0;
-  wants_key_ = asked_key_ = wants_segment_ = false;
+  asked_key_ = wants_segment_ = false;
   open_file();
   begin_file();
-}
-
-void Recording::repeat_last(int64_t count) {
-  const int64_t next = even_->count() - count;
-  for (int64_t i = 0; i < count; ++i) encode(*last_, next + i, 1);
-  counts_.repeated += count;
 }
 
 void Recording::finish() {
@@ -313,7 +350,10 @@ void Recording::finish() {
     add_frame(*only, 0, period_ns);
   }
   if (codec_) {
-    if (even_) repeat_last(std::min(even_->repeats_until(last_time_ns_ + last_duration_ns_), kRepeatsMax));
+    if (even_) {
+      const int64_t next = even_->count();
+      repeat_last(next, std::min(even_->repeats_until(last_time_ns_ + last_duration_ns_), kRepeatsMax));
+    }
     if (const int result = avcodec_send_frame(codec_.get(), nullptr); result < 0 && result != AVERROR_EOF)
       throw std::runtime_error("the encoder " + std::string(codec_->codec->name) + " failed: " + error_words(result));
     receive();

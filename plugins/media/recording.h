@@ -42,7 +42,7 @@ struct RecordingSettings {
 class Recording {
  public:
   struct Counts {
-    int64_t repeated = 0, dropped = 0, off_grid = 0, converted = 0;
+    int64_t repeated = 0, dropped = 0, off_grid = 0, nudged = 0, converted = 0;
   };
 
   Recording(const RecordingSettings& settings, const std::atomic<bool>& interrupted, Log& log, PartFile::Say say);
@@ -50,8 +50,9 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  // Makes the first file. Throws.
-  void open();
+  // Makes the first file. `expected`: of the encoder for the pictures that will come, where that is known; a container
+  // that cannot hold them is refused now. Throws.
+  void open(const AVCodecParameters* expected);
   // Times in nanoseconds; they rise. A duration of 0 is not known. Throws std::runtime_error or std::invalid_argument,
   // and takes no more pictures afterwards.
   void add(const ImageView& picture, int64_t media_time_ns, int64_t duration_ns);
@@ -60,8 +61,9 @@ class Recording {
   Counts counts() const;
 
  private:
-  struct Waiting { // a picture in the encoder
-    int64_t pts, duration;
+  struct Waiting {         // a picture in the encoder
+    int64_t codec_pts;     // in the encoder's time base
+    int64_t pts, duration; // in units
     bool begins_segment;
   };
 
@@ -69,15 +71,17 @@ class Recording {
   void check_alike(const ImageView& picture);
   void begin(int64_t period_ns);
   void add_frame(AVFrame& frame, int64_t time_ns, int64_t duration_ns);
-  void add_evenly(AVFrame& frame, int64_t time_ns);
-  void encode(AVFrame& frame, int64_t pts, int64_t duration);
-  void repeat_last(int64_t count);
+  void add_evenly(AVFrame& frame, int64_t time_ns, int64_t duration_ns);
+  void encode(AVFrame& frame, int64_t codec_pts, int64_t pts, int64_t duration);
+  void repeat_last(int64_t first, int64_t count);
   void receive();
   void take(AVPacket& packet);
   void write_held(std::optional<int64_t> file_end);
   void write_sound_until(int64_t time_ns);
   void next_segment(int64_t pts);
   bool is_due(int64_t pts);
+  bool is_nearly_full();
+  Muxer::Options muxer_options();
   void open_file();
   void begin_file();
   int64_t to_ns(int64_t units) const;
@@ -97,10 +101,12 @@ class Recording {
   Sound sound_;
   SegmentList list_;
   Packet packet_, held_, sound_packet_;
-  bool has_held_ = false, failed_ = false, wants_key_ = false, asked_key_ = false, wants_segment_ = false;
+  bool has_held_ = false, failed_ = false, asked_key_ = false, wants_segment_ = false, is_last_shown_ = false;
   std::optional<EvenRate> even_;
   std::optional<FreeTimes> free_;
-  std::optional<Meaning> meaning_;
+  std::optional<FreeTimes> codec_times_; // where the encoder's time base is not the file's
+  std::optional<Meaning> meaning_;       // of the pictures as they come
+  Meaning encoded_meaning_;              // as they are written
   Pixel pixel_ = Pixel::none;
   AVPixelFormat format_ = AV_PIX_FMT_NONE;
   int width_ = 0, height_ = 0;
@@ -112,6 +118,8 @@ class Recording {
   int64_t segment_begin_ = 0;     // in units
   int64_t segment_first_dts_ = 0; // of the packets in this file, as written
   bool segment_has_packets_ = false;
+  uint64_t usual_bytes_ = 0; // of a packet; of one that is no key frame where there are others
+  bool has_usual_ = false;
   uint64_t segment_bytes_ = 0; // of its packets: what the muxer keeps back is not in the file yet
   uint64_t segment_index_ = 0, segments_due_ = 0;
   Counts counts_;

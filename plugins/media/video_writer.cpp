@@ -8,6 +8,7 @@
 
 #include "millrace/handler.h"
 #include "plugins/media/encoders.h"
+#include "plugins/media/frames.h"
 #include "plugins/media/log.h"
 #include "plugins/media/rates.h"
 #include "plugins/media/recording.h"
@@ -24,10 +25,13 @@ rtsp://, srt://, udp:// and tcp://, where the installed libraries have them. `mi
 lists the containers and encoders of this machine.
 
 Times. Each picture is shown at its media time, less that of the first, so that a film of a live source
-lasts as long as it did, whatever was dropped on the way. MP4, MOV, NUT and TS hold such times to a
-microsecond or so, Matroska, WebM and FLV to a millisecond. AVI has numbers instead of times: a picture
+lasts as long as it did, whatever was dropped on the way. MP4, MOV and NUT hold such times to a
+microsecond, TS to 11 of them, Matroska, WebM and FLV to a millisecond, and the nominal rate exactly where
+they can. A picture that is closer to the one before it than that takes the container's next tick and is
+counted (pictures_nudged). AVI has numbers instead of times: a picture
 takes the nearest number that is free. Y4M has neither, so that pictures are repeated and dropped. With
-`rate: 30` that is done in any container: the film has exactly 30 pictures a second.
+`rate: 30` that is done in any container: the film has exactly 30 pictures a second and ends where its
+media times end; of several pictures that come too fast, the latest is the one that lasts.
 
 Codec. `codec` is h264, hevc, av1, vp9, vp8, mpeg4, mpeg2, mjpeg, prores, gif, one of the lossless ones,
 an encoder's own name such as libx264rgb, or four letters such as MJPG. Without it: h264, which plays
@@ -36,9 +40,12 @@ x264 calls crf 23, and 15 more or less is easily seen. `bitrate: 4M` fixes the s
 the encoder's word for speed against size; x264's is veryfast unless said. `gop` is the longest time
 between key frames, at which a player can begin. `pixels` chooses what is encoded, such as yuv444p; else
 it is what comes: 8 or 10 bits in YCbCr, RGB in codecs for it. Colours, range and the shape of pixels
-are tagged as they come.
+are tagged as they come. Gray pictures stay gray in a codec that has gray, and colour never becomes gray
+unless `pixels: gray8` asks for it: such a codec takes any picture and writes the nearest format of its own,
+counted as pictures_converted where numbers change. JPEG knows the matrix bt601 and full range only, so that
+mjpeg converts what comes with another.
 
-For bit-exact work take ffv1 (in mkv or avi: RGB, RGBA, gray, i420 and 10 bits), huffyuv (RGB and
+For bit-exact work take ffv1 (in mkv, avi or mov: RGB, RGBA, gray, nv12, i420 and 10 bits), huffyuv (RGB and
 RGBA, quick), ffvhuff (as huffyuv, also i420, gray and 10 bits) or png (RGB, RGBA and gray).
 
 Sizes. H.264, H.265 and others take even sizes only. Others are refused before the pipeline runs, with
@@ -53,7 +60,8 @@ made. A film that is there is replaced, at the end, or with `exists: fail` refus
 
 Segments. `segment: 10min` or `segment: 100MB` makes a new file at a key frame, each playable by itself
 and beginning at 0. %03d or {index} in the path is the number; without either "-000" stands before the
-extension. A file of a given size ends with the first key frame after it. `list` names a file that lists
+extension. Codecs of which each picture stands alone (ffv1, png, mjpeg, …) are cut at any picture; others
+get a key frame where the next file is due. A file of a given size ends near it. `list` names a file that lists
 the finished ones, which ffmpeg reads with `-f concat`.
 
 Sound. `sound` names a file whose sound is copied beside the pictures, as it is, cut to the same times:
@@ -96,8 +104,12 @@ class VideoWriter final : public Handler {
                                   ") does not take pictures of " + std::string(name_of(pixel)));
     pictures.width = static_cast<int>(format.width);
     pictures.height = static_cast<int>(format.height);
-    if (takes_full_range(settings.choice)) pictures.meaning.range = MR_RANGE_FULL;
-    open_encoder(settings.choice, settings.wish, pictures, false, true, nullptr);
+    pictures.meaning =
+        encoded_meaning(pictures.meaning, pixel, pictures.format, pictures.height, is_jpeg(settings.choice));
+    const bool global_header = settings.container.format->flags & AVFMT_GLOBALHEADER;
+    const bool may_reorder = settings.container.times == Times::any;
+    expected_ =
+        parameters_of(*open_encoder(settings.choice, settings.wish, pictures, global_header, may_reorder, nullptr));
     opened_ = opened;
   }
 
@@ -109,7 +121,7 @@ class VideoWriter final : public Handler {
     if (!settings.choice.reason.empty()) log(MR_LOG_INFO, settings.choice.reason);
     auto recording = std::make_unique<Recording>(settings, interrupted_, log_,
                                                  [this](const std::string& sentence) { log(MR_LOG_INFO, sentence); });
-    recording->open();
+    recording->open(expected_.get());
     recording_ = std::move(recording);
   }
 
@@ -139,6 +151,7 @@ class VideoWriter final : public Handler {
       if (counts.repeated) count("pictures_repeated", counts.repeated);
       if (counts.dropped) count("pictures_dropped", counts.dropped);
       if (counts.off_grid) count("pictures_off_grid", counts.off_grid);
+      if (counts.nudged) count("pictures_nudged", counts.nudged);
       if (counts.converted) count("pictures_converted", counts.converted);
     };
     try {
@@ -202,6 +215,7 @@ class VideoWriter final : public Handler {
   std::atomic<bool> interrupted_ = false;
   std::unique_ptr<Recording> recording_;
   std::tuple<uint32_t, uint32_t, Pixel> opened_{0, 0, Pixel::none};
+  Parameters expected_; // of the encoder that was opened for them
 };
 
 MILLRACE_HANDLER(VideoWriter, "video.writer", "Writes pictures into a film", kManual)

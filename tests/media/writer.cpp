@@ -1,8 +1,10 @@
 // video.writer: what is written is what ffprobe and ffmpeg read back.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,22 @@ std::string wrong_time(const Probed& film, const std::vector<Timed>& times, doub
       return "picture " + std::to_string(i) + " at " + std::to_string(at) + " ms";
   }
   return "";
+}
+
+// The bytes of a picture of p010 in the order of yuv420p10le.
+std::string three_planes(const testing::Value& picture) {
+  const std::string bytes = plain_bytes(picture);
+  const size_t luma = size_t{picture.image().width()} * picture.image().height();
+  std::string planes;
+  const auto add = [&](size_t sample) {
+    const int value = static_cast<uint8_t>(bytes[2 * sample]) | static_cast<uint8_t>(bytes[2 * sample + 1]) << 8;
+    planes += static_cast<char>((value >> 6) & 255);
+    planes += static_cast<char>(value >> 14);
+  };
+  for (size_t i = 0; i < luma; ++i) add(i);
+  for (const size_t first : {luma, luma + 1})
+    for (size_t i = first; i < bytes.size() / 2; i += 2) add(i);
+  return planes;
 }
 
 // Gaps, bursts, and a last picture that lasts.
@@ -65,6 +83,9 @@ TEST_CASE("every codec in every container that holds it comes back with its coun
                                          {"a.mkv", "", Pixel::i420, "h264"},
                                          {"b.mkv", "hevc", Pixel::p010, "hevc"},
                                          {"c.mkv", "ffv1", Pixel::i420, "ffv1"},
+                                         {"f.mkv", "png", Pixel::rgb8, "png"},
+                                         {"g.mkv", "huffyuv", Pixel::rgb8, "huffyuv"},
+                                         {"e.mov", "ffv1", Pixel::i420, "ffv1"},
                                          {"d.mkv", "mjpeg", Pixel::i420, "mjpeg"},
                                          {"e.mkv", "libx264rgb", Pixel::rgb8, "h264"},
                                          {"a.webm", "", Pixel::i420, "vp9"},
@@ -107,7 +128,9 @@ TEST_CASE("times of a variable rate are kept, and the last picture lasts as long
     bool is_long; // the container holds how long the last picture lasts
   };
   for (const Case& c : std::vector<Case>{{"a.mp4", "", 0.002, true},
-                                         {"b.mp4", "mpeg4", 0.02, true},
+                                         {"b.mp4", "mpeg4", 0.002, true},
+                                         {"b.mkv", "mpeg2", 0.51, true},
+                                         {"c.mp4", "mpeg2", 0.002, true},
                                          {"a.mov", "hevc", 0.002, true},
                                          {"a.mkv", "", 0.51, true},
                                          {"a.webm", "", 0.51, true},
@@ -166,7 +189,10 @@ TEST_CASE("lossless codecs give back every bit, of every format that they take")
                          {"y.avi", "rawvideo", Pixel::rgba8, "rgba"},   {"z.avi", "rawvideo", Pixel::nv12, "nv12"},
                          {"y.mkv", "rawvideo", Pixel::gray8, "gray"},   {"z.mkv", "rawvideo", Pixel::nv12, "nv12"},
                          {"x.mkv", "rawvideo", Pixel::i420, "yuv420p"}, {"s.y4m", "", Pixel::i420, "yuv420p"},
-                         {"t.y4m", "", Pixel::p010, "p010le"},          {"u.mkv", "libx264rgb", Pixel::rgb8, ""}}) {
+                         {"t.y4m", "", Pixel::p010, "p010le"},          {"1.mkv", "png", Pixel::rgba8, "rgba"},
+                         {"2.mkv", "huffyuv", Pixel::bgr8, "bgr24"},    {"3.mkv", "ffvhuff", Pixel::i420, "yuv420p"},
+                         {"4.mov", "ffv1", Pixel::p010, "p010le"},      {"5.mov", "ffv1", Pixel::rgb8, "rgb24"},
+                         {"6.avi", "rawvideo", Pixel::rgb8, "rgb24"},   {"u.mkv", "libx264rgb", Pixel::rgb8, ""}}) {
     INFO(std::string(c.file), " ", std::string(c.codec));
     const std::string path = folder / c.file;
     // 70 × 50 is no multiple of anything, and its rows have padding.
@@ -180,14 +206,100 @@ TEST_CASE("lossless codecs give back every bit, of every format that they take")
   }
 }
 
-TEST_CASE("raw pictures that a container cannot tell apart are not taken") {
+TEST_CASE("raw pictures that a container cannot tell apart are refused, or come as the nearest that it can") {
   const ScratchFolder folder;
-  for (const auto& [file, pixel] : {std::pair{"a.avi", Pixel::rgb8}, {"a.mov", Pixel::i420}, {"a.mkv", Pixel::rgb8}}) {
+  TableTest refused(handler_type("video.writer"), {{"path", folder / "a.mov"}, {"codec", "rawvideo"}});
+  refused.input("video", numbered(Pixel::i420, 64, 48, 0));
+  CHECK(refused.start() == MR_ERROR);
+  for (const auto& [file, pixel, format] : {std::tuple{"a.avi", Pixel::rgb8, "bgr24"},
+                                            {"a.mkv", Pixel::rgb8, "yuv420p"},
+                                            {"b.avi", Pixel::p010, "yuv420p"}}) {
     TableTest writer(handler_type("video.writer"), {{"path", folder / file}, {"codec", "rawvideo"}});
-    writer.input("video", numbered(pixel, 64, 48, 0));
+    write_film(writer, pixel, even_times(2));
     INFO(std::string(file));
-    CHECK(writer.start() == MR_ERROR);
+    CHECK(probe(folder / file).stream.at("pix_fmt") == format);
   }
+}
+
+TEST_CASE("a picture of colour is never written in gray, whatever its format and the codec's") {
+  const ScratchFolder folder;
+  for (const char* codec : {"ffv1 mkv", "ffvhuff avi", "huffyuv avi", "png mov", "apng apng", "gif gif", "rawvideo mkv",
+                            "rawvideo avi", "rawvideo nut", " y4m", "mjpeg mov", "mpeg4 mp4"}) {
+    const std::string text = codec, name = text.substr(0, text.find(' ')), extension = text.substr(text.find(' ') + 1);
+    for (const char* pixel : {"rgb8", "rgba8", "nv12", "i420", "gray8"}) {
+      const std::string path = folder / ("a." + extension);
+      output_of(std::string(MILLRACE_BINARY_DIR) +
+                "/millrace run 'test.pattern width=64 height=48 fps=10 count=2 format=" + pixel +
+                " ! video.writer path=" + path + (name.empty() ? "" : " codec=" + name) + "' 2>&1");
+      INFO(text, " ", std::string(pixel));
+      const std::string format = probe(path).stream.at("pix_fmt");
+      if (std::string(pixel) != "gray8") CHECK(format != "gray");
+      const bool has_gray = name != "huffyuv" && name != "gif" && name != "mjpeg" && name != "mpeg4";
+      if (std::string(pixel) == "gray8" && has_gray) CHECK(format == "gray");
+    }
+  }
+}
+
+TEST_CASE("what a lossless codec has in another order only is exact, and nothing is counted as converted") {
+  const ScratchFolder folder;
+  for (const char* file : {"a.mkv", "a.y4m"}) {
+    const std::string path = folder / file;
+    TableTest writer(handler_type("video.writer"),
+                     {{"path", path}, {"codec", std::string(file) == "a.mkv" ? "ffv1" : ""}});
+    write_film(writer, Pixel::nv12, even_times(5), 71, 53);
+    std::string written;
+    for (uint32_t i = 0; i < 5; ++i) written += plain_bytes(numbered(Pixel::nv12, 71, 53, i));
+    CHECK((decoded(path, "nv12") == written));
+    CHECK(writer.counts()["pictures_converted"] == 0);
+  }
+}
+
+TEST_CASE("the smallest pictures come back from the lossless codecs, in each format") {
+  const ScratchFolder folder;
+  // Not p010le of ten bits: ffmpeg's own conversion to it loses the chroma of odd columns.
+  const char* formats[] = {"", "gray", "rgb24", "bgr24", "rgba", "bgra", "nv12", "yuv420p", "yuv420p10le"};
+  for (const auto& [codec, file] : {std::pair{"ffv1", "a.mkv"}, {"png", "a.mov"}}) {
+    for (const auto& [width, height] :
+         {std::pair{1u, 1u}, {1u, 2u}, {2u, 1u}, {2u, 2u}, {1u, 50u}, {50u, 1u}, {3u, 5u}}) {
+      for (int pixel = MR_PIXEL_GRAY8; pixel <= MR_PIXEL_P010; ++pixel) {
+        if (std::string(codec) == "png" && pixel >= MR_PIXEL_NV12) continue;
+        const std::string path = folder / file;
+        TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", codec}});
+        write_film(writer, static_cast<Pixel>(pixel), even_times(3), width, height);
+        std::string written;
+        for (uint32_t i = 0; i < 3; ++i) {
+          const testing::Value picture = numbered(static_cast<Pixel>(pixel), width, height, i);
+          written += pixel == MR_PIXEL_P010 ? three_planes(picture) : plain_bytes(picture);
+        }
+        INFO(std::string(codec), " ", width, " × ", height, " ", std::string(formats[pixel]));
+        CHECK((decoded(path, formats[pixel]) == written));
+      }
+    }
+  }
+}
+
+TEST_CASE("JPEG has the matrix bt601, so that pictures of another are converted and show the same colours") {
+  const ScratchFolder folder;
+  const std::string path = folder / "a.avi";
+  TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", "mjpeg"}, {"quality", "100"}});
+  // Saturated green by bt709 in limited range.
+  const testing::Value picture = testing::image(Pixel::i420, 64, 48);
+  picture.raw().as.image.color = MR_COLOR_BT709;
+  picture.raw().as.image.range = MR_RANGE_LIMITED;
+  const uint8_t green[3] = {173, 42, 26};
+  for (uint32_t plane = 0; plane < 3; ++plane)
+    for (uint32_t y = 0; y < picture.image().rows(plane); ++y)
+      std::fill_n(picture.image().row(y, plane), plane == 0 ? 64 : 32, green[plane]);
+  for (int i = 0; i < 3; ++i) {
+    writer.input("video", picture.at(i * 40'000'000, 40'000'000));
+    REQUIRE(writer.tick().ok());
+  }
+  REQUIRE(writer.drain() == MR_OK);
+  CHECK(writer.counts()["pictures_converted"] == 3);
+  const std::string shown = decoded(path, "rgb24");
+  CHECK(static_cast<uint8_t>(shown[3 * (64 * 20 + 30)]) <= 6);
+  CHECK(static_cast<uint8_t>(shown[3 * (64 * 20 + 30) + 1]) >= 249);
+  CHECK(static_cast<uint8_t>(shown[3 * (64 * 20 + 30) + 2]) <= 6);
 }
 
 TEST_CASE("ten bits stay ten bits, and eight stay eight") {
@@ -289,6 +401,75 @@ TEST_CASE("a constant rate is made by repeating and dropping, which is counted")
     write_film(writer, Pixel::i420, {{0, 100}, {100, 100}, {500, 100}});
     CHECK(probe(path).times.size() == 6);
     CHECK(writer.counts()["pictures_repeated"] == 3);
+  }
+}
+
+TEST_CASE("of pictures that come too fast for a rate, the latest is the one that lasts") {
+  const ScratchFolder folder;
+  const std::string path = folder / "a.mkv";
+  TableTest writer(handler_type("video.writer"), {{"path", path}, {"rate", "10"}, {"codec", "ffv1"}});
+  write_film(writer, Pixel::i420, {{0, 10}, {10, 10}, {20, 10}, {300, 100}});
+  std::string shown;
+  for (const uint32_t i : {0u, 2u, 2u, 3u}) shown += plain_bytes(numbered(Pixel::i420, 64, 48, i));
+  CHECK((decoded(path, "yuv420p") == shown));
+  CHECK(writer.counts()["pictures_repeated"] == 1);
+  CHECK(writer.counts()["pictures_dropped"] == 1);
+}
+
+TEST_CASE("pictures that are closer than a container can say take its next tick, which is counted") {
+  const ScratchFolder folder;
+  for (const char* file : {"a.ts", "a.mkv", "a.flv", "a.webm", "a.mp4", "a.nut"}) {
+    const std::string path = folder / file;
+    TableTest writer(handler_type("video.writer"), {{"path", path}});
+    writer.period_ns(1);
+    for (int i = 0; i < 30; ++i) {
+      writer.input("video", numbered(Pixel::i420, 64, 48, static_cast<uint32_t>(i)).at(i, 40'000'000));
+      const testing::Result result = writer.tick();
+      REQUIRE_MESSAGE(result.ok(), result.error);
+    }
+    REQUIRE(writer.drain() == MR_OK);
+    INFO(std::string(file));
+    const Probed film = probe(path);
+    CHECK(film.times.size() == 30);
+    CHECK(std::adjacent_find(film.times.begin(), film.times.end(), std::greater_equal<>()) == film.times.end());
+    CHECK(writer.counts()["pictures_nudged"] == 29);
+  }
+}
+
+TEST_CASE("segments of pictures that each stand alone begin at any picture") {
+  const ScratchFolder folder;
+  for (const char* codec : {"ffv1", "mjpeg", "png", "huffyuv", "ffvhuff", "rawvideo"}) {
+    const std::string path = folder / (std::string(codec) + "-%d.mkv");
+    TableTest writer(handler_type("video.writer"), {{"path", path}, {"codec", codec}, {"segment", "200ms"}});
+    const bool is_rgb = std::string(codec) == "png" || std::string(codec) == "huffyuv";
+    write_film(writer, is_rgb ? Pixel::rgb8 : Pixel::i420, even_times(25));
+    INFO(std::string(codec));
+    for (int i = 0; i < 5; ++i) {
+      const std::string part = folder / (std::string(codec) + "-" + std::to_string(i) + ".mkv");
+      REQUIRE(fs::exists(part));
+      CHECK(probe(part).times.size() == 5);
+      CHECK(decoded(part, "gray").size() == 5 * 64 * 48);
+    }
+  }
+}
+
+TEST_CASE("segments by size are near it, of codecs that look ahead too") {
+  const ScratchFolder folder;
+  for (const char* codec : {"h264", "ffv1", "mpeg4", "hevc"}) {
+    const std::string stem = folder / codec;
+    TableTest writer(handler_type("video.writer"),
+                     {{"path", stem + "-%d.mkv"}, {"codec", codec}, {"segment", "200kB"}, {"quality", "90"}});
+    write_film(writer, Pixel::i420, even_times(250), 160, 120);
+    int count = 0;
+    while (fs::exists(stem + "-" + std::to_string(count) + ".mkv")) ++count;
+    INFO(std::string(codec), " ", count);
+    CHECK(count > 2);
+    for (int i = 0; i + 1 < count; ++i) {
+      const auto size = fs::file_size(stem + "-" + std::to_string(i) + ".mkv");
+      INFO(i, ": ", size);
+      CHECK(size > 150'000);
+      CHECK(size < 260'000);
+    }
   }
 }
 
@@ -432,6 +613,22 @@ TEST_CASE("sound is copied beside the pictures, packet by packet, cut to their t
                      "sed 's/.*, *//' | head -40 | tail -30");
   };
   CHECK(hash(folder / "a.mkv") != "");
+  // What the container takes is copied, and what its muxer refuses is refused before the first picture.
+  const std::string flac = folder / "flac.mkv";
+  output_of("ffmpeg -nostdin -v error -y -f lavfi -i sine=duration=3 -c:a flac '" + flac + "' && echo made");
+  TableTest into_mp4(handler_type("video.writer"), {{"path", folder / "flac.mp4"}, {"sound", flac}});
+  write_film(into_mp4, Pixel::i420, even_times(50));
+  CHECK(contains(sound_of(folder / "flac.mp4", "stream=codec_name"), "flac"));
+  CHECK(std::abs(probe(folder / "flac.mp4").duration - 2) < 0.11);
+  // FLV has this sound at other rates only, which nobody but its muxer knows.
+  const std::string pcm = folder / "pcm.wav";
+  output_of("ffmpeg -nostdin -v error -y -f lavfi -i sine=sample_rate=48000:duration=1 -c:a pcm_s16le '" + pcm +
+            "' && echo made");
+  TableTest refused(handler_type("video.writer"), {{"path", folder / "pcm.flv"}, {"sound", pcm}});
+  refused.input("video", numbered(Pixel::i420, 64, 48, 0));
+  CHECK(refused.start() == MR_ERROR);
+  CHECK(contains(refused.error(), "container 'flv' cannot hold this h264 with sound in pcm_s16le"));
+  CHECK(!fs::exists(folder / "pcm.part.flv"));
   TableTest none(handler_type("video.writer"), {{"path", folder / "n.mp4"}, {"sound", folder / "missing.mkv"}});
   none.input("video", numbered(Pixel::i420, 64, 48, 0));
   CHECK(none.start() == MR_ERROR);

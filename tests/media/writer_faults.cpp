@@ -5,17 +5,33 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <utility>
 
+#include "plugins/media/part_file.h"
 #include "tests/handlers/scratch.h"
 #include "tests/media/films.h"
+
+namespace {
+thread_local int close_fails_with = 0; // once
+} // namespace
+
+// In place of the C library's, for this program.
+extern "C" int close(int descriptor) {
+  const long result = syscall(SYS_close, descriptor);
+  if (!close_fails_with) return static_cast<int>(result);
+  errno = std::exchange(close_fails_with, 0);
+  return -1;
+}
 
 namespace millrace::media {
 namespace {
@@ -91,6 +107,42 @@ TEST_CASE("a full device is said with its reason") {
   const std::string said = failure_within(writer, 100);
   CHECK(contains(said, "cannot write '" + (folder / "full.mp4") + "': No space left on device (at byte "));
   CHECK(fs::is_symlink(folder / "full.mp4"));
+}
+
+TEST_CASE("a file that cannot be made is named, and so is the path that was asked for") {
+  const ScratchFolder folder;
+  const std::string name(250, 'n'); // with ".part" it is longer than a name may be
+  fs::create_symlink(name + ".mkv", folder / "link.mkv");
+  for (const std::string& path : {folder / (name + ".mkv"), folder / "link.mkv"}) {
+    TableTest writer(handler_type("video.writer"), {{"path", path}});
+    writer.input("video", picture(0));
+    CHECK(writer.start() == MR_ERROR);
+    CHECK(contains(writer.error(), "cannot write '" + path + "': its file '" + (folder / (name + ".part.mkv")) +
+                                       "' cannot be made: File name too long"));
+  }
+}
+
+TEST_CASE("what a file system says at close is heard before the file gets its name, and the lock stays") {
+  const ScratchFolder folder;
+  const std::string path = folder / "a.mkv";
+  PartFile file;
+  file.open(path, true, [](const std::string&) {});
+  REQUIRE(write(file.descriptor(), "x", 1) == 1);
+  close_fails_with = EDQUOT;
+  std::string said;
+  try {
+    file.commit();
+  } catch (const std::runtime_error& failed) {
+    said = failed.what();
+  }
+  close_fails_with = 0;
+  CHECK(contains(
+      said, "cannot write '" + path + "': Disk quota exceeded; what was written is in '" + (folder / "a.part.mkv")));
+  CHECK(!fs::exists(path));
+  file.commit();
+  PartFile second;
+  CHECK_THROWS_WITH_AS(second.open(path, true, [](const std::string&) {}),
+                       doctest::Contains("another process is writing it"), std::runtime_error);
 }
 
 TEST_CASE("after a failure a restart keeps what was written, and says where it is") {
@@ -285,7 +337,7 @@ TEST_CASE("a FIFO whose reader reads nothing is waited for until an interrupt, a
     const std::string said = failure_within(writer, 100); // a pipe holds 64 KiB
     done = true;
     interrupter.join();
-    CHECK(contains(said, "interrupted while it waited for its reader (at byte "));
+    CHECK(contains(said, "cannot write '" + path + "': interrupted, as its reader has taken nothing for "));
   }
   {
     TableTest writer(handler_type("video.writer"), {{"path", path}, {"container", "y4m"}});

@@ -10,6 +10,7 @@
 #include "plugins/media/containers.h"
 #include "plugins/media/encoders.h"
 #include "plugins/media/frames.h"
+#include "plugins/media/muxer.h"
 #include "plugins/media/nearest_name.h"
 #include "plugins/media/picture_times.h"
 #include "plugins/media/rates.h"
@@ -76,12 +77,12 @@ TEST_CASE("an even film of half the rate shows every other picture at its time, 
   EvenRate half({30, 1});
   std::vector<int> shown;
   for (int i = 0; i < 60; ++i)
-    if (half.put(int64_t{i} * 1'000'000'000 / 60).is_shown) shown.push_back(i);
+    if (half.put(int64_t{i} * 1'000'000'000 / 60, 16'666'666).is_shown) shown.push_back(i);
   CHECK(shown.size() == 30);
   for (size_t k = 0; k < shown.size(); ++k) CHECK(shown[k] == static_cast<int>(2 * k));
   EvenRate twice({60, 1});
   int64_t repeats = 0;
-  for (int i = 0; i < 30; ++i) repeats += twice.put(int64_t{i} * 1'000'000'000 / 30).repeats;
+  for (int i = 0; i < 30; ++i) repeats += twice.put(int64_t{i} * 1'000'000'000 / 30, 33'333'333).repeats;
   repeats += twice.repeats_until(1'000'000'000);
   CHECK(repeats == 30);
   CHECK(twice.count() == 60);
@@ -93,7 +94,7 @@ TEST_CASE("an even film is as long as the times that it is made from, whatever t
     EvenRate even(rate);
     int64_t now = 0, shown = 0, dropped = 0, repeats = 0;
     for (int i = 0; i < 500; ++i) {
-      const EvenRate::Place place = even.put(now);
+      const EvenRate::Place place = even.put(now, 0);
       repeats += place.repeats;
       ++(place.is_shown ? shown : dropped);
       state = state * 6364136223846793005u + 1442695040888963407u;
@@ -109,15 +110,31 @@ TEST_CASE("an even film is as long as the times that it is made from, whatever t
 
 TEST_CASE("free times rise strictly, and say when they had to be moved") {
   FreeTimes grid({1, 10});
-  bool moved = false;
-  CHECK(grid.put(0, 1000, moved) == 0);
-  CHECK(!moved);
-  CHECK(grid.put(104'000'000, 10'000'000, moved) == 1);
-  CHECK(!moved);
-  CHECK(grid.put(120'000'000, 10'000'000, moved) == 2);
-  CHECK(moved);
-  CHECK(grid.put(500'000'000, 1000, moved) == 5);
-  CHECK(!moved);
+  const auto is = [](FreeTimes::Time time, int64_t at, bool moved, bool nudged) {
+    return time.at == at && time.moved == moved && time.nudged == nudged;
+  };
+  CHECK(is(grid.put(0, 1000), 0, false, false));
+  CHECK(is(grid.put(104'000'000, 10'000'000), 1, false, false));
+  CHECK(is(grid.put(120'000'000, 10'000'000), 2, true, true));
+  CHECK(is(grid.put(500'000'000, 1000), 5, false, false));
+  CHECK(is(grid.put(620'000'000, 1000), 6, true, false));
+}
+
+TEST_CASE("an even film of a third of the rate ends where its media times end, for any number of pictures") {
+  for (int pictures = 1; pictures <= 70; ++pictures) {
+    EvenRate third({10, 1});
+    int64_t shown = 0, repeats = 0;
+    for (int i = 0; i < pictures; ++i) {
+      const EvenRate::Place place = third.put(int64_t{i} * 1'000'000'000 / 30, 33'333'333);
+      shown += place.is_shown;
+      repeats += place.repeats;
+    }
+    repeats += third.repeats_until(int64_t{pictures} * 1'000'000'000 / 30);
+    INFO(pictures, " pictures");
+    CHECK(third.count() == (pictures + 2) / 3);
+    CHECK(shown == third.count());
+    CHECK(repeats == 0);
+  }
 }
 
 TEST_CASE("a segment's length is a time or a size") {
@@ -165,6 +182,30 @@ TEST_CASE("a container follows from its name, the extension or the address") {
   CHECK(contains(refusal_of([] { container_of("film", ""); }), "has no extension"));
   CHECK(contains(refusal_of([] { container_of("a.mp5", ""); }), "did you mean 'mp4'?"));
   CHECK(contains(refusal_of([] { container_of("a.mp4", "mkb"); }), "did you mean 'mkv'?"));
+}
+
+TEST_CASE("what a container says that it holds is what its muxer writes") {
+  for (const std::string& name : container_names()) {
+    const Container container = container_of("", name);
+    for (const std::string& codec : codec_names(&container)) {
+      EncoderWish wish;
+      wish.codec = codec;
+      const EncoderChoice choice = choose_encoder(container, wish);
+      if (codec == "rawvideo" || name == "y4m" || name == "gif") continue; // whose formats the container chooses
+      EncodedPictures pictures;
+      for (const Pixel pixel : {Pixel::i420, Pixel::rgb8, Pixel::p010})
+        if (pictures.format == AV_PIX_FMT_NONE) pictures.format = encoded_format(choice, wish, pixel);
+      pictures.width = pictures.height = 64;
+      pictures.meaning.range = MR_RANGE_FULL;
+      const Parameters parameters = parameters_of(*open_encoder(choice, wish, pictures, true, true, nullptr));
+      MuxedStreams streams;
+      streams.video = parameters.get();
+      Muxer::Options options;
+      options.container = container;
+      INFO(name, " ", codec);
+      CHECK(refusal_of([&] { Muxer::try_header(options, streams, "film"); }) == "");
+    }
+  }
 }
 
 TEST_CASE("a codec has an encoder that opens, or a refusal that helps") {
@@ -218,7 +259,7 @@ TEST_CASE("a size that an encoder does not take is refused with the crop that he
 
 TEST_CASE("ten bits of p010 are the same ten bits in three planes") {
   const testing::Value value = numbered(Pixel::p010, 33, 17, 4);
-  FrameMaker frames(AV_PIX_FMT_YUV420P10LE, true, false);
+  FrameMaker frames(AV_PIX_FMT_YUV420P10LE, true, {MR_COLOR_BT709, MR_RANGE_LIMITED});
   const ImageSpan picture = value.image();
   const AVFrame* frame = frames.copy(picture);
   bool luma = true, chroma = true;
@@ -241,7 +282,7 @@ TEST_CASE("ten bits of p010 are the same ten bits in three planes") {
 
 TEST_CASE("lent memory that somebody keeps is found out") {
   const testing::Value value = numbered(Pixel::i420, 64, 48, 0);
-  FrameMaker frames(AV_PIX_FMT_YUV420P, true, false);
+  FrameMaker frames(AV_PIX_FMT_YUV420P, true, {MR_COLOR_BT709, MR_RANGE_LIMITED});
   AVFrame* lent = frames.lend(value.image());
   CHECK(frames.is_lent());
   CHECK(lent->data[0] == value.data());
