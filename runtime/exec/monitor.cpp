@@ -152,7 +152,8 @@ void Monitor::watch_budget(Watch& watch, int64_t now) {
   const StepRun& inside = *watch.inside;
   // A blocking handler waits for the world; it is held to a budget only where the pipeline gives it one.
   const bool blocking = inside.handler && inside.handler->waits;
-  if (!inside.handler || (blocking && inside.handler->budget_ns == 0)) return;
+  if (!inside.handler) return;
+  if (blocking && inside.handler->budget_ns == 0) return watch_stopping(watch, now);
   const int64_t budget = inside.handler->budget_ns > 0 ? inside.handler->budget_ns : run_.options.budget_ns;
   const int64_t over = now - watch.since_ns - budget;
   if (over < 0) return;
@@ -171,6 +172,16 @@ void Monitor::watch_budget(Watch& watch, int64_t now) {
                  name.c_str(), seconds(now - watch.since_ns).c_str());
     _exit(1);
   }
+}
+
+// A run that is to end does not wait for the world for longer than for anything else (semantics.md 8.7).
+void Monitor::watch_stopping(Watch& watch, int64_t now) {
+  if (!run_.stopping.load(std::memory_order_relaxed)) return;
+  if (stopping_since_ns_ == 0) stopping_since_ns_ = now;
+  const int64_t held_ns = now - std::max(watch.since_ns, stopping_since_ns_);
+  if (watch.stage != 0 || held_ns < run_.options.budget_ns) return;
+  watch.stage = 1;
+  watch.inside->instance->interrupt();
 }
 
 void Monitor::watch_movement(int64_t now) {

@@ -92,6 +92,8 @@ class Monitor {
   void loop();
   void watch_calls(int64_t now);
   void watch_budget(Watch& watch, int64_t now);
+  void watch_stopping(Watch& watch, int64_t now);
+  int64_t stopping_since_ns_ = 0;
   void watch_movement(int64_t now);
   void give_up_hung_device(int64_t now);
   void tell_progress(int64_t now);
