@@ -68,6 +68,21 @@ const char* container_of_scheme(const std::string& path) {
 
 } // namespace
 
+namespace {
+
+// Muxers that write files of their own, beside the name they are given: their files have no part file, no lock and no
+// checked writes. `segment` of video.writer makes pieces.
+void refuse_own_files(const AVOutputFormat& format, const std::string& path) {
+  const std::string_view name(format.name);
+  const bool delegates = name == "segment" || name == "stream_segment" || name == "tee" || name.starts_with("image2");
+  if (is_address(path) || (!(format.flags & AVFMT_NOFILE) && !delegates)) return;
+  throw std::invalid_argument("the container '" + std::string(name) +
+                              "' writes files of its own, which nobody looks after; `segment` writes pieces and `list` "
+                              "their list");
+}
+
+} // namespace
+
 bool is_address(const std::string& path) { return path.find("://") != std::string::npos; }
 
 Container container_of(const std::string& path, const std::string& name) {
@@ -75,8 +90,10 @@ Container container_of(const std::string& path, const std::string& name) {
     const std::string asked = lower(name);
     for (const Named& named : kNamed)
       if (asked == named.name || asked == named.muxer) return named_container(named, name);
-    if (const AVOutputFormat* format = av_guess_format(asked.c_str(), nullptr, nullptr))
+    if (const AVOutputFormat* format = av_guess_format(asked.c_str(), nullptr, nullptr)) {
+      refuse_own_files(*format, path);
       return container_with(format, asked);
+    }
     throw std::invalid_argument("there is no container '" + name + "'" + nearest_in_words(asked, container_names()) +
                                 "; this libavformat has " + listed(container_names(), " and ") + ", and others");
   }
@@ -92,7 +109,10 @@ Container container_of(const std::string& path, const std::string& name) {
   const AVOutputFormat* format = extension.empty() ? nullptr : av_guess_format(nullptr, path.c_str(), nullptr);
   if (format && std::string_view(format->name).rfind("image2", 0) == 0)
     throw std::invalid_argument("'" + path + "' is the name of a picture; image.writer writes those");
-  if (format) return container_with(format, format->name);
+  if (format) {
+    refuse_own_files(*format, path);
+    return container_with(format, format->name);
+  }
   const std::string have = "`container` names it: " + listed(container_names());
   if (path == "-") throw std::invalid_argument("standard output has no extension that chooses a container; " + have);
   if (extension.empty())

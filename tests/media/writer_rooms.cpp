@@ -291,4 +291,11 @@ TEST_CASE("lent memory that somebody keeps is found out") {
   CHECK_THROWS_AS(frames.release(), std::logic_error);
 }
 
+TEST_CASE("a container that writes files of its own is refused, by extension and by name; an address may have one") {
+  for (const char* path : {"x.m3u8", "x.mpd"}) CHECK_THROWS_AS(container_of(path, ""), std::invalid_argument);
+  for (const char* name : {"hls", "dash", "segment", "tee", "image2"})
+    CHECK_THROWS_AS(container_of("x.mp4", name), std::invalid_argument);
+  CHECK(container_of("rtsp://127.0.0.1/a", "").format != nullptr);
+}
+
 } // namespace millrace::media
