@@ -102,7 +102,7 @@ void WrittenFile::abandon() {
   descriptor_ = -1;
 }
 
-// What could not be written is not tried again.
+// A failed write is not tried again.
 void WrittenFile::fail(const std::string& why) {
   abandon();
   throw std::runtime_error("cannot write '" + path_ + "': " + why + " (at byte " + std::to_string(written_) + ")");

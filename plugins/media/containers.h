@@ -1,4 +1,4 @@
-// Which container a path or a name means, and what it can do with times.
+// Finds the container that a path or a name means, and what it can do with times.
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ Container container_of(const std::string& path, const std::string& name);
 // The common ones that this libavformat has, as people call them.
 std::vector<std::string> container_names();
 
-// Whether the container can hold the codec, as far as libavformat knows.
+// True if the container can hold the codec, as far as libavformat knows.
 bool can_hold(const Container& container, AVCodecID codec);
 
 } // namespace millrace::media

@@ -133,7 +133,7 @@ int Decoder::get_buffer(AVCodecContext* codec, AVFrame* frame, int flags) {
 bool Decoder::lend(AVCodecContext& codec, AVFrame& frame) {
   const auto format = static_cast<AVPixelFormat>(frame.format);
   if (!lender_ || pixel_of(format) != pixel_) return false;
-  // What is shown has to be of the planned size; what is coded may be more.
+  // The shown picture has the planned size; the coded one may be larger.
   if (static_cast<uint32_t>(codec.width) != width_ || static_cast<uint32_t>(codec.height) != height_) return false;
   const Layout layout = lay_out(codec, format, frame.width, frame.height);
   mr_block block{};

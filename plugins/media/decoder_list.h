@@ -1,4 +1,4 @@
-// What this machine's FFmpeg can read, for `inspect` and `doctor`.
+// Lists what this machine's FFmpeg can read, for `inspect` and `doctor`.
 #pragma once
 
 #include "millrace/handler.h"

@@ -108,13 +108,7 @@ Answer take_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal)
       source.next_due_ns = due_after(source.next_due_ns, pts_of(source.next, own_time), source.rate);
     }
     if (source.next_due_ns > info.media_time_ns) break;
-    if (source.has_value) {
-      ++source.passed_over;
-      release_all(source.value);
-    }
-    std::swap(source.value, source.next);
-    source.has_value = true;
-    source.has_next = false;
+    take_next(source);
   }
   if (!source.has_value) clear(source.value, source.ended && !source.has_next ? Cause::end : Cause::not_yet);
   return Answer::value;

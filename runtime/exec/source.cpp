@@ -37,13 +37,7 @@ void take_newest_due(SourceState& source, const mr_tick_info& info, uint64_t ord
   source.due_before = due;
   for (int64_t taken = 0; taken < most && read_ahead(source, info, ordinal); ++taken) {
     if (source.next_due_ns > info.media_time_ns) return;
-    if (source.has_value) {
-      ++source.passed_over;
-      release_all(source.value);
-    }
-    std::swap(source.value, source.next);
-    source.has_value = true;
-    source.has_next = false;
+    take_next(source);
   }
 }
 
@@ -83,6 +77,16 @@ void clear(std::vector<Slot>& slots, Cause cause) {
 
 void release_all(std::vector<Slot>& slots) {
   for (Slot& slot : slots) release(slot);
+}
+
+void take_next(SourceState& source) {
+  if (source.has_value) {
+    ++source.passed_over;
+    release_all(source.value);
+  }
+  std::swap(source.value, source.next);
+  source.has_value = true;
+  source.has_next = false;
 }
 
 Answer answer_of(StepRun& source, mr_status status, std::vector<Slot>& slots) {

@@ -27,6 +27,9 @@ graph::Rational rate_of(const StepRun& source);
 void clear(std::vector<Slot>& slots, Cause cause);
 void release_all(std::vector<Slot>& slots);
 
+// The value that was read ahead becomes the tick's; one that the tick had is passed over.
+void take_next(SourceState& source);
+
 // What a call of the source left in raw_outputs goes into `slots`; what it allocated and then did not give goes back.
 Answer answer_of(StepRun& source, mr_status status, std::vector<Slot>& slots);
 
