@@ -27,6 +27,11 @@ RULES = {
     "4.11": "device time is measured by events",
     "5.1": "facts, then pure passes", "5.2": "cutting segments", "5.3": "feasible first", "5.4": "then latency",
     "5.5": "search for a placement", "5.6": "price and reason of every step",
+    "8.1": "passing a time, and queues between clocks", "8.2": "where a queue between clocks may block",
+    "8.3": "windows of clocks that wait for each other", "8.4": "pending results and gaps",
+    "8.5": "empty initial values", "8.6": "a queue holds values", "8.7": "calls that do not return", "8.8": "signals",
+    "8.9": "media times rise", "8.10": "what a handler says is checked", "8.11": "a clock without sources",
+    "8.12": "decouple before you drain",
 }
 
 TEST_NAME = re.compile(r'\b(?:TEST_CASE|TEST_CASE_FIXTURE|TEST_CASE_TEMPLATE)\s*\((?:\s*\w[\w:]*\s*,)?\s*'

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "handlers/file/write_signals.h"
+#include "millrace/write_signals.h"
 
 namespace millrace::handlers {
 

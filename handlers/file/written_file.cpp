@@ -15,7 +15,7 @@
 #include <system_error>
 
 #include "handlers/file/open.h"
-#include "handlers/file/write_signals.h"
+#include "millrace/write_signals.h"
 
 namespace millrace::handlers {
 

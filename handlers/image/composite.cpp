@@ -171,10 +171,20 @@ class Composite final : public Handler {
     const ImageSpan canvas = out_.allocate(tick, pixel_, canvas_.width, canvas_.height);
     const auto first = std::find_if(views.begin(), views.end(), is_there);
     if (first != views.end()) take_over(*first, *out_.raw(tick).value);
+    take_over_shortest(views, out_.raw(tick).value->header);
     out_.raw(tick).value->as.image.color = MR_COLOR_SRGB;
     out_.raw(tick).value->as.image.range = MR_RANGE_FULL;
     settings_.opacity = static_cast<uint8_t>(std::lround(opacity_ * 255));
     return canvas;
+  }
+
+  // The canvas changes with the first of the pictures that change. Those of another clock came before and are no
+  // measure.
+  static void take_over_shortest(const Views& views, mr_header& to) {
+    for (const ImageView& view : views) {
+      if (!is_there(view) || view.header().pts_ns != to.pts_ns || view.header().duration_ns <= 0) continue;
+      if (to.duration_ns <= 0 || view.header().duration_ns < to.duration_ns) to.duration_ns = view.header().duration_ns;
+    }
   }
 
   LayoutSettings layout_settings() const {

@@ -41,13 +41,13 @@ class Crop final : public Handler {
 
   void process(Tick& tick, Cpu&) {
     const ImageView in = video_(tick);
-    const CutArea area = cut_area(asked(), in.width(), in.height(), in.pixel());
+    const CutArea area = area_of(in);
     cut_picture(in, area.x, area.y, allocate(tick, in, area));
   }
 
   void process(Tick& tick, Cuda& cuda) {
     const ImageView in = video_(tick);
-    const CutArea area = cut_area(asked(), in.width(), in.height(), in.pixel());
+    const CutArea area = area_of(in);
     const ImageSpan out = allocate(tick, in, area);
     gpu::check(
         gpu::library_of(cuda).image->crop(cuda.stream(), gpu::on_device(in), area.x, area.y, gpu::on_device(out)));
@@ -58,6 +58,12 @@ class Crop final : public Handler {
     const ImageSpan out = out_.allocate(tick, in.pixel(), area.width, area.height);
     take_over(in, *out_.raw(tick).value);
     return out;
+  }
+
+  // Of an empty picture, such as an initial one, there is nothing to cut.
+  CutArea area_of(const ImageView& in) const {
+    if (in.width() == 0 && in.height() == 0) return {0, 0, 0, 0};
+    return cut_area(asked(), in.width(), in.height(), in.pixel());
   }
 
   CutArea asked() const {

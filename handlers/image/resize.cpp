@@ -61,18 +61,27 @@ class Resize final : public Handler {
 
   void process(Tick& tick, Cpu&) {
     const ImageView in = video_(tick);
+    if (is_empty(in)) return give_empty(tick, in);
     resampler_.prepare(in.width(), in.height(), target_width_, target_height_, method_named(*method_));
     resampler_.run(in, allocate(tick, in));
   }
 
   void process(Tick& tick, Cuda& cuda) {
     const ImageView in = video_(tick);
+    if (is_empty(in)) return give_empty(tick, in);
     const ImageSpan out = allocate(tick, in);
     gpu::check(gpu::library_of(cuda).image->resize(cuda.stream(), gpu::on_device(in), gpu::on_device(out),
                                                    method_named(*method_)));
   }
 
  private:
+  // An initial picture has no pixels to make others of.
+  static bool is_empty(const ImageView& in) { return in.width() == 0 || in.height() == 0; }
+  void give_empty(Tick& tick, const ImageView& in) {
+    out_.allocate(tick, in.pixel(), 0, 0);
+    take_over(in, *out_.raw(tick).value);
+  }
+
   ImageSpan allocate(Tick& tick, const ImageView& in) {
     const ImageSpan out = out_.allocate(tick, in.pixel(), target_width_, target_height_);
     mr_value& value = *out_.raw(tick).value;

@@ -19,9 +19,8 @@ it is of and how long they took together.
 
 What it measures is the time of the wall, that is, how fast the pipeline runs. So the number in the
 picture differs from run to run, also under a `free` clock, whose pictures are otherwise the same
-each time; under a `virtual` clock time is the simulation's and they are the same. With `time:
-media` it measures the ticks' media time instead: the speed at which the pictures are meant to be
-shown, the same in every run. `draw: false` leaves pictures alone.
+each time. With `time: media` it measures the ticks' media time instead: the speed at which the
+pictures are meant to be shown, the same in every run. `draw: false` leaves pictures alone.
 
 A handler with several outputs is joined by the name of one: `fps.out` here.
 

@@ -17,7 +17,8 @@ constexpr const char* kManual = &R"(
 Writes tensors to .npy files, for `numpy.load`. A path with a place for a number, `{index}` or
 `%06d` (which are the same), gives a file for every tick that has a value, numbered by the tick.
 Any other path gives one file with all values stacked along a new first dimension; they have to
-have one shape, and which ticks had none is not in the file. It is whole after the end; of a run
+have one shape; a value without elements, such as an initial one, is left out, and which ticks had
+none is not in the file. It is whole after the end; of a run
 that breaks off, it says that it holds nothing.
 
 Whole and floating numbers of 8 to 64 bits are written as they are, in row-major order whatever
@@ -81,6 +82,7 @@ class ToNpy final : public Handler {
   }
 
   void stack(const TensorView& tensor) {
+    if (tensor.element_count() == 0) return;
     if (count_ == 0) {
       dtype_ = tensor.dtype();
       shape_.assign(tensor.shape().begin(), tensor.shape().end());

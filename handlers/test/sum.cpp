@@ -11,7 +11,8 @@ namespace {
 constexpr const char* kManual = &R"(
 Takes up to eight tensors of int64 of one size and gives their sum, element by element, wrapping
 around. It needs all of them: where one is missing, the runtime settles the sum empty without a
-call. The counterpart of test.mix, which needs none.
+call. A value without elements, such as an initial one, adds nothing. The counterpart of test.mix,
+which needs none.
 
     test.number count=100 size=4 ! test.sum ! test.record path=sum.txt
 )"[1];
@@ -35,11 +36,14 @@ class Sum final : public Handler {
   }
 
   void process(Tick& tick, Cpu&) {
-    const TensorView first = in_(tick, 0);
-    const std::span<int64_t> sum = out_.allocate(tick, dtype_of<int64_t>(), first.shape()).elements<int64_t>();
-    std::copy_n(first.elements<int64_t>().begin(), sum.size(), sum.begin());
-    for (uint32_t i = 1; i < in_.count(); ++i) {
+    uint32_t first = 0; // that has elements
+    while (first + 1 < in_.count() && in_(tick, first).element_count() == 0) ++first;
+    const TensorView begin = in_(tick, first);
+    const std::span<int64_t> sum = out_.allocate(tick, dtype_of<int64_t>(), begin.shape()).elements<int64_t>();
+    std::copy_n(begin.elements<int64_t>().begin(), sum.size(), sum.begin());
+    for (uint32_t i = first + 1; i < in_.count(); ++i) {
       const std::span<const int64_t> next = in_(tick, i).elements<int64_t>();
+      if (next.empty()) continue;
       if (next.size() != sum.size()) throw std::invalid_argument("the inputs of test.sum differ in size");
       for (size_t k = 0; k < sum.size(); ++k)
         sum[k] = static_cast<int64_t>(static_cast<uint64_t>(sum[k]) + static_cast<uint64_t>(next[k]));

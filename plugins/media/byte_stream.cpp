@@ -35,7 +35,7 @@ ByteStream::~ByteStream() {
 }
 
 int ByteStream::read(void* self, uint8_t* buffer, int size) {
-  const ByteStream& stream = *static_cast<const ByteStream*>(self);
+  ByteStream& stream = *static_cast<ByteStream*>(self);
   for (;;) {
     if (stream.interrupt_.why() != Interrupt::Why::none) return AVERROR_EXIT;
     // Nothing is told of a FIFO whose first writer has not come; one whose last writer has gone is at its end.
@@ -44,6 +44,7 @@ int ByteStream::read(void* self, uint8_t* buffer, int size) {
     if (ready < 0 && errno != EINTR) return AVERROR(errno);
     if (ready <= 0) continue;
     const ssize_t count = ::read(stream.descriptor_, buffer, static_cast<size_t>(size));
+    if (count > 0) stream.count_ += static_cast<uint64_t>(count);
     if (count > 0) return static_cast<int>(count);
     if (count == 0) return AVERROR_EOF;
     if (errno != EAGAIN && errno != EINTR) return AVERROR(errno);

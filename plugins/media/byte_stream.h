@@ -1,6 +1,7 @@
 // Bytes from a pipe, as FFmpeg reads them: FFmpeg's own pipes cannot be interrupted.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "plugins/media/av.h"
@@ -19,6 +20,7 @@ class ByteStream {
   ByteStream& operator=(const ByteStream&) = delete;
 
   AVIOContext* io() { return io_; }
+  uint64_t count() const { return count_; } // bytes that came
 
  private:
   static int read(void* self, uint8_t* buffer, int size);
@@ -27,6 +29,7 @@ class ByteStream {
   bool owned_ = false;
   const Interrupt& interrupt_;
   AVIOContext* io_ = nullptr;
+  uint64_t count_ = 0;
 };
 
 } // namespace millrace::media

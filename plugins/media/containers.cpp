@@ -99,6 +99,8 @@ Container container_of(const std::string& path, const std::string& name) {
   }
   if (is_address(path)) {
     const char* muxer = container_of_scheme(path);
+    for (const Named& named : kNamed)
+      if (std::string_view(muxer) == named.muxer) return named_container(named, muxer);
     if (const AVOutputFormat* format = av_guess_format(muxer, nullptr, nullptr)) return container_with(format, muxer);
     throw std::invalid_argument("this libavformat has no muxer '" + std::string(muxer) + "' for '" + path + "'");
   }

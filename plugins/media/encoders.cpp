@@ -55,9 +55,17 @@ constexpr KnownCodec kCodecs[] = {
 
 constexpr int kRawTimesMax = 65535; // MPEG-4 part 2 writes the denominator of times in 16 bits
 constexpr int kTrialSize = 256;     // every encoder takes it
-// Of a side, in pixels. libavcodec 59 refuses to cut some smaller pictures into slices for FFV1 (3 × 5), and cuts
-// others into slices without pixels, which come back black (1 × 1, and 2 × 2 in gray or RGB).
-constexpr int kSlicedMin = 16;
+constexpr int kSlicedMin = 16;      // of a side, in pixels
+
+// Whether FFV1's slices keep each pixel. libavcodec 59 refuses to cut some small pictures (3 × 5), and cuts others into
+// slices without pixels, which come back black (1 × 1, and 2 × 2 in gray or RGB). libavcodec 60 loses the last column
+// or row of subsampled chroma where the side is odd.
+bool slices_keep_all(const AVCodecContext& codec) {
+  if (codec.width < kSlicedMin || codec.height < kSlicedMin) return false;
+  int across = 0, down = 0; // chroma's shifts
+  av_pix_fmt_get_chroma_sub_sample(codec.pix_fmt, &across, &down);
+  return (across == 0 || codec.width % 2 == 0) && (down == 0 || codec.height % 2 == 0);
+}
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -216,15 +224,31 @@ class Options {
   AVDictionary* options_ = nullptr;
 };
 
+// The names that an encoder's own option takes.
+std::vector<std::string> words_of_option(const AVCodec& encoder, const char* name) {
+  std::vector<std::string> words;
+  const AVClass* described = encoder.priv_class;
+  const AVOption* option = described ? av_opt_find(&described, name, nullptr, 0, AV_OPT_SEARCH_FAKE_OBJ) : nullptr;
+  if (!option || !option->unit) return words;
+  for (const AVOption* each = nullptr; (each = av_opt_next(&described, each));)
+    if (each->type == AV_OPT_TYPE_CONST && each->unit && std::string_view(each->unit) == option->unit)
+      words.emplace_back(each->name);
+  return words;
+}
+
+void check_preset(const AVCodec& encoder, const EncoderWish& wish, const std::vector<std::string>& presets) {
+  if (std::find(presets.begin(), presets.end(), wish.preset) != presets.end()) return;
+  throw std::invalid_argument("the encoder " + std::string(encoder.name) + " has no preset '" + wish.preset + "'" +
+                              nearest_in_words(wish.preset, presets) + "; it has " + listed(presets, " and "));
+}
+
 // Of x264 and x265, which write to the terminal of one that they do not know.
 std::string preset_of(const AVCodec& encoder, const EncoderWish& wish) {
   static const std::vector<std::string> presets = {"ultrafast", "superfast", "veryfast", "faster",   "fast",
                                                    "medium",    "slow",      "slower",   "veryslow", "placebo"};
   // The libraries' own default is `medium`; a recorder has to keep up with its source on a few cores.
   if (wish.preset.empty()) return "veryfast";
-  if (std::find(presets.begin(), presets.end(), wish.preset) == presets.end())
-    throw std::invalid_argument("the encoder " + std::string(encoder.name) + " has no preset '" + wish.preset + "'" +
-                                nearest_in_words(wish.preset, presets) + "; it has " + listed(presets, " and "));
+  check_preset(encoder, wish, presets);
   return wish.preset;
 }
 
@@ -300,7 +324,10 @@ void set_up_aom(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish
 }
 
 void set_up_nvenc(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
-  if (!wish.preset.empty()) options.set("preset", wish.preset);
+  if (!wish.preset.empty()) {
+    check_preset(encoder, wish, words_of_option(encoder, "preset"));
+    options.set("preset", wish.preset);
+  }
   options.set("forced-idr", int64_t{1});
   if (wish.bitrate > 0) return;
   const double best = encoder.id == AV_CODEC_ID_H264 ? 51 : 56;
@@ -334,7 +361,7 @@ void set_up(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wi
     // could begin with few pictures only.
     codec.gop_size = 1;
     // Version 3 has checksums: damage is seen, and ends at a slice.
-    const bool has_slices = codec.width >= kSlicedMin && codec.height >= kSlicedMin;
+    const bool has_slices = slices_keep_all(codec);
     codec.level = has_slices ? 3 : 1;
     if (has_slices) options.set("slicecrc", int64_t{1});
   }
@@ -543,12 +570,15 @@ EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish
     for (const KnownCodec& each : kCodecs)
       for (const std::string& own : words_of(each.encoders))
         if (avcodec_find_encoder_by_name(own.c_str())) names.push_back(own);
+    const std::string near = nearest_of(name, names);
     throw std::invalid_argument("there is no codec '" + wish.codec + "'" + nearest_in_words(name, names) +
-                                "; this libavcodec writes " + listed(codec_names(), " and "));
+                                "; this libavcodec writes " + listed(codec_names(), " and ") +
+                                "\ntry: codec=" + (near.empty() ? default_encoder(container).codec : near));
   }
   if (!can_hold(container, choice.encoder->id))
     throw std::invalid_argument("container '" + container.name + "' cannot hold codec '" + wish.codec +
-                                "'; it can hold " + listed(codec_names(&container), " and "));
+                                "'; it can hold " + listed(codec_names(&container), " and ") +
+                                "\ntry: codec=" + default_encoder(container).codec);
   return choice;
 }
 

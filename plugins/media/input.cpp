@@ -14,6 +14,7 @@ extern "C" {
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <system_error>
@@ -40,12 +41,37 @@ std::string errno_words(int code) { return std::generic_category().message(code)
 
 // The errors of libavformat that say little, said better.
 std::string open_words(int status, const Interrupt& interrupt) {
-  if (interrupt.why() == Interrupt::Why::late) return "it did not answer in time (`timeout`)";
-  if (status == AVERROR_EXIT) return "it was interrupted";
+  if (const std::string words = interrupt.words(status); !words.empty()) return words;
   if (status == AVERROR_INVALIDDATA) return "the file is damaged or of a kind that is not known";
   if (status == AVERROR_PROTOCOL_NOT_FOUND) return "this FFmpeg does not know the protocol of this address";
   return error_words(status);
 }
+
+std::string too_large(int width, int height) {
+  return "its pictures are said to be " + std::to_string(width) + " × " + std::to_string(height) + ", more than the " +
+         std::to_string(kPixelsMax / 1'000'000) + " million pixels that are read";
+}
+
+// Of a size that libavformat refuses its log alone speaks: the error may be any, of Y4M "Device or resource busy".
+std::string refused_size(const Log& log) {
+  int width = 0, height = 0;
+  const std::string line = log.find("Picture size ");
+  return std::sscanf(line.c_str(), "Picture size %dx%d is invalid", &width, &height) == 2 ? too_large(width, height)
+                                                                                          : "";
+}
+
+// ISO 14496-12: the type of the first box follows its size. A file that is only called .mp4 has none of these.
+bool begins_as_mp4(const std::string& path) {
+  char head[8] = {};
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const ssize_t count = file < 0 ? 0 : ::read(file, head, sizeof head);
+  if (file >= 0) ::close(file);
+  const std::string type(head + 4, 4);
+  const auto known = {"ftyp", "mdat", "free", "skip", "wide", "moov", "styp"};
+  return count == sizeof head && std::find(known.begin(), known.end(), type) != known.end();
+}
+
+const char* name_of(AVMediaType media) { return media == AVMEDIA_TYPE_AUDIO ? "sound" : "video"; }
 
 void set_for_address(const std::string& path, double timeout_s, Options& options) {
   const std::string us = std::to_string(std::llround(timeout_s * 1e6));
@@ -81,8 +107,13 @@ InputKind input_kind_of(const std::string& path) {
   if (path == "-") return InputKind::pipe;
   if (path.find("://") != std::string::npos) return InputKind::address;
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0)
-    throw std::runtime_error(errno == ENOENT ? "there is no such file" : errno_words(errno));
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno != ENOENT) throw std::runtime_error(errno_words(errno));
+    const bool is_pattern = path.find_first_of("%*?") != std::string::npos;
+    throw std::runtime_error(is_pattern ? "there is no such file; patterns are for pictures, which image.file reads"
+                                          "\ntry: type=image.file"
+                                        : "there is no such file");
+  }
   if (S_ISFIFO(status.st_mode)) return InputKind::pipe;
   if (!S_ISREG(status.st_mode)) throw std::runtime_error("it is no file, no folder of files and no pipe");
   if (status.st_size == 0) throw std::runtime_error("it is empty");
@@ -91,18 +122,22 @@ InputKind input_kind_of(const std::string& path) {
 }
 
 Input::Input(const InputSettings& settings, Interrupt& interrupt, Log& log)
-    : kind_(input_kind_of(settings.path)), interrupt_(interrupt) {
-  const LogScope scope(log);
-  interrupt_.allow(kind_ == InputKind::address ? settings.timeout_s : 0);
+    : settings_(settings), kind_(input_kind_of(settings.path)), interrupt_(interrupt), log_(log) {
+  open_stream();
+}
+
+void Input::open_stream() {
+  const LogScope scope(log_);
+  interrupt_.allow(kind_ == InputKind::address ? settings_.timeout_s : 0);
   format_ = avformat_alloc_context();
   if (!format_) throw std::bad_alloc();
-  format_->opaque = &log;
+  format_->opaque = &log_;
   format_->interrupt_callback = interrupt_.callback();
   format_->probesize = kProbeBytesMax;
   format_->max_analyze_duration = kProbeUsMax;
   try {
-    open(settings);
-    find_stream(settings);
+    open();
+    find_stream();
   } catch (...) {
     avformat_close_input(&format_);
     throw;
@@ -111,57 +146,72 @@ Input::Input(const InputSettings& settings, Interrupt& interrupt, Log& log)
 
 Input::~Input() { avformat_close_input(&format_); }
 
-void Input::open(const InputSettings& settings) {
+void Input::open() {
   const AVInputFormat* demuxer = nullptr;
-  if (!settings.format.empty()) {
-    demuxer = av_find_input_format(settings.format.c_str());
-    if (!demuxer) throw std::invalid_argument("format '" + settings.format + "' is not known to this FFmpeg");
+  if (!settings_.format.empty()) {
+    demuxer = av_find_input_format(settings_.format.c_str());
+    if (!demuxer) throw std::invalid_argument("format '" + settings_.format + "' is not known to this FFmpeg");
   }
   Options options;
-  std::string url = settings.path;
-  if (kind_ == InputKind::address) set_for_address(url, settings.timeout_s, options);
+  std::string url = settings_.path;
+  if (kind_ == InputKind::address) set_for_address(url, settings_.timeout_s, options);
   if (kind_ == InputKind::file) url = "file:" + url; // a name with a colon is no protocol
   if (kind_ == InputKind::pipe) {
     try {
-      bytes_ = std::make_unique<ByteStream>(settings.path, interrupt_);
+      bytes_ = std::make_unique<ByteStream>(settings_.path, interrupt_);
     } catch (const std::system_error& error) {
       throw std::runtime_error(error.code().message());
     }
     format_->pb = bytes_->io();
     url.clear();
   }
+  const bool is_piped = kind_ == InputKind::pipe;
+  if (is_piped && settings_.path == "-" && ::isatty(STDIN_FILENO))
+    throw std::runtime_error(
+        "standard input is a terminal; expected a pipe or a file, as in `millrace run … < in.mkv`");
+  const std::string before = refused_size(log_); // of an earlier file of a folder
   // On failure FFmpeg frees the context.
   const int status = avformat_open_input(&format_, url.c_str(), demuxer, &options.all);
-  if (status < 0) throw std::runtime_error(open_words(status, interrupt_));
+  if (status >= 0) return;
+  const std::string size = refused_size(log_);
+  if (is_piped && bytes_->count() == 0 && !interrupt_.is_asked())
+    throw std::runtime_error("nothing came from it; expected a video, as in `millrace run … < in.mkv`");
+  if (!log_.find("moov atom not found").empty() && begins_as_mp4(settings_.path))
+    throw std::runtime_error(
+        "the file is damaged: its index (moov) is missing, as where a recording was not finished or "
+        "the file is cut off");
+  throw std::runtime_error(size != before ? size : open_words(status, interrupt_));
 }
 
-void Input::find_stream(const InputSettings& settings) {
+void Input::find_stream() {
   interrupt_.begin();
   const int status = avformat_find_stream_info(format_, nullptr);
   if (interrupt_.is_asked()) throw std::runtime_error("it was interrupted");
-  if (settings.stream >= 0) {
-    if (static_cast<unsigned>(settings.stream) >= format_->nb_streams)
-      throw std::invalid_argument("stream " + std::to_string(settings.stream) + " is not there: it has " +
+  if (settings_.stream >= 0) {
+    if (static_cast<unsigned>(settings_.stream) >= format_->nb_streams)
+      throw std::invalid_argument("stream " + std::to_string(settings_.stream) + " is not there: it has " +
                                   std::to_string(format_->nb_streams));
-    stream_ = format_->streams[settings.stream];
-    if (stream_->codecpar->codec_type != AVMEDIA_TYPE_VIDEO)
-      throw std::invalid_argument("stream " + std::to_string(settings.stream) + " is no video");
+    stream_ = format_->streams[settings_.stream];
+    if (stream_->codecpar->codec_type != settings_.media)
+      throw std::invalid_argument("stream " + std::to_string(settings_.stream) + " is no " + name_of(settings_.media));
   } else {
-    const int best = av_find_best_stream(format_, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
+    const int best = av_find_best_stream(format_, settings_.media, -1, -1, nullptr, 0);
     if (best < 0 && status < 0) throw std::runtime_error(open_words(status, interrupt_));
     if (best < 0)
-      throw std::runtime_error(others().empty() ? "there is no video in it"
-                                                : "there is no video in it, only " + others());
+      throw std::runtime_error(std::string("there is no ") + name_of(settings_.media) + " in it" +
+                               (others().empty() ? "" : ", only " + others()));
     stream_ = format_->streams[best];
   }
   for (unsigned s = 0; s < format_->nb_streams; ++s)
     if (format_->streams[s] != stream_) format_->streams[s]->discard = AVDISCARD_ALL;
+  if (settings_.media == AVMEDIA_TYPE_VIDEO) check_pictures();
+}
+
+void Input::check_pictures() const {
   const AVCodecParameters& said = *stream_->codecpar;
   if (said.width <= 0 || said.height <= 0 || said.format == AV_PIX_FMT_NONE)
     throw std::runtime_error("no picture in it can be decoded");
-  if (int64_t{said.width} * said.height > kPixelsMax)
-    throw std::runtime_error("its pictures are said to be " + std::to_string(said.width) + " × " +
-                             std::to_string(said.height) + ", more than are read");
+  if (int64_t{said.width} * said.height > kPixelsMax) throw std::runtime_error(too_large(said.width, said.height));
 }
 
 int Input::read(AVPacket* packet) {
@@ -176,9 +226,16 @@ int Input::read(AVPacket* packet) {
 bool Input::has_index() const { return !(format_->iformat->flags & AVFMT_TS_DISCONT); }
 
 bool Input::seek(int64_t ns) {
+  if (kind_ == InputKind::pipe) return false;
   const int64_t time = av_rescale_q(ns, {1, 1'000'000'000}, stream_->time_base);
   interrupt_.begin();
-  return kind_ != InputKind::pipe && avformat_seek_file(format_, stream_->index, INT64_MIN, time, time, 0) >= 0;
+  if (avformat_seek_file(format_, stream_->index, INT64_MIN, time, time, 0) >= 0) return true;
+  if (is_live() || interrupt_.is_asked()) return false;
+  // FFmpeg may have read on to find the place, or have gone to another: nobody can say where the input stands.
+  avformat_close_input(&format_);
+  stream_ = nullptr;
+  open_stream();
+  return false;
 }
 
 bool Input::ends_are_losses() const {
@@ -257,7 +314,7 @@ std::string Input::others() const {
   const auto add = [&](const std::string& more) { words += (words.empty() ? "" : ", ") + more; };
   if (sounds > 0) add("sound (" + codec + (sounds > 1 ? ", one of " + std::to_string(sounds) : "") + ")");
   if (subtitles > 0) add("subtitles");
-  if (videos > 0) add("another video");
+  if (videos > 0) add(stream_ && stream_->codecpar->codec_type == AVMEDIA_TYPE_VIDEO ? "another video" : "video");
   return words;
 }
 

@@ -1,4 +1,5 @@
-// What video.file reads: a file, a pipe or an address, opened by FFmpeg and cut into packets.
+// One stream of a file, a pipe or an address, opened by FFmpeg and cut into packets: what video.file plays, and the
+// sound that video.writer copies.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,10 @@ InputKind input_kind_of(const std::string& path);
 
 struct InputSettings {
   std::string path;
-  std::string format;   // FFmpeg's name of a demuxer; "": by the content
-  int stream = -1;      // as FFmpeg counts; -1: the best of video
-  double timeout_s = 5; // addresses: what a call may wait
+  std::string format;                     // FFmpeg's name of a demuxer; "": by the content
+  int stream = -1;                        // as FFmpeg counts; -1: the best of `media`
+  double timeout_s = 5;                   // addresses: what a call may wait
+  AVMediaType media = AVMEDIA_TYPE_VIDEO; // or sound
 };
 
 // One opening of one input. One thread, but for the Interrupt, which must outlive it.
@@ -39,7 +41,8 @@ class Input {
   // The next packet of the stream: 0, AVERROR_EOF, or another error, of which reading may go on (damage) or not.
   int read(AVPacket* packet);
   // To the last key picture at or before this time of the stream, in nanoseconds of its own base; without an index only
-  // near it. False where the input cannot do that.
+  // near it. False where the input cannot do that: it is at its beginning then, opened anew, which throws as the
+  // constructor does. A pipe and a live stream stay where they are.
   bool seek(int64_t ns);
   bool has_index() const;
 
@@ -60,15 +63,19 @@ class Input {
   int64_t nanoseconds(int64_t time) const;
   // MR_TURN_*: what makes the pictures upright. `is_near`: the file asks for an angle between quarters.
   uint32_t turn(bool& is_near) const;
-  // "sound (aac), 2 subtitles"; "": the stream is alone.
+  // "sound (aac), subtitles"; "": the stream is alone.
   std::string others() const;
 
  private:
-  void open(const InputSettings& settings);
-  void find_stream(const InputSettings& settings);
+  void open_stream();
+  void open();
+  void find_stream();
+  void check_pictures() const;
 
-  InputKind kind_;
+  const InputSettings settings_;
+  const InputKind kind_;
   Interrupt& interrupt_;
+  Log& log_;
   std::unique_ptr<ByteStream> bytes_; // of a pipe
   AVFormatContext* format_ = nullptr;
   const AVStream* stream_ = nullptr;

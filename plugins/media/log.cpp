@@ -4,6 +4,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <map>
+#include <utility>
 
 #include "plugins/media/av.h"
 
@@ -43,10 +44,15 @@ void receive(void* object, int level, const char* format, va_list arguments) {
   std::string text = line;
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
   if (text.empty()) return;
-  const std::lock_guard lock(living().mutex);
-  const auto named = living().logs.find(opaque_of(object));
-  Log* log = named == living().logs.end() ? current : named->second;
-  if (log) log->add(level, text);
+  Log* log = nullptr;
+  {
+    const std::lock_guard lock(living().mutex);
+    const auto named = living().logs.find(opaque_of(object));
+    log = named == living().logs.end() ? current : named->second;
+    // Under this lock, so that a Log that is to go learns that it still has to speak.
+    if (!log || !log->collect(level, text)) return;
+  }
+  log->speak();
 }
 
 } // namespace
@@ -56,7 +62,11 @@ Log::Log(Say say) : say_(std::move(say)) {
   answer_for(this);
 }
 
-Log::~Log() { forget(this); }
+Log::~Log() {
+  forget(this);
+  std::unique_lock lock(mutex_);
+  is_quiet_.wait(lock, [this] { return !is_speaking_; });
+}
 
 void Log::answer_for(const void* object) {
   const std::lock_guard lock(living().mutex);
@@ -68,13 +78,31 @@ void Log::forget(const void* object) {
   living().logs.erase(object);
 }
 
-void Log::add(int av_level, const std::string& line) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (seen_.size() >= kLinesMax || !seen_.insert(line).second) return;
-  }
+bool Log::collect(int av_level, const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  if (seen_.size() >= kLinesMax || !seen_.insert(line).second) return false;
   // A warning of FFmpeg's is seldom one for the person who runs a pipeline: the report has it, the terminal not.
-  say_(av_level <= AV_LOG_ERROR ? MR_LOG_INFO : MR_LOG_DEBUG, "FFmpeg: " + line);
+  collected_.emplace_back(av_level <= AV_LOG_ERROR ? MR_LOG_INFO : MR_LOG_DEBUG, "FFmpeg: " + line);
+  return !std::exchange(is_speaking_, true);
+}
+
+std::string Log::find(const std::string& begin) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = seen_.lower_bound(begin);
+  return at != seen_.end() && at->starts_with(begin) ? *at : "";
+}
+
+void Log::speak() {
+  std::unique_lock lock(mutex_);
+  while (!collected_.empty()) {
+    const auto [level, sentence] = std::move(collected_.front());
+    collected_.pop_front();
+    lock.unlock();
+    say_(level, sentence);
+    lock.lock();
+  }
+  is_speaking_ = false;
+  is_quiet_.notify_all(); // under the lock: the Log may be gone once it is let go
 }
 
 LogScope::LogScope(Log& log) : before_(current) { current = &log; }

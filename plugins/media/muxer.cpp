@@ -1,10 +1,12 @@
 // libavformat's muxers, told to lose little when the process dies; see muxer.h.
 #include "plugins/media/muxer.h"
 
+#include <algorithm>
+#include <cmath>
 #include <new>
 #include <stdexcept>
 
-#include "plugins/media/quiet_write.h"
+#include "millrace/write_signals.h"
 
 namespace millrace::media {
 
@@ -15,7 +17,26 @@ namespace {
 constexpr int64_t kPieceUs = 500000;
 constexpr int64_t kPieceMs = kPieceUs / 1000;
 
-int is_interrupted(void* flag) { return static_cast<const std::atomic<bool>*>(flag)->load(std::memory_order_relaxed); }
+// Seven packets of a transport stream: what fits into an Ethernet frame, and what receivers of UDP expect.
+constexpr const char* kDatagramBytes = "1316";
+
+// Most protocols go by the interrupt alone. These have waits of their own that do not look at it, or habits that a
+// receiver suffers from.
+void set_for_target(const std::string& path, double timeout_s, AVDictionary** settings) {
+  const std::string us = std::to_string(std::llround(timeout_s * 1e6));
+  if (path.starts_with("rtsp://") || path.starts_with("rtsps://")) {
+    av_dict_set(settings, "rtsp_transport", "tcp", 0); // as video.file reads them
+  } else if (path.starts_with("udp://") || path.starts_with("rtp://")) {
+    av_dict_set(settings, "pkt_size", kDatagramBytes, 0);
+  } else if (path.starts_with("srt://")) {
+    av_dict_set(settings, "timeout", us.c_str(), 0);
+    // Closing it would else drop what it has not sent yet: a short film is lost whole.
+    av_dict_set_int(settings, "linger", std::max(1LL, std::llround(timeout_s)), 0);
+    av_dict_set(settings, "connect_timeout", std::to_string(std::llround(timeout_s * 1e3)).c_str(), 0);
+  } else {
+    av_dict_set(settings, "rw_timeout", us.c_str(), 0);
+  }
+}
 
 // Says the streams and the settings of the container, and writes the header. FFmpeg's error, or 0 and more.
 int write_header(AVFormatContext& format, const Muxer::Options& options, const MuxedStreams& streams, bool is_stream) {
@@ -58,6 +79,7 @@ int write_header(AVFormatContext& format, const Muxer::Options& options, const M
   } else if (container.name == "flv" && is_stream) {
     av_dict_set(&settings, "flvflags", "no_duration_filesize", 0);
   }
+  if (format.oformat->flags & AVFMT_NOFILE) set_for_target(format.url, options.timeout_s, &settings);
   if (container.name == "y4m") format.strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL; // 10 bits
   const int result = avformat_write_header(&format, &settings);
   av_dict_free(&settings);
@@ -67,36 +89,46 @@ int write_header(AVFormatContext& format, const Muxer::Options& options, const M
 } // namespace
 
 Muxer::Muxer(const Options& options, const std::atomic<bool>& interrupted)
-    : options_(options), interrupted_(interrupted), output_(interrupted) {}
+    : options_(options), interrupt_(interrupted), output_(interrupted) {}
 
 Muxer::~Muxer() { abandon(); }
 
-void Muxer::open(const std::string& path, const PartFile::Say& say) {
+void Muxer::open(const std::string& path, const PartFile::Kept& kept) {
   abandon();
   path_ = path;
   is_address_ = is_address(path);
   if (is_address_) return; // connected in begin(): a server may close what says nothing for long
-  output_.open(path, options_.may_replace, say);
+  output_.open(path, options_.may_replace, kept);
 }
 
 void Muxer::begin(const MuxedStreams& streams) {
-  const NoWriteSignals quiet; // libavformat's own sockets
+  const HeldWriteSignals held; // libavformat's own sockets
   const AVOutputFormat* container = options_.container.format;
   check(avformat_alloc_output_context2(&format_, const_cast<AVOutputFormat*>(container), nullptr, path_.c_str()));
   format_->opaque = options_.log_opaque;
-  format_->interrupt_callback = {&is_interrupted, const_cast<std::atomic<bool>*>(&interrupted_)};
+  interrupt_.allow(is_address_ ? options_.timeout_s : 0);
+  format_->interrupt_callback = interrupt_.callback();
   format_->flush_packets = 1;
   if (!is_address_) {
     format_->pb = output_.io();
     format_->flags |= AVFMT_FLAG_CUSTOM_IO;
   } else if (!(container->flags & AVFMT_NOFILE)) {
-    check(avio_open2(&format_->pb, path_.c_str(), AVIO_FLAG_WRITE, &format_->interrupt_callback, nullptr));
+    connect();
   }
+  interrupt_.begin();
   const bool is_stream = is_address_ || !output_.is_regular();
   check(write_header(*format_, options_, streams, is_stream));
   video_time_base_ = streams.time_base;
   if (streams.sound) sound_time_base_ = streams.sound->time_base;
   begun_ = true;
+}
+
+void Muxer::connect() {
+  AVDictionary* settings = nullptr;
+  set_for_target(path_, options_.timeout_s, &settings);
+  const int result = avio_open2(&format_->pb, path_.c_str(), AVIO_FLAG_WRITE, &format_->interrupt_callback, &settings);
+  av_dict_free(&settings);
+  check(result);
 }
 
 void Muxer::try_header(const Options& options, const MuxedStreams& streams, const std::string& path) {
@@ -125,8 +157,9 @@ void Muxer::write_video(AVPacket& packet) { write(packet, video_time_base_, 0); 
 void Muxer::write_sound(AVPacket& packet) { write(packet, sound_time_base_, 1); }
 
 void Muxer::write(AVPacket& packet, AVRational time_base, int stream) {
-  std::optional<NoWriteSignals> quiet; // a file's own writes see to it
-  if (is_address_) quiet.emplace();
+  std::optional<HeldWriteSignals> held; // a file's own writes see to it
+  if (is_address_) held.emplace();
+  interrupt_.begin();
   packet.stream_index = stream;
   packet.pos = -1;
   av_packet_rescale_ts(&packet, time_base, format_->streams[stream]->time_base);
@@ -136,14 +169,19 @@ void Muxer::write(AVPacket& packet, AVRational time_base, int stream) {
 
 void Muxer::check(int result) {
   output_.check();
-  if (result < 0 || (format_ && format_->pb && format_->pb->error < 0))
-    throw std::runtime_error("cannot write '" + path_ + "': " + error_words(result < 0 ? result : format_->pb->error));
+  int error = result < 0 ? result : format_ && format_->pb ? format_->pb->error : 0;
+  // RTSP's muxer passes over writes that failed: what a wait was ended for has not been sent.
+  if (error >= 0 && is_address_ && interrupt_.why() != Interrupt::Why::none) error = AVERROR_EXIT;
+  if (error >= 0) return;
+  const std::string why = interrupt_.words(error);
+  throw std::runtime_error("cannot write '" + path_ + "': " + (why.empty() ? error_words(error) : why));
 }
 
 void Muxer::finish() {
   if (begun_) {
-    const NoWriteSignals quiet;
+    const HeldWriteSignals held;
     begun_ = false;
+    interrupt_.begin();
     check(av_write_trailer(format_));
     if (is_address_ && format_->pb) {
       avio_flush(format_->pb);
@@ -161,11 +199,14 @@ void Muxer::abandon() {
   output_.abandon();
 }
 
+// After a failure no wait begins anew: a target that took nothing in time is not asked to take a farewell.
 void Muxer::close() {
-  begun_ = false;
   if (!format_) return;
-  const NoWriteSignals quiet;
-  if (is_address_ && format_->pb && !(format_->oformat->flags & AVFMT_NOFILE)) avio_closep(&format_->pb);
+  const HeldWriteSignals held;
+  const bool has_own_connection = format_->oformat->flags & AVFMT_NOFILE;
+  if (begun_ && has_own_connection) av_write_trailer(format_); // RTSP's, which lets go of its connection only there
+  begun_ = false;
+  if (is_address_ && format_->pb && !has_own_connection) avio_closep(&format_->pb);
   // The output's own context lives on: its last bytes are still to be written.
   if (!is_address_) format_->pb = nullptr;
   avformat_free_context(format_);

@@ -8,6 +8,7 @@
 
 #include "plugins/media/av.h"
 #include "plugins/media/containers.h"
+#include "plugins/media/interrupt.h"
 #include "plugins/media/output_file.h"
 
 namespace millrace::media {
@@ -27,6 +28,7 @@ class Muxer {
     bool fragments = true; // MP4 and MOV: pieces of at most half a second, each complete in the file
     bool may_replace = true;
     void* log_opaque = nullptr;
+    double timeout_s = 5; // addresses: what a call may wait
   };
   Muxer(const Options& options, const std::atomic<bool>& interrupted);
   ~Muxer();
@@ -37,8 +39,8 @@ class Muxer {
   // std::invalid_argument. An address has no trial.
   static void try_header(const Options& options, const MuxedStreams& streams, const std::string& path);
 
-  // Makes the file, or connects. Throws std::runtime_error.
-  void open(const std::string& path, const PartFile::Say& say);
+  // Makes the file; begin() connects to an address. Throws std::runtime_error.
+  void open(const std::string& path, const PartFile::Kept& kept);
   // Writes the header. Throws.
   void begin(const MuxedStreams& streams);
   // Take packets in the time base that was said, or of the sound's own stream; in the order of their decoding times.
@@ -53,14 +55,17 @@ class Muxer {
   void hold_lock() { output_.hold_lock(); }
   bool has_begun() const { return begun_; }
   const std::string& path() const { return path_; }
+  // Of a file that is not whole yet; "" where there is none.
+  std::string part_path() const { return output_.part_path(); }
 
  private:
   void write(AVPacket& packet, AVRational time_base, int stream);
+  void connect();
   void check(int result);
   void close();
 
   Options options_;
-  const std::atomic<bool>& interrupted_;
+  Interrupt interrupt_;
   OutputFile output_;
   std::string path_;
   AVFormatContext* format_ = nullptr;

@@ -25,7 +25,7 @@ size_t distance(const std::string& a, const std::string& b) {
 
 } // namespace
 
-std::string nearest_in_words(const std::string& given, const std::vector<std::string>& names) {
+std::string nearest_of(const std::string& given, const std::vector<std::string>& names) {
   const std::string* nearest = nullptr;
   size_t least = std::max<size_t>(1, given.size() / 3) + 1;
   for (const std::string& name : names) {
@@ -34,7 +34,12 @@ std::string nearest_in_words(const std::string& given, const std::vector<std::st
     least = apart;
     nearest = &name;
   }
-  return nearest ? " (did you mean '" + *nearest + "'?)" : "";
+  return nearest ? *nearest : "";
+}
+
+std::string nearest_in_words(const std::string& given, const std::vector<std::string>& names) {
+  const std::string nearest = nearest_of(given, names);
+  return nearest.empty() ? "" : " (did you mean '" + nearest + "'?)";
 }
 
 std::string listed(const std::vector<std::string>& names, const char* last) {

@@ -31,7 +31,7 @@ std::string standard_output_name() { return "standard output"; }
 
 OutputFile::~OutputFile() { abandon(); }
 
-void OutputFile::open(const std::string& path, bool may_replace, const PartFile::Say& say) {
+void OutputFile::open(const std::string& path, bool may_replace, const PartFile::Kept& kept) {
   abandon();
   path_ = path;
   failure_.clear();
@@ -51,7 +51,7 @@ void OutputFile::open(const std::string& path, bool may_replace, const PartFile:
     owns_descriptor_ = true;
     make_io(false);
   } else {
-    part_.open(path, may_replace, say);
+    part_.open(path, may_replace, kept);
     descriptor_ = part_.descriptor();
     make_io(true);
   }

@@ -22,7 +22,7 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   // `path`: a file, "-" for standard output, a FIFO or a device. Waits for a FIFO's reader. Throws std::runtime_error.
-  void open(const std::string& path, bool may_replace, const PartFile::Say& say);
+  void open(const std::string& path, bool may_replace, const PartFile::Kept& kept);
 
   // For AVFormatContext::pb; belongs to this object, and lives until it is closed.
   AVIOContext* io() const { return io_; }
@@ -36,6 +36,8 @@ class OutputFile {
 
   bool is_open() const { return descriptor_ >= 0; }
   bool is_regular() const { return part_.is_open(); }
+  // "" where there is none.
+  std::string part_path() const { return part_.is_open() ? part_.part_path() : ""; }
   uint64_t bytes_written() const { return bytes_; }
   // "cannot write 'PATH': No space left on device (at byte 4096)…"; "" while nothing has failed.
   const std::string& failure() const { return failure_; }

@@ -23,6 +23,19 @@ constexpr int kLinksMax = 16;       // of symbolic links that point at each othe
 constexpr int kLeftoversMax = 1000; // part files of crashed runs beside one name
 constexpr int kTriesMax = 100;      // other writers that finish in the moment between our open and our lock
 
+// "out/a.mp4" → an edit to "out/a-2.mp4".
+std::string beside(const std::string& path) {
+  const fs::path name(path);
+  return "\ntry: path=" + (name.parent_path() / (name.stem().string() + "-2" + name.extension().string())).string();
+}
+
+// A path that can be written in place of one that cannot, as an edit of the parameter `path`.
+std::string elsewhere(const std::string& path) {
+  std::error_code error;
+  const fs::path folder = fs::temp_directory_path(error);
+  return error ? "" : "\ntry: path=" + (folder / fs::path(path).filename()).string();
+}
+
 std::runtime_error cannot_write(const std::string& path, const std::string& why) {
   return std::runtime_error("cannot write '" + path + "': " + why);
 }
@@ -56,6 +69,22 @@ std::string keep_leftover(const std::string& part_path) {
   throw cannot_write(part_path, "there are " + std::to_string(kLeftoversMax) + " unfinished files beside it");
 }
 
+// The folder itself, or the nearest one above it that is there.
+fs::path nearest_folder(fs::path folder) {
+  std::error_code error;
+  while (!folder.empty() && folder != folder.parent_path() && !fs::exists(folder, error)) folder = folder.parent_path();
+  return folder;
+}
+
+// Waits until the disk has a folder's names. 0, or errno; a file system that cannot be asked has done what it does.
+int sync_folder(const fs::path& folder) {
+  const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return 0; // a folder may be written by those who may not read it
+  const int error = fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
+  ::close(descriptor);
+  return error;
+}
+
 // True if another process holds the lock of a file that is there.
 bool is_locked(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -83,7 +112,7 @@ std::string resolved_path(const std::string& path) {
   return at.string();
 }
 
-void PartFile::open(const std::string& path, bool may_replace, const Say& say) {
+void PartFile::open(const std::string& path, bool may_replace, const Kept& kept) {
   abandon();
   asked_ = path;
   path_ = resolved_path(path);
@@ -91,29 +120,35 @@ void PartFile::open(const std::string& path, bool may_replace, const Say& say) {
   may_replace_ = may_replace;
   committed_ = false;
   std::error_code error;
-  if (const fs::path folder = fs::path(path_).parent_path(); !folder.empty()) fs::create_directories(folder, error);
+  const fs::path folder = fs::path(path_).parent_path();
+  top_folder_ = nearest_folder(folder).string();
+  if (!folder.empty()) fs::create_directories(folder, error);
   if (error) throw cannot_write("its folder cannot be made: " + error.message());
   if (fs::is_directory(path_, error)) throw cannot_write(std::strerror(EISDIR));
   if (fs::exists(path_, error)) {
     if (!may_replace_) throw cannot_write("it is there already, and `exists: fail` keeps it");
-    if (is_locked(path_)) throw cannot_write("another process is writing it");
+    if (is_locked(path_)) throw cannot_write("another process is writing it" + beside(asked_));
   }
   for (int i = 0; i < kTriesMax; ++i) {
     descriptor_ = ::open(part_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor_ < 0) {
-      const std::string reason = std::strerror(errno);
-      throw cannot_write("its file '" + part_path_ + "' cannot be made: " + reason);
+      const int error_number = errno;
+      const std::string reason = std::strerror(error_number);
+      throw cannot_write(
+          "its file '" + part_path_ + "' cannot be made: " + reason +
+          (error_number == EACCES || error_number == EROFS || error_number == ENOENT ? elsewhere(asked_) : ""));
     }
     if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
       const int reason = errno;
       close();
-      throw cannot_write(reason == EWOULDBLOCK ? "another process is writing it" : std::strerror(reason));
+      throw cannot_write(reason == EWOULDBLOCK ? "another process is writing it" + beside(asked_)
+                                               : std::strerror(reason));
     }
     struct stat opened {};
     // Whoever held the lock before has renamed the file, or moved it out of the way.
     const bool ours = is_same_file(descriptor_, part_path_) && fstat(descriptor_, &opened) == 0;
     if (ours && opened.st_size == 0) return;
-    if (ours) say("an earlier run left an unfinished file, which is kept as '" + keep_leftover(part_path_) + "'");
+    if (ours) kept(part_path_, keep_leftover(part_path_));
     close();
   }
   throw cannot_write("other processes keep writing it");
@@ -122,6 +157,8 @@ void PartFile::open(const std::string& path, bool may_replace, const Say& say) {
 void PartFile::commit() {
   if (descriptor_ < 0 || committed_) return;
   if (!has_its_name()) throw cannot_write("its file '" + part_path_ + "' was removed while it was written");
+  if (fdatasync(descriptor_) != 0 && errno != EINVAL)
+    throw cannot_write(std::string(std::strerror(errno)) + "; what was written is in '" + part_path_ + "'");
   // Each close() makes a network's file system send what it still holds, and says what became of that; the lock stays
   // with the other descriptor.
   if (const int second = ::dup(descriptor_); second >= 0 && ::close(second) != 0 && errno != EINTR)
@@ -136,6 +173,16 @@ void PartFile::commit() {
                        "'");
   if (error) throw cannot_write(std::string(std::strerror(error)) + "; the film is in '" + part_path_ + "'");
   committed_ = true;
+  sync_folders();
+}
+
+void PartFile::sync_folders() const {
+  fs::path folder = fs::path(path_).parent_path();
+  for (;; folder = folder.parent_path()) {
+    if (const int error = sync_folder(folder))
+      throw cannot_write(std::string(std::strerror(error)) + "; the film is whole, and a loss of power may take it");
+    if (folder.empty() || folder == fs::path(top_folder_) || folder == folder.parent_path()) return;
+  }
 }
 
 std::runtime_error PartFile::cannot_write(const std::string& why) const {
@@ -158,6 +205,8 @@ bool PartFile::is_gone() const {
   struct stat held {};
   return descriptor_ >= 0 && fstat(descriptor_, &held) == 0 && held.st_nlink == 0;
 }
+
+bool PartFile::is_in_place() const { return committed_ && is_same_file(descriptor_, path_); }
 
 bool PartFile::has_its_name() const { return is_same_file(descriptor_, part_path_); }
 

@@ -34,8 +34,7 @@ Meaning meaning_of_picture(const ImageView& picture) {
 
 } // namespace
 
-Recording::Recording(const RecordingSettings& settings, const std::atomic<bool>& interrupted, Log& log,
-                     PartFile::Say say)
+Recording::Recording(const RecordingSettings& settings, const std::atomic<bool>& interrupted, Log& log, Say say)
     : settings_(settings),
       interrupted_(interrupted),
       log_(log),
@@ -50,7 +49,7 @@ Recording::Recording(const RecordingSettings& settings, const std::atomic<bool>&
 Recording::~Recording() = default;
 
 void Recording::open(const AVCodecParameters* expected) {
-  if (!settings_.sound.empty()) sound_.open(settings_.sound, settings_.container, &log_);
+  if (!settings_.sound.empty()) sound_.open(settings_.sound, settings_.container, settings_.timeout_s, log_);
   if (expected) {
     MuxedStreams streams;
     streams.video = expected;
@@ -58,8 +57,8 @@ void Recording::open(const AVCodecParameters* expected) {
     Muxer::try_header(muxer_options(), streams, settings_.path);
   }
   if (settings_.segment.is_set()) check_segment_pattern(settings_.path);
-  if (!settings_.list.empty()) list_.begin(settings_.list);
   open_file();
+  if (!settings_.list.empty()) list_.begin(settings_.list, [this](const auto&... names) { say_kept(names...); });
 }
 
 std::string Recording::file_path() const {
@@ -72,12 +71,19 @@ Muxer::Options Recording::muxer_options() {
   options.fragments = settings_.fragments;
   options.may_replace = settings_.may_replace;
   options.log_opaque = &log_;
+  options.timeout_s = settings_.timeout_s;
   return options;
 }
 
 void Recording::open_file() {
   muxer_ = std::make_unique<Muxer>(muxer_options(), interrupted_);
-  muxer_->open(file_path(), say_);
+  muxer_->open(file_path(), [this](const auto&... names) { say_kept(names...); });
+}
+
+void Recording::say_kept(const std::string& part_path, const std::string& kept_path) const {
+  const bool is_ours = part_path == settings_.failed_part;
+  say_(std::string(is_ours ? "the film that failed" : "an earlier run left an unfinished file, which") +
+       " is kept as '" + kept_path + "'");
 }
 
 int64_t Recording::to_ns(int64_t units) const { return av_rescale_q(units, time_base_, kNanoseconds); }
@@ -88,13 +94,20 @@ void Recording::say_once(bool& said, const std::string& sentence) {
 }
 
 void Recording::add(const ImageView& picture, int64_t media_time_ns, int64_t duration_ns) {
-  if (failed_) throw std::runtime_error("the film '" + settings_.path + "' has failed before");
-  failed_ = true; // unless the end of this function is reached
+  if (!failure_.empty()) throw std::runtime_error(failure_);
+  if (frames_) check_alike(picture);
+  try {
+    put(picture, media_time_ns, duration_ns);
+  } catch (const std::exception& failed) {
+    failure_ = failed.what();
+    throw;
+  }
+}
+
+void Recording::put(const ImageView& picture, int64_t media_time_ns, int64_t duration_ns) {
   if (!frames_) {
     first_time_ns_ = media_time_ns;
     prepare(picture);
-  } else {
-    check_alike(picture);
   }
   const int64_t time_ns = media_time_ns - first_time_ns_;
   if (!codec_ && (duration_ns > 0 || settings_.rate.num > 0)) begin(duration_ns);
@@ -111,7 +124,6 @@ void Recording::add(const ImageView& picture, int64_t media_time_ns, int64_t dur
               duration_ns > 0 ? duration_ns : time_ns - last_time_ns_);
   }
   frames_->release();
-  failed_ = false;
 }
 
 void Recording::prepare(const ImageView& picture) {
@@ -341,8 +353,16 @@ void Recording::next_segment(int64_t pts) {
 }
 
 void Recording::finish() {
-  if (failed_ || !muxer_) return;
-  failed_ = true;
+  if (!failure_.empty() || !muxer_) return;
+  try {
+    end();
+  } catch (const std::exception& failed) {
+    failure_ = failed.what();
+    throw;
+  }
+}
+
+void Recording::end() {
   if (waiting_first_) { // the only picture
     const int64_t period_ns = av_rescale_q(1, av_inv_q(kRateFallback), kNanoseconds);
     const Frame only = std::move(waiting_first_);
@@ -363,9 +383,9 @@ void Recording::finish() {
   const bool has_file = muxer_->has_begun();
   muxer_->finish();
   if (has_file) list_.add(muxer_->path());
+  list_.end();
   muxer_.reset();
   first_muxer_.reset();
-  failed_ = false;
 }
 
 Recording::Counts Recording::counts() const {

@@ -35,7 +35,9 @@ struct RecordingSettings {
   std::string sound;
   SegmentLength segment;
   std::string list;
+  std::string failed_part; // of a recording of the same handler that failed before: what it left is no crash's
   bool may_replace = true, fragments = true;
+  double timeout_s = 5; // of an address, for the film or its sound: what a call may wait
 };
 
 // One life, used by one thread; `interrupted` may be set by any.
@@ -45,20 +47,25 @@ class Recording {
     int64_t repeated = 0, dropped = 0, off_grid = 0, nudged = 0, converted = 0;
   };
 
-  Recording(const RecordingSettings& settings, const std::atomic<bool>& interrupted, Log& log, PartFile::Say say);
+  using Say = std::function<void(const std::string& sentence)>;
+
+  Recording(const RecordingSettings& settings, const std::atomic<bool>& interrupted, Log& log, Say say);
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  // Makes the first file. `expected`: of the encoder for the pictures that will come, where that is known; a container
-  // that cannot hold them is refused now. Throws.
+  // Makes the first file and the list. `expected`: of the encoder for the pictures that will come, where that is known;
+  // a container that cannot hold them is refused now. Throws.
   void open(const AVCodecParameters* expected);
-  // Times in nanoseconds; they rise. A duration of 0 is not known. Throws std::runtime_error or std::invalid_argument,
-  // and takes no more pictures afterwards.
+  // Times in nanoseconds; they rise. A duration of 0 is not known. Throws std::runtime_error or std::invalid_argument.
+  // A picture that is unlike those before is left out; after any other failure no more pictures are taken, and each is
+  // refused in the same words.
   void add(const ImageView& picture, int64_t media_time_ns, int64_t duration_ns);
   // Ends the film and gives it its name. Without a picture nothing is left behind. Throws.
   void finish();
   Counts counts() const;
+  // Of a recording that has failed: where what was written is; else "".
+  std::string failed_part() const { return failure_.empty() || !muxer_ ? "" : muxer_->part_path(); }
 
  private:
   struct Waiting {         // a picture in the encoder
@@ -67,6 +74,8 @@ class Recording {
     bool begins_segment;
   };
 
+  void put(const ImageView& picture, int64_t media_time_ns, int64_t duration_ns);
+  void end();
   void prepare(const ImageView& picture);
   void check_alike(const ImageView& picture);
   void begin(int64_t period_ns);
@@ -86,12 +95,13 @@ class Recording {
   void begin_file();
   int64_t to_ns(int64_t units) const;
   std::string file_path() const;
+  void say_kept(const std::string& part_path, const std::string& kept_path) const;
   void say_once(bool& said, const std::string& sentence);
 
   const RecordingSettings settings_;
   const std::atomic<bool>& interrupted_;
   Log& log_;
-  const PartFile::Say say_;
+  const Say say_;
 
   std::unique_ptr<Muxer> muxer_, first_muxer_; // the first file's goes on holding its lock
   Codec codec_;
@@ -101,7 +111,8 @@ class Recording {
   Sound sound_;
   SegmentList list_;
   Packet packet_, held_, sound_packet_;
-  bool has_held_ = false, failed_ = false, asked_key_ = false, wants_segment_ = false, is_last_shown_ = false;
+  bool has_held_ = false, asked_key_ = false, wants_segment_ = false, is_last_shown_ = false;
+  std::string failure_; // the first one's words
   std::optional<EvenRate> even_;
   std::optional<FreeTimes> free_;
   std::optional<FreeTimes> codec_times_; // where the encoder's time base is not the file's

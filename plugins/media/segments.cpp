@@ -1,6 +1,8 @@
 // Texts and names of segments; see segments.h.
 #include "plugins/media/segments.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -9,7 +11,6 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "plugins/media/part_file.h"
 #include "plugins/media/quiet_write.h"
 
 namespace millrace::media {
@@ -98,9 +99,11 @@ std::string segment_path(const std::string& pattern, uint64_t index) {
       .string();
 }
 
-void SegmentList::begin(const std::string& path) {
+void SegmentList::begin(const std::string& path, const PartFile::Kept& kept) {
   path_ = path;
   text_ = "ffconcat version 1.0\n";
+  is_there_ = false;
+  file_.open(path_, true, kept);
 }
 
 void SegmentList::add(const std::string& segment_path) {
@@ -111,18 +114,32 @@ void SegmentList::add(const std::string& segment_path) {
   const fs::path segment = fs::absolute(fs::path(segment_path), error);
   std::string name = (segment.parent_path() == folder ? segment.filename() : segment).string();
   for (size_t at = name.find('\''); at != std::string::npos; at = name.find('\'', at + 4)) name.replace(at, 1, "'\\''");
+  if (is_there_ && !file_.is_in_place()) { // somebody has moved or removed the list: it is made anew, whole
+    file_.open(path_, true, [](const std::string&, const std::string&) {});
+    is_there_ = false;
+  }
+  const size_t before = is_there_ ? text_.size() : 0;
   text_ += "file '" + name + "'\n";
-  PartFile file;
-  file.open(path_, true, [](const std::string&) {});
-  for (size_t written = 0; written < text_.size();) {
-    const ptrdiff_t count =
-        write_some(file.descriptor(), reinterpret_cast<const uint8_t*>(text_.data()) + written, text_.size() - written);
-    if (count < 0)
-      throw std::runtime_error("cannot write '" + path_ + "': " + std::strerror(errno) + " (at byte " +
-                               std::to_string(written) + ")");
+  write(text_.substr(before), before);
+  if (is_there_)
+    fdatasync(file_.descriptor()); // the line can be made again from the folder, so that it is no error where it fails
+  else
+    file_.commit();
+  is_there_ = true;
+}
+
+void SegmentList::write(const std::string& text, size_t at) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  for (size_t written = 0; written < text.size();) {
+    const ptrdiff_t count = write_some(file_.descriptor(), bytes + written, text.size() - written);
+    if (count < 0) {
+      const int error = errno;
+      const bool is_cut = ftruncate(file_.descriptor(), static_cast<off_t>(at)) == 0; // half a line is no list
+      throw std::runtime_error("cannot write '" + path_ + "': " + std::strerror(error) + " (at byte " +
+                               std::to_string(at + written) + ")" + (is_cut ? "" : "; its last line is not whole"));
+    }
     written += static_cast<size_t>(count);
   }
-  file.commit();
 }
 
 int64_t read_bitrate(const std::string& text) {

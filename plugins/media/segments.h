@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "plugins/media/part_file.h"
+
 namespace millrace::media {
 
 // `segment`: a time ("10min") or a size ("100MB"); neither: one file.
@@ -22,15 +24,24 @@ std::string segment_path(const std::string& pattern, uint64_t index);
 // Throws std::invalid_argument where the pattern has another % than one %d.
 void check_segment_pattern(const std::string& pattern);
 
-// The finished segments, in the form of FFmpeg's concat demuxer. The file is whole at any time.
+// The finished segments, in the form of FFmpeg's concat demuxer: a file that is whole at any time, and locked from the
+// beginning to the end. A list that is there stays until the first segment is finished; then lines are added to the new
+// one, each by one write.
 class SegmentList {
  public:
-  void begin(const std::string& path);
-  // Throws std::runtime_error where the list cannot be written.
+  // Throws std::runtime_error where the list could not be written, and where another process writes it.
+  void begin(const std::string& path, const PartFile::Kept& kept);
+  // Throws std::runtime_error where the list cannot be written; it is as long as before then.
   void add(const std::string& segment_path);
+  // Lets go of the lock.
+  void end() { file_.abandon(); }
 
  private:
+  void write(const std::string& text, size_t at);
+
   std::string path_, text_;
+  PartFile file_;
+  bool is_there_ = false; // under its name
 };
 
 // "4M", "500k", "2000000" in bits a second; 0 for "". Throws std::invalid_argument.

@@ -3,26 +3,29 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "plugins/media/av.h"
 #include "plugins/media/containers.h"
+#include "plugins/media/input.h"
+#include "plugins/media/interrupt.h"
+#include "plugins/media/log.h"
 
 namespace millrace::media {
 
 class Sound {
  public:
-  explicit Sound(const std::atomic<bool>& interrupted) : interrupted_(interrupted) {}
-  ~Sound() { close(); }
+  explicit Sound(const std::atomic<bool>& interrupted) : interrupt_(interrupted) {}
   Sound(const Sound&) = delete;
   Sound& operator=(const Sound&) = delete;
 
-  // Opens the file and finds its best sound. Throws std::runtime_error: it cannot be read, has no sound, or one that
-  // the container cannot hold.
-  void open(const std::string& path, const Container& container, void* log_opaque);
-  void close();
-  bool is_open() const { return format_ != nullptr; }
-  const AVStream* stream() const { return stream_; }
+  // Opens a file, a pipe or an address and finds its best sound; an address may be silent for `timeout_s`. Throws
+  // std::runtime_error: it cannot be read, has no sound, or one that the container cannot hold.
+  void open(const std::string& path, const Container& container, double timeout_s, Log& log);
+  bool is_open() const { return input_.has_value(); }
+  const AVStream* stream() const { return input_ ? &input_->stream() : nullptr; }
 
   // Skips what sounds before this media time: that of the file's first picture is 0, as in video.file; of a file
   // without pictures, that of its beginning.
@@ -34,11 +37,11 @@ class Sound {
 
  private:
   bool read();
+  std::runtime_error cannot_read(const std::string& why) const;
 
-  const std::atomic<bool>& interrupted_;
+  Interrupt interrupt_;
   std::string path_;
-  AVFormatContext* format_ = nullptr;
-  AVStream* stream_ = nullptr;
+  std::optional<Input> input_;
   Packet packet_;
   bool has_packet_ = false, ended_ = false;
   int64_t zero_ns_ = 0;  // the container's time that is media time 0

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -19,6 +20,7 @@ extern "C" {
 #include "plugins/media/frame_copy.h"
 #include "plugins/media/input.h"
 #include "plugins/media/media_times.h"
+#include "plugins/media/mp4_boxes.h"
 #include "plugins/media/segment_folder.h"
 
 namespace millrace::media {
@@ -185,7 +187,7 @@ class VideoFile final : public Handler, private BlockLender {
     at_end_ = false;
     lost_ = 0;
     damage_in_a_row_ = 0;
-    reached_ns_ = longest_step_ns_ = 0;
+    reached_ns_ = longest_step_ns_ = untimed_ = 0;
     close();
     try {
       input_ = std::make_unique<Input>(InputSettings{files_[file], *format_, *stream_, *timeout_}, interrupt_, log_);
@@ -213,7 +215,20 @@ class VideoFile final : public Handler, private BlockLender {
     // Without an index FFmpeg goes by the times at which pictures are decoded: the first one's is before its own.
     constexpr int64_t kBeforeFirst = 10'000'000'000;
     const bool to_first = before >= skips_until_ns_;
-    input_->seek(origin_ns_ + (to_first ? (input_->has_index() ? 0 : -kBeforeFirst) : skips_until_ns_ - before));
+    const int64_t place = to_first ? (input_->has_index() ? 0 : -kBeforeFirst) : skips_until_ns_ - before;
+    if (input_->kind() == InputKind::pipe || seek(origin_ns_ + place)) return;
+    seeks_ = kSeeksMax + 1;
+    if (!std::exchange(is_told_.seek, true))
+      log(MR_LOG_INFO, "'" + files_[file_] + "' cannot be sought: it is read from its beginning to the place");
+  }
+
+  bool seek(int64_t ns) {
+    try {
+      return input_->seek(ns);
+    } catch (const std::runtime_error& error) { // it was opened anew, in vain
+      close();
+      throw cannot_read(files_[file_], error.what());
+    }
   }
 
   static int64_t in_ns(double count) { return static_cast<int64_t>(std::llround(count * 1e9)); }
@@ -344,8 +359,10 @@ class VideoFile final : public Handler, private BlockLender {
     const int64_t stamp = frame_->best_effort_timestamp;
     container_ns_ = stamp == AV_NOPTS_VALUE ? kNoTime : input_->nanoseconds(stamp);
     if (origin_ns_ == INT64_MIN && container_ns_ != kNoTime) origin_ns_ = container_ns_;
-    if (container_ns_ != kNoTime) {
-      const int64_t in_file = container_ns_ - origin_ns_;
+    // Pictures of a raw stream have no times, and are a period apart.
+    const bool is_raw = origin_ns_ == INT64_MIN;
+    if (is_raw || container_ns_ != kNoTime) {
+      const int64_t in_file = is_raw ? untimed_++ * period_ns() : container_ns_ - origin_ns_;
       if (in_file < skips_until_ns_) {
         is_before_start_ = true;
         av_frame_unref(frame_.get());
@@ -388,7 +405,7 @@ class VideoFile final : public Handler, private BlockLender {
     }
     if (taken_ == 0 && *start_ > 0 && file_ == 0)
       throw cannot_read(files_[file_], "there is no picture at or after its start, " + seconds_words(in_ns(*start_)));
-    report_shortfall();
+    if (!is_cut_short_ && !report_shortfall()) report_cut_off();
     is_cut_short_ = false;
     if (file_ + 1 < files_.size()) {
       reopen(file_ + 1);
@@ -419,9 +436,9 @@ class VideoFile final : public Handler, private BlockLender {
   }
 
   // Counts that the container only guesses are off by a picture or two; where the rate varies, the time that was
-  // reached decides.
-  void report_shortfall() {
-    if (is_cut_short_ || announced_ <= 0 || files_.size() > 1 || *start_ > 0) return;
+  // reached decides. True if pictures are missing.
+  bool report_shortfall() {
+    if (announced_ <= 0 || files_.size() > 1 || *start_ > 0) return false;
     const int64_t missing = announced_ - taken_of_file_;
     const int64_t whole = input_->duration_ns();
     // Some containers count their duration from 0 and not from their first picture, and some round it up.
@@ -429,10 +446,23 @@ class VideoFile final : public Handler, private BlockLender {
     const int64_t slack = is_counted_ ? lasts_at_most_ns() : std::max<int64_t>(lasts_at_most_ns(), 500'000'000);
     const bool reached = whole > 0 && reached_ns_ + begun + slack >= whole;
     announced_ = 0; // said once
-    if (missing <= 1 || reached) return;
+    if (missing <= 1 || reached) return false;
     count("pictures_lost", missing);
-    const std::string words = "'" + files_[file_] + "' breaks off after " + std::to_string(taken_of_file_) + " of " +
-                              std::to_string(taken_of_file_ + missing) + " pictures";
+    tell_break("'" + files_[file_] + "' breaks off after " + std::to_string(taken_of_file_) + " of " +
+               std::to_string(taken_of_file_ + missing) + " pictures");
+    return true;
+  }
+
+  // A film in fragments says no length; the boxes of its container say theirs.
+  void report_cut_off() {
+    const bool is_mp4 = std::string_view(input_->format().iformat->name).starts_with("mov,");
+    if (input_->kind() != InputKind::file || !is_mp4 || !breaks_off_in_a_box(files_[file_])) return;
+    if (std::exchange(is_told_.cut_off, true) && files_.size() == 1) return; // in each round of `loop`
+    tell_break("'" + files_[file_] + "' breaks off after " + std::to_string(taken_of_file_) +
+               " pictures: the last part of it is incomplete");
+  }
+
+  void tell_break(const std::string& words) const {
     if (*on_damage_ == "fail") throw std::runtime_error(words);
     log(MR_LOG_WARNING, words);
   }
@@ -632,6 +662,7 @@ class VideoFile final : public Handler, private BlockLender {
   int64_t taken_of_file_ = 0;      // of them, of the file that is open
   int64_t origin_ns_ = INT64_MIN;  // the container's time of the file's first picture
   int64_t container_ns_ = kNoTime; // of the picture in frame_
+  int64_t untimed_ = 0;            // pictures of this file, where none has a time
   int64_t reached_ns_ = 0;         // how far into the file the last picture was
   int64_t skips_until_ns_ = 0;     // pictures before it are only decoded
   size_t seeks_ = 0;               // how often `start` was looked for
@@ -645,7 +676,7 @@ class VideoFile final : public Handler, private BlockLender {
   bool is_lost_ = false; // the connection, and no picture has come since
   std::chrono::steady_clock::time_point last_picture_, lost_since_;
   struct Told {
-    bool damage = false, gap = false, interlaced = false, times = false;
+    bool damage = false, gap = false, interlaced = false, times = false, seek = false, cut_off = false;
   } is_told_;
 };
 

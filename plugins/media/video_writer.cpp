@@ -55,17 +55,23 @@ Safety. The film is written to NAME.part.EXT beside its name, under a lock, and 
 A second writer of the same name is refused. What a crash leaves can be played but for its last two
 seconds, and the next run keeps it as NAME.part-1.EXT and says so. That is so because MP4 and MOV are
 written in fragments of half a second; with `fragment: none` they are plain, and worth nothing before
-their end. Each write is checked: a full disk ends the run with path, reason and byte. Folders on the way are
-made. A film that is there is replaced, at the end, or with `exists: fail` refused.
+their end. Each write is checked: a full disk ends the run with path, reason and byte; where `on_error`
+lets the run go on, that is said once, and no more pictures are taken (`skip`) or a new film is begun
+(`restart`). A film is on the disk before it gets its name, and outlasts a loss of power. Folders on the
+way are made. A film that is there is replaced, at the end, or with `exists: fail` refused.
 
 Segments. `segment: 10min` or `segment: 100MB` makes a new file at a key frame, each playable by itself
 and beginning at 0. %03d or {index} in the path is the number; without either "-000" stands before the
 extension. Codecs of which each picture stands alone (ffv1, png, mjpeg, …) are cut at any picture; others
 get a key frame where the next file is due. A file of a given size ends near it. `list` names a file that lists
-the finished ones, which ffmpeg reads with `-f concat`.
+the finished ones, which ffmpeg reads with `-f concat`. It is under a lock, too.
 
 Sound. `sound` names a file whose sound is copied beside the pictures, as it is, cut to the same times:
 media time 0 is the file's first picture.
+
+Addresses. A server is connected to with the first picture. What it does not accept, or does not take for
+`timeout`, ends the run with the address and the reason, and so does one that goes; nothing is sent again. UDP
+goes out whether anybody listens or not.
 
     video.file path=media/vtest.avi ! video.writer path=out/copy.mp4
 )"[1];
@@ -117,7 +123,8 @@ class VideoWriter final : public Handler {
     interrupted_ = false;
     const LogScope scope(log_);
     recording_.reset();
-    const RecordingSettings settings = settle();
+    RecordingSettings settings = settle();
+    settings.failed_part = failed_part_;
     if (!settings.choice.reason.empty()) log(MR_LOG_INFO, settings.choice.reason);
     auto recording = std::make_unique<Recording>(settings, interrupted_, log_,
                                                  [this](const std::string& sentence) { log(MR_LOG_INFO, sentence); });
@@ -129,7 +136,9 @@ class VideoWriter final : public Handler {
     if (!recording_) throw std::logic_error("the film '" + *path_ + "' has ended");
     const LogScope scope(log_);
     const ImageView picture = video_(tick);
-    recording_->add(picture, tick.media_time_ns(), picture.header().duration_ns);
+    // A picture of another clock lasts until that one's next tick, which says nothing of this one's.
+    const bool is_of_this_tick = picture.header().pts_ns == tick.media_time_ns();
+    recording_->add(picture, tick.media_time_ns(), is_of_this_tick ? picture.header().duration_ns : 0);
   }
 
   void drain() override { finish(); }
@@ -157,9 +166,11 @@ class VideoWriter final : public Handler {
     try {
       recording->finish();
     } catch (...) {
+      failed_part_ = recording->failed_part();
       say_counts();
       throw;
     }
+    if (const std::string part = recording->failed_part(); !part.empty()) failed_part_ = part;
     say_counts();
   }
 
@@ -176,6 +187,7 @@ class VideoWriter final : public Handler {
     settings.list = *list_;
     settings.may_replace = *exists_ == "replace";
     settings.fragments = *fragment_ == "auto";
+    settings.timeout_s = *timeout_;
     if (settings.segment.is_set() && (*path_ == "-" || is_address(*path_)))
       throw std::invalid_argument("`segment` needs files, and '" + *path_ + "' is none");
     if (!settings.list.empty() && !settings.segment.is_set())
@@ -183,13 +195,13 @@ class VideoWriter final : public Handler {
     return settings;
   }
 
-  Input<Image> video_{*this, "video",
-                      pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
-                              Pixel::i420, Pixel::p010}),
-                      help("the pictures; which formats are taken depends on the codec")};
-  Param<std::string> path_{*this,    "path",
-                           "",       "a file, - for standard output, a FIFO, or an address such as rtmp://…",
-                           required, writes_path};
+  millrace::Input<Image> video_{*this, "video",
+                                pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
+                                        Pixel::i420, Pixel::p010}),
+                                help("the pictures; which formats are taken depends on the codec")};
+  Param<std::string> path_{
+      *this,    "path",      "",       "a file, - for standard output, a FIFO, or an address such as rtmp://…",
+      required, writes_path, in_pieces};
   Param<std::string> container_{*this, "container", "", "mp4, mkv, …; empty: by the path's extension"};
   Param<std::string> codec_{*this, "codec", "", "h264, hevc, ffv1, …, or an encoder's name; empty: by the container"};
   Param<double> quality_{*this, "quality", 70.0, "from 0 to 100, on one scale for all codecs", range(0, 100)};
@@ -203,17 +215,20 @@ class VideoWriter final : public Handler {
       *this, "rate", "",
       "pictures a second, by repeating and dropping: 30, 29.97 or 30000/1001; empty: at media times"};
   Param<std::string> sound_{*this, "sound", "", "a file whose sound is copied beside the pictures", reads_path};
-  Param<std::string> segment_{*this, "segment", "", "a time such as 10min or a size such as 100MB; empty: one file"};
+  Param<std::string> segment_{*this, "segment", "", "a time such as 10min or a size such as 100MB; empty: one file",
+                              cuts_paths};
   Param<std::string> list_{*this, "list", "", "a file that lists the finished segments", writes_path};
   Param<std::string> exists_{*this, "exists", "replace", "what becomes of a film that is there",
                              choices({"replace", "fail"})};
   Param<std::string> fragment_{*this, "fragment", "auto",
                                "auto: MP4 and MOV in fragments, which a crash leaves playable; none: plain ones",
                                choices({"auto", "none"})};
+  Param<double> timeout_{*this, "timeout", 5.0, "how long an address may be silent", range(0.1, 3600), seconds};
 
   Log log_{[this](uint32_t level, const std::string& sentence) { log(level, sentence); }};
   std::atomic<bool> interrupted_ = false;
   std::unique_ptr<Recording> recording_;
+  std::string failed_part_; // of the last recording that failed; after a restart it is in the way
   std::tuple<uint32_t, uint32_t, Pixel> opened_{0, 0, Pixel::none};
   Parameters expected_; // of the encoder that was opened for them
 };

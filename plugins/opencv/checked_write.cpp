@@ -2,45 +2,21 @@
 #include "plugins/opencv/checked_write.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
-#include <ctime>
 #include <stdexcept>
+
+#include "millrace/write_signals.h"
 
 namespace millrace::opencv {
 
 namespace {
 
-// Holds the signals of a failed write back from the program, and takes away those that came.
-class HeldSignals {
- public:
-  HeldSignals() {
-    sigset_t pending;
-    sigpending(&pending);
-    sigemptyset(&held_);
-    for (const int signal : {SIGPIPE, SIGXFSZ})
-      if (!sigismember(&pending, signal)) sigaddset(&held_, signal); // one that waits already is not ours
-    pthread_sigmask(SIG_BLOCK, &held_, &before_);
-  }
-  HeldSignals(const HeldSignals&) = delete;
-  HeldSignals& operator=(const HeldSignals&) = delete;
-  ~HeldSignals() {
-    const timespec at_once{};
-    while (sigtimedwait(&held_, nullptr, &at_once) > 0) continue;
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
- private:
-  sigset_t held_, before_;
-};
-
 // 0, or why it could not be written to its end.
 int write_all(int file, std::span<const unsigned char> bytes, size_t& written) {
-  const HeldSignals held;
+  const HeldWriteSignals held;
   while (written < bytes.size()) {
     const ssize_t count = ::write(file, bytes.data() + written, bytes.size() - written);
     if (count < 0 && errno != EINTR) return errno;

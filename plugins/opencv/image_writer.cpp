@@ -38,10 +38,12 @@ class ImageWriter final : public Handler {
     if (*columns_ == 0 && !has_index(*path_))
       throw std::invalid_argument("the path '" + *path_ +
                                   "' needs {index} or %06d, or `columns` for a contact sheet: else each picture would "
-                                  "overwrite the one before");
+                                  "overwrite the one before\ntry: path=" +
+                                  with_index(*path_));
     if (!cv::haveImageWriter(*path_))
       throw std::invalid_argument("no picture format is known by the extension of '" + *path_ + "' (.png, .jpg, …)");
     make_folders_for(*path_);
+    require_writable_folder(*path_);
     seen_ = 0;
     sheet_.reset();
     if (*columns_ > 0)

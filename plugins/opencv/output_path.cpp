@@ -1,8 +1,13 @@
 // Folders, extensions and numbered names of written files.
 #include "plugins/opencv/output_path.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <stdexcept>
 #include <string_view>
@@ -23,6 +28,22 @@ void make_folders_for(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw std::runtime_error("cannot make the folder '" + folder.string() + "': " + error.message());
+}
+
+void require_writable_folder(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (::faccessat(AT_FDCWD, folder.empty() ? "." : folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return;
+  const int cause = errno;
+  std::error_code error;
+  const std::filesystem::path elsewhere = std::filesystem::temp_directory_path(error);
+  throw std::runtime_error(
+      "cannot write the picture '" + path + "': its folder may not be written to: " + std::strerror(cause) +
+      (error ? "" : "\ntry: path=" + (elsewhere / std::filesystem::path(path).filename()).string()));
+}
+
+std::string with_index(const std::string& path) {
+  const std::filesystem::path name(path);
+  return (name.parent_path() / (name.stem().string() + "-{index}" + name.extension().string())).string();
 }
 
 std::string extension_of(const std::string& path) {

@@ -65,6 +65,19 @@ bool jpeg_ends(Bytes bytes) {
   return std::search(bytes.begin() + static_cast<ptrdiff_t>(at), bytes.end(), end.begin(), end.end()) != bytes.end();
 }
 
+// By the first bytes: ISO 14496-12's file type, Matroska's EBML, RIFF with AVI, Ogg, FLV, and three packets of an MPEG
+// transport stream.
+bool is_video(Bytes bytes) {
+  if (bytes.size() >= 12 && starts_with(bytes.subspan(4), {'f', 't', 'y', 'p'})) return true;
+  if (starts_with(bytes, {0x1A, 0x45, 0xDF, 0xA3})) return true;
+  if (starts_with(bytes, {'R', 'I', 'F', 'F'}) && bytes.size() >= 12 && starts_with(bytes.subspan(8), {'A', 'V', 'I'}))
+    return true;
+  if (starts_with(bytes, {'O', 'g', 'g', 'S'}) || starts_with(bytes, {'F', 'L', 'V'})) return true;
+  constexpr size_t kPacket = 188;
+  constexpr unsigned char kSync = 0x47;
+  return bytes.size() > 2 * kPacket && bytes[0] == kSync && bytes[kPacket] == kSync && bytes[2 * kPacket] == kSync;
+}
+
 cv::Mat decode(const std::string& path, const std::vector<unsigned char>& bytes, int flags) {
   cv::Mat picture;
   try {
@@ -72,6 +85,8 @@ cv::Mat decode(const std::string& path, const std::vector<unsigned char>& bytes,
   } catch (const cv::Exception& error) {
     throw cannot_read("picture", path, "the decoder refused it (" + std::string(error.err) + ")");
   }
+  if (picture.empty() && is_video(bytes))
+    throw cannot_read("picture", path, "it is a video, which video.file reads\ntry: type=video.file");
   if (picture.empty()) throw cannot_read("picture", path, "the file is damaged or of a kind that is not known");
   if (static_cast<double>(picture.cols) * picture.rows > kPixelsMax)
     throw cannot_read("picture", path, "it has more than 134 million pixels");

@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
+
+#include <opencv2/imgcodecs.hpp>
 
 #include "plugins/opencv/frame_number.h"
 #include "plugins/opencv/input_path.h"
@@ -62,6 +65,18 @@ std::vector<std::string> globbed(const std::string& path) {
   return files;
 }
 
+// The extension that most of the pictures in a folder have; ".png" where there are none.
+std::string extension_in(const std::string& folder) {
+  std::error_code error;
+  std::map<std::string, size_t> counts{{".png", 0}};
+  size_t entries = 0;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && ++entries < kFilesMax;
+       entry.increment(error))
+    if (is_regular(entry->path()) && cv::haveImageWriter(entry->path())) ++counts[entry->path().extension().string()];
+  const auto most = [](const auto& a, const auto& b) { return a.second < b.second; };
+  return std::max_element(counts.begin(), counts.end(), most)->first;
+}
+
 } // namespace
 
 std::vector<std::string> pictures_of(const std::string& path) {
@@ -69,8 +84,9 @@ std::vector<std::string> pictures_of(const std::string& path) {
   if (fs::exists(fs::symlink_status(path, error))) {
     if (is_regular(path)) return {path};
     if (!fs::is_directory(path, error)) throw cannot_read("picture", path, "it is not a regular file");
-    const std::string files = path + (path.ends_with('/') ? "*.png" : "/*.png");
-    throw cannot_read("picture", path, "it is a folder; '" + files + "' would give the pictures in it");
+    const std::string files = path + (path.ends_with('/') ? "*" : "/*") + extension_in(path);
+    throw cannot_read("picture", path,
+                      "it is a folder; '" + files + "' would give the pictures in it\ntry: path=" + files);
   }
   const std::optional<FrameNumber> number = FrameNumber::find(path);
   if (!number && path.find_first_of("*?[") == std::string::npos)

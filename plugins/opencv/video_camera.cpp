@@ -81,7 +81,7 @@ class VideoCamera final : public Handler {
     const uint8_t* planned = target.data;
     switch (reader_.next(stream_, target)) {
       case CameraAnswer::picture: break;
-      case CameraAnswer::interrupted: return tick.end();
+      case CameraAnswer::interrupted: video_.withdraw(tick); return tick.end();
       case CameraAnswer::silent: throw lost("gave no picture for ten seconds");
       case CameraAnswer::failed: throw lost("failed: is it still connected?");
     }

@@ -17,6 +17,7 @@
 #include "cli/plugins.h"
 #include "graph/graph.h"
 #include "millrace/check_handler.h"
+#include "observe/printable.h"
 
 namespace millrace::cli {
 namespace fs = std::filesystem;
@@ -26,9 +27,6 @@ namespace {
 using testing::Finding;
 using testing::HandlerCheck;
 using testing::Verdict;
-
-// A check of a slow handler takes seconds, under a sanitizer more; what takes longer hangs.
-constexpr int kSecondsMax = 60;
 
 // A folder for what the handler writes, gone with the command.
 class TemporaryFolder {
@@ -107,25 +105,47 @@ std::vector<testing::Setting> with_required(const plugin::HandlerInfo& info, std
   return settings;
 }
 
-Finding finding_of(const Apart& apart) {
+Finding finding_of(const Apart& apart, int seconds_max) {
   if (!apart.in_time)
-    return {Verdict::fail, fmt::format("it did not return within {} s, even when interrupted", kSecondsMax)};
+    return {Verdict::fail, fmt::format("it did not return within {} s, even when interrupted", seconds_max)};
   if (apart.signal) return {Verdict::fail, fmt::format("it died: {}", strsignal(apart.signal))};
   if (apart.told.empty()) return {Verdict::fail, fmt::format("it ended the process with status {}", apart.status)};
   return {static_cast<Verdict>(apart.told[0] - '0'), apart.told.substr(1)};
 }
 
-Finding check_apart(const HandlerCheck& check, const testing::Subject& subject) {
+// Makes checks until one of them hangs: each other one would take as long again.
+class Checker {
+ public:
+  explicit Checker(const CheckHandlerCommand& command) : command_(command) {}
+
+  Finding check(const HandlerCheck& check, const testing::Subject& subject);
+
+ private:
+  const CheckHandlerCommand& command_;
+  const HandlerCheck* hung_ = nullptr;
+  Finding found_; // of the one that hung
+};
+
+Finding Checker::check(const HandlerCheck& check, const testing::Subject& subject) {
+  if (&check == hung_) return found_; // it was made to find out what the handler needs
+  if (hung_) return {Verdict::skipped, fmt::format("not made, because '{}' did not return", hung_->name)};
+  if (command_.in_process) return check.run(subject);
   const auto told = [&] {
     const Finding found = check.run(subject);
     return std::to_string(static_cast<int>(found.verdict)) + found.reason;
   };
-  return finding_of(run_apart(told, kSecondsMax, false));
+  const Apart apart = run_apart(told, command_.seconds_max, false);
+  const Finding found = finding_of(apart, command_.seconds_max);
+  if (!apart.in_time) {
+    hung_ = &check;
+    found_ = found;
+  }
+  return found;
 }
 
 // With defaults where it works so, else with what its manual's example gives it.
 testing::Subject subject_of(const plugin::HandlerInfo& info, const std::vector<testing::Setting>& given,
-                            const fs::path& folder) {
+                            const fs::path& folder, Checker& checker) {
   const auto works = std::find_if(testing::kHandlerChecks.begin(), testing::kHandlerChecks.end(),
                                   [](const HandlerCheck& check) { return std::string_view(check.name) == "works"; });
   testing::Subject plain{*info.table, {}, allocation_counter()}, example = plain;
@@ -135,8 +155,8 @@ testing::Subject subject_of(const plugin::HandlerInfo& info, const std::vector<t
   });
   if (needs_example) return example;
   plain.settings = given;
-  if (check_apart(*works, plain).verdict != Verdict::fail) return plain;
-  return check_apart(*works, example).verdict == Verdict::fail ? plain : example;
+  if (checker.check(*works, plain).verdict != Verdict::fail) return plain;
+  return checker.check(*works, example).verdict == Verdict::fail ? plain : example;
 }
 
 const char* word_of(Verdict verdict) {
@@ -150,7 +170,7 @@ struct Row {
 
 std::string line_of(const Row& row) {
   std::string line = fmt::format("{:<7}  {:<16}  {}", word_of(row.found.verdict), row.check->name, row.check->sentence);
-  if (!row.found.reason.empty()) line += "\n                           " + row.found.reason;
+  if (!row.found.reason.empty()) line += "\n                           " + printable(row.found.reason);
   return line + "\n";
 }
 
@@ -168,7 +188,7 @@ std::string json_of(const plugin::HandlerInfo& info, const std::vector<Row>& row
                               {"sentence", row.check->sentence},
                               {"verdict", word_of(row.found.verdict)},
                               {"reason", row.found.reason}});
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 } // namespace
@@ -178,12 +198,13 @@ int check_handler(const CheckHandlerCommand& command) {
   if (!command.plugin_paths.empty() || !registry.find(command.type)) scan_plugins(registry, command.plugin_paths);
   const plugin::HandlerInfo& info = require_type(registry, command.type, "check-handler");
   const TemporaryFolder folder;
-  const testing::Subject subject = subject_of(info, given_settings(info, command.sets), folder.path());
+  Checker checker(command);
+  const testing::Subject subject = subject_of(info, given_settings(info, command.sets), folder.path(), checker);
 
   if (!command.json && !subject.settings.empty()) write_file("-", settings_line(info, subject.settings));
   std::vector<Row> rows;
   for (const HandlerCheck& check : testing::kHandlerChecks) {
-    rows.push_back({&check, command.in_process ? check.run(subject) : check_apart(check, subject)});
+    rows.push_back({&check, checker.check(check, subject)});
     if (!command.json) write_file("-", line_of(rows.back()));
   }
   const auto count = [&](Verdict verdict) {

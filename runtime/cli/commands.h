@@ -27,8 +27,11 @@ struct CalibrateCommand : PipelineOptions {
 struct RunCommand : PipelineOptions {
   uint64_t ticks = 0;
   double duration_s = 0;
-  std::string json, trace, metrics;
-  bool quiet = false;
+  std::string json, trace, metrics, progress;
+  bool quiet = false, explain = false, sync_devices = false;
+  std::string log_level, log_file; // "": as without
+  std::string log_format = "text";
+  int verbose = 0; // how often -v was given
 };
 
 struct PlanCommand : PipelineOptions {
@@ -47,6 +50,8 @@ struct CheckHandlerCommand {
   std::vector<std::string> plugin_paths;
   bool json = false;
   bool in_process = false; // for a debugger: a crash takes the command with it
+  // A check of a slow handler takes seconds, under a sanitizer more; what takes longer hangs.
+  int seconds_max = 60;
 };
 
 struct ExplainCommand {

@@ -65,7 +65,10 @@ std::vector<std::string> traits_of(const plugin::HandlerInfo& info) {
   add(info.traits & MR_TRAIT_HOST_HEAVY, "host heavy");
   add(info.traits & MR_TRAIT_CAPTURABLE, "capturable");
   add(info.traits & MR_TRAIT_NO_ALLOCATION, "allocates nothing");
+  add(info.traits & MR_TRAIT_ASYNCHRONOUS, "asynchronous");
   add(info.max_pending > 0, fmt::format("up to {} results pending", info.max_pending));
+  add(info.gap > 0, fmt::format("in gaps of up to {} ticks", info.gap));
+  add(info.drains_freely(), "drains freely");
   add(!info.thread.empty(), "thread \"" + info.thread + "\"");
   return traits;
 }

@@ -1,5 +1,8 @@
 // The millrace command: reads the command line, calls one command, and turns what went wrong into an exit code.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -8,7 +11,9 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/new.h"
+#include "cli/plugins.h"
 #include "cli/signals.h"
+#include "graph/quantity.h"
 #include "millrace/abi.h"
 
 namespace millrace::cli {
@@ -19,8 +24,47 @@ namespace {
 constexpr uint32_t kThreadsMax = 1024;
 
 // CLI11's own says which numbers there are, digit by digit.
-const CLI::Validator kAboveZero(
-    [](const std::string& text) { return std::strtod(text.c_str(), nullptr) > 0 ? "" : text + " is not above 0"; }, "");
+// Times are counted in nanoseconds and all else in 64 bits; strtod() knows larger numbers than they hold.
+constexpr double kSecondsMax = 9e9, kNumberMax = 0x1p63;
+CLI::Validator above_zero(double most) {
+  const auto complaint = [most](const std::string& text) -> std::string {
+    const double number = std::strtod(text.c_str(), nullptr);
+    if (!(number > 0)) return text + " is not above 0";
+    return number < most ? "" : text + " is too large";
+  };
+  return {complaint, ""};
+}
+
+// An option that somebody gives, a script whose variable is not set perhaps, is never as if it were not given.
+void refuse_empty_values(CLI::App& command) {
+  const CLI::Validator not_empty([](const std::string& text) { return text.empty() ? "it is empty" : ""; }, "");
+  for (CLI::Option* option : command.get_options())
+    if (!option->get_positional() && option->get_items_expected_max() > 0) option->check(not_empty);
+}
+
+// Seconds as a number, or a duration as a pipeline file writes it: "10", "1.5", "10s", "2m". Leaves the number.
+std::string read_seconds(std::string& text) {
+  if (const auto ns = graph::read_duration(text); ns && *ns > 0) {
+    text = fmt::format("{}", static_cast<double>(*ns) * 1e-9);
+    return "";
+  }
+  const auto number = text.substr(0, text.find_first_not_of("0123456789."));
+  if (number == text && std::strtod(text.c_str(), nullptr) > 0) return "";
+  const std::string_view unit = std::string_view(text).substr(number.size());
+  const bool is_zero = !number.empty() && std::strtod(number.c_str(), nullptr) <= 0;
+  const bool hours = unit == "h" && !is_zero;
+  const std::string meant = number.empty() || is_zero ? "10s"
+                            : hours                   ? std::to_string(std::lround(std::stod(number) * 3600)) + "s"
+                            : unit.substr(0, 1) == "m" && unit.substr(0, 2) != "ms" ? number + "m"
+                                                                                    : number + "s";
+  throw Failure(Error{105,
+                      "\"" + text + "\" is no duration",
+                      {},
+                      {"a duration is a number of seconds above 0, or has a unit: 10, 1.5, 500ms, 10s, 2m"},
+                      "",
+                      "--duration " + meant});
+}
+const CLI::Validator kSeconds(read_seconds, "");
 
 // What belongs to a part of millrace that this version does not have.
 [[noreturn]] void not_yet(const std::string& what) {
@@ -56,6 +100,15 @@ void add_plan_options(CLI::App& app, PipelineOptions& options) {
   app.add_flag("--no-probe", options.no_probe, "do not ask the sources");
 }
 
+Error unknown_command(const CLI::App& app, const std::string& name) {
+  std::vector<std::string> names;
+  for (const CLI::App* known : app.get_subcommands({})) names.push_back(known->get_name());
+  const std::string nearest = nearest_name(name, names);
+  return Error{105,     "there is no command \"" + name + "\"",
+               {},      {},
+               nearest, nearest.empty() ? "millrace --help" : "millrace " + nearest + " --help"};
+}
+
 // The commands as CLI11 knows them, each with what it does.
 class Commands {
  public:
@@ -69,6 +122,8 @@ class Commands {
     add_check_handler();
     add_doctor();
     add_calibrate();
+    add_help();
+    for (const auto& [command, does] : actions_) refuse_empty_values(*command);
   }
 
   // Of the command that was named.
@@ -91,19 +146,42 @@ class Commands {
       return run(run_);
     });
     add_pipeline_options(app, run_);
-    app.add_option("--ticks", run_.ticks, "stop after so many ticks")->check(kAboveZero);
-    app.add_option("--duration", run_.duration_s, "stop after so many seconds")->type_name("S")->check(kAboveZero);
+    app.add_option("--ticks", run_.ticks, "stop after so many ticks")->check(above_zero(kNumberMax));
+    app.add_option("--duration", run_.duration_s, "stop after so many seconds; also 500ms, 10s, 2m")
+        ->type_name("S")
+        ->transform(kSeconds)
+        ->check(above_zero(kSecondsMax));
     app.add_option("--json", run_.json, "write the report; - for stdout")->type_name("FILE");
     app.add_flag("--quiet", run_.quiet, "no progress and no summary");
+    app.add_option("--progress", run_.progress,
+                   "bar: one line, rewritten; lines: one a minute; none; default: bar on a terminal, else lines")
+        ->type_name("KIND");
+    app.add_flag("--explain", run_.explain, "in the summary also what the plan predicted");
     app.add_option("--node", node_, "not there yet: which of the pipeline's nodes this is")->type_name("NAME");
     app.add_option("--plan", run_.plan, "run by a plan that `millrace plan --json` saved, or not at all")
         ->type_name("FILE")
         ->excludes("--devices")
         ->excludes("--threads");
-    app.add_option("--trace", run_.trace, "write what ran when, for ui.perfetto.dev")->type_name("FILE");
+    app.add_option("--trace", run_.trace, "write what ran when, for ui.perfetto.dev; - for stdout")->type_name("FILE");
+    app.add_flag("--sync-devices", run_.sync_devices,
+                 "submit bodies and copies to devices one by one and wait for each, to find the one that fails");
     app.add_option("--metrics", run_.metrics,
                    "answer Prometheus while it runs: 127.0.0.1:9090, :9090; port 0: a free one")
         ->type_name("ADDR");
+    add_log_options(app);
+  }
+
+  void add_log_options(CLI::App& app) {
+    app.add_flag("-v,--verbose", run_.verbose, "tell on stderr what the runtime does; -vv: everything");
+    app.add_option("--log-level", run_.log_level, "least level of the log; else info in a file, and warnings on stderr")
+        ->type_name("LEVEL")
+        ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+    app.add_option("--log-file", run_.log_file,
+                   "write the log to a file; at 10 MiB it becomes FILE.1, and 4 such are kept")
+        ->type_name("FILE");
+    app.add_option("--log-format", run_.log_format, "of the log: text, or json with a record a line")
+        ->type_name("FORMAT")
+        ->check(CLI::IsMember({"text", "json"}));
   }
 
   void add_plan() {
@@ -164,6 +242,9 @@ class Commands {
         ->type_name("DIR")
         ->allow_extra_args(false);
     app.add_flag("--json", check_handler_.json, "as JSON");
+    app.add_option("--seconds", check_handler_.seconds_max,
+                   "that a check may take; the first that takes longer is the last")
+        ->check(above_zero(kSecondsMax));
     app.add_flag("--in-process", check_handler_.in_process, "no process for each check, for a debugger");
   }
 
@@ -182,7 +263,22 @@ class Commands {
     for (const char* pace : {"--clock", "--rate"}) // bodies are timed under `free`
       app.remove_option(app.get_option(pace));
     app.add_option("--ticks", calibrate_.ticks, "that the pipeline runs on each device; default 200")
-        ->check(kAboveZero);
+        ->check(above_zero(kNumberMax));
+  }
+
+  // As git and cargo have it.
+  void add_help() {
+    CLI::App& app = add("help", "says what there is, or what a command takes", [this] {
+      const CLI::App* about = word_.empty() ? &app_ : nullptr;
+      for (const CLI::App* command : app_.get_subcommands({}))
+        if (command->get_name() == word_) about = command;
+      if (!about) throw Failure(unknown_command(app_, word_));
+      const std::string name = word_.empty() ? "millrace" : "millrace " + word_;
+      // help() of one whose command was named describes that command.
+      std::fputs(about->get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal).c_str(), stdout);
+      return kDone;
+    });
+    app.add_option("COMMAND", word_, "such as run");
   }
 
   CLI::App& app_;
@@ -200,31 +296,80 @@ class Commands {
   std::string bench_devices_;
 };
 
+// `--set blur.sigma 2`: what should have stood behind a '='. "" where `extra` is none.
+std::string set_before(const std::vector<std::string>& arguments, const std::string& extra) {
+  for (size_t i = 0; i + 2 < arguments.size(); ++i)
+    if (arguments[i] == "--set" && arguments[i + 2] == extra && arguments[i + 1].find('=') == std::string::npos)
+      return arguments[i + 1];
+  return "";
+}
+
+// The handler type that was meant, of all that there are; "" where none is near.
+std::string type_meant(const std::string& name) {
+  plugin::Registry registry;
+  scan_plugins(registry, {});
+  std::vector<std::string> types;
+  for (const plugin::HandlerInfo* info : registry.all()) types.push_back(info->type);
+  return nearest_type(name, types);
+}
+
 // An argument that nothing takes.
-void describe_extra(const CLI::App& app, const CLI::App& command, const std::string& extra, Error& error) {
-  std::vector<std::string> names;
+Error refused_extra(const CLI::App& app, const CLI::App& command, const std::string& extra,
+                    const std::vector<std::string>& arguments) {
+  Error error{105, "", {}, {}, "", "millrace " + (&command == &app ? "" : command.get_name() + " ") + "--help"};
   if (extra.rfind('-', 0) == 0) {
+    std::vector<std::string> names;
     for (const CLI::Option* option : command.get_options())
       for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
     error.what = "there is no option " + extra;
-  } else if (&command == &app) {
-    for (const CLI::App* known : app.get_subcommands({})) names.push_back(known->get_name());
-    error.what = "there is no command \"" + extra + "\"";
-  } else {
-    error.what = "millrace " + command.get_name() + " does not take \"" + extra + "\"";
-    if (extra == "!") error.notes.push_back("a pipeline that is written as a line stands within quotes");
+    error.nearest = nearest_name(extra.substr(0, extra.find('=')), names);
+    if (&command == &app && (extra == "-v" || extra == "-V")) {
+      error.notes.push_back("`millrace run -v` tells what the runtime does");
+      error.edit = "millrace --version";
+    }
+    return error;
   }
-  error.nearest = nearest_name(extra.substr(0, extra.find('=')), names);
+  if (&command == &app) return unknown_command(app, extra);
+  error.what = "millrace " + command.get_name() + " does not take \"" + extra + "\"";
+  if (extra == "!") error.notes.push_back("a pipeline that is written as a line stands within quotes");
+  if (const std::string set = set_before(arguments, extra); !set.empty()) {
+    error.notes.push_back("--set takes handler.key=value, as one word");
+    error.edit = "--set " + set + "=" + extra;
+  } else if (command.get_name() == "handlers") {
+    error.nearest = type_meant(extra);
+    error.notes.push_back("`millrace inspect TYPE` describes one handler type");
+    if (!error.nearest.empty()) error.edit = "millrace inspect " + error.nearest;
+  }
+  return error;
+}
+
+// "Could not convert: --ticks = 1e3": a number was expected.
+Error refused_value(const CLI::App& command, const std::string& words, Error error) {
+  const size_t name_at = words.find("--"), equals = words.find(" = ");
+  if (name_at == std::string::npos || equals == std::string::npos || equals < name_at) return error;
+  const std::string name = words.substr(name_at, equals - name_at), value = words.substr(equals + 3);
+  const CLI::Option* const option = command.get_option_no_throw(name);
+  const bool is_real = option && option->get_type_name().find("FLOAT") != std::string::npos;
+  error.what = name + " cannot be \"" + value + "\"";
+  error.notes.push_back(is_real ? "expected a number" : "expected a whole number");
+  char* end = nullptr;
+  const double number = std::strtod(value.c_str(), &end);
+  constexpr double kExactMax = 9e15; // below it each whole number is a double of its own
+  if (end != value.c_str() && number >= 1 && number < kExactMax)
+    error.edit = fmt::format("{} {}", name, static_cast<int64_t>(number));
+  return error;
 }
 
 // What CLI11 could not read, as an error with the nearest name.
-Error usage_error(const CLI::App& app, const CLI::ParseError& failure) {
+Error usage_error(const CLI::App& app, const CLI::ParseError& failure, const std::vector<std::string>& arguments) {
   const CLI::App& command = app.get_subcommands().empty() ? app : *app.get_subcommands().front();
   Error error{
       105, failure.what(), {}, {}, "", "millrace " + (&command == &app ? "" : command.get_name() + " ") + "--help"};
   const std::vector<std::string> extras = command.remaining();
   if (failure.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !extras.empty())
-    describe_extra(app, command, extras.front(), error);
+    return refused_extra(app, command, extras.front(), arguments);
+  if (failure.get_exit_code() == static_cast<int>(CLI::ExitCodes::ConversionError))
+    return refused_value(command, failure.what(), std::move(error));
   return error;
 }
 
@@ -243,12 +388,16 @@ int main_of(int argc, char** argv) {
   } catch (const CLI::Success& success) { // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& failure) {
-    return fail(usage_error(app, failure), kWrongUsage);
+    return fail(usage_error(app, failure, {argv + 1, argv + argc}), kWrongUsage);
+  } catch (const Failure& failure) { // a value that was read by the words of the pipeline file
+    return fail(failure.error(), kWrongUsage);
   }
   if (app.get_subcommands().empty()) {
     std::fputs(app.help().c_str(), stderr);
     return kWrongUsage;
   }
+  // A run takes signals itself, from the first moment on.
+  if (app.get_subcommands().front()->get_name() != "run") release_signals();
   try {
     return commands.call();
   } catch (const PluginMissing& missing) {
@@ -266,5 +415,6 @@ int main_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   millrace::cli::prepare_standard_streams();
+  millrace::cli::hold_signals();
   return millrace::cli::main_of(argc, argv);
 }

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "observe/error.h"
+#include "observe/start_thread.h"
 
 namespace millrace::cli {
 
@@ -151,7 +152,7 @@ class MetricsServer::Server {
   void serve(std::function<std::string()> text) {
     text_ = std::move(text);
     accept();
-    thread_ = std::thread([this] {
+    thread_ = start_thread("the thread that serves --metrics", [this] {
       for (;;) {
         try {
           context_.run();

@@ -75,8 +75,9 @@ std::string ticks_text(const exec::Report& report) {
   ticks.add({{"outcome", "run"}}, report.ticks_run);
   ticks.add({{"outcome", "late"}}, report.ticks_late);
   ticks.add({{"outcome", "skipped"}}, report.ticks_skipped);
-  Family latency("millrace_latency_seconds", "summary",
-                 "From a tick's admission, or when it was due, until its last handler was done; one tick in 256.");
+  Family latency(
+      "millrace_latency_seconds", "summary",
+      "From a tick's beginning, or when it was due, until its last handler was done; of ticks that were measured.");
   latency.add_times({}, report.latency_sampled, report.latency_p50_us, report.latency_p99_us,
                     report.latency_sampled_us);
   return duration.text() + ticks.text() + latency.text();
@@ -133,7 +134,7 @@ std::string memory_text(const exec::Report& report) {
 
 std::string paths_text(const exec::Report& report) {
   Family times("millrace_path_latency_seconds", "summary",
-               "From a tick's admission, or when it was due, until this sink was done; one tick in 256.");
+               "From a tick's beginning, or when it was due, until this sink was done; of ticks that were measured.");
   Family predicted("millrace_path_predicted_seconds", "gauge", "What the plan expected: the known costs on the way.");
   for (const exec::PathReport& path : report.paths) {
     times.add_times({{"sink", path.sink}}, path.sampled, path.p50_us, path.p99_us, path.sampled_us);

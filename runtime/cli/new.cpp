@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "observe/error.h"
+#include "plugin/registry.h"
 
 namespace millrace::cli {
 namespace fs = std::filesystem;
@@ -153,6 +154,8 @@ Words words_of(const std::string& type) {
     error.notes.push_back("expected family.name in small letters, digits and _, for example acme.invert");
     throw Failure(std::move(error));
   }
+  if (plugin::Registry().find(type))
+    throw Failure(Error{105, "'" + type + "' is a built-in handler: no plugin may have another", {}, {}, "", ""});
   return words;
 }
 

@@ -14,6 +14,26 @@ namespace millrace::cli {
 
 namespace {
 
+// "width=64" without a handler: the handlers of the pipeline that have such a parameter.
+Error with_owner(Error error, const graph::Graph& graph, const std::string& set,
+                 const std::vector<std::string>& plugin_paths) {
+  const std::string key = set.substr(0, set.find('='));
+  if (error.code != 101 || key.empty() || key.size() == set.size() || key.find('.') != std::string::npos) return error;
+  plugin::Registry registry;
+  scan_for(registry, graph, plugin_paths);
+  std::string owners;
+  for (const graph::Handler& handler : graph.handlers) {
+    const plugin::HandlerInfo* info = registry.find(handler.type);
+    if (!info || !info->find_param(key)) continue;
+    if (owners.empty()) error.edit = "--set " + handler.name + "." + set;
+    owners += (owners.empty() ? "" : ", ") + handler.name;
+  }
+  error.notes.push_back(owners.empty() ? "no handler of the pipeline has a parameter '" + key + "'"
+                                       : "handlers with a parameter '" + key + "': " + owners);
+  if (owners.empty()) error.edit = "";
+  return error;
+}
+
 // `machine_may_come`: a machine file that was named may be one that is yet to be written.
 embed::Choices choices_of(const PipelineOptions& options, bool machine_may_come) {
   embed::Choices choices;
@@ -28,9 +48,16 @@ embed::Choices choices_of(const PipelineOptions& options, bool machine_may_come)
   return choices;
 }
 
-graph::Graph load(const PipelineOptions& options) {
-  graph::Graph graph = graph::load(options.pipeline);
-  for (const std::string& set : options.sets) graph::apply_set(graph, set);
+graph::Graph load(const PipelineOptions& options, std::vector<Error>* kept = nullptr) {
+  graph::Graph graph = graph::load(options.pipeline, kept);
+  for (const std::string& set : options.sets)
+    attempt(kept, [&] {
+      try {
+        graph::apply_set(graph, set);
+      } catch (const Failure& failure) {
+        throw Failure(with_owner(failure.error(), graph, set, options.plugin_paths));
+      }
+    });
   return graph;
 }
 
@@ -44,9 +71,12 @@ std::unique_ptr<plugin::Registry> registry_for(const graph::Graph& graph, const 
 
 } // namespace
 
-Compiled compile(const PipelineOptions& options, bool warn) {
-  const embed::Choices choices = choices_of(options, false);
-  graph::Graph graph = load(options);
+Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plugin::CallWatch> watch,
+                 std::vector<Error>* kept) {
+  embed::Choices choices = choices_of(options, false);
+  choices.watch = std::move(watch);
+  choices.kept = kept;
+  graph::Graph graph = load(options, kept);
   Compiled compiled;
   compiled.registry = registry_for(graph, options, warn);
   compiled.composition =

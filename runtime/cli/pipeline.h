@@ -16,7 +16,10 @@ struct Compiled {
 };
 
 // Throws Failure. Warnings of plugins go to stderr, but only where `warn` asks for them.
-Compiled compile(const PipelineOptions& options, bool warn);
+// `watch` is told of the handlers' calls; null: nobody is. With `kept`, mistakes that do not follow from each other are
+// added to it, and MistakesKept is thrown where there are some.
+Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plugin::CallWatch> watch = nullptr,
+                 std::vector<Error>* kept = nullptr);
 
 // What the bodies of its handlers take in each of the devices that were named.
 std::vector<plan::BodyCost> measure_bodies(const PipelineOptions& options, uint64_t ticks);

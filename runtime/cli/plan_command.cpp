@@ -1,11 +1,44 @@
 // `millrace plan` and `millrace check`: compile and say what would run, or what is wrong.
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
+#include <tuple>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/pipeline.h"
 
 namespace millrace::cli {
+
+namespace {
+
+// More at once are not read; the first may be the cause of others after all.
+constexpr size_t kMistakesMax = 20;
+
+// In the order of the text.
+void sort_by_place(std::vector<Error>& mistakes) {
+  std::stable_sort(mistakes.begin(), mistakes.end(), [](const Error& a, const Error& b) {
+    return std::tuple(a.place.line, a.place.column) < std::tuple(b.place.line, b.place.column);
+  });
+}
+
+// For a person; a script goes by the exit code.
+void tell_ok(const graph::Graph& graph) {
+  const auto count = std::count_if(graph.handlers.begin(), graph.handlers.end(),
+                                   [](const graph::Handler& handler) { return !handler.inserted; });
+  std::fprintf(stderr, "ok, %zd handler%s\n", static_cast<ssize_t>(count), count == 1 ? "" : "s");
+}
+
+int tell(std::vector<Error> mistakes) {
+  sort_by_place(mistakes);
+  for (size_t i = 0; i < std::min(mistakes.size(), kMistakesMax); ++i)
+    std::fprintf(stderr, "%s\n", format_error(mistakes[i]).c_str());
+  if (mistakes.size() > kMistakesMax) std::fprintf(stderr, "and %zu more mistakes\n", mistakes.size() - kMistakesMax);
+  return exit_code_of(mistakes[0]);
+}
+
+} // namespace
 
 int plan(const PlanCommand& command) {
   const Compiled compiled = compile(command, true);
@@ -15,8 +48,19 @@ int plan(const PlanCommand& command) {
 }
 
 int check(const PipelineOptions& command) {
-  compile(command, false);
-  return kDone;
+  std::vector<Error> mistakes;
+  try {
+    const Compiled compiled = compile(command, false, nullptr, &mistakes);
+    if (isatty(STDERR_FILENO)) tell_ok(compiled.composition->graph());
+    return kDone;
+  } catch (const PluginMissing&) {
+    throw;
+  } catch (const MistakesKept&) {
+    return tell(std::move(mistakes));
+  } catch (const Failure& failure) { // which ended the reading or the plan
+    mistakes.push_back(failure.error());
+    return tell(std::move(mistakes));
+  }
 }
 
 } // namespace millrace::cli

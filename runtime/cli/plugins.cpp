@@ -40,7 +40,9 @@ void scan_plugins(plugin::Registry& registry, const std::vector<std::string>& pl
 }
 
 void scan_for(plugin::Registry& registry, const graph::Graph& graph, const std::vector<std::string>& plugin_paths) {
-  const auto is_unknown = [&](const graph::Handler& handler) { return !registry.find(handler.type); };
+  const auto is_unknown = [&](const graph::Handler& handler) {
+    return !handler.type.empty() && !registry.find(handler.type);
+  };
   const auto some_unknown = [&] { return std::any_of(graph.handlers.begin(), graph.handlers.end(), is_unknown); };
   // A plugin has the names of its types in it, unless it makes them up as it is loaded.
   const auto may_have_one = [&](const std::string& plugin) {
@@ -84,7 +86,7 @@ const plugin::HandlerInfo& require_type(const plugin::Registry& registry, const 
 
 void require_plugins(const plugin::Registry& registry, const graph::Graph& graph) {
   for (const graph::Handler& handler : graph.handlers) {
-    if (!missing_by_failure(registry, handler.type)) continue;
+    if (handler.type.empty() || !missing_by_failure(registry, handler.type)) continue;
     Error error = plugin::unknown_type(registry, 304, handler.type, true);
     error.place = handler.type_place;
     throw PluginMissing(std::move(error));

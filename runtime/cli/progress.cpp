@@ -2,11 +2,15 @@
 #include "cli/progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
+#include <vector>
+
+#include "observe/printable.h"
+#include "observe/terminal_line.h"
 
 namespace millrace::cli {
 
@@ -22,20 +26,50 @@ std::string time_words(double seconds) {
 }
 
 std::string us_words(double us) {
-  return us < 1000 ? fmt::format("{:.1f} µs", us) : fmt::format("{:.1f} ms", us / 1000);
+  if (us < 1e3) return fmt::format("{:.1f} µs", us);
+  return us < 1e6 ? fmt::format("{:.1f} ms", us / 1e3) : fmt::format("{:.2f} s", us / 1e6);
 }
 
-// "  2 late  7 dropped (busy 5, queue_full 2)", or nothing.
-std::string lost_words(const exec::Progress& progress) {
-  std::string words;
-  if (progress.late + progress.skipped > 0) words += fmt::format("  {} late", progress.late + progress.skipped);
+std::string count_of(uint64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+// Of a live line, the parts that stay the longest first.
+struct Parts {
+  std::string ticks, percent, rate, left, late, dropped, causes;
+};
+
+Parts parts_of(const exec::Progress& progress, double duration_s) {
+  Parts parts;
+  const bool known = progress.ticks_expected > 0;
+  parts.ticks = known ? fmt::format("  {}/{} ticks", progress.ticks, progress.ticks_expected)
+                      : "  " + count_of(progress.ticks, "tick");
+  if (known) {
+    const double part = static_cast<double>(progress.ticks) / static_cast<double>(progress.ticks_expected);
+    parts.percent = fmt::format("  {:.0f} %", std::min(100.0, 100 * part));
+  }
+  if (progress.elapsed_s < kRateAfterS || progress.ticks == 0) return parts;
+  const double rate = static_cast<double>(progress.ticks) / progress.elapsed_s;
+  parts.rate = fmt::format("  {:.1f} ticks/s", rate);
+  if (progress.late + progress.skipped > 0) parts.late = fmt::format("  {} late", progress.late + progress.skipped);
   uint64_t sum = 0;
-  std::string causes;
   for (const auto& [cause, count] : progress.dropped) {
     sum += count;
-    causes += fmt::format("{}{} {}", causes.empty() ? "" : ", ", cause, count);
+    parts.causes += fmt::format("{}{} {}", parts.causes.empty() ? " (" : ", ", cause, count);
   }
-  return sum > 0 ? words + fmt::format("  {} dropped ({})", sum, causes) : words;
+  if (sum > 0) parts.dropped = fmt::format("  {} dropped", sum);
+  if (!parts.causes.empty()) parts.causes += ")";
+  double left = duration_s > 0 ? duration_s - progress.elapsed_s : INFINITY;
+  if (known) left = std::min(left, static_cast<double>(progress.ticks_expected) / rate - progress.elapsed_s);
+  if (std::isfinite(left)) parts.left = "  " + time_words(std::max(0.0, left)) + " left";
+  return parts;
+}
+
+// Columns that a terminal has; what is none, or does not say, is taken to have 80.
+size_t columns_of(std::FILE* terminal) {
+  winsize size{};
+  const bool said = ioctl(fileno(terminal), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return said ? size.ws_col : 80;
 }
 
 // Why a value was dropped, as a person would say it; a cause that is not known here stands for itself.
@@ -52,80 +86,174 @@ std::string because(const std::string& cause) {
   return known == kWords.end() ? cause : cause + ", " + known->second;
 }
 
+// Fewer measurements have no 99th percentile: it would be their maximum by another name.
+constexpr uint64_t kSampledForP99 = 100;
+// The first tick is told apart where it took so many times what half of them took at most.
+constexpr double kFirstIsSlow = 2;
+
+// "p50 2.4 ms, p99 3.1 ms, max 7.3 ms; the first tick 7.3 ms"
+std::string times_words(uint64_t sampled, double p50_us, double p99_us, double max_us, double first_us) {
+  if (sampled == 1) return us_words(max_us);
+  std::string words = "p50 " + us_words(p50_us);
+  if (sampled >= kSampledForP99) words += ", p99 " + us_words(p99_us);
+  words += ", max " + us_words(max_us);
+  if (first_us > kFirstIsSlow * p50_us) words += "; the first tick " + us_words(first_us);
+  return words;
+}
+
+std::string latency_words(const exec::Report& report) {
+  if (report.latency_sampled == 0) return "";
+  const bool all = report.latency_sampled >= report.ticks_run;
+  return fmt::format("  latency of {}{}: {}\n", all ? "" : fmt::format("{} of ", report.latency_sampled),
+                     count_of(report.ticks_run, "tick"),
+                     times_words(report.latency_sampled, report.latency_p50_us, report.latency_p99_us,
+                                 report.latency_max_us, report.latency_first_us));
+}
+
 // What the plan expected of a way, where it knows all the costs on it: a part of them says little.
-bool is_predicted(const exec::PathReport& path) { return path.predicted_us > 0 && path.unknown_costs == 0; }
 std::string predicted_words(const exec::PathReport& path) {
-  return is_predicted(path) ? "; predicted " + us_words(path.predicted_us) : "";
+  return path.predicted_us > 0 && path.unknown_costs == 0 ? "; predicted " + us_words(path.predicted_us) : "";
+}
+
+// Where there is one sink and no prediction to tell, the line of the latency has said it.
+std::string paths_words(const exec::Report& report, bool explain) {
+  std::string words;
+  for (const exec::PathReport& path : report.paths) {
+    const std::string predicted = explain ? predicted_words(path) : "";
+    if (path.sampled == 0 || (report.paths.size() == 1 && predicted.empty())) continue;
+    words += fmt::format("  to {}, {}: {}{}\n", path.sink, count_of(path.sampled, "tick"),
+                         times_words(path.sampled, path.p50_us, path.p99_us, path.max_us, path.first_us), predicted);
+  }
+  return words;
+}
+
+// Prices decide where handlers run, so those that were far off matter where there is more than one place to be.
+bool matters(const exec::Surprise& surprise, const exec::Report& report) {
+  constexpr double kFarOff = 2, kPartOfLatency = 0.1;
+  const double more = std::max(surprise.measured_us, surprise.predicted_us);
+  const double less = std::min(surprise.measured_us, surprise.predicted_us);
+  return report.pools.size() > 1 && more > kFarOff * less && more - less > kPartOfLatency * report.latency_p50_us;
+}
+
+std::string surprises_words(const exec::Report& report, bool explain) {
+  std::string words;
+  for (const exec::Surprise& surprise : report.surprises)
+    if (explain || matters(surprise, report))
+      words += fmt::format("  {} took {}, predicted {}\n", surprise.what, us_words(surprise.measured_us),
+                           us_words(surprise.predicted_us));
+  return words;
+}
+
+// Of short calls one in 64 is timed: one that was interrupted would count for 64, so their middle stands for all.
+double busy_us(const exec::HandlerReport& handler) {
+  if (handler.sampled == 0) return 0;
+  const bool all = handler.sampled >= handler.calls;
+  const double a_call_us = all ? handler.sampled_us / static_cast<double>(handler.sampled) : handler.p50_us;
+  return a_call_us * static_cast<double>(handler.calls);
+}
+
+// The handlers that took the most of the time in which handlers worked. One that waits for the world is told apart: its
+// time is the world's too.
+std::string busiest_words(const exec::Report& report) {
+  constexpr size_t kToldMax = 3;
+  constexpr double kToldFrom = 0.05, kWorthTellingS = 0.1;
+  std::vector<const exec::HandlerReport*> working;
+  std::string waiting;
+  double sum_us = 0;
+  for (const exec::HandlerReport& handler : report.handlers) {
+    const double mean_us = handler.calls > 0 ? busy_us(handler) / static_cast<double>(handler.calls) : 0;
+    if (handler.waits && mean_us > 0)
+      waiting += fmt::format("; {} {} a call, on a thread of its own", handler.name, us_words(mean_us));
+    if (handler.waits) continue;
+    working.push_back(&handler);
+    sum_us += busy_us(handler);
+  }
+  if (sum_us < kWorthTellingS * 1e6) return "";
+  std::sort(working.begin(), working.end(), [](const auto* a, const auto* b) { return busy_us(*a) > busy_us(*b); });
+  std::string words;
+  for (size_t i = 0; i < std::min(working.size(), kToldMax) && busy_us(*working[i]) >= kToldFrom * sum_us; ++i)
+    words += fmt::format("{}{} {:.0f} % ({} a call)", words.empty() ? "" : ", ", working[i]->name,
+                         100 * busy_us(*working[i]) / sum_us,
+                         us_words(busy_us(*working[i]) / static_cast<double>(working[i]->calls)));
+  return "  time went into " + words + waiting + "\n";
+}
+
+std::string errors_words(const exec::Report& report) {
+  constexpr size_t kToldBytesMax = 300;
+  std::string words;
+  for (const exec::HandlerReport& handler : report.handlers) {
+    if (handler.errors == 0) continue;
+    words += fmt::format("  {} failed in {} of {}", handler.name, handler.errors, count_of(handler.calls, "call"));
+    if (!handler.first_error.empty()) words += ", first: " + printable(handler.first_error, kToldBytesMax);
+    words += "\n";
+  }
+  return words;
 }
 
 } // namespace
 
-std::string progress_words(const exec::Progress& progress, double duration_s) {
-  const bool known = progress.ticks_expected > 0;
-  std::string words = known ? fmt::format("  {}/{} ticks", progress.ticks, progress.ticks_expected)
-                            : fmt::format("  {} ticks", progress.ticks);
-  if (known) {
-    const double part = static_cast<double>(progress.ticks) / static_cast<double>(progress.ticks_expected);
-    words += fmt::format("  {:.0f} %", std::min(100.0, 100 * part));
-  }
-  if (progress.elapsed_s < kRateAfterS || progress.ticks == 0) return words;
-  const double rate = static_cast<double>(progress.ticks) / progress.elapsed_s;
-  words += fmt::format("  {:.1f}/s", rate);
-  words += lost_words(progress);
-  double left = duration_s > 0 ? duration_s - progress.elapsed_s : INFINITY;
-  if (known) left = std::min(left, static_cast<double>(progress.ticks_expected) / rate - progress.elapsed_s);
-  if (std::isfinite(left)) words += "  " + time_words(std::max(0.0, left)) + " left";
-  return words;
+std::string progress_words(const exec::Progress& progress, double duration_s, size_t columns_max) {
+  const Parts parts = parts_of(progress, duration_s);
+  const std::string kept = parts.ticks + parts.percent;
+  const std::string with_rate = kept + parts.rate;
+  for (const std::string& words :
+       {with_rate + parts.late + parts.dropped + parts.causes + parts.left,
+        with_rate + parts.late + parts.dropped + parts.left, with_rate + parts.late + parts.dropped, with_rate, kept})
+    if (words.size() <= columns_max) return words;
+  return parts.ticks.substr(0, columns_max);
 }
 
-std::string summary_words(const exec::Report& report) {
-  std::string words = fmt::format("{} ticks in {:.2f} s", report.ticks_run, report.duration_s);
+std::string summary_words(const exec::Report& report, bool explain) {
+  std::string words = fmt::format("{} in {:.2f} s", count_of(report.ticks_run, "tick"), report.duration_s);
   if (report.duration_s > 0)
-    words += fmt::format(", {:.1f}/s", static_cast<double>(report.ticks_run) / report.duration_s);
+    words += fmt::format(", {:.1f} ticks/s", static_cast<double>(report.ticks_run) / report.duration_s);
   if (report.ticks_late + report.ticks_skipped > 0)
     words += fmt::format("; {} late, {} skipped", report.ticks_late, report.ticks_skipped);
-  if (report.latency_max_us > 0)
-    words += fmt::format("; latency p50 {}, p99 {}", us_words(report.latency_p50_us), us_words(report.latency_p99_us));
-  words += '\n';
+  words += '\n' + latency_words(report) + paths_words(report, explain);
   for (const exec::EdgeReport& edge : report.edges)
     for (const auto& [cause, count] : edge.dropped)
       words += fmt::format("  {} dropped on {} → {}: {}\n", count, edge.from, edge.to, because(cause));
-  // Where there is one sink and no prediction, the line above has said it.
-  const auto says_more = [&](const exec::PathReport& path) {
-    return path.sampled > 0 && (report.paths.size() > 1 || is_predicted(path));
-  };
-  for (const exec::PathReport& path : report.paths)
-    if (says_more(path))
-      words += fmt::format("  to {}: p50 {}, p99 {}, max {}{}\n", path.sink, us_words(path.p50_us),
-                           us_words(path.p99_us), us_words(path.max_us), predicted_words(path));
-  for (const exec::Surprise& surprise : report.surprises)
-    words += fmt::format("  {} took {}, predicted {}\n", surprise.what, us_words(surprise.measured_us),
-                         us_words(surprise.predicted_us));
-  for (const exec::HandlerReport& handler : report.handlers)
-    if (handler.errors > 0) words += fmt::format("  {} failed in {} of its calls\n", handler.name, handler.errors);
-  return words;
+  return words + errors_words(report) + busiest_words(report) + surprises_words(report, explain);
+}
+
+std::optional<Progress> parse_progress(const std::string& word) {
+  if (word == "bar") return Progress::bar;
+  if (word == "lines") return Progress::lines;
+  if (word == "none") return Progress::none;
+  return std::nullopt;
 }
 
 void ProgressLine::show(const exec::Progress& progress) {
-  if (!shown_) return;
-  const std::string words = progress_words(progress, duration_s_);
+  if (kind_ == Progress::none) return;
   const std::lock_guard lock(mutex_);
-  std::fprintf(stderr, "\r%s\x1b[K", words.c_str());
-  std::fflush(stderr);
-  drawn_ = true;
+  if (ended_) return;
+  if (kind_ == Progress::lines) {
+    if (progress.elapsed_s < told_s_ + kLineEveryS) return;
+    told_s_ = progress.elapsed_s;
+    std::fprintf(out_, "%s\n", progress_words(progress, duration_s_, std::string::npos).c_str());
+  } else {
+    terminal_line_is_open.store(true);
+    // The last column stays free: some terminals begin a new line once it is written.
+    std::fprintf(out_, "\r%s\x1b[K", progress_words(progress, duration_s_, columns_of(out_) - 1).c_str());
+  }
+  std::fflush(out_);
 }
 
 void ProgressLine::message(const std::string& line) {
   const std::lock_guard lock(mutex_);
-  if (drawn_) std::fputs("\r\x1b[K", stderr);
-  drawn_ = false;
-  std::fprintf(stderr, "%s\n", line.c_str());
+  clear();
+  std::fprintf(out_, "%s\n", line.c_str());
 }
 
-void ProgressLine::clear() {
+void ProgressLine::end() {
   const std::lock_guard lock(mutex_);
-  if (drawn_) std::fputs("\r\x1b[K", stderr);
-  drawn_ = false;
+  ended_ = true;
+  clear();
+}
+
+// Under the lock.
+void ProgressLine::clear() {
+  if (terminal_line_is_open.exchange(false)) std::fputs(kClearLine, out_);
 }
 
 } // namespace millrace::cli

@@ -1,33 +1,51 @@
 // What a run says on stderr while it runs and when it is over.
 #pragma once
 
+#include <cstdio>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "exec/run.h"
 
 namespace millrace::cli {
 
-// One line, rewritten in place, where stderr is a terminal; messages push it down. Any thread.
+// bar: one line, rewritten in place, for a terminal. lines: a line a minute, for a log. Messages come in all three.
+enum class Progress { none, bar, lines };
+std::optional<Progress> parse_progress(const std::string& word);
+
+// Any thread.
 class ProgressLine {
  public:
-  // duration_s 0: no limit.
-  ProgressLine(bool shown, double duration_s) : shown_(shown), duration_s_(duration_s) {}
-  ~ProgressLine() { clear(); }
+  static constexpr double kLineEveryS = 60; // a log of a day stays short, and one sees that it lives
+
+  // duration_s 0: no limit. `out` outlives it.
+  ProgressLine(Progress kind, double duration_s, std::FILE* out = stderr)
+      : kind_(kind), duration_s_(duration_s), out_(out) {}
+  ~ProgressLine() { end(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
   void show(const exec::Progress& progress);
   void message(const std::string& line);
-  void clear();
+  // The line is gone and does not come again: what follows is somebody else's, at last the shell's prompt.
+  void end();
 
  private:
-  const bool shown_;
+  void clear();
+
+  const Progress kind_;
   const double duration_s_;
+  std::FILE* const out_;
   std::mutex mutex_;
-  bool drawn_ = false;
+  bool ended_ = false;
+  double told_s_ = 0; // lines: when the last one was
 };
 
-// "  120/300 ticks  40 %  29.9/s  2 late  7 dropped (busy 7)  0:06 left"
-std::string progress_words(const exec::Progress& progress, double duration_s);
-// Ticks, time, rates, each drop with its cause on the edge where it happened, and the ways to the sinks; several lines.
-std::string summary_words(const exec::Report& report);
+// "  120/300 ticks  40 %  29.9 ticks/s  2 late  7 dropped (busy 7)  0:06 left"; what does not fit is left out, the
+// least important first.
+std::string progress_words(const exec::Progress& progress, double duration_s, size_t columns_max = std::string::npos);
+// Ticks, time, rate; latency; each drop with its cause on the edge where it happened; failures; where the time went;
+// several lines. `explain`: also what was predicted.
+std::string summary_words(const exec::Report& report, bool explain = false);
 
 } // namespace millrace::cli

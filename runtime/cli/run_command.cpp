@@ -1,30 +1,37 @@
 // `millrace run`: compiles, runs to the end or to a signal, reports.
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
-#include <fstream>
+#include <cstring>
+#include <future>
+#include <mutex>
 #include <optional>
+#include <thread>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/log_settings.h"
 #include "cli/metrics_server.h"
 #include "cli/metrics_text.h"
 #include "cli/pipeline.h"
 #include "cli/progress.h"
+#include "cli/report_file.h"
 #include "cli/signals.h"
+#include "embed/crash_report.h"
+#include "observe/log.h"
+#include "observe/start_thread.h"
 
 namespace millrace::cli {
 
 namespace {
 
-void write_trace(const exec::Run& run, const std::string& path) {
-  std::ofstream file(path);
-  if (file) run.write_trace(file);
-  if (!file.flush()) throw Failure(111, "cannot write " + path);
-}
-
 // The report and a handler's bytes in one stream could not be told apart.
-void refuse_shared_stdout(const embed::Composition& composition) {
+void refuse_shared_stdout(const embed::Composition& composition, const char* option) {
   for (const plan::HandlerPlan& planned : composition.plan().handlers) {
     for (const graph::Handler& handler : composition.graph().handlers) {
       if (handler.name != planned.name) continue;
@@ -32,62 +39,297 @@ void refuse_shared_stdout(const embed::Composition& composition) {
         const auto* known = planned.info->find_param(param.name);
         if (known && (known->raw.flags & MR_PARAM_WRITES_PATH) && param.text == "-")
           throw Failure(Error{105,
-                              "--json - and " + handler.name + " would both write to standard output",
+                              std::string(option) + " - and " + handler.name + " would both write to standard output",
                               {},
                               {},
                               "",
-                              "--json report.json"});
+                              std::string(option) + " report.json"});
       }
     }
   }
 }
 
+void refuse_shared_outputs(const embed::Composition& composition, const RunCommand& command) {
+  if (!command.json.empty() && command.json == command.trace)
+    throw Failure(105, "--json and --trace would both write to " + command.json);
+  if (command.json == "-") refuse_shared_stdout(composition, "--json");
+  if (command.trace == "-") refuse_shared_stdout(composition, "--trace");
+}
+
+// As asked for; else for a terminal or for a log.
+Progress progress_of(const RunCommand& command) {
+  if (command.quiet) return Progress::none;
+  if (!command.progress.empty()) {
+    if (const std::optional<Progress> asked = parse_progress(command.progress)) return *asked;
+    throw Failure(
+        Error{105, "--progress is lines, bar or none, not '" + command.progress + "'", {}, {}, "", "--progress lines"});
+  }
+  return isatty(STDERR_FILENO) ? Progress::bar : Progress::lines;
+}
+
+// What keeps a pipeline from running is in the log too; main() says it on the terminal.
+template <class Function>
+auto logged(Log& log, Function&& function) {
+  try {
+    return function();
+  } catch (const Failure& failure) {
+    Log::Context context;
+    context.code = failure.error().code;
+    context.on_terminal = false;
+    log.say(LogLevel::error, log.source(), failure.error().what, context);
+    throw;
+  }
+}
+
+// A file on a disk that hangs must not hold the report back for longer than this.
+constexpr int64_t kLogWrittenWithinNs = 2'000'000'000;
+// And a second signal must end the process at once.
+constexpr int64_t kLogLeftWithinNs = 300'000'000;
+
+// A run that is to stop stops this much later, where nobody reads what it says.
+constexpr std::chrono::milliseconds kTellWithin{50};
+// The end of a run waits longer for that sentence: a busy machine may be slow to write it.
+constexpr std::chrono::milliseconds kToldWithin{1000};
+// What is said to be waited for is bounded: a wide graph has many calls at any moment.
+constexpr size_t kCallsNamedMax = 3;
+
+std::string list_of(const std::vector<std::string>& calls) {
+  std::string list;
+  for (size_t i = 0; i < std::min(calls.size(), kCallsNamedMax); ++i) list += (i == 0 ? "" : ", ") + calls[i];
+  if (calls.size() > kCallsNamedMax) list += fmt::format(" and {} more", calls.size() - kCallsNamedMax);
+  return list;
+}
+
+std::string name_of_signal(int signal) { return std::string("SIG") + sigabbrev_np(signal); }
+
+// One run of the command, and what signals and the watchdog do to it from threads of their own. It lives as long as
+// they may look at it.
+class LiveRun {
+ public:
+  explicit LiveRun(const RunCommand& command)
+      : command_(command),
+        progress_(progress_of(command), command.duration_s),
+        log_(settings_of(command, progress_)),
+        watch_(std::make_shared<plugin::CallWatch>(
+            plugin::CallWatch::Options{.on_message = [this](const std::string& line) { log_.say_line(line); }})) {}
+  LiveRun(const LiveRun&) = delete;
+  LiveRun& operator=(const LiveRun&) = delete;
+
+  ProgressLine& progress() { return progress_; }
+  exec::Run& run() { return *run_; }
+
+  // Throws what compile() throws, and Failure for what it may not write.
+  void compile() {
+    compiled_ = logged(log_, [&] { return cli::compile(command_, true, watch_); });
+    refuse_shared_outputs(*compiled_.composition, command_);
+    open_files(); // before anything runs
+  }
+
+  // Throws what start() throws.
+  void start() {
+    exec::RunOptions options;
+    options.ticks_max = command_.ticks;
+    options.duration_ns = static_cast<int64_t>(command_.duration_s * 1e9);
+    options.trace_all = !command_.trace.empty();
+    options.sync_devices = command_.sync_devices;
+    options.explain_crashes = true;
+    options.on_progress = [this](const exec::Progress& now) { progress_.show(now); };
+    options.log = &log_;
+    options.on_hang = [this](const Error& error) { end_hung(error); };
+    const std::shared_ptr<exec::Run> run = compiled_.composition->make_run(options);
+    logged(log_, [&] { run->start(); });
+    const std::lock_guard lock(mutex_);
+    run_ = run;
+    if (stopped_) run->stop();
+  }
+
+  // The run's own end, before anything is written. Where somebody else is ending the process it does not return.
+  void begin_end(int64_t log_within_ns = kLogWrittenWithinNs) {
+    if (ended_.exchange(true))
+      for (;;) pause();
+    log_.flush(log_within_ns);
+    progress_.end();
+  }
+
+  // Throws Failure where a signal came before they were opened, and they cannot be.
+  void write_files(const exec::Result& result) {
+    open_files();
+    tell(json_->write([&](std::ostream& out) { out << exec::to_json(result) << "\n"; }));
+    if (const std::shared_ptr<exec::Run> run = running())
+      tell(trace_->write([&](std::ostream& out) { run->write_trace(out); }));
+  }
+
+  // Waits for the sentence that tells of the signal, so that it comes before the run's end; for kToldWithin at most.
+  void await_told() {
+    std::unique_lock lock(mutex_);
+    told_changed_.wait_for(lock, kToldWithin, [&] { return told_; });
+  }
+
+  // The first signal.
+  void stop(int signal) {
+    // First what is waited for: then the run may be over at once. A terminal that takes nothing must not hold the run.
+    std::packaged_task<void()> tell([this, signal] { tell_stop(signal); });
+    const std::future<void> told = tell.get_future();
+    std::thread teller;
+    try {
+      teller = start_thread("the thread that tells of a signal", [&tell] { tell(); });
+      told.wait_for(kTellWithin);
+    } catch (const Failure&) { // it is told below
+    }
+    watch_->stop();
+    std::shared_ptr<exec::Run> run;
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+      run = run_;
+    }
+    if (run) run->stop();
+    if (teller.joinable())
+      teller.join();
+    else
+      tell();
+  }
+
+  // The second: what there is to report is written, and what hangs is left as it is.
+  void give_up(int signal) {
+    begin_end(kLogLeftWithinNs);
+    exec::Result result;
+    result.ok = false;
+    result.error.code = 610;
+    result.error.what = "the run was ended by " + name_of_signal(signal) + " before it had drained";
+    if (const std::vector<std::string> calls = calls_under_way(); !calls.empty())
+      result.error.notes.push_back("it waited for " + list_of(calls));
+    end_with(std::move(result));
+    if (const std::shared_ptr<exec::Run> run = running()) run->interrupt(); // lets go of a camera or a socket
+  }
+
+ private:
+  static LogSettings settings_of(const RunCommand& command, ProgressLine& progress) {
+    LogSettings settings = log_settings(command);
+    settings.on_line = [&progress](const std::string& line) { progress.message(line); };
+    return settings;
+  }
+
+  // A signal may ask for the report while the run still opens its files.
+  void open_files() {
+    const std::lock_guard lock(mutex_);
+    if (!json_) json_.emplace(command_.json);
+    if (!trace_) trace_.emplace(command_.trace);
+  }
+
+  static void tell(const std::string& warning) {
+    if (!warning.empty()) std::fprintf(stderr, "%s\n", warning.c_str());
+  }
+
+  std::shared_ptr<exec::Run> running() {
+    const std::lock_guard lock(mutex_);
+    return run_;
+  }
+
+  std::vector<std::string> calls_under_way() {
+    std::vector<std::string> calls = watch_->words();
+    if (const std::shared_ptr<exec::Run> run = running())
+      for (const exec::CallUnderWay& call : run->calls_under_way()) calls.push_back(words_of(call));
+    return calls;
+  }
+
+  void tell_stop(int signal) {
+    if (!command_.quiet && !ended_.load()) {
+      const std::vector<std::string> calls = calls_under_way();
+      progress_.message(name_of_signal(signal) + ": no more ticks; waiting for " +
+                        (calls.empty() ? "what is in flight" : list_of(calls)) + "; a second signal ends it at once");
+    }
+    const std::lock_guard lock(mutex_);
+    told_ = true;
+    told_changed_.notify_all();
+  }
+
+  // A handler did not come back; the monitor's thread.
+  void end_hung(const Error& error) {
+    begin_end(kLogLeftWithinNs);
+    exec::Result result;
+    result.ok = false;
+    result.error = error;
+    end_with(std::move(result));
+    _exit(kRunFailed);
+  }
+
+  void end_with(exec::Result result) {
+    std::fprintf(stderr, "%s\n", format_error(result.error).c_str());
+    if (const std::shared_ptr<exec::Run> run = running()) result.report = run->report();
+    try {
+      write_files(result);
+    } catch (const Failure& failure) {
+      std::fprintf(stderr, "%s\n", format_error(failure.error()).c_str());
+    }
+    std::fflush(nullptr);
+  }
+
+  const RunCommand command_;
+  ProgressLine progress_;
+  Log log_; // before handlers are made, which may speak until they die
+  std::optional<ReportFile> json_, trace_;
+  const std::shared_ptr<plugin::CallWatch> watch_;
+  Compiled compiled_;
+  std::mutex mutex_;
+  std::shared_ptr<exec::Run> run_; // once it has started
+  bool stopped_ = false;
+  bool told_ = false; // of the first signal
+  std::condition_variable told_changed_;
+  std::atomic<bool> ended_{false};
+};
+
+// A lost device may never let go of its process: all is written, so nothing is waited for.
+[[noreturn]] void leave(int code) {
+  std::fflush(nullptr);
+  _exit(code);
+}
+
+int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals) {
+  std::optional<MetricsServer> metrics; // before anything runs: an address may be refused
+  if (!command.metrics.empty()) metrics.emplace(command.metrics);
+  // What a handler says of being interrupted at its start is no failure.
+  const auto ended_at_start = [&] {
+    live.await_told();
+    live.begin_end();
+    live.write_files({});
+    return kSignalled + signals.first();
+  };
+  try {
+    live.compile();
+    if (signals.first()) return ended_at_start();
+    live.start();
+  } catch (const Failure&) {
+    if (signals.first()) return ended_at_start();
+    throw;
+  }
+  const bool came_at_start = signals.first() != 0;
+  if (metrics) metrics->serve([&] { return metrics_text(live.run().report()); });
+  if (metrics) live.progress().message("metrics: " + metrics->url());
+  const exec::Result result = live.run().wait();
+  const int signalled = signals.first();
+  if (metrics) metrics->stop();
+
+  if (signalled) live.await_told();
+  live.begin_end();
+  if (!command.quiet) std::fputs(summary_words(result.report, command.explain).c_str(), stderr);
+  live.write_files(result);
+  if (!result.ok) {
+    std::fprintf(stderr, "%s\n", format_error(result.error).c_str());
+    if (exit_code_of(result.error) == kDeviceLost) leave(kDeviceLost);
+    return came_at_start ? kSignalled + signalled : kRunFailed;
+  }
+  return signalled ? kSignalled + signalled : kDone;
+}
+
 } // namespace
 
 int run(const RunCommand& command) {
-  Signals signals;                      // before anything makes a thread
-  std::optional<MetricsServer> metrics; // before anything runs: an address may be refused
-  if (!command.metrics.empty()) metrics.emplace(command.metrics);
-  const Compiled compiled = compile(command, true);
-  if (command.json == "-") refuse_shared_stdout(*compiled.composition);
-  ProgressLine progress(!command.quiet && isatty(STDERR_FILENO), command.duration_s);
-  exec::RunOptions options;
-  options.ticks_max = command.ticks;
-  options.duration_ns = static_cast<int64_t>(command.duration_s * 1e9);
-  options.trace_all = !command.trace.empty();
-  options.on_progress = [&](const exec::Progress& now) { progress.show(now); };
-  options.on_message = [&](const std::string& line) { progress.message(line); };
-
-  const std::unique_ptr<exec::Run> run = compiled.composition->make_run(options);
-  signals.expect_run([&] {
-    for (const auto& handler : compiled.composition->plan().handlers)
-      if (plugin::Instance* instance = compiled.composition->find(handler.name)) instance->interrupt();
-  });
-  try {
-    run->start();
-  } catch (...) {
-    signals.detach();
-    if (signals.came_at_start()) return kSignalled + signals.first(); // it was interrupted as it was asked
-    throw;
-  }
-  signals.attach(*run);
-  if (metrics) metrics->serve([&] { return metrics_text(run->report()); });
-  if (metrics) progress.message("metrics: " + metrics->url());
-  const exec::Result result = run->wait();
-  if (metrics) metrics->stop();
-  signals.detach();
-
-  progress.clear();
-  if (!command.quiet) std::fputs(summary_words(result.report).c_str(), stderr);
-  if (!command.json.empty()) write_file(command.json, exec::to_json(result) + "\n");
-  if (!command.trace.empty()) write_trace(*run, command.trace);
-  if (!result.ok) {
-    std::fprintf(stderr, "%s\n", format_error(result.error).c_str());
-    if (signals.came_at_start()) return kSignalled + signals.first(); // that interrupted handlers in mid-start
-    const ExitCode code = exit_code_of(result.error);
-    return code == kDeviceLost ? kDeviceLost : kRunFailed;
-  }
-  return signals.first() ? kSignalled + signals.first() : kDone;
+  const embed::CrashReport crashes;
+  LiveRun live(command);
+  const Signals signals(
+      {.stop = [&](int signal) { live.stop(signal); }, .give_up = [&](int signal) { live.give_up(signal); }});
+  return run_to_end(live, command, signals);
 }
 
 } // namespace millrace::cli

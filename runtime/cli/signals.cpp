@@ -8,23 +8,36 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <system_error>
 #include <utility>
 
 #include "cli/exit_code.h"
+#include "observe/error.h"
+#include "observe/start_thread.h"
 
 namespace millrace::cli {
 
 namespace {
 
-// An interrupt that comes just before a call blocks is lost, so it is given again after this long.
-constexpr int kAgainMs = 10;
+// A second signal is answered within a second: what cannot be written by then is not.
+constexpr std::chrono::milliseconds kGiveUpWithin{900};
+
+constexpr int kTaken[] = {SIGHUP, SIGINT, SIGTERM, SIGQUIT};
 
 bool is_ignored(int signal) {
   struct sigaction now {};
   return sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+sigset_t taken_signals() {
+  sigset_t taken;
+  sigemptyset(&taken);
+  for (const int signal : kTaken)
+    if (!is_ignored(signal)) sigaddset(&taken, signal);
+  return taken;
 }
 
 } // namespace
@@ -37,75 +50,86 @@ void prepare_standard_streams() {
     if (fcntl(stream, F_GETFD) < 0 && errno == EBADF) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-Signals::Signals() {
-  sigset_t taken;
-  sigemptyset(&taken);
-  for (const int signal : {SIGHUP, SIGINT, SIGTERM})
-    if (!is_ignored(signal)) sigaddset(&taken, signal);
+void hold_signals() {
+  const sigset_t taken = taken_signals();
   pthread_sigmask(SIG_BLOCK, &taken, nullptr);
+}
+
+void release_signals() {
+  const sigset_t taken = taken_signals();
+  pthread_sigmask(SIG_UNBLOCK, &taken, nullptr);
+}
+
+Signals::Signals(Asked asked) : asked_(std::move(asked)) {
+  hold_signals();
+  const sigset_t taken = taken_signals();
   signals_ = signalfd(-1, &taken, SFD_CLOEXEC);
   end_ = eventfd(0, EFD_CLOEXEC);
   if (signals_ < 0 || end_ < 0) throw std::system_error(errno, std::generic_category(), "signals cannot be taken");
-  thread_ = std::thread([this] { loop(); });
+  thread_ = start_thread("the thread that takes signals", [this] { loop(); });
 }
 
 Signals::~Signals() {
+  join_doing();
   eventfd_write(end_, 1);
   thread_.join();
+  join_doing();
   close(signals_);
   close(end_);
+  release_signals(); // what is left to do may hang as well
 }
 
-void Signals::expect_run(std::function<void()> interrupt) {
-  const std::lock_guard lock(mutex_);
-  interrupt_ = std::move(interrupt);
-  expected_ = true;
+void Signals::do_apart(std::function<void()> what) {
+  const std::lock_guard lock(doing_mutex_);
+  try {
+    doing_.push_back(start_thread("the thread that does what a signal asked for", what));
+  } catch (const Failure&) { // then the next signal waits until this is done
+    what();
+  }
 }
 
-void Signals::attach(exec::Run& run) {
-  const std::lock_guard lock(mutex_);
-  run_ = &run;
-  interrupt_ = nullptr;
-  if (first_.load() != 0) run.stop();
-}
-
-void Signals::detach() {
-  const std::lock_guard lock(mutex_);
-  run_ = nullptr;
-  interrupt_ = nullptr;
-  expected_ = false;
+void Signals::join_doing() {
+  std::vector<std::thread> doing;
+  {
+    const std::lock_guard lock(doing_mutex_);
+    doing.swap(doing_);
+  }
+  for (std::thread& one : doing) one.join();
 }
 
 void Signals::loop() {
   pollfd watched[2] = {{signals_, POLLIN, 0}, {end_, POLLIN, 0}};
   for (;;) {
-    const int ready = poll(watched, 2, interrupted_start() ? kAgainMs : -1);
+    int wait_ms = -1;
+    if (second_ != 0) {
+      const auto left = ends_at_ - std::chrono::steady_clock::now();
+      wait_ms = std::max(0, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(left).count()));
+      if (wait_ms == 0) _exit(kSignalled + second_);
+    }
+    const int ready = poll(watched, 2, wait_ms);
     if (ready < 0 && errno != EINTR) return;
     if (ready <= 0) continue;
-    if (watched[1].revents) return;
+    if (watched[1].revents && second_ == 0) return;
+    watched[1].fd = second_ == 0 ? end_ : -1; // else the process ends here, whoever else is done
     signalfd_siginfo info;
     if (watched[0].revents && read(signals_, &info, sizeof info) == sizeof info) take(static_cast<int>(info.ssi_signo));
   }
 }
 
-bool Signals::interrupted_start() {
-  const std::lock_guard lock(mutex_);
-  if (first_.load() == 0 || !interrupt_) return false;
-  interrupt_();
-  return true;
-}
-
 void Signals::take(int signal) {
-  const std::lock_guard lock(mutex_);
-  if (!expected_) _exit(kSignalled + signal);
-  if (first_.load() == 0) {
-    came_at_start_.store(!run_);
-    first_.store(signal);
-    if (run_) run_->stop();
+  if (second_ != 0) _exit(kSignalled + signal);
+  const bool is_first = first_.load() == 0;
+  if (is_first) first_.store(signal);
+  if (is_first && signal != SIGQUIT) {
+    do_apart([this, signal] { asked_.stop(signal); });
     return;
   }
-  if (run_) run_->interrupt(); // lets go of a camera or a socket
-  _exit(kSignalled + signal);
+  second_ = signal;
+  ends_at_ = std::chrono::steady_clock::now() + kGiveUpWithin;
+  do_apart([this, signal] {
+    asked_.give_up(signal);
+    _exit(kSignalled + signal);
+  });
 }
 
 } // namespace millrace::cli

@@ -1,13 +1,13 @@
-// SIGHUP, SIGINT and SIGTERM: the first drains the run, the second ends the process. SIGPIPE and SIGXFSZ are errors of
-// the write that met them.
+// HUP, INT and TERM: the first drains the run, the second ends the process with a report, the third at once. QUIT is a
+// second one. SIGPIPE and SIGXFSZ are errors of the write that met them (semantics.md 8.7, 8.8).
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <thread>
-
-#include "exec/run.h"
+#include <vector>
 
 namespace millrace::cli {
 
@@ -16,41 +16,43 @@ namespace millrace::cli {
 // that is opened would take its number, and what is meant for the terminal would go into that file.
 void prepare_standard_streams();
 
+// To be called before anything else can take time: a signal waits from now on until Signals takes it, or until
+// release_signals() gives it back to the system.
+void hold_signals();
+void release_signals();
+
 // Takes the signals from its construction on, in a thread of its own, so that nothing is done inside a signal handler.
 // One that was ignored when the program began, as by nohup, stays ignored. To be made before any other thread: threads
 // inherit that the signals are not theirs.
 class Signals {
  public:
-  Signals();
+  // What a signal asks for. Each is called at most once, in a thread of its own, because it may meet what hangs.
+  struct Asked {
+    std::function<void(int signal)> stop;    // the first
+    std::function<void(int signal)> give_up; // the second: when it returns the process ends
+  };
+  explicit Signals(Asked asked);
+  // Waits for what a signal began; meanwhile a second one is still taken.
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  // A run is about to start: the first signal is kept for it, and `interrupt` is called until attach() or detach(), so
-  // that no handler's start waits on. Before, and after detach(), a signal ends the process at once: there is nothing
-  // to drain. `interrupt` is called in the thread of this object.
-  void expect_run(std::function<void()> interrupt);
-  // The run has started: the first signal stops it.
-  void attach(exec::Run& run);
-  void detach();
-  // The first signal that came for a run; 0: none.
+  // The first signal that came; 0: none.
   int first() const { return first_.load(); }
-  // It came while the run started, and what a handler says of being interrupted is no failure of the run.
-  bool came_at_start() const { return came_at_start_.load(); }
 
  private:
   void loop();
   void take(int signal);
-  // Whether a run that a signal has met is still starting: then its handlers were interrupted, and will be again.
-  bool interrupted_start();
+  void do_apart(std::function<void()> what);
+  void join_doing();
 
+  const Asked asked_;
   int signals_ = -1, end_ = -1; // file descriptors: of the signals, of the wish to end
-  std::mutex mutex_;
-  bool expected_ = false;           // a run, or it has started
-  std::function<void()> interrupt_; // while it starts
-  exec::Run* run_ = nullptr;
   std::atomic<int> first_{0};
-  std::atomic<bool> came_at_start_{false};
+  int second_ = 0;
+  std::chrono::steady_clock::time_point ends_at_{}; // after the second
+  std::mutex doing_mutex_;
+  std::vector<std::thread> doing_;
   std::thread thread_; // last: it uses all of the above
 };
 

@@ -36,7 +36,7 @@ RecordedCommands::~RecordedCommands() {
 void perform(const Command& command, const std::atomic<bool>& stop) { std::visit(Performer{stop}, command.operation); }
 
 bool QueuedStream::push(Command command) {
-  if (issued - completed.load(std::memory_order_acquire) >= slots_.size()) return false;
+  if (issued - done() >= slots_.size()) return false;
   if (const Replay* replay = std::get_if<Replay>(&command.operation)) {
     replay->recording->replays_in_flight.fetch_add(1, std::memory_order_relaxed);
   }
@@ -47,11 +47,18 @@ bool QueuedStream::push(Command command) {
 }
 
 void QueuedStream::pop() {
-  const uint64_t done = completed.load(std::memory_order_relaxed);
+  uint64_t done = done_.load(std::memory_order_relaxed);
   if (const Replay* replay = std::get_if<Replay>(&slots_[done % slots_.size()].operation)) {
     replay->recording->replays_in_flight.fetch_sub(1, std::memory_order_release);
   }
-  completed.store(done + 1, std::memory_order_release);
+  done_.store(done + 1, std::memory_order_release);
+  completed.compare_exchange_strong(done, done + 1, std::memory_order_release); // not where it says kFailed
+  completed.notify_all();
+  if (bell) bell->ring();
+}
+
+void QueuedStream::fail() {
+  completed.store(kFailed, std::memory_order_release);
   completed.notify_all();
   if (bell) bell->ring();
 }

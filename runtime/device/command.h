@@ -70,18 +70,24 @@ class QueuedStream : public Stream {
 
   // Null where nothing is under way.
   const Command* head() const {
-    const uint64_t done = completed.load(std::memory_order_relaxed);
+    const uint64_t done = done_.load(std::memory_order_relaxed);
     return published_.load(std::memory_order_acquire) > done ? &slots_[done % slots_.size()] : nullptr;
   }
   // The head is over: moves the word and wakes hosts that sleep on it.
   void pop();
+  // Its device is given up while a command may never be over: the word says that all is over, for ever. Any thread.
+  void fail();
+  uint64_t done() const { return done_.load(std::memory_order_acquire); }
 
   // Not null between begin_record and end_record; the submitting thread's.
   std::unique_ptr<RecordedCommands> recording;
 
+  std::atomic<uint64_t> reached{0}; // done() when the device failed: it is done with what follows without running it
+
  private:
   std::vector<Command> slots_;
   std::atomic<uint64_t> published_{0};
+  std::atomic<uint64_t> done_{0}; // commands that are over: `completed`, but for one that failed
 };
 
 } // namespace millrace::device

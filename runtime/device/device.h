@@ -224,6 +224,11 @@ class Device {
   virtual DeviceStatus status() const = 0;
   // Whether that is an error: true before anybody is let go by it, and for ever. Any thread.
   virtual bool failed() const { return !status().ok(); }
+  // How far the stream was when its device failed: `completed` says since that all is over. Any thread.
+  virtual uint64_t reached(const Stream& stream) const { return stream.completed.load(std::memory_order_acquire); }
+  // Whether something of it may go on for ever although it was given up: a body or a kernel that never ends. Then
+  // nothing that it may still touch may be freed, and it is not destroyed. Any thread.
+  virtual bool is_stuck() const { return false; }
   // Gives the device up from outside: no completion for too long (semantics.md 4.9). Poisons it as lost. Any thread.
   virtual void declare_lost(const std::string& sentence) { (void)sentence; }
 

@@ -13,7 +13,9 @@
 #include "embed/device_module.h"
 #include "embed/facts_file.h"
 #include "embed/host_memory.h"
+#include "embed/tell_composition.h"
 #include "graph/quantity.h"
+#include "observe/log.h"
 
 namespace millrace::embed {
 namespace fs = std::filesystem;
@@ -56,6 +58,19 @@ void require_cuda(const std::string& name) {
   throw Failure(std::move(error));
 }
 
+[[noreturn]] void refuse_gpu_word(const std::string& name) {
+  const LoadedModule& loaded = cuda_module();
+  const std::string meant = gpu_meant(name);
+  Error error{105,   "--devices names an unknown device \"" + name + "\"",
+              {},    {"devices: cpu, cuda:N, sim:N"},
+              meant, "--devices " + meant};
+  if (loaded.count == 0) {
+    error.notes.push_back(meant + " is not available: " + loaded.why);
+    error.edit = "--devices cpu";
+  }
+  throw Failure(std::move(error));
+}
+
 plan::Machine machine_of(const Choices& choices) {
   plan::Machine machine;
   machine.workers = choices.threads ? choices.threads : std::max(1u, std::thread::hardware_concurrency());
@@ -76,8 +91,9 @@ plan::Machine machine_of(const Choices& choices) {
 
 plan::Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host,
                     const Choices& choices) {
-  if (choices.facts.empty()) return plan::prepare(graph, registry, host, choices.probe);
-  plan::Facts facts = plan::prepare(graph, registry, host, false);
+  if (choices.facts.empty())
+    return plan::prepare(graph, registry, host, choices.probe, choices.watch.get(), choices.kept);
+  plan::Facts facts = plan::prepare(graph, registry, host, false, choices.watch.get(), choices.kept);
   apply_facts(choices.facts, choices.probe, facts);
   return facts;
 }
@@ -99,6 +115,7 @@ std::vector<std::string> parse_domains(const std::string& list) {
   std::istringstream text(list + ",");
   for (std::string name; std::getline(text, name, ',');) {
     if (is_cuda(name)) require_cuda(name);
+    if (!gpu_meant(name).empty()) refuse_gpu_word(name);
     if (name != "cpu" && !is_sim(name) && !is_cuda(name))
       throw Failure(Error{105,
                           "--devices names an unknown device \"" + name + "\"",
@@ -194,30 +211,48 @@ std::vector<std::unique_ptr<device::Device>> make_devices(const MachineFile& mac
 
 Composition::Composition(graph::Graph graph, const plugin::Registry& registry, const mr_host& host,
                          const Choices& choices)
-    : machine_(choices.machine),
-      graph_(std::move(graph)),
-      facts_(prepare(graph_, registry, host, choices)),
-      plan_(plan::compile(graph_, facts_, registry, host, machine_of(choices), options_of(choices))) {
-  if (!choices.saved.text.empty()) require_same(choices.saved, plan_);
+    : parts_(std::make_unique<Parts>()) {
+  Parts& parts = *parts_;
+  parts.machine = choices.machine;
+  parts.watch = choices.watch;
+  parts.graph = std::move(graph);
+  parts.facts = prepare(parts.graph, registry, host, choices);
+  parts.plan = plan::compile(parts.graph, parts.facts, registry, host, machine_of(choices), options_of(choices));
+  if (!choices.saved.text.empty()) require_same(choices.saved, parts.plan);
 }
 
 plugin::Instance* Composition::find(const std::string& handler) const {
-  for (const plan::Prepared& prepared : facts_.handlers)
+  for (const plan::Prepared& prepared : parts_->facts.handlers)
     if (prepared.name == handler) return prepared.instance.get();
   return nullptr;
 }
 
+Composition::Parts::~Parts() {
+  while (!devices.empty()) devices.pop_back();
+}
+
 Composition::~Composition() {
-  while (!devices_.empty()) devices_.pop_back();
+  if (is_stuck()) (void)parts_.release();
+}
+
+bool Composition::is_stuck() const {
+  return std::any_of(parts_->devices.begin(), parts_->devices.end(),
+                     [](const auto& device) { return device->is_stuck(); });
 }
 
 std::unique_ptr<exec::Run> Composition::make_run(const exec::RunOptions& options) {
-  MR_ASSERT(devices_.empty(), "a composition runs once");
-  pinned_ = std::make_shared<device::PinnedRanges>();
-  devices_ = make_devices(machine_, plan_.domains, pinned_);
+  Parts& parts = *parts_;
+  MR_ASSERT(parts.devices.empty(), "a composition runs once");
+  parts.pinned = std::make_shared<device::PinnedRanges>();
+  parts.devices = make_devices(parts.machine, parts.plan.domains, parts.pinned);
   std::vector<device::Device*> devices;
-  for (const auto& device : devices_) devices.push_back(device.get());
-  return std::make_unique<exec::Run>(plan_, graph_, facts_, devices, options);
+  for (const auto& device : parts.devices) devices.push_back(device.get());
+  exec::RunOptions chosen = options;
+  if (Log* const log = options.log) {
+    tell_composition(*log, parts.plan, devices);
+    if (!options.on_message) chosen.on_message = [log](const std::string& line) { log->say_line(line); };
+  }
+  return std::make_unique<exec::Run>(parts.plan, parts.graph, parts.facts, devices, chosen);
 }
 
 } // namespace millrace::embed

@@ -25,10 +25,12 @@ struct Choices {
   std::optional<graph::ClockMode> clock;      // overrides the pipeline's
   std::optional<graph::Rational> rate;
   bool probe = true;
-  MachineFile machine;  // what is known of this machine and of simulated devices
-  bool by_price = true; // else handlers that are not pinned go to the first of `domains` that runs them
-  SavedPlan saved;      // to be made again, with its domains and threads; text "": none
-  std::string facts;    // JSON, used instead of probing the handlers that it names; "": none
+  MachineFile machine;                // what is known of this machine and of simulated devices
+  bool by_price = true;               // else handlers that are not pinned go to the first of `domains` that runs them
+  SavedPlan saved;                    // to be made again, with its domains and threads; text "": none
+  std::string facts;                  // JSON, used instead of probing the handlers that it names; "": none
+  std::vector<Error>* kept = nullptr; // gets all mistakes, as prepare() of plan.h says; null: the first is thrown
+  std::shared_ptr<plugin::CallWatch> watch; // is told of the handlers' calls; null: nobody is
 };
 
 // "cpu,sim:0" → its domains. Throws Failure: MR0105 where it cannot be read, MR0408 for a device that needs a module
@@ -53,22 +55,32 @@ class Composition {
  public:
   // Makes the handlers, probes, compiles. `registry` and `host` must outlive it. Throws Failure.
   Composition(graph::Graph graph, const plugin::Registry& registry, const mr_host& host, const Choices& choices);
-  ~Composition(); // the host's memory last: devices copy into it
+  ~Composition();
 
-  const plan::Plan& plan() const { return plan_; }
-  const graph::Graph& graph() const { return graph_; }      // with what the plan inserted
-  plugin::Instance* find(const std::string& handler) const; // null where there is none
+  const plan::Plan& plan() const { return parts_->plan; }
+  const graph::Graph& graph() const { return parts_->graph; } // with what the plan inserted
+  plugin::Instance* find(const std::string& handler) const;   // null where there is none
 
   // Makes the devices and the run, which must die before this. Throws Failure (MR0701).
   std::unique_ptr<exec::Run> make_run(const exec::RunOptions& options);
 
+  // True if a device was lost while work on it was under way (exec::Run::is_stuck). Such a composition never destroys
+  // its parts, and its registry must not be destroyed either.
+  bool is_stuck() const;
+
  private:
-  MachineFile machine_;
-  graph::Graph graph_;
-  plan::Facts facts_;
-  plan::Plan plan_;
-  std::shared_ptr<device::PinnedRanges> pinned_;
-  std::vector<std::unique_ptr<device::Device>> devices_; // by domain of the plan
+  // Found by the run at their addresses.
+  struct Parts {
+    MachineFile machine;
+    std::shared_ptr<plugin::CallWatch> watch;
+    graph::Graph graph;
+    plan::Facts facts;
+    plan::Plan plan;
+    std::shared_ptr<device::PinnedRanges> pinned;
+    std::vector<std::unique_ptr<device::Device>> devices; // by domain of the plan
+    ~Parts();                                             // the host's memory last: devices copy into it
+  };
+  std::unique_ptr<Parts> parts_;
 };
 
 } // namespace millrace::embed

@@ -6,6 +6,7 @@
 #include "embed/json_fields.h"
 #include "graph/quantity.h"
 #include "millrace/payload.h"
+#include "plan/refusal.h"
 
 namespace millrace::embed {
 
@@ -71,8 +72,10 @@ void read_handler(const json& given, plan::Prepared& prepared) {
 
 void probe_handler(plan::Prepared& prepared) {
   if (prepared.instance->probe(prepared.facts) == MR_OK) return;
-  const std::string type = prepared.instance->info().type;
-  throw Failure(604, prepared.name + " (" + type + ") could not be opened: " + prepared.instance->error());
+  graph::Handler unplaced; // facts know no places
+  const plugin::HandlerInfo& info = prepared.instance->info();
+  throw Failure(plan::refusal(604, prepared.name + " (" + info.type + ") could not be opened: ", unplaced, info,
+                              prepared.instance->error()));
 }
 
 } // namespace

@@ -1,14 +1,19 @@
 // runtime.h over the parts of millrace: one composition after another, and the queues of its app handlers.
 #include "millrace/runtime.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <mutex>
 #include <stdexcept>
 
 #include "embed/app_handlers.h"
 #include "embed/compose.h"
+#include "embed/crash_report.h"
+#include "observe/log.h"
 
 namespace millrace {
 
@@ -24,13 +29,31 @@ auto translated(F&& function) {
   }
 }
 
+// As `millrace run --threads` takes.
+constexpr uint32_t kThreadsMax = 1024;
+
 embed::Choices choices_of(const RuntimeOptions& options) {
   embed::Choices choices;
   choices.domains = embed::parse_domains(options.devices);
+  if (options.threads > kThreadsMax)
+    throw Failure(105, "threads: " + std::to_string(options.threads) + " is more than " + std::to_string(kThreadsMax));
   choices.threads = options.threads;
   if (!options.clock.empty()) choices.clock = embed::parse_clock_mode(options.clock);
   if (!options.rate.empty()) choices.rate = embed::parse_rate(options.rate);
   return choices;
+}
+
+// An application whose functions take longer than this for what is queued has it later.
+constexpr int64_t kLogWrittenWithinNs = 10'000'000'000;
+
+// Null where nobody listens: then there is no thread either.
+std::unique_ptr<Log> log_of(const RuntimeOptions& options) {
+  if (!options.on_message && !options.on_log) return nullptr;
+  LogSettings settings;
+  settings.on_line = options.on_message;
+  settings.on_record = options.on_log;
+  settings.record_level = options.log_level;
+  return std::make_unique<Log>(std::move(settings));
 }
 
 // Copies the planes of a picture into the one layout that pictures have here.
@@ -57,6 +80,9 @@ void fill(embed::Parcel& parcel, const TensorRef& tensor) {
   to.dtype_code = tensor.dtype.code;
   to.dtype_bits = tensor.dtype.bits;
   to.dtype_lanes = tensor.dtype.lanes;
+  if (tensor.shape.size() > MR_RANK_MAX) throw std::invalid_argument("a tensor has at most 8 dimensions");
+  const uint64_t bytes = bytes_of(elements_of(tensor.shape), uint64_t{tensor.dtype.bits} * tensor.dtype.lanes);
+  if (bytes > std::numeric_limits<ptrdiff_t>::max()) throw std::invalid_argument("no memory holds such a tensor");
   to.rank = static_cast<uint32_t>(tensor.shape.size());
   int64_t count = 1;
   for (size_t d = tensor.shape.size(); d-- > 0;) {
@@ -64,7 +90,6 @@ void fill(embed::Parcel& parcel, const TensorRef& tensor) {
     to.strides[d] = count;
     count *= tensor.shape[d];
   }
-  const size_t bytes = static_cast<size_t>(count) * tensor.dtype.bits * tensor.dtype.lanes / 8;
   const auto* from = static_cast<const uint8_t*>(tensor.data);
   if (!from && bytes > 0) throw std::invalid_argument("the tensor has no memory");
   parcel.bytes.assign(from, from + bytes);
@@ -116,7 +141,13 @@ TensorView Value::tensor() const {
 // The mutex guards which composition and run there are, not what they do: a push that waits holds it not.
 class Runtime::State {
  public:
-  explicit State(RuntimeOptions options) : options_(std::move(options)), choices_(choices_of(options_)) {
+  explicit State(RuntimeOptions options)
+      : options_(std::move(options)),
+        choices_(choices_of(options_)),
+        log_(log_of(options_)),
+        owned_registry_(std::make_unique<plugin::Registry>()),
+        registry_(*owned_registry_) {
+    if (options_.explain_crashes) crashes_.emplace();
     registry_.add(embed::app_plugin(), "");
     for (const std::string& folder : embed::standard_plugin_folders()) registry_.scan(folder);
     for (const std::string& folder : options_.plugin_paths) {
@@ -125,6 +156,14 @@ class Runtime::State {
       registry_.scan(folder);
     }
   }
+
+  ~State() {
+    run_ = nullptr;
+    forget();
+    if (left_behind_) (void)owned_registry_.release(); // of handlers that are still called
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   void declare(graph::Graph graph) {
     refuse_while_running("load");
@@ -149,7 +188,10 @@ class Runtime::State {
 
   const plan::Plan& compile() {
     if (!composition_) {
-      auto made = std::make_shared<embed::Composition>(declared(), registry_, exec::host_table(), choices_);
+      embed::Choices choices = choices_;
+      choices.watch =
+          std::make_shared<plugin::CallWatch>(plugin::CallWatch::Options{.on_message = options_.on_message});
+      auto made = std::make_shared<embed::Composition>(declared(), registry_, exec::host_table(), choices);
       const std::lock_guard lock(mutex_);
       composition_ = std::move(made);
     }
@@ -162,11 +204,15 @@ class Runtime::State {
     exec::RunOptions options;
     options.ticks_max = options_.ticks_max;
     options.duration_ns = options_.duration_ns;
-    options.on_message = options_.on_message;
+    options.log = log_.get();
+    if (options_.on_hang) options.on_hang = [this](const Error& error) { options_.on_hang(format_error(error)); };
+    options.explain_crashes = options_.explain_crashes;
+    options.sync_devices = options_.sync_devices;
     over_ = true; // also where it fails: a composition runs once
     std::shared_ptr<exec::Run> run = composition_->make_run(options);
     run->start();
     const std::lock_guard lock(mutex_);
+    process_ = ::getpid();
     run_ = std::move(run);
   }
 
@@ -188,7 +234,7 @@ class Runtime::State {
 
   Outcome wait() {
     const auto run = running();
-    if (!run) throw std::logic_error("wait() before start()");
+    if (!run) throw std::logic_error(over_ ? "wait() after the run was waited for" : "wait() before start()");
     const exec::Result result = run->wait();
     Outcome outcome;
     outcome.ok = result.ok;
@@ -198,6 +244,7 @@ class Runtime::State {
     }
     outcome.ticks = result.report.ticks_run;
     outcome.duration_s = result.report.duration_s;
+    if (log_) log_->flush(kLogWrittenWithinNs);
     outcome.report = exec::to_json(result);
     const std::lock_guard lock(mutex_);
     run_ = nullptr; // the composition stays: what waits in an app.sink may still be pulled
@@ -222,6 +269,9 @@ class Runtime::State {
   }
 
   void end(const std::string& name) { find<embed::AppSource>(name, embed::kAppSourceType).handler->queue().close(); }
+
+  // A child of fork() has a copy of a run and none of its threads: nothing of it can be ended there.
+  bool is_a_copy() const { return run_ && process_ != ::getpid(); }
 
   std::shared_ptr<embed::ValueQueue> sink_queue(const std::string& name) {
     return find<embed::AppSink>(name, embed::kAppSinkType).handler->queue();
@@ -271,15 +321,21 @@ class Runtime::State {
 
   void forget() {
     const std::lock_guard lock(mutex_);
+    left_behind_ = left_behind_ || (composition_ && composition_->is_stuck());
     composition_ = nullptr;
     over_ = false;
   }
 
   const RuntimeOptions options_;
   const embed::Choices choices_;
-  plugin::Registry registry_;
+  const std::unique_ptr<Log> log_; // null where nobody listens; outlives handlers, which may speak until they die
+  std::unique_ptr<plugin::Registry> owned_registry_;
+  plugin::Registry& registry_;
+  std::optional<embed::CrashReport> crashes_;
+  bool left_behind_ = false; // handlers of the registry, see Composition::is_stuck
   std::optional<graph::Graph> graph_;
-  bool over_ = false; // the composition has run
+  bool over_ = false;  // the composition has run
+  pid_t process_ = -1; // that started the run
   mutable std::mutex mutex_;
   std::shared_ptr<embed::Composition> composition_;
   std::shared_ptr<exec::Run> run_; // last: it dies first
@@ -287,69 +343,81 @@ class Runtime::State {
 
 Runtime::Runtime(RuntimeOptions options)
     : state_(translated([&] { return std::make_unique<State>(std::move(options)); })) {}
-Runtime::~Runtime() = default;
+Runtime::~Runtime() {
+  if (state_ && state_->is_a_copy()) static_cast<void>(state_.release()); // the parent's to end
+}
 Runtime::Runtime(Runtime&&) noexcept = default;
-Runtime& Runtime::operator=(Runtime&&) noexcept = default;
+Runtime& Runtime::operator=(Runtime&& other) noexcept {
+  if (this == &other) return *this;
+  std::swap(state_, other.state_);
+  const Runtime gone(std::move(other)); // what ran here ends
+  return *this;
+}
+
+Runtime::State& Runtime::state() const {
+  if (!state_) throw std::logic_error("the Runtime was moved from");
+  return *state_;
+}
 
 void Runtime::load(const std::string& pipeline) {
-  translated([&] { state_->declare(graph::load(pipeline)); });
+  translated([&] { state().declare(graph::load(pipeline)); });
 }
 void Runtime::load_text(const std::string& yaml, const std::string& name) {
-  translated([&] { state_->declare(graph::parse_yaml(yaml, name)); });
+  translated([&] { state().declare(graph::parse_yaml(yaml, name)); });
 }
 void Runtime::set(const std::string& key, const std::string& value) { set({{key, value}}); }
 void Runtime::set(const std::vector<std::pair<std::string, std::string>>& values) {
-  translated([&] { state_->set(values); });
+  translated([&] { state().set(values); });
 }
 void Runtime::compile() {
-  translated([&] { state_->compile(); });
+  translated([&] { state().compile(); });
 }
 std::string Runtime::explain() {
-  return translated([&] { return plan::print_text(state_->compile()); });
+  return translated([&] { return plan::print_text(state().compile()); });
 }
 std::string Runtime::plan_json() {
-  return translated([&] { return plan::print_json(state_->compile()); });
+  return translated([&] { return plan::print_json(state().compile()); });
 }
 void Runtime::start() {
-  translated([&] { state_->start(); });
+  translated([&] { state().start(); });
 }
-void Runtime::stop() { state_->stop(); }
-void Runtime::interrupt() { state_->interrupt(); }
-bool Runtime::finished() const { return state_->finished(); }
+void Runtime::stop() { state().stop(); }
+void Runtime::interrupt() { state().interrupt(); }
+bool Runtime::finished() const { return state().finished(); }
 Outcome Runtime::wait() {
-  return translated([&] { return state_->wait(); });
+  return translated([&] { return state().wait(); });
 }
 
 bool Runtime::push(const std::string& source, const PictureRef& picture, int64_t pts_ns) {
-  return translated([&] { return state_->push(source, picture, pts_ns, true); });
+  return translated([&] { return state().push(source, picture, pts_ns, true); });
 }
 bool Runtime::push(const std::string& source, const TensorRef& tensor, int64_t pts_ns) {
-  return translated([&] { return state_->push(source, tensor, pts_ns, true); });
+  return translated([&] { return state().push(source, tensor, pts_ns, true); });
 }
 bool Runtime::try_push(const std::string& source, const PictureRef& picture, int64_t pts_ns) {
-  return translated([&] { return state_->push(source, picture, pts_ns, false); });
+  return translated([&] { return state().push(source, picture, pts_ns, false); });
 }
 bool Runtime::try_push(const std::string& source, const TensorRef& tensor, int64_t pts_ns) {
-  return translated([&] { return state_->push(source, tensor, pts_ns, false); });
+  return translated([&] { return state().push(source, tensor, pts_ns, false); });
 }
 void Runtime::end(const std::string& source) {
-  translated([&] { state_->end(source); });
+  translated([&] { state().end(source); });
 }
 
 std::optional<Value> Runtime::pull(const std::string& sink) {
-  const auto queue = translated([&] { return state_->sink_queue(sink); });
+  const auto queue = translated([&] { return state().sink_queue(sink); });
   std::unique_ptr<embed::Parcel> parcel = queue->take();
   if (!parcel) return std::nullopt;
   return Value(std::make_shared<const Value::Held>(std::move(parcel), queue));
 }
 std::optional<Value> Runtime::try_pull(const std::string& sink) {
-  const auto queue = translated([&] { return state_->sink_queue(sink); });
+  const auto queue = translated([&] { return state().sink_queue(sink); });
   std::unique_ptr<embed::Parcel> parcel = queue->try_take();
   if (!parcel) return std::nullopt;
   return Value(std::make_shared<const Value::Held>(std::move(parcel), queue));
 }
 std::optional<Value> Runtime::try_pull_newest(const std::string& sink) {
-  const auto queue = translated([&] { return state_->sink_queue(sink); });
+  const auto queue = translated([&] { return state().sink_queue(sink); });
   std::unique_ptr<embed::Parcel> parcel = queue->try_take_newest();
   if (!parcel) return std::nullopt;
   return Value(std::make_shared<const Value::Held>(std::move(parcel), queue));

@@ -1,10 +1,13 @@
 // The head of a pace: when a tick begins, what the sources gave for it, and when the window has room (semantics.md
 // 1.1 to 1.6). Everything here is done by the segment that holds the head.
 #include <algorithm>
+#include <utility>
 
 #include "exec/reader.h"
 #include "exec/source.h"
 #include "exec/state.h"
+#include "exec/tell.h"
+#include "plan/words.h"
 
 namespace millrace::exec {
 
@@ -17,6 +20,7 @@ void begin(PaceRun& pace) {
     source.rate = rate_of(*source.step);
     source.by_time = pace.clock->takes_what_is_due(pace.run->facts.handlers[source.step->plan->handler].facts);
   }
+  tell_clock_began(pace);
 }
 
 // Admits no more. Until the readers have left their handlers, which drain after this, the head comes here again.
@@ -31,6 +35,7 @@ void end(PaceRun& pace) {
   pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
   pace.ended.store(true, std::memory_order_release);
   pace.run->notify();
+  tell_clock_ended(pace);
 }
 
 // Slots whose ordinals have left the window let go of their blocks. Once an ordinal, however often it is tried.
@@ -62,21 +67,37 @@ int64_t room_since_ns(const PaceRun& pace, uint64_t ordinal) {
   return latest;
 }
 
+// The first beat from the next one on that is due after this time. Of a fast clock more beats may have passed than
+// could be counted one by one: strides that double, and then halve.
+int64_t beat_after(const PaceRun& pace, int64_t time_ns) {
+  const auto is_due = [&](int64_t beat) { return pace.start_ns + beat_ns(pace.clock->rate, beat) <= time_ns; };
+  int64_t beat = pace.next_beat, stride = 1;
+  while (is_due(beat + stride)) {
+    beat += stride;
+    stride *= 2;
+  }
+  for (; stride > 0; stride /= 2)
+    if (is_due(beat + stride)) beat += stride;
+  return is_due(beat) ? beat + 1 : beat;
+}
+
 // Finds the beat to run now. False where none is due; then due_ns says when to look again.
 bool find_beat(PaceRun& pace, uint64_t ordinal) {
   const int64_t now = pace.run->now_ns();
   const auto due = [&](int64_t beat) { return pace.start_ns + beat_ns(pace.clock->rate, beat); };
-  if (due(pace.next_beat) <= now && window_full(pace, ordinal)) {
-    for (; due(pace.next_beat) <= now; ++pace.next_beat) ++pace.late;
+  const auto pass_over = [&](int64_t until, SingleWriter<uint64_t>& counted) {
+    if (until <= pace.next_beat) return;
+    counted += static_cast<uint64_t>(until - pace.next_beat);
+    pace.next_beat = until;
+  };
+  if (due(pace.next_beat) <= now) {
+    if (window_full(pace, ordinal)) pass_over(beat_after(pace, now), pace.late);
   }
   if (due(pace.next_beat) <= now) {
     // Beats that came while the window was full, though it has room by now, were late all the same.
-    for (const int64_t since = room_since_ns(pace, ordinal);
-         due(pace.next_beat) < since && due(pace.next_beat) <= now;) {
-      ++pace.late;
-      ++pace.next_beat;
-    }
-    for (; due(pace.next_beat + 1) <= now; ++pace.next_beat) ++pace.skipped; // the clock itself came late
+    const int64_t since = std::min(room_since_ns(pace, ordinal), now + 1);
+    if (since > due(pace.next_beat)) pass_over(beat_after(pace, since - 1), pace.late);
+    if (due(pace.next_beat) <= now) pass_over(beat_after(pace, now) - 1, pace.skipped); // the clock itself came late
   }
   pace.due_ns.store(due(pace.next_beat), std::memory_order_relaxed);
   return due(pace.next_beat) <= now;
@@ -105,7 +126,7 @@ Answer take_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal)
       source.ended = answer == Answer::end;
       if (source.ended) break;
       source.has_next = true;
-      source.next_due_ns = due_after(source.next_due_ns, pts_of(source.next, own_time), source.rate);
+      source.next_due_ns = due_after(*source.step, source.next_due_ns, pts_of(source.next, own_time), source.rate);
     }
     if (source.next_due_ns > info.media_time_ns) break;
     take_next(source);
@@ -187,13 +208,32 @@ bool take_live(PaceRun& pace, SourceState& driver, const mr_tick_info& info, uin
   return driver.has_value;
 }
 
-int64_t media_time(const PaceRun& pace, const mr_tick_info& info) {
-  for (const SourceState& source : pace.sources) {
+bool gives(const std::vector<Slot>& slots) {
+  return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.value; });
+}
+
+// The source whose values say the times of this clock's ticks; null where none has one for this tick.
+SourceState* timing_source(PaceRun& pace) {
+  for (SourceState& source : pace.sources) {
     const bool paces = pace.clock->driver == plan::kNone || pace.clock->driver == source.step->index;
     if (source.has_value && paces && source.rate.numerator > 0 && !source.by_time)
-      return pts_of(source.value, info.media_time_ns);
+      return gives(source.value) ? &source : nullptr;
   }
-  return info.media_time_ns;
+  return nullptr;
+}
+
+// The tick's time is later than the last one's (8.9): one that is not, `from` a source's value, is replaced. False
+// where no later time is left; that ends the run.
+bool let_time_rise(PaceRun& pace, SourceState* from, mr_tick_info& info) {
+  if (info.index == 0 || info.media_time_ns > pace.last_media_ns) return true;
+  if (pace.last_media_ns == INT64_MAX) {
+    SourceState& source = from ? *from : pace.sources.front();
+    pace.run->fail(*source.step, info.index, "no media time is later than that of the last tick, the largest there is");
+    return false;
+  }
+  if (from) note_replaced(*from->step);
+  info.media_time_ns = pace.last_media_ns + 1;
+  return true;
 }
 
 // What was asked for since the last tick of this clock takes effect on this one; a script's changes on their own.
@@ -223,30 +263,39 @@ void admit_changes(PaceRun& pace, uint64_t index, bool asked) {
   run.changes_waiting.store(!run.requested.empty(), std::memory_order_relaxed);
 }
 
-// When the head has to look again without being rung: at the next beat; under a reader when the tick's deadline
-// decides.
-void expect_next(PaceRun& pace, const mr_tick_info& info) {
-  int64_t next = INT64_MAX;
+// What steps of other paces ask of a tick. Before `admitted`.
+void tell_others(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
+  pace.tick_index[ordinal & pace.mask].store(info.index, std::memory_order_relaxed);
+  pace.tick_media_ns[ordinal & pace.mask].store(info.media_time_ns, std::memory_order_relaxed);
+}
+
+// When the head has to look again without being rung: at the next beat, or when take_live() said; else never.
+void expect_next(PaceRun& pace) {
   if (pace.clock->mode == graph::ClockMode::realtime)
-    next = pace.start_ns + beat_ns(pace.clock->rate, pace.next_beat);
-  else if (info.deadline_ns)
-    next = std::min(pace.due_ns.load(std::memory_order_relaxed), info.deadline_ns);
-  pace.due_ns.store(next, std::memory_order_relaxed);
+    pace.due_ns.store(pace.start_ns + beat_ns(pace.clock->rate, pace.next_beat), std::memory_order_relaxed);
+  else if (!live_driver(pace))
+    pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
+}
+
+// Out of line, as what few ticks do: it would take registers from all.
+[[gnu::cold, gnu::noinline]] void measure_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
+  PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
+  const int64_t due = info.deadline_ns ? pace.start_ns + info.media_time_ns : INT64_MAX;
+  const int64_t now = pace.run->now_ns();
+  latency.ordinal = ordinal;
+  latency.from_ns = std::min({due, std::exchange(pace.asked_ns, INT64_MAX), now});
+  uint32_t lanes = 0;
+  for (const SegmentRun* segment : pace.segments) lanes += segment->plan->lane == ordinal % segment->plan->lanes;
+  latency.segments_left.store(lanes, std::memory_order_release);
+  pace.watch.note_begun(ordinal, now);
 }
 
 void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   pace.infos[ordinal & pace.mask] = info;
-  if (!pace.run->plan.channels.empty())
-    pace.tick_index[ordinal & pace.mask].store(info.index, std::memory_order_relaxed);
-  if ((ordinal & kLatencySampleMask) == 0) {
-    PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
-    const int64_t due = info.deadline_ns ? pace.start_ns + info.media_time_ns : INT64_MAX;
-    latency.from_ns = std::min(due, pace.run->now_ns());
-    uint32_t lanes = 0;
-    for (const SegmentRun* segment : pace.segments) lanes += segment->plan->lane == ordinal % segment->plan->lanes;
-    latency.segments_left.store(lanes, std::memory_order_release);
-  }
-  if (pace.due_ns.load(std::memory_order_relaxed) != INT64_MAX || info.deadline_ns) expect_next(pace, info);
+  if (!pace.run->plan.channels.empty()) tell_others(pace, ordinal, info);
+  if (pace.watch.is_due(ordinal)) [[unlikely]]
+    measure_tick(pace, ordinal, info);
+  if (pace.due_ns.load(std::memory_order_relaxed) != INT64_MAX) expect_next(pace);
   // Last, since a reader begins the tick on the stamp alone; one ring for the stamps and `admitted`.
   for (SourceState& source : pace.sources) {
     for (size_t o = 0; o < source.value.size(); ++o) source.step->outputs[o]->at(ordinal) = source.value[o];
@@ -254,6 +303,7 @@ void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
     if (source.step->shared->wanted) source.step->shared->stamp(ordinal).store(ordinal + 1, std::memory_order_release);
   }
   pace.admitted.store(ordinal + 1, std::memory_order_release);
+  pace.newest_media_ns.store(info.media_time_ns, std::memory_order_release); // before `ended`
   pace.run->notify();
 }
 
@@ -265,21 +315,79 @@ bool must_end(PaceRun& pace, uint64_t ordinal) {
   return run.options.duration_ns && run.now_ns() - pace.start_ns >= run.options.duration_ns;
 }
 
-// Whether a clock without sources has nothing more to come: the clocks that feed it have ended, and what they left is
-// read. Who reads behind a gate that waits for values may never be let in again, so its channels are not waited for.
-bool fed_to_the_end(PaceRun& pace) {
-  RunState& run = *pace.run;
-  bool fed = false;
-  for (const auto& channel : run.channels) {
-    const StepRun& from = *run.step_runs[channel->plan->from];
-    const StepRun& to = *run.step_runs[channel->plan->to];
-    if (to.pace->clock != pace.clock || from.pace->clock == pace.clock) continue;
-    fed = true;
+// What a clock without sources does next (8.11).
+enum class Lead { tick, wait, end };
+
+bool leaders_ended(const PaceRun& pace) {
+  return std::all_of(pace.leaders.begin(), pace.leaders.end(),
+                     [](const PaceRun* leader) { return leader->ended.load(std::memory_order_acquire); });
+}
+
+// Under `realtime`: until the channels that feed it are closed and read. The gate of a reader that fires on values
+// alone may never admit another tick, so the channels of such a reader need only be closed.
+Lead follow_at_beats(PaceRun& pace) {
+  if (!leaders_ended(pace)) return Lead::tick;
+  for (ChannelRun* channel : pace.fed_by) {
+    const StepRun& to = *pace.run->step_runs[channel->plan->to];
     const std::lock_guard lock(channel->mutex);
     const bool comes_again = to.pace == &pace || to.pace->feed->plan->every_tick;
-    if (!channel->closed || (channel->count > 0 && comes_again)) return false;
+    if (!channel->closed || (channel->count > 0 && comes_again)) return Lead::tick;
   }
-  return fed;
+  return Lead::end;
+}
+
+// Where it waits: by media times, so that it has the same ticks in every run.
+Lead follow_in_time(PaceRun& pace, uint64_t ordinal) {
+  bool over = leaders_ended(pace); // before the look: then no later tick of theirs follows
+  for (const PaceRun* leader : pace.leaders) {
+    const int64_t newest = leader->newest_media_ns.load(std::memory_order_acquire);
+    if (newest != INT64_MIN && (ordinal == 0 || newest > pace.last_media_ns)) return Lead::tick;
+  }
+  for (ChannelRun* channel : pace.fed_by) {
+    if (channel->plan->kind != plan::ChannelKind::queue || channel->plan->full != graph::Full::block) continue;
+    // A value that waits for a tick of its own, and for none of those that are there already.
+    const bool taken = ordinal == 0 || passed_by(*pace.run->step_runs[channel->plan->to]).has(pace.last_media_ns);
+    const std::lock_guard lock(channel->mutex);
+    if (taken && channel->count > 0) return Lead::tick;
+    over = over && taken && channel->closed;
+  }
+  return over ? Lead::end : Lead::wait;
+}
+
+Lead follow(PaceRun& pace, uint64_t ordinal) {
+  if (pace.leaders.empty()) return Lead::tick;
+  return pace.clock->realtime() ? follow_at_beats(pace) : follow_in_time(pace, ordinal);
+}
+
+// Whether the clock, which others hold for as long as the plan says, keeps the rate that says how many ticks that is
+// (8.3). By media times alone.
+bool keeps_rate(PaceRun& pace, uint64_t ordinal, int64_t media_ns) {
+  std::vector<int64_t>& recent = pace.recent_media_ns;
+  if (recent.empty()) return true;
+  recent[ordinal % recent.size()] = media_ns;
+  const plan::Clock& clock = *pace.clock;
+  const auto since = [&](uint64_t ticks) { return media_ns - recent[(ordinal - ticks) % recent.size()]; };
+  const bool crowds =
+      clock.crowd_ticks > 1 && ordinal + 1 >= clock.crowd_ticks && since(clock.crowd_ticks - 1) < clock.held_ns;
+  const bool pauses = clock.owed_ticks > 0 && ordinal >= clock.owed_ticks &&
+                      since(clock.owed_ticks) > beat_ns(clock.rate, clock.owed_ticks + 1) + 1;
+  if (!crowds && !pauses) return true;
+  const auto ms = [](int64_t ns) { return std::to_string(ns / 1'000'000) + " ms"; };
+  const std::string name = name_of(clock);
+  const std::string what = crowds ? std::to_string(clock.crowd_ticks) + " ticks came within " +
+                                        ms(since(clock.crowd_ticks - 1)) + ", and clocks that wait for it hold " +
+                                        ms(clock.held_ns) + " of them"
+                                  : std::to_string(clock.owed_ticks + 1) + " ticks, whose results may be owed, took " +
+                                        ms(since(clock.owed_ticks)) + ", longer than its rate says";
+  pace.run->fail(
+      Error{611,
+            "clock \"" + name + "\" does not keep its rate at tick " + std::to_string(ordinal) + ": " + what,
+            {},
+            {},
+            "",
+            crowds ? "a higher rate:, or in_flight: above " + std::to_string(clock.crowd_ticks) : "a lower rate:"},
+      pace.plan->clock, ordinal);
+  return false;
 }
 
 // `realtime`: every source settles at the beat.
@@ -299,21 +407,28 @@ bool fill_live(PaceRun& pace, SourceState& driver, mr_tick_info& info, uint64_t 
   if (!take_live(pace, driver, info, ordinal)) return driver.ended;
   const int64_t now = pace.run->now_ns();
   const int64_t period = driver.rate.numerator > 0 ? beat_ns(driver.rate, 1) : 0;
-  info.media_time_ns = std::max(pts_of(driver.value, now - pace.start_ns), pace.last_media_ns + 1);
+  info.media_time_ns = pts_of(driver.value, now - pace.start_ns);
+  if (!let_time_rise(pace, gives(driver.value) ? &driver : nullptr, info)) return false;
   if (period > 0) info.deadline_ns = now + period;
   for (SourceState& source : pace.sources)
-    if (&source != &driver) ask_at_beat(source, info, ordinal, info.media_time_ns + period);
+    if (&source != &driver)
+      ask_at_beat(source, info, ordinal, std::min(info.media_time_ns, INT64_MAX - period) + period);
   return true;
 }
+
+[[gnu::cold, gnu::noinline]] void note_asked(PaceRun& pace) { pace.asked_ns = pace.run->now_ns(); }
 
 // `free`, and `source` where the source can wait: each tick takes the next value of every source.
 bool fill_in_turn(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
   if (window_full(pace, ordinal)) return false;
   info.media_time_ns = beat_ns(nominal_rate(*pace.clock), static_cast<int64_t>(ordinal));
   retire(pace, ordinal);
+  if (pace.watch.is_due(ordinal)) [[unlikely]]
+    note_asked(pace);
   if (!ask_for_next(pace, info, ordinal)) return false;
-  info.media_time_ns = std::max(media_time(pace, info), pace.last_media_ns + 1);
-  return true;
+  SourceState* const timing = timing_source(pace);
+  if (timing) info.media_time_ns = pts_of(timing->value, info.media_time_ns);
+  return let_time_rise(pace, timing, info);
 }
 
 // No tick follows at once, so nobody is to be watched in a call that has long returned.
@@ -329,10 +444,9 @@ bool admit_clock_tick(PaceRun& pace) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
   if (pace.start_ns < 0) begin(pace);
   const bool over = pace.ending.load(std::memory_order_relaxed) || must_end(pace, ordinal);
-  if (over || (pace.sources.empty() && !pace.plan->generated && fed_to_the_end(pace))) {
-    end(pace);
-    return false;
-  }
+  const Lead lead = over ? Lead::end : follow(pace, ordinal);
+  if (lead == Lead::end) end(pace);
+  if (lead != Lead::tick) return false;
   // Before the sources are asked: they belong to the tick.
   if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal, false);
   mr_tick_info info{};
@@ -350,6 +464,11 @@ bool admit_clock_tick(PaceRun& pace) {
   }
   // And behind them: whoever changes a parameter and then pushes a value finds it changed for that value.
   if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal, true);
+  if (!keeps_rate(pace, ordinal, info.media_time_ns)) {
+    leave_calls(pace);
+    end(pace);
+    return false;
+  }
   pace.last_media_ns = info.media_time_ns;
   publish_tick(pace, ordinal, info);
   return true;
@@ -368,8 +487,10 @@ bool admit_entry(PaceRun& pace) {
     retire(pace, ordinal);
     Entry& entry = feed.at(0);
     pace.infos[ordinal & pace.mask] = entry.info;
-    pace.tick_index[ordinal & pace.mask].store(entry.info.index, std::memory_order_relaxed);
+    tell_others(pace, ordinal, entry.info);
+    pace.latency[ordinal & pace.mask].ordinal = entry.from_ns == kNotMeasured ? UINT64_MAX : ordinal;
     pace.latency[ordinal & pace.mask].from_ns = entry.from_ns;
+    if (!entry.has_value()) --feed.empties;
     for (size_t o = 0; o < entry.slots.size(); ++o) {
       pace.entry->outputs[o]->at(ordinal) = entry.slots[o]; // its hold goes with it
       entry.slots[o] = Slot{};
@@ -440,14 +561,31 @@ int64_t settled_through(PaceRun& pace, const StepRun& step) {
   }
 }
 
-bool passed_media(PaceRun& pace, const StepRun& step, int64_t media_ns) {
-  const bool ended = pace.ended.load(std::memory_order_acquire);
-  const uint64_t admitted = pace.admitted.load(std::memory_order_acquire);
-  const uint64_t settled = step.passed.load(std::memory_order_acquire);
-  if (ended && settled >= admitted) return true;
-  if (settled == 0) return false;
-  // Media time rises within a clock: a settled tick at or behind the asked time leaves nothing before it open.
-  return step.passed_media_ns.load(std::memory_order_acquire) >= media_ns;
+Passed passed_by(const StepRun& step) {
+  PaceRun& pace = *step.pace;
+  for (;;) {
+    // The end and the gate first: what is let in later than this look lies after it.
+    const Passed before =
+        pace.gate ? passed_by(*pace.gate) : Passed{INT64_MIN, pace.ended.load(std::memory_order_acquire)};
+    int64_t waiting = INT64_MAX; // the oldest tick that is let in and not begun
+    uint64_t admitted;
+    if (pace.feed) {
+      const std::lock_guard lock(pace.feed->mutex);
+      if (pace.feed->count > 0) waiting = pace.feed->at(0).info.media_time_ns;
+      admitted = pace.admitted.load(std::memory_order_acquire);
+    } else {
+      admitted = pace.admitted.load(std::memory_order_acquire);
+    }
+    const uint64_t passed = step.passed.load(std::memory_order_acquire);
+    if (passed >= admitted) {
+      if (waiting != INT64_MAX) return {waiting - 1, false};
+      // Media time rises within a clock: so nothing is open after the last tick that was dealt with.
+      return {std::max(before.through_ns, step.passed_media_ns.load(std::memory_order_acquire)), before.ended};
+    }
+    const int64_t next = pace.tick_media_ns[passed & pace.mask].load(std::memory_order_acquire);
+    // Still the same ordinal in work, so the place held its time all the while.
+    if (step.passed.load(std::memory_order_acquire) == passed) return {next - 1, false};
+  }
 }
 
 bool try_admit(PaceRun& pace) {

@@ -5,7 +5,9 @@
 
 #include "exec/reader.h"
 #include "exec/state.h"
+#include "exec/tell.h"
 #include "millrace/payload.h"
+#include "observe/printable.h"
 
 namespace millrace::exec {
 
@@ -51,11 +53,34 @@ mr_value header_of(const plan::Output& output) {
   return value;
 }
 
+// The planned shape, rows after rows. Returns how many elements it has.
+int64_t lay_out_tensor(const mr_format& format, mr_tensor& tensor) {
+  tensor.dtype_code = format.dtype_code;
+  tensor.dtype_bits = format.dtype_bits;
+  tensor.dtype_lanes = format.dtype_lanes;
+  tensor.rank = format.rank;
+  int64_t count = 1;
+  for (uint32_t d = format.rank; d-- > 0;) {
+    tensor.shape[d] = format.shape[d];
+    tensor.strides[d] = count;
+    count *= format.shape[d];
+  }
+  return count;
+}
+
+// A value of the output's format with a first extent of 0 (semantics.md 8.5); of a picture 0 × 0.
 mr_value empty_value(const plan::Output& output) {
+  const mr_format& format = output.format;
   mr_value value = header_of(output);
-  if (output.format.kind == MR_KIND_RECORDS) value.as.records.record_size = output.format.record_size;
-  if (output.format.kind == MR_KIND_IMAGE && output.format.pixel_formats)
-    value.as.image.format = static_cast<uint32_t>(std::countr_zero(output.format.pixel_formats));
+  if (format.kind == MR_KIND_RECORDS) value.as.records.record_size = format.record_size;
+  if (format.kind == MR_KIND_IMAGE && format.pixel_formats) {
+    lay_out_image(static_cast<Pixel>(std::countr_zero(format.pixel_formats)), 0, 0, value.as.image);
+    take_over_meaning(format, value.as.image);
+  }
+  if (format.kind == MR_KIND_TENSOR) {
+    lay_out_tensor(format, value.as.tensor);
+    if (format.rank > 0) value.as.tensor.shape[0] = 0;
+  }
   return value;
 }
 
@@ -66,20 +91,9 @@ mr_value planned_value(const plan::Output& output) {
   if (format.kind == MR_KIND_IMAGE && format.pixel_formats) {
     const auto pixel = static_cast<Pixel>(std::countr_zero(format.pixel_formats));
     value.header.extent_bytes = lay_out_image(pixel, format.width, format.height, value.as.image);
-    value.as.image.color = format.color;
-    value.as.image.range = format.range;
+    take_over_meaning(format, value.as.image);
   } else if (format.kind == MR_KIND_TENSOR) {
-    mr_tensor& tensor = value.as.tensor;
-    tensor.dtype_code = format.dtype_code;
-    tensor.dtype_bits = format.dtype_bits;
-    tensor.dtype_lanes = format.dtype_lanes;
-    tensor.rank = format.rank;
-    int64_t count = 1;
-    for (uint32_t d = format.rank; d-- > 0;) {
-      tensor.shape[d] = format.shape[d];
-      tensor.strides[d] = count;
-      count *= format.shape[d];
-    }
+    const int64_t count = lay_out_tensor(format, value.as.tensor);
     value.header.extent_bytes = static_cast<uint64_t>(count) * format.dtype_bits * format.dtype_lanes / 8;
   } else if (format.kind == MR_KIND_RECORDS) {
     value.as.records = {format.record_count_max, format.record_size};
@@ -126,6 +140,7 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
     if (devices[d]->enqueues()) followed.push_back(devices[d]);
   for (uint32_t w = 0; w < plan.threads; ++w)
     add_trace((w < plan.workers ? "worker " : "thread ") + std::to_string(w)); // the first rings, by worker
+  for (size_t d = 0; d < devices.size(); ++d) submissions_.push_back(d ? std::make_unique<Submissions>() : nullptr);
   make_memory();
   make_outputs();
   make_paces();
@@ -133,6 +148,7 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
   join_finishes();
   watch_sinks();
   join_segments();
+  join_clocks();
   wire_stamps();
   make_regions();
 }
@@ -208,7 +224,7 @@ void RunState::make_memory() {
     ring_names.push_back(plan.steps[output.step].name + "." + output.name + " in " + plan.domains[ring.domain]);
   }
   for (const auto& [domain, arena] : arenas) devices[domain]->name_parts(*arena, parts_of(*arena));
-  if (!has_devices || is_virtual) return;
+  if (!has_devices || is_virtual || !options.explain_crashes) return;
   const auto namer = [](void* run, const void* address) { return static_cast<RunState*>(run)->name_access(address); };
   access_guard = std::make_unique<device::AccessGuard>(namer, this);
 }
@@ -239,12 +255,8 @@ const char* RunState::name_access(const void* address) {
     bool found = false;
     for (uint32_t b = 0; b < rings[r]->length(); ++b) found = found || is_in(rings[r]->block(b));
     if (!found) continue;
-    const char* culprit = "the host";
-    for (const auto& segment : segments) {
-      const StepRun* inside = segment->inside.load(std::memory_order_relaxed);
-      if (inside && pthread_equal(segment->owner.load(std::memory_order_relaxed), pthread_self()))
-        culprit = inside->plan->name.c_str();
-    }
+    const plugin::CallName call = plugin::under_way.name();
+    const char* culprit = call.handler ? call.handler : "the host";
     char* out = text;
     for (const char* part :
          {culprit, " touched the buffer of ", ring_names[r].c_str(), ", which only a body on that device may"})
@@ -281,7 +293,11 @@ void RunState::make_paces() {
     pace->mask = pace->plan->slots - 1;
     pace->infos.resize(pace->plan->slots);
     pace->tick_index = std::make_unique<std::atomic<uint64_t>[]>(pace->plan->slots);
+    pace->tick_media_ns = std::make_unique<std::atomic<int64_t>[]>(pace->plan->slots);
     pace->latency = std::make_unique<PaceRun::Latency[]>(pace->plan->slots);
+    pace->watch = TickWatch(options.trace_all);
+    if (pace->plan->kind == plan::PaceKind::clock && pace->clock->crowd_ticks + pace->clock->owed_ticks > 0)
+      pace->recent_media_ns.resize(std::max(pace->clock->crowd_ticks, pace->clock->owed_ticks + 1));
     for (OutputRun& output : outputs)
       if (output.holds && plan.steps[output.plan->step].pace == p) pace->held_outputs.push_back(&output);
     paces.push_back(std::move(pace));
@@ -294,6 +310,11 @@ void RunState::make_paces() {
         plan_channel.kind == plan::ChannelKind::gate ? plan.steps[plan_channel.from].inputs.size() : 1;
     for (Entry& entry : channel->ring) entry.slots.resize(values);
     channel->current.slots.resize(values);
+    channel->dropped.resize(values);
+    channel->queued.resize(values);
+    for (size_t e = 0; e < plan_channel.edges.size(); ++e)
+      if (plan.edges[plan_channel.edges[e]].policy == graph::Policy::queue)
+        channel->queued[plan_channel.entries[e]] = true;
     channels.push_back(std::move(channel));
   }
 }
@@ -316,6 +337,7 @@ std::unique_ptr<SegmentRun> RunState::make_segment(const plan::Segment& plan_seg
 void RunState::make_segments() {
   shared.resize(plan.steps.size());
   step_runs.resize(plan.steps.size(), nullptr);
+  first_errors.resize(plan.steps.size());
   segments.reserve(plan.segments.size() + plan.steps.size()); // another cut makes more, and moves none in memory
   for (const plan::Segment& plan_segment : plan.segments) {
     segments.push_back(make_segment(plan_segment, plan_segment.lane));
@@ -342,11 +364,36 @@ void RunState::make_segments() {
     for (auto& step : segment->steps) make_inputs(*step);
 }
 
+// What steps of several clocks have to do with each other: which decide by time; who leads a clock without sources, and
+// what it is fed by (not what comes back from clocks that it leads to, which end with it).
+void RunState::join_clocks() {
+  for (const auto& channel : plan.channels)
+    if (channel.kind == plan::ChannelKind::align && step_runs[channel.to]->pace->clock->realtime())
+      timed_steps.push_back(step_runs[channel.to]);
+  const auto clock_of = [&](uint32_t step) { return plan.paces[plan.steps[step].pace].clock; };
+  for (auto& pace : paces) {
+    if (pace->plan->kind != plan::PaceKind::clock || pace->clock->leaders.empty()) continue;
+    for (const uint32_t leader : pace->clock->leaders) pace->leaders.push_back(paces[leader].get());
+    std::vector<bool> led(plan.clocks.size());
+    led[pace->plan->clock] = true;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const plan::Channel& channel : plan.channels) {
+        if (!led[clock_of(channel.from)] || led[clock_of(channel.to)]) continue;
+        led[clock_of(channel.to)] = changed = true;
+      }
+    }
+    for (auto& channel : channels)
+      if (clock_of(channel->plan->to) == pace->plan->clock && !led[clock_of(channel->plan->from)])
+        pace->fed_by.push_back(channel.get());
+  }
+}
+
 // What follows from which segments there are and which steps are in them.
 void RunState::join_segments() {
   for (auto& pace : paces) pace->segments.clear();
   for (auto& segment : segments) {
-    segment->head = segment->has_sinks = false;
+    segment->head = false;
     segment->first = nullptr;
     segment->pending_steps.clear();
     if (!segment->done) segment->pace->segments.push_back(segment.get());
@@ -362,7 +409,6 @@ void RunState::join_segments() {
   for (auto& segment : segments) {
     for (auto& step : segment->steps) {
       if (step->plan->kind != plan::StepKind::source) wire(*step); // who reads one may be in its call
-      segment->has_sinks = segment->has_sinks || step->reach;
       if (!step->deferred.empty()) segment->pending_steps.push_back(step.get());
     }
     if (segment->head || segment->steps.empty()) continue;
@@ -375,13 +421,16 @@ void RunState::join_segments() {
 void RunState::lend(StepRun& step) {
   plugin::Instance& instance = *step.instance;
   instance.in_run = &step;
-  if (options.on_message) {
-    instance.on_log = [this, name = step.handler->name](uint32_t level, const std::string& sentence) {
+  if (options.log) {
+    lend_log(step);
+  } else if (options.on_message) {
+    instance.on_log = [this, name = step.handler->name](uint32_t level, std::string_view sentence, bool first) {
       static constexpr const char* kLevels[] = {"debug", "info", "warning", "error"};
-      if (level >= MR_LOG_INFO && level <= MR_LOG_ERROR)
-        options.on_message(std::string(kLevels[level]) + " " + name + ": " + sentence);
+      if (first && level >= MR_LOG_INFO && level <= MR_LOG_ERROR)
+        options.on_message(std::string(kLevels[level]) + " " + name + ": " + printable(sentence));
     };
-    for (const auto& said : instance.messages()) instance.on_log(said.level, said.sentence); // when it was probed
+    for (const auto& said : instance.messages()) // when it was probed
+      if (!said.noted) instance.on_log(said.level, said.sentence, true);
   }
   if (is_virtual) instance.clock_ns = [this] { return now_ns(); };
 }
@@ -406,8 +455,8 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
     step->handler = &plan.handlers[plan_step.handler];
     step->instance = facts.handlers[plan_step.handler].instance.get();
     if (segment.plan->lane > 0) {
-      clones.push_back(
-          plan::clone(graph.handlers[plan_step.handler], *step->handler->info, *step->handler, host_table()));
+      clones.push_back(plan::clone(graph.handlers[plan_step.handler], *step->handler->info, *step->handler,
+                                   host_table(), facts.watch));
       step->instance = clones.back().get();
       std::vector<mr_format> inputs, formats; // the formats that the plan settled
       for (const plan::StepInput& input : plan_step.inputs)
@@ -433,17 +482,15 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
   step->tick.output_count = static_cast<uint32_t>(step->raw_outputs.size());
   step->tick.host = &host_table();
   step->tick.context = &step->context;
-  if (step->handler && step->handler->info->max_pending > 0) {
-    step->deferred = std::vector<Deferred>(step->handler->info->max_pending + 1); // one more while it publishes
-    for (Deferred& deferred : step->deferred) deferred.outputs.reserve(step->raw_outputs.size());
-  }
+  if (step->handler && step->handler->info->max_pending > 0) make_deferred(*step);
   if (segment.device) {
     step->device = devices[plan_step.domain];
     step->stream = stream_of(plan_step);
     step->trace = &trace_of(*step->stream, plan_step.domain);
     step->fences.resize(segment.pace->plan->slots);
     if (plan_step.scratch_bytes > 0) step->scratch = make_scratch(plan_step);
-    const bool in_region = plan_step.region != plan::kNone && plan_step.kind == plan::StepKind::handler;
+    const bool in_region =
+        plan_step.region != plan::kNone && plan_step.kind == plan::StepKind::handler && !options.sync_devices;
     step->bodies.resize(in_region ? plan.regions[plan_step.region].slots : segment.pace->plan->slots);
     for (BodyCall& body : step->bodies) {
       body.inputs.resize(plan_step.inputs.size());
@@ -472,6 +519,18 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
   segment.steps.push_back(std::move(step));
 }
 
+void RunState::make_deferred(StepRun& step) const {
+  const size_t most = step.handler->info->max_pending;
+  step.deferred = std::vector<Deferred>(most + 1 + kVoidedMax); // one more while it publishes
+  for (Deferred& deferred : step.deferred) {
+    deferred.outputs.reserve(step.raw_outputs.size());
+    deferred.inputs.reserve(step.raw_inputs.size());
+  }
+  step.asynchronous = step.handler->info->traits & MR_TRAIT_ASYNCHRONOUS;
+  step.counts_firings = step.asynchronous && !step.pace->clock->realtime();
+  step.counted.reserve(most);
+}
+
 void* RunState::make_scratch(const plan::Step& step) {
   device::DeviceStatus status;
   device::Arena* arena = devices[step.domain]->allocate(step.scratch_bytes, {}, status);
@@ -483,6 +542,16 @@ void* RunState::make_scratch(const plan::Step& step) {
             {},
             "",
             ""});
+}
+
+// The output whose values this one is a copy of.
+uint32_t RunState::before_copies(uint32_t output) const {
+  for (;;) {
+    const plan::Step& step = plan.steps[plan.outputs[output].step];
+    if (step.kind != plan::StepKind::transfer) return output;
+    const auto at = std::find(step.outputs.begin(), step.outputs.end(), output) - step.outputs.begin();
+    output = step.inputs[static_cast<size_t>(at)].output;
+  }
 }
 
 void RunState::make_inputs(StepRun& step) {
@@ -503,6 +572,10 @@ void RunState::make_inputs(StepRun& step) {
       const uint32_t issued = step.device ? step.pace->plan->room : 0;
       if (input.keeps > 0 || (input.repeat_last && step.device)) input.kept.resize(input.keeps + 1 + issued);
     }
+    const bool queued = input.output && step.handler && input.edge != plan::kNone &&
+                        plan.edges[input.edge].policy == graph::Policy::queue;
+    if (queued) input.queue = &outputs[before_copies(plan_input.output)];
+    step.reads_queue = step.reads_queue || queued;
     step.inputs.push_back(std::move(input));
   }
   for (uint32_t before : step.plan->after)
@@ -548,6 +621,7 @@ void RunState::join_finishes() {
 }
 
 void RunState::make_regions() {
+  if (options.sync_devices) return; // each body by itself
   for (uint32_t r = 0; r < plan.regions.size(); ++r) {
     if (plan.regions[r].steps.empty()) continue;
     auto region = std::make_unique<RegionRun>();

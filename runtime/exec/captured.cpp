@@ -67,10 +67,13 @@ void enqueue_body(void* context) {
   body.tick.device_tick = step.stream->tick;
   for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
   body.given = body.outputs; // of one size: no allocation
-  const mr_status status = step.process_cuda(step.self, &body.tick);
+  mr_status status = step.process_cuda(step.self, &body.tick);
+  // What the body says is in host memory. Counts that kernels write are bounded by their host reader once the fence
+  // completes.
+  status = status_of_call(step, status, body.outputs, body.inputs);
   if (status == MR_END) step.run->stopping.store(true);
   body.to_finish = status == MR_OK;
-  if (status == MR_ERROR) return fail_body(step, body);
+  if (status < 0) return fail_body(step, body);
   for (size_t o = 0; o < body.outputs.size(); ++o)
     if (body.outputs[o].state == MR_OUTPUT_FORWARDED) repeat_input(step, body, o, body.inputs[body.outputs[o].source]);
 }
@@ -289,6 +292,7 @@ void launch(RegionRun& region, uint64_t ordinal) {
   if (run.options.on_launch) run.options.on_launch(info.index, begin_ns, run.now_ns());
   if (fence.word->load(std::memory_order_relaxed) == device::kFailed) first.run->watch_device(region.plan->domain);
   settle_exits(region, ordinal, fence);
+  first.run->note_submitted(first, ordinal, fence);
   first.segment->fences[ordinal & first.pace->mask] = fence;
   for (StepRun* step : region.stamped) step->fences[ordinal & step->pace->mask] = fence;
   for (StepRun* step : region.steps) {
@@ -469,6 +473,7 @@ void call_body(StepRun& step, uint64_t ordinal, Timing timing) {
   step.device->set_tick(*step.stream, numbers_of(body.info)); // a kernel of its own, and none of the body's
   if (timing == Timing::held) step.device->hold(*step.stream);
   const bool timed = (body.info.index & kTimedMask) == 0 && step.device->begin_span(*step.stream);
+  step.segment->inside.store(&step, std::memory_order_relaxed);
   step.device->run(*step.stream, {&enqueue_body, &body, step.handler->name.c_str()});
   if (timed) step.device->end_span(*step.stream, timing == Timing::held ? body_span_of(step) : span_of(step.times));
   if (timing == Timing::held) step.device->let_go(*step.stream);

@@ -72,7 +72,8 @@ bool staged(const Slot& source) {
   uint32_t expected = memory::Block::kNotStaged;
   if (!state.compare_exchange_strong(expected, memory::Block::kStaging, std::memory_order_acquire))
     return expected == memory::Block::kStaged;
-  if (source.data != block.data) std::memcpy(block.data, source.data, source.value->header.extent_bytes);
+  const uint64_t extent = source.value->header.extent_bytes;
+  if (source.data != block.data && extent > 0) std::memcpy(block.data, source.data, extent);
   if (block.record != block.value) *block.value = *block.record;
   state.store(memory::Block::kStaged, std::memory_order_release);
   return true;
@@ -220,23 +221,26 @@ void run_body(void* context) {
     RunState& run = *step.run;
     ++step.calls;
     const int64_t begin = run.trace_now(), begun_ns = run.now_ns();
+    const plugin::UnderWayScope here({&name_call_apart, &step});
+    step.apart.store(body.info.index, std::memory_order_relaxed);
     status = run_bodies(step, &body.tick);
+    step.apart.store(StepRun::kNotApart, std::memory_order_relaxed);
     step.times.add(run.is_virtual ? body.cost_ns : run.now_ns() - begun_ns);
     // In virtual time a body runs when its time is over.
     run.trace_on_device(step, body.info, TraceKind::call, begin - body.cost_ns, run.trace_now());
     note_reached(step, body.context.ordinal);
   }
+  status = status_of_call(step, status, body.outputs, body.inputs);
   if (status == MR_END) step.run->stopping.store(true);
-  if (status == MR_ERROR) {
-    step.errors.fetch_add(1, std::memory_order_relaxed);
+  if (status < 0) {
+    note_error(step, body.info.index);
     for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
-    if (step.handler->on_error == graph::OnError::fail) step.run->fail(step, body.info.index, step.instance->error());
     if (step.handler->on_error == graph::OnError::restart) begin_restart(step);
   }
   for (size_t o = 0; o < body.outputs.size(); ++o) {
     mr_output& output = body.outputs[o];
     memory::Block& block = *body.output_blocks[o];
-    const bool bypassed = status == MR_ERROR && step.handler->on_error == graph::OnError::bypass;
+    const bool bypassed = status < 0 && step.handler->on_error == graph::OnError::bypass;
     if (output.state == MR_OUTPUT_FORWARDED || bypassed) {
       const mr_input& input = body.inputs[bypassed ? bypass_input(step, o) : output.source];
       if (input.value) copy_input(step, input, block, output);
@@ -288,6 +292,8 @@ void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
 }
 
 void leave_fence(StepRun& step, uint64_t ordinal, const device::Fence& fence) {
+  step.run->note_submitted(step, ordinal, fence);
+  step.run->await_submitted(step, ordinal, fence);
   step.fences[ordinal & step.pace->mask] = fence;
   step.last_fence = fence;
   step.segment->fences[ordinal & step.pace->mask] = fence;
@@ -338,6 +344,7 @@ bool fix_body(StepRun& step, BodyCall& body, uint64_t ordinal, Cause& cause) {
     if (asked && !body.absent[i]) ++step.inputs[i].delivered;
     if (body.absent[i] && step.inputs[i].required) fires = false;
   }
+  if (!fires && step.reads_queue && (asked || cause == Cause::every)) count_lost(step, ordinal, cause);
   if (!fires) return false;
   for (const StepRun* before : step.after_on_device)
     wait_for(*step.device, *step.stream, before->fences[ordinal & step.pace->mask]);

@@ -38,7 +38,7 @@ bool gather(StepRun& step, uint64_t ordinal) {
 }
 
 mr_status call_finish(StepRun& step, uint64_t ordinal) {
-  const StepRun& body = *step.finishes;
+  StepRun& body = *step.finishes;
   const RunState& run = *step.run;
   const mr_tick_info& info = step.pace->info(ordinal);
   SegmentRun& segment = *step.segment;
@@ -46,7 +46,9 @@ mr_status call_finish(StepRun& step, uint64_t ordinal) {
   step.tick.info = &info;
   segment.inside.store(&body, std::memory_order_relaxed); // whose budget it is
   const int64_t begin_ns = run.now_ns(), begin = run.trace_now();
+  body.in_finish.store(true, std::memory_order_relaxed);
   mr_status status = body.finish(body.self, &step.tick);
+  body.in_finish.store(false, std::memory_order_relaxed);
   if (!run.is_virtual) step.times.add(run.now_ns() - begin_ns);
   if (segment.trace) segment.trace->add({begin, run.trace_now(), info.trace_id, step.index, TraceKind::call});
   segment.traced_until = run.trace_now();
@@ -55,7 +57,7 @@ mr_status call_finish(StepRun& step, uint64_t ordinal) {
     body.instance->set_error("finish cannot repeat an input: its bytes are on a device");
     status = MR_ERROR;
   }
-  return status;
+  return status_of_call(*step.finishes, status, step.raw_outputs, {});
 }
 
 void settle(StepRun& step, uint64_t ordinal, mr_status status) {
@@ -134,8 +136,7 @@ void leave(StepRun& body) {
 }
 
 void mind_body_error(StepRun& body, uint64_t index) {
-  body.errors.fetch_add(1, std::memory_order_relaxed);
-  if (body.handler->on_error == graph::OnError::fail) body.run->fail(body, index, body.instance->error());
+  note_error(body, index);
   if (body.handler->on_error == graph::OnError::restart) body.restart_asked.store(true);
 }
 
@@ -144,7 +145,7 @@ bool restart_if_asked(StepRun& body, uint64_t index) {
   body.restart_asked.store(false);
   body.instance->stop();
   body.instance->reset();
-  if (body.instance->start() != MR_OK) body.run->fail(body, index, body.instance->error());
+  if (body.instance->start() != MR_OK) body.run->fail(body, index, body.instance->take_error("start"));
   return true;
 }
 

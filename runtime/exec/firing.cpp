@@ -5,6 +5,7 @@
 #include <span>
 
 #include "exec/state.h"
+#include "exec/tell.h"
 
 namespace millrace::exec {
 
@@ -36,61 +37,12 @@ bool ready(const StepRun& step, uint64_t ordinal) {
   return true;
 }
 
-// Gives back what a firing had allocated that is not published.
-void void_outputs(const StepRun& step, std::span<mr_output> outputs) {
-  for (size_t o = 0; o < outputs.size(); ++o) {
-    mr_output& output = outputs[o];
-    const bool own = output.state == MR_OUTPUT_OWN || output.state == MR_OUTPUT_ADOPTED;
-    if (own && step.outputs[o]->plan->owns) memory::release(reinterpret_cast<memory::Block*>(output.token));
-    output.state = MR_OUTPUT_SILENT;
-  }
-}
-
-// A failed firing, or all that a restarted handler owes, will not be published any more. `current` is settled by its
-// caller.
-void give_up_pending(StepRun& step, bool all, uint64_t current) {
-  std::vector<uint64_t> given_up;
-  {
-    const std::lock_guard lock(step.pending_mutex);
-    for (size_t i = 0; i < step.owed.size();) {
-      Deferred& deferred = *step.owed[i];
-      const uint64_t ordinal = deferred.context.ordinal;
-      if (!all && ordinal != current) {
-        ++i;
-        continue;
-      }
-      if (ordinal != current) given_up.push_back(ordinal);
-      void_outputs(step, deferred.outputs);
-      deferred.in_use = false;
-      step.owed.erase(step.owed.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-  }
-  for (uint64_t ordinal : given_up) settle_empty(step, ordinal, Cause::restart);
-  const std::lock_guard lock(step.pending_mutex);
-  const uint64_t oldest = step.owed.empty() ? UINT64_MAX : step.owed.front()->context.ordinal;
-  step.oldest_owed.store(oldest, std::memory_order_release);
-}
-
 void bypass(StepRun& step) {
   for (size_t o = 0; o < step.raw_outputs.size(); ++o) {
     const size_t like = bypass_input(step, o);
     if (!step.raw_inputs[like].value) continue;
     step.raw_outputs[o].state = MR_OUTPUT_FORWARDED;
     step.raw_outputs[o].source = static_cast<uint32_t>(like);
-  }
-}
-
-// The handler's policy after a failed call (2.6).
-void fail_call(StepRun& step, const mr_tick_info& info) {
-  void_outputs(step, step.raw_outputs);
-  if (!step.deferred.empty())
-    give_up_pending(step, step.handler->on_error == graph::OnError::restart, step.context.ordinal);
-  step.errors.fetch_add(1, std::memory_order_relaxed);
-  switch (step.handler->on_error) {
-    case graph::OnError::fail: step.run->fail(step, info.index, step.instance->error()); break;
-    case graph::OnError::skip: break;
-    case graph::OnError::restart: begin_restart(step); break;
-    case graph::OnError::bypass: bypass(step); break;
   }
 }
 
@@ -118,46 +70,20 @@ void sample(StepRun& step, int64_t ns) {
   flatten(step);
 }
 
-// A value that is passed on though the plan could not let the output share its buffer: it has another lifetime.
-Slot copy_input(StepRun& step, size_t o, uint64_t ordinal) {
-  const mr_input& input = step.raw_inputs[step.raw_outputs[o].source];
-  memory::Block& block = step.outputs[o]->ring->take(ordinal);
-  std::memcpy(block.value, input.value, sizeof(mr_value));
-  const uint64_t extent = std::min(input.value->header.extent_bytes, block.ring->capacity());
-  if (extent > 0) std::memcpy(block.data, input.data, extent);
-  Slot slot;
-  slot.value = block.value;
-  slot.data = block.data;
-  slot.block = &block;
-  return slot;
-}
-
-void settle_outputs(StepRun& step, uint64_t ordinal, Cause cause) {
-  for (size_t o = 0; o < step.outputs.size(); ++o) {
-    Slot& slot = step.outputs[o]->at(ordinal);
-    const mr_output& output = step.raw_outputs[o];
-    if (output.state == MR_OUTPUT_FORWARDED && static_cast<int32_t>(output.source) != step.outputs[o]->plan->forwards) {
-      slot = copy_input(step, o, ordinal);
-    } else if (output.state == MR_OUTPUT_FORWARDED) {
-      slot = step.inputs[output.source].output->at(ordinal);
-      slot.unknown = false;
-      if (step.outputs[o]->holds) hold(slot); // a bypassed output has a ring of its own, whose slots are released
-    } else if (output.state != MR_OUTPUT_SILENT) {
-      slot = slot_of(output, step);
-    } else {
-      slot = Slot{};
-      slot.cause = cause;
-    }
-  }
-}
-
 Cause cause_of(mr_status status) { return status == MR_ERROR ? Cause::error : Cause::silent; }
 
 void settle(StepRun& step, uint64_t ordinal) {
   const mr_status status = step.call_status;
   if (status == MR_PENDING) return; // publish() settles it
-  settle_outputs(step, ordinal, cause_of(status));
+  settle_outputs(step, ordinal, step.raw_outputs, step.raw_inputs, cause_of(status));
   stamp(step, ordinal);
+}
+
+// What queues gave for this tick reaches the handler, or is lost.
+void deliver_queued(StepRun& step, uint64_t ordinal, bool called) {
+  if (!called) return count_lost(step, ordinal, Cause::input);
+  for (size_t i = 0; i < step.inputs.size(); ++i)
+    if (step.inputs[i].queue && step.raw_inputs[i].value) ++step.inputs[i].delivered;
 }
 
 // Fills raw_inputs. False where the handler does not fire; `cause` says why.
@@ -169,7 +95,7 @@ bool gather(StepRun& step, uint64_t ordinal, Cause& cause) {
     const Slot* slot = read(step, input, ordinal, room);
     step.raw_inputs[i] = slot ? mr_input{slot->value, slot->data} : mr_input{};
     if (slot) {
-      ++input.delivered;
+      if (!input.queue) ++input.delivered;
       called = called || input.calls;
       if (!input.kept.empty()) keep(input, *slot);
       continue;
@@ -181,32 +107,26 @@ bool gather(StepRun& step, uint64_t ordinal, Cause& cause) {
     if (input.required) fires = false;
   }
   if (!fires || !called) cause = Cause::input;
+  if (step.reads_queue) deliver_queued(step, ordinal, fires && called);
   return fires && called;
 }
 
-// More firings are owed than max_pending allows: the handler counts as busy until it publishes one (2.4).
-bool owes_too_many(StepRun& step) {
-  if (step.deferred.empty()) return false;
-  const std::lock_guard lock(step.pending_mutex);
-  return step.owed.size() > step.handler->info->max_pending;
-}
-
-// A handler that owes firings and is not called for so long that the window would fill is drained: what it owes comes
-// now, as at an end (2.4). By ticks alone, so that it is the same in every run. False where it fails at that.
-bool drain_in_gap(StepRun& step, uint64_t ordinal) {
-  const uint64_t oldest = step.oldest_owed.load(std::memory_order_acquire);
-  if (oldest == UINT64_MAX) return true;
-  const uint64_t own = uint64_t{step.handler->info->max_pending} * step.every;
-  return ordinal + 1 - oldest < own + step.pace->plan->gap || drain_step(step);
-}
-
+// A tick on which the handler is not called. False where it had to be drained and failed at that.
 StepResult settle_without_call(StepRun& step, uint64_t ordinal, Cause cause) {
-  if (!step.deferred.empty() && !drain_in_gap(step, ordinal)) {
-    for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
-    fail_call(step, step.pace->info(ordinal));
-  }
+  if (!drain_in_gap(step, ordinal, Fires::no)) cause = Cause::error;
   settle_empty(step, ordinal, cause);
   return StepResult::settled;
+}
+
+// Before a call: what a gap left owed is drained, and a handler that was drained is reset. False where it fails at
+// that.
+bool ready_again(StepRun& step, uint64_t ordinal) {
+  if (!drain_in_gap(step, ordinal, Fires::yes)) return false;
+  if (!step.drained) return true;
+  step.drained = false;
+  if (step.instance->reset() == MR_OK) return true;
+  fail_outside_process(step, ordinal);
+  return false;
 }
 
 StepResult run_handler(StepRun& step, uint64_t ordinal) {
@@ -222,6 +142,7 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
     Slot room;
     for (InputRun& input : step.inputs)
       if (input.repeat_last) read(step, input, ordinal, room); // the last value is minded on every tick
+    if (step.reads_queue) count_lost(step, ordinal, Cause::every);
     return settle_without_call(step, ordinal, Cause::every);
   }
   if (later_ticks_void(run, info)) {
@@ -231,9 +152,9 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
   }
   Cause cause = Cause::silent;
   if (!gather(step, ordinal, cause)) return settle_without_call(step, ordinal, cause);
-  if (step.drained) { // in a gap that is over
-    step.drained = false;
-    step.instance->reset();
+  if (!step.deferred.empty() && !ready_again(step, ordinal)) {
+    settle_empty(step, ordinal, Cause::error);
+    return StepResult::settled;
   }
   if (step.down && !bring_up(step)) {
     settle_empty(step, ordinal, Cause::restart);
@@ -242,6 +163,7 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
   step.context.ordinal = ordinal;
   step.call_status = call(step, info);
   if (step.call_status == MR_END) run.stopping.store(true);
+  if (!step.deferred.empty()) mind_debt(step, ordinal);
   if (run.is_virtual) {
     const int64_t cost = run.options.cost_ns ? run.options.cost_ns(step.handler->name, info.index) : 0;
     trace_call(step, run.now_ns(), run.now_ns() + std::max<int64_t>(cost, 0));
@@ -266,11 +188,31 @@ void trace_tiny_calls(SegmentRun& segment) {
   segment.traced_until = now;
 }
 
+void fail_call(StepRun& step, const mr_tick_info& info) {
+  void_outputs(step, step.raw_outputs);
+  if (!step.deferred.empty())
+    give_up_pending(step, step.handler->on_error == graph::OnError::restart, step.context.ordinal);
+  note_error(step, info.index);
+  switch (step.handler->on_error) {
+    case graph::OnError::fail:
+    case graph::OnError::skip: break;
+    case graph::OnError::restart: begin_restart(step); break;
+    case graph::OnError::bypass: bypass(step); break;
+  }
+}
+
+void fail_outside_process(StepRun& step, uint64_t ordinal) {
+  for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
+  step.context.ordinal = ordinal; // not the last call's: what that deferred is still owed
+  fail_call(step, step.pace->info(ordinal));
+}
+
 void begin_restart(StepRun& step) {
   step.down = true;
   const int64_t wait = std::min(kRestartMaxNs, kRestartFirstNs << std::min(step.restarts, 20u));
   ++step.restarts;
-  step.instance->stop();
+  tell_restart(step);
+  if (step.instance->stop() != MR_OK) say_error(step);
   step.restart_at_ns = step.pace->clock->realtime() ? step.run->now_ns() + wait : 0;
 }
 
@@ -299,6 +241,43 @@ void hold(const Slot& slot) { memory::hold(slot.block); }
 void release(Slot& slot) {
   memory::release(slot.block);
   slot = Slot{};
+}
+
+namespace {
+
+// A value that is passed on though the plan could not let the output share its buffer: it has another lifetime.
+Slot copy_of(const StepRun& step, size_t o, uint64_t ordinal, const mr_input& from) {
+  memory::Block& block = step.outputs[o]->ring->take(ordinal);
+  std::memcpy(block.value, from.value, sizeof(mr_value));
+  const uint64_t extent = std::min(from.value->header.extent_bytes, block.ring->capacity());
+  if (extent > 0) std::memcpy(block.data, from.data, extent);
+  Slot slot;
+  slot.value = block.value;
+  slot.data = block.data;
+  slot.block = &block;
+  return slot;
+}
+
+} // namespace
+
+void settle_outputs(StepRun& step, uint64_t ordinal, std::span<const mr_output> outputs,
+                    std::span<const mr_input> inputs, Cause cause) {
+  for (size_t o = 0; o < step.outputs.size(); ++o) {
+    Slot& slot = step.outputs[o]->at(ordinal);
+    const mr_output& output = outputs[o];
+    if (output.state == MR_OUTPUT_FORWARDED && static_cast<int32_t>(output.source) != step.outputs[o]->plan->forwards) {
+      slot = copy_of(step, o, ordinal, inputs[output.source]);
+    } else if (output.state == MR_OUTPUT_FORWARDED) {
+      slot = step.inputs[output.source].output->at(ordinal);
+      slot.unknown = false;
+      if (step.outputs[o]->holds) hold(slot); // a bypassed output has a ring of its own, whose slots are released
+    } else if (output.state != MR_OUTPUT_SILENT) {
+      slot = slot_of(output, step);
+    } else {
+      slot = Slot{};
+      slot.cause = cause;
+    }
+  }
 }
 
 void apply_changes(StepRun& step, uint64_t index) {
@@ -397,6 +376,37 @@ void flatten(StepRun& step) {
     step.flat_outputs.push_back({output->places.get(), output->mask, nullptr, output->plan->forwards});
 }
 
+namespace {
+
+// What the call said is checked; a failed one is dealt with.
+mr_status end_call(StepRun& step, const mr_tick_info& info, mr_status status) {
+  status = status_of_call(step, status, step.raw_outputs, step.raw_inputs);
+  if (status >= 0) [[likely]]
+    return status;
+  const bool leaves =
+      step.run->stopping.load(std::memory_order_relaxed) || step.pace->ending.load(std::memory_order_relaxed);
+  if (leaves && status == MR_INTERRUPTED) {
+    void_outputs(step, step.raw_outputs);
+    return MR_END;
+  }
+  fail_call(step, info);
+  return MR_ERROR;
+}
+
+// Nothing to be checked: every output is silent, or a value that was checked where it was made.
+bool says_nothing_new(const StepRun& step, mr_status status) {
+  bool nothing = status == MR_OK;
+  for (size_t o = 0; o < step.flat_outputs.size(); ++o) {
+    const mr_output& output = step.raw_outputs[o];
+    const bool repeats =
+        output.state == MR_OUTPUT_FORWARDED && static_cast<int32_t>(output.source) == step.flat_outputs[o].forwards;
+    nothing = nothing && (repeats || output.state == MR_OUTPUT_SILENT);
+  }
+  return nothing;
+}
+
+} // namespace
+
 bool run_flat(StepRun& step, uint64_t ordinal) {
   mr_input* const inputs = step.raw_inputs.data();
   mr_output* const outputs = step.raw_outputs.data();
@@ -415,14 +425,12 @@ bool run_flat(StepRun& step, uint64_t ordinal) {
   if (segment.tiny_calls > 0 && !step.tiny_calls) trace_tiny_calls(segment);
   ++step.calls;
   ++step.flat_calls;
-  const mr_status status = step.process(step.self, &step.tick);
+  mr_status status = step.process(step.self, &step.tick);
   if (segment.traced) trace_flat_call(step);
-  Cause cause = Cause::silent;
-  if (status != MR_OK) [[unlikely]] {
-    if (status == MR_ERROR) fail_call(step, *step.tick.info);
-    if (status == MR_END) step.run->stopping.store(true);
-    cause = cause_of(status);
-  }
+  if (!says_nothing_new(step, status)) status = end_call(step, *step.tick.info, status);
+  if (status == MR_END) [[unlikely]]
+    step.run->stopping.store(true);
+  const Cause cause = cause_of(status);
   for (size_t o = 0; o < step.flat_outputs.size(); ++o) {
     Slot& slot = step.flat_outputs[o].places[ordinal & step.flat_outputs[o].mask].slot;
     const mr_output& output = outputs[o];
@@ -430,7 +438,7 @@ bool run_flat(StepRun& step, uint64_t ordinal) {
     slot.value = output.state == MR_OUTPUT_SILENT ? nullptr : output.value;
     slot.data = output.data;
     if (output.state == MR_OUTPUT_FORWARDED && static_cast<int32_t>(output.source) != step.flat_outputs[o].forwards) {
-      slot = copy_input(step, o, ordinal);
+      slot = copy_of(step, o, ordinal, step.raw_inputs[output.source]);
     } else if (output.state == MR_OUTPUT_FORWARDED) {
       const StepRun::FlatPort& from = step.flat_inputs[output.source];
       const Slot& forwarded = from.places[ordinal & from.mask].slot;
@@ -454,7 +462,9 @@ mr_status call(StepRun& step, const mr_tick_info& info) {
   if (step.down && !bring_up(step)) return MR_OK; // silent while it restarts
   step.tick.info = &info;
   SegmentRun& segment = *step.segment;
-  segment.inside.store(&step, std::memory_order_relaxed);
+  if (!step.trace) segment.inside.store(&step, std::memory_order_relaxed); // a reader's call is in no segment
+  step.deferred_in_call = false;
+  if (!step.deferred.empty()) step.caller.store(pthread_self(), std::memory_order_relaxed);
   mr_status status;
   ++step.calls;
   if (!step.trace) trace_tiny_calls(segment);
@@ -468,15 +478,8 @@ mr_status call(StepRun& step, const mr_tick_info& info) {
     status = run_bodies(step, &step.tick);
     if (segment.traced) trace_call(step, begin, trace_ticks());
   }
-  if (status >= 0) [[likely]]
-    return status;
-  const bool leaves = run.stopping.load(std::memory_order_relaxed) || step.pace->ending.load(std::memory_order_relaxed);
-  if (leaves && status == MR_INTERRUPTED) {
-    void_outputs(step, step.raw_outputs);
-    return MR_END;
-  }
-  fail_call(step, info);
-  return MR_ERROR;
+  if (!step.deferred.empty()) step.caller.store(pthread_t{}, std::memory_order_relaxed);
+  return end_call(step, info, status);
 }
 
 void settle_call(StepRun& step, uint64_t ordinal) { settle(step, ordinal); }
@@ -492,33 +495,6 @@ void clear_outputs(StepRun& step, uint64_t ordinal, Cause cause) {
 void settle_empty(StepRun& step, uint64_t ordinal, Cause cause) {
   clear_outputs(step, ordinal, cause);
   stamp(step, ordinal);
-}
-
-bool drain_step(StepRun& step) {
-  if (step.drained) return true;
-  step.drained = true;
-  const bool done = step.instance->drain() == MR_OK;
-  flush_pending(step);
-  return done;
-}
-
-void flush_pending(StepRun& step) {
-  for (;;) {
-    uint64_t ordinal;
-    {
-      const std::lock_guard lock(step.pending_mutex);
-      if (step.owed.empty()) return;
-      Deferred* deferred = step.owed.front();
-      step.owed.pop_front();
-      ordinal = deferred->context.ordinal;
-      void_outputs(step, deferred->outputs);
-      deferred->in_use = false;
-    }
-    settle_empty(step, ordinal, Cause::silent);
-    const std::lock_guard lock(step.pending_mutex);
-    step.oldest_owed.store(step.owed.empty() ? UINT64_MAX : step.owed.front()->context.ordinal,
-                           std::memory_order_release);
-  }
 }
 
 StepResult run_step(StepRun& step, uint64_t ordinal) {

@@ -14,6 +14,15 @@ mr_status refuse(StepRun& step, const std::string& sentence) {
   return MR_ERROR;
 }
 
+// The handler numbers its outputs and inputs itself.
+bool has_output(const mr_tick& tick, uint32_t output) { return output < tick.output_count; }
+mr_status refuse_output(const mr_tick& tick, StepRun& step, uint32_t output) {
+  return refuse(step, "it asks for output " + std::to_string(output) + " and has " + std::to_string(tick.output_count));
+}
+
+// An output that was allocated or given, and not yet written over an input.
+constexpr uint32_t kNoSource = UINT32_MAX;
+
 std::string too_large(const StepRun& step, uint32_t output, uint64_t asked, uint64_t planned) {
   return "the output " + step.outputs[output]->plan->name + " asks for " + std::to_string(asked) + " bytes where " +
          std::to_string(planned) + " were planned";
@@ -39,19 +48,28 @@ mr_status allocate_in_finish(StepRun& step, mr_output& raw, uint32_t output, uin
 
 mr_status allocate(mr_tick* tick, uint32_t output, uint64_t bytes) {
   TickContext& context = context_of(tick);
+  if (!has_output(*tick, output)) return refuse_output(*tick, *context.step, output);
   if (context.body) return allocate_in_body(context, output, bytes);
   if (context.finishes) return allocate_in_finish(*context.step, tick->outputs[output], output, bytes);
   StepRun& step = *context.step;
+  // Held until the block is the firing's: a drain may settle it meanwhile.
+  std::unique_lock lock(step.pending_mutex, std::defer_lock);
+  if (context.deferred) lock.lock();
+  if (context.deferred && context.deferred->state != Deferred::State::owed)
+    return refuse(step, "the firing was settled without it, when the handler was drained or failed");
   OutputRun& run = *step.outputs[output];
   mr_output& raw = tick->outputs[output];
   if (!run.plan->owns || !run.ring) return refuse(step, "the output " + run.plan->name + " only forwards its input");
   if (bytes > run.ring->capacity()) return refuse(step, too_large(step, output, bytes, run.ring->capacity()));
   if (raw.state == MR_OUTPUT_OWN) return MR_OK; // asked again in the same firing: the same block
+  if (raw.state == MR_OUTPUT_ADOPTED)
+    return refuse(step, "the output " + run.plan->name + " holds adopted memory already");
   memory::Block& block = run.ring->take(context.ordinal);
   raw.value = block.value;
   raw.data = block.data;
   raw.capacity = run.ring->capacity();
   raw.state = MR_OUTPUT_OWN;
+  raw.source = kNoSource;
   raw.token = reinterpret_cast<uint64_t>(&block);
   return MR_OK;
 }
@@ -60,7 +78,8 @@ mr_status allocate(mr_tick* tick, uint32_t output, uint64_t bytes) {
 void own_bytes(mr_output& raw) {
   auto* block = reinterpret_cast<memory::Block*>(raw.token);
   if (!block || raw.data == block->data) return;
-  std::memcpy(block->data, raw.data, raw.value->header.extent_bytes);
+  // An empty value may have no bytes at all.
+  if (raw.value->header.extent_bytes > 0) std::memcpy(block->data, raw.data, raw.value->header.extent_bytes);
   raw.data = block->data;
 }
 
@@ -69,9 +88,14 @@ mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
   StepRun& step = *context.step;
   if (context.deferred) return refuse(step, "a pending firing has no inputs any more");
   if (context.finishes) return refuse(step, "finish has no input to write over: its bytes are on a device");
+  if (!has_output(*tick, output)) return refuse_output(*tick, step, output);
+  if (input >= tick->input_count)
+    return refuse(step,
+                  "it writes over input " + std::to_string(input) + " and has " + std::to_string(tick->input_count));
   const mr_input& from = tick->inputs[input];
   if (!from.value) return refuse(step, "there is no input to write over");
   mr_output& raw = tick->outputs[output];
+  if (raw.state == MR_OUTPUT_OWN && raw.source == input && !context.body) return MR_OK; // again in the same firing
   const plan::Output& plan = *step.outputs[output]->plan;
   const bool in_place = !plan.owns && plan.in_place == static_cast<int32_t>(input);
   if (in_place && !context.body) {
@@ -80,6 +104,7 @@ mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
     raw.capacity = step.outputs[output]->ring->capacity();
     raw.token = reinterpret_cast<uint64_t>(step.inputs[input].output->at(context.ordinal).block);
     raw.state = MR_OUTPUT_OWN;
+    raw.source = input;
     own_bytes(raw);
     return MR_OK;
   }
@@ -89,22 +114,26 @@ mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
   }
   const mr_status status = allocate(tick, output, from.value->header.extent_bytes);
   if (status != MR_OK) return status;
+  raw.source = input;
   std::memcpy(raw.value, from.value, sizeof(mr_value));
   if (context.body && step.device->enqueues())
     copy_value(step, raw.data, from.data, *raw.value);
-  else
+  else if (from.value->header.extent_bytes > 0)
     std::memcpy(raw.data, from.data, from.value->header.extent_bytes);
   return MR_OK;
 }
 
-mr_status adopt(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes, void (*release)(void*),
-                void* release_context) {
+mr_status take_foreign(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes, void (*release)(void*),
+                       void* release_context) {
   TickContext& context = context_of(tick);
   StepRun& step = *context.step;
   if (context.body || context.finishes) return refuse(step, "foreign memory cannot be adopted on a device yet");
+  if (!has_output(*tick, output)) return refuse_output(*tick, step, output);
+  mr_output& raw = tick->outputs[output];
+  if (raw.state != MR_OUTPUT_SILENT)
+    return refuse(step, "the output " + step.outputs[output]->plan->name + " holds something already on this tick");
   const mr_status status = allocate(tick, output, bytes); // a copy to a device goes through the block
   if (status != MR_OK) return status;
-  mr_output& raw = tick->outputs[output];
   auto& block = *reinterpret_cast<memory::Block*>(raw.token);
   block.foreign = data;
   block.foreign_release = release;
@@ -113,6 +142,14 @@ mr_status adopt(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes
   raw.capacity = bytes;
   raw.state = MR_OUTPUT_ADOPTED;
   return MR_OK;
+}
+
+// What is refused is given back here: it is the runtime's from the moment of the call.
+mr_status adopt(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes, void (*release)(void*),
+                void* release_context) {
+  const mr_status status = take_foreign(tick, output, data, bytes, release, release_context);
+  if (status != MR_OK && release) release(release_context);
+  return status;
 }
 
 // ---- blocks that a handler holds, of no tick or of one that it gave them to
@@ -139,6 +176,7 @@ mr_status borrow(void* instance, uint32_t output, mr_block* block) {
 mr_status give(mr_tick* tick, uint32_t output, uint64_t token) {
   TickContext& context = context_of(tick);
   StepRun& step = *context.step;
+  if (!has_output(*tick, output)) return refuse_output(*tick, step, output);
   mr_output& raw = tick->outputs[output];
   auto* block = reinterpret_cast<memory::Block*>(token);
   if (context.body || context.finishes || !block || block->ring != step.outputs[output]->ring)
@@ -150,7 +188,7 @@ mr_status give(mr_tick* tick, uint32_t output, uint64_t token) {
                   "the output " + step.outputs[output]->plan->name + " gives a block that is another tick's value");
   block->given = true;
   memory::hold(block); // for the tick's slot; the handler has its own
-  raw = {block->value, block->data, block->ring->capacity(), MR_OUTPUT_OWN, 0, token};
+  raw = {block->value, block->data, block->ring->capacity(), MR_OUTPUT_OWN, kNoSource, token};
   return MR_OK;
 }
 
@@ -163,53 +201,26 @@ void give_back(void* instance, uint32_t output, uint64_t token) {
 
 mr_tick* defer(mr_tick* tick) {
   TickContext& context = context_of(tick);
-  StepRun& step = *context.step;
-  if (context.body || context.deferred) return nullptr;
-  const std::lock_guard lock(step.pending_mutex);
-  for (Deferred& deferred : step.deferred) {
-    if (deferred.in_use) continue;
-    deferred.in_use = true;
-    deferred.info = *tick->info;
-    deferred.tick = *tick;
-    deferred.tick.info = &deferred.info;
-    deferred.tick.inputs = nullptr;
-    deferred.tick.input_count = 0;
-    deferred.context = {&step, context.ordinal, nullptr, &deferred};
-    deferred.tick.context = &deferred.context;
-    deferred.outputs.assign(step.raw_outputs.begin(), step.raw_outputs.end()); // of one size for ever: no allocation
-    deferred.tick.outputs = deferred.outputs.data();
-    for (mr_output& output : step.raw_outputs)
-      output.state = MR_OUTPUT_SILENT; // what was allocated is the firing's now
-    step.owed.push_back(&deferred);
-    if (step.owed.size() == 1) step.oldest_owed.store(context.ordinal, std::memory_order_release);
-    return &deferred.tick;
-  }
-  return nullptr;
+  if (context.body || context.deferred || context.finishes) return nullptr;
+  return defer_firing(*context.step, *tick, context.ordinal);
 }
 
 mr_status publish(mr_tick* tick) {
   TickContext& context = context_of(tick);
-  if (!context.deferred) return MR_ERROR;
-  StepRun& step = *context.step;
-  const std::lock_guard lock(step.pending_mutex);
-  if (step.owed.empty() || step.owed.front() != context.deferred) return MR_ERROR;
-  for (size_t o = 0; o < step.outputs.size(); ++o) {
-    const mr_output& output = context.deferred->outputs[o];
-    Slot& slot = step.outputs[o]->at(context.ordinal);
-    slot = output.state == MR_OUTPUT_SILENT ? Slot{} : slot_of(output, step);
-  }
-  note_reached(step, context.ordinal);
-  stamp(step, context.ordinal);
-  step.owed.pop_front();
-  context.deferred->in_use = false;
-  step.oldest_owed.store(step.owed.empty() ? UINT64_MAX : step.owed.front()->context.ordinal,
-                         std::memory_order_release);
-  step.run->notify();
-  return MR_OK;
+  return context.deferred ? publish_firing(*context.step, *context.deferred) : MR_ERROR;
+}
+
+// In a call the sentence waits for the call's status; from a thread of the handler's own nothing else follows.
+void fail(void* instance, const char* sentence) {
+  auto& handler = *static_cast<plugin::Instance*>(instance);
+  auto* const step = static_cast<StepRun*>(handler.in_run);
+  if (!step || is_in_a_call()) return handler.set_error(sentence);
+  fail_outside_calls(*step, sentence);
 }
 
 mr_host make_host() {
   mr_host host = plugin::basic_host();
+  host.fail = &fail;
   host.allocate = &allocate;
   host.modify = &modify;
   host.adopt = &adopt;

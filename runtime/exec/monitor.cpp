@@ -1,13 +1,12 @@
 // Watches a run from outside: budgets, movement, devices, progress. Costs the workers nothing but two relaxed stores a
 // call. See threads.h.
-#include <unistd.h>
-
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 
 #include "exec/source.h"
 #include "exec/threads.h"
+#include "observe/start_thread.h"
 
 namespace millrace::exec {
 
@@ -19,8 +18,14 @@ constexpr std::chrono::microseconds kLookWhileMeasuring{10'000}, kLookWhileHoldi
 
 std::string seconds(int64_t ns) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(ns) / 1e9);
+  std::snprintf(text, sizeof text, "%.*f s", ns % 1'000'000'000 == 0 ? 0 : 1, static_cast<double>(ns) / 1e9);
   return text;
+}
+
+std::string name_of(const StepRun& step) { return step.plan->name + " (" + step.handler->type + ")"; }
+
+const char* function_of(const StepRun& step) {
+  return step.in_finish.load(std::memory_order_relaxed) ? "finish" : "process";
 }
 
 // The first input of a step that is not settled yet, as "video".
@@ -66,6 +71,11 @@ const StepRun* owes(const SegmentRun& segment) {
 
 std::vector<std::string> who_waits(const RunState& run) {
   std::vector<std::string> lines;
+  for (const StepRun* step : run.apart) { // who is in a call keeps the others waiting
+    const uint64_t tick = step->apart.load(std::memory_order_relaxed);
+    if (tick != StepRun::kNotApart)
+      lines.push_back(step->plan->name + " is in " + function_of(*step) + " (tick " + std::to_string(tick) + ")");
+  }
   for (const auto& segment : run.segments) {
     if (segment->done.load()) continue;
     const auto at = [](uint64_t ordinal) { return " (tick " + std::to_string(ordinal) + ")"; };
@@ -86,13 +96,13 @@ std::vector<std::string> who_waits(const RunState& run) {
   return lines;
 }
 
-Monitor::Monitor(RunState& run, Workers& workers) : run_(run), second_cut_(run, &workers) {}
+Monitor::Monitor(RunState& run, Workers& workers) : run_(run), second_cut_(run, &workers), loss_watch_(run) {}
 
 Monitor::~Monitor() { stop(); }
 
 void Monitor::start() {
-  begin_ns_ = moved_at_ns_ = run_.now_ns();
-  thread_ = std::thread([this] { loop(); });
+  begin_ns_ = moved_at_ns_ = progressed_at_ns_ = run_.now_ns();
+  thread_ = start_thread("the thread that watches the run", [this] { loop(); });
 }
 
 void Monitor::stop() {
@@ -102,6 +112,7 @@ void Monitor::stop() {
   }
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
+  loss_watch_.end();
 }
 
 void Monitor::loop() {
@@ -119,82 +130,139 @@ void Monitor::loop() {
     looked_ns = now;
     lock.unlock();
     watch_calls(now);
+    watch_progress(now);
     watch_movement(now);
+    watch_stopping(now);
     run_.watch_devices();
+    loss_watch_.look();
     tell_progress(now);
     lock.lock();
   }
 }
 
 void Monitor::watch_calls(int64_t now) {
-  watches_.resize(run_.segments.size());
-  for (size_t s = 0; s < run_.segments.size(); ++s) {
+  const size_t segments = run_.segments.size();
+  watches_.resize(segments + run_.apart.size());
+  for (size_t s = 0; s < segments; ++s) {
     const SegmentRun& segment = *run_.segments[s];
-    Watch& watch = watches_[s];
-    const StepRun* inside = segment.inside.load(std::memory_order_relaxed);
-    if (!inside) {
-      watch.calls = UINT64_MAX; // the next one is another call
-      watch.moves = false;
-      continue;
-    }
-    const uint64_t progress = segment.progress.load(std::memory_order_relaxed), calls = inside->calls.get();
-    const bool same_tick = inside == watch.inside && progress == watch.progress;
-    if (same_tick && calls == watch.calls) {
-      watch.moves = true;
-      watch_budget(watch, now);
-    } else {
-      watch = {inside, progress, calls, now, !same_tick};
-    }
+    watch_call(watches_[s], segment.inside.load(std::memory_order_relaxed),
+               segment.progress.load(std::memory_order_relaxed), now);
+  }
+  for (size_t a = 0; a < run_.apart.size(); ++a) {
+    const StepRun& step = *run_.apart[a];
+    const uint64_t tick = step.apart.load(std::memory_order_relaxed);
+    watch_call(watches_[segments + a], tick == StepRun::kNotApart ? nullptr : &step, tick, now);
+    if (step.device) watches_[segments + a].moves = false; // a device has a patience of its own
   }
 }
 
+// `progress`: of who calls, which may call the same step again and again.
+void Monitor::watch_call(Watch& watch, const StepRun* inside, uint64_t progress, int64_t now) {
+  if (!inside) {
+    watch.calls = UINT64_MAX; // the next one is another call
+    watch.moves = false;
+    return;
+  }
+  const uint64_t calls = inside->calls.get();
+  const bool same_tick = inside == watch.inside && progress == watch.progress;
+  if (same_tick && calls == watch.calls) {
+    watch.moves = true;
+    watch_budget(watch, now);
+  } else {
+    watch = {inside, progress, calls, now, !same_tick};
+  }
+}
+
+// Named once its budget is over, interrupted a grace period later, at once where the run is to end; after another one
+// it hangs (semantics.md 2.6, 8.7).
 void Monitor::watch_budget(Watch& watch, int64_t now) {
   const StepRun& inside = *watch.inside;
+  if (!inside.handler || inside.instance->is_watched()) return; // it starts again, or drains in a gap
   // A blocking handler waits for the world; it is held to a budget only where the pipeline gives it one.
-  const bool blocking = inside.handler && inside.handler->waits;
-  if (!inside.handler) return;
-  if (blocking && inside.handler->budget_ns == 0) return watch_stopping(watch, now);
+  const bool unbounded = inside.handler->waits && inside.handler->budget_ns == 0;
   const int64_t budget = inside.handler->budget_ns > 0 ? inside.handler->budget_ns : run_.options.budget_ns;
   const int64_t over = now - watch.since_ns - budget;
-  if (over < 0) return;
-  const std::string name = inside.plan->name + " (" + inside.handler->type + ")";
-  if (watch.stage == 0) {
-    watch.stage = 1;
-    if (run_.options.on_message)
-      run_.options.on_message("warning MR0602: " + name + " is in one call for " + seconds(now - watch.since_ns) +
-                              ", over its budget of " + seconds(budget));
-  } else if (watch.stage == 1 && over >= run_.options.grace_ns) {
-    watch.stage = 2;
+  if (unbounded || over < 0) return;
+  const int64_t grace = run_.stopping.load(std::memory_order_relaxed) ? 0 : run_.options.grace_ns;
+  if (watch.stage == Stage::fine) {
+    watch.stage = Stage::named;
+    const std::string words =
+        std::string("is in ") + function_of(inside) + " for longer than its budget of " + seconds(budget);
+    inside.instance->note(words);
+    tell("warning MR0602: " + name_of(inside) + " " + words + " (tick " + std::to_string(tick_of(watch)) + ")" +
+         what_follows(inside));
+  }
+  if (watch.stage == Stage::named && over >= grace) {
+    watch.stage = Stage::interrupted;
+    watch.interrupted_ns = now;
     inside.instance->interrupt();
-  } else if (watch.stage == 2 && over >= 2 * run_.options.grace_ns) {
-    // The one place where the runtime ends the process: a call that cannot be left can only be named.
-    std::fprintf(stderr, "error MR0602: %s did not return for %s, even when interrupted; the process ends\n",
-                 name.c_str(), seconds(now - watch.since_ns).c_str());
-    _exit(1);
+  } else if (watch.stage == Stage::interrupted && now - watch.interrupted_ns >= run_.options.grace_ns) {
+    watch.stage = Stage::given_up;
+    give_up(watch, now);
   }
 }
 
-// A run that is to end does not wait for the world for longer than for anything else (semantics.md 8.7).
-void Monitor::watch_stopping(Watch& watch, int64_t now) {
+// The bytes of a call that cannot be left are still its own, so the library cannot go on without it; whose process it
+// is may end that.
+void Monitor::give_up(const Watch& watch, int64_t now) {
+  if (watch.inside->device) return; // its device is lost before, or something else of it still moves
+  Error error{602,
+              name_of(*watch.inside) + " did not return from " + function_of(*watch.inside) + " of tick " +
+                  std::to_string(tick_of(watch)) + " for " + seconds(now - watch.since_ns) + ", even when interrupted",
+              {},
+              {},
+              "",
+              ""};
+  if (run_.options.on_hang) return run_.options.on_hang(error);
+  tell(format_error(error));
+}
+
+std::string Monitor::what_follows(const StepRun& inside) const {
+  if (inside.device) return "";
+  const std::string grace = seconds(run_.options.grace_ns);
+  return "; a call over its budget is named, interrupted " + grace + " later and given up after another " + grace +
+         "; the command then ends with exit code 1";
+}
+
+uint64_t Monitor::tick_of(const Watch& watch) const {
+  const StepRun& step = *watch.inside;
+  const uint64_t apart = step.apart.load(std::memory_order_relaxed);
+  return apart == StepRun::kNotApart ? step.pace->tick_at(watch.progress) : apart;
+}
+
+void Monitor::tell(const std::string& line) const {
+  if (run_.options.on_message) run_.options.on_message(line);
+}
+
+// Since a segment has gone on, whatever is called.
+void Monitor::watch_progress(int64_t now) {
+  uint64_t progressed = 0;
+  for (const auto& segment : run_.segments) {
+    const uint64_t progress = segment->progress.load(std::memory_order_relaxed);
+    progressed += progress == UINT64_MAX ? 1'000'003 : progress;
+  }
+  if (progressed != progressed_) progressed_at_ns_ = now;
+  progressed_ = progressed;
+}
+
+// A run that is to end waits for the world no longer than for anything else (semantics.md 8.7).
+void Monitor::watch_stopping(int64_t now) {
   if (!run_.stopping.load(std::memory_order_relaxed)) return;
   if (stopping_since_ns_ == 0) stopping_since_ns_ = now;
-  const int64_t held_ns = now - std::max(watch.since_ns, stopping_since_ns_);
-  if (watch.stage != 0 || held_ns < run_.options.budget_ns) return;
-  watch.stage = 1;
-  watch.inside->instance->interrupt();
+  const int64_t still_since = std::max({stopping_since_ns_, progressed_at_ns_, interrupted_all_ns_});
+  if (now - still_since < run_.options.standstill_ns) return;
+  interrupted_all_ns_ = now; // one that came just before its call blocked was lost: again after as long
+  for (const Watch& watch : watches_)
+    if (watch.calls != UINT64_MAX && watch.inside) watch.inside->instance->interrupt();
+  if (run_.facts.watch) run_.facts.watch->interrupt_all();
 }
 
 void Monitor::watch_movement(int64_t now) {
-  uint64_t moved = 0;
   bool inside = false, beat = false;
-  for (const auto& segment : run_.segments) {
-    const uint64_t progress = segment->progress.load(std::memory_order_relaxed);
-    moved += progress == UINT64_MAX ? 1'000'003 : progress;
-  }
   for (const Watch& watch : watches_) inside = inside || watch.moves;
+  for (const auto& handler : run_.facts.handlers) inside = inside || handler.instance->is_watched();
   for (const auto& pace : run_.paces) beat = beat || awaits_beat(*pace, now);
-  if (moved != moved_ || inside || beat) {
-    moved_ = moved;
+  if (progressed_at_ns_ == now || inside || beat) {
     moved_at_ns_ = now;
     idle_reported_ = false;
     return;
@@ -203,8 +271,8 @@ void Monitor::watch_movement(int64_t now) {
   if (idle_reported_ || now - moved_at_ns_ < run_.options.idle_report_ns) return;
   idle_reported_ = true;
   if (!run_.options.on_message) return;
-  run_.options.on_message("warning MR0603: nothing has moved for " + seconds(now - moved_at_ns_));
-  for (const std::string& line : who_waits(run_)) run_.options.on_message("  " + line);
+  tell("warning MR0603: nothing has moved for " + seconds(now - moved_at_ns_));
+  for (const std::string& line : who_waits(run_)) tell("  " + line);
 }
 
 // Where nothing else moves, a device that finishes nothing is lost (semantics.md 4.9). The first that does not: another

@@ -18,13 +18,29 @@ bool settled(const StepRun& step, uint64_t ordinal) {
   return true;
 }
 
+// Of a gate, its oldest value: ticks that have none stay, and the ones before it move up.
+void pop_value(ChannelRun& channel) {
+  size_t at = 0;
+  while (at + 1 < channel.count && !channel.at(at).has_value()) ++at;
+  for (Slot& slot : channel.at(at).slots) release(slot);
+  for (; at > 0; --at) std::swap(channel.at(at), channel.at(at - 1));
+  channel.first = (channel.first + 1) % channel.ring.size();
+  --channel.count;
+}
+
 void pop_front(ChannelRun& channel) {
   for (Slot& slot : channel.at(0).slots) release(slot);
   channel.first = (channel.first + 1) % channel.ring.size();
   --channel.count;
 }
 
-void count(ChannelRun& channel, Cause cause) { ++channel.dropped[static_cast<size_t>(cause)]; }
+void count(ChannelRun& channel, Cause cause) { ++channel.dropped[0][static_cast<size_t>(cause)]; }
+
+// Of a gate: each value of the entry on the edges that it is of.
+void count(ChannelRun& channel, const Entry& entry, Cause cause) {
+  for (size_t i = 0; i < entry.slots.size(); ++i)
+    if (entry.slots[i].value) ++channel.dropped[i][static_cast<size_t>(cause)];
+}
 
 // The ordinal is dealt with: whoever asks how far this step is sees it from here on.
 void pass(StepRun& step, uint64_t ordinal) {
@@ -42,35 +58,29 @@ uint64_t in_work(PaceRun& pace) {
 
 enum class Room { push, drop, wait };
 
-// Whether one more tick may go through the gate.
-Room room_at_gate(ChannelRun& channel, PaceRun& pace, bool realtime) {
+// Whether one more tick, of which `entry` has the values, may go through the gate. A queue holds values: a tick that
+// has none takes no place of theirs, displaces none and is no drop (semantics.md 8.6).
+Room room_at_gate(ChannelRun& channel, PaceRun& pace, const Entry& entry, bool realtime) {
   const plan::Channel& plan = *channel.plan;
-  if (plan.busy) {
-    if (channel.count + in_work(pace) < pace.window && !channel.full()) return Room::push;
-    if (!realtime) return Room::wait;
-    count(channel, Cause::busy);
+  const bool has_value = entry.has_value();
+  const size_t alike = has_value ? channel.count - channel.empties : channel.empties;
+  const bool room = plan.busy ? channel.count + in_work(pace) < pace.window && !channel.full() : alike < plan.depth;
+  if (room) return Room::push;
+  if (!realtime) return Room::wait;
+  if (!has_value) {
+    ++channel.left_out;
     return Room::drop;
   }
-  if (channel.count < plan.depth) return Room::push;
-  if (!realtime || plan.full == graph::Full::block) return Room::wait;
-  count(channel, Cause::queue_full);
-  if (plan.full == graph::Full::drop_newest) return Room::drop;
-  pop_front(channel);
+  if (!plan.busy && plan.full == graph::Full::block) return Room::wait;
+  if (plan.busy || plan.full == graph::Full::drop_newest) {
+    count(channel, entry, plan.busy ? Cause::busy : Cause::queue_full);
+    return Room::drop;
+  }
+  size_t oldest = 0;
+  while (!channel.at(oldest).has_value()) ++oldest;
+  count(channel, channel.at(oldest), Cause::queue_full);
+  pop_value(channel);
   return Room::push;
-}
-
-// A media time that every tick which the step has not dealt with lies behind.
-int64_t passed_media_time(const StepRun& step) {
-  const PaceRun& pace = *step.pace;
-  const int64_t passed = step.passed_media_ns.load(std::memory_order_acquire);
-  if (!pace.gate) return passed;
-  // Where nothing that the gate let in is left to do, the gate itself says how far it is. The gate first: what it lets
-  // in later than this look lies behind it.
-  const int64_t gate = pace.gate->passed_media_ns.load(std::memory_order_acquire);
-  const std::lock_guard lock(pace.feed->mutex);
-  const bool idle = pace.feed->count == 0 &&
-                    step.passed.load(std::memory_order_acquire) >= pace.admitted.load(std::memory_order_acquire);
-  return idle ? std::max(gate, passed) : passed;
 }
 
 // Values of a `latest` or `align` edge that no reader can ask for any more, because a newer one is old enough for every
@@ -78,7 +88,7 @@ int64_t passed_media_time(const StepRun& step) {
 void drop_superseded(ChannelRun& channel, StepRun& resolve) {
   const bool same = channel.plan->same_clock;
   const int64_t lag = channel.plan->lag;
-  const int64_t through = same ? settled_through(*resolve.pace, resolve) : passed_media_time(resolve);
+  const int64_t through = same ? settled_through(*resolve.pace, resolve) : passed_by(resolve).through_ns;
   const auto old_enough = [&](const mr_tick_info& info) {
     return same ? static_cast<int64_t>(info.index) + lag - 1 <= through : info.media_time_ns - 1 <= through;
   };
@@ -88,10 +98,29 @@ void drop_superseded(ChannelRun& channel, StepRun& resolve) {
   }
 }
 
+// Whether the queue of a reader that waits has room for a value of this media time, or makes it by dropping: when every
+// tick before that time has taken, so that what is dropped follows from media times alone (semantics.md 8.1).
+Room room_in_queue(ChannelRun& channel, const StepRun& resolve, int64_t media_ns) {
+  const plan::Channel& plan = *channel.plan;
+  if (channel.count < plan.depth) return Room::push;
+  const Passed reader = passed_by(resolve);
+  if (reader.through_ns >= media_ns - 1) {
+    count(channel, Cause::queue_full);
+    if (plan.full == graph::Full::drop_newest) return Room::drop;
+    pop_front(channel);
+    return Room::push;
+  }
+  if (!reader.ended) return Room::wait;
+  count(channel, Cause::end);
+  return Room::drop;
+}
+
 // Whether a value may go into the channel of a `latest`, `queue` or `align` edge.
-Room room_at_post(ChannelRun& channel, StepRun& resolve) {
+Room room_at_post(ChannelRun& channel, StepRun& resolve, int64_t media_ns) {
   const plan::Channel& plan = *channel.plan;
   const bool realtime = resolve.pace->clock->realtime();
+  if (plan.kind == plan::ChannelKind::queue && plan.full != graph::Full::block && !realtime)
+    return room_in_queue(channel, resolve, media_ns);
   if (resolve.segment->done.load(std::memory_order_acquire)) { // the reader's clock has ended
     count(channel, Cause::end);
     return Room::drop;
@@ -107,6 +136,15 @@ Room room_at_post(ChannelRun& channel, StepRun& resolve) {
   pop_front(channel);
   return Room::push;
 }
+
+// Of a gate: values of queues alone.
+void count_queued(ChannelRun& channel, const Entry& entry, Cause cause) {
+  for (size_t i = 0; i < entry.slots.size(); ++i)
+    if (entry.slots[i].value && channel.queued[i]) ++channel.dropped[i][static_cast<size_t>(cause)];
+}
+
+// What it held no block of.
+void clear(Entry& entry) { std::fill(entry.slots.begin(), entry.slots.end(), Slot{}); }
 
 Entry& push(ChannelRun& channel, const mr_tick_info& info) {
   Entry& entry = channel.at(channel.count++);
@@ -152,7 +190,7 @@ StepResult resolve_latest(StepRun& step, ChannelRun& channel, uint64_t ordinal, 
   StepRun& post = *step.run->step_runs[channel.plan->from];
   // Before the look: then nothing that is due follows.
   const bool passed = realtime || (same ? newest < 0 || settled_through(*post.pace, post) >= newest
-                                        : passed_media(*post.pace, post, info.media_time_ns));
+                                        : passed_by(post).has(info.media_time_ns));
   const std::lock_guard lock(channel.mutex);
   // What is due is taken before anything is waited for: the writer may wait for room until it has passed this tick.
   const size_t waiting = channel.count;
@@ -174,14 +212,23 @@ StepResult resolve_latest(StepRun& step, ChannelRun& channel, uint64_t ordinal, 
 
 StepResult resolve_queue(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
   const mr_tick_info& info = step.pace->info(ordinal);
+  if (info.index % step.every != 0) {
+    clear_outputs(step, ordinal, Cause::every);
+    return StepResult::settled;
+  }
   StepRun& post = *step.run->step_runs[channel.plan->from];
   const bool passed =
-      realtime || passed_media(*post.pace, post, info.media_time_ns); // before the look: then nothing older follows
+      realtime || passed_by(post).has(info.media_time_ns); // before the look: then nothing older follows
   const std::lock_guard lock(channel.mutex);
-  const bool waiting = channel.count > 0 && (realtime || channel.at(0).info.media_time_ns <= info.media_time_ns);
-  if (!waiting && !passed && channel.count == 0) return StepResult::waiting;
+  const auto is_due = [&](size_t i) { return realtime || channel.at(i).info.media_time_ns <= info.media_time_ns; };
+  const bool due = channel.count > 0 && is_due(0);
+  // The oldest is the same whatever follows, but in a queue that drops: there a later one that is due may displace it,
+  // or may be left out because it is still there.
+  const bool certain = due && channel.plan->full == graph::Full::block;
+  const bool later_is_here = channel.count > 0 && !is_due(channel.count - 1);
+  if (!certain && !passed && !later_is_here) return StepResult::waiting;
   Slot& target = step.outputs[0]->at(ordinal);
-  if (!waiting) {
+  if (!due) {
     target = Slot{};
     target.cause = Cause::not_yet;
     return StepResult::settled;
@@ -197,7 +244,7 @@ StepResult resolve_align(StepRun& step, ChannelRun& channel, uint64_t ordinal, b
   const mr_tick_info& info = step.pace->info(ordinal);
   const int64_t at = info.media_time_ns, within = channel.plan->within_ns;
   StepRun& post = *step.run->step_runs[channel.plan->from];
-  const bool passed = passed_media(*post.pace, post, at + within);
+  const bool passed = passed_by(post).has(at + within);
   const std::lock_guard lock(channel.mutex);
   const size_t waiting = channel.count;
   // Values before the asked time pass through `current`, which keeps the last of them.
@@ -206,10 +253,11 @@ StepResult resolve_align(StepRun& step, ChannelRun& channel, uint64_t ordinal, b
   if (!decided) {
     const bool late = realtime && info.deadline_ns && step.run->now_ns() >= info.deadline_ns;
     if (!late) {
-      step.pace->due_ns.store(std::min(step.pace->due_ns.load(), info.deadline_ns ? info.deadline_ns : INT64_MAX));
+      if (realtime && info.deadline_ns) step.decides_at_ns.store(info.deadline_ns, std::memory_order_relaxed);
       return channel.count == waiting ? StepResult::waiting : StepResult::made_room;
     }
   }
+  step.decides_at_ns.store(INT64_MAX, std::memory_order_relaxed);
   const int64_t before = channel.has_current ? at - channel.current.info.media_time_ns : INT64_MAX;
   const int64_t after = channel.count > 0 ? channel.at(0).info.media_time_ns - at : INT64_MAX;
   if (std::min(before, after) > within) {
@@ -223,6 +271,13 @@ StepResult resolve_align(StepRun& step, ChannelRun& channel, uint64_t ordinal, b
   return StepResult::settled;
 }
 
+// True if each input that the gate requires has a value: then the handler after it fires (semantics.md 8.12).
+bool is_whole(const StepRun& gate, const Entry& entry) {
+  for (size_t i = 0; i < gate.inputs.size(); ++i)
+    if (gate.inputs[i].required && !entry.slots[i].value) return false;
+  return true;
+}
+
 } // namespace
 
 StepResult run_gate(StepRun& step, uint64_t ordinal) {
@@ -234,29 +289,33 @@ StepResult run_gate(StepRun& step, uint64_t ordinal) {
     const auto [back, at] = look_back(step, input, ordinal);
     if (back == Back::there && !input.output->at(at).fence.done()) return StepResult::waiting;
   }
-  bool any = channel.plan->every_tick;
+  Entry& entry = channel.current; // a gate's room to put one together, which only its own step touches
   Slot initial;
-  for (InputRun& input : step.inputs) any = read(step, input, ordinal, initial) || any;
-  if (!any || info.index % step.every != 0) {
-    pass(step, ordinal);
-    return StepResult::settled;
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const Slot* slot = read(step, step.inputs[i], ordinal, initial);
+    entry.slots[i] = slot ? *slot : Slot{};
+    entry.slots[i].unknown = false;
   }
+  const bool let_in = channel.plan->every_tick || (channel.plan->on_firing ? is_whole(step, entry) : entry.has_value());
+  const bool fires = info.index % step.every == 0;
   PaceRun& pace = *run.step_runs[channel.plan->to]->pace;
-  {
+  if (let_in) {
     const std::lock_guard lock(channel.mutex);
-    const Room room = room_at_gate(channel, pace, step.pace->clock->realtime());
-    if (room == Room::wait) return StepResult::waiting;
+    const Room room = fires ? room_at_gate(channel, pace, entry, step.pace->clock->realtime()) : Room::drop;
+    if (room == Room::wait) {
+      clear(entry);
+      return StepResult::waiting;
+    }
+    if (!fires) count_queued(channel, entry, Cause::every);
     if (room == Room::push) {
-      Entry& entry = push(channel, info);
-      entry.from_ns = step.pace->latency[ordinal & step.pace->mask].from_ns;
-      for (size_t i = 0; i < step.inputs.size(); ++i) {
-        const Slot* slot = read(step, step.inputs[i], ordinal, initial);
-        entry.slots[i] = slot ? *slot : Slot{};
-        entry.slots[i].unknown = false;
-        hold(entry.slots[i]);
-      }
+      for (const Slot& slot : entry.slots) hold(slot);
+      if (!entry.has_value()) ++channel.empties;
+      entry.from_ns = step.pace->from_ns(ordinal);
+      std::swap(push(channel, info).slots, entry.slots);
+      channel.at(channel.count - 1).from_ns = entry.from_ns;
     }
   }
+  clear(entry);
   pass(step, ordinal);
   return StepResult::settled;
 }
@@ -270,7 +329,7 @@ StepResult run_post(StepRun& step, uint64_t ordinal) {
     StepRun& resolve = *step.run->step_runs[channel.plan->to];
     const std::lock_guard lock(channel.mutex);
     if (channel.full() && channel.plan->kind != plan::ChannelKind::queue) drop_superseded(channel, resolve);
-    const Room room = room_at_post(channel, resolve);
+    const Room room = room_at_post(channel, resolve, step.pace->info(ordinal).media_time_ns);
     if (room == Room::wait) return StepResult::waiting;
     if (room == Room::push) {
       Entry& entry = push(channel, step.pace->info(ordinal));
@@ -299,6 +358,15 @@ StepResult run_resolve(StepRun& step, uint64_t ordinal) {
   return StepResult::settled;
 }
 
+void count_lost(StepRun& step, uint64_t ordinal, Cause cause) {
+  for (InputRun& input : step.inputs) {
+    if (!input.queue) continue;
+    const Slot& slot = input.queue->at(ordinal);
+    if (!slot.value || (slot.unknown && !slot.fence.done()) || !present(*step.run, slot)) continue;
+    ++(cause == Cause::every ? input.lost_by_every : input.lost_by_input);
+  }
+}
+
 void close_channel(ChannelRun& channel) {
   const std::lock_guard lock(channel.mutex);
   channel.closed = true;
@@ -307,7 +375,7 @@ void close_channel(ChannelRun& channel) {
 void release_channel(ChannelRun& channel) {
   const std::lock_guard lock(channel.mutex);
   while (channel.count > 0) {
-    count(channel, Cause::end);
+    count(channel, channel.at(0), Cause::end);
     pop_front(channel);
   }
   if (channel.plan->kind == plan::ChannelKind::latest && channel.has_current && !channel.current_read)

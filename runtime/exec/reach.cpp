@@ -1,5 +1,6 @@
-// How long sampled ticks take from their beginning to each sink: admitted, or due under realtime, until the sink's call
-// is over.
+// How long measured ticks take from their beginning to each sink. A tick begins when it is due, where a clock has
+// beats; else when its sources are asked for it. What a reader's thread has read before that is no part of it. It has
+// reached a sink when the sink's call is over.
 #include <algorithm>
 
 #include "exec/state.h"
@@ -11,13 +12,15 @@ void RunState::watch_sinks() {
   for (const auto& segment : segments)
     for (const auto& step : segment->steps)
       if (std::any_of(sinks.begin(), sinks.end(), [&](const auto& path) { return path.sink == step->index; }))
-        step->reach = std::make_unique<Histogram>();
+        step->reach = std::make_unique<Reach>();
 }
 
 void note_reached(StepRun& step, uint64_t ordinal) {
   PaceRun& pace = *step.pace;
-  if (!step.reach || !pace.sampled(ordinal)) return;
-  step.reach->add(step.run->now_ns() - pace.latency[ordinal & pace.mask].from_ns);
+  if (!step.reach || !pace.is_measured(ordinal)) return;
+  const int64_t took = step.run->now_ns() - pace.latency[ordinal & pace.mask].from_ns;
+  step.reach->times.add(took);
+  if (ordinal == 0) step.reach->first_ns.set(took);
 }
 
 } // namespace millrace::exec

@@ -4,6 +4,9 @@
 #include <chrono>
 #include <utility>
 
+#include "observe/signal_stack.h"
+#include "observe/start_thread.h"
+
 namespace millrace::exec {
 
 namespace {
@@ -17,7 +20,7 @@ Reader::Reader(StepRun& step)
     : step_(step),
       rate_(rate_of(step)),
       live_(step.run->facts.handlers[step.plan->handler].facts.live != 0),
-      thread_([this] { loop(); }) {}
+      thread_(start_thread("the thread that reads " + step.plan->name, [this] { loop(); })) {}
 
 Reader::~Reader() { stop(); }
 
@@ -91,7 +94,9 @@ bool Reader::has_room() {
 // Under the lock.
 void Reader::add(Read read) {
   const int64_t pts = pts_of(read.slots, info_.media_time_ns);
-  read.due_ns = rate_.numerator > 0 ? due_after(last_due_ns_, pts, rate_) : pts;
+  // Where the clock takes each value in turn, its head looks at their times.
+  const bool due_counts = rate_.numerator > 0 && step_.pace->clock->realtime();
+  read.due_ns = due_counts ? due_after(step_, last_due_ns_, pts, rate_) : pts;
   last_due_ns_ = read.due_ns;
   if (values_.size() == plan::kReadAhead) { // live: the newest counts
     release_all(values_.front().slots);
@@ -103,10 +108,12 @@ void Reader::add(Read read) {
 
 void Reader::loop() {
   RunState& run = *step_.run;
+  const SignalStack stack(run.options.explain_crashes);
+  const plugin::UnderWayScope here({&name_call_apart, &step_});
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return stopping_ || has_room(); });
-    if (stopping_ || run.stopping.load() || run.failing.load()) break;
+    if (stopping_ || step_.said_end || run.stopping.load() || run.failing.load()) break;
     lock.unlock();
     info_.media_time_ns = rate_.numerator > 0 ? beat_ns(rate_, static_cast<int64_t>(info_.index))
                           : live_             ? run.now_ns() - run.begin_ns()
@@ -116,7 +123,9 @@ void Reader::loop() {
     // Its calls belong to no tick: what was changed on any tick so far counts.
     if (run.changes_admitted.load(std::memory_order_acquire) != step_.changes_seen)
       apply_changes(step_, UINT64_MAX - 1);
+    step_.apart.store(info_.index, std::memory_order_relaxed);
     const mr_status status = call(step_, info_);
+    step_.apart.store(StepRun::kNotApart, std::memory_order_relaxed);
     Read read;
     read.slots.resize(step_.outputs.size());
     const Answer answer = status == MR_INTERRUPTED ? Answer::end : answer_of(step_, status, read.slots);

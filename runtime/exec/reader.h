@@ -57,7 +57,7 @@ class Reader {
   std::condition_variable changed_;
   std::deque<Read> values_;
   bool ended_ = false, stopping_ = false, left_ = false;
-  int64_t until_ns_ = INT64_MIN, last_due_ns_ = INT64_MIN / 2;
+  int64_t until_ns_ = INT64_MIN, last_due_ns_ = INT64_MIN;
   uint64_t superseded_ = 0;
   mr_tick_info info_{}; // the source's own count of values
   std::thread thread_;  // last: it uses all of the above

@@ -39,7 +39,20 @@ uint64_t launches_of(const StepRun& step) { return step.region ? uint64_t{step.r
 // Of each lane of a handler.
 void add_words_of(const plugin::Instance& instance, HandlerReport& out) {
   for (const auto& [name, count] : instance.counts()) out.counts[name] += count;
-  for (plugin::Instance::Message& message : instance.messages()) out.messages.push_back(std::move(message));
+  for (plugin::Instance::Message& message : instance.messages()) {
+    const auto known = std::find_if(out.messages.begin(), out.messages.end(), [&](const auto& said) {
+      return said.level == message.level && said.sentence == message.sentence;
+    });
+    if (known != out.messages.end())
+      known->times += message.times;
+    else
+      out.messages.push_back(std::move(message));
+  }
+}
+
+std::string first_error_of(const RunState& run, const StepRun& step) {
+  const std::lock_guard lock(run.failure_mutex);
+  return run.first_errors[step.index];
 }
 
 void report_handlers(const RunState& run, Report& report) {
@@ -49,11 +62,14 @@ void report_handlers(const RunState& run, Report& report) {
     out.name = handler.name;
     out.type = handler.type;
     out.domain = run.plan.domains[handler.domain];
+    out.waits = handler.waits;
     Histogram times, finish_times;
     for (const auto& segment : run.segments) {
       for (const auto& step : segment->steps) {
         if (step->plan->handler != h) continue;
         if (step->instance) add_words_of(*step->instance, out);
+        if (step->times_replaced > 0) out.counts["times_replaced"] += static_cast<int64_t>(step->times_replaced.get());
+        if (step->errors.load() > 0) out.first_error = first_error_of(run, *step);
         if (step->finisher) finish_times.merge(step->finisher->times);
         out.calls += step->calls + launches_of(*step);
         out.errors += step->errors.load();
@@ -76,6 +92,33 @@ void report_handlers(const RunState& run, Report& report) {
   }
 }
 
+void add_drops(const Drops& drops, std::map<std::string, uint64_t>& dropped) {
+  for (size_t c = 0; c < drops.size(); ++c)
+    if (drops[c] > 0) dropped[kCauseNames[c]] += drops[c];
+}
+
+// What was dropped on an edge before its reader took it. A gate that holds a whole handler back is on no edge: what is
+// dropped at it comes to nothing, or is superseded on the edge that it was meant for, and counts there.
+void add_drops(const RunState& run, uint32_t edge, std::map<std::string, uint64_t>& dropped) {
+  for (const auto& channel : run.channels) {
+    const auto& edges = channel->plan->edges;
+    const auto at = std::find(edges.begin(), edges.end(), edge);
+    if (at == edges.end()) continue;
+    const std::lock_guard lock(channel->mutex);
+    add_drops(channel->dropped[channel->plan->entries[static_cast<size_t>(at - edges.begin())]], dropped);
+  }
+  const plan::Step& producer = run.plan.steps[run.plan.outputs[run.plan.edges[edge].source_output].step];
+  for (const auto& pace : run.paces)
+    for (const SourceState& source : pace->sources)
+      if (source.step->plan == &producer && source.passed_over > 0) dropped["rate"] += source.passed_over;
+}
+
+// What its reader took and could not use.
+void add_losses(const InputRun& input, std::map<std::string, uint64_t>& dropped) {
+  if (input.lost_by_every > 0) dropped["every"] += input.lost_by_every;
+  if (input.lost_by_input > 0) dropped["input"] += input.lost_by_input;
+}
+
 void report_edges(const RunState& run, Report& report) {
   for (const plan::EdgePlan& edge : run.plan.edges) {
     EdgeReport out;
@@ -89,19 +132,16 @@ void report_edges(const RunState& run, Report& report) {
         const InputRun& input = step->inputs[edge.target_input];
         out.delivered += input.delivered + step->flat_calls + launches_of(*step);
         for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c) out.empty += input.empty[c];
+        add_losses(input, out.dropped);
       }
     }
+    add_drops(run, index, out.dropped);
     for (const auto& channel : run.channels) {
       const auto& edges = channel->plan->edges;
       if (std::find(edges.begin(), edges.end(), index) == edges.end()) continue;
       const std::lock_guard lock(channel->mutex);
-      for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c)
-        if (channel->dropped[c]) out.dropped[kCauseNames[c]] += channel->dropped[c];
+      out.empty += channel->left_out;
     }
-    const plan::Step& producer = run.plan.steps[run.plan.outputs[edge.source_output].step];
-    for (const auto& pace : run.paces)
-      for (const SourceState& source : pace->sources)
-        if (source.step->plan == &producer && source.passed_over > 0) out.dropped["rate"] += source.passed_over;
     report.edges.push_back(out);
   }
 }
@@ -149,9 +189,14 @@ void report_paths(const RunState& run, Report& report) {
     out.predicted_us = path.us;
     out.unknown_costs = path.unknown;
     Histogram reach;
+    int64_t first = 0;
     for (const auto& segment : run.segments)
       for (const auto& step : segment->steps) // its lanes
-        if (step->index == path.sink) reach.merge(*step->reach);
+        if (step->index == path.sink) {
+          reach.merge(step->reach->times);
+          first = std::max(first, step->reach->first_ns.get());
+        }
+    out.first_us = us(first);
     out.sampled = reach.count();
     out.p50_us = us(reach.quantile_ns(0.5));
     out.p99_us = us(reach.quantile_ns(0.99));
@@ -180,14 +225,9 @@ constexpr const char* kLevelNames[] = {"debug", "info", "warning", "error"};
 } // namespace
 
 void count_drops(const RunState& run, std::map<std::string, uint64_t>& dropped) {
-  for (const auto& channel : run.channels) {
-    const std::lock_guard lock(channel->mutex);
-    for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c)
-      if (channel->dropped[c]) dropped[kCauseNames[c]] += channel->dropped[c];
-  }
-  for (const auto& pace : run.paces)
-    for (const SourceState& source : pace->sources)
-      if (source.passed_over > 0) dropped["rate"] += source.passed_over;
+  for (uint32_t e = 0; e < run.plan.edges.size(); ++e) add_drops(run, e, dropped);
+  for (const StepRun* step : run.step_runs)
+    for (const InputRun& input : step->inputs) add_losses(input, dropped);
 }
 
 Report make_report(const RunState& run) {
@@ -201,6 +241,7 @@ Report make_report(const RunState& run) {
     report.ticks_skipped += pace->skipped;
     for (const auto& segment : run.segments)
       if (segment->pace == pace.get()) latencies.merge(segment->latencies);
+    report.latency_first_us = std::max(report.latency_first_us, us(pace->first_ns));
   }
   report.latency_p50_us = us(latencies.quantile_ns(0.5));
   report.latency_p99_us = us(latencies.quantile_ns(0.99));
@@ -238,6 +279,7 @@ nlohmann::ordered_json json_of(const HandlerReport& h) {
                       {"p50_us", h.finish_p50_us},
                       {"p99_us", h.finish_p99_us},
                       {"max_us", h.finish_max_us}};
+  if (!h.first_error.empty()) json["first_error"] = h.first_error;
   if (!h.counts.empty()) json["counts"] = h.counts;
   for (const plugin::Instance::Message& message : h.messages)
     json["messages"].push_back({{"level", kLevelNames[std::min<uint32_t>(message.level, MR_LOG_ERROR)]},
@@ -286,7 +328,11 @@ std::string to_json(const Result& result) {
                              {"high_water_bytes", pool.high_water_bytes},
                              {"steady_allocations", pool.steady_allocations},
                              {"held_blocks", pool.held_blocks}};
-  json["latency_us"] = {{"p50", report.latency_p50_us}, {"p99", report.latency_p99_us}, {"max", report.latency_max_us}};
+  json["latency_us"] = {{"p50", report.latency_p50_us},
+                        {"p99", report.latency_p99_us},
+                        {"max", report.latency_max_us},
+                        {"first", report.latency_first_us},
+                        {"sampled", report.latency_sampled}};
   json["paths"] = ordered_json::array();
   for (const PathReport& p : report.paths)
     json["paths"].push_back({{"sink", p.sink},
@@ -295,7 +341,8 @@ std::string to_json(const Result& result) {
                              {"sampled", p.sampled},
                              {"p50", p.p50_us},
                              {"p99", p.p99_us},
-                             {"max", p.max_us}});
+                             {"max", p.max_us},
+                             {"first", p.first_us}});
   json["regions"] = ordered_json::array();
   for (const RegionReport& r : report.regions)
     json["regions"].push_back({{"domain", r.domain},
@@ -309,10 +356,12 @@ std::string to_json(const Result& result) {
   for (const DeviceReport& d : report.devices)
     json["devices"][d.domain] = {{"gauges", d.gauges}, {"driver_calls", d.driver_calls}};
   json["cut_again"] = report.cut_again;
+  json["log"] = {{"lost", report.log_lost}};
   json["segments"] = ordered_json::array();
   for (const SegmentReport& s : report.segments)
     json["segments"].push_back({{"domain", s.domain}, {"handlers", s.handlers}});
-  return json.dump(2);
+  // A handler may say what is no UTF-8.
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 } // namespace millrace::exec

@@ -5,8 +5,11 @@
 
 #include "exec/reader.h"
 #include "exec/source.h"
+#include "exec/tell.h"
 #include "exec/threads.h"
 #include "exec/trace_file.h"
+#include "observe/log.h"
+#include "plan/refusal.h"
 
 namespace millrace::exec {
 
@@ -22,9 +25,10 @@ struct Run::Threads {
 void RunState::fail(StepRun& step, uint64_t index, const std::string& sentence) {
   // A source counts its own values; the tick that has to do without is the next one to be admitted.
   if (step.plan->kind == plan::StepKind::source) index = step.pace->admitted.load(std::memory_order_acquire);
-  const std::string what =
-      step.plan->name + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": " + sentence;
-  fail(Error{601, what, graph.handlers[step.plan->handler].place, {}, "", ""}, step.pace->plan->clock, index);
+  const std::string begins =
+      step.plan->name + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": ";
+  fail(plan::refusal(601, begins, graph.handlers[step.plan->handler], *step.handler->info, sentence),
+       step.pace->plan->clock, index);
 }
 
 void RunState::fail(Error error, uint32_t clock, uint64_t index) {
@@ -102,28 +106,23 @@ void RunState::let_go() {
   }
 }
 
-void RunState::watch_devices() {
-  for (uint32_t d = 1; d < devices.size(); ++d) watch_device(d);
-}
-
-void RunState::watch_device(uint32_t d) {
-  const device::DeviceStatus status = devices[d]->status();
-  if (!status.ok()) fail(Error{703, plan.domains[d] + " is lost: " + status.sentence, {}, {}, "", ""}, 0, UINT64_MAX);
-}
-
 Run::Run(const plan::Plan& plan, const graph::Graph& graph, plan::Facts& facts, std::vector<device::Device*> devices,
          const RunOptions& options)
     : state_(std::make_unique<RunState>(plan, graph, facts, std::move(devices), options)),
       threads_(std::make_unique<Threads>(*state_)) {}
 
 Run::~Run() {
-  if (!threads_->started) return;
-  stop();
-  interrupt();
-  threads_->workers.join();
-  threads_->monitor.stop();
-  state_->await_devices();
+  if (threads_->started) {
+    stop();
+    interrupt();
+    threads_->workers.join();
+    threads_->monitor.stop();
+    state_->await_devices();
+  }
+  if (is_stuck()) (void)state_.release(); // what still runs there works on all of it
 }
+
+bool Run::is_stuck() const { return state_->has_stuck_devices(); }
 
 void Run::start() {
   RunState& run = *state_;
@@ -135,12 +134,9 @@ void Run::start() {
         started.push_back(step->instance);
         continue;
       }
-      const Error error{605,
-                        step->plan->name + " (" + step->handler->type + ") could not start: " + step->instance->error(),
-                        run.graph.handlers[step->plan->handler].place,
-                        {},
-                        "",
-                        ""};
+      const Error error =
+          plan::refusal(605, step->plan->name + " (" + step->handler->type + ") could not start: ",
+                        run.graph.handlers[step->plan->handler], *step->handler->info, step->instance->error());
       for (plugin::Instance* instance : started) instance->stop();
       throw Failure(error);
     }
@@ -153,16 +149,35 @@ void Run::start() {
     run.requested.push_back({handler, scripted.change.param, scripted.change.text, scripted.tick});
     run.changes_waiting = true;
   }
-  for (auto& region : run.regions) record_region(*region);
+  for (auto& region : run.regions) {
+    const plugin::UnderWayScope here({&name_call_apart, region->steps[0]});
+    record_region(*region);
+    tell_region(*region);
+  }
   for (device::Device* device : run.devices) device->steady(true);
   threads_->begin_ns = run.trace_begin_ns = run.now_ns();
   run.trace_begin_ticks = run.trace_now();
   threads_->started = true;
+  for (auto& segment : run.segments)
+    for (auto& step : segment->steps)
+      if (step->instance && step->device && !step->device->enqueues()) run.apart.push_back(step.get());
   if (run.is_virtual) return; // wait() runs it
+  try {
+    start_threads();
+  } catch (const Failure&) { // those that are there end, and handlers stop
+    interrupt();
+    wait();
+    throw;
+  }
+}
+
+void Run::start_threads() {
+  RunState& run = *state_;
   for (auto& pace : run.paces)
     for (SourceState& source : pace->sources)
       if (source.step->handler->waits) {
         source.step->trace = &run.add_trace(source.step->plan->name + " reads");
+        run.apart.push_back(source.step);
         source.reader = std::make_shared<Reader>(*source.step);
       }
   threads_->monitor.start();
@@ -186,12 +201,14 @@ Result Run::wait() {
   for (auto& ring : run.rings) ring->retire_all(); // foreign memory goes back before its handler stops
   for (auto& segment : run.segments)
     for (auto& step : segment->steps)
-      if (step->instance && step->instance->stop() != MR_OK) run.fail(*step, segment->ordinal, step->instance->error());
+      if (step->instance && !RunState::is_given_up(*step) && step->instance->stop() != MR_OK)
+        run.fail(*step, segment->ordinal, step->instance->error());
   threads_->started = false;
   Result result;
   result.ok = run.failures.empty();
   if (!result.ok) result.error = run.failures[0].error;
   result.report = report();
+  tell_over(run, result);
   return result;
 }
 
@@ -200,15 +217,18 @@ Report Run::report() const {
   const int64_t end_ns = threads_->end_ns.load();
   const int64_t until_ns = end_ns == INT64_MIN ? state_->now_ns() : end_ns;
   report.duration_s = static_cast<double>(until_ns - threads_->begin_ns) / 1e9;
+  if (const Log* log = state_->options.log) report.log_lost = log->lost();
   return report;
 }
 
 void Run::stop() {
   RunState& run = *state_;
   run.stopping.store(true);
+  if (run.facts.watch) run.facts.watch->stop();
   for (auto& pace : run.paces)
     for (SourceState& source : pace->sources)
-      if (source.reader) source.step->instance->interrupt();
+      if (source.reader || source.step->segment->inside.load(std::memory_order_relaxed) == source.step)
+        source.step->instance->interrupt();
   run.bell->ring();
 }
 
@@ -220,6 +240,8 @@ void Run::interrupt() {
   for (const auto& lane : run.clones) lane->interrupt();
   run.bell->ring();
 }
+
+std::vector<CallUnderWay> Run::calls_under_way() const { return exec::calls_under_way(*state_); }
 
 bool Run::finished() const { return state_->finished(); }
 

@@ -21,11 +21,16 @@
 #include "plan/plan.h"
 #include "plugin/registry.h"
 
+namespace millrace {
+class Log;
+}
+
 namespace millrace::exec {
 
 // What is measured and counted; report.cpp writes it as JSON.
 struct HandlerReport {
   std::string name, type, domain;
+  bool waits = false; // for the world: its time is not its own
   uint64_t calls = 0, errors = 0, sampled = 0;
   double p50_us = 0, p99_us = 0, max_us = 0;
   double sampled_us = 0;   // the sum of the calls that were timed
@@ -35,6 +40,7 @@ struct HandlerReport {
   double finish_p50_us = 0, finish_p99_us = 0, finish_max_us = 0;
   std::map<std::string, int64_t> counts;           // what the handler counted, by its own names
   std::vector<plugin::Instance::Message> messages; // what it said, each sentence once
+  std::string first_error;                         // what it said when it failed first; "": it did not
 };
 // What took more than 20 % longer or shorter than the plan thought.
 struct Surprise {
@@ -55,14 +61,15 @@ struct PoolReport {
   uint64_t allocated_bytes = 0, high_water_bytes = 0, steady_allocations = 0;
   uint64_t held_blocks = 0; // of dynamic rings, now; once the run is over any is a leak of the runtime's own
 };
-// The way of a tick to a step behind which nothing comes: from its admission, or when it was due under realtime, until
-// that step's call was over. Measured on one tick in 256 as all latencies are, where the sink was called.
+// The way of a tick to a step after which nothing comes: from when its sources are asked, or when it was due, until
+// that step's call was over. Measured as all latencies are (tick_watch.h), where the sink was called.
 struct PathReport {
   std::string sink;
   double predicted_us = 0;    // the plan's: costs on the longest way, with nothing in between
   uint32_t unknown_costs = 0; // handlers on that way whose cost the plan does not know; they are not in predicted_us
   uint64_t sampled = 0;
   double p50_us = 0, p99_us = 0, max_us = 0;
+  double first_us = 0;   // of the first tick, which is among them; 0: it did not come here
   double sampled_us = 0; // the sum
 };
 // A region of handlers that a device was given as one.
@@ -94,12 +101,14 @@ struct Report {
   std::map<std::string, PoolReport> pools;
   uint64_t latency_sampled = 0;
   double latency_p50_us = 0, latency_p99_us = 0, latency_max_us = 0;
+  double latency_first_us = 0;   // of the first tick of the clock whose first took longest; it is among them
   double latency_sampled_us = 0; // the sum
   std::vector<PathReport> paths;
   std::vector<SegmentReport> segments; // as they are now: a first cut that was guessed is made once more (5.2)
   std::vector<RegionReport> regions;
   std::vector<DeviceReport> devices; // but for the host
   bool cut_again = false;
+  uint64_t log_lost = 0; // what was said and found the log's queue full, in the life of the log
 };
 
 struct Result {
@@ -117,6 +126,14 @@ struct Progress {
   std::map<std::string, uint64_t> dropped; // by cause, on all edges
 };
 
+// A call of process or finish that has not returned.
+struct CallUnderWay {
+  std::string handler; // "boxes (draw.boxes)"
+  std::string function;
+  uint64_t tick = 0; // of a source that is read by a thread of its own: the value
+};
+std::string words_of(const CallUnderWay& call); // "boxes (draw.boxes) in process of tick 17"
+
 // A live change of parameters, applied together at one tick (semantics.md 2.7).
 struct ParamChange {
   std::string handler, param, text;
@@ -131,8 +148,9 @@ struct RunOptions {
   int64_t duration_ns = 0;            // 0: no limit
   int64_t spin_ns = 50'000;           // a worker with nothing to do spins this long before it sleeps
   int64_t budget_ns = 10'000'000'000; // a call that takes longer is named; per handler: budget:
-  int64_t grace_ns = 5'000'000'000;   // then it is interrupted; after as much again the process ends
+  int64_t grace_ns = 5'000'000'000;   // then it is interrupted; after as much again `on_hang` is told
   int64_t idle_report_ns = 2'000'000'000;
+  int64_t standstill_ns = 10'000'000'000; // stop() was called and nothing moves: what is called is interrupted
   // A device that finishes nothing for so long, while nothing else moves or at the end, is lost.
   int64_t device_patience_ns = 10'000'000'000;
   // Set: one thread, simulated workers, no wall time (semantics.md 1.2 virtual, 4.10).
@@ -145,6 +163,12 @@ struct RunOptions {
   // Captured regions run body by body on one tick in 64, so that each body's device time is measured, without the
   // host's to submit it; else only the region's is.
   bool measure_bodies = false;
+  // The synchronising debug mode of semantics.md 4.9: on devices every body and every copy is submitted by itself and
+  // waited for, so that a fault is of the one that was under way.
+  bool sync_devices = false;
+  // Whoever touches a simulated device's memory from the host is named before that ends the process (MR0702), which
+  // takes SIGSEGV; and the run's threads have stacks for signal handlers, so that an overflow of theirs can be told.
+  bool explain_crashes = false;
   // Told of each launch of a captured region, by the thread that submits it: when the inputs were found issued, and
   // when the launch had returned. For benchmarks; null: nobody.
   std::function<void(uint64_t index, int64_t begin_ns, int64_t end_ns)> on_launch;
@@ -152,6 +176,11 @@ struct RunOptions {
   std::function<void(const Progress&)> on_progress;
   // Warnings and idle reports, a line each; null: dropped.
   std::function<void(const std::string&)> on_message;
+  // Takes what handlers say and what the run tells of itself; must outlive the run. Null: warnings go to on_message.
+  Log* log = nullptr;
+  // A call did not return although it was interrupted, and nobody but this function can end it: the run waits for it.
+  // Once a call, from the monitor, which does not look at anything else meanwhile; null: on_message is told.
+  std::function<void(const Error&)> on_hang;
   // A script of live changes, applied at their ticks (replays what changes() recorded).
   std::vector<AppliedChange> script;
 };
@@ -176,6 +205,12 @@ class Run {
   // Interrupts blocked handlers and drops what is in flight (second signal).
   void interrupt();
   bool finished() const;
+  // True if a device was lost while work on it was under way that nobody can end. Handlers, devices and memory of this
+  // run must then never be destroyed, and the run does not destroy its own part of them. Waits up to half a second for
+  // work that does end.
+  bool is_stuck() const;
+  // Which calls of process and finish are under way now. Any thread, once start() has returned.
+  std::vector<CallUnderWay> calls_under_way() const;
   // Live parameters; all of one call take effect on the same tick. Throws Failure (MR031x).
   void set(const std::vector<ParamChange>& changes);
   // What was changed and at which tick, to be given back as a script.
@@ -189,6 +224,7 @@ class Run {
 
  private:
   struct Threads;
+  void start_threads(); // Failure where the system has too few: those that it gave are there
   std::unique_ptr<RunState> state_;
   std::unique_ptr<Threads> threads_;
 };

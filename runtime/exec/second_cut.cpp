@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "exec/tell.h"
 #include "exec/threads.h"
 
 namespace millrace::exec {
@@ -138,6 +139,7 @@ void SecondCut::give_up() {
 void SecondCut::cut_at_rest() {
   if (!is_quiet(run_) || ending(run_)) return;
   run_.cut_again(std::move(*cut_));
+  tell_second_cut(run_);
   if (workers_) workers_->share_out();
   end();
 }

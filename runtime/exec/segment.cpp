@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "exec/state.h"
+#include "exec/tell.h"
 
 namespace millrace::exec {
 
@@ -28,12 +29,11 @@ StepRun* drained_here(StepRun& step) {
 void finish(SegmentRun& segment) {
   RunState& run = *segment.run;
   for (const auto& step : segment.steps) {
-    if (StepRun* const owing = drained_here(*step); owing && !run.abort.load(std::memory_order_relaxed)) {
-      segment.inside.store(owing, std::memory_order_relaxed);
+    StepRun* const owing = drained_here(*step);
+    if (owing && !run.abort.load(std::memory_order_relaxed) && !RunState::is_given_up(*owing)) {
       const bool failed_before =
           owing->errors.load(std::memory_order_relaxed) > 0 && owing->handler->on_error == graph::OnError::fail;
       if (!drain_step(*owing) && !failed_before) run.fail(*owing, segment.ordinal, owing->instance->error());
-      segment.inside.store(nullptr, std::memory_order_relaxed);
     }
     flush_pending(*step);
     if (step->plan->kind == plan::StepKind::gate || step->plan->kind == plan::StepKind::post)
@@ -71,6 +71,7 @@ bool begin_tick(SegmentRun& segment) {
   }
   segment.in_tick.store(true, std::memory_order_relaxed);
   segment.cursor = 0;
+  segment.measured = pace.is_measured(segment.ordinal);
   RunState& run = *segment.run;
   segment.careful.store((segment.ordinal & kTimedMask) == kTimedTick || run.failing.load(std::memory_order_relaxed) ||
                             run.changes_admitted.load(std::memory_order_relaxed) != segment.changes_seen,
@@ -79,17 +80,25 @@ bool begin_tick(SegmentRun& segment) {
   return true;
 }
 
+// Of a measured tick: the last of its clock's segments to end it says how long it took. Out of line, as what few ticks
+// do.
+[[gnu::cold, gnu::noinline]] void note_ended(SegmentRun& segment) {
+  PaceRun& pace = *segment.pace;
+  if (pace.plan->kind != plan::PaceKind::clock) return;
+  PaceRun::Latency& latency = pace.latency[segment.ordinal & pace.mask];
+  if (latency.segments_left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const int64_t took = segment.run->now_ns() - latency.from_ns;
+  segment.latencies.add(took);
+  if (segment.ordinal == 0) pace.first_ns.set(took);
+}
+
 void end_tick(SegmentRun& segment) {
   PaceRun& pace = *segment.pace;
   const uint64_t ordinal = segment.ordinal;
   if (segment.ended_at_ns)
     segment.ended_at_ns[ordinal & pace.mask].store(segment.run->now_ns(), std::memory_order_relaxed);
-  if ((ordinal & kLatencySampleMask) == 0) {
-    PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
-    if (latency.segments_left.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      segment.latencies.add(segment.run->now_ns() - latency.from_ns);
-    }
-  }
+  if (segment.measured) [[unlikely]]
+    note_ended(segment);
   if (segment.careful.load(std::memory_order_relaxed)) {
     segment.changes_seen = SIZE_MAX; // changes are minded until every handler has taken them in
     for (const auto& step : segment.steps)
@@ -112,7 +121,7 @@ const StepShared* awaited(const StepRun& step, uint64_t ordinal) {
   return nullptr;
 }
 
-// A sampled tick's call has returned. What is published later or runs on a device's own time is noted there.
+// A measured tick's call has returned. What is published later or runs on a device's own time is noted there.
 void note_returned(StepRun& step, uint64_t ordinal) {
   if (!step.reach || step.device || step.call_status == MR_PENDING) return;
   std::unique_lock lock(step.pending_mutex, std::defer_lock);
@@ -121,22 +130,21 @@ void note_returned(StepRun& step, uint64_t ordinal) {
 }
 
 // Runs steps from the cursor on. False where one waits or a call takes virtual time.
+template <bool measured>
 bool run_steps(SegmentRun& segment, bool& moved) {
-  const bool sampled = segment.has_sinks && segment.pace->sampled(segment.ordinal);
   while (segment.cursor < segment.steps.size()) {
     StepRun& step = *segment.steps[segment.cursor];
     if (step.flat && !segment.careful.load(std::memory_order_relaxed) && run_flat(step, segment.ordinal)) {
-      if (sampled) [[unlikely]]
-        note_reached(step, segment.ordinal);
+      if constexpr (measured) note_reached(step, segment.ordinal);
       ++segment.cursor;
       continue;
     }
     if (step.calling) {
       step.calling = false;
       settle_call(step, segment.ordinal);
-      if (sampled) note_returned(step, segment.ordinal);
+      if constexpr (measured) note_returned(step, segment.ordinal);
     } else {
-      const uint64_t calls = step.calls;
+      [[maybe_unused]] const uint64_t calls = step.calls;
       const StepResult result = run_step(step, segment.ordinal);
       if (result == StepResult::waiting || result == StepResult::made_room) {
         moved = moved || result == StepResult::made_room;
@@ -150,7 +158,8 @@ bool run_steps(SegmentRun& segment, bool& moved) {
         step.calling = true;
         return false;
       }
-      if (sampled && step.calls != calls) note_returned(step, segment.ordinal);
+      if constexpr (measured)
+        if (step.calls != calls) note_returned(step, segment.ordinal);
     }
     moved = true;
     ++segment.cursor;
@@ -158,12 +167,16 @@ bool run_steps(SegmentRun& segment, bool& moved) {
   return true;
 }
 
+// Out of line, so that the loop of the others stays short.
+[[gnu::noinline]] bool run_measured_steps(SegmentRun& segment, bool& moved) { return run_steps<true>(segment, moved); }
+
 } // namespace
 
 bool advance(SegmentRun& segment, uint32_t ticks_max) {
   bool moved = false;
   if (segment.done.load(std::memory_order_relaxed)) return false;
   if (segment.busy_until_ns > 0 && segment.busy_until_ns > segment.run->now_ns()) return false;
+  const Claim claim(segment);
   for (uint32_t tick = 0; tick < ticks_max; ++tick) {
     if (!segment.in_tick.load(std::memory_order_relaxed)) {
       if (!begin_tick(segment)) {
@@ -174,7 +187,7 @@ bool advance(SegmentRun& segment, uint32_t ticks_max) {
     } else if (segment.traced) {
       segment.traced_until = trace_ticks(); // what was waited for is nobody's time
     }
-    const bool done = run_steps(segment, moved);
+    const bool done = segment.measured ? run_measured_steps(segment, moved) : run_steps<false>(segment, moved);
     trace_tiny_calls(segment); // before the ordinal's place is another's
     if (!done) return moved;
     end_tick(segment);

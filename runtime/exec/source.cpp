@@ -14,8 +14,9 @@ constexpr int64_t kCrowdedMax = 64;
 
 // How many values a source of this rate has had due by then.
 int64_t due_by(const graph::Rational& rate, int64_t media_ns) {
-  return static_cast<int64_t>(static_cast<double>(media_ns) * 1e-9 * static_cast<double>(rate.numerator) /
-                              static_cast<double>(rate.denominator));
+  const double due = static_cast<double>(media_ns) * 1e-9 * static_cast<double>(rate.numerator) /
+                     static_cast<double>(rate.denominator);
+  return due < 9e18 ? static_cast<int64_t>(due) : INT64_MAX / 2;
 }
 
 // Reads one value ahead where none is. False where there is none.
@@ -27,7 +28,7 @@ bool read_ahead(SourceState& source, const mr_tick_info& info, uint64_t ordinal)
   source.ended = answer == Answer::end;
   if (answer != Answer::value) return false;
   source.has_next = true;
-  source.next_due_ns = due_after(source.next_due_ns, pts_of(source.next, own_time), source.rate);
+  source.next_due_ns = due_after(*source.step, source.next_due_ns, pts_of(source.next, own_time), source.rate);
   return true;
 }
 
@@ -58,9 +59,13 @@ void take_newest_read(SourceState& source, const mr_tick_info& info, int64_t unt
 } // namespace
 
 int64_t beat_ns(const graph::Rational& rate, int64_t beat) {
-  // Whole seconds and the rest apart, so that no product overflows within centuries.
-  const int64_t seconds_num = beat * rate.denominator;
-  return seconds_num / rate.numerator * 1'000'000'000 + seconds_num % rate.numerator * 1'000'000'000 / rate.numerator;
+  // Whole seconds and the rest apart, so that within centuries no product overflows.
+  int64_t periods = 0, whole = 0, rest = 0, at = 0;
+  const bool fits = !__builtin_mul_overflow(beat, rate.denominator, &periods) &&
+                    !__builtin_mul_overflow(periods / rate.numerator, int64_t{1'000'000'000}, &whole) &&
+                    !__builtin_mul_overflow(periods % rate.numerator, int64_t{1'000'000'000}, &rest) &&
+                    !__builtin_add_overflow(whole, rest / rate.numerator, &at);
+  return fits ? at : INT64_MAX;
 }
 
 graph::Rational rate_of(const StepRun& source) {
@@ -95,7 +100,9 @@ Answer answer_of(StepRun& source, mr_status status, std::vector<Slot>& slots) {
     slots[o] = output.state == MR_OUTPUT_SILENT ? Slot{} : slot_of(output, source);
     if (!slots[o].value) slots[o].cause = status == MR_ERROR ? Cause::error : Cause::silent;
   }
-  if (status != MR_NOT_YET && status != MR_END) return Answer::value;
+  const bool gave = std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.value; });
+  source.said_end = status == MR_END;
+  if (status != MR_NOT_YET && (status != MR_END || gave)) return Answer::value; // the end comes after it
   release_all(slots);
   return status == MR_END ? Answer::end : Answer::not_yet;
 }
@@ -106,13 +113,24 @@ int64_t pts_of(const std::vector<Slot>& slots, int64_t otherwise) {
   return otherwise;
 }
 
-int64_t due_after(int64_t last_due_ns, int64_t pts_ns, const graph::Rational& rate) {
-  return pts_ns > last_due_ns ? pts_ns : last_due_ns + std::max<int64_t>(beat_ns(rate, 1), 1);
+void note_replaced(StepRun& source) {
+  if (++source.times_replaced > 1) return;
+  source.instance->log(
+      MR_LOG_WARNING,
+      "a media time does not rise; it is replaced, and so is each that follows (times_replaced counts)");
+}
+
+int64_t due_after(StepRun& source, int64_t last_due_ns, int64_t pts_ns, const graph::Rational& rate) {
+  if (pts_ns > last_due_ns) return pts_ns;
+  note_replaced(source);
+  const int64_t period = std::max<int64_t>(beat_ns(rate, 1), 1);
+  return last_due_ns > INT64_MAX - period ? INT64_MAX : last_due_ns + period;
 }
 
 Answer ask(SourceState& source, const mr_tick_info& info, uint64_t ordinal, std::vector<Slot>& slots) {
   if (source.reader) return source.reader->take(slots);
   StepRun& step = *source.step;
+  if (step.said_end) return Answer::end; // it was given together with a value
   step.context.ordinal = ordinal;
   mr_tick_info own = info;
   if (source.rate.numerator > 0) {

@@ -11,13 +11,11 @@ enum class Answer { value, not_yet, end };
 // A source that said "not yet" is asked again after this long, unless something else moves first.
 inline constexpr int64_t kAskAgainNs = 1'000'000;
 
-// When a beat of this rate is due, from beat 0 on.
+// When a beat of this rate is due, from beat 0 on. Saturates.
 int64_t beat_ns(const graph::Rational& rate, int64_t beat);
 
-// Without any rate media time counts this many ticks a second.
-inline constexpr int64_t kNominalRate = 30;
 inline graph::Rational nominal_rate(const plan::Clock& clock) {
-  return clock.rate.numerator > 0 ? clock.rate : graph::Rational{kNominalRate, 1};
+  return clock.rate.numerator > 0 ? clock.rate : graph::Rational{plan::kNominalRate, 1};
 }
 
 // The rate of a source's own; numerator 0: none.
@@ -35,8 +33,10 @@ Answer answer_of(StepRun& source, mr_status status, std::vector<Slot>& slots);
 
 int64_t pts_of(const std::vector<Slot>& slots, int64_t otherwise);
 
-// When a value is due: its own time, but one period after the last where that does not rise.
-int64_t due_after(int64_t last_due_ns, int64_t pts_ns, const graph::Rational& rate);
+// A source gave a time that does not rise: counted, and told once (8.9).
+void note_replaced(StepRun& source);
+// When a value is due: its own time, but one period after the last where that does not rise. Saturates.
+int64_t due_after(StepRun& source, int64_t last_due_ns, int64_t pts_ns, const graph::Rational& rate);
 
 // One call of a source that does not block, or one value of its reader. `info` is the tick's; a source with a rate is
 // told its own count of values, and the time of that.

@@ -13,14 +13,13 @@
 //   StepRun::passed          gate, post, resolve below it: looked at, and put into or taken from the channel
 //                            (a finish: called, or not to be)
 //   StepRun::passed_media_ns the same            media time of the last of those
+//   StepRun::decides_at_ns   an align's resolve  when it will not wait any more
 //   StepRun::oldest_owed     who publishes       the first firing that is still pending; all ones: none
 //   SegmentRun::progress     the segment         below it: all steps of the lane's ordinals are through
 //   SegmentRun::fences_done  who asks, locked    below it: done on the device too
 //   completed(pace)          computed            the least of progress, oldest_owed, fences_done: the window's tail
 //   PaceRun::retired         the pace's head     below it: slots that left the window have let go of their blocks
 #pragma once
-
-#include <pthread.h>
 
 #include <algorithm>
 #include <array>
@@ -31,6 +30,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +39,7 @@
 #include "device/sim/access_guard.h"
 #include "exec/histogram.h"
 #include "exec/run.h"
+#include "exec/tick_watch.h"
 #include "memory/ring.h"
 #include "observe/trace.h"
 #include "plan/plan.h"
@@ -53,14 +54,10 @@ struct StepRun;
 class Reader;
 struct RegionRun;
 
-// One tick in 256 is watched from its admission to its last segment's end; in one in 64, and not in those, every call
-// is timed.
-inline constexpr uint64_t kLatencySampleMask = 255;
-inline constexpr uint64_t kTimedMask = 63, kTimedTick = 32;
-// The device's events around a region are two more calls and take the device some microseconds: of a long run they are
-// in one tick of 4096, once it has begun.
-inline constexpr uint64_t kManySpans = 4096, kSpanMask = 4095;
-inline bool has_span(uint64_t index) { return (index & (index < kManySpans ? kLatencySampleMask : kSpanMask)) == 0; }
+// The device's events around a region are two more calls and take the device some microseconds: they are in one tick of
+// 256, and of a long run in one of 4096, once it has begun.
+inline constexpr uint64_t kManySpans = 4096, kSpanMask = 255, kLateSpanMask = 4095;
+inline bool has_span(uint64_t index) { return (index & (index < kManySpans ? kSpanMask : kLateSpanMask)) == 0; }
 // So many tiny calls in a row share one look at the trace's clock.
 inline constexpr uint32_t kTinyCallsMax = 16;
 
@@ -135,6 +132,10 @@ struct InputRun {
   bool calls = false;
   bool may_be_late = false; // slots may carry fences or unknown presence
   uint32_t edge = plan::kNone;
+  // Of a queue: where its value of a tick is before any copy. One on a tick on which the handler is not called is lost,
+  // and counted here: by `every`, or because another input that it requires is empty (8.6).
+  OutputRun* queue = nullptr;
+  SingleWriter<uint64_t> lost_by_every, lost_by_input;
   Slot last;              // repeat_last: held
   std::vector<Slot> kept; // keeps: a ring of held slots
   uint64_t kept_next = 0;
@@ -143,6 +144,12 @@ struct InputRun {
 
 struct BodyCall;
 struct Deferred;
+
+// From the beginning of measured ticks until a sink's call was over.
+struct Reach {
+  Histogram times;
+  SingleWriter<int64_t> first_ns; // of the first tick, which pays for what is done once; 0: not yet
+};
 
 // mr_tick.context points to one of these: which firing a call of the host table is about.
 struct TickContext {
@@ -153,13 +160,19 @@ struct TickContext {
   bool finishes = false;        // finish() on the host, of a body that enqueued
 };
 
+// So many firings that were settled without their handler are remembered, so that publishing one of them is refused: a
+// handler that forgets them all must not be remembered for ever.
+inline constexpr size_t kVoidedMax = 64;
+
 // A firing that publishes later. `tick` is what the handler holds.
 struct Deferred {
+  enum class State : uint8_t { unused, owed, voided };
   mr_tick tick{};
   mr_tick_info info{};
   TickContext context;
   std::vector<mr_output> outputs;
-  bool in_use = false;
+  std::vector<mr_input> inputs; // where they are repeated; the handler sees none any more
+  State state = State::unused;  // voided: settled without the handler, which may still hold the tick
 };
 
 // A call whose arguments outlive the submitting function: it runs on a device's own time (semantics.md 4.1).
@@ -219,10 +232,42 @@ struct Finishing {
   uint64_t called_below = 0;   // ordinals below it were submitted, or did not fire
   std::atomic<bool> entered{false};
   std::atomic<bool> restart_asked{false}; // it failed; nothing may be under way when the handler restarts
+  std::atomic<bool> in_finish{false};     // its call is of finish(): both are the body's to watch
+};
+
+// Of a step that is called in no worker's segment, but in a reader's thread or on a device's own time: the tick whose
+// call is under way. A reader counts values.
+struct CalledApart {
+  static constexpr uint64_t kNotApart = UINT64_MAX;
+  std::atomic<uint64_t> apart{kNotApart};
+};
+
+// What a handler with max_pending owes (pending.cpp).
+struct Owing {
+  std::mutex pending_mutex; // guards the containers
+  std::vector<Deferred> deferred;
+  std::deque<Deferred*> owed, voided;
+  bool asynchronous = false;   // publishes outside its calls
+  bool counts_firings = false; // and all runs must agree: `counted` stands for what it owes
+  // Its newest firings since it was drained, at most max_pending of them, published or not.
+  std::vector<uint64_t> counted;
+  bool deferred_in_call = false;   // the firing that it is called for
+  std::atomic<pthread_t> caller{}; // who is in a call of it that may publish
+  std::atomic<uint64_t> oldest_owed{UINT64_MAX};
+};
+
+// How far a step is whose progress other paces ask for.
+struct Passing {
+  // gate, post, resolve, finish: ordinals below it are dealt with, and the media time of the last one
+  std::atomic<uint64_t> passed{0};
+  std::atomic<int64_t> passed_media_ns{INT64_MIN};
+  // resolve of `align` under `realtime`: when it decides without what it waits for; INT64_MAX: it waits for no time.
+  // Its own word, because the head stores the pace's `due_ns` and neither may undo what the other has said.
+  std::atomic<int64_t> decides_at_ns{INT64_MAX};
 };
 
 // One lane of one step.
-struct alignas(64) StepRun : Finishing {
+struct alignas(64) StepRun : Finishing, CalledApart, Passing, Owing {
   RunState* run = nullptr;
   const plan::Step* plan = nullptr;
   const plan::HandlerPlan* handler = nullptr;
@@ -246,6 +291,7 @@ struct alignas(64) StepRun : Finishing {
   uint32_t every = 1;
   bool plain = false;         // no delays, fences, waits for readers, or holders
   bool fed_by_others = false; // an input comes from another segment
+  bool reads_queue = false;
 
   // The fast way of a plain step whose inputs are all required and whose calls are short: what a tick touches, flat.
   struct FlatPort {
@@ -262,12 +308,6 @@ struct alignas(64) StepRun : Finishing {
   bool calling = false;
   mr_status call_status = MR_OK;
 
-  // max_pending
-  std::mutex pending_mutex;
-  std::vector<Deferred> deferred;
-  std::deque<Deferred*> owed;
-  std::atomic<uint64_t> oldest_owed{UINT64_MAX};
-
   // devices
   device::Device* device = nullptr;
   device::Stream* stream = nullptr;
@@ -279,9 +319,9 @@ struct alignas(64) StepRun : Finishing {
   std::vector<CopyReader> readers; // transfer
   SingleWriter<uint64_t> copies, bytes_copied;
 
-  // gate, post, finish: ordinals below it are dealt with, and the media time of the last one
-  std::atomic<uint64_t> passed{0};
-  std::atomic<int64_t> passed_media_ns{INT64_MIN};
+  // sources, by who asks them
+  bool said_end = false;                 // perhaps together with a value: it is not asked again
+  SingleWriter<uint64_t> times_replaced; // media times that did not rise
 
   // restart
   int64_t restart_at_ns = 0;
@@ -296,11 +336,10 @@ struct alignas(64) StepRun : Finishing {
   SingleWriter<uint64_t> calls;
   std::atomic<uint64_t> errors{0};
   Histogram times;
-  int64_t empty_span_ns = 0; // measure_bodies: what a span takes on its stream that has nothing in it
-  // Of a step behind which nothing comes: from when a sampled tick was admitted or due until this step's call was over.
-  std::unique_ptr<Histogram> reach;
-  bool short_calls = false; // two clock reads would show: timed on timed ticks alone
-  bool tiny_calls = false;  // one would show
+  int64_t empty_span_ns = 0;    // measure_bodies: what a span takes on its stream that has nothing in it
+  std::unique_ptr<Reach> reach; // of a step after which nothing comes
+  bool short_calls = false;     // two clock reads would show: timed on timed ticks alone
+  bool tiny_calls = false;      // one would show
 };
 
 // Device handlers that are recorded once per ring slot and replayed as one (4.5). Their bodies are kept per slot, with
@@ -332,11 +371,20 @@ struct RegionRun {
   Histogram times;                          // device time of a launch
 };
 
+// Of a tick: its latency is not measured.
+inline constexpr int64_t kNotMeasured = INT64_MIN;
+
 struct Entry {
   mr_tick_info info{};
-  int64_t from_ns = 0; // of a sampled tick: PaceRun::Latency
+  int64_t from_ns = kNotMeasured; // as PaceRun::Latency
   std::vector<Slot> slots;
+  bool has_value() const {
+    return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.value != nullptr; });
+  }
 };
+
+// How often something was dropped, by cause.
+using Drops = std::array<uint64_t, static_cast<size_t>(Cause::count)>;
 
 // A bounded queue between two paces. All under its lock.
 struct ChannelRun {
@@ -344,11 +392,14 @@ struct ChannelRun {
   std::mutex mutex;
   std::vector<Entry> ring; // capacity
   size_t first = 0, count = 0;
+  size_t empties = 0;  // gate: of `count`, ticks that have no value and are let in all the same
   bool closed = false; // nothing more comes
   uint64_t pushed = 0;
   Entry current; // latest, align: what the reader holds
   bool has_current = false, current_read = false;
-  uint64_t dropped[static_cast<size_t>(Cause::count)] = {};
+  std::vector<Drops> dropped; // by value of an entry
+  std::vector<bool> queued;   // the same: whether an edge of it is a queue
+  uint64_t left_out = 0;      // gate: ticks without a value that it turned away; no drops
 
   Entry& at(size_t i) { return ring[(first + i) % ring.size()]; }
   bool full() const { return count == ring.size(); }
@@ -364,7 +415,7 @@ struct SourceState {
   graph::Rational rate; // its own; numerator 0: none
   bool by_time = false; // plan::Clock::takes_what_is_due
   uint64_t index = 0;   // values it has given: what it is told as its tick's index where it has a rate
-  int64_t next_due_ns = INT64_MIN / 2;
+  int64_t next_due_ns = INT64_MIN;
   int64_t due_before = 0; // values that its rate had due at the last beat
   SingleWriter<uint64_t> passed_over;
   std::shared_ptr<Reader> reader; // a blocking source is read by a thread of its own
@@ -377,9 +428,14 @@ struct PaceRun {
   uint32_t index = 0;
   uint64_t window = 1, mask = 0;
   std::vector<mr_tick_info> infos;
-  std::unique_ptr<std::atomic<uint64_t>[]> tick_index; // [ordinal & mask]: for other paces' looks
+  // [ordinal & mask]: for other paces' looks
+  std::unique_ptr<std::atomic<uint64_t>[]> tick_index;
+  std::unique_ptr<std::atomic<int64_t>[]> tick_media_ns;
   std::vector<SegmentRun*> segments;
   std::vector<OutputRun*> held_outputs;
+  // Of a clock without sources: those that lead it, and what it reads from clocks that it does not lead itself (8.11).
+  std::vector<PaceRun*> leaders;
+  std::vector<ChannelRun*> fed_by;
   PaceRun* parent = nullptr;
   StepRun* gate = nullptr;
   StepRun* entry = nullptr;
@@ -393,21 +449,35 @@ struct PaceRun {
   std::vector<SourceState> sources;
   int64_t start_ns = -1;
   int64_t next_beat = 0;
-  int64_t last_media_ns = INT64_MIN / 2;
+  int64_t last_media_ns = INT64_MIN;               // of the last tick, where there was one
+  std::atomic<int64_t> newest_media_ns{INT64_MIN}; // the same, for clocks that this one leads
+  std::vector<int64_t> recent_media_ns;            // [ordinal mod size] where its clock is held by others (8.3)
   uint64_t retired = 0;
   std::atomic<int64_t> due_ns{INT64_MAX}; // when the head should look again
   SingleWriter<uint64_t> late, skipped;
   std::atomic<bool> ending{false}; // admits no more, and waits for readers to leave their handlers
 
-  // latency, of sampled ticks: those whose index is a multiple. Behind a gate, since it began before the gate.
-  struct Latency {
-    int64_t from_ns = 0; // written by the head
+  // latency, by ordinal & mask
+  struct alignas(32) Latency {      // written by the head
+    uint64_t ordinal = UINT64_MAX;  // the one of this place that is measured, perhaps long ago
+    int64_t from_ns = kNotMeasured; // after a gate, the beginning before the gate
     std::atomic<uint32_t> segments_left{0};
   };
   std::unique_ptr<Latency[]> latency;
+  TickWatch watch;                // the head's
+  int64_t asked_ns = INT64_MAX;   // when the sources were last asked for a tick that will be measured
+  SingleWriter<int64_t> first_ns; // the latency of the first tick; 0: not yet
+  // When a measured tick began; else kNotMeasured.
+  int64_t from_ns(uint64_t ordinal) const {
+    return is_measured(ordinal) ? latency[ordinal & mask].from_ns : kNotMeasured;
+  }
 
   mr_tick_info& info(uint64_t ordinal) { return infos[ordinal & mask]; }
-  bool sampled(uint64_t ordinal) { return (info(ordinal).index & kLatencySampleMask) == 0; }
+  bool is_measured(uint64_t ordinal) const { return latency[ordinal & mask].ordinal == ordinal; }
+  // The index of the ordinal's tick, as far as it was admitted. Any thread.
+  uint64_t tick_at(uint64_t ordinal) const {
+    return plan->kind == plan::PaceKind::clock ? ordinal : tick_index[ordinal & mask].load(std::memory_order_relaxed);
+  }
 };
 
 struct SegmentRun {
@@ -423,7 +493,6 @@ struct SegmentRun {
 
   alignas(64) std::atomic<uint64_t> progress{0}; // ordinals below it that are this lane's are settled
   alignas(64) std::atomic<bool> claimed{false};
-  std::atomic<pthread_t> owner{}; // the thread that claimed it last
   uint64_t ordinal = 0;
   size_t cursor = 0;
   std::atomic<bool> in_tick{false};               // written by who has claimed it
@@ -445,8 +514,8 @@ struct SegmentRun {
   std::atomic<bool> careful{false}; // this tick is timed, or changes or a failure must be minded: no fast way
   size_t changes_seen = 0;
 
-  Histogram latencies;    // of sampled ticks that this segment was the last to end
-  bool has_sinks = false; // steps with `reach`
+  Histogram latencies;   // of measured ticks that this segment was the last to end
+  bool measured = false; // this tick is one
 
   // for the watchdog and the idle report
   std::atomic<const StepRun*> inside{nullptr}; // the last call that was begun, until the segment waits or ends its tick
@@ -487,6 +556,7 @@ class RunState {
   std::vector<std::unique_ptr<RegionRun>> regions;
   std::vector<std::unique_ptr<plugin::Instance>> clones; // lanes
   std::vector<StepRun*> step_runs;                       // first lane of each plan step
+  std::vector<StepRun*> timed_steps;                     // those with `decides_at_ns`
   std::vector<plan::PredictedPath> sinks;
   std::vector<device::Stream*> compute, copy_in, copy_out, copy_peer; // by domain index
   // Those that another device may go on behind although they failed: whose bodies enqueue, where there are several.
@@ -498,13 +568,15 @@ class RunState {
   std::vector<std::string> ring_names; // by ring: "video.out in sim:0"
   std::unique_ptr<device::AccessGuard> access_guard;
   const char* name_access(const void* address);
+  std::vector<const StepRun*> apart; // steps that may be called apart from their segment: readers' and a device's
 
   // Set while it runs.
   std::atomic<bool> stopping{false};
   std::atomic<bool> abort{false};
   std::atomic<bool> failing{false};
-  std::mutex failure_mutex;
+  mutable std::mutex failure_mutex;
   std::vector<FailureRecord> failures;
+  std::vector<std::string> first_errors; // by step of the plan: what its handler said when it failed first, and went on
   std::vector<std::unique_ptr<std::atomic<uint64_t>>> fail_index; // by clock
   std::shared_ptr<device::Bell> bell = std::make_shared<device::Bell>();
   std::atomic<uint32_t> segments_left{0};
@@ -556,10 +628,30 @@ class RunState {
   void await_devices();
   // Behind the last tick nobody reads any more: whatever still holds a block lets go of it. No worker runs then.
   void let_go();
+  // Notes what is submitted next, so that it can be named should the device fail.
+  void note_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence);
+  // After a submission, where devices are synchronised: until it is done or the device has failed.
+  void await_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence);
+  // Whether a handler's device was given up with something of it under way: it is not called any more.
+  static bool is_given_up(const StepRun& step) { return step.device && step.device->is_stuck(); }
+  // Whether something of a device may never end. Waits a little for what does.
+  bool has_stuck_devices() const;
   bool finished() const { return segments_left.load(std::memory_order_acquire) == 0; }
 
  private:
   std::atomic<int64_t> begin_ns_{-1};
+  // The latest submissions to each device, of whichever stream: more than are ever under way on one.
+  static constexpr size_t kSubmissions = 512;
+  struct Submission {
+    std::atomic<const StepRun*> step{nullptr};
+    std::atomic<uint64_t> tick{0}, sequence{0};
+  };
+  struct Submissions {
+    std::array<Submission, kSubmissions> latest;
+    size_t count = 0; // the submitting thread's
+  };
+  std::vector<std::unique_ptr<Submissions>> submissions_; // by domain index
+  std::string words_under_way(uint32_t domain) const;
 
   void make_empty_record();
   void make_memory();
@@ -571,9 +663,12 @@ class RunState {
   std::unique_ptr<SegmentRun> make_segment(const plan::Segment& plan_segment, uint64_t ordinal);
   device::Stream* stream_of(const plan::Step& step) const;
   void make_step(SegmentRun& segment, const plan::Step& step, uint32_t index);
+  void make_deferred(StepRun& step) const;
   void make_inputs(StepRun& step);
+  uint32_t before_copies(uint32_t output) const;
   void* make_scratch(const plan::Step& step);
   void join_segments();
+  void join_clocks();
   void wire(StepRun& step);
   void wire_stamps();
   void want_stamps();
@@ -590,8 +685,24 @@ uint64_t completed(PaceRun& pace);
 bool waits_for_device(SegmentRun& segment);
 // Index of the last tick such that all its entries and those before are settled by `step`; -1: none; INT64_MAX: all.
 int64_t settled_through(PaceRun& pace, const StepRun& step);
-// Whether the pace's ticks up to this media time are settled by `step`.
-bool passed_media(PaceRun& pace, const StepRun& step, int64_t media_ns);
+// How far a gate, post or resolve step has come in media time (semantics.md 8.1). Of any thread.
+struct Passed {
+  int64_t through_ns; // every tick at or before it is dealt with, and the next one is known to be later
+  bool ended;         // the clock has ended, and every tick of it is dealt with
+  bool has(int64_t media_ns) const { return ended || through_ns >= media_ns; }
+};
+Passed passed_by(const StepRun& step);
+
+// failure.cpp
+// A call of the handler has failed: counted, and told, or the end of the run, as its on_error says.
+void note_error(StepRun& step, uint64_t index);
+// A failure that the handler's policy passes over (2.6) is no error of the run: the first sentence of a handler is told
+// when it comes, and every one is counted in the report.
+void say_error(StepRun& step);
+// True if this thread is inside a call of a handler. A handler's own thread never is.
+bool is_in_a_call();
+// A failure that belongs to no call: the handler's policy has no tick to settle. Any thread.
+void fail_outside_calls(StepRun& step, const std::string& sentence);
 
 // firing.cpp
 StepResult run_step(StepRun& step, uint64_t ordinal);
@@ -606,21 +717,54 @@ void clear_outputs(StepRun& step, uint64_t ordinal, Cause cause); // the same, n
 void stamp(StepRun& step, uint64_t ordinal);
 // Live parameters up to this tick (2.7). Nobody may be in the handler.
 void apply_changes(StepRun& step, uint64_t index);
-void flush_pending(StepRun& step); // after drain: what was not published is empty
-bool drain_step(StepRun& step);    // once until it is called again; false where the handler failed
 // The body, and what it left to do once its device is done: at once on the host, and on sim, whose bodies run late.
 inline mr_status run_bodies(const StepRun& step, mr_tick* tick) {
   const mr_status status = step.process(step.self, tick);
   return status == MR_OK && step.finish ? step.finish(step.self, tick) : status;
 }
+// The handler's policy after a failed call, or a failed drain or reset between two calls (2.6).
+void fail_call(StepRun& step, const mr_tick_info& info);
+void fail_outside_process(StepRun& step, uint64_t ordinal);
 // Takes a failed handler down, and up again once its back-off is over; false where it stays down (2.6).
 void begin_restart(StepRun& step);
 bool bring_up(StepRun& step);
 // Calls the handler for one firing with errors, restarts and live parameters minded; outputs are in raw_outputs.
 mr_status call(StepRun& step, const mr_tick_info& info);
 Slot slot_of(const mr_output& output, const StepRun& step);
+// A firing's outputs become the slots of its tick; the slots of its inputs are still there.
+void settle_outputs(StepRun& step, uint64_t ordinal, std::span<const mr_output> outputs,
+                    std::span<const mr_input> inputs, Cause cause);
 // The input that stands in for a failed output; the plan saw to it that there is one.
 size_t bypass_input(const StepRun& step, size_t output);
+
+// check_call.cpp: what a call says, before anybody acts on it (8.10). Sets the handler's sentence where it refuses.
+// The status of a firing: an error where it is no status, or an output is not what was planned.
+mr_status status_of_call(StepRun& step, mr_status status, std::span<mr_output> outputs,
+                         std::span<const mr_input> inputs);
+// Of an output whose value says that it is not there: what it took goes back, and it is silent.
+bool is_withdrawn(const StepRun& step, size_t o, mr_output& output);
+// `repeated`: the value of the input that it forwards; null where there is none.
+bool output_is_sound(const StepRun& step, size_t o, const mr_output& output, const mr_value* repeated);
+
+// pending.cpp
+// Gives back what a firing had allocated that is not published.
+void void_outputs(const StepRun& step, std::span<mr_output> outputs);
+// A failed firing, or all that a restarted handler owes, will not be published any more. `current` is settled by its
+// caller.
+void give_up_pending(StepRun& step, bool all, uint64_t current);
+// More firings are owed than max_pending allows: the handler counts as busy until it publishes one (2.4).
+bool owes_too_many(StepRun& step);
+// On every tick, before the call if there is one: a handler that owes firings for so long that the next tick would not
+// fit into the window is drained, and publishes them as at an end (8.4). By ticks alone, so that it is the same in
+// every run. False where it fails at that, which its policy has then dealt with.
+enum class Fires : bool { no, yes };
+bool drain_in_gap(StepRun& step, uint64_t ordinal, Fires fires);
+// After a call.
+void mind_debt(StepRun& step, uint64_t ordinal);
+void flush_pending(StepRun& step); // after drain: what was not published is empty
+bool drain_step(StepRun& step);    // once until it is called again; false where the handler failed
+mr_tick* defer_firing(StepRun& step, const mr_tick& tick, uint64_t ordinal); // null: not now
+mr_status publish_firing(StepRun& step, Deferred& deferred);
 
 // region.cpp: a body of a region, with the addresses that its rings give a slot for ever.
 void freeze(StepRun& step, BodyCall& body, uint32_t slot);
@@ -676,14 +820,21 @@ bool restart_if_asked(StepRun& body, uint64_t index);
 StepResult run_gate(StepRun& step, uint64_t ordinal);
 StepResult run_post(StepRun& step, uint64_t ordinal);
 StepResult run_resolve(StepRun& step, uint64_t ordinal);
+void count_lost(StepRun& step, uint64_t ordinal, Cause cause); // every, input: values of queues
 void close_channel(ChannelRun& channel);
 void release_channel(ChannelRun& channel);
+
+// under_way.cpp: for plugin::UnderWay, the call that a worker is in by its segment, or a reader or device by its step.
+plugin::CallName name_call_in(const void* segment_run);
+plugin::CallName name_call_apart(const void* step_run);
 
 // reach.cpp: a call for this ordinal is over. Of a sink it is kept how long the tick took, where it is a sampled one.
 void note_reached(StepRun& step, uint64_t ordinal);
 
 // segment.cpp: runs a claimed segment until it waits or has done `ticks_max` ticks. True where something moved.
 bool advance(SegmentRun& segment, uint32_t ticks_max);
+
+std::vector<CallUnderWay> calls_under_way(const RunState& run);
 
 // report.cpp
 Report make_report(const RunState& run);

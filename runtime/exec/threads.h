@@ -6,6 +6,7 @@
 
 #include "exec/second_cut.h"
 #include "exec/state.h"
+#include "exec/tell.h"
 
 namespace millrace::exec {
 
@@ -59,6 +60,7 @@ class Workers {
   void stand_by();
 
   RunState& run_;
+  const bool crowded_;      // more workers than processors: who finds nothing lets others run (docs/decisions/0043)
   int64_t expect_least_ns_; // what a worker waits for shorter it spins for
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<bool> resting_{false};
@@ -80,29 +82,39 @@ class Monitor {
   void stop();
 
  private:
-  // The last call that a segment was seen in.
+  // What was done about a call that does not return.
+  enum class Stage { fine, named, interrupted, given_up };
+  // The last call that a segment, a reader or a device was seen in.
   struct Watch {
     const StepRun* inside = nullptr;
-    uint64_t progress = 0; // of the segment
+    uint64_t progress = 0; // of the segment; of a call apart its tick
     uint64_t calls = 0;    // of the step, which may be a source that is asked again and again
     int64_t since_ns = 0;
     bool moves = false; // it is in that call now, and not in one that only asks again
-    int stage = 0;      // 0: fine, 1: named, 2: interrupted
+    Stage stage = Stage::fine;
+    int64_t interrupted_ns = 0;
   };
   void loop();
   void watch_calls(int64_t now);
+  void watch_call(Watch& watch, const StepRun* inside, uint64_t progress, int64_t now);
   void watch_budget(Watch& watch, int64_t now);
-  void watch_stopping(Watch& watch, int64_t now);
-  int64_t stopping_since_ns_ = 0;
+  void give_up(const Watch& watch, int64_t now);
+  std::string what_follows(const StepRun& inside) const;
+  uint64_t tick_of(const Watch& watch) const;
+  void tell(const std::string& line) const;
+  void watch_progress(int64_t now);
+  void watch_stopping(int64_t now);
   void watch_movement(int64_t now);
   void give_up_hung_device(int64_t now);
   void tell_progress(int64_t now);
 
   RunState& run_;
   SecondCut second_cut_;
+  LossWatch loss_watch_;
   std::vector<Watch> watches_;
-  uint64_t moved_ = 0;
-  int64_t moved_at_ns_ = 0, begin_ns_ = 0;
+  uint64_t progressed_ = 0; // sum of all segments' progress
+  int64_t progressed_at_ns_ = 0, moved_at_ns_ = 0, begin_ns_ = 0;
+  int64_t stopping_since_ns_ = 0, interrupted_all_ns_ = 0;
   bool idle_reported_ = false;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -52,6 +52,10 @@ int64_t next_event_ns(const RunState& run) {
     const int64_t due = pace->due_ns.load(std::memory_order_relaxed);
     if (due > now) next = std::min(next, due);
   }
+  for (const StepRun* step : run.timed_steps) {
+    const int64_t due = step->decides_at_ns.load(std::memory_order_relaxed);
+    if (due > now) next = std::min(next, due);
+  }
   return next;
 }
 

@@ -1,4 +1,5 @@
 // Worker threads; see threads.h.
+#include <sched.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -10,6 +11,8 @@
 #include <string>
 
 #include "exec/threads.h"
+#include "observe/signal_stack.h"
+#include "observe/start_thread.h"
 
 namespace millrace::exec {
 
@@ -19,6 +22,8 @@ namespace {
 constexpr uint32_t kTicksAtOnce = 256;
 // One look in 16 goes beyond the worker's own segments: help comes within a microsecond.
 constexpr uint32_t kOthersMask = 15;
+// A clock read costs more than a try of a segment: there is one after so many.
+constexpr size_t kTriesAClock = 64;
 // A sleeper looks around this often in any case: a lost wake costs this much and no more.
 constexpr int64_t kSleepMaxNs = 100'000'000;
 // A sleeper wakes so much before a beat, and spins for the rest: the kernel is late by tens of microseconds.
@@ -80,7 +85,8 @@ inline void pause() {
 
 } // namespace
 
-Workers::Workers(RunState& run) : run_(run), expect_least_ns_(kExpectLeastNs) {
+Workers::Workers(RunState& run)
+    : run_(run), crowded_(std::thread::hardware_concurrency() < run.plan.workers), expect_least_ns_(kExpectLeastNs) {
   const bool has_cores = std::thread::hardware_concurrency() > run_.plan.threads;
   for (const device::Device* device : run_.devices)
     if (device->enqueues() && has_cores) expect_least_ns_ = kExpectLeastByDeviceNs;
@@ -115,11 +121,17 @@ void Workers::share_out() {
 Workers::~Workers() { join(); }
 
 void Workers::start() {
-  const std::lock_guard lock(rest_mutex_); // the first may end before the last begins
-  for (auto& worker : workers_) {
-    ++running_;
-    worker->thread = std::thread([this, w = worker.get()] { loop(*w); });
+  const std::lock_guard lock(rest_mutex_); // none begins before all are there
+  try {
+    for (size_t w = 0; w < workers_.size(); ++w) {
+      const std::string name = "worker " + std::to_string(w + 1) + " of " + std::to_string(workers_.size());
+      workers_[w]->thread = start_thread(name, [this, w] { loop(*workers_[w]); });
+    }
+  } catch (const Failure&) {
+    run_.abort.store(true);
+    throw;
   }
+  running_ = workers_.size();
 }
 
 void Workers::join() {
@@ -131,8 +143,8 @@ bool Workers::try_segment(Worker& worker, SegmentRun& segment) {
   if (segment.done.load(std::memory_order_relaxed) || segment.claimed.load(std::memory_order_relaxed)) return false;
   if (!may_move(segment) || segment.claimed.exchange(true, std::memory_order_acquire)) return false;
   worker.busy.store(&segment, std::memory_order_relaxed);
-  segment.owner.store(pthread_self(), std::memory_order_relaxed);
   segment.trace = worker.trace;
+  const plugin::UnderWayScope here({&name_call_in, &segment});
   const bool moved = advance(segment, kTicksAtOnce);
   worker.busy.store(nullptr, std::memory_order_relaxed);
   segment.claimed.store(false, std::memory_order_release);
@@ -165,6 +177,7 @@ bool Workers::force_devices() {
 int64_t Workers::next_due_ns() const {
   int64_t due = INT64_MAX;
   for (const auto& pace : run_.paces) due = std::min(due, pace->due_ns.load(std::memory_order_relaxed));
+  for (const StepRun* step : run_.timed_steps) due = std::min(due, step->decides_at_ns.load(std::memory_order_relaxed));
   return due;
 }
 
@@ -296,10 +309,12 @@ void Workers::stand_by() {
 }
 
 void Workers::loop(Worker& worker) {
+  { const std::lock_guard all_are_there(rest_mutex_); }
+  const SignalStack stack(run_.options.explain_crashes);
   prctl(PR_SET_TIMERSLACK, 1); // nanoseconds, of this thread: by default a sleep may be 50 µs longer than was asked for
   for (const SegmentRun* segment : worker.own)
     if (segment->device) stay_near(run_.devices[segment->plan->domain]->near_processors());
-  uint32_t looks = 0;
+  size_t tries = 0; // of segments, since the last look at the clock
   while (!run_.finished() && !run_.abort.load(std::memory_order_relaxed)) {
     if (resting_.load(std::memory_order_relaxed)) [[unlikely]]
       rest_here();
@@ -309,13 +324,16 @@ void Workers::loop(Worker& worker) {
     }
     if (look(worker)) {
       if (worker.idle_since_ns != 0) note_idle(worker);
-      looks = 0;
+      tries = 0;
       continue;
     }
     if (force_devices()) continue;
     pause();
-    if ((++looks & 63) != 0) continue; // a clock read costs more than a look
+    tries += std::max<size_t>(worker.own.size(), 1);
+    if (tries < kTriesAClock) continue;
+    tries = 0;
     worker.looked_ns = run_.now_ns();
+    if (crowded_ && next_due_ns() - worker.looked_ns > kWakeEarlyNs) sched_yield();
     if (worker.idle_since_ns == 0) worker.idle_since_ns = worker.looked_ns;
     if (worker.looked_ns - worker.idle_since_ns >= spins_for_ns(worker)) sleep(worker);
   }

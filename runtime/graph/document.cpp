@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <sstream>
 
 #include <yaml-cpp/anchor.h>
@@ -109,6 +110,52 @@ std::vector<std::string> usual_causes(const std::string& reason) {
   return {};
 }
 
+// The text's lines, without their ends.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find('\n', start), text.size());
+    lines.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return lines;
+}
+
+size_t indent_of(std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); }
+
+bool is_blank(std::string_view line) {
+  const size_t at = line.find_first_not_of(" \r");
+  return at == std::string_view::npos || line[at] == '#';
+}
+
+std::string columns_in_words(size_t spaces) { return std::to_string(spaces) + (spaces == 1 ? " space" : " spaces"); }
+
+// A line whose indentation fits no line above it: then the reader speaks of a map that does not end, or of a value
+// that it took for the last one's continuation.
+std::optional<Error> refuse_indentation(std::string_view text, const std::string& file, Position at) {
+  const std::vector<std::string_view> lines = lines_of(text);
+  if (at.line < 2 || static_cast<size_t>(at.line) > lines.size()) return {};
+  const auto line = static_cast<size_t>(at.line) - 1;
+  const size_t indent = indent_of(lines[line]);
+  std::vector<size_t> open; // columns that lines above may go on in, innermost first
+  for (size_t above = line; above-- > 0;)
+    if (!is_blank(lines[above]) && (open.empty() || indent_of(lines[above]) < open.back()))
+      open.push_back(indent_of(lines[above]));
+  if (open.empty() || std::find(open.begin(), open.end(), indent) != open.end()) return {};
+  const auto off = [&](size_t column) { return column > indent ? column - indent : indent - column; };
+  const size_t meant = *std::min_element(open.begin(), open.end(), [&](size_t a, size_t b) { return off(a) < off(b); });
+  std::string list;
+  for (size_t i = open.size(); i-- > 0;) list += (list.empty() ? "" : i == 0 ? " or " : ", ") + std::to_string(open[i]);
+  const std::string_view content = lines[line].substr(indent);
+  const std::string key(content.substr(0, content.find_first_of(": ")));
+  return Error{201,
+               "this line begins after " + columns_in_words(indent) + ", and no line above it does",
+               {file, at.line, static_cast<int>(indent) + 1},
+               {"lines that belong together begin in one column; those above begin after " + list + " spaces"},
+               "",
+               columns_in_words(meant) + " before '" + shown(key) + "'"};
+}
+
 // Grows the tree while the reader goes through the text; refuses early what is too deep, too much, or double.
 class Builder final : public YAML::EventHandler {
  public:
@@ -117,6 +164,15 @@ class Builder final : public YAML::EventHandler {
   Value take() { return std::move(root_); }
   // The list or map that was being read when the reader gave up; null where it was between them.
   const Value* innermost() const { return open_.empty() ? nullptr : &open_.back().value; }
+  // The keys on the way to it: "handlers.video.width".
+  std::string path() const {
+    std::string path;
+    for (const Open& open : open_)
+      if (!open.value.names.empty()) path += (path.empty() ? "" : ".") + open.value.names.back().text;
+    return path;
+  }
+  std::vector<std::string> anchors() const { return anchor_names_; }
+  void OnAnchor(const YAML::Mark&, const std::string& name) override { anchor_names_.push_back(name); }
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -261,8 +317,51 @@ class Builder final : public YAML::EventHandler {
   Value root_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Value> anchored_;
+  std::vector<std::string> anchor_names_;
   size_t count_ = 0;
 };
+
+// `*wide` without a `&wide` before it.
+Error refuse_alias(std::string_view text, Place place, const std::vector<std::string>& anchors) {
+  const std::string_view line = lines_of(text)[static_cast<size_t>(place.line) - 1];
+  const size_t star = line.find('*', std::min(static_cast<size_t>(place.column) - 1, line.size()));
+  const std::string_view rest = star == std::string_view::npos ? "" : line.substr(star + 1);
+  const std::string name(rest.substr(0, rest.find_first_of(" ,]}\r")));
+  Error error{201, "nothing before this is marked '&" + shown(name) + "'", std::move(place), {}, "", ""};
+  error.notes.push_back("'*" + shown(name) + "' stands for a value that '&" + shown(name) + "' has marked");
+  error.nearest = nearest_name(name, anchors);
+  if (!error.nearest.empty())
+    error.edit = "*" + error.nearest;
+  else if (name.find_first_of("./*") != std::string::npos)
+    error.edit = "\"*" + shown(name) + "\""; // a pattern of files
+  else
+    error.edit = "the value itself in place of *" + shown(name);
+  if (!error.nearest.empty()) error.nearest.insert(0, "*");
+  return error;
+}
+
+// "${W}", which begins a map in the eyes of the reader.
+std::optional<Error> refuse_variable(std::string_view text, const std::string& file, int first, int last,
+                                     const std::string& path) {
+  const std::vector<std::string_view> lines = lines_of(text);
+  for (int number = std::max(first, 1); number <= last && static_cast<size_t>(number) <= lines.size(); ++number) {
+    const std::string_view line = lines[static_cast<size_t>(number) - 1];
+    const size_t at = line.find("${");
+    if (at == std::string_view::npos) continue;
+    const std::string name(line.substr(at, std::min(line.find('}', at), line.size() - 1) + 1 - at));
+    const std::string handlers = "handlers.";
+    const bool is_param = path.rfind(handlers, 0) == 0 && path.find('.', handlers.size()) != std::string::npos;
+    const std::string variable = name.size() > 3 ? name.substr(2, name.size() - 3) : "NAME";
+    return Error{201,
+                 "'" + shown(name) + "' is not replaced: a pipeline knows no variables",
+                 {file, number, static_cast<int>(at) + 1},
+                 {"the shell gives a value to the command by --set"},
+                 "",
+                 "the value itself, or --set " + (is_param ? path.substr(handlers.size()) : "handler.key") + "=\"$" +
+                     variable + "\""};
+  }
+  return {};
+}
 
 bool is_json_literal(const std::string& text) {
   if (text == "true" || text == "false") return true;
@@ -385,12 +484,18 @@ Value read_document(const std::string& given, const std::string& file) {
     // From 0.8 on it names the anchor; what stands at the place is the same.
     constexpr std::string_view kNoAnchor = "the referenced anchor is not defined";
     if (error.msg.starts_with(kNoAnchor)) error.msg = kNoAnchor;
+    const Position at = columns.at(error.mark);
+    if (error.msg == kNoAnchor) throw Failure(refuse_alias(text, place_of(file, at), builder.anchors()));
+    const int begin = builder.innermost() ? builder.innermost()->at.line : at.line;
+    if (auto refused = refuse_variable(text, file, begin, at.line, builder.path())) throw Failure(std::move(*refused));
+    if (error.msg.find("end of map not found") != std::string::npos ||
+        error.msg.find("illegal map value") != std::string::npos)
+      if (auto refused = refuse_indentation(text, file, at)) throw Failure(std::move(*refused));
     std::vector<std::string> notes = usual_causes(error.msg);
     if (const Value* open = builder.innermost(); open && error.msg.find("flow not found") != std::string::npos)
       notes.push_back("opened at " + file + ":" + std::to_string(open->at.line) + ":" +
                       std::to_string(open->at.column));
-    throw Failure(
-        Error{201, "this is not YAML: " + error.msg, place_of(file, columns.at(error.mark)), std::move(notes), "", ""});
+    throw Failure(Error{201, "this is not YAML: " + error.msg, place_of(file, at), std::move(notes), "", ""});
   }
 }
 

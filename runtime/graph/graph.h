@@ -31,10 +31,12 @@ struct Edge {
   Full full = Full::block;    // queue
   int64_t within_ns = 0;      // align
   uint32_t delay = 0;         // ticks
+  uint32_t gap = 0;           // ticks without a value, while the reader owes a result
   bool initial_empty = false; // `initial: empty`: a value of extent 0 before the first
   bool forbid_copy = false, forbid_convert = false;
   std::string domain; // where the bytes must be; "": the plan decides
   Place place;
+  Place source_place; // of a line, where what it comes from is named; line 0: at `place`
 };
 
 struct Param {
@@ -53,9 +55,11 @@ struct Handler {
   std::string clock;  // "": of its inputs, or the only one
   OnError on_error = OnError::fail;
   int64_t budget_ns = 0;    // 0: the run's default
+  int64_t patience_ns = 0;  // of its other functions, also `budget`; 0: the run's default
   uint32_t concurrency = 0; // stateless instances; 0: it was not said, which is one
   int32_t priority = 0;
   bool isolate = false;
+  bool refused = false;  // a part of it was refused and kept apart: nothing follows from what is missing
   bool inserted = false; // by the plan, which found that two formats do not meet; no text says it
   Place place;           // of its name
   Place type_place;
@@ -84,16 +88,18 @@ struct Graph {
 };
 
 // Parses a pipeline file's text (YAML 1.1 subset) or a one-line string. Throws Failure, codes MR02xx, with line and
-// column.
-Graph parse_file(const std::string& path);
-Graph parse_yaml(const std::string& text, const std::string& file);
-Graph parse_line(const std::string& text);
+// column. With `kept`, mistakes that do not end the reading are added to it and left out of the graph.
+Graph parse_file(const std::string& path, std::vector<Error>* kept = nullptr);
+Graph parse_yaml(const std::string& text, const std::string& file, std::vector<Error>* kept = nullptr);
+Graph parse_line(const std::string& text, std::vector<Error>* kept = nullptr);
 // A file where `pipeline` names one, else a one-line string.
-Graph load(const std::string& pipeline);
+Graph load(const std::string& pipeline, std::vector<Error>* kept = nullptr);
 // Applies "handler.param=value" (nested keys by dots; reserved keys like every, device too). Throws Failure, MR01xx.
 void apply_set(Graph& graph, const std::string& assignment);
 // Keys that a handler may not use as parameter names (design.md §7), "x-*" aside.
 const std::vector<std::string>& reserved_keys();
+// Such as policy, of the map of an input.
+bool is_edge_key(const std::string& name);
 // The pipeline file of a graph, in canonical form: parse_yaml(to_yaml(g)) is the same graph but for its places.
 std::string to_yaml(const Graph& graph);
 // Whether two graphs say the same; places and the order of edges are left out of account.

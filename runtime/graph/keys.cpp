@@ -13,6 +13,7 @@ namespace {
 
 // What can be counted in ticks: more than that many would keep pictures alive for minutes.
 constexpr int64_t kTicksMax = 1024;
+constexpr int64_t kGapMax = 100'000;
 constexpr int64_t kQueueDepthMax = 65'536;
 constexpr int64_t kEveryMax = 1'000'000;
 // More instances than any machine of today has cores.
@@ -144,14 +145,21 @@ const std::vector<Key<Handler>>& handler_keys() {
        [](const Handler& h) { return word_unless(h.on_error, OnError::fail, kOnErrors); }},
       {{"batch", Takes::not_yet, "running over several items at once", ""}},
       {{"budget",
-        Takes::duration,
-        "how long one call may take before the handler is interrupted",
+        Takes::durations,
+        "how long process or finish may take before the handler is named; after a slash: probe, configure, start, "
+        "drain, reset or stop",
         "40ms",
         1,
         kDurationNsMax,
         {}},
-       [](Handler& h, const Setting& s) { h.budget_ns = s.number; },
-       [](const Handler& h) { return h.budget_ns == 0 ? "" : write_duration(h.budget_ns); }},
+       [](Handler& h, const Setting& s) {
+         h.budget_ns = s.number;
+         h.patience_ns = s.second;
+       },
+       [](const Handler& h) {
+         if (h.budget_ns == 0) return std::string();
+         return write_duration(h.budget_ns) + (h.patience_ns == 0 ? "" : "/" + write_duration(h.patience_ns));
+       }},
       {{"isolate", Takes::boolean, "runs the handler in a process of its own", "true"},
        [](Handler& h, const Setting& s) { h.isolate = s.number != 0; },
        [](const Handler& h) { return h.isolate ? std::string("true") : ""; }},
@@ -184,7 +192,13 @@ const std::vector<Key<Edge>>& edge_keys() {
       {{"policy", Takes::word, "which value a tick gets", "latest", 0, 0, kPolicies},
        [](Edge& e, const Setting& s) { e.policy = as<Policy>(s); },
        [](const Edge& e) { return word_unless(e.policy, Policy::sync, kPolicies); }},
-      {{"lag", Takes::whole, "with policy: latest, how many ticks old the value is at least", "1", 0, kTicksMax, {}},
+      {{"lag",
+        Takes::whole,
+        "with policy: latest within a clock, how many ticks old the value is at least",
+        "1",
+        0,
+        kTicksMax,
+        {}},
        [](Edge& e, const Setting& s) { e.lag = count_of(s); },
        [](const Edge& e) { return unless(e.lag, 0); }},
       {{"depth", Takes::whole, "with policy: queue, how many values may wait", "8", 1, kQueueDepthMax, {}},
@@ -211,7 +225,22 @@ const std::vector<Key<Edge>>& edge_keys() {
         {}},
        [](Edge& e, const Setting& s) { e.delay = count_of(s); },
        [](const Edge& e) { return unless(e.delay, 0); }},
-      {{"initial", Takes::word, "what stands in before the first value", "empty", 0, 0, {"empty"}},
+      {{"gap",
+        Takes::whole,
+        "how many ticks without a value may come while the reader owes a result; takes memory",
+        "30",
+        0,
+        kGapMax,
+        {}},
+       [](Edge& e, const Setting& s) { e.gap = count_of(s); },
+       [](const Edge& e) { return unless(e.gap, 0); }},
+      {{"initial",
+        Takes::word,
+        "with delay or policy: latest, what stands in before the first value",
+        "empty",
+        0,
+        0,
+        {"empty"}},
        [](Edge& e, const Setting&) { e.initial_empty = true; },
        [](const Edge& e) { return e.initial_empty ? std::string("empty") : ""; }},
       {{"copy", Takes::word, "refuses a plan that would copy here", "forbid", 0, 0, {"forbid"}},
@@ -260,6 +289,8 @@ const std::vector<std::string>& reserved_keys() {
   return names;
 }
 
+bool is_edge_key(const std::string& name) { return find_key(edge_keys(), name) != nullptr; }
+
 Setting read_setting(const KeyInfo& key, const std::string& text, const Place& place) {
   Setting setting;
   switch (key.takes) {
@@ -274,6 +305,12 @@ Setting read_setting(const KeyInfo& key, const std::string& text, const Place& p
     case Takes::whole:
     case Takes::range: setting.number = read_number(key, text, place); return setting;
     case Takes::duration: setting.number = read_duration_of(key, text, place); return setting;
+    case Takes::durations: {
+      const size_t slash = text.find('/');
+      setting.number = read_duration_of(key, text.substr(0, slash), place);
+      if (slash != std::string::npos) setting.second = read_duration_of(key, text.substr(slash + 1), place);
+      return setting;
+    }
     case Takes::rate: setting.rate = read_rate_of(key, text, place); return setting;
     case Takes::boolean: setting.number = read_boolean(key, text, place); return setting;
     case Takes::word: setting.number = read_word(key, text, place); return setting;

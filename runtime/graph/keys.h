@@ -12,12 +12,13 @@
 namespace millrace::graph {
 
 enum class Takes {
-  text,     // any scalar
-  name,     // a name without dots
-  whole,    // a whole number within min…max
-  range,    // one such number, or [least, most]
-  duration, // 40ms, within min…max ns
-  rate,     // 30000/1001, above 0 and at most max
+  text,      // any scalar
+  name,      // a name without dots
+  whole,     // a whole number within min…max
+  range,     // one such number, or [least, most]
+  duration,  // 40ms, within min…max ns
+  durations, // one, or two as 40ms/2m
+  rate,      // 30000/1001, above 0 and at most max
   boolean,
   word,    // one of `words`
   shape,   // read by the parser itself: it shapes the graph
@@ -38,6 +39,7 @@ struct Setting {
   std::string text;   // text, name
   int64_t number = 0; // whole; the most of a range; duration in ns; boolean; position among the words
   int64_t least = 0;  // range; 0: one number was given
+  int64_t second = 0; // durations; 0: one was given
   Rational rate;
 };
 

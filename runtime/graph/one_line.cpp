@@ -8,6 +8,7 @@
 #include <set>
 
 #include "graph/document.h"
+#include "graph/file_kind.h"
 #include "graph/graph.h"
 #include "graph/keys.h"
 #include "graph/limits.h"
@@ -115,7 +116,7 @@ class Lexer {
 
 class LineReader {
  public:
-  explicit LineReader(const std::string& text) : lexer_(text), words_(lexer_.words()) {}
+  LineReader(const std::string& text, std::vector<Error>* kept) : lexer_(text), words_(lexer_.words()), kept_(kept) {}
 
   Graph read() {
     if (std::all_of(words_.begin(), words_.end(), [](const Word& word) { return word.is(";"); }))
@@ -131,6 +132,7 @@ class LineReader {
   struct Item {
     size_t handler = 0;
     std::string port;
+    Place place{};
   };
 
   void read_item() {
@@ -207,7 +209,7 @@ class LineReader {
                           word.text + " ! null.sink"});
     if (!begins) join(item, word.place, keys);
     // Behind a reference that a chain led to goes on what the handler gives out: its port was an input.
-    previous_ = begins ? item : Item{item.handler, ""};
+    previous_ = Item{item.handler, begins ? item.port : "", word.place};
     has_previous_ = true;
     awaits_item_ = false;
   }
@@ -238,11 +240,18 @@ class LineReader {
     handler.place = handler.type_place = word.place;
     graph_.handlers.push_back(std::move(handler));
     if (awaits_item_) join({position, ""}, word.place, {});
-    previous_ = {position, ""};
+    previous_ = {position, "", word.place};
     has_previous_ = true;
     awaits_item_ = false;
-    for (++at_; at_ < words_.size() && words_[at_].equals != std::string::npos; ++at_) read_key(position, words_[at_]);
+    for (++at_; at_ < words_.size() && words_[at_].equals != std::string::npos; ++at_)
+      if (!attempt(kept_, [&] { read_key(position, words_[at_]); })) graph_.handlers[position].refused = true;
     if (graph_.handlers[position].name.empty()) imply_name(position);
+  }
+
+  // Signs that join two things in a shell, a drawing or another language.
+  static bool is_foreign_join(const std::string& text) {
+    static const std::set<std::string> kJoins = {"|", "->", "=>", ">", ">>", "-->", "|>", "→", "&", "&&", ",", "+"};
+    return kJoins.count(text) > 0;
   }
 
   // A second item without `!`: most often forgotten, sometimes a value that lost its '=' or its quotes.
@@ -257,7 +266,10 @@ class LineReader {
                           "! " + word.text});
     Error error{220, "'" + shown(word.text) + "' is neither '!' nor key=value", word.place, {}, "", ""};
     error.notes.push_back("expected '!', ';', key=value or a reference such as `name.`");
-    if (word.text.find('!') != std::string::npos) {
+    if (is_foreign_join(word.text)) {
+      error.notes.push_back("`!` joins two handlers");
+      error.edit = "!";
+    } else if (word.text.find('!') != std::string::npos) {
       error.edit = "spaces around '!'";
     } else if (words_[at_ - 1].equals != std::string::npos) {
       error.edit = words_[at_ - 1].key() + "=\"" + shown(words_[at_ - 1].value() + " " + word.text) + "\"";
@@ -269,6 +281,13 @@ class LineReader {
 
   [[noreturn]] void refuse_type(const Word& word) const {
     Error error{220, "'" + shown(word.text) + "' is no handler type", word.place, {"expected family.name"}, "", ""};
+    if (const FileKind kind = file_kind(word.text); kind != FileKind::other) {
+      const bool reads = !awaits_item_;
+      error.notes.push_back(std::string("it is the name of a ") + (kind == FileKind::video ? "video" : "picture") +
+                            ", which a handler " + (reads ? "reads" : "writes"));
+      error.edit = reads ? source_of(word.text) : sink_of(word.text);
+      throw Failure(std::move(error));
+    }
     if (!word.text.empty() && word.text.back() == ';' && is_type(word.text.substr(0, word.text.size() - 1))) {
       error.notes.push_back("`;` is a word of its own");
       error.edit = word.text.substr(0, word.text.size() - 1) + " ;";
@@ -376,6 +395,7 @@ class LineReader {
     edge.target_port = target.port;
     edge.target_index = entries_[{target.handler, target.port}]++;
     edge.place = place;
+    edge.source_place = previous_.place;
     std::vector<Name> given;
     for (const Word& word : keys) {
       const auto* key = find_key(edge_keys(), word.key());
@@ -419,6 +439,7 @@ class LineReader {
 
   Lexer lexer_;
   std::vector<Word> words_;
+  std::vector<Error>* const kept_;
   size_t at_ = 0;
   Graph graph_;
   Item previous_;
@@ -432,9 +453,9 @@ class LineReader {
 
 } // namespace
 
-Graph parse_line(const std::string& text) {
+Graph parse_line(const std::string& text, std::vector<Error>* kept) {
   check_text(text, kFile);
-  return LineReader(text).read();
+  return LineReader(text, kept).read();
 }
 
 } // namespace millrace::graph

@@ -1,10 +1,14 @@
 // Reads a pipeline file: the document's tree into a graph, key by key as the tables say.
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
+#include <system_error>
 
 #include "graph/document.h"
+#include "graph/file_kind.h"
 #include "graph/graph.h"
 #include "graph/keys.h"
 #include "graph/limits.h"
@@ -17,7 +21,7 @@ namespace {
 
 class Reader {
  public:
-  explicit Reader(const std::string& file) : file_(file) {}
+  Reader(const std::string& file, std::vector<Error>* kept) : file_(file), kept_(kept) {}
 
   Graph read(const Value& root) {
     if (root.kind == Value::Kind::null)
@@ -30,12 +34,14 @@ class Reader {
                           "",
                           "millrace run '" + shown(root.text) + "'"});
     expect(root, Value::Kind::map, "the pipeline", "keys such as version and handlers", "version: 1");
-    check_version(root);
-    for (size_t i = 0; i < root.names.size(); ++i) read_top(root, root.names[i], root.items[i]);
+    attempt(kept_, [&] { check_version(root); });
+    for (size_t i = 0; i < root.names.size(); ++i)
+      attempt(kept_, [&] { read_top(root, root.names[i], root.items[i]); });
     const Value* handlers = root.find("handlers");
     if (!handlers) refuse_missing(root, "the pipeline", *find_key(top_keys(), "handlers"), {1, 1});
     read_handlers(*handlers);
-    for (const auto& [handler, place] : clock_places_) check_clock(graph_, graph_.handlers[handler], place);
+    for (const auto& [handler, place] : clock_places_)
+      attempt(kept_, [&] { check_clock(graph_, graph_.handlers[handler], place); });
     return std::move(graph_);
   }
 
@@ -130,13 +136,22 @@ class Reader {
     }
   }
 
+  // A clock that is one value is its rate or its mode.
+  static std::string clock_meant(const Value& value) {
+    if (value.kind != Value::Kind::scalar) return "{ mode: realtime, rate: 30 }";
+    const std::string digits = value.text.substr(0, value.text.find_first_not_of("0123456789./")); // "30fps"
+    if (const auto rate = read_rate(digits); rate && rate->numerator > 0) return "{ rate: " + digits + " }";
+    const std::vector<std::string>& modes = find_key(clock_keys(), "mode")->words;
+    const std::string mode = nearest_name(value.text, modes);
+    return mode.empty() ? "{ mode: realtime, rate: 30 }" : "{ mode: " + mode + " }";
+  }
+
   Clock read_clock(const std::string& called, Position at, const Value& value) const {
     Clock clock;
     clock.name = called;
     clock.place = place(at);
     const std::string label = called.empty() ? "clock" : called;
-    expect(value, Value::Kind::map, "'" + label + "'", "mode, rate, in_flight",
-           label + ": { mode: " + (value.kind == Value::Kind::scalar ? shown(value.text) : "realtime") + " }");
+    expect(value, Value::Kind::map, "'" + label + "'", "mode, rate, in_flight", label + ": " + clock_meant(value));
     for (size_t i = 0; i < value.names.size(); ++i) {
       if (is_comment_key(value.names[i].text)) continue;
       const auto* key = find_key(clock_keys(), value.names[i].text);
@@ -170,7 +185,13 @@ class Reader {
                           {},
                           "",
                           ""});
-    for (size_t i = 0; i < value.items.size(); ++i) read_handler(value.names[i], value.items[i]);
+    for (size_t i = 0; i < value.items.size(); ++i) {
+      if (attempt(kept_, [&] { read_handler(value.names[i], value.items[i]); })) continue;
+      Handler refused; // what refers to it is no mistake of its own
+      refused.name = value.names[i].text;
+      refused.refused = true;
+      graph_.handlers.push_back(std::move(refused));
+    }
   }
 
   void read_handler(const Name& name, const Value& value) {
@@ -182,9 +203,12 @@ class Reader {
     Handler handler;
     handler.name = name.text;
     handler.place = place(name.at);
-    for (size_t i = 0; i < value.names.size(); ++i) read_handler_key(handler, value.names[i], value.items[i]);
-    if (handler.type.empty())
-      refuse_missing(value, "the handler '" + name.text + "'", *find_key(handler_keys(), "type"), name.at);
+    for (size_t i = 0; i < value.names.size(); ++i)
+      if (!attempt(kept_, [&] { read_handler_key(handler, value.names[i], value.items[i]); })) handler.refused = true;
+    if (handler.type.empty() && !value.find("type") && !attempt(kept_, [&] {
+          refuse_missing(value, "the handler '" + name.text + "'", *find_key(handler_keys(), "type"), name.at);
+        }))
+      handler.refused = true;
     graph_.handlers.push_back(std::move(handler));
   }
 
@@ -196,7 +220,8 @@ class Reader {
     if (assign(*key, handler, name, value)) return;
     if (name.text == "input") return read_input(handler.name, "", value);
     if (name.text == "inputs") {
-      expect(value, Value::Kind::map, "'inputs'", "inputs by port", "inputs: " + key->example);
+      expect(value, Value::Kind::map, "'inputs'", "inputs by port; input: takes one that needs no port's name",
+             "input" + (is_reference(value) ? ": " + written(value) : "s: " + key->example));
       for (size_t i = 0; i < value.names.size(); ++i) {
         check_name(value.names[i], "a port");
         read_input(handler.name, value.names[i].text, value.items[i]);
@@ -271,6 +296,21 @@ class Reader {
                         ""});
   }
 
+  static bool is_reference(const Value& value) {
+    if (value.kind == Value::Kind::list)
+      return !value.items.empty() && std::all_of(value.items.begin(), value.items.end(), is_reference);
+    return value.kind == Value::Kind::scalar && is_type(value.text) &&
+           std::count(value.text.begin(), value.text.end(), '.') < 2;
+  }
+
+  // A reference, or a list of them, as it stands in a file.
+  static std::string written(const Value& value) {
+    if (value.kind != Value::Kind::list) return value.text;
+    std::string list;
+    for (const Value& item : value.items) list += (list.empty() ? "" : ", ") + written(item);
+    return "[" + list + "]";
+  }
+
   // One reference, a map with from:, or a list of these.
   void read_input(const std::string& target, const std::string& port, const Value& value) {
     if (value.kind != Value::Kind::list) return read_edge(target, port, 0, value);
@@ -321,13 +361,93 @@ class Reader {
   }
 
   const std::string file_;
+  std::vector<Error>* const kept_;
   Graph graph_;
   std::vector<std::pair<size_t, Place>> clock_places_; // by position of the handler; clocks may stand behind it
 };
 
-bool ends_like_a_file(const std::string& text) {
-  const std::string extension = std::filesystem::path(text).extension().string();
+bool is_pipeline_name(const std::filesystem::path& name) {
+  const std::string extension = name.extension().string();
   return extension == ".yaml" || extension == ".yml" || extension == ".json";
+}
+
+// Entries of a folder that are looked at for a suggestion.
+constexpr int kEntriesMax = 1000;
+
+// The names of the pipeline files in a folder, sorted.
+std::vector<std::string> pipelines_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, failed), end;
+  for (int i = 0; !failed && entry != end && i < kEntriesMax; ++i, entry.increment(failed))
+    if (is_pipeline_name(entry->path())) names.push_back(entry->path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string pipeline_in(const std::string& folder) {
+  const std::vector<std::string> names = pipelines_in(folder);
+  return names.empty() ? "" : (std::filesystem::path(folder) / names[0]).string();
+}
+
+[[noreturn]] void refuse_unread(const std::string& path, int cause) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (cause != ENOENT)
+    throw Failure(Error{104,
+                        "the pipeline file '" + path + "' cannot be read: " +
+                            (cause == 0 ? "it is no file" : std::generic_category().message(cause)),
+                        {},
+                        {},
+                        "",
+                        cause == EACCES ? "chmod u+r " + path : ""});
+  Error error{104, "there is no pipeline file '" + path + "'", {}, {}, "", ""};
+  const std::string name = std::filesystem::path(path).filename().string();
+  if (!folder.empty() && !std::filesystem::exists(folder, ignored)) {
+    error.notes.push_back("there is no folder '" + folder.string() + "'");
+  } else {
+    error.nearest = nearest_name(name, pipelines_in(folder));
+    error.notes.push_back("looked in " + (folder.empty() ? std::filesystem::current_path(ignored) : folder).string());
+  }
+  if (!error.nearest.empty()) error.nearest = error.edit = (folder / error.nearest).string();
+  throw Failure(std::move(error));
+}
+
+// A film or a picture that was given as the pipeline; other bytes that are no text. UTF-16 begins with a mark, and
+// has a message of its own.
+void refuse_media(const std::string& path, const std::string& text) {
+  constexpr size_t kHead = 4096; // a container's first box, and longer than any text goes without a letter
+  const size_t zero = text.substr(0, kHead).find('\0');
+  const bool is_utf16 = text.rfind("\xFF\xFE", 0) == 0 || text.rfind("\xFE\xFF", 0) == 0;
+  const FileKind kind = file_kind(path);
+  if (kind != FileKind::other)
+    throw Failure(Error{104,
+                        "'" + path + "' is a " + (kind == FileKind::video ? "video" : "picture") + ", not a pipeline",
+                        {},
+                        {"a pipeline is a text that says what becomes of it"},
+                        "",
+                        "'" + source_of(path) + " ! null.sink'"});
+  if (zero != std::string::npos && !is_utf16)
+    throw Failure(Error{104,
+                        "'" + path + "' is no text: byte " + std::to_string(zero) + " is 0",
+                        {},
+                        {"a pipeline is UTF-8 text; of video and pictures it is a source: video.file, image.file"},
+                        "",
+                        "'video.file path=" + path + " ! null.sink'"});
+}
+
+bool ends_like_a_file(const std::string& text) { return is_pipeline_name(text); }
+
+// "left, right"
+bool is_list_of_references(const std::string& text) {
+  if (text.find(',') == std::string::npos) return false;
+  std::istringstream parts(text + ",");
+  for (std::string part; std::getline(parts, part, ',');) {
+    const size_t begin = part.find_first_not_of(' ');
+    if (begin == std::string::npos || !is_type(part.substr(begin, part.find_last_not_of(' ') - begin + 1)))
+      return false;
+  }
+  return true;
 }
 
 } // namespace
@@ -338,32 +458,39 @@ Reference read_reference(const std::string& text, const Place& place) {
   if (is_name(reference.handler) && (dot == std::string::npos || is_name(reference.port))) return reference;
   Error error{214, "'" + shown(text) + "' names no handler and port", place, {"expected handler or handler.port"}, "",
               ""};
+  if (is_list_of_references(text)) { // without the brackets of a list
+    error.notes[0] += ", or a list of them";
+    error.edit = "[" + text + "]";
+    throw Failure(std::move(error));
+  }
   if (const std::string better = as_name(reference.handler); !better.empty())
     error.edit = better + (as_name(reference.port).empty() ? "" : "." + as_name(reference.port));
   throw Failure(std::move(error));
 }
 
-Graph parse_yaml(const std::string& text, const std::string& file) {
-  return Reader(file).read(read_document(text, file));
+Graph parse_yaml(const std::string& text, const std::string& file, std::vector<Error>* kept) {
+  return Reader(file, kept).read(read_document(text, file));
 }
 
-Graph parse_file(const std::string& path) {
+Graph parse_file(const std::string& path, std::vector<Error>* kept) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
-    throw Failure(Error{104, "'" + path + "' is a folder, not a pipeline file", {}, {}, "", ""});
+    throw Failure(Error{104, "'" + path + "' is a folder, not a pipeline file", {}, {}, "", pipeline_in(path)});
+  errno = 0;
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw Failure(Error{104, "the pipeline file '" + path + "' cannot be read", {}, {}, "", ""});
+  if (!stream) refuse_unread(path, errno);
   // One byte more than is allowed tells that there is more, without reading an endless file.
   std::string text(kTextBytesMax + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(stream.gcount()));
-  return parse_yaml(text, path);
+  refuse_media(path, text);
+  return parse_yaml(text, path, kept);
 }
 
-Graph load(const std::string& pipeline) {
+Graph load(const std::string& pipeline, std::vector<Error>* kept) {
   std::error_code ignored; // a one-line string may be no path at all: too long, for example
-  if (ends_like_a_file(pipeline) || std::filesystem::exists(pipeline, ignored)) return parse_file(pipeline);
-  return parse_line(pipeline);
+  if (ends_like_a_file(pipeline) || std::filesystem::exists(pipeline, ignored)) return parse_file(pipeline, kept);
+  return parse_line(pipeline, kept);
 }
 
 } // namespace millrace::graph

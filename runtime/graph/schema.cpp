@@ -39,6 +39,10 @@ Json property(const KeyInfo& key) {
       schema["type"] = "string";
       schema["pattern"] = "^[0-9]+(\\.[0-9]+)?(ns|us|ms|s|m)$";
       break;
+    case Takes::durations:
+      schema["type"] = "string";
+      schema["pattern"] = "^[0-9]+(\\.[0-9]+)?(ns|us|ms|s|m)(/[0-9]+(\\.[0-9]+)?(ns|us|ms|s|m))?$";
+      break;
     case Takes::rate:
       schema["type"] = Json::array({"number", "string"});
       schema["exclusiveMinimum"] = 0;

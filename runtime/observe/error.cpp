@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "observe/printable.h"
+
 namespace millrace {
 
 namespace {
@@ -49,16 +51,16 @@ std::string_view last_part(std::string_view name) { return name.substr(name.rfin
 std::string format_code(int code) { return fmt::format("MR{:04}", code); }
 
 std::string format_error(const Error& error) {
-  std::string text = fmt::format("error {}: {}", format_code(error.code), error.what);
+  std::string text = fmt::format("error {}: {}", format_code(error.code), printable(error.what));
   const Place& place = error.place;
   if (!place.file.empty() || place.line > 0) {
-    text += "\n  at " + (place.file.empty() ? "pipeline" : place.file);
+    text += "\n  at " + (place.file.empty() ? "pipeline" : printable(place.file));
     if (place.line > 0) text += fmt::format(":{}", place.line);
     if (place.line > 0 && place.column > 0) text += fmt::format(":{}", place.column);
   }
-  for (const std::string& note : error.notes) text += "\n  " + note;
-  if (!error.nearest.empty()) text += fmt::format("\n  did you mean '{}'?", error.nearest);
-  if (!error.edit.empty()) text += "\n  try: " + error.edit;
+  for (const std::string& note : error.notes) text += "\n  " + printable(note);
+  if (!error.nearest.empty()) text += fmt::format("\n  did you mean '{}'?", printable(error.nearest));
+  if (!error.edit.empty()) text += "\n  try: " + printable(error.edit);
   return text;
 }
 
@@ -90,6 +92,13 @@ std::string nearest_type(std::string_view name, const std::vector<std::string>& 
     if (distance == 1 && part.size() > 3 && !near) near = &type;
   }
   return near ? *near : "";
+}
+
+std::string gpu_meant(std::string_view name) {
+  const std::string small = in_small_letters(name);
+  for (const char* word : {"gpu", "gpu:0", "gpu0", "cuda", "cuda0", "nvidia", "0"})
+    if (small == word) return "cuda:0";
+  return "";
 }
 
 std::string assignment(const Place& place, const std::string& key, const std::string& value) {

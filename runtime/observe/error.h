@@ -36,6 +36,8 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 // The nearest of dotted names such as handler types: where none is near as a whole, the one whose last part is that of
 // `name`, or near it: "blur" and "video.blur" find image.blur.
 std::string nearest_type(std::string_view name, const std::vector<std::string>& types);
+// "cuda:0" where the name is another word for a GPU, such as "gpu" or "cuda"; else "".
+std::string gpu_meant(std::string_view name);
 // How a key is given a value where `place` is: "sigma: 2" in a file, "sigma=2" in a line or behind --set.
 std::string assignment(const Place& place, const std::string& key, const std::string& value);
 // "an Image", "a Tensor"
@@ -53,6 +55,25 @@ class Failure : public std::exception {
   Error error_;
   std::string text_;
 };
+
+// Thrown by a step whose mistakes were all kept by attempt(): there is nothing more to say.
+class MistakesKept : public std::exception {
+ public:
+  const char* what() const noexcept override { return "mistakes were kept"; }
+};
+
+// Does `part`. A Failure of it is added to `kept`, and the answer is false; where `kept` is null it is thrown on.
+template <class Part>
+bool attempt(std::vector<Error>* kept, const Part& part) {
+  if (!kept) return part(), true;
+  try {
+    part();
+    return true;
+  } catch (const Failure& failure) {
+    kept->push_back(failure.error());
+    return false;
+  }
+}
 
 // A programmer's mistake: stays on in release builds. Prints the sentence and aborts.
 [[noreturn]] void assertion_failed(const char* expression, const char* sentence, const char* file, int line);

@@ -39,8 +39,8 @@ const std::vector<CodeInfo> kUsage = {
      "--facts takes a JSON file of the form {handler: {rate: \"30000/1001\", live: false, tick_count: 100, outputs: "
      "{port: {pixel_format: \"bgr8\", width: 640, height: 480}}}}. All of a handler's outputs are given, or none."},
     {111, "a file that a command cannot write",
-     "The file that --json, --trace or another option names could not be written: its folder is not there, may not be "
-     "written to, or is full."},
+     "The file that --json, --trace or another option names cannot be opened for writing: its folder is not there, or "
+     "may not be written to. Nothing has run."},
     {112, "a handler that cannot be checked so",
      "`millrace check-handler` makes values for any input, but it cannot guess what a required parameter is to be. "
      "Give "
@@ -98,7 +98,8 @@ const std::vector<CodeInfo> kText = {
      "An input names a handler (its only output) or handler.port: two names with one dot between them."},
     {215, "keys that exclude each other",
      "Two keys in one place contradict each other, or one of them means nothing without another: clock and clocks, lag "
-     "without policy: latest, depth or full without policy: queue, within without policy: align."},
+     "without policy: latest, depth or full without policy: queue, within without policy: align, initial where no "
+     "earlier value is read, lag on an edge between clocks, policy: align within one."},
     {216, "not yet there",
      "The key is reserved for a part of millrace that this version does not have yet. It is refused rather than passed "
      "over, because a pipeline that seems to use it would do something else than it says."},
@@ -152,6 +153,10 @@ const std::vector<CodeInfo> kGraph = {
     {316, "a parameter that cannot be changed while it runs",
      "Only parameters that are declared live may change between two ticks; `millrace inspect TYPE` shows which are. "
      "Others are set before the start."},
+    {317, "a path with a word that only a shell replaces",
+     "~ and $HOME are replaced by the shell, before a command gets them, and not where they stand within quotes or in "
+     "a "
+     "pipeline file. Write the path out."},
 };
 
 // Family 4: the plan.
@@ -176,7 +181,9 @@ const std::vector<CodeInfo> kPlan = {
      "The two handlers beat on different clocks, so 'the value of this tick' has no meaning between them. Use policy: "
      "latest, queue, or align with within:."},
     {407, "a delay without an initial value",
-     "At the first ticks there is no earlier value yet: say what to use with initial: empty."},
+     "At the first ticks there is no earlier value yet: say what to use with initial: empty. A host object, and a "
+     "tensor "
+     "without dimensions, cannot be empty: the input that reads it is then optional."},
     {408, "a device that is not available",
      "A handler is pinned to a device, or domain: of an input requires one, that is not there, is excluded by "
      "--devices, or for which the handler has no body; or two of these contradict each other."},
@@ -197,6 +204,20 @@ const std::vector<CodeInfo> kPlan = {
      "One pipeline reads and writes the same file, or writes it twice, so that one would destroy what the other needs. "
      "Files are compared by name, through links and by their place on the disk; patterns by what they may name. Give "
      "one of them another path."},
+    {414, "clocks that could stand still for ever",
+     "Where clocks are joined by several ways, each may wait for the other. A queue with full: block may make its "
+     "writer late, so it is allowed only where it is the only way between its clocks: full: drop_oldest drops by media "
+     "time, the same in every run. Without loss, give the reader the writer's clock."},
+    {415, "a window that is too small for clocks that wait for each other",
+     "align waits for later values, and an encoder answers later. Where clocks wait for each other in a circle, each "
+     "has "
+     "to hold the ticks of that time: the message says how many. Leave in_flight out, or give the clock its rate."},
+    {416, "a clock that nothing leads",
+     "A clock without sources ends with the clocks that lead to it. No edge leads to this one from a clock that has a "
+     "source."},
+    {417, "a gap that means nothing",
+     "gap says how many ticks without a value may come while the reader of an edge owes a result. Only a handler that "
+     "declares max_pending owes any; millrace inspect TYPE says so."},
 };
 
 // Family 5: plugins.
@@ -227,8 +248,11 @@ const std::vector<CodeInfo> kRun = {
      "A handler's body reported an error. on_error says what follows: fail (the default) ends the run after the "
      "earlier ticks, skip leaves out the tick, restart starts the handler anew, bypass passes its input on."},
     {602, "a handler exceeded its budget",
-     "One call took longer than the handler's budget and, once interrupted, did not come back within the grace period. "
-     "A body that may block has to return from interrupt()."},
+     "A call over its budget is named, interrupted 5 s later and given up after another 5 s; the command then ends "
+     "with "
+     "exit code 1. The budget of process and finish is 10 s, or what `budget:` says. Where the run is to end already, "
+     "the interrupt comes with the name. The report is written before the command ends. A body that may block has to "
+     "come back once interrupt() was called; in an application RuntimeOptions::on_hang decides what follows."},
     {603, "nothing moves",
      "No handler made progress for two seconds and the stream has not ended. The message says who waits for whom."},
     {604, "a source could not say what it has",
@@ -236,7 +260,32 @@ const std::vector<CodeInfo> kRun = {
     {605, "a handler could not start",
      "start failed: memory, a model or a device could not be prepared. The handler's words are in the message."},
     {606, "a file could not be written",
-     "A report, trace or plan could not be written to the place that was asked for."},
+     "A report, trace or plan could not be written to the place that was asked for. After a run that is a warning: "
+     "what the run itself has written is there, and the exit code is the run's."},
+    {607, "a handler takes long in a function that belongs to no tick",
+     "probe, configure, start, drain, reset or stop is not back after 10 s, or the second time of `budget: 40ms/2m`. "
+     "That is told and nothing is ended: a model may load for minutes. Once the run is to end, probe, configure and "
+     "start are interrupted at once, and the others when they are past their time."},
+    {608, "the process died in a handler",
+     "A signal that ends the process (a segmentation fault, an abort, a bus error, a floating point exception, an "
+     "illegal instruction) came on a thread that was in the call that the message names. The process ends with that "
+     "signal. Run `millrace check-handler` on the handler, or build its plugin with -fsanitize=address."},
+    {609, "a plugin ended the process",
+     "exit() was called in the call that the message names; the command ends with code 1 instead. A handler that has "
+     "seen enough calls tick.end(). What a plugin ends by _exit() nobody can see: the process is gone, with that "
+     "code."},
+    {610, "a run was ended before it had drained",
+     "A second signal, or SIGQUIT, ended a run that was still draining. The report that was asked for was written; "
+     "what "
+     "was in flight is lost. The exit code is 128 and the signal."},
+    {611, "a source that does not keep its clock's rate",
+     "Clocks that wait for each other hold as many ticks as their rate says. The source of this one gave more in that "
+     "time, or paused while a result was owed. Give the clock the rate that the source really has, or more in_flight."},
+    {612, "a thread could not be started",
+     "The system gave the process no more threads. Each worker is one (--threads), and so are each source that waits, "
+     "each stream of a device, the log and what watches the run. A user may have as many as `ulimit -u` says, a "
+     "container as many as pids.max of its control group, and each takes address space, which `ulimit -v` limits. "
+     "Nothing was run."},
 };
 
 // Family 7: devices.
@@ -248,8 +297,9 @@ const std::vector<CodeInfo> kDevice = {
      "A body touched memory that is not its own: freed, of another domain, or beyond a buffer's end. The device's "
      "context cannot be used after it. Run with the device's check mode to get the handler, the port and the buffer."},
     {703, "a device was lost",
-     "The device does not answer any more or its context is poisoned by an earlier fault. What was in flight on it is "
-     "gone; the exit code is 5."},
+     "The device has finished nothing for 10 s, or a fault has poisoned its context. What was in flight on it is gone, "
+     "and nobody waits for it: the report is written and the command leaves with code 5. The message names what was "
+     "under way; `run --sync-devices` submits bodies one by one, so that it is the one that failed."},
 };
 
 std::vector<CodeInfo> joined() {

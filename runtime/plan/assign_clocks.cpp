@@ -2,7 +2,9 @@
 #include <set>
 
 #include "graph/quantity.h"
+#include "plan/clock_circles.h"
 #include "plan/draft.h"
+#include "plan/words.h"
 
 namespace millrace::plan {
 
@@ -59,6 +61,34 @@ bool has_rate(const DraftHandler& handler) { return handler.facts.rate_num > 0; 
   throw Failure(std::move(error));
 }
 
+// Throws unless the clock's sources with a rate have one and the same.
+void refuse_several_rates(const Draft& draft, uint32_t c) {
+  const auto rate_of = [](const DraftHandler& handler) {
+    return graph::Rational{handler.facts.rate_num, handler.facts.rate_den};
+  };
+  const auto differ = [](const graph::Rational& a, const graph::Rational& b) {
+    return a.numerator * b.denominator != b.numerator * a.denominator;
+  };
+  const DraftHandler *first = nullptr, *other = nullptr;
+  for (const DraftHandler& handler : draft.handlers) {
+    if (handler.clock != c || !handler.is_source() || !has_rate(handler)) continue;
+    if (!first) first = &handler;
+    if (!other && differ(rate_of(*first), rate_of(handler))) other = &handler;
+  }
+  if (!other) return;
+  const auto words = [&](const DraftHandler& handler) {
+    return handler.declared->name + " has " + graph::write_rate(rate_of(handler)) + " per s";
+  };
+  throw Failure(
+      Error{406,
+            "sources of several rates share one free clock",
+            other->declared->place,
+            {words(*first), words(*other),
+             "with a rate: of the clock's own each gives what is due at a beat, and nothing where nothing is"},
+            "",
+            "give each a clock of its own under clocks:, and say policy: latest where they meet"});
+}
+
 // The mode where the file says none: `source` if exactly one source has a rate, `realtime` if any is live, else `free`.
 void choose_mode(Draft& draft, uint32_t c) {
   Clock& clock = draft.plan.clocks[c];
@@ -99,24 +129,60 @@ void choose_mode(Draft& draft, uint32_t c) {
         clock.rate = {handler.facts.rate_num, handler.facts.rate_den};
     if (!clock.rate.numerator) refuse_without_rate(draft, c, declared);
   }
-  if (clock.mode == graph::ClockMode::free && rated > 1 && !clock.rate.numerator) {
-    graph::Rational first;
-    for (const DraftHandler& handler : draft.handlers) {
-      if (handler.clock != c || !handler.is_source() || !has_rate(handler)) continue;
-      const graph::Rational rate{handler.facts.rate_num, handler.facts.rate_den};
-      if (first.numerator && first.numerator * rate.denominator != rate.numerator * first.denominator)
-        throw Failure(Error{406,
-                            "sources of several rates share one free clock",
-                            handler.declared->place,
-                            {handler.declared->name + " has " + graph::write_rate(rate) + " per s",
-                             "one before it has " + graph::write_rate(first) + " per s",
-                             "with a rate: of the clock's own each gives what is due at a beat, and nothing where "
-                             "nothing is"},
-                            "",
-                            "give each a clock of its own under clocks:, and say policy: latest where they meet"});
-      first = rate;
+  if (clock.mode == graph::ClockMode::free && rated > 1 && !clock.rate.numerator) refuse_several_rates(draft, c);
+}
+
+// The clocks with sources that edges lead from to a clock without any: they say when it ends (8.11).
+void find_leaders(Draft& draft, uint32_t c) {
+  std::vector<bool> has_source(draft.plan.clocks.size()), leads(draft.plan.clocks.size());
+  const DraftHandler* first = nullptr;
+  for (const DraftHandler& handler : draft.handlers) {
+    if (handler.is_source()) has_source[handler.clock] = true;
+    if (handler.clock == c && !first) first = &handler;
+  }
+  if (has_source[c] || !first) return;
+  leads[c] = true;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const DraftEdge& edge : draft.edges) {
+      const uint32_t from = draft.handlers[edge.source].clock, to = draft.handlers[edge.target].clock;
+      if (!leads[to] || leads[from]) continue;
+      leads[from] = changed = true;
     }
   }
+  Clock& clock = draft.plan.clocks[c];
+  for (uint32_t other = 0; other < leads.size(); ++other)
+    if (leads[other] && has_source[other]) clock.leaders.push_back(other);
+  if (clock.leaders.empty())
+    throw Failure(Error{
+        416,
+        "nothing leads the clock \"" + name_of(clock) + "\": it has no source, and no clock that has one leads to it",
+        draft.graph.clocks[c].place.line > 0 ? draft.graph.clocks[c].place : first->declared->place,
+        {"so nothing says when it ends"},
+        "",
+        "an edge from a handler of another clock, or a source of its own"});
+  if (clock.rate.numerator == 0) clock.rate = {kNominalRate, 1};
+}
+
+// Throws if a key of the edge means nothing between the clocks of its ends (1.3, 2.3).
+void check_policy(const Draft& draft, const DraftEdge& edge) {
+  const graph::Edge& declared = *edge.declared;
+  const auto refuse = [&](int code, const std::string& what, std::vector<std::string> notes, const std::string& edit) {
+    const auto clock_of = [&](uint32_t handler) {
+      return " is of clock \"" + name_of(draft.plan.clocks[draft.handlers[handler].clock]) + "\"";
+    };
+    notes.insert(notes.begin(), {draft.port_name(edge.source, false, edge.source_output) + clock_of(edge.source),
+                                 draft.port_name(edge.target, true, edge.target_input) + clock_of(edge.target)});
+    throw Failure(Error{code, what, declared.place, std::move(notes), "", edit});
+  };
+  if (edge.crosses_clocks && (joins_clocks(edge) || declared.delay > 0))
+    refuse(406, "an edge between clocks needs latest, queue or align", {}, "policy: latest");
+  if (edge.crosses_clocks && declared.lag > 0)
+    refuse(215, "lag: counts the ticks of one clock, and this edge joins two",
+           {"between clocks latest is the newest value by media time"}, "remove lag:");
+  if (!edge.crosses_clocks && declared.policy == graph::Policy::align)
+    refuse(215, "policy: align joins two clocks, and both ends of this edge are of one",
+           {"it would wait for later ticks of its own clock"}, "policy: latest");
 }
 
 } // namespace
@@ -147,18 +213,11 @@ void assign_clocks(Draft& draft) {
   }
   for (DraftEdge& edge : draft.edges) {
     edge.crosses_clocks = draft.handlers[edge.source].clock != draft.handlers[edge.target].clock;
-    if (edge.crosses_clocks && (joins_clocks(edge) || edge.declared->delay > 0))
-      throw Failure(Error{406,
-                          "an edge between clocks needs latest, queue or align",
-                          edge.declared->place,
-                          {draft.port_name(edge.source, false, edge.source_output) + " is of clock \"" +
-                               draft.plan.clocks[draft.handlers[edge.source].clock].name + "\"",
-                           draft.port_name(edge.target, true, edge.target_input) + " is of clock \"" +
-                               draft.plan.clocks[draft.handlers[edge.target].clock].name + "\""},
-                          "",
-                          "policy: latest"});
+    check_policy(draft, edge);
   }
   for (uint32_t c = 0; c < draft.plan.clocks.size(); ++c) choose_mode(draft, c);
+  for (uint32_t c = 0; c < draft.plan.clocks.size(); ++c) find_leaders(draft, c);
+  refuse_standing_circles(draft);
 }
 
 } // namespace millrace::plan

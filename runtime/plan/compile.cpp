@@ -5,11 +5,14 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "graph/file_kind.h"
 #include "millrace/payload.h"
+#include "plan/clock_circles.h"
 #include "plan/draft.h"
 #include "plan/order.h"
 #include "plan/paths.h"
 #include "plan/predict.h"
+#include "plan/refusal.h"
 
 namespace millrace::plan {
 
@@ -19,17 +22,45 @@ namespace {
 // than its ports say may cost a round; more than these means that two ask for each other's formats for ever.
 constexpr int kConversionRoundsMax = 64;
 
-const plugin::HandlerInfo& find_type(const plugin::Registry& registry, const graph::Handler& declared) {
+const plugin::HandlerInfo& find_type(const graph::Graph& graph, const plugin::Registry& registry,
+                                     const graph::Handler& declared) {
   if (const plugin::HandlerInfo* info = registry.find(declared.type)) return *info;
   Error error = plugin::unknown_type(registry, 304, declared.type);
   error.place = declared.type_place;
   const bool in_a_line = declared.type_place.file == "pipeline";
   if (!error.nearest.empty()) error.edit = in_a_line ? error.nearest : "type: " + error.nearest;
+  if (in_a_line && graph::file_kind(declared.type) != graph::FileKind::other) {
+    const bool writes = std::any_of(graph.edges.begin(), graph.edges.end(),
+                                    [&](const graph::Edge& edge) { return edge.target == declared.name; });
+    error.notes = {"it looks like the name of a file, which a handler " + std::string(writes ? "writes" : "reads")};
+    error.nearest.clear();
+    error.edit = writes ? graph::sink_of(declared.type) : graph::source_of(declared.type);
+  }
   throw Failure(std::move(error));
 }
 
-[[noreturn]] void refuse_param(const graph::Handler& declared, const plugin::HandlerInfo& info,
-                               const graph::Param& param) {
+// A key of an edge that stands among the parameters of the handler that the edge leads to.
+[[noreturn]] void refuse_edge_key(const graph::Graph& graph, const graph::Handler& declared,
+                                  const graph::Param& param) {
+  const auto edge = std::find_if(graph.edges.begin(), graph.edges.end(),
+                                 [&](const graph::Edge& e) { return e.target == declared.name; });
+  const std::string from = edge == graph.edges.end() ? "…" : edge->source;
+  const bool in_a_line = param.name_place.file == "pipeline";
+  const std::string given = param.name + (in_a_line ? "=" : ": ") + param.text;
+  const std::string port = edge == graph.edges.end() || edge->source_port.empty() ? "" : edge->source_port;
+  throw Failure(Error{310,
+                      declared.name + " (" + declared.type + ") has no parameter \"" + param.name + "\"",
+                      param.name_place,
+                      {"'" + param.name + "' is a key of an edge, and stands " +
+                       (in_a_line ? "after the reference that the edge leads to" : "in the input, beside from:")},
+                      "",
+                      in_a_line ? "`;` in place of the `!` before " + declared.type + ", and at the end: ; " + from +
+                                      "." + port + " ! " + declared.name + ". " + given
+                                : "input: { from: " + from + (port.empty() ? "" : "." + port) + ", " + given + " }"});
+}
+
+[[noreturn]] void refuse_param(const graph::Graph& graph, const graph::Handler& declared,
+                               const plugin::HandlerInfo& info, const graph::Param& param) {
   std::vector<std::string> names = graph::reserved_keys();
   std::string known;
   for (const auto& p : info.params) {
@@ -38,6 +69,7 @@ const plugin::HandlerInfo& find_type(const plugin::Registry& registry, const gra
   }
   const std::string nearest = nearest_name(param.name, names);
   const auto* meant = info.find_param(nearest);
+  if (nearest.empty() && !info.ports.empty() && graph::is_edge_key(param.name)) refuse_edge_key(graph, declared, param);
   throw Failure(Error{310,
                       declared.name + " (" + info.type + ") has no parameter \"" + param.name + "\"",
                       param.name_place,
@@ -58,18 +90,27 @@ bool is_default(const plugin::HandlerInfo& info, uint32_t p, bool input) {
   return on_side == 1 || (input && required == 1 && !info.ports[p].optional());
 }
 
-std::unique_ptr<plugin::Instance> make(const graph::Handler& declared, const plugin::HandlerInfo& info,
-                                       const mr_host& host) {
+// With `kept`, mistakes of its parameters are added to it.
+std::unique_ptr<plugin::Instance> make(const graph::Graph& graph, const graph::Handler& declared,
+                                       const plugin::HandlerInfo& info, const mr_host& host, plugin::CallWatch* watch,
+                                       std::vector<Error>* kept = nullptr) {
   auto instance = std::make_unique<plugin::Instance>(info, host, declared.name);
+  instance->watch = watch;
+  instance->patience_ns = declared.patience_ns;
+  bool is_whole = !declared.refused; // else what is missing may be what was refused
   for (const graph::Param& param : declared.params) {
-    const auto* known = info.find_param(param.name);
-    if (!known) refuse_param(declared, info, param);
-    instance->set_param(param.name, completed_path(*known, param), param.place);
+    const bool is_set = attempt(kept, [&] {
+      const auto* known = info.find_param(param.name);
+      if (!known) refuse_param(graph, declared, info, param);
+      refuse_home(*known, param);
+      instance->set_param(param.name, completed_path(*known, param), param.place);
+    });
+    is_whole = is_whole && is_set;
   }
   for (const auto& param : info.params) {
     const bool given = std::any_of(declared.params.begin(), declared.params.end(),
                                    [&](const graph::Param& p) { return p.name == param.name; });
-    if (param.required() && !given)
+    if (param.required() && !given && is_whole)
       throw Failure(Error{314,
                           declared.name + " (" + info.type + ") needs the parameter " + param.name,
                           declared.place,
@@ -128,6 +169,7 @@ void run_passes(Draft& draft) {
   partition(draft);
   capture(draft);
   presume(draft);
+  hold_circles(draft);
   lay_out(draft);
   schedule(draft.plan);
   describe_conversions(draft);
@@ -141,12 +183,8 @@ void narrow(Prepared& prepared, const graph::Handler& declared) {
   for (uint32_t port = 0; port < instance.info().ports.size(); ++port) {
     mr_format accepts = instance.info().ports[port].raw.accepts;
     if (instance.narrow(port, accepts) != MR_OK)
-      throw Failure(Error{402,
-                          declared.name + " (" + declared.type + ") refuses: " + instance.error(),
-                          declared.place,
-                          {},
-                          "",
-                          "`millrace inspect " + declared.type + "` says what it takes"});
+      throw Failure(refusal(402, declared.name + " (" + declared.type + ") refuses: ", declared, instance.info(),
+                            instance.error()));
     prepared.accepts.push_back(accepts);
   }
 }
@@ -168,7 +206,7 @@ void insert_conversion(graph::Graph& graph, Facts& facts, const plugin::Registry
   MR_ASSERT(info, "negotiation asks only for conversions that there are");
   Prepared prepared;
   prepared.name = convert.name;
-  prepared.instance = make(convert, *info, host);
+  prepared.instance = make(graph, convert, *info, host, facts.watch);
   narrow(prepared, convert);
   graph::Edge first = edge;
   first.policy = graph::Policy::sync;
@@ -193,17 +231,30 @@ void insert_conversion(graph::Graph& graph, Facts& facts, const plugin::Registry
 
 } // namespace
 
-Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe) {
+Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe,
+              plugin::CallWatch* watch, std::vector<Error>* kept) {
   Facts facts;
   facts.probed = probe;
-  for (const graph::Handler& declared : graph.handlers) {
+  facts.watch = watch;
+  for (graph::Handler& declared : graph.handlers) {
     Prepared prepared;
     prepared.name = declared.name;
-    prepared.instance = make(declared, find_type(registry, declared), host);
+    const size_t mistakes = kept ? kept->size() : 0;
+    attempt(kept, [&] {
+      if (declared.refused && declared.type.empty()) return;
+      prepared.instance = make(graph, declared, find_type(graph, registry, declared), host, watch, kept);
+    });
+    if (kept && kept->size() > mistakes) declared.refused = true; // a key that was to be `input`, for example
     prepared.facts.size = sizeof(mr_facts);
     prepared.facts.rate_den = 1;
     prepared.facts.tick_count = -1;
     facts.handlers.push_back(std::move(prepared));
+  }
+  if (kept) {
+    Draft names{graph, facts, registry, {}, {}, {}, {}, {}, {}, {}};
+    names.kept = kept;
+    resolve(names);
+    if (!kept->empty()) throw MistakesKept();
   }
   refuse_shared_files(graph, facts); // before anything is opened
   auto edges = edges_by_handler(graph);
@@ -211,16 +262,15 @@ Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_ho
     const graph::Handler& declared = graph.handlers[h];
     Prepared& prepared = facts.handlers[h];
     const plugin::HandlerInfo& info = prepared.instance->info();
-    narrow(prepared, declared);
-    if (prepared.instance->bind(count_edges(edges[declared.name], declared, info)) != MR_OK ||
-        (probe && prepared.instance->probe(prepared.facts) != MR_OK))
-      throw Failure(Error{604,
-                          declared.name + " (" + info.type + ") could not be opened: " + prepared.instance->error(),
-                          declared.place,
-                          {},
-                          "",
-                          ""});
+    attempt(kept, [&] {
+      narrow(prepared, declared);
+      if (prepared.instance->bind(count_edges(edges[declared.name], declared, info)) != MR_OK ||
+          (probe && prepared.instance->probe(prepared.facts) != MR_OK))
+        throw Failure(refusal(604, declared.name + " (" + info.type + ") could not be opened: ", declared, info,
+                              prepared.instance->error()));
+    });
   }
+  if (kept && !kept->empty()) throw MistakesKept();
   return facts;
 }
 
@@ -242,8 +292,8 @@ Plan compile(graph::Graph& graph, Facts& facts, const plugin::Registry& registry
 }
 
 std::unique_ptr<plugin::Instance> clone(const graph::Handler& declared, const plugin::HandlerInfo& info,
-                                        const HandlerPlan& plan, const mr_host& host) {
-  auto instance = make(declared, info, host);
+                                        const HandlerPlan& plan, const mr_host& host, plugin::CallWatch* watch) {
+  auto instance = make({}, declared, info, host, watch);
   instance->bind(plan.edge_counts);
   return instance;
 }

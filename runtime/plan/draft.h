@@ -33,6 +33,7 @@ struct DraftHandler {
   uint32_t pace = kNone;
   uint32_t step = kNone;
   int64_t cost_ns = 0;
+  bool is_refused = false; // it or an edge to it has a mistake that was kept: nothing is said of unconnected inputs
   bool is_source() const { return input_count == 0; }
 };
 
@@ -69,6 +70,7 @@ struct Draft {
   Plan plan;
   std::unordered_map<std::string_view, uint32_t> handler_named{}; // its index in the graph
   std::vector<Hop> hops{};                                        // between all domains of the plan, for find_hop
+  std::vector<Error>* kept = nullptr;                             // of resolve(): gets its mistakes; null: it throws
 
   std::string port_name(uint32_t handler, bool input, uint32_t flat) const;
 };
@@ -128,7 +130,10 @@ struct Cost {
 };
 Cost cost_in(const Draft& draft, const DraftHandler& handler, uint32_t domain);
 
-// Bytes behind the mr_value that a value of this format needs at most; UINT64_MAX where it is not known.
+// A value of as many bytes fits into no memory: a host has 47 bits of addresses. Sums over all rings stay within 64.
+inline constexpr uint64_t kBytesMax = uint64_t{1} << 47;
+// Bytes behind the mr_value that a value of this format needs at most, saturated at kBytesMax; UINT64_MAX where it is
+// not known.
 uint64_t capacity_of(const mr_format& format);
 // What a copy of such a value moves at most, its mr_value included; 0 where it is not known.
 uint64_t copied_bytes(const mr_format& format);

@@ -1,10 +1,14 @@
 // Handlers and edge policies become steps: who works behind is found (1.6), each group of those gets a pace of its
 // own behind a gate, and `latest`, `queue` and `align` become a post and a resolve step (2.3).
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <tuple>
 
+#include "plan/clock_circles.h"
 #include "plan/draft.h"
+#include "plan/order.h"
+#include "plan/words.h"
 
 namespace millrace::plan {
 
@@ -16,6 +20,7 @@ class Expansion {
 
   void run() {
     find_behind();
+    find_apart();
     do make_paces();
     while (open_circle() || join_kinds());
     make_handler_steps();
@@ -23,6 +28,7 @@ class Expansion {
     make_empty_gates();
     find_callers();
     open_gates();
+    open_gates_of_owing();
     keep_whole();
     for (Clock& clock : plan_.clocks)
       if (clock.driver != kNone) clock.driver = draft_.handlers[clock.driver].step;
@@ -74,6 +80,66 @@ class Expansion {
     }
   }
 
+  // 8.12. A handler that owes results gets a pace of its own, with all that depends on it, if that comes from it alone.
+  // Every tick of the pace is a firing of the handler: a gap in its input holds nothing open, and nobody is drained.
+  void find_apart() {
+    const auto count = static_cast<uint32_t>(draft_.handlers.size());
+    apart_.assign(count, kNone);
+    apart_before_.assign(count, kNone);
+    behind_alone_ = behind_;
+    for (const uint32_t h :
+         draft_.order) { // one that depends on another comes later, and its pace is within the other's
+      const std::vector<uint32_t> group = dependents_alone(h);
+      apart_before_[h] = apart_[h];
+      for (const uint32_t member : group) {
+        apart_[member] = h;
+        behind_[member] = true;
+      }
+    }
+  }
+
+  // The handler and all that depends on it. Empty if it owes nothing, if a reader waits for a tick of the group, or if
+  // a member reads from elsewhere or fires on ticks on which the handler does not.
+  std::vector<uint32_t> dependents_alone(uint32_t root) const {
+    if (draft_.handlers[root].info->max_pending == 0 || !fires_on_values(root)) return {};
+    std::vector<uint32_t> group{root};
+    const auto has = [&](uint32_t h) { return std::find(group.begin(), group.end(), h) != group.end(); };
+    for (size_t i = 0; i < group.size(); ++i) {
+      for (const DraftEdge& edge : draft_.edges) {
+        if (edge.source != group[i]) continue;
+        if (!joins_tick(edge) || edge.declared->delay > 0) return {};
+        if (!has(edge.target)) group.push_back(edge.target);
+      }
+    }
+    for (const uint32_t h : group) {
+      bool is_called = h == root;
+      for (const DraftEdge& edge : draft_.edges) {
+        if (edge.target != h) continue;
+        if (has(edge.source) == (h == root)) return {};
+        if (edge.crosses_clocks && edge.declared->policy != graph::Policy::latest) return {};
+        is_called = is_called || (joins_tick(edge) && (!is_sync(edge) || !is_optional(edge)));
+      }
+      if (!is_called) return {};
+    }
+    return group;
+  }
+
+  // True if the handler fires on exactly those ticks that have a value of each of its required inputs.
+  bool fires_on_values(uint32_t h) const {
+    bool requires_one = false;
+    for (const DraftEdge& edge : draft_.edges) {
+      if (edge.target != h || !joins_tick(edge)) continue;
+      if (!is_sync(edge) || edge.declared->delay > 0) return false;
+      requires_one = requires_one || !is_optional(edge);
+    }
+    return requires_one;
+  }
+
+  bool is_optional(const DraftEdge& edge) const {
+    const DraftHandler& handler = target_of(edge);
+    return handler.info->ports[handler.input_port[edge.target_input]].optional();
+  }
+
   // A group behind a gate begins as a whole, when all that feeds it is there. Where one of the group leads to another
   // by a way around it, the group would wait for itself: then it holds the tick open instead. True where one did.
   bool open_circle() {
@@ -116,9 +182,23 @@ class Expansion {
   }
 
   void hold_open(uint32_t pace) {
-    for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
-      if (behind_[h] && draft_.handlers[h].pace == pace) behind_[h] = false;
+    for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
+      if (!behind_[h] || draft_.handlers[h].pace != pace) continue;
+      if (apart_[h] != kNone) return join_again(apart_[h]);
+      behind_[h] = false;
+    }
     back_out();
+  }
+
+  // Takes the handler's pace of its own away: it and its dependents go back to where they were without it.
+  void join_again(uint32_t root) {
+    const uint32_t outside = apart_before_[root];
+    for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
+      if (apart_before_[h] == root) apart_before_[h] = outside;
+      if (apart_[h] != root) continue;
+      apart_[h] = outside;
+      behind_[h] = outside != kNone || behind_alone_[h];
+    }
   }
 
   static bool leads_to_itself(uint32_t node, const std::vector<std::vector<uint32_t>>& next) {
@@ -160,7 +240,8 @@ class Expansion {
     for (const DraftEdge& edge : draft_.edges) {
       if (!is_sync(edge)) continue;
       const uint32_t other = edge.source == h ? edge.target : edge.target == h ? edge.source : kNone;
-      if (other != kNone && behind_[other] && draft_.handlers[other].pace == kNone) spread(other, pace);
+      const bool joins = other != kNone && behind_[other] && apart_[other] == apart_[h];
+      if (joins && draft_.handlers[other].pace == kNone) spread(other, pace);
     }
   }
 
@@ -198,6 +279,7 @@ class Expansion {
       step.handler = h;
       step.domain = handler.domain;
       step.every = declared.every;
+      step.owes = ticks_owed(h);
       draft_.handler_output[h] = static_cast<uint32_t>(plan_.outputs.size());
       if (asked) plan_.paces[handler.pace].sources.push_back(handler.step);
       if (!asked && handler.is_source()) plan_.paces[handler.pace].generated = true;
@@ -229,6 +311,21 @@ class Expansion {
     }
   }
 
+  // In a pace of its own every tick is a firing. Elsewhere a handler with every: k owes a firing for k times as long.
+  uint32_t ticks_owed(uint32_t h) const {
+    const DraftHandler& handler = draft_.handlers[h];
+    if (apart_[h] == h) return handler.info->max_pending;
+    return handler.info->max_pending * handler.declared->every + gap_of(h);
+  }
+
+  uint32_t gap_of(uint32_t h) const {
+    if (draft_.handlers[h].info->max_pending == 0) return 0;
+    uint32_t gap = draft_.handlers[h].info->gap;
+    for (const DraftEdge& edge : draft_.edges)
+      if (edge.target == h) gap = std::max(gap, edge.declared->gap);
+    return gap;
+  }
+
   // Behind a GPU body: whoever reads what lies on the host reads it there, since finish() may still write it.
   void add_finish(const DraftHandler& handler) {
     const uint32_t s = add_step(StepKind::finish, "finish " + handler.declared->name, handler.pace);
@@ -256,6 +353,7 @@ class Expansion {
     out.domain = handler.domain;
     out.clock = handler.clock;
     out.every = declared.every;
+    out.gap = gap_of(h);
     out.lanes = std::max(1u, declared.concurrency);
     out.on_error = declared.on_error;
     out.budget_ns = declared.budget_ns;
@@ -296,6 +394,14 @@ class Expansion {
     const uint32_t from = finished == finished_.end() ? made : finished->second;
     const uint32_t to = target_of(edge).step;
     StepInput& input = plan_.steps[to].inputs[edge.target_input];
+    if (declared.gap > 0 && target_of(edge).info->max_pending == 0)
+      throw Failure(Error{417,
+                          "the gap of " + draft_.port_name(edge.target, true, edge.target_input) + " means nothing: " +
+                              target_of(edge).declared->name + " (" + target_of(edge).info->type + ") owes no results",
+                          declared.place,
+                          {"it is for the inputs of handlers that answer later"},
+                          "",
+                          "leave 'gap' out"});
     EdgePlan shown;
     shown.from = draft_.port_name(edge.source, false, edge.source_output);
     shown.to = draft_.port_name(edge.target, true, edge.target_input);
@@ -308,14 +414,15 @@ class Expansion {
     const uint32_t source_pace = source_of(edge).pace, target_pace = target_of(edge).pace;
     const bool drops = declared.full != graph::Full::block;
     if (declared.policy == graph::Policy::queue && drops && !plan_.clocks[target_of(edge).clock].realtime())
-      shown.note = "drop acts as block where the clock waits";
+      shown.note = edge.crosses_clocks ? "drops by media time" : "drop acts as block where the clock waits";
+    if (declared.gap > 0 && apart_[edge.target] == edge.target)
+      shown.note = "gap: not needed, since nothing waits for the ticks of a gap";
     if (declared.policy == graph::Policy::sync && source_pace == target_pace) {
       input.output = from;
       input.delay = declared.delay;
       input.initial_empty = declared.initial_empty;
       input.repeat_last = declared.delay > 0 && input.required;
-    } else if (declared.policy == graph::Policy::sync ||
-               (declared.policy == graph::Policy::queue && !edge.crosses_clocks)) {
+    } else if (joins_tick(edge)) {
       if (source_pace == target_pace) {
         input.output = from;
         shown.note = "joined with its own tick again: the queue holds the tick open";
@@ -343,21 +450,25 @@ class Expansion {
       channel.busy = false;
     }
     channel.edges.push_back(e);
+    channel.entries.push_back(static_cast<uint32_t>(plan_.steps[gate].inputs.size()));
     const uint32_t every = target_of(edge).declared->every;
     plan_.steps[gate].every = plan_.steps[gate].inputs.empty() || plan_.steps[gate].every == every ? every : 1;
     StepInput input;
     input.output = from;
-    input.required = false;
+    input.required = channel.on_firing && plan_.steps[target_of(edge).step].inputs[edge.target_input].required;
     input.delay = declared.delay;
     input.initial_empty = declared.initial_empty;
     // The gate sees every tick, whoever is let in does not: so it is the gate that knows the last value.
     input.repeat_last = declared.delay > 0 && plan_.steps[target_of(edge).step].inputs[edge.target_input].required;
     input.edge = e;
     for (uint32_t i = 0; i < plan_.steps[gate].inputs.size(); ++i) {
-      const StepInput& known = plan_.steps[gate].inputs[i];
+      StepInput& known = plan_.steps[gate].inputs[i];
       if (known.output == from && known.delay == input.delay && known.initial_empty == input.initial_empty &&
-          known.repeat_last == input.repeat_last)
+          known.repeat_last == input.repeat_last) {
+        plan_.channels[plan_.steps[gate].channel].entries.back() = i;
+        known.required = known.required || input.required;
         return plan_.steps[entry].outputs[i];
+      }
     }
     plan_.steps[gate].inputs.push_back(input);
     const Output source = plan_.outputs[from];
@@ -370,15 +481,20 @@ class Expansion {
   uint32_t gate_of(uint32_t pace, uint32_t parent) {
     if (plan_.paces[pace].gate != kNone) return plan_.paces[pace].gate;
     std::string name;
-    for (const DraftHandler& handler : draft_.handlers)
-      if (handler.pace == pace && name.empty()) name = handler.declared->name;
+    bool apart = false;
+    for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
+      if (draft_.handlers[h].pace != pace) continue;
+      if (name.empty()) name = draft_.handlers[h].declared->name;
+      apart = apart || apart_[h] == h;
+    }
     const uint32_t gate = add_step(StepKind::gate, "gate of " + name, parent);
     const uint32_t entry = add_step(StepKind::entry, "entry of " + name, pace);
     Channel channel;
     channel.kind = ChannelKind::gate;
     channel.from = gate;
     channel.to = entry;
-    channel.busy = true;
+    channel.busy = !apart;
+    channel.on_firing = apart;
     plan_.channels.push_back(channel);
     plan_.steps[gate].channel = plan_.steps[entry].channel = static_cast<uint32_t>(plan_.channels.size() - 1);
     plan_.paces[pace].gate = gate;
@@ -396,21 +512,20 @@ class Expansion {
     if (declared.policy == graph::Policy::latest) {
       const auto known = latest_.find(key);
       if (known != latest_.end()) {
-        plan_.channels[plan_.steps[plan_.outputs[known->second].step].channel].edges.push_back(e);
+        Channel& shared = plan_.channels[plan_.steps[plan_.outputs[known->second].step].channel];
+        shared.edges.push_back(e);
+        shared.entries.push_back(0);
         return known->second;
       }
     }
     const Output source = plan_.outputs[from];
     const std::string what = draft_.port_name(edge.source, false, edge.source_output);
-    const char* policy = declared.policy == graph::Policy::latest  ? "latest "
-                         : declared.policy == graph::Policy::queue ? "queue "
-                                                                   : "align ";
     const uint32_t post = add_step(StepKind::post, "post " + what, source_of(edge).pace);
     StepInput input;
     input.output = from;
     input.required = false;
     plan_.steps[post].inputs.push_back(input);
-    const uint32_t resolve = add_step(StepKind::resolve, policy + what, pace);
+    const uint32_t resolve = add_step(StepKind::resolve, policy_word(declared.policy) + " " + what, pace);
     const uint32_t output = add_output(resolve, source.name, source.format, source.domain);
     plan_.outputs[output].origin = from;
     plan_.outputs[output].connected = true;
@@ -427,6 +542,9 @@ class Expansion {
     channel.same_clock = !edge.crosses_clocks;
     channel.initial_empty = declared.initial_empty;
     channel.edges.push_back(e);
+    channel.entries.push_back(0);
+    // A queue gives to the ticks that its reader fires on, and to no other (8.6).
+    if (declared.policy == graph::Policy::queue) plan_.steps[resolve].every = target_of(edge).declared->every;
     plan_.channels.push_back(channel);
     plan_.steps[post].channel = plan_.steps[resolve].channel = static_cast<uint32_t>(plan_.channels.size() - 1);
     if (declared.policy == graph::Policy::latest) latest_[key] = output;
@@ -457,11 +575,44 @@ class Expansion {
     }
   }
 
-  // A delay counts ticks, so a group that looks back within itself is let into every one of them.
+  // A delay counts ticks, so a group that looks back within itself is let into every one of them. So is one that reads
+  // a queue between clocks, which gives a value to a tick whatever the group's other inputs have (8.6).
   void open_gates() {
     for (const DraftEdge& edge : draft_.edges) {
-      if (edge.declared->delay == 0 || !behind_[edge.target] || source_of(edge).pace != target_of(edge).pace) continue;
-      open_gate(target_of(edge).pace);
+      if (!behind_[edge.target]) continue;
+      const bool looks_back = edge.declared->delay > 0 && source_of(edge).pace == target_of(edge).pace;
+      const bool takes = edge.declared->policy == graph::Policy::queue && edge.crosses_clocks;
+      if (looks_back || takes) open_gate(target_of(edge).pace);
+    }
+  }
+
+  // A group that owes results has to see every tick if a reader outside it, or another clock of a circle, waits for
+  // them: ticks are what drains a handler that is not called (8.3, 8.4). The writer into such a reader's channel waits
+  // too, until the reader has come to its tick and made room.
+  void open_gates_of_owing() {
+    const ClockCircles circles(plan_);
+    std::vector<bool> waited_for(draft_.handlers.size()), reads(plan_.paces.size());
+    std::vector<uint32_t> todo;
+    const auto add_inputs = [&](const DraftHandler& handler) {
+      for (const uint32_t e : handler.input_edge)
+        if (e != kNone && !draft_.edges[e].crosses_clocks) todo.push_back(draft_.edges[e].source);
+    };
+    for (const Channel& channel : plan_.channels) {
+      if (!is_waited_for_apart(plan_, channel) && !circles.joins(channel)) continue;
+      todo.push_back(draft_.edges[channel.edges[0]].source);
+      for (const uint32_t e : channel.edges) add_inputs(target_of(draft_.edges[e]));
+      reads[plan_.steps[channel.to].pace] = true;
+    }
+    for (const DraftEdge& edge : draft_.edges) // what the gate of the reader waits for
+      if (reads[target_of(edge).pace] && joins_tick(edge) && source_of(edge).pace != target_of(edge).pace)
+        todo.push_back(edge.source);
+    while (!todo.empty()) {
+      const uint32_t h = todo.back();
+      todo.pop_back();
+      if (waited_for[h]) continue;
+      waited_for[h] = true;
+      if (draft_.handlers[h].info->max_pending > 0) open_gate(draft_.handlers[h].pace);
+      add_inputs(draft_.handlers[h]);
     }
   }
 
@@ -469,6 +620,7 @@ class Expansion {
   void open_gate(uint32_t pace) {
     for (; plan_.paces[pace].kind == PaceKind::behind; pace = plan_.paces[pace].parent) {
       Step& gate = plan_.steps[plan_.paces[pace].gate];
+      MR_ASSERT(!plan_.channels[gate.channel].on_firing, "nobody waits for a tick of such a pace");
       plan_.channels[gate.channel].every_tick = true;
       gate.every = 1;
     }
@@ -489,7 +641,10 @@ class Expansion {
 
   Draft& draft_;
   Plan& plan_;
-  std::vector<bool> behind_;
+  std::vector<bool> behind_;              // works behind, by rule 1.6 or because it stands apart
+  std::vector<bool> behind_alone_;        // by rule 1.6 alone
+  std::vector<uint32_t> apart_;           // by handler: the handler with whose firings its pace counts
+  std::vector<uint32_t> apart_before_;    // by such a handler: what apart_ said of it without its own pace
   std::map<uint32_t, uint32_t> finished_; // what a body makes on the host → what finish() makes of it
   std::map<std::tuple<uint32_t, uint32_t, graph::Policy, uint32_t, bool>, uint32_t> latest_;
 };

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "memory/ring.h"
+#include "plan/clock_circles.h"
 #include "plan/draft.h"
 #include "plan/order.h"
 #include "plan/words.h"
@@ -15,10 +16,6 @@
 namespace millrace::plan {
 
 namespace {
-
-uint32_t pending_of(const Plan& plan, const Step& step) {
-  return step.handler == kNone ? 0 : plan.handlers[step.handler].info->max_pending * step.every;
-}
 
 bool has_lanes(const Plan& plan, uint32_t pace) {
   return std::any_of(plan.segments.begin(), plan.segments.end(),
@@ -64,7 +61,7 @@ uint32_t pending_in_a_row(const Plan& plan, uint32_t p) {
   const uint32_t base = base_level(plan, plan.paces[p]);
   uint32_t pending = 0;
   for (const Step& step : plan.steps)
-    if (step.pace == p) pending = std::max(pending, step.level + pending_of(plan, step) - base);
+    if (step.pace == p) pending = std::max(pending, step.level + step.owes - base);
   return pending;
 }
 
@@ -76,9 +73,10 @@ uint32_t in_flight_of(const Plan& plan, uint32_t pace) {
 
 class Layout {
  public:
-  Layout(Draft& draft, bool roomy) : draft_(draft), plan_(draft.plan), roomy_(roomy) {}
+  Layout(Draft& draft, bool roomy) : draft_(draft), plan_(draft.plan), roomy_(roomy), circles_(draft.plan) {}
 
   void run() {
+    for (const Clock& clock : plan_.clocks) fixed_.push_back(clock.in_flight);
     for (uint32_t p = 0; p < plan_.paces.size(); ++p) set_window(p);
     for (Step& step : plan_.steps)
       for (const StepInput& input : step.inputs)
@@ -121,35 +119,60 @@ class Layout {
       const uint32_t most = handlers_in_a_row(plan_, p);
       room = std::max(in_flight, has_lanes(plan_, p) ? most : std::min(most, kInFlightMax));
     }
+    Clock& clock = plan_.clocks[pace.clock];
     if (pace.kind == PaceKind::clock) {
-      Clock& clock = plan_.clocks[pace.clock];
-      if (clock.in_flight > 0) in_flight = room = clock.in_flight;
+      in_flight = clock.in_flight > 0 ? clock.in_flight : std::max(in_flight, clock.held_ticks);
+      room = clock.in_flight > 0 ? in_flight : std::max(room, in_flight);
       clock.in_flight = in_flight;
       clock.pending = pending;
-    } else if (plan_.channels[plan_.steps[pace.gate].channel].busy) {
-      in_flight = room = 1; // one tick is its bound
+    } else {
+      const Channel& gate = plan_.channels[plan_.steps[pace.gate].channel];
+      if (gate.busy) in_flight = room = 1; // one tick is its bound
+      if (const uint32_t fixed = fixed_[pace.clock]; gate.on_firing && fixed > 0)
+        in_flight = room = std::min(in_flight, fixed);
+      if (meets_a_circle(p)) in_flight = std::max(in_flight, clock.held_ticks); // but where another clock holds it
+      room = std::max(room, in_flight);
     }
     pace.window = in_flight + pending;
     pace.room = room + pending;
     const auto owing = std::count_if(plan_.steps.begin(), plan_.steps.end(),
-                                     [&](const Step& step) { return step.pace == p && pending_of(plan_, step) > 0; });
+                                     [&](const Step& step) { return step.pace == p && step.owes > 0; });
     // Handlers in a row share the room: were each at its bound, one would still be drained before the window is full.
-    if (owing > 0) pace.gap = 1 + (in_flight - 1) / static_cast<uint32_t>(owing);
+    // On a circle of clocks that room is for the ticks that others hold.
+    const bool has_room = clock.held_ns == 0 && !reads_owed_aside(plan_, pace.clock);
+    if (owing > 0 && has_room) pace.gap = 1 + (in_flight - 1) / static_cast<uint32_t>(owing);
+  }
+
+  // Whether a step of the pace reads or is read by another clock of a circle.
+  bool meets_a_circle(uint32_t pace) const {
+    return std::any_of(plan_.channels.begin(), plan_.channels.end(), [&](const Channel& channel) {
+      return circles_.joins(channel) &&
+             (plan_.steps[channel.from].pace == pace || plan_.steps[channel.to].pace == pace);
+    });
   }
 
   void set_capacity(Channel& channel) {
     const Pace& from = plan_.paces[plan_.steps[channel.from].pace];
     const Pace& to = plan_.paces[plan_.steps[channel.to].pace];
     switch (channel.kind) {
-      case ChannelKind::gate: channel.capacity = channel.busy ? to.room : channel.depth; break;
+      case ChannelKind::gate: channel.capacity = channel.busy ? to.room : places_of(channel); break;
       case ChannelKind::latest:
-        // Within a clock the writer may be a window ahead; between clocks two suffice, one read and one beyond it.
-        channel.capacity = channel.same_clock ? std::max(from.room, to.room) + channel.lag + 1 : 2 + channel.lag;
+        // Within a clock the writer may be a window ahead, and what is owed before the reader's gate; between clocks
+        // two suffice, one read and one beyond it.
+        channel.capacity =
+            channel.same_clock ? std::max(from.room, to.room + base_level(plan_, to)) + channel.lag + 1 : 2;
         break;
       case ChannelKind::queue: channel.capacity = channel.depth; break;
       case ChannelKind::align: channel.capacity = std::max(2u, from.room) + 2; break;
     }
+    const Clock& writer = plan_.clocks[from.clock];
+    const bool holds = channel.kind == ChannelKind::latest || channel.kind == ChannelKind::align;
+    if (holds && writer.held_ns > 0 && circles_.joins(channel))
+      channel.capacity = std::max(channel.capacity, ticks_in(writer.held_ns, writer.rate) + 2);
   }
+
+  // A queue holds values; ticks without any have as many places beside (8.6).
+  static uint32_t places_of(const Channel& gate) { return gate.every_tick ? 2 * gate.depth : gate.depth; }
 
   // The rings in which a value of each output may live, and who reads from each ring. What a value was forwarded from
   // mostly stands earlier in the order and has its roots already; behind a delayed edge it takes another look.
@@ -232,7 +255,8 @@ class Layout {
     const Step& far = plan_.steps[channel.to];
     uint32_t retain = 0;
     for (uint32_t o : far.outputs) retain = std::max(retain, plan_.outputs[o].retain);
-    hold(ring, channel.capacity + plan_.paces[far.pace].room + retain + 1, "held by " + far.name);
+    const uint32_t values = channel.kind == ChannelKind::gate && !channel.busy ? channel.depth : channel.capacity;
+    hold(ring, values + plan_.paces[far.pace].room + retain + 1, "held by " + far.name);
   }
 
   void share_ring(uint32_t o) {
@@ -333,7 +357,9 @@ class Layout {
 
   Draft& draft_;
   Plan& plan_;
-  bool roomy_;                                // windows may grow when the cut is made again
+  std::vector<uint32_t> fixed_; // by clock: in_flight as it was asked for; 0: the plan chooses
+  bool roomy_;                  // windows may grow when the cut is made again
+  const ClockCircles circles_;
   std::vector<std::set<uint32_t>> roots_;     // by output: outputs that own a ring
   std::vector<std::vector<Reading>> readers_; // by output that owns a ring, in the order of the steps
 };

@@ -8,6 +8,7 @@
 #include "millrace/payload.h"
 #include "plan/draft.h"
 #include "plan/pixels.h"
+#include "plan/refusal.h"
 
 namespace millrace::plan {
 
@@ -39,24 +40,19 @@ constexpr const char* kTurnNames[MR_TURN_COUNT] = {"",         "horizontal", "ve
 
 constexpr uint64_t kAllPixels = ((1ull << MR_PIXEL_COUNT) - 1) & ~1ull;
 
-// A handler's own words where it refuses formats or parameters; the place is that of the parameter that they name.
-[[noreturn]] void refuse_setting(const DraftHandler& handler) {
-  const graph::Handler& declared = *handler.declared;
-  const std::string sentence = handler.instance->error();
-  Error error{402, declared.name + " (" + handler.info->type + ") refuses: " + sentence, declared.place, {}, "", ""};
-  for (const graph::Param& param : declared.params) {
-    const size_t at = sentence.find(param.name);
-    const auto letter = [&](size_t i) {
-      return i < sentence.size() && std::isalnum(static_cast<unsigned char>(sentence[i]));
-    };
-    if (at == std::string::npos || (at > 0 && letter(at - 1)) || letter(at + param.name.size())) continue;
-    error.place = param.place;
-    if (const auto* known = handler.info->find_param(param.name))
-      error.notes.push_back(known->name + ": " + known->help);
-    break;
+// What a handler says of an output is read by everybody: fields that no format has would lead beyond its arrays.
+std::string format_fault(const mr_format& format, const mr_port& port) {
+  if (port.accepts.kind != MR_KIND_ANY && format.kind != port.accepts.kind) return "is of another kind than its port";
+  if (format.size_kind > MR_DIM_UNKNOWN) return "has a size of no known kind";
+  if (format.kind != MR_KIND_TENSOR) return "";
+  if (format.rank > MR_RANK_MAX)
+    return "has " + std::to_string(format.rank) + " dimensions, and a tensor has at most " +
+           std::to_string(MR_RANK_MAX);
+  for (uint32_t d = 0; d < format.rank; ++d) {
+    if (format.shape_kind[d] > MR_DIM_UNKNOWN) return "has a dimension of no known kind";
+    if (format.shape[d] < 0) return "has a dimension of " + std::to_string(format.shape[d]);
   }
-  error.edit = "`millrace inspect " + handler.info->type + "` says what it takes";
-  throw Failure(std::move(error));
+  return "";
 }
 
 class Negotiation {
@@ -150,8 +146,18 @@ class Negotiation {
     const bool is_given = given.size() == handler.outputs.size() && !given.empty();
     if (is_given) handler.outputs = given;
     if (!is_given && !draft_.facts.probed && handler.is_source()) return;
-    if (!is_given && handler.instance->configure(handler.inputs, handler.outputs) != MR_OK) refuse_setting(handler);
+    if (!is_given && handler.instance->configure(handler.inputs, handler.outputs) != MR_OK)
+      throw Failure(refusal(402, handler.declared->name + " (" + handler.info->type + ") refuses: ", *handler.declared,
+                            *handler.info, handler.instance->error()));
     for (uint32_t o = 0; o < handler.output_count; ++o) {
+      const std::string fault = format_fault(handler.outputs[o], handler.info->ports[handler.output_port[o]].raw);
+      if (!fault.empty())
+        throw Failure(Error{402,
+                            draft_.port_name(h, false, o) + " (" + handler.info->type + ") " + fault,
+                            handler.declared->place,
+                            {},
+                            "",
+                            "a handler with this mistake cannot be used"});
       settle_pixels(h, o);
       ask_to_turn(h, o);
     }
@@ -220,6 +226,8 @@ class Negotiation {
       tree.bytes[pixel] = bytes == UINT64_MAX ? 0 : bytes;
     }
     const std::vector<uint32_t> edges = grow(tree, h, output);
+    std::vector<uint32_t> seen;
+    for (const uint32_t e : readers) tree.colours += colours_at_ends(e, seen);
     const PixelChoice choice = choose_pixels(tree);
     format.pixel_formats = 1ull << choice.format;
     std::vector<uint64_t> gives(tree.outputs.size(), format.pixel_formats);
@@ -252,6 +260,25 @@ class Negotiation {
       }
     }
     return edges;
+  }
+
+  // How many readers would take colours at the ends of what an edge leads to: through handlers that pass pictures on,
+  // and through conversions that were inserted before, so that every round counts the same.
+  uint32_t colours_at_ends(uint32_t e, std::vector<uint32_t>& seen) const {
+    if (std::find(seen.begin(), seen.end(), e) != seen.end()) return 0; // by a delay
+    seen.push_back(e);
+    const DraftEdge& edge = draft_.edges[e];
+    std::vector<uint32_t> passed_on = outputs_like(edge);
+    if (passed_on.empty() && draft_.handlers[edge.target].declared->inserted) passed_on = {0};
+    uint32_t count = 0;
+    bool is_end = true;
+    for (const uint32_t o : passed_on) {
+      for (const uint32_t reader : readers_[edge.target][o]) {
+        is_end = false;
+        count += colours_at_ends(reader, seen);
+      }
+    }
+    return is_end ? (takes(edge) & ~(1ull << MR_PIXEL_GRAY8)) != 0 : count;
   }
 
   // The outputs of an edge's reader that are like what it gets by this edge.
@@ -327,7 +354,15 @@ void check_sizes(const Draft& draft) {
   for (uint32_t h = 0; h < draft.handlers.size(); ++h) {
     const DraftHandler& handler = draft.handlers[h];
     for (uint32_t o = 0; o < handler.output_count; ++o) {
-      if (capacity_of(handler.outputs[o]) != UINT64_MAX) continue;
+      const uint64_t bytes = capacity_of(handler.outputs[o]);
+      if (bytes < kBytesMax) continue;
+      if (bytes != UINT64_MAX)
+        throw Failure(Error{404,
+                            "a value of " + draft.port_name(h, false, o) + " is larger than any memory",
+                            handler.declared->place,
+                            {},
+                            "",
+                            "smaller values"});
       throw Failure(Error{403,
                           "the size of " + draft.port_name(h, false, o) + " is not known",
                           handler.declared->place,
@@ -339,31 +374,48 @@ void check_sizes(const Draft& draft) {
   }
 }
 
+// `initial: empty` is a value of the port's format without elements, which not every format has.
+void check_initials(const Draft& draft) {
+  for (const DraftEdge& edge : draft.edges) {
+    if (!edge.declared->initial_empty) continue;
+    const mr_format& format = draft.handlers[edge.source].outputs[edge.source_output];
+    const char* const kind = format.kind == MR_KIND_OBJECT                       ? "a host object"
+                             : format.kind == MR_KIND_TENSOR && format.rank == 0 ? "a tensor without dimensions"
+                                                                                 : nullptr;
+    if (kind)
+      throw Failure(Error{407,
+                          "initial: empty: " + std::string(kind) + " cannot be empty",
+                          edge.declared->place,
+                          {draft.port_name(edge.source, false, edge.source_output) + " gives it"},
+                          "",
+                          "make the input optional, and leave initial: out"});
+  }
+}
+
 } // namespace
 
 uint64_t capacity_of(const mr_format& format) {
+  const auto known = [](uint64_t bytes) { return std::min(bytes, kBytesMax); }; // UINT64_MAX says that it is not
   switch (format.kind) {
     case MR_KIND_IMAGE: {
       if (!format.width || !format.height || std::popcount(format.pixel_formats) != 1) return UINT64_MAX;
       mr_image image{};
-      return std::max(
+      return known(std::max(
           lay_out_image(static_cast<Pixel>(std::countr_zero(format.pixel_formats)), format.width, format.height, image),
-          format.bytes_max);
+          format.bytes_max));
     }
     case MR_KIND_TENSOR: {
-      uint64_t count = 1;
-      for (uint32_t d = 0; d < format.rank; ++d) {
+      for (uint32_t d = 0; d < format.rank; ++d)
         if (format.shape[d] < 0 || format.shape_kind[d] == MR_DIM_UNKNOWN) return UINT64_MAX;
-        count *= static_cast<uint64_t>(format.shape[d]);
-      }
       const uint64_t bits = uint64_t{format.dtype_bits} * format.dtype_lanes;
-      return bits ? (count * bits + 7) / 8 : UINT64_MAX;
+      return bits ? known(bytes_of(elements_of({format.shape, format.rank}), bits)) : UINT64_MAX;
     }
     case MR_KIND_RECORDS:
-      return format.record_count_max && format.record_size ? format.record_count_max * format.record_size : UINT64_MAX;
-    case MR_KIND_PACKET: return format.bytes_max ? format.bytes_max : UINT64_MAX;
+      return format.record_count_max && format.record_size
+                 ? known(bytes_of(format.record_count_max, 8 * std::min(format.record_size, kBytesMax)))
+                 : UINT64_MAX;
     case MR_KIND_OBJECT: return 0;
-    default: return format.bytes_max ? format.bytes_max : UINT64_MAX;
+    default: return format.bytes_max ? known(format.bytes_max) : UINT64_MAX;
   }
 }
 
@@ -382,7 +434,9 @@ std::string describe_pixels(uint64_t bits) {
 
 std::vector<Conversion> negotiate(Draft& draft) {
   std::vector<Conversion> conversions = Negotiation(draft).run();
-  if (conversions.empty()) check_sizes(draft);
+  if (!conversions.empty()) return conversions;
+  check_sizes(draft);
+  check_initials(draft);
   return conversions;
 }
 

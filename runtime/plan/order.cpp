@@ -7,11 +7,6 @@ namespace millrace::plan {
 
 namespace {
 
-// In ticks: a handler that fires on every k-th answers its firings as many ticks later.
-uint32_t pending_of(const Plan& plan, const Step& step) {
-  return step.handler == kNone ? 0 : plan.handlers[step.handler].info->max_pending * step.every;
-}
-
 // Where `latest` is waited for (2.5), what is pending before it is pending behind it, but for the ticks that it lags.
 uint32_t level_through(const Plan& plan, const Channel& channel) {
   const Step& post = plan.steps[channel.from];
@@ -22,32 +17,30 @@ uint32_t level_through(const Plan& plan, const Channel& channel) {
 
 // Ticks that a step lags behind the newest that its source has begun. A loop's reader comes before its source within a
 // tick, so there the answer must be older by one.
-uint32_t lag_of(const Plan& plan, uint32_t s, const StepInput& input, const std::vector<bool>& in_loop) {
-  const Step& source = plan.steps[plan.outputs[input.output].step];
+uint32_t lag_of(const Plan& plan, uint32_t s, const StepInput& input, const std::vector<uint32_t>& loop) {
+  const uint32_t from = plan.outputs[input.output].step;
+  const Step& source = plan.steps[from];
   if (source.pace != plan.steps[s].pace) return 0;
-  const uint32_t owed = source.level + pending_of(plan, source) + (input.delay > 0 && in_loop[s] ? 1 : 0);
+  const uint32_t owed = source.level + source.owes + (input.delay > 0 && loop[s] == loop[from] ? 1 : 0);
   return owed > input.delay ? owed - input.delay : 0;
 }
 
-uint32_t level_of(const Plan& plan, uint32_t s, const std::vector<bool>& in_loop) {
+uint32_t level_of(const Plan& plan, uint32_t s, const std::vector<uint32_t>& loop) {
   const Step& step = plan.steps[s];
   uint32_t level = 0;
   for (const StepInput& input : step.inputs)
-    if (input.output != kNone) level = std::max(level, lag_of(plan, s, input, in_loop));
+    if (input.output != kNone) level = std::max(level, lag_of(plan, s, input, loop));
   if (step.kind == StepKind::resolve) level = std::max(level, level_through(plan, plan.channels[step.channel]));
-  for (uint32_t before : step.after)
-    level = std::max(level, plan.steps[before].level + pending_of(plan, plan.steps[before]));
+  for (uint32_t before : step.after) level = std::max(level, plan.steps[before].level + plan.steps[before].owes);
   // Nothing behind a gate runs before the gate has let its tick in.
   return std::max(level, base_level(plan, plan.paces[step.pace]));
 }
 
-// The nodes of a graph that lead back to themselves: those whose strongly connected component has another node, or that
-// lead to themselves at once. Tarjan, "Depth-first search and linear graph algorithms", 1972; without recursion, since
-// a chain may be as long as a graph.
-std::vector<bool> nodes_in_loops(const std::vector<std::vector<uint32_t>>& next) {
+// By node, the number of its strongly connected component: two nodes with one number lead to each other. Tarjan,
+// "Depth-first search and linear graph algorithms", 1972; without recursion, since a chain may be as long as a graph.
+std::vector<uint32_t> components(const std::vector<std::vector<uint32_t>>& next) {
   const auto count = static_cast<uint32_t>(next.size());
-  std::vector<uint32_t> number(count, kNone), lowest(count), child(count), open, path;
-  std::vector<bool> is_open(count), in_loop(count);
+  std::vector<uint32_t> number(count, kNone), lowest(count), child(count), component(count, kNone), open, path;
   uint32_t seen = 0;
   for (uint32_t root = 0; root < count; ++root) {
     if (number[root] != kNone) continue;
@@ -57,39 +50,37 @@ std::vector<bool> nodes_in_loops(const std::vector<std::vector<uint32_t>>& next)
       if (number[at] == kNone) {
         number[at] = lowest[at] = seen++;
         open.push_back(at);
-        is_open[at] = true;
       }
       if (child[at] < next[at].size()) {
         const uint32_t to = next[at][child[at]++];
-        if (to == at) in_loop[at] = true;
         if (number[to] == kNone)
           path.push_back(to);
-        else if (is_open[to])
+        else if (component[to] == kNone)
           lowest[at] = std::min(lowest[at], number[to]);
         continue;
       }
       path.pop_back();
       if (!path.empty()) lowest[path.back()] = std::min(lowest[path.back()], lowest[at]);
       if (lowest[at] != number[at]) continue;
-      const bool alone = open.back() == at;
       for (bool last = false; !last; open.pop_back()) {
         last = open.back() == at;
-        is_open[open.back()] = false;
-        if (!alone) in_loop[open.back()] = true;
+        component[open.back()] = at;
       }
     }
   }
-  return in_loop;
+  return component;
 }
 
-// Steps that lead back to themselves by delayed edges.
-std::vector<bool> find_loops(const Plan& plan) {
+// A number for each step of the plan. Steps with the same number lead to each other: they are a loop.
+std::vector<uint32_t> find_loops(const Plan& plan) {
   std::vector<std::vector<uint32_t>> next(plan.steps.size());
-  for (uint32_t s = 0; s < plan.steps.size(); ++s)
+  for (uint32_t s = 0; s < plan.steps.size(); ++s) {
     for (const StepInput& input : plan.steps[s].inputs)
       if (input.output != kNone) next[plan.outputs[input.output].step].push_back(s);
+    for (const uint32_t before : plan.steps[s].after) next[before].push_back(s);
+  }
   for (const Channel& channel : plan.channels) next[channel.from].push_back(channel.to);
-  return nodes_in_loops(next);
+  return components(next);
 }
 
 } // namespace
@@ -121,10 +112,16 @@ void renumber(Plan& plan, const std::vector<uint32_t>& place) {
 
 void order_steps(Draft& draft) {
   Plan& plan = draft.plan;
+  const std::vector<uint32_t> loop = find_loops(plan);
   std::vector<std::pair<uint32_t, uint32_t>> edges;
   for (uint32_t s = 0; s < plan.steps.size(); ++s) {
-    for (const StepInput& input : plan.steps[s].inputs)
-      if (input.output != kNone && input.delay == 0) edges.emplace_back(plan.outputs[input.output].step, s);
+    for (const StepInput& input : plan.steps[s].inputs) {
+      if (input.output == kNone) continue;
+      // A reader by delay comes before its source in a loop only. Elsewhere it comes after: in one segment it would
+      // otherwise wait for an owed value, and keep the handler that owes it from running.
+      const uint32_t source = plan.outputs[input.output].step;
+      if (input.delay == 0 || loop[source] != loop[s]) edges.emplace_back(source, s);
+    }
     for (uint32_t before : plan.steps[s].after) edges.emplace_back(before, s);
   }
   for (const Channel& channel : plan.channels) edges.emplace_back(channel.from, channel.to);
@@ -140,11 +137,31 @@ void order_steps(Draft& draft) {
   renumber(plan, place);
 }
 
+bool is_waited_for_apart(const Plan& plan, const Channel& channel) {
+  const uint32_t to = plan.steps[channel.to].pace;
+  return channel.kind != ChannelKind::gate && channel.same_clock && plan.steps[channel.from].pace != to &&
+         !plan.clocks[plan.paces[to].clock].realtime();
+}
+
+bool reads_owed_aside(const Plan& plan, uint32_t clock) {
+  for (const Step& step : plan.steps)
+    for (const StepInput& input : step.inputs) {
+      if (input.output == kNone || input.delay == 0 || plan.paces[step.pace].clock != clock) continue;
+      const Step& source = plan.steps[plan.outputs[input.output].step];
+      if (source.level + source.owes > 0) return true;
+    }
+  return std::any_of(plan.channels.begin(), plan.channels.end(), [&](const Channel& channel) {
+    const Step& from = plan.steps[channel.from];
+    return plan.paces[from.pace].clock == clock && from.level > 0 &&
+           (channel.lag > 0 || is_waited_for_apart(plan, channel));
+  });
+}
+
 uint32_t base_level(const Plan& plan, const Pace& pace) { return pace.gate == kNone ? 0 : plan.steps[pace.gate].level; }
 
 void find_levels(Draft& draft) {
   Plan& plan = draft.plan;
-  const std::vector<bool> in_loop = find_loops(plan);
+  const std::vector<uint32_t> loop = find_loops(plan);
   for (Step& step : plan.steps) step.level = 0;
   // A gate may stand later in the order than a step behind it, and delayed edges run backwards in it: a look for each
   // of those settles all but loops that owe ever more.
@@ -155,7 +172,7 @@ void find_levels(Draft& draft) {
   for (bool changed = true; changed && looks > 0; --looks) {
     changed = false;
     for (uint32_t s = 0; s < plan.steps.size(); ++s) {
-      const uint32_t level = level_of(plan, s, in_loop);
+      const uint32_t level = level_of(plan, s, loop);
       changed = changed || level != plan.steps[s].level;
       plan.steps[s].level = level;
     }
@@ -164,13 +181,13 @@ void find_levels(Draft& draft) {
 
 void check_pending_loops(Draft& draft) {
   Plan& plan = draft.plan;
-  const std::vector<bool> in_loop = find_loops(plan);
+  const std::vector<uint32_t> loop = find_loops(plan);
   for (uint32_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
     for (const StepInput& input : step.inputs) {
-      if (input.output == kNone || input.delay == 0 || lag_of(plan, s, input, in_loop) <= step.level) continue;
+      if (input.output == kNone || input.delay == 0 || lag_of(plan, s, input, loop) <= step.level) continue;
       const Step& source = plan.steps[plan.outputs[input.output].step];
-      const uint32_t pending = pending_of(plan, source);
+      const uint32_t pending = source.owes;
       const graph::Edge* declared = input.edge == kNone ? nullptr : draft.edges[input.edge].declared;
       throw Failure(Error{405,
                           source.name + " reads, by way of a loop, what it answers too late itself: " + step.name +
@@ -187,7 +204,7 @@ void check_pending_loops(Draft& draft) {
     if (declared.policy != graph::Policy::queue || draft.edges[e].crosses_clocks) continue;
     const Step& reader = plan.steps[plan.edges[e].target_step];
     const Step& source = plan.steps[plan.handlers[draft.edges[e].source].step];
-    const uint32_t behind = source.level + pending_of(plan, source);
+    const uint32_t behind = source.level + source.owes;
     if (reader.pace != source.pace || reader.level <= behind || declared.depth >= reader.level - behind) continue;
     throw Failure(Error{405,
                         "the queue of " + plan.edges[e].to + " holds " + std::to_string(declared.depth) +

@@ -11,6 +11,11 @@ void order_steps(Draft& draft);
 void renumber(Plan& plan, const std::vector<uint32_t>& place);
 // Sums max_pending along the paths: steps of one segment must share the sum, or a tick would wait for itself.
 void find_levels(Draft& draft);
+// True if the channel's reader is in another pace of the same clock and waits for its values.
+bool is_waited_for_apart(const Plan& plan, const Channel& channel);
+// True if a result that the clock's handlers may owe is read by delay or lag, or waited for in another pace. Such a
+// reader is placed by levels alone, so nothing may be owed for longer than levels say.
+bool reads_owed_aside(const Plan& plan, uint32_t clock);
 // What is pending before a pace begins: the level of its gate.
 uint32_t base_level(const Plan& plan, const Pace& pace);
 // Refuses loops whose delay, or queue whose depth, is too short for what is pending on their way (semantics.md 2.3).

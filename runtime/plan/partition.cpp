@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "plan/clock_circles.h"
 #include "plan/draft.h"
 #include "plan/order.h"
 
@@ -26,7 +27,8 @@ bool counts(const Plan& plan, const Step& step) {
 class Partition {
  public:
   // `before`: the plan whose cut is made again; null: this is the first.
-  Partition(Plan& plan, const Plan* before) : plan_(plan), before_(before), cost_(plan.paces.size()) {}
+  Partition(Plan& plan, const Plan* before)
+      : plan_(plan), before_(before), cost_(plan.paces.size()), circles_(plan), waits_(circles_.waits()) {}
 
   void run() {
     plan_.segments.clear();
@@ -54,18 +56,21 @@ class Partition {
   bool stands_alone(const Step& step) const {
     if (step.kind == StepKind::transfer) return true; // waits for its readers' inputs; must not hold up its device
     if (step.kind == StepKind::finish) return true;   // waits for a device in the middle of a tick
+    if (step.kind == StepKind::post && circles_.joins(plan_.channels[step.channel])) return true; // for room there
     if (step.handler == kNone || step.kind == StepKind::source) return false;
     const HandlerPlan& handler = plan_.handlers[step.handler];
     return handler.lanes > 1 || handler.waits || (handler.info->traits & MR_TRAIT_HOST_HEAVY) ||
            !handler.info->thread.empty();
   }
 
-  uint32_t open(const Step& step) {
+  uint32_t open(uint32_t s) {
+    const Step& step = plan_.steps[s];
     Segment segment;
     segment.pace = step.pace;
     segment.domain = step.domain;
     plan_.segments.push_back(segment);
     level_.push_back(step.level);
+    held_.push_back(waits_[s]);
     load_.push_back(0);
     closed_.push_back(false);
     return static_cast<uint32_t>(plan_.segments.size() - 1);
@@ -80,26 +85,26 @@ class Partition {
   uint32_t choose(uint32_t s) {
     const Step& step = plan_.steps[s];
     if (stands_alone(step)) {
-      const uint32_t segment = append(open(step), s);
+      const uint32_t segment = append(open(s), s);
       closed_[segment] = true;
       describe_thread(segment, step);
       return segment;
     }
     if (const uint32_t kept = kept_segment(s); kept != kNone) return append(kept, s);
     // Sources of a clock are asked one after another by its head.
-    if (step.kind == StepKind::source) return append(keyed(heads_, {step.pace, 0, 0}, step), s);
+    if (step.kind == StepKind::source) return append(keyed(heads_, {step.pace, 0, 0, 0}, s), s);
     if (step.domain != 0) {
       // Behind a way out of the device and back the next tick's first part would wait for this one's second.
-      uint32_t& segment = devices_.try_emplace({step.pace, step.domain, step.level}, kNone).first->second;
-      if (segment == kNone || leads_back(step, segment)) segment = open(step);
+      uint32_t& segment = devices_.try_emplace({step.pace, step.domain, step.level, waits_[s]}, kNone).first->second;
+      if (segment == kNone || leads_back(step, segment)) segment = open(s);
       return append(segment, s);
     }
-    const uint32_t joined = latest_producer(step);
+    const uint32_t joined = latest_producer(s);
     const bool light = step.kind == StepKind::gate || step.kind == StepKind::post;
     const bool fits = light || load_[joined == kNone ? 0 : joined] + cost_of(step) <= budget_of(step.pace);
     // With one worker nothing overlaps, and a segment may as well wait in its middle.
     if (joined != kNone && fits && (plan_.workers == 1 || !leads_back(step, joined))) return append(joined, s);
-    return append(open(step), s);
+    return append(open(s), s);
   }
 
   // Where the cut is made again: the segment of a step that may not move, with all that was in it; else kNone.
@@ -110,28 +115,30 @@ class Partition {
     if (moves(*before_, before_->segments[old])) return kNone;
     const auto [at, fresh] = kept_.try_emplace(old, kNone);
     if (fresh) {
-      at->second = open(step);
+      at->second = open(s);
       closed_[at->second] = true;
     }
     return at->second;
   }
 
-  using Key = std::tuple<uint32_t, uint32_t, uint32_t>;
-  uint32_t keyed(std::map<Key, uint32_t>& known, const Key& key, const Step& step) {
+  using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;
+  uint32_t keyed(std::map<Key, uint32_t>& known, const Key& key, uint32_t s) {
     const auto at = known.find(key);
     if (at != known.end()) return at->second;
-    return known[key] = open(step);
+    return known[key] = open(s);
   }
 
-  // The open segment of the last of the steps that this one reads on the host.
-  uint32_t latest_producer(const Step& step) const {
+  // The open segment of the last of the steps that this one reads on the host. Where clocks wait for each other a
+  // segment has only steps that wait for the same of them: one that is held holds no other.
+  uint32_t latest_producer(uint32_t s) const {
+    const Step& step = plan_.steps[s];
     uint32_t latest = kNone;
     for (const StepInput& input : step.inputs) {
       if (input.output == kNone || input.delay > 0) continue;
       const uint32_t producer = plan_.outputs[input.output].step;
       const uint32_t segment = plan_.steps[producer].segment;
       if (plan_.steps[producer].domain != 0 || closed_[segment] || level_[segment] != step.level ||
-          plan_.segments[segment].pace != step.pace)
+          held_[segment] != waits_[s] || plan_.segments[segment].pace != step.pace)
         continue;
       if (latest == kNone || producer > latest) latest = producer;
     }
@@ -190,8 +197,10 @@ class Partition {
   const Plan* before_;
   std::vector<int64_t> cost_; // per pace
   std::vector<int64_t> load_; // per segment
-  std::vector<uint32_t> level_;
+  std::vector<uint32_t> level_, held_;
   std::vector<bool> closed_;
+  const ClockCircles circles_;
+  const std::vector<uint32_t> waits_; // by step
   std::map<Key, uint32_t> heads_, devices_;
   std::map<uint32_t, uint32_t> kept_; // old segment → new one
 };

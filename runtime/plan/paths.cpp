@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <regex>
@@ -99,12 +100,19 @@ bool is_folder_of(const Use& folder, const Use& file) {
   return false;
 }
 
-// What a recording in pieces (`segment`) names where its path has no place for a number: "take.mp4" → "take-%03d.mp4".
-std::string in_pieces(const graph::Handler& handler, const std::string& path) {
-  const bool cuts = std::any_of(handler.params.begin(), handler.params.end(), [](const graph::Param& param) {
-    return param.name == "segment" && !param.text.empty();
+// True if a parameter says that the handler's files are written in pieces.
+bool cuts_paths(const graph::Handler& handler, const plugin::HandlerInfo& info) {
+  return std::any_of(info.params.begin(), info.params.end(), [&](const plugin::HandlerInfo::Param& param) {
+    if (!(param.raw.flags & MR_PARAM_CUTS_PATHS)) return false;
+    const auto given = std::find_if(handler.params.begin(), handler.params.end(),
+                                    [&](const graph::Param& p) { return p.name == param.name; });
+    return !(given == handler.params.end() ? param.default_text : given->text).empty();
   });
-  if (!cuts || !numbered_expression(path).empty()) return path;
+}
+
+// The names of a path's pieces, also where it has no place for a number: "take.mp4" → "take-%03d.mp4".
+std::string pieces_of(const std::string& path) {
+  if (!numbered_expression(path).empty()) return path;
   const fs::path name(path);
   return (name.parent_path() / (name.stem().string() + "-%03d" + name.extension().string())).string();
 }
@@ -122,7 +130,8 @@ std::vector<Use> uses_of(const graph::Graph& graph, const Facts& facts) {
   std::vector<Use> uses;
   for (size_t h = 0; h < facts.handlers.size(); ++h) {
     const graph::Handler& declared = graph.handlers[h];
-    for (const auto& param : facts.handlers[h].instance->info().params) {
+    const plugin::HandlerInfo& info = facts.handlers[h].instance->info();
+    for (const auto& param : info.params) {
       if (!is_path(param)) continue;
       const auto given = std::find_if(declared.params.begin(), declared.params.end(),
                                       [&](const graph::Param& p) { return p.name == param.name; });
@@ -135,7 +144,8 @@ std::vector<Use> uses_of(const graph::Graph& graph, const Facts& facts) {
       use.writes = param.raw.flags & MR_PARAM_WRITES_PATH;
       use.is_stream = use.path == kStandardStream;
       std::error_code error;
-      const std::string named = use.writes ? in_pieces(declared, use.path) : use.path;
+      const bool in_pieces = (param.raw.flags & MR_PARAM_IN_PIECES) && cuts_paths(declared, info);
+      const std::string named = in_pieces ? pieces_of(use.path) : use.path;
       use.canonical = fs::weakly_canonical(fs::absolute(named, error), error);
       if (error) use.canonical = fs::path(named).lexically_normal();
       uses.push_back(std::move(use));
@@ -181,6 +191,22 @@ std::string completed_path(const plugin::HandlerInfo::Param& param, const graph:
   if (!is_path(param) || !in_a_file || is_whole) return given.text;
   const fs::path folder = fs::path(given.place.file).parent_path();
   return folder.empty() ? given.text : (folder / given.text).lexically_normal().string();
+}
+
+void refuse_home(const plugin::HandlerInfo::Param& param, const graph::Param& given) {
+  if (!is_path(param)) return;
+  for (const std::string word : {"~/", "$HOME/", "${HOME}/"}) {
+    if (given.text.rfind(word, 0) != 0) continue;
+    const char* const home = std::getenv("HOME");
+    const std::string rest = given.text.substr(word.size() - 1);
+    throw Failure(Error{317,
+                        "'" + word.substr(0, word.size() - 1) + "' in '" + given.text +
+                            "' is nothing but a name here: a shell replaces it, and not within quotes",
+                        given.place,
+                        {param.name + ": " + param.help},
+                        "",
+                        assignment(given.place, param.name, (home ? home : "/home/…") + rest)});
+  }
 }
 
 void refuse_shared_files(const graph::Graph& graph, const Facts& facts) {

@@ -12,6 +12,9 @@ namespace millrace::plan {
 // folder; "-", addresses ("http://…"), and what a one-line pipeline or --set says, stay as they are.
 std::string completed_path(const plugin::HandlerInfo::Param& param, const graph::Param& given);
 
+// Refuses (MR0317) a path that begins with a word which only a shell replaces: ~ or $HOME.
+void refuse_home(const plugin::HandlerInfo::Param& param, const graph::Param& given);
+
 // Refuses (MR0413) a file that is read and written, or written twice, by name, by link or by its place on the disk,
 // whichever handlers do it. Looks at the disk. A pattern is compared with what it may name.
 void refuse_shared_files(const graph::Graph& graph, const Facts& facts);

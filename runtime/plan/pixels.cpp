@@ -13,7 +13,7 @@ uint32_t lowest(uint64_t formats) { return static_cast<uint32_t>(std::countr_zer
 
 struct Cost {
   uint32_t impossible = 0;
-  uint32_t lost = 0; // readers that would take colours and get a picture that was made gray
+  uint32_t lost = 0; // readers that would take colours and get a picture that was made gray, or chosen so
   uint32_t conversions = 0;
   uint32_t early = 0; // readers that get a converted picture and would have taken it as it was
   uint32_t rank = 0;  // how far the converted formats are from what their readers name first
@@ -43,6 +43,7 @@ class Chooser {
       for (uint32_t format = 1; format < MR_PIXEL_COUNT; ++format) best_[o][format] = best_of(o, format);
     PixelChoice choice;
     choice.gets.resize(tree_.readers.size());
+    if (tree_.choices & ~bit(MR_PIXEL_GRAY8)) best_[0][MR_PIXEL_GRAY8].cost.lost = tree_.colours;
     choice.format = lowest(tree_.choices);
     for (uint32_t format = choice.format; format < MR_PIXEL_COUNT; ++format)
       if ((tree_.choices & bit(format)) && is_better(best_[0][format].cost, best_[0][choice.format].cost))

@@ -34,6 +34,7 @@ struct PixelTree {
       outputs; // the readers of each; the first is the root, others stand behind their own
   std::vector<Reader> readers;
   uint64_t choices = 0;                         // of the root
+  uint32_t colours = 0;                         // readers at its ends that would take them: what a gray root costs
   uint64_t reads = 0, makes = 0;                // what a conversion can read and make
   std::array<uint64_t, MR_PIXEL_COUNT> bytes{}; // of one picture, by format
 };
@@ -45,7 +46,8 @@ struct PixelChoice {
   uint32_t impossible = 0;    // readers that cannot be served; they get what the output has
 };
 
-// The fewest readers that cannot be served, then the fewest conversions. Of equals: for the root's format the fewest
+// The fewest readers that cannot be served, then the fewest that would take colours and lose them to gray, then the
+// fewest conversions. Of equals: for the root's format the fewest
 // bytes, then the lowest; with that format, conversions as late as may be, to what comes first among what is taken.
 PixelChoice choose_pixels(const PixelTree& tree);
 

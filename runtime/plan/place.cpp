@@ -55,10 +55,19 @@ uint32_t asked_domain(const Draft& draft, const std::string& name, const std::st
   if (const uint32_t found = find_domain(domains, name); found != kNone) return found;
   std::string known;
   for (const std::string& domain : domains) known += (known.empty() ? "" : ", ") + domain;
-  Error error{
-      408, asks + " " + name + ", which is not available", place, {"available: " + known}, nearest_name(name, domains),
-      ""};
-  const std::string kind = name.substr(0, name.find(':'));
+  const std::string gpu = gpu_meant(name);
+  const bool is_gpu_here = !gpu.empty() && find_domain(domains, gpu) != kNone;
+  Error error{408,
+              asks + " " + name + ", which is not available",
+              place,
+              {"available: " + known},
+              gpu.empty() ? nearest_name(name, domains) : gpu,
+              ""};
+  const std::string kind = gpu.empty() ? name.substr(0, name.find(':')) : "cuda";
+  if (is_gpu_here) {
+    error.edit = assignment(place, key, gpu);
+    throw Failure(std::move(error));
+  }
   if (kind == "cuda")
     error.notes.push_back("cuda devices come with the CUDA module; `millrace doctor` says what is here");
   const bool may_be_added = kind == "sim" && name != kind;

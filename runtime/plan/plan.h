@@ -43,6 +43,8 @@ inline constexpr uint32_t kNone = UINT32_MAX;
 
 // The widest window that is chosen without being asked for (semantics.md 1.5).
 inline constexpr uint32_t kInFlightMax = 4;
+// Without any rate media time counts this many ticks a second.
+inline constexpr int64_t kNominalRate = 30;
 // Values that a blocking source may be ahead of its clock.
 inline constexpr uint32_t kReadAhead = 2;
 
@@ -81,6 +83,7 @@ struct Step {
   std::vector<uint32_t> after; // steps that must have settled the same tick before: readers of what is written in place
   uint32_t channel = kNone;    // gate, entry, post, resolve
   uint32_t every = 1;          // fires on ticks whose index is a multiple
+  uint32_t owes = 0;           // handler: ticks of its pace for which it may owe a firing: its pending ones and its gap
   bool on_value = false;       // reads a queue and requires nothing: fires where an input that `calls` has a value
   uint32_t level = 0;          // the sum of max_pending before it: steps of one segment share it
   uint32_t region = kNone;     // captured with others: index into Plan::regions
@@ -128,14 +131,14 @@ enum class PaceKind { clock, behind };
 
 struct Pace {
   PaceKind kind = PaceKind::clock;
-  uint32_t clock = 0;      // index into Plan::clocks
-  uint32_t parent = kNone; // behind: the pace of its gate
-  uint32_t gate = kNone;   // behind: step
-  uint32_t entry = kNone;  // behind: step
-  uint32_t window = 1;     // ordinals in flight
-  uint32_t room = 1;       // what memory is laid out for: the window may grow so far when the cut is made again
-  uint32_t gap = 1;        // ticks that a handler may owe a firing beyond its own max_pending before it is drained
-  uint32_t slots = 1;      // slots an output, a power of two ≥ window + retain
+  uint32_t clock = 0;              // index into Plan::clocks
+  uint32_t parent = kNone;         // behind: the pace of its gate
+  uint32_t gate = kNone;           // behind: step
+  uint32_t entry = kNone;          // behind: step
+  uint32_t window = 1;             // ordinals in flight
+  uint32_t room = 1;               // what memory is laid out for: the window may grow so far when the cut is made again
+  uint32_t gap = 1;                // ticks that a handler may owe a firing beyond Step::owes before it is drained
+  uint32_t slots = 1;              // slots an output, a power of two ≥ window + retain
   std::vector<uint32_t> sources;   // clock: steps, in order
   bool generated = false;          // a source of it runs on a device, where nobody asks it
   uint64_t ticks_max = UINT64_MAX; // that source gives so many: then the clock ends
@@ -150,6 +153,12 @@ struct Clock {
   uint32_t in_flight = 1;
   uint32_t in_flight_least = 0; // 0: in_flight stays as it is; else it may be lowered so far where memory is short
   uint32_t pending = 0;         // the largest sum of max_pending on a path
+  // Where clocks wait for each other in a circle (8.3): media time for which one of its ticks may be held meanwhile;
+  // how many of its ticks are in flight at least for that; how many it may owe to the others; how many ticks are never
+  // within less than `held_ns`, or the run fails.
+  int64_t held_ns = 0;
+  uint32_t held_ticks = 0, owed_ticks = 0, crowd_ticks = 0;
+  std::vector<uint32_t> leaders; // of one without sources: clocks with sources that edges lead from (8.11)
   // Realtime rules: latest is the newest that is done, drops happen. Else everything is waited for (2.5).
   bool realtime() const { return mode == graph::ClockMode::realtime || live; }
   // A file never changes speed (1.4): under `free` with a rate that is not the source's own, a tick takes the newest
@@ -171,12 +180,14 @@ struct Channel {
   graph::Full full = graph::Full::block;
   bool busy = false;       // gate of a reader that works behind without a queue: one tick, cause `busy`
   bool queued = false;     // gate fed by a queue edge
+  bool on_firing = false;  // gate that lets in the ticks on which all its values are there, without a limit of its own
   bool every_tick = false; // gate that ticks without any value pass too: somebody behind it fires on them
   uint32_t lag = 0;
   int64_t within_ns = 0;
   bool same_clock = true;
   bool initial_empty = false;
-  std::vector<uint32_t> edges; // whose drops are counted here
+  std::vector<uint32_t> edges;   // whose drops are counted here
+  std::vector<uint32_t> entries; // by edge: which value of an entry is its own; of others than gates there is one
 };
 
 struct Segment {
@@ -204,6 +215,7 @@ struct HandlerPlan {
   uint32_t domain = 0;
   uint32_t clock = 0;
   uint32_t every = 1;
+  uint32_t gap = 0; // ticks without a firing that it is planned for while it owes one
   uint32_t lanes = 1;
   graph::OnError on_error = graph::OnError::fail;
   int64_t budget_ns = 0;
@@ -298,6 +310,7 @@ struct Prepared {
 struct Facts {
   std::vector<Prepared> handlers;
   bool probed = true;
+  plugin::CallWatch* watch = nullptr; // of the handlers' calls
 };
 
 // What a call of a handler takes in a domain, as it was measured there.
@@ -337,7 +350,11 @@ struct Options {
 // Makes the instances of a graph: looks types up, checks and sets parameters, binds ports, probes.
 // Throws Failure (MR0304, MR0310…, MR0604). Conversions that the plan inserts are made by compile through the same
 // host.
-Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe = true);
+// `watch` is told of the handlers' calls and outlives them; null: nobody is.
+// With `kept`, mistakes that do not follow from each other are added to it, and then MistakesKept is thrown: all of
+// names, parameters and edges, and where there are none, all sources that cannot be opened.
+Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe = true,
+              plugin::CallWatch* watch = nullptr, std::vector<Error>* kept = nullptr);
 
 // The passes, in order. Throws Failure, MR03xx and MR04xx. `graph` gains the conversions that were inserted.
 Plan compile(graph::Graph& graph, Facts& facts, const plugin::Registry& registry, const mr_host& host,
@@ -357,7 +374,7 @@ bool moves(const Plan& plan, const Segment& segment);
 
 // Another instance of a prepared handler, configured the same: a lane of a stateless one.
 std::unique_ptr<plugin::Instance> clone(const graph::Handler& declared, const plugin::HandlerInfo& info,
-                                        const HandlerPlan& plan, const mr_host& host);
+                                        const HandlerPlan& plan, const mr_host& host, plugin::CallWatch* watch);
 
 // By which a measurement of a handler's body is found again, beside type and domain: its settings, and how many bytes
 // its inputs hold at most (of a source its outputs).

@@ -21,6 +21,8 @@ Way cost_of(const Plan& plan, uint32_t s) {
       if (transfer.step == s) return {transfer.predicted_us, 0};
   }
   if (step.handler == kNone) return {};
+  // A source that a thread of its own reads has given its value before the tick begins.
+  if (step.kind == StepKind::source && plan.handlers[step.handler].waits) return {};
   const int64_t cost = plan.handlers[step.handler].cost_ns;
   return {static_cast<double>(cost) / 1000, cost == 0};
 }

@@ -95,11 +95,12 @@ class Printer {
     for (const Clock& clock : plan_.clocks) width = std::max(width, clock.name.size());
     for (uint32_t c = 0; c < plan_.clocks.size(); ++c) {
       const Clock& clock = plan_.clocks[c];
-      std::string words =
-          fmt::format("  {:<{}}  {}", clock.name.empty() ? "main" : clock.name, width, mode_word(clock));
+      std::string words = fmt::format("  {:<{}}  {}", name_of(clock), width, mode_word(clock));
       if (clock.rate.numerator > 0) words += ", " + rate_words(clock.rate);
       if (clock.live) words += ", live";
       if (clock.driver != kNone) words += ", ticks from " + plan_.steps[clock.driver].name;
+      for (size_t i = 0; i < clock.leaders.size(); ++i)
+        words += (i == 0 ? ", led by " : " and ") + plan_.clocks[clock.leaders[i]].name;
       words += fmt::format("; window {}: {} in flight", clock.in_flight + clock.pending, clock.in_flight);
       if (clock.pending > 0) words += fmt::format(" + {} pending", clock.pending);
       line(words);
@@ -132,8 +133,10 @@ class Printer {
       words += fmt::format("worker {}", segment.home);
     if (segment.lanes > 1) words += fmt::format(", {} instances", segment.lanes);
     const Pace& pace = plan_.paces[segment.pace];
-    if (pace.kind == PaceKind::behind)
-      words += fmt::format(", behind its clock by at most {}", count_of(pace.window, "tick"));
+    if (pace.kind == PaceKind::behind) {
+      const bool on_firing = plan_.channels[plan_.steps[pace.gate].channel].on_firing;
+      words += fmt::format(", behind its clock by at most {}", count_of(pace.window, on_firing ? "firing" : "tick"));
+    }
     return words;
   }
 
@@ -160,11 +163,22 @@ class Printer {
       if (output.owns && output.in_place >= 0) add("copied before it is written");
     }
     if (handler.every > 1) add(fmt::format("every {} ticks", handler.every));
+    if (step.owes > 0) add(owes_words(step, handler));
     if (handler.cost_ns > 0) add(fmt::format("about {:.3g} µs", static_cast<double>(handler.cost_ns) / 1000));
     if (step.region != kNone) add(fmt::format("captured in region {}", step.region));
     // With one domain there was nothing to choose.
     const std::string reason = plan_.domains.size() > 1 ? handler.reason : "";
     return words + details + (details.empty() || reason.empty() ? "" : "; ") + reason;
+  }
+
+  // How many results it may owe, and how long a gap its window holds meanwhile.
+  std::string owes_words(const Step& step, const HandlerPlan& handler) const {
+    std::string words = "owes up to " + count_of(handler.info->max_pending, "result");
+    const Pace& pace = plan_.paces[step.pace];
+    if (pace.gate != kNone && plan_.channels[plan_.steps[pace.gate].channel].on_firing) return words;
+    const uint32_t gap = handler.gap + pace.gap - 1;
+    return words + fmt::format(", {} in a gap of more than {}", handler.info->drains_freely() ? "drained" : "fails",
+                               count_of(gap, "tick"));
   }
 
   // The output whose bytes a copy carries, through whatever domains they came.
@@ -202,6 +216,7 @@ class Printer {
   std::string channel_words(const Step& step, const Channel& channel) const {
     if (step.kind == StepKind::gate && channel.queued)
       return fmt::format(": at most {} wait, then {}", channel.depth, full_word(channel.full));
+    if (step.kind == StepKind::gate && channel.on_firing) return ": the ticks that it fires on pass, and wait for room";
     if (step.kind == StepKind::gate) return ": a tick that finds it busy passes by";
     if (step.kind != StepKind::resolve) return "";
     if (channel.kind == ChannelKind::latest)

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <queue>
+#include <tuple>
 
 #include "plan/draft.h"
 
@@ -108,6 +109,11 @@ void add_handlers(Draft& draft) {
     Prepared& prepared = draft.facts.handlers.at(i);
     DraftHandler handler;
     handler.declared = &declared;
+    handler.is_refused = declared.refused;
+    if (!prepared.instance) { // its mistake was kept
+      draft.handlers.push_back(std::move(handler));
+      continue;
+    }
     handler.instance = prepared.instance.get();
     handler.info = &handler.instance->info();
     handler.facts = prepared.facts;
@@ -117,6 +123,11 @@ void add_handlers(Draft& draft) {
   }
 }
 
+// Both ends of an edge: ports, and the position among the edges of a list.
+struct Ends {
+  uint32_t output = 0, input = 0, position = 0;
+};
+
 // Where the edge that an input has already comes from.
 std::string first_source(const Draft& draft, uint32_t target, const std::string& port) {
   for (const DraftEdge& edge : draft.edges)
@@ -125,45 +136,124 @@ std::string first_source(const Draft& draft, uint32_t target, const std::string&
   return "elsewhere";
 }
 
-// Ports of all edges, and how many edges each list takes.
-void find_ends(Draft& draft, std::vector<std::pair<uint32_t, uint32_t>>& ports) {
-  for (const graph::Edge& declared : draft.graph.edges) {
-    DraftEdge edge;
-    edge.declared = &declared;
-    edge.source = find_handler(draft, declared.source, declared.source_port, declared.place);
-    edge.target = find_handler(draft, declared.target, declared.target_port, declared.place);
-    DraftHandler& source = draft.handlers[edge.source];
-    DraftHandler& target = draft.handlers[edge.target];
-    const uint32_t output = find_port(draft, source, declared.source_port, false, declared.place);
-    const uint32_t input = find_port(draft, target, declared.target_port, true, declared.place);
-    const auto& port = target.info->ports[input];
-    if (!port.many() && target.edge_counts[input] > 0)
-      throw Failure(Error{307,
-                          "the input " + target.declared->name + "." + port.name + " is connected twice",
-                          declared.place,
-                          {"it takes one edge, and has one from " + first_source(draft, edge.target, port.name)},
-                          "",
-                          "remove one of them"});
-    if (port.many() && target.edge_counts[input] >= port.raw.many_max)
-      throw Failure(Error{307,
-                          "the input " + target.declared->name + "." + port.name + " takes at most " +
-                              std::to_string(port.raw.many_max) + " edges",
-                          declared.place,
-                          {"this is one more"},
-                          "",
-                          "leave it out"});
-    ports.emplace_back(output, target.edge_counts[input]);
-    ports.back().second |= input << 16; // port and position travel together until the flat indices are known
-    ++target.edge_counts[input];
-    ++source.edge_counts[output];
-    draft.edges.push_back(edge);
-  }
-}
-
 bool kinds_agree(const mr_format& from, const mr_format& to) {
   if (from.kind == MR_KIND_ANY || to.kind == MR_KIND_ANY) return true;
   return from.kind == to.kind && (!from.schema || !to.schema || from.schema == to.schema) &&
          (!from.layout || !to.layout || from.layout == to.layout);
+}
+
+bool is_plain(const graph::Edge& edge) {
+  return edge.policy == graph::Policy::sync && edge.delay == 0 && !edge.initial_empty && !edge.forbid_copy &&
+         !edge.forbid_convert && edge.domain.empty();
+}
+
+// Which input each of `sources` would be read by, so that all kinds agree and none stays without what it needs.
+bool match(const DraftHandler& target, const std::vector<const plugin::HandlerInfo::Port*>& sources,
+           std::vector<uint32_t>& inputs) {
+  const auto& ports = target.info->ports;
+  const auto is_taken = [&](uint32_t p) { return std::find(inputs.begin(), inputs.end(), p) != inputs.end(); };
+  if (inputs.size() == sources.size()) {
+    for (uint32_t p = 0; p < ports.size(); ++p)
+      if (ports[p].is_input() && !ports[p].optional() && !is_taken(p)) return false;
+    return true;
+  }
+  for (uint32_t p = 0; p < ports.size(); ++p) {
+    const bool fits = ports[p].is_input() && !ports[p].many() && !is_taken(p) &&
+                      kinds_agree(sources[inputs.size()]->raw.accepts, ports[p].raw.accepts);
+    if (!fits) continue;
+    inputs.push_back(p);
+    if (match(target, sources, inputs)) return true;
+    inputs.pop_back();
+  }
+  return false;
+}
+
+// More inputs than this are no slip of the pen, and every order of them is tried.
+constexpr size_t kRewiredMax = 6;
+
+// Its edges led to inputs that take them, as an edit; "" where there is no such way.
+std::string rewired(const Draft& draft, const DraftHandler& target) {
+  std::vector<const plugin::HandlerInfo::Port*> sources;
+  std::vector<std::string> references;
+  for (const graph::Edge& edge : draft.graph.edges) {
+    if (edge.target != target.declared->name) continue;
+    const auto named = draft.handler_named.find(edge.source);
+    const DraftHandler* source = named == draft.handler_named.end() ? nullptr : &draft.handlers[named->second];
+    if (!source || !source->info || !is_plain(edge) || sources.size() == kRewiredMax) return "";
+    const auto& ports = source->info->ports;
+    const auto output = std::find_if(ports.begin(), ports.end(), [&](const auto& port) {
+      return !port.is_input() && (edge.source_port.empty() || port.name == edge.source_port);
+    });
+    if (output == ports.end()) return "";
+    sources.push_back(&*output);
+    references.push_back(edge.source + (edge.source_port.empty() ? "" : "." + edge.source_port));
+  }
+  std::vector<uint32_t> inputs;
+  if (sources.empty() || !match(target, sources, inputs)) return "";
+  const bool in_a_line = target.declared->place.file == "pipeline";
+  // A line refers to ports of handlers only that name= has named, which are placed at that name.
+  if (in_a_line && target.declared->place.column == target.declared->type_place.column) return "";
+  std::string text;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const std::string& port = target.info->ports[inputs[i]].name;
+    const std::string from = references[i] + (references[i].find('.') == std::string::npos ? "." : "");
+    text += (i == 0      ? ""
+             : in_a_line ? " ; "
+                         : ", ") +
+            (in_a_line ? from + " ! " + target.declared->name + "." + port : port + ": " + references[i]);
+  }
+  return in_a_line ? text : "inputs: { " + text + " }";
+}
+
+// The port of the edge's target, with one edge more, and the position among its edges.
+std::pair<uint32_t, uint32_t> take_input(const Draft& draft, DraftHandler& target, const DraftEdge& edge) {
+  const graph::Edge& declared = *edge.declared;
+  const uint32_t input = find_port(draft, target, declared.target_port, true, declared.place);
+  const auto& port = target.info->ports[input];
+  if (!port.many() && target.edge_counts[input] > 0) {
+    const std::string edit = rewired(draft, target);
+    throw Failure(Error{307,
+                        "the input " + target.declared->name + "." + port.name + " is connected twice",
+                        declared.place,
+                        {"it takes one edge, and has one from " + first_source(draft, edge.target, port.name),
+                         "inputs: " + joined(port_names(*target.info, true))},
+                        "",
+                        edit.empty() ? "remove one of them" : edit});
+  }
+  if (port.many() && target.edge_counts[input] >= port.raw.many_max)
+    throw Failure(Error{307,
+                        "the input " + target.declared->name + "." + port.name + " takes at most " +
+                            std::to_string(port.raw.many_max) + " edges",
+                        declared.place,
+                        {"this is one more"},
+                        "",
+                        "leave it out"});
+  return {input, target.edge_counts[input]++};
+}
+
+// Ports of all edges, and how many edges each list takes.
+void find_ends(Draft& draft, std::vector<Ends>& ends) {
+  for (const graph::Edge& declared : draft.graph.edges) {
+    DraftEdge edge;
+    edge.declared = &declared;
+    const bool is_sound = attempt(draft.kept, [&] {
+      edge.target = find_handler(draft, declared.target, declared.target_port, declared.place);
+      const Place& from = declared.source_place.line > 0 ? declared.source_place : declared.place;
+      edge.source = find_handler(draft, declared.source, declared.source_port, from);
+      DraftHandler& source = draft.handlers[edge.source];
+      DraftHandler& target = draft.handlers[edge.target];
+      Ends found;
+      if (source.info) found.output = find_port(draft, source, declared.source_port, false, from);
+      if (target.info) std::tie(found.input, found.position) = take_input(draft, target, edge);
+      if (source.info) ++source.edge_counts[found.output];
+      if (!source.info || !target.info) return;
+      ends.push_back(found);
+      draft.edges.push_back(edge);
+    });
+    if (is_sound) continue;
+    if (const auto target = draft.handler_named.find(declared.target); target != draft.handler_named.end())
+      draft.handlers[target->second].is_refused = true;
+  }
 }
 
 // The sources of this graph that could feed an input, else what could be written.
@@ -193,7 +283,8 @@ void lay_flat(const Draft& draft, DraftHandler& handler) {
     for (uint32_t i = 0; i < entries; ++i) (port.is_input() ? handler.input_port : handler.output_port).push_back(p);
     count += entries;
     if (!port.is_input() && handler.edge_counts[p] > 1) handler.edge_counts[p] = 1; // connected or not
-    if (port.is_input() && !port.optional() && handler.edge_counts[p] == 0)
+    if (!port.is_input() || port.optional() || handler.edge_counts[p] > 0 || handler.is_refused) continue;
+    attempt(draft.kept, [&] {
       throw Failure(
           Error{306,
                 "the input " + handler.declared->name + "." + port.name + " (" + port.type_name + ") is not connected",
@@ -201,48 +292,69 @@ void lay_flat(const Draft& draft, DraftHandler& handler) {
                 {handler.info->type + " cannot run without it"},
                 "",
                 source_for(draft, handler, port)});
+    });
   }
   handler.input_edge.assign(handler.input_count, kNone);
 }
 
-void connect(Draft& draft, const std::vector<std::pair<uint32_t, uint32_t>>& ports) {
+void refuse_kinds(const Draft& draft, const DraftEdge& edge, const plugin::HandlerInfo::Port& from,
+                  const plugin::HandlerInfo::Port& to) {
+  const DraftHandler& source = draft.handlers[edge.source];
+  const DraftHandler& target = draft.handlers[edge.target];
+  const std::string edit = rewired(draft, target);
+  throw Failure(Error{
+      305,
+      with_article(from.type_name) + " cannot be read as " + to.type_name,
+      edge.declared->place,
+      {source.declared->name + "." + from.name + " (" + source.info->type + ") gives " + from.type_name,
+       target.declared->name + "." + to.name + " (" + target.info->type + ") takes " + to.type_name},
+      "",
+      edit.empty() ? "a handler between them that takes " + from.type_name + " and gives " + to.type_name : edit});
+}
+
+void check_delay(const graph::Edge& declared, const plugin::HandlerInfo::Port& to) {
+  if (declared.delay > 0 && !declared.initial_empty && !to.optional())
+    throw Failure(
+        Error{407,
+              "an edge with delay: needs initial:",
+              declared.place,
+              {declared.delay == 1 ? "the first tick has no value to read"
+                                   : "the first " + std::to_string(declared.delay) + " ticks have no value to read"},
+              "",
+              assignment(declared.place, "initial", "empty")});
+  if (declared.delay > 0 && declared.policy != graph::Policy::sync)
+    throw Failure(Error{215,
+                        "delay: counts ticks, which only policy: sync reads",
+                        declared.place,
+                        {"the edge " + declared.source + " → " + declared.target + " has both"},
+                        "",
+                        declared.policy == graph::Policy::latest
+                            ? "lag: " + std::to_string(declared.delay) + " in place of delay:"
+                            : "remove delay:"});
+  if (declared.initial_empty && declared.delay == 0 && declared.policy != graph::Policy::latest)
+    throw Failure(Error{215,
+                        "initial: stands in for an earlier value, which only delay: and policy: latest read",
+                        declared.place,
+                        {"the edge " + declared.source + " → " + declared.target + " reads none"},
+                        "",
+                        "remove initial:"});
+}
+
+void connect(Draft& draft, const std::vector<Ends>& ends) {
   for (uint32_t e = 0; e < draft.edges.size(); ++e) {
     DraftEdge& edge = draft.edges[e];
     DraftHandler& source = draft.handlers[edge.source];
     DraftHandler& target = draft.handlers[edge.target];
-    const uint32_t input_port = ports[e].second >> 16;
-    edge.source_output = source.first[ports[e].first];
-    edge.target_input = target.first[input_port] + (ports[e].second & 0xffff);
+    edge.source_output = source.first[ends[e].output];
+    edge.target_input = target.first[ends[e].input] + ends[e].position;
     target.input_edge[edge.target_input] = e;
-    const auto& from = source.info->ports[ports[e].first];
-    const auto& to = target.info->ports[input_port];
-    if (!kinds_agree(from.raw.accepts, to.raw.accepts))
-      throw Failure(
-          Error{305,
-                with_article(from.type_name) + " cannot be read as " + to.type_name,
-                edge.declared->place,
-                {source.declared->name + "." + from.name + " (" + source.info->type + ") gives " + from.type_name,
-                 target.declared->name + "." + to.name + " (" + target.info->type + ") takes " + to.type_name},
-                "",
-                "a handler between them that takes " + from.type_name + " and gives " + to.type_name});
-    if (edge.declared->delay > 0 && !edge.declared->initial_empty && !to.optional())
-      throw Failure(Error{407,
-                          "an edge with delay: needs initial:",
-                          edge.declared->place,
-                          {edge.declared->delay == 1
-                               ? "the first tick has no value to read"
-                               : "the first " + std::to_string(edge.declared->delay) + " ticks have no value to read"},
-                          "",
-                          assignment(edge.declared->place, "initial", "empty")});
-    if (edge.declared->delay > 0 && edge.declared->policy != graph::Policy::sync)
-      throw Failure(Error{215,
-                          "delay: counts ticks, which only policy: sync reads",
-                          edge.declared->place,
-                          {"the edge " + edge.declared->source + " → " + edge.declared->target + " has both"},
-                          "",
-                          edge.declared->policy == graph::Policy::latest
-                              ? "lag: " + std::to_string(edge.declared->delay) + " in place of delay:"
-                              : "remove delay:"});
+    const auto& from = source.info->ports[ends[e].output];
+    const auto& to = target.info->ports[ends[e].input];
+    // Two that were swapped are one mistake.
+    if (!kinds_agree(from.raw.accepts, to.raw.accepts) && !target.is_refused &&
+        !attempt(draft.kept, [&] { refuse_kinds(draft, edge, from, to); }))
+      target.is_refused = true;
+    attempt(draft.kept, [&] { check_delay(*edge.declared, to); });
   }
 }
 
@@ -333,15 +445,16 @@ std::vector<uint32_t> topological_order(uint32_t count, const std::vector<std::p
 }
 
 void resolve(Draft& draft) {
-  std::vector<std::pair<uint32_t, uint32_t>> ports;
+  std::vector<Ends> ends;
   add_handlers(draft);
-  find_ends(draft, ports);
+  find_ends(draft, ends);
   for (DraftHandler& handler : draft.handlers) {
+    if (!handler.info) continue;
     lay_flat(draft, handler);
-    check_concurrency(handler);
+    attempt(draft.kept, [&] { check_concurrency(handler); });
   }
-  connect(draft, ports);
-  refuse_cycles(draft);
+  connect(draft, ends);
+  attempt(draft.kept, [&] { refuse_cycles(draft); });
 }
 
 } // namespace millrace::plan

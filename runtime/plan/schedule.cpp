@@ -8,11 +8,46 @@
 
 namespace millrace::plan {
 
+namespace {
+
+int64_t load_of(const Plan& plan, const Segment& segment) {
+  int64_t load = 0;
+  for (const uint32_t s : segment.steps) {
+    const uint32_t handler = plan.steps[s].handler;
+    load += 1 + (handler == kNone ? 0 : plan.handlers[handler].cost_ns);
+  }
+  return load;
+}
+
+// The step that a segment waits for first, if the segment works behind or begins at a `latest`; else kNone.
+uint32_t step_before(const Plan& plan, const Segment& segment) {
+  const Step& first = plan.steps[segment.steps[0]];
+  if (first.kind == StepKind::resolve || first.kind == StepKind::entry) return plan.channels[first.channel].from;
+  if (plan.paces[segment.pace].kind != PaceKind::behind) return kNone;
+  for (const StepInput& input : first.inputs)
+    if (input.output != kNone && input.delay == 0) return plan.outputs[input.output].step;
+  return kNone;
+}
+
+// The worker of that step. A row of such segments, shared out one by one, would be handed from thread to thread at
+// every one of them, and each look of a thread at all its segments would find one that can move.
+uint32_t worker_before(const Plan& plan, const Segment& segment) {
+  const uint32_t step = step_before(plan, segment);
+  if (step == kNone) return kNone;
+  const Segment& before = plan.segments[plan.steps[step].segment];
+  return &before < &segment && !before.pinned ? before.home : kNone;
+}
+
+} // namespace
+
 void schedule(Plan& plan) {
   plan.threads = plan.workers;
   std::map<std::string, uint32_t> named;
   std::map<uint32_t, uint32_t> submitters; // by domain
   std::vector<int64_t> load(plan.workers, 0);
+  int64_t all = 0;
+  for (const Segment& segment : plan.segments)
+    if (!segment.blocking && segment.thread.empty() && segment.domain == 0) all += load_of(plan, segment);
   for (Segment& segment : plan.segments) {
     if (segment.blocking) {
       segment.home = plan.threads++;
@@ -28,12 +63,12 @@ void schedule(Plan& plan) {
       segment.home = at->second;
       segment.pinned = true;
     } else {
-      const auto least = std::min_element(load.begin(), load.end());
-      segment.home = static_cast<uint32_t>(least - load.begin());
-      for (uint32_t s : segment.steps) {
-        const uint32_t handler = plan.steps[s].handler;
-        *least += 1 + (handler == kNone ? 0 : plan.handlers[handler].cost_ns);
-      }
+      const uint32_t before = worker_before(plan, segment);
+      const int64_t own = load_of(plan, segment);
+      segment.home = static_cast<uint32_t>(std::min_element(load.begin(), load.end()) - load.begin());
+      // No worker takes more than its part of all for that.
+      if (before != kNone && load[before] + own <= all / plan.workers) segment.home = before;
+      load[segment.home] += own;
     }
   }
 }

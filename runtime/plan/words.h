@@ -1,4 +1,4 @@
-// How the printed forms of a plan name things, so that text, JSON and dot say the same.
+// How the printed forms of a plan and its errors name things, so that they all say the same.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,6 +10,9 @@
 
 namespace millrace::plan {
 
+// The only clock of a pipeline may have no name of its own.
+inline std::string name_of(const Clock& clock) { return clock.name.empty() ? "main" : clock.name; }
+
 inline std::string mode_word(const Clock& clock) {
   switch (clock.mode) {
     case graph::ClockMode::realtime: return "realtime";
@@ -18,15 +21,16 @@ inline std::string mode_word(const Clock& clock) {
   }
 }
 
-inline std::string policy_word(const EdgePlan& edge) {
-  if (edge.delay > 0) return "delay";
-  switch (edge.policy) {
+inline std::string policy_word(graph::Policy policy) {
+  switch (policy) {
     case graph::Policy::latest: return "latest";
     case graph::Policy::queue: return "queue";
     case graph::Policy::align: return "align";
     default: return "sync";
   }
 }
+
+inline std::string policy_word(const EdgePlan& edge) { return edge.delay > 0 ? "delay" : policy_word(edge.policy); }
 
 inline std::string full_word(graph::Full full) {
   switch (full) {

@@ -15,6 +15,7 @@ constexpr uint32_t kParamsMax = 256;
 constexpr uint32_t kEdgesMax = 256;   // of an input that takes a list
 constexpr uint32_t kKeepsMax = 64;    // each kept value is one more slot of memory in its ring
 constexpr uint32_t kPendingMax = 256; // so is each pending firing
+constexpr uint32_t kGapMax = 100'000; // and each tick of a gap
 constexpr size_t kNameMax = 64;
 
 // What the pipeline file says about a handler beside its parameters.
@@ -23,7 +24,8 @@ constexpr std::array<std::string_view, 14> kReservedKeys = {"type",    "input", 
                                                             "isolate", "for_each", "concurrency", "priority"};
 
 constexpr uint32_t kKnownTraits = MR_TRAIT_STATELESS | MR_TRAIT_BLOCKING | MR_TRAIT_CAPTURABLE | MR_TRAIT_HOST_HEAVY |
-                                  MR_TRAIT_CPU_BODY | MR_TRAIT_CUDA_BODY | MR_TRAIT_FINISH | MR_TRAIT_NO_ALLOCATION;
+                                  MR_TRAIT_CPU_BODY | MR_TRAIT_CUDA_BODY | MR_TRAIT_FINISH | MR_TRAIT_NO_ALLOCATION |
+                                  MR_TRAIT_ASYNCHRONOUS | MR_TRAIT_DRAINS_FREELY;
 
 bool is_identifier(std::string_view name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -126,6 +128,12 @@ void check_traits(const mr_declaration& declared, const mr_handler_type& table, 
   subject.require(declared.param_count == 0 || declared.params, "its list of parameters is missing");
   subject.require(declared.max_pending <= kPendingMax, "max_pending is " + std::to_string(declared.max_pending) +
                                                            ", at most " + std::to_string(kPendingMax) + " is possible");
+  subject.require(declared.gap <= kGapMax, "its gap is " + std::to_string(declared.gap) + " ticks, at most " +
+                                               std::to_string(kGapMax) + " are possible");
+  const bool owes = declared.max_pending > 0;
+  subject.require(owes || declared.gap == 0, "it declares a gap, which means nothing without max_pending");
+  subject.require(owes || !(declared.traits & MR_TRAIT_DRAINS_FREELY),
+                  "it declares that it drains freely, which means nothing without max_pending");
 }
 
 // Ports are checked before anything is copied, so that `like` can be followed.
@@ -184,6 +192,10 @@ void check_param(const mr_declaration& declared, uint32_t index, const Subject& 
   subject.require(!param.choices || param.type == MR_PARAM_STRING, who + ": choices are for strings");
   const bool is_path = param.flags & (MR_PARAM_READS_PATH | MR_PARAM_WRITES_PATH);
   subject.require(!is_path || param.type == MR_PARAM_STRING, who + " is a path, and no string");
+  subject.require(!(param.flags & MR_PARAM_IN_PIECES) || (param.flags & MR_PARAM_WRITES_PATH),
+                  who + " is in pieces, and no path that is written");
+  subject.require(!(param.flags & MR_PARAM_CUTS_PATHS) || param.type == MR_PARAM_STRING,
+                  who + " cuts paths, and is no string");
   subject.require(!(param.flags & MR_PARAM_DURATION) || param.type == MR_PARAM_FLOAT,
                   who + " is a duration, and no number of the type float");
   if (param.flags & MR_PARAM_HAS_RANGE)
@@ -265,6 +277,7 @@ std::unique_ptr<const HandlerInfo> read_declaration(const mr_handler_type& table
   info->table = &table;
   info->traits = declared.traits;
   info->max_pending = declared.max_pending;
+  info->gap = declared.gap;
   info->thread = text_of(declared.thread);
   info->cost_hint_ns = declared.cost_hint_ns;
   for (uint32_t i = 0; i < declared.port_count; ++i) {

@@ -4,18 +4,49 @@
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "millrace/param_text.h"
+#include "observe/printable.h"
 #include "plugin/registry.h"
 
 namespace millrace::plugin {
 
 namespace {
 
-// A report is read by people: what a handler says beyond these is left out of it, and out of memory.
-constexpr size_t kMessagesMax = 64, kCountsMax = 64;
+// A report is read by people: what a handler counts beyond these is left out of it, and out of memory.
+constexpr size_t kCountsMax = 64;
 
 } // namespace
+
+// A call that is under way, for the watch and for a handler of SIGSEGV.
+class Instance::WatchedCall {
+ public:
+  WatchedCall(Instance& instance, const char* function)
+      : instance_(instance), name_{instance.name_.c_str(), instance.info_.type.c_str(), function} {
+    if (instance.watch) call_ = instance.watch->begin(instance, function);
+    instance.watched_calls_.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~WatchedCall() {
+    instance_.watched_calls_.fetch_sub(1, std::memory_order_relaxed);
+    if (instance_.watch) instance_.watch->end(call_);
+  }
+  WatchedCall(const WatchedCall&) = delete;
+  WatchedCall& operator=(const WatchedCall&) = delete;
+
+ private:
+  Instance& instance_;
+  const CallName name_;
+  std::list<CallWatch::Call>::iterator call_;
+  UnderWayScope here_{{[](const void* of) { return *static_cast<const CallName*>(of); }, &name_}};
+};
+
+template <class Call>
+mr_status Instance::watched(const char* function, Call&& call) {
+  set_error("");
+  const WatchedCall here(*this, function);
+  return with_sentence(call(), function);
+}
 
 Instance::Instance(const HandlerInfo& info, const mr_host& host, std::string name)
     : info_(info), name_(std::move(name)) {
@@ -35,13 +66,33 @@ std::string Instance::error() const {
 
 void Instance::set_error(std::string sentence) {
   const std::lock_guard lock(said_mutex_);
-  error_ = std::move(sentence);
+  error_ = sentence.size() > kKeptBytesMax ? shortened(sentence) : std::move(sentence);
 }
 
-// MR_ERROR never leaves without a sentence: handler.h says nothing for std::bad_alloc, for want of memory to say it.
+namespace {
+
+// handler.h says nothing for std::bad_alloc, for want of memory to say it.
+std::string said_nothing(const char* function) {
+  return std::string(function) + " failed without saying why; perhaps there was no memory left";
+}
+
+} // namespace
+
+std::string Instance::take_error(const char* function) {
+  const std::lock_guard lock(said_mutex_);
+  std::string sentence = std::exchange(error_, {});
+  if (sentence.empty()) sentence = said_nothing(function);
+  return taken_error_ = std::move(sentence);
+}
+
+std::string Instance::taken_error() const {
+  const std::lock_guard lock(said_mutex_);
+  return taken_error_;
+}
+
+// MR_ERROR never leaves without a sentence.
 mr_status Instance::with_sentence(mr_status status, const char* function) {
-  if (status == MR_ERROR && error().empty())
-    set_error(std::string(function) + " failed without saying why; perhaps there was no memory left");
+  if (status == MR_ERROR && error().empty()) set_error(said_nothing(function));
   return status;
 }
 
@@ -73,35 +124,30 @@ mr_status Instance::bind(const std::vector<uint32_t>& edge_counts) {
 }
 
 mr_status Instance::probe(mr_facts& facts) {
-  set_error("");
-  return with_sentence(info_.table->probe(self_, &facts), "probe");
+  return watched("probe", [&] { return info_.table->probe(self_, &facts); });
 }
 
 mr_status Instance::configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs) {
-  set_error("");
-  const mr_status status = info_.table->configure(self_, inputs.data(), static_cast<uint32_t>(inputs.size()),
-                                                  outputs.data(), static_cast<uint32_t>(outputs.size()));
-  return with_sentence(status, "configure");
+  return watched("configure", [&] {
+    return info_.table->configure(self_, inputs.data(), static_cast<uint32_t>(inputs.size()), outputs.data(),
+                                  static_cast<uint32_t>(outputs.size()));
+  });
 }
 
 mr_status Instance::start() {
-  set_error("");
-  return with_sentence(info_.table->start(self_), "start");
+  return watched("start", [&] { return info_.table->start(self_); });
 }
 
 mr_status Instance::drain() {
-  set_error("");
-  return with_sentence(info_.table->drain(self_), "drain");
+  return watched("drain", [&] { return info_.table->drain(self_); });
 }
 
 mr_status Instance::stop() {
-  set_error("");
-  return with_sentence(info_.table->stop(self_), "stop");
+  return watched("stop", [&] { return info_.table->stop(self_); });
 }
 
 mr_status Instance::reset() {
-  set_error("");
-  return with_sentence(info_.table->reset(self_), "reset");
+  return watched("reset", [&] { return info_.table->reset(self_); });
 }
 
 mr_status Instance::narrow(uint32_t port, mr_format& accepts) {
@@ -110,30 +156,19 @@ mr_status Instance::narrow(uint32_t port, mr_format& accepts) {
   return with_sentence(info_.table->narrow(self_, port, &accepts), "narrow");
 }
 
-std::vector<Instance::Message> Instance::messages() const {
-  const std::lock_guard lock(said_mutex_);
-  return messages_;
-}
-
 std::map<std::string, int64_t> Instance::counts() const {
   const std::lock_guard lock(said_mutex_);
   return counts_;
 }
 
-void Instance::log(uint32_t level, const std::string& sentence) {
-  {
-    const std::lock_guard lock(said_mutex_);
-    const auto known = std::find_if(messages_.begin(), messages_.end(),
-                                    [&](const Message& message) { return message.sentence == sentence; });
-    if (known != messages_.end()) {
-      ++known->times;
-      return;
-    }
-    if (messages_.size() == kMessagesMax) return;
-    messages_.push_back({level, sentence});
-  }
-  if (on_log) on_log(level, sentence);
+bool Instance::keep(uint32_t level, std::string_view sentence) { return said_.add(level, sentence); }
+
+void Instance::log(uint32_t level, std::string_view sentence) {
+  const bool first = keep(level, sentence);
+  if (on_log) on_log(level, sentence, first);
 }
+
+void Instance::note(const std::string& sentence) { said_.add(MR_LOG_WARNING, sentence, true); }
 
 void Instance::count(const std::string& name, int64_t add) {
   const std::lock_guard lock(said_mutex_);
@@ -154,6 +189,17 @@ mr_param with_choices(const HandlerInfo::Param& param, std::vector<const char*>&
   return declared;
 }
 
+// "2,5" → "2.5"; "" where the text is no number with a decimal comma.
+std::string with_point(std::string text) {
+  const size_t comma = text.find(',');
+  if (comma == std::string::npos || comma == 0 || comma + 1 == text.size() ||
+      text.find_first_not_of("0123456789", comma + 1) != std::string::npos)
+    return "";
+  if (text.find_first_not_of("0123456789", text[0] == '-' ? 1 : 0) != comma) return "";
+  text[comma] = '.';
+  return text;
+}
+
 // What to write in place of a text that is refused: the choice nearest to it, the number in it ("2px", "2,5"), the end
 // of the range that it is beyond; else the default.
 std::string usable_value(const HandlerInfo::Param& param, const std::string& text) {
@@ -161,7 +207,8 @@ std::string usable_value(const HandlerInfo::Param& param, const std::string& tex
   const bool whole = param.raw.type == MR_PARAM_INT;
   const bool number = whole || param.raw.type == MR_PARAM_FLOAT;
   if (number && !text.empty() && text.find_first_not_of("+-.") == text.find_first_of("0123456789")) {
-    double value = std::strtod(text.c_str(), nullptr);
+    const std::string pointed = with_point(text);
+    double value = std::strtod(pointed.empty() ? text.c_str() : pointed.c_str(), nullptr);
     if (param.raw.flags & MR_PARAM_HAS_RANGE) value = std::clamp(value, param.raw.min, param.raw.max);
     if (whole) value = std::floor(value);
     if (std::isfinite(value) && std::abs(value) < 1e15) return v1::detail::number_text(value);
@@ -190,6 +237,10 @@ mr_param_value parse_param(const HandlerInfo& info, const HandlerInfo::Param& pa
                 {},
                 nearest_name(text, param.choices),
                 assignment(place, param.name, usable_value(param, text))};
+  const bool is_number = param.raw.type == MR_PARAM_INT || param.raw.type == MR_PARAM_FLOAT;
+  if (is_number && !with_point(text).empty()) failure.notes.push_back("the decimal mark is a point");
+  if (text.find("${") != std::string::npos)
+    failure.notes.push_back("variables are not replaced in a pipeline; --set gives a value from the shell");
   failure.notes.push_back("default: " + (param.default_text.empty() ? "none" : param.default_text));
   throw Failure(std::move(failure));
 }
@@ -216,7 +267,7 @@ mr_host basic_host() {
   host.publish = [](mr_tick*) -> mr_status { return MR_ERROR; };
   host.fail = [](void* instance, const char* sentence) { static_cast<Instance*>(instance)->set_error(sentence); };
   host.log = [](void* instance, uint32_t level, const char* sentence) {
-    static_cast<Instance*>(instance)->log(level, sentence);
+    static_cast<Instance*>(instance)->log(level, sentence ? sentence : "");
   };
   host.borrow = [](void*, uint32_t, mr_block*) -> mr_status { return MR_ERROR; };
   host.give = [](mr_tick*, uint32_t, uint64_t) -> mr_status { return MR_ERROR; };

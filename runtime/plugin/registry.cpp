@@ -10,6 +10,7 @@
 
 #include "handlers/builtin.h"
 #include "plugin/declaration.h"
+#include "plugin/foreign_names.h"
 
 namespace millrace::plugin {
 namespace fs = std::filesystem;
@@ -105,6 +106,8 @@ void Registry::load(const std::string& path) {
   const std::string file = fs::absolute(path).lexically_normal().string();
   std::error_code ignored;
   if (!fs::exists(file, ignored)) cannot_load(path, "no such file");
+  // A pipe would be waited for.
+  if (!fs::is_regular_file(file, ignored)) cannot_load(path, "it is no regular file");
   // RTLD_NOW: a missing symbol is told now and not in the middle of a run. RTLD_LOCAL: plugins do not see each other.
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) cannot_load(path, dlerror());
@@ -174,13 +177,30 @@ Error unknown_type(const Registry& registry, int code, const std::string& type, 
     error.notes.push_back(type + " is in the plugin media, which is built where FFmpeg's libraries are");
     error.edit = "apt-get install libavformat-dev libavcodec-dev libswscale-dev, then build again";
   }
-  if (!error.nearest.empty()) return error;
+  if (type == "app.source" || type == "app.sink") {
+    error.nearest.clear();
+    error.notes.push_back(type +
+                          " belongs to applications that embed the runtime (millrace/runtime.h); the command has no "
+                          "application to join it to");
+    error.edit =
+        type == "app.source" ? "test.pattern or video.file in its place" : "null.sink or file.raw_writer in its place";
+  }
+  const ForeignName* foreign = in_a_failed_plugin ? nullptr : find_foreign_name(type);
+  if (foreign) {
+    const std::string words =
+        foreign->words.empty() ? "" : (foreign->type.empty() ? "" : "; ") + std::string(foreign->words);
+    error.notes.push_back(type + " is " + std::string(foreign->origin) + "; here " +
+                          (foreign->type.empty() ? "no handler does it: " : std::string(foreign->type) + " does it") +
+                          words);
+    error.nearest = registry.find(std::string(foreign->type)) ? foreign->type : "";
+    if (foreign->type.empty()) error.edit = "leave '" + type + "' out";
+  }
+  if (!error.nearest.empty() || !error.edit.empty()) return error;
   for (const LoadFailure& failure : registry.failures()) {
     error.notes.push_back("a plugin could not be loaded: " + failure.path + ": " + failure.error.what);
     for (const std::string& note : failure.error.notes) error.notes.push_back("  " + note);
   }
-  if (!in_a_failed_plugin && error.edit.empty())
-    error.edit = "`millrace handlers` lists what there is; --plugin-path DIR adds a folder";
+  if (!in_a_failed_plugin) error.edit = "`millrace handlers` lists what there is; --plugin-path DIR adds a folder";
   return error;
 }
 

@@ -1,6 +1,7 @@
 // Handler types that this process knows: built-ins and what plugins brought, with their declarations read once.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,6 +11,9 @@
 
 #include "millrace/abi.h"
 #include "observe/error.h"
+#include "plugin/call_watch.h"
+#include "plugin/said.h"
+#include "plugin/under_way.h"
 
 namespace millrace::plugin {
 
@@ -21,6 +25,7 @@ struct HandlerInfo {
   const mr_handler_type* table = nullptr;
   uint32_t traits = 0;
   uint32_t max_pending = 0;
+  uint32_t gap = 0; // ticks without a firing that may come while one is owed (semantics.md 8.12)
   std::string thread;
   int64_t cost_hint_ns = 0;
 
@@ -45,6 +50,7 @@ struct HandlerInfo {
   const Param* find_param(const std::string& name) const;
   bool has_cpu() const { return traits & MR_TRAIT_CPU_BODY; }
   bool has_cuda() const { return traits & MR_TRAIT_CUDA_BODY; }
+  bool drains_freely() const { return traits & MR_TRAIT_DRAINS_FREELY; }
   bool stateless() const { return traits & MR_TRAIT_STATELESS; }
   bool is_source() const; // no inputs
 };
@@ -108,6 +114,9 @@ class Instance {
   // The last sentence of a failure; set by mr_host.fail, which may come from a thread of the handler's own.
   std::string error() const;
   void set_error(std::string sentence);
+  // The sentence of a failure of this function, which the next one does not find again; never empty.
+  std::string take_error(const char* function);
+  std::string taken_error() const; // the last one that was taken
 
   // Parses `text` by the parameter's declaration. Throws Failure: MR0310 unknown, MR0311 wrong type, MR0312 out of
   // range, MR0313 no such choice.
@@ -124,33 +133,43 @@ class Instance {
   void interrupt(); // any thread
 
   // What the handler has said and counted since it was made; each sentence once, and of many the first.
-  struct Message {
-    uint32_t level = 0; // MR_LOG_*
-    std::string sentence;
-    uint64_t times = 1;
-  };
-  std::vector<Message> messages() const;
+  using Message = plugin::Message;
+  std::vector<Message> messages() const { return said_.messages(); }
   std::map<std::string, int64_t> counts() const;
-  // From any thread.
-  void log(uint32_t level, const std::string& sentence);
+  // From any thread. keep() tells nobody; true where the sentence is new.
+  void log(uint32_t level, std::string_view sentence);
+  bool keep(uint32_t level, std::string_view sentence);
   void count(const std::string& name, int64_t add);
+  // Keeps a warning about the handler beside what it says itself.
+  void note(const std::string& sentence);
 
-  // What a run lends its handlers; set before start(). Null: a message is only kept, time is the machine's.
-  std::function<void(uint32_t level, const std::string& sentence)> on_log;
+  // Set before probe(). Null: nobody watches its calls.
+  CallWatch* watch = nullptr;
+  int64_t patience_ns = 0; // 0: the watch's
+  // Whether it is in a function that `watch` minds. Any thread.
+  bool is_watched() const { return watched_calls_.load(std::memory_order_relaxed) > 0; }
+
+  // What a run lends its handlers; set before start(). Null: a message is only kept, time is the machine's. `first`:
+  // the sentence was not said before.
+  std::function<void(uint32_t level, std::string_view sentence, bool first)> on_log;
   std::function<int64_t()> clock_ns;
   void* in_run = nullptr; // of the run's own functions of mr_host: its step; null outside a run
 
  private:
+  class WatchedCall;
+  template <class Call>
+  mr_status watched(const char* function, Call&& call);
   mr_status with_sentence(mr_status status, const char* function);
 
   const HandlerInfo& info_;
   std::string name_;
   void* self_ = nullptr;
+  std::atomic<uint32_t> watched_calls_{0};
   const mr_declaration* declaration_ = nullptr; // of this instance; what does not change is in info_
   mutable std::mutex said_mutex_;               // guards what follows
-  std::string error_;
-  std::vector<Message> messages_;
+  std::string error_, taken_error_;
   std::map<std::string, int64_t> counts_;
+  Said said_;
 };
 
 // Parses a parameter's text by its declaration without an instance. Strings in the result point into `text`.

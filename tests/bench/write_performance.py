@@ -4,6 +4,9 @@
 usage: write_performance.py FOLDER      (which has bench.json, peers.json, or both)
        write_performance.py --media FILE      (what tests/peers/media.py wrote; the other tables stay)
        write_performance.py --gpu FILE COMMAND      (what gpu_bench printed; the other tables stay)
+       write_performance.py --machine      (only prints on what the figures would be measured)
+
+Each table names its machine and its day. MILLRACE_PERFORMANCE_PAGE is another page to write.
 """
 import datetime
 import json
@@ -31,9 +34,24 @@ GOALS = {
     ("trace", "100 empty", "ratio"): 1.5,
     ("trace", "16 × 10 µs", "ratio"): 1.02,
 }
+AGAIN = "Measured again on 2026-11-23 on an AMD EPYC with 2 cores, load average 13 to 19, three runs of " \
+        "`build/millrace bench plan trace`: "
+# What is known of a goal where it is missed: it stays in sight.
+WHY_MISSED = {
+    ("plan", "chain 64", "total"): "four fifths of the time is reading the text, most of that in libyaml-cpp's scanner; the plan "
+                                   "itself takes one. " + AGAIN + "0.5, 0.9 and 1.0 ms, which keeps the goal.",
+    ("trace", "100 empty", "ratio"): "100 calls of 25 ns write 1.6 KB a tick, through all of a ring of 16 MiB: what that costs is the memory's "
+                                     "matter, and the goal is kept in quiet minutes (decision 0008). From 10 µs a handler on nothing can be measured. " + AGAIN + "1.2 in each, which keeps the goal.",
+    ("placement", "wrong", "within_10"):
+        "the sweep makes each price wrong by up to 20 % for good and draws the errors of host, device and hop apart, which no plan "
+        "made beforehand can know; the worst case is 1.34 times the best. Where calls vary at random, 98.3 % are within 10 %. In "
+        "virtual time, so the same on every machine; `build/millrace bench placement` on 2026-11-23: 89.6 %, as before. Running "
+        "placements beside each other at the start would find the others; it is not done.",
+}
 # The same, at least.
 GOALS_AT_LEAST = {
     ("overlap", "in_flight 3", "rate"): 95,
+    ("placement", "wrong", "within_10"): 95,
 }
 # At most so many times another figure of the same run.
 RELATIVE_GOALS = {
@@ -104,7 +122,7 @@ What each table is stands in `tests/cuda/bench.cpp`; under each title is how it 
 all of them, `./dev gpu-bench NAME…` some, and on a machine with several GPUs also `peers`.
 """
 CROSSOVER_PICTURE = "\n\n![frames a second by the size of the pictures](pictures/crossover.svg)"
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = pathlib.Path(os.environ.get("MILLRACE_PERFORMANCE_PAGE", ROOT / "docs" / "performance.md"))
 
 
 def processor():
@@ -112,6 +130,10 @@ def processor():
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return platform.machine()
+
+
+def machine():
+    return f"{processor()}, {os.cpu_count()} cores, Linux {platform.release()}"
 
 
 def stolen_percent():
@@ -146,23 +168,33 @@ def own_lines(path):
     rows = json.loads(path.read_text())
     date = datetime.date.fromtimestamp(path.stat().st_mtime).isoformat()
     lines = ["## The runtime itself\n",
-             f"Command: `build/millrace bench`, {date}, release build. What each row is stands at the head of "
-             "`runtime/cli/bench.cpp` and of the `bench_*.cpp` beside it.\n",
+             f"Command: `build/millrace bench`, {date}, release build, on {machine()}; {stolen_percent():.1f} % of its time stolen "
+             f"since it started; load average when this was written {os.getloadavg()[0]:.1f}: above 0, others had work too, and "
+             "the p99 are theirs as well. What each row is stands at the head of `runtime/cli/bench.cpp` and of the "
+             "`bench_*.cpp` beside it.\n",
              "| bench | case | metric | p50 | p99 | unit | n | goal (p50) | |", "|---|---|---|---|---|---|---|---|---|"]
     for row in rows:
         text, met = goal_of(row, rows) or ("", None)
         lines.append(f"| {row['bench']} | {row['case']} | {row['metric']} | {figure(row['p50'], row)} | {figure(row['p99'], row)} | "
                      f"{row['unit']} | {row['n']} | {text} | {'' if met is None else verdict(met)} |")
+    lines += missed_lines(rows)
     if plot_placement.write(rows):
         lines.append(PLACEMENT_EXPLANATION)
     return lines + [""]
 
 
+def missed_lines(rows):
+    """Why, for each goal that is missed and of which that is known."""
+    missed = [row for row in rows if (goal_of(row, rows) or ("", True))[1] is False]
+    keys = [(row["bench"], row["case"], row["metric"]) for row in missed]
+    return ["", *(f"- Missed: {' '.join(key)}: {WHY_MISSED[key]}" for key in keys if key in WHY_MISSED)] if keys else []
+
+
 def peer_lines(path):
     result = json.loads(path.read_text())
     lines = [PEERS_EXPLANATION,
-             f"Command: `./dev bench --peers`, {result['date']}, {result['rounds']} rounds, release build; load average "
-             f"at the end {result['load']:.1f}" +
+             f"Command: `./dev bench --peers`, {result['date']}, {result['rounds']} rounds, release build, on "
+             f"{result['machine']}; load average at the end {result['load']:.1f}" +
              (f", all programs alike scheduled before other work (niceness {result['priority']})" if result["priority"] else "")
              + ".\n",
              "| bench | case | program | metric | p50 | p99 | unit | goal (p50) | |", "|---|---|---|---|---|---|---|---|---|"]
@@ -192,7 +224,7 @@ def with_media_table(page, result, measured):
 
 def write_media(path):
     result = json.loads(path.read_text())
-    measured = (f"{processor()}, {os.cpu_count()} cores, Linux {platform.release()}; `./dev bench --peers media`, {result['date']}, "
+    measured = (f"{machine()}; `./dev bench --peers media`, {result['date']}, "
                 f"{result['rounds']} rounds, ffmpeg {result['ffmpeg']}; load average at the end {result['load']:.1f}.")
     PAGE.write_text(with_media_table(PAGE.read_text(), result, measured))
 
@@ -236,15 +268,13 @@ def with_gpu_tables(page, printed, measured):
 def write_gpu(printed, command):
     table = printed.read_text()
     plot_crossover.write(table)
-    measured = (f"{asked_nvidia_smi()}; {processor()}, {os.cpu_count()} cores, Linux {platform.release()}; "
+    measured = (f"{asked_nvidia_smi()}; {machine()}; "
                 f"`{command.strip()}`, {datetime.date.today().isoformat()}.")
     PAGE.write_text(with_gpu_tables(PAGE.read_text(), table, measured))
 
 
 def main(folder):
-    lines = [EXPLANATION, f"Machine: {processor()}, {os.cpu_count()} cores, Linux {platform.release()}; "
-             f"{stolen_percent():.1f} % of its time stolen since it started; load average when this was written "
-             f"{os.getloadavg()[0]:.1f}: above 0, others had work too, and the p99 are theirs as well.\n"]
+    lines = [EXPLANATION]
     if (folder / "bench.json").exists():
         lines += own_lines(folder / "bench.json")
     if (folder / "peers.json").exists():
@@ -258,6 +288,8 @@ if __name__ == "__main__":
         sys.exit(write_gpu(pathlib.Path(sys.argv[2]), sys.argv[3]))
     if len(sys.argv) == 3 and sys.argv[1] == "--media":
         sys.exit(write_media(pathlib.Path(sys.argv[2])))
+    if sys.argv[1:] == ["--machine"]:
+        sys.exit(print(f"machine: {machine()}; {datetime.date.today().isoformat()}, load average {os.getloadavg()[0]:.1f}"))
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     main(pathlib.Path(sys.argv[1]))

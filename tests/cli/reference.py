@@ -31,7 +31,10 @@ def error_codes(millrace):
         if code["number"] // 100 != family:
             family = code["number"] // 100
             lines += [f"## {FAMILIES[family]}", ""]
-        lines += [f"### {code['code']}: {code['title']}", "", f"{code['explanation']} Exit code {code['exit_code']}.", ""]
+        explanation = code["explanation"]
+        if not re.search("exit code|that signal|nothing is ended", explanation):  # else it says how the process ends
+            explanation += f" Exit code {code['exit_code']}."
+        lines += [f"### {code['code']}: {code['title']}", "", explanation, ""]
     return "\n".join(lines)
 
 

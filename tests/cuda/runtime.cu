@@ -199,7 +199,7 @@ TEST_CASE("4.9: a device that never finishes is given up" * doctest::skip()) {
 }
 
 // Under memcheck, which has to find it: a kernel that writes between two blocks of an arena hurts nobody else.
-TEST_CASE("4.9: what a kernel writes behind its block is found by a checker" * doctest::skip()) {
+TEST_CASE("4.9: a checker finds a kernel that writes past the end of its block" * doctest::skip()) {
   CHECK(seen_by(chain({"behind"}, 10), on_gpu(), "c").size() == 10);
 }
 

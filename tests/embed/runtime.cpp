@@ -2,8 +2,13 @@
 #include "millrace/runtime.h"
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -266,4 +271,133 @@ TEST_CASE("A run that fails says so, and gives what was finished before") {
   CHECK(outcome.error.find("numbers.yaml:3") != std::string::npos);
   for (uint64_t n = 0; n < 3; ++n) CHECK(runtime.try_pull("out")->index() == n);
   CHECK_FALSE(runtime.try_pull("out"));
+}
+
+TEST_CASE(
+    "What the application throws while it is told something is dropped: no handler fails of it, and no process ends") {
+  std::mutex mutex;
+  std::vector<std::string> told;
+  RuntimeOptions options;
+  options.on_message = [&](const std::string& line) {
+    const std::lock_guard lock(mutex);
+    told.push_back(line);
+    throw std::runtime_error("from on_message");
+  };
+  Runtime runtime(options);
+  // A source whose times go back is told of, from a call of the runtime's own.
+  runtime.load_text(
+      "version: 1\nhandlers:\n  in: { type: app.source, payload: tensor, dtype: int32, shape: 3, rate: 30 }\n"
+      "  out: { type: null.sink, input: in }\n");
+  runtime.start();
+  for (int32_t n = 0; n < 5; ++n) REQUIRE(runtime.push("in", tensor_of({n, n, n}), 1000));
+  runtime.end("in");
+  const Outcome outcome = runtime.wait();
+  CHECK(outcome.ok);
+  CHECK(outcome.ticks == 5);
+  REQUIRE(told.size() == 2); // the second: the log says why it is not complete
+  CHECK(told[0].find("does not rise") != std::string::npos);
+  CHECK(told[1] == "warning: the log is not complete: from on_message");
+}
+
+TEST_CASE("A Runtime that was moved from says so, and one that is moved to goes on") {
+  Runtime first;
+  first.load(kTensors);
+  Runtime second(std::move(first));
+  CHECK_THROWS_AS(first.start(), std::logic_error);
+  CHECK_THROWS_AS(first.stop(), std::logic_error);
+  CHECK_THROWS_AS(first.finished(), std::logic_error);
+  second.start();
+  Runtime third;
+  third = std::move(second);
+  CHECK_THROWS_AS(second.wait(), std::logic_error);
+  third.end("in");
+  CHECK(third.wait().ok);
+}
+
+TEST_CASE("wait() for the second time is told from wait() before start()") {
+  Runtime runtime;
+  runtime.load(kTensors);
+  const auto words = [&]() -> std::string {
+    try {
+      runtime.wait();
+    } catch (const std::logic_error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(words() == "wait() before start()");
+  runtime.start();
+  runtime.end("in");
+  CHECK(words() == "");
+  CHECK(words() == "wait() after the run was waited for");
+}
+
+TEST_CASE("More threads than any machine has are refused, not asked of the system") {
+  RuntimeOptions options;
+  options.threads = 4'000'000'000;
+  CHECK(code_of([&] { Runtime runtime(options); }) == "MR0105");
+}
+
+TEST_CASE("A child of fork() that destroys a Runtime leaves the run to its parent") {
+  auto runtime = std::make_unique<Runtime>();
+  runtime->load(kTensors);
+  runtime->start();
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    runtime.reset();
+    ::_exit(7);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 7);
+  CHECK(runtime->push("in", tensor_of({1, 2, 3})));
+  runtime->end("in");
+  CHECK(runtime->wait().ok);
+}
+
+TEST_CASE("8.5: built-in handlers work on an empty initial value") {
+  const std::string picture = "  s: { type: test.pattern, width: 16, height: 16, count: 3 }\n";
+  const std::string tensor = "  s: { type: test.number, size: 4, count: 3 }\n";
+  const std::string path = (std::filesystem::temp_directory_path() / "millrace_initial").string();
+  const std::pair<std::string, std::string> handlers[] = {
+      {picture, "draw.boxes"},
+      {picture, "draw.marker"},
+      {picture, "draw.text, text: hi"},
+      {picture, "file.raw_writer, path: " + path + ".raw"},
+      {picture, "flow.pass"},
+      {picture, "flow.rate"},
+      {picture, "image.adjust"},
+      {picture, "image.blur"},
+      {picture, "image.convert, to: gray8"},
+      {picture, "image.crop, x: 2, width: 4"},
+      {picture, "image.flip"},
+      {picture, "image.normalize"},
+      {picture, "image.patches"},
+      {picture, "image.resize, width: 8, height: 8"},
+      {picture, "null.sink"},
+      {picture, "test.read"},
+      {picture, "test.work"},
+      {tensor, "flow.pass"},
+      {tensor, "tensor.to_npy, path: " + path + ".npy"},
+      {tensor, "test.mix"},
+      {tensor, "test.record, path: " + path + ".txt"},
+      {tensor, "test.sum"},
+      {tensor, "test.work"},
+  };
+  for (const auto& [source, handler] : handlers) {
+    for (const char* edge : {"delay: 1, initial: empty", "policy: latest, lag: 1, initial: empty"}) {
+      INFO(handler, ", ", std::string(edge));
+      Runtime runtime;
+      runtime.load_text("version: 1\nclock: { mode: free }\nhandlers:\n" + source + "  b: { type: " + handler +
+                        ", input: { from: s, " + edge + " } }\n");
+      runtime.start();
+      const Outcome outcome = runtime.wait();
+      INFO(outcome.error);
+      REQUIRE(outcome.ok);
+      REQUIRE(outcome.ticks == 3);
+    }
+  }
+  for (const char* ending : {".raw", ".npy", ".txt"}) std::filesystem::remove(path + ending);
 }

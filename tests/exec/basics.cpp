@@ -1,6 +1,7 @@
 // Ticks, slots and firing on small graphs, one thread and several.
 #include <doctest/doctest.h>
 
+#include <mutex>
 #include <numeric>
 
 #include "harness.h"
@@ -219,6 +220,35 @@ TEST_CASE("2.6: skip settles the failed tick empty and goes on") {
   CHECK(result.ok);
   CHECK(values(take_log("skip")) == std::vector<int64_t>{0, 1, kEmpty, 3, 4, kEmpty});
   CHECK(result.report.handlers[1].errors == 2);
+}
+
+TEST_CASE("2.6: a failure that the policy passes over is told once, as an error, and counted in the report") {
+  for (const graph::OnError policy : {graph::OnError::skip, graph::OnError::bypass, graph::OnError::restart}) {
+    Pipeline p;
+    p.add("source", "t.count", {{"count", "9"}});
+    p.add("bad", "t.relay", {{"fail_every", "3"}}).on_error = policy;
+    p.add("sink", "t.sink", {{"log", "passed over"}});
+    p.connect("source", "bad");
+    p.connect("bad", "sink");
+    Setup setup;
+    std::vector<std::string> told;
+    std::mutex mutex;
+    setup.options.on_message = [&](const std::string& line) {
+      const std::lock_guard lock(mutex);
+      told.push_back(line);
+    };
+    const exec::Result result = run(p, setup);
+    CHECK(result.ok);
+    take_log("passed over");
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].starts_with("error bad: "));
+    const auto& messages = result.report.handlers[1].messages;
+    REQUIRE(messages.size() == 1);
+    CHECK(messages[0].level == MR_LOG_ERROR);
+    CHECK("error bad: " + messages[0].sentence == told[0]);
+    CHECK(messages[0].times == result.report.handlers[1].errors);
+    CHECK(messages[0].times >= 2);
+  }
 }
 
 TEST_CASE("2.6: bypass repeats the input where the handler fails") {

@@ -12,7 +12,7 @@ constexpr int64_t kMs = 1'000'000;
 
 } // namespace
 
-TEST_CASE("2.3: behind a gate that lets every second tick in a delay still counts ticks") {
+TEST_CASE("2.3: a delay counts ticks of the clock, also after a gate that lets every second one in") {
   Pipeline p;
   p.add("source", "t.count", {{"count", "7"}});
   p.add("second", "t.relay").every = 2;
@@ -32,7 +32,7 @@ TEST_CASE("2.3: behind a gate that lets every second tick in a delay still count
   CHECK(seen == std::vector<int64_t>{999, 2000, 4002, 6004});
 }
 
-TEST_CASE("2.3: behind a gate that turned a tick away a delay reads nothing for it, not the tick before") {
+TEST_CASE("2.3: a delay reads nothing for a tick that the gate turned away, not the tick before") {
   Pipeline p;
   p.clock(graph::ClockMode::realtime, 100);
   p.add("source", "t.count", {{"count", "10"}});
@@ -86,7 +86,7 @@ TEST_CASE("2.3: a delayed required input repeats the edge's last value, also one
   CHECK(seen(true) == expected);
 }
 
-TEST_CASE("2.3: a reader of a queue that requires nothing runs at the queue's values, behind or not") {
+TEST_CASE("2.3: a reader of a queue that requires nothing runs at the queue's values, whether it works behind or not") {
   for (const bool behind : {false, true}) {
     CAPTURE(behind);
     Pipeline p;

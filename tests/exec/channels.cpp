@@ -53,7 +53,7 @@ TEST_CASE("2.3: latest between clocks takes what is due before it waits, so a sl
   }
 }
 
-TEST_CASE("2.3: latest and align between clocks drop what a reader behind a gate cannot ask for any more") {
+TEST_CASE("2.3: latest and align between clocks drop values that a reader after a gate can no longer ask for") {
   for (const bool align : {false, true}) {
     for (const Setup& setup : ways_to_run()) {
       Pipeline p = two_clocks(31, 310);
@@ -107,7 +107,8 @@ TEST_CASE("2.3: latest within a clock does not wait for a reader that runs seldo
   }
 }
 
-TEST_CASE("2.3: what is pending before latest or a gate is pending behind it too, and the window has room for both") {
+TEST_CASE(
+    "2.3: a result that is pending before latest or a gate is pending after it too, and the window has room for both") {
   for (const Setup& setup : ways_to_run()) {
     for (const bool behind : {false, true}) {
       CAPTURE(behind);
@@ -137,7 +138,7 @@ TEST_CASE("2.3: what is pending before latest or a gate is pending behind it too
   }
 }
 
-TEST_CASE("2.3: a handler behind that takes the latest of something pending gets room for what it waits for") {
+TEST_CASE("2.3: a handler that works behind and reads a pending result by latest has room in its window for the wait") {
   for (const Setup& setup : ways_to_run()) {
     Pipeline p;
     p.add("source", "t.count", {{"count", "40"}});

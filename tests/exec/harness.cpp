@@ -21,20 +21,24 @@ std::map<std::string, std::vector<Seen>>& logs() {
 }
 
 // A value is one number, `size` times over: so that bodies touch memory, and whoever reads it looks at every byte.
+// Made from an empty value, whose size is 0, it has as many as were planned.
 void write(const Output<Tensor>& out, Tick& tick, int64_t value, int64_t size = 1) {
+  if (size == 0) {
+    const int64_t none[] = {0};
+    out.allocate(tick, dtype_of<int64_t>(), none);
+    size = static_cast<int64_t>(out.raw(tick).capacity / sizeof(int64_t));
+  }
   const int64_t shape[] = {size};
   for (int64_t& element : out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()) element = value;
 }
 int64_t number(const TensorView& view) {
-  if (view.value().as.tensor.rank == 0) return 0; // an empty initial value
   const auto elements = view.elements<int64_t>();
+  if (elements.empty()) return 0; // an empty initial value
   for (const int64_t element : elements)
     if (element != elements[0]) throw std::runtime_error("a value of unlike elements");
   return elements[0];
 }
-int64_t size_of(const TensorView& view) {
-  return view.value().as.tensor.rank ? static_cast<int64_t>(view.elements<int64_t>().size()) : 1;
-}
+int64_t size_of(const TensorView& view) { return view.element_count(); }
 
 bool every(uint64_t period, uint64_t index) { return period > 0 && index % period == period - 1; }
 
@@ -43,8 +47,7 @@ struct Witness : Handler {
   Param<std::string> log{*this, "log", "", "where it writes what it saw"};
   void saw(const Tick& tick, std::vector<int64_t> values) {
     if (log->empty()) return;
-    const std::lock_guard lock(log_mutex);
-    logs()[*log].push_back({tick.index(), tick.media_time_ns(), std::move(values)});
+    add_to_log(*log, {tick.index(), tick.media_time_ns(), std::move(values)});
   }
 };
 
@@ -161,11 +164,7 @@ struct Paced final : Witness { // fires for `in`, looks at `extra` where it is t
 struct Sink final : Handler {
   Inputs<Tensor> in{*this, "in", 8, optional};
   Param<std::string> name{*this, "log", "", "where it writes", required};
-  void process(Tick& tick, Cpu&) {
-    Seen seen{tick.index(), tick.media_time_ns(), numbers(in, tick)};
-    const std::lock_guard lock(log_mutex);
-    logs()[name].push_back(std::move(seen));
-  }
+  void process(Tick& tick, Cpu&) { add_to_log(name, {tick.index(), tick.media_time_ns(), numbers(in, tick)}); }
 };
 
 struct Late final : Witness {
@@ -180,7 +179,10 @@ struct Late final : Witness {
     int64_t value, size;
   };
   std::deque<Owed> owed;
-  Late() { max_pending(8); }
+  Late() {
+    max_pending(8);
+    drains_freely();
+  }
   void answer() {
     Owed answer = owed.front();
     owed.pop_front();
@@ -215,7 +217,11 @@ struct Async final : Handler {
   std::deque<std::pair<Tick, int64_t>> owed;
   bool closing = false;
   std::thread thread;
-  Async() { max_pending(1); }
+  Async() {
+    max_pending(1);
+    drains_freely();
+    asynchronous();
+  }
   void start() override {
     closing = false;
     thread = std::thread([this] {
@@ -280,7 +286,7 @@ struct Paint final : Witness {
   Param<int64_t> add{*this, "add", 1, "added in place"};
   void process(Tick& tick, Cpu&) {
     saw(tick, {number(in(tick))});
-    if (in(tick).value().as.tensor.rank == 0) return write(out, tick, add); // an empty initial value
+    if (in(tick).element_count() == 0) return write(out, tick, add, 0); // an empty initial value
     for (int64_t& element : out.modify(tick, in).elements<int64_t>()) element += add;
   }
 };
@@ -341,6 +347,7 @@ struct Keep final : Witness { // the sum of this value and the two before it, re
     if (past.size() > 3) past.pop_front();
     int64_t total = 0;
     for (const auto& value : past) {
+      if (value.empty()) continue; // an empty initial value
       total = sum(total, value[0]);
       if (std::count(value.begin(), value.end(), value[0]) != std::ssize(value))
         throw std::runtime_error("a kept value of unlike elements");
@@ -435,6 +442,11 @@ int64_t thousands(int64_t a, int64_t b) {
 }
 int64_t sum(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
 
+void add_to_log(const std::string& name, Seen seen) {
+  const std::lock_guard lock(log_mutex);
+  logs()[name].push_back(std::move(seen));
+}
+
 std::vector<Seen> take_log(const std::string& name) {
   const std::lock_guard lock(log_mutex);
   std::vector<Seen> log = std::move(logs()[name]);
@@ -492,7 +504,7 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
     : setup_(setup), graph_(std::move(pipeline.graph)), pinned_(std::make_shared<device::PinnedRanges>()) {
   registry_.add(test_plugin(), "");
   if (setup_.more) registry_.add(*setup_.more, "");
-  facts_ = plan::prepare(graph_, registry_, exec::host_table());
+  facts_ = plan::prepare(graph_, registry_, exec::host_table(), true, setup_.watch);
   plan::Machine machine;
   machine.workers = setup_.workers;
   machine.domains = setup_.domains;

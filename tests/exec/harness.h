@@ -1,6 +1,8 @@
 // Graphs made in code, small handlers whose values tests can follow, and a run in threads or in virtual time.
 #pragma once
 
+#include <millrace/handler.h>
+
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,7 +29,14 @@ struct Seen {
   friend bool operator==(const Seen&, const Seen&) = default;
 };
 
+// Gives a tensor of one element.
+inline void write_one(const Output<Tensor>& out, Tick& tick, int64_t value) {
+  const int64_t shape[] = {1};
+  out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0] = value;
+}
+
 // Sinks write here under their `log` parameter; each test takes what is its own.
+void add_to_log(const std::string& name, Seen seen);
 std::vector<Seen> take_log(const std::string& name);
 
 // The arithmetic of t.join: an order of inputs, a value in another place, a missing one all change the result.
@@ -72,6 +81,7 @@ struct Setup {
   std::function<std::unique_ptr<device::Device>(const std::string&, std::shared_ptr<device::PinnedRanges>)> make_gpu;
   std::vector<plan::Hop> hops; // the plan is told of them, and the devices have them
   exec::RunOptions options;
+  plugin::CallWatch* watch = nullptr;      // outlives the run
   std::map<std::string, int64_t> costs_ns; // virtual time, and the partition
   std::vector<plan::BodyCost> bodies;      // measured, for handlers that the plan places
   std::vector<plan::LaunchCost> launches;  // the same of devices

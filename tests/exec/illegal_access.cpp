@@ -55,6 +55,7 @@ void run_careless() {
   setup.workers = 2;
   setup.domains = {"cpu", "sim:0"};
   setup.more = &careless_plugin();
+  setup.options.explain_crashes = true;
   run(p, setup);
 }
 

@@ -36,29 +36,74 @@ std::mutex told_mutex;
 std::condition_variable told_changed;
 bool told = false;
 
-// Owes tick 1 until the test was told that nothing moves.
+// Owes the ticks 1 and 2 until the test was told that nothing moves.
 struct Stuck final : Handler {
   Input<Tensor> in{*this, "in"};
+  std::vector<Tick> owed;
   std::thread answerer;
-  Stuck() { max_pending(1); }
+  Stuck() {
+    max_pending(1);
+    asynchronous();
+  }
   void process(Tick& tick, Cpu&) {
-    if (tick.index() != 1) return;
-    answerer = std::thread([owed = tick.defer()]() mutable {
+    if (tick.index() != 1 && tick.index() != 2) return;
+    owed.push_back(tick.defer());
+    if (tick.index() == 1) return;
+    answerer = std::thread([this] {
       std::unique_lock lock(told_mutex);
       told_changed.wait(lock, [] { return told; });
-      owed.publish();
+      for (Tick& late : owed) late.publish();
     });
   }
-  void stop() override {
+  void drain() override {
     if (answerer.joinable()) answerer.join();
+  }
+};
+
+// Its call takes 5 ms, and it says so.
+struct SlowSource : Handler {
+  Output<Tensor> out{*this, "out"};
+  Param<int64_t> count{*this, "count", 10, "values"};
+  int64_t given = 0;
+  void probe(Facts& facts) override { facts.cost_us(5000); }
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
+  void process(Tick& tick, Cpu&) {
+    if (given == *count) return tick.end();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const int64_t shape[] = {1};
+    out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0] = given++;
+  }
+};
+struct SlowReader final : SlowSource {
+  SlowReader() { blocking(); }
+};
+
+struct SlowSink final : Handler {
+  Input<Tensor> in{*this, "in"};
+  void process(Tick&, Cpu&) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+};
+
+// Fails on every tick but the first, each time with another sentence.
+struct Complainer final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<int64_t> times{*this, "times", 0, "sentences; then the same again"};
+  void process(Tick& tick, Cpu&) {
+    if (tick.index() == 0) return;
+    const uint64_t which = std::min(tick.index(), static_cast<uint64_t>(*times));
+    throw std::runtime_error("\x1b[2Jthe answer is not " + std::to_string(41 + which) + "\nerror MR0000: forged");
   }
 };
 
 const mr_plugin& insight_plugin() {
   static const mr_handler_type types[] = {detail::Type<LateSink>::table("insight.late_sink", "", ""),
-                                          detail::Type<Stuck>::table("insight.stuck", "", "")};
-  static const mr_handler_type* const pointers[] = {&types[0], &types[1]};
-  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "insight", "1", pointers, 2, 0};
+                                          detail::Type<Stuck>::table("insight.stuck", "", ""),
+                                          detail::Type<SlowSource>::table("insight.slow_source", "", ""),
+                                          detail::Type<SlowReader>::table("insight.slow_reader", "", ""),
+                                          detail::Type<SlowSink>::table("insight.slow_sink", "", ""),
+                                          detail::Type<Complainer>::table("insight.complainer", "", "")};
+  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3], &types[4], &types[5]};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "insight", "1", pointers, 6, 0};
   return plugin;
 }
 
@@ -148,7 +193,8 @@ TEST_CASE("latency is told for each path, predicted from the costs on it and mea
   const exec::PathReport& near = path_to(result.report, "near");
   const exec::PathReport& far = path_to(result.report, "far");
   for (const exec::PathReport* path : {&near, &far}) {
-    CHECK(path->sampled == 2); // ticks 0 and 256
+    CHECK(path->sampled == 300); // all of them: they are long enough
+    CHECK(path->first_us == about(path->predicted_us));
     CHECK(path->unknown_costs == 0);
     CHECK(path->p50_us == about(path->predicted_us));
     CHECK(path->max_us == about(path->predicted_us));
@@ -168,7 +214,7 @@ TEST_CASE("behind a queue the way to a sink begins where the tick did, not at th
   const exec::Result result = run(p, virtual_setup({{"source", 1}, {"relay", 20 * kMs}, {"sink", 7 * kMs}}));
   REQUIRE(result.ok);
   const exec::PathReport& path = path_to(result.report, "sink");
-  CHECK(path.sampled == 1);
+  CHECK(path.sampled == 10);
   CHECK(path.predicted_us == about(27'000));
   CHECK(path.p99_us == about(27'000));
   CHECK(take_log("queued").size() == 10);
@@ -180,8 +226,8 @@ TEST_CASE("a sink that answers later is reached when it has answered") {
   p.connect("source", "sink");
   const exec::Result result = run(p, virtual_setup({{"source", 1}, {"sink", kMs}}));
   REQUIRE(result.ok);
-  CHECK(path_to(result.report, "sink").sampled == 1);
-  CHECK(path_to(result.report, "sink").max_us == about(100'000)); // the next tick's call
+  CHECK(path_to(result.report, "sink").sampled == 10);
+  CHECK(path_to(result.report, "sink").p50_us == about(100'000)); // the next tick's call
 }
 
 TEST_CASE("a sink on a device is reached when the device has run it") {
@@ -190,7 +236,7 @@ TEST_CASE("a sink on a device is reached when the device has run it") {
   p.connect("source", "last");
   const exec::Result result = run(p, virtual_setup({{"source", 1}, {"last", 30 * kMs}}, {"cpu", "sim:0"}));
   REQUIRE(result.ok);
-  CHECK(path_to(result.report, "last").sampled == 1);
+  CHECK(path_to(result.report, "last").sampled == 10);
   CHECK(path_to(result.report, "last").max_us == about(30'000));
 }
 
@@ -204,6 +250,29 @@ TEST_CASE("a sink that was not called on a tick was not reached by it") {
   REQUIRE(result.ok);
   CHECK(result.report.handlers[2].calls == 0);
   CHECK(path_to(result.report, "needs").sampled == 0);
+}
+
+TEST_CASE("a tick under free begins when its source is asked, as the prediction says") {
+  for (const bool waits : {false, true}) {
+    CAPTURE(waits);
+    Setup setup;
+    setup.more = &insight_plugin();
+    Pipeline p;
+    p.clock(graph::ClockMode::free, 0, 1, 1); // one tick in flight: none waits for another
+    p.add("source", waits ? "insight.slow_reader" : "insight.slow_source", {{"count", "20"}});
+    p.add("sink", "t.sink", {{"log", "begins"}});
+    p.connect("source", "sink");
+    const exec::Result result = run(p, setup);
+    REQUIRE(result.ok);
+    REQUIRE(path_to(result.report, "sink").sampled == 20);
+    // What a thread of its own has read before the tick is no part of it.
+    const double p50_us = path_to(result.report, "sink").p50_us,
+                 predicted_us = path_to(result.report, "sink").predicted_us;
+    CHECK((p50_us >= 5000) == !waits);
+    CHECK((predicted_us >= 5000) == !waits);
+    CHECK(path_to(result.report, "sink").first_us > 0);
+    take_log("begins");
+  }
 }
 
 TEST_CASE("2.8: under realtime a window that stays full is a standstill, though beats go on") {
@@ -229,7 +298,7 @@ TEST_CASE("2.8: under realtime a window that stays full is a standstill, though 
   CHECK(result.report.ticks_late > 0);
   CHECK(said.find("warning MR0603: nothing has moved for 0.") != std::string::npos);
   CHECK(said.find("stuck has not published what it owes (tick 1)") != std::string::npos);
-  CHECK(said.find("source waits for room: as many ticks as may be are in flight") != std::string::npos);
+  CHECK(said.find("gate of stuck waits for room") != std::string::npos);
 }
 
 TEST_CASE("2.8: under realtime to wait for the next beat is no standstill") {
@@ -272,8 +341,63 @@ TEST_CASE("the progress tells what was dropped so far, by cause") {
   compiled.live().stop();
   const exec::Result result = compiled.live().wait();
   REQUIRE(result.ok);
-  CHECK(seen.dropped.size() == 1);
+  CHECK(seen.dropped.size() == 1); // each once, as the report counts them
   CHECK(seen.dropped["rate"] <= result.report.edges[0].dropped.at("rate"));
   CHECK(seen.ticks <= result.report.ticks_run);
   take_log("progress");
+}
+
+TEST_CASE("the progress counts what a busy reader missed as the report does, and no drop twice") {
+  exec::Progress seen;
+  Setup setup;
+  setup.workers = 2;
+  setup.options.on_progress = [&](const exec::Progress& progress) { seen = progress; };
+  Pipeline p;
+  p.clock(graph::ClockMode::realtime, 200);
+  p.add("source", "t.count", {{"count", "100"}});
+  p.add("slow", "insight.slow_sink");
+  p.connect("source", "slow", graph::Policy::latest);
+  setup.more = &insight_plugin();
+  const exec::Result result = run(p, setup);
+  REQUIRE(result.ok);
+  REQUIRE(result.report.edges[0].dropped.at("superseded") > 0);
+  REQUIRE(seen.dropped.contains("superseded"));
+  CHECK(seen.dropped["superseded"] <= result.report.edges[0].dropped.at("superseded"));
+  CHECK(!seen.dropped.contains("busy")); // the gate's: what it holds back is superseded, and counts there
+}
+
+TEST_CASE("2.6: what a handler says when it fails is told once, and all of it is in the report") {
+  for (const auto on_error : {graph::OnError::skip, graph::OnError::restart, graph::OnError::bypass}) {
+    for (const char* const domain : {"cpu", "sim:0"}) {
+      CAPTURE(domain);
+      CAPTURE(static_cast<int>(on_error));
+      std::vector<std::string> said;
+      Setup setup;
+      setup.more = &insight_plugin();
+      if (domain != std::string("cpu")) setup.domains = {"cpu", domain};
+      setup.options.on_message = [&](const std::string& line) {
+        if (line.find("MR0603") == std::string::npos) said.push_back(line);
+      };
+      Pipeline p;
+      p.add("source", "t.count", {{"count", "30"}});
+      graph::Handler& bad = p.add("bad", "insight.complainer", {{"times", "3"}});
+      bad.on_error = on_error;
+      bad.device = domain;
+      p.add("sink", "t.sink", {{"log", "heard"}});
+      p.connect("source", "bad");
+      p.connect("bad", "sink");
+      const exec::Result result = run(p, setup);
+      REQUIRE(result.ok);
+      take_log("heard");
+      const exec::HandlerReport& report = result.report.handlers[1];
+      REQUIRE(report.errors > 0);
+      REQUIRE(said.size() == 1);
+      CHECK(said[0] == "error bad: \\x1b[2Jthe answer is not 42\n    error MR0000: forged");
+      CHECK(report.first_error == "\x1b[2Jthe answer is not 42\nerror MR0000: forged");
+      uint64_t told = 0;
+      for (const auto& message : report.messages) told += message.times;
+      CHECK(told == report.errors);
+      CHECK(report.messages.size() == std::min<uint64_t>(3, report.errors));
+    }
+  }
 }

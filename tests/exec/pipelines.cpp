@@ -170,7 +170,9 @@ TEST_CASE("6c: two cameras with clocks of their own meet by latest, queue and al
   p.add("sink", "t.sink", {{"log", "6c"}});
   for (const char* name : {"newest", "oldest", "nearest"}) p.connect("a", std::string(name) + ".in");
   p.connect("b", "newest.extra", graph::Policy::latest);
-  p.connect("b", "oldest.extra", graph::Policy::queue).depth = 4;
+  graph::Edge& queue = p.connect("b", "oldest.extra", graph::Policy::queue);
+  queue.depth = 4;
+  queue.full = graph::Full::drop_oldest; // a blocking one could make its writer late, and the others wait (8.2)
   p.connect("b", "nearest.extra", graph::Policy::align).within_ns = 3 * kMs;
   for (const char* name : {"newest", "oldest", "nearest"}) p.connect(name, "sink.in");
   for (const uint32_t workers : {1u, 2u}) {

@@ -199,7 +199,6 @@ class Reference {
   }
 
   Slot keep(Node& node, const Value& value) const {
-    if (value.initial) throw ToldToFail("an empty value has no number to keep");
     node.past.push_back(value.number);
     int64_t total = 0;
     for (size_t i = node.past.size(), n = 0; i-- > 0 && n < 3; ++n) total = sum(total, node.past[i]);

@@ -60,7 +60,10 @@ struct Hesitant final : Handler {
   void process(Tick& tick, Cpu&) {
     const int64_t n = calls++;
     give(out, tick, n / 2);
-    if (n / 2 >= count) return tick.end();
+    if (n / 2 >= count) {
+      out.withdraw(tick); // else it were the last value
+      return tick.end();
+    }
     if (n % 2 == 0) tick.not_yet();
   }
 };

@@ -1,4 +1,5 @@
-// A steady tick under `free` allocates nothing, locks nothing and calls nothing of the system (design.md §8).
+// A steady tick under `free` allocates nothing, locks nothing and calls nothing of the system (design.md §8), also
+// where a handler speaks on every tick and its words are logged.
 //
 // How it is counted. The run is made and driven in a forked child, so that nothing of it stays in the test program. The
 // chain's source tells when the steady part begins and ends. Between the two,
@@ -21,10 +22,14 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <new>
+#include <string>
+#include <thread>
 
 #include "device/cpu/cpu_device.h"
 #include "exec/run.h"
+#include "observe/log.h"
 #include "plan/plan.h"
 
 namespace {
@@ -69,8 +74,11 @@ constexpr uint64_t kWarm = 1'000, kSteady = 20'000;
 struct Findings {
   uint64_t allocations, locks, ticks;
   bool steady_reached, ended;
+  std::atomic<uint64_t> logged; // records that reached the application
+  uint64_t logged_before, lost; // when the steady part began, when it ended
 };
 Findings* findings = nullptr;
+Log* steady_log = nullptr; // of the child that has one
 
 // From here on the calling thread may leave the process and nothing else: even a read kills it.
 void forbid_system_calls() {
@@ -92,6 +100,8 @@ struct Source final : Handler {
   void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {4}); }
   void process(Tick& tick, Cpu&) {
     if (tick.index() == kWarm) {
+      while (steady_log && findings->logged == 0) std::this_thread::yield(); // or nothing of it is shown to work
+      findings->logged_before = findings->logged;
       forbid_system_calls();
       findings->steady_reached = true;
       counting = true;
@@ -101,6 +111,7 @@ struct Source final : Handler {
       findings->allocations = allocations;
       findings->locks = locks;
       findings->ticks = tick.index() - kWarm;
+      if (steady_log) findings->lost = steady_log->lost();
       findings->ended = true;
       syscall(SYS_exit_group, 0);
     }
@@ -125,6 +136,11 @@ struct Sink final : Handler {
   Input<Any> in{*this, "in"};
   void process(Tick&, Cpu&) {}
 };
+struct Speaker final : Handler {
+  Input<Any> in{*this, "in"};
+  const std::string words = "a sentence that is too long for a string to hold it without an allocation";
+  void process(Tick&, Cpu&) { log(MR_LOG_INFO, words); }
+};
 
 const mr_plugin& chain_plugin() {
   static const mr_handler_type types[] = {
@@ -132,14 +148,15 @@ const mr_plugin& chain_plugin() {
       detail::Type<Relay>::table("s.relay", "Adds one", ""),
       detail::Type<Forward>::table("s.forward", "Hands on", ""),
       detail::Type<Sink>::table("s.sink", "Takes", ""),
+      detail::Type<Speaker>::table("s.speaker", "Says the same on every tick", ""),
   };
-  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3]};
-  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "steady", "1", pointers, 4, 0};
+  static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3], &types[4]};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "steady", "1", pointers, 5, 0};
   return plugin;
 }
 
-// source → 14 handlers, half of which write and half hand on → sink.
-graph::Graph chain() {
+// source → 14 handlers, half of which write and half hand on → a handler of this type.
+graph::Graph chain(const std::string& sink) {
   graph::Graph graph;
   const auto add = [&](const std::string& name, const std::string& type, const std::string& input) {
     graph::Handler handler;
@@ -159,19 +176,28 @@ graph::Graph chain() {
     add(name, i % 2 ? "s.relay" : "s.forward", last);
     last = name;
   }
-  add("sink", "s.sink", last);
+  add("sink", sink, last);
   return graph;
 }
 
-[[noreturn]] void run_child() {
-  graph::Graph graph = chain();
+[[noreturn]] void run_child(bool logs) {
+  graph::Graph graph = chain(logs ? "s.speaker" : "s.sink");
   plugin::Registry registry;
   registry.add(chain_plugin(), "");
   plan::Facts facts = plan::prepare(graph, registry, exec::host_table());
   plan::Machine machine;
   const plan::Plan plan = plan::compile(graph, facts, registry, exec::host_table(), machine, {});
   device::CpuDevice cpu;
-  exec::Run run(plan, graph, facts, {&cpu}, {});
+  std::unique_ptr<Log> log;
+  if (logs) {
+    LogSettings settings;
+    settings.on_record = [](const LogRecord&) { ++findings->logged; };
+    log = std::make_unique<Log>(settings);
+  }
+  steady_log = log.get();
+  exec::RunOptions options;
+  options.log = log.get();
+  exec::Run run(plan, graph, facts, {&cpu}, options);
   run.start();
   run.wait();
   _exit(78); // the source leaves before that
@@ -179,12 +205,14 @@ graph::Graph chain() {
 
 } // namespace
 
-TEST_CASE("3.2: 0 allocations, 0 locks, 0 system calls in a steady tick of a chain of 16 under free") {
+namespace {
+
+void check_steady(bool logs) {
   void* shared = mmap(nullptr, sizeof(Findings), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   REQUIRE(shared != MAP_FAILED);
   findings = new (shared) Findings{};
   const pid_t child = fork();
-  if (child == 0) run_child();
+  if (child == 0) run_child(logs);
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(findings->steady_reached);
@@ -195,8 +223,17 @@ TEST_CASE("3.2: 0 allocations, 0 locks, 0 system calls in a steady tick of a cha
   CHECK(findings->ticks == kSteady);
   CHECK(findings->allocations == 0);
   CHECK(findings->locks == 0);
+  if (logs) CHECK(findings->logged + findings->lost > findings->logged_before);
   munmap(shared, sizeof(Findings));
 }
+
+} // namespace
+
+TEST_CASE("3.2: 0 allocations, 0 locks, 0 system calls in a steady tick of a chain of 16 under free") {
+  check_steady(false);
+}
+
+TEST_CASE("3.2: nor in one where a handler speaks on every tick and the log takes it") { check_steady(true); }
 
 TEST_CASE("3.2: the counters of the steady test count") {
   counting = true;

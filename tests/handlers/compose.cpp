@@ -249,6 +249,22 @@ TEST_CASE("a translucent background stays translucent where nothing lies over it
   CHECK(std::vector<uint8_t>(made.row(3) + 40, made.row(3) + 44) == std::vector<uint8_t>{100, 100, 100, 255});
 }
 
+TEST_CASE("image.composite's canvas lasts as long as the shortest of the pictures that came with the first") {
+  const auto lasts = [](const std::vector<std::pair<int64_t, int64_t>>& layers) {
+    TableTest row(builtin("image.composite"), {{"layout", "row"}});
+    for (uint32_t i = 0; i < layers.size(); ++i)
+      row.input("layers",
+                testing::image(Pixel::rgb8, 4, 4, [](uint32_t, uint32_t, uint32_t) { return 7; })
+                    .at(layers[i].first, layers[i].second),
+                i);
+    return row.tick().image("video").header().duration_ns;
+  };
+  CHECK(lasts({{0, 100}, {0, 40}}) == 40);
+  CHECK(lasts({{0, 40}, {0, 100}}) == 40);
+  CHECK(lasts({{0, 100}, {0, 0}}) == 100);    // of one it is not known
+  CHECK(lasts({{0, 100}, {-30, 40}}) == 100); // one that came before
+}
+
 TEST_CASE("image.composite says before it starts what cannot be") {
   const auto refusal = [](std::initializer_list<testing::Setting> settings) {
     TableTest composite(builtin("image.composite"), settings);

@@ -282,6 +282,7 @@ TEST_CASE("draw.shapes draws in every format, in its input's memory or a copy, i
 
 TEST_CASE("draw.shapes draws on a smaller picture than planned as on the planned one, cut off") {
   TableTest shapes(builtin("draw.shapes"), {{"shapes", "line 0%,50% 100%,50% ; circle 8,5 3"}});
+  shapes.bounded();
   shapes.input("video", testing::image(Pixel::gray8, 40, 20));
   const Result whole = shapes.tick();
   shapes.input("video", testing::image(Pixel::gray8, 9, 7));

@@ -242,6 +242,7 @@ TEST_CASE("pictures of one pixel, one row or one column have a monitor too, in e
 
 TEST_CASE("size and gain change while it runs, and a smaller picture than planned is drawn on as well") {
   TableTest waveform(builtin("draw.waveform"), {{"position", "top_left"}, {"size", "0.1"}});
+  waveform.bounded();
   waveform.input("video", flat(Pixel::gray8, 100, 100, {100}));
   const auto touched = [&] {
     const Result result = waveform.tick();

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import threading
 
 import rig
 from rig import FFMPEG, call
@@ -249,8 +250,8 @@ def make(file, folder):
     target, stamp = folder / file.name, folder / (file.name + ".stamp")
     if target.exists() and stamp.exists() and stamp.read_text() == file.stamp():
         return target, ""
-    # In a folder of its own, so that two test programs may make the same file at the same time.
-    workplace = folder / f"{file.name}.{os.getpid()}"
+    # In a folder of its own, so that two tests or two test programs may make the same file at the same time.
+    workplace = folder / f"{file.name}.{os.getpid()}.{threading.get_ident()}"
     shutil.rmtree(workplace, ignore_errors=True)
     workplace.mkdir(parents=True)
     for step in file.steps:

@@ -57,6 +57,18 @@ std::string rich_film() {
   return path;
 }
 
+// The codec of a file's sound, or why there is none.
+std::string codec_of_sound(const std::string& path, int stream = -1) {
+  Interrupt interrupt;
+  Log log{[](uint32_t, const std::string&) {}};
+  try {
+    const Input input({path, "", stream, 0.2, AVMEDIA_TYPE_AUDIO}, interrupt, log);
+    return avcodec_get_name(input.stream().codecpar->codec_id);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
 // Works as a user who may nothing, where the test may everything.
 class Nobody {
  public:
@@ -125,6 +137,17 @@ TEST_CASE("a film without the right to read it is refused with that, and so is o
   CHECK(closed == "Permission denied");
 }
 
+TEST_CASE("sound is a stream like another: found, chosen and refused in the same words") {
+  const std::string rich = rich_film(), mute = film("mute.mkv", "-c:v ffv1"), colon = scratch("input-a:b.m4a");
+  make_by_ffmpeg("-f lavfi -i sine=duration=0.1 -c:a aac -f ipod", colon);
+  CHECK(codec_of_sound(rich) == "aac");
+  CHECK(codec_of_sound(rich, 1) == "aac");
+  CHECK(codec_of_sound(colon) == "aac");
+  CHECK(codec_of_sound(rich, 0) == "stream 0 is no sound");
+  CHECK(codec_of_sound(mute) == "there is no sound in it, only video");
+  CHECK(codec_of_sound("no/such.m4a") == "there is no such file");
+}
+
 TEST_CASE("a file with sound alone is refused, and says what it has") {
   const std::string path = scratch("input-sound.wav");
   make_by_ffmpeg("-f lavfi -i sine=duration=0.1", path);
@@ -184,8 +207,14 @@ TEST_CASE("a stream that does not say its rate has none, and one that says nonse
 
 TEST_CASE("pictures that are said to be larger than any film are refused before memory is asked for") {
   const std::string path = scratch("input-large.y4m");
-  put_bytes(path, "YUV4MPEG2 W16000 H12000 F25:1 Ip C420jpeg\nFRAME\n" + std::string(1000, 'x'));
-  CHECK(refusal(path) == "its pictures are said to be 16000 × 12000, more than are read");
+  // The second is more than libavformat itself opens.
+  const std::pair<const char*, const char*> sizes[] = {{"W16000 H12000", "16000 × 12000"},
+                                                       {"W20000 H20000", "20000 × 20000"}};
+  for (const auto& [said, words] : sizes) {
+    put_bytes(path, "YUV4MPEG2 " + std::string(said) + " F25:1 Ip C420jpeg\nFRAME\n" + std::string(1000, 'x'));
+    CHECK(refusal(path) ==
+          "its pictures are said to be " + std::string(words) + ", more than the 134 million pixels that are read");
+  }
 }
 
 TEST_CASE("the turn that makes pictures upright is that of the file's matrix") {
@@ -234,6 +263,17 @@ TEST_CASE("a seek goes to the key picture at or before a time, in a file and not
   REQUIRE(opened.input.seek(0));
   CHECK(packets_of(opened.input) == 30);
   CHECK(opened.input.start_ns() == 0);
+}
+
+TEST_CASE("an input that cannot be sought is at its beginning after the attempt, and gives every packet") {
+  // Packets one after another: FFmpeg makes an index as it reads, and refuses what is before its first entry.
+  const std::string path = film("unsought.m4v", "-c:v mpeg4 -f m4v");
+  Opened whole(path), opened(path);
+  const int all = packets_of(whole.input);
+  REQUIRE(all > 10);
+  REQUIRE(opened.input.seek(700'000'000));
+  CHECK(!opened.input.seek(-10'000'000'000));
+  CHECK(packets_of(opened.input) == all);
 }
 
 TEST_CASE("an interrupt ends an open of a pipe that nobody writes") {

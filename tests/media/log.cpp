@@ -10,8 +10,11 @@ extern "C" {
 #include <libavutil/log.h>
 }
 
+#include <chrono>
+#include <future>
 #include <memory>
 #include <mutex>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <utility>
@@ -131,6 +134,67 @@ TEST_CASE("lines of many threads at once each come once") {
     });
   for (std::thread& thread : threads) thread.join();
   CHECK(lines.size() == 20);
+}
+
+// A handler whose terminal is stopped: it begins to say a line and does not come back until it is let go.
+struct Stopped {
+  std::counting_semaphore<> begun{0}, go_on{0};
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  std::unique_ptr<Log> log = std::make_unique<Log>([this](uint32_t, const std::string& sentence) {
+    begun.release();
+    go_on.acquire();
+    const std::lock_guard lock(mutex);
+    lines.push_back(sentence);
+  });
+  std::vector<std::string> said() {
+    const std::lock_guard lock(mutex);
+    return lines;
+  }
+};
+
+// A thread of FFmpeg's that logs one line; ready once av_log() has returned.
+std::future<void> logged(const Codec& codec, const char* line) {
+  return std::async(std::launch::async, [&codec, line] { av_log(codec.get(), AV_LOG_ERROR, "%s\n", line); });
+}
+bool returns(const std::future<void>& call) {
+  return call.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+}
+
+TEST_CASE("a handler that cannot speak holds up no thread of another handler, and none of its own but the first") {
+  Stopped stopped;
+  Listener other;
+  const Codec of_stopped = codec_of(stopped.log.get()), of_other = codec_of(&other.log);
+  const std::future<void> first = logged(of_stopped, "first");
+  stopped.begun.acquire();
+  const std::future<void> of_another = logged(of_other, "of another"), second = logged(of_stopped, "second");
+  const bool is_free = returns(of_another) && returns(second);
+  const bool is_silent = stopped.said().empty();
+  stopped.go_on.release(2);
+  CHECK(is_free);
+  CHECK(is_silent);
+  CHECK(other.lines == Lines{{MR_LOG_INFO, "FFmpeg: of another"}});
+  first.wait();
+  CHECK(stopped.said() == std::vector<std::string>{"FFmpeg: first", "FFmpeg: second"});
+}
+
+TEST_CASE("a log that goes while it speaks says its lines first") {
+  Stopped stopped;
+  const Codec codec = codec_of(stopped.log.get());
+  const std::future<void> first = logged(codec, "first");
+  stopped.begun.acquire();
+  std::promise<void> is_gone;
+  const std::future<void> gone = is_gone.get_future();
+  std::thread end([&] {
+    stopped.log.reset();
+    is_gone.set_value();
+  });
+  logged(codec, "second").wait(); // before or after the log has let go of the codec: said or dropped, and no fault
+  const bool waits = gone.wait_for(std::chrono::seconds(0)) == std::future_status::timeout;
+  stopped.go_on.release(2);
+  end.join();
+  CHECK(waits);
+  CHECK(stopped.said().at(0) == "FFmpeg: first");
 }
 
 TEST_CASE("nothing of FFmpeg's log is written to the terminal") {

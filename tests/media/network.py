@@ -18,7 +18,7 @@ import time
 import corpus
 import rig
 from faults import Process, wait_for
-from rig import FFMPEG, Media, call, counts
+from rig import FFMPEG, Media, call, free_port
 
 SECONDS_TO_STOP = 3  # after an interrupt, while it waits for a network
 HALF = 0.5
@@ -72,6 +72,9 @@ class Answers(http.server.BaseHTTPRequestHandler):
         if name.startswith("missing"):
             self.send_error(404)
             return
+        if name.startswith("unsought") and asked and int(asked.group(1)):  # says that it has ranges, and gives none
+            self.send_error(500)
+            return
         begin = int(asked.group(1)) if asked and not name.startswith("rangeless") else 0
         body = server.data[begin:]
         self.send_response(206 if begin else 200)
@@ -94,13 +97,6 @@ class Answers(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
         else:
             self.wfile.write(body)
-
-
-def free_port():
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Network(Media):
@@ -133,6 +129,10 @@ class Http(Network):
     def test_a_film_is_sought_by_ranges(self):
         got = self.md5s("film.mkv", "start=1.2")
         self.assertEqual(got, self.expected[30:])
+
+    def test_a_start_is_exact_on_a_server_that_cannot_seek(self):
+        for name in ("rangeless.mkv", "unsought.mkv"):
+            self.assertEqual(self.md5s(name, "start=1.2 reconnect=0s"), self.expected[30:], name)
 
     def test_a_server_that_says_nothing_is_given_up_after_the_timeout(self):
         begun = time.monotonic()
@@ -189,7 +189,8 @@ class FromFfmpeg(Network):
         got = self.pictures(f"video.file name=in path=http://127.0.0.1:{port}/film.ts reconnect=0s", seconds=30)
         self.in_order([picture["md5"] for picture in got])
         self.assertGreater(len(got), len(self.expected) // 2, "what a live source loses on a busy machine is less than that")
-        self.assertEqual(got[-1]["md5"], self.expected[-1], "it is played to its end")
+        # A live picture that comes while the window is full is dropped, the last one too.
+        self.assertIn(got[-1]["md5"], self.expected[-12:], "it is played to its end")
 
     def in_order(self, got):
         rest = iter(self.expected)
@@ -322,4 +323,4 @@ class Rtsp(Network):
 
 
 if __name__ == "__main__":
-    rig.main(cases=20)
+    rig.main(cases=21, side_by_side=8)

@@ -150,7 +150,7 @@ class Choice(Kept):
             self.assertEqual(one, several[0])
 
     def test_start_and_end_choose_the_pictures_whose_times_they_hold(self):
-        for name in ("h264_b_frames.mp4", "h264_b_frames.mkv", "h264_b_frames.ts", "mpeg4.avi", "vp9.webm"):
+        for name in ("h264_b_frames.mp4", "h264_b_frames.mkv", "h264_b_frames.ts", "mpeg4.avi", "vp9.webm", "h264_elementary.h264"):
             path = self.file(name)
             whole = self.pictures(pipeline_of(path))
             for start, end in ((0.5, None), (0.52, None), (0, 0.4), (0.3, 0.8), (0.04, 0.08), (1.1, None)):
@@ -380,4 +380,4 @@ add_corpus()
 if __name__ == "__main__":
     if len(corpus.FILES) < 40:
         raise SystemExit(f"{len(corpus.FILES)} files are made, at least 40 are promised")
-    rig.main(cases=len(corpus.FILES) + 33)
+    rig.main(cases=len(corpus.FILES) + 33, side_by_side=2)

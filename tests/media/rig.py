@@ -1,15 +1,22 @@
 """Runs millrace, ffmpeg and ffprobe for the tests of video, each for a bounded time, and counts what was run."""
 import atexit
+import concurrent.futures
 import faulthandler
 import functools
+import io
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 SECONDS_MAX = 60  # of one process; far more than any of these takes, on a machine that is busy with other things
@@ -114,6 +121,29 @@ def fraction(text):
     return numerator / denominator if denominator else 0.0
 
 
+_ports, _ports_lock = set(), threading.Lock()
+
+
+def free_port():
+    """A port that nobody has, by TCP or UDP, and that no other test of this program gets.
+
+    Not one of those that the system gives to whoever connects: another test's client would have it before its server.
+    """
+    with _ports_lock:
+        while True:
+            port = random.randrange(10000, 32000)
+            if port in _ports:
+                continue
+            _ports.add(port)
+            with socket.socket() as by_tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as by_udp:
+                try:
+                    by_tcp.bind(("127.0.0.1", port))
+                    by_udp.bind(("127.0.0.1", port))
+                    return port
+                except OSError:
+                    continue
+
+
 class Media(unittest.TestCase):
     """A test with a folder of its own, in which commands run."""
 
@@ -175,18 +205,66 @@ class Told(unittest.TextTestResult):
         self.stream.writeln(f"skipped: {test.id()}: {reason}")
 
 
-def main(cases):
-    """Runs the tests of the calling script, of which there are `cases`: usage: SCRIPT MILLRACE CHECK_PLUGINS FOLDER [TEST…]"""
+class SideBySide:
+    """Runs each case in one of several threads: most of them wait for a process, a clock or a network.
+
+    A case has a folder of its own and shares nothing; fixtures of classes and modules are not known here.
+    """
+
+    SLOWEST = 5
+
+    def __init__(self, threads):
+        self.threads = threads
+        self.stream = unittest.runner._WritelnDecorator(sys.stderr)
+
+    def run(self, suite):
+        begun, result = time.monotonic(), Told(self.stream, True, 1)
+        with concurrent.futures.ThreadPoolExecutor(self.threads) as workers:
+            done = list(workers.map(self.run_one, self.cases_of(suite)))
+        for own, _, _ in done:
+            self.add(own, result)
+        result.printErrors()
+        print(f"{result.testsRun} cases, {self.threads} at a time, in {time.monotonic() - begun:.1f} s; the longest:")
+        for _, name, seconds in sorted(done, key=lambda each: -each[2])[:self.SLOWEST]:
+            print(f"  {seconds:5.1f} s  {name}")
+        return result
+
+    def cases_of(self, suite):
+        return [case for part in suite for case in (self.cases_of(part) if isinstance(part, unittest.TestSuite) else [part])]
+
+    @staticmethod
+    def run_one(case):
+        begun, own = time.monotonic(), Told(unittest.runner._WritelnDecorator(io.StringIO()), True, 1)
+        case.run(own)
+        return own, case.id(), time.monotonic() - begun
+
+    def add(self, own, result):
+        self.stream.write(own.stream.getvalue())
+        self.stream.flush()
+        result.testsRun += own.testsRun
+        for kind in ("failures", "errors", "skipped", "expectedFailures", "unexpectedSuccesses"):
+            getattr(result, kind).extend(getattr(own, kind))
+
+
+def main(cases, side_by_side):
+    """Runs the tests of the calling script, of which there are `cases`, so many at a time.
+
+    usage: SCRIPT MILLRACE CHECK_PLUGINS FOLDER [TEST…]
+    """
     global millrace, build_folder
     if len(sys.argv) < 4:
         sys.exit(f"usage: {sys.argv[0]} MILLRACE FOLDER_OF_CHECK_PLUGIN FOLDER_TO_KEEP_THINGS_IN [TEST…]")
     build_folder = pathlib.Path(sys.argv[3]).resolve()
     build_folder.mkdir(parents=True, exist_ok=True)
     millrace = lay_out(*(pathlib.Path(given).resolve() for given in sys.argv[1:3]))
+    # What this program ignores (nohup, a shell's &) its processes would ignore, too.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     names = sys.argv[4:]
     faulthandler.dump_traceback_later(PROGRAM_SECONDS_MAX, exit=True)
     program = unittest.main(module="__main__", argv=[sys.argv[0], *names], exit=False,
-                            testRunner=unittest.TextTestRunner(resultclass=Told))
+                            testRunner=SideBySide(side_by_side))
     result = program.result
     skipped = len(result.skipped)
     print(f"{result.testsRun - skipped} cases ran, {skipped} were skipped")

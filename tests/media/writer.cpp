@@ -632,7 +632,7 @@ TEST_CASE("sound is copied beside the pictures, packet by packet, cut to their t
   TableTest none(handler_type("video.writer"), {{"path", folder / "n.mp4"}, {"sound", folder / "missing.mkv"}});
   none.input("video", numbered(Pixel::i420, 64, 48, 0));
   CHECK(none.start() == MR_ERROR);
-  CHECK(contains(none.error(), "cannot read the sound of '" + (folder / "missing.mkv") + "': No such file"));
+  CHECK(contains(none.error(), "cannot read the sound of '" + (folder / "missing.mkv") + "': there is no such file"));
 }
 
 TEST_CASE("sound of a film that begins later begins there too") {

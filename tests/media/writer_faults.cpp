@@ -16,13 +16,33 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "plugins/media/part_file.h"
+#include "plugins/media/segments.h"
 #include "tests/handlers/scratch.h"
 #include "tests/media/films.h"
 
 namespace {
-thread_local int close_fails_with = 0; // once
+thread_local int close_fails_with = 0, sync_fails_with = 0; // once
+
+// One call that makes a file outlast a loss of power, or gives it its name.
+struct DiskCall {
+  std::string name;
+  ino_t inode; // of the descriptor; 0 of a rename
+};
+std::vector<DiskCall>* disk_calls = nullptr; // where they are counted
+
+int sync_as(const char* name, long number, int descriptor) {
+  struct stat status {};
+  fstat(descriptor, &status);
+  if (disk_calls) disk_calls->push_back({name, status.st_ino});
+  if (sync_fails_with) {
+    errno = std::exchange(sync_fails_with, 0);
+    return -1;
+  }
+  return static_cast<int>(syscall(number, descriptor));
+}
 } // namespace
 
 // In place of the C library's, for this program.
@@ -31,6 +51,12 @@ extern "C" int close(int descriptor) {
   if (!close_fails_with) return static_cast<int>(result);
   errno = std::exchange(close_fails_with, 0);
   return -1;
+}
+extern "C" int fsync(int descriptor) { return sync_as("fsync", SYS_fsync, descriptor); }
+extern "C" int fdatasync(int descriptor) { return sync_as("fdatasync", SYS_fdatasync, descriptor); }
+extern "C" int rename(const char* from, const char* to) noexcept {
+  if (disk_calls) disk_calls->push_back({"rename", 0});
+  return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 
 namespace millrace::media {
@@ -71,6 +97,19 @@ class FileSizeLimit {
 };
 
 std::atomic<int> signals_seen = 0;
+
+void nothing_kept(const std::string&, const std::string&) { FAIL("nothing was there"); }
+
+ino_t inode_of(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+size_t count_said(const TableTest& writer, const std::string& part) {
+  size_t count = 0;
+  for (const testing::LogLine& line : writer.logs()) count += contains(line.sentence, part);
+  return count;
+}
 
 } // namespace
 
@@ -126,7 +165,7 @@ TEST_CASE("what a file system says at close is heard before the file gets its na
   const ScratchFolder folder;
   const std::string path = folder / "a.mkv";
   PartFile file;
-  file.open(path, true, [](const std::string&) {});
+  file.open(path, true, nothing_kept);
   REQUIRE(write(file.descriptor(), "x", 1) == 1);
   close_fails_with = EDQUOT;
   std::string said;
@@ -141,11 +180,63 @@ TEST_CASE("what a file system says at close is heard before the file gets its na
   CHECK(!fs::exists(path));
   file.commit();
   PartFile second;
-  CHECK_THROWS_WITH_AS(second.open(path, true, [](const std::string&) {}),
-                       doctest::Contains("another process is writing it"), std::runtime_error);
+  CHECK_THROWS_WITH_AS(second.open(path, true, nothing_kept), doctest::Contains("another process is writing it"),
+                       std::runtime_error);
 }
 
-TEST_CASE("after a failure a restart keeps what was written, and says where it is") {
+TEST_CASE("a film is on the disk before it has its name, and its name and the folders made for it before it is done") {
+  const ScratchFolder folder;
+  PartFile file;
+  file.open(folder / "made/for/a.mkv", true, nothing_kept);
+  REQUIRE(write(file.descriptor(), "x", 1) == 1);
+  const ino_t inode = inode_of(file.part_path());
+  std::vector<DiskCall> calls;
+  disk_calls = &calls;
+  file.commit();
+  disk_calls = nullptr;
+  REQUIRE(calls.size() == 5);
+  CHECK(calls[0].name == "fdatasync");
+  CHECK(calls[0].inode == inode);
+  CHECK(calls[1].name == "rename");
+  const std::string folders[] = {folder / "made/for", folder / "made", folder / "."};
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(calls[2 + i].name == "fsync");
+    CHECK(calls[2 + i].inode == inode_of(folders[i]));
+  }
+}
+
+TEST_CASE("what the disk says when the bytes are forced to it is heard before the file gets its name") {
+  const ScratchFolder folder;
+  PartFile file;
+  file.open(folder / "a.mkv", true, nothing_kept);
+  REQUIRE(write(file.descriptor(), "x", 1) == 1);
+  sync_fails_with = EIO;
+  CHECK_THROWS_WITH_AS(file.commit(), doctest::Contains("Input/output error; what was written is in"),
+                       std::runtime_error);
+  CHECK(!fs::exists(folder / "a.mkv"));
+  CHECK(fs::exists(folder / "a.part.mkv"));
+}
+
+TEST_CASE("a film that has failed refuses each further picture in the words of the failure, and its end says no more") {
+  const ScratchFolder folder;
+  const std::string path = folder / "a.mp4";
+  TableTest writer(handler_type("video.writer"), {{"path", path}, {"quality", "90"}});
+  std::string said;
+  {
+    const FileSizeLimit limit(200'000);
+    said = failure_within(writer, 400);
+  }
+  CHECK(contains(said, "cannot write '" + path + "': File too large (at byte 200000)"));
+  for (int i = 0; i < 3; ++i) {
+    writer.input("video", picture(400 + i));
+    CHECK(writer.tick().error == said);
+  }
+  CHECK(writer.drain() == MR_OK);
+  CHECK(!fs::exists(path));
+  CHECK(fs::file_size(folder / "a.part.mp4") == 200'000);
+}
+
+TEST_CASE("after a failure a restart keeps what was written, and says where it is and that it is its own") {
   const ScratchFolder folder;
   const std::string path = folder / "a.mp4";
   TableTest writer(handler_type("video.writer"), {{"path", path}, {"quality", "90"}});
@@ -155,11 +246,8 @@ TEST_CASE("after a failure a restart keeps what was written, and says where it i
   }
   REQUIRE(writer.restart() == MR_OK);
   CHECK(fs::file_size(folder / "a.part-1.mp4") == 200'000);
-  bool told = false;
-  for (const testing::LogLine& line : writer.logs())
-    told =
-        told || (line.level == MR_LOG_INFO && contains(line.sentence, "kept as '" + (folder / "a.part-1.mp4") + "'"));
-  CHECK(told);
+  CHECK(count_said(writer, "the film that failed is kept as '" + (folder / "a.part-1.mp4") + "'") == 1);
+  CHECK(count_said(writer, "an earlier run") == 0);
   CHECK(failure_within(writer, 10) == "");
   CHECK(probe(path).times.size() == 10);
 }
@@ -170,6 +258,7 @@ TEST_CASE("leftovers of crashed runs never overwrite each other") {
     folder.write("a.part.mp4", left);
     TableTest writer(handler_type("video.writer"), {{"path", folder / "a.mp4"}});
     CHECK(failure_within(writer, 3) == "");
+    CHECK(count_said(writer, "an earlier run left an unfinished file, which is kept as '" + (folder / "a.part-")) == 1);
   }
   CHECK(folder.text("a.part-1.mp4") == "first");
   CHECK(folder.text("a.part-2.mp4") == "second");
@@ -210,6 +299,67 @@ TEST_CASE("a second recording in segments is refused while the first goes on, al
   CHECK(second.start() == MR_ERROR);
   CHECK(contains(second.error(), "another process is writing it"));
   CHECK(first.drain() == MR_OK);
+}
+
+TEST_CASE("a list that cannot be written is refused in the start, and leaves no film") {
+  const ScratchFolder folder;
+  fs::create_directory(folder / "list.txt");
+  folder.write("file", "x");
+  for (const auto& [list, why] : {std::pair{folder / "list.txt", "Is a directory"},
+                                  {folder / "file/list.txt", "Not a directory"},
+                                  {std::string("/proc/none/list.txt"), "No such file or directory"}}) {
+    TableTest writer(handler_type("video.writer"), {{"path", folder / "s.mkv"}, {"segment", "1s"}, {"list", list}});
+    writer.input("video", picture(0));
+    CHECK(writer.start() == MR_ERROR);
+    CHECK(contains(writer.error(), "cannot write '" + list + "'"));
+    CHECK(contains(writer.error(), why));
+  }
+  CHECK(!fs::exists(folder / "s-000.part.mkv"));
+}
+
+TEST_CASE("a second recording with the list of the first is refused in the start, before and after a segment") {
+  const ScratchFolder folder;
+  const std::string list = folder.write("list.txt", "of another recording");
+  const auto second_is_refused = [&] {
+    TableTest second(handler_type("video.writer"), {{"path", folder / "b.mkv"}, {"segment", "1s"}, {"list", list}});
+    second.input("video", picture(0));
+    CHECK(second.start() == MR_ERROR);
+    CHECK(contains(second.error(), "cannot write '" + list + "': another process is writing it"));
+  };
+  TableTest first(handler_type("video.writer"), {{"path", folder / "a.mkv"}, {"segment", "200ms"}, {"list", list}});
+  first.input("video", picture(0));
+  REQUIRE(first.start() == MR_OK);
+  second_is_refused();
+  CHECK(folder.text("list.txt") == "of another recording"); // until there is something to list
+  for (int i = 0; i < 60; ++i) {
+    first.input("video", picture(i));
+    REQUIRE(first.tick().ok());
+  }
+  const std::string begun = folder.text("list.txt");
+  CHECK(begun.starts_with("ffconcat version 1.0\nfile 'a-000.mkv'\n"));
+  CHECK(begun.ends_with("'\n"));
+  second_is_refused();
+  CHECK(first.drain() == MR_OK);
+  CHECK(folder.text("list.txt").starts_with(begun));
+  CHECK(contains(folder.text("list.txt"), "file 'a-011.mkv'\n"));
+  TableTest third(handler_type("video.writer"), {{"path", folder / "b.mkv"}, {"segment", "1s"}, {"list", list}});
+  CHECK(failure_within(third, 3) == ""); // the lock is gone
+  CHECK(folder.text("list.txt") == "ffconcat version 1.0\nfile 'b-000.mkv'\n");
+}
+
+TEST_CASE("a list that is removed while it is written is made anew, whole, and one that may not grow keeps its lines") {
+  const ScratchFolder folder;
+  SegmentList list;
+  list.begin(folder / "list.txt", nothing_kept);
+  list.add(folder / "a-000.mkv");
+  fs::remove(folder / "list.txt");
+  list.add(folder / "a-001.mkv");
+  const std::string both = "ffconcat version 1.0\nfile 'a-000.mkv'\nfile 'a-001.mkv'\n";
+  CHECK(folder.text("list.txt") == both);
+  const FileSizeLimit limit(both.size() + 3);
+  CHECK_THROWS_WITH_AS(list.add(folder / "a-002.mkv"), doctest::Contains("': File too large (at byte "),
+                       std::runtime_error);
+  CHECK(folder.text("list.txt") == both);
 }
 
 TEST_CASE("a film whose part file is deleted, or whose folder is gone, fails while it runs") {
@@ -379,6 +529,8 @@ TEST_CASE("pictures that change their size are refused, and what came before is 
   REQUIRE(writer.tick().ok());
   writer.input("video", numbered(Pixel::i420, 64, 48, 0).at(40'000'000, 40'000'000));
   CHECK(contains(writer.tick().error, "a picture is 64 × 48 i420, the film was begun at 320 × 240 i420"));
+  CHECK(failure_within(writer, 3) == ""); // under `on_error: skip` the film goes on without it
+  CHECK(probe(folder / "a.mp4").times.size() == 4);
 }
 
 TEST_CASE("a writer that is stopped without a drain leaves a whole film") {

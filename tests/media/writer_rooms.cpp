@@ -173,7 +173,9 @@ TEST_CASE("a container follows from its name, the extension or the address") {
   CHECK(container_of("a.mkv", "avi").name == "avi");
   CHECK(container_of("-", "matroska").name == "mkv");
   CHECK(container_of("rtmp://host/app", "").name == "flv");
-  CHECK(container_of("udp://host:1234", "").name == "mpegts");
+  CHECK(container_of("udp://host:1234", "").name == "ts"); // the name that tables of codecs know
+  CHECK(choose_encoder(container_of("srt://host:1234", ""), {}).codec ==
+        choose_encoder(container_of("a.ts", ""), {}).codec);
   CHECK(container_of("a.y4m", "").times == Times::none);
   CHECK(container_of("a.avi", "").times == Times::grid);
   CHECK(container_of("a.mov", "").is_mov);
@@ -255,6 +257,24 @@ TEST_CASE("a size that an encoder does not take is refused with the crop that he
   wish.preset = "quick";
   CHECK(contains(refusal_of([&] { open_encoder(choice, wish, pictures, true, true, nullptr); }),
                  "has no preset 'quick'"));
+}
+
+TEST_CASE("a preset is one of the encoder's own, and another is refused with the nearest") {
+  EncodedPictures pictures;
+  pictures.format = AV_PIX_FMT_YUV420P;
+  pictures.width = pictures.height = 64;
+  for (const char* name : {"libx264", "libx264rgb", "libx265", "h264_nvenc", "hevc_nvenc"}) {
+    const AVCodec* encoder = avcodec_find_encoder_by_name(name);
+    if (!encoder) continue;
+    INFO(name);
+    EncoderWish wish;
+    wish.preset = "mediun";
+    const std::string refused = refusal_of([&] {
+      open_encoder({encoder, "", 0, ""}, wish, pictures, true, true, nullptr);
+    });
+    CHECK(contains(refused, "the encoder " + std::string(name) + " has no preset 'mediun' (did you mean 'medium'?)"));
+    CHECK(contains(refused, "slow"));
+  }
 }
 
 TEST_CASE("ten bits of p010 are the same ten bits in three planes") {

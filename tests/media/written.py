@@ -108,6 +108,42 @@ def add_codecs():
         setattr(Codecs, f"test_pictures_times_and_codec_are_right_in_{name}", test)
 
 
+class TwoClocks(Written):
+    SIDES = """version: 1
+clocks:
+  left:  { mode: source }
+  right: { mode: source }
+handlers:
+  first:  { type: test.pattern, width: 96, height: 64, fps: 10, count: 30, clock: left }
+  second: { type: test.pattern, width: 96, height: 64, fps: 24, count: 72, clock: right }
+  both:
+    type: image.composite
+    clock: right
+    input: [INPUTS]
+    layout: row
+    width: 192
+    height: 64
+    format: rgb8
+  save: { type: video.writer, input: both, path: NAME, OPTIONS }
+"""
+
+    def test_two_films_side_by_side_last_as_long_as_the_clock_that_they_are_shown_by(self):
+        other, own = "{ from: first, policy: align, within: 60ms }", "second"
+        for inputs in (f"{other}, {own}", f"{own}, {other}"):
+            for name, options in (("sides.mp4", "codec: mpeg4"), ("sides.mkv", "codec: ffv1"), ("sides.mov", "codec: mjpeg"),
+                                  ("sides.avi", "codec: mpeg4")):
+                with self.subTest(inputs=inputs, name=name):
+                    text = self.SIDES.replace("INPUTS", inputs).replace("NAME", name).replace("OPTIONS", options)
+                    (self.folder / "sides.yaml").write_text(text)
+                    path = self.write(str(self.folder / "sides.yaml"), name)
+                    self.same_times(path, [i * NS // 24 for i in range(72)])
+                    self.lasts(path, 3.0, 0.002)
+                    self.assertEqual(video_stream(path)["r_frame_rate"], "24/1")
+                    if name.endswith("mp4"):
+                        packets = probe(path, "-select_streams", "v:0", "-show_packets")["packets"]
+                        self.assertAlmostEqual(float(packets[-1]["duration_time"]), 1 / 24, delta=1e-5)
+
+
 class Exact(Written):
     def exact(self, source, name, pixels, options):
         path = self.write(f"{source} ! video.writer name=save path=OUT {options}", name)
@@ -506,6 +542,24 @@ class Containers(Written):
         got = self.pictures(f"video.file path={self.folder / 'parts'}")
         self.assertEqual([picture["media_time"] for picture in got], [i * NS // 10 for i in range(35)])
 
+    def test_the_list_of_one_recording_is_no_file_of_another_handler(self):
+        (self.folder / "all.txt").write_text("precious")
+        (self.folder / "two.yaml").write_text("""version: 1
+handlers:
+  cam: { type: test.pattern, width: 96, height: 64, fps: 10, count: 5 }
+  one: { type: video.writer, path: a.mkv, segment: 1s, list: all.txt, input: cam }
+  two: { type: video.writer, path: b.mkv, segment: 1s, list: ./all.txt, input: cam }
+""")
+        said_of_two = self.refused("two.yaml", error="MR0413", words=("two handlers write one file", "its list"))
+        self.assertIn("one (video.writer)", said_of_two)
+        self.assertEqual((self.folder / "all.txt").read_text(), "precious")
+
+    def test_a_list_that_cannot_be_written_is_refused_before_the_first_tick(self):
+        (self.folder / "file").write_text("no folder")
+        for name, why in ((".", "Is a directory"), ("file/all.txt", "Not a directory")):
+            self.not_begun(f"{PATTERN} ! video.writer path=parts/a.mkv segment=1s list={self.folder}/{name}", why)
+            self.assertEqual([path.name for path in self.folder.rglob("*.mkv")], [], "no film is begun either")
+
     def test_sound_is_copied_beside(self):
         for source, codec, names in (("sound.mp4", "aac", ("film.mp4", "film.mkv", "film.ts", "film.mov")),
                                      ("sound_first.mkv", "flac", ("film.mkv",))):
@@ -525,7 +579,7 @@ class Containers(Written):
         self.assertLess(float(packets[-1]["pts_time"]), 0.45)
 
     def test_sound_that_is_not_there_is_refused(self):
-        self.not_begun(f"{PATTERN} ! video.writer path=x.mp4 sound={self.folder}/none.wav", "none.wav", "No such file")
+        self.not_begun(f"{PATTERN} ! video.writer path=x.mp4 sound={self.folder}/none.wav", "none.wav", "there is no such file")
         self.not_begun(f"{PATTERN} ! video.writer path=x.mp4 sound={self.corpus_file('ffv1.mkv')}", "ffv1.mkv")
 
 
@@ -602,4 +656,4 @@ def md5s_in(printed):
 
 add_codecs()
 if __name__ == "__main__":
-    rig.main(cases=len(CODED) + 52)
+    rig.main(cases=len(CODED) + 55, side_by_side=2)

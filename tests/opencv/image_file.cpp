@@ -152,7 +152,13 @@ TEST_CASE("a picture that is missing, empty, a folder, a device or no picture is
   CHECK(refusal(empty) == "cannot read the picture '" + empty + "': the file is empty");
   CHECK(refusal(text) == "cannot read the picture '" + text + "': the file is damaged or of a kind that is not known");
   CHECK(refusal(folder) == "cannot read the picture '" + folder + "': it is a folder; '" + folder +
-                               "/*.png' would give the pictures in it");
+                               "/*.png' would give the pictures in it\ntry: path=" + folder + "/*.png");
+  put_bytes(folder + "/a.jpg", "x");
+  CHECK(refusal(folder).ends_with("\ntry: path=" + folder + "/*.jpg"));
+  const std::string film = scratch("film.png");
+  put_bytes(film, std::string("\0\0\0\x18", 4) + "ftypisom" + std::string(100, 'x'));
+  CHECK(refusal(film) ==
+        "cannot read the picture '" + film + "': it is a video, which video.file reads\ntry: type=video.file");
   CHECK(refusal("/dev/zero") == "cannot read the picture '/dev/zero': it is not a regular file");
   const std::string dangling = scratch("dangling.png");
   std::filesystem::create_symlink("nowhere.png", dangling);

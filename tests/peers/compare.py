@@ -15,6 +15,9 @@ import statistics
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
+import write_performance  # noqa: E402: found by the line above
+
 # Handlers in the chain, and messages that take each program well under a second.
 CHAINS = {10: 100_000, 64: 30_000, 100: 20_000, 400: 5_000}
 # Source format, format that it is converted to.
@@ -121,11 +124,15 @@ def picture_rows(figures):
 
 
 def priority():
-    """The niceness of the kernel's scheduling group that all programs share; 0 where it has none."""
+    """The niceness of the kernel's scheduling group that all programs share; 0 where the kernel has no such groups.
+
+    Such a kernel has no file /proc/self/autogroup, or an empty one.
+    """
     try:
-        return int(pathlib.Path("/proc/self/autogroup").read_text().split()[-1])
+        fields = pathlib.Path("/proc/self/autogroup").read_text().split()
     except OSError:
         return 0
+    return int(fields[-1]) if fields else 0
 
 
 def main():
@@ -137,7 +144,7 @@ def main():
     figures, missing = measure(arguments.build, arguments.rounds)
     rows = chain_rows(figures, PROGRAMS) + picture_rows(figures)
     result = {"date": datetime.date.today().isoformat(), "rounds": arguments.rounds, "load": os.getloadavg()[0],
-              "priority": priority(),
+              "priority": priority(), "machine": write_performance.machine(),
               "rows": rows, "missing": missing}
     arguments.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     for line in rows:

@@ -117,6 +117,44 @@ TEST_CASE("1.3: delay counts the ticks of one clock, so it does not lead to anot
   CHECK(refusal(p) == 0);
 }
 
+TEST_CASE("2.3: lag counts the ticks of one clock: between clocks it is refused, and within one it is not") {
+  Pipeline p = two_clocks();
+  p.graph.handlers[0].clock = "left";
+  p.graph.edges[1].lag = 2;
+  CHECK(refusal(p) == 215);
+  p.graph.edges[1].lag = 0;
+  CHECK(refusal(p) == 0);
+  p.graph.edges[1].lag = 2;
+  p.graph.handlers[2].clock = "left";
+  p.graph.clocks[0].mode = graph::ClockMode::free;
+  p.graph.clocks[0].rate = {30, 1};
+  p.graph.clocks.pop_back();
+  CHECK(refusal(p) == 0);
+}
+
+TEST_CASE("1.3: align is refused within one clock, where it would wait for itself") {
+  Pipeline p = two_clocks();
+  p.graph.handlers[0].clock = "left";
+  p.graph.edges[1].policy = graph::Policy::align;
+  p.graph.edges[1].within_ns = 1'000'000;
+  CHECK(refusal(p) == 0);
+  p.graph.handlers[2].clock = "left";
+  p.graph.clocks[0].mode = graph::ClockMode::free;
+  p.graph.clocks[0].rate = {30, 1};
+  p.graph.clocks.pop_back();
+  CHECK(refusal(p) == 215);
+}
+
+TEST_CASE("2.3: initial is refused where no earlier value is read") {
+  for (const graph::Policy policy : {graph::Policy::sync, graph::Policy::queue, graph::Policy::latest}) {
+    Pipeline p = line({"t.relay"}, "none", 1);
+    p.graph.edges[0].policy = policy;
+    CHECK(refusal(p) == 0);
+    p.graph.edges[0].initial_empty = true;
+    CHECK(refusal(p) == (policy == graph::Policy::latest ? 0 : 215));
+  }
+}
+
 TEST_CASE("1.3: with several clocks a source says which one it belongs to") {
   Pipeline p = two_clocks();
   p.graph.handlers[2].clock = "";

@@ -33,7 +33,7 @@ uint64_t carried(const Planned& planned) {
 
 } // namespace
 
-TEST_CASE("5.1: a picture that gets smaller is converted before the copy, one that gets larger behind it") {
+TEST_CASE("5.1: a picture that gets smaller is converted before the copy, one that gets larger after it") {
   const Planned smaller(across("p.bgr", "p.grayonly"), machine);
   CHECK(place_of(smaller) == "cpu");
   CHECK(carried(smaller) == 64 * 48 + sizeof(mr_value));
@@ -52,7 +52,7 @@ TEST_CASE("5.1: a picture that stays as large is converted on its reader's side"
   CHECK(planned->transfers.empty());
 }
 
-TEST_CASE("5.1: where another reader has the picture copied already, converting behind the copy costs nothing more") {
+TEST_CASE("5.1: where another reader has the picture copied already, converting after the copy costs nothing more") {
   Pipeline p = across("p.bgr", "p.grayonly");
   p.add("other", "null.sink").device = "sim:0";
   p.connect("source", "other");

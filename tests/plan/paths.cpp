@@ -25,10 +25,11 @@ struct Reads final : Handler {
 };
 struct Writes final : Handler {
   Input<Tensor> in{*this, "in"};
-  Param<std::string> path{*this, "path", "", "what it writes", writes_path};
+  Param<std::string> path{*this, "path", "", "what it writes", writes_path, in_pieces};
   Param<std::string> list{*this, "list", "", "another file that it writes", writes_path};
   Param<std::string> title{*this, "title", "", "no path"};
-  Param<std::string> segment{*this, "segment", "", "how long a piece is"};
+  Param<std::string> piece{*this, "piece", "", "how long a piece is", cuts_paths};
+  Param<std::string> segment{*this, "segment", "", "says nothing of its paths"};
   void process(Tick&, Cpu&) {}
 };
 
@@ -58,7 +59,7 @@ class Scratch {
 
 // The failure with which these uses of files are refused; code 0 where they are not.
 Error meeting(const std::vector<std::string>& read, const std::vector<std::string>& written,
-              const std::string& segment = "") {
+              const std::string& piece = "", const std::string& list = "", const std::string& segment = "") {
   plugin::Registry registry;
   registry.add(path_plugin(), "");
   graph::Graph graph;
@@ -68,7 +69,12 @@ Error meeting(const std::vector<std::string>& read, const std::vector<std::strin
     handler.type = type;
     handler.place = {"pipeline", 1, 1};
     handler.params.push_back({"path", path, {"pipeline", 1, 7}, {"pipeline", 1, 2}});
-    if (type == "f.write" && !segment.empty()) handler.params.push_back({"segment", segment, {"pipeline", 1, 9}, {}});
+    const auto give = [&](const char* param, const std::string& text) {
+      if (type == "f.write" && !text.empty()) handler.params.push_back({param, text, {"pipeline", 1, 9}, {}});
+    };
+    give("piece", piece);
+    give("list", list);
+    give("segment", segment);
     graph.handlers.push_back(handler);
   };
   for (size_t i = 0; i < read.size(); ++i) add("in" + std::to_string(i), "f.read", read[i]);
@@ -166,7 +172,21 @@ TEST_CASE("a recording in pieces is compared by the names of its pieces, and fil
   CHECK(meeting({scratch / "take-000.mp4"}, {scratch / "take.mp4"}).code == 0);
   CHECK(meeting({scratch / "take-000.mp4"}, {scratch / "take.mp4"}, "1s").code == 413);
   CHECK(meeting({scratch / "take-000.mp4"}, {scratch / "other.mp4"}, "1s").code == 0);
+  CHECK(meeting({scratch / "take-000.mp4"}, {scratch / "take.mp4"}, "", "", "1s").code == 0); // no name is special
   CHECK(meeting({scratch / "film.mp4"}, {"file://" + (scratch / "film.mp4")}).code == 413);
+}
+
+TEST_CASE("a path beside the pieces, such as their list, is one file under its own name") {
+  const Scratch scratch;
+  const std::string list = scratch / "all.txt";
+  std::ofstream(list) << "a list";
+  std::ofstream(scratch / "all-000.txt") << "no list";
+  const Error both = meeting({list}, {scratch / "take.mp4"}, "1s", list);
+  CHECK(both.code == 413);
+  REQUIRE(both.notes.size() == 2);
+  CHECK(both.notes[1] == "out0 (f.write) writes " + list + ", its list");
+  CHECK(meeting({}, {scratch / "a.mp4", scratch / "b.mp4"}, "1s", list).what == "two handlers write one file");
+  CHECK(meeting({scratch / "all-000.txt"}, {scratch / "take.mp4"}, "1s", list).code == 0);
 }
 
 TEST_CASE("a standard stream has one reader and one writer; devices and addresses are shared but for two writers") {

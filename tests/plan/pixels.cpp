@@ -133,6 +133,32 @@ struct Problem {
     std::vector<Output> outputs;
   };
   std::vector<Node> nodes; // every producer before its readers
+
+  size_t first_output_of(const Node& node) const {
+    size_t first = 0;
+    for (const Node* before = nodes.data(); before != &node; ++before) first += before->outputs.size();
+    return first;
+  }
+  // The output whose format this one repeats, through whatever hands it on.
+  size_t root_of(size_t output) const {
+    for (const Node& node : nodes) {
+      const size_t first = first_output_of(node);
+      if (output >= first + node.outputs.size()) continue;
+      const int like = node.outputs[output - first].like;
+      return like < 0 ? output : root_of(node.inputs[static_cast<size_t>(like)].output);
+    }
+    return output;
+  }
+  // True if somebody reads what a node hands on of an input.
+  bool passes_on(const Node& node, size_t input) const {
+    for (size_t o = 0; o < node.outputs.size(); ++o) {
+      if (node.outputs[o].like != static_cast<int>(input)) continue;
+      for (const Node& reader : nodes)
+        for (const Input& read : reader.inputs)
+          if (read.output == first_output_of(node) + o) return true;
+    }
+    return false;
+  }
 };
 
 // Tries every format of every output and of every input.
@@ -175,6 +201,16 @@ class BruteForce {
     least_ = cost();
   }
 
+  // A root that is gray and need not be costs all colours that are taken at the ends of what it reaches.
+  int lost_at_root(size_t output) const {
+    int lost = 0;
+    for (const Problem::Node& node : problem_.nodes)
+      for (size_t i = 0; i < node.inputs.size(); ++i)
+        lost += problem_.root_of(node.inputs[i].output) == output && node.inputs[i].takes != 1u << kGrayFormat &&
+                !problem_.passes_on(node, i);
+    return lost;
+  }
+
   // Every format that a reader may get, with the conversion that it takes.
   template <class Each>
   void each_format(const Problem::Input& edge, const Each& each) {
@@ -202,9 +238,13 @@ class BruteForce {
     const Problem::Output& made = at.outputs[output];
     for (size_t format = 0; format < kFormats.size(); ++format) {
       if (made.like >= 0 ? gets_[static_cast<size_t>(made.like)] != format : !(made.choices >> format & 1)) continue;
+      const bool is_gray_root = made.like < 0 && format == kGrayFormat && made.choices != 1u << kGrayFormat;
+      const int lost = is_gray_root ? lost_at_root(formats_.size()) : 0;
+      lost_ += lost;
       formats_.push_back(format);
       settle_outputs(node, output + 1);
       formats_.pop_back();
+      lost_ -= lost;
     }
   }
 
@@ -347,7 +387,22 @@ TEST_CASE("5.1: no reader that takes colours gets gray for them, also where that
   CHECK(format_of(plan, "colours") == Pixel::rgb8);
 }
 
-TEST_CASE("5.1: an output that leaves the choice gets the format that is wanted behind what passes it on") {
+TEST_CASE("5.1: an output that leaves the choice is not gray where somebody would take its colours") {
+  // Gray would be the fewest bytes, and in the second and the third the fewest conversions.
+  const plan::Plan plain = planned(behind_relay(kGray | kRgb, {kGray | kRgb}));
+  CHECK(format_of(plain, "source") == Pixel::rgb8);
+  CHECK(plain.inserted.empty());
+  const plan::Plan mixed = planned(behind_relay(kGray | kRgb, {kGray, kGray | kRgb}));
+  CHECK(format_of(mixed, "source") == Pixel::rgb8);
+  CHECK(format_of(mixed, "reader1") == Pixel::gray8);
+  CHECK(format_of(mixed, "reader2") == Pixel::rgb8);
+  const plan::Plan other = planned(behind_relay(kGray | kNv12, {kGray, kRgb}));
+  CHECK(format_of(other, "source") == Pixel::nv12);
+  CHECK(other.inserted.size() == 2);
+  CHECK(format_of(planned(behind_relay(kGray | kRgb, {kGray})), "source") == Pixel::gray8); // nobody would
+}
+
+TEST_CASE("5.1: an output that leaves the choice gets the format that readers downstream of a pass-through want") {
   const plan::Plan plan = planned(behind_relay(kGray | kI420, {kI420, kI420 | kRgb}));
   CHECK(plan.inserted.empty());
   CHECK(format_of(plan, "source") == Pixel::i420);
@@ -360,7 +415,7 @@ TEST_CASE("5.1: of formats that need as few conversions, the one of fewest bytes
   CHECK(format_of(planned(behind_relay(kGray | kRgb | kNv12, {kRgb | kNv12})), "source") == Pixel::nv12);
 }
 
-TEST_CASE("5.1: one conversion before a handler that passes it on serves all behind it, and the plan says why") {
+TEST_CASE("5.1: one conversion before a handler that passes it on serves all downstream, and the plan says why") {
   Pipeline p = behind_relay(kNv12, {kRgb, kRgb});
   CHECK(planned(p).inserted.size() == 1); // behind the relay, which takes nv12
   CHECK(format_of(planned(p), "relay") == Pixel::nv12);

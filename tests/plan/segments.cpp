@@ -132,7 +132,12 @@ TEST_CASE("4.3: one thread submits to a device, whatever runs there") {
 }
 
 TEST_CASE("5.2: what answers later is cut from what comes behind it") {
-  const Planned planned(line({"t.late", "t.relay"}), machine_of(1));
-  CHECK(planned.segments() == Names{"source h1", "h2"});
-  CHECK(planned.step("h2").level == 8);
+  const Planned alone(line({"t.late", "t.relay"}), machine_of(1));
+  CHECK(alone.segments() == Names{"source", "h1", "h2"}); // the first two are of two paces
+  CHECK(alone.step("h2").level == 8);
+  Pipeline p = line({"t.late", "t.join"});
+  p.connect("source", "h2.in");
+  const Planned rejoined(p, machine_of(1));
+  CHECK(rejoined.segments() == Names{"source h1", "h2"});
+  CHECK(rejoined.step("h2").level == 8);
 }

@@ -146,7 +146,7 @@ std::string declaration_layout() {
   FIELD(mr_declaration, param_count);
   FIELD(mr_declaration, params);
   FIELD(mr_declaration, max_pending);
-  FIELD(mr_declaration, reserved);
+  FIELD(mr_declaration, gap);
   FIELD(mr_declaration, thread);
   FIELD(mr_declaration, cost_hint_ns);
   FIELD(mr_declaration, scratch_bytes);
@@ -324,6 +324,8 @@ std::string other_constants() {
   CONSTANT(MR_PARAM_HAS_RANGE);
   CONSTANT(MR_PARAM_READS_PATH);
   CONSTANT(MR_PARAM_WRITES_PATH);
+  CONSTANT(MR_PARAM_IN_PIECES);
+  CONSTANT(MR_PARAM_CUTS_PATHS);
   CONSTANT(MR_PARAM_DURATION);
   CONSTANT(MR_TRAIT_STATELESS);
   CONSTANT(MR_TRAIT_BLOCKING);
@@ -333,6 +335,7 @@ std::string other_constants() {
   CONSTANT(MR_TRAIT_CUDA_BODY);
   CONSTANT(MR_TRAIT_FINISH);
   CONSTANT(MR_TRAIT_NO_ALLOCATION);
+  CONSTANT(MR_TRAIT_ASYNCHRONOUS);
   CONSTANT(MR_OUTPUT_SILENT);
   CONSTANT(MR_OUTPUT_OWN);
   CONSTANT(MR_OUTPUT_FORWARDED);

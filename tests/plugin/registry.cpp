@@ -2,6 +2,7 @@
 #include "plugin/registry.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -210,6 +211,8 @@ TEST_CASE("a plugin may have several files, and its handlers can be tested by th
   Registry registry;
   registry.load(kModules + "good.so");
   REQUIRE(registry.find("good.pair"));
+  CHECK(registry.find("good.first")); // two that are registered on one line
+  CHECK(registry.find("good.second"));
   mr::testing::TableTest test(*registry.find("good.pair")->table);
   const mr::testing::Value first = mr::testing::image(mr::Pixel::gray8, 1, 1);
   const mr::testing::Value second = mr::testing::image(mr::Pixel::gray8, 1, 1);
@@ -264,6 +267,13 @@ TEST_CASE("what is no plugin is refused with the loader's words") {
   fs::remove(text);
   CHECK(no_elf.code == 501);
   CHECK(mentions(no_elf, "the loader said"));
+
+  const fs::path pipe = text.string() + "_pipe.so"; // nobody writes into it
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const mr::Error no_file = error_of([&] { registry.load(pipe.string()); });
+  fs::remove(pipe);
+  CHECK(no_file.code == 501);
+  CHECK(mentions(no_file, "no regular file"));
 
   const mr::Error no_entry = error_of([&] { registry.load(kModules + "no_entry.so"); });
   CHECK(no_entry.code == 502);

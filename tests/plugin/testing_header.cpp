@@ -72,12 +72,15 @@ TEST_CASE("a format that the input does not take is refused before the first tic
 struct Overshoots final : mr::Handler {
   mr::Output<mr::Image> out{*this, "out"};
   mr::Param<std::string> sin{*this, "sin", "none", "what to do wrong",
-                             mr::choices({"none", "end", "size", "throw", "pending"})};
+                             mr::choices({"none", "end", "rows", "before", "size", "throw", "pending"})};
   void configure(const mr::Formats& formats) override { formats.image(out, Pixel::gray8, 8, 8); }
   void process(mr::Tick& tick, mr::Cpu&) {
     const bool larger = *sin == "size";
     const mr::ImageSpan picture = out.allocate(tick, Pixel::gray8, larger ? 32 : 8, 8);
     std::memset(picture.data(), 0, size_t{8} * picture.stride() + (*sin == "end" ? 1 : 0));
+    constexpr size_t kFourRowsOf4K = size_t{4} * 3840 * 3;
+    if (*sin == "rows") std::memset(picture.data() + size_t{8} * picture.stride(), 0, kFourRowsOf4K);
+    if (*sin == "before") std::memset(picture.data() - 2048, 0, 64);
     if (*sin == "throw") throw std::runtime_error("the lens is dirty");
     if (*sin == "pending") tick.defer();
   }
@@ -93,7 +96,9 @@ TEST_CASE("what a handler does wrong fails its firing, with a sentence") {
   };
   CHECK(error_of("none") == "");
   CHECK(error_of("end") == "the handler wrote past the end of output 'out'");
-  CHECK(error_of("size") == "output 'out' is 32x8, larger than the configured 8x8");
+  CHECK(error_of("rows") == "the handler wrote past the end of output 'out'"); // and the heap is whole
+  CHECK(error_of("before") == "the handler wrote before the beginning of output 'out'");
+  CHECK(error_of("size") == "output 'out' is 32x8, and 8x8 was planned");
   CHECK(error_of("throw") == "the lens is dirty");
   CHECK(error_of("pending") == "more firings are pending than max_pending declares");
 }

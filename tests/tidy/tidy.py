@@ -2,10 +2,12 @@
 """Checks the tree itself: what a reader relies on and a compiler does not see.
 
 Long lines and long functions, markers of unfinished work, names that say nothing, files that do not say what they are
-for, paths of one machine, folders that depend the wrong way, public headers that do not compile alone, and plugins
-that export more than their entry. Prints one line for each complaint, `file:line: sentence`, and fails if there is one.
+for, paths of one machine, folders that depend the wrong way, public headers that do not compile alone, plugins that
+export more than their entry, and filters of ./dev that no test case passes. Prints one line for each complaint,
+`file:line: sentence`, and fails if there is one.
 """
 import argparse
+import fnmatch
 import pathlib
 import re
 import subprocess
@@ -198,6 +200,17 @@ def check_plugin_exports(build):
             yield f"plugins/{library.name}:1: does not export millrace_plugin"
 
 
+def check_filters(source):
+    """A filter that no test case passes runs nothing, and its part of ./dev would pass for ever."""
+    tests = (path for path in sorted((source / "tests").rglob("*")) if path.suffix in CPP)
+    titles = [title for path in tests for title in re.findall(r'TEST_CASE\w*\(\s*"([^"]*)"', path.read_text(encoding="utf-8"))]
+    for number, line in enumerate((source / "dev").read_text(encoding="utf-8").splitlines(), 1):
+        for filters in re.findall(r'-tce?="([^"]*)"', line):
+            for pattern in filters.split(","):
+                if not any(fnmatch.fnmatchcase(title, pattern) for title in titles):
+                    yield f"dev:{number}: no test case is called {pattern}"
+
+
 def complaints(source, build=None, compiler=None):
     """All complaints about the tree at `source`; what needs a build or a compiler is left out without one."""
     for path in files_of(source):
@@ -205,6 +218,8 @@ def complaints(source, build=None, compiler=None):
         yield from check_text(path, name)
         if path.suffix in CPP and name.split("/")[0] in ("runtime", "handlers", "plugins"):
             yield from check_includes(path, name)
+    if (source / "dev").exists():
+        yield from check_filters(source)
     if compiler:
         yield from check_public_headers(source, compiler)
     if build:

@@ -41,6 +41,11 @@ class ATree(Tree):
         self.write("runtime/memory/add.cpp", HEAD + "// " + "a" * 118 + "\n")
         self.assertIn("add.cpp:2: 121 columns", self.complaints())
 
+    def test_with_a_filter_that_no_test_case_passes_is_refused(self):
+        self.write("tests/cuda/runtime.cu", HEAD + 'TEST_CASE("4.9: a kernel that never ends") {}\n')
+        self.write("dev", "# Runs tests.\n" + 'run -tc="*never ends*"\nrun -ns -tce="*never ends*,*given up*"\n')
+        self.assertEqual(self.complaints(), "dev:3: no test case is called *given up*")
+
     def test_with_a_long_function_is_refused(self):
         body = "  a += 1;\n" * 79
         self.write("runtime/memory/add.cpp", HEAD + "namespace m {\nvoid add(int a) {\n" + body + "}\n}\n")

@@ -7,6 +7,7 @@
 
 #include "device/cuda/words.h"
 #include "observe/error.h"
+#include "observe/start_thread.h"
 
 namespace millrace::device::cuda {
 namespace {
@@ -67,7 +68,11 @@ CudaDevice::CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shar
     locks_pages_ = true;
     if (const std::string wrong = pinned_->set_locker(this); !wrong.empty()) poison(DeviceError::out_of_memory, wrong);
   }
-  waiter_ = std::thread([this, waiting = waiting_] { wait_loop(waiting); });
+  try {
+    waiter_ = start_thread("the thread that waits for " + domain(), [this, waiting = waiting_] { wait_loop(waiting); });
+  } catch (const Failure& refused) {
+    poison(DeviceError::invalid, refused.error().what);
+  }
 }
 
 CudaDevice::~CudaDevice() {
@@ -129,6 +134,11 @@ bool CudaDevice::check(Call call, cudaError_t error) {
   return false;
 }
 
+uint64_t CudaDevice::reached(const Stream& stream) const {
+  const auto& asked = static_cast<const CudaStream&>(stream);
+  return poisoned() ? asked.reached.load() : asked.completed.load(std::memory_order_acquire);
+}
+
 DeviceStatus CudaDevice::status() const {
   const std::lock_guard lock(status_mutex_);
   return status_;
@@ -139,7 +149,10 @@ void CudaDevice::poison(DeviceError error, const std::string& sentence) {
     const std::lock_guard lock(status_mutex_);
     if (poisoned_.exchange(true)) return;
     status_ = {error, sentence};
-    if (error == DeviceError::lost) group_->any_lost = true;
+    const size_t count = stream_count_.load(std::memory_order_acquire);
+    for (size_t s = 0; s < count; ++s) streams_[s]->reached = streams_[s]->completed.load(std::memory_order_acquire);
+    lost_ = error == DeviceError::lost;
+    if (lost_) group_->any_lost = true;
   }
   complete_all();
   let_all_go();

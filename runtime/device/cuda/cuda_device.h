@@ -60,6 +60,7 @@ struct CudaStream final : Stream {
   std::atomic<uint64_t> events_from{0};
   std::atomic<uint64_t> recorded{0};
   std::atomic<uint64_t> signalled{0}; // `issued` for other threads
+  std::atomic<uint64_t> reached{0};   // `completed` when the device failed
   bool dirty = false;                 // something was enqueued since the last signal
   mr_device_tick* own_tick = nullptr;
   TickNumbers numbers;
@@ -146,6 +147,8 @@ class CudaDevice final : public Device, private PageLocker {
   void steady(bool on) override { steady_ = on; }
   DeviceStatus status() const override;
   bool failed() const override { return poisoned(); }
+  uint64_t reached(const Stream& stream) const override;
+  bool is_stuck() const override { return lost_.load(std::memory_order_acquire); }
   void declare_lost(const std::string& sentence) override { poison(DeviceError::lost, sentence); }
   const void* library() const override { return library_; }
   std::string near_processors() const override { return near_processors_; }
@@ -220,6 +223,7 @@ class CudaDevice final : public Device, private PageLocker {
   mutable std::mutex status_mutex_;
   DeviceStatus status_;
   std::atomic<bool> poisoned_{false};
+  std::atomic<bool> lost_{false}; // it finished nothing for too long: what runs there may run for ever
   Api api_;
   std::shared_ptr<PinnedRanges> pinned_;
   std::shared_ptr<Group> group_;

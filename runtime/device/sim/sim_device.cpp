@@ -124,7 +124,11 @@ Stream* SimDevice::create_stream(StreamKind kind) {
   auto stream = std::make_unique<QueuedStream>(options_.commands_max);
   stream->kind = kind;
   stream->index = static_cast<uint32_t>(streams_.size());
-  QueuedStream& made = *streams_.emplace_back(std::move(stream));
+  QueuedStream& made = *stream;
+  {
+    const std::lock_guard lock(streams_mutex_);
+    streams_.push_back(std::move(stream));
+  }
   races_.add_stream(made);
   on_stream(made);
   return &made;
@@ -282,13 +286,30 @@ bool SimDevice::ready(const Command& command) const {
 }
 
 void SimDevice::execute(const Command& command) {
-  if (poisoned()) return;
+  struct Executing { // before the look at `poisoned`: whoever poisons and then counts misses none
+    std::atomic<uint32_t>& count;
+    explicit Executing(std::atomic<uint32_t>& of) : count(of) { ++count; }
+    ~Executing() { --count; }
+  } const here(executing_);
+  if (poisoned_.load()) return;
   if (command.injected == Injected::fault) {
     const Work* work = std::get_if<Work>(&command.operation);
     return poison(DeviceError::fault, domain() + ": injected fault in " + (work ? work->name : "a copy or replay"));
   }
   if (command.injected == Injected::lost) return poison(DeviceError::lost, domain() + ": injected loss of the device");
   perform(command, poisoned_);
+}
+
+uint64_t SimDevice::reached(const Stream& stream) const {
+  const auto& asked = static_cast<const QueuedStream&>(stream);
+  return poisoned() ? asked.reached.load() : asked.done();
+}
+
+// A body that never ends would hold its stream's word for ever.
+void SimDevice::declare_lost(const std::string& sentence) {
+  poison(DeviceError::lost, sentence);
+  const std::lock_guard lock(streams_mutex_);
+  for (const auto& stream : streams_) stream->fail();
 }
 
 DeviceStatus SimDevice::status() const {
@@ -300,7 +321,12 @@ void SimDevice::poison(DeviceError error, const std::string& sentence) {
   {
     // Held over both, so that whoever saw the device poisoned also finds why.
     const std::lock_guard lock(status_mutex_);
-    if (poisoned_.exchange(true)) return;
+    if (poisoned_) return;
+    {
+      const std::lock_guard streams_lock(streams_mutex_);
+      for (const auto& stream : streams_) stream->reached = stream->done();
+    }
+    poisoned_ = true;
     status_ = {error, sentence};
   }
   on_poison();

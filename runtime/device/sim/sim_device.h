@@ -44,7 +44,9 @@ class SimDevice : public Device {
   bool checks_accesses() const override { return options_.check_races; }
   void steady(bool on) override { steady_ = on; }
   DeviceStatus status() const override;
-  void declare_lost(const std::string& sentence) override { poison(DeviceError::lost, sentence); }
+  uint64_t reached(const Stream& stream) const override;
+  bool is_stuck() const override { return poisoned() && executing_.load() > 0; }
+  void declare_lost(const std::string& sentence) override;
 
  protected:
   explicit SimDevice(const SimOptions& options);
@@ -102,9 +104,11 @@ class SimDevice : public Device {
   std::array<std::unique_ptr<SimArena>, kArenasMax> arenas_;
   std::atomic<size_t> arena_count_{0}; // entries below it never change
   std::vector<std::unique_ptr<QueuedStream>> streams_;
+  std::mutex streams_mutex_; // whoever poisons looks at them while one may be added
   AccessRaces races_;
   uint64_t allocations_ = 0, runs_ = 0, copies_ = 0; // submitted so far, for SimFaults
   std::atomic<bool> poisoned_{false};
+  std::atomic<uint32_t> executing_{0}; // commands that run at this moment
   mutable std::mutex status_mutex_;
   DeviceStatus status_;
 };

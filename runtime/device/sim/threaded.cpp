@@ -7,6 +7,7 @@
 
 #include "device/bell.h"
 #include "device/sim/sim_device.h"
+#include "observe/start_thread.h"
 
 namespace millrace::device {
 namespace {
@@ -26,7 +27,8 @@ class ThreadedSim final : public SimDevice {
     closing_ = true;
     give_up();
     ring_all();
-    for (Worker& worker : workers_) worker.thread.join();
+    for (Worker& worker : workers_)
+      if (worker.thread.joinable()) worker.thread.join(); // else it could not be started
   }
 
   void kick() override { moved().ring(); }
@@ -40,7 +42,8 @@ class ThreadedSim final : public SimDevice {
   void on_stream(QueuedStream& stream) override {
     const std::lock_guard lock(workers_mutex_);
     Worker& worker = workers_.emplace_back();
-    worker.thread = std::thread([this, &stream, &worker] { work(stream, worker.submitted); });
+    worker.thread = start_thread("the thread of a stream of " + domain(),
+                                 [this, &stream, &worker] { work(stream, worker.submitted); });
   }
 
   // Streams are numbered in the order of their workers; only the submitting thread adds any.

@@ -235,7 +235,12 @@ enum {
   MR_PARAM_HAS_RANGE = 4u,
   MR_PARAM_READS_PATH = 8u,   /* string: names a file, or files by a pattern, that the handler reads */
   MR_PARAM_WRITES_PATH = 16u, /* string: names a file, or files by a pattern, that the handler writes */
-  MR_PARAM_DURATION = 32u     /* number of seconds; a text may say its unit: 500ms, 5s, 10min, 2h */
+  MR_PARAM_DURATION = 32u,    /* number of seconds; a text may say its unit: 500ms, 5s, 10min, 2h */
+  /* A path that is written in pieces, each of a number, where a parameter with CUTS_PATHS is not empty:
+   * "take-%03d.mp4", and for "take.mp4", which has no place for a number, "take-000.mp4" and so on. Beside WRITES_PATH.
+   */
+  MR_PARAM_IN_PIECES = 64u,
+  MR_PARAM_CUTS_PATHS = 128u /* string: where it is not empty, the paths with IN_PIECES are written so */
 };
 
 typedef struct mr_param_value {
@@ -268,8 +273,10 @@ enum {
   MR_TRAIT_HOST_HEAVY = 8u,
   MR_TRAIT_CPU_BODY = 16u,
   MR_TRAIT_CUDA_BODY = 32u,
-  MR_TRAIT_FINISH = 64u,        /* has a host body that runs after the device is done */
-  MR_TRAIT_NO_ALLOCATION = 128u /* process allocates nothing from the heap */
+  MR_TRAIT_FINISH = 64u,         /* has a host body that runs after the device is done */
+  MR_TRAIT_NO_ALLOCATION = 128u, /* process allocates nothing from the heap */
+  MR_TRAIT_ASYNCHRONOUS = 256u,  /* publishes deferred firings outside its calls, from threads of its own */
+  MR_TRAIT_DRAINS_FREELY = 512u  /* drain, then reset, costs nothing but time: what it makes is the same without them */
 };
 
 typedef struct mr_declaration {
@@ -280,7 +287,7 @@ typedef struct mr_declaration {
   uint32_t param_count;
   const mr_param* params;
   uint32_t max_pending;
-  uint32_t reserved;
+  uint32_t gap;         /* ticks without a firing that may come while a firing is owed */
   const char* thread;   /* runs on the thread of this name; null: any worker */
   int64_t cost_hint_ns; /* one call's time, as the author expects it; 0: not said */
   /* Device memory that the GPU body works in, kept from tick to tick; configure may set it. */
@@ -355,20 +362,23 @@ enum { MR_LOG_DEBUG = 0, MR_LOG_INFO = 1, MR_LOG_WARNING = 2, MR_LOG_ERROR = 3 }
 struct mr_host {
   uint32_t size;
   uint32_t abi_version;
-  /* A block for an output, from the plan's memory: fills value, data, capacity, token; never blocks.
-   * MR_ERROR where more is asked than was planned (the sentence is set). */
+  /* A block for an output, from the plan's memory: fills value, data, capacity, token; never blocks. Asked again in the
+   * same firing, the same block. MR_ERROR where more is asked than was planned (the sentence is set). */
   mr_status (*allocate)(mr_tick* tick, uint32_t output, uint64_t bytes);
   /* The input's bytes for writing: the input's own block where the plan allows, else a fresh block with a copy. */
   mr_status (*modify)(mr_tick* tick, uint32_t output, uint32_t input);
-  /* Publishes memory that is not the plan's; value is filled, data stays readable until release is called (any thread).
-   */
+  /* Publishes memory that is not the plan's; value is filled, data stays readable until release is called, once, from
+   * any thread. MR_ERROR, after release, where the output holds something already or more is given than was planned. */
   mr_status (*adopt)(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes, void (*release)(void*),
                      void* release_context);
   /* Makes this firing pending: the tick returned lives until publish. Null where max_pending is exceeded. */
   mr_tick* (*defer)(mr_tick* tick);
-  /* Settles a deferred firing; firings are published in the order of their ticks; legal from any thread. */
+  /* Settles a deferred firing; firings are published in the order of their ticks. By the thread that is inside a call
+   * of the handler; with MR_TRAIT_ASYNCHRONOUS by any. MR_ERROR if the firing is no longer owed, for example
+   * after a drain that left it. */
   mr_status (*publish)(mr_tick* deferred);
-  /* The sentence of a failure; the last one before MR_ERROR counts. */
+  /* The sentence of a failure. In a call of the handler the last one before MR_ERROR counts; from a thread of the
+   * handler's own it is a failure by itself. */
   void (*fail)(void* instance, const char* sentence);
   void (*log)(void* instance, uint32_t level, const char* sentence);
   /* Monotonic nanoseconds of the run's clock (virtual in tests). */

@@ -303,23 +303,11 @@ inline void require_start(Rig& rig, const std::string& when) {
 inline void require_sound_values(Rig& rig, const Result& result) {
   for (const Result::Output& output : result.outputs) {
     if (!output.value) continue;
-    const mr_header& header = output.value.header();
     const mr_format& format = rig.test.format(output.port);
-    const std::string name = "its output '" + output.port + "'";
-    require(format.kind == MR_KIND_ANY || header.kind == format.kind, name + " carries another kind of value");
-    require(!format.schema || format.kind == MR_KIND_ANY || header.schema == format.schema,
-            name + " carries another type of value");
-    if (header.kind == MR_KIND_IMAGE && output.state == MR_OUTPUT_OWN) {
-      const mr_image& image = output.value.raw().as.image;
-      for (uint32_t i = 0; i < std::min(image.plane_count, MR_PLANES_MAX); ++i) {
-        const mr_plane& plane = image.planes[i];
-        require(plane.offset + uint64_t{plane.stride} * plane.rows <= header.extent_bytes,
-                name + " has a plane that ends behind its bytes");
-      }
-    }
-    if (header.kind == MR_KIND_RECORDS)
-      require(output.value.raw().as.records.count * output.value.raw().as.records.record_size <= header.extent_bytes,
-              name + " counts more records than it has bytes for");
+    const uint64_t capacity = output.value.block()->capacity();
+    const ValueFault fault = find_fault(format, output.value.raw(), capacity);
+    if (fault != ValueFault::none)
+      throw Fault("its output '" + output.port + "' " + words_of(fault, format, output.value.raw(), capacity));
   }
 }
 

@@ -55,8 +55,8 @@ class Tick {
 
   // A source has nothing for now, and is asked again.
   void not_yet() { status_ = MR_NOT_YET; }
-  // A source has nothing any more. From another handler: enough was seen, and the run ends as at a signal; no more
-  // ticks are admitted, those in flight finish, and everything drains.
+  // A source has nothing any more; a value that it gives in the same call is its last. From another handler: enough was
+  // seen, and the run ends as at a signal; no more ticks are admitted, those in flight finish, and everything drains.
   void end() { status_ = MR_END; }
 
   // The firing is published later; throws where more than max_pending are owed. Move the result away and keep it.
@@ -160,6 +160,12 @@ struct ReadsPath {};
 inline constexpr ReadsPath reads_path{};
 struct WritesPath {};
 inline constexpr WritesPath writes_path{};
+// Beside writes_path: where the parameter with cuts_paths is not empty, the handler writes numbered pieces in place of
+// one file: by the pattern, or "take-000.mp4" and so on for "take.mp4".
+struct InPieces {};
+inline constexpr InPieces in_pieces{};
+struct CutsPaths {};
+inline constexpr CutsPaths cuts_paths{};
 // A parameter of seconds (a double) whose text may say its unit: 500ms, 5s, 10min, 2h.
 struct Seconds {};
 inline constexpr Seconds seconds{};
@@ -280,6 +286,7 @@ class Formats {
   }
   template <class Port>
   Format& tensor(const Port& port, DType dtype, std::initializer_list<int64_t> shape) const {
+    if (shape.size() > MR_RANK_MAX) throw std::invalid_argument("a tensor has at most 8 dimensions");
     Format& format = out(port);
     format.dtype_code = dtype.code;
     format.dtype_bits = dtype.bits;
@@ -331,6 +338,15 @@ class Handler {
   void no_allocation() { traits_ |= MR_TRAIT_NO_ALLOCATION; }
   void thread(const char* name) { thread_ = name; }
   void max_pending(uint32_t count) { max_pending_ = count; }
+  // While a firing is owed, so many ticks may come on which the handler does not fire. Each costs memory for a tick of
+  // whatever waits for its results; a longer gap ends the run, but for a handler that drains_freely(). Where all that
+  // depends on the handler comes from it alone, gaps have no limit and this is not needed.
+  void gap(uint32_t ticks) { gap_ = ticks; }
+  // drain() and then reset() cost nothing but time: no key frame, no lost reference, no forgotten track. So the runtime
+  // may drain the handler in a gap of any length.
+  void drains_freely() { traits_ |= MR_TRAIT_DRAINS_FREELY; }
+  // Publishes deferred firings from threads of its own, also while it is in no call.
+  void asynchronous() { traits_ |= MR_TRAIT_ASYNCHRONOUS; }
   void cost_hint_us(double us) { cost_hint_ns_ = static_cast<int64_t>(us * 1000); }
   // In the constructor or configure(): bytes of device memory for the GPU body alone, at Cuda::scratch(). Not
   // initialised; kept from tick to tick.
@@ -340,7 +356,8 @@ class Handler {
   void log(uint32_t level, const std::string& sentence) const { host_->log(context_, level, sentence.c_str()); }
   // Adds to a number of the report. From any thread; not for every tick of a steady run.
   void count(const char* name, int64_t add = 1) const { host_->count(context_, name, add); }
-  // The sentence of a failure that happens outside any call (a thread of the handler's own).
+  // A failure outside any call, in a thread of the handler's own: it ends the run, or is told and counted, as on_error
+  // says. In a call: throw.
   void fail(const std::string& sentence) const { host_->fail(context_, sentence.c_str()); }
 
  private:
@@ -370,7 +387,7 @@ class Handler {
   std::vector<mr_param> raw_params_;
   mr_declaration declaration_{};
   uint32_t traits_ = 0;
-  uint32_t max_pending_ = 0;
+  uint32_t max_pending_ = 0, gap_ = 0;
   int64_t cost_hint_ns_ = 0;
   const char* thread_ = nullptr;
   const mr_host* host_ = nullptr;
@@ -555,20 +572,20 @@ class Output {
     tensor.dtype_bits = dtype.bits;
     tensor.dtype_lanes = dtype.lanes;
     tensor.rank = static_cast<uint32_t>(shape.size());
+    mr_output& output = fresh(tick, bytes_of(elements_of(shape), uint64_t{dtype.bits} * dtype.lanes));
     int64_t count = 1;
     for (size_t d = shape.size(); d-- > 0;) {
       tensor.shape[d] = shape[d];
       tensor.strides[d] = count;
       count *= shape[d];
     }
-    mr_output& output = fresh(tick, static_cast<uint64_t>(count) * dtype.bits * dtype.lanes / 8);
     output.value->as.tensor = tensor;
     return {output.value, output.data};
   }
   // `count` records; fewer may be kept afterwards with shrink(), on a device by what is written to Cuda::count_of().
   typename T::Span allocate(Tick& tick, size_t count) const requires(T::kKind == MR_KIND_RECORDS) {
     using Element = typename T::Element;
-    mr_output& output = fresh(tick, count * sizeof(Element));
+    mr_output& output = fresh(tick, bytes_of(count, 8 * sizeof(Element)));
     output.value->as.records = {count, sizeof(Element)};
     return {reinterpret_cast<Element*>(output.data), count};
   }
@@ -589,6 +606,9 @@ class Output {
   // A host object; deleted when its block is reused.
   template <class U>
   void publish(Tick& tick, std::unique_ptr<U> object) const requires(T::kKind == MR_KIND_OBJECT) {
+    if (raw(tick).state != MR_OUTPUT_SILENT)
+      throw std::logic_error("the output " + std::string(owner_->ports_[port_].port.name) +
+                             " holds something already on this tick");
     mr_output& output = fresh(tick, 0);
     output.value->as.object = {object.release(), [](void* pointer) { delete static_cast<U*>(pointer); }};
   }
@@ -596,6 +616,7 @@ class Output {
   template <class Port>
   void forward(Tick& tick, const Port& input, uint32_t index = 0) const {
     const uint32_t flat = input.first() + index;
+    if (flat >= tick.raw().input_count) throw std::logic_error("a deferred firing has no inputs to forward any more");
     mr_output& output = raw(tick);
     output.value = const_cast<mr_value*>(tick.raw().inputs[flat].value);
     output.data = const_cast<uint8_t*>(tick.raw().inputs[flat].data);
@@ -613,8 +634,9 @@ class Output {
     check(tick.raw().host->modify(&tick.raw(), first(), input.first()));
     return {raw(tick).value, raw(tick).data};
   }
-  // Publishes foreign memory; `release(context)` is called once, from any thread, when no reader is left.
-  // Returns the value, whose payload fields the caller fills.
+  // Publishes foreign memory; `release(context)` is called once, from any thread, when no reader is left, or at once
+  // where this throws: the output holds something already, or more bytes are given than were planned. Returns the
+  // value, whose payload fields the caller fills.
   mr_value& adopt(Tick& tick, const void* data, uint64_t bytes, void (*release)(void*), void* context) const {
     check(tick.raw().host->adopt(&tick.raw(), first(), data, bytes, release, context));
     mr_output& output = raw(tick);
@@ -622,6 +644,8 @@ class Output {
     return *output.value;
   }
   mr_header& header(Tick& tick) const { return raw(tick).value->header; }
+  // What was allocated for this tick is not given after all: the output stays empty.
+  void withdraw(Tick& tick) const { header(tick).present = 0; }
 
   // A block of the plan that is not of a tick yet, of an output whose format says how many are `held`: what a decoder
   // works in. False where so many are held. From any thread between start() and stop(), as give_back().
@@ -730,6 +754,12 @@ class Param {
   static void apply(detail::ParamData& data, WritesPath) requires std::same_as<V, std::string> {
     data.param.flags |= MR_PARAM_WRITES_PATH;
   }
+  static void apply(detail::ParamData& data, InPieces) requires std::same_as<V, std::string> {
+    data.param.flags |= MR_PARAM_IN_PIECES;
+  }
+  static void apply(detail::ParamData& data, CutsPaths) requires std::same_as<V, std::string> {
+    data.param.flags |= MR_PARAM_CUTS_PATHS;
+  }
   static void apply(detail::ParamData& data, Seconds) requires std::same_as<V, double> {
     data.param.flags |= MR_PARAM_DURATION;
     data.param.unit = "s";
@@ -759,7 +789,7 @@ inline const mr_declaration* Handler::declare(uint32_t bodies) {
                   static_cast<uint32_t>(raw_params_.size()),
                   raw_params_.data(),
                   max_pending_,
-                  0,
+                  gap_,
                   thread_,
                   cost_hint_ns_,
                   declaration_.scratch_bytes};
@@ -945,7 +975,7 @@ struct Registration {
 #define MILLRACE_HANDLER(Class, type, ...) MILLRACE_HANDLER_(Class, type, __VA_ARGS__, "", "")
 #define MILLRACE_HANDLER_(Class, type, summary, manual, ...)   \
   static const ::millrace::detail::Registration MILLRACE_JOIN( \
-      millrace_registration_, __LINE__)(::millrace::detail::Type<Class>::table(type, summary, manual));
+      millrace_registration_, __COUNTER__)(::millrace::detail::Type<Class>::table(type, summary, manual));
 
 // The one symbol of a plugin; once per shared library.
 #define MILLRACE_PLUGIN(plugin_name, plugin_version)                                                       \

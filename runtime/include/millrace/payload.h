@@ -68,12 +68,34 @@ constexpr uint32_t bytes_per_pixel(Pixel pixel) {
 // Rows begin at multiples of this many bytes: a cache line, and what GPU loads of 16 bytes need.
 constexpr uint32_t kRowAlignment = 64;
 
+// More than any block has: the bytes of what does not fit into 64 bits, or whose rows do not fit into a stride.
+constexpr uint64_t kTooManyBytes = UINT64_MAX;
+
+// Bytes of so many elements; saturates.
+constexpr uint64_t bytes_of(uint64_t count, uint64_t bits) {
+  if (bits > 0 && count > (kTooManyBytes - 7) / bits) return kTooManyBytes;
+  return (count * bits + 7) / 8;
+}
+// Elements of a shape; saturates, also where a dimension is negative.
+inline uint64_t elements_of(std::span<const int64_t> shape) {
+  uint64_t count = 1;
+  for (const int64_t extent : shape) {
+    if (extent == 0) return 0;
+    if (extent < 0 || count > kTooManyBytes / static_cast<uint64_t>(extent))
+      count = kTooManyBytes;
+    else
+      count *= static_cast<uint64_t>(extent);
+  }
+  return count;
+}
+
 // The one memory layout of an image of this format and size: planes behind each other, rows aligned.
-// Returns the total of bytes; fills `image` but for color and range.
+// Returns the total of bytes, saturated; fills `image` but for color and range.
 inline uint64_t lay_out_image(Pixel pixel, uint32_t width, uint32_t height, mr_image& image) {
   const auto aligned = [](uint64_t bytes) {
     return static_cast<uint32_t>((bytes + kRowAlignment - 1) / kRowAlignment * kRowAlignment);
   };
+  if (uint64_t{width} * 4 > UINT32_MAX - kRowAlignment) return kTooManyBytes; // no format has wider rows
   image.format = static_cast<uint32_t>(pixel);
   image.width = width;
   image.height = height;

@@ -27,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "millrace/log.h"
 #include "millrace/payload.h"
 
 namespace millrace {
@@ -50,8 +51,25 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
     std::string clock, rate;               // override the pipeline's: "free", "30000/1001"
     uint64_t ticks_max = 0;                // 0: until the sources end
     int64_t duration_ns = 0;               // 0: no limit
-    // Warnings, a line each, from a thread of the runtime; null: dropped.
+    // Warnings and what handlers say from info upwards, a line each, each sentence of a handler once; null: dropped.
     std::function<void(const std::string&)> on_message;
+    // What handlers say and what the runtime tells of its work, record by record, from this level upwards; null:
+    // dropped. Both are called by one thread of this runtime's own, one at a time, and wait() returns when all was
+    // given. They may take their time: what comes faster than they take it is left out and counted (`log` of the
+    // report). What they throw is dropped.
+    std::function<void(const LogRecord&)> on_log;
+    LogLevel log_level = LogLevel::info;
+    // A handler did not return from its call although it was interrupted (MR0602): what() as the command prints it. The
+    // library cannot end such a call, and ends no process: wait() goes on waiting. Told once a call, from a thread of
+    // the runtime that watches nothing else meanwhile; null: told to on_message.
+    std::function<void(const std::string&)> on_hang;
+    // A crash inside a handler is named on stderr before the process dies of it (MR0608, MR0609), and so is a host's
+    // access to a simulated device's memory (MR0702). Takes SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT for the process
+    // while the runtime lives; without it no signal of the program is touched.
+    bool explain_crashes = false;
+    // Bodies and copies are submitted to devices one by one and waited for, so that a fault is of the one that is
+    // named.
+    bool sync_devices = false;
   };
 
   // How a run ended.
@@ -103,7 +121,11 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
   class Runtime {
    public:
     explicit Runtime(RuntimeOptions options = {});
-    ~Runtime(); // interrupts what still runs
+    // Interrupts what still runs; in a child of fork() that is left to the parent. If a device was lost
+    // while work on it was under way (MR0703), the destructor does not wait for that work: the handlers, memory and
+    // device of that run stay until the process ends. The driver of a lost GPU may wait in exit(): leave by
+    // std::_Exit().
+    ~Runtime();
     Runtime(Runtime&&) noexcept;
     Runtime& operator=(Runtime&&) noexcept;
 
@@ -152,6 +174,7 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
 
    private:
     class State;
+    State& state() const; // std::logic_error where this was moved from
     std::unique_ptr<State> state_;
   };
 

@@ -7,8 +7,9 @@
 //
 // The handler is driven through the same C table as in a pipeline: create, set_param, bind, probe, configure, start,
 // then process and finish per tick, drain and stop. Formats of inputs are those of the first values given. Beyond
-// what the handler says itself, a firing fails where it wrote behind the end of a block, wrote over an input that it
-// was not allowed to, or published more than it had announced. Time is virtual and stands still between ticks.
+// what the handler says itself, a firing fails where it wrote past the end or the beginning of a block, wrote over an
+// input that it was not allowed to, or published more than it had announced. Time is virtual and stands still between
+// ticks.
 //
 // One thread drives a test; publish() and fail() of the handler may come from any thread. Mistakes in the test
 // itself (a port that does not exist, a required input that was not given) throw std::logic_error.
@@ -33,6 +34,7 @@
 
 #include "millrace/handler.h"
 #include "millrace/param_text.h"
+#include "millrace/sound_value.h"
 
 #pragma GCC visibility push(hidden)
 namespace millrace {
@@ -41,19 +43,23 @@ namespace testing {
 
 // ---- values ------------------------------------------------------------------------------------------------
 
-// One block as a pipeline has it: an mr_value and the bytes behind it, here with guard bytes at the end. Fresh bytes
-// are filled with kUnwritten, so that what a handler forgot to write is seen.
+// One block as a pipeline has it: an mr_value and the bytes after it, here with guard bytes on both sides, so that a
+// handler that writes past them is told so and does not spoil the heap. Fresh bytes are filled with kUnwritten, so that
+// what a handler forgot to write is seen.
 class Block {
  public:
   static constexpr uint8_t kUnwritten = 0xA5;
   static constexpr uint8_t kGuard = 0x5C;
-  static constexpr size_t kGuardBytes = 256; // one row's overshoot of a small picture is still caught
-  static constexpr size_t kAlignment = 64;   // what the runtime promises for the first byte
+  static constexpr size_t kGuardBytes = 65536;      // after the bytes: four rows of a 4K picture
+  static constexpr size_t kGuardBytesBefore = 4096; // a row of a small one, above its first
+  static constexpr size_t kAlignment = 64;          // what the runtime promises for the first byte
 
   explicit Block(uint64_t capacity) : capacity_(capacity) {
-    const size_t total = sizeof(mr_value) + static_cast<size_t>(capacity) + kGuardBytes;
-    memory_ = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, (total + kAlignment - 1) / kAlignment * kAlignment));
-    if (!memory_) throw std::bad_alloc();
+    const size_t total = kGuardBytesBefore + sizeof(mr_value) + static_cast<size_t>(capacity) + kGuardBytes;
+    base_ = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, (total + kAlignment - 1) / kAlignment * kAlignment));
+    if (!base_) throw std::bad_alloc();
+    std::memset(base_, kGuard, kGuardBytesBefore);
+    memory_ = base_ + kGuardBytesBefore;
     new (memory_) mr_value{};
     std::memset(memory_ + sizeof(mr_value), kUnwritten, static_cast<size_t>(capacity));
     std::memset(memory_ + sizeof(mr_value) + capacity, kGuard, kGuardBytes);
@@ -72,17 +78,15 @@ class Block {
     const mr_value& last = value();
     if (last.header.kind == MR_KIND_OBJECT && last.as.object.release) last.as.object.release(last.as.object.pointer);
     if (release_) release_(release_context_);
-    std::free(memory_);
+    std::free(base_);
   }
 
   mr_value& value() { return *reinterpret_cast<mr_value*>(memory_); }
   uint8_t* data() { return data_; }
   uint64_t capacity() const { return capacity_; }
   bool foreign() const { return release_; }
-  bool intact() const {
-    const uint8_t* guard = memory_ + sizeof(mr_value) + (foreign() ? 0 : capacity_);
-    return std::all_of(guard, guard + kGuardBytes, [](uint8_t byte) { return byte == kGuard; });
-  }
+  bool intact() const { return is_guard(memory_ + sizeof(mr_value) + (foreign() ? 0 : capacity_), kGuardBytes); }
+  bool intact_before() const { return is_guard(base_, kGuardBytesBefore); }
   uint64_t hash() {
     const auto bytes = reinterpret_cast<const char*>(data_);
     return schema_of({reinterpret_cast<const char*>(memory_), sizeof(mr_value)}) ^
@@ -90,6 +94,12 @@ class Block {
   }
 
  private:
+  // All equal where each equals the one before it.
+  static bool is_guard(const uint8_t* bytes, size_t count) {
+    return bytes[0] == kGuard && std::memcmp(bytes, bytes + 1, count - 1) == 0;
+  }
+
+  uint8_t* base_ = nullptr;
   uint8_t* memory_ = nullptr;
   uint8_t* data_ = nullptr;
   uint64_t capacity_ = 0;
@@ -329,6 +339,10 @@ class TableTest {
     throw std::runtime_error("there is no parameter '" + name + "'");
   }
 
+  // Pictures and tensors may be smaller than those of the first tick: their sizes are planned as bounds. Before the
+  // first tick.
+  void bounded() { dims_ = MR_DIM_BOUNDED; }
+
   // The value that an input has from now on; an empty Value makes it empty. Before the first tick this also connects
   // the port and tells its format. `index`: which edge of an input that takes a list.
   void input(std::string_view port, const Value& value, uint32_t index = 0) {
@@ -500,7 +514,7 @@ class TableTest {
       if (type_.narrow && type_.narrow(self_, p, &takes) != MR_OK) return MR_ERROR;
       if (entry.values.empty() && !(port.flags & MR_PORT_MANY)) inputs[entry.first] = takes;
       for (size_t i = 0; i < entry.values.size(); ++i) {
-        inputs[entry.first + i] = format_of(entry.values[i], takes);
+        inputs[entry.first + i] = format_of(entry.values[i], takes, dims_);
         if (!accepted(takes, inputs[entry.first + i]))
           return refuse("input '" + std::string(port.name) + "' does not take this format");
       }
@@ -525,7 +539,7 @@ class TableTest {
   }
 
   // What a plan would know of an edge that carries this value.
-  static mr_format format_of(const Value& value, const mr_format& accepts) {
+  static mr_format format_of(const Value& value, const mr_format& accepts, uint32_t dims) {
     mr_format format = accepts;
     if (!value) return format;
     const mr_value& raw = value.raw();
@@ -536,7 +550,7 @@ class TableTest {
       format.pixel_formats = 1ull << raw.as.image.format;
       format.width = raw.as.image.width;
       format.height = raw.as.image.height;
-      format.size_kind = MR_DIM_FIXED;
+      format.size_kind = dims;
       format.color = raw.as.image.color;
       format.range = raw.as.image.range;
     } else if (format.kind == MR_KIND_TENSOR) {
@@ -545,7 +559,7 @@ class TableTest {
       format.dtype_lanes = raw.as.tensor.dtype_lanes;
       format.rank = raw.as.tensor.rank;
       std::copy_n(raw.as.tensor.shape, MR_RANK_MAX, format.shape);
-      std::fill_n(format.shape_kind, MR_RANK_MAX, uint32_t{MR_DIM_FIXED});
+      std::fill_n(format.shape_kind, MR_RANK_MAX, dims);
     } else if (format.kind == MR_KIND_RECORDS) {
       format.record_size = raw.as.records.record_size;
       // Counts vary from tick to tick: a plan has a bound, of which the first value says nothing.
@@ -703,26 +717,12 @@ class TableTest {
     }
     if (!firing.blocks[i]) return "";
     if (!firing.blocks[i]->intact()) return "the handler wrote past the end of " + output_name(i);
+    if (!firing.blocks[i]->intact_before()) return "the handler wrote before the beginning of " + output_name(i);
     const mr_value& value = firing.blocks[i]->value();
     const mr_format& format = output_formats_[i];
-    if (value.header.extent_bytes > firing.blocks[i]->capacity())
-      return output_name(i) + " says that it has more bytes than were allocated";
-    if (format.kind == MR_KIND_IMAGE) {
-      const mr_image& image = value.as.image;
-      if (image.width > format.width || image.height > format.height)
-        return output_name(i) + " is " + size_text(image.width, image.height) + ", larger than the configured " +
-               size_text(format.width, format.height);
-      if (format.pixel_formats && !(format.pixel_formats >> image.format & 1))
-        return output_name(i) + " has another pixel format than configured";
-    }
-    if (format.kind == MR_KIND_TENSOR && format.dtype_bits && value.as.tensor.rank != format.rank)
-      return output_name(i) + " has another rank than configured";
-    for (uint32_t d = 0; format.kind == MR_KIND_TENSOR && format.dtype_bits && d < format.rank; ++d)
-      if (value.as.tensor.shape[d] > format.shape[d]) return output_name(i) + " has a larger shape than configured";
-    return "";
-  }
-  static std::string size_text(uint32_t width, uint32_t height) {
-    return std::to_string(width) + "x" + std::to_string(height);
+    const uint64_t capacity = firing.blocks[i]->capacity();
+    const ValueFault fault = value.header.present ? find_fault(format, value, capacity) : ValueFault::none;
+    return fault == ValueFault::none ? "" : output_name(i) + " " + words_of(fault, format, value, capacity);
   }
 
   mr_status call(mr_status (*function)(void*)) {
@@ -770,6 +770,10 @@ class TableTest {
   }
   static mr_status adopt(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes, void (*release)(void*),
                          void* context) {
+    if (firing_of(tick).outputs[output].state != MR_OUTPUT_SILENT) {
+      if (release) release(context);
+      return of(tick).refuse(of(tick).output_name(output) + " holds something already on this tick");
+    }
     return give(tick, output, std::make_shared<Block>(data, bytes, release, context), MR_OUTPUT_ADOPTED);
   }
   static mr_tick* defer(mr_tick* tick) {
@@ -836,6 +840,7 @@ class TableTest {
   const mr_declaration* declaration_ = nullptr;
   std::vector<Entry> entries_; // by port
   uint32_t input_count_ = 0, output_count_ = 0;
+  uint32_t dims_ = MR_DIM_FIXED;
   std::vector<mr_format> output_formats_;
   mr_facts facts_ = no_facts();
   bool bound_ = false, started_ = false, in_place_ = false;

@@ -1,0 +1,54 @@
+// See report_file.h.
+#include "cli/report_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <utility>
+
+#include "observe/error.h"
+#include "observe/printable.h"
+
+namespace millrace::cli {
+
+namespace {
+
+// Without a cause the system said nothing.
+std::string because(int cause) { return cause == 0 ? "" : std::string(": ") + std::strerror(cause); }
+
+} // namespace
+
+ReportFile::ReportFile(std::string path) : path_(std::move(path)) {
+  if (path_.empty() || path_ == "-") return;
+  std::error_code ignored;
+  const bool was_there = std::filesystem::exists(path_, ignored);
+  errno = 0;
+  file_.open(path_, std::ios::binary | std::ios::trunc);
+  if (!file_) {
+    const int cause = errno;
+    const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+    const bool no_folder = cause == ENOENT && !folder.empty() && !std::filesystem::exists(folder, ignored);
+    Error error{111, "cannot write " + path_ + because(cause), {}, {}, "", ""};
+    if (no_folder) error.notes.push_back("there is no folder " + folder.string());
+    if (no_folder) error.edit = "mkdir -p " + folder.string();
+    throw Failure(std::move(error));
+  }
+  if (was_there) return;
+  file_.close();
+  std::filesystem::remove(path_, ignored);
+}
+
+std::string ReportFile::write(const std::function<void(std::ostream&)>& writes) {
+  if (path_.empty()) return "";
+  std::ostream& out = path_ == "-" ? std::cout : file_;
+  errno = 0;
+  if (path_ != "-" && !file_.is_open()) file_.open(path_, std::ios::binary | std::ios::trunc);
+  writes(out);
+  out.flush();
+  if (out) return "";
+  const int cause = errno;
+  return "warning MR0606: cannot write " + printable(path_) + because(cause);
+}
+
+} // namespace millrace::cli

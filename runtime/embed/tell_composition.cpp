@@ -1,0 +1,53 @@
+// What a run is made of, in sentences; see tell_composition.h.
+#include "embed/tell_composition.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <string>
+
+namespace millrace::embed {
+
+namespace {
+
+std::string list_of(const std::vector<std::string>& words) {
+  std::string list;
+  for (const std::string& word : words) list += (list.empty() ? "" : ", ") + word;
+  return list;
+}
+
+std::string counted(size_t count, const char* one, const char* several) {
+  return std::to_string(count) + " " + (count == 1 ? one : several);
+}
+
+void tell_plugins(Log& log, const plan::Plan& plan) {
+  std::set<std::string> told;
+  for (const plan::HandlerPlan& handler : plan.handlers)
+    if (!handler.info->path.empty() && told.insert(handler.info->path).second)
+      log.say(LogLevel::info, log.source(), "plugin " + handler.info->plugin + ": " + handler.info->path);
+}
+
+void tell_plan(Log& log, const plan::Plan& plan) {
+  log.say(LogLevel::info, log.source(),
+          fmt::format("plan: {} in {} on {}, {}", counted(plan.handlers.size(), "handler", "handlers"),
+                      counted(plan.segments.size(), "segment", "segments"), list_of(plan.domains),
+                      counted(plan.transfers.size(), "copy", "copies")));
+  if (!log.takes(LogLevel::debug)) return;
+  for (const plan::HandlerPlan& handler : plan.handlers)
+    log.say(LogLevel::debug, log.source(handler.name, plan.clocks[handler.clock].name),
+            handler.type + " runs on " + plan.domains[handler.domain]);
+  for (const plan::TransferPlan& transfer : plan.transfers)
+    log.say(LogLevel::debug, log.source(), fmt::format("{}: {} bytes", plan.steps[transfer.step].name, transfer.bytes));
+}
+
+} // namespace
+
+void tell_composition(Log& log, const plan::Plan& plan, const std::vector<device::Device*>& devices) {
+  if (!log.takes(LogLevel::info)) return;
+  tell_plugins(log, plan);
+  tell_plan(log, plan);
+  for (size_t d = 1; d < devices.size(); ++d) // the first is the host
+    log.say(LogLevel::info, log.source(), "device opened: " + plan.domains[d]);
+}
+
+} // namespace millrace::embed

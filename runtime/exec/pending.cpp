@@ -1,0 +1,232 @@
+// Firings that publish later: what a handler owes, when it is drained, and which publications are refused (semantics.md
+// 2.4, 8.4).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "exec/state.h"
+
+namespace millrace::exec {
+
+namespace {
+
+void refresh_oldest(StepRun& step) {
+  const uint64_t oldest = step.owed.empty() ? UINT64_MAX : step.owed.front()->context.ordinal;
+  step.oldest_owed.store(oldest, std::memory_order_release);
+}
+
+// Under the lock. The handler may still hold its tick: the place is another firing's only once that was refused.
+void make_void(StepRun& step, Deferred& deferred) {
+  void_outputs(step, deferred.outputs);
+  deferred.state = Deferred::State::voided;
+  step.voided.push_back(&deferred);
+  if (step.voided.size() <= kVoidedMax) return;
+  step.voided.front()->state = Deferred::State::unused;
+  step.voided.pop_front();
+}
+
+// The oldest firing that could still be owed after this tick; all ones where there is none. A handler holds at most
+// max_pending, so a further firing publishes the oldest.
+uint64_t oldest_after(StepRun& step, uint64_t ordinal, Fires fires) {
+  const std::lock_guard lock(step.pending_mutex);
+  const bool counts = step.counts_firings;
+  const size_t before = counts ? step.counted.size() : step.owed.size();
+  const size_t all = before + (fires == Fires::yes), most = step.handler->info->max_pending;
+  const size_t first = all > most ? all - most : 0;
+  if (first < before) return counts ? step.counted[first] : step.owed[first]->context.ordinal;
+  return fires == Fires::yes ? ordinal : UINT64_MAX;
+}
+
+// How many ticks too few the window has for the next tick to fit while that firing is owed.
+uint64_t ticks_missing(const StepRun& step, uint64_t ordinal, uint64_t oldest) {
+  const uint64_t room = uint64_t{step.plan->owes} + step.pace->plan->gap;
+  return oldest != UINT64_MAX && ordinal + 2 - oldest > room ? ordinal + 2 - oldest - room : 0;
+}
+
+std::string gap_sentence(const StepRun& step, uint64_t oldest, uint64_t missing) {
+  const uint64_t planned = step.handler->gap;
+  return fmt::format(
+      "it owes the result of tick {}, and more ticks without a firing came since than its gap of {} is planned for; "
+      "say gap: {} or more on its input, or drains_freely() in its constructor where a drain costs nothing",
+      step.pace->info(oldest).index, planned, planned + missing);
+}
+
+} // namespace
+
+void void_outputs(const StepRun& step, std::span<mr_output> outputs) {
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    mr_output& output = outputs[o];
+    const bool own = output.state == MR_OUTPUT_OWN || output.state == MR_OUTPUT_ADOPTED;
+    if (own && step.outputs[o]->plan->owns) memory::release(reinterpret_cast<memory::Block*>(output.token));
+    output.state = MR_OUTPUT_SILENT;
+  }
+}
+
+void give_up_pending(StepRun& step, bool all, uint64_t current) {
+  std::vector<uint64_t> given_up;
+  {
+    const std::lock_guard lock(step.pending_mutex);
+    for (size_t i = 0; i < step.owed.size();) {
+      Deferred& deferred = *step.owed[i];
+      const uint64_t ordinal = deferred.context.ordinal;
+      if (!all && ordinal != current) {
+        ++i;
+        continue;
+      }
+      if (ordinal != current) given_up.push_back(ordinal);
+      make_void(step, deferred);
+      step.owed.erase(step.owed.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    std::erase_if(step.counted, [&](uint64_t ordinal) { return all || ordinal == current; });
+  }
+  for (uint64_t ordinal : given_up) settle_empty(step, ordinal, Cause::restart);
+  const std::lock_guard lock(step.pending_mutex);
+  refresh_oldest(step);
+}
+
+bool owes_too_many(StepRun& step) {
+  if (step.deferred.empty()) return false;
+  const std::lock_guard lock(step.pending_mutex);
+  return step.owed.size() > step.handler->info->max_pending;
+}
+
+bool drain_in_gap(StepRun& step, uint64_t ordinal, Fires fires) {
+  if (step.deferred.empty()) return true;
+  const uint64_t oldest = oldest_after(step, ordinal, fires), missing = ticks_missing(step, ordinal, oldest);
+  if (missing == 0) return true;
+  // A failing run makes no more results that a drain could harm.
+  const bool freely = step.handler->info->drains_freely() || step.run->failing.load(std::memory_order_relaxed);
+  const std::string sentence = freely ? "" : gap_sentence(step, oldest, missing);
+  const bool drained = drain_step(step);
+  if (drained && freely) return true;
+  if (drained) step.instance->set_error(sentence);
+  fail_outside_process(step, ordinal);
+  return false;
+}
+
+// A call that owes too many would wait for itself. One that neither deferred its firing nor published another, such as
+// one that failed, leaves an older debt than was reckoned with before it.
+void mind_debt(StepRun& step, uint64_t ordinal) {
+  if (step.call_status == MR_PENDING && !step.asynchronous && owes_too_many(step)) {
+    const uint32_t most = step.handler->info->max_pending;
+    step.instance->set_error("it owes " + std::to_string(most + 1) + " firings after a call, and max_pending says " +
+                             std::to_string(most));
+    fail_call(step, step.pace->info(ordinal));
+    step.call_status = MR_ERROR;
+  }
+  if (step.call_status != MR_PENDING && !drain_in_gap(step, ordinal, Fires::no)) step.call_status = MR_ERROR;
+}
+
+bool drain_step(StepRun& step) {
+  if (step.drained) return true;
+  step.drained = true;
+  step.caller.store(pthread_self(), std::memory_order_relaxed);
+  const bool done = step.instance->drain() == MR_OK;
+  step.caller.store(pthread_t{}, std::memory_order_relaxed);
+  flush_pending(step);
+  return done;
+}
+
+void flush_pending(StepRun& step) {
+  for (;;) {
+    uint64_t ordinal;
+    {
+      const std::lock_guard lock(step.pending_mutex);
+      step.counted.clear();
+      if (step.owed.empty()) return;
+      Deferred* deferred = step.owed.front();
+      step.owed.pop_front();
+      ordinal = deferred->context.ordinal;
+      make_void(step, *deferred);
+    }
+    settle_empty(step, ordinal, Cause::silent);
+    const std::lock_guard lock(step.pending_mutex);
+    refresh_oldest(step);
+  }
+}
+
+mr_tick* defer_firing(StepRun& step, const mr_tick& tick, uint64_t ordinal) {
+  const std::lock_guard lock(step.pending_mutex);
+  const size_t most = step.handler->info->max_pending;
+  if (step.deferred_in_call || step.owed.size() > most) return nullptr; // one more than most while it publishes
+  const auto free = std::find_if(step.deferred.begin(), step.deferred.end(),
+                                 [](const Deferred& deferred) { return deferred.state == Deferred::State::unused; });
+  if (free == step.deferred.end()) return nullptr;
+  Deferred& deferred = *free;
+  deferred.state = Deferred::State::owed;
+  deferred.info = *tick.info;
+  deferred.tick = tick;
+  deferred.tick.info = &deferred.info;
+  deferred.tick.inputs = nullptr;
+  deferred.tick.input_count = 0;
+  deferred.context = {&step, ordinal, nullptr, &deferred};
+  deferred.tick.context = &deferred.context;
+  deferred.outputs.assign(step.raw_outputs.begin(), step.raw_outputs.end()); // of one size for ever: no allocation
+  deferred.inputs.assign(step.raw_inputs.begin(), step.raw_inputs.end());
+  deferred.tick.outputs = deferred.outputs.data();
+  for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT; // what was allocated is the firing's now
+  step.deferred_in_call = true;
+  step.owed.push_back(&deferred);
+  if (step.owed.size() == 1) step.oldest_owed.store(ordinal, std::memory_order_release);
+  if (!step.counts_firings) return &deferred.tick;
+  if (step.counted.size() == most) step.counted.erase(step.counted.begin());
+  step.counted.push_back(ordinal);
+  return &deferred.tick;
+}
+
+namespace {
+
+// Under the lock, of a firing that is the oldest. Its outputs are checked as those of a call are; what cannot be is
+// settled empty, and ends the run where the handler's failures do. False in that case.
+bool settle_deferred(StepRun& step, Deferred& deferred) {
+  const uint64_t ordinal = deferred.context.ordinal;
+  bool sound = true;
+  for (size_t o = 0; o < deferred.outputs.size() && sound; ++o) {
+    mr_output& output = deferred.outputs[o];
+    if (is_withdrawn(step, o, output)) continue;
+    const bool repeats = output.state == MR_OUTPUT_FORWARDED && output.source < deferred.inputs.size();
+    sound = output_is_sound(step, o, output, repeats ? deferred.inputs[output.source].value : nullptr);
+  }
+  if (!sound) {
+    step.errors.fetch_add(1, std::memory_order_relaxed);
+    void_outputs(step, deferred.outputs);
+  }
+  settle_outputs(step, ordinal, deferred.outputs, deferred.inputs, sound ? Cause::silent : Cause::error);
+  note_reached(step, ordinal);
+  stamp(step, ordinal);
+  step.owed.pop_front();
+  deferred.state = Deferred::State::unused;
+  refresh_oldest(step);
+  return sound;
+}
+
+} // namespace
+
+mr_status publish_firing(StepRun& step, Deferred& deferred) {
+  uint64_t index;
+  bool sound;
+  {
+    const std::lock_guard lock(step.pending_mutex);
+    if (deferred.state == Deferred::State::voided) {
+      std::erase(step.voided, &deferred);
+      deferred.state = Deferred::State::unused;
+      return MR_ERROR;
+    }
+    if (step.owed.empty() || step.owed.front() != &deferred) return MR_ERROR;
+    index = deferred.info.index;
+    sound = settle_deferred(step, deferred);
+  }
+  if (!sound && step.handler->on_error == graph::OnError::fail)
+    step.run->fail(step, index, step.instance->take_error("publish"));
+  else if (!sound)
+    say_error(step);
+  const bool outside = !pthread_equal(step.caller.load(std::memory_order_relaxed), pthread_self());
+  if (outside && !step.asynchronous)
+    step.run->fail(step, index,
+                   "it publishes from another thread than the one that calls it; such a handler says asynchronous() in "
+                   "its constructor");
+  step.run->notify();
+  return MR_OK;
+}
+
+} // namespace millrace::exec

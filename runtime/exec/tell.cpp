@@ -1,0 +1,176 @@
+// The sentences of a run; see tell.h.
+#include "exec/tell.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "observe/log.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// Losses that stop for shorter than this go on.
+constexpr int64_t kLossOverNs = 1'000'000'000;
+
+const std::string& clock_of(const StepRun& step) { return step.pace->clock->name; }
+
+bool is_heard(const RunState& run, LogLevel level) { return run.options.log && run.options.log->takes(level); }
+
+// Nobody but the thread that has claimed a segment reads it here: it may be cut anew.
+uint64_t tick_of_call(const StepRun& step) {
+  const SegmentRun* const here = Claim::here();
+  if (!here || here->inside.load(std::memory_order_relaxed) != &step || step.drained) return LogRecord::kNoTick;
+  if (step.plan->kind == plan::StepKind::source) // asked for the next tick; one with a reader speaks there
+    return step.trace ? LogRecord::kNoTick : step.context.ordinal;
+  if (!here->in_tick.load(std::memory_order_relaxed)) return LogRecord::kNoTick;
+  const PaceRun& pace = *here->pace;
+  if (pace.plan->kind == plan::PaceKind::clock) return here->ordinal;
+  return pace.tick_index[here->ordinal & pace.mask].load(std::memory_order_relaxed);
+}
+
+uint32_t stream_of_call(const StepRun& step) {
+  if (step.device) return LogRecord::kNoStream; // its inputs are a device's
+  for (const mr_input& input : step.raw_inputs)
+    if (input.value) return input.value->header.stream;
+  return LogRecord::kNoStream;
+}
+
+LogLevel level_of(uint32_t level) { return static_cast<LogLevel>(std::min<uint32_t>(level, MR_LOG_ERROR)); }
+
+void say(const RunState& run, LogLevel level, const std::string& handler, const std::string& clock,
+         const std::string& text, const Log::Context& context = {}) {
+  run.options.log->say(level, run.options.log->source(handler, clock), text, context);
+}
+
+std::string rate_words(const plan::Clock& clock) {
+  const char* const mode = clock.mode == graph::ClockMode::realtime ? "realtime"
+                           : clock.mode == graph::ClockMode::free   ? "free"
+                                                                    : "source";
+  if (clock.rate.numerator == 0) return mode;
+  return fmt::format("{}, {:.6g} ticks a second", mode,
+                     static_cast<double>(clock.rate.numerator) / static_cast<double>(clock.rate.denominator));
+}
+
+} // namespace
+
+void lend_log(StepRun& step) {
+  plugin::Instance& instance = *step.instance;
+  Log& log = *step.run->options.log;
+  const LogSource& source = log.source(step.handler->name, clock_of(step));
+  instance.on_log = [&log, &source, &step](uint32_t said_at, std::string_view sentence, bool first) {
+    const LogLevel level = level_of(said_at);
+    if (!log.takes(level)) return;
+    Log::Context context;
+    context.tick = tick_of_call(step);
+    if (context.tick != LogRecord::kNoTick) context.stream = stream_of_call(step);
+    context.by_handler = true;
+    context.on_terminal = first;
+    log.say(level, source, sentence, context);
+  };
+  for (const plugin::Message& said : instance.messages()) instance.on_log(said.level, said.sentence, true);
+}
+
+void tell_clock_began(const PaceRun& pace) {
+  if (!is_heard(*pace.run, LogLevel::info)) return;
+  say(*pace.run, LogLevel::info, "", pace.clock->name, "the clock begins: " + rate_words(*pace.clock));
+}
+
+void tell_clock_ended(const PaceRun& pace) {
+  if (!is_heard(*pace.run, LogLevel::info) || pace.plan->kind != plan::PaceKind::clock) return;
+  say(*pace.run, LogLevel::info, "", pace.clock->name,
+      fmt::format("the clock has ended: {} ticks, {} late, {} skipped", pace.admitted.load(), pace.late.get(),
+                  pace.skipped.get()));
+}
+
+void tell_region(const RegionRun& region) {
+  const StepRun& first = *region.steps[0];
+  const RunState& run = *first.run;
+  if (!is_heard(run, LogLevel::info) || region.recordings.empty()) return;
+  std::string handlers;
+  for (const StepRun* step : region.steps) handlers += (handlers.empty() ? "" : ", ") + step->handler->name;
+  say(run, LogLevel::info, "", clock_of(first),
+      fmt::format("captured on {} as one: {}", run.plan.domains[region.plan->domain], handlers));
+}
+
+void tell_second_cut(const RunState& run) {
+  if (!is_heard(run, LogLevel::info)) return;
+  say(run, LogLevel::info, "", "",
+      fmt::format("cut again by what the first ticks took: {} segments instead of {}", run.second_cut->segments.size(),
+                  run.plan.segments.size()));
+}
+
+void tell_restart(const StepRun& step) {
+  if (!is_heard(*step.run, LogLevel::info)) return;
+  Log::Context context;
+  context.tick = tick_of_call(step);
+  say(*step.run, LogLevel::info, step.handler->name, clock_of(step),
+      fmt::format("restart {}: {}", step.restarts, step.instance->taken_error()), context);
+}
+
+void tell_over(const RunState& run, const Result& result) {
+  if (!run.options.log) return;
+  if (!result.ok) {
+    Log::Context context;
+    context.code = result.error.code;
+    context.on_terminal = false; // whoever asked for the run has it from wait()
+    say(run, LogLevel::error, "", "", result.error.what, context);
+  }
+  if (is_heard(run, LogLevel::info))
+    say(run, LogLevel::info, "", "",
+        fmt::format("the run is over: {} ticks in {:.3f} s", result.report.ticks_run, result.report.duration_s));
+}
+
+void LossWatch::mind(Loss& loss, uint64_t count, int64_t now, const LogSource& source, const std::string& what,
+                     const std::string& lost) {
+  if (count > loss.count) {
+    loss.grew_ns = now;
+    if (!loss.goes_on) {
+      loss.goes_on = true;
+      loss.before = loss.count;
+      run_.options.log->say(LogLevel::info, source, what + " are " + lost);
+    }
+    loss.count = count;
+  } else if (loss.goes_on && now - loss.grew_ns >= kLossOverNs) {
+    loss.goes_on = false;
+    run_.options.log->say(LogLevel::info, source, fmt::format("{} {} were {}", loss.count - loss.before, what, lost));
+  }
+}
+
+void LossWatch::look_at(bool at_end) {
+  if (!is_heard(run_, LogLevel::info)) return;
+  Log& log = *run_.options.log;
+  const int64_t now = at_end ? INT64_MAX : run_.now_ns();
+  size_t next = 0;
+  const auto loss = [&]() -> Loss& {
+    if (next == losses_.size()) losses_.emplace_back();
+    return losses_[next++];
+  };
+  for (const auto& pace : run_.paces) {
+    if (pace->plan->kind != plan::PaceKind::clock) continue;
+    mind(loss(), pace->late + pace->skipped, now, log.source("", pace->clock->name), "ticks", "late");
+  }
+  for (const auto& channel : run_.channels) {
+    if (channel->plan->edges.empty()) continue;
+    const plan::EdgePlan& edge = run_.plan.edges[channel->plan->edges[0]];
+    const StepRun& reader = *run_.step_runs[edge.target_step];
+    Drops dropped{}; // of all that it carries
+    {
+      const std::lock_guard lock(channel->mutex);
+      for (const Drops& drops : channel->dropped)
+        for (size_t c = 0; c < drops.size(); ++c) dropped[c] += drops[c];
+    }
+    for (size_t c = 0; c < dropped.size(); ++c)
+      mind(loss(), dropped[c], now, log.source(reader.plan->name, clock_of(reader)), "values of " + edge.from,
+           fmt::format("dropped ({})", kCauseNames[c]));
+  }
+}
+
+void LossWatch::look() { look_at(false); }
+void LossWatch::end() {
+  look_at(false);
+  look_at(true);
+}
+
+} // namespace millrace::exec

@@ -1,0 +1,66 @@
+// What a run and its handlers say to the log (observe/log.h). Once, or when something changes: nothing here is called
+// by the tick, but for what handlers say themselves.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "exec/state.h"
+
+namespace millrace {
+struct LogSource;
+}
+
+namespace millrace::exec {
+
+// The segment that this thread has claimed and is carrying forward; null: none. Of a handler that speaks it tells in
+// the call of which tick it does, without a word on each call.
+class Claim {
+ public:
+  explicit Claim(const SegmentRun& segment) : before_(claimed_) { claimed_ = &segment; }
+  ~Claim() { claimed_ = before_; }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+  static const SegmentRun* here() { return claimed_; }
+
+ private:
+  const SegmentRun* const before_;
+  static inline thread_local const SegmentRun* claimed_ = nullptr;
+};
+
+// Leads what the handler says to the log, and what it said before: when it was probed.
+void lend_log(StepRun& step);
+
+void tell_clock_began(const PaceRun& pace);
+void tell_clock_ended(const PaceRun& pace);
+void tell_region(const RegionRun& region); // once it is recorded
+void tell_second_cut(const RunState& run);
+// The handler has failed, and will be started anew.
+void tell_restart(const StepRun& step);
+void tell_over(const RunState& run, const Result& result);
+
+// Tells when values begin to be dropped on an edge or ticks of a clock to be late, and when that is over. Looks at
+// counters that are counted anyway, so it sees a beginning some time later. For one thread.
+class LossWatch {
+ public:
+  explicit LossWatch(RunState& run) : run_(run) {}
+  void look();
+  void end(); // of the run
+
+ private:
+  // One counter: what is lost, and where.
+  struct Loss {
+    uint64_t count = 0, before = 0; // now; when it began
+    int64_t grew_ns = 0;
+    bool goes_on = false;
+  };
+  // "`what` are `lost`", and when it is over how many were.
+  void mind(Loss& loss, uint64_t count, int64_t now, const LogSource& source, const std::string& what,
+            const std::string& lost);
+  void look_at(bool at_end);
+
+  RunState& run_;
+  std::vector<Loss> losses_; // in the order of their counters
+};
+
+} // namespace millrace::exec

@@ -1,0 +1,53 @@
+// Which calls of a run are under way: for a crash on this thread, and for who asks from outside.
+#include "exec/state.h"
+
+namespace millrace::exec {
+
+namespace {
+
+const char* function_of(const StepRun& step) {
+  return step.in_finish.load(std::memory_order_relaxed) ? "finish" : "process";
+}
+
+plugin::CallName name_of(const StepRun& step, uint64_t tick) {
+  if (!step.handler) return {};
+  return {step.plan->name.c_str(), step.handler->type.c_str(), function_of(step), tick};
+}
+
+CallUnderWay described(const StepRun& step, uint64_t tick) {
+  return {step.plan->name + " (" + step.handler->type + ")", function_of(step), tick};
+}
+
+} // namespace
+
+plugin::CallName name_call_in(const void* segment_run) {
+  const auto& segment = *static_cast<const SegmentRun*>(segment_run);
+  const StepRun* step = segment.inside.load(std::memory_order_relaxed);
+  return step ? name_of(*step, segment.pace->tick_at(segment.ordinal)) : plugin::CallName{};
+}
+
+plugin::CallName name_call_apart(const void* step_run) {
+  const auto& step = *static_cast<const StepRun*>(step_run);
+  const uint64_t tick = step.apart.load(std::memory_order_relaxed);
+  return tick == StepRun::kNotApart ? plugin::CallName{} : name_of(step, tick);
+}
+
+std::vector<CallUnderWay> calls_under_way(const RunState& run) {
+  std::vector<CallUnderWay> calls;
+  for (const auto& segment : run.segments) {
+    const StepRun* step = segment->inside.load(std::memory_order_relaxed);
+    if (step && step->handler && !step->instance->is_watched())
+      calls.push_back(described(*step, segment->pace->tick_at(segment->progress.load(std::memory_order_relaxed))));
+  }
+  for (const StepRun* step : run.apart) {
+    const uint64_t tick = step->apart.load(std::memory_order_relaxed);
+    if (tick != StepRun::kNotApart) calls.push_back(described(*step, tick));
+  }
+  return calls;
+}
+
+std::string words_of(const CallUnderWay& call) {
+  return call.handler + " in " + call.function + " of tick " + std::to_string(call.tick);
+}
+
+} // namespace millrace::exec

@@ -1,0 +1,28 @@
+// What a runtime says of its work, record by record; RuntimeOptions::on_log takes them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace millrace {
+inline namespace v1 {
+
+enum class LogLevel : uint32_t { debug, info, warning, error }; // the numbers of MR_LOG_*
+
+// One thing that happened. The texts are valid until the function that is given the record returns.
+struct LogRecord {
+  static constexpr uint64_t kNoTick = UINT64_MAX;
+  static constexpr uint32_t kNoStream = UINT32_MAX;
+
+  LogLevel level = LogLevel::info;
+  int64_t time_ns = 0;         // since 1970, UTC
+  std::string_view code;       // "MR0602"; "": none
+  std::string_view handler;    // its name in the pipeline; "": the runtime speaks of nobody in particular
+  std::string_view clock;      // its name in the pipeline; "": none
+  uint64_t tick = kNoTick;     // index of the clock's tick in whose call it was said
+  uint32_t stream = kNoStream; // of the first input's value: which camera or file
+  std::string_view text;       // UTF-8 without control characters; lines after the first are indented
+};
+
+} // namespace v1
+} // namespace millrace

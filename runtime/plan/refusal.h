@@ -1,0 +1,19 @@
+// An error with a place, made of the sentence with which a handler refuses parameters, formats or what it should open.
+#pragma once
+
+#include <string>
+
+#include "graph/graph.h"
+#include "observe/error.h"
+#include "plugin/registry.h"
+
+namespace millrace::plan {
+
+// `begins`, such as "video (video.file) could not start: ", stands before the handler's own sentence. A last line "try:
+// key=value" of the sentence becomes the suggested edit, if the pipeline gives that parameter, or the key is `type`.
+// The place is that of the parameter which the edit names, or whose path the sentence quotes, or, with code 402, which
+// the sentence names; else the handler's.
+Error refusal(int code, const std::string& begins, const graph::Handler& declared, const plugin::HandlerInfo& info,
+              const std::string& sentence);
+
+} // namespace millrace::plan

@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""How runs end that do not end well: by signals at random moments, by handlers that hang, crash or leave.
+
+usage: endings.py MILLRACE FOLDER [unittest arguments]
+
+FOLDER has the plugin tests/plugin/modules/trouble.cpp. MILLRACE_SIGNALS=300 sends as many signals, and holds the
+messages to their time; 40 are sent else.
+"""
+import json
+import os
+import pathlib
+import pty
+import random
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+MILLRACE = TROUBLE = ""
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SECONDS_MAX = 60
+SIGNALS = int(os.environ.get("MILLRACE_SIGNALS", "40"))
+TAKEN = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
+
+
+def bad(**params):
+    words = " ".join(f"{key}={value}" for key, value in params.items())
+    return f"test.pattern width=64 height=48 ! trouble.bad name=bad {words} ! null.sink"
+
+
+class Run:
+    """The command under way, with what it says and when."""
+
+    def __init__(self, test, line, *arguments, report=None, **options):
+        def as_from_a_terminal():  # whoever runs this test may ignore signals, and that is inherited
+            for number in TAKEN:
+                signal.signal(number, signal.SIG_DFL)
+
+        self.report_path = report or test.folder / f"report-{random.random()}.json"
+        self.process = subprocess.Popen([MILLRACE, "run", line, "--plugin-path", TROUBLE, "--json", str(self.report_path),
+                                         *map(str, arguments)],
+                                        cwd=test.folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                        preexec_fn=as_from_a_terminal, env={**os.environ, "MILLRACE_MACHINE": ""},
+                                        **options)
+        test.addCleanup(self.process.stderr.close)
+        test.addCleanup(self.process.wait)
+        test.addCleanup(self.process.kill)
+        self.said = ""
+
+    def takes_signals(self):
+        """Waits until the command has taken the signals from the system, which is the first thing it does."""
+        end = time.monotonic() + SECONDS_MAX
+        while time.monotonic() < end and self.process.poll() is None:
+            status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+            if int(re.search(r"SigBlk:\s*(\w+)", status).group(1), 16) >> (signal.SIGTERM - 1) & 1:
+                return
+        raise AssertionError("it takes no signals")
+
+    def until(self, words, seconds=SECONDS_MAX):
+        """Reads until it said the words; how long that took."""
+        begin = time.monotonic()
+        while words not in self.said:
+            left = begin + seconds - time.monotonic()
+            if left <= 0 or not select.select([self.process.stderr], [], [], left)[0]:
+                raise AssertionError(f"'{words}' was not said within {seconds} s: {self.said}")
+            got = os.read(self.process.stderr.fileno(), 65536)
+            if not got:
+                raise AssertionError(f"'{words}' was not said: {self.said}")
+            self.said += got.decode(errors="replace")
+        return time.monotonic() - begin
+
+    def end(self, seconds=SECONDS_MAX):
+        code = self.process.wait(seconds)
+        self.said += self.process.stderr.read().decode(errors="replace")
+        return code
+
+    def report(self):
+        return json.loads(self.report_path.read_text())
+
+
+class Ending(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def fifo(self):
+        path = self.folder / f"pipe-{random.random()}"
+        os.mkfifo(path)
+        return path
+
+
+class RandomSignals(Ending):
+    """A report and the right code, whenever a signal comes and whatever the run is at."""
+
+    def runs(self):
+        return Run(self, "test.pattern width=64 height=48 fps=200 live=true ! file.raw_writer path=out.rgb")
+
+    def starts(self):
+        return Run(self, f"test.pattern width=64 height=48 ! file.raw_writer path={self.fifo()}")
+
+    def hangs(self):
+        return Run(self, bad(does="hang", **{"in": "process"}))
+
+    def hangs_at_start(self):
+        return Run(self, bad(does="hang", **{"in": random.choice(["probe", "configure", "start"])}))
+
+    def hangs_at_the_end(self):
+        return Run(self, bad(does="hang", **{"in": random.choice(["drain", "stop"])}), "--ticks", "20")
+
+    def drains(self):
+        path = self.fifo()
+        run = Run(self, f"test.pattern width=256 height=256 ! file.raw_writer path={path}")
+        reader = os.open(path, os.O_RDONLY)
+        self.addCleanup(os.close, reader)
+        os.read(reader, 1 << 16)  # and no more: the writer waits
+        return run
+
+    def test_8_8_a_signal_at_any_moment_leaves_a_report_and_the_right_code(self):
+        kinds = [self.runs, self.starts, self.hangs, self.hangs_at_start, self.hangs_at_the_end, self.drains]
+        ends_at_the_first = (self.runs, self.starts)
+        seed = int(os.environ.get("MILLRACE_SEED", random.randrange(1 << 30)))
+        random.seed(seed)
+        told = []
+        for number in range(SIGNALS):
+            kind, sent = kinds[number % len(kinds)], random.choice(TAKEN)
+            with self.subTest(seed=seed, number=number, kind=kind.__name__, sent=sent.name):
+                run = kind()
+                run.takes_signals()
+                time.sleep(random.choice([random.uniform(0, 0.02), random.uniform(0, 0.5)]))
+                run.process.send_signal(sent)
+                last = sent
+                if sent != signal.SIGQUIT:
+                    told.append(run.until(f"{sent.name}: no more ticks", SECONDS_MAX))
+                    if kind not in ends_at_the_first:
+                        time.sleep(random.uniform(0, 0.1))
+                        last = random.choice(TAKEN)
+                        run.process.send_signal(last)
+                begin = time.monotonic()
+                code = run.end()
+                # A second signal that meets a run which has just ended, and written all, ends the process as a signal
+                # does: for a shell that is the same code.
+                self.assertIn(code if code >= 0 else 128 - code, {128 + last, 128 + sent}, run.said)
+                self.assertEqual(run.report()["version"], 1)
+                if "MR0610" in run.said and SIGNALS >= 300:
+                    self.assertLess(time.monotonic() - begin, 1.5)
+        if SIGNALS >= 300:  # the figures of a machine that has nothing else to do
+            self.assertLess(max(told), 1)
+            self.assertLessEqual(sum(t > 0.1 for t in told), len(told) * 0.05)
+
+    def test_8_7_the_first_signal_says_what_is_waited_for_and_the_second_leaves_the_report_and_the_trace(self):
+        trace = self.folder / "trace.json"
+        run = Run(self, bad(does="hang", budget="100ms"), "--trace", trace)
+        run.until("MR0602")  # it hangs
+        run.process.send_signal(signal.SIGINT)
+        run.until("SIGINT: no more ticks; waiting for bad (trouble.bad) in process of tick 3")
+        run.until("; a second signal ends it at once\n")
+        run.process.send_signal(signal.SIGTERM)
+        self.assertEqual(run.end(), 143)
+        self.assertIn("error MR0610: the run was ended by SIGTERM before it had drained", run.said)
+        self.assertIn("bad (trouble.bad) in process of tick 3", run.said)
+        report = run.report()
+        self.assertFalse(report["ok"])
+        self.assertEqual(report["error"]["code"], "MR0610")
+        self.assertEqual(report["handlers"]["bad"]["calls"], 4)
+        self.assertIn("pattern", {event["name"] for event in json.loads(trace.read_text())["traceEvents"]})
+
+    def test_8_7_a_third_signal_ends_a_run_whose_report_nobody_takes(self):
+        run = Run(self, bad(does="hang"), report=self.fifo())  # opening it waits for a reader
+        time.sleep(0.3)
+        run.takes_signals()
+        for sent in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
+            run.process.send_signal(sent)
+            time.sleep(0.1)
+        self.assertIn(run.end(5), (130, 143))
+
+    def test_8_7_on_a_terminal_the_line_is_gone_before_the_prompt_comes(self):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([MILLRACE, "run", bad(does="hang", at=2000), "--plugin-path", TROUBLE], cwd=self.folder,
+                                   stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, start_new_session=True)
+        self.addCleanup(process.kill)
+        os.close(theirs)
+        said = b""
+        sent = 0
+        end = time.monotonic() + SECONDS_MAX
+        while time.monotonic() < end:
+            if not select.select([ours], [], [], 0.2)[0]:
+                if sent < 2 and b"ticks" in said:  # it hangs, and the line is drawn
+                    process.send_signal(signal.SIGINT)
+                    sent += 1
+                continue
+            try:
+                got = os.read(ours, 65536)
+            except OSError:
+                break
+            said += got
+            if sent < 2 and (sent == 0 and b" ticks" in said and b"s" in said or b"second signal" in said):
+                process.send_signal(signal.SIGINT)
+                sent += 1
+        os.close(ours)
+        self.assertEqual(process.wait(SECONDS_MAX), 130)
+        lines = said.decode().split("\n")
+        self.assertEqual(lines[-1], "", said)  # the prompt begins a line
+        for line in lines:
+            if "MR0610" in line or "no more ticks" in line:
+                self.assertTrue(line.split("\x1b[K")[-1].startswith(("error", "SIGINT")), line)
+
+
+class Hangs(Ending):
+    def test_2_6_a_call_over_its_budget_is_named_interrupted_and_ends_the_command_with_a_report(self):
+        run = Run(self, bad(does="hang", budget="100ms"))
+        begin = time.monotonic()
+        self.assertEqual(run.end(), 1)
+        self.assertLess(9, time.monotonic() - begin)
+        sentence = ("a call over its budget is named, interrupted 5 s later and given up after another 5 s; the command then "
+                    "ends with exit code 1")
+        self.assertIn("warning MR0602: bad (trouble.bad) is in process for longer than its budget of 0.1 s (tick 3); " +
+                      sentence, run.said)
+        explained = subprocess.run([MILLRACE, "explain", "MR0602"], capture_output=True, text=True, check=True).stdout
+        guide = (ROOT / "docs/guide/troubleshooting.md").read_text()
+        for text in (explained, guide):  # the same sentence, with the same numbers
+            self.assertIn(sentence[1:], " ".join(text.split()))
+        self.assertRegex(run.said, r"error MR0602: bad \(trouble.bad\) did not return from process of tick 3 for 1\d\.\d s")
+        self.assertEqual(run.report()["error"]["code"], "MR0602")
+        self.assertIn("is in process for longer than its budget of 0.1 s",
+                      [said["sentence"] for said in run.report()["handlers"]["bad"]["messages"]])
+
+    def test_8_7_every_other_function_is_named_after_its_patience_and_not_ended(self):
+        for function in ("probe", "configure", "start", "drain", "stop"):
+            with self.subTest(function):
+                run = Run(self, bad(does="hang", budget="10s/200ms", **{"in": function}), "--ticks", 5)
+                run.until(f"warning MR0607: bad (trouble.bad) is in {function} for longer than 0.2 s")
+                self.assertIsNone(run.process.poll())
+                run.process.send_signal(signal.SIGQUIT)
+                self.assertEqual(run.end(), 131)
+                self.assertIn(f"it waited for bad (trouble.bad) in {function}", run.said)
+
+    def test_4_9_a_body_that_never_ends_loses_its_simulated_device_and_the_command_leaves(self):
+        run = Run(self, bad(does="hang", device="sim:0"), "--devices", "cpu,sim:0")
+        begin = time.monotonic()
+        run.until("MR0603")
+        run.until("bad is in process (tick 3)")
+        self.assertEqual(run.end(), 5)
+        self.assertLess(time.monotonic() - begin, 15 if SIGNALS >= 300 else SECONDS_MAX)
+        self.assertRegex(run.said, r"error MR0703: sim:0 is lost: .*; under way was bad \(trouble.bad\) \(tick 3\)")
+        self.assertEqual(run.report()["error"]["code"], "MR0703")
+
+
+    def test_4_9_devices_that_are_synchronised_give_the_same_bytes(self):
+        written = []
+        for options in ([], ["--sync-devices"]):
+            run = Run(self, "test.pattern width=64 height=48 count=20 ! image.blur ! file.raw_writer path=out.rgb", "--devices",
+                      "sim:0,cpu", *options)
+            self.assertEqual(run.end(), 0, run.said)
+            written.append((self.folder / "out.rgb").read_bytes())
+        self.assertEqual(len(written[0]), 20 * 64 * 48 * 3)
+        self.assertEqual(written[0], written[1])
+
+
+class Crashes(Ending):
+    def test_a_crash_names_the_handler_the_call_and_the_tick_and_the_process_dies_of_it(self):
+        words = {"segv": (signal.SIGSEGV, "Segmentation fault"), "abort": (signal.SIGABRT, "Aborted"),
+                 "fpe": (signal.SIGFPE, "Floating point exception"), "stack": (signal.SIGSEGV, "Segmentation fault")}
+        for does, (number, word) in words.items():
+            for device in ("cpu", "sim:0"):
+                if (does, device) == ("stack", "sim:0"):
+                    continue  # a simulated device's threads have no second stack
+                with self.subTest(does=does, device=device):
+                    run = Run(self, bad(does=does, device=device), "--devices", "cpu,sim:0")
+                    self.assertEqual(run.end(), -number, run.said)
+                    self.assertIn(f"error MR0608: bad (trouble.bad) in process of tick 3 died: {word}", run.said)
+
+    def test_a_crash_outside_of_process_names_the_function(self):
+        for function in ("probe", "configure", "start", "drain", "stop"):
+            with self.subTest(function):
+                run = Run(self, bad(does="segv", **{"in": function}), "--ticks", 5)
+                self.assertEqual(run.end(), -signal.SIGSEGV, run.said)
+                self.assertIn(f"error MR0608: bad (trouble.bad) in {function} died: Segmentation fault", run.said)
+
+    def test_a_plugin_that_calls_exit_is_no_success(self):
+        for function, where in (("process", "process of tick 3"), ("start", "start"), ("stop", "stop")):
+            with self.subTest(function):
+                run = Run(self, bad(does="exit", **{"in": function}), "--ticks", 5)
+                self.assertEqual(run.end(), 1, run.said)
+                self.assertIn(f"error MR0609: bad (trouble.bad) in {where} ended the process by exit()", run.said)
+
+
+class CheckHandler(Ending):
+    def check(self, *arguments):
+        result = subprocess.run([MILLRACE, "check-handler", "trouble.bad", "--plugin-path", TROUBLE, *arguments],
+                                cwd=self.folder, capture_output=True, text=True, timeout=SECONDS_MAX)
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        return result.stdout
+
+    def test_a_write_past_an_output_is_found_as_such(self):
+        said = self.check("--set", "does=overrun", "--set", "at=0")
+        self.assertIn("the handler wrote past the end of", said)
+        self.assertNotIn("it died", said)
+        said = self.check("--set", "does=before", "--set", "at=0")
+        self.assertIn("the handler wrote before the beginning of", said)
+        self.assertNotIn("it died", said)
+
+    def test_a_handler_that_hangs_costs_one_time_limit_and_the_checks_not_made_are_named(self):
+        begin = time.monotonic()
+        said = self.check("--set", "does=hang", "--set", "at=0", "--seconds", "2")
+        self.assertEqual(said.count("it did not return within 2 s, even when interrupted"), 1, said)
+        self.assertIn("not made, because 'works' did not return", said)
+        self.assertLess(time.monotonic() - begin, 30)
+
+
+if __name__ == "__main__":
+    MILLRACE = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    TROUBLE = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main(verbosity=1)

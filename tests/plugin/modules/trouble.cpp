@@ -1,0 +1,62 @@
+// A plugin that does what a plugin should not: the function `in` hangs, crashes or ends the process, at tick `at`.
+#include <millrace/handler.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace mr = millrace;
+
+namespace {
+
+// Uses up the stack; the compiler is not to see through it.
+__attribute__((noinline)) int deeper(volatile char* caller, int depth) {
+  volatile char room[65536];
+  room[0] = caller[0];
+  return depth == 0 ? room[0] : deeper(room, depth - 1) + room[1];
+}
+
+struct Bad final : mr::Handler {
+  mr::Input<mr::Image> video{*this, "video"};
+  mr::Output<mr::Image> out{*this, "video", mr::like(video)};
+  mr::Param<std::string> in{*this, "in", "process", "the function that does it"};
+  mr::Param<std::string> does{*this, "does", "nothing", "hang, segv, abort, fpe, stack, exit, overrun, before"};
+  mr::Param<int> at{*this, "at", 3, "the tick on which process does it", mr::at_least(0)};
+
+  void act(const char* function) {
+    if (*in != function) return;
+    if (*does == "hang")
+      for (;;) pause();
+    volatile uintptr_t nowhere = 8;
+    if (*does == "segv") *reinterpret_cast<volatile int*>(nowhere) = 1;
+    if (*does == "abort") std::abort();
+    if (*does == "fpe") raise(SIGFPE);
+    volatile char start = 0;
+    if (*does == "stack") deeper(&start, 1 << 20);
+    if (*does == "exit") std::exit(0);
+  }
+  void probe(mr::Facts&) override { act("probe"); }
+  void configure(const mr::Formats&) override { act("configure"); }
+  void start() override { act("start"); }
+  void drain() override { act("drain"); }
+  void stop() override { act("stop"); }
+  void process(mr::Tick& tick, mr::Cpu&) {
+    const bool now = static_cast<int64_t>(tick.index()) == at;
+    if (now) act("process");
+    const mr::ImageView from = video(tick);
+    const mr::ImageSpan to = out.allocate_like(tick, from);
+    const size_t row = size_t{from.width()} * mr::bytes_per_pixel(from.pixel());
+    for (uint32_t y = 0; y < from.height(); ++y) std::memcpy(to.row(y), from.row(y), row);
+    if (*does == "overrun") std::memset(to.row(0), 7, size_t{to.stride()} * (to.height() + 4));
+    if (*does == "before") std::memset(to.row(0) - 512, 7, 64);
+  }
+};
+
+} // namespace
+
+MILLRACE_HANDLER(Bad, "trouble.bad", "Does what a handler should not")
+MILLRACE_PLUGIN("trouble", "1.0.0")

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Runs every command that `./dev help` names, in a short form, so that none of them stops working unnoticed.
+
+usage: dev_commands.py [COMMAND…]      (such as "bench --peers"; left out: all)
+
+Figures go to a page under build/, not into docs/performance.md. What needs a GPU is left out.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SECONDS_MAX = 1200
+PAGE = ROOT / "build" / "performance.md"
+
+# As the help names them: the short form, and a word that it must print. None: it needs a GPU, or it is what runs this.
+SHORT = {
+    "setup": (["setup"], ""),
+    "build": (["build"], "building build/millrace"),
+    "demo": (["demo", "--ticks", "20"], "out/demo.mp4 and out/demo.png"),
+    "test": None,
+    "test --fast": None,
+    "bench": (["bench", "plan"], "chain 64"),
+    "bench --write": (["bench", "--write", "plan"], "written: "),
+    "bench --peers": (["bench", "--peers", "--rounds", "1"], "times_ours"),
+    "bench --peers media": (["bench", "--peers", "media", "--rounds", "1"], "of_ffmpegs"),
+    "stress": None,  # the test of this name does
+    "gpu-test": None,
+    "gpu-bench": None,
+    "format": (["format", "--check"], ""),
+}
+NAMES_MACHINE = ("bench",)  # whose tables say on which machine they were measured
+
+
+def commands():
+    """What the help names: the words of each line before its explanation, without what is only an example."""
+    told = subprocess.run(["./dev", "help"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
+    for line in told.splitlines():
+        if match := re.match(r"  (\S.*?)  +\S", line):
+            yield re.sub(r" \[.*?\]", "", match[1])
+
+
+def complaint(name):
+    if name not in SHORT:
+        return f"./dev {name} is documented, and nothing here runs it"
+    if not SHORT[name]:
+        return ""
+    arguments, word = SHORT[name]
+    print(f"./dev {' '.join(arguments)}", flush=True)
+    done = subprocess.run(["./dev", *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=SECONDS_MAX, stdin=subprocess.DEVNULL,
+                          env={**os.environ, "MILLRACE_PERFORMANCE_PAGE": str(PAGE)})
+    if done.returncode or word not in done.stdout:
+        return f"./dev {' '.join(arguments)}: exit code {done.returncode}, expected 0 and {word!r}\n{done.stdout[-4000:]}"
+    if name.split()[0] in NAMES_MACHINE and not re.search(r"^machine: .+ cores, Linux", done.stdout, re.MULTILINE):
+        return f"./dev {' '.join(arguments)} does not say on which machine it measured"
+    return ""
+
+
+def main():
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text((ROOT / "docs" / "performance.md").read_text(encoding="utf-8"), encoding="utf-8")
+    documented = list(commands())
+    found = [f"./dev help no longer names {name}" for name in SHORT if name not in documented]
+    found += [said for name in documented if not sys.argv[1:] or name in sys.argv[1:] if (said := complaint(name))]
+    print("\n".join(found) if found else f"{len(documented)} commands of ./dev work, or need a GPU")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
