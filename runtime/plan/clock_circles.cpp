@@ -193,9 +193,12 @@ int64_t ClockCircles::span_ns(uint32_t clock) const {
   for (const Channel& channel : plan_.channels) {
     if (!joins(channel) || circle_[clock_at(plan_, channel.from)] != circle_[clock]) continue;
     if (channel.kind == ChannelKind::align) span += channel.within_ns;
-    const graph::Rational& rate = plan_.clocks[clock_at(plan_, channel.from)].rate;
-    const uint32_t owed = plan_.steps[channel.from].level;
-    if (owed > 0 && rate.numerator > 0) span += time_of(owed + kSpareTicks, rate);
+    // What is owed before the writer makes the reader wait; what is owed before the reader, the writer that needs room.
+    for (const uint32_t end : {channel.from, channel.to}) {
+      const graph::Rational& rate = plan_.clocks[clock_at(plan_, end)].rate;
+      const uint32_t owed = plan_.steps[end].level;
+      if (owed > 0 && rate.numerator > 0) span += time_of(owed + kSpareTicks, rate);
+    }
   }
   return span;
 }
@@ -203,8 +206,8 @@ int64_t ClockCircles::span_ns(uint32_t clock) const {
 uint32_t ClockCircles::owed_most(uint32_t clock) const {
   uint32_t most = 0;
   for (const Channel& channel : plan_.channels)
-    if (joins(channel) && clock_at(plan_, channel.from) == clock)
-      most = std::max(most, plan_.steps[channel.from].level);
+    for (const uint32_t end : {channel.from, channel.to})
+      if (joins(channel) && clock_at(plan_, end) == clock) most = std::max(most, plan_.steps[end].level);
   return most;
 }
 

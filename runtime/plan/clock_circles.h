@@ -8,7 +8,8 @@
 // directions, because a writer that waits for room waits against the edge. An edge is a bridge if it is the only way
 // between its two sides; no circle of waits goes through a bridge. The clocks that are joined by other edges form a
 // *circle*. A wait in a circle goes from one tick to another whose media time is later by at most `within` and by what
-// a handler on the way may owe, each edge once, until it comes to a clock whose window is full. Where every window is
+// may be owed before the edge's writer and before its reader, each edge once, until it comes to a clock whose window is
+// full. Where every window is
 // longer than the sum of those, the tick at its tail is earlier than the one that the wait began with: no wait comes
 // back to itself.
 //
@@ -45,8 +46,9 @@ class ClockCircles {
   std::vector<uint32_t> round(uint32_t clock) const;
   // Media time that a tick of this circle may be held for; 0: its own time is all that anybody waits for. Needs levels.
   int64_t span_ns(uint32_t clock) const;
-  // Ticks that may be owed before an edge that leaves the clock, at most and at least.
+  // Ticks that may be owed before an end of an edge that is in this clock, at most.
   uint32_t owed_most(uint32_t clock) const;
+  // Ticks that are owed before every edge that leaves the clock, at least.
   uint32_t owed_least(uint32_t clock) const;
   // By step: which waits for other clocks of a circle have to end before it can run. Equal numbers, equal waits; 0:
   // none.

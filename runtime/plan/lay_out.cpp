@@ -73,7 +73,8 @@ uint32_t in_flight_of(const Plan& plan, uint32_t pace) {
 
 class Layout {
  public:
-  Layout(Draft& draft, bool roomy) : draft_(draft), plan_(draft.plan), roomy_(roomy), circles_(draft.plan) {}
+  Layout(Draft& draft, bool roomy)
+      : draft_(draft), plan_(draft.plan), roomy_(roomy), circles_(draft.plan), waits_(circles_.waits()) {}
 
   void run() {
     for (const Clock& clock : plan_.clocks) fixed_.push_back(clock.in_flight);
@@ -143,11 +144,13 @@ class Layout {
     if (owing > 0 && has_room) pace.gap = 1 + (in_flight - 1) / static_cast<uint32_t>(owing);
   }
 
-  // Whether a step of the pace reads or is read by another clock of a circle.
+  // True where a step of the pace is read by another clock of a circle, or waits for one, through others of its clock
+  // too.
   bool meets_a_circle(uint32_t pace) const {
+    for (uint32_t s = 0; s < plan_.steps.size(); ++s)
+      if (plan_.steps[s].pace == pace && waits_[s] != 0) return true;
     return std::any_of(plan_.channels.begin(), plan_.channels.end(), [&](const Channel& channel) {
-      return circles_.joins(channel) &&
-             (plan_.steps[channel.from].pace == pace || plan_.steps[channel.to].pace == pace);
+      return circles_.joins(channel) && plan_.steps[channel.from].pace == pace;
     });
   }
 
@@ -360,6 +363,7 @@ class Layout {
   std::vector<uint32_t> fixed_; // by clock: in_flight as it was asked for; 0: the plan chooses
   bool roomy_;                  // windows may grow when the cut is made again
   const ClockCircles circles_;
+  const std::vector<uint32_t> waits_;         // by step: which other clocks of a circle hold it; 0: none
   std::vector<std::set<uint32_t>> roots_;     // by output: outputs that own a ring
   std::vector<std::vector<Reading>> readers_; // by output that owns a ring, in the order of the steps
 };

@@ -57,6 +57,7 @@ class Partition {
     if (step.kind == StepKind::transfer) return true; // waits for its readers' inputs; must not hold up its device
     if (step.kind == StepKind::finish) return true;   // waits for a device in the middle of a tick
     if (step.kind == StepKind::post && circles_.joins(plan_.channels[step.channel])) return true; // for room there
+    if (step.kind == StepKind::gate && circles_.has(plan_.paces[step.pace].clock)) return true;   // for room in a pace
     if (step.handler == kNone || step.kind == StepKind::source) return false;
     const HandlerPlan& handler = plan_.handlers[step.handler];
     return handler.lanes > 1 || handler.waits || (handler.info->traits & MR_TRAIT_HOST_HEAVY) ||

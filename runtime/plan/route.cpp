@@ -152,7 +152,9 @@ class Router {
 };
 
 // A copy asks whether its readers fire, so it waits for what else they need. All these waits together must be free of
-// cycles, with the order of steps within a segment counted in.
+// cycles, with the order of steps within a segment counted in. A copy that asks for a result which may be owed waits
+// for later ticks, and these may read the copy by `delay`: such waits are looked at last, with delayed edges counted
+// in.
 class Asking {
  public:
   explicit Asking(Plan& plan) : plan_(plan), next_(plan.steps.size()) {
@@ -168,16 +170,38 @@ class Asking {
   }
 
   void run() {
+    ask_all(Asked::in_time);
+    add_delayed();
+    ask_all(Asked::owed);
+  }
+
+ private:
+  enum class Asked { in_time, owed };
+
+  void ask_all(Asked asked) {
     for (uint32_t t = 0; t < plan_.steps.size(); ++t) {
       if (plan_.steps[t].kind != StepKind::transfer) continue;
       for (uint32_t reader : plan_.steps[t].readers) {
-        for (const StepInput& input : plan_.steps[reader].inputs)
-          if (input.output != kNone && input.required && input.delay == 0) ask(t, original(input.output));
+        for (const StepInput& input : plan_.steps[reader].inputs) {
+          if (input.output == kNone || !input.required || input.delay > 0) continue;
+          const uint32_t output = original(input.output);
+          const Step& producer = plan_.steps[plan_.outputs[output].step];
+          const bool owed = producer.level + producer.owes > plan_.steps[t].level;
+          if (owed == (asked == Asked::owed)) ask(t, output);
+        }
       }
     }
   }
 
- private:
+  void add_delayed() {
+    for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      const uint32_t region = plan_.steps[s].region;
+      for (const StepInput& input : plan_.steps[s].inputs)
+        if (input.output != kNone && input.delay > 0)
+          next_[plan_.outputs[input.output].step].push_back(region == kNone ? s : plan_.regions[region].steps[0]);
+    }
+  }
+
   // A region begins as a whole: each of its steps waits for all that enters it.
   void join_region(uint32_t r) {
     const std::vector<uint32_t>& steps = plan_.regions[r].steps;

@@ -23,6 +23,8 @@ R8  8.4: `gap` is 1 + (`in_flight` - 1) / (handlers of the pace that may owe), w
     is drained is not foretold; nor where it works behind, or between clocks, or where `gap` depends on who does.
 R9  8.3: what may be owed before an edge is the sum over the longest path within the writer's clock. S × rate + 1 is
     exact; an `in_flight` between its floor and its ceiling, or one that handlers which owe decide, may go either way.
+    What may be owed before the edge's reader, in the reader's clock, makes the writer wait for room: such a circle may
+    be refused too.
 R10 2.3: a cycle through `latest`, also with `lag`, or through another clock, is a cycle without `delay`: refused.
 R11 2.3: a queue within a clock whose depth is below all that its clock's handlers may owe may be refused or not.
 R12 8.6: "taken on a tick on which another required input is empty" is said of queues between clocks; within a clock
@@ -240,6 +242,11 @@ class Circles:
             return fractions.Fraction(0)
         return None if rate is None else ticks * 10**9 / rate
 
+    def reader_waits_for_owed(self, edge):
+        """Whether something may be owed before the reader of an edge: it reads later, and the writer needs room."""
+        others = (other for other in self.pipeline.handlers[edge.reader].edges if not other.between_clocks)
+        return any(self._owed_ticks(other.writer, frozenset({edge.reader})) for other in others)
+
     def _owed_ticks(self, name, seen):
         handler = self.pipeline.handlers[name]
         before = [
@@ -293,12 +300,15 @@ def look_at_windows(pipeline, circles, verdict):
         look_at_joined(pipeline, all_circles, circle, verdict)
         owed = [circles.owed_ns(edge) for edge in circle]
         within = sum(edge.within_ns for edge in circle)
-        if within == 0 and all(part == 0 for part in owed):
+        reads_late = any(circles.reader_waits_for_owed(edge) for edge in circle)
+        if within == 0 and all(part == 0 for part in owed) and not reads_late:
             continue
-        if any(part != 0 for part in owed):
+        if any(part != 0 for part in owed) or reads_late:
             verdict.may_refuse.append("8.3: something may be owed on a circle")
         for clock in sorted(pipeline.clocks_of(circle)):
             rate, fixed = pipeline.rate(clock), pipeline.clocks[clock].get("in_flight")
+            if rate is None and within == 0 and all(part == 0 for part in owed):
+                continue
             if rate is None or None in owed:
                 verdict.must_refuse.append(f"8.3: clock {clock} is on a circle with S > 0 and has no rate")
                 continue

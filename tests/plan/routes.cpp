@@ -132,6 +132,37 @@ TEST_CASE("3.4: a copy asks what else its readers need, unless that comes from b
   }
 }
 
+TEST_CASE("3.4: nor does a copy ask for what may be owed to it by those that read its last value") {
+  for (const uint32_t delay : {0u, 1u}) { // 0: nobody reads its last value
+    Pipeline p;
+    p.add("source", "t.count");
+    p.add("device", "t.relay").device = "sim:0";
+    p.add("again", "t.join");
+    p.add("late", "t.late", {{"after", "2"}});
+    p.add("both", "t.need");
+    p.connect("source", "device");
+    p.connect("source", "again.in");
+    if (delay > 0) {
+      graph::Edge& edge = p.connect("device", "again.in");
+      edge.delay = delay;
+      edge.initial_empty = true;
+    }
+    p.connect("again", "late.in");
+    p.connect("late", "both.a");
+    p.connect("device", "both.b");
+    const Planned planned(p, two_devices);
+    uint32_t down = 0;
+    for (const plan::TransferPlan& transfer : planned->transfers) {
+      if (transfer.route.back() != "cpu") continue;
+      ++down;
+      const std::vector<uint32_t>& presumed = planned->steps[transfer.step].presumed;
+      const uint32_t owed = planned.step("late").outputs[0];
+      CHECK((std::find(presumed.begin(), presumed.end(), owed) != presumed.end()) == (delay > 0));
+    }
+    CHECK(down == 1);
+  }
+}
+
 TEST_CASE("3.6, 3.4: within a domain nothing is copied, also where both ends are on a device") {
   Pipeline p = fan_out({"sim:0"});
   p.add("next", "t.relay").device = "sim:0";
