@@ -9,9 +9,8 @@
 // between its two sides; no circle of waits goes through a bridge. The clocks that are joined by other edges form a
 // *circle*. A wait in a circle goes from one tick to another whose media time is later by at most `within` and by what
 // may be owed before the edge's writer and before its reader, each edge once, until it comes to a clock whose window is
-// full. Where every window is
-// longer than the sum of those, the tick at its tail is earlier than the one that the wait began with: no wait comes
-// back to itself.
+// full. Where every window is longer than the sum of those, the tick at its tail is earlier than the one that the wait
+// began with: no wait comes back to itself.
 //
 // Invariants.
 //  - The sum is over all edges of a circle, not over the longest way round: circles that share a clock can be walked
