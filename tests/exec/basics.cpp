@@ -57,13 +57,9 @@ TEST_CASE("1.1: indices count the admitted ticks without gaps") {
 }
 
 TEST_CASE("2.1: a silent output settles empty, so a join cannot starve") {
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "9"}});
-  p.add("quiet", "t.relay", {{"silent_every", "3"}});
-  p.add("sink", "t.sink", {{"log", "silent"}});
-  p.connect("source", "quiet");
-  p.connect("source", "sink.in");
-  p.connect("quiet", "sink.in");
+  Pipeline p(
+      "t.count name=source count=9 ! t.relay name=quiet silent_every=3 ; source. ! t.sink name=sink log=silent ; "
+      "quiet. ! sink.in");
   REQUIRE(run(p).ok);
   CHECK(values(take_log("silent"), 1) == std::vector<int64_t>{0, 1, kEmpty, 3, 4, kEmpty, 6, 7, kEmpty});
 }
@@ -86,12 +82,7 @@ TEST_CASE("2.2: a handler with an empty required input does not fire, and its ou
 }
 
 TEST_CASE("2.1: every: fires on indices that are multiples, and is empty between") {
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "7"}});
-  p.add("third", "t.relay").every = 3;
-  p.add("sink", "t.sink", {{"log", "every"}});
-  p.connect("source", "third");
-  p.connect("third", "sink");
+  Pipeline p("t.count name=source count=7 ! t.relay name=third every=3 ! t.sink name=sink log=every");
   REQUIRE(run(p).ok);
   CHECK(values(take_log("every")) == std::vector<int64_t>{0, kEmpty, kEmpty, 3, kEmpty, kEmpty, 6});
 }
@@ -163,15 +154,9 @@ TEST_CASE("2.3: latest before the first value does not fire a required input") {
 
 TEST_CASE("2.4: a pending handler publishes later, and every tick settles in order") {
   for (const uint32_t workers : {1u, 2u}) {
-    Pipeline p;
-    p.add("source", "t.count", {{"count", "40"}});
-    p.add("late", "t.late", {{"after", "8"}});
-    p.add("paced", "t.paced");
-    p.add("sink", "t.sink", {{"log", "late"}});
-    p.connect("source", "late");
-    p.connect("source", "paced.in");
-    p.connect("late", "paced.extra");
-    p.connect("paced", "sink");
+    Pipeline p(
+        "t.count name=source count=40 ! t.late name=late after=8 ; source. ! t.paced name=paced ; late. ! "
+        "paced.extra ; paced. ! t.sink name=sink log=late");
     Setup setup;
     setup.workers = workers;
     REQUIRE(run(p, setup).ok);
@@ -182,23 +167,13 @@ TEST_CASE("2.4: a pending handler publishes later, and every tick settles in ord
 }
 
 TEST_CASE("3.3: a kept input stays valid for as many values as were declared") {
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "6"}, {"silent_every", "4"}});
-  p.add("keep", "t.keep");
-  p.add("sink", "t.sink", {{"log", "keep"}});
-  p.connect("source", "keep");
-  p.connect("keep", "sink");
+  Pipeline p("t.count name=source count=6 silent_every=4 ! t.keep name=keep ! t.sink name=sink log=keep");
   REQUIRE(run(p).ok);
   CHECK(values(take_log("keep")) == std::vector<int64_t>{0, 1, 3, kEmpty, 7, 11});
 }
 
 TEST_CASE("2.6: fail stops the run at the tick, earlier ticks finish, and the cause is named") {
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "100"}});
-  p.add("bad", "t.relay", {{"fail_at", "17"}});
-  p.add("sink", "t.sink", {{"log", "fail"}});
-  p.connect("source", "bad");
-  p.connect("bad", "sink");
+  Pipeline p("t.count name=source count=100 ! t.relay name=bad fail_at=17 ! t.sink name=sink log=fail");
   const exec::Result result = run(p);
   CHECK_FALSE(result.ok);
   CHECK(result.error.code == 601);
@@ -289,14 +264,7 @@ TEST_CASE("2.4: a stateless handler runs as several instances, and the slots kee
 }
 
 TEST_CASE("2.7: live changes made together take effect on one tick and can be replayed as a script") {
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "30"}});
-  p.add("a", "t.relay");
-  p.add("b", "t.relay");
-  p.add("sink", "t.sink", {{"log", "live"}});
-  p.connect("source", "a");
-  p.connect("a", "b");
-  p.connect("b", "sink");
+  Pipeline p("t.count name=source count=30 ! t.relay name=a ! t.relay name=b ! t.sink name=sink log=live");
   Setup setup;
   setup.options.script = {{11, {"a", "add", "1000"}}, {11, {"b", "add", "5"}}};
   REQUIRE(run(p, setup).ok);
@@ -305,15 +273,9 @@ TEST_CASE("2.7: live changes made together take effect on one tick and can be re
 }
 
 TEST_CASE("3.5: an in-place writer shares the buffer where it comes last, and copies where a reader comes later") {
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "5"}});
-  p.add("preview", "t.relay");
-  p.add("paint", "t.paint", {{"add", "100"}});
-  p.add("sink", "t.sink", {{"log", "paint"}});
-  p.connect("source", "preview");
-  p.connect("source", "paint");
-  p.connect("preview", "sink.in");
-  p.connect("paint", "sink.in");
+  Pipeline p(
+      "t.count name=source count=5 ! t.relay name=preview ; source. ! t.paint name=paint add=100 ; preview. ! "
+      "t.sink name=sink log=paint ; paint. ! sink.in");
   {
     Compiled compiled(p, {});
     REQUIRE(compiled.run().ok);

@@ -162,18 +162,9 @@ TEST_CASE("2.3: a handler that works behind and reads a pending result by latest
 
 TEST_CASE("2.3: a loop is refused where latest or a gate on its way brings what is pending for longer than its delay") {
   for (const bool behind : {false, true}) {
-    Pipeline p;
-    p.add("source", "t.count", {{"count", "40"}});
-    p.add("tracker", "t.paced");
-    p.add("late", "t.late");
-    p.add("d", "t.relay");
-    p.add("x", "t.paced");
-    p.add("sink", "t.sink", {{"log", "loop"}});
-    p.connect("source", "tracker.in");
-    p.connect("tracker", "late");
-    p.connect("late", "sink");
-    p.connect("late", "d");
-    p.connect("source", "x.in");
+    Pipeline p(
+        "t.count name=source count=40 ! t.paced name=tracker ! t.late name=late ! t.sink name=sink log=loop ; "
+        "late. ! t.relay name=d ; source. ! t.paced name=x");
     p.connect(behind ? "d" : "late", "x.extra", graph::Policy::latest);
     graph::Edge& back = p.connect("x", "tracker.extra");
     back.delay = 8;
@@ -188,12 +179,7 @@ TEST_CASE("2.3: a loop is refused where latest or a gate on its way brings what 
 
 TEST_CASE("2.3: delay counts ticks, so it is refused beside any policy but sync") {
   for (const graph::Policy policy : {graph::Policy::latest, graph::Policy::queue}) {
-    Pipeline p;
-    p.add("source", "t.count", {{"count", "9"}});
-    p.add("a", "t.paced");
-    p.add("b", "t.relay");
-    p.connect("source", "a.in");
-    p.connect("a", "b");
+    Pipeline p("t.count name=source count=9 ! t.paced name=a ! t.relay name=b");
     graph::Edge& edge = p.connect("b", "a.extra", policy);
     edge.delay = 1;
     edge.initial_empty = true;

@@ -291,12 +291,7 @@ TEST_CASE("8.10: the same on a simulated device, and a skipped tick is empty the
   for (const char* domain : {"cpu", "sim:0"}) {
     CAPTURE(std::string(domain));
     for (const auto policy : {graph::OnError::fail, graph::OnError::skip}) {
-      Pipeline p;
-      p.add("source", "said.pictures");
-      p.add("it", "said.painter", {{"how", "half"}});
-      p.add("sink", "said.painter");
-      p.connect("source", "it");
-      p.connect("it", "sink");
+      Pipeline p("said.pictures name=source ! said.painter name=it how=half ! said.painter name=sink");
       p.graph.handlers[1].device = domain;
       p.graph.handlers[1].on_error = policy;
       const exec::Result result = run(p, said_setup({"cpu", "sim:0"}));
@@ -345,12 +340,7 @@ TEST_CASE("8.10: a status that there is not, or not for this handler, is a failu
 
 TEST_CASE("8.10: modify asked for twice gives the same block with what was written") {
   for (const bool shared : {false, true}) {
-    Pipeline p;
-    p.add("source", "t.count", {{"count", "5"}});
-    p.add("it", "said.twice");
-    p.add("sink", "t.sink", {{"log", "said"}});
-    p.connect("source", "it");
-    p.connect("it", "sink");
+    Pipeline p("t.count name=source count=5 ! said.twice name=it ! t.sink name=sink log=said");
     if (shared) p.connect("source", "it2");
     if (shared) p.add("it2", "said.twice");
     Compiled compiled(p, said_setup());

@@ -84,15 +84,9 @@ TEST_CASE("4.9: a device that is lost ends the run with its own code, and what i
 TEST_CASE("4.9: a device that is lost is the cause before any handler that failed") {
   for (Setup setup : ways_to_run()) {
     setup.faults.fail_run = 1;
-    Pipeline p;
-    p.add("source", "t.count", {{"count", "20"}});
-    p.add("d", "t.relay").device = "sim:0";
-    p.add("fails", "t.relay", {{"fail_at", "0"}});
-    p.add("sink", "t.sink", {{"log", "cause"}});
-    p.connect("source", "d");
-    p.connect("source", "fails");
-    p.connect("d", "sink");
-    p.connect("fails", "sink");
+    Pipeline p(
+        "t.count name=source count=20 ! t.relay name=d device=sim:0 ; source. ! t.relay name=fails fail_at=0 ; "
+        "d. ! t.sink name=sink log=cause ; fails. ! sink.");
     const exec::Result result = run(p, setup);
     CHECK(!result.ok);
     CHECK(result.error.code == 703);
@@ -218,14 +212,9 @@ TEST_CASE("4.5: regions that share a ring have one length, whichever of them is 
 
 TEST_CASE("3.5: on a device an optional input is not written over in place, since it may not be there") {
   for (const Setup& setup : ways_to_run()) {
-    Pipeline p;
-    p.add("source", "t.count", {{"count", "9"}});
-    p.add("quiet", "t.relay", {{"silent_every", "3"}});
-    p.add("paint", "t.maybepaint").device = "sim:0";
-    p.add("sink", "t.sink", {{"log", "maybe"}});
-    p.connect("source", "quiet");
-    p.connect("quiet", "paint");
-    p.connect("paint", "sink");
+    Pipeline p(
+        "t.count name=source count=9 ! t.relay name=quiet silent_every=3 ! t.maybepaint name=paint device=sim:0 ! "
+        "t.sink name=sink log=maybe");
     REQUIRE(run(p, setup).ok);
     CHECK(values(take_log("maybe")) == std::vector<int64_t>{1, 2, kEmpty, 4, 5, kEmpty, 7, 8, kEmpty});
   }
@@ -234,15 +223,9 @@ TEST_CASE("3.5: on a device an optional input is not written over in place, sinc
 TEST_CASE("3.4: foreign memory that two devices read is brought to its block once") {
   for (Setup setup : ways_to_run()) {
     setup.domains = {"cpu", "sim:0", "sim:1"};
-    Pipeline p;
-    p.add("source", "t.foreign", {{"count", "200"}});
-    p.add("x", "t.relay").device = "sim:0";
-    p.add("y", "t.relay").device = "sim:1";
-    p.add("sink", "t.sink", {{"log", "foreign"}});
-    p.connect("source", "x");
-    p.connect("source", "y");
-    p.connect("x", "sink");
-    p.connect("y", "sink");
+    Pipeline p(
+        "t.foreign name=source count=200 ! t.relay name=x device=sim:0 ; source. ! t.relay name=y device=sim:1 ; "
+        "x. ! t.sink name=sink log=foreign ; y. ! sink.");
     REQUIRE(run(p, setup).ok);
     const std::vector<Seen> log = take_log("foreign");
     REQUIRE(log.size() == 200);

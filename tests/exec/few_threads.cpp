@@ -72,12 +72,7 @@ size_t entries(const char* folder) {
 
 // A log, three workers, a reader, a monitor, a device: everything of a run that has a thread.
 Error error_of_run() {
-  Pipeline p;
-  p.add("first", "few.waiting");
-  p.add("relay", "t.relay").device = "sim:0";
-  p.add("last", "few.counting");
-  p.connect("first", "relay");
-  p.connect("relay", "last");
+  Pipeline p("few.waiting name=first ! t.relay name=relay device=sim:0 ! few.counting name=last");
   Setup setup;
   setup.workers = 3;
   setup.domains = {"cpu", "sim:0"};

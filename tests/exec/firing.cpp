@@ -67,14 +67,9 @@ TEST_CASE("2.4: a handler that owes firings and is not called any more is draine
 }
 
 TEST_CASE("2.4: a handler that fails as it is drained in a gap fails at the tick that it could not wait for") {
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "60"}});
-  p.add("some", "t.window", {{"from", "20"}, {"until", "1000"}});
-  p.add("it", "t.late", {{"fail_in_drain", "true"}});
-  p.add("sink", "t.sink", {{"log", "gap_fails"}});
-  p.connect("source", "some");
-  p.connect("some", "it");
-  p.connect("it", "sink");
+  Pipeline p(
+      "t.count name=source count=60 ! t.window name=some from=20 until=1000 ! t.late name=it fail_in_drain=true ! "
+      "t.sink name=sink log=gap_fails");
   const exec::Result result = run(p);
   CHECK_FALSE(result.ok);
   CHECK(result.error.what.find("told to fail in drain") != std::string::npos);
@@ -150,14 +145,9 @@ TEST_CASE(
 TEST_CASE("3.5: a value that may be its input's own buffer is written in place only where nobody else reads that") {
   for (const bool preview : {false, true}) {
     for (const uint32_t workers : {1u, 2u}) {
-      Pipeline p;
-      p.add("source", "t.count", {{"count", "300"}});
-      p.add("repeat", "t.repeat");
-      p.add("paint", "t.paint", {{"add", "1000"}});
-      p.add("sink", "t.sink", {{"log", "repeat"}});
-      p.connect("source", "repeat");
-      p.connect("repeat", "paint");
-      p.connect("paint", "sink");
+      Pipeline p(
+          "t.count name=source count=300 ! t.repeat name=repeat ! t.paint name=paint add=1000 ! "
+          "t.sink name=sink log=repeat");
       if (preview) {
         p.add("preview", "t.sink", {{"log", "preview"}});
         p.connect("source", "preview").delay = 2;
@@ -175,12 +165,7 @@ TEST_CASE("3.5: a value that may be its input's own buffer is written in place o
 }
 
 TEST_CASE("3.2: adopted memory is never written over, and is given back once for each value before its handler stops") {
-  Pipeline p;
-  p.add("source", "t.foreign", {{"count", "25"}});
-  p.add("paint", "t.paint", {{"add", "1"}});
-  p.add("sink", "t.sink", {{"log", "foreign"}});
-  p.connect("source", "paint");
-  p.connect("paint", "sink");
+  Pipeline p("t.foreign name=source count=25 ! t.paint name=paint add=1 ! t.sink name=sink log=foreign");
   for (const std::string device : {"cpu", "sim:0"}) {
     p.graph.handlers[1].device = device;
     Setup setup;

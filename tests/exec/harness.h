@@ -59,6 +59,9 @@ const mr_plugin& test_plugin();
 
 class Pipeline {
  public:
+  Pipeline() = default;
+  // As on the command line: `t.count name=source count=9 ! t.sink log=seen`.
+  explicit Pipeline(const std::string& one_line) : graph(graph::parse_line(one_line)) {}
   graph::Handler& add(const std::string& name, const std::string& type,
                       const std::map<std::string, std::string>& params = {});
   graph::Edge& connect(const std::string& from, const std::string& to, graph::Policy policy = graph::Policy::sync);

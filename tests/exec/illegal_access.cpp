@@ -45,12 +45,8 @@ const mr_plugin& careless_plugin() {
 }
 
 void run_careless() {
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "5"}});
-  p.add("blur", "access.leak").device = "sim:0";
-  p.add("boxes", "access.careless").device = "cpu";
-  p.connect("source", "blur");
-  p.connect("blur", "boxes");
+  Pipeline p(
+      "t.count name=source count=5 ! access.leak name=blur device=sim:0 ! access.careless name=boxes device=cpu");
   Setup setup;
   setup.workers = 2;
   setup.domains = {"cpu", "sim:0"};

@@ -174,12 +174,7 @@ TEST_CASE("3.2: blocks that a handler holds are its own until it gives them back
 }
 
 TEST_CASE("3.5: what a handler still reads is copied before it is written over") {
-  Pipeline p;
-  p.add("source", "l.ahead");
-  p.add("paint", "t.paint", {{"add", "1000"}});
-  p.add("sink", "t.sink", {{"log", "painted"}});
-  p.connect("source", "paint");
-  p.connect("paint", "sink");
+  Pipeline p("l.ahead name=source ! t.paint name=paint add=1000 ! t.sink name=sink log=painted");
   Compiled compiled(p, setup_of(2));
   const auto& notes = compiled.plan().notes;
   CHECK(std::count(notes.begin(), notes.end(),
@@ -192,12 +187,7 @@ TEST_CASE("3.5: what a handler still reads is copied before it is written over")
 }
 
 TEST_CASE("3.4: a device gets a lent block by one copy, also while its handler reads on in it") {
-  Pipeline p;
-  p.add("source", "l.ahead");
-  p.add("relay", "t.relay").device = "sim:0";
-  p.add("sink", "t.sink", {{"log", "lent_to_device"}});
-  p.connect("source", "relay");
-  p.connect("relay", "sink");
+  Pipeline p("l.ahead name=source ! t.relay name=relay device=sim:0 ! t.sink name=sink log=lent_to_device");
   for (const bool adversarial : {false, true}) {
     Setup setup = setup_of(2, {"cpu", "sim:0"});
     setup.adversarial = adversarial;
@@ -211,10 +201,7 @@ TEST_CASE("3.4: a device gets a lent block by one copy, also while its handler r
 }
 
 TEST_CASE("3.2: a block that is a tick's value is not given to another tick") {
-  Pipeline p;
-  p.add("source", "l.repeating");
-  p.add("sink", "t.sink", {{"log", "repeating"}});
-  p.connect("source", "sink");
+  Pipeline p("l.repeating name=source ! t.sink name=sink log=repeating");
   const exec::Result result = run(p, setup_of(1));
   CHECK_FALSE(result.ok);
   CHECK(result.error.what.find("gives a block that is another tick's value") != std::string::npos);
@@ -223,10 +210,7 @@ TEST_CASE("3.2: a block that is a tick's value is not given to another tick") {
 }
 
 TEST_CASE("3.2: the plan has room for what is held beside what is in flight, and says why") {
-  Pipeline p;
-  p.add("source", "l.ahead", {{"ahead", "5"}, {"kept", "7"}});
-  p.add("sink", "t.sink", {{"log", "room"}});
-  p.connect("source", "sink");
+  Pipeline p("l.ahead name=source ahead=5 kept=7 ! t.sink name=sink log=room");
   Compiled compiled(p, setup_of(1));
   const plan::Ring& ring = compiled.ring_of("source");
   CHECK(ring.dynamic);

@@ -225,10 +225,7 @@ TEST_CASE("2.8: stop() drains: all that was admitted reaches the sink, in order"
 
 TEST_CASE("1.4: a source that blocks is interrupted by stop(), and what it gave before reaches the sink") {
   Setup setup = life_setup(2);
-  Pipeline p;
-  p.add("source", "life.blocked", {{"count", "3"}});
-  p.add("sink", "t.sink", {{"log", "blocked"}});
-  p.connect("source", "sink");
+  Pipeline p("life.blocked name=source count=3 ! t.sink name=sink log=blocked");
   Compiled compiled(p, setup);
   compiled.live().start();
   meeting->await(1); // it blocks
@@ -245,10 +242,7 @@ TEST_CASE("2.6: a handler over its budget is named, then interrupted, and the ru
   setup.options.on_message = listener.until("MR0602");
   setup.options.budget_ns = 10 * kMs;
   setup.options.grace_ns = 500 * kMs; // twice as long in its call behind the interrupt ends the process
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "100"}});
-  p.add("hangs", "life.hanging");
-  p.connect("source", "hangs");
+  Pipeline p("t.count name=source count=100 ! life.hanging name=hangs");
   const exec::Result result = run(p, setup);
   CHECK_FALSE(result.ok);
   CHECK(result.error.code == 601);
@@ -262,12 +256,7 @@ TEST_CASE("2.8: when nothing moves it is told who waits for whom, and the run go
   Listener listener;
   setup.options.on_message = listener.until("waits for owes");
   setup.options.idle_report_ns = 20 * kMs;
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "20"}});
-  p.add("owes", "life.owing");
-  p.add("sink", "t.sink", {{"log", "owing"}});
-  p.connect("source", "owes");
-  p.connect("owes", "sink");
+  Pipeline p("t.count name=source count=20 ! life.owing name=owes ! t.sink name=sink log=owing");
   const exec::Result result = run(p, setup); // owes answers tick 1 once the report was heard
   REQUIRE(result.ok);
   CHECK(values(take_log("owing")).size() == 20);
@@ -277,14 +266,9 @@ TEST_CASE("2.8: when nothing moves it is told who waits for whom, and the run go
 
 TEST_CASE("2.8: where one handler cannot start none is left started, and the code is MR0605") {
   Setup setup = life_setup(2);
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "5"}});
-  p.add("first", "life.counted");
-  p.add("second", "life.counted");
-  p.add("third", "life.counted", {{"fails", "true"}});
-  p.connect("source", "first");
-  p.connect("first", "second");
-  p.connect("second", "third");
+  Pipeline p(
+      "t.count name=source count=5 ! life.counted name=first ! life.counted name=second ! "
+      "life.counted name=third fails=true");
   Compiled compiled(p, setup);
   starts = stops = 0;
   int code = 0;
@@ -301,12 +285,7 @@ TEST_CASE("2.8: where one handler cannot start none is left started, and the cod
 
 TEST_CASE("2.8: a handler that cannot drain fails the run after everything has arrived") {
   Setup setup = life_setup(2);
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "5"}});
-  p.add("spills", "life.counted", {{"spills", "true"}});
-  p.add("sink", "t.sink", {{"log", "spill"}});
-  p.connect("source", "spills");
-  p.connect("spills", "sink");
+  Pipeline p("t.count name=source count=5 ! life.counted name=spills spills=true ! t.sink name=sink log=spill");
   const exec::Result result = run(p, setup);
   CHECK_FALSE(result.ok);
   CHECK(result.error.code == 601);

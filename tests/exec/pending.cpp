@@ -655,10 +655,7 @@ TEST_CASE("8.4: who publishes from a thread of its own without having declared i
 }
 
 TEST_CASE("8.4: a handler that owes more than max_pending after a call fails, instead of waiting for a call for ever") {
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "20"}});
-  p.add("greedy", "pending.greedy");
-  p.connect("source", "greedy");
+  Pipeline p("t.count name=source count=20 ! pending.greedy name=greedy");
   const exec::Result result = run_to_its_end(p, pending_setup());
   CHECK_FALSE(result.ok);
   CHECK(result.error.what ==

@@ -246,12 +246,9 @@ TEST_CASE(
 
 TEST_CASE("1.4: two files of other rates on one free clock with a rate meet by their times") {
   for (const uint32_t workers : {1u, 4u}) {
-    Pipeline p;
-    p.add("ten", "s.unstamped", {{"count", "10"}, {"rate", "10"}});
-    p.add("four", "s.unstamped", {{"count", "4"}, {"rate", "4"}});
-    p.add("sink", "t.sink", {{"log", "two_rates"}});
-    p.connect("ten", "sink");
-    p.connect("four", "sink");
+    Pipeline p(
+        "s.unstamped name=ten count=10 rate=10 ! t.sink name=sink log=two_rates ; "
+        "s.unstamped name=four count=4 rate=4 ! sink.");
     p.clock(graph::ClockMode::free, 20);
     REQUIRE(run(p, threaded_setup(workers)).ok);
     const std::vector<Seen> log = take_log("two_rates");
@@ -327,12 +324,7 @@ TEST_CASE("1.4: a source that takes memory and then says not yet or end gives it
 }
 
 TEST_CASE("1.2: a live source is not made to wait: what a slow handler cannot take is late, and time goes on") {
-  Pipeline p;
-  p.add("source", "s.unstamped", {{"count", "20"}, {"rate", "100"}, {"live", "true"}});
-  p.add("slow", "t.relay");
-  p.add("sink", "t.sink", {{"log", "live"}});
-  p.connect("source", "slow");
-  p.connect("slow", "sink");
+  Pipeline p("s.unstamped name=source count=20 rate=100 live=true ! t.relay name=slow ! t.sink name=sink log=live");
   for (const uint32_t workers : {1u, 2u}) {
     Setup setup = virtual_setup();
     setup.workers = workers;

@@ -138,10 +138,7 @@ TEST_CASE("A handler that works behind speaks in the tick of its clock, which is
 
 TEST_CASE("Outside a call there is no tick, and a terminal shows a sentence once of those that the log has each time") {
   Listener listener;
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "40"}});
-  p.add("parrot", "tell.parrot");
-  p.connect("source", "parrot");
+  Pipeline p("t.count name=source count=40 ! tell.parrot name=parrot");
   const exec::Result result = run(p, listener.setup());
   REQUIRE(result.ok);
   CHECK(result.report.log_lost == 0);

@@ -115,10 +115,7 @@ TEST_CASE("3.2: each ring's length is the sum of its reasons") {
 }
 
 TEST_CASE("3.2: the refusal of a plan that does not fit lists what needs the memory") {
-  Pipeline p;
-  p.add("source", "t.count");
-  p.add("relay", "t.relay");
-  p.connect("source", "relay");
+  Pipeline p("t.count name=source ! t.relay name=relay");
   plan::Machine small;
   small.bytes_limit["cpu"] = 1;
   std::string said;
@@ -138,12 +135,7 @@ TEST_CASE("3.2: the refusal of a plan that does not fit lists what needs the mem
 }
 
 TEST_CASE("3.4: an output that nobody reads is not copied, wherever it is") {
-  Pipeline p;
-  p.add("source", "t.count");
-  p.add("two", "p.two").device = "sim:0";
-  p.add("sink", "t.sink", {{"log", "none"}});
-  p.connect("source", "two");
-  p.connect("two.left", "sink");
+  Pipeline p("t.count name=source ! p.two name=two device=sim:0 ; two.left ! t.sink name=sink log=none");
   CHECK(Planned(p, one_device).hops() == Names{"cpu → sim:0", "sim:0 → cpu"});
   p.graph.edges.pop_back();
   p.connect("source", "sink");
@@ -151,10 +143,7 @@ TEST_CASE("3.4: an output that nobody reads is not copied, wherever it is") {
 }
 
 TEST_CASE("3.4, 5.6: a copy is printed with its route, bytes, predicted time and readers") {
-  Pipeline p;
-  p.add("source", "t.count");
-  p.add("relay", "t.relay").device = "sim:0";
-  p.connect("source", "relay");
+  Pipeline p("t.count name=source ! t.relay name=relay device=sim:0");
   plan::Machine machine = one_device;
   CHECK(contains(plan::print_text(Planned(p, machine).plan()),
                  "+ copy source.out, cpu → sim:0: 264 B, 10.0 µs by a guess; read by relay in sim:0"));
@@ -239,10 +228,7 @@ TEST_CASE("4.5: all rings that a region touches have one length, and say why the
 }
 
 TEST_CASE("5.1: conversions that were inserted are printed, and a plan without one prints none") {
-  Pipeline p;
-  p.add("source", "p.bgr");
-  p.add("reader", "p.rgb");
-  p.connect("source", "reader");
+  Pipeline p("p.bgr name=source ! p.rgb name=reader");
   const std::string text = plan::print_text(Planned(p).plan());
   CHECK(contains(text,
                  "\ninserted\n  reader~rgb8: image.convert bgr8 → rgb8 between source.out and reader.in, because "

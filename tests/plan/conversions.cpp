@@ -111,12 +111,7 @@ TEST_CASE("5.1: what a source gives on its side is turned once, before all its r
 }
 
 TEST_CASE("5.1: a reader of square pixels gets them, in the shape of the picture and with no side made smaller") {
-  Pipeline p;
-  p.add("source", "p.lying");
-  p.add("square", "p.square");
-  p.add("any", "null.sink");
-  p.connect("source", "square");
-  p.connect("source", "any");
+  Pipeline p("p.lying name=source ! p.square name=square ; source. ! null.sink name=any");
   const Planned planned(p);
   const mr_format& made = planned.output("square~square").format; // 48 × 64 of pixels 3:4 is shown as 36 to 64
   CHECK(made.width == 48);
@@ -160,10 +155,7 @@ TEST_CASE(
   CHECK(taken("any") == "as it is");
   CHECK(taken("gray8") == "gray8");
   CHECK(taken("rgb8") == "rgb8");
-  Pipeline p;
-  p.add("source", "p.bgr");
-  p.add("reader", "p.narrow", {{"takes", "sound"}});
-  p.connect("source", "reader");
+  Pipeline p("p.bgr name=source ! p.narrow name=reader takes=sound");
   CHECK(refusal(p) == 402);
 }
 

@@ -263,12 +263,7 @@ TEST_CASE("3.1: within its bound every value has an extent of its own, on the ho
 }
 
 TEST_CASE("3.1: a value that is larger than its bound is refused where it is made, and harms no other") {
-  Pipeline p;
-  p.add("source", "k.growing", {{"count", "110"}, {"most", "120"}});
-  p.add("sum", "k.sum");
-  p.add("sink", "t.sink", {{"log", "too_large"}});
-  p.connect("source", "sum");
-  p.connect("sum", "sink");
+  Pipeline p("k.growing name=source count=110 most=120 ! k.sum name=sum ! t.sink name=sink log=too_large");
   Setup setup;
   setup.more = &kept_plugin();
   const exec::Result result = run(p, setup);

@@ -10,10 +10,7 @@ namespace {
 
 // source → a, b on the host → join on sim:0; `between` handlers of a microsecond each stand before b.
 Pipeline two_ways(uint32_t between = 0) {
-  Pipeline p;
-  p.add("source", "t.count");
-  p.add("a", "t.relay");
-  p.connect("source", "a");
+  Pipeline p("t.count name=source ! t.relay name=a");
   std::string last = "source";
   for (uint32_t i = 0; i < between; ++i) {
     const std::string name = "slow" + std::to_string(i);
@@ -63,13 +60,7 @@ TEST_CASE("4.6: small values that are ready together and cross the same boundary
 }
 
 TEST_CASE("4.6: two outputs of one handler are packed, whatever it costs") {
-  Pipeline p;
-  p.add("source", "t.count");
-  p.add("two", "p.two");
-  p.add("join", "t.join").device = "sim:0";
-  p.connect("source", "two");
-  p.connect("two.left", "join.in");
-  p.connect("two.right", "join.in");
+  Pipeline p("t.count name=source ! p.two name=two ; two.left ! t.join name=join device=sim:0 ; two.right ! join.in");
   CHECK(copies(p, {}) == 1);
 }
 

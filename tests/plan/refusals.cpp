@@ -12,12 +12,7 @@ namespace {
 
 // source → relay → sink: accepted, before `spoil` changes it.
 int refused(const std::function<void(Pipeline&)>& spoil, const plan::Machine& machine = {}) {
-  Pipeline p;
-  p.add("source", "t.count");
-  p.add("relay", "t.relay");
-  p.add("sink", "t.sink", {{"log", "none"}});
-  p.connect("source", "relay");
-  p.connect("relay", "sink");
+  Pipeline p("t.count name=source ! t.relay name=relay ! t.sink name=sink log=none");
   spoil(p);
   return refusal(p, machine);
 }

@@ -72,12 +72,7 @@ TEST_CASE("3.6: a way of several hops is taken where it is the cheapest, and rea
 }
 
 TEST_CASE("3.6: which way is the cheapest depends on the bytes") {
-  Pipeline p;
-  p.add("source", "p.nv12");
-  p.add("h", "p.gray").device = "sim:0";
-  p.add("other", "p.gray").device = "sim:1";
-  p.connect("source", "h");
-  p.connect("h", "other");
+  Pipeline p("p.nv12 name=source ! p.gray name=h device=sim:0 ! p.gray name=other device=sim:1");
   plan::Machine machine = two_devices;
   machine.hops = {copy_hop("sim:0", "sim:1", 1, 0.01)}; // quick to begin, and slow: 6 KiB take 63 µs
   CHECK(Planned(p, machine).hops() == Hops{"cpu → sim:0", "cpu → sim:1", "sim:0 → cpu"});
@@ -202,10 +197,7 @@ TEST_CASE("5.1: what a device cannot run stays on the host, and the reason says 
 }
 
 TEST_CASE("5.1: a sink acts on the host unless it is pinned to a device") {
-  Pipeline p;
-  p.add("source", "t.count");
-  p.add("sink", "t.sink", {{"log", "none"}});
-  p.connect("source", "sink");
+  Pipeline p("t.count name=source ! t.sink name=sink log=none");
   const plan::Machine machine = machine_of(1, {"sim:0", "cpu"});
   CHECK(domain_of(Planned(p, machine), "sink") == "cpu");
   p.graph.handlers[1].device = "sim:0";

@@ -12,12 +12,7 @@ namespace {
 
 // source → paint → sink, with room for other readers of the source's picture.
 Pipeline painting() {
-  Pipeline p;
-  p.add("source", "t.count");
-  p.add("paint", "t.paint");
-  p.add("sink", "t.sink", {{"log", "none"}});
-  p.connect("source", "paint");
-  p.connect("paint", "sink.in");
+  Pipeline p("t.count name=source ! t.paint name=paint ! t.sink name=sink log=none");
   return p;
 }
 
@@ -111,12 +106,7 @@ TEST_CASE("3.5: on a device a replica is written in place while the host's buffe
 }
 
 TEST_CASE("3.2: an output that forwards has no memory of its own, but where it reads an earlier tick") {
-  Pipeline p;
-  p.add("source", "t.count");
-  p.add("pass", "t.forward");
-  p.add("sink", "t.sink", {{"log", "none"}});
-  p.connect("source", "pass");
-  p.connect("pass", "sink");
+  Pipeline p("t.count name=source ! t.forward name=pass ! t.sink name=sink log=none");
   CHECK(Planned(p)->rings.size() == 1);
   p.graph.edges[0].delay = 1;
   p.graph.edges[0].initial_empty = true;
@@ -124,12 +114,7 @@ TEST_CASE("3.2: an output that forwards has no memory of its own, but where it r
 }
 
 TEST_CASE("3.5: what may be a copy of an empty initial value is not written over in place") {
-  Pipeline p;
-  p.add("source", "t.count");
-  p.add("pass", "t.forward");
-  p.add("paint", "t.paint");
-  p.connect("source", "pass");
-  p.connect("pass", "paint");
+  Pipeline p("t.count name=source ! t.forward name=pass ! t.paint name=paint");
   CHECK_FALSE(Planned(p).output("paint").owns);
   p.graph.edges[0].delay = 1;
   p.graph.edges[0].initial_empty = true;

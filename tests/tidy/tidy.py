@@ -3,8 +3,8 @@
 
 Long lines and long functions, markers of unfinished work, names that say nothing, files that do not say what they are
 for, paths of one machine, folders that depend the wrong way, public headers that do not compile alone, plugins that
-export more than their entry, and filters of ./dev that no test case passes. Prints one line for each complaint,
-`file:line: sentence`, and fails if there is one.
+export more than their entry, filters of ./dev that no test case passes, and files of exec and plan of which nothing says
+where they are tested. Prints one line for each complaint, `file:line: sentence`, and fails if there is one.
 """
 import argparse
 import fnmatch
@@ -211,6 +211,24 @@ def check_filters(source):
                     yield f"dev:{number}: no test case is called {pattern}"
 
 
+def check_tested(source):
+    """A file of exec or plan has a test of its name, or a line in the README of its tests that says where it is tested."""
+    for folder in ("exec", "plan"):
+        tests = source / "tests" / folder
+        page = tests / "README.md"
+        rows = dict(re.findall(r"^\| `(\w+\.cpp)` \| (.*) \|$", page.read_text(encoding="utf-8"), re.M)) if page.exists() else {}
+        files = {path.name for path in (source / "runtime" / folder).glob("*.cpp")}
+        for name in sorted(files - set(rows)):
+            if not (tests / name).exists():
+                yield f"runtime/{folder}/{name}:1: has no test of its name and no line in tests/{folder}/README.md"
+        for name, places in rows.items():
+            if name not in files or (tests / name).exists():
+                yield f"tests/{folder}/README.md:1: {name} needs no line"
+            for place in re.findall(r"`([^`]+)`", places):
+                if not (tests / place).exists():
+                    yield f"tests/{folder}/README.md:1: there is no {place}"
+
+
 def complaints(source, build=None, compiler=None):
     """All complaints about the tree at `source`; what needs a build or a compiler is left out without one."""
     for path in files_of(source):
@@ -218,6 +236,7 @@ def complaints(source, build=None, compiler=None):
         yield from check_text(path, name)
         if path.suffix in CPP and name.split("/")[0] in ("runtime", "handlers", "plugins"):
             yield from check_includes(path, name)
+    yield from check_tested(source)
     if (source / "dev").exists():
         yield from check_filters(source)
     if compiler:

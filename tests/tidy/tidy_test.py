@@ -46,6 +46,17 @@ class ATree(Tree):
         self.write("dev", "# Runs tests.\n" + 'run -tc="*never ends*"\nrun -ns -tce="*never ends*,*given up*"\n')
         self.assertEqual(self.complaints(), "dev:3: no test case is called *given up*")
 
+    def test_with_a_file_of_which_nothing_says_where_it_is_tested_is_refused(self):
+        for name in ("tested", "listed", "forgotten"):
+            self.write(f"runtime/plan/{name}.cpp", CLEAN)
+        self.write("tests/plan/tested.cpp", CLEAN)
+        self.write("tests/plan/README.md", "# Tests\n\n| `listed.cpp` | `tested.cpp` |\n| `gone.cpp` | `no.cpp` |\n")
+        found = self.complaints()
+        self.assertIn("runtime/plan/forgotten.cpp:1: has no test of its name", found)
+        self.assertIn("gone.cpp needs no line", found)
+        self.assertIn("there is no no.cpp", found)
+        self.assertEqual(len(found.splitlines()), 3)
+
     def test_with_a_long_function_is_refused(self):
         body = "  a += 1;\n" * 79
         self.write("runtime/memory/add.cpp", HEAD + "namespace m {\nvoid add(int a) {\n" + body + "}\n}\n")
