@@ -224,7 +224,8 @@ class Expansion {
     }
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
       draft_.handlers[h].pace = behind_[h] ? kNone : draft_.handlers[h].clock;
-    // Groups of handlers that work behind and are joined by sync edges share a pace.
+    // Groups of handlers that work behind and are joined by sync edges, also through one that stands apart, share a
+    // pace.
     for (uint32_t h : draft_.order) {
       if (draft_.handlers[h].pace != kNone) continue;
       Pace pace;
@@ -240,9 +241,19 @@ class Expansion {
     for (const DraftEdge& edge : draft_.edges) {
       if (!is_sync(edge)) continue;
       const uint32_t other = edge.source == h ? edge.target : edge.target == h ? edge.source : kNone;
-      const bool joins = other != kNone && behind_[other] && apart_[other] == apart_[h];
-      if (joins && draft_.handlers[other].pace == kNone) spread(other, pace);
+      if (other == kNone) continue;
+      if (takes_part(other, apart_[h])) spread(other, pace);
+      // Two that feed one which stands apart share a pace: its gate waits for both.
+      if (edge.source != h || apart_[other] != other || apart_before_[other] != apart_[h]) continue;
+      for (const DraftEdge& beside : draft_.edges)
+        if (beside.target == other && is_sync(beside) && takes_part(beside.source, apart_[h]))
+          spread(beside.source, pace);
     }
+  }
+
+  // True if the handler works behind, within the pace of `root` (kNone: its clock's), and has no pace yet.
+  bool takes_part(uint32_t h, uint32_t root) const {
+    return behind_[h] && apart_[h] == root && draft_.handlers[h].pace == kNone;
   }
 
   uint32_t add_step(StepKind kind, std::string name, uint32_t pace) {
