@@ -70,7 +70,7 @@ class System:
             sys.exit(f"no archive makes the image {image}; expected one of {', '.join(ARCHIVES)}")
         suite, archive = ARCHIVES[image]
         self.root, self.folder, self.variables, self.entry = folder / "root", "/", {}, []
-        options = ["--variant=minbase", '--aptopt=Acquire::Languages "none"']
+        options = ["--variant=apt", '--aptopt=Acquire::Languages "none"']
         if suite == "noble":
             options.append(f"--keyring={keyring_of_ubuntu(folder)}")
         run(["mmdebstrap", "--quiet", *options, suite, str(self.root), archive])
