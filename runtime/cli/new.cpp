@@ -1,5 +1,5 @@
-// The files of a new plugin project. examples/plugin is what this makes of "acme.invert", and examples/plugin_cuda with a
-// GPU body; a test compares them.
+// The files of a new plugin project. examples/plugin is what this makes of "acme.invert", and examples/plugin_cuda is
+// that with a GPU body; a test compares them.
 #include "cli/new.h"
 
 #include <algorithm>
@@ -194,7 +194,7 @@ int made_of_ten(const char* strength) {
 @cuda@// The largest difference of a byte between what the kernel and what the CPU body make of one picture.
 @cuda@int difference_at(const char* strength) {
 @cuda@  const mr::testing::Value picture =
-@cuda@      mr::testing::image(mr::Pixel::gray8, kWidth, kHeight, [](uint32_t x, uint32_t y, uint32_t) { return x + y; });
+@cuda@      mr::testing::image(mr::Pixel::gray8, kWidth, kHeight, [](auto x, auto y, auto) { return x + y; });
 @cuda@  mr::testing::HandlerTest<@Class@> test({{"strength", strength}});
 @cuda@  test.input("video", picture);
 @cuda@  const mr::testing::Result result = test.tick();
@@ -259,8 +259,9 @@ constexpr std::string_view kReadme = R"_(# The @family@ plugin
     millrace run pipeline.yaml --plugin-path build/plugins
 @cuda@    millrace run pipeline.yaml --plugin-path build/plugins --devices cuda:0,cpu
 @cuda@
-@cuda@Without `nvcc` it is built with the CPU body alone, and cmake says so. The test runs the kernel where there is a GPU,
-@cuda@and says where there is none. `-DCMAKE_CUDA_ARCHITECTURES=90` compiles for that GPU alone; else the driver does, once.
+@cuda@Without `nvcc` it is built with the CPU body alone, and cmake says so. The test runs the kernel where there is
+@cuda@a GPU, and says where there is none. The driver compiles the kernel for its GPU once;
+@cuda@`-DCMAKE_CUDA_ARCHITECTURES=90` does it beforehand, for Hopper.
 
 | file | what it is |
 |---|---|
@@ -271,8 +272,8 @@ constexpr std::string_view kReadme = R"_(# The @family@ plugin
 
 @cpu@It begins as an inverter: put your own work into `process`. A second handler is a second file in `src/`, named in
 @cpu@`CMakeLists.txt`; `MILLRACE_PLUGIN` stays in one of them.
-@cuda@It begins as an inverter: put your own work into `process` and the kernel. A second handler is a second file in `src/`,
-@cuda@named in `CMakeLists.txt`; `MILLRACE_PLUGIN` stays in one of them.
+@cuda@It begins as an inverter: put your own work into `process` and the kernel. A second handler is a second file in
+@cuda@`src/`, named in `CMakeLists.txt`; `MILLRACE_PLUGIN` stays in one of them.
 )_";
 
 struct File {

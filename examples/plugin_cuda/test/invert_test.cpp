@@ -41,7 +41,7 @@ bool has_gpu() {
 // The largest difference of a byte between what the kernel and what the CPU body make of one picture.
 int difference_at(const char* strength) {
   const mr::testing::Value picture =
-      mr::testing::image(mr::Pixel::gray8, kWidth, kHeight, [](uint32_t x, uint32_t y, uint32_t) { return x + y; });
+      mr::testing::image(mr::Pixel::gray8, kWidth, kHeight, [](auto x, auto y, auto) { return x + y; });
   mr::testing::HandlerTest<Invert> test({{"strength", strength}});
   test.input("video", picture);
   const mr::testing::Result result = test.tick();
