@@ -25,8 +25,8 @@ jitter, at most as wrong as the source is late. Ticks without a deadline (a `fre
 cannot be measured: nothing is given out, and the picture says `no deadline`. What the whole tick
 takes there is in the report of the run.
 
-It is the time of the wall that is measured, so the numbers in pictures differ from run to run,
-unless the clock is `virtual`. `draw: false` leaves pictures alone.
+It is the time of the wall that is measured, so the numbers in pictures differ from run to run.
+`draw: false` leaves pictures alone.
 
     test.pattern fps=50 live=true ! stats.latency name=late rate=50 ; late.out ! null.sink
 )"[1];

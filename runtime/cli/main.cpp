@@ -214,12 +214,13 @@ class Commands {
 
   void add_new() {
     CLI::App& app = add("new", "writes a plugin project", [this] {
-      write_plugin_project(word_, name_);
+      write_plugin_project(word_, name_, with_cuda_ ? Bodies::cpu_and_cuda : Bodies::cpu);
       std::printf("wrote %s; its README.md says how to build and run it\n", word_.c_str());
       return kDone;
     });
     app.add_option("DIR", word_, "an empty folder, or one that is not there")->required();
     app.add_option("--name", name_, "family.name of the handler")->required();
+    app.add_flag("--cuda", with_cuda_, "with a body for GPUs too; without nvcc it is built without it");
   }
 
   void add_bench() {
@@ -292,6 +293,7 @@ class Commands {
   CalibrateCommand calibrate_;
   ExplainCommand explain_code_;
   std::string node_, word_, name_, json_;
+  bool with_cuda_ = false;
   std::vector<std::string> benches_;
   std::string bench_devices_;
 };

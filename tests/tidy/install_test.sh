@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the README's plugin against an installed millrace and against the build folder, and runs both; looks whether the
-# installed millrace finds its CUDA module.
+# installed millrace finds its plugins and its CUDA module, and whether each thing that the guide names is there.
 #
 # usage: install_test.sh BUILD_FOLDER
 set -euo pipefail
@@ -13,9 +13,25 @@ cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log" || {
   exit 1
 }
 
+# What docs/guide/install.md says is below the prefix: the words of its table that are paths.
+root=$(dirname "${BASH_SOURCE[0]}")/../..
+promised=$(awk '/^\| below the prefix/ { inside = 1; next } !/^\|/ { inside = 0 } inside' "$root/docs/guide/install.md" |
+  cut -d'|' -f2 | grep -o '`[^`]*`' | tr -d '`')
+[[ $(wc -w <<<"$promised") -ge 8 ]] || {
+  echo "docs/guide/install.md does not say what an installation holds"
+  exit 1
+}
+for path in $promised; do
+  [[ $path != *cuda* || -f $build/millrace_cuda.so ]] || continue
+  [[ $path != *plugins || -d $build/plugins ]] || continue
+  compgen -G "$scratch/prefix/$path" >/dev/null || {
+    echo "docs/guide/install.md names $path, which cmake --install does not leave"
+    exit 1
+  }
+done
+
 # The README's own handler: what a person would paste.
-readme=$(dirname "${BASH_SOURCE[0]}")/../../README.md
-block() { awk -v fence="\`\`\`$1" '$0 == fence { inside = 1; next } /^```/ { inside = 0 } inside' "$readme"; }
+block() { awk -v fence="\`\`\`$1" '$0 == fence { inside = 1; next } /^```/ { inside = 0 } inside' "$root/README.md"; }
 mkdir "$scratch/plugin"
 block cpp >"$scratch/plugin/acme.cpp"
 block cmake >"$scratch/plugin/CMakeLists.txt"
@@ -43,6 +59,12 @@ for name in prefix build_folder; do
     --plugin-path "$scratch/$name/plugins" >"$scratch/run.log" 2>&1 || {
     printf 'the installed millrace does not run the plugin built against the %s:\n' "$name"
     cat "$scratch/run.log"
+    exit 1
+  }
+done
+for plugin in "$build"/plugins/*.so; do
+  [[ ! -f $plugin || -f $scratch/prefix/lib/millrace/plugins/${plugin##*/} ]] || {
+    echo "the plugin ${plugin##*/} is not installed"
     exit 1
   }
 done
