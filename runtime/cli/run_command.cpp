@@ -123,6 +123,8 @@ class LiveRun {
     compiled_ = logged(log_, [&] { return cli::compile(command_, true, watch_); });
     refuse_shared_outputs(*compiled_.composition, command_);
     open_files(); // before anything runs
+    if (command_.quiet) return;
+    for (const std::string& note : compiled_.composition->plan().notes) progress_.message("note: " + note);
   }
 
   // Throws what start() throws.

@@ -177,6 +177,20 @@ class Outputs(Command):
         self.assertEqual(told.stdout, "")
         self.assertNotIn("\r", told.stderr)  # no terminal, no progress
 
+    def test_the_plans_notes_are_told_once_before_the_run_and_kept_in_its_log(self):
+        given = ("test.pattern width=16 height=16 count=5 ! image.blur ! null.sink", "--threads", 2, "--devices", "cpu,sim:0")
+        planned = self.run_it("plan", *given).stdout.partition("\nnotes\n")[2]
+        notes = ["note: " + line.strip() for line in planned.splitlines()]
+        self.assertIn("costs not known", planned)
+        self.assertIn("hops not measured", planned)
+        told = self.run_it("run", *given, "--log-file", "notes.log").stderr.splitlines()
+        self.assertEqual(told[:len(notes)], notes)
+        self.assertEqual([line for line in told if line.startswith("note: ")], notes)
+        log = (self.folder / "notes.log").read_text(encoding="utf-8")
+        for note in notes:
+            self.assertEqual(log.count(note), 1, log)
+        self.assertEqual(self.run_it("run", *given, "--quiet").stderr, "")
+
     def test_progress_is_rewritten_in_one_line_of_a_terminal(self):
         seen = self.said_on_a_terminal("run", "null.source ! null.sink", "--duration", "0.4")
         progress, _, end = seen.rpartition("\x1b[K")
