@@ -3,7 +3,7 @@
 
 Long lines and long functions, markers of unfinished work, names that say nothing, files that do not say what they are
 for, paths of one machine, folders that depend the wrong way, public headers that do not compile alone, plugins that
-export more than their entry, and filters of ./dev that no test case passes. Prints one line for each complaint,
+export more than their entry, declarations that nobody uses, and filters of ./dev that no test case passes. Prints one line for each complaint,
 `file:line: sentence`, and fails if there is one.
 """
 import argparse
@@ -12,6 +12,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+import unused
 
 COLUMNS_MAX = 120
 # A function that does not fit on a screen is not read as one thing.
@@ -218,6 +220,7 @@ def complaints(source, build=None, compiler=None):
         yield from check_text(path, name)
         if path.suffix in CPP and name.split("/")[0] in ("runtime", "handlers", "plugins"):
             yield from check_includes(path, name)
+    yield from unused.check(source, files_of(source), without_comments_and_strings, functions, is_function_head)
     if (source / "dev").exists():
         yield from check_filters(source)
     if compiler:
