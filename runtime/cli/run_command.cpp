@@ -123,8 +123,6 @@ class LiveRun {
     compiled_ = logged(log_, [&] { return cli::compile(command_, true, watch_); });
     refuse_shared_outputs(*compiled_.composition, command_);
     open_files(); // before anything runs
-    if (command_.quiet) return;
-    for (const std::string& note : compiled_.composition->plan().notes) progress_.message("note: " + note);
   }
 
   // Throws what start() throws.
@@ -140,6 +138,7 @@ class LiveRun {
     options.on_hang = [this](const Error& error) { end_hung(error); };
     const std::shared_ptr<exec::Run> run = compiled_.composition->make_run(options);
     logged(log_, [&] { run->start(); });
+    tell_notes(); // of a run that cannot start its error comes first
     const std::lock_guard lock(mutex_);
     run_ = run;
     if (stopped_) run->stop();
@@ -217,6 +216,11 @@ class LiveRun {
     const std::lock_guard lock(mutex_);
     if (!json_) json_.emplace(command_.json);
     if (!trace_) trace_.emplace(command_.trace);
+  }
+
+  void tell_notes() {
+    if (command_.quiet) return;
+    for (const std::string& note : compiled_.composition->plan().notes) progress_.message("note: " + note);
   }
 
   static void tell(const std::string& warning) {
