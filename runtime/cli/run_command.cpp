@@ -138,10 +138,15 @@ class LiveRun {
     options.on_hang = [this](const Error& error) { end_hung(error); };
     const std::shared_ptr<exec::Run> run = compiled_.composition->make_run(options);
     logged(log_, [&] { run->start(); });
-    tell_notes(); // of a run that cannot start its error comes first
     const std::lock_guard lock(mutex_);
     run_ = run;
     if (stopped_) run->stop();
+  }
+
+  // Once it has started: of a run that cannot, the error comes first.
+  void tell_notes() {
+    if (command_.quiet) return;
+    for (const std::string& note : compiled_.composition->plan().notes) progress_.message("note: " + note);
   }
 
   // The run's own end, before anything is written. Where somebody else is ending the process it does not return.
@@ -216,11 +221,6 @@ class LiveRun {
     const std::lock_guard lock(mutex_);
     if (!json_) json_.emplace(command_.json);
     if (!trace_) trace_.emplace(command_.trace);
-  }
-
-  void tell_notes() {
-    if (command_.quiet) return;
-    for (const std::string& note : compiled_.composition->plan().notes) progress_.message("note: " + note);
   }
 
   static void tell(const std::string& warning) {
@@ -311,7 +311,8 @@ int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals)
   }
   const bool came_at_start = signals.first() != 0;
   if (metrics) metrics->serve([&] { return metrics_text(live.run().report()); });
-  if (metrics) live.progress().message("metrics: " + metrics->url());
+  if (metrics) live.progress().message("metrics: " + metrics->url()); // first: scripts read the port there
+  live.tell_notes();
   const exec::Result result = live.run().wait();
   const int signalled = signals.first();
   if (metrics) metrics->stop();
