@@ -74,7 +74,7 @@ double by_hand_us(const std::string& domain, Size size, uint32_t in_flight, uint
   const uint64_t bytes = size.bytes();
   const auto taken = [&](device::Device& from) {
     device::DeviceStatus status;
-    device::Arena* const arena = from.allocate(bytes, {true, false}, status);
+    device::Arena* const arena = from.allocate(bytes, {true}, status);
     if (!arena) throw Failure(701, "for frames that are copied by hand: " + status.sentence);
     return arena->base;
   };

@@ -18,7 +18,7 @@ std::string hop_words(const plan::Hop& hop) {
   std::string words = fmt::format("  {:<16} {:>9.1f}", hop.from + " → " + hop.to, hop.price.latency_us);
   for (size_t i = 0; i < plan::kHopSizes.size(); ++i) {
     const auto bytes = static_cast<double>(plan::kHopSizes[i]);
-    words += fmt::format(" {:>10.1f} /{:>8.1f}", hop.price.copy_us(bytes), hop.p99_us[i]);
+    words += fmt::format(" {:>10.1f} /{:>8.1f}", hop.price.copy_us(bytes), hop.price.p99_us[i]);
   }
   if (hop.price.overlaps_compute) words += "  overlaps compute";
   if (!hop.engine.empty()) words += ", takes turns in " + hop.engine;

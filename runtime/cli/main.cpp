@@ -152,7 +152,7 @@ class Commands {
         ->transform(kSeconds)
         ->check(above_zero(kSecondsMax));
     app.add_option("--json", run_.json, "write the report; - for stdout")->type_name("FILE");
-    app.add_flag("--quiet", run_.quiet, "no progress and no summary");
+    app.add_flag("--quiet", run_.quiet, "no notes, no progress and no summary");
     app.add_option("--progress", run_.progress,
                    "bar: one line, rewritten; lines: one a minute; none; default: bar on a terminal, else lines")
         ->type_name("KIND");

@@ -143,6 +143,12 @@ class LiveRun {
     if (stopped_) run->stop();
   }
 
+  // Once it has started: of a run that cannot, the error comes first.
+  void tell_notes() {
+    if (command_.quiet) return;
+    for (const std::string& note : compiled_.composition->plan().notes) progress_.message("note: " + note);
+  }
+
   // The run's own end, before anything is written. Where somebody else is ending the process it does not return.
   void begin_end(int64_t log_within_ns = kLogWrittenWithinNs) {
     if (ended_.exchange(true))
@@ -305,7 +311,8 @@ int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals)
   }
   const bool came_at_start = signals.first() != 0;
   if (metrics) metrics->serve([&] { return metrics_text(live.run().report()); });
-  if (metrics) live.progress().message("metrics: " + metrics->url());
+  if (metrics) live.progress().message("metrics: " + metrics->url()); // first: scripts read the port there
+  live.tell_notes();
   const exec::Result result = live.run().wait();
   const int signalled = signals.first();
   if (metrics) metrics->stop();

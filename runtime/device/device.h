@@ -63,7 +63,6 @@ struct Stream {
 // Properties are set before an arena is made (semantics.md 3.2).
 struct ArenaProperties {
   bool pinned = false;
-  bool exportable = false;
 };
 
 // One reservation of memory in one domain. Freed with its device.
@@ -127,7 +126,8 @@ struct Recording {
   virtual ~Recording() = default;
 };
 
-// All functions that submit are called by the device's one submitting thread and never block.
+// All functions that submit are called by one thread at a time and never block, but for run() where bodies enqueue: two
+// threads may be in bodies of two streams at once, and another one may submit to a third meanwhile.
 class Device {
  public:
   virtual ~Device() = default;
@@ -153,8 +153,9 @@ class Device {
   // Whether run() calls the body at once, which then enqueues on Stream::native. Else it is called on the device's
   // time.
   virtual bool enqueues() const { return false; }
-  // What a body that was called last left wrong and did not tell, once; "": nothing. Only where bodies enqueue.
-  virtual std::string take_body_error() { return ""; }
+  // What the body that this stream was given last left wrong and did not tell, once; "": nothing. Only where bodies
+  // enqueue.
+  virtual std::string take_body_error(Stream& stream) { return (void)stream, ""; }
   // Whether more may be submitted to the stream now: elsewhere a stream that has too much under way poisons the device.
   virtual bool has_room(const Stream& stream) const { return (void)stream, true; }
   // What kernels enqueued from now on read at Stream::tick. Only where bodies enqueue.
@@ -170,6 +171,8 @@ class Device {
   // Nobody reads these bytes of this device any more before they are written anew. Where unwritten bytes are poisoned
   // (sim in adversarial mode) these are poisoned again, in stream order; elsewhere nothing happens.
   virtual void discard(Stream& stream, std::byte* address, uint64_t bytes) { (void)stream, (void)address, (void)bytes; }
+  // True if discard() does something: elsewhere nobody need call it.
+  virtual bool poisons_discarded() const { return false; }
 
   // Between begin and end, run(), copy() and discard() on the stream are recorded and not run; wait(), signal() and
   // replay() on it poison the device as invalid, because a recording is one command without a middle. A replay is one
@@ -218,8 +221,13 @@ class Device {
   // once. For devices whose words move without a ring; any thread.
   virtual void watch() {}
 
-  // Steady state has begun: from now on allocate() is an error on sim and cuda.
-  virtual void steady(bool on) { (void)on; }
+  // Steady state begins or ends: in it allocate() is counted, and is an error on sim and cuda.
+  void steady(bool on) {
+    if (on) steady_allocations_.store(0, std::memory_order_relaxed);
+    steady_ = on;
+  }
+  // Calls of allocate() since steady state began. Any thread.
+  uint64_t steady_allocations() const { return steady_allocations_.load(std::memory_order_relaxed); }
   // Fatal errors are sticky: the domain is poisoned and nothing more runs there. Any thread.
   virtual DeviceStatus status() const = 0;
   // Whether that is an error: true before anybody is let go by it, and for ever. Any thread.
@@ -243,9 +251,16 @@ class Device {
 
  protected:
   explicit Device(std::string domain) : domain_(std::move(domain)) {}
+  // First in allocate(). True in steady state.
+  bool note_allocation() {
+    if (steady_) steady_allocations_.fetch_add(1, std::memory_order_relaxed);
+    return steady_;
+  }
 
  private:
   std::string domain_;
+  bool steady_ = false;
+  std::atomic<uint64_t> steady_allocations_{0};
 };
 
 } // namespace millrace::device

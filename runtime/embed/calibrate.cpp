@@ -95,7 +95,7 @@ void wait_a_while(void*) { std::this_thread::sleep_for(kBodyTime); }
 
 std::byte* take(device::Device& device, uint64_t bytes) {
   device::DeviceStatus status;
-  device::Arena* const arena = device.allocate(bytes, {true, false}, status);
+  device::Arena* const arena = device.allocate(bytes, {true}, status);
   if (!arena) throw Failure(701, "there is no memory to measure with: " + status.sentence);
   if (device.domain() == "cpu") std::memset(arena->base, 1, bytes);
   return arena->base;
@@ -146,7 +146,7 @@ class HopMeter {
       const uint64_t bytes = plan::kHopSizes[i];
       const Times times = measure([&] { return ends.copy_us(bytes); });
       hop.price.us_per_byte[i] = std::max(0.0, times.p50 - hop.price.latency_us) / static_cast<double>(bytes);
-      hop.p99_us[i] = times.p99;
+      hop.price.p99_us[i] = times.p99;
       if (from_host) hop.pageable_us[i] = measure([&] { return pageable_us(ends, bytes); }).p50;
     }
     return hop;

@@ -126,7 +126,7 @@ plan::Hop parse_hop(const json& given, const std::string& where) {
   if (hop.price.copies()) {
     if (!given.contains("us")) kFields.refuse(where, "lacks us, the times of a copy");
     hop.price.us_per_byte = rates(four(given, "us", where), hop.price.latency_us);
-    hop.p99_us = four(given, "p99_us", where);
+    hop.price.p99_us = four(given, "p99_us", where);
     hop.pageable_us = four(given, "pageable_us", where);
   }
   if (const auto access = kFields.number(given, "access_ns_per_byte", 0, kLargest, where))
@@ -192,7 +192,7 @@ ordered_json print_hop(const plan::Hop& hop) {
   if (hop.price.copies()) {
     out["latency_us"] = rounded(hop.price.latency_us);
     out["us"] = rounded(times(hop.price.us_per_byte, hop.price.latency_us));
-    out["p99_us"] = rounded(hop.p99_us);
+    out["p99_us"] = rounded(hop.price.p99_us);
     out["pageable_us"] = rounded(hop.pageable_us);
     out["engine"] = hop.engine;
     out["overlaps_compute"] = hop.price.overlaps_compute;

@@ -32,6 +32,9 @@ void tell_plan(Log& log, const plan::Plan& plan) {
           fmt::format("plan: {} in {} on {}, {}", counted(plan.handlers.size(), "handler", "handlers"),
                       counted(plan.segments.size(), "segment", "segments"), list_of(plan.domains),
                       counted(plan.transfers.size(), "copy", "copies")));
+  Log::Context elsewhere; // `millrace run` shows them on its terminal by itself
+  elsewhere.on_terminal = false;
+  for (const std::string& note : plan.notes) log.say(LogLevel::info, log.source(), "note: " + note, elsewhere);
   if (!log.takes(LogLevel::debug)) return;
   for (const plan::HandlerPlan& handler : plan.handlers)
     log.say(LogLevel::debug, log.source(handler.name, plan.clocks[handler.clock].name),

@@ -127,15 +127,16 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
   MR_ASSERT(devices.size() == plan.domains.size(), "a run needs a device for each domain of its plan");
   for (size_t c = 0; c < plan.clocks.size(); ++c)
     fail_index.push_back(std::make_unique<std::atomic<uint64_t>>(UINT64_MAX));
+  streams.resize(devices.size());
   for (uint32_t d = 0; d < devices.size(); ++d) {
-    compute.push_back(d ? devices[d]->create_stream(device::StreamKind::compute) : nullptr);
-    copy_in.push_back(d ? devices[d]->create_stream(device::StreamKind::copy_in) : nullptr);
-    copy_out.push_back(d ? devices[d]->create_stream(device::StreamKind::copy_out) : nullptr);
-    copy_peer.push_back(d ? devices[d]->create_stream(device::StreamKind::copy_peer) : nullptr);
+    compute.push_back(d ? make_stream(d, device::StreamKind::compute) : nullptr);
+    copy_in.push_back(d ? make_stream(d, device::StreamKind::copy_in) : nullptr);
+    copy_out.push_back(d ? make_stream(d, device::StreamKind::copy_out) : nullptr);
+    copy_peer.push_back(d ? make_stream(d, device::StreamKind::copy_peer) : nullptr);
   }
-  for (const auto* streams : {&compute, &copy_in, &copy_out, &copy_peer})
-    for (device::Stream* stream : *streams)
-      if (stream) stream->bell = bell;
+  submitting.resize(devices.size());
+  for (const plan::Segment& segment : plan.segments)
+    if (segment.heavy && !submitting[segment.domain]) submitting[segment.domain] = std::make_unique<std::mutex>();
   for (uint32_t d = 1; d < devices.size() && devices.size() > 2; ++d)
     if (devices[d]->enqueues()) followed.push_back(devices[d]);
   for (uint32_t w = 0; w < plan.threads; ++w)
@@ -173,7 +174,7 @@ void RunState::make_empty_record() {
   const auto enqueues = [](const device::Device* device) { return device->enqueues(); };
   if (!needed || std::none_of(devices.begin(), devices.end(), enqueues)) return;
   device::DeviceStatus status;
-  device::Arena* arena = devices[0]->allocate(sizeof(mr_value), {true, false}, status);
+  device::Arena* arena = devices[0]->allocate(sizeof(mr_value), {true}, status);
   if (!arena) throw Failure(701, "the host has no room for an empty value: " + status.sentence);
   empty_record = arena->base;
   std::fill_n(empty_record, sizeof(mr_value), std::byte{0});
@@ -187,7 +188,7 @@ void RunState::make_memory() {
       const uint64_t bytes = ring_bytes(plan, d, pinned);
       if (bytes == 0) continue;
       device::DeviceStatus status;
-      device::Arena* arena = devices[d]->allocate(bytes, {pinned, false}, status);
+      device::Arena* arena = devices[d]->allocate(bytes, {pinned}, status);
       if (!arena)
         throw Failure(
             Error{701,
@@ -325,6 +326,7 @@ std::unique_ptr<SegmentRun> RunState::make_segment(const plan::Segment& plan_seg
   segment->plan = &plan_segment;
   segment->pace = paces[plan_segment.pace].get();
   segment->device = plan_segment.domain != 0;
+  segment->submitting = submitting[plan_segment.domain].get();
   segment->traced = options.trace_all && !is_virtual;
   segment->ordinal = ordinal;
   segment->progress = ordinal;
@@ -435,6 +437,13 @@ void RunState::lend(StepRun& step) {
   if (is_virtual) instance.clock_ns = [this] { return now_ns(); };
 }
 
+device::Stream* RunState::make_stream(uint32_t domain, device::StreamKind kind) {
+  device::Stream* const stream = devices[domain]->create_stream(kind);
+  stream->bell = bell;
+  streams[domain].push_back(stream);
+  return stream;
+}
+
 // Of a device's step: copies have streams of their own, one a direction and one for those between peers.
 device::Stream* RunState::stream_of(const plan::Step& step) const {
   if (step.kind != plan::StepKind::transfer) return compute[step.domain];
@@ -485,8 +494,9 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
   if (step->handler && step->handler->info->max_pending > 0) make_deferred(*step);
   if (segment.device) {
     step->device = devices[plan_step.domain];
-    step->stream = stream_of(plan_step);
-    step->trace = &trace_of(*step->stream, plan_step.domain);
+    step->stream =
+        segment.plan->heavy ? make_stream(plan_step.domain, device::StreamKind::compute) : stream_of(plan_step);
+    step->trace = &trace_of(*step->stream, plan_step);
     step->fences.resize(segment.pace->plan->slots);
     if (plan_step.scratch_bytes > 0) step->scratch = make_scratch(plan_step);
     const bool in_region =

@@ -430,6 +430,21 @@ StepResult run_enqueued(StepRun& step, uint64_t ordinal) {
 
 namespace {
 
+// While a body that keeps the host busy is called, another thread submits to its device.
+class OthersSubmit {
+ public:
+  explicit OthersSubmit(const SegmentRun& segment) : submitting_(segment.plan->heavy ? segment.submitting : nullptr) {
+    if (submitting_) submitting_->unlock();
+  }
+  ~OthersSubmit() {
+    if (submitting_) submitting_->lock();
+  }
+  OthersSubmit(const OthersSubmit&) = delete;
+
+ private:
+  std::mutex* const submitting_;
+};
+
 // Of a body on a held stream: without what a span takes that has nothing in it.
 device::Span body_span_of(StepRun& step) {
   const auto tell = [](void* context, int64_t took_ns) {
@@ -474,10 +489,13 @@ void call_body(StepRun& step, uint64_t ordinal, Timing timing) {
   if (timing == Timing::held) step.device->hold(*step.stream);
   const bool timed = (body.info.index & kTimedMask) == 0 && step.device->begin_span(*step.stream);
   step.segment->inside.store(&step, std::memory_order_relaxed);
-  step.device->run(*step.stream, {&enqueue_body, &body, step.handler->name.c_str()});
+  {
+    const OthersSubmit meanwhile(*step.segment);
+    step.device->run(*step.stream, {&enqueue_body, &body, step.handler->name.c_str()});
+  }
   if (timed) step.device->end_span(*step.stream, timing == Timing::held ? body_span_of(step) : span_of(step.times));
   if (timing == Timing::held) step.device->let_go(*step.stream);
-  if (const std::string left = step.device->take_body_error(); !left.empty() && !body.failed) {
+  if (const std::string left = step.device->take_body_error(*step.stream); !left.empty() && !body.failed) {
     step.instance->set_error(left);
     fail_body(step, body);
   }

@@ -271,6 +271,12 @@ Slot& open_slot(OutputRun& output, uint64_t ordinal, memory::Block& block) {
   return slot;
 }
 
+// A block that is taken again is unwritten to whoever writes it, where that device poisons what is unwritten.
+void discard(StepRun& step, const OutputRun& output, const memory::Block& block) {
+  if (output.plan->owns && output.plan->domain == step.plan->domain && step.device->poisons_discarded())
+    step.device->discard(*step.stream, bytes(block.data), block.ring->capacity());
+}
+
 void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
   for (size_t o = 0; o < step.outputs.size(); ++o) {
     OutputRun& output = *step.outputs[o];
@@ -279,6 +285,7 @@ void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
         place >= 0 ? *step.inputs[static_cast<size_t>(place)].output->at(ordinal).block : output.ring->take(ordinal);
     // Absent until the body says otherwise: on a device that is lost it never will, and its bytes are never read.
     if (place < 0) block.present.store(0, std::memory_order_relaxed);
+    if (place < 0) discard(step, output, block);
     body.output_blocks[o] = &block;
     if (step.device->checks_accesses()) body.accesses.push_back(access_to(block, true));
     mr_output& raw = body.outputs[o];
@@ -454,6 +461,7 @@ StepResult run_transfer(StepRun& step, uint64_t ordinal) {
     }
     last = &step.inputs[m].output->at(ordinal);
     body.carried.emplace_back(last->block, &step.outputs[m]->ring->take(ordinal));
+    discard(step, *step.outputs[m], *body.carried.back().second);
     settle_copied(step, body, m, ordinal);
     unknown = unknown || step.outputs[m]->at(ordinal).unknown;
   }

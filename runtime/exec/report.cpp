@@ -260,6 +260,7 @@ Report make_report(const RunState& run) {
   for (size_t r = 0; r < run.rings.size(); ++r) {
     PoolReport& pool = report.pools[run.plan.domains[run.plan.rings[r].domain]];
     const uint64_t block = memory::block_bytes(run.plan.rings[r].capacity);
+    pool.steady_allocations = run.devices[run.plan.rings[r].domain]->steady_allocations();
     pool.allocated_bytes += block * run.rings[r]->length();
     pool.high_water_bytes += block * run.rings[r]->high_water();
     for (uint32_t b = 0; b < run.rings[r]->length(); ++b)

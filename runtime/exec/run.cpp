@@ -56,9 +56,11 @@ TraceRing& RunState::add_trace(const std::string& name) {
   return *traces.back();
 }
 
-TraceRing& RunState::trace_of(const device::Stream& stream, uint32_t domain) {
+TraceRing& RunState::trace_of(const device::Stream& stream, const plan::Step& step) {
   static constexpr const char* kKinds[] = {" compute", " copies in", " copies out", " peer copies"};
-  const std::string name = plan.domains[domain] + kKinds[static_cast<size_t>(stream.kind)];
+  const bool is_own = stream.kind == device::StreamKind::compute && &stream != compute[step.domain];
+  const std::string name =
+      plan.domains[step.domain] + kKinds[static_cast<size_t>(stream.kind)] + (is_own ? " of " + step.name : "");
   for (const auto& ring : traces)
     if (ring->name() == name) return *ring;
   return add_trace(name);
@@ -72,7 +74,7 @@ void RunState::trace_on_device(StepRun& step, const mr_tick_info& info, TraceKin
 void RunState::await_devices() {
   for (size_t d = 1; d < devices.size(); ++d) {
     const int64_t begin = monotonic.now_ns();
-    for (device::Stream* stream : {compute[d], copy_in[d], copy_out[d], copy_peer[d]}) {
+    for (device::Stream* stream : streams[d]) {
       while (stream->completed.load(std::memory_order_acquire) < stream->issued) {
         bool moved = false;
         for (size_t other = 1; other < devices.size(); ++other) moved = devices[other]->force_any() || moved;

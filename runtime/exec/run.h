@@ -58,8 +58,9 @@ struct TransferReport {
   double p50_us = 0, predicted_us = 0;
 };
 struct PoolReport {
-  uint64_t allocated_bytes = 0, high_water_bytes = 0, steady_allocations = 0;
-  uint64_t held_blocks = 0; // of dynamic rings, now; once the run is over any is a leak of the runtime's own
+  uint64_t allocated_bytes = 0, high_water_bytes = 0;
+  uint64_t steady_allocations = 0; // of the domain's memory, by anybody, once the run has begun
+  uint64_t held_blocks = 0;        // of dynamic rings, now; once the run is over any is a leak of the runtime's own
 };
 // The way of a tick to a step after which nothing comes: from when its sources are asked, or when it was due, until
 // that step's call was over. Measured as all latencies are (tick_watch.h), where the sink was called.

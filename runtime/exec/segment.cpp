@@ -177,6 +177,8 @@ bool advance(SegmentRun& segment, uint32_t ticks_max) {
   if (segment.done.load(std::memory_order_relaxed)) return false;
   if (segment.busy_until_ns > 0 && segment.busy_until_ns > segment.run->now_ns()) return false;
   const Claim claim(segment);
+  std::unique_lock<std::mutex> submits; // where several threads submit to a device they take turns
+  if (segment.submitting) submits = std::unique_lock(*segment.submitting);
   for (uint32_t tick = 0; tick < ticks_max; ++tick) {
     if (!segment.in_tick.load(std::memory_order_relaxed)) {
       if (!begin_tick(segment)) {

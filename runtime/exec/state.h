@@ -486,6 +486,7 @@ struct SegmentRun {
   PaceRun* pace = nullptr;
   bool head = false; // admits its pace's ticks
   bool device = false;
+  std::mutex* submitting = nullptr; // RunState::submitting of its device
   std::vector<std::unique_ptr<StepRun>> steps;
   std::vector<const StepRun*> pending_steps; // those that may publish later
 
@@ -559,6 +560,10 @@ class RunState {
   std::vector<StepRun*> timed_steps;                     // those with `decides_at_ns`
   std::vector<plan::PredictedPath> sinks;
   std::vector<device::Stream*> compute, copy_in, copy_out, copy_peer; // by domain index
+  std::vector<std::vector<device::Stream*>> streams; // by domain index: these, and what is a step's own
+  // By domain index: whoever advances a segment of that device holds it, but while a body in it keeps the host busy.
+  // Null: one thread submits there.
+  std::vector<std::unique_ptr<std::mutex>> submitting;
   // Those that another device may go on behind although they failed: whose bodies enqueue, where there are several.
   std::vector<const device::Device*> followed;
   std::byte* empty_record = nullptr;  // pinned, all zero: that of an empty value for kernels; null where none is needed
@@ -606,7 +611,7 @@ class RunState {
   int64_t trace_begin_ticks = 0, trace_begin_ns = 0;
   int64_t trace_now() const { return is_virtual ? now_ns() : trace_ticks(); }
   TraceRing& add_trace(const std::string& name);
-  TraceRing& trace_of(const device::Stream& stream, uint32_t domain);
+  TraceRing& trace_of(const device::Stream& stream, const plan::Step& step);
   void trace_on_device(StepRun& step, const mr_tick_info& info, TraceKind kind, int64_t begin, int64_t end);
 
   // Wakes workers after something moved that another thread may wait for.
@@ -661,6 +666,7 @@ class RunState {
   void make_paces();
   void make_segments();
   std::unique_ptr<SegmentRun> make_segment(const plan::Segment& plan_segment, uint64_t ordinal);
+  device::Stream* make_stream(uint32_t domain, device::StreamKind kind);
   device::Stream* stream_of(const plan::Step& step) const;
   void make_step(SegmentRun& segment, const plan::Step& step, uint32_t index);
   void make_deferred(StepRun& step) const;

@@ -51,17 +51,14 @@ struct Handler {
   std::vector<Param> params;
   uint32_t every = 1;
   std::string device; // "": the plan decides
-  std::string node;   // "": this one
   std::string clock;  // "": of its inputs, or the only one
   OnError on_error = OnError::fail;
   int64_t budget_ns = 0;    // 0: the run's default
   int64_t patience_ns = 0;  // of its other functions, also `budget`; 0: the run's default
   uint32_t concurrency = 0; // stateless instances; 0: it was not said, which is one
-  int32_t priority = 0;
-  bool isolate = false;
-  bool refused = false;  // a part of it was refused and kept apart: nothing follows from what is missing
-  bool inserted = false; // by the plan, which found that two formats do not meet; no text says it
-  Place place;           // of its name
+  bool refused = false;     // a part of it was refused and kept apart: nothing follows from what is missing
+  bool inserted = false;    // by the plan, which found that two formats do not meet; no text says it
+  Place place;              // of its name
   Place type_place;
 };
 

@@ -18,7 +18,6 @@ constexpr int64_t kQueueDepthMax = 65'536;
 constexpr int64_t kEveryMax = 1'000'000;
 // More instances than any machine of today has cores.
 constexpr int64_t kConcurrencyMax = 1024;
-constexpr int64_t kPriorityMax = 100;
 
 template <class Enum>
 Enum as(const Setting& setting) {
@@ -87,15 +86,6 @@ int64_t read_word(const KeyInfo& key, const std::string& text, const Place& plac
   throw Failure(std::move(error));
 }
 
-bool read_boolean(const KeyInfo& key, const std::string& text, const Place& place) {
-  if (text == "true" || text == "false") return text == "true";
-  static constexpr std::array<const char*, 6> kYes = {"yes", "Yes", "on", "On", "True", "1"};
-  const bool yes = std::find(kYes.begin(), kYes.end(), text) != kYes.end();
-  Error error = wrong(208, key, text, place, "true or false");
-  error.edit = key.name + (yes ? ": true" : ": false");
-  throw Failure(std::move(error));
-}
-
 } // namespace
 
 const std::vector<KeyInfo>& top_keys() {
@@ -134,9 +124,7 @@ const std::vector<Key<Handler>>& handler_keys() {
       {{"device", Takes::text, "pins the handler to a device; left out, the plan decides", "cpu"},
        [](Handler& h, const Setting& s) { h.device = s.text; },
        [](const Handler& h) { return h.device; }},
-      {{"node", Takes::name, "pins the handler to a machine of `nodes:`", "edge"},
-       [](Handler& h, const Setting& s) { h.node = s.text; },
-       [](const Handler& h) { return h.node; }},
+      {{"node", Takes::not_yet, "pipelines that span several machines", ""}},
       {{"clock", Takes::name, "which of `clocks:` paces the handler; left out, that of its inputs", "left"},
        [](Handler& h, const Setting& s) { h.clock = s.text; },
        [](const Handler& h) { return h.clock; }},
@@ -160,9 +148,7 @@ const std::vector<Key<Handler>>& handler_keys() {
          if (h.budget_ns == 0) return std::string();
          return write_duration(h.budget_ns) + (h.patience_ns == 0 ? "" : "/" + write_duration(h.patience_ns));
        }},
-      {{"isolate", Takes::boolean, "runs the handler in a process of its own", "true"},
-       [](Handler& h, const Setting& s) { h.isolate = s.number != 0; },
-       [](const Handler& h) { return h.isolate ? std::string("true") : ""; }},
+      {{"isolate", Takes::not_yet, "handlers in processes of their own", ""}},
       {{"for_each", Takes::not_yet, "a handler for each item of a list", ""}},
       {{"concurrency",
         Takes::whole,
@@ -173,15 +159,7 @@ const std::vector<Key<Handler>>& handler_keys() {
         {}},
        [](Handler& h, const Setting& s) { h.concurrency = count_of(s); },
        [](const Handler& h) { return unless(h.concurrency, 0); }},
-      {{"priority",
-        Takes::whole,
-        "who goes first where handlers compete for a core or device; higher is sooner",
-        "10",
-        -kPriorityMax,
-        kPriorityMax,
-        {}},
-       [](Handler& h, const Setting& s) { h.priority = static_cast<int32_t>(s.number); },
-       [](const Handler& h) { return unless(h.priority, 0); }},
+      {{"priority", Takes::not_yet, "who goes first where handlers compete for a core or device", ""}},
   };
   return keys;
 }
@@ -312,7 +290,6 @@ Setting read_setting(const KeyInfo& key, const std::string& text, const Place& p
       return setting;
     }
     case Takes::rate: setting.rate = read_rate_of(key, text, place); return setting;
-    case Takes::boolean: setting.number = read_boolean(key, text, place); return setting;
     case Takes::word: setting.number = read_word(key, text, place); return setting;
     case Takes::not_yet: refuse_not_yet(key, place);
     case Takes::shape: break;

@@ -19,10 +19,9 @@ enum class Takes {
   duration,  // 40ms, within min…max ns
   durations, // one, or two as 40ms/2m
   rate,      // 30000/1001, above 0 and at most max
-  boolean,
-  word,    // one of `words`
-  shape,   // read by the parser itself: it shapes the graph
-  not_yet, // refused: the part that it is reserved for is not there; `help` says which
+  word,      // one of `words`
+  shape,     // read by the parser itself: it shapes the graph
+  not_yet,   // refused: the part that it is reserved for is not there; `help` says which
 };
 
 struct KeyInfo {
@@ -37,7 +36,7 @@ struct KeyInfo {
 // A value that was read as its key takes it.
 struct Setting {
   std::string text;   // text, name
-  int64_t number = 0; // whole; the most of a range; duration in ns; boolean; position among the words
+  int64_t number = 0; // whole; the most of a range; duration in ns; position among the words
   int64_t least = 0;  // range; 0: one number was given
   int64_t second = 0; // durations; 0: one was given
   Rational rate;

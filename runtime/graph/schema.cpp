@@ -49,7 +49,6 @@ Json property(const KeyInfo& key) {
       schema["maximum"] = key.max;
       schema["pattern"] = "^[0-9]+(\\.[0-9]+|/[0-9]+)?$";
       break;
-    case Takes::boolean: schema["type"] = "boolean"; break;
     case Takes::word: schema["enum"] = key.words; break;
     case Takes::not_yet: schema["not"] = Json::object(); break;
     case Takes::shape: break;

@@ -186,7 +186,8 @@ const std::vector<CodeInfo> kPlan = {
      "without dimensions, cannot be empty: the input that reads it is then optional."},
     {408, "a device that is not available",
      "A handler is pinned to a device, or domain: of an input requires one, that is not there, is excluded by "
-     "--devices, or for which the handler has no body; or two of these contradict each other."},
+     "--devices, or for which the handler has no body; or two of these contradict each other. Or one of its ports is "
+     "declared gpu, and no device of --devices has a body of it."},
     {409, "several instances of a handler with state",
      "concurrency above 1 runs a handler as several instances, which is only right for types that declare themselves "
      "stateless: the others must see their ticks in order."},

@@ -80,6 +80,8 @@ void resolve(Draft& draft);                      // names → indices; cycles; w
 void assign_clocks(Draft& draft);                // which clock a handler belongs to; the clocks' modes
 std::vector<Conversion> negotiate(Draft& draft); // formats; what must be converted
 void place(Draft& draft);                        // domains
+// Of place(): true for a sink that may run in several domains and whose price is not known in all of them.
+bool follows_inputs(const Draft& draft, uint32_t handler, const std::vector<uint32_t>& choices);
 // Of place(): handlers whose price is known in every domain that they have the choice of are placed by it, all at once.
 void place_by_price(Draft& draft, const std::vector<std::vector<uint32_t>>& choices);
 // Of place(), last: conversions that the plan inserted go to the side of a boundary where fewer bytes cross it.

@@ -374,12 +374,6 @@ class Expansion {
                       ? given->second
                       : std::llround(cost_in(draft_, handler, handler.domain).us * 1000);
     out.reason = handler.reason;
-    const auto unused = [&](const std::string& key) {
-      plan_.notes.push_back(declared.name + ": " + key + " is read and not acted on yet");
-    };
-    if (!declared.node.empty()) unused("node:");
-    if (declared.isolate) unused("isolate:");
-    if (declared.priority != 0) unused("priority:");
     out.edge_counts = handler.edge_counts;
     out.first_entry = handler.first;
     if (declared.on_error == graph::OnError::bypass) check_bypass(handler);

@@ -2,6 +2,7 @@
 #include "plan/hops.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace millrace::plan {
@@ -17,6 +18,21 @@ double HopPrice::copy_us(double bytes) const {
     us = next_us;
   }
   return latency_us + bytes * us_per_byte.back();
+}
+
+// Between two sizes by how much slower than the median it is in proportion; beyond them as at the nearest.
+double HopPrice::late_copy_us(double bytes) const {
+  const auto times_slower = [&](size_t i) {
+    return std::max(1.0, p99_us[i] / copy_us(static_cast<double>(kHopSizes[i])));
+  };
+  const auto above = std::find_if(kHopSizes.begin(), kHopSizes.end(),
+                                  [&](uint64_t size) { return bytes <= static_cast<double>(size); });
+  const auto i = static_cast<size_t>(above - kHopSizes.begin());
+  if (!copies()) return kNever;
+  if (i == 0) return copy_us(bytes) * times_slower(0);
+  if (above == kHopSizes.end()) return copy_us(bytes) * times_slower(i - 1);
+  const auto low = static_cast<double>(kHopSizes[i - 1]), high = static_cast<double>(kHopSizes[i]);
+  return copy_us(bytes) * std::lerp(times_slower(i - 1), times_slower(i), (bytes - low) / (high - low));
 }
 
 Ways::Ways(uint32_t domains, const std::function<double(uint32_t, uint32_t)>& hop_us)

@@ -20,6 +20,7 @@ struct HopPrice {
   static constexpr double kNever = std::numeric_limits<double>::infinity();
   double latency_us = kNever;          // of a copy of nothing; kNever: nothing can be copied this way
   std::array<double, 4> us_per_byte{}; // beyond the latency, of copies as large as kHopSizes
+  std::array<double, 4> p99_us{};      // of slow copies as large as kHopSizes; 0: not known
   double access_us_per_byte = kNever;  // of reading in place; kNever: that cannot be done
   bool overlaps_compute = true;        // else the device runs nothing meanwhile
 
@@ -28,14 +29,15 @@ struct HopPrice {
       : latency_us(latency), us_per_byte{per_byte, per_byte, per_byte, per_byte} {}
   bool copies() const { return latency_us != kNever; }
   double copy_us(double bytes) const;
+  // Of a slow copy: latencies are made of these, loads of copy_us() (semantics.md 5.3).
+  double late_copy_us(double bytes) const;
 };
 
 // What a machine has between two of its domains.
 struct Hop {
   std::string from, to;
   HopPrice price{};                    // of pinned memory, medians
-  std::array<double, 4> p99_us{};      // of copies as large as kHopSizes; 0: not known
-  std::array<double, 4> pageable_us{}; // the same, medians, from memory that is not pinned
+  std::array<double, 4> pageable_us{}; // the same from memory that is not pinned, of copies as large as kHopSizes
   std::string engine{};                // hops of one engine take turns; "": it has one of its own
   bool measured = true;                // or declared; else it is a guess
 };

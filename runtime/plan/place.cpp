@@ -23,7 +23,11 @@ std::string obstacle_to_source(const DraftHandler& handler, const std::string& d
 std::string obstacle(const DraftHandler& handler, const std::string& domain) {
   if ((domain == "cpu" ? handler.facts.cost_cpu_ns : handler.facts.cost_gpu_ns) < 0)
     return "with these parameters it does not run there";
-  if (domain == "cpu") return handler.info->has_cpu() ? "" : "it has no CPU body";
+  if (domain == "cpu") {
+    for (const auto& port : handler.info->ports)
+      if (port.raw.memory == MR_MEMORY_GPU) return "its port " + port.name + " is declared gpu";
+    return handler.info->has_cpu() ? "" : "it has no CPU body";
+  }
   if (handler.is_source())
     if (std::string why_not = obstacle_to_source(handler, domain); !why_not.empty()) return why_not;
   if (is_cuda(domain) && !handler.info->has_cuda()) return "it has no CUDA body";
@@ -162,25 +166,91 @@ bool place_as_saved(const Draft& draft, DraftHandler& handler) {
   return true;
 }
 
-// A sink acts on the host; it goes to a device only where it was pinned there, or cannot do else.
+// A sink acts on the host, unless it was written for a device: the body that a simulated device borrows is the host's.
 bool stays_on_host(const DraftHandler& handler) {
-  return handler.output_count == 0 && obstacle(handler, "cpu").empty();
+  return handler.output_count == 0 && !handler.info->has_cuda() && obstacle(handler, "cpu").empty();
 }
 
-// The domains that a handler which is not pinned may run in, in the order of --devices; those that it cannot run in go
-// into `passed_over`.
-std::vector<uint32_t> choices_of(const Draft& draft, const DraftHandler& handler, std::string& passed_over) {
-  std::vector<uint32_t> choices;
+// The domains that a handler which is not pinned may run in, in the order of --devices, and why not in others.
+struct Choices {
+  std::vector<uint32_t> domains;
+  std::vector<std::string> passed_over; // before the first of them: "cuda:0: it has no CUDA body"
+};
+
+Choices choices_of(const Draft& draft, const DraftHandler& handler) {
+  Choices choices;
   for (const std::string& domain : draft.machine.domains) {
-    const std::string why_not = obstacle(handler, domain);
-    if (!why_not.empty() && choices.empty()) passed_over = domain + ": " + why_not;
-    if (why_not.empty() && (domain == "cpu" || !stays_on_host(handler)))
-      choices.push_back(find_domain(draft.plan.domains, domain));
+    std::string why_not = obstacle(handler, domain);
+    if (why_not.empty() && domain != "cpu" && stays_on_host(handler)) why_not = "a sink without a CUDA body";
+    if (why_not.empty())
+      choices.domains.push_back(find_domain(draft.plan.domains, domain));
+    else if (choices.domains.empty())
+      choices.passed_over.push_back(domain + ": " + why_not);
   }
   return choices;
 }
 
+// "first of --devices that can run it (cuda:0: it has no CUDA body)"
+std::string first_words(const Choices& choices) {
+  std::string list;
+  for (const std::string& words : choices.passed_over) list += (list.empty() ? "" : "; ") + words;
+  return "first of --devices that can run it" + (list.empty() ? "" : " (" + list + ")");
+}
+
+[[noreturn]] void refuse_everywhere(const Draft& draft, const DraftHandler& handler, const Choices& choices) {
+  Error error{408,
+              "no device can run " + handler.declared->name + " (" + handler.info->type + ")",
+              handler.declared->place,
+              choices.passed_over,
+              "",
+              ""};
+  const std::vector<std::string>& domains = draft.plan.domains;
+  const bool has_gpu = std::any_of(domains.begin(), domains.end(), is_cuda);
+  if (handler.info->has_cuda() && !has_gpu) {
+    error.notes.push_back("`millrace doctor` says which GPUs are here");
+    error.edit = "--devices cuda:0,cpu";
+  } else if (!handler.info->has_cuda() && !has_gpu) {
+    error.notes.emplace_back("it has no GPU body either: process(Tick&, Cuda&)");
+  }
+  throw Failure(std::move(error));
+}
+
+// The domain of all that the handler reads; kNone where they are several, or there is nothing.
+uint32_t domain_read(const Draft& draft, uint32_t h) {
+  uint32_t domain = kNone;
+  for (const DraftEdge& edge : draft.edges) {
+    if (edge.target != h) continue;
+    const DraftHandler& maker = draft.handlers[edge.source];
+    const bool on_host = maker.info->ports[maker.output_port[edge.source_output]].raw.memory == MR_MEMORY_CPU;
+    const uint32_t made = on_host ? 0 : maker.domain;
+    if (domain != kNone && domain != made) return kNone;
+    domain = made;
+  }
+  return domain;
+}
+
+// Sinks for which nobody knows a price run where what they read is made: a copy for them alone would be for nothing.
+void follow_inputs(Draft& draft, const std::vector<std::vector<uint32_t>>& choices) {
+  for (uint32_t h = 0; h < draft.handlers.size(); ++h) {
+    if (!follows_inputs(draft, h, choices[h])) continue;
+    DraftHandler& handler = draft.handlers[h];
+    const uint32_t domain = domain_read(draft, h);
+    if (std::find(choices[h].begin(), choices[h].end(), domain) == choices[h].end()) continue;
+    handler.domain = domain;
+    handler.reason = "where what it reads is made";
+  }
+}
+
 } // namespace
+
+bool follows_inputs(const Draft& draft, uint32_t h, const std::vector<uint32_t>& choices) {
+  const DraftHandler& handler = draft.handlers[h];
+  if (handler.output_count > 0 || handler.is_source() || choices.size() < 2) return false;
+  return std::any_of(choices.begin(), choices.end(), [&](uint32_t d) {
+    const Cost cost = cost_in(draft, handler, d);
+    return !cost.sure || cost.us <= 0;
+  });
+}
 
 void place(Draft& draft) {
   draft.plan.domains = {"cpu"};
@@ -200,26 +270,20 @@ void place(Draft& draft) {
       choices[h] = {handler.domain};
       continue;
     }
-    std::string passed_over;
-    choices[h] = choices_of(draft, handler, passed_over);
+    const Choices found = choices_of(draft, handler);
+    choices[h] = found.domains;
     if (!choices[h].empty()) {
       handler.domain = choices[h][0];
-      if (!handler.declared->inserted)
-        handler.reason = "first of --devices that can run it" + (passed_over.empty() ? "" : " (" + passed_over + ")");
+      if (!handler.declared->inserted) handler.reason = first_words(found);
       continue;
     }
-    if (!obstacle(handler, "cpu").empty())
-      throw Failure(Error{408,
-                          "no device can run " + handler.declared->name + " (" + handler.info->type + ")",
-                          handler.declared->place,
-                          {passed_over},
-                          "",
-                          ""});
+    if (!obstacle(handler, "cpu").empty()) refuse_everywhere(draft, handler, found);
     handler.domain = 0;
     handler.reason = "on the host";
     choices[h] = {0};
   }
   place_by_price(draft, choices);
+  follow_inputs(draft, choices);
   place_conversions(draft, choices);
 }
 

@@ -32,8 +32,10 @@ class Pricing {
     if (free_.empty()) return;
     make_prices();
     const Choice choice = choose_places(prices_);
-    for (const uint32_t h : free_) draft_.handlers[h].domain = choice.places[task_of_[h]];
+    for (const auto* moved : {&free_, &followers_})
+      for (const uint32_t h : *moved) draft_.handlers[h].domain = choice.places[task_of_[h]];
     for (const uint32_t h : free_) draft_.handlers[h].reason = reason_of(h, choice);
+    for (const uint32_t h : followers_) draft_.handlers[h].reason = "placed with what it reads";
     draft_.plan.notes.push_back(summary(choice));
   }
 
@@ -57,6 +59,9 @@ class Pricing {
                                       [&](uint32_t d) { return known(draft_.handlers[h], d).us > 0; });
       if (choices_[h].size() > 1 && priced && !is_tied(h)) free_.push_back(h);
     }
+    // What only reads is moved with the others, at no price: fixed somewhere it would charge them for a copy.
+    for (uint32_t h = 0; h < draft_.handlers.size() && !free_.empty(); ++h)
+      if (follows_inputs(draft_, h, choices_[h]) && !is_tied(h)) followers_.push_back(h);
   }
 
   double rate_of(uint32_t clock) const {
@@ -123,7 +128,10 @@ class Pricing {
     Prices::Task task;
     task.us.assign(prices_.domains, Prices::kNever);
     task.late_us = task.us;
-    const bool is_free = std::find(free_.begin(), free_.end(), h) != free_.end();
+    const auto is_in = [&](const std::vector<uint32_t>& list) {
+      return std::find(list.begin(), list.end(), h) != list.end();
+    };
+    const bool is_free = is_in(free_) || is_in(followers_);
     for (const uint32_t d : is_free ? choices_[h] : std::vector<uint32_t>{handler.domain}) {
       const Cost cost = known(handler, d);
       task.us[d] = cost.us;
@@ -189,6 +197,7 @@ class Pricing {
   const std::vector<std::vector<uint32_t>>& choices_;
   std::vector<uint32_t> task_of_; // by handler
   std::vector<uint32_t> free_;    // handlers
+  std::vector<uint32_t> followers_;
   Prices prices_;
 };
 

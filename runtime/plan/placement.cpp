@@ -26,24 +26,36 @@ constexpr double kSamePart = 0.05, kSameUs = 50;
 
 bool same(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
 
-// The cheapest ways of each buffer; buffers of one size share theirs.
+// The cheapest ways of each buffer, and how long a slow copy takes on each hop; buffers of one size share theirs.
 class WaysBySize {
  public:
-  explicit WaysBySize(const Prices& prices) {
+  explicit WaysBySize(const Prices& prices) : domains_(prices.domains) {
     for (const Prices::Buffer& buffer : prices.buffers) {
       const auto [at, fresh] = known_.try_emplace(buffer.bytes);
-      if (fresh)
-        at->second = Ways(prices.domains,
-                          [&](uint32_t from, uint32_t to) { return prices.hop(from, to).copy_us(buffer.bytes); });
+      if (fresh) at->second = OfSize(prices, buffer.bytes);
       of_.push_back(&at->second);
     }
   }
   WaysBySize(const WaysBySize&) = delete;
-  const Ways& of(size_t buffer) const { return *of_[buffer]; }
+  const Ways& of(size_t buffer) const { return of_[buffer]->ways; }
+  double late_hop_us(size_t buffer, uint32_t from, uint32_t to) const {
+    return of_[buffer]->late_us[from * domains_ + to];
+  }
 
  private:
-  std::map<double, Ways> known_;
-  std::vector<const Ways*> of_;
+  struct OfSize {
+    OfSize() = default;
+    OfSize(const Prices& prices, double bytes)
+        : ways(prices.domains, [&](uint32_t from, uint32_t to) { return prices.hop(from, to).copy_us(bytes); }) {
+      for (const HopPrice& hop : prices.hops) late_us.push_back(hop.late_copy_us(bytes));
+    }
+    Ways ways;
+    std::vector<double> late_us; // [from * domains + to]
+  };
+
+  const uint32_t domains_;
+  std::map<double, OfSize> known_;
+  std::vector<const OfSize*> of_;
 };
 
 // Where all readers of a buffer in one domain together read it in place for less than a copy costs.
@@ -219,7 +231,7 @@ class Evaluator {
       double& engine = engine_[prices_.engine(from, to)];
       engine = std::max(engine, there[from]);
       if (!hop.overlaps_compute) engine = std::max(engine, worker_free_[prices_.submitter(from, to)][0]);
-      engine += ways_.of(b).hop_us(from, to);
+      engine += ways_.late_hop_us(b, from, to);
       if (!hop.overlaps_compute) worker_free_[prices_.submitter(from, to)][0] = engine;
       there[to] = engine;
     });

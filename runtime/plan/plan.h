@@ -197,6 +197,7 @@ struct Segment {
   uint32_t home = 0;   // worker
   bool pinned = false; // only its home runs it: devices, named threads, blocking handlers
   bool blocking = false;
+  bool heavy = false;          // a GPU body in it keeps the host busy: a thread of its own submits it
   std::string thread;          // named thread; "" for the workers
   std::vector<uint32_t> steps; // in order
 };

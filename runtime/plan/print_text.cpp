@@ -127,6 +127,8 @@ class Printer {
       words += "a thread of its own";
     else if (!segment.thread.empty())
       words += "thread \"" + segment.thread + "\"";
+    else if (segment.heavy)
+      words += "a thread of its own that submits to it";
     else if (segment.domain != 0)
       words += "the thread that submits to it";
     else

@@ -63,10 +63,16 @@ class Router {
     plan_.steps[s].inputs[i].output = replica(output, domain, s, edge);
   }
 
+  bool is_declared_gpu(uint32_t s, uint32_t i) const {
+    const DraftHandler& handler = draft_.handlers[plan_.steps[s].handler];
+    return handler.info->ports[handler.input_port[i]].raw.memory == MR_MEMORY_GPU;
+  }
+
   // Where all readers of a domain together read it in place for less than the copies would cost.
   bool reads_in_place(uint32_t s, uint32_t i) {
     const uint32_t o = plan_.steps[s].inputs[i].output, domain = plan_.steps[s].domain;
     const Output& output = plan_.outputs[o];
+    if (output.domain == kHost && is_declared_gpu(s, i)) return false;
     const Hop* hop = find_hop(draft_, output.domain, domain);
     if (!hop || hop->price.access_us_per_byte == HopPrice::kNever) return false;
     AccessPlan access{s, i, plan_.steps[s].inputs[i].edge, output.domain, copied_bytes(output.format), 0, 0};

@@ -1,6 +1,6 @@
 // Segments to threads: blocking handlers and named threads get their own, a device's segments share one that submits to
-// it and does nothing else (a call on the host would hold up all that waits to be submitted: semantics.md 4.3), the
-// rest prefer the worker with the least to do.
+// it and does nothing else (a call on the host would hold up all that waits to be submitted: semantics.md 4.3), but for
+// bodies that keep the host busy, which have one each; the rest prefer the worker with the least to do.
 #include <algorithm>
 #include <map>
 
@@ -9,6 +9,18 @@
 namespace millrace::plan {
 
 namespace {
+
+// Threads that submit to a device beside its first: each has a stream of its own, and a device has 64 streams.
+constexpr uint32_t kHeavyMax = 32;
+
+// True if a body in the segment keeps the host busy whenever it is submitted. One that is recorded is not called then.
+bool is_heavy(const Plan& plan, const Segment& segment) {
+  return std::any_of(segment.steps.begin(), segment.steps.end(), [&](uint32_t s) {
+    const Step& step = plan.steps[s];
+    return step.handler != kNone && step.region == kNone &&
+           (plan.handlers[step.handler].info->traits & MR_TRAIT_HOST_HEAVY);
+  });
+}
 
 int64_t load_of(const Plan& plan, const Segment& segment) {
   int64_t load = 0;
@@ -43,7 +55,7 @@ uint32_t worker_before(const Plan& plan, const Segment& segment) {
 void schedule(Plan& plan) {
   plan.threads = plan.workers;
   std::map<std::string, uint32_t> named;
-  std::map<uint32_t, uint32_t> submitters; // by domain
+  std::map<uint32_t, uint32_t> submitters, heavy_count; // by domain
   std::vector<int64_t> load(plan.workers, 0);
   int64_t all = 0;
   for (const Segment& segment : plan.segments)
@@ -56,6 +68,11 @@ void schedule(Plan& plan) {
       const auto [at, fresh] = named.try_emplace(segment.thread, plan.threads);
       if (fresh) ++plan.threads;
       segment.home = at->second;
+      segment.pinned = true;
+    } else if (segment.domain != 0 && is_heavy(plan, segment) && heavy_count[segment.domain] < kHeavyMax) {
+      ++heavy_count[segment.domain];
+      segment.heavy = true;
+      segment.home = plan.threads++;
       segment.pinned = true;
     } else if (segment.domain != 0) {
       const auto [at, fresh] = submitters.try_emplace(segment.domain, plan.threads);

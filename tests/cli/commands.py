@@ -97,7 +97,7 @@ class Outputs(Command):
         self.assertEqual(len(hashes), 1)
 
     def test_the_report_has_what_scripts_rely_on(self):
-        self.run_it("run", "test.pattern name=video width=64 height=48 count=40 ! image.blur ! null.sink", "--devices",
+        self.run_it("run", "test.pattern name=video width=64 height=48 count=40 ! image.blur ! null.sink device=cpu", "--devices",
                     "sim:0,cpu", "--json", "report.json")
         report = json.loads((self.folder / "report.json").read_text())
         self.assertEqual(report["version"], 1)
@@ -176,6 +176,19 @@ class Outputs(Command):
         self.assertTrue(told.stderr.startswith("5 ticks in "), told.stderr)
         self.assertEqual(told.stdout, "")
         self.assertNotIn("\r", told.stderr)  # no terminal, no progress
+
+    def test_the_plans_notes_are_told_once_as_the_run_begins_and_kept_in_its_log(self):
+        given = ("test.pattern width=16 height=16 count=5 ! image.blur ! null.sink", "--threads", 2, "--devices", "cpu,sim:0")
+        planned = self.run_it("plan", *given).stdout.partition("\nnotes\n")[2]
+        notes = ["note: " + line.strip() for line in planned.splitlines()]
+        self.assertIn("costs not known", planned)
+        told = self.run_it("run", *given, "--log-file", "notes.log").stderr.splitlines()
+        self.assertEqual(told[:len(notes)], notes)
+        self.assertEqual([line for line in told if line.startswith("note: ")], notes)
+        log = (self.folder / "notes.log").read_text(encoding="utf-8")
+        for note in notes:
+            self.assertEqual(log.count(note), 1, log)
+        self.assertEqual(self.run_it("run", *given, "--quiet").stderr, "")
 
     def test_progress_is_rewritten_in_one_line_of_a_terminal(self):
         seen = self.said_on_a_terminal("run", "null.source ! null.sink", "--duration", "0.4")
@@ -583,7 +596,7 @@ class Machine(Command):
         self.assertAlmostEqual(transfer["predicted_us"], between, delta=0.02 * between)
 
         plan = self.plan(pipeline, *devices, *machine)
-        self.assertIn("placed by price: 1 of 3 handlers", "\n".join(plan["notes"]))
+        self.assertIn("placed by price: 2 of 3 handlers", "\n".join(plan["notes"]))
         blur = plan["handlers"]["blur"]
         self.assertAlmostEqual(blur["cost_us"], bodies["image.blur", blur["domain"]]["mean_us"], delta=1)
 

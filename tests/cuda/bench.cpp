@@ -358,7 +358,7 @@ void bench_copies() {
     Pipeline pipeline;
     pipeline.add("source", "c.frames", {{"bytes", std::to_string(kBytes)}, {"count", std::to_string(kFrames)}});
     pipeline.add("move", "c.move").device = "cuda:0";
-    pipeline.add("sink", "null.sink");
+    pipeline.add("sink", "null.sink").device = "cpu";
     pipeline.connect("source.out", "move.in");
     pipeline.connect("move.out", "sink.in");
     pipeline.clock(graph::ClockMode::free, 0, 1, depth);

@@ -39,7 +39,7 @@ struct Rig {
   }
   std::byte* allocate(Device& from, uint64_t bytes, bool is_pinned = false) {
     DeviceStatus status;
-    Arena* arena = from.allocate(bytes, {is_pinned, false}, status);
+    Arena* arena = from.allocate(bytes, {is_pinned}, status);
     REQUIRE_MESSAGE(arena, status.sentence);
     return arena->base;
   }

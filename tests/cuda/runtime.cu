@@ -144,7 +144,7 @@ TEST_CASE("4.9: an injected failure of a copy, a wait or a signal ends the run a
     Pipeline pipeline;
     pipeline.add("source", "c.frames", {{"bytes", "1048576"}, {"count", "100000"}});
     pipeline.add("move", "c.move");
-    pipeline.add("sink", "null.sink");
+    pipeline.add("sink", "null.sink").device = "cpu";
     pipeline.connect("source.out", "move.in");
     pipeline.connect("move.out", "sink.in");
     const exec::Result result = run(std::move(pipeline), on_gpu({"cuda:0", "cpu"}, fault));

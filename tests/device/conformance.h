@@ -288,10 +288,24 @@ TEST_CASE_TEMPLATE("3.2: out of memory is a status and leaves the device good", 
   CHECK(rig.device->status().ok());
 }
 
+TEST_CASE_TEMPLATE("3.2: what is allocated in steady state is counted, from its beginning", T, EVERY_DEVICE) {
+  T rig;
+  DeviceStatus status;
+  for (const uint64_t count : {2, 1}) {
+    REQUIRE(rig.device->allocate(64, {}, status) != nullptr);
+    rig.device->steady(true);
+    CHECK(rig.device->steady_allocations() == 0);
+    for (uint64_t n = 0; n < count; ++n) rig.device->allocate(64, {}, status); // some devices refuse it
+    rig.device->steady(false);
+    CHECK(rig.device->steady_allocations() == count);
+    if (!rig.device->status().ok()) return;
+  }
+}
+
 TEST_CASE_TEMPLATE("3.2: arenas begin at a page and have the properties that were asked for", T, LIMITED_DEVICE) {
   T rig;
   DeviceStatus status;
-  const Arena* one = rig.device->allocate(100, {true, false}, status);
+  const Arena* one = rig.device->allocate(100, {true}, status);
   const Arena* two = rig.device->allocate(5000, {}, status);
   REQUIRE(one);
   REQUIRE(two);

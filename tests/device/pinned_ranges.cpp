@@ -26,7 +26,7 @@ bool is_mapped(std::byte* base) { return msync(base, kBytes, MS_ASYNC) == 0; }
 
 std::byte* pinned_arena(CpuDevice& host) {
   DeviceStatus status;
-  const Arena* arena = host.allocate(kBytes, {true, false}, status);
+  const Arena* arena = host.allocate(kBytes, {true}, status);
   REQUIRE_MESSAGE(arena, status.sentence);
   return arena->base;
 }

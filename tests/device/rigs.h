@@ -55,7 +55,7 @@ struct Rig {
     REQUIRE_MESSAGE(arena, status.sentence);
     return arena->base;
   }
-  std::byte* pinned_host(uint64_t bytes) { return allocate(host, bytes, {true, false}); }
+  std::byte* pinned_host(uint64_t bytes) { return allocate(host, bytes, {true}); }
   std::byte* on_device(uint64_t bytes) { return allocate(*device, bytes); }
 
   template <class Body>

@@ -126,7 +126,7 @@ TEST_CASE("4.10: host arenas that are not pinned are pageable, and pinned ones o
     CpuDevice host(pinned);
     DeviceStatus status;
     const Arena* plain = host.allocate(4096, {}, status);
-    const Arena* locked = host.allocate(8192, {true, false}, status);
+    const Arena* locked = host.allocate(8192, {true}, status);
     base = locked->base;
     CHECK_FALSE(pinned->contains(plain->base, 1));
     CHECK(pinned->contains(base, 8192));

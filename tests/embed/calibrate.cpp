@@ -51,7 +51,7 @@ TEST_CASE("3.6: every hop between two devices and their peer is measured, and ta
     for (size_t i = 0; i < plan::kHopSizes.size(); ++i) {
       const auto bytes = static_cast<double>(plan::kHopSizes[i]);
       CHECK(measured.price.copy_us(bytes) >= declared.price.copy_us(bytes) * 0.999);
-      CHECK(measured.p99_us[i] >= declared.price.copy_us(bytes) * 0.999);
+      CHECK(measured.price.p99_us[i] >= declared.price.copy_us(bytes) * 0.999);
       CHECK((measured.pageable_us[i] > 0) == (declared.from == "cpu"));
     }
     CHECK(measured.price.overlaps_compute); // a copy has an engine of its own

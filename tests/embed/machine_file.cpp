@@ -62,7 +62,7 @@ TEST_CASE("A machine file that is printed and read again is the same") {
   hop.price.us_per_byte = {0, 1. / 4096, 2. / 4096, 1. / 4096};
   hop.price.access_us_per_byte = 0.25;
   hop.price.overlaps_compute = false;
-  hop.p99_us = {11, 12, 13, 14};
+  hop.price.p99_us = {11, 12, 13, 14};
   hop.pageable_us = {21, 22, 23, 24};
   hop.engine = "sim:1 copies";
   file.hops = {hop};

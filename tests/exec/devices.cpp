@@ -2,6 +2,9 @@
 // host.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "harness.h"
 
 using namespace millrace;
@@ -31,6 +34,30 @@ std::vector<device::SimFaults> faults() {
     }
   }
   return all;
+}
+
+constexpr uint64_t kWritten = 8; // ticks that test.stale writes: more than any ring here is long
+template <bool recorded>
+struct Stale final : Handler { // takes what its block held before for what it is to hold
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Stale() {
+    if (recorded) capturable();
+  }
+  void process(Tick& tick, Cpu&) {
+    const int64_t value = in(tick).elements<int64_t>()[0];
+    const int64_t shape[] = {1};
+    int64_t& to = out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0];
+    if (tick.index() < kWritten) to = value;
+  }
+};
+
+const mr_plugin& stale_plugin() {
+  static const mr_handler_type types[] = {detail::Type<Stale<false>>::table("test.stale", "", ""),
+                                          detail::Type<Stale<true>>::table("test.stale_recorded", "", "")};
+  static const mr_handler_type* const pointers[] = {&types[0], &types[1]};
+  static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "stale", "1", pointers, 2, 0};
+  return plugin;
 }
 
 constexpr uint64_t kCopied = 40; // ticks of the tests that count copies
@@ -77,6 +104,28 @@ TEST_CASE("4.9: a device that is lost ends the run with its own code, and what i
         CHECK((seen.values[0] == kEmpty || seen.values[0] == 101 + static_cast<int64_t>(seen.index)));
       for (const Seen& seen : take_log("lost behind"))
         CHECK((seen.values[0] == kEmpty || seen.values[0] == 100 + static_cast<int64_t>(seen.index)));
+    }
+  }
+}
+
+TEST_CASE("4.10: in adversarial mode a handler that reads what its block held before reads poison") {
+  int64_t poison = 0;
+  std::memset(&poison, device::kPoison, sizeof poison);
+  for (const std::string type : {"test.stale", "test.stale_recorded"}) {
+    for (const bool adversarial : {false, true}) {
+      CAPTURE(type);
+      CAPTURE(adversarial);
+      Setup setup;
+      setup.domains = {"cpu", "sim:0"};
+      setup.adversarial = adversarial;
+      setup.more = &stale_plugin();
+      Pipeline p = line({type}, "stale", 40);
+      p.graph.handlers[1].device = "sim:0";
+      REQUIRE(run(p, setup).ok);
+      const std::vector<int64_t> seen = values(take_log("stale"));
+      REQUIRE(seen.size() == 40);
+      for (size_t n = 0; n < kWritten; ++n) CHECK(seen[n] == static_cast<int64_t>(n));
+      CHECK(std::count(seen.begin() + kWritten, seen.end(), poison) == (adversarial ? 40 - kWritten : 0));
     }
   }
 }

@@ -2,6 +2,10 @@
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "enqueuing_handlers.h"
 #include "tests/seed.h"
 
@@ -75,6 +79,54 @@ struct FailsOnDevice final : Handler {
   }
 };
 
+// q.heavy stays in its call for tick kMet until q.meets has been called for that tick, which q.gate lets through only
+// once q.heavy is inside.
+constexpr uint64_t kMet = 3;
+struct Meeting {
+  std::atomic<bool> inside{false}, met{false}, missed{false};
+  bool await(const std::atomic<bool>& flag) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!flag && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    if (!flag) missed = true;
+    return flag;
+  }
+};
+Meeting* meeting = nullptr;
+
+struct Heavy final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Heavy() { host_heavy(); }
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = number(in(tick)) * 5; }
+  void process(Tick& tick, Cuda& cuda) {
+    if (tick.index() == kMet) meeting->inside = true;
+    if (tick.index() == kMet) meeting->await(meeting->met);
+    queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data())] { *to = *from * 5; });
+  }
+};
+struct Gate final : Handler { // on the host
+  Input<Tensor> in{*this, "in", on_cpu};
+  Output<Tensor> out{*this, "out", like(in)};
+  void process(Tick& tick, Cpu&) {
+    if (meeting && tick.index() == kMet) meeting->await(meeting->inside);
+    *fresh(out, tick) = number(in(tick));
+  }
+};
+struct Meets final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = number(in(tick)); }
+  void process(Tick& tick, Cuda& cuda) {
+    if (tick.index() == kMet) meeting->met = true;
+    queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data())] { *to = *from; });
+  }
+};
+struct Drop final : Handler {
+  Input<Tensor> in{*this, "in"};
+  void process(Tick&, Cpu&) {}
+  void process(Tick&, Cuda&) {}
+};
+
 template <class H>
 const mr_handler_type* type(const char* name) {
   static const mr_handler_type table = detail::Type<H>::table(name, "a test's", "");
@@ -83,9 +135,10 @@ const mr_handler_type* type(const char* name) {
 
 const mr_plugin& plugin() {
   static const mr_handler_type* const types[] = {
-      type<Index>("q.index"),         type<Add>("q.add"), type<Pair>("q.pair"),
-      type<InPlace>("q.paint"),       type<Odd>("q.odd"), type<Pass>("q.pass"),
-      type<FailsOnDevice>("q.fails"), type<Few>("q.few"), type<Total>("q.total")};
+      type<Index>("q.index"), type<Add>("q.add"),     type<Pair>("q.pair"),           type<InPlace>("q.paint"),
+      type<Odd>("q.odd"),     type<Pass>("q.pass"),   type<FailsOnDevice>("q.fails"), type<Few>("q.few"),
+      type<Total>("q.total"), type<Heavy>("q.heavy"), type<Gate>("q.gate"),           type<Meets>("q.meets"),
+      type<Drop>("q.drop")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "q", "1", types, std::size(types), 0};
   return table;
 }
@@ -185,6 +238,82 @@ TEST_CASE("5.5: a captured body is measured on a held stream, without what a spa
     CHECK(handler.sampled_us == doctest::Approx(handler.name == "h2" ? 5 : 3)); // h2 is not captured, nor is it held
   }
   CHECK(take_log("q").size() == 40);
+}
+
+TEST_CASE("4.3: while a body that keeps the host busy is called, others submit to its device") {
+  const auto make = [] {
+    Pipeline pipeline;
+    pipeline.clock(graph::ClockMode::free, 0, 1, 4);
+    pipeline.add("source", "q.index", {{"count", "40"}}).device = "cpu";
+    pipeline.add("heavy", "q.heavy");
+    pipeline.add("gate", "q.gate");
+    pipeline.add("meets", "q.meets");
+    pipeline.add("pair", "q.pair");
+    pipeline.add("sink", "t.sink", {{"log", "q"}});
+    pipeline.connect("source.out", "heavy.in");
+    pipeline.connect("source.out", "gate.in");
+    pipeline.connect("gate.out", "meets.in");
+    pipeline.connect("heavy.out", "pair.a");
+    pipeline.connect("meets.out", "pair.b");
+    pipeline.connect("pair.out", "sink.in");
+    return pipeline;
+  };
+  const std::vector<Seen> host = seen_by(make(), on_host(), "q");
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    CAPTURE(seed);
+    Meeting here;
+    meeting = &here;
+    Setup setup = on_device(seed);
+    setup.workers = 2;
+    const std::vector<Seen> device = seen_by(make(), setup, "q");
+    meeting = nullptr;
+    CHECK(here.met);
+    CHECK_FALSE(here.missed);
+    CHECK(device == host);
+  }
+}
+
+TEST_CASE("3.2: what is allocated on a device while it runs is in the report") {
+  Setup setup = on_device();
+  device::Device* gpu = nullptr;
+  uint64_t bodies = 0;
+  setup.make_gpu = [&](const std::string& domain, const std::shared_ptr<device::PinnedRanges>&) {
+    const auto allocate = [&](const std::string& call) {
+      device::DeviceStatus status;
+      if (call == "body h0" && bodies++ % 8 == 0) gpu->allocate(64, {}, status);
+    };
+    std::unique_ptr<device::Device> made =
+        make_enqueuing(domain, 1, {}, nullptr, {allocate, [](size_t) { return int64_t{1}; }});
+    gpu = made.get();
+    return made;
+  };
+  const exec::Result result = run(chain({"odd"}), setup);
+  REQUIRE(result.ok);
+  take_log("q");
+  CHECK(bodies == 40);
+  CHECK(result.report.pools.at("cuda:0").steady_allocations == 5);
+  CHECK(result.report.pools.at("cpu").steady_allocations == 0);
+}
+
+TEST_CASE(
+    "5.1: a pipeline that ends in a sink with a GPU body copies nothing to the host, with its source there or not") {
+  for (const char* source : {"cpu", "cuda:0"}) {
+    CAPTURE(source);
+    Pipeline pipeline;
+    pipeline.add("source", "q.index", {{"count", "40"}}).device = source;
+    pipeline.add("add", "q.add");
+    pipeline.add("odd", "q.odd");
+    pipeline.add("drop", "q.drop");
+    pipeline.connect("source.out", "add.in");
+    pipeline.connect("add.out", "odd.in");
+    pipeline.connect("odd.out", "drop.in");
+    const exec::Result result = run(std::move(pipeline), on_device());
+    REQUIRE(result.ok);
+    CHECK(result.report.ticks_run == 40);
+    CHECK(copied(result, "", "cpu") == 0);
+    for (const exec::HandlerReport& handler : result.report.handlers)
+      if (handler.name == "drop") CHECK(handler.calls == 20); // odd is silent on every other tick
+  }
 }
 
 TEST_CASE("5.5: a CUDA device whose launches nobody measured is planned with a guess, and the plan says so") {

@@ -54,6 +54,7 @@ class EnqueuingDevice final : public device::Device {
   }
 
   device::Arena* allocate(uint64_t bytes, device::ArenaProperties properties, DeviceStatus& status) override {
+    note_allocation();
     memory_.push_back(std::make_unique<std::byte[]>(bytes + 256));
     auto* base = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(memory_.back().get()) + 255) / 256 * 256);
     std::memset(base, 0xDB, bytes);
@@ -274,7 +275,7 @@ class EnqueuingDevice final : public device::Device {
 
   const std::shared_ptr<Hardware> hardware_; // null: who waits makes it run
   const Watcher watcher_;
-  size_t bodies_ = 0; // since a span began
+  std::atomic<size_t> bodies_{0}; // since a span began
   std::atomic<bool> watched_{false}, closing_{false};
   device::Bell submitted_;
   std::thread thread_;

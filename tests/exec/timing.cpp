@@ -2,6 +2,9 @@
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 
+#include <map>
+#include <set>
+
 #include "harness.h"
 
 using namespace millrace;
@@ -123,21 +126,30 @@ TEST_CASE("1.2: beats never drift: beat n of 30000/1001 a second is due at n tim
 }
 
 TEST_CASE("1.1: a tick has clock, epoch, index, media time, deadline and a trace id of its own everywhere") {
-  Pipeline p = line({"t.relay", "time.told"}, "unused", 50);
-  p.graph.handlers.pop_back();
-  p.graph.edges.pop_back();
-  p.clock(graph::ClockMode::realtime, 100);
+  Pipeline p;
+  for (const std::string clock : {"left", "right"}) {
+    p.clock(graph::ClockMode::realtime, 100);
+    p.graph.clocks.back().name = clock;
+    p.add("source_" + clock, "t.count", {{"count", "50"}}).clock = clock;
+    p.add("relay_" + clock, "t.relay");
+    p.add("told_" + clock, "time.told");
+    p.connect("source_" + clock, "relay_" + clock);
+    p.connect("relay_" + clock, "told_" + clock);
+  }
   told.clear();
   REQUIRE(run(p, virtual_setup(2)).ok);
-  REQUIRE(told.size() == 50);
-  for (size_t n = 0; n < told.size(); ++n) {
-    CHECK(told[n].clock == 0);
-    CHECK(told[n].epoch == 0);
-    CHECK(told[n].index == n);
-    CHECK(told[n].media_time_ns == static_cast<int64_t>(n) * 10 * kMs);
-    CHECK(told[n].deadline_ns == told[n].media_time_ns + 10 * kMs); // it began at time 0
-    for (size_t before = 0; before < n; ++before) CHECK(told[n].trace_id != told[before].trace_id);
+  REQUIRE(told.size() == 100);
+  std::map<uint32_t, uint64_t> ticks; // by clock
+  std::set<uint64_t> trace_ids;
+  for (const mr_tick_info& tick : told) {
+    CHECK(tick.index == ticks[tick.clock]++); // without gaps, so the epoch is the same
+    CHECK(tick.epoch == told[0].epoch);
+    CHECK(tick.media_time_ns == static_cast<int64_t>(tick.index) * 10 * kMs);
+    CHECK(tick.deadline_ns == tick.media_time_ns + 10 * kMs); // it began at time 0
+    trace_ids.insert(tick.trace_id);
   }
+  CHECK(ticks.size() == 2);
+  CHECK(trace_ids.size() == told.size());
 }
 
 TEST_CASE("2.5: under realtime latest is the newest that is done, not the newest that was begun") {

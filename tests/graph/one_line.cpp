@@ -53,14 +53,12 @@ TEST_CASE("a name that a person gives goes before one that is implied, wherever 
 }
 
 TEST_CASE("reserved keys work as in the file") {
-  const Handler handler =
-      parse_line("a.src every=3 device=cpu on_error=skip budget=40ms/1.5s priority=2 x-note=1").handlers[0];
+  const Handler handler = parse_line("a.src every=3 device=cpu on_error=skip budget=40ms/1.5s x-note=1").handlers[0];
   CHECK(handler.every == 3);
   CHECK(handler.device == "cpu");
   CHECK(handler.on_error == OnError::skip);
   CHECK(handler.budget_ns == 40'000'000);
   CHECK(handler.patience_ns == 1'500'000'000);
-  CHECK(handler.priority == 2);
   CHECK(handler.params.empty());
 }
 

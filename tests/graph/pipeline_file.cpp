@@ -67,20 +67,16 @@ TEST_CASE("places count characters, not bytes") {
 }
 
 TEST_CASE("reserved keys of a handler are read into its fields") {
-  const Graph graph = with_handler(
-      "every: 4, device: 'cuda:0', node: edge, clock: left, on_error: bypass, budget: 1.5ms/2m, "
-      "isolate: true, concurrency: 3, priority: -7");
+  const Graph graph =
+      with_handler("every: 4, device: 'cuda:0', clock: left, on_error: bypass, budget: 1.5ms/2m, concurrency: 3");
   const Handler& handler = graph.handlers[0];
   CHECK(handler.every == 4);
   CHECK(handler.device == "cuda:0");
-  CHECK(handler.node == "edge");
   CHECK(handler.clock == "left");
   CHECK(handler.on_error == OnError::bypass);
   CHECK(handler.budget_ns == 1'500'000);
   CHECK(handler.patience_ns == 120'000'000'000);
-  CHECK(handler.isolate);
   CHECK(handler.concurrency == 3);
-  CHECK(handler.priority == -7);
   CHECK(handler.params.empty());
 }
 

@@ -69,14 +69,11 @@ class RandomGraph {
       handler.params.push_back({"p" + std::to_string(i) + (seldom() ? ".deep" : ""), text(), {}, {}});
     if (often()) handler.every = static_cast<uint32_t>(1 + up_to(9));
     if (seldom()) handler.device = "sim:" + std::to_string(up_to(3));
-    if (seldom()) handler.node = this->name();
     if (named && often()) handler.clock = graph.clocks[0].name;
     handler.on_error = static_cast<OnError>(up_to(3));
     if (seldom()) handler.budget_ns = 1 + up_to(3'599'999'999'999);
     if (handler.budget_ns > 0 && seldom()) handler.patience_ns = 1 + up_to(3'599'999'999'999);
     if (seldom()) handler.concurrency = static_cast<uint32_t>(1 + up_to(15));
-    if (seldom()) handler.priority = static_cast<int32_t>(up_to(200) - 100);
-    handler.isolate = seldom();
     return handler;
   }
 

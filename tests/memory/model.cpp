@@ -112,11 +112,11 @@ struct World {
 
   std::byte* allocate(Device& from, uint64_t bytes) {
     device::DeviceStatus status;
-    device::Arena* arena = from.allocate(bytes, {true, false}, status);
+    device::Arena* arena = from.allocate(bytes, {true}, status);
     if (!arena) { // tried again: only one is injected
       REQUIRE(status.error == DeviceError::out_of_memory);
       REQUIRE(faults.out_of_memory > 0);
-      arena = from.allocate(bytes, {true, false}, status);
+      arena = from.allocate(bytes, {true}, status);
     }
     REQUIRE(arena);
     return arena->base;

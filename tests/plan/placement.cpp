@@ -293,6 +293,34 @@ TEST_CASE("5.5: a hop is priced by the size of what goes over it, from piece to 
   CHECK(price.copy_us(64 << 20) == doctest::Approx(10 + (64 << 20) * 0.0001));
 }
 
+TEST_CASE("5.3: loads are made of what a copy takes at the median, latencies of what a slow one takes") {
+  plan::HopPrice price(10, 0.001);
+  CHECK(price.late_copy_us(4096) == price.copy_us(4096)); // nobody measured slow ones
+  for (size_t i = 0; i < kHopSizes.size(); ++i)
+    price.p99_us[i] = price.copy_us(static_cast<double>(kHopSizes[i])) * (i == 1 ? 3 : 2);
+  for (const double bytes : {0.0, 100.0, 4096.0, 1048576.0, 2e6, 1e8})
+    CHECK(price.late_copy_us(bytes) == doctest::Approx(2 * price.copy_us(bytes)));
+  CHECK(price.late_copy_us(65536) == doctest::Approx(3 * price.copy_us(65536)));
+  const double between = (4096.0 + 65536) / 2;
+  CHECK(price.late_copy_us(between) == doctest::Approx(2.5 * price.copy_us(between)));
+  CHECK(plan::HopPrice().late_copy_us(1) == plan::HopPrice::kNever);
+
+  Prices prices; // 300 µs on the device and 1000 on the host, with 110 µs up and as much down
+  prices.domains = 2;
+  prices.workers = {1, 1};
+  prices.hops = {{0, 0}, {100, 0.01}, {100, 0.01}, {0, 0}};
+  prices.period_us = 100'000;
+  prices.tasks = {{{100, Prices::kNever}, 1}, {{1000, 300}, 1}, {{100, Prices::kNever}, 1}};
+  prices.buffers = {{0, 1000, {1}, 1}, {1, 1000, {2}, 1}};
+  const Score before = evaluate(prices, {0, 1, 0});
+  CHECK(choose_places(prices).places == Places{0, 1, 0});
+  prices.hops[1].p99_us[0] = 10 * prices.hops[1].copy_us(4096); // some copies up take ten times as long
+  const Score after = evaluate(prices, {0, 1, 0});
+  CHECK(after.load_us == before.load_us);
+  CHECK(after.latency_us == doctest::Approx(before.latency_us + 9 * 110));
+  CHECK(choose_places(prices).places == Places{0, 0, 0});
+}
+
 TEST_CASE("3.6, 5.5: the cheapest ways are what brute force finds, and form a tree") {
   std::mt19937 random(random_seed());
   for (int i = 0; i < 1000; ++i) {

@@ -134,6 +134,36 @@ struct Heavy final : Handler {
   Heavy() { host_heavy(); }
   void process(Tick&, Cpu&) {}
 };
+struct HeavyRecorded final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  HeavyRecorded() {
+    host_heavy();
+    capturable();
+  }
+  void process(Tick&, Cpu&) {}
+};
+struct OnGpu final : Handler {
+  Input<Tensor> in{*this, "in", on_gpu};
+  Output<Tensor> out{*this, "out", like(in)};
+  void process(Tick&, Cpu&) {}
+  void process(Tick&, Cuda&) {}
+};
+struct GpuOutput final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in), on_gpu};
+  void process(Tick&, Cpu&) {}
+};
+struct GpuSink final : Handler {
+  Input<Tensor> in{*this, "in"};
+  void process(Tick&, Cpu&) {}
+  void process(Tick&, Cuda&) {}
+};
+struct GpuSinks final : Handler {
+  Inputs<Tensor> in{*this, "in", 8};
+  void process(Tick&, Cpu&) {}
+  void process(Tick&, Cuda&) {}
+};
 struct Camera final : Handler {
   Output<Tensor> out{*this, "out"};
   void probe(Facts& facts) override {
@@ -186,6 +216,11 @@ const mr_plugin& plan_plugin() {
       detail::Type<Blocking>::table("p.blocking", "", ""),
       detail::Type<Named>::table("p.named", "", ""),
       detail::Type<Heavy>::table("p.heavy", "", ""),
+      detail::Type<HeavyRecorded>::table("p.heavyrecorded", "", ""),
+      detail::Type<OnGpu>::table("p.ongpu", "", ""),
+      detail::Type<GpuOutput>::table("p.gpuoutput", "", ""),
+      detail::Type<GpuSink>::table("p.gpusink", "", ""),
+      detail::Type<GpuSinks>::table("p.gpusinks", "", ""),
       detail::Type<Camera>::table("p.camera", "", ""),
       detail::Type<Hint>::table("p.hint", "", ""),
       detail::Type<HostObject>::table("p.object", "", ""),

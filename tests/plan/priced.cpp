@@ -45,6 +45,26 @@ TEST_CASE("5.6: handlers whose price is known everywhere go where the calculatio
   CHECK(planned.hops() == std::vector<std::string>{"cpu → sim:0", "sim:0 → cpu"});
 }
 
+TEST_CASE("5.6: a sink whose price nobody knows is placed with what it reads, and charges nobody for a copy") {
+  Pipeline p = chain("110", "90");
+  p.graph.handlers.erase(p.graph.handlers.begin() + 2); // "b"
+  p.graph.edges.pop_back();
+  p.graph.edges.back().target = "sink";
+  plan::Machine machine = with_device();
+  plan::HopPrice hop(15, 0);
+  hop.overlaps_compute = false;
+  connect_host(machine, "sim:0", hop);
+  CHECK(Planned(p, machine).handler("a").domain == 0); // up and down 30 µs, to save 20
+  p.graph.handlers.back() = {};
+  p.graph.handlers.back().name = "sink";
+  p.graph.handlers.back().type = "p.gpusink";
+  const Planned planned(p, machine);
+  CHECK(planned.handler("a").domain == 1);
+  CHECK(planned.handler("sink").domain == 1);
+  CHECK(planned.handler("sink").reason == "where what it reads is made");
+  CHECK(planned.hops() == std::vector<std::string>{"cpu → sim:0"});
+}
+
 TEST_CASE("5.6: what is not worth its copies stays on the host") {
   plan::Machine machine = with_device();
   connect_host(machine, "sim:0", plan::HopPrice(20'000, 1.0 / 10'000));

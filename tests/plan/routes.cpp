@@ -24,6 +24,15 @@ Pipeline fan_out(const std::vector<std::string>& devices) {
   return p;
 }
 
+// source → "h".
+Pipeline line_of(const std::string& type, const std::string& device = "") {
+  Pipeline p;
+  p.add("source", "t.count");
+  p.add("h", type).device = device;
+  p.connect("source", "h");
+  return p;
+}
+
 const plan::Machine two_devices = machine_of(1, {"cpu", "sim:0", "sim:1"});
 
 std::string domain_of(const Planned& planned, const std::string& handler) {
@@ -196,10 +205,74 @@ TEST_CASE("5.1: what a device cannot run stays on the host, and the reason says 
   }
 }
 
-TEST_CASE("5.1: a sink acts on the host unless it is pinned to a device") {
+TEST_CASE("5.1: a port that is declared gpu has its bytes there: the handler runs on a device, and the plan says why") {
+  Pipeline p = line_of("p.ongpu");
+  const Planned planned(p, machine_of(1, {"cpu", "sim:0"}));
+  CHECK(domain_of(planned, "h") == "sim:0");
+  CHECK(planned.handler("h").reason == "first of --devices that can run it (cpu: its port in is declared gpu)");
+  CHECK(planned.hops() == Hops{"cpu → sim:0"});
+  plan::Machine machine = machine_of(1, {"cpu", "sim:0"}); // also where it could read the host's memory for nothing
+  plan::Hop hop = copy_hop("cpu", "sim:0", 10);
+  hop.price.access_us_per_byte = 0;
+  machine.hops = {hop};
+  CHECK(Planned(p, machine).hops() == Hops{"cpu → sim:0"});
+  CHECK(Planned(line_of("t.relay", "sim:0"), machine).hops().empty());
+  CHECK(domain_of(Planned(line_of("p.gpuoutput"), machine), "h") == "sim:0");
+}
+
+TEST_CASE("5.1: a port that is declared gpu is refused where no device has a body for it: MR0408") {
+  const auto refused = [](const std::string& type, const plan::Machine& machine, const std::string& device = "") {
+    try {
+      Planned planned(line_of(type, device), machine);
+    } catch (const Failure& failure) {
+      return format_error(failure.error());
+    }
+    return std::string();
+  };
+  CHECK(refused("p.ongpu", machine_of(1)) ==
+        "error MR0408: no device can run h (p.ongpu)\n  cpu: its port in is declared gpu\n"
+        "  `millrace doctor` says which GPUs are here\n  try: --devices cuda:0,cpu");
+  CHECK(refused("p.gpuoutput", machine_of(1, {"cpu", "cuda:0"})) ==
+        "error MR0408: no device can run h (p.gpuoutput)\n  cpu: its port out is declared gpu\n"
+        "  cuda:0: it has no CUDA body");
+  CHECK(refused("p.gpuoutput", machine_of(1)) ==
+        "error MR0408: no device can run h (p.gpuoutput)\n  cpu: its port out is declared gpu\n"
+        "  it has no GPU body either: process(Tick&, Cuda&)");
+  CHECK(refused("p.ongpu", machine_of(1, {"cpu", "sim:0"}), "cpu") ==
+        "error MR0408: h (p.ongpu) cannot run on cpu\n  its port in is declared gpu\n  try: remove device:");
+}
+
+TEST_CASE("5.1: a sink with a GPU body runs where what it reads is made, so that no copy is for it alone") {
+  const auto sink_behind = [](const std::string& device) {
+    Pipeline p = line_of("t.relay", device);
+    p.add("sink", "p.gpusink");
+    p.connect("h", "sink");
+    return p;
+  };
+  const plan::Machine machine = machine_of(1, {"cpu", "sim:0", "sim:1"});
+  for (const std::string device : {"cpu", "sim:0", "sim:1"}) {
+    CAPTURE(device);
+    const Planned planned(sink_behind(device), machine);
+    CHECK(domain_of(planned, "sink") == device);
+    CHECK(planned.handler("sink").reason == "where what it reads is made");
+    CHECK(planned.hops() == (device == "cpu" ? Hops{} : Hops{"cpu → " + device}));
+  }
+  Pipeline both = sink_behind("sim:1"); // of several it goes by the order
+  both.add("other", "t.join").device = "sim:0";
+  both.graph.handlers[2].type = "p.gpusinks";
+  both.connect("source", "other.in");
+  both.connect("other", "sink");
+  const Planned planned(both, machine);
+  CHECK(domain_of(planned, "sink") == "cpu");
+  CHECK(planned.handler("sink").reason == "first of --devices that can run it");
+}
+
+TEST_CASE("5.1: a sink acts on the host unless it is pinned to a device or has a GPU body") {
   Pipeline p("t.count name=source ! t.sink name=sink log=none");
   const plan::Machine machine = machine_of(1, {"sim:0", "cpu"});
-  CHECK(domain_of(Planned(p, machine), "sink") == "cpu");
+  const Planned planned(p, machine);
+  CHECK(domain_of(planned, "sink") == "cpu");
+  CHECK(planned.handler("sink").reason == "first of --devices that can run it (sim:0: a sink without a CUDA body)");
   p.graph.handlers[1].device = "sim:0";
   CHECK(domain_of(Planned(p, machine), "sink") == "sim:0");
 }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "planned.h"
 
@@ -129,6 +130,30 @@ TEST_CASE("4.3: one thread submits to a device, whatever runs there") {
     }
   REQUIRE(homes.size() > 1);
   CHECK(std::count(homes.begin(), homes.end(), homes[0]) == static_cast<int64_t>(homes.size()));
+}
+
+TEST_CASE("4.3: a body that keeps the host busy is submitted by a thread of its own, unless it is recorded") {
+  const plan::Machine machine = machine_of(2, {"cpu", "sim:0"});
+  const auto on_device = [&](const std::string& type) {
+    Pipeline p = line({"t.relay", type, "t.relay", type});
+    for (size_t h = 1; h < 5; ++h) p.graph.handlers[h].device = "sim:0";
+    return Planned(p, machine);
+  };
+  const Planned heavy = on_device("p.heavy");
+  std::vector<uint32_t> others;
+  for (const plan::Segment& segment : heavy->segments)
+    if (segment.domain != 0 && !segment.heavy) others.push_back(segment.home);
+  REQUIRE_FALSE(others.empty());
+  CHECK(std::count(others.begin(), others.end(), others[0]) == static_cast<int64_t>(others.size()));
+  CHECK(segment_of(heavy, "h2").heavy);
+  CHECK(segment_of(heavy, "h2").pinned);
+  CHECK(std::set<uint32_t>{others[0], segment_of(heavy, "h2").home, segment_of(heavy, "h4").home}.size() == 3);
+  CHECK(heavy->threads == heavy->workers + 3);
+  CHECK(plan::print_text(heavy.plan()).find("sim:0, a thread of its own that submits to it\n    h2 ") !=
+        std::string::npos);
+  const Planned recorded = on_device("p.heavyrecorded");
+  CHECK_FALSE(segment_of(recorded, "h2").heavy);
+  CHECK(recorded->threads == recorded->workers + 1);
 }
 
 TEST_CASE("5.2: what answers later is cut from what comes behind it") {

@@ -3,8 +3,9 @@
 
 Long lines and long functions, markers of unfinished work, names that say nothing, files that do not say what they are
 for, paths of one machine, folders that depend the wrong way, public headers that do not compile alone, plugins that
-export more than their entry, filters of ./dev that no test case passes, and files of exec and plan of which nothing says
-where they are tested. Prints one line for each complaint, `file:line: sentence`, and fails if there is one.
+export more than their entry, declarations that nobody uses, filters of ./dev that no test case passes, and files of exec
+and plan of which nothing says where they are tested. Prints one line for each complaint, `file:line: sentence`, and fails
+if there is one.
 """
 import argparse
 import fnmatch
@@ -12,6 +13,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+import unused
 
 COLUMNS_MAX = 120
 # A function that does not fit on a screen is not read as one thing.
@@ -237,6 +240,7 @@ def complaints(source, build=None, compiler=None):
         if path.suffix in CPP and name.split("/")[0] in ("runtime", "handlers", "plugins"):
             yield from check_includes(path, name)
     yield from check_tested(source)
+    yield from unused.check(source, files_of(source), without_comments_and_strings, functions, is_function_head)
     if (source / "dev").exists():
         yield from check_filters(source)
     if compiler:

@@ -57,6 +57,43 @@ class ATree(Tree):
         self.assertIn("there is no no.cpp", found)
         self.assertEqual(len(found.splitlines()), 3)
 
+    def test_with_a_declaration_that_nobody_uses_is_refused(self):
+        self.write("runtime/memory/add.h", HEAD + """
+namespace m {
+enum class Sign : uint8_t { plus, minus = 2 };
+struct Sum final : Base<int> {
+  explicit Sum(int a) : a_(a) {}
+  virtual int value(int scale = twice()) const;
+  int unread = 0, read = 1;
+  std::atomic<int> count{0}, calls{0};
+  void (*release)(void* context) = nullptr;
+  // `value` and `orphan` in a comment, or in "orphan", are no use
+ private:
+  int a_;
+};
+inline int twice() { return 2; }
+std::vector<int> orphan(int a);
+constexpr int kLimit = 3;
+template <class T, int n = 2>
+using Row = std::array<T, n>;
+}
+""")
+        self.write("runtime/memory/add.cpp", HEAD + """#include "memory/add.h"
+int m::Sum::value(int scale) const { return a_ * scale + read + calls; }
+std::vector<int> m::orphan(int a) { return {a}; }
+""")
+        self.write("runtime/memory/other.h", HEAD + "struct Other : m::Sum {\n  int value(int scale) const override;\n};\n")
+        self.write("tests/memory/add.cpp", HEAD + "int main() { Other(m::Sign::plus).release = nullptr; }\n")
+        found = self.complaints()
+        names = {"minus", "unread", "count", "value", "orphan", "kLimit", "Row"}
+        self.assertEqual({line.split()[-1] for line in found.splitlines()}, names)
+        self.assertIn("runtime/memory/add.h:8: nobody uses unread\n", found)
+
+    def test_whose_public_headers_declare_what_is_documented_alone_passes(self):
+        self.write("runtime/include/millrace/add.h", HEAD + "namespace m {\nint add(int a);\nint subtract(int a);\n}\n")
+        self.write("docs/guide.md", "`add(1)` is 2.\n")
+        self.assertEqual(self.complaints(), "runtime/include/millrace/add.h:4: nobody uses subtract")
+
     def test_with_a_long_function_is_refused(self):
         body = "  a += 1;\n" * 79
         self.write("runtime/memory/add.cpp", HEAD + "namespace m {\nvoid add(int a) {\n" + body + "}\n}\n")

@@ -173,7 +173,7 @@ void CudaDevice::complete_all() {
 // ---- memory -----------------------------------------------------------------------------------------------------
 
 Arena* CudaDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceStatus& status) {
-  if (steady_) {
+  if (note_allocation()) {
     poison(DeviceError::invalid, domain() + ": " + std::to_string(bytes) + " bytes were asked for in steady state");
     status = this->status();
     return nullptr;
@@ -386,7 +386,7 @@ void CudaDevice::run(Stream& stream, const Work& work) {
     on.dirty = true;
     // What it launched wrongly and did not look at would be the next caller's.
     if (const cudaError_t left = cudaGetLastError(); left != cudaSuccess)
-      body_error_ = "it left an error of CUDA behind: " + std::string(cudaGetErrorString(left));
+      on.body_error = "it left an error of CUDA behind: " + std::string(cudaGetErrorString(left));
     return;
   }
   if (!on.recorder->failure.empty()) return;
@@ -416,7 +416,8 @@ void CudaDevice::set_tick(Stream& stream, const TickNumbers& numbers) {
 // ---- time on the device -----------------------------------------------------------------------------------------
 
 bool CudaDevice::begin_span(Stream& stream) {
-  if (poisoned() || own(stream).recorder || open_span_) return false;
+  CudaStream& of = own(stream);
+  if (poisoned() || of.recorder || of.open_span) return false;
   make_current();
   const auto is_free = [](const TimedSpan& span) { return !span.open && span.told; };
   auto span = std::find_if(spans_.begin(), spans_.end(), is_free);
@@ -426,20 +427,20 @@ bool CudaDevice::begin_span(Stream& stream) {
   }
   if (span == spans_.end()) return false;
   span->open = true;
-  open_span_ = &*span;
-  return call<Call::EventRecord>(span->begin, own(stream).handle);
+  of.open_span = &*span;
+  return call<Call::EventRecord>(span->begin, of.handle);
 }
 
 void CudaDevice::end_span(Stream& stream, const Span& span) {
-  MR_ASSERT(open_span_, "a span ends that has not begun");
-  TimedSpan& timed = *open_span_;
-  open_span_ = nullptr;
+  CudaStream& of = own(stream);
+  MR_ASSERT(of.open_span, "a span ends that has not begun");
+  TimedSpan& timed = *std::exchange(of.open_span, nullptr);
   timed.open = false;
   timed.span = span;
   if (poisoned()) return;
-  timed.told = !call<Call::EventRecord>(timed.end, own(stream).handle);
-  own(stream).dirty = true; // a fence behind it, or the last one would be asked for too early
-  collect_spans();          // behind the work: nobody waits for this
+  timed.told = !call<Call::EventRecord>(timed.end, of.handle);
+  of.dirty = true; // a fence behind it, or the last one would be asked for too early
+  collect_spans(); // behind the work: nobody waits for this
 }
 
 void CudaDevice::collect_spans() {

@@ -48,6 +48,12 @@ struct Group {
   std::atomic<bool> any_lost{false}; // also one that is gone: its hardware may still be at work
 };
 
+struct TimedSpan {
+  cudaEvent_t begin = nullptr, end = nullptr;
+  Span span;
+  bool open = false, told = true;
+};
+
 struct CudaStream final : Stream {
   // Sequences that can be waited for at a time; a window has a few signals for each tick in flight.
   static constexpr uint64_t kEvents = 256;
@@ -69,6 +75,8 @@ struct CudaStream final : Stream {
   uint64_t gates = 0;
   std::atomic<uint64_t> let_go{0};    // the gate up to which hold() is over
   std::unique_ptr<Recorder> recorder; // while it records
+  TimedSpan* open_span = nullptr;
+  std::string body_error;
 
   // Behind the sequence, which is at most `recorded`. Before the first one that has an event that one serves.
   cudaEvent_t event_behind(uint64_t sequence) const {
@@ -126,7 +134,7 @@ class CudaDevice final : public Device, private PageLocker {
   Stream* create_stream(StreamKind kind) override;
   void run(Stream& stream, const Work& work) override;
   bool enqueues() const override { return true; }
-  std::string take_body_error() override { return std::exchange(body_error_, {}); }
+  std::string take_body_error(Stream& stream) override { return std::exchange(own(stream).body_error, {}); }
   bool has_room(const Stream& stream) const override;
   void set_tick(Stream& stream, const TickNumbers& numbers) override;
   void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) override;
@@ -144,7 +152,6 @@ class CudaDevice final : public Device, private PageLocker {
   void let_go(Stream& stream) override;
   void watch() override;
   void kick() override { waiting_->wake.ring(); }
-  void steady(bool on) override { steady_ = on; }
   DeviceStatus status() const override;
   bool failed() const override { return poisoned(); }
   uint64_t reached(const Stream& stream) const override;
@@ -164,11 +171,6 @@ class CudaDevice final : public Device, private PageLocker {
  private:
   friend struct CudaRecording;
 
-  struct TimedSpan {
-    cudaEvent_t begin = nullptr, end = nullptr;
-    Span span;
-    bool open = false, told = true;
-  };
   static constexpr auto kNotHeld = std::chrono::steady_clock::time_point::max();
   struct Foreign { // a stream waits for a word that no device of the group writes
     Fence fence;
@@ -230,7 +232,6 @@ class CudaDevice final : public Device, private PageLocker {
   const void* library_;
   std::string near_processors_, bus_id_;
   bool locks_pages_ = false;
-  bool steady_ = false;
   // Under a checker, which takes nothing for an arena that comes from a pool: arenas are allocations of their own.
   const bool is_checked_ = std::getenv("MILLRACE_CUDA_CHECKED") != nullptr;
 
@@ -249,9 +250,7 @@ class CudaDevice final : public Device, private PageLocker {
   size_t capture_events_used_ = 0;
   std::string record_failure_;
   std::vector<TimedSpan> spans_;
-  TimedSpan* open_span_ = nullptr;
 
-  std::string body_error_;
   std::mutex recording_mutex_; // held while a stream records: the waiter must not touch one that does
   mr_device_tick* ticks_ = nullptr;
   cudaEvent_t waiters_event_ = nullptr;

@@ -37,12 +37,12 @@ class SimDevice : public Device {
   void wait(Stream& stream, const Fence& fence) override;
   Fence signal(Stream& stream) override;
   void discard(Stream& stream, std::byte* address, uint64_t bytes) override;
+  bool poisons_discarded() const override { return options_.adversarial; }
   void begin_record(Stream& stream) override;
   std::unique_ptr<Recording> end_record(Stream& stream) override;
   void replay(Stream& stream, Recording& recording, const TickNumbers&) override;
 
   bool checks_accesses() const override { return options_.check_races; }
-  void steady(bool on) override { steady_ = on; }
   DeviceStatus status() const override;
   uint64_t reached(const Stream& stream) const override;
   bool is_stuck() const override { return poisoned() && executing_.load() > 0; }
@@ -100,7 +100,6 @@ class SimDevice : public Device {
   const SimOptions options_;
   Bell own_moved_;
   uint64_t bytes_allocated_ = 0;
-  bool steady_ = false;
   std::array<std::unique_ptr<SimArena>, kArenasMax> arenas_;
   std::atomic<size_t> arena_count_{0}; // entries below it never change
   std::vector<std::unique_ptr<QueuedStream>> streams_;

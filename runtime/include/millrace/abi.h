@@ -77,7 +77,7 @@ enum { MR_RANGE_FULL = 0, MR_RANGE_LIMITED = 1 };
 /* DLPack's codes, so that a tensor needs no translation. */
 enum { MR_DTYPE_INT = 0, MR_DTYPE_UINT = 1, MR_DTYPE_FLOAT = 2, MR_DTYPE_BFLOAT = 4 };
 
-enum { MR_FLAG_KEYFRAME = 1u, MR_FLAG_DISCONTINUITY = 2u };
+enum { MR_FLAG_KEYFRAME = 1u };
 
 typedef struct mr_header {
   uint64_t schema;       /* hash of the payload type's name (mr::schema_of) */
@@ -298,7 +298,7 @@ typedef struct mr_declaration {
 
 typedef struct mr_tick_info {
   uint32_t clock;
-  uint32_t epoch;
+  uint32_t epoch; /* rises on a seek and on a new plan, and a run has neither yet: 0 */
   uint64_t index;
   int64_t media_time_ns;
   int64_t deadline_ns; /* on the monotonic clock; 0: none */

@@ -213,11 +213,6 @@ class Rig {
       if (declared().ports[p].direction == MR_INPUT) return false;
     return true;
   }
-  bool has_required_input() const {
-    for (uint32_t p = 0; p < declared().port_count; ++p)
-      if (declared().ports[p].direction == MR_INPUT && !(declared().ports[p].flags & MR_PORT_OPTIONAL)) return true;
-    return false;
-  }
 
   // Gives every connected input its value of this seed, or none.
   std::vector<Value> give(uint64_t seed, bool empty = false) {

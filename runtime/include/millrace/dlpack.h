@@ -20,7 +20,7 @@ namespace millrace {
 inline namespace v1 {
 
 namespace dlpack {
-enum DeviceType : int32_t { kCpu = 1, kCuda = 2, kCudaHost = 3, kCudaManaged = 13 };
+enum DeviceType : int32_t { kCpu = 1, kCuda = 2, kCudaHost = 3 };
 struct Device {
   DeviceType device_type;
   int32_t device_id;
