@@ -1,14 +1,28 @@
-// Text with places for the tick's index and time: cut up once, filled in every tick without allocating.
+// Text with places for what changes: the tick's index and time, the time of day, numbers of records. Cut up once,
+// filled in on every tick without allocating.
 #pragma once
+
+#include <millrace/handler.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "handlers/gpu/glyph_sheet.h"
+
 namespace millrace::handlers {
+
+// An input whose records a caption may show.
+struct CaptionSource {
+  const char* name;
+  bool connected;
+  const mr_record_type* type; // null: only how many there are is known
+};
 
 class Caption {
  public:
@@ -17,25 +31,37 @@ class Caption {
   static constexpr size_t kLineMax = 2048;
 
   Caption() = default;
-  // `{index}`, `{time}`; `{{` is a brace. Throws std::invalid_argument where braces hold anything else, or the text is
-  // too long.
-  explicit Caption(std::string_view text);
+  // `{index}`, `{time}`, `{clock}` and `{utc}` with a form for strftime behind a colon, `{NAME.count}` and
+  // `{NAME.FIELD}` of the sources; `{{` is a brace. Throws std::invalid_argument where braces hold anything else, or
+  // the text is too long.
+  explicit Caption(std::string_view text, std::span<const CaptionSource> sources = {});
 
-  // The line of this tick; valid until the next call. Time is written as h:mm:ss.mmm. What is beyond kLineMax bytes is
-  // cut off.
-  std::string_view line(uint64_t index, int64_t media_time_ns);
+  // True if the text has the time of day in it, which no two runs show alike.
+  static bool shows_clock(std::string_view text);
 
-  enum class Kind { text, index, time };
+  // The line of this tick; valid until the next call. Media time is written as h:mm:ss.mmm; `records`: of each source.
+  // What is beyond kLineMax bytes is cut off.
+  std::string_view line(uint64_t index, int64_t media_time_ns, std::span<const gpu::LineRecords> records = {},
+                        std::time_t now = 0);
+
+  enum class Kind { text, index, time, local_clock, utc_clock, value };
   struct Piece {
     Kind kind;
-    std::string text;
+    std::string text; // fixed, or the form of a clock
+    uint32_t value;   // in values()
   };
   const std::vector<Piece>& pieces() const { return pieces_; }
+  const std::vector<gpu::ValuePlace>& values() const { return values_; }
 
  private:
   void append(std::string_view text);
+  void append_clock(const Piece& piece, std::time_t now);
+  void append_value(const gpu::ValuePlace& place, std::span<const gpu::LineRecords> records);
+  void add_place(std::string_view name, std::string_view text, std::span<const CaptionSource> sources);
+  bool add_value(std::string_view name, std::span<const CaptionSource> sources);
 
   std::vector<Piece> pieces_;
+  std::vector<gpu::ValuePlace> values_;
   std::array<char, kLineMax> line_{};
   size_t length_ = 0;
 };

@@ -108,6 +108,36 @@ void GlyphSet::render(void* raw_face, uint32_t code_point) {
   glyphs_.push_back(glyph);
 }
 
+GlyphSet GlyphSet::outlined(uint32_t radius) const {
+  GlyphSet wide = *this;
+  wide.masks_.clear();
+  const auto reach = static_cast<int32_t>(radius);
+  for (Glyph& glyph : wide.glyphs_) {
+    const uint8_t* const from = masks_.data() + glyph.mask;
+    const uint32_t rows = glyph.height, columns = glyph.width;
+    glyph.mask = wide.masks_.size();
+    if (rows == 0 || columns == 0) continue;
+    glyph.left -= reach;
+    glyph.top += reach;
+    glyph.width += 2 * radius;
+    glyph.height += 2 * radius;
+    wide.masks_.resize(glyph.mask + size_t{glyph.width} * glyph.height);
+    uint8_t* const to = wide.masks_.data() + glyph.mask;
+    // A mask is laid over itself once for each place of a disc; the loop over a row vectorises.
+    for (int32_t dy = -reach; dy <= reach; ++dy)
+      for (int32_t dx = -reach; dx <= reach; ++dx) {
+        if (dx * dx + dy * dy > reach * reach + reach) continue; // within half a pixel of the radius
+        for (uint32_t y = 0; y < rows; ++y) {
+          const uint8_t* const source = from + size_t{y} * columns;
+          uint8_t* const target =
+              to + static_cast<size_t>(static_cast<int32_t>(y) + reach + dy) * glyph.width + (reach + dx);
+          for (uint32_t x = 0; x < columns; ++x) target[x] = std::max(target[x], source[x]);
+        }
+      }
+  }
+  return wide;
+}
+
 const GlyphSet::Glyph* GlyphSet::find(uint32_t code_point) const {
   const auto at = std::lower_bound(glyphs_.begin(), glyphs_.end(), code_point,
                                    [](const Glyph& glyph, uint32_t wanted) { return glyph.code_point < wanted; });

@@ -25,6 +25,10 @@ class GlyphSet {
   // in pixels. Throws std::runtime_error with file, reason and remedy.
   GlyphSet(const std::string& font, uint32_t size, std::string_view extra = {});
 
+  // The same letters, each as wide as all that is at most `radius` pixels from it: what is drawn under them as an
+  // outline. The pen moves as far.
+  GlyphSet outlined(uint32_t radius) const;
+
   // From the baseline: how far the tallest letters go up and the lowest down, in pixels, both positive.
   int32_t ascent() const { return ascent_; }
   int32_t descent() const { return descent_; }

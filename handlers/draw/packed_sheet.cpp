@@ -26,37 +26,43 @@ uint16_t place_of(const GlyphSet::Glyph* glyph, std::vector<const GlyphSet::Glyp
 } // namespace
 
 PackedSheet::PackedSheet(const GlyphSet& glyphs, std::string_view letters) {
-  std::vector<const GlyphSet::Glyph*> chosen;
-  for (char letter : letters) chosen.push_back(glyph_for(glyphs, static_cast<unsigned char>(letter)));
-  pack(glyphs, chosen, {});
+  std::vector<Chosen> chosen;
+  for (char letter : letters) chosen.push_back({glyph_for(glyphs, static_cast<unsigned char>(letter)), &glyphs});
+  pack(chosen, {});
 }
 
-PackedSheet::PackedSheet(const GlyphSet& glyphs, const Caption& caption) {
-  std::vector<const GlyphSet::Glyph*> chosen;
+PackedSheet::PackedSheet(const GlyphSet& glyphs, const Caption& caption, const GlyphSet* outline) {
+  std::vector<const GlyphSet::Glyph*> letters;
   std::vector<uint16_t> list;
   for (char letter : std::string_view(gpu::kNumberGlyphs))
-    chosen.push_back(glyph_for(glyphs, static_cast<unsigned char>(letter)));
+    letters.push_back(glyph_for(glyphs, static_cast<unsigned char>(letter)));
   for (const Caption::Piece& piece : caption.pieces()) {
     if (piece.kind == Caption::Kind::index) list.push_back(gpu::kIndexPlace);
     if (piece.kind == Caption::Kind::time) list.push_back(gpu::kTimePlace);
+    if (piece.kind == Caption::Kind::value) list.push_back(static_cast<uint16_t>(gpu::kFirstValuePlace + piece.value));
+    if (piece.kind != Caption::Kind::text) continue;
     for (std::string_view text = piece.text; !text.empty();)
-      list.push_back(place_of(glyph_for(glyphs, next_code_point(text)), chosen));
+      list.push_back(place_of(glyph_for(glyphs, next_code_point(text)), letters));
   }
-  pack(glyphs, chosen, list);
+  std::vector<Chosen> chosen;
+  for (const GlyphSet::Glyph* glyph : letters) chosen.push_back({glyph, &glyphs});
+  outline_first_ = outline ? static_cast<uint32_t>(letters.size()) : 0;
+  for (size_t i = 0; outline && i < letters.size(); ++i)
+    chosen.push_back({letters[i] == &kNothing ? &kNothing : glyph_for(*outline, letters[i]->code_point), outline});
+  pack(chosen, list);
 }
 
-void PackedSheet::pack(const GlyphSet& glyphs, const std::vector<const GlyphSet::Glyph*>& chosen,
-                       const std::vector<uint16_t>& caption) {
+void PackedSheet::pack(const std::vector<Chosen>& chosen, const std::vector<uint16_t>& caption) {
   glyph_count_ = static_cast<uint32_t>(chosen.size());
   caption_count_ = static_cast<uint32_t>(caption.size());
   const size_t head = chosen.size() * sizeof(gpu::SheetGlyph) + caption.size() * sizeof(uint16_t);
   std::vector<gpu::SheetGlyph> sheet;
   std::vector<uint8_t> masks;
-  for (const GlyphSet::Glyph* glyph : chosen) {
+  for (const auto& [glyph, set] : chosen) {
     const size_t size = size_t{glyph->width} * glyph->height;
     sheet.push_back(
         {glyph->left, glyph->top, glyph->width, glyph->height, glyph->advance, static_cast<uint32_t>(masks.size())});
-    const auto mask = glyphs.masks().begin() + static_cast<ptrdiff_t>(glyph->mask);
+    const auto mask = set->masks().begin() + static_cast<ptrdiff_t>(glyph->mask);
     masks.insert(masks.end(), mask, mask + static_cast<ptrdiff_t>(size));
     if (size == 0) continue;
     top_ = std::max(top_, glyph->top);

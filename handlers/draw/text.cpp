@@ -1,25 +1,49 @@
 // draw.text: writes a line of text over a picture.
 #include <millrace/handler.h>
 
+#include <algorithm>
+#include <array>
+#include <ctime>
 #include <stdexcept>
 
 #include "handlers/draw/caption.h"
 #include "handlers/draw/glyphs.h"
 #include "handlers/draw/packed_sheet.h"
 #include "handlers/gpu/draw_kernels.h"
+#include "handlers/record/any_records.h"
 
 namespace millrace::handlers {
 namespace {
 
 constexpr const char* kManual = &R"(
-Writes a line of text (UTF-8) over a picture, in its own memory where the plan allows. `{index}`
-stands for the tick's index, `{time}` for its media time as h:mm:ss.mmm, `{{` for a brace. `x` and
-`y` are the top-left corner of the line, and negative ones count from the right or the bottom edge.
+Writes a line of text (UTF-8) over a picture, in its own memory where the plan allows. `x` and `y`
+are the top-left corner of the line, and negative ones count from the right or the bottom edge. What
+stands in braces is filled in:
+
+    {index}            the tick's index
+    {time}             its media time as h:mm:ss.mmm
+    {clock}, {utc}     the time of day when it is drawn, here and in UTC: 2030-12-31 23:59:59
+    {clock:%H:%M:%S}   the same in a form of date(1); {utc:%H:%M:%S} likewise
+    {boxes.count}      how many records the input `boxes` has; {records.count} those of `records`
+    {boxes.score}      a field of the first of them; of `records` those that its type says
+    {{                 a brace
+
+Numbers with a fraction have two digits behind the point. A dash stands where an input has no value
+in the tick, or no record. With a time of day no two runs make the same picture, and it runs on the
+CPU alone.
+
+A `box` behind the text or an `outline` around its letters keeps it readable on any picture: each is
+a colour, and "" is none. The box reaches `padding` beyond the line, and neither moves the text.
+
 Without `font` it is DejaVu Sans, looked for where systems keep their fonts; where there is none it
 says so before the first tick.
 
-    test.pattern ! draw.text text="frame {index} at {time}" size=32 color="#ffff00" ! null.sink
+    test.pattern ! draw.text text="frame {index} at {time}" size=32 box="#000000a0" ! null.sink
 )"[1];
+
+// The inputs that records come from, in the order of a caption's sources.
+constexpr size_t kBoxes = 0, kRecords = 1;
+using TickRecords = std::array<gpu::LineRecords, gpu::kLineSourcesMax>;
 
 class Text final : public Handler {
  public:
@@ -29,13 +53,25 @@ class Text final : public Handler {
     capturable();
   }
 
-  void configure(const Formats&) override {
-    if (!parse_color(*color_))
-      throw std::invalid_argument("color '" + *color_ + "' is neither \"#rrggbb\" nor \"#rrggbbaa\"");
-    caption_ = Caption(*text_);
+  void probe(Facts& facts) override {
+    // No kernel knows the time of day.
+    if (Caption::shows_clock(*text_)) facts.cost_us(0, -1);
+  }
+
+  void configure(const Formats& formats) override {
+    check_color("color", *color_, false);
+    check_color("box", *box_, true);
+    check_color("outline", *outline_, true);
+    // Records that come from behind the handler have no type until the plan has gone round.
+    if (records_.connected() && !formats.in(records_).schema) return;
+    const std::array<CaptionSource, gpu::kLineSourcesMax> sources = {
+        CaptionSource{"boxes", boxes_.connected(), record_type_of<Box>()},
+        CaptionSource{"records", records_.connected(), formats.in(records_).records}};
+    caption_ = Caption(*text_, sources);
     if (!sheet_.bytes().empty()) return;
     try {
-      sheet_ = PackedSheet(GlyphSet(*font_, static_cast<uint32_t>(*size_), *text_), caption_);
+      make_glyphs();
+      sheet_ = PackedSheet(glyphs_, caption_, outline_->empty() ? nullptr : &outlines_);
     } catch (const std::runtime_error&) {
       // That there is no such font is said by start(), where it is needed.
     }
@@ -44,15 +80,25 @@ class Text final : public Handler {
 
   void start() override {
     ink_color_ = parse_color(*color_).value_or(Color{});
-    glyphs_ = GlyphSet(*font_, static_cast<uint32_t>(*size_), *text_);
+    box_color_ = parse_color(*box_).value_or(Color{});
+    outline_color_ = parse_color(*outline_).value_or(Color{});
+    make_glyphs();
+    if (Caption::shows_clock(*text_)) tzset(); // reads the zone's file here, and not in a tick
   }
 
   void process(Tick& tick, Cpu&) {
     const ImageSpan picture = out_.modify(tick, video_);
-    const std::string_view line = caption_.line(tick.index(), tick.media_time_ns());
-    const int64_t left = x_ >= 0 ? *x_ : picture.width() + x_ - glyphs_.width(line);
-    const int64_t top = y_ >= 0 ? *y_ : picture.height() + y_ - glyphs_.ascent() - glyphs_.descent();
-    glyphs_.draw(picture, line, left, top + glyphs_.ascent(), ink_of(ink_color_, picture.pixel()));
+    const TickRecords records = {records_of(tick, boxes_), records_of(tick, records_)};
+    const std::string_view line = caption_.line(tick.index(), tick.media_time_ns(), records, std::time(nullptr));
+    if (line.empty()) return;
+    const int64_t width = glyphs_.width(line), left = x_ >= 0 ? *x_ : picture.width() + x_ - width;
+    const int64_t top = top_in(picture), height = glyphs_.ascent() + glyphs_.descent(),
+                  baseline = top + glyphs_.ascent();
+    if (!box_->empty())
+      fill_rectangle(picture, {left - padding_, top - padding_, left + width + padding_, top + height + padding_},
+                     ink_of(box_color_, picture.pixel()));
+    if (!outline_->empty()) outlines_.draw(picture, line, left, baseline, ink_of(outline_color_, picture.pixel()));
+    glyphs_.draw(picture, line, left, baseline, ink_of(ink_color_, picture.pixel()));
   }
 
   // The line is made on the device, which knows index and time of a tick that is not called for.
@@ -64,28 +110,75 @@ class Text final : public Handler {
     line.sheet = sheet_.sheet(cuda.scratch());
     line.caption = sheet_.caption(cuda.scratch());
     line.caption_count = sheet_.caption_count();
+    std::copy(caption_.values().begin(), caption_.values().end(), line.values);
+    line.records[kBoxes] = records_on_device(tick, boxes_);
+    line.records[kRecords] = records_on_device(tick, records_);
     line.ink = ink_of(ink_color_, picture.pixel());
     line.x = static_cast<int32_t>(*x_);
-    const int64_t top = y_ >= 0 ? *y_ : picture.height() + y_ - glyphs_.ascent() - glyphs_.descent();
-    line.baseline = static_cast<int32_t>(top) + glyphs_.ascent();
+    const auto top = static_cast<int32_t>(top_in(picture));
+    line.baseline = top + glyphs_.ascent();
     line.top = line.baseline - sheet_.top();
     line.bottom = line.baseline + sheet_.bottom();
+    line.outline_first = sheet_.outline_first();
+    line.outline = ink_of(outline_color_, picture.pixel());
+    line.boxed = !box_->empty();
+    if (line.boxed) {
+      line.padding = static_cast<int32_t>(*padding_);
+      line.box_top = top - line.padding;
+      line.box_bottom = top + glyphs_.ascent() + glyphs_.descent() + line.padding;
+      line.box = ink_of(box_color_, picture.pixel());
+      line.top = std::min(line.top, line.box_top);
+      line.bottom = std::max(line.bottom, line.box_bottom);
+    }
     gpu::check(draw.text(cuda.stream(), line, cuda.tick(), gpu::on_device(picture)));
   }
 
  private:
+  static void check_color(const std::string& name, const std::string& color, bool may_be_none) {
+    if ((may_be_none && color.empty()) || parse_color(color)) return;
+    throw std::invalid_argument(name + " '" + color + "' is neither \"#rrggbb\" nor \"#rrggbbaa\"");
+  }
+
+  void make_glyphs() {
+    glyphs_ = GlyphSet(*font_, static_cast<uint32_t>(*size_), *text_);
+    if (!outline_->empty()) outlines_ = glyphs_.outlined(static_cast<uint32_t>(*outline_width_));
+  }
+
+  int64_t top_in(const ImageSpan& picture) const {
+    return y_ >= 0 ? *y_ : picture.height() + y_ - glyphs_.ascent() - glyphs_.descent();
+  }
+
+  // Where there is a value.
+  template <class Port>
+  static gpu::LineRecords records_of(const Tick& tick, const Port& port) {
+    if (!port.present(tick)) return {};
+    return {port.raw(tick).value, port.raw(tick).data};
+  }
+  template <class Port>
+  static gpu::LineRecords records_on_device(const Tick& tick, const Port& port) {
+    if (!port.present(tick)) return {};
+    return {Cuda::value_of(port.raw(tick)), port.raw(tick).data};
+  }
+
   Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8})};
+  Input<Records<Box>> boxes_{*this, "boxes", optional, help("what {boxes.count} and its like show")};
+  Input<Any> records_{*this, "records", optional, of_records,
+                      help("any records: what {records.count} and its like show")};
   Output<Image> out_{*this, "video", in_place(video_)};
-  Param<std::string> text_{*this, "text", "{index}", "what is written; knows {index} and {time}"};
+  Param<std::string> text_{*this, "text", "{index}", "what is written; in braces what changes"};
   Param<int64_t> x_{*this, "x", 16, "left edge; negative: from the right", range(-65536, 65536), unit("px"), live};
   Param<int64_t> y_{*this, "y", 16, "top edge; negative: from the bottom", range(-65536, 65536), unit("px"), live};
   Param<int64_t> size_{*this, "size", 24, "of the letters", range(4, 512), unit("px")};
   Param<std::string> color_{*this, "color", "#ffffff", "\"#rrggbb\" or \"#rrggbbaa\""};
+  Param<std::string> box_{*this, "box", "", "colour of a box behind the text, often translucent; empty: none"};
+  Param<int64_t> padding_{*this, "padding", 6, "of the box around the text", range(0, 512), unit("px")};
+  Param<std::string> outline_{*this, "outline", "", "colour of an outline around the letters; empty: none"};
+  Param<int64_t> outline_width_{*this, "outline_width", 2, "of the outline", range(1, 16), unit("px")};
   Param<std::string> font_{*this, "font", "", "a font file; empty: DejaVu Sans", reads_path};
   Caption caption_;
-  GlyphSet glyphs_;
+  GlyphSet glyphs_, outlines_;
   PackedSheet sheet_; // of the letters that the text and its numbers need
-  Color ink_color_;
+  Color ink_color_, box_color_, outline_color_;
 };
 
 } // namespace

@@ -95,6 +95,7 @@ struct SetLine {
   uint16_t glyphs[kLineGlyphsMax];
   int32_t pens[kLineGlyphsMax];
   uint32_t count;
+  int32_t left, right; // of the line
 };
 
 // By all threads of a block. Every block sets the line for itself: that takes less than a kernel before this one.
@@ -103,7 +104,9 @@ __device__ void set_line(const TextLine& text, const mr_device_tick& tick, uint3
   const uint32_t thread = thread_index(), caption_count = min(text.caption_count, kCaptionMax);
   for (uint32_t i = thread; i < caption_count; i += kThreads) caption[i] = text.caption[i];
   __syncthreads();
-  if (thread == 0) line.count = fill_line(caption, caption_count, tick.index, tick.media_time_ns, line.glyphs);
+  if (thread == 0)
+    line.count =
+        fill_line({caption, caption_count, text.values, text.records}, tick.index, tick.media_time_ns, line.glyphs);
   __syncthreads();
   for (uint32_t i = thread; i < line.count; i += kThreads) line.pens[i] = text.sheet.glyphs[line.glyphs[i]].advance;
   __syncthreads();
@@ -111,6 +114,8 @@ __device__ void set_line(const TextLine& text, const mr_device_tick& tick, uint3
     int32_t width = 0;
     for (uint32_t i = 0; i < line.count; ++i) width += line.pens[i];
     int32_t pen = text.x >= 0 ? text.x : static_cast<int32_t>(picture_width) + text.x - width;
+    line.left = pen;
+    line.right = pen + width;
     for (uint32_t i = 0; i < line.count; ++i) {
       const int32_t advance = line.pens[i];
       line.pens[i] = pen;
@@ -120,21 +125,15 @@ __device__ void set_line(const TextLine& text, const mr_device_tick& tick, uint3
   __syncthreads();
 }
 
-__global__ void draw_text(const __grid_constant__ TextLine text, const mr_device_tick* tick,
-                          const __grid_constant__ DevicePicture picture) {
-  await_inputs();
-  __shared__ SetLine line;
+// By all threads of a block, whose first column is `left`: the letters, or what stands for each from `first` on.
+__device__ void draw_letters(const TextLine& text, const SetLine& line, uint32_t first, const Ink& ink, int32_t left,
+                             bool inside, const DevicePicture& picture, int32_t x, int32_t y) {
   __shared__ uint16_t seen[kThreads];
-  set_line(text, *tick, picture.image.width, line);
-  const auto left = static_cast<int32_t>(blockIdx.x * kBlockWidth);
-  const int32_t top = max(text.top, 0) + static_cast<int32_t>(blockIdx.y * kBlockHeight);
-  const int32_t x = left + static_cast<int32_t>(threadIdx.x), y = top + static_cast<int32_t>(threadIdx.y);
-  const bool inside = x < static_cast<int32_t>(picture.image.width) && y < static_cast<int32_t>(picture.image.height);
   for (uint32_t begin = 0; begin < line.count; begin += kThreads) {
     const uint32_t index = begin + thread_index();
     bool touches = false;
     if (index < line.count) {
-      const SheetGlyph& shape = text.sheet.glyphs[line.glyphs[index]];
+      const SheetGlyph& shape = text.sheet.glyphs[first + line.glyphs[index]];
       const int32_t from = line.pens[index] + shape.left;
       touches = from < left + static_cast<int32_t>(kBlockWidth) && from + static_cast<int32_t>(shape.width) > left;
     }
@@ -142,11 +141,28 @@ __global__ void draw_text(const __grid_constant__ TextLine text, const mr_device
     if (touches) seen[kept.place] = static_cast<uint16_t>(index);
     __syncthreads();
     for (uint32_t k = 0; k < kept.count && inside; ++k) {
-      const uint32_t coverage = coverage_at(text.sheet, line.glyphs[seen[k]], line.pens[seen[k]], text.baseline, x, y);
-      if (coverage > 0) blend(pixel_at(picture, x, y), text.ink, coverage);
+      const uint32_t coverage =
+          coverage_at(text.sheet, first + line.glyphs[seen[k]], line.pens[seen[k]], text.baseline, x, y);
+      if (coverage > 0) blend(pixel_at(picture, x, y), ink, coverage);
     }
     __syncthreads();
   }
+}
+
+__global__ void draw_text(const __grid_constant__ TextLine text, const mr_device_tick* tick,
+                          const __grid_constant__ DevicePicture picture) {
+  await_inputs();
+  __shared__ SetLine line;
+  set_line(text, *tick, picture.image.width, line);
+  const auto left = static_cast<int32_t>(blockIdx.x * kBlockWidth);
+  const int32_t top = max(text.top, 0) + static_cast<int32_t>(blockIdx.y * kBlockHeight);
+  const int32_t x = left + static_cast<int32_t>(threadIdx.x), y = top + static_cast<int32_t>(threadIdx.y);
+  const bool inside = x < static_cast<int32_t>(picture.image.width) && y < static_cast<int32_t>(picture.image.height);
+  const bool in_box = text.boxed && line.count > 0 && x >= line.left - text.padding && x < line.right + text.padding &&
+                      y >= text.box_top && y < text.box_bottom;
+  if (inside && in_box) blend(pixel_at(picture, x, y), text.box, 255);
+  if (text.outline_first > 0) draw_letters(text, line, text.outline_first, text.outline, left, inside, picture, x, y);
+  draw_letters(text, line, 0, text.ink, left, inside, picture, x, y);
 }
 
 const char* text(void* stream, const TextLine& line, const mr_device_tick* tick, const DevicePicture& picture) {

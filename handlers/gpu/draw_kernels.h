@@ -8,15 +8,23 @@
 
 namespace millrace::handlers::gpu {
 
-// A line of text; sheet and caption are in device memory.
+// A line of text; sheet, caption and records are in device memory.
 struct TextLine {
   GlyphSheet sheet;
   const uint16_t* caption; // as fill_line() takes it
   uint32_t caption_count;
+  ValuePlace values[kValuePlacesMax];
+  LineRecords records[kLineSourcesMax];
   Ink ink;
-  int32_t x;           // where the pen starts; negative: as far from the right edge as the line ends
-  int32_t baseline;    // the row under the letters
-  int32_t top, bottom; // the rows that any of the sheet's glyphs may reach
+  int32_t x;              // where the pen starts; negative: as far from the right edge as the line ends
+  int32_t baseline;       // the row under the letters
+  int32_t top, bottom;    // the rows that are painted
+  uint32_t outline_first; // the sheet's glyph that is the first one's outline; 0: none
+  Ink outline;
+  bool boxed;                  // a box is painted under the letters
+  int32_t box_top, box_bottom; // its rows
+  int32_t padding;             // of the box beyond the line, left and right
+  Ink box;
 };
 
 // One trace of a waveform monitor.

@@ -3,9 +3,13 @@
 // Rule. The same whole numbers as GlyphSet::draw() and Caption::line(), so the bytes are equal.
 #pragma once
 
+#include <millrace/abi.h>
+
 #include <cstdint>
+#include <cstring>
 
 #include "handlers/gpu/both.h"
+#include "handlers/gpu/rounded_product.h"
 
 namespace millrace::handlers::gpu {
 
@@ -34,14 +38,46 @@ MR_BOTH inline uint32_t coverage_at(const GlyphSheet& sheet, uint32_t glyph, int
 
 // ---- lines that change from tick to tick --------------------------------------------------------------------------
 
-// A line is a list of glyphs of a sheet, with these in the places of numbers.
-inline constexpr uint16_t kIndexPlace = 0xffff, kTimePlace = 0xfffe;
+// A line is a list of glyphs of a sheet, with these in the places of numbers; from kFirstValuePlace on those of
+// records.
+inline constexpr uint16_t kIndexPlace = 0xffff, kTimePlace = 0xfffe, kFirstValuePlace = 0xff00;
+inline constexpr uint32_t kValuePlacesMax = 16; // of a line
+inline constexpr uint32_t kLineSourcesMax = 2;  // inputs that records come from
 // The first glyphs of a sheet that has such places.
 inline constexpr uint16_t kGlyphOfColon = 10, kGlyphOfPoint = 11, kGlyphOfMinus = 12;
 inline constexpr char kNumberGlyphs[] = "0123456789:.-";
 
 // What a caption of 512 bytes may grow to: 85 places of at most 24 glyphs.
 inline constexpr uint32_t kLineGlyphsMax = 2048;
+
+enum class ValueForm : uint8_t { count, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64 };
+
+// A number of a tick's records: how many there are, or a field of the first.
+struct ValuePlace {
+  ValueForm form;
+  uint8_t source; // which of the line's records
+  uint16_t reserved;
+  uint32_t offset; // of the field; bytes from the record's first
+};
+// The records of one input on a tick; `value` is null where there is no value.
+struct LineRecords {
+  const mr_value* value;
+  const uint8_t* data;
+};
+// What a line is made of; the memory of whoever fills it in.
+struct LineText {
+  const uint16_t* caption;
+  uint32_t caption_count;
+  const ValuePlace* values;
+  const LineRecords* records;
+};
+
+template <class T>
+MR_BOTH T loaded(const uint8_t* bytes) {
+  T number;
+  memcpy(&number, bytes, sizeof number);
+  return number;
+}
 
 // Writes glyphs one after another and stops where there is no room.
 struct LineWriter {
@@ -69,19 +105,60 @@ struct LineWriter {
     put(kGlyphOfPoint);
     put_number(positive % 1000, 3);
   }
+  MR_BOTH void put_integer(int64_t number) {
+    if (number < 0) put(kGlyphOfMinus);
+    put_number(number < 0 ? 0 - static_cast<uint64_t>(number) : static_cast<uint64_t>(number), 1);
+  }
+  // Two digits behind the point. What is no number, or longer than a double is exact, is a dash.
+  MR_BOTH void put_decimal(double number) {
+    const double size = number < 0 ? -number : number;
+    if (!(size < 1e15)) return put(kGlyphOfMinus);
+    auto whole = static_cast<uint64_t>(size);
+    const double hundredths = rounded_product(size - static_cast<double>(whole), 100.0);
+    auto part = static_cast<uint64_t>(hundredths + 0.5);
+    if (part == 100) ++whole, part = 0;
+    if (number < 0 && whole + part > 0) put(kGlyphOfMinus);
+    put_number(whole, 1);
+    put(kGlyphOfPoint);
+    put_number(part, 2);
+  }
+  // A dash where there is nothing to show.
+  MR_BOTH void put_value(const ValuePlace& place, const LineRecords& records) {
+    if (!records.value) return put(kGlyphOfMinus);
+    const uint64_t there = records.value->as.records.count;
+    if (place.form == ValueForm::count) return put_number(there, 1);
+    if (there == 0) return put(kGlyphOfMinus);
+    const uint8_t* const bytes = records.data + place.offset;
+    switch (place.form) {
+      case ValueForm::i8: return put_integer(loaded<int8_t>(bytes));
+      case ValueForm::i16: return put_integer(loaded<int16_t>(bytes));
+      case ValueForm::i32: return put_integer(loaded<int32_t>(bytes));
+      case ValueForm::i64: return put_integer(loaded<int64_t>(bytes));
+      case ValueForm::u8: return put_number(loaded<uint8_t>(bytes), 1);
+      case ValueForm::u16: return put_number(loaded<uint16_t>(bytes), 1);
+      case ValueForm::u32: return put_number(loaded<uint32_t>(bytes), 1);
+      case ValueForm::u64: return put_number(loaded<uint64_t>(bytes), 1);
+      case ValueForm::f32: return put_decimal(static_cast<double>(loaded<float>(bytes)));
+      default: return put_decimal(loaded<double>(bytes));
+    }
+  }
 };
 
 // The glyphs of a tick's line, into `line`, which has room for kLineGlyphsMax. Returns how many.
-MR_BOTH inline uint32_t fill_line(const uint16_t* caption, uint32_t caption_count, uint64_t index,
-                                  int64_t media_time_ns, uint16_t* line) {
+MR_BOTH inline uint32_t fill_line(const LineText& text, uint64_t index, int64_t media_time_ns, uint16_t* line) {
   LineWriter writer{line};
-  for (uint32_t i = 0; i < caption_count; ++i) {
-    if (caption[i] == kIndexPlace)
+  for (uint32_t i = 0; i < text.caption_count; ++i) {
+    const uint16_t one = text.caption[i];
+    if (one == kIndexPlace) {
       writer.put_number(index, 1);
-    else if (caption[i] == kTimePlace)
+    } else if (one == kTimePlace) {
       writer.put_time(media_time_ns);
-    else
-      writer.put(caption[i]);
+    } else if (one >= kFirstValuePlace) {
+      const ValuePlace& place = text.values[one - kFirstValuePlace];
+      writer.put_value(place, text.records[place.source]);
+    } else {
+      writer.put(one);
+    }
   }
   return writer.count;
 }

@@ -13,5 +13,12 @@ MR_BOTH inline float rounded_product(float a, float b) {
   return a * b;
 #endif
 }
+MR_BOTH inline double rounded_product(double a, double b) {
+#ifdef __CUDA_ARCH__
+  return __dmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
 
 } // namespace millrace::handlers::gpu

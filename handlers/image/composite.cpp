@@ -43,6 +43,9 @@ its place, or its `last` picture, or makes no canvas (`skip`). But for that the 
 every tick, even with no layer at all. It has the time of the first one that is there. With
 `missing: last` it runs on the CPU alone.
 
+With `until: shortest` the run ends as soon as one of the layers has: its source has ended, however
+many handlers are between them. A layer that comes by `latest` or a queue never ends so.
+
     test.pattern name=p ! image.composite name=wall layout=row ! null.sink p. ! wall.
 )"[1];
 
@@ -119,6 +122,7 @@ class Composite final : public Handler {
     settings_.premultiplied = premultiplied_;
     settings_.keep_last = *missing_ == "last";
     skip_ = *missing_ == "skip";
+    shortest_ = *until_ == "shortest";
     composer_.set_layers(cells_);
   }
 
@@ -158,8 +162,14 @@ class Composite final : public Handler {
 
   static bool is_there(const ImageView& view) { return view.data() && view.width() > 0; }
 
-  // False where a layer is missing and there is to be no canvas then. An empty initial value counts as missing.
-  bool find_layers(const Tick& tick, Views& views) const {
+  // False where the run ends with a layer, or one is missing and there is to be no canvas then. An empty initial value
+  // counts as missing.
+  bool find_layers(Tick& tick, Views& views) const {
+    for (uint32_t i = 0; shortest_ && i < layers_.count(); ++i) {
+      if (!layers_.ended(tick, i)) continue;
+      tick.end();
+      return false;
+    }
     for (uint32_t i = 0; i < layers_.count(); ++i) {
       if (layers_.present(tick, i)) views[i] = layers_(tick, i);
       if (skip_ && !is_there(views[i])) return false;
@@ -247,6 +257,8 @@ class Composite final : public Handler {
   Param<bool> premultiplied_{*this, "premultiplied", false, "the colours of rgba8 and bgra8 layers hold their alpha"};
   Param<std::string> missing_{*this, "missing", "background", "what a missing layer shows",
                               choices({"background", "last", "skip"})};
+  Param<std::string> until_{*this, "until", "longest", "the end: of the layer that ends last, or first",
+                            choices({"longest", "shortest"})};
   Param<std::string> background_{*this, "background", "#000000", "\"#rrggbb\" or \"#rrggbbaa\""};
   Param<std::string> format_{*this, "format", "first", "of the canvas; first: the first layer's, or rgb8",
                              choices({"first", "gray8", "rgb8", "bgr8", "rgba8", "bgra8"})};
@@ -254,7 +266,7 @@ class Composite final : public Handler {
   ComposeSettings settings_;
   std::vector<LayerCell> cells_;
   Extent canvas_;
-  bool skip_ = false;
+  bool skip_ = false, shortest_ = false;
   Pixel pixel_ = Pixel::rgb8;
 };
 

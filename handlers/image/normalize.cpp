@@ -65,7 +65,7 @@ class Normalize final : public Handler {
   }
 
   Input<Image> video_{*this, "video", tensor_sources()};
-  Output<Tensor> out_{*this, "tensor", help("one picture, three channels or one")};
+  Output<Tensor> out_{*this, "tensor", dtypes<Float16, float>(), rank(4), help("one picture, three channels or one")};
   TensorParams numbers_{*this};
   TensorForm form_;
 };

@@ -76,7 +76,7 @@ class Patches final : public Handler {
 
   Input<Image> video_{*this, "video", tensor_sources()};
   Input<Records<Box>> boxes_{*this, "boxes", optional, help("in pixels of the picture")};
-  Output<Tensor> out_{*this, "tensor", help("a patch for each box, three channels")};
+  Output<Tensor> out_{*this, "tensor", dtypes<Float16, float>(), rank(4), help("a patch for each box, three channels")};
   Param<int64_t> width_{*this, "width", 224, "of a patch", range(1, kSideMax), unit("px")};
   Param<int64_t> height_{*this, "height", 224, "of a patch", range(1, kSideMax), unit("px")};
   Param<int64_t> count_max_{*this, "count_max", 64, "patches of one tensor, where boxes are connected", range(1, 1024)};

@@ -39,7 +39,7 @@ class Source final : public Handler {
   }
 
  private:
-  Output<Tensor> out_{*this, "out", help("uint8[bytes]")};
+  Output<Tensor> out_{*this, "out", dtypes<uint8_t>(), rank(1), help("`bytes` numbers")};
   Param<int64_t> count_{*this, "count", 0, "ticks until the end; 0: endless", at_least(0)};
   Param<int64_t> bytes_{*this, "bytes", 8, "size of a value", range(1, 1 << 30), unit("B")};
 };

@@ -36,36 +36,53 @@ void store(uint8_t* bytes, T value) {
   std::memcpy(bytes, &value, sizeof value);
 }
 
-void append_field(std::string& text, const Field& field, const uint8_t* record) {
+// Calls `use` with each number of a field.
+template <class Use>
+void each_number(const mr_field& field, const uint8_t* record, Use&& use) {
   const uint8_t* bytes = record + field.offset;
-  switch (field.type) {
-    case FieldType::f32: return append_number(text, loaded<float>(bytes));
-    case FieldType::f64: return append_number(text, loaded<double>(bytes));
-    case FieldType::i32: return append_number(text, loaded<int32_t>(bytes));
-    case FieldType::i64: return append_number(text, loaded<int64_t>(bytes));
-  }
-}
-
-void read_field(JsonReader& json, const Field& field, uint8_t* record) {
-  uint8_t* bytes = record + field.offset;
-  const bool real = field.type == FieldType::f32 || field.type == FieldType::f64;
-  const bool null = real && json.take_null();
-  switch (field.type) {
-    case FieldType::f32: return store(bytes, null ? std::numeric_limits<float>::quiet_NaN() : json.f32());
-    case FieldType::f64: return store(bytes, null ? std::numeric_limits<double>::quiet_NaN() : json.f64());
-    case FieldType::i64: return store(bytes, json.integer(std::numeric_limits<int64_t>::min()));
-    case FieldType::i32: {
-      const size_t place = json.position();
-      const int64_t value = json.integer(std::numeric_limits<int32_t>::min());
-      if (value > std::numeric_limits<int32_t>::max())
-        throw JsonError(place + 1, std::to_string(value) + " is too large for 32 bits");
-      return store(bytes, static_cast<int32_t>(value));
+  for (uint32_t i = 0; i < field.count; ++i, bytes += field.dtype_bits / 8) {
+    switch (bit_of(DType{field.dtype_code, field.dtype_bits})) {
+      case MR_DTYPES_INT8: use(loaded<int8_t>(bytes)); break;
+      case MR_DTYPES_INT16: use(loaded<int16_t>(bytes)); break;
+      case MR_DTYPES_INT32: use(loaded<int32_t>(bytes)); break;
+      case MR_DTYPES_INT64: use(loaded<int64_t>(bytes)); break;
+      case MR_DTYPES_UINT8: use(loaded<uint8_t>(bytes)); break;
+      case MR_DTYPES_UINT16: use(loaded<uint16_t>(bytes)); break;
+      case MR_DTYPES_UINT32: use(loaded<uint32_t>(bytes)); break;
+      case MR_DTYPES_UINT64: use(loaded<uint64_t>(bytes)); break;
+      case MR_DTYPES_FLOAT32: use(loaded<float>(bytes)); break;
+      default: use(loaded<double>(bytes)); break; // no other is declared
     }
   }
 }
 
+void append_field(std::string& text, const mr_field& field, const uint8_t* record) {
+  if (field.count == 1) return each_number(field, record, [&](auto number) { append_number(text, number); });
+  char before = '[';
+  each_number(field, record, [&](auto number) {
+    text += before;
+    append_number(text, number);
+    before = ',';
+  });
+  text += ']';
+}
+
+void read_field(JsonReader& json, const mr_field& field, uint8_t* record) {
+  uint8_t* bytes = record + field.offset;
+  const bool real = field.dtype_code == MR_DTYPE_FLOAT, wide = field.dtype_bits == 64;
+  const bool null = real && json.take_null();
+  if (real && wide) return store(bytes, null ? std::numeric_limits<double>::quiet_NaN() : json.f64());
+  if (real) return store(bytes, null ? std::numeric_limits<float>::quiet_NaN() : json.f32());
+  if (wide) return store(bytes, json.integer(std::numeric_limits<int64_t>::min()));
+  const size_t place = json.position();
+  const int64_t value = json.integer(std::numeric_limits<int32_t>::min());
+  if (value > std::numeric_limits<int32_t>::max())
+    throw JsonError(place + 1, std::to_string(value) + " is too large for 32 bits");
+  store(bytes, static_cast<int32_t>(value));
+}
+
 // The field of this name; fields mostly come in their order, so that the one behind `last` is looked at first.
-size_t find_field(std::span<const Field> fields, std::string_view name, size_t last) {
+size_t find_field(std::span<const mr_field> fields, std::string_view name, size_t last) {
   for (size_t i = 0; i < fields.size(); ++i) {
     const size_t f = (last + 1 + i) % fields.size();
     if (fields[f].name == name) return f;
@@ -75,8 +92,8 @@ size_t find_field(std::span<const Field> fields, std::string_view name, size_t l
 
 void read_record(JsonReader& json, const RecordLayout& layout, uint8_t* record) {
   const size_t place = json.position();
-  const std::span<const Field> fields = layout.fields;
-  uint64_t seen = 0; // a bit for each field; no record has 64
+  const std::span<const mr_field> fields = layout.fields;
+  uint64_t seen = 0; // a bit for each field; no record that is read has 64
   size_t last = fields.size() - 1;
   json.object([&](const std::string& key) {
     const size_t f = find_field(fields, key, last);
@@ -85,9 +102,8 @@ void read_record(JsonReader& json, const RecordLayout& layout, uint8_t* record) 
     seen |= uint64_t{1} << f;
     last = f;
   });
-  for (size_t f = 0; f < fields.size(); ++f)
-    if (fields[f].required && !(seen >> f & 1))
-      throw JsonError(place + 1, "the record has no \"" + std::string(fields[f].name) + "\"");
+  for (size_t f = 0; f < layout.required_count; ++f)
+    if (!(seen >> f & 1)) throw JsonError(place + 1, "the record has no \"" + std::string(fields[f].name) + "\"");
 }
 
 void read_records(JsonReader& json, RecordLine& line) {
@@ -116,7 +132,7 @@ void append_record_line(std::string& text, uint64_t tick, int64_t time_ns, const
   for (uint64_t i = 0; i < count; ++i) {
     char before = '{';
     if (i > 0) text += ',';
-    for (const Field& field : layout.fields) {
+    for (const mr_field& field : layout.fields) {
       text += before;
       text += '"';
       text += field.name;

@@ -4,7 +4,6 @@
 #include <millrace/handler.h>
 
 #include <array>
-#include <cstddef>
 
 #include "handlers/stats/latency_window.h"
 #include "handlers/stats/rate_meter.h"
@@ -14,39 +13,26 @@ namespace millrace::handlers {
 namespace {
 
 template <Record T>
-RecordLayout layout_of(std::span<const Field> fields) {
+RecordLayout known_layout(uint32_t required_count) {
   static const T defaults{};
-  const mr_format format = detail::make_port<Records<T>>(MR_INPUT, "").port.accepts;
-  return {T::kSchema, sizeof(T), format.layout, fields, &defaults};
+  const mr_record_type& type = *record_type_of<T>();
+  return {T::kSchema, sizeof(T), layout_of<T>(), {type.fields, type.field_count}, &defaults, required_count};
 }
-
-constexpr std::array kBoxFields = {
-    Field{"x", FieldType::f32, offsetof(Box, x), true},
-    Field{"y", FieldType::f32, offsetof(Box, y), true},
-    Field{"width", FieldType::f32, offsetof(Box, width), true},
-    Field{"height", FieldType::f32, offsetof(Box, height), true},
-    Field{"score", FieldType::f32, offsetof(Box, score), false},
-    Field{"label", FieldType::i32, offsetof(Box, label), false},
-    Field{"id", FieldType::i64, offsetof(Box, id), false},
-};
-constexpr std::array kRateFields = {
-    Field{"per_second", FieldType::f64, offsetof(Rate, per_second), true},
-    Field{"span_ns", FieldType::i64, offsetof(Rate, span_ns), false},
-    Field{"interval_count", FieldType::i64, offsetof(Rate, interval_count), false},
-};
-constexpr std::array kLatencyFields = {
-    Field{"p50_us", FieldType::f64, offsetof(Latency, p50_us), true},
-    Field{"p99_us", FieldType::f64, offsetof(Latency, p99_us), true},
-    Field{"max_us", FieldType::f64, offsetof(Latency, max_us), true},
-    Field{"count", FieldType::i64, offsetof(Latency, count), false},
-};
 
 } // namespace
 
 std::span<const RecordLayout> known_layouts() {
-  static const std::array table = {layout_of<Box>(kBoxFields), layout_of<Rate>(kRateFields),
-                                   layout_of<Latency>(kLatencyFields)};
+  static const std::array table = {known_layout<Box>(4), known_layout<Rate>(1), known_layout<Latency>(3)};
   return table;
+}
+
+std::optional<RecordLayout> layout_of_format(const mr_format& format) {
+  if (const RecordLayout* known = find_layout(known_layouts(), format.schema)) return *known;
+  const mr_record_type* type = format.records;
+  if (!type || type->field_count == 0 || schema_of(type->name) != format.schema) return std::nullopt;
+  return RecordLayout{type->name,    static_cast<uint32_t>(format.record_size),
+                      format.layout, {type->fields, type->field_count},
+                      nullptr,       0};
 }
 
 const RecordLayout* find_layout(std::span<const RecordLayout> layouts, std::string_view schema) {

@@ -1,35 +1,30 @@
-// What is in the records that handlers exchange, field by field: the table that text is written and read by.
+// Record types that can be text: what is in their records, field by field, as the types themselves say it.
 //
-// A record is a trivially copyable struct and does not describe itself. Each type that is to be written as text has a
-// row here; a new one is a list of fields in layout.cpp and a line in the table.
+// Built-in types are in a table, with what reading needs beside their fields. A type of a plugin that has `fields()` is
+// described by the format of the port that it comes from, and can be written.
 #pragma once
 
 #include <millrace/payload.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace millrace::handlers {
 
-enum class FieldType : uint8_t { f32, f64, i32, i64 };
-constexpr uint32_t bytes_of(FieldType type) { return type == FieldType::f32 || type == FieldType::i32 ? 4 : 8; }
-
-struct Field {
-  std::string_view name;
-  FieldType type;
-  uint32_t offset; // bytes from the record's first
-  bool required;   // text without it is damaged; else the default stands
-};
-
 struct RecordLayout {
   std::string_view schema; // "millrace.Box"
   uint32_t record_size;    // bytes
   uint64_t layout;         // as a value's header has it
-  std::span<const Field> fields;
-  const void* defaults; // a record of the type
+  std::span<const mr_field> fields;
+  const void* defaults;    // a record of the type; null: it is not read
+  uint32_t required_count; // fields, from the first on, without which text is damaged; for others the default stands
 };
+
+// Of a port's records: from the table, else by what the type says; none where it says nothing.
+std::optional<RecordLayout> layout_of_format(const mr_format& format);
 
 std::span<const RecordLayout> known_layouts();
 

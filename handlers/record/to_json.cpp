@@ -1,6 +1,7 @@
 // record.to_json: writes records as lines of JSON.
 #include <millrace/handler.h>
 
+#include <optional>
 #include <stdexcept>
 
 #include "handlers/file/open.h"
@@ -18,9 +19,10 @@ Writes a line of JSON for every tick that has records, however few:
 `tick` is the index on the handler's clock, `time_ns` the media time of the records: the tick's,
 where whoever made them did not say another. Ticks without a value leave no line, ticks with no
 record in the list leave an empty list. Numbers read back as the same bits; what is not a number
-is null, and infinite is 1e999. Records that are known: millrace.Box (x, y, width, height, score,
-label, id), millrace.Rate (per_second, span_ns, interval_count) of stats.fps, millrace.Latency
-(p50_us, p99_us, max_us, count) of stats.latency.
+is null, and infinite is 1e999; a field of several numbers is a list. Records that are known:
+millrace.Box (x, y, width, height, score, label, id), millrace.Rate (per_second, span_ns,
+interval_count) of stats.fps, millrace.Latency (p50_us, p99_us, max_us, count) of stats.latency, and
+every type of a plugin that says its fields, which `inspect` shows at the port.
 
 Folders on the way to `path` are made; the file is replaced at the start and whole after the end.
 With `flush` a line can be read when its tick is done, for who looks on. /dev/stdout is a path
@@ -35,7 +37,14 @@ class ToJson final : public Handler {
 
   void configure(const Formats& formats) override {
     const Format& in = formats.in(in_);
-    if (in.schema) layout_of(in.schema, in.layout);
+    own_.reset();
+    if (!in.schema || find_layout(known_layouts(), in.schema)) return check_known(in);
+    own_ = layout_of_format(in);
+    own_schema_ = in.schema;
+    if (!own_)
+      throw std::invalid_argument(
+          "these records are of a type that is not known and does not say its fields; known are " +
+          list_layouts(known_layouts()) + ", and types that have a function fields()");
   }
 
   void start() override { file_ = open_to_write(*path_); }
@@ -55,7 +64,13 @@ class ToJson final : public Handler {
   void stop() override { file_.reset(); }
 
  private:
-  static const RecordLayout& layout_of(uint64_t schema, uint64_t layout) {
+  static void check_known(const Format& in) {
+    if (in.schema) known_layout(in.schema, in.layout);
+  }
+  const RecordLayout& layout_of(uint64_t schema, uint64_t layout) const {
+    return own_ && schema == own_schema_ && layout == own_->layout ? *own_ : known_layout(schema, layout);
+  }
+  static const RecordLayout& known_layout(uint64_t schema, uint64_t layout) {
     const RecordLayout* known = find_layout(known_layouts(), schema);
     if (!known)
       throw std::invalid_argument("these records are of a type that is not known; known are " +
@@ -65,11 +80,13 @@ class ToJson final : public Handler {
     return *known;
   }
 
-  Input<Any> in_{*this, "in", of_records, help("records of a known type")};
+  Input<Any> in_{*this, "in", of_records, help("records of a type that says its fields")};
   Param<std::string> path_{*this, "path", "", "the file to write", required, writes_path};
   Param<bool> flush_{*this, "flush", false, "a line is in the file when its tick is done"};
   File file_;
-  std::string text_; // one line
+  std::string text_;                // one line
+  std::optional<RecordLayout> own_; // of a plugin's type
+  uint64_t own_schema_ = 0;
 };
 
 } // namespace

@@ -14,6 +14,10 @@ struct Latency {
   static constexpr std::string_view kSchema = "millrace.Latency";
   double p50_us = 0, p99_us = 0, max_us = 0;
   int64_t count = 0;
+  static std::vector<mr_field> fields() {
+    return {field("p50_us", &Latency::p50_us), field("p99_us", &Latency::p99_us), field("max_us", &Latency::max_us),
+            field("count", &Latency::count)};
+  }
 };
 
 // The last values and their percentiles, by nearest rank: the smallest value that so many per cent of all do not

@@ -14,6 +14,10 @@ struct Rate {
   double per_second = 0;
   int64_t span_ns = 0;
   int64_t interval_count = 0;
+  static std::vector<mr_field> fields() {
+    return {field("per_second", &Rate::per_second), field("span_ns", &Rate::span_ns),
+            field("interval_count", &Rate::interval_count)};
+  }
 };
 
 // Remembers the times of the last window; the rate is the number of intervals between them by how long they took

@@ -145,7 +145,8 @@ class FromNpy final : public Handler {
     if (turned) copy_row_major(scratch_.data(), shape_, fortran_strides(shape_), element, target);
   }
 
-  Output<Tensor> out_{*this, "out", help("of the type and shape that the file says")};
+  Output<Tensor> out_{*this, "out", dtypes(MR_DTYPES_ALL & ~uint32_t{MR_DTYPES_BFLOAT16}),
+                      help("of the type and shape that the file says")};
   Param<std::string> path_{*this, "path", "", "the file, or with {index} the files, to read", required, reads_path};
   Param<bool> stacked_{*this, "stacked", true, "the first dimension of one file is the ticks"};
 

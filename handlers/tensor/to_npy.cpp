@@ -115,7 +115,8 @@ class ToNpy final : public Handler {
     write_all(file, dense_, path);
   }
 
-  Input<Tensor> in_{*this, "in", help("whole or floating numbers of 8 to 64 bits")};
+  Input<Tensor> in_{*this, "in", dtypes(MR_DTYPES_ALL & ~uint32_t{MR_DTYPES_BFLOAT16}),
+                    help("whole or floating numbers of 8 to 64 bits")};
   Param<std::string> path_{*this, "path", "", "the file, or with {index} the files, to write", required, writes_path};
 
   std::optional<NumberedPath> target_;

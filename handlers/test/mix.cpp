@@ -43,8 +43,8 @@ class Mix final : public Handler {
   // Failures and silences fall on different ticks though they share a seed.
   static constexpr uint64_t kFailure = 0x6661696c;
 
-  Inputs<Tensor> in_{*this, "in", 8, optional, help("int64 of any shape")};
-  Output<Tensor> out_{*this, "out", help("int64[size]")};
+  Inputs<Tensor> in_{*this, "in", 8, optional, dtypes<int64_t>(), help("of any shape")};
+  Output<Tensor> out_{*this, "out", dtypes<int64_t>(), rank(1), help("`size` numbers")};
   Param<int64_t> seed_{*this, "seed", 0, "other results for another seed"};
   Param<int64_t> size_{*this, "size", 1, "numbers in a value", range(1, 1 << 24)};
   Param<int64_t> silent_every_{*this, "silent_every", 0, "about one tick in so many has no result; 0: none",

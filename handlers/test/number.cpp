@@ -35,7 +35,7 @@ class Number final : public Handler {
   }
 
  private:
-  Output<Tensor> out_{*this, "out", help("int64[size]")};
+  Output<Tensor> out_{*this, "out", dtypes<int64_t>(), rank(1), help("`size` numbers")};
   Param<int64_t> seed_{*this, "seed", 0, "other numbers for another seed"};
   Param<int64_t> count_{*this, "count", 0, "ticks until the end; 0: endless", at_least(0)};
   Param<int64_t> size_{*this, "size", 1, "numbers in a value", range(1, 1 << 24)};

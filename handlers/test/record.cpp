@@ -56,7 +56,7 @@ class Record final : public Handler {
     throw std::runtime_error("cannot write '" + *path_ + "': " + std::strerror(errno));
   }
 
-  Inputs<Tensor> in_{*this, "in", 8, optional, help("int64 of any shape")};
+  Inputs<Tensor> in_{*this, "in", 8, optional, dtypes<int64_t>(), help("of any shape")};
   Param<std::string> path_{*this, "path", "", "the file to write", required, writes_path};
   std::unique_ptr<std::FILE, Close> file_;
 };

@@ -57,8 +57,8 @@ class Sum final : public Handler {
     return count;
   }
 
-  Inputs<Tensor> in_{*this, "in", 8, help("int64, of one shape")};
-  Output<Tensor> out_{*this, "out", help("int64, of the first input's shape")};
+  Inputs<Tensor> in_{*this, "in", 8, dtypes<int64_t>(), help("of one shape")};
+  Output<Tensor> out_{*this, "out", dtypes<int64_t>(), help("of the first input's shape")};
 };
 
 } // namespace

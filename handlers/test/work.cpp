@@ -51,7 +51,7 @@ class Work final : public Handler {
   }
 
   Inputs<Any> in_{*this, "in", 8, help("what it waits for")};
-  Output<Tensor> out_{*this, "out", help("uint8[bytes]")};
+  Output<Tensor> out_{*this, "out", dtypes<uint8_t>(), rank(1), help("`bytes` numbers")};
   Param<double> cpu_us_{*this, "cpu_us", 100, "a call's time on the host", range(0, 1e6), unit("us")};
   Param<double> device_us_{*this, "device_us", 10, "a call's time on a device", range(0, 1e6), unit("us")};
   Param<int64_t> bytes_{*this, "bytes", 1024, "size of its output", range(1, int64_t{1} << 30), unit("B")};

@@ -24,6 +24,31 @@ std::vector<std::string> formats_of(const Port& port) {
   return names;
 }
 
+std::vector<std::string> dtypes_of(const Port& port) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < kDTypes.size(); ++i)
+    if (port.raw.accepts.dtypes >> i & 1) names.push_back(name_of(kDTypes[i]));
+  return names;
+}
+
+std::vector<std::string> ranks_of(const Port& port) {
+  std::vector<std::string> ranks;
+  for (uint32_t rank = 0; rank <= MR_RANK_MAX; ++rank)
+    if (port.raw.accepts.ranks >> rank & 1) ranks.push_back(std::to_string(rank));
+  return ranks;
+}
+
+// The fields of records, where their type says them: "x, y, corners[4]".
+std::vector<std::string> fields_of(const Port& port) {
+  std::vector<std::string> names;
+  const mr_record_type* type = port.raw.accepts.records;
+  for (uint32_t f = 0; type && f < type->field_count; ++f) {
+    const mr_field& field = type->fields[f];
+    names.push_back(field.count == 1 ? field.name : fmt::format("{}[{}]", field.name, field.count));
+  }
+  return names;
+}
+
 std::string memory_of(const Port& port) {
   if (port.raw.memory == MR_MEMORY_CPU) return "cpu";
   return port.raw.memory == MR_MEMORY_GPU ? "gpu" : "follows the body";
@@ -83,6 +108,10 @@ std::string port_words(const plugin::HandlerInfo& info, const Port& port, size_t
   std::string words = fmt::format("  {:<{}}  {}", port.name, width, port.type_name);
   const auto add = [&](const std::string& more) { words += ", " + more; };
   if (!formats_of(port).empty()) add(joined(formats_of(port), "|"));
+  if (!dtypes_of(port).empty()) add(joined(dtypes_of(port), "|"));
+  if (const std::vector<std::string> ranks = ranks_of(port); !ranks.empty())
+    add(joined(ranks, "|") + (ranks.size() == 1 && ranks[0] == "1" ? " dimension" : " dimensions"));
+  if (!fields_of(port).empty()) add("of " + joined(fields_of(port)));
   if (port.optional()) add("optional");
   if (port.many()) add(fmt::format("a list of up to {}", port.raw.many_max));
   if (port.raw.keeps > 0) add(fmt::format("keeps {} past values", port.raw.keeps));
@@ -122,6 +151,9 @@ ordered_json port_json(const plugin::HandlerInfo& info, const Port& port) {
                        {"type", port.type_name},
                        {"formats", formats_of(port)},
                        {"memory", port.raw.memory == MR_MEMORY_FOLLOWS ? "follows" : memory_of(port)}};
+  if (!dtypes_of(port).empty()) json["dtypes"] = dtypes_of(port);
+  for (const std::string& rank : ranks_of(port)) json["ranks"].push_back(std::stoi(rank));
+  if (!fields_of(port).empty()) json["fields"] = fields_of(port);
   if (port.is_input()) {
     json["optional"] = port.optional();
     json["list"] = port.many();

@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/pipeline.h"
 #include "cli/plugins.h"
+#include "embed/app_handlers.h"
 #include "observe/error_codes.h"
 
 namespace millrace::cli {
@@ -106,6 +107,7 @@ int handlers(const ListCommand& command) {
 
 int inspect(const ListCommand& command) {
   plugin::Registry registry;
+  registry.add(embed::app_plugin(), ""); // of applications: no command runs them, so `handlers` does not list them
   scan_plugins(registry, command.plugin_paths);
   const plugin::HandlerInfo& info = require_type(registry, command.type, "inspect");
   write_file("-", command.json ? describe_json(info) : describe_text(info));

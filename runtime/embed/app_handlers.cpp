@@ -16,12 +16,19 @@ Gives what the application pushes with Runtime::push, in order, one value a tick
 next one, and ends with Runtime::end. Every picture has the size and format that the parameters say,
 every tensor its dtype and shape. At most `depth` values wait; what is pushed beyond waits too.
 
+It belongs to applications that embed the runtime (millrace/runtime.h): the command has none to join
+it to, and runs no pipeline with it. test.pattern stands in for it there.
+
     app.source format=gray8 width=64 height=48 ! image.blur sigma=2 ! app.sink
 )"[1];
 
 constexpr const char* kSinkManual = &R"(
 Keeps values for the application, which pulls them with Runtime::pull. At most `depth` wait; `full`
-says what happens to one more: the pipeline waits, the oldest is dropped, or the new one is.
+says what happens to one more: the pipeline waits, the oldest is dropped, or the new one is. The
+application looks at a value with Value::image, Value::tensor or Value::records.
+
+It belongs to applications that embed the runtime (millrace/runtime.h): the command has none to join
+it to, and runs no pipeline with it. null.sink stands in for it there.
 
     app.source format=gray8 width=64 height=48 ! image.blur sigma=2 ! app.sink full=drop_oldest
 )"[1];

@@ -138,6 +138,21 @@ TensorView Value::tensor() const {
   return {&held_->parcel->value, held_->parcel->bytes.data()};
 }
 
+std::span<const uint8_t> Value::records_of(std::string_view schema, uint64_t layout, size_t record_size) const {
+  const std::string wanted = "'" + std::string(schema) + "'";
+  if (header().kind != MR_KIND_RECORDS)
+    throw std::logic_error("the value holds no records, and " + wanted + " is asked");
+  if (header().schema != schema_of(schema))
+    throw std::logic_error("the value holds records of another type than " + wanted);
+  const mr_records& records = held_->parcel->value.as.records;
+  if (header().layout != layout || records.record_size != record_size)
+    throw std::logic_error("the value's " + wanted + " have " + std::to_string(records.record_size) +
+                           " bytes each, and those of the program " + std::to_string(record_size) +
+                           ": they are of two versions");
+  const uint64_t there = held_->parcel->bytes.size() / record_size;
+  return {held_->parcel->bytes.data(), static_cast<size_t>(std::min(records.count, there)) * record_size};
+}
+
 // The mutex guards which composition and run there are, not what they do: a push that waits holds it not.
 class Runtime::State {
  public:
@@ -150,6 +165,7 @@ class Runtime::State {
     if (options_.explain_crashes) crashes_.emplace();
     registry_.add(embed::app_plugin(), "");
     for (const std::string& folder : embed::standard_plugin_folders()) registry_.scan(folder);
+    if (!options_.installed_plugins.empty()) registry_.scan(options_.installed_plugins);
     for (const std::string& folder : options_.plugin_paths) {
       std::error_code ignored;
       if (!std::filesystem::is_directory(folder, ignored)) throw Failure(105, "a plugin path is no folder: " + folder);

@@ -339,17 +339,36 @@ bool change_live(StepRun& step, uint64_t ordinal) {
   return true;
 }
 
+namespace {
+
+// True if the input is empty because its source has ended.
+bool has_ended(const StepRun& step, const InputRun& input, uint64_t ordinal) {
+  if (!input.output) return false;
+  const auto [back, at] = look_back(step, input, ordinal);
+  if (back != Back::there) return false;
+  const Slot& slot = input.output->at(at);
+  return !slot.value && slot.cause == Cause::end;
+}
+
+} // namespace
+
 bool fix_body(StepRun& step, BodyCall& body, uint64_t ordinal, Cause& cause) {
   const mr_tick_info& info = step.pace->info(ordinal);
   cause = info.index % step.every == 0 ? Cause::input : Cause::every;
   bool fires = info.index % step.every == 0 && !later_ticks_void(*step.run, info);
   const bool asked = fires;
   body.accesses.clear();
+  body.tick.ended = 0;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     if (!asked && !step.inputs[i].repeat_last) continue; // the last value is minded on every tick
     body.absent[i] = !fix_input(step, body, i, ordinal);
     if (asked && !body.absent[i]) ++step.inputs[i].delivered;
-    if (body.absent[i] && step.inputs[i].required) fires = false;
+    if (!body.absent[i]) continue;
+    const bool over = asked && has_ended(step, step.inputs[i], ordinal);
+    if (over) body.tick.ended |= bit_of_input(i);
+    if (!step.inputs[i].required) continue;
+    fires = false;
+    if (over) cause = Cause::end;
   }
   if (!fires && step.reads_queue && (asked || cause == Cause::every)) count_lost(step, ordinal, cause);
   if (!fires) return false;

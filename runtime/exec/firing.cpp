@@ -88,8 +88,9 @@ void deliver_queued(StepRun& step, uint64_t ordinal, bool called) {
 
 // Fills raw_inputs. False where the handler does not fire; `cause` says why.
 bool gather(StepRun& step, uint64_t ordinal, Cause& cause) {
-  bool fires = true, called = !step.plan->on_value;
+  bool fires = true, called = !step.plan->on_value, over = false;
   Slot room;
+  step.tick.ended = 0;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     InputRun& input = step.inputs[i];
     const Slot* slot = read(step, input, ordinal, room);
@@ -104,9 +105,13 @@ bool gather(StepRun& step, uint64_t ordinal, Cause& cause) {
     const auto [back, at] = look_back(step, input, ordinal);
     cause = back == Back::there ? input.output->at(at).cause : Cause::silent;
     ++input.empty[static_cast<size_t>(cause)];
-    if (input.required) fires = false;
+    if (cause == Cause::end) step.tick.ended |= bit_of_input(i);
+    if (input.required) {
+      fires = false;
+      over = over || cause == Cause::end;
+    }
   }
-  if (!fires || !called) cause = Cause::input;
+  if (!fires || !called) cause = over ? Cause::end : Cause::input; // an end goes on to whatever lives on it
   if (step.reads_queue) deliver_queued(step, ordinal, fires && called);
   return fires && called;
 }

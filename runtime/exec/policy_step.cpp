@@ -244,7 +244,8 @@ StepResult resolve_align(StepRun& step, ChannelRun& channel, uint64_t ordinal, b
   const mr_tick_info& info = step.pace->info(ordinal);
   const int64_t at = info.media_time_ns, within = channel.plan->within_ns;
   StepRun& post = *step.run->step_runs[channel.plan->from];
-  const bool passed = passed_by(post).has(at + within);
+  const Passed behind = passed_by(post); // before the look: then nothing older follows
+  const bool passed = behind.has(at + within);
   const std::lock_guard lock(channel.mutex);
   const size_t waiting = channel.count;
   // Values before the asked time pass through `current`, which keeps the last of them.
@@ -263,7 +264,7 @@ StepResult resolve_align(StepRun& step, ChannelRun& channel, uint64_t ordinal, b
   if (std::min(before, after) > within) {
     Slot& target = step.outputs[0]->at(ordinal);
     target = Slot{};
-    target.cause = Cause::unaligned;
+    target.cause = behind.ended && channel.count == 0 ? Cause::end : Cause::unaligned;
     count(channel, Cause::unaligned);
     return StepResult::settled;
   }

@@ -793,6 +793,8 @@ void run_body(void* body_call);
 bool issued(const StepRun& step, uint64_t ordinal);
 // Applies what was changed up to this tick. False where a body that was issued before may still run.
 bool change_live(StepRun& step, uint64_t ordinal);
+// The bit of mr_tick.ended of a flat input; 0 where it has none.
+inline uint64_t bit_of_input(size_t flat) { return flat < 64 ? uint64_t{1} << flat : 0; }
 // Decides whether the body fires on this tick, as far as the host knows, and fixes its inputs. False with the cause.
 bool fix_body(StepRun& step, BodyCall& body, uint64_t ordinal, Cause& cause);
 // The stream goes on after the fence, where it is not its own.

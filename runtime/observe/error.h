@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "millrace/nearest.h"
+
 namespace millrace {
 
 // A position in a pipeline text. line and column count from 1; 0: not known.
@@ -30,9 +32,6 @@ struct Error {
 std::string format_error(const Error& error);
 // "MR0304"
 std::string format_code(int code);
-// The nearest of `names` by edit distance (at most a third of the length, at least 1), "" where none is near. Capital
-// letters differ by nothing.
-std::string nearest_name(std::string_view name, const std::vector<std::string>& names);
 // The nearest of dotted names such as handler types: where none is near as a whole, the one whose last part is that of
 // `name`, or near it: "blur" and "video.blur" find image.blur.
 std::string nearest_type(std::string_view name, const std::vector<std::string>& types);

@@ -103,6 +103,9 @@ void describe_conversions(Draft& draft);
 
 // "gray8, rgb8", for messages.
 std::string describe_pixels(uint64_t bits);
+// "uint8, float32" of a set of MR_DTYPES_*, "2 or 3 dimensions" of a set of ranks, for messages.
+std::string describe_dtypes(uint32_t set);
+std::string describe_ranks(uint32_t set);
 
 // Whether the segments of a pace were cut without knowing what all its handlers cost, and may be cut again.
 bool guesses(const Plan& plan, uint32_t pace);

@@ -40,11 +40,25 @@ constexpr const char* kTurnNames[MR_TURN_COUNT] = {"",         "horizontal", "ve
 
 constexpr uint64_t kAllPixels = ((1ull << MR_PIXEL_COUNT) - 1) & ~1ull;
 
+DType dtype_of(const mr_format& format) { return {format.dtype_code, format.dtype_bits, format.dtype_lanes}; }
+
+bool takes_dtype(const mr_format& accepts, const mr_format& gives) {
+  return !accepts.dtypes || (accepts.dtypes & bit_of(dtype_of(gives)));
+}
+bool takes_rank(const mr_format& accepts, const mr_format& gives) {
+  return !accepts.ranks || (gives.rank <= MR_RANK_MAX && (accepts.ranks >> gives.rank & 1));
+}
+std::string describe_rank(uint32_t rank) { return std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions"); }
+
 // What a handler says of an output is read by everybody: fields that no format has would lead beyond its arrays.
 std::string format_fault(const mr_format& format, const mr_port& port) {
   if (port.accepts.kind != MR_KIND_ANY && format.kind != port.accepts.kind) return "is of another kind than its port";
   if (format.size_kind > MR_DIM_UNKNOWN) return "has a size of no known kind";
   if (format.kind != MR_KIND_TENSOR) return "";
+  if (format.dtype_bits && !takes_dtype(port.accepts, format))
+    return "is of " + name_of(dtype_of(format)) + ", and it declares " + describe_dtypes(port.accepts.dtypes);
+  if (format.dtype_bits && !takes_rank(port.accepts, format))
+    return "has " + describe_rank(format.rank) + ", and it declares " + describe_ranks(port.accepts.ranks);
   if (format.rank > MR_RANK_MAX)
     return "has " + std::to_string(format.rank) + " dimensions, and a tensor has at most " +
            std::to_string(MR_RANK_MAX);
@@ -304,6 +318,8 @@ class Negotiation {
     if (port.raw.accepts.kind != MR_KIND_ANY && gives.kind != port.raw.accepts.kind && gives.kind != MR_KIND_ANY)
       refuse(edge, "the two ends of an edge carry different payloads", described_kind(gives.kind), port.type_name,
              "a handler between them that takes " + described_kind(gives.kind) + " and gives " + port.type_name);
+    if (port.raw.accepts.kind == MR_KIND_TENSOR && gives.kind == MR_KIND_TENSOR && gives.dtype_bits)
+      check_tensor(edge, gives);
     const bool meets = takes(edge) & gives.pixel_formats;
     if (gives.kind == MR_KIND_IMAGE && settled_[e].gives == gives.pixel_formats)
       gets.pixel_formats = settled_[e].gets;
@@ -314,6 +330,39 @@ class Negotiation {
     if (gets.pixel_formats != gives.pixel_formats) return ask_for_pixels(e, gives, gets.pixel_formats);
     if ((port.raw.flags & MR_PORT_SQUARE) && gives.aspect_num != gives.aspect_den && gives.aspect_den > 0)
       ask_for_square(e, gives);
+  }
+
+  // Nothing converts tensors, so what the two ends say has to meet.
+  void check_tensor(const DraftEdge& edge, const mr_format& gives) const {
+    const mr_format& wants = accepts(edge);
+    if (!takes_dtype(wants, gives)) refuse_dtype(edge, gives, wants.dtypes);
+    if (!takes_rank(wants, gives))
+      refuse(edge, "the two ends of an edge share no number of dimensions", describe_rank(gives.rank),
+             describe_ranks(wants.ranks),
+             "a handler between them that gives tensors of " + describe_ranks(wants.ranks));
+  }
+
+  // A parameter of the writer by which it gives one of these types is the edit, where it has one: "float32" or "f32".
+  [[noreturn]] void refuse_dtype(const DraftEdge& edge, const mr_format& gives, uint32_t dtypes) const {
+    const std::string what = "the two ends of an edge share no element type", from = name_of(dtype_of(gives)),
+                      to = describe_dtypes(dtypes);
+    const DraftHandler& writer = draft_.handlers[edge.source];
+    const graph::Handler& declared = *writer.declared;
+    for (size_t i = 0; i < kDTypes.size(); ++i) {
+      if (!(dtypes >> i & 1)) continue;
+      const std::string name = name_of(kDTypes[i]), brief = name[0] + std::to_string(kDTypes[i].bits);
+      for (const auto& param : writer.info->params) {
+        const auto choice = std::find_if(param.choices.begin(), param.choices.end(),
+                                         [&](const std::string& one) { return one == name || one == brief; });
+        if (choice == param.choices.end()) continue;
+        const auto given = std::find_if(declared.params.begin(), declared.params.end(),
+                                        [&](const graph::Param& one) { return one.name == param.name; });
+        if (given != declared.params.end())
+          refuse(edge, what, from, to, assignment(given->place, param.name, *choice), given->place);
+        refuse(edge, what, from, to, declared.name + ": { …, " + param.name + ": " + *choice + " }");
+      }
+    }
+    refuse(edge, what, from, to, "a handler between them that gives " + to);
   }
 
   // The first format of a reader that the one it is given can be converted to; that itself where there is none.
@@ -333,10 +382,10 @@ class Negotiation {
   }
 
   [[noreturn]] void refuse(const DraftEdge& edge, const std::string& what, const std::string& from,
-                           const std::string& to, const std::string& edit) const {
+                           const std::string& to, const std::string& edit, const Place& place = {}) const {
     throw Failure(Error{402,
                         what,
-                        edge.declared->place,
+                        place.line > 0 ? place : edge.declared->place,
                         {draft_.port_name(edge.source, false, edge.source_output) + " gives " + from,
                          draft_.port_name(edge.target, true, edge.target_input) + " takes " + to},
                         "",
@@ -430,6 +479,20 @@ std::string describe_pixels(uint64_t bits) {
   for (uint32_t i = 1; i < MR_PIXEL_COUNT; ++i)
     if (bits >> i & 1) text += (text.empty() ? "" : ", ") + std::string(kPixelNames[i]);
   return text;
+}
+
+std::string describe_dtypes(uint32_t set) {
+  std::string text;
+  for (size_t i = 0; i < kDTypes.size(); ++i)
+    if (set >> i & 1) text += (text.empty() ? "" : ", ") + name_of(kDTypes[i]);
+  return text;
+}
+
+std::string describe_ranks(uint32_t set) {
+  std::string text;
+  for (uint32_t rank = 0; rank <= MR_RANK_MAX; ++rank)
+    if (set >> rank & 1) text += (text.empty() ? "" : " or ") + std::to_string(rank);
+  return text + (set == 2u ? " dimension" : " dimensions");
 }
 
 std::vector<Conversion> negotiate(Draft& draft) {

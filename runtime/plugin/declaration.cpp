@@ -5,6 +5,7 @@
 #include <array>
 
 #include "millrace/param_text.h"
+#include "millrace/payload.h"
 
 namespace millrace::plugin {
 namespace {
@@ -16,6 +17,7 @@ constexpr uint32_t kEdgesMax = 256;   // of an input that takes a list
 constexpr uint32_t kKeepsMax = 64;    // each kept value is one more slot of memory in its ring
 constexpr uint32_t kPendingMax = 256; // so is each pending firing
 constexpr uint32_t kGapMax = 100'000; // and each tick of a gap
+constexpr uint32_t kFieldsMax = 1024; // of a record
 constexpr size_t kNameMax = 64;
 
 // What the pipeline file says about a handler beside its parameters.
@@ -136,6 +138,25 @@ void check_traits(const mr_declaration& declared, const mr_handler_type& table, 
                   "it declares that it drains freely, which means nothing without max_pending");
 }
 
+// The fields of a record type lie within its records, each a number that is known.
+void check_records(const mr_port& port, const std::string& who, const Subject& subject) {
+  const mr_record_type& type = *port.accepts.records;
+  subject.require(port.accepts.kind == MR_KIND_RECORDS && type.size == sizeof(mr_record_type) && type.name &&
+                      schema_of(type.name) == port.accepts.schema,
+                  who + " describes records that are not its own");
+  subject.require(type.field_count <= kFieldsMax && (type.field_count == 0 || type.fields),
+                  who + " describes records of more than " + std::to_string(kFieldsMax) + " fields");
+  for (uint32_t f = 0; f < type.field_count; ++f) {
+    const mr_field& field = type.fields[f];
+    subject.require(is_identifier(text_of(field.name)), who + ": the name of a record's field is not an identifier");
+    const uint64_t bytes = uint64_t{field.count} * field.dtype_bits / 8;
+    const uint32_t plain = MR_DTYPES_ALL & ~uint32_t{MR_DTYPES_FLOAT16 | MR_DTYPES_BFLOAT16};
+    subject.require((bit_of(DType{field.dtype_code, field.dtype_bits}) & plain) && field.count >= 1 &&
+                        field.offset + bytes <= port.accepts.record_size,
+                    who + ": field '" + field.name + "' is no number within the record");
+  }
+}
+
 // Ports are checked before anything is copied, so that `like` can be followed.
 void check_port(const mr_declaration& declared, uint32_t index, const Subject& subject) {
   const mr_port& port = declared.ports[index];
@@ -151,6 +172,13 @@ void check_port(const mr_declaration& declared, uint32_t index, const Subject& s
   subject.require(
       port.accepts.size == sizeof(mr_format) && port.accepts.kind <= MR_KIND_OBJECT && port.memory <= MR_MEMORY_GPU,
       who + " has an unknown kind or memory");
+  const bool of_tensors = port.accepts.dtypes || port.accepts.ranks;
+  subject.require(!of_tensors || port.accepts.kind == MR_KIND_TENSOR,
+                  who + " says element types or a number of dimensions, and carries no tensors");
+  subject.require(
+      (port.accepts.dtypes & ~uint32_t{MR_DTYPES_ALL}) == 0 && port.accepts.ranks < 2u << MR_RANK_MAX,
+      who + " says element types that are not known, or more than " + std::to_string(MR_RANK_MAX) + " dimensions");
+  if (port.accepts.records) check_records(port, who, subject);
   const uint32_t relations = port.flags & (MR_PORT_FORWARDS | MR_PORT_IN_PLACE);
   if (input) {
     subject.require(relations == 0 && port.like < 0, who + " is related to another port: only outputs can be");

@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "reference"
+FOR_APPLICATIONS = ["app.sink", "app.source"]  # which the command describes and does not list
 FAMILIES = {1: "How a command was used", 2: "The pipeline's text", 3: "The graph", 4: "The plan", 5: "Plugins",
             6: "A run", 7: "Devices"}
 WRITTEN = "Written by `tests/cli/reference.py` from what the command declares; a test fails where it is out of date."
@@ -50,6 +51,13 @@ def port_row(port, direction):
     words = [port["type"]]
     if port["formats"]:
         words.append(", ".join(port["formats"]))
+    if port.get("dtypes"):
+        words.append(", ".join(port["dtypes"]))
+    if port.get("ranks"):
+        ranks = " or ".join(str(rank) for rank in port["ranks"])
+        words.append(ranks + (" dimension" if ranks == "1" else " dimensions"))
+    if port.get("fields"):
+        words.append("of " + ", ".join(port["fields"]))
     if port.get("optional"):
         words.append("optional")
     if port.get("list"):
@@ -83,7 +91,8 @@ def param_row(param):
 
 
 def section(info):
-    origin = "built in" if info["plugin"] == "millrace" else f"from the plugin {info['plugin']}"
+    origin = {"millrace": "built in", "app": "of the library, for applications"}.get(info["plugin"],
+                                                                                   f"from the plugin {info['plugin']}")
     lines = [f"## {info['type']}", "", f"{info['summary']}. {origin[0].upper()}{origin[1:]}; bodies: {', '.join(info['bodies'])}; "
              f"{', '.join(info['traits'])}.", ""]
     if info["inputs"] or info["outputs"]:
@@ -105,8 +114,8 @@ def sections_of(page):
 
 def handlers(millrace, before):
     sections = sections_of(before)
-    loaded = {info["type"]: info for info in (ask(millrace, "inspect", handler["type"], "--json")
-                                              for handler in ask(millrace, "handlers", "--json")["handlers"])}
+    types = [handler["type"] for handler in ask(millrace, "handlers", "--json")["handlers"]] + FOR_APPLICATIONS
+    loaded = {info["type"]: info for info in (ask(millrace, "inspect", kind, "--json") for kind in sorted(types))}
     plugins = {info["plugin"] for info in loaded.values()}
     # A section stays only where it is of a plugin that is not here: a type that is gone is gone.
     kept = {kind: text for kind, text in sections.items()

@@ -35,6 +35,16 @@ Outcome run(const std::string& pipeline) {
   return runtime.wait();
 }
 
+// Record types of a program that are not those that are given.
+struct Spot {
+  static constexpr std::string_view kSchema = "test.Spot";
+  float x, y;
+};
+struct OldBox {
+  static constexpr std::string_view kSchema = "millrace.Box";
+  float x, y, width, height;
+};
+
 bool push(Runtime& runtime, const std::string& source, int32_t number) {
   return runtime.push(source, TensorRef{dtype_of<int32_t>(), {1}, &number});
 }
@@ -124,4 +134,97 @@ TEST_CASE("records into a handler of pictures, and a file that is not there, are
   CHECK(code_of("record.from_json path=no/such.jsonl ! null.sink") == "MR0604");
   CHECK(code_of("tensor.from_npy path=no/such.npy ! null.sink") == "MR0604");
   CHECK(code_of("file.raw_reader path=no/such.raw width=1 height=1 ! null.sink") == "MR0604");
+}
+
+TEST_CASE(
+    "a canvas with until: shortest ends with the layer that ends first, also behind other handlers and on a device") {
+  const auto pictures = [](const char* until, const char* devices) {
+    RuntimeOptions options;
+    options.devices = devices;
+    Runtime runtime(options);
+    runtime.load_text(std::string(R"(
+version: 1
+clock: { mode: free }
+handlers:
+  long:  { type: test.pattern, width: 16, height: 8, count: 9 }
+  short: { type: test.pattern, width: 16, height: 8, count: 4 }
+  blur:  { type: image.blur, input: short }
+  pass:  { type: flow.pass, input: blur }
+  wall:  { type: image.composite, input: [long, pass], until: )") +
+                      until + R"( }
+  out:   { type: app.sink, input: wall, depth: 64 }
+)");
+    runtime.start();
+    const Outcome outcome = runtime.wait();
+    INFO(outcome.error);
+    CHECK(outcome.ok);
+    size_t count = 0;
+    while (runtime.try_pull("out")) ++count;
+    return count;
+  };
+  for (const char* devices : {"cpu", "sim:0,cpu"}) {
+    INFO(devices);
+    CHECK(pictures("longest", devices) == 9);
+    CHECK(pictures("shortest", devices) == 4);
+  }
+}
+
+TEST_CASE("a layer of another clock ends a canvas too, where it is aligned") {
+  Runtime runtime;
+  runtime.load_text(R"(
+version: 1
+clocks:
+  fast: { mode: free, rate: 50 }
+  slow: { mode: free, rate: 25 }
+handlers:
+  long:  { type: test.pattern, width: 16, height: 8, count: 200, clock: fast }
+  short: { type: test.pattern, width: 16, height: 8, count: 5, clock: slow }
+  wall:  { type: image.composite, until: shortest,
+           input: [long, { from: short, policy: align, within: 25ms }] }
+  out:   { type: app.sink, input: wall, depth: 512 }
+)");
+  runtime.start();
+  const Outcome outcome = runtime.wait();
+  INFO(outcome.error);
+  CHECK(outcome.ok);
+  size_t count = 0;
+  while (runtime.try_pull("out")) ++count;
+  CHECK(count >= 9); // the last picture at 160 ms is near enough until 185 ms
+  CHECK(count <= 11);
+}
+
+TEST_CASE("records that were pulled are read as their type, and as no other") {
+  Runtime runtime;
+  runtime.load(std::string("record.from_json path=") + MILLRACE_SOURCE_DIR +
+               "/examples/data/boxes.jsonl ! app.sink name=out depth=4 full=drop_newest");
+  runtime.start();
+  CHECK(runtime.wait().ok);
+  const auto value = runtime.try_pull("out");
+  REQUIRE(value);
+  const std::span<const Box> boxes = value->records<Box>();
+  REQUIRE(boxes.size() > 0);
+  CHECK(boxes.size_bytes() == value->bytes().size());
+  CHECK(boxes[0].width > 0);
+  CHECK_THROWS_WITH_AS(value->records<Spot>(), "the value holds records of another type than 'test.Spot'",
+                       std::logic_error);
+  CHECK_THROWS_WITH_AS(value->records<OldBox>(),
+                       "the value's 'millrace.Box' have 32 bytes each, and those of the program 16: they are of two "
+                       "versions",
+                       std::logic_error);
+
+  Runtime pictures;
+  pictures.load("test.pattern count=1 width=8 height=8 ! app.sink name=out");
+  pictures.start();
+  CHECK(pictures.wait().ok);
+  CHECK_THROWS_WITH_AS(pictures.try_pull("out")->records<Box>(),
+                       "the value holds no records, and 'millrace.Box' is asked", std::logic_error);
+}
+
+TEST_CASE("plugins that were installed beside the library are found without a path, and a missing folder is no error") {
+  RuntimeOptions options;
+  options.installed_plugins = std::string(MILLRACE_BINARY_DIR) + "/no/such/folder";
+  Runtime runtime(options);
+  runtime.load("test.pattern count=1 ! null.sink");
+  runtime.start();
+  CHECK(runtime.wait().ok);
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 
@@ -112,6 +113,59 @@ TEST_CASE("a line of text with index and time is written as on the CPU, from the
         INFO(name_of(pixel), " ", x, " ", y);
         CHECK(same_pixels(made.view(), wanted.image("video")));
       }
+}
+
+TEST_CASE("numbers of records, a box and an outline are drawn as on the CPU") {
+  const std::string text = "{boxes.count}: {boxes.x} {boxes.score} {boxes.id} {boxes.label}";
+  const std::vector<CaptionSource> sources = {{"boxes", true, record_type_of<Box>()}};
+  const Caption caption(text, sources);
+  for (Pixel pixel : kInterleaved)
+    for (const auto& [x, value] : {std::pair{3, 0.005f}, {-9, 1234.565f}, {3, -0.125f}, {3, 1e20f}}) {
+      const Value picture = noise(pixel, 331, 67, 331);
+      const Value boxes = testing::records<Box>({{value, 0, 1, 1, value / 3, -2, INT64_MIN}});
+      TableTest draw(builtin("draw.text"), {{"text", text},
+                                            {"x", std::to_string(x)},
+                                            {"y", "9"},
+                                            {"size", "14"},
+                                            {"outline", "#102030c0"},
+                                            {"outline_width", "3"},
+                                            {"box", "#4080ff90"}});
+      draw.input("video", picture);
+      draw.input("boxes", boxes);
+      const Result wanted = draw.tick();
+      REQUIRE(wanted.ok());
+
+      const GlyphSet glyphs("", 14, text), outlines = glyphs.outlined(3);
+      const PackedSheet packed(glyphs, caption, &outlines);
+      const on_gpu::Bytes sheet(packed.bytes().data(), packed.bytes().size());
+      const on_gpu::Bytes record(&boxes.raw(), sizeof(mr_value)), data(boxes.data(), sizeof(Box));
+      const mr_device_tick tick = {0, 0, 0};
+      const on_gpu::Bytes device_tick(&tick, sizeof tick);
+      gpu::TextLine line{};
+      line.sheet = packed.sheet(sheet.data());
+      line.caption = packed.caption(sheet.data());
+      line.caption_count = packed.caption_count();
+      std::copy(caption.values().begin(), caption.values().end(), line.values);
+      line.records[0] = {static_cast<const mr_value*>(record.data()), static_cast<const uint8_t*>(data.data())};
+      line.ink = ink_of({255, 255, 255}, pixel);
+      line.x = x;
+      line.baseline = 9 + glyphs.ascent();
+      line.outline_first = packed.outline_first();
+      line.outline = ink_of({0x10, 0x20, 0x30, 0xc0}, pixel);
+      line.boxed = true;
+      line.padding = 6;
+      line.box_top = 3;
+      line.box_bottom = 9 + glyphs.ascent() + glyphs.descent() + 6;
+      line.box = ink_of({0x40, 0x80, 0xff, 0x90}, pixel);
+      line.top = std::min(line.baseline - packed.top(), line.box_top);
+      line.bottom = std::max(line.baseline + packed.bottom(), line.box_bottom);
+      const Picture made = painted(picture, [&](const gpu::DevicePicture& device) {
+        gpu::check(gpu::draw_kernels().text(on_gpu::kStream, line,
+                                            static_cast<const mr_device_tick*>(device_tick.data()), device));
+      });
+      INFO(name_of(pixel), " ", x, " ", value);
+      CHECK(same_pixels(made.view(), wanted.image("video")));
+    }
 }
 
 TEST_CASE("a waveform monitor shows what it shows on the CPU") {

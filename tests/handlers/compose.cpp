@@ -195,6 +195,21 @@ TEST_CASE("a missing layer shows the background, or its last picture where that 
   }
 }
 
+TEST_CASE("a canvas ends with the layer that ends first where that is asked for, and else goes on without it") {
+  for (const bool shortest : {false, true}) {
+    TableTest row(builtin("image.composite"), {{"layout", "row"}, {"until", shortest ? "shortest" : "longest"}});
+    row.input("layers", testing::image(Pixel::gray8, 8, 8), 0);
+    row.input("layers", testing::image(Pixel::gray8, 8, 8), 1);
+    CHECK(row.tick().ok());
+    row.input("layers", {}, 1); // missing, and not at its end
+    CHECK(row.tick().has("video"));
+    row.end_input("layers", 1);
+    const Result last = row.tick();
+    CHECK(last.end() == shortest);
+    CHECK(last.has("video") == !shortest);
+  }
+}
+
 TEST_CASE("no canvas is made where a layer is missing and that is to be skipped") {
   TableTest overlay(builtin("image.composite"), {{"layout", "overlay"}, {"missing", "skip"}});
   overlay.input("layers", gray(100), 0);

@@ -68,8 +68,8 @@ TEST_CASE("a packed caption is the line that draw.text writes, whatever index an
   for (const auto& [index, time] :
        {std::pair<uint64_t, int64_t>{0, 0}, {9, 61'001'000'000}, {10, -3'723'004'999'999}, {~uint64_t{0}, INT64_MAX}}) {
     std::vector<uint16_t> line(gpu::kLineGlyphsMax);
-    line.resize(
-        gpu::fill_line(packed.caption(packed.bytes().data()), packed.caption_count(), index, time, line.data()));
+    line.resize(gpu::fill_line({packed.caption(packed.bytes().data()), packed.caption_count(), nullptr, nullptr}, index,
+                               time, line.data()));
     Caption words(text);
     const std::string_view wanted = words.line(index, time);
     int64_t width = 0;
@@ -98,8 +98,8 @@ TEST_CASE("the longest caption has room in a line") {
   const GlyphSet glyphs("", 8);
   const PackedSheet packed(glyphs, Caption(text));
   std::vector<uint16_t> line(gpu::kLineGlyphsMax);
-  const uint32_t count =
-      gpu::fill_line(packed.caption(packed.bytes().data()), packed.caption_count(), 0, INT64_MIN + 1, line.data());
+  const uint32_t count = gpu::fill_line(
+      {packed.caption(packed.bytes().data()), packed.caption_count(), nullptr, nullptr}, 0, INT64_MIN + 1, line.data());
   CHECK(count <= gpu::kLineGlyphsMax);
   CHECK(count == Caption(text).line(0, INT64_MIN + 1).size());
 }

@@ -1,6 +1,9 @@
 // Rectangles, letters, captions, and the two handlers that draw.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+#include <ctime>
 #include <limits>
 
 #include "builtin.h"
@@ -37,6 +40,13 @@ uint64_t brightness_sum(const ImageView& picture) {
 }
 
 constexpr Color kWhite = {255, 255, 255};
+
+// A record type that no handler knows.
+struct Speed {
+  static constexpr std::string_view kSchema = "test.Speed";
+  double per_second = 12.5;
+  static std::vector<mr_field> fields() { return {field("per_second", &Speed::per_second)}; }
+};
 
 } // namespace
 
@@ -109,10 +119,48 @@ TEST_CASE("a caption fills in index and time, and keeps doubled braces as one") 
   CHECK(Caption("").line(0, 0).empty());
 }
 
-TEST_CASE("a caption with an unknown place, or an endless one, is refused with its words") {
-  CHECK_THROWS_WITH(Caption("at {tiem}!"), "the text has '{tiem}', but knows {index}, {time}, and {{ for a brace");
-  CHECK_THROWS_WITH(Caption("open {ind"), "the text has '{ind', but knows {index}, {time}, and {{ for a brace");
+TEST_CASE("a caption with an unknown place, or an endless one, is refused with its words and the nearest") {
+  CHECK_THROWS_WITH(Caption("at {tiem}!"), "the text has '{tiem}'; did you mean {time}?\ntry: text=\"at {time}!\"");
+  CHECK_THROWS_WITH(Caption("{speed}"),
+                    "the text has '{speed}', but knows {index}, {time}, {clock}, {utc}, and {{ for a brace");
+  CHECK_THROWS_WITH(Caption("open {ind"), "the text has '{ind', which no '}' ends; {{ stands for a brace");
+  CHECK_THROWS_WITH(Caption("{clock:}"), doctest::Contains("which shows nothing"));
   CHECK_THROWS_AS(Caption(std::string(Caption::kTextMax + 1, 'x')), std::invalid_argument);
+}
+
+TEST_CASE("a caption shows the time of day in any form, in UTC and in the zone of the machine") {
+  const std::time_t moment = 1'924'991'999; // 2030-12-31 23:59:59 UTC
+  Caption utc("{utc} is {utc:%d.%m.%y}, {utc:%H}h");
+  CHECK(utc.line(0, 0, {}, moment) == "2030-12-31 23:59:59 is 31.12.30, 23h");
+  std::tm here{};
+  localtime_r(&moment, &here);
+  char expected[64];
+  std::strftime(expected, sizeof expected, "%H:%M:%S %z", &here);
+  CHECK(Caption("{clock:%H:%M:%S %z}").line(0, 0, {}, moment) == expected);
+  CHECK(Caption::shows_clock("at {utc:%H}"));
+  CHECK(Caption::shows_clock("{clock}"));
+  CHECK_FALSE(Caption::shows_clock("{{clock} {time}"));
+}
+
+TEST_CASE("a caption shows how many records there are and fields of the first, and dashes for what is not there") {
+  const std::array<CaptionSource, 2> sources = {CaptionSource{"boxes", true, record_type_of<Box>()},
+                                                CaptionSource{"records", false, nullptr}};
+  Caption caption("{boxes.count}: {boxes.x} {boxes.score} {boxes.label} {boxes.id}", sources);
+  const auto line = [&](const Value& value) {
+    const gpu::LineRecords records = value ? gpu::LineRecords{&value.raw(), value.data()} : gpu::LineRecords{};
+    return std::string(caption.line(0, 0, {&records, 1}));
+  };
+  CHECK(line(testing::records<Box>({{-3.126f, 0, 1, 1, 0.995f, -2, INT64_MIN}, {9, 9, 9, 9, 1, 1, 1}})) ==
+        "2: -3.13 1.00 -2 -9223372036854775808");
+  CHECK(line(testing::records<Box>({{1e20f, 0, 1, 1, -0.001f, 7, 8}})) == "1: - 0.00 7 8");
+  CHECK(line(testing::records<Box>({})) == "0: - - - -");
+  CHECK(line(Value{}) == "-: - - - -");
+  CHECK_THROWS_WITH(Caption("{boxes.scor}", sources), doctest::Contains("did you mean {boxes.score}?"));
+  CHECK_THROWS_WITH(Caption("{records.count}", sources),
+                    "the text has '{records.count}', and nothing is joined to the input records");
+  std::string many;
+  for (uint32_t i = 0; i <= gpu::kValuePlacesMax; ++i) many += "{boxes.x}";
+  CHECK_THROWS_WITH(Caption(many, sources), "the text shows more than 16 numbers of records");
 }
 
 TEST_CASE("a caption's line is bounded, whatever is filled in") {
@@ -180,6 +228,76 @@ TEST_CASE("draw.text moves while it runs, and writes another index every tick" *
   const std::string moved = drawn(text.tick().image("video"));
   CHECK(moved.substr(0, 32).find('#') == std::string::npos);
   CHECK(moved.find('#') != std::string::npos);
+}
+
+TEST_CASE("a box and an outline lie under the letters, and move nothing" * doctest::skip(!has_font())) {
+  const auto drawn_with = [](std::initializer_list<testing::Setting> more) {
+    TableTest text(builtin("draw.text"), {{"text", "Wg"}, {"x", "30"}, {"y", "20"}, {"size", "20"}});
+    for (const testing::Setting& setting : more) text.set(setting.name, setting.text);
+    text.input("video", testing::image(Pixel::gray8, 120, 70, 100));
+    const Result result = text.tick();
+    REQUIRE(result.ok());
+    const ImageView view = result.image("video");
+    std::vector<uint8_t> pixels;
+    for (uint32_t y = 0; y < view.height(); ++y) pixels.insert(pixels.end(), view.row(y), view.row(y) + view.width());
+    return pixels;
+  };
+  const GlyphSet glyphs("", 20);
+  const auto right = static_cast<uint32_t>(30 + glyphs.width("Wg"));
+  const auto bottom = static_cast<uint32_t>(20 + glyphs.ascent() + glyphs.descent());
+  const auto boxed = drawn_with({{"box", "#000000"}, {"padding", "4"}});
+  const auto outlined = drawn_with({{"outline", "#000000"}, {"outline_width", "3"}});
+  const auto bare = drawn_with({});
+  for (uint32_t y = 0; y < 70; ++y)
+    for (uint32_t x = 0; x < 120; ++x) {
+      const size_t at = size_t{y} * 120 + x;
+      const bool in_box = x >= 26 && x < right + 4 && y >= 16 && y < bottom + 4;
+      INFO(x, ",", y);
+      if (!in_box) CHECK(boxed[at] == 100);
+      if (in_box && bare[at] == 100) CHECK(boxed[at] == 0);
+      if (bare[at] == 255) CHECK((boxed[at] == 255 && outlined[at] == 255)); // a letter's own pixels are on top
+    }
+  const auto darker = std::count_if(outlined.begin(), outlined.end(), [](uint8_t level) { return level == 0; });
+  CHECK(darker > 100);
+  CHECK(std::count(bare.begin(), bare.end(), 0) == 0);
+}
+
+TEST_CASE("an outline reaches as far as it is wide, in every direction" * doctest::skip(!has_font())) {
+  const GlyphSet glyphs("", 30), wide = glyphs.outlined(4);
+  const GlyphSet::Glyph &from = *glyphs.find('.'), &to = *wide.find('.');
+  CHECK(to.width == from.width + 8);
+  CHECK(to.height == from.height + 8);
+  CHECK(to.left == from.left - 4);
+  CHECK(to.top == from.top + 4);
+  CHECK(wide.width("a. W") == glyphs.width("a. W"));
+  const uint8_t* const mask = wide.masks().data() + to.mask;
+  CHECK(mask[size_t{to.height / 2} * to.width] > 0); // the leftmost column
+  CHECK(mask[to.width / 2] > 0);                     // the top row
+  CHECK(mask[0] == 0);                               // a disc has no corners
+  CHECK(mask[size_t{to.height} * to.width - 1] == 0);
+}
+
+TEST_CASE("draw.text with the time of day runs on the CPU alone") {
+  TableTest plain(builtin("draw.text"), {{"text", "{time}"}}), clock(builtin("draw.text"), {{"text", "{utc:%H}"}});
+  for (TableTest* test : {&plain, &clock}) {
+    test->input("video", testing::image(Pixel::gray8, 8, 8));
+    test->start();
+  }
+  CHECK(plain.facts().cost_gpu_ns >= 0);
+  CHECK(clock.facts().cost_gpu_ns < 0);
+}
+
+TEST_CASE("draw.text shows fields of records of a type that it does not know" * doctest::skip(!has_font())) {
+  const auto drawn_text = [](const char* words, bool records) {
+    TableTest text(builtin("draw.text"), {{"text", words}, {"x", "2"}, {"y", "2"}});
+    text.input("video", testing::image(Pixel::gray8, 120, 40));
+    if (records) text.input("records", testing::records<Speed>({{}}));
+    const Result result = text.tick();
+    INFO(result.error);
+    REQUIRE(result.ok());
+    return drawn(result.image("video"));
+  };
+  CHECK(drawn_text("{records.per_second} in {records.count}", true) == drawn_text("12.50 in 1", false));
 }
 
 TEST_CASE("a font that is not there, or is none, is told before the first tick") {

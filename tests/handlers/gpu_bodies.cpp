@@ -13,6 +13,7 @@
 #include "handlers/gpu/rounded_product.h"
 #include "handlers/gpu/tensor_kernels.h"
 #include "handlers/image/to_tensor.h"
+#include "handlers/stats/rate_meter.h"
 #include "pictures.h"
 
 using namespace millrace;
@@ -89,19 +90,29 @@ const char* boxes(void*, const Box* boxes, const uint64_t* count, const gpu::Box
 
 const char* text(void*, const gpu::TextLine& line, const mr_device_tick* tick, const gpu::DevicePicture& picture) {
   std::vector<uint16_t> glyphs(gpu::kLineGlyphsMax);
-  glyphs.resize(gpu::fill_line(line.caption, line.caption_count, tick->index, tick->media_time_ns, glyphs.data()));
-  int32_t pen = line.x;
-  if (line.x < 0) {
-    pen += static_cast<int32_t>(picture.image.width);
-    for (uint16_t glyph : glyphs) pen -= line.sheet.glyphs[glyph].advance;
-  }
-  for (uint16_t glyph : glyphs) {
-    each_pixel(picture, [&](int32_t x, int32_t y, uint8_t* pixel) {
-      const uint32_t coverage = gpu::coverage_at(line.sheet, glyph, pen, line.baseline, x, y);
-      if (coverage > 0 && y >= line.top && y < line.bottom) blend(pixel, line.ink, coverage);
-    });
-    pen += line.sheet.glyphs[glyph].advance;
-  }
+  glyphs.resize(gpu::fill_line({line.caption, line.caption_count, line.values, line.records}, tick->index,
+                               tick->media_time_ns, glyphs.data()));
+  int32_t width = 0;
+  for (uint16_t glyph : glyphs) width += line.sheet.glyphs[glyph].advance;
+  const int32_t left = line.x >= 0 ? line.x : static_cast<int32_t>(picture.image.width) + line.x - width;
+  const auto is_painted = [&](int32_t y) { return y >= line.top && y < line.bottom; };
+  each_pixel(picture, [&](int32_t x, int32_t y, uint8_t* pixel) {
+    const bool in_box = line.boxed && !glyphs.empty() && x >= left - line.padding && x < left + width + line.padding &&
+                        y >= line.box_top && y < line.box_bottom;
+    if (in_box && is_painted(y)) blend(pixel, line.box, 255);
+  });
+  const auto draw = [&](uint32_t first, const Ink& ink) {
+    int32_t pen = left;
+    for (uint16_t glyph : glyphs) {
+      each_pixel(picture, [&](int32_t x, int32_t y, uint8_t* pixel) {
+        const uint32_t coverage = gpu::coverage_at(line.sheet, first + glyph, pen, line.baseline, x, y);
+        if (coverage > 0 && is_painted(y)) blend(pixel, ink, coverage);
+      });
+      pen += line.sheet.glyphs[glyph].advance;
+    }
+  };
+  if (line.outline_first > 0) draw(line.outline_first, line.outline);
+  draw(0, line.ink);
   return nullptr;
 }
 
@@ -246,6 +257,17 @@ TEST_CASE("the GPU bodies of draw.boxes and draw.text ask for what the CPU's pai
     check_bodies_agree("draw.boxes", {{"labels", "false"}}, both);
     check_bodies_agree("draw.boxes", {}, {{"video", video}});
     check_bodies_agree("draw.text", {{"text", "{index} {time} ü"}, {"size", "12"}}, {{"video", video}});
+    check_bodies_agree("draw.text",
+                       {{"text", "{index}a"}, {"size", "14"}, {"outline", "#102030c0"}, {"box", "#4080ff90"}},
+                       {{"video", video}});
+    check_bodies_agree("draw.text",
+                       {{"text", "{index}b"}, {"x", "-9"}, {"y", "-2"}, {"outline", "#00ff00"}, {"outline_width", "4"}},
+                       {{"video", video}});
+    check_bodies_agree("draw.text", {{"text", ""}, {"box", "#ffffff"}}, {{"video", video}});
+    const Value rates = testing::records<Rate>({{29.97, 1'000'000'000, 30}});
+    check_bodies_agree("draw.text", {{"text", "{boxes.count} {boxes.x} {boxes.id}"}, {"size", "12"}}, both);
+    check_bodies_agree("draw.text", {{"text", "{records.per_second} {boxes.score}"}, {"size", "12"}},
+                       {{"video", video}, {"boxes", testing::records<Box>({})}, {"records", rates}});
     check_bodies_agree("draw.text", {{"x", "-3"}, {"y", "-4"}, {"color", "#ff800080"}, {"size", "30"}},
                        {{"video", video}});
   }

@@ -31,14 +31,31 @@ struct Sample {
   double value = 1.5;
   int32_t count = -7;
   float part = 0.25f;
+  static constexpr std::string_view kSchema = "test.Sample";
+  static std::vector<mr_field> fields() {
+    return {field("value", &Sample::value), field("count", &Sample::count), field("part", &Sample::part)};
+  }
 };
-constexpr std::array kSampleFields = {
-    Field{"value", FieldType::f64, offsetof(Sample, value), true},
-    Field{"count", FieldType::i32, offsetof(Sample, count), false},
-    Field{"part", FieldType::f32, offsetof(Sample, part), false},
+struct Corners {
+  static constexpr std::string_view kSchema = "test.Corners";
+  float at[2];
+  uint8_t level;
+  int16_t shift;
+  static std::vector<mr_field> fields() {
+    return {field("at", &Corners::at), field("level", &Corners::level), field("shift", &Corners::shift)};
+  }
+};
+struct Mute {
+  static constexpr std::string_view kSchema = "test.Mute";
+  int32_t number;
 };
 const Sample kDefaultSample;
-const std::array kSampleLayouts = {RecordLayout{"test.Sample", sizeof(Sample), 0, kSampleFields, &kDefaultSample}};
+std::span<const RecordLayout> sample_layouts() {
+  static const mr_record_type& type = *record_type_of<Sample>();
+  static const std::array layouts = {RecordLayout{
+      Sample::kSchema, sizeof(Sample), layout_of<Sample>(), {type.fields, type.field_count}, &kDefaultSample, 1}};
+  return layouts;
+}
 
 std::string line_of(const std::vector<Box>& boxes, uint64_t tick = 0, int64_t time_ns = 0) {
   std::string text;
@@ -264,15 +281,15 @@ TEST_CASE("no truncation and no changed byte of a line does more than throw or r
 TEST_CASE("a type with other fields is a row of the table and nothing more") {
   const std::array<Sample, 2> samples = {Sample{0.1, 2, -3}, Sample{1e300, INT32_MIN, 5}};
   std::string text;
-  append_record_line(text, 1, 2, kSampleLayouts[0], reinterpret_cast<const uint8_t*>(samples.data()), 2);
+  append_record_line(text, 1, 2, sample_layouts()[0], reinterpret_cast<const uint8_t*>(samples.data()), 2);
   CHECK(text == R"({"tick":1,"time_ns":2,"schema":"test.Sample","records":[{"value":0.1,"count":2,"part":-3},)"
                 R"({"value":1e+300,"count":-2147483648,"part":5}]})"
                 "\n");
   RecordLine line;
-  read_record_line(text, kSampleLayouts, line);
+  read_record_line(text, sample_layouts(), line);
   REQUIRE(line.bytes.size() == sizeof samples);
   CHECK(std::memcmp(line.bytes.data(), samples.data(), sizeof samples) == 0);
-  read_record_line(R"({"schema":"test.Sample","records":[{"value":null}]})", kSampleLayouts, line);
+  read_record_line(R"({"schema":"test.Sample","records":[{"value":null}]})", sample_layouts(), line);
   Sample sample;
   std::memcpy(&sample, line.bytes.data(), sizeof sample);
   CHECK(std::isnan(sample.value));
@@ -445,8 +462,8 @@ TEST_CASE("record.to_json refuses what it does not know, and paths that cannot b
   unknown.input("in", strange);
   CHECK(unknown.start() == MR_ERROR);
   CHECK(unknown.error() ==
-        "these records are of a type that is not known; known are millrace.Box, "
-        "millrace.Rate, millrace.Latency");
+        "these records are of a type that is not known and does not say its fields; known are millrace.Box, "
+        "millrace.Rate, millrace.Latency, and types that have a function fields()");
   const Value other = testing::records<Box>({});
   other.header().layout ^= 1;
   TableTest version(builtin("record.to_json"), {{"path", folder / "x"}});
@@ -476,4 +493,20 @@ TEST_CASE("record.to_json flushes where it is asked to, tells a full disk, and r
     CHECK(told);
     CHECK(full.error() == "cannot write '/dev/full': No space left on device");
   }
+}
+
+TEST_CASE(
+    "records of a type that says its fields are written, arrays as lists; those of one that does not are refused") {
+  const ScratchFolder folder;
+  TableTest writer(builtin("record.to_json"), {{"path", folder / "own.jsonl"}});
+  writer.input("in", testing::records<Corners>({{{1, 2.5f}, 7, -1}, {{3, 4}, 8, -2}}));
+  REQUIRE(writer.tick().ok());
+  REQUIRE(writer.drain() == MR_OK);
+  CHECK(folder.text("own.jsonl") ==
+        R"({"tick":0,"time_ns":0,"schema":"test.Corners","records":[{"at":[1,2.5],"level":7,"shift":-1},)"
+        R"({"at":[3,4],"level":8,"shift":-2}]})"
+        "\n");
+  TableTest silent(builtin("record.to_json"), {{"path", folder / "x"}});
+  silent.input("in", testing::records<Mute>({{1}}));
+  CHECK(silent.start() == MR_ERROR);
 }

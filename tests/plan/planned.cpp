@@ -193,6 +193,26 @@ struct Priced final : Handler {
   void process(Tick&, Cpu&) {}
 };
 
+struct Numbers final : Handler { // of the type that is chosen, and as many dimensions
+  Output<Tensor> out{*this, "out"};
+  Param<std::string> dtype{*this, "dtype", "i64", "of the numbers", choices({"i64", "f32"})};
+  Param<int> dimensions{*this, "dimensions", 1, "of the tensor"};
+  void configure(const Formats& formats) override {
+    Format& format = formats.tensor(out, *dtype == "f32" ? dtype_of<float>() : dtype_of<int64_t>(), {1, 1, 1});
+    format.rank = static_cast<uint32_t>(*dimensions);
+  }
+  void process(Tick&, Cpu&) {}
+};
+struct OfFloats final : Handler {
+  Input<Tensor> in{*this, "in", dtypes<double, float>(), ranks(1, 2)};
+  void process(Tick&, Cpu&) {}
+};
+struct Overstated final : Handler { // gives what it does not declare
+  Output<Tensor> out{*this, "out", dtypes<uint8_t>()};
+  void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int8_t>(), {1}); }
+  void process(Tick&, Cpu&) {}
+};
+
 struct Unopened final : Handler {
   Output<Tensor> out{*this, "out"};
   void probe(Facts&) override { throw std::runtime_error("there is no such camera"); }
@@ -207,6 +227,9 @@ const mr_plugin& plan_plugin() {
       detail::Type<Picture<Pixel::nv12>>::table("p.nv12", "", ""),
       detail::Type<Picture<Pixel::bgr8>>::table("p.bgr", "", ""),
       detail::Type<Rgb>::table("p.rgb", "", ""),
+      detail::Type<Numbers>::table("p.numbers", "", ""),
+      detail::Type<OfFloats>::table("p.floats", "", ""),
+      detail::Type<Overstated>::table("p.overstated", "", ""),
       detail::Type<Gray>::table("p.gray", "", ""),
       detail::Type<Unsized>::table("p.unsized", "", ""),
       detail::Type<Bounded>::table("p.bounded", "", ""),

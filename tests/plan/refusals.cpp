@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <map>
 
 #include "planned.h"
 
@@ -23,6 +24,16 @@ Pipeline pictures(const char* source, const char* reader) {
   p.add("reader", reader);
   p.connect("source", "reader");
   return p;
+}
+
+// What compile says of the graph; code 0 where it takes it.
+Error told_by(const Pipeline& p) {
+  try {
+    Planned planned(p);
+  } catch (const Failure& failure) {
+    return failure.error();
+  }
+  return {};
 }
 
 } // namespace
@@ -112,6 +123,38 @@ TEST_CASE("5.1: formats that do not meet are converted where a conversion is kno
   p.graph.edges[0].forbid_convert = true;
   CHECK(refusal(p) == 402);
   CHECK(Planned(pictures("p.nv12", "p.gray"))->inserted.empty()); // they share one
+}
+
+TEST_CASE(
+    "5.1: tensors of a type or rank that the reader does not declare are refused, with what each says and an edit") {
+  const auto told = [](const std::map<std::string, std::string>& settings) {
+    Pipeline p;
+    graph::Handler& numbers = p.add("numbers", "p.numbers", settings);
+    for (graph::Param& param : numbers.params) param.place = {"tensors.yaml", 3, 9};
+    p.add("reader", "p.floats");
+    p.connect("numbers", "reader");
+    return told_by(p);
+  };
+  CHECK(told({{"dtype", "f32"}, {"dimensions", "2"}}).code == 0);
+  const Error given = told({{"dtype", "i64"}});
+  CHECK(given.code == 402);
+  CHECK(given.what == "the two ends of an edge share no element type");
+  CHECK(given.notes == std::vector<std::string>{"numbers.out gives int64", "reader.in takes float32, float64"});
+  CHECK(given.edit == "dtype: f32");
+  CHECK(given.place.line == 3);
+  CHECK(told({}).edit == "numbers: { …, dtype: f32 }");
+  const Error rank = told({{"dtype", "f32"}, {"dimensions", "3"}});
+  CHECK(rank.what == "the two ends of an edge share no number of dimensions");
+  CHECK(rank.notes == std::vector<std::string>{"numbers.out gives 3 dimensions", "reader.in takes 1 or 2 dimensions"});
+  CHECK(rank.edit == "a handler between them that gives tensors of 1 or 2 dimensions");
+}
+
+TEST_CASE("5.1: an output that is of another element type than it declares is its handler's mistake") {
+  Pipeline p;
+  p.add("source", "p.overstated");
+  p.add("sink", "null.sink");
+  p.connect("source", "sink");
+  CHECK(told_by(p).what == "source.out (p.overstated) is of int8, and it declares uint8");
 }
 
 TEST_CASE("5.1: two readers that want the same format share one conversion") {

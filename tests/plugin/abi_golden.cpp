@@ -72,7 +72,7 @@ std::string payload_layout() {
   return text;
 }
 
-std::string declaration_layout() {
+std::string format_layout() {
   std::string text;
   STRUCT(mr_format);
   FIELD(mr_format, size);
@@ -100,6 +100,27 @@ std::string declaration_layout() {
   FIELD(mr_format, aspect_den);
   FIELD(mr_format, turn);
   FIELD(mr_format, held);
+  FIELD(mr_format, dtypes);
+  FIELD(mr_format, ranks);
+  FIELD(mr_format, records);
+  STRUCT(mr_record_type);
+  FIELD(mr_record_type, size);
+  FIELD(mr_record_type, field_count);
+  FIELD(mr_record_type, name);
+  FIELD(mr_record_type, fields);
+  STRUCT(mr_field);
+  FIELD(mr_field, name);
+  FIELD(mr_field, offset);
+  FIELD(mr_field, count);
+  FIELD(mr_field, dtype_code);
+  FIELD(mr_field, dtype_bits);
+  FIELD(mr_field, reserved);
+  FIELD(mr_field, reserved_too);
+  return text;
+}
+
+std::string declaration_layout() {
+  std::string text;
   STRUCT(mr_facts);
   FIELD(mr_facts, size);
   FIELD(mr_facts, live);
@@ -187,6 +208,7 @@ std::string call_layout() {
   FIELD(mr_tick, device_tick);
   FIELD(mr_tick, scratch);
   FIELD(mr_tick, library);
+  FIELD(mr_tick, ended);
   STRUCT(mr_device_tick);
   FIELD(mr_device_tick, index);
   FIELD(mr_device_tick, media_time_ns);
@@ -277,6 +299,19 @@ std::string payload_constants() {
   CONSTANT(MR_DTYPE_UINT);
   CONSTANT(MR_DTYPE_FLOAT);
   CONSTANT(MR_DTYPE_BFLOAT);
+  CONSTANT(MR_DTYPES_INT8);
+  CONSTANT(MR_DTYPES_INT16);
+  CONSTANT(MR_DTYPES_INT32);
+  CONSTANT(MR_DTYPES_INT64);
+  CONSTANT(MR_DTYPES_UINT8);
+  CONSTANT(MR_DTYPES_UINT16);
+  CONSTANT(MR_DTYPES_UINT32);
+  CONSTANT(MR_DTYPES_UINT64);
+  CONSTANT(MR_DTYPES_FLOAT16);
+  CONSTANT(MR_DTYPES_FLOAT32);
+  CONSTANT(MR_DTYPES_FLOAT64);
+  CONSTANT(MR_DTYPES_BFLOAT16);
+  CONSTANT(MR_DTYPES_ALL);
   CONSTANT(MR_FLAG_KEYFRAME);
   CONSTANT(MR_DIM_FIXED);
   CONSTANT(MR_DIM_BOUNDED);
@@ -335,6 +370,7 @@ std::string other_constants() {
   CONSTANT(MR_TRAIT_FINISH);
   CONSTANT(MR_TRAIT_NO_ALLOCATION);
   CONSTANT(MR_TRAIT_ASYNCHRONOUS);
+  CONSTANT(MR_TRAIT_DRAINS_FREELY);
   CONSTANT(MR_OUTPUT_SILENT);
   CONSTANT(MR_OUTPUT_OWN);
   CONSTANT(MR_OUTPUT_FORWARDED);
@@ -350,8 +386,8 @@ std::string other_constants() {
 }
 
 TEST_CASE("the plugin ABI is what abi_golden.txt says; whoever changes it raises MR_ABI_VERSION") {
-  const std::string actual = payload_layout() + declaration_layout() + call_layout() + table_layout() +
-                             payload_constants() + other_constants();
+  const std::string actual = payload_layout() + format_layout() + declaration_layout() + call_layout() +
+                             table_layout() + payload_constants() + other_constants();
   const std::string written = MILLRACE_BINARY_DIR "/abi_golden.actual.txt";
   std::ofstream(written) << actual;
   std::stringstream golden;

@@ -1,6 +1,7 @@
 // check_handler.h as an author's own test uses it: in one process, on a class.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <set>
 #include <string>
 
@@ -46,6 +47,27 @@ struct NeedsAFile final : mr::Handler {
   void process(mr::Tick& tick, mr::Cpu&) { tick.end(); }
 };
 
+// Takes what it declares and nothing else, and fails where it is given that.
+struct OfFloats final : mr::Handler {
+  mr::Input<mr::Tensor> in{*this, "in", mr::dtypes<float, uint8_t>(), mr::ranks(2, 3)};
+  mr::Output<mr::Tensor> out{*this, "out", mr::dtypes<double>(), mr::rank(1)};
+  void configure(const mr::Formats& formats) override { formats.tensor(out, mr::dtype_of<double>(), {1}); }
+  void process(mr::Tick& tick, mr::Cpu&) {
+    const mr::TensorView tensor = in(tick);
+    const size_t rank = tensor.shape().size();
+    if (rank != 2 && rank != 3) throw std::runtime_error("a tensor of " + std::to_string(rank) + " dimensions");
+    if (tensor.dtype() != mr::dtype_of<uint8_t>()) (void)tensor.elements<float>();
+    const std::array<int64_t, 1> shape = {1};
+    out.allocate(tick, mr::dtype_of<double>(), shape).elements<double>()[0] = 1;
+  }
+};
+
+// Declares a type that it does not take.
+struct Boastful final : mr::Handler {
+  mr::Input<mr::Tensor> in{*this, "in", mr::dtypes<float, int16_t>()};
+  void process(mr::Tick& tick, mr::Cpu&) { (void)in(tick).elements<float>(); }
+};
+
 // Names of the checks with this verdict.
 std::set<std::string> with(Verdict verdict, const mr::testing::Subject& subject) {
   std::set<std::string> names;
@@ -73,6 +95,15 @@ TEST_CASE("a fault fails the check that is made for it, with the handler's words
   for (const mr::testing::HandlerCheck& check : mr::testing::kHandlerChecks)
     if (std::string(check.name) == "drain")
       CHECK(check.run(subject).reason == "a second drain fails: it said: drained before");
+}
+
+TEST_CASE("tensors are fed as the port declares them, and every declared one is tried") {
+  CHECK(with(Verdict::fail, mr::testing::subject_of<OfFloats>()).empty());
+  CHECK(with(Verdict::pass, mr::testing::subject_of<OfFloats>()).count("tensors") == 1);
+  const mr::testing::Subject subject = mr::testing::subject_of<Boastful>();
+  for (const mr::testing::HandlerCheck& check : mr::testing::kHandlerChecks)
+    if (std::string(check.name) == "tensors")
+      CHECK(check.run(subject).reason == "it fails with int16 of 1 dimensions: the tensor holds int16, not float32");
 }
 
 TEST_CASE("who does not start fails one check, and the parameter that it lacks can be given") {

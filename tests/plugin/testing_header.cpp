@@ -45,7 +45,7 @@ TEST_CASE("live parameters change between ticks, and texts that are no value are
   test.set("strength", "0");
   CHECK(test.tick().image("video").row(0)[0] == 10);
   CHECK_THROWS_WITH(test.set("strength", "2"), "parameter 'strength': '2' is not a number from 0 to 1");
-  CHECK_THROWS_WITH(test.set("strenth", "1"), "there is no parameter 'strenth'");
+  CHECK_THROWS_WITH(test.set("strenth", "1"), "there is no parameter 'strenth'; there are: strength");
 }
 
 TEST_CASE("a required input that is empty keeps the handler from firing") {

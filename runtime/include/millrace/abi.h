@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define MR_ABI_VERSION 4u
+#define MR_ABI_VERSION 5u
 #define MR_PLUGIN_SYMBOL "millrace_plugin"
 #define MR_EXPORT __attribute__((visibility("default")))
 
@@ -76,6 +76,23 @@ enum { MR_RANGE_FULL = 0, MR_RANGE_LIMITED = 1 };
 
 /* DLPack's codes, so that a tensor needs no translation. */
 enum { MR_DTYPE_INT = 0, MR_DTYPE_UINT = 1, MR_DTYPE_FLOAT = 2, MR_DTYPE_BFLOAT = 4 };
+
+/* Sets of element types, for what a port takes or makes. */
+enum {
+  MR_DTYPES_INT8 = 1u,
+  MR_DTYPES_INT16 = 2u,
+  MR_DTYPES_INT32 = 4u,
+  MR_DTYPES_INT64 = 8u,
+  MR_DTYPES_UINT8 = 16u,
+  MR_DTYPES_UINT16 = 32u,
+  MR_DTYPES_UINT32 = 64u,
+  MR_DTYPES_UINT64 = 128u,
+  MR_DTYPES_FLOAT16 = 256u,
+  MR_DTYPES_FLOAT32 = 512u,
+  MR_DTYPES_FLOAT64 = 1024u,
+  MR_DTYPES_BFLOAT16 = 2048u,
+  MR_DTYPES_ALL = 4095u
+};
 
 enum { MR_FLAG_KEYFRAME = 1u };
 
@@ -147,6 +164,24 @@ typedef struct mr_value {
 
 /* ---- formats: what the plan knows of a payload before the first tick -------------------------------------- */
 
+/* A field of a record: a number, or several behind one another. */
+typedef struct mr_field {
+  const char* name;
+  uint32_t offset; /* bytes from the record's first */
+  uint32_t count;  /* numbers; 1: no array */
+  uint8_t dtype_code, dtype_bits;
+  uint16_t reserved;
+  uint32_t reserved_too;
+} mr_field;
+
+/* A record type for who shows records of types that it does not know. Lives as long as its plugin. */
+typedef struct mr_record_type {
+  uint32_t size;
+  uint32_t field_count;
+  const char* name; /* its schema is the hash of this */
+  const mr_field* fields;
+} mr_record_type;
+
 enum { MR_DIM_FIXED = 0, MR_DIM_BOUNDED = 1, MR_DIM_UNKNOWN = 2 };
 
 /* In the order of image.flip's modes. */
@@ -183,6 +218,10 @@ typedef struct mr_format {
   uint32_t aspect_num, aspect_den; /* image: as in mr_image */
   uint32_t turn;                   /* image of a source: MR_TURN_*, what makes it upright; a step of the plan does */
   uint32_t held;                   /* output: blocks that the handler holds at a time (mr_host.borrow) */
+  /* Of ports; what a settled format has is in dtype_* and rank. */
+  uint32_t dtypes;               /* tensor: set of MR_DTYPES_* that will do; 0: any */
+  uint32_t ranks;                /* tensor: 1 << rank for each that will do; 0: any */
+  const mr_record_type* records; /* records: what they are made of; null: not described */
 } mr_format;
 
 typedef struct mr_facts {
@@ -347,6 +386,7 @@ typedef struct mr_tick {
   const mr_device_tick* device_tick; /* in device memory, written before the body's kernels run */
   void* scratch;                     /* in device memory: mr_declaration.scratch_bytes */
   const void* library;               /* kernels of the built-in handlers: handlers/gpu/library.h */
+  uint64_t ended;                    /* a bit for each of the first 64 inputs: empty, and no value comes any more */
 } mr_tick;
 
 /* Memory of an output that a handler holds. */

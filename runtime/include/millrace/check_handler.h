@@ -76,16 +76,24 @@ inline constexpr int64_t kEndTicksMax = 200;
 struct Feed {
   uint32_t width = 64, height = 48;  // of pictures; tensors and packets scale with them
   uint32_t pixel = 0;                // MR_PIXEL_*; 0: the first that the port takes
-  DType dtype = dtype_of<int64_t>(); // where the port leaves it open
+  DType dtype = dtype_of<int64_t>(); // of tensors, where the port takes it or leaves it open
+  uint32_t rank = 1;                 // the same of their dimensions
   uint64_t records = 5;
   uint32_t edges = 1;          // of an input that takes a list
   bool optional_inputs = true; // connected
   bool optional_values = true; // with a value
 };
 
+// What the port takes: that of the feed where it does, else the first.
 inline DType dtype_for(const mr_format& accepts, const Feed& feed) {
-  if (!accepts.dtype_bits) return feed.dtype;
-  return {accepts.dtype_code, accepts.dtype_bits, accepts.dtype_lanes};
+  if (accepts.dtype_bits) return {accepts.dtype_code, accepts.dtype_bits, accepts.dtype_lanes};
+  if (!accepts.dtypes || (accepts.dtypes & bit_of(feed.dtype))) return feed.dtype;
+  return kDTypes[static_cast<size_t>(std::countr_zero(accepts.dtypes))];
+}
+inline uint32_t rank_for(const mr_format& accepts, const Feed& feed) {
+  if (accepts.rank) return accepts.rank;
+  if (!accepts.ranks || (accepts.ranks >> feed.rank & 1)) return feed.rank;
+  return static_cast<uint32_t>(std::countr_zero(accepts.ranks));
 }
 
 inline uint32_t pixel_for(const mr_format& accepts, const Feed& feed) {
@@ -120,7 +128,8 @@ inline void fill_elements(DType dtype, uint8_t* bytes, uint64_t count, uint64_t 
   if (real && dtype.bits == 32) return write_numbers<float>(bytes, count, seed);
   if (dtype.bits == 64) return write_numbers<int64_t>(bytes, count, seed);
   if (dtype.bits == 32) return write_numbers<int32_t>(bytes, count, seed);
-  if (dtype.bits == 16 && !real) return write_numbers<int16_t>(bytes, count, seed);
+  if (dtype.bits == 16 && dtype.code <= MR_DTYPE_UINT) return write_numbers<int16_t>(bytes, count, seed);
+  if (dtype.bits == 8) return write_numbers<uint8_t>(bytes, count, seed);
   std::memset(bytes, 0, count * dtype.bits * dtype.lanes / 8);
 }
 
@@ -136,7 +145,7 @@ inline Value tensor_for(const mr_format& accepts, const Feed& feed, uint64_t see
   layout.dtype_code = dtype.code;
   layout.dtype_bits = dtype.bits;
   layout.dtype_lanes = dtype.lanes;
-  layout.rank = accepts.rank ? accepts.rank : 1;
+  layout.rank = rank_for(accepts, feed);
   int64_t count = 1;
   for (uint32_t d = layout.rank; d-- > 0; count *= layout.shape[d]) {
     const bool fixed = accepts.rank && accepts.shape[d] > 0 && accepts.shape_kind[d] == MR_DIM_FIXED;
@@ -577,6 +586,39 @@ inline std::string takes_every_pixel_format(const Subject& subject) {
   return refused;
 }
 
+// Tensors of each declared element type and number of dimensions; an input that declares neither is not asked.
+inline std::string takes_every_tensor_it_declares(const Subject& subject) {
+  Feed feed = working_feed(subject);
+  uint32_t dtypes = 0, ranks = 0;
+  {
+    Rig rig(subject, feed);
+    for (uint32_t p = 0; p < rig.declared().port_count; ++p) {
+      if (rig.declared().ports[p].direction == MR_OUTPUT) continue;
+      dtypes |= rig.test.accepts(p).dtypes;
+      ranks |= rig.test.accepts(p).ranks;
+    }
+  }
+  if (!dtypes && !ranks) throw Skip("no input declares element types or dimensions of tensors");
+  std::string refused;
+  for (size_t i = 0; i < kDTypes.size(); ++i)
+    for (uint32_t rank = 0; rank <= MR_RANK_MAX; ++rank) {
+      if (dtypes ? !(dtypes >> i & 1) : kDTypes[i] != feed.dtype) continue;
+      if (ranks ? !(ranks >> rank & 1) : rank != feed.rank) continue;
+      Feed declared = feed;
+      declared.dtype = kDTypes[i];
+      declared.rank = rank;
+      Rig rig(subject, declared);
+      std::string refusal;
+      const std::string name = name_of(kDTypes[i]) + " of " + std::to_string(rank) + " dimensions";
+      if (!starts(rig, &refusal)) {
+        refused += (refused.empty() ? "refuses " : "; ") + name + ": " + refusal;
+        continue;
+      }
+      require_fine(rig, rig.tick(i), "with " + name);
+    }
+  return refused;
+}
+
 inline std::string takes_any_number_of_records(const Subject& subject) {
   Feed feed = working_feed(subject);
   if (Rig rig(subject, feed); !takes(rig, MR_KIND_RECORDS)) throw Skip("it takes no records");
@@ -952,6 +994,8 @@ inline constexpr std::array kHandlerChecks = {
                  &check::run<check::takes_odd_sizes>},
     HandlerCheck{"pixels", "every pixel format that it declares is taken",
                  &check::run<check::takes_every_pixel_format>},
+    HandlerCheck{"tensors", "every element type and number of dimensions that it declares is taken",
+                 &check::run<check::takes_every_tensor_it_declares>},
     HandlerCheck{"records", "no record, one and many are taken", &check::run<check::takes_any_number_of_records>},
     HandlerCheck{"lists", "lists of edges are taken up to the declared length", &check::run<check::takes_lists>},
     HandlerCheck{"optional", "it works when optional inputs are empty or not connected",

@@ -146,6 +146,22 @@ inline Pixels pixels(std::initializer_list<Pixel> formats) {
   for (Pixel pixel : formats) bits |= bit_of(pixel);
   return {bits};
 }
+struct DTypes {
+  uint32_t bits;
+};
+// Which element types a tensor port takes or makes: dtypes<float, uint8_t>(); also Float16 and BFloat16.
+template <class... T>
+DTypes dtypes() {
+  return {(bit_of(dtype_of<T>()) | ...)};
+}
+// The same by a set of MR_DTYPES_*.
+inline DTypes dtypes(uint32_t set) { return {set}; }
+struct Ranks {
+  uint32_t bits;
+};
+// How many dimensions a tensor port takes or makes: rank(3), or ranks(2, 4) for two to four.
+inline Ranks rank(uint32_t count) { return {1u << count}; }
+inline Ranks ranks(uint32_t min, uint32_t max) { return {(2u << max) - (1u << min)}; }
 struct CountMax {
   uint64_t count;
 };
@@ -401,6 +417,8 @@ inline void apply(PortData& p, OnCpu) { p.port.memory = MR_MEMORY_CPU; }
 inline void apply(PortData& p, OnGpu) { p.port.memory = MR_MEMORY_GPU; }
 inline void apply(PortData& p, Keeps k) { p.port.keeps = k.count; }
 inline void apply(PortData& p, Pixels x) { p.port.accepts.pixel_formats = x.bits; }
+inline void apply(PortData& p, DTypes d) { p.port.accepts.dtypes = d.bits; }
+inline void apply(PortData& p, Ranks r) { p.port.accepts.ranks = r.bits; }
 inline void apply(PortData& p, CountMax c) { p.port.accepts.record_count_max = c.count; }
 inline void apply(PortData& p, Help h) { p.port.help = h.text; }
 inline void apply(PortData& p, SquarePixels) { p.port.flags |= MR_PORT_SQUARE; }
@@ -424,8 +442,8 @@ PortData make_port(uint32_t direction, const char* name, const Options&... optio
   data.port.accepts.schema = T::kSchema.empty() ? 0 : schema_of(T::kSchema);
   if constexpr (T::kKind == MR_KIND_RECORDS) {
     data.port.accepts.record_size = sizeof(typename T::Element);
-    data.port.accepts.layout =
-        schema_of(T::kSchema) ^ (sizeof(typename T::Element) * 31 + alignof(typename T::Element));
+    data.port.accepts.layout = layout_of<typename T::Element>();
+    data.port.accepts.records = record_type_of<typename T::Element>();
   }
   (apply(data, options), ...);
   return data;
@@ -453,8 +471,8 @@ void assign_param(void* target, const mr_param_value& value) {
 
 // ---- ports -------------------------------------------------------------------------------------------------
 
-// An input that carries at most one value a tick. Options: optional, keeps(k), pixels({…}), on_cpu, on_gpu,
-// help("…").
+// An input that carries at most one value a tick. Options: optional, keeps(k), pixels({…}), dtypes<…>(), rank(n),
+// on_cpu, on_gpu, help("…").
 template <class T>
 class Input {
   static_assert(Payload<T>, "a port carries Image, Tensor, Packet, Records<T>, Object<T> or Any");
@@ -470,6 +488,8 @@ class Input {
   uint32_t first() const { return first_; }
   bool connected() const { return count_ > 0; }
   bool present(const Tick& tick) const { return connected() && raw(tick).value; }
+  // True if no value comes any more: what it is made of has ended. Values of `latest` and of queues never end so.
+  bool ended(const Tick& tick) const { return first_ < 64 && (tick.raw().ended >> first_ & 1); }
   // The value of this tick; of an optional input, ask present() first.
   typename T::View operator()(const Tick& tick) const { return T::view(raw(tick)); }
   const mr_input& raw(const Tick& tick) const { return tick.raw().inputs[first_]; }
@@ -499,6 +519,9 @@ class Inputs {
   uint32_t first() const { return first_; }
   uint32_t count() const { return count_; }
   bool present(const Tick& tick, uint32_t index) const { return raw(tick, index).value; }
+  bool ended(const Tick& tick, uint32_t index) const { // as of an Input; of the first 64 of a handler
+    return first() + index < 64 && (tick.raw().ended >> (first() + index) & 1);
+  }
   typename T::View operator()(const Tick& tick, uint32_t index) const { return T::view(raw(tick, index)); }
   const mr_input& raw(const Tick& tick, uint32_t index) const { return tick.raw().inputs[first() + index]; }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "millrace/abi.h"
 
@@ -157,6 +159,9 @@ struct DType {
   uint16_t lanes = 1;
   friend bool operator==(const DType&, const DType&) = default;
 };
+// Names of element types that C++ has no type for.
+struct Float16;
+struct BFloat16;
 template <class T>
 constexpr DType dtype_of() {
   static_assert(std::is_arithmetic_v<T>, "tensors hold numbers");
@@ -164,6 +169,40 @@ constexpr DType dtype_of() {
                        : std::is_signed_v<T>       ? MR_DTYPE_INT
                                                    : MR_DTYPE_UINT;
   return {code, static_cast<uint8_t>(sizeof(T) * 8), 1};
+}
+template <>
+constexpr DType dtype_of<Float16>() {
+  return {MR_DTYPE_FLOAT, 16, 1};
+}
+template <>
+constexpr DType dtype_of<BFloat16>() {
+  return {MR_DTYPE_BFLOAT, 16, 1};
+}
+
+// Element types that a set can hold: kDTypes[i] is the bit 1u << i of MR_DTYPES_*.
+constexpr std::array<DType, 12> kDTypes = {{{MR_DTYPE_INT, 8},
+                                            {MR_DTYPE_INT, 16},
+                                            {MR_DTYPE_INT, 32},
+                                            {MR_DTYPE_INT, 64},
+                                            {MR_DTYPE_UINT, 8},
+                                            {MR_DTYPE_UINT, 16},
+                                            {MR_DTYPE_UINT, 32},
+                                            {MR_DTYPE_UINT, 64},
+                                            {MR_DTYPE_FLOAT, 16},
+                                            {MR_DTYPE_FLOAT, 32},
+                                            {MR_DTYPE_FLOAT, 64},
+                                            {MR_DTYPE_BFLOAT, 16}}};
+// 0 where no set can hold it.
+constexpr uint32_t bit_of(DType dtype) {
+  for (size_t i = 0; i < kDTypes.size(); ++i)
+    if (kDTypes[i] == dtype) return 1u << i;
+  return 0;
+}
+// "float32"
+inline std::string name_of(DType dtype) {
+  constexpr std::array<const char*, 5> kKinds = {"int", "uint", "float", "?", "bfloat"};
+  return std::string(dtype.code < kKinds.size() ? kKinds[dtype.code] : "?") + std::to_string(dtype.bits) +
+         (dtype.lanes == 1 ? "" : "x" + std::to_string(dtype.lanes));
 }
 
 template <class Byte>
@@ -186,7 +225,8 @@ class BasicTensor {
   // The elements of a dense tensor; throws where T is not its dtype.
   template <class T>
   auto elements() const {
-    if (dtype() != dtype_of<T>()) throw std::invalid_argument("the tensor holds another dtype");
+    if (dtype() != dtype_of<T>())
+      throw std::invalid_argument("the tensor holds " + name_of(dtype()) + ", not " + name_of(dtype_of<T>()));
     using Element = std::conditional_t<std::is_const_v<Byte>, const T, T>;
     return std::span<Element>(reinterpret_cast<Element*>(data_), static_cast<size_t>(element_count()));
   }
@@ -221,6 +261,45 @@ concept Record = std::is_trivially_copyable_v<T> && requires {
   { T::kSchema } -> std::convertible_to<std::string_view>;
 };
 
+// Tells types of one name and another memory layout apart.
+template <Record T>
+constexpr uint64_t layout_of() {
+  return schema_of(T::kSchema) ^ (sizeof(T) * 31 + alignof(T));
+}
+
+// A field of a record type, for its `fields()`: field("x", &Spot::x). A number, or an array of numbers.
+template <class T, class M>
+mr_field field(const char* name, M T::*member) {
+  using Number = std::remove_extent_t<M>;
+  static_assert(std::is_arithmetic_v<Number> && std::rank_v<M> <= 1, "a field is a number or an array of numbers");
+  const T record = std::bit_cast<T>(std::array<unsigned char, sizeof(T)>{});
+  const auto* const first = reinterpret_cast<const unsigned char*>(&record);
+  const auto* const at = reinterpret_cast<const unsigned char*>(&(record.*member));
+  constexpr DType dtype = dtype_of<Number>();
+  return {name,
+          static_cast<uint32_t>(at - first),
+          std::is_array_v<M> ? uint32_t{std::extent_v<M>} : 1u,
+          dtype.code,
+          dtype.bits,
+          0,
+          0};
+}
+
+// Says what a record type is made of where it has `static std::vector<mr_field> fields()`; else null. Handlers that
+// show records then show its fields.
+template <Record T>
+const mr_record_type* record_type_of() {
+  if constexpr (requires { std::vector<mr_field>(T::fields()); }) {
+    static const std::vector<mr_field> fields = T::fields();
+    static const std::string name(T::kSchema);
+    static const mr_record_type type = {sizeof(mr_record_type), static_cast<uint32_t>(fields.size()), name.c_str(),
+                                        fields.data()};
+    return &type;
+  } else {
+    return nullptr;
+  }
+}
+
 // A rectangle in pixels of the picture it belongs to, with what a detector or tracker knows about it.
 struct Box {
   static constexpr std::string_view kSchema = "millrace.Box";
@@ -228,6 +307,11 @@ struct Box {
   float score = 0;                           // 0…1
   int32_t label = -1;                        // class; -1: none
   int64_t id = -1;                           // track; -1: none
+  static std::vector<mr_field> fields() {
+    return {field("x", &Box::x),           field("y", &Box::y),         field("width", &Box::width),
+            field("height", &Box::height), field("score", &Box::score), field("label", &Box::label),
+            field("id", &Box::id)};
+  }
 };
 
 // ---- tags: what a port carries -----------------------------------------------------------------------------

@@ -25,6 +25,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "millrace/log.h"
@@ -45,12 +46,19 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
   };
 
   struct RuntimeOptions {
-    std::vector<std::string> plugin_paths; // beside those of MILLRACE_PLUGIN_PATH
-    std::string devices = "cpu";           // what may be used, in order: "sim:0,cpu"
-    uint32_t threads = 0;                  // to plan for; 0: as many as cores
-    std::string clock, rate;               // override the pipeline's: "free", "30000/1001"
-    uint64_t ticks_max = 0;                // 0: until the sources end
-    int64_t duration_ns = 0;               // 0: no limit
+    // Folders of plugins beside those where it looks by itself: `plugins` beside the program, ../lib/millrace/plugins,
+    // `installed_plugins`, and those of the environment's MILLRACE_PLUGIN_PATH. The first plugin with a type counts.
+    std::vector<std::string> plugin_paths;
+#ifdef MILLRACE_PLUGIN_FOLDER // the CMake package of an installed millrace says it
+    std::string installed_plugins = MILLRACE_PLUGIN_FOLDER;
+#else
+    std::string installed_plugins; // "": none are looked for
+#endif
+    std::string devices = "cpu"; // what may be used, in order: "sim:0,cpu"
+    uint32_t threads = 0;        // to plan for; 0: as many as cores
+    std::string clock, rate;     // override the pipeline's: "free", "30000/1001"
+    uint64_t ticks_max = 0;      // 0: until the sources end
+    int64_t duration_ns = 0;     // 0: no limit
     // Warnings and what handlers say from info upwards, a line each, each sentence of a handler once; null: dropped.
     std::function<void(const std::string&)> on_message;
     // What handlers say and what the runtime tells of its work, record by record, from this level upwards; null:
@@ -110,10 +118,18 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
     ImageView image() const;                // std::logic_error where it is none
     TensorView tensor() const;              // std::logic_error where it is none
     std::span<const uint8_t> bytes() const; // as they lie in memory, of any kind of value
+    // std::logic_error where it holds no records, or those of another type.
+    template <Record T>
+    std::span<const T> records() const {
+      static_assert(alignof(T) <= alignof(std::max_align_t), "values are aligned for plain types");
+      const std::span<const uint8_t> bytes = records_of(T::kSchema, layout_of<T>(), sizeof(T));
+      return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+    }
 
    private:
     friend class Runtime;
     struct Held;
+    std::span<const uint8_t> records_of(std::string_view schema, uint64_t layout, size_t record_size) const;
     explicit Value(std::shared_ptr<const Held> held) : held_(std::move(held)) {}
     std::shared_ptr<const Held> held_;
   };

@@ -120,11 +120,6 @@ inline std::string shape_words(const int64_t* shape, uint32_t rank) {
   for (uint32_t d = 0; d < rank && d < MR_RANK_MAX; ++d) words += (d ? ", " : "") + std::to_string(shape[d]);
   return words + "]";
 }
-inline std::string dtype_words(uint8_t code, uint8_t bits, uint16_t lanes) {
-  const char* const names[] = {"int", "uint", "float", "?", "bfloat"};
-  return std::string(code < 5 ? names[code] : "?") + std::to_string(bits) +
-         (lanes == 1 ? "" : "x" + std::to_string(lanes));
-}
 inline std::string pixel_words(uint64_t bits) {
   std::string words;
   for (uint32_t pixel = 1; pixel < MR_PIXEL_COUNT; ++pixel)
@@ -174,8 +169,8 @@ inline std::string words_of(ValueFault fault, const mr_format& planned, const mr
              " was planned";
     case ValueFault::planes: return "has a plane that ends past its bytes";
     case ValueFault::dtype:
-      return "is of " + detail::dtype_words(tensor.dtype_code, tensor.dtype_bits, tensor.dtype_lanes) + ", and " +
-             detail::dtype_words(planned.dtype_code, planned.dtype_bits, planned.dtype_lanes) + " was planned";
+      return "is of " + name_of(DType{tensor.dtype_code, tensor.dtype_bits, tensor.dtype_lanes}) + ", and " +
+             name_of(DType{planned.dtype_code, planned.dtype_bits, planned.dtype_lanes}) + " was planned";
     case ValueFault::rank:
       return "has " + std::to_string(tensor.rank) + " dimensions, and " + std::to_string(planned.rank) +
              " were planned";

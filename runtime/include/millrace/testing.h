@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "millrace/handler.h"
+#include "millrace/nearest.h"
 #include "millrace/param_text.h"
 #include "millrace/sound_value.h"
 
@@ -86,6 +87,7 @@ class Block {
   uint64_t capacity() const { return capacity_; }
   bool foreign() const { return release_; }
   bool intact() const { return is_guard(memory_ + sizeof(mr_value) + (foreign() ? 0 : capacity_), kGuardBytes); }
+  const mr_record_type* record_type = nullptr; // of records: what their type says of itself
   bool intact_before() const { return is_guard(base_, kGuardBytesBefore); }
   uint64_t hash() {
     const auto bytes = reinterpret_cast<const char*>(data_);
@@ -213,6 +215,7 @@ Value tensor(std::initializer_list<int64_t> shape, const std::vector<T>& element
 template <Record T>
 Value records(const std::vector<T>& elements) {
   Value value = detail::fresh_value<Records<T>>(elements.size() * sizeof(T));
+  value.block()->record_type = record_type_of<T>();
   value.raw().as.records = {elements.size(), sizeof(T)};
   std::copy(elements.begin(), elements.end(), value.records<T>().begin());
   return value;
@@ -336,7 +339,9 @@ class TableTest {
       if (type_.set_param(self_, i, &reading.value) != MR_OK) throw std::runtime_error(error());
       return;
     }
-    throw std::runtime_error("there is no parameter '" + name + "'");
+    std::vector<std::string> names;
+    for (uint32_t i = 0; i < declaration_->param_count; ++i) names.emplace_back(declaration_->params[i].name);
+    throw std::runtime_error("there is no parameter '" + name + "'; there are: " + listed_from(name, std::move(names)));
   }
 
   // Pictures and tensors may be smaller than those of the first tick: their sizes are planned as bounds. Before the
@@ -355,6 +360,11 @@ class TableTest {
       values.resize(index + 1);
     }
     values[index] = value;
+  }
+  // The edge is empty from now on, and the handler is told that nothing comes any more; of the first 64 inputs.
+  void end_input(std::string_view port, uint32_t index = 0) {
+    input(port, Value{}, index);
+    entries_[find_port(port, MR_INPUT)].ended |= uint64_t{1} << index;
   }
   // Leaves an output without readers; before the first tick.
   void unconnected(std::string_view output) { entries_[find_port(output, MR_OUTPUT)].reader = false; }
@@ -457,6 +467,7 @@ class TableTest {
     std::vector<Value> values; // input: one an edge
     bool reader = true;        // output: somebody reads it
     uint32_t first = 0;        // in the flat arrays
+    uint64_t ended = 0;        // input: a bit for each edge that has no value any more
   };
   // One tick as the handler sees it; a deferred one lives until it is published.
   struct Firing {
@@ -562,6 +573,7 @@ class TableTest {
       std::fill_n(format.shape_kind, MR_RANK_MAX, dims);
     } else if (format.kind == MR_KIND_RECORDS) {
       format.record_size = raw.as.records.record_size;
+      format.records = value.block()->record_type;
       // Counts vary from tick to tick: a plan has a bound, of which the first value says nothing.
       format.record_count_max = std::max<uint64_t>({accepts.record_count_max, raw.as.records.count, 1024});
     }
@@ -570,6 +582,10 @@ class TableTest {
   static bool accepted(const mr_format& accepts, const mr_format& given) {
     if (accepts.kind == MR_KIND_ANY) return true;
     if (accepts.kind != given.kind || (accepts.schema && accepts.schema != given.schema)) return false;
+    const DType dtype{given.dtype_code, given.dtype_bits, given.dtype_lanes};
+    const bool known = dtype.bits > 0; // not where the first value is empty
+    if (known && accepts.dtypes && !(accepts.dtypes & bit_of(dtype))) return false;
+    if (known && accepts.ranks && (given.rank > MR_RANK_MAX || !(accepts.ranks >> given.rank & 1))) return false;
     return accepts.pixel_formats == 0 || (accepts.pixel_formats & given.pixel_formats) == given.pixel_formats;
   }
 
@@ -631,7 +647,15 @@ class TableTest {
                    0,
                    nullptr,
                    nullptr,
-                   nullptr};
+                   nullptr,
+                   ended_inputs()};
+  }
+  uint64_t ended_inputs() const {
+    uint64_t bits = 0;
+    for (uint32_t p = 0; p < declaration_->port_count; ++p)
+      if (declaration_->ports[p].direction == MR_INPUT && entries_[p].first < 64)
+        bits |= entries_[p].ended << entries_[p].first;
+    return bits;
   }
   // Values that the handler declared to keep stay readable; the bound is its own.
   void keep_past(const Entry& entry, uint32_t keeps) {

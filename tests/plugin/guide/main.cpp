@@ -53,6 +53,19 @@ void check_record() {
   check(test.tick().ok(), "the writer takes the pictures that it is narrowed to");
 }
 
+void check_weigh() {
+  mr::testing::HandlerTest<Weigh> test;
+  test.input("in", mr::testing::tensor<float>({2, 2}, {1, 2, NAN, 4}).at(70, 20));
+  const mr::testing::Result result = test.tick();
+  check(result.ok() && result.tensor("sum").elements<double>()[0] == 7, "what is no number is left out of the sum");
+  check(result.tensor("sum").header().pts_ns == 70, "the sum has the value's time");
+  check(test.counts()["left_out"] == 1 && test.logs().size() == 1, "what was left out is counted and told");
+  mr::testing::HandlerTest<Weigh> refused;
+  refused.input("in", mr::testing::tensor<int32_t>({2, 2}));
+  check(refused.start() == MR_ERROR, "a tensor of another type is refused");
+  check(mr::record_type_of<Spot>()->field_count == 3, "a spot says its fields");
+}
+
 } // namespace
 
 int main() {
@@ -63,5 +76,6 @@ int main() {
   check_behind();
   check_trail();
   check_record();
+  check_weigh();
   return failures == 0 ? 0 : 1;
 }
