@@ -14,6 +14,7 @@ NO_NAMES = {"operator", "default", "delete", "const", "noexcept", "override", "f
 # name → why nothing in the tree need use it.
 UNUSED_ALLOWED = {
     "process_items": "the ABI's room for batches; null for now",
+    "reserved_too": "padding of the ABI",
     "value_type": "what std::vector asks of an allocator",
     "deallocate": "what std::vector asks of an allocator",
 }
