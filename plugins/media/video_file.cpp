@@ -132,8 +132,7 @@ class VideoFile final : public Handler, private BlockLender {
     const LogScope scope(log_);
     // The last call failed with nothing open: a file of a folder that cannot be read is passed by, the rest is over.
     if (!decoder_ && file_ + 1 >= files_.size()) return tick.end();
-    if (!decoder_) reopen(file_ + 1);
-    switch (advance()) {
+    switch (decoder_ || reopen(file_ + 1) ? advance() : interrupted()) {
       case Step::end: return tick.end();
       case Step::interrupted: return tick.end();
       case Step::picture: return give_picture(tick);
@@ -408,22 +407,29 @@ class VideoFile final : public Handler, private BlockLender {
     if (!is_cut_short_ && !report_shortfall()) report_cut_off();
     is_cut_short_ = false;
     if (file_ + 1 < files_.size()) {
-      reopen(file_ + 1);
+      if (!reopen(file_ + 1)) return interrupted();
     } else if (*loop_ && taken_ > 0 && input_->kind() == InputKind::file) {
       if (taken_of_file_ == 0) throw cannot_read(files_[file_], "it gave no picture when it was read again");
-      reopen(0);
+      if (!reopen(0)) return interrupted();
     } else {
       return Step::end;
     }
     return {};
   }
 
-  void reopen(size_t file) {
-    open(file);
+  // False where it was interrupted while it opened the file.
+  bool reopen(size_t file) {
+    try {
+      open(file);
+    } catch (const std::runtime_error&) {
+      if (!interrupt_.is_asked()) throw;
+      return false;
+    }
     check_alike();
     decoder_->work_in(held_ > 0 ? this : nullptr, pixel_, width_, height_);
     times_.begin_again();
     taken_of_file_ = 0;
+    return true;
   }
 
   void check_alike() const {

@@ -72,6 +72,14 @@ class Flat(Media):
         # A segment that begins may be open beside the one that ends.
         self.assertLessEqual(min(opened[-3:]), open_before, f"descriptors are flat: {open_before}, then {opened}\n$ {line}")
 
+    def test_a_signal_while_a_film_begins_again_is_no_failure(self):
+        path = self.corpus_file("vp9.webm")  # it is short: most of the time it is being opened
+        draw = random.Random(SEED)
+        for _ in range(1 if IS_LONG else 20):
+            process = Process(self, f"video.file path={path} loop=true ! null.sink")
+            time.sleep(draw.uniform(0.3, 0.5))
+            self.assertEqual(process.end(signal.SIGINT), 130, process.said())
+
     def test_films_that_go_round_take_no_more_memory(self):
         for name in ("h264_b_frames.mp4", "vp9.webm", "mjpeg_422.mov"):
             with self.subTest(name=name):
