@@ -213,9 +213,11 @@ uint32_t ClockCircles::owed_most(uint32_t clock) const {
 
 uint32_t ClockCircles::owed_least(uint32_t clock) const {
   uint32_t least = kNone;
-  for (const Channel& channel : plan_.channels)
-    if (joins(channel) && clock_at(plan_, channel.from) == clock)
-      least = std::min(least, plan_.steps[channel.from].level);
+  for (const Channel& channel : plan_.channels) {
+    if (!joins(channel) || clock_at(plan_, channel.from) != clock) continue;
+    const Step& writer = plan_.steps[channel.from];
+    least = std::min(least, plan_.paces[writer.pace].kind == PaceKind::clock ? writer.level : 0);
+  }
   return least == kNone ? 0 : least;
 }
 
@@ -237,6 +239,9 @@ std::vector<uint32_t> ClockCircles::waits() const {
       for (const StepInput& input : step.inputs)
         if (input.output != kNone) changed = add(s, plan_.outputs[input.output].step) || changed;
       for (const uint32_t before : step.after) changed = add(s, before) || changed;
+      for (const uint32_t reader : step.readers) // a copy asks what else its readers need
+        for (const StepInput& input : plan_.steps[reader].inputs)
+          if (input.output != kNone && input.required) changed = add(s, plan_.outputs[input.output].step) || changed;
       if (plan_.paces[step.pace].gate != kNone) changed = add(s, plan_.paces[step.pace].gate) || changed;
     }
     for (const Channel& channel : plan_.channels)

@@ -47,7 +47,8 @@ class ClockCircles {
   int64_t span_ns(uint32_t clock) const;
   // Ticks that may be owed before an end of an edge that is in this clock, at most.
   uint32_t owed_most(uint32_t clock) const;
-  // Ticks that are owed before every edge that leaves the clock, at least.
+  // Ticks that are owed before every edge that leaves the clock, at least, and for which its own window has room beside
+  // those in flight: a pace of its own has that room in a window of its own.
   uint32_t owed_least(uint32_t clock) const;
   // By step: which waits for other clocks of a circle have to end before it can run. Equal numbers, equal waits; 0:
   // none.

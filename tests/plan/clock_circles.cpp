@@ -120,6 +120,21 @@ TEST_CASE(
   CHECK(refused(without).edit == "rate: 30");
 }
 
+TEST_CASE("8.3: a clock's own window holds what a circle needs, also where the debt is in another pace of it") {
+  Pipeline p = clocks({{"x", 10}, {"y", 100}});
+  p.add("late", "t.late").clock = "y";
+  p.connect("sy", "late");
+  graph::Edge& queue = join(p, "late", "hx", graph::Policy::queue);
+  queue.depth = 1;
+  queue.full = graph::Full::drop_oldest;
+  join(p, "hx", "hy", graph::Policy::latest);
+  const Planned planned(p);
+  CHECK(planned.pace("late").kind == plan::PaceKind::behind);
+  // 8 results and one period to spare: 90 ms, which are 9 ticks of the clock, one more, and one to spare.
+  CHECK(planned.pace("sy").window == 9 + 1 + 1);
+  CHECK(planned.pace("late").window == 9 + 1 + 1 + 8);
+}
+
 TEST_CASE("8.3: latest and queues wait for no later time: a window of one is enough for them") {
   Pipeline p = clocks({{"a", 100}, {"b", 1}}, 1);
   join(p, "sa", "hb", graph::Policy::latest);
