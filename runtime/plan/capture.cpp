@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/draft.h"
+#include "plan/order.h"
 
 namespace millrace::plan {
 
@@ -51,7 +52,7 @@ bool leads_back(const Plan& plan, const Step& step, uint32_t region) {
   const auto step_index = static_cast<uint32_t>(&step - plan.steps.data());
   const auto look_at = [&](const Step& at, bool inside_too) {
     for (const StepInput& input : at.inputs) {
-      if (input.output == kNone || input.delay > 0) continue;
+      if (!waits_in_time(plan, at, input)) continue;
       const uint32_t producer = plan.outputs[input.output].step;
       const bool inside = producer == step_index || plan.steps[producer].region == region;
       if (!inside || inside_too) todo.push_back(producer);

@@ -157,6 +157,12 @@ bool reads_owed_aside(const Plan& plan, uint32_t clock) {
   });
 }
 
+bool waits_in_time(const Plan& plan, const Step& reader, const StepInput& input) {
+  if (input.output == kNone) return false;
+  const Step& source = plan.steps[plan.outputs[input.output].step];
+  return input.delay == 0 || source.level + source.owes >= reader.level + input.delay;
+}
+
 uint32_t base_level(const Plan& plan, const Pace& pace) { return pace.gate == kNone ? 0 : plan.steps[pace.gate].level; }
 
 void find_levels(Draft& draft) {

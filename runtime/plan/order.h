@@ -16,6 +16,10 @@ bool is_waited_for_apart(const Plan& plan, const Channel& channel);
 // True if a result that the clock's handlers may owe is read by delay or lag, or waited for in another pace. Such a
 // reader is placed by levels alone, so nothing may be owed for longer than levels say.
 bool reads_owed_aside(const Plan& plan, uint32_t clock);
+// True if the reader waits for its source at the time of its own tick, as levels have it: it reads this tick, or one by
+// `delay` whose value may be owed for as long as the delay is. Whoever looks for circles of waits goes by this.
+bool waits_in_time(const Plan& plan, const Step& reader, const StepInput& input);
+
 // What is pending before a pace begins: the level of its gate.
 uint32_t base_level(const Plan& plan, const Pace& pace);
 // Refuses loops whose delay, or queue whose depth, is too short for what is pending on their way (semantics.md 2.3).

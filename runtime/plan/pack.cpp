@@ -109,7 +109,7 @@ class Packing {
       into_.push_back(s);
       parts_.push_back({s});
       for (const StepInput& input : plan_.steps[s].inputs)
-        if (input.output != kNone && input.delay == 0) next_[plan_.outputs[input.output].step].push_back(s);
+        if (waits_in_time(plan_, plan_.steps[s], input)) next_[plan_.outputs[input.output].step].push_back(s);
       for (const uint32_t before : plan_.steps[s].after) next_[before].push_back(s);
     }
     for (const Channel& channel : plan_.channels) next_[channel.from].push_back(channel.to);

@@ -155,7 +155,7 @@ class Partition {
         if (plan_.steps[producer].segment != segment || from_segment) todo.push_back(producer);
       };
       for (const StepInput& input : at.inputs)
-        if (input.output != kNone && input.delay == 0) add(plan_.outputs[input.output].step);
+        if (waits_in_time(plan_, at, input)) add(plan_.outputs[input.output].step);
       for (uint32_t before : at.after) add(before);
       if (at.kind == StepKind::resolve) add(plan_.channels[at.channel].from);
       if (at.kind == StepKind::entry) add(plan_.channels[at.channel].from);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "plan/draft.h"
+#include "plan/order.h"
 #include "plan/placement.h"
 
 namespace millrace::plan {
@@ -166,7 +167,7 @@ class Asking {
   explicit Asking(Plan& plan) : plan_(plan), next_(plan.steps.size()) {
     for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
       for (const StepInput& input : plan_.steps[s].inputs)
-        if (waits_in_time(plan_.steps[s], input)) next_[plan_.outputs[input.output].step].push_back(s);
+        if (waits_in_time(plan_, plan_.steps[s], input)) next_[plan_.outputs[input.output].step].push_back(s);
       for (uint32_t before : plan_.steps[s].after) next_[before].push_back(s);
     }
     for (const Channel& channel : plan_.channels) next_[channel.from].push_back(channel.to);
@@ -183,13 +184,6 @@ class Asking {
 
  private:
   enum class Asked { in_time, owed };
-
-  // True for a reader of this tick, and for one by `delay` where what it reads may be owed for as long as its delay is.
-  bool waits_in_time(const Step& reader, const StepInput& input) const {
-    if (input.output == kNone) return false;
-    const Step& source = plan_.steps[plan_.outputs[input.output].step];
-    return input.delay == 0 || source.level + source.owes >= reader.level + input.delay;
-  }
 
   void ask_all(Asked asked) {
     for (uint32_t t = 0; t < plan_.steps.size(); ++t) {
@@ -223,7 +217,7 @@ class Asking {
     };
     for (const uint32_t s : steps) {
       for (const StepInput& input : plan_.steps[s].inputs)
-        if (waits_in_time(plan_.steps[s], input)) enters(plan_.outputs[input.output].step);
+        if (waits_in_time(plan_, plan_.steps[s], input)) enters(plan_.outputs[input.output].step);
       for (const uint32_t before : plan_.steps[s].after) enters(before);
       if (s != steps[0]) next_[steps[0]].push_back(s);
     }

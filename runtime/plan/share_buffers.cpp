@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/draft.h"
+#include "plan/order.h"
 
 namespace millrace::plan {
 
@@ -85,7 +86,7 @@ class Sharing {
         const Step& step = plan_.steps[s];
         bool next = std::find(step.after.begin(), step.after.end(), at) != step.after.end();
         for (const StepInput& input : step.inputs)
-          next = next || (input.output != kNone && input.delay == 0 && plan_.outputs[input.output].step == at);
+          next = next || (waits_in_time(plan_, step, input) && plan_.outputs[input.output].step == at);
         if (step.kind == StepKind::entry || step.kind == StepKind::resolve)
           next = next || plan_.channels[step.channel].from == at;
         if (next) todo.push_back(s);
