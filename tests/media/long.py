@@ -164,4 +164,4 @@ class Flat(Media):
 
 if __name__ == "__main__":
     print(f"MILLRACE_SEED={SEED}")
-    rig.main(cases=8, side_by_side=4)
+    rig.main(cases=9, side_by_side=4)
