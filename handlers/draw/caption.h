@@ -31,7 +31,7 @@ class Caption {
   static constexpr size_t kLineMax = 2048;
 
   Caption() = default;
-  // `{index}`, `{time}`, `{clock}` and `{utc}` with a form for strftime behind a colon, `{NAME.count}` and
+  // `{index}`, `{time}`, `{clock}` and `{utc}` with a form for strftime after a colon, `{NAME.count}` and
   // `{NAME.FIELD}` of the sources; `{{` is a brace. Throws std::invalid_argument where braces hold anything else, or
   // the text is too long.
   explicit Caption(std::string_view text, std::span<const CaptionSource> sources = {});

@@ -28,12 +28,12 @@ stands in braces is filled in:
     {boxes.score}      a field of the first of them; of `records` those that its type says
     {{                 a brace
 
-Numbers with a fraction have two digits behind the point. A dash stands where an input has no value
+Numbers with a fraction are rounded to two decimals. A dash means that an input has no value
 in the tick, or no record. With a time of day no two runs make the same picture, and it runs on the
 CPU alone.
 
-A `box` behind the text or an `outline` around its letters keeps it readable on any picture: each is
-a colour, and "" is none. The box reaches `padding` beyond the line, and neither moves the text.
+The text stays readable on any picture with a `box` under it or an `outline` around its letters. Both
+are colours; "" is none. The box is `padding` larger than the line. Neither moves the text.
 
 Without `font` it is DejaVu Sans, looked for where systems keep their fonts; where there is none it
 says so before the first tick.
@@ -170,7 +170,7 @@ class Text final : public Handler {
   Param<int64_t> y_{*this, "y", 16, "top edge; negative: from the bottom", range(-65536, 65536), unit("px"), live};
   Param<int64_t> size_{*this, "size", 24, "of the letters", range(4, 512), unit("px")};
   Param<std::string> color_{*this, "color", "#ffffff", "\"#rrggbb\" or \"#rrggbbaa\""};
-  Param<std::string> box_{*this, "box", "", "colour of a box behind the text, often translucent; empty: none"};
+  Param<std::string> box_{*this, "box", "", "colour of a box under the text, such as \"#000000a0\"; empty: no box"};
   Param<int64_t> padding_{*this, "padding", 6, "of the box around the text", range(0, 512), unit("px")};
   Param<std::string> outline_{*this, "outline", "", "colour of an outline around the letters; empty: none"};
   Param<int64_t> outline_width_{*this, "outline_width", 2, "of the outline", range(1, 16), unit("px")};

@@ -109,7 +109,7 @@ struct LineWriter {
     if (number < 0) put(kGlyphOfMinus);
     put_number(number < 0 ? 0 - static_cast<uint64_t>(number) : static_cast<uint64_t>(number), 1);
   }
-  // Two digits behind the point. What is no number, or longer than a double is exact, is a dash.
+  // Rounds to two decimals. A value that is no number, or too large for a double to be exact, becomes a dash.
   MR_BOTH void put_decimal(double number) {
     const double size = number < 0 ? -number : number;
     if (!(size < 1e15)) return put(kGlyphOfMinus);

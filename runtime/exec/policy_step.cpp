@@ -244,8 +244,8 @@ StepResult resolve_align(StepRun& step, ChannelRun& channel, uint64_t ordinal, b
   const mr_tick_info& info = step.pace->info(ordinal);
   const int64_t at = info.media_time_ns, within = channel.plan->within_ns;
   StepRun& post = *step.run->step_runs[channel.plan->from];
-  const Passed behind = passed_by(post); // before the look: then nothing older follows
-  const bool passed = behind.has(at + within);
+  const Passed writer = passed_by(post); // asked before the channel is read: nothing older can follow then
+  const bool passed = writer.has(at + within);
   const std::lock_guard lock(channel.mutex);
   const size_t waiting = channel.count;
   // Values before the asked time pass through `current`, which keeps the last of them.
@@ -264,7 +264,7 @@ StepResult resolve_align(StepRun& step, ChannelRun& channel, uint64_t ordinal, b
   if (std::min(before, after) > within) {
     Slot& target = step.outputs[0]->at(ordinal);
     target = Slot{};
-    target.cause = behind.ended && channel.count == 0 ? Cause::end : Cause::unaligned;
+    target.cause = writer.ended && channel.count == 0 ? Cause::end : Cause::unaligned;
     count(channel, Cause::unaligned);
     return StepResult::settled;
   }

@@ -224,8 +224,7 @@ class Expansion {
     }
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
       draft_.handlers[h].pace = behind_[h] ? kNone : draft_.handlers[h].clock;
-    // Groups of handlers that work behind and are joined by sync edges, also through one that stands apart, share a
-    // pace.
+    // Handlers that work behind share a pace if sync edges join them, also through one that stands apart.
     for (uint32_t h : draft_.order) {
       if (draft_.handlers[h].pace != kNone) continue;
       Pace pace;

@@ -61,7 +61,7 @@ uint32_t pending_in_a_row(const Plan& plan, uint32_t p) {
   const uint32_t base = base_level(plan, plan.paces[p]);
   uint32_t pending = 0;
   for (const Step& step : plan.steps)
-    if (step.pace == p) pending = std::max(pending, step.level + step.owes - base);
+    if (step.pace == p) pending = std::max(pending, step.settled_level() - base);
   return pending;
 }
 

@@ -21,7 +21,7 @@ uint32_t lag_of(const Plan& plan, uint32_t s, const StepInput& input, const std:
   const uint32_t from = plan.outputs[input.output].step;
   const Step& source = plan.steps[from];
   if (source.pace != plan.steps[s].pace) return 0;
-  const uint32_t owed = source.level + source.owes + (input.delay > 0 && loop[s] == loop[from] ? 1 : 0);
+  const uint32_t owed = source.settled_level() + (input.delay > 0 && loop[s] == loop[from] ? 1 : 0);
   return owed > input.delay ? owed - input.delay : 0;
 }
 
@@ -31,7 +31,7 @@ uint32_t level_of(const Plan& plan, uint32_t s, const std::vector<uint32_t>& loo
   for (const StepInput& input : step.inputs)
     if (input.output != kNone) level = std::max(level, lag_of(plan, s, input, loop));
   if (step.kind == StepKind::resolve) level = std::max(level, level_through(plan, plan.channels[step.channel]));
-  for (uint32_t before : step.after) level = std::max(level, plan.steps[before].level + plan.steps[before].owes);
+  for (uint32_t before : step.after) level = std::max(level, plan.steps[before].settled_level());
   // Nothing behind a gate runs before the gate has let its tick in.
   return std::max(level, base_level(plan, plan.paces[step.pace]));
 }
@@ -148,7 +148,7 @@ bool reads_owed_aside(const Plan& plan, uint32_t clock) {
     for (const StepInput& input : step.inputs) {
       if (input.output == kNone || input.delay == 0 || plan.paces[step.pace].clock != clock) continue;
       const Step& source = plan.steps[plan.outputs[input.output].step];
-      if (source.level + source.owes > 0) return true;
+      if (source.settled_level() > 0) return true;
     }
   return std::any_of(plan.channels.begin(), plan.channels.end(), [&](const Channel& channel) {
     const Step& from = plan.steps[channel.from];
@@ -160,7 +160,7 @@ bool reads_owed_aside(const Plan& plan, uint32_t clock) {
 bool waits_in_time(const Plan& plan, const Step& reader, const StepInput& input) {
   if (input.output == kNone) return false;
   const Step& source = plan.steps[plan.outputs[input.output].step];
-  return input.delay == 0 || source.level + source.owes >= reader.level + input.delay;
+  return input.delay == 0 || source.settled_level() >= reader.level + input.delay;
 }
 
 uint32_t base_level(const Plan& plan, const Pace& pace) { return pace.gate == kNone ? 0 : plan.steps[pace.gate].level; }
@@ -210,16 +210,16 @@ void check_pending_loops(Draft& draft) {
     if (declared.policy != graph::Policy::queue || draft.edges[e].crosses_clocks) continue;
     const Step& reader = plan.steps[plan.edges[e].target_step];
     const Step& source = plan.steps[plan.handlers[draft.edges[e].source].step];
-    const uint32_t behind = source.level + source.owes;
-    if (reader.pace != source.pace || reader.level <= behind || declared.depth >= reader.level - behind) continue;
+    const uint32_t settled = source.settled_level();
+    if (reader.pace != source.pace || reader.level <= settled || declared.depth >= reader.level - settled) continue;
     throw Failure(Error{405,
                         "the queue of " + plan.edges[e].to + " holds " + std::to_string(declared.depth) +
-                            " values, and the path that it rejoins keeps " + std::to_string(reader.level - behind) +
+                            " values, and the path that it rejoins keeps " + std::to_string(reader.level - settled) +
                             " pending",
                         declared.place,
                         {},
                         "",
-                        "depth: " + std::to_string(reader.level - behind)});
+                        "depth: " + std::to_string(reader.level - settled)});
   }
 }
 

@@ -86,8 +86,9 @@ struct Step {
   uint32_t owes = 0;           // handler: ticks of its pace for which it may owe a firing: its pending ones and its gap
   bool on_value = false;       // reads a queue and requires nothing: fires where an input that `calls` has a value
   uint32_t level = 0;          // the sum of max_pending before it: steps of one segment share it
-  uint32_t region = kNone;     // captured with others: index into Plan::regions
-  uint64_t scratch_bytes = 0;  // device memory that its GPU body works in
+  uint32_t settled_level() const { return level + owes; } // when the last result that it may owe is there
+  uint32_t region = kNone;                                // captured with others: index into Plan::regions
+  uint64_t scratch_bytes = 0;                             // device memory that its GPU body works in
   // finish: the step of the body. Its inputs are what that reads and then what it makes; its outputs pass on what of
   // that lies on the host.
   uint32_t finishes = kNone;

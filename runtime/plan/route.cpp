@@ -193,7 +193,7 @@ class Asking {
           if (input.output == kNone || !input.required || input.delay > 0) continue;
           const uint32_t output = original(input.output);
           const Step& producer = plan_.steps[plan_.outputs[output].step];
-          const bool owed = producer.level + producer.owes > plan_.steps[t].level;
+          const bool owed = producer.settled_level() > plan_.steps[t].level;
           if (owed == (asked == Asked::owed)) ask(t, output);
         }
       }

@@ -25,6 +25,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SECONDS_MAX = 60
 
 
+def read_to_the_end(terminal):
+    """All that is written to a terminal until its other end is closed."""
+    seen = b""
+    try:
+        while piece := os.read(terminal, 4096):
+            seen += piece
+    except OSError:  # it is closed
+        pass
+    return seen.decode()
+
+
 class Command(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -38,14 +49,9 @@ class Command(unittest.TestCase):
         with subprocess.Popen([MILLRACE, *arguments], cwd=self.folder, stderr=theirs,
                               stdin=subprocess.DEVNULL) as process:
             os.close(theirs)
-            seen = b""
-            try:
-                while piece := os.read(ours, 4096):
-                    seen += piece
-            except OSError:  # the terminal's other end is closed
-                pass
+            seen = read_to_the_end(ours)
         self.assertEqual(process.returncode, 0)
-        return seen.decode()
+        return seen
 
     def run_it(self, *arguments, code=0, environment=None, cwd=None):
         result = subprocess.run([MILLRACE, *map(str, arguments)], cwd=cwd or self.folder, capture_output=True, text=True,
@@ -209,13 +215,8 @@ class Outputs(Command):
             with subprocess.Popen([MILLRACE, "run", pipeline, "--duration", "1.2"], stderr=theirs,
                                   stdin=subprocess.DEVNULL) as process:
                 os.close(theirs)
-                seen = b""
-                try:
-                    while piece := os.read(ours, 4096):
-                        seen += piece
-                except OSError:
-                    pass
-            drawn = [line for line in seen.decode().rpartition("\x1b[K")[0].split("\r") if "ticks" in line]
+                seen = read_to_the_end(ours)
+            drawn = [line for line in seen.rpartition("\x1b[K")[0].split("\r") if "ticks" in line]
             self.assertGreater(len(drawn), 3)
             for line in drawn:
                 self.assertLess(len(line.replace("\x1b[K", "")), columns, line)

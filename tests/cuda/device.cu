@@ -130,7 +130,7 @@ TEST_CASE("4.2: a stream waits for a word of somebody else, and submission does 
   finish(fence);
 }
 
-TEST_CASE("4.5: a recording's kernels see the tick of each replay, and its fence is behind them") {
+TEST_CASE("4.5: a recording's kernels see the tick of each replay, and its fence comes after them") {
   Rig rig;
   constexpr uint64_t kCount = 4096;
   auto* on_device = reinterpret_cast<unsigned*>(rig.allocate(*rig.device, 2 * kCount * 4));

@@ -104,7 +104,7 @@ TEST_CASE("4.5: in a chain of kernels each may come up while the one before ends
   for (int n = 0; n < 4; ++n) CHECK(seen[static_cast<size_t>(n)] == int64_t{21} << n);
 }
 
-TEST_CASE("4.5: behind a kernel that knows nothing of it a kernel reads what was written, too") {
+TEST_CASE("4.5: a kernel that follows one which knows nothing of it reads what was written, too") {
   Capture capture;
   write_late_plainly<<<1, 1, 0, capture.stream>>>(&capture.numbers[0], 4);
   require(cudaGetLastError());
@@ -118,7 +118,7 @@ TEST_CASE("4.5: behind a kernel that knows nothing of it a kernel reads what was
   CHECK(seen[3] == 32);
 }
 
-TEST_CASE("4.5: behind several branches, a fill or a copy a kernel comes up when they are over") {
+TEST_CASE("4.5: after several branches, a fill or a copy a kernel comes up when they are over") {
   Capture capture;
   capture.write(&capture.numbers[0], 3);
   capture.join(capture.side, capture.stream);

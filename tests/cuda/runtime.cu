@@ -81,7 +81,7 @@ TEST_CASE("4.4: what kernels write to the host is read there, with its count, an
   });
 }
 
-TEST_CASE("4.4: finish runs behind the fence of its tick, captured and on streams, and publishes on the host") {
+TEST_CASE("4.4: finish runs after the fence of its tick, captured and on streams, and publishes on the host") {
   const auto make = [](const std::string& place) {
     Pipeline pipeline;
     pipeline.clock(graph::ClockMode::free, 0, 1, 3);

@@ -296,7 +296,7 @@ struct RaceRig : Rig {
   void read_out() { device->copy(*out, host_bytes + 4096, here, 4096); }
 };
 
-TEST_CASE("4.10: a copy that nothing puts behind an earlier one of the same bytes poisons the device") {
+TEST_CASE("4.10: a copy that nothing orders after an earlier one of the same bytes poisons the device") {
   RaceRig rig;
   rig.read_in();
   rig.read_out();

@@ -49,6 +49,17 @@ bool push(Runtime& runtime, const std::string& source, int32_t number) {
   return runtime.push(source, TensorRef{dtype_of<int32_t>(), {1}, &number});
 }
 
+// Runs to the end; the pictures that came to the app.sink `out`.
+size_t pictures_of(Runtime& runtime) {
+  runtime.start();
+  const Outcome outcome = runtime.wait();
+  INFO(outcome.error);
+  CHECK(outcome.ok);
+  size_t count = 0;
+  while (runtime.try_pull("out")) ++count;
+  return count;
+}
+
 } // namespace
 
 TEST_CASE("a switch and a gate change while the pipeline runs, each between two ticks") {
@@ -105,7 +116,7 @@ TEST_CASE("raw frames and arrays go from a file to a file byte by byte") {
   CHECK(text_of(arrays.path) == text_of(kData + "waves.npy"));
 }
 
-TEST_CASE("a gate follows what was detected, and a rate thins what comes behind it") {
+TEST_CASE("a gate follows what was detected, and a rate thins what comes after it") {
   const Scratch indices("indices");
   const std::string head = "version: 1\nhandlers:\n  boxes: { type: record.from_json, path: '" + kData +
                            "boxes.jsonl' }\n  numbers: { type: null.source, bytes: 1, count: 28 }\n";
@@ -137,7 +148,7 @@ TEST_CASE("records into a handler of pictures, and a file that is not there, are
 }
 
 TEST_CASE(
-    "a canvas with until: shortest ends with the layer that ends first, also behind other handlers and on a device") {
+    "a canvas with until: shortest ends with the layer that ends first, also after other handlers and on a device") {
   const auto pictures = [](const char* until, const char* devices) {
     RuntimeOptions options;
     options.devices = devices;
@@ -154,13 +165,7 @@ handlers:
                       until + R"( }
   out:   { type: app.sink, input: wall, depth: 64 }
 )");
-    runtime.start();
-    const Outcome outcome = runtime.wait();
-    INFO(outcome.error);
-    CHECK(outcome.ok);
-    size_t count = 0;
-    while (runtime.try_pull("out")) ++count;
-    return count;
+    return pictures_of(runtime);
   };
   for (const char* devices : {"cpu", "sim:0,cpu"}) {
     INFO(devices);
@@ -183,12 +188,7 @@ handlers:
            input: [long, { from: short, policy: align, within: 25ms }] }
   out:   { type: app.sink, input: wall, depth: 512 }
 )");
-  runtime.start();
-  const Outcome outcome = runtime.wait();
-  INFO(outcome.error);
-  CHECK(outcome.ok);
-  size_t count = 0;
-  while (runtime.try_pull("out")) ++count;
+  const size_t count = pictures_of(runtime);
   CHECK(count >= 9); // the last picture at 160 ms is near enough until 185 ms
   CHECK(count <= 11);
 }

@@ -81,7 +81,7 @@ exec::Result fan_out(Setup setup, const std::vector<std::string>& places) {
 
 } // namespace
 
-TEST_CASE("4.9: a device that is lost ends the run with its own code, and what it left behind is never read") {
+TEST_CASE("4.9: a device that is lost ends the run with its own code, and what it left is never read") {
   for (Setup setup : ways_to_run()) {
     for (const device::SimFaults& fault : faults()) {
       setup.faults = fault;
@@ -143,7 +143,7 @@ TEST_CASE("4.9: a device that is lost is the cause before any handler that faile
   }
 }
 
-TEST_CASE("3.4: a copy is not waited for by what it waits for: a reader's other input may come from behind it") {
+TEST_CASE("3.4: a copy is not waited for by what it waits for: a reader's other input may depend on it") {
   for (const Setup& setup : ways_to_run()) {
     Pipeline p;
     p.add("source", "t.count", {{"count", "9"}});

@@ -91,7 +91,7 @@ Error error_of_run() {
 
 } // namespace
 
-TEST_CASE("Whichever thread of a run is the first that cannot be started, MR0612 names it and nothing is left behind") {
+TEST_CASE("Whichever thread of a run is the first that cannot be started, MR0612 names it and nothing is left over") {
   REQUIRE(error_of_run().code == 0); // what is made once for the process is there
   const size_t threads = entries("/proc/self/task"), files = entries("/proc/self/fd");
   std::string named;

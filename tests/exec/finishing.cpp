@@ -302,7 +302,7 @@ Setup setup_of(const std::string& way) {
 }
 std::string type_of(const std::string& way) { return way == kWays[0] ? "notestream" : "note"; }
 
-TEST_CASE("4.4: finish is called behind the fence of its tick, in order, and sees what it sees on the host") {
+TEST_CASE("4.4: finish is called after the fence of its tick, in order, and sees what it sees on the host") {
   for (const std::string& way : kWays) {
     CAPTURE(way);
     const std::vector<std::string> middle = {"add", type_of(way), "paint", type_of(way), "odd"};
@@ -333,7 +333,7 @@ TEST_CASE("4.4: what finishes is captured with others, and the plan shows where 
   CHECK(take_notes().at("h1").size() == 40);
 }
 
-TEST_CASE("3.5: who writes in place over what a finish sees comes behind it, in a region of its own") {
+TEST_CASE("3.5: a handler that writes in place over what a finish sees comes after it, in a region of its own") {
   Compiled compiled(chain({"note", "paint"}), on_device());
   const plan::Plan& plan = compiled.plan();
   const auto step_named = [&](const std::string& name) {
@@ -489,7 +489,7 @@ TEST_CASE("2.4: a handler is in its body or in its finish, never in both") {
   }
 }
 
-TEST_CASE("4.4: a run that is stopped from outside finishes what was admitted, and drains behind it") {
+TEST_CASE("4.4: a run that is stopped from outside finishes what was admitted, and then drains") {
   Pipeline pipeline = chain({"note"}, {{"tells_life", "1"}});
   pipeline.graph.handlers[0].params[0].text = "1000000000";
   Setup setup = on_device();
@@ -646,7 +646,7 @@ TEST_CASE("4.4: finish publishes on outputs declared cpu what readers get, where
   CHECK(failed[5] == host[5]);
 }
 
-TEST_CASE("4.4: an input declared cpu is nothing for kernels, nor is a bypass that would need one behind them") {
+TEST_CASE("4.4: an input declared cpu is nothing for kernels, nor is a bypass that would need one after them") {
   const auto why_not = [](Pipeline pipeline) {
     try {
       Compiled compiled(std::move(pipeline), on_device());

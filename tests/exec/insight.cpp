@@ -205,7 +205,7 @@ TEST_CASE("latency is told for each path, predicted from the costs on it and mea
   CHECK(take_log("near").size() + take_log("far").size() == 600);
 }
 
-TEST_CASE("behind a queue the way to a sink begins where the tick did, not at the queue") {
+TEST_CASE("the way to a sink after a queue begins where the tick did, not at the queue") {
   Pipeline p = unhurried(10);
   p.add("relay", "t.relay");
   p.add("sink", "t.sink", {{"log", "queued"}});

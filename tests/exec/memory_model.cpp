@@ -299,7 +299,7 @@ void check_run(const Sample& sample, const Expected& expected, const Way& way, T
 TEST_CASE(
     "3.4: with devices that fail or not, every handler of a random graph sees the right bytes, every transfer copies "
     "as "
-    "often as its readers fire, and behind the run no block is held") {
+    "often as its readers fire, and after the run no block is held") {
   const char* asked = std::getenv("MILLRACE_STEPS");
   const uint64_t steps = asked ? std::strtoull(asked, nullptr, 10) : kSteps;
   Totals totals;

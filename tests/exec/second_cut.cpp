@@ -100,7 +100,7 @@ TEST_CASE("5.2: a cut that was not guessed is kept, and so is one that another w
   CHECK(is_whole(take_log("kept"), 100));
 }
 
-TEST_CASE("5.2: what stands behind a handler that answers later keeps its segment") {
+TEST_CASE("5.2: a handler that comes after one that answers later keeps its segment") {
   Pipeline p = line({"t.relay", "t.relay", "t.late", "t.relay", "t.relay"}, "late", 200);
   const Setup setup = measured(2, {{"h1", 5 * kMs}, {"h2", 5 * kMs}, {"h4", 5 * kMs}, {"h5", 5 * kMs}});
   Compiled compiled(p, setup);

@@ -269,7 +269,7 @@ TEST_CASE("1.4: values whose time does not rise come one period after another") 
   CHECK(values(take_log("flat_pts")) == std::vector<int64_t>{0, 2, 4, 6, 7});
 }
 
-TEST_CASE("1.4: a source that fails under realtime ends the run behind the ticks that were admitted before") {
+TEST_CASE("1.4: a source that fails under realtime ends the run after the ticks that were admitted before") {
   Pipeline p = source_to_sink("s.unstamped", {{"rate", "10"}, {"fail_at", "3"}}, "fails");
   p.clock(graph::ClockMode::realtime, 20);
   const exec::Result result = run(p, virtual_setup());

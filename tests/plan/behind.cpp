@@ -87,7 +87,7 @@ TEST_CASE("1.6: whoever a handler waits for that holds the tick open does so too
   CHECK_FALSE(planned.behind("both"));
 }
 
-TEST_CASE("1.6, 2.2: a gate lets ticks without a value in where somebody behind it fires on them") {
+TEST_CASE("1.6, 2.2: a gate lets ticks without a value in where a handler after it fires on them") {
   Pipeline p;
   p.add("source", "t.count");
   p.add("quiet", "t.relay", {{"silent_every", "2"}});

@@ -35,7 +35,7 @@ const plan::Machine one_device = machine_of(1, {"cpu", "sim:0"});
 
 } // namespace
 
-TEST_CASE("1.6: behind a gate that nothing feeds by sync or queue, every tick is let in") {
+TEST_CASE("1.6: a gate that nothing feeds by sync or queue lets every tick in") {
   Pipeline p;
   p.add("source", "t.count");
   p.add("watch", "t.sink", {{"log", "none"}}); // reads by latest alone
@@ -168,7 +168,7 @@ TEST_CASE("3.5: a buffer whose first value is an initial one has no bytes to wri
   CHECK(planned.has_note("paint copies its input before it writes: its first value is an initial one"));
 }
 
-TEST_CASE("3.5: a writer in another pace or behind a latest edge copies, since others may hold the buffer") {
+TEST_CASE("3.5: a writer in another pace or after a latest edge copies, since others may hold the buffer") {
   Pipeline p;
   p.add("source", "t.count");
   p.add("paint", "t.paint");

@@ -45,7 +45,7 @@ TEST_CASE("5.6: an edge's domain: has its reader there, whatever the order of --
   CHECK(domain_of(Planned(chain("t.relay", "cpu"), machine_of(1, {"sim:0", "cpu"})), "a") == "cpu");
 }
 
-TEST_CASE("5.6: an edge's domain: holds for sinks, and behind queue and latest") {
+TEST_CASE("5.6: an edge's domain: holds for sinks, and after queue and latest") {
   Pipeline p = chain("t.relay", "");
   p.graph.edges[1].domain = "sim:0";
   CHECK(domain_of(Planned(p, machine), "sink") == "sim:0");

@@ -116,7 +116,7 @@ TEST_CASE("5.1: a hop that nobody measured is guessed, and the plan says so") {
   CHECK(planned.has_note("hops not measured: cpu → sim:0, cpu → sim:1, sim:0 → cpu, sim:1 → cpu"));
 }
 
-TEST_CASE("3.4: a copy asks what else its readers need, unless that comes from behind the copy itself") {
+TEST_CASE("3.4: a copy asks what else its readers need, unless that depends on the copy itself") {
   Pipeline p;
   p.add("source", "t.count");
   p.add("device", "t.relay").device = "sim:0";
@@ -136,7 +136,7 @@ TEST_CASE("3.4: a copy asks what else its readers need, unless that comes from b
   }
 }
 
-TEST_CASE("3.4: nor does a copy ask for what may be owed to it by those that read its last value") {
+TEST_CASE("3.4: a copy does not ask for a result that may be owed until its last value has been read") {
   for (const uint32_t delay : {0u, 1u}) { // 0: nobody reads its last value
     Pipeline p;
     p.add("source", "t.count");

@@ -156,7 +156,7 @@ TEST_CASE("4.3: a body that keeps the host busy is submitted by a thread of its 
   CHECK(recorded->threads == recorded->workers + 1);
 }
 
-TEST_CASE("5.2: what answers later is cut from what comes behind it") {
+TEST_CASE("5.2: a handler that answers later is cut from those that come after it") {
   const Planned alone(line({"t.late", "t.relay"}), machine_of(1));
   CHECK(alone.segments() == Names{"source", "h1", "h2"}); // the first two are of two paces
   CHECK(alone.step("h2").level == 8);

@@ -77,7 +77,7 @@ TEST_CASE("3.5: a reader that answers later forces a copy, since waiting for it 
   CHECK_FALSE(in_place(Planned(p)));
 }
 
-TEST_CASE("3.5: of two writers one writes in place and the other copies; one behind the other both write in place") {
+TEST_CASE("3.5: of two writers one writes in place and the other copies; one after the other both write in place") {
   Pipeline beside = painting();
   beside.add("second", "t.paint");
   beside.connect("source", "second");
