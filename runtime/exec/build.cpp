@@ -105,9 +105,9 @@ mr_value planned_value(const plan::Output& output) {
 // Whether the host keeps what it knows of the values of this ring beside their blocks: those of a device whose bodies
 // enqueue, and what comes down from one or is written to the host by it.
 bool needs_records(const plan::Plan& plan, const plan::Ring& ring, const std::vector<device::Device*>& devices) {
-  if (ring.domain != 0) return devices[ring.domain]->enqueues();
+  if (ring.domain != 0) return devices[ring.domain]->enqueuing();
   const plan::Step& producer = plan.steps[plan.outputs[ring.output].step];
-  return producer.domain != 0 && devices[producer.domain]->enqueues();
+  return producer.domain != 0 && devices[producer.domain]->enqueuing();
 }
 
 } // namespace
@@ -138,7 +138,7 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
   for (const plan::Segment& segment : plan.segments)
     if (segment.heavy && !submitting[segment.domain]) submitting[segment.domain] = std::make_unique<std::mutex>();
   for (uint32_t d = 1; d < devices.size() && devices.size() > 2; ++d)
-    if (devices[d]->enqueues()) followed.push_back(devices[d]);
+    if (devices[d]->enqueuing()) followed.push_back(devices[d]);
   for (uint32_t w = 0; w < plan.threads; ++w)
     add_trace((w < plan.workers ? "worker " : "thread ") + std::to_string(w)); // the first rings, by worker
   for (size_t d = 0; d < devices.size(); ++d) submissions_.push_back(d ? std::make_unique<Submissions>() : nullptr);
@@ -171,7 +171,7 @@ void RunState::make_empty_record() {
   for (const plan::Channel& channel : plan.channels) needed = needed || channel.initial_empty;
   for (const plan::Step& step : plan.steps)
     for (const plan::StepInput& input : step.inputs) needed = needed || input.initial_empty;
-  const auto enqueues = [](const device::Device* device) { return device->enqueues(); };
+  const auto enqueues = [](device::Device* device) { return device->enqueuing() != nullptr; };
   if (!needed || std::none_of(devices.begin(), devices.end(), enqueues)) return;
   device::DeviceStatus status;
   device::Arena* arena = devices[0]->allocate(sizeof(mr_value), {true}, status);
@@ -494,6 +494,8 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
   if (step->handler && step->handler->info->max_pending > 0) make_deferred(*step);
   if (segment.device) {
     step->device = devices[plan_step.domain];
+    const bool runs_by_itself = step->handler && !step->process_cuda;
+    step->enqueuing = runs_by_itself ? nullptr : step->device->enqueuing();
     step->stream =
         segment.plan->heavy ? make_stream(plan_step.domain, device::StreamKind::compute) : stream_of(plan_step);
     step->trace = &trace_of(*step->stream, plan_step);
@@ -512,10 +514,10 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
       body.output_blocks.resize(plan_step.outputs.size());
       body.carried.reserve(plan_step.outputs.size());
       body.tick = step->tick;
-      body.tick.stands_in = step->handler && !step->device->enqueues();
-      if (step->device->enqueues()) {
+      body.tick.stands_in = step->handler && !step->enqueuing;
+      if (step->enqueuing) {
         body.tick.device = MR_DEVICE_CUDA;
-        body.tick.library = step->device->library();
+        body.tick.library = step->enqueuing->library();
         body.tick.scratch = step->scratch;
       }
       body.tick.info = &body.info;

@@ -140,7 +140,7 @@ std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot
   for (StepRun* step : region.steps) {
     BodyCall& body = step->bodies[slot];
     const std::vector<uint32_t> needed = needed_by(region, *step);
-    device.run(*first.stream, {&enqueue_body, &body, step->handler->name.c_str(), 0, nullptr, &needed});
+    step->enqueuing->call(*first.stream, {&enqueue_body, &body, step->handler->name.c_str(), 0, nullptr, &needed});
     if (body.failed) why = step->handler->name + " failed while it was captured: " + step->instance->error();
     for (size_t o = 0; o < step->outputs.size(); ++o) {
       if (body.outputs[o].state != MR_OUTPUT_SILENT) continue;
@@ -155,7 +155,7 @@ std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot
     copy_value(first, to.data, from.data, records.of(from));
   }
   std::unique_ptr<device::Recording> recording = device.end_record(*first.stream);
-  if (why.empty() && !recording) why = device.record_failure();
+  if (why.empty() && !recording) why = first.enqueuing->record_failure();
   return why.empty() ? std::move(recording) : nullptr;
 }
 
@@ -285,9 +285,9 @@ void launch(RegionRun& region, uint64_t ordinal) {
     for (const StepRun* before : step->after_on_device)
       if (before->region != &region) wait_for(device, *first.stream, before->fences[ordinal & before->pace->mask]);
   const mr_tick_info& info = first.pace->info(ordinal);
-  const bool sampled = has_span(info.index) && device.begin_span(*first.stream);
+  const bool sampled = has_span(info.index) && first.enqueuing->begin_span(*first.stream);
   device.replay(*first.stream, *region.recordings[ordinal % region.plan->slots], numbers_of(info));
-  if (sampled) device.end_span(*first.stream, span_of(region.times));
+  if (sampled) first.enqueuing->end_span(*first.stream, span_of(region.times));
   const device::Fence fence = device.signal(*first.stream);
   if (run.options.on_launch) run.options.on_launch(info.index, begin_ns, run.now_ns());
   if (fence.word->load(std::memory_order_relaxed) == device::kFailed) first.run->watch_device(region.plan->domain);
@@ -352,19 +352,20 @@ void measure_empty_span(RegionRun& region) {
   if (region.recordings.empty()) return;
   StepRun& first = *region.steps[0];
   device::Device& device = *first.device;
+  device::Enqueuing& enqueuing = *first.enqueuing;
   std::vector<int64_t> took;
   size_t spans = 0;
   const auto tell = [](void* context, int64_t ns) { static_cast<std::vector<int64_t>*>(context)->push_back(ns); };
-  device.hold(*first.stream);
-  while (spans < kEmptySpans && device.begin_span(*first.stream)) {
-    device.end_span(*first.stream, {tell, &took});
+  enqueuing.hold(*first.stream);
+  while (spans < kEmptySpans && enqueuing.begin_span(*first.stream)) {
+    enqueuing.end_span(*first.stream, {tell, &took});
     ++spans;
   }
-  device.let_go(*first.stream);
+  enqueuing.let_go(*first.stream);
   const device::Fence fence = device.signal(*first.stream);
   while (!fence.done())
     if (!device.force(fence)) std::this_thread::yield();
-  for (; took.size() < spans && device.status().ok(); std::this_thread::yield()) device.collect_spans();
+  for (; took.size() < spans && device.status().ok(); std::this_thread::yield()) enqueuing.collect_spans();
   if (took.empty()) return;
   const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
   std::nth_element(took.begin(), middle, took.end());
@@ -374,7 +375,7 @@ void measure_empty_span(RegionRun& region) {
 void warm_up(RegionRun& region, uint64_t ordinal) {
   if (region.recordings.empty()) return;
   const StepRun& first = *region.steps[0];
-  first.device->warm_up(*first.stream, *region.recordings[ordinal % region.plan->slots]);
+  first.enqueuing->warm_up(*first.stream, *region.recordings[ordinal % region.plan->slots]);
 }
 
 StepResult run_captured(RegionRun& region, uint64_t ordinal) {
@@ -485,17 +486,17 @@ void call_body(StepRun& step, uint64_t ordinal, Timing timing) {
   choose_blocks(step, body, ordinal);
   for (size_t i = 0; i < body.inputs.size(); ++i) body.inputs[i] = body.absent[i] ? mr_input{} : body.frozen[i];
   body.failed = false;
-  step.device->set_tick(*step.stream, numbers_of(body.info)); // a kernel of its own, and none of the body's
-  if (timing == Timing::held) step.device->hold(*step.stream);
-  const bool timed = (body.info.index & kTimedMask) == 0 && step.device->begin_span(*step.stream);
+  step.enqueuing->set_tick(*step.stream, numbers_of(body.info)); // a kernel of its own, and none of the body's
+  if (timing == Timing::held) step.enqueuing->hold(*step.stream);
+  const bool timed = (body.info.index & kTimedMask) == 0 && step.enqueuing->begin_span(*step.stream);
   step.segment->inside.store(&step, std::memory_order_relaxed);
   {
     const OthersSubmit meanwhile(*step.segment);
-    step.device->run(*step.stream, {&enqueue_body, &body, step.handler->name.c_str()});
+    step.enqueuing->call(*step.stream, {&enqueue_body, &body, step.handler->name.c_str()});
   }
-  if (timed) step.device->end_span(*step.stream, timing == Timing::held ? body_span_of(step) : span_of(step.times));
-  if (timing == Timing::held) step.device->let_go(*step.stream);
-  if (const std::string left = step.device->take_body_error(*step.stream); !left.empty() && !body.failed) {
+  if (timed) step.enqueuing->end_span(*step.stream, timing == Timing::held ? body_span_of(step) : span_of(step.times));
+  if (timing == Timing::held) step.enqueuing->let_go(*step.stream);
+  if (const std::string left = step.enqueuing->take_body_error(*step.stream); !left.empty() && !body.failed) {
     step.instance->set_error(left);
     fail_body(step, body);
   }

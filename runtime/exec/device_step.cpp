@@ -82,7 +82,7 @@ bool staged(const Slot& source) {
 // Where a body finds the bytes of an empty initial value, of which there are none: behind a record that says so, which
 // kernels read (Cuda::value_of).
 const uint8_t* no_bytes(const StepRun& step) {
-  if (!step.device->enqueues()) return nullptr;
+  if (!step.enqueuing) return nullptr;
   return reinterpret_cast<const uint8_t*>(step.device->body_address(step.run->empty_record) + sizeof(mr_value));
 }
 
@@ -321,7 +321,7 @@ bool issued(const StepRun& step, uint64_t ordinal) {
     if (input.output->plan->domain == 0 && slot.block && !staged(slot)) return false;
     // Which value is repeated or kept is the host's to decide, so presence must be known; and so it must where the host
     // calls the body.
-    const bool host_decides = input.repeat_last || !input.kept.empty() || step.device->enqueues();
+    const bool host_decides = input.repeat_last || !input.kept.empty() || step.enqueuing;
     if (host_decides && slot.unknown && !slot.fence.done()) return false;
   }
   for (size_t i = 0; i < step.after.size(); ++i) {
@@ -384,7 +384,7 @@ StepResult run_on_device(StepRun& step, uint64_t ordinal) {
     // The first of the region submits all; the others find themselves settled.
     return step.region->steps[0] == &step ? run_region(*step.region, ordinal) : StepResult::settled;
   }
-  if (step.device->enqueues()) return run_enqueued(step, ordinal);
+  if (step.enqueuing) return run_enqueued(step, ordinal);
   if (!issued(step, ordinal) || !change_live(step, ordinal)) return StepResult::waiting;
   BodyCall& body = step.bodies[ordinal & step.pace->mask];
   Cause cause = Cause::input;
@@ -405,7 +405,7 @@ namespace {
 // Whether the host is to know that a copy's source is there before it submits the copy: on a device whose bodies
 // enqueue, and of what came down from one, whose failure nothing carries on.
 bool host_must_know(const StepRun& step, const Slot& source) {
-  return step.device->enqueues() || (source.block && source.block->record != source.block->value);
+  return step.enqueuing || (source.block && source.block->record != source.block->value);
 }
 
 // What of a copy's inputs is wanted on this tick: bits by input; none where that cannot be said yet.
@@ -437,7 +437,7 @@ void settle_copied(StepRun& step, BodyCall& body, size_t m, uint64_t ordinal) {
   const bool unknown = source.unknown || writes_host(step);
   // Of a device whose bodies enqueue the host knows presence and record at once; that the copy failed is told by its
   // fence's word (read()).
-  const bool known = step.device->enqueues();
+  const bool known = step.enqueuing;
   block.present.store(known || !unknown, std::memory_order_relaxed);
   if (known && block.record != block.value) *block.record = *source.value;
   if (known && writes_host(step)) count_late(block);
@@ -491,10 +491,10 @@ StepResult run_transfer(StepRun& step, uint64_t ordinal) {
   body.context.step = &step;
   body.info = step.pace->info(ordinal);
   const bool timed = step.run->options.trace_all || (body.info.index & kTimedMask) == 0;
-  if (step.device->enqueues()) {
-    const bool spanned = timed && step.device->begin_span(*step.stream);
+  if (step.enqueuing) {
+    const bool spanned = timed && step.enqueuing->begin_span(*step.stream);
     copy_blocks(step, body, *last, ordinal);
-    if (spanned) step.device->end_span(*step.stream, span_of(step.times));
+    if (spanned) step.enqueuing->end_span(*step.stream, span_of(step.times));
   } else {
     if (timed) step.device->run(*step.stream, {&begin_copy, &body, "time", 0});
     copy_blocks(step, body, *last, ordinal);

@@ -116,7 +116,7 @@ mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
   if (status != MR_OK) return status;
   raw.source = input;
   std::memcpy(raw.value, from.value, sizeof(mr_value));
-  if (context.body && step.device->enqueues())
+  if (context.body && step.enqueuing)
     copy_value(step, raw.data, from.data, *raw.value);
   else if (from.value->header.extent_bytes > 0)
     std::memcpy(raw.data, from.data, from.value->header.extent_bytes);

@@ -54,7 +54,7 @@ bool prepare(StepRun& step, BodyCall& body, uint64_t ordinal) {
 
 void record_region(RegionRun& region) {
   StepRun& first = *region.steps[0];
-  if (first.device->enqueues()) {
+  if (first.enqueuing) {
     capture_region(region);
     if (first.run->options.measure_bodies) measure_empty_span(region);
     return;
@@ -72,7 +72,7 @@ void record_region(RegionRun& region) {
 }
 
 StepResult run_region(RegionRun& region, uint64_t ordinal) {
-  if (region.steps[0]->device->enqueues()) return run_captured(region, ordinal);
+  if (region.steps[0]->enqueuing) return run_captured(region, ordinal);
   for (const StepRun* step : region.steps)
     if (!issued(*step, ordinal)) return StepResult::waiting;
   for (StepRun* step : region.steps)

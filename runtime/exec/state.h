@@ -310,6 +310,7 @@ struct alignas(64) StepRun : Finishing, CalledApart, Passing, Owing {
 
   // devices
   device::Device* device = nullptr;
+  device::Enqueuing* enqueuing = nullptr; // its results are known when it is submitted; null: at its fence
   device::Stream* stream = nullptr;
   void* scratch = nullptr;           // of the GPU body
   std::vector<BodyCall> bodies;      // by ordinal mod their number
