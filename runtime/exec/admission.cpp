@@ -1,11 +1,19 @@
 // The head of a pace: when a tick begins, what the sources gave for it, and when the window has room (semantics.md
 // 1.1 to 1.6). Everything here is done by the segment that holds the head.
+#include "exec/admission.h"
+
 #include <algorithm>
 #include <utility>
 
+#include "exec/channel.h"
+#include "exec/firing.h"
+#include "exec/presence.h"
 #include "exec/reader.h"
+#include "exec/run_state.h"
+#include "exec/single_writer.h"
 #include "exec/source.h"
 #include "exec/state.h"
+#include "exec/step.h"
 #include "exec/tell.h"
 #include "plan/words.h"
 

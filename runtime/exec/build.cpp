@@ -3,9 +3,18 @@
 #include <bit>
 #include <map>
 
+#include "exec/channel.h"
+#include "exec/device_step.h"
+#include "exec/pending.h"
+#include "exec/reach.h"
 #include "exec/reader.h"
+#include "exec/region.h"
+#include "exec/run_state.h"
+#include "exec/source.h"
 #include "exec/state.h"
+#include "exec/step.h"
 #include "exec/tell.h"
+#include "exec/tick_watch.h"
 #include "millrace/payload.h"
 #include "observe/printable.h"
 

@@ -10,7 +10,16 @@
 #include <map>
 #include <thread>
 
+#include "exec/check_call.h"
+#include "exec/device_step.h"
+#include "exec/finish_step.h"
+#include "exec/firing.h"
+#include "exec/presence.h"
+#include "exec/region.h"
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
+#include "exec/tick_watch.h"
 
 namespace millrace::exec {
 

@@ -1,5 +1,9 @@
 // Checks what a call says before anybody acts on it: its status, and each output against the plan (semantics.md 8.10).
-#include "exec/state.h"
+#include "exec/check_call.h"
+
+#include "exec/presence.h"
+#include "exec/run_state.h"
+#include "exec/step.h"
 #include "millrace/sound_value.h"
 
 namespace millrace::exec {

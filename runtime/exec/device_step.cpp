@@ -1,10 +1,25 @@
 // Steps of a device: bodies are submitted and run later, copies move blocks between domains, and both leave a fence
 // instead of a result (semantics.md 4.1, 3.4).
+#include "exec/device_step.h"
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
 
+#include "exec/channel.h"
+#include "exec/check_call.h"
+#include "exec/failure.h"
+#include "exec/finish_step.h"
+#include "exec/firing.h"
+#include "exec/histogram.h"
+#include "exec/presence.h"
+#include "exec/reach.h"
+#include "exec/region.h"
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
+#include "exec/tick_watch.h"
+#include "exec/under_way.h"
 
 namespace millrace::exec {
 

@@ -1,5 +1,9 @@
 // What becomes of what a handler says when it fails (semantics.md 2.6).
+#include "exec/failure.h"
+
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
 #include "exec/tell.h"
 
 namespace millrace::exec {

@@ -4,7 +4,16 @@
 // It is given what the body was: records, times and counts as the host knows them, and bytes where they are, which is a
 // device but for outputs that are declared `cpu`. Those are its to change and to publish; whoever reads the others has
 // begun long before. Meanwhile the body is called or launched for later ticks.
+#include "exec/finish_step.h"
+
+#include "exec/check_call.h"
+#include "exec/failure.h"
+#include "exec/firing.h"
+#include "exec/presence.h"
+#include "exec/reach.h"
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 

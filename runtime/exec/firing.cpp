@@ -1,11 +1,25 @@
 // One firing of a handler: are its inputs there, does it fire, the call, and what becomes of its outputs
 // (semantics.md 2.1, 2.2, 2.4, 2.6).
+#include "exec/firing.h"
+
 #include <algorithm>
 #include <cstring>
 #include <span>
 
+#include "exec/channel.h"
+#include "exec/check_call.h"
+#include "exec/device_step.h"
+#include "exec/failure.h"
+#include "exec/finish_step.h"
+#include "exec/pending.h"
+#include "exec/presence.h"
+#include "exec/reach.h"
+#include "exec/region.h"
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
 #include "exec/tell.h"
+#include "exec/tick_watch.h"
 
 namespace millrace::exec {
 

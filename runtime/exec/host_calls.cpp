@@ -1,7 +1,15 @@
 // What handlers of a run may call: memory from the plan, and firings that publish later (the host's side of mr_host).
 #include <cstring>
 
+#include "exec/device_step.h"
+#include "exec/failure.h"
+#include "exec/firing.h"
+#include "exec/pending.h"
+#include "exec/presence.h"
+#include "exec/run.h"
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 

@@ -4,7 +4,12 @@
 #include <chrono>
 #include <cstdio>
 
+#include "exec/admission.h"
+#include "exec/report.h"
+#include "exec/run_state.h"
 #include "exec/source.h"
+#include "exec/state.h"
+#include "exec/step.h"
 #include "exec/threads.h"
 #include "observe/start_thread.h"
 

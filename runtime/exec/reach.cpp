@@ -1,9 +1,13 @@
 // How long measured ticks take from their beginning to each sink. A tick begins when it is due, where a clock has
 // beats; else when its sources are asked for it. What a reader's thread has read before that is no part of it. It has
 // reached a sink when the sink's call is over.
+#include "exec/reach.h"
+
 #include <algorithm>
 
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 

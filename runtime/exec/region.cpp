@@ -1,6 +1,12 @@
 // Regions: device handlers recorded once per ring slot and replayed as one, with frozen arguments and addresses
 // (semantics.md 4.5). What changes from tick to tick lies in the bodies' parameter blocks.
+#include "exec/region.h"
+
+#include "exec/device_step.h"
+#include "exec/firing.h"
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 

@@ -1,10 +1,19 @@
 // What a run did, or has done so far, in numbers, and as the JSON of design.md §6. Counters are read while they are
 // counted: each is a SingleWriter, an atomic, or under the lock of its channel.
+#include "exec/report.h"
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "exec/channel.h"
+#include "exec/histogram.h"
+#include "exec/reach.h"
+#include "exec/region.h"
+#include "exec/run_state.h"
+#include "exec/source.h"
 #include "exec/state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 

@@ -3,11 +3,21 @@
 
 #include <utility>
 
+#include "exec/channel.h"
+#include "exec/firing.h"
+#include "exec/pending.h"
+#include "exec/presence.h"
 #include "exec/reader.h"
+#include "exec/region.h"
+#include "exec/report.h"
+#include "exec/run_state.h"
 #include "exec/source.h"
+#include "exec/state.h"
+#include "exec/step.h"
 #include "exec/tell.h"
 #include "exec/threads.h"
 #include "exec/trace_file.h"
+#include "exec/under_way.h"
 #include "observe/log.h"
 #include "plan/refusal.h"
 

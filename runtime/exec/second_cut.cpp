@@ -4,6 +4,15 @@
 #include <algorithm>
 #include <set>
 
+#include "exec/channel.h"
+#include "exec/device_step.h"
+#include "exec/firing.h"
+#include "exec/histogram.h"
+#include "exec/pending.h"
+#include "exec/reach.h"
+#include "exec/run_state.h"
+#include "exec/state.h"
+#include "exec/step.h"
 #include "exec/tell.h"
 #include "exec/threads.h"
 

@@ -3,7 +3,12 @@
 
 #include <algorithm>
 
+#include "exec/firing.h"
+#include "exec/presence.h"
 #include "exec/reader.h"
+#include "exec/run_state.h"
+#include "exec/state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 

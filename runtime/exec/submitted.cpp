@@ -1,7 +1,9 @@
 // What was submitted to a device and is not over: named where the device fails (semantics.md 4.9).
 #include <thread>
 
-#include "exec/state.h"
+#include "exec/region.h"
+#include "exec/run_state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 

@@ -5,6 +5,12 @@
 
 #include <algorithm>
 
+#include "exec/channel.h"
+#include "exec/region.h"
+#include "exec/run_state.h"
+#include "exec/source.h"
+#include "exec/state.h"
+#include "exec/step.h"
 #include "observe/log.h"
 
 namespace millrace::exec {

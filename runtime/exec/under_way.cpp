@@ -1,5 +1,9 @@
 // Which calls of a run are under way: for a crash on this thread, and for who asks from outside.
+#include "exec/under_way.h"
+
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 

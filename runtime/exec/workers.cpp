@@ -10,7 +10,13 @@
 #include <sstream>
 #include <string>
 
+#include "exec/region.h"
+#include "exec/run_state.h"
+#include "exec/segment.h"
+#include "exec/state.h"
+#include "exec/step.h"
 #include "exec/threads.h"
+#include "exec/under_way.h"
 #include "observe/signal_stack.h"
 #include "observe/start_thread.h"
 
