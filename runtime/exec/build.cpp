@@ -4,7 +4,8 @@
 #include <map>
 
 #include "exec/channel.h"
-#include "exec/device_step.h"
+#include "exec/body.h"
+#include "exec/copy_step.h"
 #include "exec/pending.h"
 #include "exec/reach.h"
 #include "exec/reader.h"
@@ -513,6 +514,8 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
     const bool in_region =
         plan_step.region != plan::kNone && plan_step.kind == plan::StepKind::handler && !options.sync_devices;
     step->bodies.resize(in_region ? plan.regions[plan_step.region].slots : segment.pace->plan->slots);
+    step->copy_calls.resize(plan_step.kind == plan::StepKind::transfer ? segment.pace->plan->slots : 0);
+    for (CopyCall& copy : step->copy_calls) copy.carried.reserve(plan_step.outputs.size());
     for (BodyCall& body : step->bodies) {
       body.inputs.resize(plan_step.inputs.size());
       body.frozen.resize(plan_step.inputs.size());
@@ -521,7 +524,6 @@ void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint3
       body.outputs.resize(plan_step.outputs.size());
       body.given.resize(plan_step.outputs.size());
       body.output_blocks.resize(plan_step.outputs.size());
-      body.carried.reserve(plan_step.outputs.size());
       body.tick = step->tick;
       body.tick.stands_in = step->handler && !step->enqueuing;
       if (step->enqueuing) {

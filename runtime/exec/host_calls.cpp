@@ -1,7 +1,7 @@
 // What handlers of a run may call: memory from the plan, and firings that publish later (the host's side of mr_host).
 #include <cstring>
 
-#include "exec/device_step.h"
+#include "exec/body.h"
 #include "exec/failure.h"
 #include "exec/firing.h"
 #include "exec/pending.h"

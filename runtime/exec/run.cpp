@@ -164,6 +164,7 @@ void Run::start() {
   for (auto& region : run.regions) {
     const plugin::UnderWayScope here({&name_call_apart, region->steps[0]});
     record_region(*region);
+    if (run.options.measure_bodies) measure_empty_span(*region);
     tell_region(*region);
   }
   for (device::Device* device : run.devices) device->steady(true);
