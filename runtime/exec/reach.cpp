@@ -11,12 +11,14 @@
 
 namespace millrace::exec {
 
-void RunState::watch_sinks() {
-  sinks = plan::predict_paths(plan);
-  for (const auto& segment : segments)
+void watch_sinks(RunState& run) {
+  run.sinks = plan::predict_paths(run.plan);
+  const auto is_sink = [&](const StepRun& step) {
+    return std::any_of(run.sinks.begin(), run.sinks.end(), [&](const auto& path) { return path.sink == step.index; });
+  };
+  for (const auto& segment : run.segments)
     for (const auto& step : segment->steps)
-      if (std::any_of(sinks.begin(), sinks.end(), [&](const auto& path) { return path.sink == step->index; }))
-        step->reach = std::make_unique<Reach>();
+      if (is_sink(*step)) step->reach = std::make_unique<Reach>();
 }
 
 void note_reached(StepRun& step, uint64_t ordinal) {

@@ -74,7 +74,6 @@ class RunState {
   // Who touched a device's memory from the host, told before the process ends (4.10).
   std::vector<std::string> ring_names; // by ring: "video.out in sim:0"
   std::unique_ptr<device::AccessGuard> access_guard;
-  const char* name_access(const void* address);
   std::vector<const StepRun*> apart; // steps that may be called apart from their segment: readers' and a device's
 
   // Set while it runs.
@@ -92,7 +91,6 @@ class RunState {
   std::atomic<bool> holding{false};
   mutable std::mutex cut_mutex; // which steps are whose: held by who cuts, and by others than workers who look
   std::unique_ptr<const plan::Cut> second_cut;
-  void cut_again(plan::Cut cut);
 
   // Live parameters (2.7).
   struct Change {
@@ -159,30 +157,6 @@ class RunState {
   };
   std::vector<std::unique_ptr<Submissions>> submissions_; // by domain index
   std::string words_under_way(uint32_t domain) const;
-
-  void make_empty_record();
-  void make_memory();
-  std::vector<device::NamedBytes> parts_of(const device::Arena& arena) const;
-  void lend(StepRun& step);
-  void make_outputs();
-  void make_paces();
-  void make_segments();
-  std::unique_ptr<SegmentRun> make_segment(const plan::Segment& plan_segment, uint64_t ordinal);
-  device::Stream* make_stream(uint32_t domain, device::StreamKind kind);
-  device::Stream* stream_of(const plan::Step& step) const;
-  void make_step(SegmentRun& segment, const plan::Step& step, uint32_t index);
-  void make_deferred(StepRun& step) const;
-  void make_inputs(StepRun& step);
-  uint32_t before_copies(uint32_t output) const;
-  void* make_scratch(const plan::Step& step);
-  void join_segments();
-  void join_clocks();
-  void wire(StepRun& step);
-  void wire_stamps();
-  void want_stamps();
-  void make_regions();
-  void join_finishes();
-  void watch_sinks();
 };
 
 // Behind the tick on which the run failed: nothing is called any more (2.6).

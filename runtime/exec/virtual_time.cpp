@@ -2,7 +2,6 @@
 // event to event (semantics.md 1.2, 4.10). Single threaded, so every order of events is the same in every run.
 #include <algorithm>
 
-#include "exec/admission.h"
 #include "exec/run_state.h"
 #include "exec/second_cut.h"
 #include "exec/segment.h"
