@@ -104,10 +104,10 @@ mr_value planned_value(const plan::Output& output) {
 
 // Whether the host keeps what it knows of the values of this ring beside their blocks: those of a device whose bodies
 // enqueue, and what comes down from one or is written to the host by it.
-bool needs_records(const plan::Plan& plan, const plan::Ring& ring, const std::vector<device::Device*>& devices) {
-  if (ring.domain != 0) return devices[ring.domain]->enqueues();
+bool needs_records(const plan::Plan& plan, const plan::Ring& ring) {
+  if (!plan.in_host_memory(ring.domain)) return plan.domains[ring.domain].records_on_host;
   const plan::Step& producer = plan.steps[plan.outputs[ring.output].step];
-  return producer.domain != 0 && devices[producer.domain]->enqueues();
+  return plan.domains[producer.domain].records_on_host;
 }
 
 } // namespace
@@ -192,7 +192,7 @@ void RunState::make_memory() {
       if (!arena)
         throw Failure(
             Error{701,
-                  plan.domains[d] + " has no room for " + std::to_string(bytes) + " bytes: " + status.sentence,
+                  plan.domains[d].name + " has no room for " + std::to_string(bytes) + " bytes: " + status.sentence,
                   {},
                   {},
                   "",
@@ -205,7 +205,7 @@ void RunState::make_memory() {
   std::map<uint32_t, Pack> packs = packs_of(plan);
   for (const plan::Ring& ring : plan.rings) {
     std::byte*& free = next[ring.domain][ring.pinned];
-    memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0, needs_records(plan, ring, devices)};
+    memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0, needs_records(plan, ring)};
     std::byte* base = free;
     if (ring.pack == plan::kNone) {
       free += ring.length * memory::block_bytes(ring.capacity);
@@ -218,11 +218,11 @@ void RunState::make_memory() {
       }
       base = pack.base + pack.offsets.at(static_cast<uint32_t>(&ring - plan.rings.data()));
     }
-    rings.push_back(std::make_unique<memory::Ring>(ring_options, base, ring.domain == 0));
+    rings.push_back(std::make_unique<memory::Ring>(ring_options, base, plan.in_host_memory(ring.domain)));
     const plan::Output& output = plan.outputs[ring.output];
     if (ring_options.own_records)
       for (uint32_t b = 0; b < ring.length; ++b) *rings.back()->block(b).record = planned_value(output);
-    ring_names.push_back(plan.steps[output.step].name + "." + output.name + " in " + plan.domains[ring.domain]);
+    ring_names.push_back(plan.steps[output.step].name + "." + output.name + " in " + plan.domains[ring.domain].name);
   }
   for (const auto& [domain, arena] : arenas) devices[domain]->name_parts(*arena, parts_of(*arena));
   if (!has_devices || is_virtual || !options.explain_crashes) return;
@@ -325,7 +325,7 @@ std::unique_ptr<SegmentRun> RunState::make_segment(const plan::Segment& plan_seg
   segment->run = this;
   segment->plan = &plan_segment;
   segment->pace = paces[plan_segment.pace].get();
-  segment->device = plan_segment.domain != 0;
+  segment->device = !plan.on_host(plan_segment.domain);
   segment->submitting = submitting[plan_segment.domain].get();
   segment->traced = options.trace_all && !is_virtual;
   segment->ordinal = ordinal;
@@ -447,8 +447,9 @@ device::Stream* RunState::make_stream(uint32_t domain, device::StreamKind kind) 
 // Of a device's step: copies have streams of their own, one a direction and one for those between peers.
 device::Stream* RunState::stream_of(const plan::Step& step) const {
   if (step.kind != plan::StepKind::transfer) return compute[step.domain];
-  if (plan.outputs[step.outputs[0]].domain == 0) return copy_out[step.domain];
-  return plan.outputs[step.inputs[0].output].domain == 0 ? copy_in[step.domain] : copy_peer[step.domain];
+  if (plan.in_host_memory(plan.outputs[step.outputs[0]].domain)) return copy_out[step.domain];
+  return plan.in_host_memory(plan.outputs[step.inputs[0].output].domain) ? copy_in[step.domain]
+                                                                         : copy_peer[step.domain];
 }
 
 void RunState::make_step(SegmentRun& segment, const plan::Step& plan_step, uint32_t index) {
@@ -547,7 +548,7 @@ void* RunState::make_scratch(const plan::Step& step) {
   if (arena) return arena->base;
   throw Failure(
       Error{701,
-            plan.domains[step.domain] + " has no room for what " + step.name + " works in: " + status.sentence,
+            plan.domains[step.domain].name + " has no room for what " + step.name + " works in: " + status.sentence,
             {},
             {},
             "",
@@ -589,7 +590,7 @@ void RunState::make_inputs(StepRun& step) {
     step.inputs.push_back(std::move(input));
   }
   for (uint32_t before : step.plan->after)
-    if (plan.steps[before].domain != 0) step.after_on_device.push_back(step_runs[before]);
+    if (!plan.on_host(plan.steps[before].domain)) step.after_on_device.push_back(step_runs[before]);
   for (size_t r = 0; r < step.plan->readers.size(); ++r)
     step.readers.push_back({step_runs[step.plan->readers[r]], step.plan->members.empty() ? 0 : step.plan->members[r]});
 }

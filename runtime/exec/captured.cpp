@@ -122,7 +122,9 @@ std::vector<uint32_t> needed_by(const RegionRun& region, const StepRun& step) {
 }
 
 // What a body may leave empty: its finish() may still make something of it.
-bool is_for_finish(const StepRun& step, const OutputRun& output) { return step.finisher && output.plan->domain == 0; }
+bool is_for_finish(const StepRun& step, const OutputRun& output) {
+  return step.finisher && step.run->plan.in_host_memory(output.plan->domain);
+}
 
 // One slot's graph. Null where it cannot be had, with the reason in `why`.
 std::unique_ptr<device::Recording> capture_slot(RegionRun& region, uint32_t slot, CaptureRecords& records,
@@ -216,7 +218,9 @@ void leave_to_streams(RegionRun& region, const std::string& why) {
 bool as_captured(const RegionRun& region, uint64_t ordinal) {
   for (const RegionRun::Entry& entry : region.entries) {
     const Slot& slot = entry.input->output->at(ordinal);
-    if (!slot.value || entry.input->output->plan->domain == 0 || !same_kind(*slot.value, entry.recorded)) return false;
+    if (!slot.value || region.steps[0]->run->plan.in_host_memory(entry.input->output->plan->domain) ||
+        !same_kind(*slot.value, entry.recorded))
+      return false;
   }
   return true;
 }
@@ -246,7 +250,7 @@ void settle_exits(RegionRun& region, uint64_t ordinal, const device::Fence& fenc
     }
     Slot& slot = open_slot(*exit.output, ordinal, block);
     slot.fence = fence;
-    if (exit.output->plan->domain == 0) await_host_block(slot);
+    if (region.steps[0]->run->plan.in_host_memory(exit.output->plan->domain)) await_host_block(slot);
   }
 }
 
@@ -461,7 +465,7 @@ void settle_outputs(StepRun& step, const BodyCall& body, uint64_t ordinal) {
     Slot& slot = output.at(ordinal);
     slot.unknown = false;
     if (body.outputs[o].state != MR_OUTPUT_SILENT) {
-      if (output.plan->domain == 0) await_host_block(slot);
+      if (step.run->plan.in_host_memory(output.plan->domain)) await_host_block(slot);
       continue;
     }
     if (is_for_finish(step, output) && !body.failed) {

@@ -140,9 +140,11 @@ const InputRun* behind_copies(const StepRun& reader, const InputRun& input) {
 
 // Of a copy: whether its source, or its target, is host memory.
 bool reads_host(const StepRun& transfer) {
-  return transfer.run->plan.outputs[transfer.plan->inputs[0].output].domain == 0;
+  return transfer.run->plan.in_host_memory(transfer.run->plan.outputs[transfer.plan->inputs[0].output].domain);
 }
-bool writes_host(const StepRun& transfer) { return transfer.outputs[0]->plan->domain == 0; }
+bool writes_host(const StepRun& transfer) {
+  return transfer.run->plan.in_host_memory(transfer.outputs[0]->plan->domain);
+}
 
 bool comes_by(const StepRun& reader, const InputRun& input, const StepRun& transfer) {
   for (const InputRun* at = &input; at->output;) {
@@ -318,7 +320,7 @@ bool issued(const StepRun& step, uint64_t ordinal) {
     const auto [back, at] = look_back(step, input, ordinal);
     if (back != Back::there) continue;
     const Slot& slot = input.output->at(at);
-    if (input.output->plan->domain == 0 && slot.block && !staged(slot)) return false;
+    if (step.run->plan.in_host_memory(input.output->plan->domain) && slot.block && !staged(slot)) return false;
     // Which value is repeated or kept is the host's to decide, so presence must be known; and so it must where the host
     // calls the body.
     const bool host_decides = input.repeat_last || !input.kept.empty() || step.device->enqueues();

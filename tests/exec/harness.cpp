@@ -507,7 +507,7 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
   facts_ = plan::prepare(graph_, registry_, exec::host_table(), true, setup_.watch);
   plan::Machine machine;
   machine.workers = setup_.workers;
-  machine.domains = setup_.domains;
+  machine.use(plan::domains_named(setup_.domains));
   machine.hops = setup_.hops;
   machine.bodies = setup_.bodies;
   machine.launches = setup_.launches;
@@ -515,18 +515,18 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
   options.costs_ns = setup_.costs_ns;
   plan_ = plan::compile(graph_, facts_, registry_, exec::host_table(), machine, options);
   const std::shared_ptr<device::SimFabric> fabric = device::make_fabric();
-  for (const std::string& domain : plan_.domains) {
-    if (domain == "cpu") {
+  for (const plan::Domain& domain : plan_.domains) {
+    if (domain.is_host()) {
       devices_.push_back(std::make_unique<device::CpuDevice>(pinned_));
       continue;
     }
-    if (domain.rfind("cuda:", 0) == 0) {
-      devices_.push_back(setup_.make_gpu ? setup_.make_gpu(domain, pinned_)
-                                         : make_enqueuing(domain, setup_.seed, setup_.enqueuing_faults));
+    if (domain.bodies == plan::Bodies::enqueued) {
+      devices_.push_back(setup_.make_gpu ? setup_.make_gpu(domain.name, pinned_)
+                                         : make_enqueuing(domain.name, setup_.seed, setup_.enqueuing_faults));
       continue;
     }
     device::SimOptions sim;
-    sim.domain = domain;
+    sim.domain = domain.name;
     sim.pinned = pinned_;
     sim.latency_ns = setup_.virtual_time ? 10'000 : 0;
     sim.fabric = fabric;
