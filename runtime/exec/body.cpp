@@ -154,7 +154,7 @@ void settle_known(StepRun& step, const BodyCall& body, uint64_t ordinal) {
     Slot& slot = output.at(ordinal);
     if (body.outputs[o].state != MR_OUTPUT_SILENT) {
       slot.unknown = false;
-      if (output.plan->domain == 0) await_host_block(slot);
+      if (output.in_host_memory) await_host_block(slot);
     } else if (!is_for_finish(step, output) || body.failed) {
       if (output.plan->owns) release(slot);
       settle(output, ordinal, nothing(body.failed ? Cause::error : Cause::silent));

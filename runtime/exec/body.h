@@ -51,7 +51,7 @@ void note_accesses(const StepRun& step, BodyCall& body, uint32_t slot);
 void discard(StepRun& step, const OutputRun& output, const memory::Block& block);
 // Whether a body may leave this output empty because its finish() may still make something of it.
 inline bool is_for_finish(const StepRun& step, const OutputRun& output) {
-  return step.finisher && output.plan->domain == 0;
+  return step.finisher && output.in_host_memory;
 }
 // Whether the host decides about this input when it submits the body, so that presence must be known: where the host
 // calls the body, and where it chooses the value that is repeated or kept.

@@ -50,10 +50,10 @@ std::map<uint32_t, Pack> packs_of(const plan::Plan& plan) {
 
 // Whether the host keeps what it knows of the values of this ring beside their blocks: those of a device whose bodies
 // enqueue, and what comes down from one or is written to the host by it.
-bool needs_records(const plan::Plan& plan, const plan::Ring& ring, const std::vector<device::Device*>& devices) {
-  if (ring.domain != 0) return devices[ring.domain]->enqueuing();
+bool needs_records(const plan::Plan& plan, const plan::Ring& ring) {
+  if (!plan.in_host_memory(ring.domain)) return plan.domains[ring.domain].records_on_host;
   const plan::Step& producer = plan.steps[plan.outputs[ring.output].step];
-  return producer.domain != 0 && devices[producer.domain]->enqueuing();
+  return plan.domains[producer.domain].records_on_host;
 }
 
 void make_empty_record(RunState& run) {
@@ -61,8 +61,8 @@ void make_empty_record(RunState& run) {
   for (const plan::Channel& channel : run.plan.channels) needed = needed || channel.initial_empty;
   for (const plan::Step& step : run.plan.steps)
     for (const plan::StepInput& input : step.inputs) needed = needed || input.initial_empty;
-  const auto enqueues = [](device::Device* device) { return device->enqueuing() != nullptr; };
-  if (!needed || std::none_of(run.devices.begin(), run.devices.end(), enqueues)) return;
+  const auto has_records = [](const plan::Domain& domain) { return domain.records_on_host; };
+  if (!needed || std::none_of(run.plan.domains.begin(), run.plan.domains.end(), has_records)) return;
   device::DeviceStatus status;
   device::Arena* arena = run.devices[0]->allocate(sizeof(mr_value), {true}, status);
   if (!arena) throw Failure(701, "the host has no room for an empty value: " + status.sentence);
@@ -123,7 +123,7 @@ void make_memory(RunState& run) {
       if (!arena)
         throw Failure(
             Error{701,
-                  run.plan.domains[d] + " has no room for " + std::to_string(bytes) + " bytes: " + status.sentence,
+                  run.plan.domains[d].name + " has no room for " + std::to_string(bytes) + " bytes: " + status.sentence,
                   {},
                   {},
                   "",
@@ -137,7 +137,7 @@ void make_memory(RunState& run) {
   for (const plan::Ring& ring : run.plan.rings) {
     std::byte*& free = next[ring.domain][ring.pinned];
     memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0,
-                                     needs_records(run.plan, ring, run.devices)};
+                                     needs_records(run.plan, ring)};
     std::byte* base = free;
     if (ring.pack == plan::kNone) {
       free += ring.length * memory::block_bytes(ring.capacity);
@@ -150,12 +150,12 @@ void make_memory(RunState& run) {
       }
       base = pack.base + pack.offsets.at(static_cast<uint32_t>(&ring - run.plan.rings.data()));
     }
-    run.rings.push_back(std::make_unique<memory::Ring>(ring_options, base, ring.domain == 0));
+    run.rings.push_back(std::make_unique<memory::Ring>(ring_options, base, run.plan.in_host_memory(ring.domain)));
     const plan::Output& output = run.plan.outputs[ring.output];
     if (ring_options.own_records)
       for (uint32_t b = 0; b < ring.length; ++b) *run.rings.back()->block(b).record = planned_value(output);
     run.ring_names.push_back(run.plan.steps[output.step].name + "." + output.name + " in " +
-                             run.plan.domains[ring.domain]);
+                             run.plan.domains[ring.domain].name);
   }
   for (const auto& [domain, arena] : arenas) run.devices[domain]->name_parts(*arena, parts_of(run, *arena));
   if (!run.has_devices || run.is_virtual || !run.options.explain_crashes) return;

@@ -29,6 +29,7 @@ void make_outputs(RunState& run) {
     output.mask = pace.slots - 1;
     output.ring = output.plan->ring == plan::kNone ? nullptr : run.rings[output.plan->ring].get();
     output.retain = output.plan->retain;
+    output.in_host_memory = run.plan.in_host_memory(output.plan->domain);
     output.holds = output.ring && output.ring->dynamic() && (output.plan->owns || output.plan->origin != plan::kNone);
   }
 }

@@ -34,8 +34,8 @@ device::Stream* make_stream(RunState& run, uint32_t domain, device::StreamKind k
 // Of a device's step: copies have streams of their own, one a direction and one for those between peers.
 device::Stream* stream_of(const RunState& run, const plan::Step& step) {
   if (step.kind != plan::StepKind::transfer) return run.compute[step.domain];
-  if (run.plan.outputs[step.outputs[0]].domain == 0) return run.copy_out[step.domain];
-  return run.plan.outputs[step.inputs[0].output].domain == 0 ? run.copy_in[step.domain] : run.copy_peer[step.domain];
+  if (run.outputs[step.outputs[0]].in_host_memory) return run.copy_out[step.domain];
+  return run.outputs[step.inputs[0].output].in_host_memory ? run.copy_in[step.domain] : run.copy_peer[step.domain];
 }
 
 // The run's words and its time, for the handler's own use.
@@ -74,7 +74,7 @@ void* make_scratch(RunState& run, const plan::Step& step) {
   if (arena) return arena->base;
   throw Failure(
       Error{701,
-            run.plan.domains[step.domain] + " has no room for what " + step.name + " works in: " + status.sentence,
+            run.plan.domains[step.domain].name + " has no room for what " + step.name + " works in: " + status.sentence,
             {},
             {},
             "",
@@ -135,7 +135,7 @@ void give_device(RunState& run, StepRun& step) {
   const plan::Step& plan = *step.plan;
   step.device = run.devices[plan.domain];
   const bool runs_by_itself = step.handler && !step.process_cuda;
-  step.enqueuing = runs_by_itself ? nullptr : step.device->enqueuing();
+  step.enqueuing = runs_by_itself ? nullptr : run.enqueuing[plan.domain];
   step.stream = segment.plan->heavy ? make_stream(run, plan.domain, device::StreamKind::compute) : stream_of(run, plan);
   step.trace = &run.trace_of(*step.stream, plan);
   step.fences.resize(segment.pace->plan->slots);
@@ -184,17 +184,21 @@ void make_streams(RunState& run) {
   const size_t count = run.devices.size();
   run.streams.resize(count);
   for (uint32_t d = 0; d < count; ++d) {
-    run.compute.push_back(d ? make_stream(run, d, device::StreamKind::compute) : nullptr);
-    run.copy_in.push_back(d ? make_stream(run, d, device::StreamKind::copy_in) : nullptr);
-    run.copy_out.push_back(d ? make_stream(run, d, device::StreamKind::copy_out) : nullptr);
-    run.copy_peer.push_back(d ? make_stream(run, d, device::StreamKind::copy_peer) : nullptr);
+    const auto make = [&](device::StreamKind kind) {
+      return run.plan.on_host(d) ? nullptr : make_stream(run, d, kind);
+    };
+    run.enqueuing.push_back(run.devices[d]->enqueuing());
+    run.compute.push_back(make(device::StreamKind::compute));
+    run.copy_in.push_back(make(device::StreamKind::copy_in));
+    run.copy_out.push_back(make(device::StreamKind::copy_out));
+    run.copy_peer.push_back(make(device::StreamKind::copy_peer));
   }
   run.submitting.resize(count);
   for (const plan::Segment& segment : run.plan.segments)
     if (segment.heavy && !run.submitting[segment.domain])
       run.submitting[segment.domain] = std::make_unique<std::mutex>();
   for (uint32_t d = 1; d < count && count > 2; ++d)
-    if (run.devices[d]->enqueuing()) run.followed.push_back(run.devices[d]);
+    if (run.enqueuing[d]) run.followed.push_back(run.devices[d]);
 }
 
 std::unique_ptr<SegmentRun> make_segment(RunState& run, const plan::Segment& plan_segment, uint64_t ordinal) {
@@ -202,7 +206,7 @@ std::unique_ptr<SegmentRun> make_segment(RunState& run, const plan::Segment& pla
   segment->run = &run;
   segment->plan = &plan_segment;
   segment->pace = run.paces[plan_segment.pace].get();
-  segment->device = plan_segment.domain != 0;
+  segment->device = !run.plan.on_host(plan_segment.domain);
   segment->submitting = run.submitting[plan_segment.domain].get();
   segment->traced = run.options.trace_all && !run.is_virtual;
   segment->ordinal = ordinal;

@@ -51,7 +51,7 @@ void make_inputs(RunState& run, StepRun& step) {
     step.inputs.push_back(std::move(input));
   }
   for (uint32_t before : step.plan->after)
-    if (run.plan.steps[before].domain != 0) step.after_on_device.push_back(run.step_runs[before]);
+    if (!run.plan.on_host(run.plan.steps[before].domain)) step.after_on_device.push_back(run.step_runs[before]);
   for (size_t r = 0; r < step.plan->readers.size(); ++r)
     step.readers.push_back(
         {run.step_runs[step.plan->readers[r]], step.plan->members.empty() ? 0 : step.plan->members[r]});

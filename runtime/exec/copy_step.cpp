@@ -51,9 +51,9 @@ const InputRun* behind_copies(const StepRun& reader, const InputRun& input) {
 }
 
 bool reads_host(const StepRun& transfer) {
-  return transfer.run->plan.outputs[transfer.plan->inputs[0].output].domain == 0;
+  return transfer.inputs[0].output->in_host_memory;
 }
-bool writes_host(const StepRun& transfer) { return transfer.outputs[0]->plan->domain == 0; }
+bool writes_host(const StepRun& transfer) { return transfer.outputs[0]->in_host_memory; }
 
 bool comes_by(const StepRun& reader, const InputRun& input, const StepRun& transfer) {
   for (const InputRun* at = &input; at->output;) {

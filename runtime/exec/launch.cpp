@@ -93,7 +93,7 @@ bool same_kind(const mr_value& value, const mr_value& recorded) {
 bool as_recorded(const RegionRun& region, uint64_t ordinal) {
   return std::all_of(region.entries.begin(), region.entries.end(), [&](const RegionRun::Entry& entry) {
     const Slot& slot = entry.input->output->at(ordinal);
-    return slot.value && entry.input->output->plan->domain != 0 && same_kind(*slot.value, entry.recorded);
+    return slot.value && !entry.input->output->in_host_memory && same_kind(*slot.value, entry.recorded);
   });
 }
 
@@ -127,7 +127,7 @@ void settle_exit(const RegionRun& region, const RegionRun::Exit& exit, uint64_t 
     header.stream = from.stream;
   }
   Slot& slot = settle(*exit.output, ordinal, value_in(block, fence));
-  if (exit.output->plan->domain == 0) await_host_block(slot);
+  if (exit.output->in_host_memory) await_host_block(slot);
 }
 
 // A small copy that was in the launch.

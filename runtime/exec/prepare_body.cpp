@@ -110,7 +110,7 @@ bool issued(const StepRun& step, uint64_t ordinal) {
     const auto [back, at] = look_back(step, input, ordinal);
     if (back != Back::there) continue;
     const Slot& slot = input.output->at(at);
-    if (input.output->plan->domain == 0 && slot.block && !staged(slot)) return false;
+    if (input.output->in_host_memory && slot.block && !staged(slot)) return false;
     if (decides_now(step, input) && slot.unknown && !slot.fence.done()) return false;
   }
   for (size_t i = 0; i < step.after.size(); ++i) {

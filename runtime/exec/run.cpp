@@ -116,7 +116,8 @@ Result Run::wait() {
       if (source.reader) source.reader->stop();
   threads_->monitor.stop();
   run.await_devices();
-  for (device::Device* device : run.devices) if (device->enqueuing()) device->enqueuing()->collect_spans();
+  for (device::Enqueuing* device : run.enqueuing)
+    if (device) device->collect_spans();
   run.watch_devices(); // the monitor looks now and then: a late fault must not pass for success
   threads_->end_ns.store(run.now_ns());
   for (device::Device* device : run.devices) device->steady(false);

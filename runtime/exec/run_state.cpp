@@ -89,7 +89,7 @@ TraceRing& RunState::trace_of(const device::Stream& stream, const plan::Step& st
   static constexpr const char* kKinds[] = {" compute", " copies in", " copies out", " peer copies"};
   const bool is_own = stream.kind == device::StreamKind::compute && &stream != compute[step.domain];
   const std::string name =
-      plan.domains[step.domain] + kKinds[static_cast<size_t>(stream.kind)] + (is_own ? " of " + step.name : "");
+      plan.domains[step.domain].name + kKinds[static_cast<size_t>(stream.kind)] + (is_own ? " of " + step.name : "");
   for (const auto& ring : traces)
     if (ring->name() == name) return *ring;
   return add_trace(name);

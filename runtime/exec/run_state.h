@@ -68,6 +68,7 @@ class RunState {
   std::vector<std::unique_ptr<std::mutex>> submitting;
   // Those that another device may go on behind although they failed: whose bodies enqueue, where there are several.
   std::vector<const device::Device*> followed;
+  std::vector<device::Enqueuing*> enqueuing; // by domain index; null: bodies run there by themselves
   std::byte* empty_record = nullptr;  // pinned, all zero: that of an empty value for kernels; null where none is needed
   std::vector<mr_value> empty_values; // by output: extent 0
 

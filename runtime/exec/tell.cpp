@@ -97,7 +97,7 @@ void tell_region(const RegionRun& region) {
   std::string handlers;
   for (const StepRun* step : region.steps) handlers += (handlers.empty() ? "" : ", ") + step->handler->name;
   say(run, LogLevel::info, "", clock_of(first),
-      fmt::format("captured on {} as one: {}", run.plan.domains[region.plan->domain], handlers));
+      fmt::format("captured on {} as one: {}", run.plan.domains[region.plan->domain].name, handlers));
 }
 
 void tell_second_cut(const RunState& run) {

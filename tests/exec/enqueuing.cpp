@@ -419,8 +419,9 @@ TEST_CASE("3.6: from one GPU to another the one that has the bytes copies them")
     std::vector<std::string> copies;
     for (const plan::Step& step : plan.steps)
       if (step.kind == plan::StepKind::transfer)
-        copies.push_back(plan.domains[plan.outputs[step.inputs[0].output].domain] + " → " +
-                         plan.domains[plan.outputs[step.outputs[0]].domain] + " by " + plan.domains[step.domain]);
+        copies.push_back(plan.domains[plan.outputs[step.inputs[0].output].domain].name + " → " +
+                         plan.domains[plan.outputs[step.outputs[0]].domain].name + " by " +
+                         plan.domains[step.domain].name);
     CHECK(copies == std::vector<std::string>{"cuda:0 → cuda:1 by cuda:0", "cuda:1 → cpu by cuda:1"});
     REQUIRE(compiled.run().ok);
     const std::vector<Seen> devices = take_log("q");

@@ -519,7 +519,7 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
   facts_ = plan::prepare(graph_, registry_, exec::host_table(), true, setup_.watch);
   plan::Machine machine;
   machine.workers = setup_.workers;
-  machine.domains = setup_.domains;
+  machine.use(plan::domains_named(setup_.domains));
   machine.hops = setup_.hops;
   machine.bodies = setup_.bodies;
   machine.launches = setup_.launches;
@@ -527,17 +527,17 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
   options.costs_ns = setup_.costs_ns;
   plan_ = plan::compile(graph_, facts_, registry_, exec::host_table(), machine, options);
   const std::shared_ptr<device::SimFabric> fabric = device::make_fabric();
-  for (const std::string& domain : plan_.domains) {
-    if (domain == "cpu") {
+  for (const plan::Domain& domain : plan_.domains) {
+    if (domain.is_host()) {
       devices_.push_back(std::make_unique<device::CpuDevice>(pinned_));
       continue;
     }
     device::SimOptions sim;
-    sim.domain = domain;
+    sim.domain = domain.name;
     sim.pinned = pinned_;
     sim.latency_ns = setup_.virtual_time ? 10'000 : 0;
     sim.fabric = fabric;
-    sim.enqueues = domain.starts_with("cuda:");
+    sim.enqueues = domain.bodies == plan::Bodies::enqueued;
     for (const plan::Hop& hop : setup_.hops) join(hop, sim);
     sim.time = setup_.virtual_time ? &time_ : nullptr;
     sim.adversarial = setup_.adversarial || (sim.enqueues && !setup_.virtual_time);
@@ -571,8 +571,8 @@ const void* where_device_works(const void* address) {
   const std::lock_guard lock(living_mutex);
   std::byte* const seen = static_cast<std::byte*>(const_cast<void*>(address));
   for (const Compiled* compiled : living)
-    for (const std::string& domain : compiled->plan().domains)
-      if (std::byte* const there = compiled->device(domain).body_address(seen); there != seen) return there;
+    for (const plan::Domain& domain : compiled->plan().domains)
+      if (std::byte* const there = compiled->device(domain.name).body_address(seen); there != seen) return there;
   return address;
 }
 

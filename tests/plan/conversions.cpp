@@ -22,7 +22,7 @@ Pipeline across(const char* source, const char* reader) {
 const plan::Machine machine = machine_of(1, {"cpu", "sim:0", "sim:1"});
 
 std::string place_of(const Planned& planned, size_t conversion = 0) {
-  return planned->domains[planned->handlers[planned->inserted.at(conversion).handler].domain];
+  return planned->domains[planned->handlers[planned->inserted.at(conversion).handler].domain].name;
 }
 
 uint64_t carried(const Planned& planned) {
@@ -84,7 +84,7 @@ TEST_CASE("5.6: domain: of a converted edge is where the converted picture is de
   p.graph.handlers[1].device.clear();
   p.graph.edges[0].domain = "sim:0";
   const Planned planned(p, machine);
-  CHECK(planned->domains[planned.handler("reader").domain] == "sim:0");
+  CHECK(planned->domains[planned.handler("reader").domain].name == "sim:0");
   CHECK(place_of(planned) == "cpu");
 }
 

@@ -22,7 +22,7 @@ Pipeline chain(const std::string& type, const std::string& domain) {
 }
 
 std::string domain_of(const Planned& planned, const std::string& handler) {
-  return planned->domains[planned.handler(handler).domain];
+  return planned->domains[planned.handler(handler).domain].name;
 }
 
 Error refused(const Pipeline& pipeline) {

@@ -24,7 +24,7 @@ Pipeline chain(const std::string& cpu_us = "5000", const std::string& gpu_us = "
 plan::Machine with_device() {
   plan::Machine machine;
   machine.workers = 2;
-  machine.domains = {"cpu", "sim:0"};
+  machine.use(plan::domains_named({"cpu", "sim:0"}));
   connect_host(machine, "sim:0", plan::HopPrice(10, 1.0 / 10'000));
   return machine;
 }
@@ -88,16 +88,16 @@ TEST_CASE("5.6: a handler without a price on a device is put by the order of --d
   const Planned planned(chain("5000", "0"), machine);
   CHECK(domains(planned) == Domains{0, 1});
   CHECK(planned.handler("a").reason.starts_with("first of --devices"));
-  machine.domains = {"sim:0", "cpu"};
+  machine.use(plan::domains_named({"sim:0", "cpu"}));
   CHECK(domains(Planned(chain("5000", "0"), machine)) == Domains{1, 1});
 }
 
 TEST_CASE("5.6: a price never brings a handler to a domain that --devices leaves out") {
   plan::Machine machine = with_device();
-  machine.domains = {"sim:0"};
+  machine.use(plan::domains_named({"sim:0"}));
   Pipeline p = chain("20", "5000");
   CHECK(domains(Planned(p, machine)) == Domains{1, 1});
-  machine.domains = {"sim:0", "cpu"};
+  machine.use(plan::domains_named({"sim:0", "cpu"}));
   CHECK(domains(Planned(p, machine)) == Domains{0, 1});
 }
 

@@ -36,7 +36,7 @@ Pipeline line_of(const std::string& type, const std::string& device = "") {
 const plan::Machine two_devices = machine_of(1, {"cpu", "sim:0", "sim:1"});
 
 std::string domain_of(const Planned& planned, const std::string& handler) {
-  return planned->domains[planned.handler(handler).domain];
+  return planned->domains[planned.handler(handler).domain].name;
 }
 
 } // namespace
@@ -182,7 +182,7 @@ TEST_CASE("5.1: pins are kept, the rest goes to the first named domain that can 
   CHECK(domain_of(planned, "h2") == "sim:0");
   CHECK(planned.handler("h2").reason == "first of --devices that can run it");
   CHECK(domain_of(planned, "source") == "cpu"); // its clock calls it
-  CHECK(planned->domains[0] == "cpu");
+  CHECK(planned->domains[0].name == "cpu");
 }
 
 TEST_CASE("5.1: what a device cannot run stays on the host, and the reason says why") {
