@@ -190,15 +190,15 @@ class HopMeter {
 
   // A body that takes a while. Where the host calls bodies it is work for the device that does it: copies within it.
   static void keep_busy(const Ends& ends, device::Stream& compute) {
-    if (!ends.device->enqueues()) return ends.device->run(compute, {&wait_a_while, nullptr, "a body that waits", 0});
+    if (!ends.device->enqueuing()) return ends.device->run(compute, {&wait_a_while, nullptr, "a body that waits", 0});
     const bool up = ends.stream->kind == device::StreamKind::copy_in;
     auto* const inside = up ? ends.target : const_cast<std::byte*>(ends.source);
     for (int i = 0; i < kCopiesInside; ++i) ends.device->copy(compute, inside + kLargest / 2, inside, kLargest / 2);
   }
 
   void add_peers(size_t d, std::vector<plan::Hop>& hops) {
-    for (size_t from = 1; devices_[d]->enqueues() && from < domains_.size(); ++from) { // real ones
-      if (from == d || !devices_[from]->enqueues()) continue;
+    for (size_t from = 1; devices_[d]->enqueuing() && from < domains_.size(); ++from) { // real ones
+      if (from == d || !devices_[from]->enqueuing()) continue;
       device::Device& device = *devices_[from]; // which pushes, as the plan lets it
       const Ends ends{&device, device.create_stream(device::StreamKind::copy_peer), memory_[d], memory_[from]};
       hops.push_back(hop(domains_[from], domains_[d], ends, false));
@@ -259,7 +259,7 @@ std::vector<plan::LaunchCost> measure_launches(const MachineFile& machine, const
   const auto devices = make_devices(machine, all, pinned);
   std::byte* const on_host = take(*devices[0], 2 * kTinyBytes);
   for (const auto& device : devices) {
-    if (!device->enqueues()) continue;
+    if (!device->enqueuing()) continue;
     plan::LaunchCost cost = measure_launch(*device, on_host, take(*device, 2 * kTinyBytes));
     if (const device::DeviceStatus status = device->status(); !status.ok())
       throw Failure(701, "while launches were measured: " + status.sentence);

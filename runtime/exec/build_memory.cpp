@@ -51,9 +51,9 @@ std::map<uint32_t, Pack> packs_of(const plan::Plan& plan) {
 // Whether the host keeps what it knows of the values of this ring beside their blocks: those of a device whose bodies
 // enqueue, and what comes down from one or is written to the host by it.
 bool needs_records(const plan::Plan& plan, const plan::Ring& ring, const std::vector<device::Device*>& devices) {
-  if (ring.domain != 0) return devices[ring.domain]->enqueues();
+  if (ring.domain != 0) return devices[ring.domain]->enqueuing();
   const plan::Step& producer = plan.steps[plan.outputs[ring.output].step];
-  return producer.domain != 0 && devices[producer.domain]->enqueues();
+  return producer.domain != 0 && devices[producer.domain]->enqueuing();
 }
 
 void make_empty_record(RunState& run) {
@@ -61,7 +61,7 @@ void make_empty_record(RunState& run) {
   for (const plan::Channel& channel : run.plan.channels) needed = needed || channel.initial_empty;
   for (const plan::Step& step : run.plan.steps)
     for (const plan::StepInput& input : step.inputs) needed = needed || input.initial_empty;
-  const auto enqueues = [](const device::Device* device) { return device->enqueues(); };
+  const auto enqueues = [](device::Device* device) { return device->enqueuing() != nullptr; };
   if (!needed || std::none_of(run.devices.begin(), run.devices.end(), enqueues)) return;
   device::DeviceStatus status;
   device::Arena* arena = run.devices[0]->allocate(sizeof(mr_value), {true}, status);

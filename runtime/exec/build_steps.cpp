@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "exec/device_step.h"
+#include "exec/body.h"
+#include "exec/copy_step.h"
 #include "exec/pending.h"
 #include "exec/reach.h"
 #include "exec/region.h"
@@ -113,12 +114,11 @@ void make_bodies(StepRun& step) {
     body.outputs.resize(plan.outputs.size());
     body.given.resize(plan.outputs.size());
     body.output_blocks.resize(plan.outputs.size());
-    body.carried.reserve(plan.outputs.size());
     body.tick = step.tick;
-    body.tick.stands_in = step.handler && !step.device->enqueues();
-    if (step.device->enqueues()) {
+    body.tick.stands_in = !step.enqueuing;
+    if (step.enqueuing) {
       body.tick.device = MR_DEVICE_CUDA;
-      body.tick.library = step.device->library();
+      body.tick.library = step.enqueuing->library();
       body.tick.scratch = step.scratch;
     }
     body.tick.info = &body.info;
@@ -134,12 +134,18 @@ void give_device(RunState& run, StepRun& step) {
   const SegmentRun& segment = *step.segment;
   const plan::Step& plan = *step.plan;
   step.device = run.devices[plan.domain];
+  const bool runs_by_itself = step.handler && !step.process_cuda;
+  step.enqueuing = runs_by_itself ? nullptr : step.device->enqueuing();
   step.stream = segment.plan->heavy ? make_stream(run, plan.domain, device::StreamKind::compute) : stream_of(run, plan);
   step.trace = &run.trace_of(*step.stream, plan);
   step.fences.resize(segment.pace->plan->slots);
+  if (plan.kind == plan::StepKind::transfer) {
+    step.copy_calls.resize(segment.pace->plan->slots);
+    for (CopyCall& copy : step.copy_calls) copy.carried.reserve(plan.outputs.size());
+    return;
+  }
   if (plan.scratch_bytes > 0) step.scratch = make_scratch(run, plan);
-  const bool in_region =
-      plan.region != plan::kNone && plan.kind == plan::StepKind::handler && !run.options.sync_devices;
+  const bool in_region = plan.region != plan::kNone && !run.options.sync_devices;
   step.bodies.resize(in_region ? run.plan.regions[plan.region].slots : segment.pace->plan->slots);
   make_bodies(step);
 }
@@ -188,7 +194,7 @@ void make_streams(RunState& run) {
     if (segment.heavy && !run.submitting[segment.domain])
       run.submitting[segment.domain] = std::make_unique<std::mutex>();
   for (uint32_t d = 1; d < count && count > 2; ++d)
-    if (run.devices[d]->enqueues()) run.followed.push_back(run.devices[d]);
+    if (run.devices[d]->enqueuing()) run.followed.push_back(run.devices[d]);
 }
 
 std::unique_ptr<SegmentRun> make_segment(RunState& run, const plan::Segment& plan_segment, uint64_t ordinal) {

@@ -28,16 +28,10 @@ inline mr_status run_bodies(const StepRun& step, mr_tick* tick) {
 // The handler's policy after a failed call, or a failed drain or reset between two calls (2.6).
 void fail_call(StepRun& step, const mr_tick_info& info);
 void fail_outside_process(StepRun& step, uint64_t ordinal);
-// Takes a failed handler down, and up again once its back-off is over; false where it stays down (2.6).
-void begin_restart(StepRun& step);
-bool bring_up(StepRun& step);
 // Calls the handler for one firing with errors, restarts and live parameters minded; outputs are in raw_outputs.
 mr_status call(StepRun& step, const mr_tick_info& info);
-Slot slot_of(const mr_output& output, const StepRun& step);
 // A firing's outputs become the slots of its tick; the slots of its inputs are still there.
 void settle_outputs(StepRun& step, uint64_t ordinal, std::span<const mr_output> outputs,
                     std::span<const mr_input> inputs, Cause cause);
-// The input that stands in for a failed output; the plan saw to it that there is one.
-size_t bypass_input(const StepRun& step, size_t output);
 
 } // namespace millrace::exec

@@ -1,7 +1,7 @@
 // What handlers of a run may call: memory from the plan, and firings that publish later (the host's side of mr_host).
 #include <cstring>
 
-#include "exec/device_step.h"
+#include "exec/body.h"
 #include "exec/failure.h"
 #include "exec/firing.h"
 #include "exec/pending.h"
@@ -124,7 +124,7 @@ mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
   if (status != MR_OK) return status;
   raw.source = input;
   std::memcpy(raw.value, from.value, sizeof(mr_value));
-  if (context.body && step.device->enqueues())
+  if (context.body && step.enqueuing)
     copy_value(step, raw.data, from.data, *raw.value);
   else if (from.value->header.extent_bytes > 0)
     std::memcpy(raw.data, from.data, from.value->header.extent_bytes);

@@ -141,6 +141,8 @@ void report_edges(const RunState& run, Report& report) {
         const InputRun& input = step->inputs[edge.target_input];
         out.delivered += input.delivered + step->flat_calls + launches_of(*step);
         for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c) out.empty += input.empty[c];
+        out.delivered -= input.absent_at_fence;
+        out.empty += input.absent_at_fence;
         add_losses(input, out.dropped);
       }
     }

@@ -74,6 +74,7 @@ void Run::start() {
   for (auto& region : run.regions) {
     const plugin::UnderWayScope here({&name_call_apart, region->steps[0]});
     record_region(*region);
+    if (run.options.measure_bodies) measure_empty_span(*region);
     tell_region(*region);
   }
   for (device::Device* device : run.devices) device->steady(true);
@@ -82,7 +83,7 @@ void Run::start() {
   threads_->started = true;
   for (auto& segment : run.segments)
     for (auto& step : segment->steps)
-      if (step->instance && step->device && !step->device->enqueues()) run.apart.push_back(step.get());
+      if (step->instance && step->device && !step->enqueuing) run.apart.push_back(step.get());
   if (run.is_virtual) return; // wait() runs it
   try {
     start_threads();
@@ -115,7 +116,7 @@ Result Run::wait() {
       if (source.reader) source.reader->stop();
   threads_->monitor.stop();
   run.await_devices();
-  for (device::Device* device : run.devices) device->collect_spans();
+  for (device::Device* device : run.devices) if (device->enqueuing()) device->enqueuing()->collect_spans();
   run.watch_devices(); // the monitor looks now and then: a late fault must not pass for success
   threads_->end_ns.store(run.now_ns());
   for (device::Device* device : run.devices) device->steady(false);

@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "exec/channel.h"
-#include "exec/device_step.h"
+#include "exec/body.h"
+#include "exec/copy_step.h"
 #include "exec/firing.h"
 #include "exec/pending.h"
 #include "exec/presence.h"

@@ -6,7 +6,8 @@
 
 #include "exec/build.h"
 #include "exec/channel.h"
-#include "exec/device_step.h"
+#include "exec/body.h"
+#include "exec/copy_step.h"
 #include "exec/firing.h"
 #include "exec/histogram.h"
 #include "exec/pending.h"

@@ -16,6 +16,7 @@
 namespace millrace::exec {
 
 struct BodyCall;
+struct CopyCall;
 struct Deferred;
 struct Reach;
 struct RegionRun;
@@ -39,6 +40,7 @@ struct InputRun {
   std::vector<Slot> kept; // keeps: a ring of held slots
   uint64_t kept_next = 0;
   SingleWriter<uint64_t> delivered, empty[static_cast<size_t>(Cause::count)];
+  SingleWriter<uint64_t> absent_at_fence; // of `delivered`: not there when the body ran
 };
 
 // mr_tick.context points to one of these: which firing a call of the host table is about.
@@ -162,9 +164,11 @@ struct alignas(64) StepRun : Finishing, CalledApart, Passing, Owing {
 
   // devices
   device::Device* device = nullptr;
+  device::Enqueuing* enqueuing = nullptr; // its results are known when it is submitted; null: at its fence
   device::Stream* stream = nullptr;
   void* scratch = nullptr;           // of the GPU body
   std::vector<BodyCall> bodies;      // by ordinal mod their number
+  std::vector<CopyCall> copy_calls;  // transfer: by ordinal & mask
   std::vector<device::Fence> fences; // [ordinal & mask]
   device::Fence last_fence;          // behind the last body
   RegionRun* region = nullptr;

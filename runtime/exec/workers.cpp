@@ -94,8 +94,8 @@ inline void pause() {
 Workers::Workers(RunState& run)
     : run_(run), crowded_(std::thread::hardware_concurrency() < run.plan.workers), expect_least_ns_(kExpectLeastNs) {
   const bool has_cores = std::thread::hardware_concurrency() > run_.plan.threads;
-  for (const device::Device* device : run_.devices)
-    if (device->enqueues() && has_cores) expect_least_ns_ = kExpectLeastByDeviceNs;
+  for (device::Device* device : run_.devices)
+    if (device->enqueuing() && has_cores) expect_least_ns_ = kExpectLeastByDeviceNs;
   for (uint32_t w = 0; w < run.plan.threads; ++w) {
     workers_.push_back(std::make_unique<Worker>());
     workers_[w]->trace = run.traces[w].get();

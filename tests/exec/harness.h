@@ -3,6 +3,7 @@
 
 #include <millrace/handler.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,7 +13,6 @@
 #include "device/cpu/cpu_device.h"
 #include "device/pinned_ranges.h"
 #include "device/sim/sim.h"
-#include "enqueuing_device.h"
 #include "exec/run.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
@@ -79,9 +79,10 @@ struct Setup {
   bool adversarial = false;
   uint64_t seed = 1;
   device::SimFaults faults;
-  EnqueuingFaults enqueuing_faults; // of cuda:N, which are devices whose bodies enqueue
-  // Set: makes cuda:N instead, in the order of the plan's domains.
-  std::function<std::unique_ptr<device::Device>(const std::string&, std::shared_ptr<device::PinnedRanges>)> make_gpu;
+  // Of cuda:N, which are simulated devices whose bodies enqueue: nothing runs there before somebody who waits makes it,
+  // in an order that the seed gives. `gpu` may say otherwise.
+  device::SimFaults gpu_faults;
+  std::function<void(device::SimOptions&)> gpu = [](device::SimOptions&) {};
   std::vector<plan::Hop> hops; // the plan is told of them, and the devices have them
   exec::RunOptions options;
   plugin::CallWatch* watch = nullptr;      // outlives the run
@@ -95,9 +96,11 @@ struct Setup {
 class Compiled {
  public:
   Compiled(Pipeline pipeline, const Setup& setup);
+  ~Compiled();
   exec::Result run();
   exec::Run& live() { return *run_; }
   bool lost_a_device() const;
+  device::Device& device(const std::string& domain) const;
   const plan::Plan& plan() const { return plan_; }
   const plan::Ring& ring_of(const std::string& handler, const std::string& output = "out") const;
   const plan::Pace& pace_of(const std::string& handler) const;
@@ -116,6 +119,10 @@ class Compiled {
 };
 
 exec::Result run(Pipeline pipeline, const Setup& setup = {});
+
+// Where the bytes are that the host sees at this address: of simulated devices of any Compiled that lives, where the host
+// may not read them. For tests that look at what a device holds.
+const void* where_device_works(const void* address);
 
 // Copies that a run made from one domain to another; "" is any.
 uint64_t copied(const exec::Result& result, const std::string& from = "", const std::string& to = "");
