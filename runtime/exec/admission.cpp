@@ -232,7 +232,7 @@ bool admit_clock_tick(PaceRun& pace) {
     if (filled) end(pace);
     return false;
   }
-  // And behind them: whoever changes a parameter and then pushes a value finds it changed for that value.
+  // And after them: whoever changes a parameter and then pushes a value finds it changed for that value.
   if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal, true);
   if (!keeps_rate(pace, ordinal, info.media_time_ns)) {
     leave_calls(pace);
@@ -255,15 +255,15 @@ bool admit_entry(PaceRun& pace) {
       return false;
     }
     retire(pace, ordinal);
-    Entry& entry = feed.at(0);
-    pace.infos[ordinal & pace.mask] = entry.info;
-    tell_others(pace, ordinal, entry.info);
-    pace.latency[ordinal & pace.mask].ordinal = entry.from_ns == kNotMeasured ? UINT64_MAX : ordinal;
-    pace.latency[ordinal & pace.mask].from_ns = entry.from_ns;
-    if (!entry.has_value()) --feed.empties;
-    for (size_t o = 0; o < entry.slots.size(); ++o) {
-      pace.entry->outputs[o]->at(ordinal) = entry.slots[o]; // its hold goes with it
-      entry.slots[o] = Slot{};
+    QueuedTick& tick = feed.at(0);
+    pace.infos[ordinal & pace.mask] = tick.info;
+    tell_others(pace, ordinal, tick.info);
+    pace.latency[ordinal & pace.mask].ordinal = tick.from_ns == kNotMeasured ? UINT64_MAX : ordinal;
+    pace.latency[ordinal & pace.mask].from_ns = tick.from_ns;
+    if (!tick.has_value()) --feed.empties;
+    for (size_t o = 0; o < tick.slots.size(); ++o) {
+      pace.entry->outputs[o]->at(ordinal) = tick.slots[o]; // its hold goes with it
+      tick.slots[o] = Slot{};
     }
     feed.first = (feed.first + 1) % feed.ring.size();
     --feed.count;

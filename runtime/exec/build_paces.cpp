@@ -60,7 +60,7 @@ void make_paces(RunState& run) {
     channel->ring.resize(plan_channel.capacity);
     const size_t values =
         plan_channel.kind == plan::ChannelKind::gate ? run.plan.steps[plan_channel.from].inputs.size() : 1;
-    for (Entry& entry : channel->ring) entry.slots.resize(values);
+    for (QueuedTick& tick : channel->ring) tick.slots.resize(values);
     channel->current.slots.resize(values);
     channel->dropped.resize(values);
     channel->queued.resize(values);

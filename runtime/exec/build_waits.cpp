@@ -26,7 +26,7 @@ uint32_t before_copies(const RunState& run, uint32_t output) {
   }
 }
 
-void make_inputs(RunState& run, StepRun& step) {
+void add_inputs(RunState& run, StepRun& step) {
   for (const plan::StepInput& plan_input : step.plan->inputs) {
     InputRun input;
     input.delay = plan_input.delay;
@@ -83,7 +83,7 @@ void wire(RunState& run, StepRun& step) {
 
 void make_inputs(RunState& run) {
   for (auto& segment : run.segments)
-    for (auto& step : segment->steps) make_inputs(run, *step);
+    for (auto& step : segment->steps) add_inputs(run, *step);
 }
 
 void join_segments(RunState& run) {

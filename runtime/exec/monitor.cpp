@@ -27,7 +27,7 @@ std::string seconds(int64_t ns) {
   return text;
 }
 
-std::string name_of(const StepRun& step) { return step.plan->name + " (" + step.handler->type + ")"; }
+std::string handler_words(const StepRun& step) { return step.plan->name + " (" + step.handler->type + ")"; }
 
 const char* function_of(const StepRun& step) {
   return step.in_finish.load(std::memory_order_relaxed) ? "finish" : "process";
@@ -194,7 +194,7 @@ void Monitor::watch_budget(Watch& watch, int64_t now) {
     const std::string words =
         std::string("is in ") + function_of(inside) + " for longer than its budget of " + seconds(budget);
     inside.instance->note(words);
-    tell("warning MR0602: " + name_of(inside) + " " + words + " (tick " + std::to_string(tick_of(watch)) + ")" +
+    tell("warning MR0602: " + handler_words(inside) + " " + words + " (tick " + std::to_string(tick_of(watch)) + ")" +
          what_follows(inside));
   }
   if (watch.stage == Stage::named && over >= grace) {
@@ -212,7 +212,7 @@ void Monitor::watch_budget(Watch& watch, int64_t now) {
 void Monitor::give_up(const Watch& watch, int64_t now) {
   if (watch.inside->device) return; // its device is lost before, or something else of it still moves
   Error error{602,
-              name_of(*watch.inside) + " did not return from " + function_of(*watch.inside) + " of tick " +
+              handler_words(*watch.inside) + " did not return from " + function_of(*watch.inside) + " of tick " +
                   std::to_string(tick_of(watch)) + " for " + seconds(now - watch.since_ns) + ", even when interrupted",
               {},
               {},

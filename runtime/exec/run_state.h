@@ -1,4 +1,5 @@
-// One run: all that its parts share while it lives.
+// One run: all that its parts share while it lives. build.h makes it, run.h drives it. Who writes a field is
+// said in the words of state.h.
 #pragma once
 
 #include <array>
@@ -38,7 +39,7 @@ class RunState {
            const RunOptions& options);
   ~RunState();
 
-  // Built once.
+  // built
   const plan::Plan& plan;
   const graph::Graph& graph;
   plan::Facts& facts;
@@ -50,6 +51,7 @@ class RunState {
   bool several_threads = false;
   bool has_devices = false;
 
+  // built; `segments` cut
   std::vector<std::unique_ptr<memory::Ring>> rings;
   std::vector<OutputRun> outputs;
   std::vector<StepShared> shared;
@@ -66,47 +68,52 @@ class RunState {
   // By domain index: whoever advances a segment of that device holds it, but while a body in it keeps the host busy.
   // Null: one thread submits there.
   std::vector<std::unique_ptr<std::mutex>> submitting;
-  // Those that another device may go on behind although they failed: whose bodies enqueue, where there are several.
+  // Those that another device may wait for, and go on although they failed: whose bodies enqueue, where there are
+  // several.
   std::vector<const device::Device*> followed;
   std::vector<device::Enqueuing*> enqueuing; // by domain index; null: bodies run there by themselves
   std::byte* empty_record = nullptr;  // pinned, all zero: that of an empty value for kernels; null where none is needed
   std::vector<mr_value> empty_values; // by output: extent 0
 
-  // Who touched a device's memory from the host, told before the process ends (4.10).
+  // built. Who touched a device's memory from the host, told before the process ends (4.10).
   std::vector<std::string> ring_names; // by ring: "video.out in sim:0"
   std::unique_ptr<device::AccessGuard> access_guard;
-  std::vector<const StepRun*> apart; // steps that may be called apart from their segment: readers' and a device's
+  // start. Steps that may be called apart from their segment: readers' and a device's.
+  std::vector<const StepRun*> apart;
 
-  // Set while it runs.
+  // any
   std::atomic<bool> stopping{false};
   std::atomic<bool> abort{false};
   std::atomic<bool> failing{false};
+  // any, under failure_mutex
   mutable std::mutex failure_mutex;
   std::vector<FailureRecord> failures;
   std::vector<std::string> first_errors; // by step of the plan: what its handler said when it failed first, and went on
   std::vector<std::unique_ptr<std::atomic<uint64_t>>> fail_index; // by clock
-  std::shared_ptr<device::Bell> bell = std::make_shared<device::Bell>();
-  std::atomic<uint32_t> segments_left{0};
 
-  // The segments of a run may be cut once more (second_cut.cpp): no clock admits a tick while `holding`.
+  std::shared_ptr<device::Bell> bell = std::make_shared<device::Bell>(); // any rings it
+  std::atomic<uint32_t> segments_left{0};                                // claimer of one that is over, and cut
+
+  // The monitor; in virtual time the only thread. The segments of a run may be cut once more (second_cut.cpp): no clock
+  // admits a tick while `holding`.
   std::atomic<bool> holding{false};
   mutable std::mutex cut_mutex; // which steps are whose: held by who cuts, and by others than workers who look
   std::unique_ptr<const plan::Cut> second_cut;
 
-  // Live parameters (2.7).
+  // Live parameters (2.7). Under changes_mutex any puts them into `requested`, and a head moves them to `changes`.
   struct Change {
     uint32_t handler;
     std::string param, text;
     uint64_t at_index = UINT64_MAX; // of the handler's clock; UINT64_MAX: the next tick that is admitted there
   };
   std::mutex changes_mutex;
-  std::vector<Change> requested; // whose tick has not come
-  std::vector<Change> changes;   // in the order of their admission, so that those of one clock come by index
-  std::atomic<size_t> changes_admitted{0};
-  std::atomic<bool> changes_waiting{false};
+  std::vector<Change> requested;            // whose tick has not come
+  std::vector<Change> changes;              // in the order of their admission, so that those of one clock come by index
+  std::atomic<size_t> changes_admitted{0};  // head, under changes_mutex
+  std::atomic<bool> changes_waiting{false}; // any, under changes_mutex
 
-  // What ran when. Made before the threads are; each ring has one writer, but for those of devices, whose bodies may be
-  // run by any thread that waits.
+  // built, and start. What ran when. Each ring has one writer, but for those of devices, whose bodies may be run by any
+  // thread that waits: they are written under `device_traces`.
   std::vector<std::unique_ptr<TraceRing>> traces;
   std::mutex device_traces;
   int64_t trace_begin_ticks = 0, trace_begin_ns = 0;
@@ -132,7 +139,7 @@ class RunState {
   void watch_device(uint32_t domain);
   // Until every stream is done, so that nothing runs later into what is gone; a device that cannot is given up.
   void await_devices();
-  // Behind the last tick nobody reads any more: whatever still holds a block lets go of it. No worker runs then.
+  // After the last tick nobody reads any more: whatever still holds a block lets go of it. No worker runs then.
   void let_go();
   // Notes what is submitted next, so that it can be named should the device fail.
   void note_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence);
@@ -145,8 +152,9 @@ class RunState {
   bool finished() const { return segments_left.load(std::memory_order_acquire) == 0; }
 
  private:
-  std::atomic<int64_t> begin_ns_{-1};
-  // The latest submissions to each device, of whichever stream: more than are ever under way on one.
+  std::atomic<int64_t> begin_ns_{-1}; // head: of the first clock that begins
+  // claimer of a device's segment, under `submitting` where several submit. The latest submissions to each device, of
+  // whichever stream: more than are ever under way on one.
   static constexpr size_t kSubmissions = 512;
   struct Submission {
     std::atomic<const StepRun*> step{nullptr};
@@ -160,7 +168,7 @@ class RunState {
   std::string words_under_way(uint32_t domain) const;
 };
 
-// Behind the tick on which the run failed: nothing is called any more (2.6).
+// After the tick on which the run failed: nothing is called any more (2.6).
 inline bool later_ticks_void(const RunState& run, const mr_tick_info& info) {
   return run.failing.load(std::memory_order_relaxed) &&
          info.index > run.fail_index[info.clock]->load(std::memory_order_relaxed);

@@ -33,7 +33,7 @@ constexpr int kAttemptsMax = 5;
 // A call that is under way is waited for no longer than this, once.
 constexpr int64_t kHoldMaxNs = 1'000'000'000;
 
-bool is_measured(const RunState& run) {
+bool has_measured_enough(const RunState& run) {
   for (const auto& pace : run.paces)
     if (pace->admitted.load(std::memory_order_relaxed) >= kTicksMax) return true;
   for (const StepRun* step : run.step_runs) {
@@ -176,7 +176,7 @@ void SecondCut::look() {
   if (state_ == State::over) return;
   if (ending(run_)) return end();
   if (state_ == State::measuring) {
-    if (!is_measured(run_)) return;
+    if (!has_measured_enough(run_)) return;
     cut_ = plan::cut_again(run_.plan, measured_costs(run_));
     if (steps_of(cut_->segments) == steps_of(run_.plan.segments)) return end();
     held_since_ns_ = moved_at_ns_ = run_.now_ns();

@@ -13,6 +13,7 @@ class Reader;
 
 // A source's value that is not due yet, and the one that is.
 struct SourceState {
+  // head; `step` built
   StepRun* step = nullptr;
   bool ended = false;
   bool has_value = false; // for the tick that is being admitted
@@ -24,7 +25,7 @@ struct SourceState {
   int64_t next_due_ns = INT64_MIN;
   int64_t due_before = 0; // values that its rate had due at the last beat
   SingleWriter<uint64_t> passed_over;
-  std::shared_ptr<Reader> reader; // a blocking source is read by a thread of its own
+  std::shared_ptr<Reader> reader; // start: a blocking source is read by a thread of its own
 };
 
 // What a source says when it is asked for its next value.

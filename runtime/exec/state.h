@@ -20,6 +20,14 @@
 //   SegmentRun::fences_done  who asks, locked    below it: done on the device too
 //   completed(pace)          computed            the least of progress, oldest_owed, fences_done: the window's tail
 //   PaceRun::retired         the pace's head     below it: slots that left the window have let go of their blocks
+//
+// Who writes a field is said where its block begins; a field that others write has its own word.
+//
+//   built    build.h, before anything runs; `cut` as well: a second cut (second_cut.h), while everybody rests
+//   head     whoever has claimed the segment that is the head of the pace
+//   claimer  whoever has claimed the segment: the thread that runs its steps
+//   start    Run::start(), before the threads are there
+//   any      whichever thread comes to it: under the lock that is named, or an atomic
 #pragma once
 
 #include <array>
@@ -114,15 +122,19 @@ struct StepShared {
 inline constexpr int64_t kNotMeasured = INT64_MIN;
 
 struct PaceRun {
+  // built; `window` cut
   RunState* run = nullptr;
   const plan::Pace* plan = nullptr;
   const plan::Clock* clock = nullptr;
   uint32_t index = 0;
   uint64_t window = 1, mask = 0;
+
+  // head, by ordinal & mask; the last two for other paces' looks
   std::vector<mr_tick_info> infos;
-  // [ordinal & mask]: for other paces' looks
   std::unique_ptr<std::atomic<uint64_t>[]> tick_index;
   std::unique_ptr<std::atomic<int64_t>[]> tick_media_ns;
+
+  // built; `segments` cut
   std::vector<SegmentRun*> segments;
   std::vector<OutputRun*> held_outputs;
   // Of a clock without sources: those that lead it, and what it reads from clocks that it does not lead itself (8.11).
@@ -133,11 +145,12 @@ struct PaceRun {
   StepRun* entry = nullptr;
   ChannelRun* feed = nullptr;
 
+  // head
   alignas(64) std::atomic<uint64_t> admitted{0}; // lines of their own: others look at them all the time
   alignas(64) std::atomic<bool> ended{false};
-  alignas(64) uint64_t completed_seen = 0; // the head's: a lower bound that only grows
+  alignas(64) uint64_t completed_seen = 0; // a lower bound that only grows
 
-  // clocks
+  // head, of clocks
   std::vector<SourceState> sources;
   int64_t start_ns = -1;
   int64_t next_beat = 0;
@@ -149,16 +162,16 @@ struct PaceRun {
   SingleWriter<uint64_t> late, skipped;
   std::atomic<bool> ending{false}; // admits no more, and waits for readers to leave their handlers
 
-  // latency, by ordinal & mask
-  struct alignas(32) Latency {      // written by the head
-    uint64_t ordinal = UINT64_MAX;  // the one of this place that is measured, perhaps long ago
-    int64_t from_ns = kNotMeasured; // after a gate, the beginning before the gate
-    std::atomic<uint32_t> segments_left{0};
+  // head: latency, by ordinal & mask
+  struct alignas(32) Latency {
+    uint64_t ordinal = UINT64_MAX;          // the one of this place that is measured, perhaps long ago
+    int64_t from_ns = kNotMeasured;         // after a gate, the beginning before the gate
+    std::atomic<uint32_t> segments_left{0}; // any: counted down by each segment that ends the tick
   };
   std::unique_ptr<Latency[]> latency;
-  TickWatch watch;                // the head's
+  TickWatch watch;
   int64_t asked_ns = INT64_MAX;   // when the sources were last asked for a tick that will be measured
-  SingleWriter<int64_t> first_ns; // the latency of the first tick; 0: not yet
+  SingleWriter<int64_t> first_ns; // claimer of the segment that ends the first tick: its latency; 0: not yet
   // When a measured tick began; else kNotMeasured.
   int64_t from_ns(uint64_t ordinal) const {
     return is_measured(ordinal) ? latency[ordinal & mask].from_ns : kNotMeasured;
@@ -173,6 +186,7 @@ struct PaceRun {
 };
 
 struct SegmentRun {
+  // built; `plan`, `head`, `steps`, `pending_steps` and `first` cut
   RunState* run = nullptr;
   const plan::Segment* plan = nullptr;
   PaceRun* pace = nullptr;
@@ -184,11 +198,12 @@ struct SegmentRun {
 
   const StepShared* first = nullptr; // whose stamp its first step needs: an ordinal that has it is admitted
 
+  // claimer; `progress` and `done` cut, where nothing is left in it
   alignas(64) std::atomic<uint64_t> progress{0}; // ordinals below it that are this lane's are settled
-  alignas(64) std::atomic<bool> claimed{false};
+  alignas(64) std::atomic<bool> claimed{false};  // any
   uint64_t ordinal = 0;
   size_t cursor = 0;
-  std::atomic<bool> in_tick{false};               // written by who has claimed it
+  std::atomic<bool> in_tick{false};
   std::atomic<const StepShared*> awaits{nullptr}; // in a tick: whose stamp for `progress` it waits for, if that is all
   std::atomic<bool> done{false};
   int64_t busy_until_ns = 0;                           // virtual time
@@ -196,21 +211,23 @@ struct SegmentRun {
   std::unique_ptr<std::atomic<int64_t>[]> ended_at_ns; // [ordinal & mask] realtime: when it was settled
   std::mutex fences_mutex;
   uint64_t warmed_up = 0;   // below it: ordinals that its regions were warmed up for
-  uint64_t fences_done = 0; // below it: done; under fences_mutex
+  uint64_t fences_done = 0; // any, under fences_mutex: below it they are done
 
-  TraceRing* trace = nullptr; // of who has claimed it
-  bool traced = false;        // every call is, not only those that are timed
+  // claimer
+  TraceRing* trace = nullptr; // its own
+  bool traced = false;        // built: every call is, not only those that are timed
   int64_t traced_until = 0;   // the end of the last call: one look at the clock a call
   uint32_t tiny_calls = 0;    // since then, of this tick: they share the next look
   std::array<uint32_t, kTinyCallsMax> tiny_steps{};
 
+  // claimer
   std::atomic<bool> careful{false}; // this tick is timed, or changes or a failure must be minded: no fast way
-  size_t changes_seen = 0;
+  size_t changes_seen = 0;          // and cut
 
   Histogram latencies;   // of measured ticks that this segment was the last to end
   bool measured = false; // this tick is one
 
-  // for the watchdog and the idle report
+  // claimer, and the head for its sources: for the watchdog and the idle report
   std::atomic<const StepRun*> inside{nullptr}; // the last call that was begun, until the segment waits or ends its tick
   std::atomic<const StepRun*> waiting_at{nullptr};
 };

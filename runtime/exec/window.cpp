@@ -61,7 +61,7 @@ int64_t room_since_ns(const PaceRun& pace, uint64_t ordinal) {
 
 int64_t settled_through(PaceRun& pace, const StepRun& step) {
   for (;;) {
-    // The watermark first: what is let in later than this look lies behind it.
+    // The watermark first: what is let in later than this look lies after it.
     const int64_t mark = watermark(pace);
     int64_t waiting = INT64_MAX; // the oldest tick that is let in and not begun
     uint64_t admitted;
