@@ -15,7 +15,7 @@ Setup on_gpu(std::vector<std::string> domains, const std::string& faults) {
   setup.domains = domains;
   // All are opened with the first, so that they know each other.
   auto opened = std::make_shared<std::map<std::string, std::unique_ptr<device::Device>>>();
-  setup.make_gpu = [=, &loaded](const std::string& domain, std::shared_ptr<device::PinnedRanges> pinned) {
+  setup.open_gpu = [=, &loaded](const std::string& domain, std::shared_ptr<device::PinnedRanges> pinned) {
     if (!opened->count(domain)) {
       device::ModuleOptions options{{}, std::move(pinned), faults};
       std::vector<std::string> names;
