@@ -532,6 +532,10 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
       devices_.push_back(std::make_unique<device::CpuDevice>(pinned_));
       continue;
     }
+    if (setup_.make_gpu && domain.bodies == plan::Bodies::enqueued) {
+      devices_.push_back(setup_.make_gpu(domain.name, pinned_));
+      continue;
+    }
     device::SimOptions sim;
     sim.domain = domain.name;
     sim.pinned = pinned_;
