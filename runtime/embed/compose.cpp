@@ -57,13 +57,24 @@ void require_cuda(const plan::Domain& domain) {
   throw Failure(std::move(error));
 }
 
-uint64_t bytes_limit(const MachineFile& machine, const plan::Domain& domain) {
+// How many bytes there are to lay a plan out in; 0: nobody knows.
+uint64_t bytes_there(const MachineFile& machine, const plan::Domain& domain) {
   switch (domain.kind) {
     case plan::DomainKind::cpu: return host_memory_limit();
     case plan::DomainKind::sim: return sim_options(machine, domain.name).bytes_limit;
-    case plan::DomainKind::cuda: return 0;
+    case plan::DomainKind::cuda:
+      require_cuda(domain); // a saved plan may name one that is not here
+      return cuda_module().module->bytes_free(domain.index);
   }
   return 0;
+}
+
+// The least of what is there and of what a person allows.
+uint64_t bytes_limit(const MachineFile& machine, const plan::Domain& domain) {
+  const uint64_t there = bytes_there(machine, domain);
+  const auto allowed = machine.bytes_allowed.find(domain.name);
+  if (allowed == machine.bytes_allowed.end()) return there;
+  return there == 0 ? allowed->second : std::min(there, allowed->second);
 }
 
 plan::Machine machine_of(const Choices& choices) {

@@ -105,6 +105,16 @@ Simulated parse_simulated(const json& given, const std::string& name) {
   return sim;
 }
 
+uint64_t parse_limit(const json& given, const std::string& name) {
+  const std::string where = "limits." + name;
+  if (is_simulated(name))
+    kFields.refuse(where, "is a simulated device, whose memory_bytes stands in simulated." + name);
+  const std::optional<plan::Domain> domain = plan::parse_domain(name);
+  if (!domain || !domain->node.empty()) kFields.refuse(where, "is no device of this machine, such as cpu or cuda:0");
+  kFields.only_keys(given, where, {"memory_bytes"});
+  return static_cast<uint64_t>(kFields.whole(given, "memory_bytes", 4096, INT64_MAX, where));
+}
+
 // Times of the four sizes become rates beyond the latency.
 std::array<double, 4> rates(const std::array<double, 4>& us, double latency_us) {
   std::array<double, 4> rates{};
@@ -226,7 +236,8 @@ const Simulated& declared(const MachineFile& file, const std::string& domain) {
 
 MachineFile parse_machine(const std::string& text) {
   const json document = kFields.parse(text);
-  kFields.only_keys(document, "the file", {"version", "machine", "date", "simulated", "hops", "bodies", "launches"});
+  kFields.only_keys(document, "the file",
+                    {"version", "machine", "date", "simulated", "limits", "hops", "bodies", "launches"});
   kFields.whole(document, "version", kVersion, kVersion, "the file");
   MachineFile file;
   file.machine = kFields.text(document, "machine", "the file").value_or("");
@@ -237,6 +248,10 @@ MachineFile parse_machine(const std::string& text) {
       if (!is_simulated(name)) kFields.refuse("simulated." + name, "is no simulated device, such as sim:0");
       file.simulated[name] = parse_simulated(given, name);
     }
+  }
+  if (const auto at = document.find("limits"); at != document.end()) {
+    if (!at->is_object()) kFields.refuse("limits", "is no object");
+    for (const auto& [name, given] : at->items()) file.bytes_allowed[name] = parse_limit(given, name);
   }
   for (const json& given : list(document, "hops"))
     file.hops.push_back(parse_hop(given, "hops[" + std::to_string(file.hops.size()) + "]"));
@@ -254,6 +269,7 @@ std::string print_machine(const MachineFile& file) {
   out["date"] = file.date;
   out["simulated"] = ordered_json::object();
   for (const auto& [name, sim] : file.simulated) out["simulated"][name] = print_simulated(sim);
+  for (const auto& [name, bytes] : file.bytes_allowed) out["limits"][name] = {{"memory_bytes", bytes}};
   out["hops"] = ordered_json::array();
   for (const plan::Hop& hop : file.hops) out["hops"].push_back(print_hop(hop));
   out["bodies"] = ordered_json::array();

@@ -30,6 +30,7 @@ struct Simulated {
 struct MachineFile {
   std::string machine, date; // whose and of when the measurements are; "": nothing was measured
   std::map<std::string, Simulated> simulated;
+  std::map<std::string, uint64_t> bytes_allowed; // by domain, of hosts and GPUs: a plan lays out no more there
   std::vector<plan::Hop> hops;
   std::vector<plan::BodyCost> bodies;
   std::vector<plan::LaunchCost> launches;

@@ -15,14 +15,15 @@ Setup on_gpu(std::vector<std::string> domains, const std::string& faults) {
   setup.domains = domains;
   // All are opened with the first, so that they know each other.
   auto opened = std::make_shared<std::map<std::string, std::unique_ptr<device::Device>>>();
-  setup.open_gpu = [=, &loaded](const std::string& domain, std::shared_ptr<device::PinnedRanges> pinned) {
+  setup.make_gpu = [=, &loaded](const std::string& domain, std::shared_ptr<device::PinnedRanges> pinned) {
     if (!opened->count(domain)) {
       device::ModuleOptions options{{}, std::move(pinned), faults};
       std::vector<std::string> names;
       for (const std::string& name : domains) {
-        if (name.rfind("cuda:", 0) != 0) continue;
+        const std::optional<plan::Domain> one = plan::parse_domain(name);
+        if (!one || one->kind != plan::DomainKind::cuda) continue;
         names.push_back(name);
-        options.devices.push_back(static_cast<uint32_t>(std::stoul(name.substr(5))));
+        options.devices.push_back(one->index);
       }
       std::string why;
       std::vector<std::unique_ptr<device::Device>> devices = loaded.module->make(options, why);

@@ -1,9 +1,12 @@
 // The runtime on a real device: what pipelines give, and what becomes of faults (semantics.md 4.5, 4.9).
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "alike.h"
+#include "embed/compose.h"
+#include "embed/device_module.h"
 #include "rig.h"
 #include "tests/seed.h"
 
@@ -39,6 +42,59 @@ TEST_CASE("4.5: what cannot be captured runs on streams, and says why") {
   REQUIRE(messages.size() == 1);
   MESSAGE(messages[0]);
   CHECK(messages[0].find("run on streams") != std::string::npos);
+}
+
+TEST_CASE("3.2: a run takes no more of a GPU than its plan lays out there and what is kept for the rest") {
+  const device::DeviceModule& module = *embed::cuda_module().module;
+  const uint64_t before = module.bytes_free(0);
+  REQUIRE(before > 0);
+  Compiled compiled(chain({"add", "paint", "waits", "pair", "add"}, 100), on_gpu());
+  const exec::Result result = compiled.run();
+  REQUIRE_MESSAGE(result.ok, result.error.what);
+  const uint64_t after = module.bytes_free(0), planned = compiled.plan().memory.at("cuda:0");
+  const uint64_t taken = before - std::min(before, after);
+  MESSAGE("taken " << taken << " bytes, of them planned " << planned);
+  CHECK(taken <= planned + device::kTakenBeside);
+}
+
+struct OnGpu {
+  uint32_t in_flight = 0;
+  uint64_t bytes = 0, limit = 0;
+};
+
+// A plan for the GPU that is here, made as the command makes it; `allowed` as a machine file says it, 0: nothing.
+OnGpu planned_for(uint32_t least, uint32_t most, uint64_t allowed) {
+  Pipeline pipeline = chain({"add", "add"});
+  pipeline.clock(graph::ClockMode::free, 0, 1, most);
+  pipeline.graph.clocks[0].in_flight_least = least;
+  plugin::Registry registry;
+  registry.add(test_plugin(), "");
+  registry.add(cuda_plugin(), "");
+  embed::Choices choices;
+  choices.domains = {"cuda:0", "cpu"};
+  if (allowed > 0) choices.machine.bytes_allowed["cuda:0"] = allowed;
+  const embed::Composition composition(std::move(pipeline.graph), registry, exec::host_table(), choices);
+  const plan::Plan& plan = composition.plan();
+  return {plan.clocks[0].in_flight, plan.memory.at("cuda:0"), plan.domains[1].bytes_limit};
+}
+
+TEST_CASE("3.2: a plan knows how much of a GPU is free before the GPU is opened, and is lowered to that or refused") {
+  const OnGpu all = planned_for(0, 8, 0);
+  CHECK(all.in_flight == 8);
+  CHECK(all.limit > all.bytes);
+  CHECK(planned_for(0, 8, all.bytes).limit == all.bytes);
+  const OnGpu lowered = planned_for(1, 8, all.bytes - 1);
+  CHECK(lowered.in_flight < 8);
+  CHECK(lowered.bytes < all.bytes);
+  try {
+    planned_for(0, 8, all.bytes - 1);
+    FAIL("it does not fit");
+  } catch (const Failure& failure) {
+    CHECK(failure.error().code == 404);
+    CHECK(failure.error().what.find("bytes in cuda:0, which has " + std::to_string(all.bytes - 1)) !=
+          std::string::npos);
+    CHECK_FALSE(failure.error().notes.empty());
+  }
 }
 
 Pipeline random_graph(uint64_t seed, const std::vector<std::string>& places) {

@@ -69,6 +69,8 @@ TEST_CASE("A machine file that is printed and read again is the same") {
   file.bodies = {{"image.blur", "sigma=2", "sim:1", 921'600, 12.5, 12, 14, 200}};
   CHECK(print_machine(file).find("launches") == std::string::npos); // without a GPU no version has to know of them
   file.launches = {{"cuda:0", 6.5, 3.25}};
+  CHECK(print_machine(file).find("limits") == std::string::npos); // nor of these
+  file.bytes_allowed = {{"cpu", 1 << 30}, {"cuda:0", 1 << 20}};
 
   const std::string text = print_machine(file);
   const MachineFile read = parse_machine(text);
@@ -92,6 +94,7 @@ TEST_CASE("A machine file that is printed and read again is the same") {
   CHECK(read.launches[0].domain == "cuda:0");
   CHECK(read.launches[0].region_us == 6.5);
   CHECK(read.launches[0].copy_us == 3.25);
+  CHECK(read.bytes_allowed == file.bytes_allowed);
 }
 
 TEST_CASE("What a machine file leaves out is a card on PCIe 3.0, and a body's median where no mean was measured") {
@@ -163,4 +166,19 @@ TEST_CASE("Whatever is wrong in a machine file is said with its place, and a nam
   CHECK(says(of_body(R"("p50_us": 1)"), "bytes"));
   CHECK(says(of_body(R"("bytes": 1)"), "lacks p50_us"));
   CHECK(says(of_body(R"("bytes": 1, "p5_us": 1)"), "(p50_us)"));
+}
+
+TEST_CASE("A limit of memory is of the host or of a GPU, and says how many bytes") {
+  const auto of_limit = [](const std::string& name, const std::string& keys) {
+    return R"(, "limits": {")" + name + R"(": {)" + keys + "}}";
+  };
+  CHECK(parse_machine(R"({"version": 1, "limits": {"cuda:1": {"memory_bytes": 8192}}})").bytes_allowed ==
+        std::map<std::string, uint64_t>{{"cuda:1", 8192}});
+  CHECK(says(of_limit("sim:0", R"("memory_bytes": 8192)"), "whose memory_bytes stands in simulated.sim:0"));
+  CHECK(says(of_limit("gpu", R"("memory_bytes": 8192)"), "limits.gpu is no device of this machine"));
+  CHECK(says(of_limit("edge/cuda:0", R"("memory_bytes": 8192)"), "is no device of this machine"));
+  CHECK(says(of_limit("cuda:0", ""), "limits.cuda:0 lacks memory_bytes"));
+  CHECK(says(of_limit("cuda:0", R"("memory_bytes": 1)"), "is no whole number from 4096"));
+  CHECK(says(of_limit("cuda:0", R"("memory_byte": 8192)"), "(memory_bytes)"));
+  CHECK(says(R"(, "limits": [])", "limits is no object"));
 }

@@ -561,8 +561,8 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
       devices_.push_back(std::make_unique<device::CpuDevice>(pinned_));
       continue;
     }
-    if (setup_.open_gpu && domain.kind == plan::DomainKind::cuda) {
-      devices_.push_back(setup_.open_gpu(domain.name, pinned_));
+    if (setup_.make_gpu && domain.bodies == plan::Bodies::enqueued) {
+      devices_.push_back(setup_.make_gpu(domain.name, pinned_));
       continue;
     }
     device::SimOptions sim;

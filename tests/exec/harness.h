@@ -107,8 +107,8 @@ struct Setup {
   // in an order that the seed gives. `gpu` may say otherwise.
   device::SimFaults gpu_faults;
   std::function<void(device::SimOptions&)> gpu = [](device::SimOptions&) {};
-  // Set: opens cuda:N instead, in the order of the plan's domains.
-  std::function<std::unique_ptr<device::Device>(const std::string&, std::shared_ptr<device::PinnedRanges>)> open_gpu;
+  // Set: makes cuda:N instead, in the order of the plan's domains.
+  std::function<std::unique_ptr<device::Device>(const std::string&, std::shared_ptr<device::PinnedRanges>)> make_gpu;
   std::vector<plan::Hop> hops; // the plan is told of them, and the devices have them
   exec::RunOptions options;
   plugin::CallWatch* watch = nullptr;      // outlives the run
@@ -160,8 +160,8 @@ class Compiled {
 
 Ran run(Pipeline pipeline, const Setup& setup = {});
 
-// Where the bytes are that the host sees at this address: of simulated devices of any Compiled that lives, where the host
-// may not read them. For tests that look at what a device holds.
+// Where the bytes are that the host sees at this address: of simulated devices of any Compiled that lives, where the
+// host may not read them. For tests that look at what a device holds.
 const void* where_device_works(const void* address);
 
 // Copies that a run made from one domain to another; "" is any.

@@ -1,6 +1,8 @@
 // Ticks in flight where memory is short: what a range allows is lowered, anything else is refused with a remedy.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "planned.h"
 
 using namespace millrace;
@@ -98,4 +100,78 @@ TEST_CASE("3.2: room for another cut is given up before a tick in flight is") {
   const Planned planned(p, machine);
   CHECK(planned.pace("source").window == all.pace("source").window);
   CHECK(planned.pace("source").room == planned.pace("source").window);
+}
+
+TEST_CASE(
+    "3.2: ticks in flight are lowered for a device's memory too, and below the least it is refused with its sum") {
+  // What came up and what relay makes: two rings of 512 bytes on the device.
+  Pipeline p("t.count name=source ! t.relay name=relay device=sim:0 ! t.sink name=sink log=none");
+  p.clock(graph::ClockMode::free, 0, 1, 8);
+  p.graph.clocks[0].in_flight_least = 1;
+  plan::Machine machine = machine_of(1, {"cpu", "sim:0"});
+  for (const uint32_t room : {1u, 3u, 8u, 9u}) {
+    CAPTURE(room);
+    machine.domains[1].bytes_limit = room * 1024;
+    const Planned planned(p, machine);
+    CHECK(planned.pace("source").window == std::min(room, 8u));
+    CHECK(planned->memory.at("sim:0") == std::min(room, 8u) * 1024);
+  }
+  p.graph.clocks[0].in_flight_least = 4;
+  machine.domains[1].bytes_limit = 3 * 1024;
+  try {
+    Planned planned(p, machine);
+    FAIL("it does not fit");
+  } catch (const Failure& failure) {
+    CHECK(failure.error().code == 404);
+    CHECK(failure.error().what == "the plan needs 4096 bytes in sim:0, which has 3072");
+    CHECK(failure.error().notes.size() == 2);
+    CHECK(failure.error().edit == "clock: { in_flight: [1, 3] }");
+  }
+}
+
+TEST_CASE("8.3: memory that is short lowers no clock below what clocks that wait for each other hold") {
+  Pipeline p;
+  for (const char* name : {"left", "right"}) {
+    graph::Clock clock;
+    clock.name = name;
+    clock.mode = graph::ClockMode::free;
+    clock.rate = {30, 1};
+    clock.in_flight = 8;
+    clock.in_flight_least = 1;
+    p.graph.clocks.push_back(clock);
+    p.add(std::string("of_") + name, "t.count").clock = name;
+    p.add(std::string("joins_") + name, "t.join").clock = name;
+    p.connect(std::string("of_") + name, std::string("joins_") + name + ".in");
+  }
+  for (const auto& [from, to] : {std::pair("of_left", "joins_right"), {"of_right", "joins_left"}})
+    p.connect(from, std::string(to) + ".in", graph::Policy::align).within_ns = 40'000'000;
+  plan::Machine machine = machine_of(1);
+  const uint64_t all = Planned(p, machine)->memory.at("cpu");
+  uint32_t least = 8;
+  for (uint64_t bytes = all; bytes > 0; bytes -= std::min<uint64_t>(bytes, 512)) {
+    machine.domains[0].bytes_limit = bytes;
+    if (refusal(p, machine) == 404) break;
+    const Planned planned(p, machine);
+    least = std::min({least, planned.pace("of_left").window, planned.pace("of_right").window});
+  }
+  CHECK(least == 4); // 1 + 30/s × 80 ms, as of a clock with a fixed number
+}
+
+TEST_CASE("8.4: memory that is short takes no room from results that may be owed") {
+  Pipeline p("t.count name=source ! t.late name=later ! t.sink name=sink log=none");
+  p.clock(graph::ClockMode::free, 0, 1, 8);
+  plan::Machine machine = machine_of(1);
+  const Planned all(p, machine);
+  const uint32_t owed = all.pace("later").window - 8;
+  REQUIRE(owed > 0);
+  p.graph.clocks[0].in_flight_least = 1;
+  machine.domains[0].bytes_limit = all->memory.at("cpu") - 1;
+  CHECK(Planned(p, machine).pace("later").window < 8 + owed);
+  p.graph.clocks[0].in_flight = 1;
+  const uint64_t least = Planned(p, machine)->memory.at("cpu");
+  p.graph.clocks[0].in_flight = 8;
+  machine.domains[0].bytes_limit = least;
+  CHECK(Planned(p, machine).pace("later").window == 1 + owed);
+  machine.domains[0].bytes_limit = least - 1;
+  CHECK(refusal(p, machine) == 404);
 }

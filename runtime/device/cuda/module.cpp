@@ -1,8 +1,10 @@
 // What the runtime finds in this module; see module.h.
 #include "device/module.h"
 
+#include <algorithm>
 #include <cstdio>
 
+#include "device/cuda/api.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/nvml.h"
 #include "handlers/gpu/tables.h"
@@ -25,6 +27,16 @@ uint32_t count_devices(std::string& why) {
   else
     why = std::string("the driver says: ") + cudaGetErrorString(error);
   return 0;
+}
+
+uint64_t bytes_free(uint32_t device) {
+  std::string wrong;
+  Api api("", wrong);
+  size_t free = 0, total = 0;
+  const bool known = api.call<Call::SetDevice>(static_cast<int>(device)) == cudaSuccess &&
+                     api.call<Call::MemGetInfo>(&free, &total) == cudaSuccess;
+  if (!known) (void)cudaGetLastError(); // the run says what is wrong, when it opens the device
+  return known ? std::max<uint64_t>(1, free - std::min<uint64_t>(free, kTakenBeside)) : 0;
 }
 
 std::string describe(uint32_t device) {
@@ -57,6 +69,7 @@ std::vector<std::unique_ptr<Device>> make(const ModuleOptions& options, std::str
 
 extern "C" MR_EXPORT const millrace::device::DeviceModule* millrace_device_module() {
   using namespace millrace::device;
-  static const DeviceModule module = {kModuleBuild, &cuda::count_devices, &cuda::describe, &cuda::make};
+  static const DeviceModule module = {kModuleBuild, &cuda::count_devices, &cuda::bytes_free, &cuda::describe,
+                                      &cuda::make};
   return &module;
 }
