@@ -1,0 +1,148 @@
+// A failure means the same wherever the handler's body runs: on the host, on a device where bodies run by themselves, and
+// on one where they enqueue (semantics.md 2.6). The same outputs, calls, errors and counts, by each policy.
+#include <doctest/doctest.h>
+#include <millrace/handler.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "enqueuing_handlers.h"
+
+namespace millrace::test {
+namespace {
+
+using namespace enqueued;
+
+// Adds 100. Fails on each `every`-th tick; its starts number `bad_from` to `bad_until` fail.
+struct Flaky final : Handler {
+  Input<Tensor> in{*this, "in"};
+  Output<Tensor> out{*this, "out", like(in)};
+  Param<int64_t> every{*this, "fails_each", 0, "each k-th tick fails"};
+  Param<int64_t> bad_from{*this, "bad_from", 0, "the first start that fails"};
+  Param<int64_t> bad_until{*this, "bad_until", 0, "the last one"};
+  int64_t starts = 0;
+  void start() override {
+    ++starts;
+    if (starts >= bad_from && starts <= bad_until) throw std::runtime_error("told not to start");
+  }
+  void mind(const Tick& tick) const {
+    if (static_cast<int64_t>(tick.index() % static_cast<uint64_t>(*every)) == every - 1)
+      throw std::runtime_error("told to fail");
+  }
+  void process(Tick& tick, Cpu&) {
+    mind(tick);
+    *fresh(out, tick) = number(in(tick)) + 100;
+  }
+  void process(Tick& tick, Cuda& cuda) {
+    mind(tick);
+    queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data())] { *to = *from + 100; });
+  }
+};
+
+// What comes and what is added to it: both must be there.
+struct Sums final : Handler {
+  Input<Tensor> a{*this, "a"};
+  Input<Tensor> b{*this, "b", optional};
+  Output<Tensor> out{*this, "out", like(a)};
+  static int64_t of(int64_t a, int64_t b) { return mix(a, b); }
+  void process(Tick& tick, Cpu&) { *fresh(out, tick) = of(number(a(tick)), b.present(tick) ? number(b(tick)) : -1); }
+  void process(Tick& tick, Cuda& cuda) {
+    const int64_t* other = b.present(tick) ? numbers(b(tick).data()) : nullptr;
+    queue(cuda).launch(
+        [to = fresh(out, tick), from = numbers(a(tick).data()), other] { *to = of(*from, other ? *other : -1); });
+  }
+};
+
+template <class H>
+const mr_handler_type* type(const char* name) {
+  static const mr_handler_type table = detail::Type<H>::table(name, "a test's", "");
+  return &table;
+}
+
+const mr_plugin& plugin() {
+  static const mr_handler_type* const types[] = {type<Index>("e.index"), type<Flaky>("e.flaky"), type<Sums>("e.sums")};
+  static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "e", "1", types, std::size(types), 0};
+  return table;
+}
+
+// Everything that a run says of its handlers and edges, but for times; copies have edges of their own.
+struct Told {
+  bool ok = false;
+  std::vector<Seen> seen;
+  std::map<std::string, std::pair<uint64_t, uint64_t>> handlers; // calls, errors
+  std::map<std::string, std::pair<uint64_t, uint64_t>> edges;    // delivered, empty
+  friend bool operator==(const Told&, const Told&) = default;
+};
+
+Told told(graph::OnError on_error, const std::string& params, const std::string& domain, uint32_t workers,
+          uint64_t seed) {
+  Pipeline pipeline("e.index name=source count=60 ! e.sums name=sums ! t.sink name=sink log=seen ; source. ! e.flaky " +
+                    ("name=flaky " + params) + " ! sums.b ; flaky. ! sink.");
+  for (graph::Handler& handler : pipeline.graph.handlers) {
+    if (handler.name == "flaky") handler.on_error = on_error;
+    handler.device = handler.name == "flaky" || handler.name == "sums" ? domain : "cpu";
+  }
+  Setup setup;
+  setup.more = &plugin();
+  setup.domains = {"cpu"};
+  if (domain != "cpu") setup.domains.push_back(domain);
+  setup.adversarial = domain != "cpu";
+  setup.workers = workers;
+  setup.seed = seed;
+  const Ran result = run(std::move(pipeline), setup);
+  Told told;
+  told.ok = result.ok;
+  told.seen = result.seen("seen");
+  for (const exec::HandlerReport& handler : result.report.handlers)
+    told.handlers[handler.name] = {handler.calls, handler.errors};
+  for (const exec::EdgeReport& edge : result.report.edges)
+    told.edges[edge.from + " → " + edge.to] = {edge.delivered, edge.empty};
+  return told;
+}
+
+TEST_CASE("2.6: skip, bypass and restart mean the same on the host, on sim and where bodies enqueue") {
+  using Case = std::tuple<graph::OnError, const char*, size_t, uint64_t>; // what the sink has of flaky, and errors
+  for (const auto& [on_error, params, there, errors] : {
+           Case{graph::OnError::skip, "fails_each=7", 52, 8},
+           Case{graph::OnError::bypass, "fails_each=7", 60, 8},
+           Case{graph::OnError::restart, "fails_each=7", 52, 8},
+           // The second start, after the first failure, fails, and so does the third: those ticks are lost as well.
+           Case{graph::OnError::restart, "fails_each=7 bad_from=2 bad_until=3", 50, 8},
+       }) {
+    CAPTURE(params);
+    CAPTURE(static_cast<int>(on_error));
+    const Told host = told(on_error, params, "cpu", 1, 1);
+    CHECK(host.ok);
+    REQUIRE(host.seen.size() == 60);
+    CHECK(static_cast<size_t>(std::count_if(host.seen.begin(), host.seen.end(), [](const Seen& seen) {
+            return seen.values.at(1) != kEmpty;
+          })) == there);
+    CHECK(host.handlers.at("flaky").second == errors);
+    for (const char* domain : {"sim:0", "cuda:0"}) {
+      for (const uint32_t workers : {1u, 3u}) {
+        CAPTURE(domain);
+        CAPTURE(workers);
+        const Told device = told(on_error, params, domain, workers, workers);
+        CHECK(device.ok);
+        CHECK(device.seen == host.seen);
+        CHECK(device.handlers == host.handlers);
+        CHECK(device.edges == host.edges);
+      }
+    }
+  }
+}
+
+TEST_CASE("2.6: fail ends the run at the same tick on the host, on sim and where bodies enqueue") {
+  for (const char* domain : {"cpu", "sim:0", "cuda:0"}) {
+    CAPTURE(domain);
+    const Told run = told(graph::OnError::fail, "fails_each=7", domain, 1, 1);
+    CHECK_FALSE(run.ok);
+    size_t there = 0;
+    for (const Seen& seen : run.seen) there += seen.values.at(1) != kEmpty;
+    CHECK(there == 6);
+  }
+}
+
+} // namespace
+} // namespace millrace::test
