@@ -87,7 +87,7 @@ int64_t run_simulated(graph::Graph graph, const plan::HopPrice& price, device::S
   plan::Facts facts = plan::prepare(graph, registry, exec::host_table());
   plan::Machine machine;
   machine.workers = 2;
-  machine.domains = {"cpu", "sim:0"};
+  machine.use(plan::domains_named({"cpu", "sim:0"}));
   machine.hops = {{"cpu", "sim:0", price}, {"sim:0", "cpu", price}};
   const plan::Plan plan = plan::compile(graph, facts, registry, exec::host_table(), machine, {});
   if (planned) planned(plan);
@@ -105,7 +105,7 @@ int64_t run_simulated(graph::Graph graph, const plan::HopPrice& price, device::S
   return time.now_ns();
 }
 
-bool is_simulated(const std::string& domain) { return domain.rfind("sim:", 0) == 0; }
+bool is_simulated(const std::string& domain) { return plan::parse_domain(domain)->kind == plan::DomainKind::sim; }
 
 exec::Report run_on(const std::string& domain, graph::Graph graph, const exec::RunOptions& options,
                     const mr_plugin& plugin) {

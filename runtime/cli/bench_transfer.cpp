@@ -69,7 +69,8 @@ struct Slot {
 
 double by_hand_us(const std::string& domain, Size size, uint32_t in_flight, uint64_t frames) {
   const auto pinned = std::make_shared<device::PinnedRanges>();
-  const std::vector<std::unique_ptr<device::Device>> devices = embed::make_devices({}, {"cpu", domain}, pinned);
+  const std::vector<std::unique_ptr<device::Device>> devices =
+      embed::make_devices({}, plan::domains_named({"cpu", domain}), pinned);
   device::Device& device = *devices[1];
   const uint64_t bytes = size.bytes();
   const auto taken = [&](device::Device& from) {

@@ -11,7 +11,10 @@ namespace {
 struct Performer {
   const std::atomic<bool>& stop;
 
-  void operator()(const Work& work) const { work.run(work.context); }
+  void operator()(const Work& work) const {
+    if (work.run) work.run(work.context); // else it only says what a body before it touches
+  }
+  void operator()(const Kernel& kernel) const { kernel.run(); }
   void operator()(const Copy& copy) const {
     if (copy.bytes > 0) std::memmove(copy.target, copy.source, copy.bytes);
   }
@@ -20,6 +23,7 @@ struct Performer {
   }
   void operator()(const Wait&) const {}
   void operator()(const Replay& replay) const {
+    if (replay.first) replay.first();
     for (const Command& command : replay.recording->commands) {
       if (stop.load(std::memory_order_relaxed)) return;
       perform(command, stop);
@@ -46,7 +50,7 @@ bool QueuedStream::push(Command command) {
   return true;
 }
 
-void QueuedStream::pop() {
+void QueuedStream::pop(bool rings) {
   uint64_t done = done_.load(std::memory_order_relaxed);
   if (const Replay* replay = std::get_if<Replay>(&slots_[done % slots_.size()].operation)) {
     replay->recording->replays_in_flight.fetch_sub(1, std::memory_order_release);
@@ -54,7 +58,7 @@ void QueuedStream::pop() {
   done_.store(done + 1, std::memory_order_release);
   completed.compare_exchange_strong(done, done + 1, std::memory_order_release); // not where it says kFailed
   completed.notify_all();
-  if (bell) bell->ring();
+  if (bell && rings) bell->ring();
 }
 
 void QueuedStream::fail() {

@@ -4,12 +4,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "device/device.h"
+#include "millrace/abi.h"
 
 namespace millrace::device {
 
@@ -29,8 +31,13 @@ struct Fill {
 struct Wait {
   Fence fence;
 };
+// What a body that enqueues left on its stream.
+struct Kernel {
+  std::function<void()> run;
+};
 struct Replay {
   RecordedCommands* recording;
+  std::function<void()> first; // what changes from replay to replay; may be empty
 };
 
 // What a command occupies while it takes time.
@@ -42,7 +49,7 @@ inline constexpr uint32_t kEngineCount = 5;
 enum class Injected : uint8_t { none, fault, lost, hang };
 
 struct Command {
-  std::variant<Work, Copy, Fill, Wait, Replay> operation;
+  std::variant<Work, Copy, Fill, Wait, Kernel, Replay> operation;
   Engine engine = Engine::none;
   Injected injected = Injected::none;
   int64_t cost_ns = 0;
@@ -55,6 +62,7 @@ struct RecordedCommands final : Recording {
 
   std::vector<Command> commands;
   std::atomic<uint32_t> replays_in_flight{0};
+  mr_device_tick tick{}; // of the replay that runs, for kernels
 };
 
 // Runs the command here and now; a Wait does nothing. `stop` is asked between the commands of a recording.
@@ -73,8 +81,8 @@ class QueuedStream : public Stream {
     const uint64_t done = done_.load(std::memory_order_relaxed);
     return published_.load(std::memory_order_acquire) > done ? &slots_[done % slots_.size()] : nullptr;
   }
-  // The head is over: moves the word and wakes hosts that sleep on it.
-  void pop();
+  // The head is over: moves the word and wakes hosts that sleep on it, and where `rings` those that sleep on the bell.
+  void pop(bool rings = true);
   // Its device is given up while a command may never be over: the word says that all is over, for ever. Any thread.
   void fail();
   uint64_t done() const { return done_.load(std::memory_order_acquire); }

@@ -44,7 +44,7 @@ struct Stream {
   uint32_t index = 0;               // within its device
   std::atomic<uint64_t>& completed; // a device that writes it by itself has it where it can
   uint64_t issued = 0;              // the submitting thread's
-  // For bodies that enqueue (Device::enqueues): where to, and where kernels find their tick, in device memory. Between
+  // For bodies that enqueue (Enqueuing): where to, and where kernels find their tick, in device memory. Between
   // begin_record and end_record they are the recording's.
   void* native = nullptr;
   const mr_device_tick* tick = nullptr;
@@ -126,8 +126,44 @@ struct Recording {
   virtual ~Recording() = default;
 };
 
-// All functions that submit are called by one thread at a time and never block, but for run() where bodies enqueue: two
-// threads may be in bodies of two streams at once, and another one may submit to a third meanwhile.
+// What a device can do besides whose bodies are called when they are submitted, on the host, and enqueue their work on
+// Stream::native: cuda, and sim where it is told to. What such a body says of its outputs is known at once; their bytes
+// come later.
+class Enqueuing {
+ public:
+  // Calls the body now. Two threads may be in bodies of two streams at once, and another one may submit to a third
+  // meanwhile.
+  virtual void call(Stream& stream, const Work& work) = 0;
+  // What the body that this stream was given last left wrong and did not tell, once; "": nothing.
+  virtual std::string take_body_error(Stream& stream) = 0;
+  // What kernels that are enqueued from now on read at Stream::tick.
+  virtual void set_tick(Stream& stream, const TickNumbers& numbers) = 0;
+  // Why the last recording could not be had.
+  virtual std::string record_failure() const = 0;
+  // Brings what a replay needs into the processor's caches, and changes nothing: for who knows that one comes soon.
+  virtual void warm_up(Stream& stream, Recording& recording) = 0;
+
+  // Device time between two points of a stream: false where it cannot be told, or too many spans are open. Told by a
+  // later call of the submitting thread, or by collect_spans().
+  virtual bool begin_span(Stream& stream) = 0;
+  virtual void end_span(Stream& stream, const Span& span) = 0;
+  virtual void collect_spans() = 0;
+
+  // The stream begins nothing that is submitted to it from here on before let_go(): a span in between has none of the
+  // time that the host takes to submit. One at a time, only where no fence of such a command is waited for before
+  // let_go(). A device lets go by itself once it has failed, or after a while: whoever is called in between and waits
+  // for the stream would wait for ever.
+  virtual void hold(Stream& stream) = 0;
+  virtual void let_go(Stream& stream) = 0;
+
+  // What the device's module offers to built-in handlers (mr_tick::library); null: nothing.
+  virtual const void* library() const = 0;
+
+ protected:
+  ~Enqueuing() = default;
+};
+
+// All functions that submit are called by one thread at a time and never block.
 class Device {
  public:
   virtual ~Device() = default;
@@ -148,18 +184,13 @@ class Device {
 
   virtual Stream* create_stream(StreamKind kind) = 0;
 
-  // Enqueue. A failure poisons the device and is reported by status().
+  // Enqueues a body that runs on the device's own time. A failure poisons the device and is reported by status(). Where
+  // no body can run by itself (cuda), it is Enqueuing::call() that takes one.
   virtual void run(Stream& stream, const Work& work) = 0;
-  // Whether run() calls the body at once, which then enqueues on Stream::native. Else it is called on the device's
-  // time.
-  virtual bool enqueues() const { return false; }
-  // What the body that this stream was given last left wrong and did not tell, once; "": nothing. Only where bodies
-  // enqueue.
-  virtual std::string take_body_error(Stream& stream) { return (void)stream, ""; }
+  // The other way to give a device a body; null: run() is the only one.
+  virtual Enqueuing* enqueuing() { return nullptr; }
   // Whether more may be submitted to the stream now: elsewhere a stream that has too much under way poisons the device.
   virtual bool has_room(const Stream& stream) const { return (void)stream, true; }
-  // What kernels enqueued from now on read at Stream::tick. Only where bodies enqueue.
-  virtual void set_tick(Stream& stream, const TickNumbers& numbers) { (void)stream, (void)numbers; }
   // Copies between this device's memory and host memory, within this device, or from a peer's memory to this device's;
   // where bodies enqueue also from this device's to a peer's. Addresses as the host sees them.
   virtual void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) = 0;
@@ -177,27 +208,10 @@ class Device {
   // Between begin and end, run(), copy() and discard() on the stream are recorded and not run; wait(), signal() and
   // replay() on it poison the device as invalid, because a recording is one command without a middle. A replay is one
   // command.
-  // end_record() returns null where a body did what cannot be recorded; record_failure() says what.
+  // end_record() returns null where a body did what cannot be recorded; Enqueuing::record_failure() says what.
   virtual void begin_record(Stream& stream) = 0;
   virtual std::unique_ptr<Recording> end_record(Stream& stream) = 0;
-  virtual std::string record_failure() const { return ""; }
   virtual void replay(Stream& stream, Recording& recording, const TickNumbers& numbers = {}) = 0;
-  // Brings what a replay needs into the processor's caches, and changes nothing: for who knows that one comes soon.
-  virtual void warm_up(Stream& stream, Recording& recording) { (void)stream, (void)recording; }
-
-  // Device time between two points of a stream, where a device can tell: false where it cannot, or too many spans are
-  // open. Told by a later call of the submitting thread, or by collect_spans().
-  virtual bool begin_span(Stream& stream) { return (void)stream, false; }
-  virtual void end_span(Stream& stream, const Span& span) { (void)stream, (void)span; }
-  virtual void collect_spans() {}
-
-  // The stream begins nothing that is submitted to it from here on before let_go(): a span in between has none of the
-  // time that the host takes to submit. One at a time, only where no fence behind it is waited for before let_go().
-  // A device lets go by itself once it has failed, or after a while: whoever is called in between and waits for the
-  // stream would wait for ever. Where bodies do not enqueue nothing happens: they take no time to submit.
-  virtual void hold(Stream& stream) { (void)stream; }
-  virtual void let_go(Stream& stream) { (void)stream; }
-
   // Whether Work::accesses is looked at: elsewhere nobody need fill it in.
   virtual bool checks_accesses() const { return false; }
 
@@ -240,8 +254,6 @@ class Device {
   // Gives the device up from outside: no completion for too long (semantics.md 4.9). Poisons it as lost. Any thread.
   virtual void declare_lost(const std::string& sentence) { (void)sentence; }
 
-  // What the device's module offers to built-in handlers (mr_tick::library); null: nothing.
-  virtual const void* library() const { return nullptr; }
   // Processors of the host that are near it, as "0-15,32"; "": any.
   virtual std::string near_processors() const { return ""; }
   // Calls into its driver so far, by name; empty where it has none.

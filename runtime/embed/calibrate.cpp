@@ -27,6 +27,9 @@ constexpr int kCopiesInside = 500; // of 8 MiB: some milliseconds on what is fas
 constexpr int kEmptyTicks = 500, kEmptyRuns = 9;
 constexpr size_t kEmptyUnderWay = 2 * plan::kInFlightMax;
 
+// The place of this machine's host among the domains that are measured.
+constexpr size_t kHost = 0;
+
 double us_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
@@ -105,9 +108,7 @@ std::byte* take(device::Device& device, uint64_t bytes) {
 class HopMeter {
  public:
   HopMeter(const MachineFile& machine, const std::vector<std::string>& domains) : machine_(machine) {
-    domains_ = {"cpu"};
-    for (const std::string& domain : domains)
-      if (domain != "cpu") domains_.push_back(domain);
+    domains_ = plan::with_host(plan::domains_named(domains));
     devices_ = make_devices(machine, domains_, pinned_);
     for (auto& device : devices_) memory_.push_back(take(*device, kLargest));
     for (auto& device : devices_) back_.push_back(take(*device, kLargest));
@@ -115,16 +116,17 @@ class HopMeter {
 
   std::vector<plan::Hop> run() {
     std::vector<plan::Hop> hops;
-    for (size_t d = 1; d < devices_.size(); ++d) {
+    for (size_t d = 0; d < devices_.size(); ++d) {
+      if (domains_[d].is_host()) continue;
       device::Device& device = *devices_[d];
-      const Ends up{&device, device.create_stream(device::StreamKind::copy_in), memory_[d], memory_[0]};
-      const Ends down{&device, device.create_stream(device::StreamKind::copy_out), back_[0], back_[d]};
-      hops.push_back(hop("cpu", domains_[d], up, true));
-      hops.push_back(hop(domains_[d], "cpu", down, false));
+      const Ends up{&device, device.create_stream(device::StreamKind::copy_in), memory_[d], memory_[kHost]};
+      const Ends down{&device, device.create_stream(device::StreamKind::copy_out), back_[kHost], back_[d]};
+      hops.push_back(hop(name(kHost), name(d), up, true));
+      hops.push_back(hop(name(d), name(kHost), down, false));
       const bool turns = take_turns(up, down);
       for (plan::Hop* one : {&hops[hops.size() - 2], &hops.back()}) {
-        if (turns) one->engine = domains_[d] + " copies";
-        one->price.overlaps_compute = overlaps_compute(one->to == "cpu" ? down : up);
+        if (turns) one->engine = name(d) + " copies";
+        one->price.overlaps_compute = overlaps_compute(one->to == name(kHost) ? down : up);
       }
       add_peers(d, hops);
     }
@@ -139,7 +141,7 @@ class HopMeter {
 
   plan::Hop hop(const std::string& from, const std::string& to, const Ends& ends, bool from_host) {
     plan::Hop hop{from, to};
-    for (const plan::Hop& declared : simulated_hops(machine_, domains_)) // reading in place: only its bodies can tell
+    for (const plan::Hop& declared : simulated_hops(machine_, names())) // reading in place: only its bodies can tell
       if (declared.from == from && declared.to == to) hop.price.access_us_per_byte = declared.price.access_us_per_byte;
     hop.price.latency_us = measure([&] { return ends.copy_us(kTinyBytes); }).p50;
     for (size_t i = 0; i < plan::kHopSizes.size(); ++i) {
@@ -155,7 +157,7 @@ class HopMeter {
   double pageable_us(const Ends& ends, uint64_t bytes) {
     if (pageable_.empty()) pageable_.assign(kLargest, 1);
     const Clock::time_point begin = Clock::now();
-    std::memcpy(memory_[0], pageable_.data(), bytes);
+    std::memcpy(memory_[kHost], pageable_.data(), bytes);
     ends.copy_us(bytes);
     return us_since(begin);
   }
@@ -190,34 +192,39 @@ class HopMeter {
 
   // A body that takes a while. Where the host calls bodies it is work for the device that does it: copies within it.
   static void keep_busy(const Ends& ends, device::Stream& compute) {
-    if (!ends.device->enqueues()) return ends.device->run(compute, {&wait_a_while, nullptr, "a body that waits", 0});
+    if (!ends.device->enqueuing()) return ends.device->run(compute, {&wait_a_while, nullptr, "a body that waits", 0});
     const bool up = ends.stream->kind == device::StreamKind::copy_in;
     auto* const inside = up ? ends.target : const_cast<std::byte*>(ends.source);
     for (int i = 0; i < kCopiesInside; ++i) ends.device->copy(compute, inside + kLargest / 2, inside, kLargest / 2);
   }
 
   void add_peers(size_t d, std::vector<plan::Hop>& hops) {
-    for (size_t from = 1; devices_[d]->enqueues() && from < domains_.size(); ++from) { // real ones
-      if (from == d || !devices_[from]->enqueues()) continue;
+    for (size_t from = 0; domains_[d].pushes && from < domains_.size(); ++from) {
+      if (from == d || !domains_[from].pushes) continue;
       device::Device& device = *devices_[from]; // which pushes, as the plan lets it
       const Ends ends{&device, device.create_stream(device::StreamKind::copy_peer), memory_[d], memory_[from]};
-      hops.push_back(hop(domains_[from], domains_[d], ends, false));
+      hops.push_back(hop(name(from), name(d), ends, false));
     }
-    for (const plan::Hop& known : simulated_hops(machine_, domains_)) {
-      if (known.to != domains_[d] || known.from == "cpu") continue;
-      const auto from = std::find(domains_.begin(), domains_.end(), known.from);
-      if (from == domains_.end() || !known.price.copies()) continue;
+    for (const plan::Hop& known : simulated_hops(machine_, names())) {
+      const std::optional<uint32_t> from = plan::find_domain(domains_, known.from);
+      if (known.to != name(d) || !from || domains_[*from].is_host() || !known.price.copies()) continue;
       device::Device& device = *devices_[d];
-      const Ends ends{&device, device.create_stream(device::StreamKind::copy_peer), memory_[d],
-                      memory_[static_cast<size_t>(from - domains_.begin())]};
+      const Ends ends{&device, device.create_stream(device::StreamKind::copy_peer), memory_[d], memory_[*from]};
       plan::Hop measured = hop(known.from, known.to, ends, false);
       measured.engine = known.engine;
       hops.push_back(measured);
     }
   }
 
+  const std::string& name(size_t domain) const { return domains_[domain].name; }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const plan::Domain& domain : domains_) names.push_back(domain.name);
+    return names;
+  }
+
   const MachineFile& machine_;
-  std::vector<std::string> domains_;
+  std::vector<plan::Domain> domains_; // the host first
   std::shared_ptr<device::PinnedRanges> pinned_ = std::make_shared<device::PinnedRanges>();
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::vector<std::byte*> memory_; // by domain
@@ -253,13 +260,10 @@ plan::LaunchCost measure_launch(device::Device& device, std::byte* on_host, std:
 std::vector<plan::LaunchCost> measure_launches(const MachineFile& machine, const std::vector<std::string>& domains) {
   std::vector<plan::LaunchCost> launches;
   const auto pinned = std::make_shared<device::PinnedRanges>();
-  std::vector<std::string> all = {"cpu"};
-  for (const std::string& domain : domains)
-    if (domain != "cpu") all.push_back(domain);
-  const auto devices = make_devices(machine, all, pinned);
-  std::byte* const on_host = take(*devices[0], 2 * kTinyBytes);
+  const auto devices = make_devices(machine, plan::with_host(plan::domains_named(domains)), pinned);
+  std::byte* const on_host = take(*devices[kHost], 2 * kTinyBytes);
   for (const auto& device : devices) {
-    if (!device->enqueues()) continue;
+    if (!device->enqueuing()) continue;
     plan::LaunchCost cost = measure_launch(*device, on_host, take(*device, 2 * kTinyBytes));
     if (const device::DeviceStatus status = device->status(); !status.ok())
       throw Failure(701, "while launches were measured: " + status.sentence);

@@ -29,27 +29,13 @@ constexpr bool kCheckRaces = true;
 constexpr bool kCheckRaces = false;
 #endif
 
-// More would be a typing error: each domain has streams, and simulated ones threads, of its own.
-constexpr size_t kDomainsMax = 16;
+// More would be a typing error: each device has streams, and simulated ones threads, of its own.
+constexpr size_t kDevicesMax = 16;
 
-bool is_indexed(const std::string& name, const std::string& kind) {
-  const std::string prefix = kind + ":";
-  return name.rfind(prefix, 0) == 0 && name.size() > prefix.size() && name.size() <= prefix.size() + 3 &&
-         std::all_of(name.begin() + static_cast<std::ptrdiff_t>(prefix.size()), name.end(),
-                     [](char c) { return c >= '0' && c <= '9'; });
-}
-
-bool is_sim(const std::string& domain) { return is_indexed(domain, "sim"); }
-bool is_cuda(const std::string& domain) { return is_indexed(domain, "cuda"); }
-
-uint32_t index_of(const std::string& domain) {
-  return static_cast<uint32_t>(std::stoul(domain.substr(domain.find(':') + 1)));
-}
-
-void require_cuda(const std::string& name) {
+void require_cuda(const plan::Domain& domain) {
   const LoadedModule& loaded = cuda_module();
-  if (index_of(name) < loaded.count) return;
-  Error error{408, name + " is not available", {}, {}, "", "--devices cpu"};
+  if (domain.index < loaded.count) return;
+  Error error{408, domain.name + " is not available", {}, {}, "", "--devices cpu"};
   error.notes.push_back(loaded.count == 0
                             ? loaded.why
                             : "the driver has " + std::to_string(loaded.count) + ": cuda:0" +
@@ -71,13 +57,20 @@ void require_cuda(const std::string& name) {
   throw Failure(std::move(error));
 }
 
+uint64_t bytes_limit(const MachineFile& machine, const plan::Domain& domain) {
+  switch (domain.kind) {
+    case plan::DomainKind::cpu: return host_memory_limit();
+    case plan::DomainKind::sim: return sim_options(machine, domain.name).bytes_limit;
+    case plan::DomainKind::cuda: return 0;
+  }
+  return 0;
+}
+
 plan::Machine machine_of(const Choices& choices) {
   plan::Machine machine;
   machine.workers = choices.threads ? choices.threads : std::max(1u, std::thread::hardware_concurrency());
-  machine.domains = choices.domains;
-  machine.bytes_limit["cpu"] = host_memory_limit();
-  for (const std::string& domain : choices.domains)
-    if (is_sim(domain)) machine.bytes_limit[domain] = sim_options(choices.machine, domain).bytes_limit;
+  machine.use(plan::domains_named(choices.domains));
+  for (plan::Domain& domain : machine.domains) domain.bytes_limit = bytes_limit(choices.machine, domain);
   machine.hops = simulated_hops(choices.machine, choices.domains);
   machine.hops.insert(machine.hops.end(), choices.machine.hops.begin(), choices.machine.hops.end()); // the last counts
   machine.bodies = choices.machine.bodies;
@@ -114,9 +107,10 @@ std::vector<std::string> parse_domains(const std::string& list) {
   std::vector<std::string> domains;
   std::istringstream text(list + ",");
   for (std::string name; std::getline(text, name, ',');) {
-    if (is_cuda(name)) require_cuda(name);
+    const std::optional<plan::Domain> domain = plan::parse_domain(name);
+    if (domain && domain->kind == plan::DomainKind::cuda) require_cuda(*domain);
     if (!gpu_meant(name).empty()) refuse_gpu_word(name);
-    if (name != "cpu" && !is_sim(name) && !is_cuda(name))
+    if (!domain || !domain->node.empty())
       throw Failure(Error{105,
                           "--devices names an unknown device \"" + name + "\"",
                           {},
@@ -127,8 +121,8 @@ std::vector<std::string> parse_domains(const std::string& list) {
       throw Failure(105, "--devices names " + name + " twice");
     domains.push_back(name);
   }
-  if (domains.size() > kDomainsMax)
-    throw Failure(105, "--devices names more than " + std::to_string(kDomainsMax) + " devices");
+  if (domains.size() > kDevicesMax)
+    throw Failure(105, "--devices names more than " + std::to_string(kDevicesMax) + " devices");
   return domains;
 }
 
@@ -177,34 +171,32 @@ std::vector<std::string> standard_plugin_folders() {
 }
 
 std::vector<std::unique_ptr<device::Device>> make_devices(const MachineFile& machine,
-                                                          const std::vector<std::string>& domains,
+                                                          const std::vector<plan::Domain>& domains,
                                                           const std::shared_ptr<device::PinnedRanges>& pinned) {
   std::vector<std::unique_ptr<device::Device>> devices;
   const std::shared_ptr<device::SimFabric> fabric = device::make_fabric();
   device::ModuleOptions cuda{{}, pinned, ""};
   if (const char* faults = std::getenv("MILLRACE_CUDA_FAULTS")) cuda.faults = faults;
-  for (const std::string& domain : domains)
-    if (is_cuda(domain)) cuda.devices.push_back(index_of(domain));
+  for (const plan::Domain& domain : domains)
+    if (domain.kind == plan::DomainKind::cuda) cuda.devices.push_back(domain.index);
   std::string why;
   std::vector<std::unique_ptr<device::Device>> gpus;
   if (!cuda.devices.empty()) gpus = cuda_module().module->make(cuda, why);
   if (!why.empty()) throw Failure(701, "the CUDA devices could not be opened: " + why);
   size_t next_gpu = 0;
-  for (const std::string& domain : domains) {
-    if (is_cuda(domain)) {
-      devices.push_back(std::move(gpus[next_gpu++]));
-      continue;
+  for (const plan::Domain& domain : domains) {
+    switch (domain.kind) {
+      case plan::DomainKind::cpu: devices.push_back(std::make_unique<device::CpuDevice>(pinned)); break;
+      case plan::DomainKind::cuda: devices.push_back(std::move(gpus[next_gpu++])); break;
+      case plan::DomainKind::sim: {
+        device::SimOptions options = sim_options(machine, domain.name);
+        options.fabric = fabric;
+        options.pinned = pinned;
+        options.check_races = kCheckRaces;
+        devices.push_back(device::make_sim(options));
+        break;
+      }
     }
-    if (domain == "cpu") {
-      devices.push_back(std::make_unique<device::CpuDevice>(pinned));
-      continue;
-    }
-    MR_ASSERT(is_sim(domain), "a plan uses only domains that parse_domains let through");
-    device::SimOptions options = sim_options(machine, domain);
-    options.fabric = fabric;
-    options.pinned = pinned;
-    options.check_races = kCheckRaces;
-    devices.push_back(device::make_sim(options));
   }
   return devices;
 }
@@ -249,7 +241,7 @@ std::unique_ptr<exec::Run> Composition::make_run(const exec::RunOptions& options
   for (const auto& device : parts.devices) devices.push_back(device.get());
   exec::RunOptions chosen = options;
   if (Log* const log = options.log) {
-    tell_composition(*log, parts.plan, devices);
+    tell_composition(*log, parts.plan);
     if (!options.on_message) chosen.on_message = [log](const std::string& line) { log->say_line(line); };
   }
   return std::make_unique<exec::Run>(parts.plan, parts.graph, parts.facts, devices, chosen);

@@ -47,7 +47,7 @@ std::vector<std::string> standard_plugin_folders();
 
 // One for each domain; `pinned` is their list of pinned memory.
 std::vector<std::unique_ptr<device::Device>> make_devices(const MachineFile& machine,
-                                                          const std::vector<std::string>& domains,
+                                                          const std::vector<plan::Domain>& domains,
                                                           const std::shared_ptr<device::PinnedRanges>& pinned);
 
 // A compiled pipeline and all that its plan and its run refer to. Not thread safe. Runs once: handlers keep state.

@@ -25,7 +25,10 @@ constexpr int kVersion = 1;
 constexpr double kLargest = 1e15;
 const JsonFields kFields(114, "the machine file cannot be used");
 
-bool is_sim(const std::string& domain) { return domain.rfind("sim:", 0) == 0; }
+bool is_simulated(const std::string& name) {
+  const std::optional<plan::Domain> domain = plan::parse_domain(name);
+  return domain && domain->kind == plan::DomainKind::sim && domain->node.empty();
+}
 
 const json& list(const json& object, const char* key) {
   static const json none = json::array();
@@ -90,7 +93,7 @@ Simulated parse_simulated(const json& given, const std::string& name) {
     if (!peers->is_object()) kFields.refuse(name + ".peers", "is no object");
     for (const auto& [peer, hop] : peers->items()) {
       const std::string where = name + ".peers." + peer;
-      if (!is_sim(peer) || peer == name) kFields.refuse(where, "is no other simulated device, such as sim:1");
+      if (!is_simulated(peer) || peer == name) kFields.refuse(where, "is no other simulated device, such as sim:1");
       kFields.only_keys(hop, where, {"latency_us", "bytes_per_us", "access_ns_per_byte"});
       Simulated::Peer& out = sim.peers[peer];
       out.latency_us = kFields.number(hop, "latency_us", 0, 1e9, where).value_or(0);
@@ -231,7 +234,7 @@ MachineFile parse_machine(const std::string& text) {
   if (const auto at = document.find("simulated"); at != document.end()) {
     if (!at->is_object()) kFields.refuse("simulated", "is no object");
     for (const auto& [name, given] : at->items()) {
-      if (!is_sim(name)) kFields.refuse("simulated." + name, "is no simulated device, such as sim:0");
+      if (!is_simulated(name)) kFields.refuse("simulated." + name, "is no simulated device, such as sim:0");
       file.simulated[name] = parse_simulated(given, name);
     }
   }
@@ -300,7 +303,7 @@ void save_machine(const std::string& path, const MachineFile& file) {
 std::vector<plan::Hop> simulated_hops(const MachineFile& file, const std::vector<std::string>& domains) {
   std::vector<plan::Hop> hops;
   for (const std::string& domain : domains) {
-    if (!is_sim(domain)) continue;
+    if (!is_simulated(domain)) continue;
     const Simulated& sim = declared(file, domain);
     plan::Hop up{"cpu", domain, plan::HopPrice(sim.latency_us, 1 / sim.up_bytes_per_us)};
     if (sim.host_access_ns_per_byte > 0) up.price.access_us_per_byte = sim.host_access_ns_per_byte / 1000;

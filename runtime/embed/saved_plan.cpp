@@ -51,6 +51,7 @@ SavedPlan parse_plan(const std::string& text) {
   for (const json& domain : part(document, "domains", true)) {
     if (!domain.is_string()) kFields.refuse("domains", "has no names");
     saved.domains.push_back(domain.get<std::string>());
+    if (!plan::parse_domain(saved.domains.back())) kFields.refuse("domains", "names no domain: " + domain.dump());
   }
   for (const auto& [name, handler] : part(document, "handlers", false).items()) {
     if (!handler.is_object()) kFields.refuse("handlers." + name, "is no object");
@@ -58,7 +59,8 @@ SavedPlan parse_plan(const std::string& text) {
     if (!domain) kFields.refuse("handlers." + name, "lacks domain");
     saved.places[name] = *domain;
     const auto cost_us = kFields.number(handler, "cost_us", 0, 1e12, "handlers." + name);
-    if (*domain == "cpu" && cost_us) saved.costs_ns[name] = std::llround(*cost_us * 1000);
+    const std::optional<plan::Domain> parsed = plan::parse_domain(*domain);
+    if (parsed && parsed->is_host() && cost_us) saved.costs_ns[name] = std::llround(*cost_us * 1000);
   }
   return saved;
 }

@@ -10,9 +10,9 @@ namespace millrace::embed {
 
 namespace {
 
-std::string list_of(const std::vector<std::string>& words) {
+std::string list_of(const std::vector<plan::Domain>& domains) {
   std::string list;
-  for (const std::string& word : words) list += (list.empty() ? "" : ", ") + word;
+  for (const plan::Domain& domain : domains) list += (list.empty() ? "" : ", ") + domain.name;
   return list;
 }
 
@@ -38,19 +38,19 @@ void tell_plan(Log& log, const plan::Plan& plan) {
   if (!log.takes(LogLevel::debug)) return;
   for (const plan::HandlerPlan& handler : plan.handlers)
     log.say(LogLevel::debug, log.source(handler.name, plan.clocks[handler.clock].name),
-            handler.type + " runs on " + plan.domains[handler.domain]);
+            handler.type + " runs on " + plan.domains[handler.domain].name);
   for (const plan::TransferPlan& transfer : plan.transfers)
     log.say(LogLevel::debug, log.source(), fmt::format("{}: {} bytes", plan.steps[transfer.step].name, transfer.bytes));
 }
 
 } // namespace
 
-void tell_composition(Log& log, const plan::Plan& plan, const std::vector<device::Device*>& devices) {
+void tell_composition(Log& log, const plan::Plan& plan) {
   if (!log.takes(LogLevel::info)) return;
   tell_plugins(log, plan);
   tell_plan(log, plan);
-  for (size_t d = 1; d < devices.size(); ++d) // the first is the host
-    log.say(LogLevel::info, log.source(), "device opened: " + plan.domains[d]);
+  for (const plan::Domain& domain : plan.domains)
+    if (!domain.is_host()) log.say(LogLevel::info, log.source(), "device opened: " + domain.name);
 }
 
 } // namespace millrace::embed

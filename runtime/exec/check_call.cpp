@@ -1,12 +1,16 @@
 // Checks what a call says before anybody acts on it: its status, and each output against the plan (semantics.md 8.10).
-#include "exec/state.h"
+#include "exec/check_call.h"
+
+#include "exec/presence.h"
+#include "exec/run_state.h"
+#include "exec/step.h"
 #include "millrace/sound_value.h"
 
 namespace millrace::exec {
 
 namespace {
 
-std::string name_of(const StepRun& step, size_t output) {
+std::string words_of_output(const StepRun& step, size_t output) {
   return "its output '" + step.outputs[output]->plan->name + "' ";
 }
 
@@ -16,12 +20,12 @@ mr_status refuse(const StepRun& step, const std::string& sentence) {
 }
 
 bool value_is_sound(const StepRun& step, size_t o, const mr_value* value, uint64_t capacity) {
-  if (!value) return refuse(step, name_of(step, o) + "has no value") == MR_OK;
+  if (!value) return refuse(step, words_of_output(step, o) + "has no value") == MR_OK;
   const mr_format& planned = step.outputs[o]->plan->format;
   const ValueFault fault = find_fault(planned, *value, capacity);
   if (fault == ValueFault::none) [[likely]]
     return true;
-  refuse(step, name_of(step, o) + words_of(fault, planned, *value, capacity));
+  refuse(step, words_of_output(step, o) + words_of(fault, planned, *value, capacity));
   return false;
 }
 
@@ -31,8 +35,9 @@ bool output_is_sound(const StepRun& step, size_t o, const mr_output& output, con
   if (output.state == MR_OUTPUT_SILENT) return true;
   if (output.state == MR_OUTPUT_OWN || output.state == MR_OUTPUT_ADOPTED)
     return value_is_sound(step, o, output.value, output.capacity);
-  if (output.state != MR_OUTPUT_FORWARDED) return refuse(step, name_of(step, o) + "is in no known state") == MR_OK;
-  if (!repeated) return refuse(step, name_of(step, o) + "forwards an input that is not there") == MR_OK;
+  if (output.state != MR_OUTPUT_FORWARDED)
+    return refuse(step, words_of_output(step, o) + "is in no known state") == MR_OK;
+  if (!repeated) return refuse(step, words_of_output(step, o) + "forwards an input that is not there") == MR_OK;
   if (static_cast<int32_t>(output.source) == step.outputs[o]->plan->forwards) return true; // checked where it was made
   return value_is_sound(step, o, repeated, UINT64_MAX);
 }

@@ -1,5 +1,12 @@
-// What becomes of what a handler says when it fails (semantics.md 2.6).
+// What a failure means: what is told of it, and what the handler's policy makes of it (semantics.md 2.6).
+#include "exec/failure.h"
+
+#include <algorithm>
+
+#include "exec/finish_step.h"
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
 #include "exec/tell.h"
 
 namespace millrace::exec {
@@ -20,6 +27,77 @@ void say(StepRun& step, const std::string& sentence) {
 }
 
 } // namespace
+
+namespace {
+
+// A restarted handler is tried again after this long, doubled each time, at most kRestartMaxNs.
+constexpr int64_t kRestartFirstNs = 10'000'000;
+constexpr int64_t kRestartMaxNs = 5'000'000'000;
+
+void begin_restart(StepRun& step) {
+  step.down = true;
+  const int64_t wait = std::min(kRestartMaxNs, kRestartFirstNs << std::min(step.restarts, 20u));
+  ++step.restarts;
+  tell_restart(step);
+  if (step.instance->stop() != MR_OK) say_error(step);
+  step.restart_at_ns = step.pace->clock->realtime() ? step.run->now_ns() + wait : 0;
+}
+
+// The input that stands in for a failed output; the plan saw to it that there is one.
+size_t bypass_input(const StepRun& step, size_t output) {
+  const plan::HandlerPlan& handler = *step.handler;
+  for (size_t p = 0, flat = 0; p < handler.info->ports.size(); ++p) {
+    const auto& port = handler.info->ports[p];
+    if (!port.is_input() && flat++ == output) return handler.first_entry[static_cast<size_t>(port.raw.like)];
+  }
+  return 0;
+}
+
+} // namespace
+
+void mind_failure(StepRun& step, uint64_t index) {
+  note_error(step, index);
+  if (step.handler->on_error == graph::OnError::restart) take_down(step);
+}
+
+void fail_outputs(const StepRun& step, std::span<mr_output> outputs, std::span<const mr_input> inputs) {
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    outputs[o].state = MR_OUTPUT_SILENT;
+    if (step.handler->on_error != graph::OnError::bypass) continue;
+    const size_t like = bypass_input(step, o);
+    if (!inputs[like].value) continue;
+    outputs[o].state = MR_OUTPUT_FORWARDED;
+    outputs[o].source = static_cast<uint32_t>(like);
+  }
+}
+
+void take_down(StepRun& step) {
+  if (step.enqueuing) {
+    step.restart_asked.store(true); // earlier bodies, and finish(), may be under way
+  } else {
+    begin_restart(step);
+  }
+}
+
+bool restart_where_asked(StepRun& step) {
+  if (!step.restart_asked.load()) return true;
+  if (!at_rest(step)) return false;
+  step.restart_asked.store(false);
+  begin_restart(step);
+  return true;
+}
+
+bool is_up(StepRun& step) {
+  if (!step.down) return true;
+  if (step.restart_at_ns > step.run->now_ns()) return false;
+  step.instance->reset();
+  if (step.instance->start() != MR_OK) {
+    begin_restart(step);
+    return false;
+  }
+  step.down = false;
+  return true;
+}
 
 void note_error(StepRun& step, uint64_t index) {
   step.errors.fetch_add(1, std::memory_order_relaxed);

@@ -4,7 +4,17 @@
 // It is given what the body was: records, times and counts as the host knows them, and bytes where they are, which is a
 // device but for outputs that are declared `cpu`. Those are its to change and to publish; whoever reads the others has
 // begun long before. Meanwhile the body is called or launched for later ticks.
+#include "exec/finish_step.h"
+
+#include "exec/check_call.h"
+#include "exec/failure.h"
+#include "exec/firing.h"
+#include "exec/presence.h"
+#include "exec/reach.h"
+#include "exec/run_state.h"
+#include "exec/settle.h"
 #include "exec/state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 
@@ -60,14 +70,11 @@ mr_status call_finish(StepRun& step, uint64_t ordinal) {
   return status_of_call(*step.finishes, status, step.raw_outputs, {});
 }
 
-void settle(StepRun& step, uint64_t ordinal, mr_status status) {
+void settle_called(StepRun& step, uint64_t ordinal, mr_status status) {
   for (OutputRun* output : step.outputs) {
-    const size_t made = static_cast<size_t>(output->plan->forwards) - body_inputs(step);
-    Slot& slot = output->at(ordinal);
-    slot = Slot{};
-    slot.cause = status < 0 ? Cause::error : Cause::silent;
-    const mr_output& raw = step.raw_outputs[made];
-    if (status >= 0 && raw.state != MR_OUTPUT_SILENT) slot = slot_of(raw, step);
+    const mr_output& made = step.raw_outputs[static_cast<size_t>(output->plan->forwards) - body_inputs(step)];
+    const bool there = status >= 0 && made.state != MR_OUTPUT_SILENT;
+    settle(*output, ordinal, there ? value_of(made) : nothing(status < 0 ? Cause::error : Cause::silent));
   }
 }
 
@@ -79,9 +86,7 @@ void settle_uncalled(StepRun& step, uint64_t ordinal) {
   for (OutputRun* output : step.outputs) {
     const InputRun& made = step.inputs[static_cast<size_t>(output->plan->forwards)];
     const Slot& from = made.output->at(ordinal);
-    Slot& slot = output->at(ordinal);
-    slot = Slot{};
-    slot.cause = from.value ? Cause::failed : from.cause;
+    settle(*output, ordinal, nothing(from.value ? Cause::failed : from.cause));
   }
 }
 
@@ -115,9 +120,9 @@ StepResult run_finish(StepRun& step, uint64_t ordinal) {
   if (status == MR_END) step.run->stopping.store(true);
   const bool leaves =
       step.run->stopping.load(std::memory_order_relaxed) || step.pace->ending.load(std::memory_order_relaxed);
-  if (status < 0 && !(leaves && status == MR_INTERRUPTED)) mind_body_error(body, info.index);
+  if (status < 0 && !(leaves && status == MR_INTERRUPTED)) mind_failure(body, info.index);
   leave(body);
-  settle(step, ordinal, status);
+  settle_called(step, ordinal, status);
   note_reached(body, ordinal);
   return pass(step, ordinal);
 }
@@ -133,20 +138,6 @@ void leave(StepRun& body) {
   if (!body.finisher) return;
   body.entered.store(false, std::memory_order_release);
   body.run->notify(); // who was kept out comes again
-}
-
-void mind_body_error(StepRun& body, uint64_t index) {
-  note_error(body, index);
-  if (body.handler->on_error == graph::OnError::restart) body.restart_asked.store(true);
-}
-
-bool restart_if_asked(StepRun& body, uint64_t index) {
-  if (!body.restart_asked.load()) return false;
-  body.restart_asked.store(false);
-  body.instance->stop();
-  body.instance->reset();
-  if (body.instance->start() != MR_OK) body.run->fail(body, index, body.instance->take_error("start"));
-  return true;
 }
 
 } // namespace millrace::exec

@@ -1,19 +1,32 @@
 // One firing of a handler: are its inputs there, does it fire, the call, and what becomes of its outputs
 // (semantics.md 2.1, 2.2, 2.4, 2.6).
+#include "exec/firing.h"
+
 #include <algorithm>
 #include <cstring>
 #include <span>
 
+#include "exec/channel.h"
+#include "exec/check_call.h"
+#include "exec/body.h"
+#include "exec/copy_step.h"
+#include "exec/failure.h"
+#include "exec/finish_step.h"
+#include "exec/pending.h"
+#include "exec/presence.h"
+#include "exec/reach.h"
+#include "exec/region.h"
+#include "exec/run_state.h"
+#include "exec/settle.h"
 #include "exec/state.h"
+#include "exec/step.h"
 #include "exec/tell.h"
+#include "exec/tick_watch.h"
 
 namespace millrace::exec {
 
 namespace {
 
-// A restarted handler is tried again after this long, doubled each time, at most kRestartMaxNs.
-constexpr int64_t kRestartFirstNs = 10'000'000;
-constexpr int64_t kRestartMaxNs = 5'000'000'000;
 // Calls that are all timed at first; then one tick in 64 where a call is so short that two clock reads would show.
 constexpr uint64_t kTimedAtFirst = 16;
 constexpr int64_t kShortCallNs = 2'000;
@@ -35,15 +48,6 @@ bool ready(const StepRun& step, uint64_t ordinal) {
   for (const StepRun* before : step.after_on_device)
     if (!before->fences[ordinal & step.pace->mask].done()) return false;
   return true;
-}
-
-void bypass(StepRun& step) {
-  for (size_t o = 0; o < step.raw_outputs.size(); ++o) {
-    const size_t like = bypass_input(step, o);
-    if (!step.raw_inputs[like].value) continue;
-    step.raw_outputs[o].state = MR_OUTPUT_FORWARDED;
-    step.raw_outputs[o].source = static_cast<uint32_t>(like);
-  }
 }
 
 void trace_call(StepRun& step, int64_t begin, int64_t end) {
@@ -72,7 +76,7 @@ void sample(StepRun& step, int64_t ns) {
 
 Cause cause_of(mr_status status) { return status == MR_ERROR ? Cause::error : Cause::silent; }
 
-void settle(StepRun& step, uint64_t ordinal) {
+void settle_called(StepRun& step, uint64_t ordinal) {
   const mr_status status = step.call_status;
   if (status == MR_PENDING) return; // publish() settles it
   settle_outputs(step, ordinal, step.raw_outputs, step.raw_inputs, cause_of(status));
@@ -161,7 +165,7 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
     settle_empty(step, ordinal, Cause::error);
     return StepResult::settled;
   }
-  if (step.down && !bring_up(step)) {
+  if (!is_up(step)) {
     settle_empty(step, ordinal, Cause::restart);
     return StepResult::settled;
   }
@@ -178,7 +182,7 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
       return StepResult::calling;
     }
   }
-  settle(step, ordinal);
+  settle_called(step, ordinal);
   return StepResult::settled;
 }
 
@@ -197,48 +201,14 @@ void fail_call(StepRun& step, const mr_tick_info& info) {
   void_outputs(step, step.raw_outputs);
   if (!step.deferred.empty())
     give_up_pending(step, step.handler->on_error == graph::OnError::restart, step.context.ordinal);
-  note_error(step, info.index);
-  switch (step.handler->on_error) {
-    case graph::OnError::fail:
-    case graph::OnError::skip: break;
-    case graph::OnError::restart: begin_restart(step); break;
-    case graph::OnError::bypass: bypass(step); break;
-  }
+  mind_failure(step, info.index);
+  fail_outputs(step, step.raw_outputs, step.raw_inputs);
 }
 
 void fail_outside_process(StepRun& step, uint64_t ordinal) {
   for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
   step.context.ordinal = ordinal; // not the last call's: what that deferred is still owed
   fail_call(step, step.pace->info(ordinal));
-}
-
-void begin_restart(StepRun& step) {
-  step.down = true;
-  const int64_t wait = std::min(kRestartMaxNs, kRestartFirstNs << std::min(step.restarts, 20u));
-  ++step.restarts;
-  tell_restart(step);
-  if (step.instance->stop() != MR_OK) say_error(step);
-  step.restart_at_ns = step.pace->clock->realtime() ? step.run->now_ns() + wait : 0;
-}
-
-bool bring_up(StepRun& step) {
-  if (step.restart_at_ns > step.run->now_ns()) return false;
-  step.instance->reset();
-  if (step.instance->start() != MR_OK) {
-    begin_restart(step);
-    return false;
-  }
-  step.down = false;
-  return true;
-}
-
-size_t bypass_input(const StepRun& step, size_t output) {
-  const plan::HandlerPlan& handler = *step.handler;
-  for (size_t p = 0, flat = 0; p < handler.info->ports.size(); ++p) {
-    const auto& port = handler.info->ports[p];
-    if (!port.is_input() && flat++ == output) return handler.first_entry[static_cast<size_t>(port.raw.like)];
-  }
-  return 0;
 }
 
 void hold(const Slot& slot) { memory::hold(slot.block); }
@@ -256,10 +226,19 @@ Slot copy_of(const StepRun& step, size_t o, uint64_t ordinal, const mr_input& fr
   std::memcpy(block.value, from.value, sizeof(mr_value));
   const uint64_t extent = std::min(from.value->header.extent_bytes, block.ring->capacity());
   if (extent > 0) std::memcpy(block.data, from.data, extent);
-  Slot slot;
-  slot.value = block.value;
-  slot.data = block.data;
-  slot.block = &block;
+  return {block.value, block.data, &block, {}, false, Cause::silent};
+}
+
+// What an output of a call on the host becomes. `forwarded` gives the slot of an input.
+template <class Forwarded>
+Slot slot_of(const StepRun& step, size_t o, uint64_t ordinal, const mr_output& output, const mr_input* inputs, Cause cause,
+             int32_t forwards, const Forwarded& forwarded) {
+  if (output.state == MR_OUTPUT_SILENT) return nothing(cause);
+  if (output.state != MR_OUTPUT_FORWARDED) return value_of(output);
+  if (static_cast<int32_t>(output.source) != forwards) return copy_of(step, o, ordinal, inputs[output.source]);
+  Slot slot = forwarded(output.source);
+  slot.unknown = false;
+  if (step.outputs[o]->holds) hold(slot); // a bypassed output has a ring of its own, whose slots are released
   return slot;
 }
 
@@ -267,22 +246,10 @@ Slot copy_of(const StepRun& step, size_t o, uint64_t ordinal, const mr_input& fr
 
 void settle_outputs(StepRun& step, uint64_t ordinal, std::span<const mr_output> outputs,
                     std::span<const mr_input> inputs, Cause cause) {
-  for (size_t o = 0; o < step.outputs.size(); ++o) {
-    Slot& slot = step.outputs[o]->at(ordinal);
-    const mr_output& output = outputs[o];
-    if (output.state == MR_OUTPUT_FORWARDED && static_cast<int32_t>(output.source) != step.outputs[o]->plan->forwards) {
-      slot = copy_of(step, o, ordinal, inputs[output.source]);
-    } else if (output.state == MR_OUTPUT_FORWARDED) {
-      slot = step.inputs[output.source].output->at(ordinal);
-      slot.unknown = false;
-      if (step.outputs[o]->holds) hold(slot); // a bypassed output has a ring of its own, whose slots are released
-    } else if (output.state != MR_OUTPUT_SILENT) {
-      slot = slot_of(output, step);
-    } else {
-      slot = Slot{};
-      slot.cause = cause;
-    }
-  }
+  const auto forwarded = [&](uint32_t input) -> const Slot& { return step.inputs[input].output->at(ordinal); };
+  for (size_t o = 0; o < step.outputs.size(); ++o)
+    settle(*step.outputs[o], ordinal,
+           slot_of(step, o, ordinal, outputs[o], inputs.data(), cause, step.outputs[o]->plan->forwards, forwarded));
 }
 
 void apply_changes(StepRun& step, uint64_t index) {
@@ -313,7 +280,8 @@ const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room) {
   const auto [back, at] = look_back(step, input, ordinal);
   if (back == Back::before_first) return initial();
   Slot* const slot = back == Back::there ? &input.output->at(at) : nullptr;
-  const bool there = slot && present(*step.run, *slot);
+  const bool device_decides = step.device && !decides_now(step, input);
+  const bool there = slot && (device_decides ? slot->value != nullptr : present(*step.run, *slot));
   if (!input.repeat_last) return there ? slot : nullptr;
   if (there) {
     remember(input, *slot);
@@ -355,15 +323,6 @@ void stamp(StepRun& step, uint64_t ordinal) {
   if (!step.shared->wanted) return;
   step.shared->stamp(ordinal).store(ordinal + 1, std::memory_order_release);
   step.run->notify();
-}
-
-Slot slot_of(const mr_output& output, const StepRun& step) {
-  (void)step;
-  Slot slot;
-  slot.value = output.value;
-  slot.data = output.data;
-  slot.block = reinterpret_cast<memory::Block*>(output.token);
-  return slot;
 }
 
 void flatten(StepRun& step) {
@@ -436,25 +395,14 @@ bool run_flat(StepRun& step, uint64_t ordinal) {
   if (status == MR_END) [[unlikely]]
     step.run->stopping.store(true);
   const Cause cause = cause_of(status);
+  const auto forwarded = [&](uint32_t input) -> const Slot& {
+    const StepRun::FlatPort& from = step.flat_inputs[input];
+    return from.places[ordinal & from.mask].slot;
+  };
   for (size_t o = 0; o < step.flat_outputs.size(); ++o) {
-    Slot& slot = step.flat_outputs[o].places[ordinal & step.flat_outputs[o].mask].slot;
-    const mr_output& output = outputs[o];
-    // Plain slots never carry a fence: three words are all there is to a value.
-    slot.value = output.state == MR_OUTPUT_SILENT ? nullptr : output.value;
-    slot.data = output.data;
-    if (output.state == MR_OUTPUT_FORWARDED && static_cast<int32_t>(output.source) != step.flat_outputs[o].forwards) {
-      slot = copy_of(step, o, ordinal, step.raw_inputs[output.source]);
-    } else if (output.state == MR_OUTPUT_FORWARDED) {
-      const StepRun::FlatPort& from = step.flat_inputs[output.source];
-      const Slot& forwarded = from.places[ordinal & from.mask].slot;
-      slot.value = forwarded.value;
-      slot.data = forwarded.data;
-      slot.block = forwarded.block;
-      if (step.outputs[o]->holds) hold(slot);
-    } else {
-      slot.block = output.state == MR_OUTPUT_SILENT ? nullptr : reinterpret_cast<memory::Block*>(output.token);
-      slot.cause = cause;
-    }
+    const StepRun::FlatPort& port = step.flat_outputs[o];
+    port.places[ordinal & port.mask].slot =
+        slot_of(step, o, ordinal, outputs[o], inputs, cause, port.forwards, forwarded);
   }
   stamp(step, ordinal);
   return true;
@@ -464,7 +412,7 @@ mr_status call(StepRun& step, const mr_tick_info& info) {
   RunState& run = *step.run;
   if (run.changes_admitted.load(std::memory_order_acquire) != step.changes_seen) apply_changes(step, info.index);
   for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
-  if (step.down && !bring_up(step)) return MR_OK; // silent while it restarts
+  if (!is_up(step)) return MR_OK; // silent while it restarts
   step.tick.info = &info;
   SegmentRun& segment = *step.segment;
   if (!step.trace) segment.inside.store(&step, std::memory_order_relaxed); // a reader's call is in no segment
@@ -487,14 +435,10 @@ mr_status call(StepRun& step, const mr_tick_info& info) {
   return end_call(step, info, status);
 }
 
-void settle_call(StepRun& step, uint64_t ordinal) { settle(step, ordinal); }
+void settle_call(StepRun& step, uint64_t ordinal) { settle_called(step, ordinal); }
 
 void clear_outputs(StepRun& step, uint64_t ordinal, Cause cause) {
-  for (OutputRun* output : step.outputs) {
-    Slot& slot = output->at(ordinal);
-    slot = Slot{};
-    slot.cause = cause;
-  }
+  for (OutputRun* output : step.outputs) settle(*output, ordinal, nothing(cause));
 }
 
 void settle_empty(StepRun& step, uint64_t ordinal, Cause cause) {

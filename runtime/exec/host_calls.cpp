@@ -1,7 +1,15 @@
 // What handlers of a run may call: memory from the plan, and firings that publish later (the host's side of mr_host).
 #include <cstring>
 
+#include "exec/body.h"
+#include "exec/failure.h"
+#include "exec/firing.h"
+#include "exec/pending.h"
+#include "exec/presence.h"
+#include "exec/run.h"
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 
@@ -38,7 +46,7 @@ mr_status allocate_in_body(TickContext& context, uint32_t output, uint64_t bytes
 
 // In finish() the block of the tick is the one that the body had. What is on the device its readers have begun with.
 mr_status allocate_in_finish(StepRun& step, mr_output& raw, uint32_t output, uint64_t bytes) {
-  if (step.outputs[output]->plan->domain != 0)
+  if (!step.run->plan.in_host_memory(step.outputs[output]->plan->domain))
     return refuse(step, "the output " + step.outputs[output]->plan->name +
                             " is on a device: its body says what it holds, and finish cannot publish it any more");
   if (bytes > raw.capacity) return refuse(step, too_large(step, output, bytes, raw.capacity));
@@ -116,7 +124,7 @@ mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
   if (status != MR_OK) return status;
   raw.source = input;
   std::memcpy(raw.value, from.value, sizeof(mr_value));
-  if (context.body && step.device->enqueues())
+  if (context.body && step.enqueuing)
     copy_value(step, raw.data, from.data, *raw.value);
   else if (from.value->header.extent_bytes > 0)
     std::memcpy(raw.data, from.data, from.value->header.extent_bytes);

@@ -4,8 +4,13 @@
 #include <chrono>
 #include <cstdio>
 
+#include "exec/report.h"
+#include "exec/run_state.h"
 #include "exec/source.h"
+#include "exec/state.h"
+#include "exec/step.h"
 #include "exec/threads.h"
+#include "exec/window.h"
 #include "observe/start_thread.h"
 
 namespace millrace::exec {
@@ -22,7 +27,7 @@ std::string seconds(int64_t ns) {
   return text;
 }
 
-std::string name_of(const StepRun& step) { return step.plan->name + " (" + step.handler->type + ")"; }
+std::string handler_words(const StepRun& step) { return step.plan->name + " (" + step.handler->type + ")"; }
 
 const char* function_of(const StepRun& step) {
   return step.in_finish.load(std::memory_order_relaxed) ? "finish" : "process";
@@ -43,7 +48,7 @@ std::string missing_input(const StepRun& step, uint64_t ordinal) {
 }
 
 // No tick is admitted before one that is in flight is done.
-bool window_full(PaceRun& pace) {
+bool has_full_window(PaceRun& pace) {
   const uint64_t admitted = pace.admitted.load(std::memory_order_acquire);
   return admitted >= pace.window && completed(pace) <= admitted - pace.window;
 }
@@ -52,7 +57,7 @@ bool window_full(PaceRun& pace) {
 // is no beat, and beats that find the window full are late one after another: those are no movement.
 bool awaits_beat(PaceRun& pace, int64_t now) {
   const int64_t due = pace.due_ns.load(std::memory_order_relaxed);
-  return due > now + kAskAgainNs && due != INT64_MAX && !window_full(pace);
+  return due > now + kAskAgainNs && due != INT64_MAX && !has_full_window(pace);
 }
 
 // The oldest firing that a handler of this segment owes; null where none does.
@@ -87,7 +92,7 @@ std::vector<std::string> who_waits(const RunState& run) {
       lines.push_back(step->plan->name + " waits for " +
                       (missing.empty() ? "room, a device or another clock" : missing) + tick);
     } else if (segment->head) {
-      const bool full = window_full(*segment->pace);
+      const bool full = has_full_window(*segment->pace);
       lines.push_back(
           segment->steps[0]->plan->name +
           (full ? " waits for room: as many ticks as may be are in flight" : " waits for a source or a beat") + tick);
@@ -189,7 +194,7 @@ void Monitor::watch_budget(Watch& watch, int64_t now) {
     const std::string words =
         std::string("is in ") + function_of(inside) + " for longer than its budget of " + seconds(budget);
     inside.instance->note(words);
-    tell("warning MR0602: " + name_of(inside) + " " + words + " (tick " + std::to_string(tick_of(watch)) + ")" +
+    tell("warning MR0602: " + handler_words(inside) + " " + words + " (tick " + std::to_string(tick_of(watch)) + ")" +
          what_follows(inside));
   }
   if (watch.stage == Stage::named && over >= grace) {
@@ -207,7 +212,7 @@ void Monitor::watch_budget(Watch& watch, int64_t now) {
 void Monitor::give_up(const Watch& watch, int64_t now) {
   if (watch.inside->device) return; // its device is lost before, or something else of it still moves
   Error error{602,
-              name_of(*watch.inside) + " did not return from " + function_of(*watch.inside) + " of tick " +
+              handler_words(*watch.inside) + " did not return from " + function_of(*watch.inside) + " of tick " +
                   std::to_string(tick_of(watch)) + " for " + seconds(now - watch.since_ns) + ", even when interrupted",
               {},
               {},

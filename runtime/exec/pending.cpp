@@ -1,10 +1,19 @@
 // Firings that publish later: what a handler owes, when it is drained, and which publications are refused (semantics.md
 // 2.4, 8.4).
+#include "exec/pending.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "exec/check_call.h"
+#include "exec/failure.h"
+#include "exec/firing.h"
+#include "exec/presence.h"
+#include "exec/reach.h"
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 

@@ -2,13 +2,19 @@
 // from them what `latest`, `queue` and `align` say (semantics.md 1.3, 1.6, 2.3, 2.5).
 #include <algorithm>
 
+#include "exec/channel.h"
+#include "exec/firing.h"
+#include "exec/presence.h"
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
+#include "exec/window.h"
 
 namespace millrace::exec {
 
 namespace {
 
-bool settled(const StepRun& step, uint64_t ordinal) {
+bool inputs_settled(const StepRun& step, uint64_t ordinal) {
   for (const InputRun& input : step.inputs) {
     if (!input.output || !input.producer) continue;
     const auto [back, at] = look_back(step, input, ordinal);
@@ -34,16 +40,16 @@ void pop_front(ChannelRun& channel) {
   --channel.count;
 }
 
-void count(ChannelRun& channel, Cause cause) { ++channel.dropped[0][static_cast<size_t>(cause)]; }
+void count_drop(ChannelRun& channel, Cause cause) { ++channel.dropped[0][static_cast<size_t>(cause)]; }
 
-// Of a gate: each value of the entry on the edges that it is of.
-void count(ChannelRun& channel, const Entry& entry, Cause cause) {
-  for (size_t i = 0; i < entry.slots.size(); ++i)
-    if (entry.slots[i].value) ++channel.dropped[i][static_cast<size_t>(cause)];
+// Of a gate: each value of the tick on the edges that it is of.
+void count_drop(ChannelRun& channel, const QueuedTick& tick, Cause cause) {
+  for (size_t i = 0; i < tick.slots.size(); ++i)
+    if (tick.slots[i].value) ++channel.dropped[i][static_cast<size_t>(cause)];
 }
 
 // The ordinal is dealt with: whoever asks how far this step is sees it from here on.
-void pass(StepRun& step, uint64_t ordinal) {
+void mark_passed(StepRun& step, uint64_t ordinal) {
   step.passed_media_ns.store(step.pace->info(ordinal).media_time_ns, std::memory_order_release);
   step.passed.store(ordinal + 1, std::memory_order_release);
   step.run->notify();
@@ -58,11 +64,11 @@ uint64_t in_work(PaceRun& pace) {
 
 enum class Room { push, drop, wait };
 
-// Whether one more tick, of which `entry` has the values, may go through the gate. A queue holds values: a tick that
+// Whether one more tick, of which `tick` has the values, may go through the gate. A queue holds values: a tick that
 // has none takes no place of theirs, displaces none and is no drop (semantics.md 8.6).
-Room room_at_gate(ChannelRun& channel, PaceRun& pace, const Entry& entry, bool realtime) {
+Room room_at_gate(ChannelRun& channel, PaceRun& pace, const QueuedTick& tick, bool realtime) {
   const plan::Channel& plan = *channel.plan;
-  const bool has_value = entry.has_value();
+  const bool has_value = tick.has_value();
   const size_t alike = has_value ? channel.count - channel.empties : channel.empties;
   const bool room = plan.busy ? channel.count + in_work(pace) < pace.window && !channel.full() : alike < plan.depth;
   if (room) return Room::push;
@@ -73,12 +79,12 @@ Room room_at_gate(ChannelRun& channel, PaceRun& pace, const Entry& entry, bool r
   }
   if (!plan.busy && plan.full == graph::Full::block) return Room::wait;
   if (plan.busy || plan.full == graph::Full::drop_newest) {
-    count(channel, entry, plan.busy ? Cause::busy : Cause::queue_full);
+    count_drop(channel, tick, plan.busy ? Cause::busy : Cause::queue_full);
     return Room::drop;
   }
   size_t oldest = 0;
   while (!channel.at(oldest).has_value()) ++oldest;
-  count(channel, channel.at(oldest), Cause::queue_full);
+  count_drop(channel, channel.at(oldest), Cause::queue_full);
   pop_value(channel);
   return Room::push;
 }
@@ -93,7 +99,7 @@ void drop_superseded(ChannelRun& channel, StepRun& resolve) {
     return same ? static_cast<int64_t>(info.index) + lag - 1 <= through : info.media_time_ns - 1 <= through;
   };
   while (channel.count >= 2 && old_enough(channel.at(1).info)) {
-    if (channel.plan->kind == plan::ChannelKind::latest) count(channel, Cause::superseded);
+    if (channel.plan->kind == plan::ChannelKind::latest) count_drop(channel, Cause::superseded);
     pop_front(channel);
   }
 }
@@ -105,13 +111,13 @@ Room room_in_queue(ChannelRun& channel, const StepRun& resolve, int64_t media_ns
   if (channel.count < plan.depth) return Room::push;
   const Passed reader = passed_by(resolve);
   if (reader.through_ns >= media_ns - 1) {
-    count(channel, Cause::queue_full);
+    count_drop(channel, Cause::queue_full);
     if (plan.full == graph::Full::drop_newest) return Room::drop;
     pop_front(channel);
     return Room::push;
   }
   if (!reader.ended) return Room::wait;
-  count(channel, Cause::end);
+  count_drop(channel, Cause::end);
   return Room::drop;
 }
 
@@ -122,49 +128,49 @@ Room room_at_post(ChannelRun& channel, StepRun& resolve, int64_t media_ns) {
   if (plan.kind == plan::ChannelKind::queue && plan.full != graph::Full::block && !realtime)
     return room_in_queue(channel, resolve, media_ns);
   if (resolve.segment->done.load(std::memory_order_acquire)) { // the reader's clock has ended
-    count(channel, Cause::end);
+    count_drop(channel, Cause::end);
     return Room::drop;
   }
   if (!channel.full() && (plan.kind != plan::ChannelKind::queue || channel.count < plan.depth)) return Room::push;
   if (!realtime || (plan.kind == plan::ChannelKind::queue && plan.full == graph::Full::block)) return Room::wait;
   if (plan.kind == plan::ChannelKind::queue) {
-    count(channel, Cause::queue_full);
+    count_drop(channel, Cause::queue_full);
     if (plan.full == graph::Full::drop_newest) return Room::drop;
   } else {
-    count(channel, plan.kind == plan::ChannelKind::latest ? Cause::superseded : Cause::unaligned);
+    count_drop(channel, plan.kind == plan::ChannelKind::latest ? Cause::superseded : Cause::unaligned);
   }
   pop_front(channel);
   return Room::push;
 }
 
 // Of a gate: values of queues alone.
-void count_queued(ChannelRun& channel, const Entry& entry, Cause cause) {
-  for (size_t i = 0; i < entry.slots.size(); ++i)
-    if (entry.slots[i].value && channel.queued[i]) ++channel.dropped[i][static_cast<size_t>(cause)];
+void count_queued(ChannelRun& channel, const QueuedTick& tick, Cause cause) {
+  for (size_t i = 0; i < tick.slots.size(); ++i)
+    if (tick.slots[i].value && channel.queued[i]) ++channel.dropped[i][static_cast<size_t>(cause)];
 }
 
 // What it held no block of.
-void clear(Entry& entry) { std::fill(entry.slots.begin(), entry.slots.end(), Slot{}); }
+void clear_tick(QueuedTick& tick) { std::fill(tick.slots.begin(), tick.slots.end(), Slot{}); }
 
-Entry& push(ChannelRun& channel, const mr_tick_info& info) {
-  Entry& entry = channel.at(channel.count++);
+QueuedTick& push(ChannelRun& channel, const mr_tick_info& info) {
+  QueuedTick& tick = channel.at(channel.count++);
   ++channel.pushed;
-  entry.info = info;
-  return entry;
+  tick.info = info;
+  return tick;
 }
 
-// What the reader holds becomes this entry's value.
-void make_current(ChannelRun& channel, Entry& entry, bool count_unread) {
-  if (channel.has_current && !channel.current_read && count_unread) count(channel, Cause::superseded);
+// What the reader holds becomes this tick's value.
+void make_current(ChannelRun& channel, QueuedTick& tick, bool count_unread) {
+  if (channel.has_current && !channel.current_read && count_unread) count_drop(channel, Cause::superseded);
   for (Slot& slot : channel.current.slots) release(slot);
-  std::swap(channel.current, entry); // the buffers of both vectors stay: no allocation
+  std::swap(channel.current, tick); // the buffers of both vectors stay: no allocation
   channel.has_current = true;
   channel.current_read = false;
   channel.first = (channel.first + 1) % channel.ring.size();
   --channel.count;
 }
 
-void give(StepRun& step, uint64_t ordinal, const Slot& slot) {
+void give_slot(StepRun& step, uint64_t ordinal, const Slot& slot) {
   Slot& target = step.outputs[0]->at(ordinal);
   target = slot;
   hold(target);
@@ -172,7 +178,7 @@ void give(StepRun& step, uint64_t ordinal, const Slot& slot) {
 
 void give_current(StepRun& step, uint64_t ordinal, ChannelRun& channel) {
   if (channel.has_current) {
-    give(step, ordinal, channel.current.slots[0]);
+    give_slot(step, ordinal, channel.current.slots[0]);
     channel.current_read = true;
     return;
   }
@@ -195,11 +201,11 @@ StepResult resolve_latest(StepRun& step, ChannelRun& channel, uint64_t ordinal, 
   // What is due is taken before anything is waited for: the writer may wait for room until it has passed this tick.
   const size_t waiting = channel.count;
   while (channel.count > 0) {
-    Entry& entry = channel.at(0);
-    const bool due = same ? static_cast<int64_t>(entry.info.index) <= newest
-                          : realtime || entry.info.media_time_ns <= info.media_time_ns;
+    QueuedTick& tick = channel.at(0);
+    const bool due = same ? static_cast<int64_t>(tick.info.index) <= newest
+                          : realtime || tick.info.media_time_ns <= info.media_time_ns;
     if (!due) break;
-    make_current(channel, entry, true);
+    make_current(channel, tick, true);
   }
   if (!passed) {
     if (channel.count == waiting) return StepResult::waiting;
@@ -233,9 +239,9 @@ StepResult resolve_queue(StepRun& step, ChannelRun& channel, uint64_t ordinal, b
     target.cause = Cause::not_yet;
     return StepResult::settled;
   }
-  Entry& entry = channel.at(0);
-  target = entry.slots[0]; // its hold goes with it
-  entry.slots[0] = Slot{};
+  QueuedTick& tick = channel.at(0);
+  target = tick.slots[0]; // its hold goes with it
+  tick.slots[0] = Slot{};
   pop_front(channel);
   return StepResult::settled;
 }
@@ -265,24 +271,24 @@ StepResult resolve_align(StepRun& step, ChannelRun& channel, uint64_t ordinal, b
     Slot& target = step.outputs[0]->at(ordinal);
     target = Slot{};
     target.cause = writer.ended && channel.count == 0 ? Cause::end : Cause::unaligned;
-    count(channel, Cause::unaligned);
+    count_drop(channel, Cause::unaligned);
     return StepResult::settled;
   }
-  give(step, ordinal, before <= after ? channel.current.slots[0] : channel.at(0).slots[0]);
+  give_slot(step, ordinal, before <= after ? channel.current.slots[0] : channel.at(0).slots[0]);
   return StepResult::settled;
 }
 
 // True if each input that the gate requires has a value: then the handler after it fires (semantics.md 8.12).
-bool is_whole(const StepRun& gate, const Entry& entry) {
+bool is_whole(const StepRun& gate, const QueuedTick& tick) {
   for (size_t i = 0; i < gate.inputs.size(); ++i)
-    if (gate.inputs[i].required && !entry.slots[i].value) return false;
+    if (gate.inputs[i].required && !tick.slots[i].value) return false;
   return true;
 }
 
 } // namespace
 
 StepResult run_gate(StepRun& step, uint64_t ordinal) {
-  if (!settled(step, ordinal)) return StepResult::waiting;
+  if (!inputs_settled(step, ordinal)) return StepResult::waiting;
   RunState& run = *step.run;
   const mr_tick_info& info = step.pace->info(ordinal);
   ChannelRun& channel = *run.channels[step.plan->channel];
@@ -290,39 +296,39 @@ StepResult run_gate(StepRun& step, uint64_t ordinal) {
     const auto [back, at] = look_back(step, input, ordinal);
     if (back == Back::there && !input.output->at(at).fence.done()) return StepResult::waiting;
   }
-  Entry& entry = channel.current; // a gate's room to put one together, which only its own step touches
+  QueuedTick& tick = channel.current; // a gate's room to put one together, which only its own step touches
   Slot initial;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     const Slot* slot = read(step, step.inputs[i], ordinal, initial);
-    entry.slots[i] = slot ? *slot : Slot{};
-    entry.slots[i].unknown = false;
+    tick.slots[i] = slot ? *slot : Slot{};
+    tick.slots[i].unknown = false;
   }
-  const bool let_in = channel.plan->every_tick || (channel.plan->on_firing ? is_whole(step, entry) : entry.has_value());
+  const bool let_in = channel.plan->every_tick || (channel.plan->on_firing ? is_whole(step, tick) : tick.has_value());
   const bool fires = info.index % step.every == 0;
   PaceRun& pace = *run.step_runs[channel.plan->to]->pace;
   if (let_in) {
     const std::lock_guard lock(channel.mutex);
-    const Room room = fires ? room_at_gate(channel, pace, entry, step.pace->clock->realtime()) : Room::drop;
+    const Room room = fires ? room_at_gate(channel, pace, tick, step.pace->clock->realtime()) : Room::drop;
     if (room == Room::wait) {
-      clear(entry);
+      clear_tick(tick);
       return StepResult::waiting;
     }
-    if (!fires) count_queued(channel, entry, Cause::every);
+    if (!fires) count_queued(channel, tick, Cause::every);
     if (room == Room::push) {
-      for (const Slot& slot : entry.slots) hold(slot);
-      if (!entry.has_value()) ++channel.empties;
-      entry.from_ns = step.pace->from_ns(ordinal);
-      std::swap(push(channel, info).slots, entry.slots);
-      channel.at(channel.count - 1).from_ns = entry.from_ns;
+      for (const Slot& slot : tick.slots) hold(slot);
+      if (!tick.has_value()) ++channel.empties;
+      tick.from_ns = step.pace->from_ns(ordinal);
+      std::swap(push(channel, info).slots, tick.slots);
+      channel.at(channel.count - 1).from_ns = tick.from_ns;
     }
   }
-  clear(entry);
-  pass(step, ordinal);
+  clear_tick(tick);
+  mark_passed(step, ordinal);
   return StepResult::settled;
 }
 
 StepResult run_post(StepRun& step, uint64_t ordinal) {
-  if (!settled(step, ordinal)) return StepResult::waiting;
+  if (!inputs_settled(step, ordinal)) return StepResult::waiting;
   const Slot& slot = step.inputs[0].output->at(ordinal);
   if (!slot.fence.done()) return StepResult::waiting; // a device's output counts when it is done (4.1)
   if (present(*step.run, slot)) {
@@ -333,13 +339,13 @@ StepResult run_post(StepRun& step, uint64_t ordinal) {
     const Room room = room_at_post(channel, resolve, step.pace->info(ordinal).media_time_ns);
     if (room == Room::wait) return StepResult::waiting;
     if (room == Room::push) {
-      Entry& entry = push(channel, step.pace->info(ordinal));
-      entry.slots[0] = slot;
-      entry.slots[0].unknown = false;
+      QueuedTick& tick = push(channel, step.pace->info(ordinal));
+      tick.slots[0] = slot;
+      tick.slots[0].unknown = false;
       hold(slot);
     }
   }
-  pass(step, ordinal);
+  mark_passed(step, ordinal);
   return StepResult::settled;
 }
 
@@ -355,7 +361,7 @@ StepResult run_resolve(StepRun& step, uint64_t ordinal) {
   }
   if (result != StepResult::settled) return result;
   stamp(step, ordinal);
-  pass(step, ordinal); // a post may wait for room
+  mark_passed(step, ordinal); // a post may wait for room
   return StepResult::settled;
 }
 
@@ -376,11 +382,11 @@ void close_channel(ChannelRun& channel) {
 void release_channel(ChannelRun& channel) {
   const std::lock_guard lock(channel.mutex);
   while (channel.count > 0) {
-    count(channel, channel.at(0), Cause::end);
+    count_drop(channel, channel.at(0), Cause::end);
     pop_front(channel);
   }
   if (channel.plan->kind == plan::ChannelKind::latest && channel.has_current && !channel.current_read)
-    count(channel, Cause::end);
+    count_drop(channel, Cause::end);
   for (Slot& slot : channel.current.slots) release(slot);
   channel.has_current = false;
 }

@@ -1,18 +1,24 @@
 // How long measured ticks take from their beginning to each sink. A tick begins when it is due, where a clock has
 // beats; else when its sources are asked for it. What a reader's thread has read before that is no part of it. It has
 // reached a sink when the sink's call is over.
+#include "exec/reach.h"
+
 #include <algorithm>
 
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 
-void RunState::watch_sinks() {
-  sinks = plan::predict_paths(plan);
-  for (const auto& segment : segments)
+void watch_sinks(RunState& run) {
+  run.sinks = plan::predict_paths(run.plan);
+  const auto is_sink = [&](const StepRun& step) {
+    return std::any_of(run.sinks.begin(), run.sinks.end(), [&](const auto& path) { return path.sink == step.index; });
+  };
+  for (const auto& segment : run.segments)
     for (const auto& step : segment->steps)
-      if (std::any_of(sinks.begin(), sinks.end(), [&](const auto& path) { return path.sink == step->index; }))
-        step->reach = std::make_unique<Reach>();
+      if (is_sink(*step)) step->reach = std::make_unique<Reach>();
 }
 
 void note_reached(StepRun& step, uint64_t ordinal) {

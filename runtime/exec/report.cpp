@@ -1,10 +1,19 @@
 // What a run did, or has done so far, in numbers, and as the JSON of design.md §6. Counters are read while they are
 // counted: each is a SingleWriter, an atomic, or under the lock of its channel.
+#include "exec/report.h"
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "exec/channel.h"
+#include "exec/histogram.h"
+#include "exec/reach.h"
+#include "exec/region.h"
+#include "exec/run_state.h"
+#include "exec/source.h"
 #include "exec/state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 
@@ -61,7 +70,7 @@ void report_handlers(const RunState& run, Report& report) {
     HandlerReport out;
     out.name = handler.name;
     out.type = handler.type;
-    out.domain = run.plan.domains[handler.domain];
+    out.domain = run.plan.domains[handler.domain].name;
     out.waits = handler.waits;
     Histogram times, finish_times;
     for (const auto& segment : run.segments) {
@@ -132,6 +141,8 @@ void report_edges(const RunState& run, Report& report) {
         const InputRun& input = step->inputs[edge.target_input];
         out.delivered += input.delivered + step->flat_calls + launches_of(*step);
         for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c) out.empty += input.empty[c];
+        out.delivered -= input.absent_at_fence;
+        out.empty += input.absent_at_fence;
         add_losses(input, out.dropped);
       }
     }
@@ -149,7 +160,7 @@ void report_edges(const RunState& run, Report& report) {
 void report_devices(const RunState& run, Report& report) {
   for (const auto& region : run.regions) {
     RegionReport out;
-    out.domain = run.plan.domains[region->plan->domain];
+    out.domain = run.plan.domains[region->plan->domain].name;
     for (const StepRun* step : region->steps) out.handlers.push_back(step->handler->name);
     out.launches = region->replays;
     out.one_by_one = region->streamed;
@@ -159,7 +170,7 @@ void report_devices(const RunState& run, Report& report) {
     report.regions.push_back(out);
   }
   for (size_t d = 1; d < run.devices.size(); ++d) {
-    DeviceReport out{run.plan.domains[d], run.devices[d]->gauges(), run.devices[d]->driver_calls()};
+    DeviceReport out{run.plan.domains[d].name, run.devices[d]->gauges(), run.devices[d]->driver_calls()};
     if (!out.gauges.empty() || !out.driver_calls.empty()) report.devices.push_back(out);
   }
 }
@@ -211,7 +222,7 @@ void report_segments(const RunState& run, Report& report) {
   for (const plan::Segment& segment : run.second_cut ? run.second_cut->segments : run.plan.segments) {
     if (segment.lane > 0) continue;
     SegmentReport out;
-    out.domain = run.plan.domains[segment.domain];
+    out.domain = run.plan.domains[segment.domain].name;
     for (uint32_t s : segment.steps)
       if (run.plan.steps[s].handler != plan::kNone) out.handlers.push_back(run.plan.steps[s].name);
     report.segments.push_back(std::move(out));
@@ -258,7 +269,7 @@ Report make_report(const RunState& run) {
   report_paths(run, report);
   report_segments(run, report);
   for (size_t r = 0; r < run.rings.size(); ++r) {
-    PoolReport& pool = report.pools[run.plan.domains[run.plan.rings[r].domain]];
+    PoolReport& pool = report.pools[run.plan.domains[run.plan.rings[r].domain].name];
     const uint64_t block = memory::block_bytes(run.plan.rings[r].capacity);
     pool.steady_allocations = run.devices[run.plan.rings[r].domain]->steady_allocations();
     pool.allocated_bytes += block * run.rings[r]->length();

@@ -3,11 +3,18 @@
 
 #include <utility>
 
+#include "exec/build.h"
 #include "exec/reader.h"
+#include "exec/region.h"
+#include "exec/report.h"
+#include "exec/run_state.h"
 #include "exec/source.h"
+#include "exec/state.h"
+#include "exec/step.h"
 #include "exec/tell.h"
 #include "exec/threads.h"
 #include "exec/trace_file.h"
+#include "exec/under_way.h"
 #include "observe/log.h"
 #include "plan/refusal.h"
 
@@ -22,96 +29,9 @@ struct Run::Threads {
   bool started = false;
 };
 
-void RunState::fail(StepRun& step, uint64_t index, const std::string& sentence) {
-  // A source counts its own values; the tick that has to do without is the next one to be admitted.
-  if (step.plan->kind == plan::StepKind::source) index = step.pace->admitted.load(std::memory_order_acquire);
-  const std::string begins =
-      step.plan->name + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": ";
-  fail(plan::refusal(601, begins, graph.handlers[step.plan->handler], *step.handler->info, sentence),
-       step.pace->plan->clock, index);
-}
-
-void RunState::fail(Error error, uint32_t clock, uint64_t index) {
-  const std::lock_guard lock(failure_mutex);
-  // Of several failures the one at the earliest tick is the cause, whichever thread met it first. Before all comes a
-  // device that is lost: handlers fail on what it leaves behind.
-  const auto of_device = [](const Error& e) { return e.code / 100 == 7; };
-  if (failures.empty()) {
-    failures.push_back({std::move(error), clock, index});
-  } else if (of_device(error) != of_device(failures[0].error)) {
-    if (of_device(error)) failures[0] = {std::move(error), clock, index};
-  } else if (failures[0].clock == clock && index < failures[0].index) {
-    failures[0] = {std::move(error), clock, index};
-  }
-  if (index < fail_index[clock]->load()) fail_index[clock]->store(index);
-  failing.store(true);
-  notify();
-}
-
-TraceRing& RunState::add_trace(const std::string& name) {
-  // 256 KiB of what is timed anyway; on request 16 MiB of every call, which is minutes of video.
-  constexpr size_t kKept = size_t{1} << 14, kKeptOnRequest = size_t{1} << 20;
-  const bool all = options.trace_all;
-  traces.push_back(std::make_unique<TraceRing>(name, all ? kKeptOnRequest : kKept, all));
-  return *traces.back();
-}
-
-TraceRing& RunState::trace_of(const device::Stream& stream, const plan::Step& step) {
-  static constexpr const char* kKinds[] = {" compute", " copies in", " copies out", " peer copies"};
-  const bool is_own = stream.kind == device::StreamKind::compute && &stream != compute[step.domain];
-  const std::string name =
-      plan.domains[step.domain] + kKinds[static_cast<size_t>(stream.kind)] + (is_own ? " of " + step.name : "");
-  for (const auto& ring : traces)
-    if (ring->name() == name) return *ring;
-  return add_trace(name);
-}
-
-void RunState::trace_on_device(StepRun& step, const mr_tick_info& info, TraceKind kind, int64_t begin, int64_t end) {
-  const std::lock_guard lock(device_traces);
-  step.trace->add({begin, end, info.trace_id, step.index, kind});
-}
-
-void RunState::await_devices() {
-  for (size_t d = 1; d < devices.size(); ++d) {
-    const int64_t begin = monotonic.now_ns();
-    for (device::Stream* stream : streams[d]) {
-      while (stream->completed.load(std::memory_order_acquire) < stream->issued) {
-        bool moved = false;
-        for (size_t other = 1; other < devices.size(); ++other) moved = devices[other]->force_any() || moved;
-        if (!moved) std::this_thread::yield();
-        if (monotonic.now_ns() - begin > options.device_patience_ns)
-          devices[d]->declare_lost("it did not finish what it was given");
-      }
-    }
-  }
-}
-
-void RunState::let_go() {
-  for (auto& channel : channels) release_channel(*channel);
-  for (auto& segment : segments) {
-    for (auto& step : segment->steps) {
-      if (std::exchange(step->calling, false)) settle_call(*step, segment->ordinal); // it was left in the middle
-      flush_pending(*step); // from here on publish() refuses, whichever thread still tries
-      for (InputRun& input : step->inputs) {
-        release(input.last);
-        for (Slot& kept : input.kept) release(kept);
-      }
-    }
-  }
-  for (auto& pace : paces) {
-    for (SourceState& source : pace->sources) {
-      if (source.has_value) release_all(source.value);
-      if (source.has_next) release_all(source.next);
-    }
-    for (OutputRun* output : pace->held_outputs)
-      for (uint64_t at = 0; at <= output->mask; ++at) release(output->places[at].slot);
-  }
-}
-
 Run::Run(const plan::Plan& plan, const graph::Graph& graph, plan::Facts& facts, std::vector<device::Device*> devices,
          const RunOptions& options)
-    : state_(std::make_unique<RunState>(plan, graph, facts, std::move(devices), options)),
-      threads_(std::make_unique<Threads>(*state_)) {}
+    : state_(build(plan, graph, facts, std::move(devices), options)), threads_(std::make_unique<Threads>(*state_)) {}
 
 Run::~Run() {
   if (threads_->started) {
@@ -154,6 +74,7 @@ void Run::start() {
   for (auto& region : run.regions) {
     const plugin::UnderWayScope here({&name_call_apart, region->steps[0]});
     record_region(*region);
+    if (run.options.measure_bodies) measure_empty_span(*region);
     tell_region(*region);
   }
   for (device::Device* device : run.devices) device->steady(true);
@@ -162,7 +83,7 @@ void Run::start() {
   threads_->started = true;
   for (auto& segment : run.segments)
     for (auto& step : segment->steps)
-      if (step->instance && step->device && !step->device->enqueues()) run.apart.push_back(step.get());
+      if (step->instance && step->device && !step->enqueuing) run.apart.push_back(step.get());
   if (run.is_virtual) return; // wait() runs it
   try {
     start_threads();
@@ -195,7 +116,8 @@ Result Run::wait() {
       if (source.reader) source.reader->stop();
   threads_->monitor.stop();
   run.await_devices();
-  for (device::Device* device : run.devices) device->collect_spans();
+  for (device::Enqueuing* device : run.enqueuing)
+    if (device) device->collect_spans();
   run.watch_devices(); // the monitor looks now and then: a late fault must not pass for success
   threads_->end_ns.store(run.now_ns());
   for (device::Device* device : run.devices) device->steady(false);

@@ -4,6 +4,17 @@
 #include <algorithm>
 #include <set>
 
+#include "exec/build.h"
+#include "exec/channel.h"
+#include "exec/body.h"
+#include "exec/copy_step.h"
+#include "exec/firing.h"
+#include "exec/histogram.h"
+#include "exec/pending.h"
+#include "exec/reach.h"
+#include "exec/run_state.h"
+#include "exec/state.h"
+#include "exec/step.h"
 #include "exec/tell.h"
 #include "exec/threads.h"
 
@@ -22,7 +33,7 @@ constexpr int kAttemptsMax = 5;
 // A call that is under way is waited for no longer than this, once.
 constexpr int64_t kHoldMaxNs = 1'000'000'000;
 
-bool is_measured(const RunState& run) {
+bool has_measured_enough(const RunState& run) {
   for (const auto& pace : run.paces)
     if (pace->admitted.load(std::memory_order_relaxed) >= kTicksMax) return true;
   for (const StepRun* step : run.step_runs) {
@@ -70,32 +81,30 @@ bool is_quiet(const RunState& run) {
   });
 }
 
-} // namespace
-
 // Steps go to the segments of the new cut. A segment whose first step begins one again stays the same object, which
 // keeps a source with the head that a reader's thread knows.
-void RunState::cut_again(plan::Cut cut) {
-  const std::lock_guard lock(cut_mutex);
-  second_cut = std::make_unique<const plan::Cut>(std::move(cut));
-  std::vector<std::unique_ptr<StepRun>> loose(plan.steps.size());
-  std::vector<SegmentRun*> begun_by(plan.steps.size(), nullptr);
-  for (auto& segment : segments) {
-    if (!plan::moves(plan, *segment->plan)) continue;
+void move_steps(RunState& run, plan::Cut cut) {
+  const std::lock_guard lock(run.cut_mutex);
+  run.second_cut = std::make_unique<const plan::Cut>(std::move(cut));
+  std::vector<std::unique_ptr<StepRun>> loose(run.plan.steps.size());
+  std::vector<SegmentRun*> begun_by(run.plan.steps.size(), nullptr);
+  for (auto& segment : run.segments) {
+    if (!plan::moves(run.plan, *segment->plan)) continue;
     begun_by[segment->steps[0]->index] = segment.get();
     for (auto& step : segment->steps) loose[step->index] = std::move(step);
     segment->steps.clear();
   }
-  uint32_t left = segments_left.load();
-  for (const plan::Segment& planned : second_cut->segments) {
+  uint32_t left = run.segments_left.load();
+  for (const plan::Segment& planned : run.second_cut->segments) {
     if (!loose[planned.steps[0]]) { // one that stays
-      for (auto& segment : segments)
+      for (auto& segment : run.segments)
         if (segment->plan->lane == planned.lane && segment->plan->steps == planned.steps) segment->plan = &planned;
       continue;
     }
     SegmentRun*& segment = begun_by[planned.steps[0]];
     if (!segment) {
-      segments.push_back(make_segment(planned, paces[planned.pace]->admitted.load()));
-      segment = segments.back().get();
+      run.segments.push_back(make_segment(run, planned, run.paces[planned.pace]->admitted.load()));
+      segment = run.segments.back().get();
       ++left;
     }
     segment->plan = &planned;
@@ -105,20 +114,22 @@ void RunState::cut_again(plan::Cut cut) {
       segment->steps.push_back(std::move(loose[s]));
     }
   }
-  for (auto& segment : segments) {
+  for (auto& segment : run.segments) {
     if (!segment->steps.empty() || segment->done.load()) continue;
     segment->progress.store(UINT64_MAX);
     segment->done.store(true);
     --left;
   }
-  segments_left.store(left);
-  join_segments();
-  want_stamps();
-  for (auto& segment : segments)
+  run.segments_left.store(left);
+  join_segments(run);
+  want_stamps(run);
+  for (auto& segment : run.segments)
     for (auto& step : segment->steps)
       if (step->short_calls && step->plan->kind == plan::StepKind::handler) flatten(*step);
-  for (uint32_t p = 0; p < paces.size(); ++p) paces[p]->window = second_cut->windows[p];
+  for (uint32_t p = 0; p < run.paces.size(); ++p) run.paces[p]->window = run.second_cut->windows[p];
 }
+
+} // namespace
 
 SecondCut::SecondCut(RunState& run, Workers* workers) : run_(run), workers_(workers) {
   if (!run.plan.guessed) state_ = State::over;
@@ -138,7 +149,7 @@ void SecondCut::give_up() {
 
 void SecondCut::cut_at_rest() {
   if (!is_quiet(run_) || ending(run_)) return;
-  run_.cut_again(std::move(*cut_));
+  move_steps(run_, std::move(*cut_));
   tell_second_cut(run_);
   if (workers_) workers_->share_out();
   end();
@@ -165,7 +176,7 @@ void SecondCut::look() {
   if (state_ == State::over) return;
   if (ending(run_)) return end();
   if (state_ == State::measuring) {
-    if (!is_measured(run_)) return;
+    if (!has_measured_enough(run_)) return;
     cut_ = plan::cut_again(run_.plan, measured_costs(run_));
     if (steps_of(cut_->segments) == steps_of(run_.plan.segments)) return end();
     held_since_ns_ = moved_at_ns_ = run_.now_ns();

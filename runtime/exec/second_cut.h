@@ -13,12 +13,14 @@
 // answers later stays as it is: it is never idle between two ticks.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
-#include "exec/state.h"
+#include "plan/plan.h"
 
 namespace millrace::exec {
 
+class RunState;
 class Workers;
 
 class SecondCut {

@@ -1,8 +1,19 @@
 // A segment's progress: tick after tick, step after step, until something is not there yet.
+#include "exec/segment.h"
+
 #include <algorithm>
 
+#include "exec/admission.h"
+#include "exec/channel.h"
+#include "exec/finish_step.h"
+#include "exec/firing.h"
+#include "exec/pending.h"
+#include "exec/reach.h"
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
 #include "exec/tell.h"
+#include "exec/tick_watch.h"
 
 namespace millrace::exec {
 

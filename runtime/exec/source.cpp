@@ -3,7 +3,13 @@
 
 #include <algorithm>
 
+#include "exec/firing.h"
+#include "exec/presence.h"
 #include "exec/reader.h"
+#include "exec/run_state.h"
+#include "exec/settle.h"
+#include "exec/state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 
@@ -97,7 +103,7 @@ void take_next(SourceState& source) {
 Answer answer_of(StepRun& source, mr_status status, std::vector<Slot>& slots) {
   for (size_t o = 0; o < slots.size(); ++o) {
     const mr_output& output = source.raw_outputs[o];
-    slots[o] = output.state == MR_OUTPUT_SILENT ? Slot{} : slot_of(output, source);
+    slots[o] = output.state == MR_OUTPUT_SILENT ? Slot{} : value_of(output);
     if (!slots[o].value) slots[o].cause = status == MR_ERROR ? Cause::error : Cause::silent;
   }
   const bool gave = std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.value; });

@@ -1,9 +1,32 @@
 // What a source is asked, and what it answers (semantics.md 1.4). All by the head of its pace, but for answer_of().
 #pragma once
 
-#include "exec/state.h"
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "exec/step.h"
 
 namespace millrace::exec {
+
+class Reader;
+
+// A source's value that is not due yet, and the one that is.
+struct SourceState {
+  // head; `step` built
+  StepRun* step = nullptr;
+  bool ended = false;
+  bool has_value = false; // for the tick that is being admitted
+  bool has_next = false;  // read ahead
+  std::vector<Slot> value, next;
+  graph::Rational rate; // its own; numerator 0: none
+  bool by_time = false; // plan::Clock::takes_what_is_due
+  uint64_t index = 0;   // values it has given: what it is told as its tick's index where it has a rate
+  int64_t next_due_ns = INT64_MIN;
+  int64_t due_before = 0; // values that its rate had due at the last beat
+  SingleWriter<uint64_t> passed_over;
+  std::shared_ptr<Reader> reader; // start: a blocking source is read by a thread of its own
+};
 
 // What a source says when it is asked for its next value.
 enum class Answer { value, not_yet, end };

@@ -1,7 +1,9 @@
 // What was submitted to a device and is not over: named where the device fails (semantics.md 4.9).
 #include <thread>
 
-#include "exec/state.h"
+#include "exec/region.h"
+#include "exec/run_state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 
@@ -11,7 +13,7 @@ namespace {
 constexpr std::chrono::milliseconds kEndsWithin{500};
 
 // "blur (image.blur)", "the region of blur and edges", "copy video → cuda:0".
-std::string name_of(const StepRun& step) {
+std::string words_of_work(const StepRun& step) {
   if (!step.handler) return step.plan->name;
   if (!step.region || step.region->steps.size() < 2) return step.plan->name + " (" + step.handler->type + ")";
   std::string names;
@@ -39,7 +41,8 @@ void RunState::await_submitted(const StepRun& step, uint64_t ordinal, const devi
     device.watch(); // one whose words move by themselves looks for errors only when it is asked to
     if (!device.force(fence)) std::this_thread::yield();
     if (monotonic.now_ns() - begin > options.device_patience_ns)
-      device.declare_lost(name_of(step) + " did not finish tick " + std::to_string(step.pace->info(ordinal).index));
+      device.declare_lost(words_of_work(step) + " did not finish tick " +
+                          std::to_string(step.pace->info(ordinal).index));
   }
   if (device.failed()) watch_device(step.plan->domain);
 }
@@ -60,7 +63,7 @@ std::string RunState::words_under_way(uint32_t d) const {
     found_sequence = sequence;
     found_tick = submission.tick.load(std::memory_order_relaxed);
   }
-  return found ? "; under way was " + name_of(*found) + " (tick " + std::to_string(found_tick) + ")" : "";
+  return found ? "; under way was " + words_of_work(*found) + " (tick " + std::to_string(found_tick) + ")" : "";
 }
 
 bool RunState::has_stuck_devices() const {
@@ -79,7 +82,7 @@ void RunState::watch_devices() {
 void RunState::watch_device(uint32_t d) {
   const device::DeviceStatus status = devices[d]->status();
   if (status.ok()) return;
-  fail(Error{703, plan.domains[d] + " is lost: " + status.sentence + words_under_way(d), {}, {}, "", ""}, 0,
+  fail(Error{703, plan.domains[d].name + " is lost: " + status.sentence + words_under_way(d), {}, {}, "", ""}, 0,
        UINT64_MAX);
 }
 

@@ -5,6 +5,12 @@
 
 #include <algorithm>
 
+#include "exec/channel.h"
+#include "exec/region.h"
+#include "exec/run_state.h"
+#include "exec/source.h"
+#include "exec/state.h"
+#include "exec/step.h"
 #include "observe/log.h"
 
 namespace millrace::exec {
@@ -91,7 +97,7 @@ void tell_region(const RegionRun& region) {
   std::string handlers;
   for (const StepRun* step : region.steps) handlers += (handlers.empty() ? "" : ", ") + step->handler->name;
   say(run, LogLevel::info, "", clock_of(first),
-      fmt::format("captured on {} as one: {}", run.plan.domains[region.plan->domain], handlers));
+      fmt::format("captured on {} as one: {}", run.plan.domains[region.plan->domain].name, handlers));
 }
 
 void tell_second_cut(const RunState& run) {

@@ -2,16 +2,22 @@
 // by the tick, but for what handlers say themselves.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
-
-#include "exec/state.h"
 
 namespace millrace {
 struct LogSource;
 }
 
 namespace millrace::exec {
+
+class RunState;
+struct PaceRun;
+struct RegionRun;
+struct Result;
+struct SegmentRun;
+struct StepRun;
 
 // The segment that this thread has claimed and is carrying forward; null: none. Of a handler that speaks it tells in
 // the call of which tick it does, without a word on each call.

@@ -1,14 +1,25 @@
 // The threads of a run: workers that carry segments forward, and a monitor that watches them. Private to runtime/exec.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "exec/second_cut.h"
-#include "exec/state.h"
 #include "exec/tell.h"
+#include "observe/trace.h"
 
 namespace millrace::exec {
+
+class RunState;
+struct SegmentRun;
+struct StepRun;
 
 // Workers look for segments that can go on: their own first, then those whose home is busy elsewhere. With nothing to
 // do they spin for a while, then sleep on the run's bell until something moves or a beat is due.

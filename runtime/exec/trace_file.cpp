@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "exec/run_state.h"
+
 namespace millrace::exec {
 
 namespace {

@@ -4,9 +4,9 @@
 
 #include <iosfwd>
 
-#include "exec/state.h"
-
 namespace millrace::exec {
+
+class RunState;
 
 // When nothing of the run writes its rings any more. Times are microseconds since the start.
 void write_trace(const RunState& run, std::ostream& out);

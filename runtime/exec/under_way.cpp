@@ -1,5 +1,9 @@
 // Which calls of a run are under way: for a crash on this thread, and for who asks from outside.
+#include "exec/under_way.h"
+
+#include "exec/run_state.h"
 #include "exec/state.h"
+#include "exec/step.h"
 
 namespace millrace::exec {
 
@@ -9,7 +13,7 @@ const char* function_of(const StepRun& step) {
   return step.in_finish.load(std::memory_order_relaxed) ? "finish" : "process";
 }
 
-plugin::CallName name_of(const StepRun& step, uint64_t tick) {
+plugin::CallName call_name(const StepRun& step, uint64_t tick) {
   if (!step.handler) return {};
   return {step.plan->name.c_str(), step.handler->type.c_str(), function_of(step), tick};
 }
@@ -23,13 +27,13 @@ CallUnderWay described(const StepRun& step, uint64_t tick) {
 plugin::CallName name_call_in(const void* segment_run) {
   const auto& segment = *static_cast<const SegmentRun*>(segment_run);
   const StepRun* step = segment.inside.load(std::memory_order_relaxed);
-  return step ? name_of(*step, segment.pace->tick_at(segment.ordinal)) : plugin::CallName{};
+  return step ? call_name(*step, segment.pace->tick_at(segment.ordinal)) : plugin::CallName{};
 }
 
 plugin::CallName name_call_apart(const void* step_run) {
   const auto& step = *static_cast<const StepRun*>(step_run);
   const uint64_t tick = step.apart.load(std::memory_order_relaxed);
-  return tick == StepRun::kNotApart ? plugin::CallName{} : name_of(step, tick);
+  return tick == StepRun::kNotApart ? plugin::CallName{} : call_name(step, tick);
 }
 
 std::vector<CallUnderWay> calls_under_way(const RunState& run) {

@@ -10,7 +10,13 @@
 #include <sstream>
 #include <string>
 
+#include "exec/region.h"
+#include "exec/run_state.h"
+#include "exec/segment.h"
+#include "exec/state.h"
+#include "exec/step.h"
 #include "exec/threads.h"
+#include "exec/under_way.h"
 #include "observe/signal_stack.h"
 #include "observe/start_thread.h"
 
@@ -88,8 +94,8 @@ inline void pause() {
 Workers::Workers(RunState& run)
     : run_(run), crowded_(std::thread::hardware_concurrency() < run.plan.workers), expect_least_ns_(kExpectLeastNs) {
   const bool has_cores = std::thread::hardware_concurrency() > run_.plan.threads;
-  for (const device::Device* device : run_.devices)
-    if (device->enqueues() && has_cores) expect_least_ns_ = kExpectLeastByDeviceNs;
+  for (const device::Enqueuing* device : run_.enqueuing)
+    if (device && has_cores) expect_least_ns_ = kExpectLeastByDeviceNs;
   for (uint32_t w = 0; w < run.plan.threads; ++w) {
     workers_.push_back(std::make_unique<Worker>());
     workers_[w]->trace = run.traces[w].get();

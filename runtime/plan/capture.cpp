@@ -10,7 +10,7 @@ namespace millrace::plan {
 namespace {
 
 bool capturable(const Plan& plan, const Step& step) {
-  return step.kind == StepKind::handler && step.domain != 0 &&
+  return step.kind == StepKind::handler && !plan.on_host(step.domain) &&
          (plan.handlers[step.handler].info->traits & MR_TRAIT_CAPTURABLE) && step.every == 1;
 }
 
@@ -85,10 +85,12 @@ constexpr uint64_t kRidesAlongMax = 4096;
 void take_small_copies_along(Plan& plan) {
   for (uint32_t s = 0; s < plan.steps.size(); ++s) {
     Step& step = plan.steps[s];
-    if (step.kind != StepKind::transfer || !is_cuda(plan.domains[step.domain]) || step.inputs.size() != 1) continue;
+    if (step.kind != StepKind::transfer || plan.domains[step.domain].bodies != Bodies::enqueued ||
+        step.inputs.size() != 1)
+      continue;
     const Output& from = plan.outputs[step.inputs[0].output];
     const uint32_t region = plan.steps[from.step].region;
-    const bool down = from.domain == step.domain && plan.outputs[step.outputs[0]].domain == 0;
+    const bool down = from.domain == step.domain && plan.in_host_memory(plan.outputs[step.outputs[0]].domain);
     if (region == kNone || !down || copied_bytes(from.format) > kRidesAlongMax) continue;
     step.region = region;
     plan.regions[region].steps.push_back(s);
@@ -100,12 +102,12 @@ void take_small_copies_along(Plan& plan) {
 void capture(Draft& draft) {
   Plan& plan = draft.plan;
   for (const Segment& segment : plan.segments) {
-    if (segment.domain == 0) continue;
+    if (plan.on_host(segment.domain)) continue;
+    const bool enqueued = plan.domains[segment.domain].bodies == Bodies::enqueued;
     uint32_t open = kNone;
     for (uint32_t s : segment.steps) {
       Step& step = plan.steps[s];
-      const std::string varies =
-          is_cuda(plan.domains[segment.domain]) && capturable(plan, step) ? what_varies(plan, step) : "";
+      const std::string varies = enqueued && capturable(plan, step) ? what_varies(plan, step) : "";
       if (!varies.empty()) {
         open = kNone;
         plan.notes.push_back(step.name + " runs on a stream: " + varies);

@@ -84,7 +84,7 @@ void place_conversion(Draft& draft, uint32_t h, const std::vector<uint32_t>& cho
     return;
   }
   const uint64_t here = sides.bytes_in(domains[0]), there = sides.bytes_in(domains[1]);
-  const std::string& other = draft.plan.domains[domains[1]];
+  const std::string& other = draft.plan.domains[domains[1]].name;
   handler.reason = sides.is_source(domains[0]) ? "before the copy: " : "behind the copy: ";
   if (there == UINT64_MAX)
     handler.reason += "an edge forbids the one that it would take in " + other;

@@ -70,19 +70,19 @@ uint64_t bytes_read(const Plan& plan, uint32_t handler) {
 
 Cost cost_in(const Draft& draft, const DraftHandler& handler, uint32_t domain) {
   const auto given = draft.options.costs_ns.find(handler.declared->name);
-  if (domain == 0 && given != draft.options.costs_ns.end()) {
+  if (draft.plan.on_host(domain) && given != draft.options.costs_ns.end()) {
     const double us = static_cast<double>(given->second) / 1000;
     return {us, us, true};
   }
   std::vector<const BodyCost*> known;
   const std::string settings = settings_of(*handler.declared);
   for (const BodyCost& body : draft.machine.bodies)
-    if (body.type == handler.info->type && body.settings == settings && body.domain == draft.plan.domains[domain])
+    if (body.type == handler.info->type && body.settings == settings && body.domain == draft.plan.domains[domain].name)
       known.push_back(&body);
   if (const auto measured = between(known, static_cast<double>(bytes_read(handler)))) return *measured;
-  const int64_t said = domain == 0 ? handler.facts.cost_cpu_ns : handler.facts.cost_gpu_ns;
+  const int64_t said = draft.plan.on_host(domain) ? handler.facts.cost_cpu_ns : handler.facts.cost_gpu_ns;
   const double us = static_cast<double>(said > 0 ? said : handler.info->cost_hint_ns) / 1000;
-  return {us, us, domain == 0 || said > 0}; // a hint is of the host's body
+  return {us, us, draft.plan.on_host(domain) || said > 0}; // a hint is of the host's body
 }
 
 } // namespace millrace::plan

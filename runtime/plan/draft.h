@@ -10,8 +10,6 @@
 
 namespace millrace::plan {
 
-inline bool is_cuda(const std::string& domain) { return domain.rfind("cuda:", 0) == 0; }
-
 // A handler with its ports laid flat, as the ABI counts them.
 struct DraftHandler {
   const graph::Handler* declared = nullptr;

@@ -283,7 +283,7 @@ class Expansion {
       DraftHandler& handler = draft_.handlers[h];
       const graph::Handler& declared = *handler.declared;
       // A source on a device is called as other bodies are, and its clock counts for it.
-      const bool asked = handler.is_source() && handler.domain == 0;
+      const bool asked = handler.is_source() && plan_.on_host(handler.domain);
       handler.step = add_step(asked ? StepKind::source : StepKind::handler, declared.name, handler.pace);
       Step& step = plan_.steps[handler.step];
       step.handler = h;
@@ -297,8 +297,8 @@ class Expansion {
         uint64_t& ticks_max = plan_.paces[handler.pace].ticks_max;
         ticks_max = std::min(ticks_max, static_cast<uint64_t>(handler.facts.tick_count));
       }
-      if (is_cuda(plan_.domains[handler.domain]))
-        step.scratch_bytes = draft_.facts.handlers[h].instance->scratch_bytes();
+      const bool enqueues = plan_.domains[handler.domain].bodies == Bodies::enqueued;
+      if (enqueues) step.scratch_bytes = draft_.facts.handlers[h].instance->scratch_bytes();
       for (uint32_t i = 0; i < handler.input_count; ++i) {
         const auto& port = handler.info->ports[handler.input_port[i]];
         StepInput input;
@@ -309,14 +309,15 @@ class Expansion {
       for (uint32_t o = 0; o < handler.output_count; ++o) {
         const auto& port = handler.info->ports[handler.output_port[o]];
         const bool on_host = port.raw.memory == MR_MEMORY_CPU; // where a GPU body's kernels write it
-        const uint32_t output = add_output(handler.step, port.name, handler.outputs[o], on_host ? 0 : handler.domain);
+        const uint32_t domain = on_host ? host_of(plan_.domains, handler.domain) : handler.domain;
+        const uint32_t output = add_output(handler.step, port.name, handler.outputs[o], domain);
         const int32_t like =
             port.raw.like >= 0 ? static_cast<int32_t>(handler.first[static_cast<uint32_t>(port.raw.like)]) : -1;
         if (port.raw.flags & MR_PORT_FORWARDS) plan_.outputs[output].forwards = like;
         if (port.raw.flags & MR_PORT_IN_PLACE) plan_.outputs[output].in_place = like;
         plan_.outputs[output].connected = handler.edge_counts[handler.output_port[o]] > 0;
       }
-      if (is_cuda(plan_.domains[handler.domain]) && (handler.info->traits & MR_TRAIT_FINISH)) add_finish(handler);
+      if (enqueues && (handler.info->traits & MR_TRAIT_FINISH)) add_finish(handler);
       describe(h);
     }
   }
@@ -344,8 +345,8 @@ class Expansion {
     const std::vector<uint32_t> made = plan_.steps[handler.step].outputs;
     for (uint32_t o = 0; o < made.size(); ++o) {
       const Output body_output = plan_.outputs[made[o]];
-      if (body_output.domain != 0) continue;
-      const uint32_t output = add_output(s, body_output.name, body_output.format, 0);
+      if (!plan_.in_host_memory(body_output.domain)) continue;
+      const uint32_t output = add_output(s, body_output.name, body_output.format, body_output.domain);
       plan_.outputs[output].connected = body_output.connected;
       plan_.outputs[output].forwards = static_cast<int32_t>(handler.input_count + o);
       finished_[made[o]] = output;

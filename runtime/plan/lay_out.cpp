@@ -230,11 +230,12 @@ class Layout {
     for (const auto& [step, input] : readers_[o]) {
       const Step& reader = *step;
       retain = std::max(retain, input->delay);
-      const uint32_t issued = reader.domain == 0 ? 0 : plan_.paces[reader.pace].room; // and perhaps not done
+      const uint32_t issued = plan_.on_host(reader.domain) ? 0 : plan_.paces[reader.pace].room; // and perhaps not done
       if (input->keeps > 0) hold(ring, input->keeps + 1 + issued, "kept by " + reader.name);
       if (input->repeat_last) hold(ring, 2 + issued, "repeated by " + reader.name);
       if (reader.kind == StepKind::gate || reader.kind == StepKind::post) hold_for_channel(ring, reader);
-      if (reader.domain != 0) ring.pinned = ring.pinned || ring.domain == 0; // a device copies it or reads it there
+      if (!plan_.on_host(reader.domain))
+        ring.pinned = plan_.in_host_memory(ring.domain); // a device copies it or reads it there
     }
     if (retain > 0) {
       ring.length += retain;
@@ -248,7 +249,7 @@ class Layout {
         hold(ring, kReadAhead + 1, "read ahead by the source");
     }
     if (output.format.held > 0) hold(ring, output.format.held, "worked in by " + producer.name);
-    if (producer.domain != 0) ring.pinned = ring.pinned || ring.domain == 0; // a device writes it
+    if (!plan_.on_host(producer.domain)) ring.pinned = plan_.in_host_memory(ring.domain); // a device writes it
     plan_.outputs[o].ring = static_cast<uint32_t>(plan_.rings.size());
     plan_.rings.push_back(ring);
   }
@@ -348,9 +349,9 @@ class Layout {
 
   void sum_memory() {
     for (const Ring& ring : plan_.rings)
-      plan_.memory[plan_.domains[ring.domain]] += ring.length * memory::block_bytes(ring.capacity);
+      plan_.memory[plan_.domains[ring.domain].name] += ring.length * memory::block_bytes(ring.capacity);
     for (const Step& step : plan_.steps)
-      if (step.scratch_bytes > 0) plan_.memory[plan_.domains[step.domain]] += step.scratch_bytes;
+      if (step.scratch_bytes > 0) plan_.memory[plan_.domains[step.domain].name] += step.scratch_bytes;
   }
 
   struct Reading {
@@ -420,10 +421,10 @@ class Fitting {
   }
 
   Shortage shortage() const {
-    for (const auto& [domain, bytes] : plan_.memory) {
-      const auto limit = draft_.machine.bytes_limit.find(domain);
-      if (limit != draft_.machine.bytes_limit.end() && limit->second != 0 && bytes > limit->second)
-        return {domain, bytes, limit->second};
+    for (const Domain& domain : plan_.domains) {
+      const auto needed = plan_.memory.find(domain.name);
+      if (needed != plan_.memory.end() && domain.bytes_limit != 0 && needed->second > domain.bytes_limit)
+        return {domain.name, needed->second, domain.bytes_limit};
     }
     return {};
   }
@@ -446,7 +447,7 @@ class Fitting {
                 "",
                 ""};
     for (const Ring& ring : plan_.rings)
-      if (plan_.domains[ring.domain] == missing.domain)
+      if (plan_.domains[ring.domain].name == missing.domain)
         error.notes.push_back(std::to_string(ring.length) + " × " + std::to_string(memory::block_bytes(ring.capacity)) +
                               " for " + plan_.steps[plan_.outputs[ring.output].step].name + "." +
                               plan_.outputs[ring.output].name);

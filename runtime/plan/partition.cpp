@@ -20,7 +20,7 @@ constexpr int64_t kSegmentMinNs = 20'000;
 
 // Whether a step's calls fill a host's thread of its segment: a blocking source is read by a thread of its own.
 bool counts(const Plan& plan, const Step& step) {
-  if (step.handler == kNone || step.domain != 0) return false;
+  if (step.handler == kNone || !plan.on_host(step.domain)) return false;
   return step.kind != StepKind::source || !plan.handlers[step.handler].waits;
 }
 
@@ -94,7 +94,7 @@ class Partition {
     if (const uint32_t kept = kept_segment(s); kept != kNone) return append(kept, s);
     // Sources of a clock are asked one after another by its head.
     if (step.kind == StepKind::source) return append(keyed(heads_, {step.pace, 0, 0, 0}, s), s);
-    if (step.domain != 0) {
+    if (!plan_.on_host(step.domain)) {
       // Behind a way out of the device and back the next tick's first part would wait for this one's second.
       uint32_t& segment = devices_.try_emplace({step.pace, step.domain, step.level, waits_[s]}, kNone).first->second;
       if (segment == kNone || leads_back(step, segment)) segment = open(s);
@@ -111,7 +111,7 @@ class Partition {
   // Where the cut is made again: the segment of a step that may not move, with all that was in it; else kNone.
   uint32_t kept_segment(uint32_t s) {
     const Step& step = plan_.steps[s];
-    if (!before_ || step.domain != 0) return kNone;
+    if (!before_ || !plan_.on_host(step.domain)) return kNone;
     const uint32_t old = before_->steps[s].segment;
     if (moves(*before_, before_->segments[old])) return kNone;
     const auto [at, fresh] = kept_.try_emplace(old, kNone);
@@ -138,7 +138,7 @@ class Partition {
       if (input.output == kNone || input.delay > 0) continue;
       const uint32_t producer = plan_.outputs[input.output].step;
       const uint32_t segment = plan_.steps[producer].segment;
-      if (plan_.steps[producer].domain != 0 || closed_[segment] || level_[segment] != step.level ||
+      if (!plan_.on_host(plan_.steps[producer].domain) || closed_[segment] || level_[segment] != step.level ||
           held_[segment] != waits_[s] || plan_.segments[segment].pace != step.pace)
         continue;
       if (latest == kNone || producer > latest) latest = producer;
@@ -219,7 +219,7 @@ std::string unknown_costs(const Plan& plan) {
 } // namespace
 
 bool moves(const Plan& plan, const Segment& segment) {
-  if (segment.domain != 0 || segment.lanes > 1 || segment.blocking || !segment.thread.empty()) return false;
+  if (!plan.on_host(segment.domain) || segment.lanes > 1 || segment.blocking || !segment.thread.empty()) return false;
   const uint32_t base = base_level(plan, plan.paces[segment.pace]);
   return std::all_of(segment.steps.begin(), segment.steps.end(),
                      [&](uint32_t s) { return plan.steps[s].level == base; });

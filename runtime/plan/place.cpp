@@ -8,11 +8,10 @@ namespace millrace::plan {
 
 namespace {
 
-bool is_sim(const std::string& domain) { return domain.rfind("sim:", 0) == 0; }
-
 // "" where a source can run on a device: there its clock counts for it, so that its pictures are functions of the tick.
-std::string obstacle_to_source(const DraftHandler& handler, const std::string& domain) {
-  if (!is_cuda(domain) || !handler.info->has_cuda()) return "a source is called by its clock, on the cpu";
+std::string obstacle_to_source(const DraftHandler& handler, const Domain& domain) {
+  if (domain.bodies != Bodies::enqueued || !handler.info->has_cuda())
+    return "a source is called by its clock, on the cpu";
   if (!(handler.info->traits & MR_TRAIT_CAPTURABLE)) return "its GPU body has to be called on each tick";
   if (!handler.only_source) return "its clock has other sources, and ends with the last of them";
   if (handler.facts.live || handler.facts.rate_num > 0) return "a source with a rate of its own is called by its clock";
@@ -20,25 +19,26 @@ std::string obstacle_to_source(const DraftHandler& handler, const std::string& d
 }
 
 // "" where the handler can run there, else why it cannot.
-std::string obstacle(const DraftHandler& handler, const std::string& domain) {
-  if ((domain == "cpu" ? handler.facts.cost_cpu_ns : handler.facts.cost_gpu_ns) < 0)
+std::string obstacle(const DraftHandler& handler, const Domain& domain) {
+  if ((domain.is_host() ? handler.facts.cost_cpu_ns : handler.facts.cost_gpu_ns) < 0)
     return "with these parameters it does not run there";
-  if (domain == "cpu") {
+  if (domain.is_host()) {
     for (const auto& port : handler.info->ports)
       if (port.raw.memory == MR_MEMORY_GPU) return "its port " + port.name + " is declared gpu";
     return handler.info->has_cpu() ? "" : "it has no CPU body";
   }
   if (handler.is_source())
     if (std::string why_not = obstacle_to_source(handler, domain); !why_not.empty()) return why_not;
-  if (is_cuda(domain) && !handler.info->has_cuda()) return "it has no CUDA body";
-  if (is_sim(domain) && !handler.info->has_cpu()) return "it has no CPU body for a simulated device to run";
+  const bool enqueued = domain.bodies == Bodies::enqueued;
+  if (enqueued && !handler.info->has_cuda()) return "it has no CUDA body";
+  if (!enqueued && !handler.info->has_cpu()) return "it has no CPU body for a simulated device to run";
   if (handler.info->traits & MR_TRAIT_BLOCKING) return "it blocks";
   if (!handler.info->thread.empty()) return "it needs the thread \"" + handler.info->thread + "\"";
   if (handler.info->max_pending > 0) return "its results may come later";
   for (const auto& port : handler.info->ports) {
-    const bool writes_host = is_cuda(domain) && !port.is_input(); // its kernels do, by the block's mapped address
+    const bool writes_host = enqueued && !port.is_input(); // its kernels do, by the block's mapped address
     if (port.raw.memory == MR_MEMORY_CPU && !writes_host) return "its port " + port.name + " is declared cpu";
-    const bool finishes = is_cuda(domain) && (handler.info->traits & MR_TRAIT_FINISH);
+    const bool finishes = enqueued && (handler.info->traits & MR_TRAIT_FINISH);
     if (port.raw.memory == MR_MEMORY_CPU && finishes && handler.declared->on_error == graph::OnError::bypass)
       return "where its finish fails its port " + port.name + ", declared cpu, cannot repeat what is on the device";
     if (port.raw.accepts.kind == MR_KIND_OBJECT) return "its port " + port.name + " carries a host object";
@@ -46,36 +46,34 @@ std::string obstacle(const DraftHandler& handler, const std::string& domain) {
   return "";
 }
 
-// kNone where it is not there.
-uint32_t find_domain(const std::vector<std::string>& domains, const std::string& name) {
-  const auto at = std::find(domains.begin(), domains.end(), name);
-  return at == domains.end() ? kNone : static_cast<uint32_t>(at - domains.begin());
-}
-
 // A domain that is asked for by name: `asks` begins the sentence, `key` is the word that it was asked with.
 uint32_t asked_domain(const Draft& draft, const std::string& name, const std::string& asks, const char* key,
                       const Place& place) {
-  const std::vector<std::string>& domains = draft.plan.domains;
-  if (const uint32_t found = find_domain(domains, name); found != kNone) return found;
+  const std::vector<Domain>& domains = draft.plan.domains;
+  if (const auto found = find_domain(domains, name)) return *found;
   std::string known;
-  for (const std::string& domain : domains) known += (known.empty() ? "" : ", ") + domain;
+  std::vector<std::string> names;
+  for (const Domain& domain : domains) {
+    known += (known.empty() ? "" : ", ") + domain.name;
+    names.push_back(domain.name);
+  }
   const std::string gpu = gpu_meant(name);
-  const bool is_gpu_here = !gpu.empty() && find_domain(domains, gpu) != kNone;
+  const bool is_gpu_here = !gpu.empty() && find_domain(domains, gpu).has_value();
   Error error{408,
               asks + " " + name + ", which is not available",
               place,
               {"available: " + known},
-              gpu.empty() ? nearest_name(name, domains) : gpu,
+              gpu.empty() ? nearest_name(name, names) : gpu,
               ""};
-  const std::string kind = gpu.empty() ? name.substr(0, name.find(':')) : "cuda";
+  const std::optional<DomainKind> kind = gpu.empty() ? kind_named(name) : DomainKind::cuda;
   if (is_gpu_here) {
     error.edit = assignment(place, key, gpu);
     throw Failure(std::move(error));
   }
-  if (kind == "cuda")
+  if (kind == DomainKind::cuda)
     error.notes.push_back("cuda devices come with the CUDA module; `millrace doctor` says what is here");
-  const bool may_be_added = kind == "sim" && name != kind;
-  error.edit = may_be_added ? "--devices cpu," + name : assignment(place, key, "cpu");
+  const bool may_be_added = kind == DomainKind::sim && name.find(':') != std::string::npos;
+  error.edit = may_be_added ? "--devices cpu," + name : assignment(place, key, domains[host_of(domains, 0)].name);
   throw Failure(std::move(error));
 }
 
@@ -130,16 +128,18 @@ bool pin(const Draft& draft, DraftHandler& handler) {
   const Place& place = pinned ? declared.place : demand.edge->declared->place;
   handler.domain =
       pinned ? asked_domain(draft, declared.device, declared.name + " is pinned to", "device", place) : demand.domain;
-  const std::string& domain = draft.plan.domains[handler.domain];
+  const Domain& domain = draft.plan.domains[handler.domain];
   if (demand.edge && demand.domain != handler.domain)
-    throw Failure(Error{408,
-                        declared.name + " is pinned to " + domain + ", and one of its inputs is required elsewhere",
-                        demand.edge->declared->place,
-                        {declared.name + " has device: " + domain + at(declared.place), side_words(draft, demand)},
-                        "",
-                        assignment(demand.edge->declared->place, "domain", domain)});
+    throw Failure(
+        Error{408,
+              declared.name + " is pinned to " + domain.name + ", and one of its inputs is required elsewhere",
+              demand.edge->declared->place,
+              {declared.name + " has device: " + domain.name + at(declared.place), side_words(draft, demand)},
+              "",
+              assignment(demand.edge->declared->place, "domain", domain.name)});
   if (const std::string why_not = obstacle(handler, domain); !why_not.empty()) {
-    Error error{408, declared.name + " (" + handler.info->type + ") cannot run on " + domain, place, {why_not}, "", ""};
+    Error error{408, declared.name + " (" + handler.info->type + ") cannot run on " + domain.name, place, {why_not}, "",
+                ""};
     if (!pinned) error.notes.push_back(side_words(draft, demand));
     error.edit = pinned ? "remove device:" : "remove domain:";
     throw Failure(std::move(error));
@@ -155,7 +155,7 @@ bool place_as_saved(const Draft& draft, DraftHandler& handler) {
   const graph::Handler& declared = *handler.declared;
   handler.domain =
       asked_domain(draft, saved->second, "the saved plan has " + declared.name + " on", "device", declared.place);
-  if (const std::string why_not = obstacle(handler, saved->second); !why_not.empty())
+  if (const std::string why_not = obstacle(handler, draft.plan.domains[handler.domain]); !why_not.empty())
     throw Failure(Error{412,
                         "the saved plan has " + declared.name + " on " + saved->second + ", where it cannot run",
                         declared.place,
@@ -167,8 +167,8 @@ bool place_as_saved(const Draft& draft, DraftHandler& handler) {
 }
 
 // A sink acts on the host, unless it was written for a device: the body that a simulated device borrows is the host's.
-bool stays_on_host(const DraftHandler& handler) {
-  return handler.output_count == 0 && !handler.info->has_cuda() && obstacle(handler, "cpu").empty();
+bool stays_on_host(const DraftHandler& handler, const Domain& host) {
+  return handler.output_count == 0 && !handler.info->has_cuda() && obstacle(handler, host).empty();
 }
 
 // The domains that a handler which is not pinned may run in, in the order of --devices, and why not in others.
@@ -179,13 +179,15 @@ struct Choices {
 
 Choices choices_of(const Draft& draft, const DraftHandler& handler) {
   Choices choices;
-  for (const std::string& domain : draft.machine.domains) {
-    std::string why_not = obstacle(handler, domain);
-    if (why_not.empty() && domain != "cpu" && stays_on_host(handler)) why_not = "a sink without a CUDA body";
+  const std::vector<Domain>& domains = draft.plan.domains;
+  for (const uint32_t d : draft.machine.order) {
+    std::string why_not = obstacle(handler, domains[d]);
+    if (why_not.empty() && !domains[d].is_host() && stays_on_host(handler, domains[host_of(domains, d)]))
+      why_not = "a sink without a CUDA body";
     if (why_not.empty())
-      choices.domains.push_back(find_domain(draft.plan.domains, domain));
+      choices.domains.push_back(d);
     else if (choices.domains.empty())
-      choices.passed_over.push_back(domain + ": " + why_not);
+      choices.passed_over.push_back(domains[d].name + ": " + why_not);
   }
   return choices;
 }
@@ -204,8 +206,9 @@ std::string first_words(const Choices& choices) {
               choices.passed_over,
               "",
               ""};
-  const std::vector<std::string>& domains = draft.plan.domains;
-  const bool has_gpu = std::any_of(domains.begin(), domains.end(), is_cuda);
+  const std::vector<Domain>& domains = draft.plan.domains;
+  const bool has_gpu =
+      std::any_of(domains.begin(), domains.end(), [](const Domain& domain) { return domain.kind == DomainKind::cuda; });
   if (handler.info->has_cuda() && !has_gpu) {
     error.notes.push_back("`millrace doctor` says which GPUs are here");
     error.edit = "--devices cuda:0,cpu";
@@ -222,7 +225,7 @@ uint32_t domain_read(const Draft& draft, uint32_t h) {
     if (edge.target != h) continue;
     const DraftHandler& maker = draft.handlers[edge.source];
     const bool on_host = maker.info->ports[maker.output_port[edge.source_output]].raw.memory == MR_MEMORY_CPU;
-    const uint32_t made = on_host ? 0 : maker.domain;
+    const uint32_t made = on_host ? host_of(draft.plan.domains, maker.domain) : maker.domain;
     if (domain != kNone && domain != made) return kNone;
     domain = made;
   }
@@ -253,9 +256,7 @@ bool follows_inputs(const Draft& draft, uint32_t h, const std::vector<uint32_t>&
 }
 
 void place(Draft& draft) {
-  draft.plan.domains = {"cpu"};
-  for (const std::string& domain : draft.machine.domains)
-    if (domain != "cpu") draft.plan.domains.push_back(domain);
+  draft.plan.domains = draft.machine.domains;
   find_hops(draft);
   for (DraftHandler& handler : draft.handlers) {
     const auto of_its_clock = [&](const DraftHandler& other) {
@@ -277,10 +278,10 @@ void place(Draft& draft) {
       if (!handler.declared->inserted) handler.reason = first_words(found);
       continue;
     }
-    if (!obstacle(handler, "cpu").empty()) refuse_everywhere(draft, handler, found);
-    handler.domain = 0;
+    handler.domain = host_of(draft.plan.domains, handler.domain);
+    if (!obstacle(handler, draft.plan.domains[handler.domain]).empty()) refuse_everywhere(draft, handler, found);
     handler.reason = "on the host";
-    choices[h] = {0};
+    choices[h] = {handler.domain};
   }
   place_by_price(draft, choices);
   follow_inputs(draft, choices);

@@ -73,7 +73,11 @@ class Pricing {
     const auto domains = static_cast<uint32_t>(draft_.plan.domains.size());
     prices_.domains = domains;
     prices_.workers.assign(domains, 1); // one submits per device, and its kernels run one after another
-    prices_.workers[0] = std::max(1u, draft_.machine.workers);
+    for (uint32_t d = 0; d < domains; ++d) {
+      prices_.hosts.push_back(draft_.plan.on_host(d));
+      if (draft_.plan.on_host(d)) prices_.workers[d] = std::max(1u, draft_.machine.workers);
+      prices_.pushes.push_back(draft_.plan.domains[d].pushes);
+    }
     add_hops();
     add_launches();
     double fastest = 0; // of the clocks that do not wait
@@ -103,13 +107,12 @@ class Pricing {
 
   void add_launches() {
     std::string guessed;
-    prices_.pushes.resize(prices_.domains);
-    for (uint32_t d = 1; d < prices_.domains; ++d) {
-      prices_.pushes[d] = is_cuda(name(d)); // as route.cpp has it
+    for (uint32_t d = 0; d < prices_.domains; ++d) {
+      if (draft_.plan.on_host(d)) continue;
       LaunchCost cost;
       for (const LaunchCost& known : draft_.machine.launches)
         if (known.domain == name(d)) cost = known; // the last counts
-      if (cost.domain.empty() && is_cuda(name(d))) {
+      if (cost.domain.empty() && draft_.plan.domains[d].bodies == Bodies::enqueued) {
         cost = {name(d), kGuessedRegionUs, kGuessedCrossingUs};
         guessed += (guessed.empty() ? "" : ", ") + name(d);
       }
@@ -155,7 +158,7 @@ class Pricing {
     }
   }
 
-  const std::string& name(uint32_t domain) const { return draft_.plan.domains[domain]; }
+  const std::string& name(uint32_t domain) const { return draft_.plan.domains[domain].name; }
 
   // "40 µs here, 400 µs on cpu; there a tick would take 900 µs, not 540 µs": the best of the alternatives.
   std::string reason_of(uint32_t h, const Choice& choice) const {

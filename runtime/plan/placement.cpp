@@ -542,12 +542,14 @@ Choice choose_places(const Prices& prices, bool enumerate) {
   best.exact = enumerate && try_all(prices, ways, best);
   if (!best.exact) {
     Search search(prices, ways, best);
-    for (uint32_t d = 1; d < prices.domains; ++d)
-      for (const double price : kLoadPrices) {
-        Prices dearer = prices;
-        for (Prices::Task& task : dearer.tasks) task.us[d] *= price;
-        search.from(cut(dearer, ways, all_on(prices, 0), 0, d));
-      }
+    for (uint32_t host = 0; host < prices.domains; ++host)
+      for (uint32_t d = 0; prices.is_host(host) && d < prices.domains; ++d)
+        for (const double price : kLoadPrices) {
+          if (prices.is_host(d)) continue;
+          Prices dearer = prices;
+          for (Prices::Task& task : dearer.tasks) task.us[d] *= price;
+          search.from(cut(dearer, ways, all_on(prices, host), host, d));
+        }
     for (uint32_t d = 0; d < prices.domains; ++d) search.from(all_on(prices, d));
   }
   best.bound_us = bound_us(prices);

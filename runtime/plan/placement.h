@@ -24,10 +24,6 @@ namespace millrace::plan {
 
 inline constexpr uint32_t kDomainsMax = 64;
 
-// The end of a hop between two domains that is a device and submits its copies; 0 is the host. Of two devices the one
-// that is written to, unless both push, as GPUs do (decision 0011).
-inline uint32_t submitter_of(uint32_t from, uint32_t to, bool both_push) { return to == 0 || both_push ? from : to; }
-
 struct Prices {
   static constexpr double kNever = HopPrice::kNever;
   struct Task {
@@ -43,13 +39,14 @@ struct Prices {
     double share = 1;
   };
 
-  uint32_t domains = 1;          // at most kDomainsMax; domain 0 has a hop to and from each other
+  uint32_t domains = 1;          // at most kDomainsMax; a host has a hop to and from each of its devices
   std::vector<uint32_t> workers; // by domain: calls at once
   std::vector<HopPrice> hops;    // [from * domains + to]
   // By domain, or empty: what a device takes on each tick for each of its regions, and for each copy that it submits,
   // however few bytes. A region is what runs between one way out of the domain and the next.
   std::vector<double> region_us, crossing_us;
-  std::vector<bool> pushes; // by domain, or empty: it submits copies to others of them, which else submit themselves
+  std::vector<bool> hosts;       // by domain, or empty: the first is one
+  std::vector<bool> pushes;      // by domain, or empty: as Domain::pushes
   std::vector<uint32_t> engines; // [from * domains + to]: who copies; empty: each hop has an engine of its own
   double period_us = 0;          // 0: as fast as it goes
   std::vector<Task> tasks;       // every producer before its readers
@@ -59,9 +56,10 @@ struct Prices {
   uint32_t engine(uint32_t from, uint32_t to) const {
     return engines.empty() ? from * domains + to : engines[from * domains + to];
   }
-  // The end of a hop that is a device and submits.
+  bool is_host(uint32_t domain) const { return hosts.empty() ? domain < 1 : hosts[domain]; }
+  // The end of a hop that submits, as submitter_of() has it.
   uint32_t submitter(uint32_t from, uint32_t to) const {
-    return submitter_of(from, to, !pushes.empty() && pushes[from] && pushes[to]);
+    return is_host(to) || (!pushes.empty() && pushes[from] && pushes[to]) ? from : to;
   }
 };
 

@@ -34,6 +34,7 @@
 
 #include "graph/graph.h"
 #include "millrace/abi.h"
+#include "plan/domain.h"
 #include "plan/hops.h"
 #include "plugin/registry.h"
 
@@ -275,7 +276,7 @@ struct InsertedPlan {
 
 struct Plan {
   std::string name;
-  std::vector<std::string> domains; // "cpu" first
+  std::vector<Domain> domains; // as the machine has them
   std::vector<HandlerPlan> handlers;
   std::vector<EdgePlan> edges;
   std::vector<Clock> clocks;
@@ -295,6 +296,10 @@ struct Plan {
   uint32_t threads = 1;                   // workers + named + blocking
   double latency_us = 0;                  // predicted; 0: not known
   bool guessed = false; // segments were cut without knowing what all handlers cost: the run cuts them once more
+
+  // Whether a thread of the host runs what is in this domain, and whether its bytes are the host's to touch.
+  bool on_host(uint32_t domain) const { return domains[domain].is_host(); }
+  bool in_host_memory(uint32_t domain) const { return domains[domain].host_memory; }
 };
 
 // ---- what compile needs ------------------------------------------------------------------------------------------
@@ -332,12 +337,19 @@ struct LaunchCost {
 };
 
 struct Machine {
-  uint32_t workers = 1;                        // threads to plan for
-  std::vector<std::string> domains = {"cpu"};  // "cpu" first, then devices in order of preference
-  std::map<std::string, uint64_t> bytes_limit; // by domain; absent: not limited
-  std::vector<Hop> hops;                       // between cpu and a device, a missing one is guessed
+  uint32_t workers = 1;               // threads to plan for
+  std::vector<Domain> domains = {{}}; // its host, then its devices
+  std::vector<uint32_t> order = {0};  // of those: where handlers run that are not pinned, in order of preference
+  std::vector<Hop> hops;              // between a host and its devices, a missing one is guessed
   std::vector<BodyCost> bodies;
-  std::vector<LaunchCost> launches; // of a CUDA device, a missing one is guessed; of others it is nothing
+  std::vector<LaunchCost> launches; // where bodies are enqueued, a missing one is guessed; elsewhere it is nothing
+
+  // Sets `domains` and `order`. A host that is not among the `preferred` is there for what runs nowhere else.
+  void use(const std::vector<Domain>& preferred) {
+    domains = with_host(preferred);
+    order.clear();
+    for (const Domain& domain : preferred) order.push_back(*find_domain(domains, domain.name));
+  }
 };
 
 struct Options {

@@ -32,7 +32,7 @@ std::string nodes(const Plan& plan) {
     const Segment& segment = plan.segments[s];
     if (segment.lane > 0) continue;
     text += fmt::format("  subgraph cluster_{} {{\n    label=\"segment {} on {}\";\n", s, s,
-                        escaped(plan.domains[segment.domain]));
+                        escaped(plan.domains[segment.domain].name));
     for (uint32_t index : segment.steps) {
       const Step& step = plan.steps[index];
       const bool handler = step.handler != kNone;

@@ -15,7 +15,7 @@ ordered_json handlers(const Plan& plan) {
   ordered_json json = ordered_json::object();
   for (const HandlerPlan& handler : plan.handlers)
     json[handler.name] = {{"type", handler.type},
-                          {"domain", plan.domains[handler.domain]},
+                          {"domain", plan.domains[handler.domain].name},
                           {"segment", plan.steps[handler.step].segment},
                           {"clock", plan.clocks[handler.clock].name},
                           {"every", handler.every},
@@ -43,7 +43,7 @@ ordered_json inserted(const Plan& plan) {
                     {"from", inserted.from},
                     {"to", inserted.to},
                     {"edge", inserted.source + " → " + reader_words(inserted)},
-                    {"domain", plan.domains[plan.handlers[inserted.handler].domain]},
+                    {"domain", plan.domains[plan.handlers[inserted.handler].domain].name},
                     {"reason", inserted.reason},
                     {"predicted_us", inserted.predicted_us},
                     {"bytes", inserted.bytes}});
@@ -68,7 +68,7 @@ ordered_json accesses(const Plan& plan) {
   for (const AccessPlan& access : plan.accesses) {
     const EdgePlan& edge = plan.edges[access.edge];
     json.push_back({{"edge", edge.from + " → " + edge.to},
-                    {"domain", plan.domains[access.domain]},
+                    {"domain", plan.domains[access.domain].name},
                     {"bytes", access.bytes},
                     {"predicted_us", access.predicted_us},
                     {"copy_us", access.copy_us}});
@@ -84,7 +84,7 @@ ordered_json segments(const Plan& plan) {
       if (plan.steps[s].handler != kNone) names.push_back(plan.steps[s].name);
       steps.push_back(plan.steps[s].name);
     }
-    json.push_back({{"domain", plan.domains[segment.domain]},
+    json.push_back({{"domain", plan.domains[segment.domain].name},
                     {"handlers", std::move(names)},
                     {"steps", std::move(steps)},
                     {"worker", segment.home}});
@@ -111,7 +111,7 @@ ordered_json rings(const Plan& plan) {
   for (const Ring& ring : plan.rings) {
     const Output& output = plan.outputs[ring.output];
     json.push_back({{"output", plan.steps[output.step].name + "." + output.name},
-                    {"domain", plan.domains[ring.domain]},
+                    {"domain", plan.domains[ring.domain].name},
                     {"length", ring.length},
                     {"capacity", ring.capacity},
                     {"reasons", ring.reasons}});
@@ -127,7 +127,8 @@ std::string print_json(const Plan& plan) {
   json["name"] = plan.name;
   json["workers"] = plan.workers;
   json["threads"] = plan.threads;
-  json["domains"] = plan.domains;
+  json["domains"] = ordered_json::array();
+  for (const Domain& domain : plan.domains) json["domains"].push_back(domain.name);
   json["clocks"] = clocks(plan);
   json["handlers"] = handlers(plan);
   json["edges"] = edges(plan);

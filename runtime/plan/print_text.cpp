@@ -122,14 +122,14 @@ class Printer {
   }
 
   std::string segment_words(size_t index, const Segment& segment) const {
-    std::string words = fmt::format("{}  {}, ", index, plan_.domains[segment.domain]);
+    std::string words = fmt::format("{}  {}, ", index, plan_.domains[segment.domain].name);
     if (segment.blocking)
       words += "a thread of its own";
     else if (!segment.thread.empty())
       words += "thread \"" + segment.thread + "\"";
     else if (segment.heavy)
       words += "a thread of its own that submits to it";
-    else if (segment.domain != 0)
+    else if (!plan_.on_host(segment.domain))
       words += "the thread that submits to it";
     else
       words += fmt::format("worker {}", segment.home);
@@ -159,7 +159,8 @@ class Printer {
     for (uint32_t o : step.outputs) {
       const Output& output = plan_.outputs[o];
       std::string format = format_words(output.format);
-      if (step.domain != 0 && output.domain == 0) format += (format.empty() ? "" : " ") + std::string("in host memory");
+      if (!plan_.on_host(step.domain) && plan_.in_host_memory(output.domain))
+        format += (format.empty() ? "" : " ") + std::string("in host memory");
       if (!format.empty()) add(format);
       if (!output.owns && output.in_place >= 0) add("written in place");
       if (output.owns && output.in_place >= 0) add("copied before it is written");
@@ -211,7 +212,7 @@ class Printer {
   std::string access_words(const AccessPlan& access) const {
     const Output& output = plan_.outputs[plan_.steps[access.step].inputs[access.input].output];
     return fmt::format("reads {}.{} where it is, in {}: {}, {:.1f} µs; copied it would take {:.1f} µs",
-                       plan_.steps[output.step].name, output.name, plan_.domains[access.domain],
+                       plan_.steps[output.step].name, output.name, plan_.domains[access.domain].name,
                        bytes_words(access.bytes), access.predicted_us, access.copy_us);
   }
 
@@ -260,12 +261,12 @@ class Printer {
     line("\nmemory");
     size_t width = 0;
     for (const Ring& ring : plan_.rings) width = std::max(width, ring_name(ring).size());
-    for (const std::string& domain : plan_.domains) {
-      const auto sum = plan_.memory.find(domain);
+    for (const Domain& domain : plan_.domains) {
+      const auto sum = plan_.memory.find(domain.name);
       if (sum == plan_.memory.end()) continue;
-      line(fmt::format("  {}  {}", domain, bytes_words(sum->second)));
+      line(fmt::format("  {}  {}", domain.name, bytes_words(sum->second)));
       for (const Ring& ring : plan_.rings)
-        if (plan_.domains[ring.domain] == domain)
+        if (&plan_.domains[ring.domain] == &domain)
           line(fmt::format("    {:<{}}  {}", ring_name(ring), width, ring_words(ring)));
     }
   }
@@ -291,7 +292,7 @@ class Printer {
           inserted.predicted_us > 0 ? fmt::format("about {:.3g} µs", inserted.predicted_us) : "cost not known";
       lines.push_back(fmt::format("{}: {} {} → {} between {} and {}, because {}; on {}, {}×{}, {}", handler.name,
                                   handler.type, inserted.from, inserted.to, inserted.source, reader_words(inserted),
-                                  inserted.reason, plan_.domains[handler.domain], inserted.width, inserted.height,
+                                  inserted.reason, plan_.domains[handler.domain].name, inserted.width, inserted.height,
                                   cost));
     }
     list("inserted", lines);

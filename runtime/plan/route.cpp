@@ -4,13 +4,11 @@
 
 #include "plan/draft.h"
 #include "plan/order.h"
-#include "plan/placement.h"
 
 namespace millrace::plan {
 
 namespace {
 
-constexpr uint32_t kHost = 0; // "cpu" is always the first domain
 // What a hop between the host and a device is taken to cost before it was measured: a card on PCIe 3.0 x16.
 constexpr double kGuessedLatencyUs = 10, kGuessedUsPerByte = 1.0 / 12'000;
 
@@ -57,10 +55,10 @@ class Router {
           Error{411,
                 "the edge " + plan_.edges[edge].from + " → " + plan_.edges[edge].to + " needs a copy, which it forbids",
                 declared->place,
-                {plan_.edges[edge].from + " is in " + plan_.domains[plan_.outputs[output].domain],
-                 plan_.edges[edge].to + " is in " + plan_.domains[domain]},
+                {plan_.edges[edge].from + " is in " + plan_.domains[plan_.outputs[output].domain].name,
+                 plan_.edges[edge].to + " is in " + plan_.domains[domain].name},
                 "",
-                "device: " + plan_.domains[plan_.outputs[output].domain]});
+                "device: " + plan_.domains[plan_.outputs[output].domain].name});
     plan_.steps[s].inputs[i].output = replica(output, domain, s, edge);
   }
 
@@ -73,7 +71,7 @@ class Router {
   bool reads_in_place(uint32_t s, uint32_t i) {
     const uint32_t o = plan_.steps[s].inputs[i].output, domain = plan_.steps[s].domain;
     const Output& output = plan_.outputs[o];
-    if (output.domain == kHost && is_declared_gpu(s, i)) return false;
+    if (plan_.in_host_memory(output.domain) && is_declared_gpu(s, i)) return false;
     const Hop* hop = find_hop(draft_, output.domain, domain);
     if (!hop || hop->price.access_us_per_byte == HopPrice::kNever) return false;
     AccessPlan access{s, i, plan_.steps[s].inputs[i].edge, output.domain, copied_bytes(output.format), 0, 0};
@@ -100,10 +98,9 @@ class Router {
     Step step;
     step.kind = StepKind::transfer;
     const std::string& maker = producer.kind == StepKind::finish ? plan_.steps[producer.finishes].name : producer.name;
-    step.name = "copy " + maker + "." + source.name + " → " + plan_.domains[domain];
+    step.name = "copy " + maker + "." + source.name + " → " + plan_.domains[domain].name;
     step.pace = producer.pace;
-    const bool both_push = is_cuda(plan_.domains[source.domain]) && is_cuda(plan_.domains[domain]);
-    step.domain = submitter_of(source.domain, domain, both_push);
+    step.domain = submitter_of(plan_.domains, source.domain, domain);
     StepInput input;
     input.output = from;
     input.required = true;
@@ -139,14 +136,14 @@ class Router {
       TransferPlan shown;
       shown.step = s;
       shown.edges = edges_[s];
-      shown.route = {plan_.domains[from.domain], plan_.domains[to.domain]};
+      shown.route = {plan_.domains[from.domain].name, plan_.domains[to.domain].name};
       shown.bytes = copied_bytes(from.format);
       const Hop& hop = *find_hop(draft_, from.domain, to.domain);
       shown.predicted_us = hop.price.copy_us(static_cast<double>(shown.bytes));
       shown.guessed = !hop.measured;
       std::string readers;
       for (uint32_t reader : step.readers) readers += (readers.empty() ? "" : ", ") + plan_.steps[reader].name;
-      shown.reason = "read by " + readers + " in " + plan_.domains[plan_.steps[step.readers.back()].domain];
+      shown.reason = "read by " + readers + " in " + plan_.domains[plan_.steps[step.readers.back()].domain].name;
       plan_.transfers.push_back(shown);
     }
   }
@@ -261,17 +258,18 @@ class Asking {
 } // namespace
 
 void find_hops(Draft& draft) {
-  const std::vector<std::string>& domains = draft.plan.domains;
+  const std::vector<Domain>& domains = draft.plan.domains;
   draft.hops.assign(domains.size() * domains.size(), {});
   std::string guessed;
-  for (size_t from = 0; from < domains.size(); ++from) {
-    for (size_t to = 0; to < domains.size(); ++to) {
+  for (uint32_t from = 0; from < domains.size(); ++from) {
+    for (uint32_t to = 0; to < domains.size(); ++to) {
       Hop& hop = draft.hops[from * domains.size() + to];
       for (const Hop& known : draft.machine.hops)
-        if (known.from == domains[from] && known.to == domains[to]) hop = known;
-      if (from == to || hop.price.copies() || (from != kHost && to != kHost)) continue;
-      hop.from = domains[from];
-      hop.to = domains[to];
+        if (known.from == domains[from].name && known.to == domains[to].name) hop = known;
+      const bool with_its_host = host_of(domains, from) == to || host_of(domains, to) == from;
+      if (from == to || hop.price.copies() || !with_its_host) continue;
+      hop.from = domains[from].name;
+      hop.to = domains[to].name;
       hop.price.latency_us = kGuessedLatencyUs;
       hop.price.us_per_byte.fill(kGuessedUsPerByte);
       hop.measured = false;

@@ -59,7 +59,7 @@ void schedule(Plan& plan) {
   std::vector<int64_t> load(plan.workers, 0);
   int64_t all = 0;
   for (const Segment& segment : plan.segments)
-    if (!segment.blocking && segment.thread.empty() && segment.domain == 0) all += load_of(plan, segment);
+    if (!segment.blocking && segment.thread.empty() && plan.on_host(segment.domain)) all += load_of(plan, segment);
   for (Segment& segment : plan.segments) {
     if (segment.blocking) {
       segment.home = plan.threads++;
@@ -69,12 +69,12 @@ void schedule(Plan& plan) {
       if (fresh) ++plan.threads;
       segment.home = at->second;
       segment.pinned = true;
-    } else if (segment.domain != 0 && is_heavy(plan, segment) && heavy_count[segment.domain] < kHeavyMax) {
+    } else if (!plan.on_host(segment.domain) && is_heavy(plan, segment) && heavy_count[segment.domain] < kHeavyMax) {
       ++heavy_count[segment.domain];
       segment.heavy = true;
       segment.home = plan.threads++;
       segment.pinned = true;
-    } else if (segment.domain != 0) {
+    } else if (!plan.on_host(segment.domain)) {
       const auto [at, fresh] = submitters.try_emplace(segment.domain, plan.threads);
       if (fresh) ++plan.threads;
       segment.home = at->second;

@@ -23,7 +23,7 @@ class Sharing {
       if (output.forwards < 0) continue;
       const StepInput& input = step->inputs[static_cast<size_t>(output.forwards)];
       // On a device a silent forward needs a presence word of its own: there it is a copy within the device.
-      if (input.output != kNone && step->domain == 0 && input.delay == 0) continue;
+      if (input.output != kNone && plan_.on_host(step->domain) && input.delay == 0) continue;
       output.forwards = -1;
       output.owns = true;
     }
@@ -114,7 +114,7 @@ class Sharing {
     if (plan_.outputs[buffer].format.held > 0)
       return refuse(o, plan_.steps[plan_.outputs[buffer].step].name + " still reads the picture that it gave");
     if (plan_.outputs[input.output].domain != output.domain) return refuse(o, "the buffer is elsewhere");
-    if (plan_.steps[writer].domain != 0 && !input.required)
+    if (!plan_.on_host(plan_.steps[writer].domain) && !input.required)
       return refuse(o, "its input is optional, and a device chooses the buffer beforehand");
     if (may_be_initial(plan_, input.output)) return refuse(o, "its first value is an initial one, which has no buffer");
     if (copies_initial(input.output, plan_.steps.size()))

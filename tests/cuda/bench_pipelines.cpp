@@ -102,7 +102,7 @@ std::string choice_of(const plan::Plan& plan) {
   std::string choice;
   for (const char* name : {"source", "blur", "text", "waveform", "sink"})
     for (const plan::HandlerPlan& handler : plan.handlers)
-      if (handler.name == name) choice += plan.domains[handler.domain] == "cpu" ? 'c' : 'g';
+      if (handler.name == name) choice += plan.domains[handler.domain].is_host() ? 'c' : 'g';
   return choice;
 }
 

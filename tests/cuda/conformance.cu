@@ -43,4 +43,5 @@ TYPE_TO_STRING_AS("cuda", millrace::device::test::CudaRig);
 // What is recorded wrongly the driver finds when the recording ends, and memory ends where the hardware's does.
 #define LIMITED_DEVICE CpuRig
 #define EVERY_DEVICE CudaRig
+#define ENQUEUING_DEVICE CudaRig
 #include "tests/device/conformance.h"

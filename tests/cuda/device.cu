@@ -77,7 +77,7 @@ TEST_CASE("4.2: bodies and copies of several streams are ordered by fences") {
   Filling body{&compute, on_device, 0, kCount};
   for (unsigned n = 1; n <= 200; ++n) {
     body.value = n;
-    rig.device->run(compute, body.work());
+    rig.device->enqueuing()->call(compute, body.work());
     rig.device->wait(down, rig.device->signal(compute));
     rig.device->copy(down, reinterpret_cast<std::byte*>(on_host), reinterpret_cast<std::byte*>(on_device), kCount * 4);
     const Fence copied = rig.device->signal(down);
@@ -102,7 +102,7 @@ TEST_CASE("4.2: a stream that waits late for several fences of another waits for
   for (unsigned slot = 0; slot < kSlots; ++slot)
     bodies.push_back({&compute, on_device + slot * kCount, slot + 1, kCount});
   for (Filling& body : bodies) { // all are submitted before anybody waits for the first
-    rig.device->run(compute, body.work());
+    rig.device->enqueuing()->call(compute, body.work());
     fences.push_back(rig.device->signal(compute));
   }
   for (uint64_t slot = 0; slot < kSlots; ++slot) {
@@ -121,7 +121,7 @@ TEST_CASE("4.2: a stream waits for a word of somebody else, and submission does 
   std::atomic<uint64_t> word{0};
   rig.device->wait(stream, {&word, 1});
   Filling body{&stream, on_device, 1, 1024};
-  rig.device->run(stream, body.work());
+  rig.device->enqueuing()->call(stream, body.work());
   const Fence fence = rig.device->signal(stream);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   CHECK_FALSE(fence.done());
@@ -143,10 +143,10 @@ TEST_CASE("4.5: a recording's kernels see the tick of each replay, and its fence
   for (Filling* body : {&first, &second}) {
     Work work = body->work();
     work.after = &alone; // two branches
-    rig.device->run(stream, work);
+    rig.device->enqueuing()->call(stream, work);
   }
   const std::unique_ptr<Recording> recording = rig.device->end_record(stream);
-  REQUIRE_MESSAGE(recording, rig.device->record_failure());
+  REQUIRE_MESSAGE(recording, rig.device->enqueuing()->record_failure());
   for (uint64_t n = 1; n <= 1000; ++n) {
     rig.device->replay(stream, *recording, {n, 0});
     rig.device->wait(down, rig.device->signal(stream));
@@ -165,12 +165,13 @@ TEST_CASE("4.11: spans tell device time") {
   Stream& stream = *rig.device->create_stream(StreamKind::compute);
   Filling body{&stream, on_device, 1, kCount};
   int64_t took = 0;
-  REQUIRE(rig.device->begin_span(stream));
-  rig.device->run(stream, body.work());
-  rig.device->end_span(stream, {[](void* context, int64_t ns) { *static_cast<int64_t*>(context) = ns; }, &took});
+  REQUIRE(rig.device->enqueuing()->begin_span(stream));
+  rig.device->enqueuing()->call(stream, body.work());
+  rig.device->enqueuing()->end_span(stream,
+                                    {[](void* context, int64_t ns) { *static_cast<int64_t*>(context) = ns; }, &took});
   finish(rig.device->signal(stream));
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  rig.device->collect_spans();
+  rig.device->enqueuing()->collect_spans();
   MESSAGE("256 MiB were written in ", took, " ns");
   CHECK(took > 50'000);
   CHECK(took < 50'000'000);
@@ -179,16 +180,17 @@ TEST_CASE("4.11: spans tell device time") {
 // The device time of a body that fills 4 KiB, while the host sleeps before it launches; held or not.
 int64_t span_ns_of_a_slow_host(Rig& rig, Stream& stream, Filling& body, bool held) {
   int64_t took = 0;
-  if (held) rig.device->hold(stream);
-  REQUIRE(rig.device->begin_span(stream));
+  if (held) rig.device->enqueuing()->hold(stream);
+  REQUIRE(rig.device->enqueuing()->begin_span(stream));
   std::this_thread::sleep_for(std::chrono::microseconds(200));
-  rig.device->run(stream, body.work());
-  rig.device->end_span(stream, {[](void* context, int64_t ns) { *static_cast<int64_t*>(context) = ns; }, &took});
-  if (held) rig.device->let_go(stream);
+  rig.device->enqueuing()->call(stream, body.work());
+  rig.device->enqueuing()->end_span(stream,
+                                    {[](void* context, int64_t ns) { *static_cast<int64_t*>(context) = ns; }, &took});
+  if (held) rig.device->enqueuing()->let_go(stream);
   finish(rig.device->signal(stream));
   for (int i = 0; i < 100 && took == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    rig.device->collect_spans();
+    rig.device->enqueuing()->collect_spans();
   }
   return took;
 }
@@ -214,10 +216,10 @@ TEST_CASE("4.11: a body that waits for its stream while that is held goes on aft
   Rig rig;
   Stream& stream = *rig.device->create_stream(StreamKind::compute);
   const auto begin = std::chrono::steady_clock::now();
-  rig.device->hold(stream);
+  rig.device->enqueuing()->hold(stream);
   CHECK(cudaStreamSynchronize(static_cast<cudaStream_t>(stream.native)) == cudaSuccess);
   CHECK(std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(10)); // it was held until then
-  rig.device->let_go(stream);
+  rig.device->enqueuing()->let_go(stream);
   finish(rig.device->signal(stream));
   CHECK(rig.device->status().ok());
 }
@@ -225,10 +227,10 @@ TEST_CASE("4.11: a body that waits for its stream while that is held goes on aft
 TEST_CASE("4.9: a device that is lost while a stream of it is held lets go, and its fences are done") {
   Rig rig;
   Stream& stream = *rig.device->create_stream(StreamKind::compute);
-  rig.device->hold(stream);
+  rig.device->enqueuing()->hold(stream);
   rig.device->declare_lost("told to be lost");
   CHECK(cudaStreamSynchronize(static_cast<cudaStream_t>(stream.native)) == cudaSuccess);
-  rig.device->let_go(stream);
+  rig.device->enqueuing()->let_go(stream);
   finish(rig.device->signal(stream));
 }
 
@@ -247,7 +249,7 @@ TEST_CASE("4.2: a copy down is there when its flag is: 1,000,000 ticks over pois
   for (uint64_t slot = 0; slot < 4; ++slot) {
     bodies.push_back(std::make_unique<Filling>(Filling{&stream, on_device + slot * kCount, 0, kCount, true}));
     rig.device->begin_record(stream);
-    rig.device->run(stream, bodies.back()->work());
+    rig.device->enqueuing()->call(stream, bodies.back()->work());
     recordings.push_back(rig.device->end_record(stream));
     REQUIRE(recordings.back());
   }

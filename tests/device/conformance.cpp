@@ -1,7 +1,8 @@
-// The conformance suite on the host's device, on simulated ones, and on one whose bodies enqueue.
+// The conformance suite on the host's device and on simulated ones, whose bodies run by themselves or enqueue.
 #include "tests/device/rigs.h"
 
-#define LIMITED_DEVICE CpuRig, ThreadedRig, VirtualRig, AdversarialRig
-#define EVERY_DEVICE LIMITED_DEVICE, EnqueuingRig
+#define ENQUEUING_DEVICE EnqueuingThreadsRig, EnqueuingAdversaryRig
+#define LIMITED_DEVICE CpuRig, ThreadedRig, VirtualRig, AdversarialRig, ENQUEUING_DEVICE
+#define EVERY_DEVICE LIMITED_DEVICE
 
 #include "tests/device/conformance.h"

@@ -11,7 +11,6 @@
 #include "device/cpu/cpu_device.h"
 #include "device/sim/sim.h"
 #include "observe/error.h"
-#include "tests/exec/enqueuing_device.h"
 
 namespace millrace::device::test {
 
@@ -69,7 +68,7 @@ inline void finish(Device& device, const Fence& fence) {
   while (!fence.done()) {
     if (device.force(fence)) continue;
     const uint64_t seen = fence.word->load();
-    if (device.enqueues())
+    if (device.enqueuing())
       std::this_thread::yield(); // such a device rings a bell, and only for who asked
     else if (seen < fence.sequence)
       fence.word->wait(seen);
@@ -112,18 +111,27 @@ template <class Body, class Enqueue>
 void run_enqueuing(Device& device, Stream& stream, Body& body, const Enqueue& enqueue) {
   auto call = [&] { enqueue(stream.native, body); };
   const auto run = [](void* context) { (*static_cast<decltype(call)*>(context))(); };
-  device.run(stream, {run, &call, Body::kName});
+  device.enqueuing()->call(stream, {run, &call, Body::kName});
 }
 
+template <bool adversarial>
 struct EnqueuingRig : Rig {
-  EnqueuingRig() { device = millrace::test::make_enqueuing("cuda:0", 17); }
+  EnqueuingRig() {
+    SimOptions options = sim_options(*this);
+    options.enqueues = true;
+    options.adversarial = adversarial;
+    options.seed = 17;
+    device = make_sim(options);
+  }
   template <class Body>
   void run(Stream& stream, Body& body) {
     run_enqueuing(*device, stream, body, [](void* native, Body& of) {
-      static_cast<millrace::test::Queue*>(native)->launch([at = &of] { Body::run(at); });
+      static_cast<SimQueue*>(native)->launch([at = &of] { Body::run(at); });
     });
   }
 };
+using EnqueuingThreadsRig = EnqueuingRig<false>;
+using EnqueuingAdversaryRig = EnqueuingRig<true>;
 
 } // namespace millrace::device::test
 
@@ -131,4 +139,5 @@ TYPE_TO_STRING_AS("cpu", millrace::device::test::CpuRig);
 TYPE_TO_STRING_AS("sim, threads", millrace::device::test::ThreadedRig);
 TYPE_TO_STRING_AS("sim, virtual", millrace::device::test::VirtualRig);
 TYPE_TO_STRING_AS("sim, adversarial", millrace::device::test::AdversarialRig);
-TYPE_TO_STRING_AS("bodies enqueue", millrace::device::test::EnqueuingRig);
+TYPE_TO_STRING_AS("sim, bodies enqueue, threads", millrace::device::test::EnqueuingThreadsRig);
+TYPE_TO_STRING_AS("sim, bodies enqueue, adversarial", millrace::device::test::EnqueuingAdversaryRig);

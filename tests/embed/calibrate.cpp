@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "tests/exec/enqueuing_device.h"
+#include "device/sim/sim.h"
 
 using namespace millrace;
 using namespace millrace::embed;
@@ -81,20 +81,22 @@ TEST_CASE("3.6: without a device there is no hop to measure, and a device with t
 }
 
 TEST_CASE("5.5: what a region without a body takes is measured on a device whose bodies enqueue, and on no other") {
-  const auto hardware = std::make_shared<test::Hardware>();
-  hardware->takes_ns = [](uint64_t) { return 20'000; };
+  device::SimOptions gpu;
+  gpu.domain = "cuda:0";
+  gpu.enqueues = true;
+  gpu.watcher.takes_ns = [](uint64_t) { return 20'000; };
+  gpu.watcher.watched = [](uint64_t) {};
   const auto bytes = [](device::Device& device) {
     device::DeviceStatus status;
     return device.allocate(128, {}, status)->base;
   };
-  const auto device = test::make_enqueuing("cuda:0", 1, {}, hardware);
+  const auto device = device::make_sim(gpu);
   const plan::LaunchCost cost = measure_launch(*device, bytes(*device), bytes(*device));
   CHECK(cost.domain == "cuda:0");
   CHECK(cost.region_us >= 20);
   CHECK(cost.copy_us >= 0);
-  test::EnqueuingFaults faults;
-  faults.capture = 1;
-  const auto cannot = test::make_enqueuing("cuda:0", 1, faults);
+  gpu.faults.fail_record = 1;
+  const auto cannot = device::make_sim(gpu);
   CHECK(measure_launch(*cannot, bytes(*cannot), bytes(*cannot)).domain.empty());
   CHECK(measure_launches({}, {"cpu", "sim:0"}).empty());
 }

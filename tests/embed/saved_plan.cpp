@@ -48,13 +48,13 @@ Error refusal(const std::function<void()>& act) {
 
 TEST_CASE("5.6: a saved plan keeps handlers where they were, whatever they cost by now") {
   const plan::Plan before = compile(kPipeline, choices_with(blur_costs(5000, 10)));
-  REQUIRE(before.domains[before.handlers[1].domain] == "sim:0");
+  REQUIRE(before.domains[before.handlers[1].domain].name == "sim:0");
   const SavedPlan saved = parse_plan(plan::print_json(before));
   CHECK(saved.workers == 2);
   CHECK(saved.domains == std::vector<std::string>{"cpu", "sim:0"});
   CHECK(saved.places.at("blur") == "sim:0");
   const plan::Plan again = compile(kPipeline, choices_with(blur_costs(10, 5000), saved));
-  CHECK(again.domains[again.handlers[1].domain] == "sim:0");
+  CHECK(again.domains[again.handlers[1].domain].name == "sim:0");
   require_same(saved, again);
 }
 

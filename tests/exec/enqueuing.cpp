@@ -179,7 +179,7 @@ TEST_CASE("4.5: a captured chain gives on each tick what the host gives, and is 
 
 TEST_CASE("4.5: where it cannot be captured, a region runs on streams and says why") {
   Setup setup = on_device();
-  setup.enqueuing_faults.capture = 1;
+  setup.gpu_faults.fail_record = 1;
   std::vector<std::string> messages;
   setup.options.on_message = [&](const std::string& line) { messages.push_back(line); };
   const std::vector<Seen> device = seen_by(chain({"add", "add"}), setup, "q");
@@ -193,13 +193,13 @@ struct Watched {
   std::vector<std::string> calls;
   Ran result;
 
-  Watched(Pipeline pipeline, bool measure_bodies, EnqueuingFaults faults = {}) {
+  Watched(Pipeline pipeline, bool measure_bodies, device::SimFaults faults = {}) {
     Setup setup = on_device();
     setup.options.measure_bodies = measure_bodies;
-    setup.make_gpu = [&, faults](const std::string& domain, const std::shared_ptr<device::PinnedRanges>&) {
-      return make_enqueuing(domain, 1, faults, nullptr,
-                            {[this](const std::string& call) { calls.push_back(call); },
-                             [](size_t bodies) { return 2000 + 3000 * bodies; }});
+    setup.gpu_faults = faults;
+    setup.gpu = [this](device::SimOptions& sim) {
+      sim.watcher.called = [this](const std::string& call) { calls.push_back(call); };
+      sim.watcher.span_ns = [](size_t bodies) { return static_cast<int64_t>(2000 + 3000 * bodies); };
     };
     result = test::run(std::move(pipeline), setup);
   }
@@ -272,24 +272,23 @@ TEST_CASE("4.3: while a body that keeps the host busy is called, others submit t
   }
 }
 
-TEST_CASE("3.2: what is allocated on a device while it runs is in the report") {
+TEST_CASE("3.2: what is allocated on a device while it runs is refused, and counted in the report") {
   Setup setup = on_device();
   device::Device* gpu = nullptr;
   uint64_t bodies = 0;
-  setup.make_gpu = [&](const std::string& domain, const std::shared_ptr<device::PinnedRanges>&) {
-    const auto allocate = [&](const std::string& call) {
+  setup.gpu = [&](device::SimOptions& sim) {
+    sim.watcher.called = [&](const std::string& call) {
       device::DeviceStatus status;
-      if (call == "body h0" && bodies++ % 8 == 0) gpu->allocate(64, {}, status);
+      if (call == "body h0" && ++bodies == 17) gpu->allocate(64, {}, status);
     };
-    std::unique_ptr<device::Device> made =
-        make_enqueuing(domain, 1, {}, nullptr, {allocate, [](size_t) { return int64_t{1}; }});
-    gpu = made.get();
-    return made;
   };
-  const exec::Result result = run(chain({"odd"}), setup);
-  REQUIRE(result.ok);
-  CHECK(bodies == 40);
-  CHECK(result.report.pools.at("cuda:0").steady_allocations == 5);
+  Compiled compiled(chain({"odd"}), setup);
+  gpu = &compiled.device("cuda:0");
+  const Ran result = compiled.run();
+  CHECK(result.error.code == 703);
+  CHECK(result.error.what.find("64 bytes were asked for in steady state") != std::string::npos);
+  CHECK(bodies == 17);
+  CHECK(result.report.pools.at("cuda:0").steady_allocations == 1);
   CHECK(result.report.pools.at("cpu").steady_allocations == 0);
 }
 
@@ -331,8 +330,8 @@ TEST_CASE("5.5: a CUDA device whose launches nobody measured is planned with a g
 
 TEST_CASE("5.5: no stream is held where bodies are not measured, nor where they could not be captured") {
   CHECK(Watched(chain({"add", "paint", "odd"}), false).held().empty());
-  EnqueuingFaults faults;
-  faults.capture = 1; // what waits for its stream while it is called would wait for ever
+  device::SimFaults faults;
+  faults.fail_record = 1; // what waits for its stream while it is called would wait for ever
   const Watched watched(chain({"add", "add"}), true, faults);
   CHECK(watched.result.ok);
   CHECK(watched.held().empty());
@@ -380,7 +379,7 @@ TEST_CASE("2.6: a body that fails while it enqueues leaves its tick empty, by it
 
 TEST_CASE("4.9: a device that fails at a launch ends the run, and nobody reads what it left") {
   Setup setup = on_device();
-  setup.enqueuing_faults.launch = 9;
+  setup.gpu_faults.fail_replay = 9;
   const Ran result = run(chain({"add"}), setup);
   CHECK_FALSE(result.ok);
   CHECK(result.error.code == 703);
@@ -408,7 +407,7 @@ Setup with_peers(uint64_t seed = 1) {
 TEST_CASE("3.6: from one GPU to another the one that has the bytes copies them") {
   for (const uint64_t no_capture : {0, 1}) {
     Setup setup = with_peers();
-    setup.enqueuing_faults.capture = no_capture;
+    setup.gpu_faults.fail_record = no_capture;
     Compiled compiled(over_two_devices(), setup);
     std::vector<std::string> copies;
     for (const CopyView& copy : compiled.copies())
@@ -427,10 +426,8 @@ TEST_CASE("4.9: of two GPUs one is lost: what the other one had from it is read 
       CAPTURE(launch);
       Setup setup = with_peers(launch);
       setup.workers = 1 + static_cast<uint32_t>(launch % 3);
-      setup.make_gpu = [=](const std::string& domain, std::shared_ptr<device::PinnedRanges>) {
-        EnqueuingFaults faults;
-        if (domain == lost) faults.launch = launch;
-        return make_enqueuing(domain, launch, faults);
+      setup.gpu = [=](device::SimOptions& sim) {
+        if (sim.domain == lost) sim.faults.fail_replay = launch;
       };
       const Ran result = run(over_two_devices(), setup);
       CHECK_FALSE(result.ok);
@@ -454,7 +451,7 @@ TEST_CASE("4.4: how many records there are a kernel says, and whoever reads them
     Setup setup = on_device();
     setup.domains = {"cpu", "cuda:0", "cuda:1", "sim:0"};
     setup.workers = 3;
-    setup.enqueuing_faults.capture = places[1] == places[2] ? 0 : 1; // most of them on streams
+    setup.gpu_faults.fail_record = places[1] == places[2] ? 0 : 1; // most of them on streams
     CHECK(seen_by(few_and_totals("q", places), setup, "q") == host);
   });
 }

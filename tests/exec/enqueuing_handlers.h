@@ -1,4 +1,4 @@
-// Handlers whose bodies enqueue on the device of enqueuing_device.h, and what such handlers are written with.
+// Handlers whose bodies enqueue on a simulated device, and what such handlers are written with.
 #pragma once
 
 #include <millrace/handler.h>
@@ -8,7 +8,7 @@
 #pragma GCC visibility push(hidden) // as what they are made of is
 namespace millrace::test::enqueued {
 
-inline Queue& queue(const Cuda& cuda) { return *static_cast<Queue*>(cuda.stream()); }
+inline device::SimQueue& queue(const Cuda& cuda) { return *static_cast<device::SimQueue*>(cuda.stream()); }
 inline int64_t* numbers(uint8_t* data) { return reinterpret_cast<int64_t*>(data); }
 inline const int64_t* numbers(const uint8_t* data) { return reinterpret_cast<const int64_t*>(data); }
 inline int64_t number(const TensorView& view) { return view.elements<int64_t>()[0]; }

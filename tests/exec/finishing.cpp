@@ -18,8 +18,9 @@ namespace {
 
 using namespace enqueued;
 
-// What finish() saw, by handler, in the order of its calls. On this device the host can read what a GPU's host could
-// not, so finish() looks at the bytes as well: they must be there.
+// What finish() saw, by handler, in the order of its calls. It looks at the bytes as well, past the host: they must be
+// there.
+int64_t peek(const TensorView& view) { return *static_cast<const int64_t*>(where_device_works(view.data())); }
 std::mutex notes_mutex;
 std::map<std::string, std::vector<Seen>> notes;
 void note(const std::string& name, const Tick& tick, std::vector<int64_t> values) {
@@ -56,7 +57,7 @@ struct Pair final : Handler {
         [to = fresh(out, tick), from = numbers(a(tick).data()), other] { *to = mix(*from, other ? *other : -1); });
   }
   void finish(Tick& tick, Cpu&) {
-    note(*name, tick, {number(a(tick)), b.present(tick) ? number(b(tick)) : kEmpty, number(out.view(tick))});
+    note(*name, tick, {peek(a(tick)), b.present(tick) ? peek(b(tick)) : kEmpty, peek(out.view(tick))});
   }
 };
 
@@ -69,7 +70,7 @@ struct InPlace final : Handler {
   void process(Tick& tick, Cuda& cuda) {
     queue(cuda).launch([at = numbers(out.modify(tick, in).data())] { *at += 7; });
   }
-  void finish(Tick& tick, Cpu&) { note(*name, tick, {number(out.view(tick))}); }
+  void finish(Tick& tick, Cpu&) { note(*name, tick, {peek(out.view(tick))}); }
 };
 
 // Silent on even ticks, so it has to be called on each; passes its input on at every other odd one.
@@ -86,9 +87,7 @@ struct Odd final : Handler {
     if (tick.index() % 2)
       queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data())] { *to = *from * 3; });
   }
-  void finish(Tick& tick, Cpu&) {
-    note(*name, tick, {number(in(tick)), out.made(tick) ? number(out.view(tick)) : kEmpty});
-  }
+  void finish(Tick& tick, Cpu&) { note(*name, tick, {peek(in(tick)), out.made(tick) ? peek(out.view(tick)) : kEmpty}); }
 };
 
 // Adds; looks at both in finish(), and whether it is entered twice at a time.
@@ -146,7 +145,7 @@ struct Noting : Handler {
     --under_way;
     if (fail_at == static_cast<int64_t>(tick.index())) throw std::runtime_error("told to fail");
     if (end_at == static_cast<int64_t>(tick.index())) tick.end();
-    note(*name, tick, {number(in(tick)), number(out.view(tick)), *add});
+    note(*name, tick, {peek(in(tick)), peek(out.view(tick)), *add});
   }
 };
 
@@ -298,7 +297,7 @@ Outcome outcome(Pipeline pipeline, const Setup& setup) {
 const std::vector<std::string> kWays = {"notestream", "note", "note and no capture"};
 Setup setup_of(const std::string& way) {
   Setup setup = on_device();
-  setup.enqueuing_faults.capture = way == kWays[2] ? 1 : 0;
+  setup.gpu_faults.fail_record = way == kWays[2] ? 1 : 0;
   return setup;
 }
 std::string type_of(const std::string& way) { return way == kWays[0] ? "notestream" : "note"; }
@@ -451,7 +450,7 @@ TEST_CASE("4.9: nothing that a lost device left is finished, and the run ends") 
   for (const uint64_t launch : {1, 2, 9}) {
     CAPTURE(launch);
     Setup setup = on_device();
-    setup.enqueuing_faults.launch = launch;
+    setup.gpu_faults.fail_replay = launch;
     const Outcome device = outcome(chain({"note", "add"}), setup);
     CHECK_FALSE(device.result.ok);
     CHECK(device.result.error.code == 703);
@@ -469,10 +468,9 @@ TEST_CASE("2.4: a handler is in its body or in its finish, never in both") {
     CAPTURE(way);
     Setup setup = setup_of(way);
     setup.workers = 3;
-    const auto hardware = std::make_shared<Hardware>();
-    hardware->takes_ns = [](uint64_t) { return int64_t{0}; };
-    setup.make_gpu = [&](const std::string& domain, std::shared_ptr<device::PinnedRanges>) {
-      return make_enqueuing(domain, 1, setup.enqueuing_faults, hardware);
+    setup.gpu = [](device::SimOptions& sim) {
+      sim.adversarial = false;
+      sim.watcher.watched = [](uint64_t) {};
     };
     Pipeline pipeline = chain({type_of(way), "add"}, {{"lingers", "100"}});
     pipeline.clock(graph::ClockMode::free, 0, 1, 4);
@@ -528,7 +526,7 @@ TEST_CASE("4.4: an output declared cpu is written to the host by its kernel, cop
     Setup setup = on_device();
     setup.domains = {"cpu", "cuda:0", "cuda:1", "sim:0"};
     setup.workers = 3;
-    setup.enqueuing_faults.capture = places[1] == places[2] ? 0 : 1;
+    setup.gpu_faults.fail_record = places[1] == places[2] ? 0 : 1;
     Compiled compiled(few_and_totals("f", places), setup);
     const exec::Result result = compiled.run();
     REQUIRE_MESSAGE(result.ok, result.error.what);
@@ -562,7 +560,7 @@ TEST_CASE("4.4: pictures, tensors and records declared cpu are captured, in pinn
   for (const uint64_t no_capture : {0, 1}) {
     Setup setup = on_device();
     setup.workers = 2;
-    setup.enqueuing_faults.capture = no_capture;
+    setup.gpu_faults.fail_record = no_capture;
     Compiled compiled(make("cuda:0"), setup);
     REQUIRE(compiled.regions().size() == 1);
     CHECK(compiled.regions()[0].steps.size() == 3); // two handlers, and mixed.out's way down
@@ -586,7 +584,7 @@ TEST_CASE("4.9: what a lost device was to write to the host is never read") {
   const std::vector<Seen> host = seen_by(few_and_totals("f", {}), on_host(), "f");
   for (const uint64_t launch : {1, 9}) {
     Setup setup = on_device();
-    setup.enqueuing_faults.launch = launch;
+    setup.gpu_faults.fail_replay = launch;
     const Ran result = run(few_and_totals("f", {"cuda:0", "cpu", "cpu"}), setup);
     CHECK_FALSE(result.ok);
     CHECK(result.error.code == 703);
@@ -627,7 +625,7 @@ TEST_CASE("4.4: finish publishes on outputs declared cpu what readers get, where
     for (const exec::RegionReport& region : result.report.regions) // also where the body leaves an output to finish()
       if (region.handlers[0] == "judge") CHECK(region.launches == 50);
     if (places[0] == "cuda:0") CHECK_FALSE(result.report.regions.empty());
-    setup.enqueuing_faults.capture = 1;
+    setup.gpu_faults.fail_record = 1;
     CHECK(seen_by(make(places), setup, "f") == host);
   });
   Pipeline fails = make({"cuda:0", "cuda:0", "cpu"});

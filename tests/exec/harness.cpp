@@ -7,6 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <set>
 #include <span>
 #include <thread>
 
@@ -426,6 +427,10 @@ void join(const plan::Hop& hop, device::SimOptions& sim) {
   if (hop.to == sim.domain && hop.from != "cpu") {
     const bool accesses = hop.price.access_us_per_byte != plan::HopPrice::kNever;
     sim.peers[hop.from] = {hop.price.copies(), latency_ns, bytes_per_ns, accesses};
+  } else if (hop.from == sim.domain && hop.to != "cpu" && sim.enqueues) { // which may push
+    sim.peers[hop.to].copies = hop.price.copies();
+    sim.peers[hop.to].latency_ns = latency_ns;
+    sim.peers[hop.to].bandwidth = bytes_per_ns;
   } else if (hop.price.copies() && (hop.to == sim.domain || hop.from == sim.domain)) {
     sim.latency_ns = latency_ns;
     (hop.to == sim.domain ? sim.bandwidth_up : sim.bandwidth_down) = bytes_per_ns;
@@ -525,6 +530,13 @@ Pipeline line(const std::vector<std::string>& types, const std::string& log, int
   return p;
 }
 
+namespace {
+
+std::mutex living_mutex;
+std::set<const Compiled*> living;
+
+} // namespace
+
 Compiled::Compiled(Pipeline pipeline, const Setup& setup)
     : PlanView(plan_),
       setup_(setup),
@@ -539,7 +551,7 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
   facts_ = plan::prepare(graph_, registry_, exec::host_table(), true, setup_.watch);
   plan::Machine machine;
   machine.workers = setup_.workers;
-  machine.domains = setup_.domains;
+  machine.use(plan::domains_named(setup_.domains));
   machine.hops = setup_.hops;
   machine.bodies = setup_.bodies;
   machine.launches = setup_.launches;
@@ -547,27 +559,24 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
   options.costs_ns = setup_.costs_ns;
   plan_ = plan::compile(graph_, facts_, registry_, exec::host_table(), machine, options);
   const std::shared_ptr<device::SimFabric> fabric = device::make_fabric();
-  for (const std::string& domain : plan_.domains) {
-    if (domain == "cpu") {
+  for (const plan::Domain& domain : plan_.domains) {
+    if (domain.is_host()) {
       devices_.push_back(std::make_unique<device::CpuDevice>(pinned_));
       continue;
     }
-    if (domain.rfind("cuda:", 0) == 0) {
-      devices_.push_back(setup_.make_gpu ? setup_.make_gpu(domain, pinned_)
-                                         : make_enqueuing(domain, setup_.seed, setup_.enqueuing_faults));
-      continue;
-    }
     device::SimOptions sim;
-    sim.domain = domain;
+    sim.domain = domain.name;
     sim.pinned = pinned_;
     sim.latency_ns = setup_.virtual_time ? 10'000 : 0;
     sim.fabric = fabric;
+    sim.enqueues = domain.bodies == plan::Bodies::enqueued;
     for (const plan::Hop& hop : setup_.hops) join(hop, sim);
     sim.time = setup_.virtual_time ? &time_ : nullptr;
-    sim.adversarial = setup_.adversarial;
+    sim.adversarial = setup_.adversarial || (sim.enqueues && !setup_.virtual_time);
     sim.check_races = true;
     sim.seed = setup_.seed;
-    sim.faults = setup_.faults;
+    sim.faults = sim.enqueues ? setup_.gpu_faults : setup_.faults;
+    if (sim.enqueues) setup_.gpu(sim);
     devices_.push_back(device::make_sim(sim));
   }
   if (setup_.virtual_time) {
@@ -581,10 +590,32 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
   std::vector<device::Device*> devices;
   for (const auto& device : devices_) devices.push_back(device.get());
   run_ = std::make_unique<exec::Run>(plan_, graph_, facts_, devices, setup_.options);
+  const std::lock_guard lock(living_mutex);
+  living.insert(this);
+}
+
+Compiled::~Compiled() {
+  const std::lock_guard lock(living_mutex);
+  living.erase(this);
+}
+
+const void* where_device_works(const void* address) {
+  const std::lock_guard lock(living_mutex);
+  std::byte* const seen = static_cast<std::byte*>(const_cast<void*>(address));
+  for (const Compiled* compiled : living)
+    for (const plan::Domain& domain : compiled->plan().domains)
+      if (std::byte* const there = compiled->device(domain.name).body_address(seen); there != seen) return there;
+  return address;
 }
 
 bool Compiled::lost_a_device() const {
   return std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return !device->status().ok(); });
+}
+
+device::Device& Compiled::device(const std::string& domain) const {
+  for (const auto& device : devices_)
+    if (device->domain() == domain) return *device;
+  throw std::invalid_argument("no such device: " + domain);
 }
 
 const exec::HandlerReport& Ran::handler(const std::string& name) const {

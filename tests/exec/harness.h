@@ -3,6 +3,7 @@
 
 #include <millrace/handler.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,7 +13,6 @@
 #include "device/cpu/cpu_device.h"
 #include "device/pinned_ranges.h"
 #include "device/sim/sim.h"
-#include "enqueuing_device.h"
 #include "exec/run.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
@@ -104,9 +104,10 @@ struct Setup {
   bool adversarial = false;
   uint64_t seed = 1;
   device::SimFaults faults;
-  EnqueuingFaults enqueuing_faults; // of cuda:N, which are devices whose bodies enqueue
-  // Set: makes cuda:N instead, in the order of the plan's domains.
-  std::function<std::unique_ptr<device::Device>(const std::string&, std::shared_ptr<device::PinnedRanges>)> make_gpu;
+  // Of cuda:N, which are simulated devices whose bodies enqueue: nothing runs there before somebody who waits makes it,
+  // in an order that the seed gives. `gpu` may say otherwise.
+  device::SimFaults gpu_faults;
+  std::function<void(device::SimOptions&)> gpu = [](device::SimOptions&) {};
   std::vector<plan::Hop> hops; // the plan is told of them, and the devices have them
   exec::RunOptions options;
   plugin::CallWatch* watch = nullptr;      // outlives the run
@@ -134,11 +135,13 @@ struct Ran : exec::Result {
 class Compiled : public PlanView {
  public:
   Compiled(Pipeline pipeline, const Setup& setup);
+  ~Compiled();
   Ran run();
   Ran wait() { return {run_->wait(), log_}; } // of a run that was started by live()
   exec::Run& live() { return *run_; }
   std::vector<Seen> seen(const std::string& name) const { return log_->at(name); }
   bool lost_a_device() const;
+  device::Device& device(const std::string& domain) const;
   const plan::Plan& plan() const { return plan_; }
   device::VirtualTime& time() { return time_; }
 
@@ -156,6 +159,10 @@ class Compiled : public PlanView {
 };
 
 Ran run(Pipeline pipeline, const Setup& setup = {});
+
+// Where the bytes are that the host sees at this address: of simulated devices of any Compiled that lives, where the
+// host may not read them. For tests that look at what a device holds.
+const void* where_device_works(const void* address);
 
 // Copies that a run made from one domain to another; "" is any.
 uint64_t copied(const exec::Result& result, const std::string& from = "", const std::string& to = "");

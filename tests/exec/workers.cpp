@@ -21,7 +21,7 @@ struct OnDevice final : Handler {
     const int64_t shape[] = {1};
     auto* to = reinterpret_cast<int64_t*>(out.allocate(tick, dtype_of<int64_t>(), shape).data());
     const auto* from = reinterpret_cast<const int64_t*>(in(tick).data());
-    static_cast<Queue*>(cuda.stream())->launch([=] { *to = *from + 1; });
+    static_cast<device::SimQueue*>(cuda.stream())->launch([=] { *to = *from + 1; });
   }
 };
 
@@ -50,14 +50,14 @@ const mr_plugin& plugin() {
 
 // A source on the host, a region on the device, and what reads it on the host, one tick after another.
 struct Waiting {
-  std::shared_ptr<Hardware> hardware = std::make_shared<Hardware>();
+  device::SimWatcher hardware;
   std::array<std::atomic<bool>, kTicks + 1> watched{}; // by ticks submitted
   std::array<int64_t, kTicks> ended_ns{};
 
   explicit Waiting(std::function<int64_t(uint64_t)> takes_ns) {
-    hardware->takes_ns = std::move(takes_ns);
-    hardware->ends = [this](uint64_t replay) { ended_ns.at(replay) = device::MonotonicTime().now_ns(); };
-    hardware->asked_to_watch = [this](uint64_t replays) { watched.at(replays) = true; };
+    hardware.takes_ns = std::move(takes_ns);
+    hardware.ends = [this](uint64_t replay) { ended_ns.at(replay) = device::MonotonicTime().now_ns(); };
+    hardware.watched = [this](uint64_t replays) { watched.at(replays) = true; };
   }
 
   std::vector<int64_t> run(const std::string& reader = "", int64_t hz = 0) {
@@ -73,8 +73,9 @@ struct Waiting {
     Setup setup;
     setup.domains = {"cuda:0", "cpu"};
     setup.more = &plugin();
-    setup.make_gpu = [this](const std::string& domain, const std::shared_ptr<device::PinnedRanges>&) {
-      return make_enqueuing(domain, 1, {}, hardware);
+    setup.gpu = [this](device::SimOptions& sim) {
+      sim.adversarial = false;
+      sim.watcher = hardware;
     };
     Compiled compiled(std::move(pipeline), setup);
     REQUIRE(compiled.regions().size() == 1);
@@ -137,7 +138,7 @@ TEST_CASE("4.5: a region that a clock starts is warmed up once before a beat, an
   for (const int64_t hz : {50, 0}) {
     int warmed_up = 0;
     Waiting waiting([](uint64_t) { return kMs; });
-    waiting.hardware->warmed_up = [&] { ++warmed_up; };
+    waiting.hardware.warmed_up = [&] { ++warmed_up; };
     check_all_there(waiting.run("", hz));
     CHECK(warmed_up <= (hz ? kTicks + 1 : 0));
     if (hz) CHECK(warmed_up >= 1); // who is late for a beat has no time for it

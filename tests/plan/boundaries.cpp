@@ -96,7 +96,7 @@ TEST_CASE("3.2: each ring's length is the sum of its reasons") {
 TEST_CASE("3.2: the refusal of a plan that does not fit lists what needs the memory") {
   Pipeline p("t.count name=source ! t.relay name=relay");
   plan::Machine small;
-  small.bytes_limit["cpu"] = 1;
+  small.domains[0].bytes_limit = 1;
   std::string said;
   try {
     Planned(p, small);
@@ -106,10 +106,10 @@ TEST_CASE("3.2: the refusal of a plan that does not fit lists what needs the mem
   }
   CHECK(contains(said, "1 × 512 for source.out"));
   CHECK(contains(said, "1 × 512 for relay.out"));
-  small.bytes_limit["cpu"] = 0; // not limited
+  small.domains[0].bytes_limit = 0; // not limited
   CHECK(refusal(p, small) == 0);
-  small.bytes_limit.clear();
-  small.bytes_limit["sim:0"] = 1; // a limit of a domain that the plan does not use
+  small.use(plan::domains_named({"cpu", "sim:0"}));
+  small.domains[1].bytes_limit = 1; // a limit of a domain that the plan does not use
   CHECK(refusal(p, small) == 0);
 }
 

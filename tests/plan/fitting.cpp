@@ -21,7 +21,7 @@ Pipeline pair(uint32_t least, uint32_t most) {
 
 plan::Machine with_room_for(uint64_t ticks) {
   plan::Machine machine = machine_of(1);
-  machine.bytes_limit["cpu"] = ticks * 1024;
+  machine.domains[0].bytes_limit = ticks * 1024;
   return machine;
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("3.2: MR0404 suggests a range where fewer ticks in flight would fit, a
   CHECK(remedy(pair(3, 4), with_room_for(1)) == "clock: { in_flight: [1, 2] }");
   CHECK(remedy(pair(0, 1), with_room_for(0) /* not limited */) == "it fits");
   plan::Machine tiny = machine_of(1);
-  tiny.bytes_limit["cpu"] = 1;
+  tiny.domains[0].bytes_limit = 1;
   CHECK(remedy(pair(0, 4), tiny) == "smaller values, or fewer handlers there");
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("1.5: of several clocks the one with the most in flight is lowered fir
     p.add(std::string("of_") + name, "t.count").clock = name;
   }
   plan::Machine machine = machine_of(1);
-  machine.bytes_limit["cpu"] = 7 * 512;
+  machine.domains[0].bytes_limit = 7 * 512;
   const Planned planned(p, machine);
   CHECK(planned.window("of_left") == 2);
   CHECK(planned.window("of_right") == 5);
@@ -94,7 +94,7 @@ TEST_CASE("3.2: room for another cut is given up before a tick in flight is") {
   p.clock(graph::ClockMode::free);
   const Planned all(p, machine_of(1));
   plan::Machine machine = machine_of(1);
-  machine.bytes_limit["cpu"] = 4 * 512;
+  machine.domains[0].bytes_limit = 4 * 512;
   const Planned planned(p, machine);
   CHECK(planned.window("source") == all.window("source"));
   CHECK(planned.room("source") == planned.window("source"));

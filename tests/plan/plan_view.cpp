@@ -47,6 +47,12 @@ bool PlanView::has_note(const std::string& words) const {
                      [&](const std::string& note) { return contains(note, words); });
 }
 
+std::vector<std::string> PlanView::domains() const {
+  std::vector<std::string> names;
+  for (const plan::Domain& domain : plan_->domains) names.push_back(domain.name);
+  return names;
+}
+
 std::vector<ClockView> PlanView::clocks() const {
   std::vector<ClockView> list;
   for (uint32_t c = 0; c < plan_->clocks.size(); ++c) {
@@ -73,7 +79,7 @@ const plan::Output& PlanView::output(const std::string& handler, const std::stri
   throw std::invalid_argument("no such output: " + handler + "." + name);
 }
 
-std::string PlanView::place(const std::string& handler) const { return plan_->domains[declared(handler).domain]; }
+std::string PlanView::place(const std::string& handler) const { return plan_->domains[declared(handler).domain].name; }
 
 bool PlanView::waits_for(const std::string& writer, const std::string& reader) const {
   if (std::none_of(plan_->steps.begin(), plan_->steps.end(), [&](const plan::Step& s) { return s.name == reader; }))
@@ -107,7 +113,7 @@ GateView PlanView::gate(const std::string& handler) const {
 }
 
 RingView PlanView::view(const plan::Ring& ring) const {
-  return {plan_->domains[ring.domain], ring.length, ring.capacity, ring.dynamic, ring.pinned, ring.reasons};
+  return {plan_->domains[ring.domain].name, ring.length, ring.capacity, ring.dynamic, ring.pinned, ring.reasons};
 }
 
 RingView PlanView::ring(const std::string& handler, const std::string& name) const {
@@ -135,7 +141,7 @@ bool PlanView::packed_together(const std::string& one, const std::string& other)
 
 SegmentView PlanView::view(const plan::Segment& segment) const {
   SegmentView view;
-  view.domain = plan_->domains[segment.domain];
+  view.domain = plan_->domains[segment.domain].name;
   view.lane = segment.lane;
   view.lanes = segment.lanes;
   view.thread = segment.home;
@@ -186,7 +192,7 @@ std::vector<CopyView> PlanView::copies() const {
     const plan::Step& step = plan_->steps[transfer.step];
     CopyView copy{transfer.route.front(),
                   transfer.route.back(),
-                  plan_->domains[step.domain],
+                  plan_->domains[step.domain].name,
                   transfer.bytes,
                   transfer.predicted_us,
                   transfer.apart_us,

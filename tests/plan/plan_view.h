@@ -80,7 +80,7 @@ class PlanView {
   std::string line_with(const std::string& words) const;
   const std::vector<std::string>& notes() const { return plan_->notes; }
   bool has_note(const std::string& words) const;
-  const std::vector<std::string>& domains() const { return plan_->domains; }
+  std::vector<std::string> domains() const; // "cpu" first
   uint32_t workers() const { return plan_->workers; }
   uint32_t threads() const { return plan_->threads; }
   double latency_us() const { return plan_->latency_us; }

@@ -300,7 +300,7 @@ int refusal(const Pipeline& pipeline, const plan::Machine& machine, const plan::
 plan::Machine machine_of(uint32_t workers, std::vector<std::string> domains) {
   plan::Machine machine;
   machine.workers = workers;
-  machine.domains = std::move(domains);
+  machine.use(plan::domains_named(domains));
   return machine;
 }
 

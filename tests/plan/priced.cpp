@@ -24,7 +24,7 @@ Pipeline chain(const std::string& cpu_us = "5000", const std::string& gpu_us = "
 plan::Machine with_device() {
   plan::Machine machine;
   machine.workers = 2;
-  machine.domains = {"cpu", "sim:0"};
+  machine.use(plan::domains_named({"cpu", "sim:0"}));
   connect_host(machine, "sim:0", plan::HopPrice(10, 1.0 / 10'000));
   return machine;
 }
@@ -86,16 +86,16 @@ TEST_CASE("5.6: a handler without a price on a device is put by the order of --d
   const Planned planned(chain("5000", "0"), machine);
   CHECK(places(planned) == Places{"cpu", "sim:0"});
   CHECK(planned.reason("a").starts_with("first of --devices"));
-  machine.domains = {"sim:0", "cpu"};
+  machine.use(plan::domains_named({"sim:0", "cpu"}));
   CHECK(places(Planned(chain("5000", "0"), machine)) == Places{"sim:0", "sim:0"});
 }
 
 TEST_CASE("5.6: a price never brings a handler to a domain that --devices leaves out") {
   plan::Machine machine = with_device();
-  machine.domains = {"sim:0"};
+  machine.use(plan::domains_named({"sim:0"}));
   Pipeline p = chain("20", "5000");
   CHECK(places(Planned(p, machine)) == Places{"sim:0", "sim:0"});
-  machine.domains = {"sim:0", "cpu"};
+  machine.use(plan::domains_named({"sim:0", "cpu"}));
   CHECK(places(Planned(p, machine)) == Places{"cpu", "sim:0"});
 }
 

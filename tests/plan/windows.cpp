@@ -115,9 +115,9 @@ TEST_CASE("3.2: what a domain needs is the sum of its rings, and is refused befo
   CHECK(planned.memory("cpu") == sum);
   CHECK(sum == 3 * 3 * 512); // three rings of three blocks: 256 bytes of header and, rounded up, 256 of numbers
   plan::Machine small;
-  small.bytes_limit["cpu"] = sum;
+  small.domains[0].bytes_limit = sum;
   CHECK(refusal(chain({"t.relay", "t.join"}, 3), small) == 0);
-  small.bytes_limit["cpu"] = sum - 1;
+  small.domains[0].bytes_limit = sum - 1;
   CHECK(refusal(chain({"t.relay", "t.join"}, 3), small) == 404);
 }
 

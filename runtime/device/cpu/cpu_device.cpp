@@ -96,7 +96,7 @@ std::unique_ptr<Recording> CpuDevice::end_record(Stream& stream) {
 
 void CpuDevice::replay(Stream& stream, Recording& recording, const TickNumbers&) {
   if (queued(stream).recording) return poison(DeviceError::invalid, "cpu: replay() while its stream records");
-  submit(stream, {Replay{&static_cast<RecordedCommands&>(recording)}});
+  submit(stream, {Replay{&static_cast<RecordedCommands&>(recording), {}}});
 }
 
 void CpuDevice::kick() { force_any(); }

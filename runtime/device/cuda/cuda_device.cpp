@@ -40,7 +40,7 @@ CudaDevice::CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shar
     poison(DeviceError::invalid, domain() + ": its driver lacks stream memory operations or graphs of kernels");
   if (poisoned()) return;
   size_t free = 0, total = 0;
-  if (!call<Call::MemGetInfo>(&free, &total)) return;
+  if (!ask<Call::MemGetInfo>(&free, &total)) return;
   bytes_limit_ = total;
   cudaMemPoolProps properties{};
   properties.allocType = cudaMemAllocationTypePinned;
@@ -48,21 +48,21 @@ CudaDevice::CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shar
   uint64_t keep = UINT64_MAX; // what was freed stays in the pool
   void* words = nullptr;
   const bool made =
-      call<Call::MemPoolCreate>(&pool_, &properties) &&
-      call<Call::MemPoolSetAttribute>(pool_, cudaMemPoolAttrReleaseThreshold, static_cast<void*>(&keep)) &&
-      call<Call::StreamCreateWithPriority>(&setup_, unsigned{cudaStreamNonBlocking}, 0) &&
-      call<Call::HostAlloc>(&words, 2 * kStreamsMax * kLine, unsigned{cudaHostAllocMapped | cudaHostAllocPortable}) &&
-      call<Call::MallocFromPoolAsync>(reinterpret_cast<void**>(&ticks_), kTicksMax * sizeof(mr_device_tick), pool_,
+      ask<Call::MemPoolCreate>(&pool_, &properties) &&
+      ask<Call::MemPoolSetAttribute>(pool_, cudaMemPoolAttrReleaseThreshold, static_cast<void*>(&keep)) &&
+      ask<Call::StreamCreateWithPriority>(&setup_, unsigned{cudaStreamNonBlocking}, 0) &&
+      ask<Call::HostAlloc>(&words, 2 * kStreamsMax * kLine, unsigned{cudaHostAllocMapped | cudaHostAllocPortable}) &&
+      ask<Call::MallocFromPoolAsync>(reinterpret_cast<void**>(&ticks_), kTicksMax * sizeof(mr_device_tick), pool_,
                                       setup_) &&
-      call<Call::StreamSynchronize>(setup_);
+      ask<Call::StreamSynchronize>(setup_);
   if (!made) return;
   words_ = static_cast<std::byte*>(words);
   std::memset(words_, 0, 2 * kStreamsMax * kLine);
   for (size_t t = kTicksMax; t-- > 0;) free_ticks_.push_back(ticks_ + t);
   spans_.resize(kSpansMax);
   for (TimedSpan& span : spans_)
-    if (!call<Call::EventCreateWithFlags>(&span.begin, 0u) || !call<Call::EventCreateWithFlags>(&span.end, 0u)) return;
-  call<Call::EventCreateWithFlags>(&waiters_event_, unsigned{cudaEventDisableTiming | cudaEventBlockingSync});
+    if (!ask<Call::EventCreateWithFlags>(&span.begin, 0u) || !ask<Call::EventCreateWithFlags>(&span.end, 0u)) return;
+  ask<Call::EventCreateWithFlags>(&waiters_event_, unsigned{cudaEventDisableTiming | cudaEventBlockingSync});
   find_neighbourhood();
   if (pinned_ && group_->devices.empty()) { // the first locks pages for all
     locks_pages_ = true;
@@ -93,31 +93,31 @@ CudaDevice::~CudaDevice() {
   if (poisoned()) return; // whatever is asked of such a device may never be answered, and its context is of no more use
   make_current();
   for (auto& stream : streams_) {
-    call<Call::StreamSynchronize>(stream->handle);
-    for (cudaEvent_t event : stream->events) call<Call::EventDestroy>(event);
-    call<Call::StreamDestroy>(stream->handle);
+    ask<Call::StreamSynchronize>(stream->handle);
+    for (cudaEvent_t event : stream->events) ask<Call::EventDestroy>(event);
+    ask<Call::StreamDestroy>(stream->handle);
   }
-  for (cudaStream_t side : side_streams_) call<Call::StreamDestroy>(side);
-  for (cudaEvent_t event : capture_events_) call<Call::EventDestroy>(event);
+  for (cudaStream_t side : side_streams_) ask<Call::StreamDestroy>(side);
+  for (cudaEvent_t event : capture_events_) ask<Call::EventDestroy>(event);
   for (TimedSpan& span : spans_) {
-    call<Call::EventDestroy>(span.begin);
-    call<Call::EventDestroy>(span.end);
+    ask<Call::EventDestroy>(span.begin);
+    ask<Call::EventDestroy>(span.end);
   }
-  if (waiters_event_) call<Call::EventDestroy>(waiters_event_);
+  if (waiters_event_) ask<Call::EventDestroy>(waiters_event_);
   named_arenas_.clear();
   for (const auto& arena : arenas_) {
     if (is_checked_)
-      call<Call::Free>(static_cast<void*>(arena->base));
+      ask<Call::Free>(static_cast<void*>(arena->base));
     else
-      call<Call::FreeAsync>(static_cast<void*>(arena->base), setup_);
+      ask<Call::FreeAsync>(static_cast<void*>(arena->base), setup_);
   }
-  if (ticks_) call<Call::FreeAsync>(static_cast<void*>(ticks_), setup_);
+  if (ticks_) ask<Call::FreeAsync>(static_cast<void*>(ticks_), setup_);
   if (setup_) {
-    call<Call::StreamSynchronize>(setup_);
-    call<Call::StreamDestroy>(setup_);
+    ask<Call::StreamSynchronize>(setup_);
+    ask<Call::StreamDestroy>(setup_);
   }
-  if (words_) call<Call::FreeHost>(static_cast<void*>(words_));
-  if (pool_) call<Call::MemPoolDestroy>(pool_);
+  if (words_) ask<Call::FreeHost>(static_cast<void*>(words_));
+  if (pool_) ask<Call::MemPoolDestroy>(pool_);
 }
 
 // A thread keeps the device that it was given last.
@@ -190,7 +190,7 @@ Arena* CudaDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceSt
                                               std::to_string(bytes_allocated_) + " are taken by this run"};
     return nullptr;
   }
-  if (!check(is_checked_ ? Call::Malloc : Call::MallocFromPoolAsync, error) || !call<Call::StreamSynchronize>(setup_)) {
+  if (!check(is_checked_ ? Call::Malloc : Call::MallocFromPoolAsync, error) || !ask<Call::StreamSynchronize>(setup_)) {
     status = this->status();
     return nullptr;
   }
@@ -230,7 +230,7 @@ void CudaDevice::enable_peers() {
   for (CudaDevice* peer : group_->devices) {
     int can = 0;
     if (peer == this || poisoned()) continue;
-    if (!call<Call::DeviceCanAccessPeer>(&can, static_cast<int>(ordinal_), static_cast<int>(peer->ordinal_))) return;
+    if (!ask<Call::DeviceCanAccessPeer>(&can, static_cast<int>(ordinal_), static_cast<int>(peer->ordinal_))) return;
     if (!can) continue;
     const cudaError_t error = api_.call<Call::DeviceEnablePeerAccess>(static_cast<int>(peer->ordinal_), 0u);
     if (error == cudaErrorPeerAccessAlreadyEnabled)
@@ -238,7 +238,7 @@ void CudaDevice::enable_peers() {
     else if (!check(Call::DeviceEnablePeerAccess, error))
       return;
     cudaMemAccessDesc access{{cudaMemLocationTypeDevice, static_cast<int>(ordinal_)}, cudaMemAccessFlagsProtReadWrite};
-    call<Call::MemPoolSetAccess>(peer->pool_, static_cast<const cudaMemAccessDesc*>(&access), size_t{1});
+    ask<Call::MemPoolSetAccess>(peer->pool_, static_cast<const cudaMemAccessDesc*>(&access), size_t{1});
   }
 }
 
@@ -258,9 +258,9 @@ Stream* CudaDevice::create_stream(StreamKind kind) {
     stream->gate = reinterpret_cast<uint64_t*>(words_ + (2 * index + 1) * kLine);
     stream->own_tick = take_tick();
     stream->tick = stream->own_tick;
-    if (call<Call::StreamCreateWithPriority>(&stream->handle, unsigned{cudaStreamNonBlocking}, 0)) {
+    if (ask<Call::StreamCreateWithPriority>(&stream->handle, unsigned{cudaStreamNonBlocking}, 0)) {
       for (cudaEvent_t& event : stream->events)
-        if (!call<Call::EventCreateWithFlags>(&event, unsigned{cudaEventDisableTiming})) break;
+        if (!ask<Call::EventCreateWithFlags>(&event, unsigned{cudaEventDisableTiming})) break;
     }
     stream->native = stream->handle;
   }
@@ -287,7 +287,7 @@ void CudaDevice::copy(Stream& stream, std::byte* target, const std::byte* source
                               cudaMemcpyDefault, on);
     return;
   }
-  call<Call::MemcpyAsync>(static_cast<void*>(target), static_cast<const void*>(source), bytes, cudaMemcpyDefault, on);
+  ask<Call::MemcpyAsync>(static_cast<void*>(target), static_cast<const void*>(source), bytes, cudaMemcpyDefault, on);
   to.dirty = true;
 }
 
@@ -316,7 +316,7 @@ void CudaDevice::note_signal(CudaStream& stream) {
 }
 
 void CudaDevice::record_event(CudaStream& stream) {
-  call<Call::EventRecord>(stream.events[stream.issued % CudaStream::kEvents], stream.handle);
+  ask<Call::EventRecord>(stream.events[stream.issued % CudaStream::kEvents], stream.handle);
   stream.recorded.store(stream.issued, std::memory_order_release);
 }
 
@@ -356,7 +356,7 @@ void CudaDevice::wait_for_event(CudaStream& stream, CudaDevice& of, CudaStream& 
   }
   // An event that was recorded again since says that the fence is long done.
   if (other.recorded.load(std::memory_order_acquire) - sequence >= CudaStream::kEvents) return;
-  call<Call::StreamWaitEvent>(stream.handle, other.event_behind(sequence), 0u);
+  ask<Call::StreamWaitEvent>(stream.handle, other.event_behind(sequence), 0u);
   stream.dirty = true;
 }
 
@@ -376,7 +376,11 @@ void CudaDevice::close_gate(CudaStream& stream, const Foreign& opened_by) {
   stream.dirty = true;
 }
 
-void CudaDevice::run(Stream& stream, const Work& work) {
+void CudaDevice::run(Stream&, const Work& work) {
+  poison(DeviceError::invalid, domain() + ": " + work.name + " is no kernel, and nothing else runs there by itself");
+}
+
+void CudaDevice::call(Stream& stream, const Work& work) {
   if (poisoned()) return;
   make_current();
   CudaStream& on = own(stream);
@@ -428,7 +432,7 @@ bool CudaDevice::begin_span(Stream& stream) {
   if (span == spans_.end()) return false;
   span->open = true;
   of.open_span = &*span;
-  return call<Call::EventRecord>(span->begin, of.handle);
+  return ask<Call::EventRecord>(span->begin, of.handle);
 }
 
 void CudaDevice::end_span(Stream& stream, const Span& span) {
@@ -438,7 +442,7 @@ void CudaDevice::end_span(Stream& stream, const Span& span) {
   timed.open = false;
   timed.span = span;
   if (poisoned()) return;
-  timed.told = !call<Call::EventRecord>(timed.end, of.handle);
+  timed.told = !ask<Call::EventRecord>(timed.end, of.handle);
   of.dirty = true; // a fence behind it, or the last one would be asked for too early
   collect_spans(); // behind the work: nobody waits for this
 }
@@ -451,7 +455,7 @@ void CudaDevice::collect_spans() {
     const cudaError_t error = api_.call<Call::EventQuery>(span.end);
     if (error == cudaErrorNotReady) continue;
     float took_ms = 0;
-    if (!check(Call::EventQuery, error) || !call<Call::EventElapsedTime>(&took_ms, span.begin, span.end)) return;
+    if (!check(Call::EventQuery, error) || !ask<Call::EventElapsedTime>(&took_ms, span.begin, span.end)) return;
     span.told = true;
     span.span.tell(span.span.context, static_cast<int64_t>(static_cast<double>(took_ms) * 1e6));
   }
@@ -478,7 +482,7 @@ void CudaDevice::let_go(Stream& stream) {
 
 void CudaDevice::find_neighbourhood() {
   char bus[32] = {};
-  if (!call<Call::DeviceGetPCIBusId>(bus, static_cast<int>(sizeof bus), static_cast<int>(ordinal_))) return;
+  if (!ask<Call::DeviceGetPCIBusId>(bus, static_cast<int>(sizeof bus), static_cast<int>(ordinal_))) return;
   bus_id_ = bus;
   std::string lower = bus_id_;
   std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });

@@ -121,7 +121,7 @@ struct Waiting {
   bool in_driver = false; // under the mutex
 };
 
-class CudaDevice final : public Device, private PageLocker {
+class CudaDevice final : public Device, public Enqueuing, private PageLocker {
  public:
   CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shared_ptr<Group> group, const void* library);
   ~CudaDevice() override;
@@ -133,7 +133,8 @@ class CudaDevice final : public Device, private PageLocker {
 
   Stream* create_stream(StreamKind kind) override;
   void run(Stream& stream, const Work& work) override;
-  bool enqueues() const override { return true; }
+  Enqueuing* enqueuing() override { return this; }
+  void call(Stream& stream, const Work& work) override;
   std::string take_body_error(Stream& stream) override { return std::exchange(own(stream).body_error, {}); }
   bool has_room(const Stream& stream) const override;
   void set_tick(Stream& stream, const TickNumbers& numbers) override;
@@ -186,7 +187,7 @@ class CudaDevice final : public Device, private PageLocker {
   CudaStream& own(Stream& stream) { return static_cast<CudaStream&>(stream); }
   void make_current();
   template <Call id, class... Arguments>
-  bool call(Arguments... arguments) { // false: the device is poisoned now
+  bool ask(Arguments... arguments) { // the driver; false: the device is poisoned now
     return check(id, api_.call<id>(arguments...));
   }
   bool check(Call call, cudaError_t error);

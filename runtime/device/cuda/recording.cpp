@@ -28,15 +28,15 @@ void CudaDevice::free_tick(mr_device_tick* tick) { free_ticks_.push_back(tick); 
 
 CudaRecording::~CudaRecording() {
   if (device->poisoned()) return;
-  if (exec) device->call<Call::GraphExecDestroy>(exec);
-  if (graph) device->call<Call::GraphDestroy>(graph);
+  if (exec) device->ask<Call::GraphExecDestroy>(exec);
+  if (graph) device->ask<Call::GraphDestroy>(graph);
   device->free_tick(tick);
 }
 
 cudaEvent_t CudaDevice::next_capture_event() {
   if (capture_events_used_ == capture_events_.size()) {
     cudaEvent_t event = nullptr;
-    if (!call<Call::EventCreateWithFlags>(&event, unsigned{cudaEventDisableTiming})) return nullptr;
+    if (!ask<Call::EventCreateWithFlags>(&event, unsigned{cudaEventDisableTiming})) return nullptr;
     capture_events_.push_back(event);
   }
   return capture_events_[capture_events_used_++];
@@ -53,7 +53,7 @@ void CudaDevice::begin_record(Stream& stream) {
   capture_events_used_ = 0;
   on.recorder->tick = take_tick();
   stream.tick = on.recorder->tick;
-  call<Call::StreamBeginCapture>(on.handle, cudaStreamCaptureModeThreadLocal);
+  ask<Call::StreamBeginCapture>(on.handle, cudaStreamCaptureModeThreadLocal);
   if (const cudaError_t error = launch_set_tick(on.handle, on.recorder->tick, {}); error != cudaSuccess)
     fail_recording(*on.recorder, Call::LaunchKernel, error);
   on.recorder->begun = next_capture_event();
@@ -89,7 +89,7 @@ cudaStream_t CudaDevice::branch_for(CudaStream& stream, const std::vector<uint32
   for (cudaStream_t side : side_streams_)
     if (!chosen && unused(side)) chosen = side;
   if (!chosen && side_streams_.size() < kSideStreamsMax) {
-    if (!call<Call::StreamCreateWithPriority>(&chosen, unsigned{cudaStreamNonBlocking}, 0)) return stream.handle;
+    if (!ask<Call::StreamCreateWithPriority>(&chosen, unsigned{cudaStreamNonBlocking}, 0)) return stream.handle;
     side_streams_.push_back(chosen);
   }
   if (!chosen) chosen = stream.handle;
@@ -130,7 +130,7 @@ std::unique_ptr<Recording> CudaDevice::end_record(Stream& stream) {
   error = api_.call<Call::StreamEndCapture>(on.handle, &graph);
   if (error != cudaSuccess) fail_recording(*recorder, Call::StreamEndCapture, error);
   if (recorder->failure.empty() && graph) return instantiate(graph, recorder->tick);
-  if (graph) call<Call::GraphDestroy>(graph);
+  if (graph) ask<Call::GraphDestroy>(graph);
   free_tick(recorder->tick);
   record_failure_ = recorder->failure;
   return nullptr;
@@ -142,7 +142,7 @@ std::unique_ptr<Recording> CudaDevice::instantiate(cudaGraph_t graph, mr_device_
   recording->graph = graph;
   recording->tick = tick;
   size_t roots = 1; // set_tick: all else comes behind it
-  if (!call<Call::GraphGetRootNodes>(graph, &recording->set_tick, &roots)) return nullptr;
+  if (!ask<Call::GraphGetRootNodes>(graph, &recording->set_tick, &roots)) return nullptr;
   MR_ASSERT(roots == 1, "a recording's graph begins with set_tick");
   if (!check(Call::GraphKernelNodeGetParams, api_.kernel_of_node(recording->set_tick, recording->set_tick_kernel)))
     return nullptr;
@@ -153,7 +153,7 @@ std::unique_ptr<Recording> CudaDevice::instantiate(cudaGraph_t graph, mr_device_
     record_failure_ = sentence_of(Call::GraphInstantiate, error);
     return nullptr;
   }
-  if (!call<Call::GraphUpload>(recording->exec, setup_)) return nullptr;
+  if (!ask<Call::GraphUpload>(recording->exec, setup_)) return nullptr;
   return recording;
 }
 

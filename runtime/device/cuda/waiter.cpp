@@ -81,7 +81,7 @@ bool CudaDevice::await(Waiting& waiting, CudaStream& stream) {
   if (stream.recorded.load(std::memory_order_acquire) < next) { // nobody else waits for it: all that is enqueued, then
     const std::lock_guard lock(recording_mutex_);
     event = waiters_event_;
-    if (!call<Call::EventRecord>(event, stream.handle)) return true;
+    if (!ask<Call::EventRecord>(event, stream.handle)) return true;
   }
   if (open_gates()) return true; // one that was closed meanwhile may be before the event, and nobody else opens it
   const cudaError_t injected = api_.count(Call::EventSynchronize);

@@ -30,7 +30,7 @@ class AdversarialSim final : public SimDevice {
     if (ready_.empty()) return false;
     QueuedStream& stream = *ready_[random_() % ready_.size()];
     execute(*stream.head());
-    stream.pop();
+    stream.pop(rings());
     return true;
   }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,13 +24,40 @@ struct SimFaults {
   uint64_t fail_copy = 0;     // the n-th copy faults
   uint64_t lose_device = 0;   // the device is lost when the n-th body or copy would begin
   uint64_t hang_command = 0;  // the n-th body or copy does not begin before the device is poisoned
+  // Where bodies enqueue:
+  uint64_t fail_record = 0; // the n-th recording cannot be had
+  uint64_t fail_replay = 0; // the device is lost when the n-th replay is submitted
+};
+
+// What Stream::native points to on a device whose bodies enqueue: there a body leaves its kernels. Device::run() takes
+// bodies of the other kind on it too.
+class SimQueue {
+ public:
+  // Runs on the device's time, after what was launched before it, with addresses as bodies have them.
+  virtual void launch(std::function<void()> kernel) = 0;
+
+ protected:
+  ~SimQueue() = default;
+};
+
+// What a test is told of a device whose bodies enqueue, and says for it. Empty functions are not called.
+struct SimWatcher {
+  std::function<void(const std::string& call)> called; // "body NAME", "begin", "end", "hold", "let go", "allocate"
+  std::function<int64_t(size_t bodies)> span_ns;       // of a span with so many bodies; empty: there are no spans
+  // With threads: what each replay takes at least, counted from 0, and that it is over. Any thread.
+  std::function<int64_t(uint64_t replay)> takes_ns;
+  std::function<void(uint64_t replay)> ends;
+  std::function<void()> warmed_up;
+  // Set: like hardware the device rings for nobody who has not asked it to watch; told how many replays there were. Any
+  // thread.
+  std::function<void(uint64_t replays)> watched;
 };
 
 // There are three ways in which time passes:
 //  threads      (time null)      a worker thread a stream. Copies take at least the time that latency and bandwidth
-//  say. virtual      (time given)     no threads: commands last as long as declared, on `time`; a copy engine a
-//  direction and
-//                                one for bodies, first come first served. A command takes effect when it ends.
+//                                say.
+//  virtual      (time given)     no threads: commands last as long as declared, on `time`; a copy engine a direction
+//                                and one for bodies, first come first served. A command takes effect when it ends.
 //  adversarial                   nothing runs until force() or force_any(), then one ready command after another in an
 //                                order that the seed gives. Unwritten and discarded bytes hold kPoison.
 class SimFabric;
@@ -70,6 +98,10 @@ struct SimOptions {
   // adversarial mode; elsewhere it finds what has not yet come to pass by itself. What two devices do to the same host
   // memory is not compared.
   bool check_races = false;
+  // Bodies may enqueue (Device::enqueuing), as a GPU's do. Like a GPU's, the words of a device that has failed then say
+  // kFailed.
+  bool enqueues = false;
+  SimWatcher watcher;
   SimFaults faults;
 };
 

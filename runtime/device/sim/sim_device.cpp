@@ -57,6 +57,7 @@ SimDevice::~SimDevice() {
 
 Arena* SimDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceStatus& status) {
   const std::string wanted = domain() + ": " + std::to_string(bytes) + " bytes";
+  tell("allocate");
   if (note_allocation()) {
     poison(DeviceError::invalid, wanted + " were asked for in steady state");
     status = this->status();
@@ -92,6 +93,17 @@ const SimDevice::SimArena* SimDevice::find_arena(const std::byte* address) const
   return nullptr;
 }
 
+// A body that enqueues copies between addresses as it has them.
+const std::byte* SimDevice::as_host_sees(const std::byte* address) const {
+  const size_t count = options_.enqueues ? arena_count_.load(std::memory_order_acquire) : 0;
+  for (size_t i = 0; i < count; ++i) {
+    const std::byte* const working = arenas_[i]->mapping.working();
+    if (address >= working && address < working + arenas_[i]->arena.bytes)
+      return arenas_[i]->arena.base + (address - working);
+  }
+  return address;
+}
+
 std::byte* SimDevice::body_address(std::byte* address) const {
   if (const SimArena* found = find_arena(address)) return found->mapping.working() + (address - found->arena.base);
   const Elsewhere found = find_elsewhere(address, 0);
@@ -106,7 +118,8 @@ SimDevice::Elsewhere SimDevice::find_elsewhere(const std::byte* address, uint64_
   return {there, there && peer != options_.peers.end() ? &peer->second : nullptr};
 }
 
-SimDevice::End SimDevice::find_end(const std::byte* address, uint64_t bytes) const {
+SimDevice::End SimDevice::find_end(const std::byte* given, uint64_t bytes) const {
+  const std::byte* const address = as_host_sees(given);
   if (const SimArena* found = find_arena(address)) {
     const uint64_t offset = static_cast<uint64_t>(address - found->arena.base);
     if (bytes > found->arena.bytes - offset) return {};
@@ -121,7 +134,7 @@ SimDevice::End SimDevice::find_end(const std::byte* address, uint64_t bytes) con
 }
 
 Stream* SimDevice::create_stream(StreamKind kind) {
-  auto stream = std::make_unique<QueuedStream>(options_.commands_max);
+  std::unique_ptr<QueuedStream> stream = make_stream();
   stream->kind = kind;
   stream->index = static_cast<uint32_t>(streams_.size());
   QueuedStream& made = *stream;
@@ -150,16 +163,16 @@ void SimDevice::copy(Stream& stream, std::byte* target, const std::byte* source,
                                             " pageable memory: " + bytes_at(bytes, wrong_source ? source : target) +
                                             " are in no pinned arena and in none of this device");
   }
-  if (!to.on_device && (!from.on_device || to.peer)) {
+  if (!to.on_device && (!from.on_device || (to.peer && !options_.enqueues))) {
     return poison(DeviceError::invalid, domain() + ": a copy of " + bytes_at(bytes, source) +
                                             " that does not end in it and does not lead from it to the host");
   }
   Command command{Copy{to.address, from.address, std::min(bytes, options_.bytes_moved_max)}, engine_of(stream.kind),
                   Injected::none, 0};
   command.cost_ns = options_.latency_ns;
-  if (from.peer) {
+  if (const SimPeer* const peer = from.peer ? from.peer : to.peer) {
     command.engine = Engine::copy_peer;
-    command.cost_ns = copy_cost_ns(bytes, from.peer->latency_ns, from.peer->bandwidth);
+    command.cost_ns = copy_cost_ns(bytes, peer->latency_ns, peer->bandwidth);
   } else if (!from.on_device) {
     command.engine = Engine::copy_in;
     command.cost_ns = copy_cost_ns(bytes, options_.latency_ns, options_.bandwidth_up);
@@ -189,6 +202,7 @@ void SimDevice::wait(Stream& stream, const Fence& fence) {
   }
   if (fence.done()) return;
   submit(stream, {Wait{fence}});
+  const std::lock_guard lock(submitting_);
   if (options_.check_races) races_.on_wait(stream, fence);
 }
 
@@ -197,20 +211,32 @@ Fence SimDevice::signal(Stream& stream) {
   return {&stream.completed, stream.issued};
 }
 
+bool SimDevice::has_room(const Stream& stream) const {
+  const auto& asked = static_cast<const QueuedStream&>(stream);
+  return poisoned() || asked.issued - asked.done() < options_.commands_max / 2; // a body may enqueue many
+}
+
 void SimDevice::begin_record(Stream& stream) {
   MR_ASSERT(!queued(stream).recording, "the stream records already");
   queued(stream).recording = std::make_unique<RecordedCommands>();
+  if (options_.enqueues) stream.tick = &queued(stream).recording->tick;
 }
 
 std::unique_ptr<Recording> SimDevice::end_record(Stream& stream) {
   MR_ASSERT(queued(stream).recording, "the stream does not record");
-  return std::move(queued(stream).recording);
+  std::unique_ptr<Recording> made = std::move(queued(stream).recording);
+  if (!options_.enqueues) return made;
+  stream.tick = tick_of(stream);
+  if (++recordings_ == options_.faults.fail_record) return nullptr;
+  return made;
 }
 
-void SimDevice::replay(Stream& stream, Recording& recording, const TickNumbers&) {
+void SimDevice::replay(Stream& stream, Recording& recording, const TickNumbers& numbers) {
   if (refuse_while_recording(stream, "replay()")) return;
   auto& recorded = static_cast<RecordedCommands&>(recording);
-  Command command{Replay{&recorded}, engine_of(stream.kind), Injected::none, 0};
+  if (options_.enqueues && replays_ + 1 == options_.faults.fail_replay) return declare_lost("told to fail");
+  Command command{Replay{&recorded, {}}, engine_of(stream.kind), Injected::none, 0};
+  if (options_.enqueues) std::get<Replay>(command.operation).first = beginning_of_replay(recorded, numbers);
   for (const Command& part : recorded.commands) command.cost_ns += part.cost_ns;
   submit(stream, std::move(command));
 }
@@ -222,6 +248,7 @@ bool SimDevice::refuse_while_recording(Stream& stream, const char* call) {
 }
 
 void SimDevice::submit(Stream& stream, Command command) {
+  const std::lock_guard lock(submitting_);
   QueuedStream& target = queued(stream);
   if (target.recording) {
     target.recording->commands.push_back(std::move(command));
@@ -262,7 +289,9 @@ void SimDevice::check_race(const QueuedStream& stream, const AccessRaces::Party&
 Injected SimDevice::count_and_inject(const Command& command) {
   uint64_t runs = 0, copies = 0;
   const auto count = [&](const Command& part) {
-    runs += std::holds_alternative<Work>(part.operation);
+    const Work* work = std::get_if<Work>(&part.operation);
+    const bool kernel = std::holds_alternative<Kernel>(part.operation) && part.engine == Engine::compute;
+    runs += (work && work->run) || kernel;
     copies += std::holds_alternative<Copy>(part.operation);
   };
   count(command);
@@ -294,7 +323,8 @@ void SimDevice::execute(const Command& command) {
   if (poisoned_.load()) return;
   if (command.injected == Injected::fault) {
     const Work* work = std::get_if<Work>(&command.operation);
-    return poison(DeviceError::fault, domain() + ": injected fault in " + (work ? work->name : "a copy or replay"));
+    const char* const what = std::holds_alternative<Kernel>(command.operation) ? "a kernel" : "a copy or replay";
+    return poison(DeviceError::fault, domain() + ": injected fault in " + (work ? work->name : what));
   }
   if (command.injected == Injected::lost) return poison(DeviceError::lost, domain() + ": injected loss of the device");
   perform(command, poisoned_);
@@ -308,6 +338,10 @@ uint64_t SimDevice::reached(const Stream& stream) const {
 // A body that never ends would hold its stream's word for ever.
 void SimDevice::declare_lost(const std::string& sentence) {
   poison(DeviceError::lost, sentence);
+  fail_words();
+}
+
+void SimDevice::fail_words() {
   const std::lock_guard lock(streams_mutex_);
   for (const auto& stream : streams_) stream->fail();
 }
@@ -328,6 +362,7 @@ void SimDevice::poison(DeviceError error, const std::string& sentence) {
     }
     poisoned_ = true;
     status_ = {error, sentence};
+    if (options_.enqueues) fail_words();
   }
   on_poison();
 }

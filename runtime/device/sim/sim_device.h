@@ -19,7 +19,7 @@
 
 namespace millrace::device {
 
-class SimDevice : public Device {
+class SimDevice : public Device, public Enqueuing {
  public:
   // A plan has a few arenas a domain (one a property), and a second plan lives beside it during a swap.
   static constexpr size_t kArenasMax = 256;
@@ -34,13 +34,29 @@ class SimDevice : public Device {
   Stream* create_stream(StreamKind kind) override;
   void run(Stream& stream, const Work& work) override;
   void copy(Stream& stream, std::byte* target, const std::byte* source, uint64_t bytes) override;
+  bool has_room(const Stream& stream) const override;
   void wait(Stream& stream, const Fence& fence) override;
   Fence signal(Stream& stream) override;
   void discard(Stream& stream, std::byte* address, uint64_t bytes) override;
   bool poisons_discarded() const override { return options_.adversarial; }
   void begin_record(Stream& stream) override;
   std::unique_ptr<Recording> end_record(Stream& stream) override;
-  void replay(Stream& stream, Recording& recording, const TickNumbers&) override;
+  void replay(Stream& stream, Recording& recording, const TickNumbers& numbers) override;
+  void watch() override;
+
+  // enqueuing.cpp
+  Enqueuing* enqueuing() override { return options_.enqueues ? this : nullptr; }
+  void call(Stream& stream, const Work& work) override;
+  std::string take_body_error(Stream&) override { return ""; }
+  void set_tick(Stream& stream, const TickNumbers& numbers) override;
+  std::string record_failure() const override { return "told to fail"; }
+  void warm_up(Stream& stream, Recording& recording) override;
+  bool begin_span(Stream& stream) override;
+  void end_span(Stream& stream, const Span& span) override;
+  void collect_spans() override {}
+  void hold(Stream& stream) override;
+  void let_go(Stream& stream) override;
+  const void* library() const override { return nullptr; }
 
   bool checks_accesses() const override { return options_.check_races; }
   DeviceStatus status() const override;
@@ -63,6 +79,8 @@ class SimDevice : public Device {
   // From now on nothing begins.
   void give_up() { poisoned_ = true; }
   bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
+  // Whether the bell is rung for a command that is over.
+  bool rings() { return !options_.watcher.watched || watched_.exchange(false); }
   // What a command takes that begins while so many other engines of the device are at work.
   int64_t slowed_ns(int64_t cost_ns, uint32_t others) const;
   Bell& moved() { return options_.fabric ? options_.fabric->moved : own_moved_; } // a word did, here or on a peer
@@ -89,13 +107,19 @@ class SimDevice : public Device {
 
   Elsewhere find_elsewhere(const std::byte* address, uint64_t bytes) const;
   const SimArena* find_arena(const std::byte* address) const;
+  const std::byte* as_host_sees(const std::byte* address) const;
   End find_end(const std::byte* address, uint64_t bytes) const;
   bool refuse_while_recording(Stream& stream, const char* call);
+  std::unique_ptr<QueuedStream> make_stream();
+  static const mr_device_tick* tick_of(const Stream& stream); // its own, not a recording's
   void submit(Stream& stream, Command command);
+  std::function<void()> beginning_of_replay(RecordedCommands& recording, const TickNumbers& numbers);
+  void tell(const std::string& call) const;
   void check_races(const QueuedStream& stream, const Command& command);
   void check_race(const QueuedStream& stream, const AccessRaces::Party& party, const Access& access);
   Injected count_and_inject(const Command& command);
   void poison(DeviceError error, const std::string& sentence);
+  void fail_words();
 
   const SimOptions options_;
   Bell own_moved_;
@@ -104,8 +128,12 @@ class SimDevice : public Device {
   std::atomic<size_t> arena_count_{0}; // entries below it never change
   std::vector<std::unique_ptr<QueuedStream>> streams_;
   std::mutex streams_mutex_; // whoever poisons looks at them while one may be added
+  std::mutex submitting_; // bodies that enqueue may be in two threads; over what follows
   AccessRaces races_;
-  uint64_t allocations_ = 0, runs_ = 0, copies_ = 0; // submitted so far, for SimFaults
+  uint64_t allocations_ = 0, runs_ = 0, copies_ = 0, recordings_ = 0; // submitted so far, for SimFaults
+  std::atomic<uint64_t> replays_{0};
+  size_t span_bodies_ = 0; // called since a span began
+  std::atomic<bool> watched_{false};
   std::atomic<bool> poisoned_{false};
   std::atomic<uint32_t> executing_{0}; // commands that run at this moment
   mutable std::mutex status_mutex_;

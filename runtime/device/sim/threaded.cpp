@@ -68,7 +68,7 @@ class ThreadedSim final : public SimDevice {
       }
       until_ready(*command);
       execute_in_time(*command);
-      stream.pop();
+      stream.pop(rings());
       moved().ring();
     }
   }

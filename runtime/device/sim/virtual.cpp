@@ -74,7 +74,7 @@ class VirtualSim final : public SimDevice {
       occupied_[engine] = false;
       execute(*lane.stream->head());
       lane.running = false;
-      lane.stream->pop();
+      lane.stream->pop(rings());
     });
   }
 

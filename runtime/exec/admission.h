@@ -1,0 +1,11 @@
+// The head of a pace: when a tick begins and when a clock ends (admission.cpp).
+#pragma once
+
+namespace millrace::exec {
+
+struct PaceRun;
+
+// True where a new ordinal was admitted.
+bool try_admit(PaceRun& pace);
+
+} // namespace millrace::exec

@@ -1,0 +1,168 @@
+// The memory of a run: an arena for each domain, the rings in it, and what they are called.
+#include "exec/build.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/sim/access_guard.h"
+#include "exec/planned_value.h"
+#include "exec/run_state.h"
+#include "memory/ring.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// How many pages a domain's rings take, pinned and not.
+uint64_t ring_bytes(const plan::Plan& plan, uint32_t domain, bool pinned) {
+  uint64_t bytes = 0;
+  for (const plan::Ring& ring : plan.rings)
+    if (ring.domain == domain && ring.pinned == pinned) bytes += ring.length * memory::block_bytes(ring.capacity);
+  return bytes;
+}
+
+// Rings whose blocks lie side by side: at both ends of the copy in the order in which it has them.
+struct Pack {
+  uint64_t stride = 0;
+  std::map<uint32_t, uint64_t> offsets; // by ring
+  std::byte* base = nullptr;
+};
+
+std::map<uint32_t, Pack> packs_of(const plan::Plan& plan) {
+  std::map<uint32_t, Pack> packs;
+  const auto add = [&](uint32_t output) {
+    const uint32_t r = plan.outputs[output].ring;
+    Pack& pack = packs[plan.rings[r].pack];
+    pack.offsets[r] = pack.stride;
+    pack.stride += memory::block_bytes(plan.rings[r].capacity);
+  };
+  for (const plan::Step& step : plan.steps) {
+    if (step.kind != plan::StepKind::transfer || step.inputs.size() == 1) continue;
+    for (const plan::StepInput& input : step.inputs) add(input.output);
+    for (const uint32_t output : step.outputs) add(output);
+  }
+  return packs;
+}
+
+// Whether the host keeps what it knows of the values of this ring beside their blocks: those of a device whose bodies
+// enqueue, and what comes down from one or is written to the host by it.
+bool needs_records(const plan::Plan& plan, const plan::Ring& ring) {
+  if (!plan.in_host_memory(ring.domain)) return plan.domains[ring.domain].records_on_host;
+  const plan::Step& producer = plan.steps[plan.outputs[ring.output].step];
+  return plan.domains[producer.domain].records_on_host;
+}
+
+void make_empty_record(RunState& run) {
+  bool needed = false;
+  for (const plan::Channel& channel : run.plan.channels) needed = needed || channel.initial_empty;
+  for (const plan::Step& step : run.plan.steps)
+    for (const plan::StepInput& input : step.inputs) needed = needed || input.initial_empty;
+  const auto has_records = [](const plan::Domain& domain) { return domain.records_on_host; };
+  if (!needed || std::none_of(run.plan.domains.begin(), run.plan.domains.end(), has_records)) return;
+  device::DeviceStatus status;
+  device::Arena* arena = run.devices[0]->allocate(sizeof(mr_value), {true}, status);
+  if (!arena) throw Failure(701, "the host has no room for an empty value: " + status.sentence);
+  run.empty_record = arena->base;
+  std::fill_n(run.empty_record, sizeof(mr_value), std::byte{0});
+}
+
+// What one copy moves is whole, with the room between its blocks.
+std::vector<device::NamedBytes> parts_of(const RunState& run, const device::Arena& arena) {
+  std::vector<device::NamedBytes> parts;
+  for (size_t r = 0; r < run.rings.size(); ++r) {
+    const auto* const begin = reinterpret_cast<const std::byte*>(run.rings[r]->block(0).value);
+    if (begin < arena.base || begin >= arena.base + arena.bytes) continue;
+    const bool packed = run.plan.rings[r].pack != plan::kNone;
+    const uint64_t bytes =
+        packed ? memory::block_bytes(run.rings[r]->capacity()) : sizeof(mr_value) + run.rings[r]->capacity();
+    for (uint32_t b = 0; b < run.rings[r]->length(); ++b)
+      parts.push_back({reinterpret_cast<const std::byte*>(run.rings[r]->block(b).value), bytes, run.ring_names[r]});
+  }
+  return parts;
+}
+
+// Inside a signal handler: reads what was laid out before, writes into a buffer of its own, calls nothing that locks.
+const char* name_access(const RunState& run, const void* address) {
+  static thread_local char text[256];
+  const auto* at = static_cast<const std::byte*>(address);
+  for (size_t r = 0; r < run.rings.size(); ++r) {
+    const auto is_in = [&](const memory::Block& block) {
+      const auto* begin = reinterpret_cast<const std::byte*>(block.value);
+      return at >= begin && at < begin + memory::block_bytes(run.rings[r]->capacity());
+    };
+    bool found = false;
+    for (uint32_t b = 0; b < run.rings[r]->length(); ++b) found = found || is_in(run.rings[r]->block(b));
+    if (!found) continue;
+    const plugin::CallName call = plugin::under_way.name();
+    const char* culprit = call.handler ? call.handler : "the host";
+    char* out = text;
+    for (const char* part :
+         {culprit, " touched the buffer of ", run.ring_names[r].c_str(), ", which only a body on that device may"})
+      while (*part && out + 1 < text + sizeof text) *out++ = *part++;
+    *out = 0;
+    return text;
+  }
+  return nullptr;
+}
+
+} // namespace
+
+void make_memory(RunState& run) {
+  std::vector<std::array<std::byte*, 2>> next(run.plan.domains.size(), {nullptr, nullptr});
+  std::vector<std::pair<uint32_t, device::Arena*>> arenas; // of devices
+  for (uint32_t d = 0; d < run.plan.domains.size(); ++d) {
+    for (const bool pinned : {false, true}) {
+      const uint64_t bytes = ring_bytes(run.plan, d, pinned);
+      if (bytes == 0) continue;
+      device::DeviceStatus status;
+      device::Arena* arena = run.devices[d]->allocate(bytes, {pinned}, status);
+      if (!arena)
+        throw Failure(
+            Error{701,
+                  run.plan.domains[d].name + " has no room for " + std::to_string(bytes) + " bytes: " + status.sentence,
+                  {},
+                  {},
+                  "",
+                  "a smaller in_flight:"});
+      next[d][pinned] = arena->base;
+      if (d != 0) arenas.emplace_back(d, arena);
+    }
+  }
+  make_empty_record(run);
+  std::map<uint32_t, Pack> packs = packs_of(run.plan);
+  for (const plan::Ring& ring : run.plan.rings) {
+    std::byte*& free = next[ring.domain][ring.pinned];
+    memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0,
+                                     needs_records(run.plan, ring)};
+    std::byte* base = free;
+    if (ring.pack == plan::kNone) {
+      free += ring.length * memory::block_bytes(ring.capacity);
+    } else {
+      Pack& pack = packs.at(ring.pack);
+      ring_options.stride = pack.stride;
+      if (!pack.base) {
+        pack.base = free;
+        free += ring.length * pack.stride;
+      }
+      base = pack.base + pack.offsets.at(static_cast<uint32_t>(&ring - run.plan.rings.data()));
+    }
+    run.rings.push_back(std::make_unique<memory::Ring>(ring_options, base, run.plan.in_host_memory(ring.domain)));
+    const plan::Output& output = run.plan.outputs[ring.output];
+    if (ring_options.own_records)
+      for (uint32_t b = 0; b < ring.length; ++b) *run.rings.back()->block(b).record = planned_value(output);
+    run.ring_names.push_back(run.plan.steps[output.step].name + "." + output.name + " in " +
+                             run.plan.domains[ring.domain].name);
+  }
+  for (const auto& [domain, arena] : arenas) run.devices[domain]->name_parts(*arena, parts_of(run, *arena));
+  if (!run.has_devices || run.is_virtual || !run.options.explain_crashes) return;
+  const auto namer = [](void* state, const void* address) {
+    return name_access(*static_cast<const RunState*>(state), address);
+  };
+  run.access_guard = std::make_unique<device::AccessGuard>(namer, &run);
+}
+
+} // namespace millrace::exec

@@ -1,0 +1,146 @@
+// What steps read and what they wait for: inputs, and stamps of steps that others carry forward.
+#include "exec/build.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "exec/pending.h"
+#include "exec/run_state.h"
+#include "exec/source.h"
+#include "exec/state.h"
+#include "exec/step.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// The output whose values this one is a copy of.
+uint32_t before_copies(const RunState& run, uint32_t output) {
+  for (;;) {
+    const plan::Step& step = run.plan.steps[run.plan.outputs[output].step];
+    if (step.kind != plan::StepKind::transfer) return output;
+    const auto at = std::find(step.outputs.begin(), step.outputs.end(), output) - step.outputs.begin();
+    output = step.inputs[static_cast<size_t>(at)].output;
+  }
+}
+
+void add_inputs(RunState& run, StepRun& step) {
+  for (const plan::StepInput& plan_input : step.plan->inputs) {
+    InputRun input;
+    input.delay = plan_input.delay;
+    input.keeps = plan_input.keeps;
+    input.required = plan_input.required;
+    input.initial_empty = plan_input.initial_empty;
+    input.repeat_last = plan_input.repeat_last;
+    input.calls = plan_input.calls;
+    input.edge = plan_input.edge;
+    if (plan_input.output != plan::kNone) {
+      input.output = &run.outputs[plan_input.output];
+      // What a device made, or carried here, comes with a fence; so does what passed through from another pace.
+      input.may_be_late = run.has_devices;
+      // On a device a value is kept until the last body that may look at it is done, not only issued.
+      const uint32_t issued = step.device ? step.pace->plan->room : 0;
+      if (input.keeps > 0 || (input.repeat_last && step.device)) input.kept.resize(input.keeps + 1 + issued);
+    }
+    const bool queued = input.output && step.handler && input.edge != plan::kNone &&
+                        run.plan.edges[input.edge].policy == graph::Policy::queue;
+    if (queued) input.queue = &run.outputs[before_copies(run, plan_input.output)];
+    step.reads_queue = step.reads_queue || queued;
+    step.inputs.push_back(std::move(input));
+  }
+  for (uint32_t before : step.plan->after)
+    if (!run.plan.on_host(run.plan.steps[before].domain)) step.after_on_device.push_back(run.step_runs[before]);
+  for (size_t r = 0; r < step.plan->readers.size(); ++r)
+    step.readers.push_back(
+        {run.step_runs[step.plan->readers[r]], step.plan->members.empty() ? 0 : step.plan->members[r]});
+}
+
+// What a step has to wait for: all that is not before it in its own segment.
+void wire(RunState& run, StepRun& step) {
+  const bool alone = step.segment->plan->lanes == 1;
+  step.plain = step.plan->kind == plan::StepKind::handler && !step.device;
+  step.fed_by_others = false;
+  for (InputRun& input : step.inputs) {
+    if (!input.output) continue;
+    const StepRun& producer = *run.step_runs[input.output->plan->step];
+    const bool same = alone && producer.segment == step.segment && producer.deferred.empty();
+    input.producer = same ? nullptr : producer.shared;
+    step.plain = step.plain && !run.has_devices && input.delay == 0 && input.keeps == 0;
+    step.fed_by_others = step.fed_by_others || !same;
+  }
+  step.after.clear();
+  for (uint32_t before : step.plan->after) {
+    const StepRun& other = *run.step_runs[before];
+    const bool same = alone && other.segment == step.segment && !other.device;
+    step.after.push_back(same ? nullptr : other.shared);
+    if (!same) step.plain = false;
+  }
+}
+
+} // namespace
+
+void make_inputs(RunState& run) {
+  for (auto& segment : run.segments)
+    for (auto& step : segment->steps) add_inputs(run, *step);
+}
+
+void join_segments(RunState& run) {
+  for (auto& pace : run.paces) pace->segments.clear();
+  for (auto& segment : run.segments) {
+    segment->head = false;
+    segment->first = nullptr;
+    segment->pending_steps.clear();
+    if (!segment->done) segment->pace->segments.push_back(segment.get());
+  }
+  for (auto& pace : run.paces) {
+    const bool behind = pace->plan->kind == plan::PaceKind::behind;
+    if (pace->segments.empty()) continue;
+    (behind                  ? pace->entry->segment
+     : pace->sources.empty() ? pace->segments[0]
+                             : pace->sources[0].step->segment)
+        ->head = true;
+  }
+  for (auto& segment : run.segments) {
+    for (auto& step : segment->steps) {
+      if (step->plan->kind != plan::StepKind::source) wire(run, *step); // who reads one may be in its call
+      if (!step->deferred.empty()) segment->pending_steps.push_back(step.get());
+    }
+    if (segment->head || segment->steps.empty()) continue;
+    for (const InputRun& input : segment->steps[0]->inputs)
+      if (!segment->first && input.delay == 0) segment->first = input.producer;
+  }
+}
+
+void wire_stamps(RunState& run) {
+  for (size_t s = 0; s < run.plan.steps.size(); ++s) {
+    const plan::Pace& pace = run.plan.paces[run.plan.steps[s].pace];
+    run.shared[s].mask = pace.slots - 1;
+    if (run.plan.steps[s].outputs.empty()) run.shared[s].own_places = std::make_unique<SlotPlace[]>(pace.slots);
+    run.shared[s].places = run.plan.steps[s].outputs.empty() ? run.shared[s].own_places.get()
+                                                             : run.outputs[run.plan.steps[s].outputs[0]].places.get();
+    run.shared[s].wanted = run.has_devices;
+  }
+  want_stamps(run);
+}
+
+void want_stamps(RunState& run) {
+  const auto want = [&](const StepShared* waited_for) {
+    if (!waited_for || waited_for->wanted) return;
+    const auto s = static_cast<size_t>(waited_for - run.shared.data());
+    const PaceRun& pace = *run.paces[run.plan.steps[s].pace];
+    run.shared[s].wanted = true;
+    const uint64_t admitted = pace.admitted.load();
+    for (uint64_t back = 1; back <= std::min<uint64_t>(admitted, pace.mask + 1); ++back)
+      run.shared[s].stamp(admitted - back).store(admitted - back + 1);
+  };
+  for (auto& segment : run.segments) {
+    for (auto& step : segment->steps) {
+      for (const InputRun& input : step->inputs) want(input.producer);
+      for (const StepShared* before : step->after) want(before);
+    }
+  }
+}
+
+} // namespace millrace::exec

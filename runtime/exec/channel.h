@@ -1,0 +1,56 @@
+// Queues between paces, and the steps that put ticks into them and take them out (policy_step.cpp).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "exec/step.h"
+
+namespace millrace::exec {
+
+// A tick in a queue, with the values that it has there.
+struct QueuedTick {
+  mr_tick_info info{};
+  int64_t from_ns = kNotMeasured; // as PaceRun::Latency
+  std::vector<Slot> slots;
+  bool has_value() const {
+    return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.value != nullptr; });
+  }
+};
+
+// How often something was dropped, by cause.
+using Drops = std::array<uint64_t, static_cast<size_t>(Cause::count)>;
+
+// A bounded queue between two paces. A gate or post puts ticks in, the head of the pace after it or a resolve takes
+// them out, and either may drop some.
+struct ChannelRun {
+  const plan::Channel* plan = nullptr; // built
+
+  // any, under `mutex`
+  std::mutex mutex;
+  std::vector<QueuedTick> ring; // capacity
+  size_t first = 0, count = 0;
+  size_t empties = 0;  // gate: of `count`, ticks that have no value and are let in all the same
+  bool closed = false; // nothing more comes
+  uint64_t pushed = 0;
+  QueuedTick current; // latest, align: what the reader holds. A gate's step puts one together in it, without the lock
+  bool has_current = false, current_read = false;
+  std::vector<Drops> dropped; // by value of a tick
+  std::vector<bool> queued;   // the same: whether an edge of it is a queue
+  uint64_t left_out = 0;      // gate: ticks without a value that it turned away; no drops
+
+  QueuedTick& at(size_t i) { return ring[(first + i) % ring.size()]; }
+  bool full() const { return count == ring.size(); }
+};
+
+StepResult run_gate(StepRun& step, uint64_t ordinal);
+StepResult run_post(StepRun& step, uint64_t ordinal);
+StepResult run_resolve(StepRun& step, uint64_t ordinal);
+void count_lost(StepRun& step, uint64_t ordinal, Cause cause); // every, input: values of queues
+void close_channel(ChannelRun& channel);
+void release_channel(ChannelRun& channel);
+
+} // namespace millrace::exec

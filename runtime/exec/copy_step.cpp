@@ -1,0 +1,230 @@
+// Copies between domains: which values go, when, and what becomes of them (semantics.md 3.4).
+#include "exec/copy_step.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "exec/body.h"
+#include "exec/presence.h"
+#include "exec/region.h"
+#include "exec/run_state.h"
+#include "exec/settle.h"
+#include "exec/tick_watch.h"
+#include "exec/firing.h"
+
+namespace millrace::exec {
+
+namespace {
+
+std::byte* bytes(const void* address) { return static_cast<std::byte*>(const_cast<void*>(address)); }
+
+// What runs on the device's own time, where it runs things by itself: a copy's begin and end, and presence that goes with
+// the bytes.
+void begin_copy(void* context) {
+  CopyCall& copy = *static_cast<CopyCall*>(context);
+  copy.begun = copy.step->run->trace_now();
+  copy.begun_ns = copy.step->run->now_ns();
+}
+
+void end_copy(void* context) {
+  const CopyCall& copy = *static_cast<CopyCall*>(context);
+  StepRun& step = *copy.step;
+  step.times.add(step.run->now_ns() - copy.begun_ns);
+  step.run->trace_on_device(step, copy.info, TraceKind::copy, copy.begun, step.run->trace_now());
+}
+
+void carry_presence(void* context) {
+  const CopyCall& copy = *static_cast<CopyCall*>(context);
+  for (const auto& [from, to] : copy.carried)
+    to->present.store(from->present.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+// The output that a reader's input stands for, through the copies that were put in between.
+const InputRun* behind_copies(const StepRun& reader, const InputRun& input) {
+  const InputRun* at = &input;
+  while (at->output) {
+    const plan::Step& producer = reader.run->plan.steps[at->output->plan->step];
+    if (producer.kind != plan::StepKind::transfer || producer.pace != reader.plan->pace) break;
+    at = &reader.run->step_runs[at->output->plan->step]->inputs[at->output->plan->port];
+  }
+  return at;
+}
+
+bool reads_host(const StepRun& transfer) {
+  return transfer.inputs[0].output->in_host_memory;
+}
+bool writes_host(const StepRun& transfer) { return transfer.outputs[0]->in_host_memory; }
+
+bool comes_by(const StepRun& reader, const InputRun& input, const StepRun& transfer) {
+  for (const InputRun* at = &input; at->output;) {
+    const StepRun& producer = *reader.run->step_runs[at->output->plan->step];
+    if (&producer == &transfer) return true;
+    if (producer.plan->kind != plan::StepKind::transfer) return false;
+    at = &producer.inputs[at->output->plan->port];
+  }
+  return false;
+}
+
+enum class Certain { yes, no, open };
+
+// Whether the reader fires on this tick, as far as presence is known without its inputs' bytes (3.4).
+Certain certain(const StepRun& reader, const StepRun& transfer, uint64_t ordinal) {
+  const mr_tick_info& info = transfer.pace->info(ordinal);
+  for (const InputRun& input : reader.inputs)
+    if (input.delay > 0 && comes_by(reader, input, transfer)) return Certain::yes; // a later tick will tell
+  if (info.index % reader.every != 0 || later_ticks_void(*reader.run, info)) return Certain::no;
+  for (const InputRun& input : reader.inputs) {
+    if (!input.required || input.repeat_last || !input.output) continue;
+    const auto [back, at] = look_back(reader, input, ordinal);
+    if (back == Back::before_first) continue;
+    if (back == Back::never) return Certain::no;
+    const InputRun* source = behind_copies(reader, input);
+    const auto& presumed = transfer.plan->presumed;
+    const auto output = static_cast<uint32_t>(source->output - reader.run->outputs.data());
+    if (std::find(presumed.begin(), presumed.end(), output) != presumed.end()) continue;
+    const StepShared& producer = reader.run->shared[source->output->plan->step];
+    if (producer.wanted && !producer.settled(at)) return Certain::open;
+    if (!source->output->at(at).value) return Certain::no;
+  }
+  return Certain::yes;
+}
+
+// One copy of all that it carries, whose last value is in `last`: one block, or those of a pack, which lie side by
+// side at both ends.
+void copy_blocks(StepRun& step, const CopyCall& copy, const Slot& last, uint64_t ordinal) {
+  for (const InputRun& input : step.inputs) // also of what is not wanted, and lies between what is
+    if (const Slot& source = input.output->at(ordinal); source.block)
+      wait_for(*step.device, *step.stream, source.fence);
+  uint64_t extent = last.block->ring->capacity();
+  // Else the block is still on its way here, or was never written, and its extent is not known.
+  if (reads_host(step) ? last.fence.done() && (!last.unknown || last.block->present.load())
+                       : last.block->record != last.block->value)
+    extent = last.value->header.extent_bytes;
+  const auto [from, to] = copy.carried.front();
+  const auto before_last = static_cast<uint64_t>(bytes(last.block->value) - bytes(from->value));
+  // Of one block whose record is at the host already that need not come, unless it says how many records there are.
+  const bool bare = copy.carried.size() == 1 && to->record != to->value && writes_host(step) && !is_counted_late(*to);
+  const uint64_t head = bare ? sizeof(mr_value) : 0;
+  const uint64_t count = before_last + sizeof(mr_value) + extent - head;
+  step.device->copy(*step.stream, bytes(to->value) + head, bytes(from->value) + head, count);
+  ++step.copies;
+  step.bytes_copied += count;
+}
+
+// Whether the host is to know that a copy's source is there before it submits the copy: on a device whose bodies
+// enqueue, and of what came down from one, whose failure nothing carries on.
+bool host_must_know(const StepRun& step, const Slot& source) {
+  return step.enqueuing || (source.block && source.block->record != source.block->value);
+}
+
+// What of a copy's inputs is wanted on this tick: bits by input; none where that cannot be said yet.
+std::optional<uint64_t> wanted_members(const StepRun& step, uint64_t ordinal) {
+  uint64_t there = 0, wanted = 0, open = 0;
+  for (size_t m = 0; m < step.inputs.size(); ++m) {
+    const Slot& source = step.inputs[m].output->at(ordinal);
+    // Where presence is the host's to know, it is: run_transfer() waited for it. Else what the host knows is that its
+    // bytes will never come.
+    const bool absent = source.unknown && (host_must_know(step, source) ? !arrived(*step.run, source) : lost(source));
+    if (source.value && source.block && !absent) there |= uint64_t{1} << m;
+  }
+  for (const auto& [reader, member] : step.readers) {
+    const uint64_t bit = uint64_t{1} << member;
+    if (!(there & bit) || (wanted & bit)) continue;
+    const Certain answer = certain(*reader, step, ordinal);
+    if (answer == Certain::open) open |= bit;
+    if (answer == Certain::yes) wanted |= bit;
+  }
+  if (open & ~wanted) return std::nullopt;
+  return wanted;
+}
+
+// The slot of one output of a copy, as it will be at the copy's fence.
+void settle_copied(StepRun& step, const Slot& source, memory::Block& block, size_t m, uint64_t ordinal) {
+  // What comes to the host is absent until the device has carried it here: one that is lost never does (4.9).
+  const bool unknown = source.unknown || writes_host(step);
+  // Of a device whose bodies enqueue the host knows presence and record at once; that the copy failed is told by its
+  // fence's word (read()).
+  const bool known = step.enqueuing;
+  block.present.store(known || !unknown, std::memory_order_relaxed);
+  if (known && block.record != block.value) *block.record = *source.value;
+  if (known && writes_host(step)) count_late(block);
+  settle(*step.outputs[m], ordinal, unknown ? awaited(block) : value_in(block));
+}
+
+void settle_not_copied(StepRun& step, const Slot& source, size_t m, uint64_t ordinal) {
+  Slot slot = nothing(source.value ? Cause::input : source.cause);
+  if (source.value && !source.block) slot.value = source.value; // an empty initial value
+  settle(*step.outputs[m], ordinal, slot);
+}
+
+// Whether all that the copy reads is where it can be read.
+bool can_begin(const StepRun& step, uint64_t ordinal) {
+  if (!step.device->has_room(*step.stream)) return false;
+  return std::all_of(step.inputs.begin(), step.inputs.end(), [&](const InputRun& input) {
+    const Slot& source = input.output->at(ordinal);
+    return !source.unknown || source.fence.done() || !host_must_know(step, source);
+  });
+}
+
+// Settles every output. The source of the last one that is copied; null: none is.
+const Slot* choose_targets(StepRun& step, CopyCall& copy, uint64_t wanted, uint64_t ordinal) {
+  const Slot* last = nullptr;
+  copy.carried.clear();
+  copy.brings_presence = false;
+  for (size_t m = 0; m < step.inputs.size(); ++m) {
+    const Slot& source = step.inputs[m].output->at(ordinal);
+    if (!(wanted >> m & 1)) {
+      settle_not_copied(step, source, m, ordinal);
+      continue;
+    }
+    last = &source;
+    memory::Block& block = step.outputs[m]->ring->take(ordinal);
+    copy.carried.emplace_back(source.block, &block);
+    discard(step, *step.outputs[m], block);
+    settle_copied(step, source, block, m, ordinal);
+    copy.brings_presence = copy.brings_presence || step.outputs[m]->at(ordinal).unknown;
+  }
+  return last;
+}
+
+void submit_copy(StepRun& step, CopyCall& copy, const Slot& last, uint64_t ordinal) {
+  copy.step = &step;
+  copy.info = step.pace->info(ordinal);
+  const bool timed = step.run->options.trace_all || (copy.info.index & kTimedMask) == 0;
+  device::Stream& stream = *step.stream;
+  if (step.enqueuing) {
+    const bool spanned = timed && step.enqueuing->begin_span(stream);
+    copy_blocks(step, copy, last, ordinal);
+    if (spanned) step.enqueuing->end_span(stream, span_of(step.times));
+    return;
+  }
+  if (timed) step.device->run(stream, {&begin_copy, &copy, "time", 0});
+  copy_blocks(step, copy, last, ordinal);
+  if (timed) step.device->run(stream, {&end_copy, &copy, "time", 0});
+  if (copy.brings_presence) step.device->run(stream, {&carry_presence, &copy, "presence", 0});
+}
+
+} // namespace
+
+StepResult run_transfer(StepRun& step, uint64_t ordinal) {
+  for (const InputRun& input : step.inputs)
+    if (!is_issued(step, input, ordinal)) return StepResult::waiting;
+  if (step.region && step.region->launched[ordinal % step.region->plan->slots] == ordinal + 1)
+    return StepResult::settled; // it was part of the launch
+  if (!can_begin(step, ordinal)) return StepResult::waiting;
+  const std::optional<uint64_t> wanted = wanted_members(step, ordinal);
+  if (!wanted) return StepResult::waiting;
+  for (size_t m = 0; m < step.inputs.size(); ++m)
+    if ((*wanted >> m & 1) && reads_host(step) && !staged(step.inputs[m].output->at(ordinal)))
+      return StepResult::waiting;
+  CopyCall& copy = step.copy_calls[ordinal & step.pace->mask];
+  if (const Slot* const last = choose_targets(step, copy, *wanted, ordinal)) {
+    submit_copy(step, copy, *last, ordinal);
+    if (writes_host(step)) step.run->watch_device(step.plan->domain);
+    leave_fence(step, ordinal, step.device->signal(*step.stream));
+  }
+  stamp(step, ordinal);
+  return StepResult::settled;
+}
+
+} // namespace millrace::exec

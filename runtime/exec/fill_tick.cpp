@@ -1,0 +1,235 @@
+// What sources give for a tick; see fill_tick.h.
+#include "exec/fill_tick.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "exec/reader.h"
+#include "exec/run_state.h"
+#include "exec/single_writer.h"
+#include "exec/source.h"
+#include "exec/state.h"
+#include "exec/step.h"
+#include "exec/window.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// The first beat from the next one on that is due after this time. Of a fast clock more beats may have passed than
+// could be counted one by one: strides that double, and then halve.
+int64_t beat_after(const PaceRun& pace, int64_t time_ns) {
+  const auto is_due = [&](int64_t beat) { return pace.start_ns + beat_ns(pace.clock->rate, beat) <= time_ns; };
+  int64_t beat = pace.next_beat, stride = 1;
+  while (is_due(beat + stride)) {
+    beat += stride;
+    stride *= 2;
+  }
+  for (; stride > 0; stride /= 2)
+    if (is_due(beat + stride)) beat += stride;
+  return is_due(beat) ? beat + 1 : beat;
+}
+
+// Finds the beat to run now. False where none is due; then due_ns says when to look again.
+bool find_beat(PaceRun& pace, uint64_t ordinal) {
+  const int64_t now = pace.run->now_ns();
+  const auto due = [&](int64_t beat) { return pace.start_ns + beat_ns(pace.clock->rate, beat); };
+  const auto pass_over = [&](int64_t until, SingleWriter<uint64_t>& counted) {
+    if (until <= pace.next_beat) return;
+    counted += static_cast<uint64_t>(until - pace.next_beat);
+    pace.next_beat = until;
+  };
+  if (due(pace.next_beat) <= now) {
+    if (window_full(pace, ordinal)) pass_over(beat_after(pace, now), pace.late);
+  }
+  if (due(pace.next_beat) <= now) {
+    // Beats that came while the window was full, though it has room by now, were late all the same.
+    const int64_t since = std::min(room_since_ns(pace, ordinal), now + 1);
+    if (since > due(pace.next_beat)) pass_over(beat_after(pace, since - 1), pace.late);
+    if (due(pace.next_beat) <= now) pass_over(beat_after(pace, now) - 1, pace.skipped); // the clock itself came late
+  }
+  pace.due_ns.store(due(pace.next_beat), std::memory_order_relaxed);
+  return due(pace.next_beat) <= now;
+}
+
+// The newest value that is due by the tick's time, waited for; empty where none is. The one after it is kept.
+Answer take_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal) {
+  for (;;) {
+    if (!source.has_next) {
+      if (source.ended) break;
+      const int64_t own_time = beat_ns(source.rate, static_cast<int64_t>(source.index));
+      const Answer answer = ask(source, info, ordinal, source.next);
+      if (answer == Answer::not_yet) return answer;
+      source.ended = answer == Answer::end;
+      if (source.ended) break;
+      source.has_next = true;
+      source.next_due_ns = due_after(*source.step, source.next_due_ns, pts_of(source.next, own_time), source.rate);
+    }
+    if (source.next_due_ns > info.media_time_ns) break;
+    take_next(source);
+  }
+  if (!source.has_value) clear(source.value, source.ended && !source.has_next ? Cause::end : Cause::not_yet);
+  return Answer::value;
+}
+
+// `free` and `source`: every source gives its next value, waited for. False while one has none yet.
+bool ask_for_next(PaceRun& pace, const mr_tick_info& info, uint64_t ordinal) {
+  bool waiting = false, ask_again = false;
+  for (SourceState& source : pace.sources) {
+    if (source.by_time) {
+      const bool silent = take_due(source, info, ordinal) == Answer::not_yet;
+      waiting = waiting || silent;
+      ask_again = ask_again || (silent && !source.reader);
+      continue;
+    }
+    if (source.ended || source.has_value) continue;
+    const Answer answer = ask(source, info, ordinal, source.value);
+    source.has_value = answer == Answer::value;
+    source.ended = answer == Answer::end;
+    waiting = waiting || answer == Answer::not_yet;
+    ask_again = ask_again || (answer == Answer::not_yet && !source.reader); // a reader tells when it has something
+    if (source.ended) clear(source.value, Cause::end);
+  }
+  if (waiting) pace.due_ns.store(ask_again ? pace.run->now_ns() + kAskAgainNs : INT64_MAX, std::memory_order_relaxed);
+  return !waiting;
+}
+
+void drop_late(PaceRun& pace, SourceState& driver) {
+  if (!driver.has_value) return;
+  ++pace.late;
+  release_all(driver.value);
+  driver.has_value = false;
+}
+
+// The newest frame of a live source, which cannot be made to wait: those that come while the window is full, or that a
+// newer one overtakes, are late. One that does not block is asked at its own beats. False where there is none.
+bool take_live(PaceRun& pace, SourceState& driver, const mr_tick_info& info, uint64_t ordinal) {
+  const int64_t now = pace.run->now_ns();
+  int64_t look_again = INT64_MAX; // a reader tells
+  // The ring has room for a full window or for one frame in the head's hand.
+  const bool full = window_full(pace, ordinal);
+  if (!full) retire(pace, ordinal);
+  if (driver.reader) {
+    if (full) pace.late += driver.reader->drop_all();
+    while (!full && driver.reader->has_due(INT64_MAX)) {
+      drop_late(pace, driver);
+      driver.has_value = driver.reader->take(driver.value) == Answer::value;
+    }
+    pace.late += driver.reader->superseded_by(INT64_MIN);
+    driver.ended = driver.reader->at_end();
+  } else {
+    const auto due = [&] { return pace.start_ns + beat_ns(driver.rate, pace.next_beat); };
+    bool silent = false;
+    while (due() <= now && !driver.ended && !silent) {
+      const Answer answer = ask(driver, info, ordinal, driver.next);
+      driver.ended = answer == Answer::end;
+      silent = answer == Answer::not_yet;
+      if (answer != Answer::value) continue;
+      drop_late(pace, driver);
+      std::swap(driver.value, driver.next);
+      driver.has_value = true;
+      ++pace.next_beat;
+    }
+    look_again = silent ? now + kAskAgainNs : due();
+  }
+  if (full) drop_late(pace, driver);
+  pace.due_ns.store(look_again, std::memory_order_relaxed);
+  return driver.has_value;
+}
+
+bool gives(const std::vector<Slot>& slots) {
+  return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.value; });
+}
+
+// The source whose values say the times of this clock's ticks; null where none has one for this tick.
+SourceState* timing_source(PaceRun& pace) {
+  for (SourceState& source : pace.sources) {
+    const bool paces = pace.clock->driver == plan::kNone || pace.clock->driver == source.step->index;
+    if (source.has_value && paces && source.rate.numerator > 0 && !source.by_time)
+      return gives(source.value) ? &source : nullptr;
+  }
+  return nullptr;
+}
+
+// The tick's time is later than the last one's (8.9): one that is not, `from` a source's value, is replaced. False
+// where no later time is left; that ends the run.
+bool let_time_rise(PaceRun& pace, SourceState* from, mr_tick_info& info) {
+  if (info.index == 0 || info.media_time_ns > pace.last_media_ns) return true;
+  if (pace.last_media_ns == INT64_MAX) {
+    SourceState& source = from ? *from : pace.sources.front();
+    pace.run->fail(*source.step, info.index, "no media time is later than that of the last tick, the largest there is");
+    return false;
+  }
+  if (from) note_replaced(*from->step);
+  info.media_time_ns = pace.last_media_ns + 1;
+  return true;
+}
+
+// `realtime`: every source settles at the beat.
+bool fill_at_beat(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
+  if (!find_beat(pace, ordinal)) return false;
+  const int64_t until = beat_ns(pace.clock->rate, pace.next_beat + 1);
+  info.media_time_ns = beat_ns(pace.clock->rate, pace.next_beat);
+  info.deadline_ns = pace.start_ns + until;
+  retire(pace, ordinal);
+  for (SourceState& source : pace.sources) ask_at_beat(source, info, ordinal, until);
+  if (!sources_ended(pace)) ++pace.next_beat;
+  return true;
+}
+
+// A live source creates the ticks; other sources settle with what they have by then.
+bool fill_live(PaceRun& pace, SourceState& driver, mr_tick_info& info, uint64_t ordinal) {
+  if (!take_live(pace, driver, info, ordinal)) return driver.ended;
+  const int64_t now = pace.run->now_ns();
+  const int64_t period = driver.rate.numerator > 0 ? beat_ns(driver.rate, 1) : 0;
+  info.media_time_ns = pts_of(driver.value, now - pace.start_ns);
+  if (!let_time_rise(pace, gives(driver.value) ? &driver : nullptr, info)) return false;
+  if (period > 0) info.deadline_ns = now + period;
+  for (SourceState& source : pace.sources)
+    if (&source != &driver)
+      ask_at_beat(source, info, ordinal, std::min(info.media_time_ns, INT64_MAX - period) + period);
+  return true;
+}
+
+[[gnu::cold, gnu::noinline]] void note_asked(PaceRun& pace) { pace.asked_ns = pace.run->now_ns(); }
+
+// `free`, and `source` where the source can wait: each tick takes the next value of every source.
+bool fill_in_turn(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
+  if (window_full(pace, ordinal)) return false;
+  info.media_time_ns = beat_ns(nominal_rate(*pace.clock), static_cast<int64_t>(ordinal));
+  retire(pace, ordinal);
+  if (pace.watch.is_due(ordinal)) [[unlikely]]
+    note_asked(pace);
+  if (!ask_for_next(pace, info, ordinal)) return false;
+  SourceState* const timing = timing_source(pace);
+  if (timing) info.media_time_ns = pts_of(timing->value, info.media_time_ns);
+  return let_time_rise(pace, timing, info);
+}
+
+} // namespace
+
+bool sources_ended(const PaceRun& pace) {
+  if (pace.sources.empty()) return false;
+  bool all = true;
+  for (const SourceState& source : pace.sources) {
+    const bool over = source.ended && !source.has_next && !source.has_value;
+    if (source.step->index == pace.clock->driver && over) return true;
+    all = all && over;
+  }
+  return all;
+}
+
+SourceState* live_driver(PaceRun& pace) {
+  if (!pace.clock->live) return nullptr;
+  for (SourceState& source : pace.sources)
+    if (source.step->index == pace.clock->driver && (source.reader || source.rate.numerator > 0)) return &source;
+  return nullptr;
+}
+
+bool fill_tick(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
+  if (pace.clock->mode == graph::ClockMode::realtime) return fill_at_beat(pace, info, ordinal);
+  if (SourceState* const driver = live_driver(pace)) return fill_live(pace, *driver, info, ordinal);
+  return fill_in_turn(pace, info, ordinal);
+}
+
+} // namespace millrace::exec

@@ -1,0 +1,245 @@
+// Launching a region: a tick of all its bodies is one command of its device (semantics.md 4.5).
+//
+// Where bodies run by themselves, each finds in its BodyCall what is there on this tick, and whether it fires. Where they
+// enqueue, the host looks at the region's border only. A tick on which something that enters is missing, or is not as it
+// was recorded, is no launch: its bodies are submitted one by one.
+#include <algorithm>
+#include <cstring>
+
+#include "exec/body.h"
+#include "exec/failure.h"
+#include "exec/finish_step.h"
+#include "exec/firing.h"
+#include "exec/presence.h"
+#include "exec/region.h"
+#include "exec/run_state.h"
+#include "exec/settle.h"
+#include "exec/tick_watch.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// ---- one command for all bodies
+
+// For who is told of launches: when one begins.
+int64_t asked_ns(const RegionRun& region) {
+  const RunState& run = *region.steps[0]->run;
+  return run.options.on_launch ? run.now_ns() : 0;
+}
+
+device::Fence replay(RegionRun& region, uint64_t ordinal, int64_t begin_ns) {
+  StepRun& first = *region.steps[0];
+  const RunState& run = *first.run;
+  const mr_tick_info& info = first.pace->info(ordinal);
+  const bool sampled = first.enqueuing && has_span(info.index) && first.enqueuing->begin_span(*first.stream);
+  first.device->replay(*first.stream, *region.recordings[ordinal % region.plan->slots], numbers_of(info));
+  if (sampled) first.enqueuing->end_span(*first.stream, span_of(region.times));
+  const device::Fence fence = first.device->signal(*first.stream);
+  if (run.options.on_launch) run.options.on_launch(info.index, begin_ns, run.now_ns());
+  return fence;
+}
+
+// ---- bodies that run by themselves
+
+// What a replay reads: the tick, presence, and which bodies do not fire. The addresses must be those recorded.
+bool prepare(StepRun& step, BodyCall& body, uint64_t ordinal) {
+  Cause cause = Cause::input;
+  const bool fires = fix_body(step, body, ordinal, cause);
+  body.silent = !fires;
+  for (size_t i = 0; i < body.recorded.size(); ++i)
+    MR_ASSERT(body.absent[i] || !fires || body.frozen[i].data == body.recorded[i].data,
+              "a slot of a region is a function of the index");
+  body.frozen = body.recorded; // of one size: no allocation
+  if (fires) {
+    choose_blocks(step, body, ordinal);
+    return true;
+  }
+  // Silent by presence word: the body is replayed, calls nobody, and leaves its outputs absent.
+  body.accesses.clear();
+  clear_outputs(step, ordinal, cause);
+  return false;
+}
+
+StepResult launch_runs(RegionRun& region, uint64_t ordinal) {
+  for (const StepRun* step : region.steps)
+    if (!issued(*step, ordinal)) return StepResult::waiting;
+  for (StepRun* step : region.steps)
+    if (!change_live(*step, ordinal)) return StepResult::waiting;
+  bool any = false;
+  for (StepRun* step : region.steps) any = prepare(*step, body_of(*step, ordinal), ordinal) || any;
+  const device::Fence fence = any ? replay(region, ordinal, asked_ns(region)) : device::Fence{};
+  for (StepRun* step : region.steps) {
+    if (any) leave_fence(*step, ordinal, fence);
+    stamp(*step, ordinal);
+  }
+  return StepResult::settled;
+}
+
+// ---- bodies that enqueue
+
+// Whether a value is what the recording saw, as far as bodies look at it on the host. The count of records they read on
+// the device.
+bool same_kind(const mr_value& value, const mr_value& recorded) {
+  if (value.header.kind != recorded.header.kind || value.header.layout != recorded.header.layout) return false;
+  if (value.header.kind == MR_KIND_IMAGE)
+    return std::memcmp(&value.as.image, &recorded.as.image, sizeof(mr_image)) == 0;
+  if (value.header.kind == MR_KIND_TENSOR)
+    return std::memcmp(&value.as.tensor, &recorded.as.tensor, sizeof(mr_tensor)) == 0;
+  return true;
+}
+
+// Whether the host knows of all that enters that it is there and as the recording saw it.
+bool as_recorded(const RegionRun& region, uint64_t ordinal) {
+  return std::all_of(region.entries.begin(), region.entries.end(), [&](const RegionRun::Entry& entry) {
+    const Slot& slot = entry.input->output->at(ordinal);
+    return slot.value && !entry.input->output->in_host_memory && same_kind(*slot.value, entry.recorded);
+  });
+}
+
+// Whether all that a launch looks at is issued, and its presence known.
+bool border_is_ready(const RegionRun& region, uint64_t ordinal) {
+  for (const RegionRun::Entry& entry : region.entries) {
+    if (entry.input->producer && !entry.input->producer->settled(ordinal)) return false;
+    const Slot& slot = entry.input->output->at(ordinal);
+    if (slot.unknown && !slot.fence.done()) return false;
+  }
+  return std::all_of(region.steps.begin(), region.steps.end(),
+                     [&](const StepRun* step) { return step->after.empty() || issued(*step, ordinal); });
+}
+
+// The value of an exit: what the bodies said of it when they were recorded, with the times of this tick.
+void settle_exit(const RegionRun& region, const RegionRun::Exit& exit, uint64_t ordinal, const device::Fence& fence) {
+  memory::Block& block = exit.output->ring->take(ordinal);
+  const mr_value& recorded = exit.recorded[ordinal % region.plan->slots];
+  if (!recorded.header.present) {
+    block.present.store(0, std::memory_order_relaxed);
+    settle(*exit.output, ordinal, awaited(block, fence));
+    return;
+  }
+  *block.record = recorded;
+  mr_header& header = block.record->header;
+  header.pts_ns = region.steps[0]->pace->info(ordinal).media_time_ns;
+  if (exit.times_of >= 0) {
+    const mr_header& from = region.entries[static_cast<size_t>(exit.times_of)].header;
+    header.pts_ns = from.pts_ns;
+    header.duration_ns = from.duration_ns;
+    header.stream = from.stream;
+  }
+  Slot& slot = settle(*exit.output, ordinal, value_in(block, fence));
+  if (exit.output->in_host_memory) await_host_block(slot);
+}
+
+// A small copy that was in the launch.
+void settle_rider(StepRun& rider, uint64_t ordinal, const device::Fence& fence) {
+  const Slot& source = rider.inputs[0].output->at(ordinal);
+  memory::Block& block = rider.outputs[0]->ring->take(ordinal);
+  *block.record = *source.value;
+  block.present.store(1, std::memory_order_relaxed);
+  count_late(block);
+  settle(*rider.outputs[0], ordinal, awaited(block)); // until the fence says that the device did not fail
+  ++rider.copies;
+  rider.bytes_copied += source.value->header.extent_bytes;
+  leave_fence(rider, ordinal, fence);
+  stamp(rider, ordinal);
+}
+
+void launch_calls(RegionRun& region, uint64_t ordinal) {
+  StepRun& first = *region.steps[0];
+  const int64_t begin_ns = asked_ns(region);
+  for (const RegionRun::Entry& entry : region.entries)
+    wait_for(*first.device, *first.stream, entry.input->output->at(ordinal).fence);
+  for (const StepRun* step : region.steps)
+    for (const StepRun* before : step->after_on_device)
+      if (before->region != &region)
+        wait_for(*first.device, *first.stream, before->fences[ordinal & before->pace->mask]);
+  const device::Fence fence = replay(region, ordinal, begin_ns);
+  if (lost(fence)) first.run->watch_device(region.plan->domain);
+  for (RegionRun::Entry& entry : region.entries) // first, since an exit may be written over an entry
+    entry.header = entry.input->output->at(ordinal).value->header;
+  for (const RegionRun::Exit& exit : region.exits) settle_exit(region, exit, ordinal, fence);
+  first.run->note_submitted(first, ordinal, fence);
+  first.segment->fences[ordinal & first.pace->mask] = fence;
+  for (StepRun* step : region.stamped) step->fences[ordinal & step->pace->mask] = fence;
+  for (StepRun* step : region.steps) {
+    step->last_fence = fence;
+    note_called(*step, ordinal, true);
+  }
+  ++region.replays;
+  for (StepRun* rider : region.riders) settle_rider(*rider, ordinal, fence);
+  region.launched[ordinal % region.plan->slots] = ordinal + 1;
+  for (StepRun* step : region.stamped) stamp(*step, ordinal);
+}
+
+// Live parameters changed, or a handler restarts: once nothing of the region is under way. False until then.
+bool take_changes(RegionRun& region, uint64_t ordinal) {
+  const bool changed = region.steps[0]->run->changes_admitted.load(std::memory_order_acquire) != region.changes_seen;
+  const bool to_restart = std::any_of(region.steps.begin(), region.steps.end(),
+                                      [](const StepRun* step) { return step->restart_asked.load(); });
+  if (!changed && !to_restart) return true;
+  for (const StepRun* step : region.steps)
+    if (!at_rest(*step)) return false;
+  region.changes_seen = SIZE_MAX;
+  for (StepRun* step : region.steps) {
+    const size_t before = step->changes_seen;
+    region.stale = region.stale || step->restart_asked.load();
+    restart_where_asked(*step);
+    change_live(*step, ordinal);
+    region.stale = region.stale || step->changes_seen != before;
+    region.changes_seen = std::min<size_t>(region.changes_seen, step->changes_seen);
+  }
+  return true;
+}
+
+// Its bodies are called anew, so that their kernels get the new values. False while one of them may still run.
+bool record_again(RegionRun& region) {
+  for (const StepRun* step : region.steps)
+    if (!at_rest(*step)) return false;
+  record_region(region);
+  return true;
+}
+
+StepResult submit_one_by_one(RegionRun& region, uint64_t ordinal, Timing timing) {
+  for (const StepRun* step : region.steps)
+    if (!issued(*step, ordinal)) return StepResult::waiting;
+  for (size_t s = 0; s < region.steps.size(); ++s) {
+    if (enter(*region.steps[s])) continue;
+    while (s-- > 0) leave(*region.steps[s]);
+    return StepResult::waiting;
+  }
+  for (StepRun* step : region.steps) {
+    submit_body(*step, ordinal, timing);
+    leave(*step);
+  }
+  ++region.streamed;
+  return StepResult::settled;
+}
+
+} // namespace
+
+StepResult run_region(RegionRun& region, uint64_t ordinal) {
+  StepRun& first = *region.steps[0];
+  if (!first.enqueuing) return launch_runs(region, ordinal);
+  if (!first.device->has_room(*first.stream) || !border_is_ready(region, ordinal) || !take_changes(region, ordinal))
+    return StepResult::waiting;
+  const bool down =
+      std::any_of(region.steps.begin(), region.steps.end(), [](const StepRun* step) { return step->down; });
+  if (region.stale && !down && !record_again(region)) return StepResult::waiting;
+  if (!first.region) return run_alone(first, ordinal); // it could not be recorded again
+  const RunState& run = *first.run;
+  const bool measured = run.options.measure_bodies && (first.pace->info(ordinal).index & kTimedMask) == 0;
+  if (!down && !measured && !run.failing.load(std::memory_order_relaxed) && as_recorded(region, ordinal)) {
+    launch_calls(region, ordinal);
+    return StepResult::settled;
+  }
+  // Held: what could be recorded does not wait for its stream while it is called.
+  return submit_one_by_one(region, ordinal, measured ? Timing::held : Timing::as_it_comes);
+}
+
+void warm_up(RegionRun& region, uint64_t ordinal) {
+  if (region.recordings.empty() || !region.steps[0]->enqueuing) return;
+  const StepRun& first = *region.steps[0];
+  first.enqueuing->warm_up(*first.stream, *region.recordings[ordinal % region.plan->slots]);
+}
+
+} // namespace millrace::exec

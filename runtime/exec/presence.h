@@ -1,0 +1,73 @@
+// Is a value there: what a slot says to whoever reads it, and who holds what is in it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "device/device.h"
+#include "exec/run_state.h"
+#include "exec/step.h"
+#include "memory/ring.h"
+
+namespace millrace::exec {
+
+void hold(const Slot& slot);
+void release(Slot& slot);
+
+// Where the tick is that an input with `delay` reads.
+enum class Back { there, before_first, never }; // never: it was not let into this pace, so its slots are empty
+struct Earlier {
+  Back back;
+  uint64_t ordinal; // where it is there
+};
+Earlier look_back(const StepRun& step, const InputRun& input, uint64_t ordinal);
+
+// Of a block that a device whose bodies enqueue copies down: whether the device alone knows how much is in it.
+inline bool is_counted_late(const memory::Block& block) {
+  return block.record != block.value && block.record->header.kind == MR_KIND_RECORDS;
+}
+// Such a block is on its way: who sees it behind the fence learns its count.
+inline void count_late(memory::Block& block) {
+  using memory::Block;
+  block.counted.store(is_counted_late(block) ? Block::kUncounted : Block::kCounted, std::memory_order_relaxed);
+}
+
+// Whether the device that was to make a value has failed.
+inline bool lost(const device::Fence& fence) {
+  return fence.word && fence.word->load(std::memory_order_acquire) == device::kFailed;
+}
+inline bool lost(const Slot& slot) { return lost(slot.fence); }
+// Whether a device has failed that others may have followed: what waited for it was let go, and they worked on bytes
+// that never came. Known behind the fence of what they made. Its words do not tell, which hardware may still write.
+inline bool any_lost(const RunState& run) {
+  return std::any_of(run.followed.begin(), run.followed.end(),
+                     [](const device::Device* device) { return device->failed(); });
+}
+// Where kernels wrote to the host: the host's once the fence says that the device did not fail before.
+inline void await_host_block(Slot& slot) {
+  slot.unknown = true;
+  slot.block->present.store(1, std::memory_order_relaxed);
+  count_late(*slot.block);
+}
+// Of a slot whose presence a device decides, behind its fence: whether the value is here, and no device failed before
+// it was.
+inline bool arrived(const RunState& run, const Slot& slot) {
+  const uint64_t at = slot.fence.word ? slot.fence.word->load(std::memory_order_acquire) : slot.fence.sequence;
+  if (at == device::kFailed || at < slot.fence.sequence || any_lost(run) ||
+      !slot.block->present.load(std::memory_order_relaxed))
+    return false;
+  memory::learn_count(*slot.block);
+  return true;
+}
+inline bool present(const RunState& run, const Slot& slot) {
+  return slot.value && (!slot.unknown || arrived(run, slot));
+}
+
+// The slot that an input reads for this ordinal, presence resolved: a value (perhaps in `room`), or null.
+const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room);
+// The slot becomes the input's last value, or one of those that it keeps.
+void remember(InputRun& input, const Slot& slot);
+void keep(InputRun& input, const Slot& slot);
+
+} // namespace millrace::exec

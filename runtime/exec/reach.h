@@ -1,0 +1,25 @@
+// How long measured ticks take to their sinks (reach.cpp).
+#pragma once
+
+#include <cstdint>
+
+#include "exec/histogram.h"
+#include "exec/single_writer.h"
+
+namespace millrace::exec {
+
+class RunState;
+struct StepRun;
+
+// From the beginning of measured ticks until a sink's call was over.
+struct Reach {
+  Histogram times;
+  SingleWriter<int64_t> first_ns; // of the first tick, which pays for what is done once; 0: not yet
+};
+
+// Before anything runs: finds the sinks, and gives them a place for their times.
+void watch_sinks(RunState& run);
+// A call for this ordinal is over. Of a sink it is kept how long the tick took, where it is a sampled one.
+void note_reached(StepRun& step, uint64_t ordinal);
+
+} // namespace millrace::exec

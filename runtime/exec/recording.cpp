@@ -1,0 +1,230 @@
+// Recording a region: its bodies once for each slot of its rings, with the addresses that they have there for ever
+// (semantics.md 4.5).
+//
+// A body that runs by itself is recorded as it is: when it is replayed it finds the tick, and what of its inputs is
+// there, in its BodyCall. One that enqueues is called, and what it enqueues is recorded: it sees no tick, every input is
+// there, and what it says of its outputs holds for every launch. So the region has a border, at which the host looks on
+// each tick: what enters must be there and as the recording saw it, and what leaves gets its slot.
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "exec/body.h"
+#include "exec/region.h"
+#include "exec/run_state.h"
+#include "exec/settle.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// While a region is recorded its inputs carry these as their times, so that it can be seen which of them its outputs
+// take over.
+constexpr int64_t kMarkTick = INT64_MIN + 1, kMarkFirst = INT64_MIN + 2;
+
+// The addresses that the rings give a slot for ever.
+void freeze(StepRun& step, BodyCall& body, uint32_t slot) {
+  const auto at = [&](const void* address) {
+    return step.device->body_address(static_cast<std::byte*>(const_cast<void*>(address)));
+  };
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    body.frozen[i] = {};
+    body.input_blocks[i] = nullptr;
+    if (!step.inputs[i].output) continue;
+    const memory::Block& block = step.inputs[i].output->ring->block(slot);
+    body.frozen[i].value = reinterpret_cast<const mr_value*>(at(block.record));
+    body.frozen[i].data = reinterpret_cast<const uint8_t*>(at(block.data));
+  }
+  body.recorded = body.frozen;
+  for (size_t o = 0; o < step.outputs.size(); ++o) {
+    body.output_blocks[o] = &step.outputs[o]->ring->block(slot);
+    give_block(step, body, o);
+  }
+}
+
+// What bodies are told of values while they are recorded, in the place of the records of the rings: ticks may be in
+// flight, whose records others read.
+class Records {
+ public:
+  mr_value& of(const memory::Block& block) {
+    const auto [at, is_new] = records_.try_emplace(block.record);
+    if (is_new) at->second = *block.record;
+    return at->second;
+  }
+
+ private:
+  std::map<const mr_value*, mr_value> records_;
+};
+
+// A call that sees no tick: every input is there, and the times of all are marks.
+void ready_to_record(StepRun& step, uint32_t slot, Records& records) {
+  BodyCall& body = step.bodies[slot];
+  freeze(step, body, slot);
+  body.inputs = body.frozen;
+  for (size_t i = 0; i < step.inputs.size(); ++i)
+    if (step.inputs[i].output) body.inputs[i].value = &records.of(step.inputs[i].output->ring->block(slot));
+  for (size_t o = 0; o < step.outputs.size(); ++o) {
+    body.outputs[o].value = &records.of(*body.output_blocks[o]);
+    body.outputs[o].value->header.present = 1;
+  }
+  note_accesses(step, body, slot);
+  body.info = {};
+  body.info.media_time_ns = kMarkTick;
+}
+
+// Which of the region's steps a body has to come after: those that it reads, and those whose readers it overwrites.
+std::vector<uint32_t> needed_by(const RegionRun& region, const StepRun& step) {
+  std::vector<uint32_t> needed;
+  const auto add = [&](uint32_t plan_step) {
+    for (uint32_t s = 0; s < region.steps.size(); ++s)
+      if (region.steps[s]->index == plan_step) needed.push_back(s);
+  };
+  for (const plan::StepInput& input : step.plan->inputs)
+    if (input.output != plan::kNone) add(step.run->plan.outputs[input.output].step);
+  for (uint32_t before : step.plan->after) add(before);
+  return needed;
+}
+
+// Why a body that enqueues cannot be recorded by what it said; "": it can.
+std::string refused_by(StepRun& step, BodyCall& body) {
+  std::string why;
+  if (body.failed) why = step.handler->name + " failed while it was captured: " + step.instance->error();
+  for (size_t o = 0; o < step.outputs.size(); ++o) {
+    if (body.outputs[o].state != MR_OUTPUT_SILENT) continue;
+    body.outputs[o].value->header.present = 0;
+    if (why.empty() && !is_for_finish(step, *step.outputs[o]))
+      why = step.handler->name + " left " + step.outputs[o]->plan->name + " empty while it was captured";
+  }
+  return why;
+}
+
+// One slot of a region whose bodies enqueue. Null where it cannot be had, with the reason in `why`.
+std::unique_ptr<device::Recording> record_calls(RegionRun& region, uint32_t slot, Records& records, std::string& why) {
+  StepRun& first = *region.steps[0];
+  device::Device& device = *first.device;
+  for (StepRun* step : region.steps) ready_to_record(*step, slot, records);
+  int64_t mark = kMarkFirst;
+  for (const RegionRun::Entry& entry : region.entries) {
+    mr_value& record = records.of(entry.input->output->ring->block(slot));
+    record = entry.recorded;
+    record.header.pts_ns = mark++;
+  }
+  device.begin_record(*first.stream);
+  for (StepRun* step : region.steps) {
+    BodyCall& body = step->bodies[slot];
+    const std::vector<uint32_t> needed = needed_by(region, *step);
+    const char* const name = step->handler->name.c_str();
+    for (size_t o = 0; o < step->outputs.size(); ++o) discard(*step, *step->outputs[o], *body.output_blocks[o]);
+    step->enqueuing->call(*first.stream, {&enqueue_body, &body, name, 0, &body.accesses, &needed});
+    if (const std::string refused = refused_by(*step, body); !refused.empty() && why.empty()) why = refused;
+  }
+  for (const StepRun* rider : region.riders) {
+    const memory::Block& from = rider->inputs[0].output->ring->block(slot);
+    const memory::Block& to = rider->outputs[0]->ring->block(slot);
+    copy_value(first, to.data, from.data, records.of(from));
+  }
+  std::unique_ptr<device::Recording> recording = device.end_record(*first.stream);
+  if (why.empty() && !recording) why = first.enqueuing->record_failure();
+  return why.empty() ? std::move(recording) : nullptr;
+}
+
+// One slot of a region whose bodies run by themselves.
+std::unique_ptr<device::Recording> record_runs(RegionRun& region, uint32_t slot) {
+  StepRun& first = *region.steps[0];
+  for (StepRun* step : region.steps) freeze(*step, step->bodies[slot], slot);
+  first.device->begin_record(*first.stream);
+  for (StepRun* step : region.steps) {
+    const int64_t cost = step->run->options.cost_ns ? step->run->options.cost_ns(step->handler->name, 0) : 0;
+    BodyCall& body = step->bodies[slot];
+    first.device->run(*first.stream, {&run_body, &body, step->handler->name.c_str(), cost, &body.accesses});
+  }
+  return first.device->end_record(*first.stream);
+}
+
+// What enters the region, and what of it somebody outside reads or waits for.
+void find_border(RegionRun& region) {
+  const RunState& run = *region.steps[0]->run;
+  const auto is_inside = [&](uint32_t s) { // its bodies: what copies take along is seen from outside
+    const plan::Step& step = run.plan.steps[s];
+    return step.region == region.steps[0]->plan->region && step.kind == plan::StepKind::handler;
+  };
+  region.entries.clear();
+  region.exits.clear();
+  region.stamped.clear();
+  for (StepRun* step : region.steps) {
+    for (InputRun& input : step->inputs)
+      if (input.output && !is_inside(input.output->plan->step))
+        region.entries.push_back({&input, *input.output->ring->block(0).record});
+    bool waited_for = false;
+    for (uint32_t o : step->plan->outputs) {
+      bool read_outside = false;
+      for (uint32_t s = 0; s < run.plan.steps.size(); ++s)
+        for (const plan::StepInput& input : run.plan.steps[s].inputs)
+          read_outside = read_outside || (input.output == o && !is_inside(s));
+      if (read_outside) region.exits.push_back({&const_cast<RunState&>(run).outputs[o], -1, {}});
+      waited_for = waited_for || read_outside;
+    }
+    for (uint32_t s = 0; s < run.plan.steps.size(); ++s)
+      for (uint32_t before : run.plan.steps[s].after)
+        waited_for = waited_for || (before == step->index && !is_inside(s));
+    if (waited_for) region.stamped.push_back(step);
+  }
+}
+
+// Whose times the values that leave the region have: the marks that they carry say it.
+void learn_times(RegionRun& region) {
+  for (RegionRun::Exit& exit : region.exits) {
+    const int64_t mark = exit.recorded[0].header.pts_ns;
+    const bool of_entry = mark >= kMarkFirst && mark < kMarkFirst + static_cast<int64_t>(region.entries.size());
+    exit.times_of = of_entry ? static_cast<int32_t>(mark - kMarkFirst) : -1;
+  }
+}
+
+void leave_to_streams(RegionRun& region, const std::string& why) {
+  RunState& run = *region.steps[0]->run;
+  for (StepRun* step : region.steps) { // its riders know by themselves which ticks were launched
+    step->calls += region.replays;
+    for (InputRun& input : step->inputs)
+      if (input.output) input.delivered += region.replays;
+    step->region = nullptr;
+  }
+  region.recordings.clear();
+  if (run.options.on_message)
+    run.options.on_message("warning " + region.steps[0]->handler->name + " and " +
+                           std::to_string(region.steps.size() - 1) + " more run on streams: " + why);
+}
+
+bool record_calls(RegionRun& region, std::string& why) {
+  if (region.entries.empty() && region.exits.empty()) find_border(region);
+  const bool first_time = region.replays == 0;
+  for (uint32_t slot = 0; slot < region.plan->slots; ++slot) {
+    Records records;
+    std::unique_ptr<device::Recording> recording = record_calls(region, slot, records, why);
+    if (!recording) return false;
+    region.recordings.push_back(std::move(recording));
+    for (RegionRun::Exit& exit : region.exits) {
+      memory::Block& block = exit.output->ring->block(slot);
+      exit.recorded.resize(region.plan->slots);
+      exit.recorded[slot] = records.of(block);
+      if (first_time && exit.recorded[slot].header.present)
+        *block.record = exit.recorded[slot]; // what the regions after this one are told when they begin
+    }
+  }
+  learn_times(region);
+  return true;
+}
+
+} // namespace
+
+void record_region(RegionRun& region) {
+  region.recordings.clear();
+  region.stale = false;
+  if (region.steps[0]->enqueuing) {
+    std::string why;
+    if (!record_calls(region, why)) leave_to_streams(region, why);
+    return;
+  }
+  for (uint32_t slot = 0; slot < region.plan->slots; ++slot) region.recordings.push_back(record_runs(region, slot));
+}
+
+} // namespace millrace::exec

@@ -1,0 +1,56 @@
+// Regions: device handlers that are recorded once per ring slot and replayed as one (semantics.md 4.5). recording.cpp
+// records them, launch.cpp launches them, measure_bodies.cpp says how long their bodies take.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "exec/step.h"
+
+namespace millrace::exec {
+
+struct BodyCall;
+
+// The device's events around a region are two more calls and take the device some microseconds: they are in one tick of
+// 256, and of a long run in one of 4096, once it has begun.
+inline constexpr uint64_t kManySpans = 4096, kSpanMask = 255, kLateSpanMask = 4095;
+inline bool has_span(uint64_t index) { return (index & (index < kManySpans ? kSpanMask : kLateSpanMask)) == 0; }
+
+// The bodies of a region are kept per slot, with the addresses that the recording froze.
+struct RegionRun {
+  const plan::Region* plan = nullptr;
+  std::vector<StepRun*> steps;                                // in order
+  std::vector<std::unique_ptr<device::Recording>> recordings; // by ordinal mod slots
+
+  // Where bodies enqueue, the host looks only at what enters the region and at what somebody outside reads.
+  struct Entry {
+    InputRun* input;
+    mr_value recorded;  // what the bodies were told of it
+    mr_header header{}; // of the tick that is being launched
+  };
+  struct Exit {
+    OutputRun* output;
+    int32_t times_of = -1;          // the entry whose times its values have; -1: the tick's
+    std::vector<mr_value> recorded; // by slot: what the bodies said of it
+  };
+  std::vector<Entry> entries;
+  std::vector<Exit> exits;
+  std::vector<StepRun*> riders;             // small copies down that are in the recording
+  std::vector<uint64_t> launched;           // by slot: 1 + the last ordinal that was one launch
+  std::vector<StepRun*> stamped;            // whose ordinals somebody outside waits for
+  size_t changes_seen = 0;                  // live changes that all its steps have looked at
+  bool stale = false;                       // a handler was changed or restarted since it was recorded
+  SingleWriter<uint64_t> replays, streamed; // ticks by launch of the graph, and body by body
+  Histogram times;                          // device time of a launch
+};
+
+// Records every slot of a region; after all handlers have started. One that cannot be recorded is left to its streams:
+// its bodies are submitted one by one.
+void record_region(RegionRun& region);
+StepResult run_region(RegionRun& region, uint64_t ordinal);
+void warm_up(RegionRun& region, uint64_t ordinal); // before its tick comes
+// Before bodies are measured; waits for the device.
+void measure_empty_span(RegionRun& region);
+
+} // namespace millrace::exec

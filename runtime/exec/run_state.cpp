@@ -1,0 +1,140 @@
+// What a run is by itself, whatever is in it: its beginning and end, its first failure, its traces; see run_state.h.
+#include "exec/run_state.h"
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "exec/channel.h"
+#include "exec/body.h"
+#include "exec/copy_step.h"
+#include "exec/firing.h"
+#include "exec/pending.h"
+#include "exec/presence.h"
+#include "exec/reach.h"
+#include "exec/region.h"
+#include "exec/source.h"
+#include "plan/refusal.h"
+
+namespace millrace::exec {
+
+RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, plan::Facts& the_facts,
+                   std::vector<device::Device*> the_devices, const RunOptions& the_options)
+    : plan(the_plan), graph(the_graph), facts(the_facts), options(the_options), devices(std::move(the_devices)) {
+  time = options.virtual_time ? static_cast<const device::Timeline*>(options.virtual_time) : &monotonic;
+  is_virtual = options.virtual_time != nullptr;
+  has_devices = plan.domains.size() > 1;
+  several_threads = !is_virtual && plan.threads > 1;
+  for (const plan::HandlerPlan& handler : plan.handlers) {
+    // A blocking source has a thread of its own, and what is pending may be published from anywhere.
+    const bool from_outside = handler.waits || handler.info->max_pending > 0;
+    several_threads = several_threads || (from_outside && !is_virtual);
+  }
+  MR_ASSERT(devices.size() == plan.domains.size(), "a run needs a device for each domain of its plan");
+  for (size_t c = 0; c < plan.clocks.size(); ++c)
+    fail_index.push_back(std::make_unique<std::atomic<uint64_t>>(UINT64_MAX));
+  for (uint32_t w = 0; w < plan.threads; ++w)
+    add_trace((w < plan.workers ? "worker " : "thread ") + std::to_string(w)); // the first rings, by worker
+  for (size_t d = 0; d < devices.size(); ++d) submissions_.push_back(d ? std::make_unique<Submissions>() : nullptr);
+}
+
+RunState::~RunState() {
+  for (auto& segment : segments) {
+    for (auto& step : segment->steps) { // handlers may outlive their run
+      if (!step->instance) continue;
+      step->instance->on_log = nullptr;
+      step->instance->clock_ns = nullptr;
+      step->instance->in_run = nullptr;
+    }
+  }
+  for (auto& pace : paces) pace->sources.clear(); // ends reader threads
+}
+
+void RunState::fail(StepRun& step, uint64_t index, const std::string& sentence) {
+  // A source counts its own values; the tick that has to do without is the next one to be admitted.
+  if (step.plan->kind == plan::StepKind::source) index = step.pace->admitted.load(std::memory_order_acquire);
+  const std::string begins =
+      step.plan->name + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": ";
+  fail(plan::refusal(601, begins, graph.handlers[step.plan->handler], *step.handler->info, sentence),
+       step.pace->plan->clock, index);
+}
+
+void RunState::fail(Error error, uint32_t clock, uint64_t index) {
+  const std::lock_guard lock(failure_mutex);
+  // Of several failures the one at the earliest tick is the cause, whichever thread met it first. Before all comes a
+  // device that is lost: handlers fail on what it leaves behind.
+  const auto of_device = [](const Error& e) { return e.code / 100 == 7; };
+  if (failures.empty()) {
+    failures.push_back({std::move(error), clock, index});
+  } else if (of_device(error) != of_device(failures[0].error)) {
+    if (of_device(error)) failures[0] = {std::move(error), clock, index};
+  } else if (failures[0].clock == clock && index < failures[0].index) {
+    failures[0] = {std::move(error), clock, index};
+  }
+  if (index < fail_index[clock]->load()) fail_index[clock]->store(index);
+  failing.store(true);
+  notify();
+}
+
+TraceRing& RunState::add_trace(const std::string& name) {
+  // 256 KiB of what is timed anyway; on request 16 MiB of every call, which is minutes of video.
+  constexpr size_t kKept = size_t{1} << 14, kKeptOnRequest = size_t{1} << 20;
+  const bool all = options.trace_all;
+  traces.push_back(std::make_unique<TraceRing>(name, all ? kKeptOnRequest : kKept, all));
+  return *traces.back();
+}
+
+TraceRing& RunState::trace_of(const device::Stream& stream, const plan::Step& step) {
+  static constexpr const char* kKinds[] = {" compute", " copies in", " copies out", " peer copies"};
+  const bool is_own = stream.kind == device::StreamKind::compute && &stream != compute[step.domain];
+  const std::string name =
+      plan.domains[step.domain].name + kKinds[static_cast<size_t>(stream.kind)] + (is_own ? " of " + step.name : "");
+  for (const auto& ring : traces)
+    if (ring->name() == name) return *ring;
+  return add_trace(name);
+}
+
+void RunState::trace_on_device(StepRun& step, const mr_tick_info& info, TraceKind kind, int64_t begin, int64_t end) {
+  const std::lock_guard lock(device_traces);
+  step.trace->add({begin, end, info.trace_id, step.index, kind});
+}
+
+void RunState::await_devices() {
+  for (size_t d = 1; d < devices.size(); ++d) {
+    const int64_t begin = monotonic.now_ns();
+    for (device::Stream* stream : streams[d]) {
+      while (stream->completed.load(std::memory_order_acquire) < stream->issued) {
+        bool moved = false;
+        for (size_t other = 1; other < devices.size(); ++other) moved = devices[other]->force_any() || moved;
+        if (!moved) std::this_thread::yield();
+        if (monotonic.now_ns() - begin > options.device_patience_ns)
+          devices[d]->declare_lost("it did not finish what it was given");
+      }
+    }
+  }
+}
+
+void RunState::let_go() {
+  for (auto& channel : channels) release_channel(*channel);
+  for (auto& segment : segments) {
+    for (auto& step : segment->steps) {
+      if (std::exchange(step->calling, false)) settle_call(*step, segment->ordinal); // it was left in the middle
+      flush_pending(*step); // from here on publish() refuses, whichever thread still tries
+      for (InputRun& input : step->inputs) {
+        release(input.last);
+        for (Slot& kept : input.kept) release(kept);
+      }
+    }
+  }
+  for (auto& pace : paces) {
+    for (SourceState& source : pace->sources) {
+      if (source.has_value) release_all(source.value);
+      if (source.has_next) release_all(source.next);
+    }
+    for (OutputRun* output : pace->held_outputs)
+      for (uint64_t at = 0; at <= output->mask; ++at) release(output->places[at].slot);
+  }
+}
+
+} // namespace millrace::exec

@@ -1,0 +1,177 @@
+// One run: all that its parts share while it lives. build.h makes it, run.h drives it. Who writes a field is
+// said in the words of state.h.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "device/bell.h"
+#include "device/device.h"
+#include "device/sim/access_guard.h"
+#include "exec/run.h"
+#include "exec/state.h"
+#include "exec/step.h"
+#include "observe/trace.h"
+#include "plan/plan.h"
+#include "plan/predict.h"
+
+namespace millrace::exec {
+
+struct ChannelRun;
+struct RegionRun;
+
+// A failure that ends the run (2.6). The first one counts.
+struct FailureRecord {
+  Error error;
+  uint32_t clock = 0;
+  uint64_t index = 0;
+};
+
+class RunState {
+ public:
+  RunState(const plan::Plan& plan, const graph::Graph& graph, plan::Facts& facts, std::vector<device::Device*> devices,
+           const RunOptions& options);
+  ~RunState();
+
+  // built
+  const plan::Plan& plan;
+  const graph::Graph& graph;
+  plan::Facts& facts;
+  RunOptions options;
+  std::vector<device::Device*> devices; // by domain index
+  device::MonotonicTime monotonic;
+  const device::Timeline* time;
+  bool is_virtual = false;
+  bool several_threads = false;
+  bool has_devices = false;
+
+  // built; `segments` cut
+  std::vector<std::unique_ptr<memory::Ring>> rings;
+  std::vector<OutputRun> outputs;
+  std::vector<StepShared> shared;
+  std::vector<std::unique_ptr<ChannelRun>> channels;
+  std::vector<std::unique_ptr<PaceRun>> paces;
+  std::vector<std::unique_ptr<SegmentRun>> segments;
+  std::vector<std::unique_ptr<RegionRun>> regions;
+  std::vector<std::unique_ptr<plugin::Instance>> clones; // lanes
+  std::vector<StepRun*> step_runs;                       // first lane of each plan step
+  std::vector<StepRun*> timed_steps;                     // those with `decides_at_ns`
+  std::vector<plan::PredictedPath> sinks;
+  std::vector<device::Stream*> compute, copy_in, copy_out, copy_peer; // by domain index
+  std::vector<std::vector<device::Stream*>> streams; // by domain index: these, and what is a step's own
+  // By domain index: whoever advances a segment of that device holds it, but while a body in it keeps the host busy.
+  // Null: one thread submits there.
+  std::vector<std::unique_ptr<std::mutex>> submitting;
+  // Those that another device may wait for, and go on although they failed: whose bodies enqueue, where there are
+  // several.
+  std::vector<const device::Device*> followed;
+  std::vector<device::Enqueuing*> enqueuing; // by domain index; null: bodies run there by themselves
+  std::byte* empty_record = nullptr;  // pinned, all zero: that of an empty value for kernels; null where none is needed
+  std::vector<mr_value> empty_values; // by output: extent 0
+
+  // built. Who touched a device's memory from the host, told before the process ends (4.10).
+  std::vector<std::string> ring_names; // by ring: "video.out in sim:0"
+  std::unique_ptr<device::AccessGuard> access_guard;
+  // start. Steps that may be called apart from their segment: readers' and a device's.
+  std::vector<const StepRun*> apart;
+
+  // any
+  std::atomic<bool> stopping{false};
+  std::atomic<bool> abort{false};
+  std::atomic<bool> failing{false};
+  // any, under failure_mutex
+  mutable std::mutex failure_mutex;
+  std::vector<FailureRecord> failures;
+  std::vector<std::string> first_errors; // by step of the plan: what its handler said when it failed first, and went on
+  std::vector<std::unique_ptr<std::atomic<uint64_t>>> fail_index; // by clock
+
+  std::shared_ptr<device::Bell> bell = std::make_shared<device::Bell>(); // any rings it
+  std::atomic<uint32_t> segments_left{0};                                // claimer of one that is over, and cut
+
+  // The monitor; in virtual time the only thread. The segments of a run may be cut once more (second_cut.cpp): no clock
+  // admits a tick while `holding`.
+  std::atomic<bool> holding{false};
+  mutable std::mutex cut_mutex; // which steps are whose: held by who cuts, and by others than workers who look
+  std::unique_ptr<const plan::Cut> second_cut;
+
+  // Live parameters (2.7). Under changes_mutex any puts them into `requested`, and a head moves them to `changes`.
+  struct Change {
+    uint32_t handler;
+    std::string param, text;
+    uint64_t at_index = UINT64_MAX; // of the handler's clock; UINT64_MAX: the next tick that is admitted there
+  };
+  std::mutex changes_mutex;
+  std::vector<Change> requested;            // whose tick has not come
+  std::vector<Change> changes;              // in the order of their admission, so that those of one clock come by index
+  std::atomic<size_t> changes_admitted{0};  // head, under changes_mutex
+  std::atomic<bool> changes_waiting{false}; // any, under changes_mutex
+
+  // built, and start. What ran when. Each ring has one writer, but for those of devices, whose bodies may be run by any
+  // thread that waits: they are written under `device_traces`.
+  std::vector<std::unique_ptr<TraceRing>> traces;
+  std::mutex device_traces;
+  int64_t trace_begin_ticks = 0, trace_begin_ns = 0;
+  int64_t trace_now() const { return is_virtual ? now_ns() : trace_ticks(); }
+  TraceRing& add_trace(const std::string& name);
+  TraceRing& trace_of(const device::Stream& stream, const plan::Step& step);
+  void trace_on_device(StepRun& step, const mr_tick_info& info, TraceKind kind, int64_t begin, int64_t end);
+
+  // Wakes workers after something moved that another thread may wait for.
+  void notify() {
+    if (several_threads) bell->ring_if_asleep();
+  }
+  int64_t now_ns() const { return time->now_ns(); }
+  // The one start of all clocks (1.3): the first look of any of them.
+  int64_t begin_ns() {
+    int64_t unset = -1;
+    const int64_t now = now_ns();
+    return begin_ns_.compare_exchange_strong(unset, now) ? now : unset;
+  }
+  void fail(StepRun& step, uint64_t ordinal, const std::string& sentence);
+  void fail(Error error, uint32_t clock, uint64_t index);
+  void watch_devices(); // a poisoned one ends the run
+  void watch_device(uint32_t domain);
+  // Until every stream is done, so that nothing runs later into what is gone; a device that cannot is given up.
+  void await_devices();
+  // After the last tick nobody reads any more: whatever still holds a block lets go of it. No worker runs then.
+  void let_go();
+  // Notes what is submitted next, so that it can be named should the device fail.
+  void note_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence);
+  // After a submission, where devices are synchronised: until it is done or the device has failed.
+  void await_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence);
+  // Whether a handler's device was given up with something of it under way: it is not called any more.
+  static bool is_given_up(const StepRun& step) { return step.device && step.device->is_stuck(); }
+  // Whether something of a device may never end. Waits a little for what does.
+  bool has_stuck_devices() const;
+  bool finished() const { return segments_left.load(std::memory_order_acquire) == 0; }
+
+ private:
+  std::atomic<int64_t> begin_ns_{-1}; // head: of the first clock that begins
+  // claimer of a device's segment, under `submitting` where several submit. The latest submissions to each device, of
+  // whichever stream: more than are ever under way on one.
+  static constexpr size_t kSubmissions = 512;
+  struct Submission {
+    std::atomic<const StepRun*> step{nullptr};
+    std::atomic<uint64_t> tick{0}, sequence{0};
+  };
+  struct Submissions {
+    std::array<Submission, kSubmissions> latest;
+    size_t count = 0; // the submitting thread's
+  };
+  std::vector<std::unique_ptr<Submissions>> submissions_; // by domain index
+  std::string words_under_way(uint32_t domain) const;
+};
+
+// After the tick on which the run failed: nothing is called any more (2.6).
+inline bool later_ticks_void(const RunState& run, const mr_tick_info& info) {
+  return run.failing.load(std::memory_order_relaxed) &&
+         info.index > run.fail_index[info.clock]->load(std::memory_order_relaxed);
+}
+
+} // namespace millrace::exec

@@ -1,0 +1,110 @@
+// How far paces are; see window.h.
+#include "exec/window.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "exec/channel.h"
+#include "exec/state.h"
+#include "exec/step.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// Ticks of a pace's clock that were all looked at by its head or its gate: INT64_MAX when no more come.
+int64_t watermark(PaceRun& pace) {
+  if (pace.plan->kind == plan::PaceKind::clock) {
+    if (pace.ended.load(std::memory_order_acquire)) return INT64_MAX;
+    return static_cast<int64_t>(pace.admitted.load(std::memory_order_acquire)) - 1;
+  }
+  return settled_through(*pace.parent, *pace.gate);
+}
+
+} // namespace
+
+uint64_t completed(PaceRun& pace) {
+  uint64_t lowest = UINT64_MAX;
+  for (SegmentRun* segment : pace.segments) {
+    uint64_t at = segment->progress.load(std::memory_order_acquire);
+    for (const StepRun* step : segment->pending_steps)
+      at = std::min(at, step->oldest_owed.load(std::memory_order_acquire));
+    if (segment->device) {
+      const std::lock_guard lock(segment->fences_mutex); // the head asks, and so does the gate
+      while (segment->fences_done < at && at != UINT64_MAX && segment->fences[segment->fences_done & pace.mask].done())
+        ++segment->fences_done;
+      at = std::min(at, segment->fences_done);
+    }
+    lowest = std::min(lowest, at);
+  }
+  return lowest;
+}
+
+bool waits_for_device(SegmentRun& segment) {
+  if (!segment.device || segment.done.load()) return false;
+  completed(*segment.pace); // looks how far its device is
+  const std::lock_guard lock(segment.fences_mutex);
+  return segment.fences_done < segment.progress.load(std::memory_order_acquire);
+}
+
+int64_t room_since_ns(const PaceRun& pace, uint64_t ordinal) {
+  if (ordinal < pace.window) return INT64_MIN;
+  const uint64_t freed = ordinal - pace.window;
+  int64_t latest = INT64_MIN;
+  for (const SegmentRun* segment : pace.segments) {
+    if (freed % segment->plan->lanes != segment->plan->lane) continue;
+    const int64_t at = segment->ended_at_ns[freed & pace.mask].load(std::memory_order_relaxed);
+    if (at > latest) latest = at;
+  }
+  return latest;
+}
+
+int64_t settled_through(PaceRun& pace, const StepRun& step) {
+  for (;;) {
+    // The watermark first: what is let in later than this look lies after it.
+    const int64_t mark = watermark(pace);
+    int64_t waiting = INT64_MAX; // the oldest tick that is let in and not begun
+    uint64_t admitted;
+    if (pace.feed) {
+      const std::lock_guard lock(pace.feed->mutex);
+      if (pace.feed->count > 0) waiting = static_cast<int64_t>(pace.feed->at(0).info.index);
+      admitted = pace.admitted.load(std::memory_order_acquire);
+    } else {
+      admitted = pace.admitted.load(std::memory_order_acquire);
+    }
+    const uint64_t settled = step.passed.load(std::memory_order_acquire);
+    if (settled >= admitted) return std::min(mark, waiting == INT64_MAX ? mark : waiting - 1);
+    const uint64_t index = pace.tick_index[settled & pace.mask].load(std::memory_order_acquire);
+    // Still the same ordinal in work, so the place held its index all the time.
+    if (step.passed.load(std::memory_order_acquire) == settled) return static_cast<int64_t>(index) - 1;
+  }
+}
+
+Passed passed_by(const StepRun& step) {
+  PaceRun& pace = *step.pace;
+  for (;;) {
+    // The end and the gate first: what is let in later than this look lies after it.
+    const Passed before =
+        pace.gate ? passed_by(*pace.gate) : Passed{INT64_MIN, pace.ended.load(std::memory_order_acquire)};
+    int64_t waiting = INT64_MAX; // the oldest tick that is let in and not begun
+    uint64_t admitted;
+    if (pace.feed) {
+      const std::lock_guard lock(pace.feed->mutex);
+      if (pace.feed->count > 0) waiting = pace.feed->at(0).info.media_time_ns;
+      admitted = pace.admitted.load(std::memory_order_acquire);
+    } else {
+      admitted = pace.admitted.load(std::memory_order_acquire);
+    }
+    const uint64_t passed = step.passed.load(std::memory_order_acquire);
+    if (passed >= admitted) {
+      if (waiting != INT64_MAX) return {waiting - 1, false};
+      // Media time rises within a clock: so nothing is open after the last tick that was dealt with.
+      return {std::max(before.through_ns, step.passed_media_ns.load(std::memory_order_acquire)), before.ended};
+    }
+    const int64_t next = pace.tick_media_ns[passed & pace.mask].load(std::memory_order_acquire);
+    // Still the same ordinal in work, so the place held its time all the while.
+    if (step.passed.load(std::memory_order_acquire) == passed) return {next - 1, false};
+  }
+}
+
+} // namespace millrace::exec
