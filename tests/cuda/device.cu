@@ -167,7 +167,8 @@ TEST_CASE("4.11: spans tell device time") {
   int64_t took = 0;
   REQUIRE(rig.device->enqueuing()->begin_span(stream));
   rig.device->enqueuing()->call(stream, body.work());
-  rig.device->enqueuing()->end_span(stream, {[](void* context, int64_t ns) { *static_cast<int64_t*>(context) = ns; }, &took});
+  rig.device->enqueuing()->end_span(stream,
+                                    {[](void* context, int64_t ns) { *static_cast<int64_t*>(context) = ns; }, &took});
   finish(rig.device->signal(stream));
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   rig.device->enqueuing()->collect_spans();
@@ -183,7 +184,8 @@ int64_t span_ns_of_a_slow_host(Rig& rig, Stream& stream, Filling& body, bool hel
   REQUIRE(rig.device->enqueuing()->begin_span(stream));
   std::this_thread::sleep_for(std::chrono::microseconds(200));
   rig.device->enqueuing()->call(stream, body.work());
-  rig.device->enqueuing()->end_span(stream, {[](void* context, int64_t ns) { *static_cast<int64_t*>(context) = ns; }, &took});
+  rig.device->enqueuing()->end_span(stream,
+                                    {[](void* context, int64_t ns) { *static_cast<int64_t*>(context) = ns; }, &took});
   if (held) rig.device->enqueuing()->let_go(stream);
   finish(rig.device->signal(stream));
   for (int i = 0; i < 100 && took == 0; ++i) {

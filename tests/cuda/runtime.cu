@@ -24,8 +24,8 @@ Pipeline chain(const std::vector<std::string>& middle, int64_t count = 1000) { r
 TEST_CASE("4.5: a captured chain on a GPU gives what the host gives") {
   const std::vector<std::string> middle = {"add", "paint", "add", "pair", "add"};
   Compiled compiled(chain(middle), on_gpu());
-  REQUIRE(compiled.plan().regions.size() == 1);
-  CHECK(compiled.plan().regions[0].steps.size() == middle.size() + 2); // the source, and the way down
+  REQUIRE(compiled.regions().size() == 1);
+  CHECK(compiled.regions()[0].steps.size() == middle.size() + 2); // the source, and the way down
   const Ran result = compiled.run();
   REQUIRE_MESSAGE(result.ok, result.error.what);
   const std::vector<Seen> device = result.seen("c");

@@ -148,8 +148,7 @@ TEST_CASE_TEMPLATE("5.5: where bodies enqueue a held stream begins nothing, and 
   }
 }
 
-TEST_CASE_TEMPLATE("4.9: a device that is given up while a stream is held leaves nobody waiting", T,
-                   ENQUEUING_DEVICE) {
+TEST_CASE_TEMPLATE("4.9: a device that is given up while a stream is held leaves nobody waiting", T, ENQUEUING_DEVICE) {
   T rig;
   Enqueuing& enqueuing = *rig.device->enqueuing();
   Stream& stream = *rig.device->create_stream(StreamKind::compute);

@@ -178,7 +178,7 @@ TEST_CASE("8.12: every counts in the clock's ticks there, and memory is for firi
   p.add("store", "apart.store", {{"log", "apart"}});
   p.connect("coder", "store.in");
   Compiled compiled(p, apart_setup());
-  CHECK(compiled.pace_of("coder").window == 1 + 3);
+  CHECK(compiled.window("coder") == 1 + 3);
   REQUIRE(compiled.run().ok);
   std::vector<int64_t> sevenths;
   for (const int64_t value : outside_the_gap())
@@ -189,7 +189,7 @@ TEST_CASE("8.12: every counts in the clock's ticks there, and memory is for firi
 TEST_CASE("8.12: a handler stays with its clock if a reader waits for a tick of its results") {
   const auto is_apart = [](Pipeline& p) {
     Compiled compiled(p, apart_setup());
-    return compiled.pace_of("coder").kind == plan::PaceKind::behind;
+    return compiled.behind("coder");
   };
   const auto with_store = [] {
     Pipeline p = gap_of_eighty("apart.coder");
@@ -237,9 +237,9 @@ TEST_CASE("8.12: a handler that reads from two that work behind has a pace withi
       edge.depth = 4;
     }
     Compiled compiled(p, apart_setup(workers));
-    CHECK(&compiled.pace_of("a") == &compiled.pace_of("b"));
-    CHECK(&compiled.pace_of("coder") != &compiled.pace_of("a"));
-    CHECK(&compiled.plan().paces[compiled.pace_of("coder").parent] == &compiled.pace_of("a"));
+    CHECK(compiled.in_step("a", "b"));
+    CHECK_FALSE(compiled.in_step("coder", "a"));
+    CHECK(compiled.gated_by("coder", "a"));
     REQUIRE(compiled.run().ok);
     CHECK(values(compiled.seen("apart")) == outside_the_gap());
     CHECK(drains_in_gaps == 0);
@@ -281,7 +281,7 @@ TEST_CASE("8.12: a gap that the edge or the handler says is planned for, with it
       p.connect("source", "store.beside");
       if (by_edge) edge_to(p, "coder", "in").gap = 10;
       Compiled compiled(p, apart_setup(workers));
-      CHECK(compiled.pace_of("coder").window == 1 + 3 + 10);
+      CHECK(compiled.window("coder") == 1 + 3 + 10);
       REQUIRE(compiled.run().ok);
       CHECK(drains_in_gaps == 0);
       CHECK(compiled.seen("apart").size() == 50);
@@ -295,7 +295,7 @@ TEST_CASE("8.12: the plan says at the handler which of the ways it has") {
     p.add("store", "apart.store", {{"log", "apart"}});
     p.connect("coder", "store.in");
     if (rejoins) p.connect("source", "store.beside");
-    return plan::print_text(Compiled(p, apart_setup()).plan());
+    return Compiled(p, apart_setup()).text();
   };
   const auto has = [](const std::string& text, const std::string& words) {
     INFO(text);

@@ -13,17 +13,11 @@ constexpr int64_t kMs = 1'000'000;
 } // namespace
 
 TEST_CASE("2.3: a delay counts ticks of the clock, also after a gate that lets every second one in") {
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "7"}});
-  p.add("second", "t.relay").every = 2;
-  p.add("paced", "t.paced");
-  p.add("sink", "t.sink", {{"log", "second"}});
-  p.connect("source", "second", graph::Policy::queue).depth = 4;
-  p.connect("second", "paced.in");
-  p.connect("second", "paced.extra").delay = 2;
-  p.connect("paced", "sink");
+  Pipeline p(
+      "t.count name=source count=7 ; t.relay name=second every=2 ! t.paced name=paced ! t.sink name=sink log=second ; "
+      "source. ! second. policy=queue depth=4 ! paced.extra delay=2");
   Compiled compiled(p, {});
-  CHECK(compiled.pace_of("paced").kind == plan::PaceKind::behind);
+  CHECK(compiled.behind("paced"));
   REQUIRE(compiled.run().ok);
   // Ticks 0, 2, 4, 6 have a value; two ticks before each of them was the one before it.
   std::vector<int64_t> seen;
@@ -33,17 +27,10 @@ TEST_CASE("2.3: a delay counts ticks of the clock, also after a gate that lets e
 }
 
 TEST_CASE("2.3: a delay reads nothing for a tick that the gate turned away, not the tick before") {
-  Pipeline p;
+  Pipeline p(
+      "t.count name=source count=10 ; t.relay name=slow ! t.paced name=paced ! t.sink name=sink log=turned ; "
+      "source. ! slow. policy=queue full=drop_newest ! paced.extra delay=1");
   p.clock(graph::ClockMode::realtime, 100);
-  p.add("source", "t.count", {{"count", "10"}});
-  p.add("slow", "t.relay");
-  p.add("paced", "t.paced");
-  p.add("sink", "t.sink", {{"log", "turned"}});
-  p.connect("source", "slow", graph::Policy::queue);
-  p.graph.edges.back().full = graph::Full::drop_newest;
-  p.connect("slow", "paced.in");
-  p.connect("slow", "paced.extra").delay = 1;
-  p.connect("paced", "sink");
   Setup setup;
   setup.workers = 4;
   setup.virtual_time = true;
@@ -69,11 +56,12 @@ TEST_CASE("2.3: a delayed required input repeats the edge's last value, also one
     p.add("sink", "t.sink", {{"log", "repeats"}});
     p.connect("source", "quiet");
     p.connect("source", "both.a");
-    p.connect("quiet", "both.b").delay = 1;
-    p.graph.edges.back().initial_empty = true;
+    graph::Edge& edge = p.connect("quiet", "both.b");
+    edge.delay = 1;
+    edge.initial_empty = true;
     p.connect("both", "sink", behind ? graph::Policy::latest : graph::Policy::sync);
     Compiled compiled(p, {});
-    CHECK((compiled.pace_of("both").kind == plan::PaceKind::behind) == behind);
+    CHECK((compiled.behind("both")) == behind);
     REQUIRE(compiled.run().ok);
     std::vector<int64_t> even;
     for (const Seen& entry : compiled.seen("repeats"))
@@ -100,10 +88,9 @@ TEST_CASE("2.3: a reader of a queue that requires nothing runs at the queue's va
     p.connect("mix", "sink.in");
     if (!behind) p.connect("source", "sink.in");
     Compiled compiled(p, {});
-    CHECK((compiled.pace_of("mix").kind == plan::PaceKind::behind) == behind);
+    CHECK((compiled.behind("mix")) == behind);
     const Ran result = compiled.run();
     REQUIRE(result.ok);
-    for (const exec::HandlerReport& handler : result.report.handlers)
-      if (handler.name == "mix") CHECK(handler.calls == 3);
+    CHECK(result.handler("mix").calls == 3);
   }
 }

@@ -132,7 +132,7 @@ TEST_CASE(
       p.connect("x", "later");
       p.connect("later", "sink.in");
       Compiled compiled(p, setup);
-      CHECK(compiled.pace_of("later").window == 17);
+      CHECK(compiled.window("later") == 17);
       REQUIRE(compiled.run().ok);
       const std::vector<int64_t> seen = values(compiled.seen("pending"), behind ? 1 : 2);
       REQUIRE(seen.size() == 40);
@@ -143,19 +143,10 @@ TEST_CASE(
 
 TEST_CASE("2.3: a handler that works behind and reads a pending result by latest has room in its window for the wait") {
   for (const Setup& setup : ways_to_run()) {
-    Pipeline p;
-    p.add("source", "t.count", {{"count", "40"}});
-    p.add("late", "t.late");
-    p.add("d", "t.paced");
-    p.add("over", "t.paced");
-    p.add("sink", "t.sink", {{"log", "behind pending"}});
-    p.connect("source", "late");
-    p.connect("late", "sink.in");
-    p.connect("source", "d.in");
-    p.connect("late", "d.extra", graph::Policy::latest);
-    p.connect("source", "over.in");
-    p.connect("d", "over.extra", graph::Policy::latest);
-    p.connect("over", "sink.in");
+    Pipeline p(
+        "t.count name=source count=40 ! t.late name=late ; source. ! t.paced name=d ; source. ! t.paced name=over ; "
+        "late. ! t.sink name=sink log='behind pending' ; late. ! d.extra policy=latest ! over.extra policy=latest ! "
+        "sink.in");
     const Ran ran = run(p, setup);
     REQUIRE(ran.ok);
     const std::vector<int64_t> seen = values(ran.seen("behind pending"), 1);

@@ -345,6 +345,7 @@ TEST_CASE("8.10: modify asked for twice gives the same block with what was writt
     Compiled compiled(p, said_setup());
     REQUIRE(compiled.run().ok);
     const std::vector<int64_t> seen = values(compiled.seen("said"));
+    REQUIRE(seen.size() == 5);
     for (int64_t i = 0; i < 5; ++i) CHECK(seen[static_cast<size_t>(i)] == i + 1100);
   }
 }

@@ -86,18 +86,10 @@ TEST_CASE("4.9: a device that is lost ends the run with its own code, and what i
   for (Setup setup : ways_to_run()) {
     for (const device::SimFaults& fault : faults()) {
       setup.faults = fault;
-      Pipeline p;
-      p.add("source", "t.count", {{"count", "40"}, {"first", "100"}});
-      p.add("d", "t.relay").device = "sim:0";
-      p.add("paint", "t.paint").device = "sim:0";
-      p.add("behind", "t.relay");
-      p.add("sink", "t.sink", {{"log", "lost"}});
-      p.add("sink2", "t.sink", {{"log", "lost behind"}});
-      p.connect("source", "d");
-      p.connect("d", "paint");
-      p.connect("paint", "sink");
-      p.connect("d", "behind", graph::Policy::queue).depth = 4;
-      p.connect("behind", "sink2");
+      Pipeline p(
+          "t.count name=source count=40 first=100 ! t.relay name=d device=sim:0 ! t.paint name=paint device=sim:0 ; "
+          "t.relay name=behind ; paint. ! t.sink name=sink log=lost ; behind. ! t.sink name=sink2 log='lost behind' ; "
+          "d. ! behind. policy=queue depth=4");
       const Ran result = run(p, setup);
       CHECK(!result.ok);
       CHECK(result.error.code == 703);
@@ -195,22 +187,17 @@ TEST_CASE("2.3: a delayed required input repeats the last value on a device as i
 }
 
 TEST_CASE("2.1: a value that a device left absent takes no place in a queue, and none is dropped for it") {
-  Pipeline p;
+  Pipeline p(
+      "t.count name=source count=10 ! t.relay name=quiet silent_every=3 device=sim:0 ; t.relay name=writer "
+      "device=cpu ; quiet. ! writer. policy=queue depth=1 full=drop_oldest");
   p.clock(graph::ClockMode::realtime, 100);
-  p.add("source", "t.count", {{"count", "10"}});
-  p.add("quiet", "t.relay", {{"silent_every", "3"}}).device = "sim:0";
-  p.add("writer", "t.relay").device = "cpu";
-  p.connect("source", "quiet");
-  graph::Edge& edge = p.connect("quiet", "writer", graph::Policy::queue);
-  edge.depth = 1;
-  edge.full = graph::Full::drop_oldest;
   Setup setup;
   setup.workers = 2;
   setup.domains = {"cpu", "sim:0"};
   setup.virtual_time = true;
   setup.costs_ns = {{"writer", 44 * kMs}};
   Compiled compiled(p, setup);
-  CHECK(compiled.pace_of("writer").window == 3);
+  CHECK(compiled.window("writer") == 3);
   const Ran result = compiled.run();
   REQUIRE(result.ok);
   // Values come at 0, 10, 30, 40, 60, 70 and 90 ms. One is being written, two are on their way there, one may wait: at
@@ -223,17 +210,11 @@ TEST_CASE("2.1: a value that a device left absent takes no place in a queue, and
 
 TEST_CASE("4.5: an input that may be an initial value keeps its handler on streams") {
   for (const Setup& setup : ways_to_run()) {
-    Pipeline p;
-    p.add("source", "t.count", {{"count", "9"}});
-    p.add("silent", "t.relay", {{"silent_every", "1"}});
-    p.add("c", "t.capturable").device = "sim:0";
-    p.add("sink", "t.sink", {{"log", "initial"}});
-    p.connect("source", "silent");
-    p.connect("silent", "sink.in");
-    p.connect("silent", "c", graph::Policy::latest).initial_empty = true;
-    p.connect("c", "sink.in");
+    Pipeline p(
+        "t.count name=source count=9 ! t.relay name=silent silent_every=1 ; t.capturable name=c device=sim:0 ; "
+        "silent. ! t.sink name=sink log=initial ; silent. ! c. policy=latest initial=empty ! sink.in");
     Compiled compiled(p, setup);
-    CHECK(compiled.plan().regions.empty());
+    CHECK(compiled.regions().empty());
     REQUIRE(compiled.run().ok);
     CHECK(values(compiled.seen("initial"), 1) == std::vector<int64_t>(9, 0));
   }
@@ -241,25 +222,15 @@ TEST_CASE("4.5: an input that may be an initial value keeps its handler on strea
 
 TEST_CASE("4.5: regions that share a ring have one length, whichever of them is longer") {
   for (const Setup& setup : ways_to_run()) {
-    Pipeline p;
+    Pipeline p(
+        "t.count name=source count=40 ! t.capturable name=a device=sim:0 ! t.relay name=between device=sim:0 ; "
+        "t.captureneed name=b device=sim:0 ! t.paced name=delayed device=sim:0 ! t.sink name=sink log=regions ; "
+        "source. ! b.a ; between. ! b.b ! delayed.extra delay=4");
     p.clock(graph::ClockMode::free, 0, 1, 3);
-    p.add("source", "t.count", {{"count", "40"}});
-    p.add("a", "t.capturable").device = "sim:0";
-    p.add("between", "t.relay").device = "sim:0";
-    p.add("b", "t.captureneed").device = "sim:0";
-    p.add("delayed", "t.paced").device = "sim:0";
-    p.add("sink", "t.sink", {{"log", "regions"}});
-    p.connect("source", "a");
-    p.connect("a", "between");
-    p.connect("source", "b.a");
-    p.connect("between", "b.b");
-    p.connect("b", "delayed.in");
-    p.connect("b", "delayed.extra").delay = 4;
-    p.connect("delayed", "sink");
     Compiled compiled(p, setup);
-    REQUIRE(compiled.plan().regions.size() == 2);
-    CHECK(compiled.plan().regions[0].slots == compiled.plan().regions[1].slots);
-    CHECK(compiled.ring_of("a").length == compiled.ring_of("b").length);
+    REQUIRE(compiled.regions().size() == 2);
+    CHECK(compiled.regions()[0].slots == compiled.regions()[1].slots);
+    CHECK(compiled.ring("a").length == compiled.ring("b").length);
     REQUIRE(compiled.run().ok);
     const std::vector<int64_t> seen = values(compiled.seen("regions"));
     REQUIRE(seen.size() == 40);

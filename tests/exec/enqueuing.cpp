@@ -168,9 +168,8 @@ TEST_CASE("4.5: a captured chain gives on each tick what the host gives, and is 
   for (const bool source_on_device : {false, true}) {
     CAPTURE(source_on_device);
     Compiled compiled(chain(middle, source_on_device), on_device());
-    REQUIRE(compiled.plan().regions.size() == 1);
-    CHECK(compiled.plan().regions[0].steps.size() ==
-          middle.size() + 1 + (source_on_device ? 1 : 0)); // and the way down
+    REQUIRE(compiled.regions().size() == 1);
+    CHECK(compiled.regions()[0].steps.size() == middle.size() + 1 + (source_on_device ? 1 : 0)); // and the way down
     REQUIRE(compiled.run().ok);
     const std::vector<Seen> device = compiled.seen("q");
     CHECK(device.size() == 40);
@@ -318,18 +317,15 @@ TEST_CASE("5.5: a CUDA device whose launches nobody measured is planned with a g
   Setup setup = on_device();
   setup.hops = {copy_hop("cpu", "cuda:0", 1), copy_hop("cuda:0", "cpu", 1)};
   setup.bodies = {{"q.add", "", "cpu", 8, 8, 8, 8, 1}, {"q.add", "", "cuda:0", 8, 1, 1, 1, 1}};
-  const auto guessed = [](const Compiled& compiled) {
-    return std::any_of(compiled.plan().notes.begin(), compiled.plan().notes.end(),
-                       [](const std::string& note) { return note.starts_with("launches not measured: cuda:0"); });
-  };
-  const auto domain = [](const Compiled& compiled) { return compiled.plan().handlers[1].domain; };
+  const auto guessed = [](const Compiled& compiled) { return compiled.has_note("launches not measured: cuda:0"); };
+  const auto domain = [](const Compiled& compiled) { return compiled.place("h0"); };
   const Compiled by_guess(chain({"add"}), setup);
   CHECK(guessed(by_guess));
-  CHECK(domain(by_guess) == 0); // 8 µs there, and here 1, a launch, and two copies
+  CHECK(domain(by_guess) == "cpu"); // 8 µs there, and here 1, a launch, and two copies
   setup.launches = {{"cuda:0", 2, 1}};
   const Compiled measured(chain({"add"}), setup);
   CHECK_FALSE(guessed(measured));
-  CHECK(domain(measured) == 1);
+  CHECK(domain(measured) == "cuda:0");
 }
 
 TEST_CASE("5.5: no stream is held where bodies are not measured, nor where they could not be captured") {
@@ -413,13 +409,9 @@ TEST_CASE("3.6: from one GPU to another the one that has the bytes copies them")
     Setup setup = with_peers();
     setup.gpu_faults.fail_record = no_capture;
     Compiled compiled(over_two_devices(), setup);
-    const plan::Plan& plan = compiled.plan();
     std::vector<std::string> copies;
-    for (const plan::Step& step : plan.steps)
-      if (step.kind == plan::StepKind::transfer)
-        copies.push_back(plan.domains[plan.outputs[step.inputs[0].output].domain].name + " → " +
-                         plan.domains[plan.outputs[step.outputs[0]].domain].name + " by " +
-                         plan.domains[step.domain].name);
+    for (const CopyView& copy : compiled.copies())
+      copies.push_back(copy.from + " → " + copy.to + " by " + copy.submitter);
     CHECK(copies == std::vector<std::string>{"cuda:0 → cuda:1 by cuda:0", "cuda:1 → cpu by cuda:1"});
     REQUIRE(compiled.run().ok);
     const std::vector<Seen> devices = compiled.seen("q");
@@ -466,11 +458,8 @@ TEST_CASE("4.4: how many records there are a kernel says, and whoever reads them
 
 TEST_CASE("4.5: what makes records is captured with what reads them") {
   Compiled compiled(few_and_totals("q", {"cuda:0", "cuda:0", "cuda:0"}), on_device());
-  REQUIRE(compiled.plan().regions.size() == 1);
-  uint32_t handlers = 0;
-  for (const uint32_t s : compiled.plan().regions[0].steps)
-    handlers += compiled.plan().steps[s].kind == plan::StepKind::handler;
-  CHECK(handlers == 4); // the source is one
+  REQUIRE(compiled.regions().size() == 1);
+  CHECK(compiled.regions()[0].handlers.size() == 4); // the source is one
   REQUIRE(compiled.run().ok);
   const std::vector<Seen> device = compiled.seen("q");
   CHECK(device == seen_by(few_and_totals("q", {}), on_host(), "q"));

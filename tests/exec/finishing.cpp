@@ -87,9 +87,7 @@ struct Odd final : Handler {
     if (tick.index() % 2)
       queue(cuda).launch([to = fresh(out, tick), from = numbers(in(tick).data())] { *to = *from * 3; });
   }
-  void finish(Tick& tick, Cpu&) {
-    note(*name, tick, {peek(in(tick)), out.made(tick) ? peek(out.view(tick)) : kEmpty});
-  }
+  void finish(Tick& tick, Cpu&) { note(*name, tick, {peek(in(tick)), out.made(tick) ? peek(out.view(tick)) : kEmpty}); }
 };
 
 // Adds; looks at both in finish(), and whether it is entered twice at a time.
@@ -324,9 +322,9 @@ TEST_CASE("4.4: finish is called after the fence of its tick, in order, and sees
 
 TEST_CASE("4.4: what finishes is captured with others, and the plan shows where it does") {
   Compiled compiled(chain({"add", "note", "add"}), on_device());
-  REQUIRE(compiled.plan().regions.size() == 1);
-  CHECK(compiled.plan().regions[0].steps.size() == 4); // three, and the way down
-  const std::string text = plan::print_text(compiled.plan());
+  REQUIRE(compiled.regions().size() == 1);
+  CHECK(compiled.regions()[0].steps.size() == 4); // three, and the way down
+  const std::string text = compiled.text();
   CHECK(text.find("+ finish h1\n") != std::string::npos);
   const exec::Result result = compiled.run();
   REQUIRE(result.ok);
@@ -337,16 +335,9 @@ TEST_CASE("4.4: what finishes is captured with others, and the plan shows where 
 
 TEST_CASE("3.5: a handler that writes in place over what a finish sees comes after it, in a region of its own") {
   Compiled compiled(chain({"note", "paint"}), on_device());
-  const plan::Plan& plan = compiled.plan();
-  const auto step_named = [&](const std::string& name) {
-    for (uint32_t s = 0; s < plan.steps.size(); ++s)
-      if (plan.steps[s].name == name) return s;
-    throw std::invalid_argument("no such step: " + name);
-  };
-  const plan::Step& paint = plan.steps[step_named("h1")];
-  CHECK_FALSE(plan.outputs[paint.outputs[0]].owns); // in place all the same
-  CHECK(std::count(paint.after.begin(), paint.after.end(), step_named("finish h0")) == 1);
-  CHECK(plan.regions.size() == 2);
+  CHECK_FALSE(compiled.owns_memory("h1")); // in place all the same
+  CHECK(compiled.waits_for("h1", "finish h0"));
+  CHECK(compiled.regions().size() == 2);
   REQUIRE(compiled.run().ok);
   const std::vector<int64_t> seen = values(compiled.seen("f"));
   REQUIRE(seen.size() == 40);
@@ -361,7 +352,7 @@ TEST_CASE("4.4: bodies of later ticks are submitted while a finish is waited for
   Pipeline pipeline = chain({"notestream"});
   pipeline.clock(graph::ClockMode::free, 0, 1, 4);
   Compiled compiled(std::move(pipeline), on_device());
-  CHECK(compiled.pace_of("h0").window == 4);
+  CHECK(compiled.window("h0") == 4);
   Noting<false>::under_way_max = 0;
   REQUIRE(compiled.run().ok);
   CHECK(Noting<false>::under_way_max > 1);
@@ -571,14 +562,14 @@ TEST_CASE("4.4: pictures, tensors and records declared cpu are captured, in pinn
     setup.workers = 2;
     setup.gpu_faults.fail_record = no_capture;
     Compiled compiled(make("cuda:0"), setup);
-    REQUIRE(compiled.plan().regions.size() == 1);
-    CHECK(compiled.plan().regions[0].steps.size() == 3); // two handlers, and mixed.out's way down
+    REQUIRE(compiled.regions().size() == 1);
+    CHECK(compiled.regions()[0].steps.size() == 3); // two handlers, and mixed.out's way down
     for (const auto& [handler, output] : {std::pair{"mixed", "picture"}, {"mixed", "host"}, {"few", "out"}}) {
-      CHECK(compiled.ring_of(handler, output).domain == 0);
-      CHECK(compiled.ring_of(handler, output).pinned);
+      CHECK(compiled.ring(handler, output).domain == "cpu");
+      CHECK(compiled.ring(handler, output).pinned);
     }
-    CHECK(compiled.ring_of("mixed", "out").domain == 1);
-    const std::string text = plan::print_text(compiled.plan());
+    CHECK(compiled.ring("mixed", "out").domain == "cuda:0");
+    const std::string text = compiled.text();
     CHECK(text.find("gray8 6×3 in host memory, int64[1] in host memory, int64[1], captured in region 0") !=
           std::string::npos);
     const exec::Result result = compiled.run();
@@ -682,7 +673,7 @@ TEST_CASE("3.2: a device's silent outputs take no block from a ring whose blocks
     pipeline.connect("h.out", "behind.in", graph::Policy::queue).depth = 2;
     pipeline.connect("behind.out", "sink.in");
     Compiled compiled(std::move(pipeline), on_device());
-    REQUIRE(compiled.ring_of("h").dynamic);
+    REQUIRE(compiled.ring("h", "out").dynamic);
     const exec::Result result = compiled.run();
     REQUIRE(result.ok);
     const std::vector<int64_t> seen = values(compiled.seen("f"));

@@ -75,6 +75,7 @@ TEST_CASE("2.4: a handler that fails as it is drained in a gap fails at the tick
   CHECK_FALSE(result.ok);
   CHECK(result.error.what.find("told to fail in drain") != std::string::npos);
   const std::vector<int64_t> seen = values(result.seen("gap_fails"));
+  REQUIRE(seen.size() >= 12);
   for (size_t i = 0; i < 12; ++i) CHECK(seen[i] == static_cast<int64_t>(i));
 }
 
@@ -89,14 +90,11 @@ TEST_CASE("2.6: a firing that fails after it was deferred is settled empty, and 
 }
 
 TEST_CASE("2.4: what a pending firing had allocated goes back where it is never published") {
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "7"}});
-  p.add("it", "t.late", {{"never", "true"}});
-  p.add("behind", "t.relay");
-  p.connect("source", "it");
-  p.connect("it", "behind", graph::Policy::queue).depth = 4;
+  Pipeline p(
+      "t.count name=source count=7 ! t.late name=it never=true ; t.relay name=behind ; it. ! behind. policy=queue "
+      "depth=4");
   Compiled compiled(p, {});
-  REQUIRE(compiled.ring_of("it").dynamic);
+  REQUIRE(compiled.ring("it").dynamic);
   const Ran result = compiled.run();
   REQUIRE(result.ok);
   CHECK(result.report.pools.at("cpu").held_blocks == 0);
@@ -129,17 +127,9 @@ TEST_CASE("2.6: a start that fails is tried again, and its handler is not called
 
 TEST_CASE(
     "3.2: an input that is passed on against the plan is copied: it has a shorter life than the output's readers") {
-  Pipeline p;
-  p.add("first", "t.count", {{"count", "400"}});
-  p.add("second", "t.relay", {{"add", "1000"}});
-  p.add("pick", "t.pick");
-  p.add("sink", "t.sink", {{"log", "pick"}});
-  p.connect("first", "second");
-  p.connect("first", "pick.first");
-  p.connect("second", "pick.second");
-  graph::Edge& late = p.connect("pick", "sink");
-  late.delay = 7;
-  late.initial_empty = true;
+  Pipeline p(
+      "t.count name=first count=400 ! t.relay name=second add=1000 ; t.pick name=pick ; t.sink name=sink log=pick ; "
+      "first. ! pick.first ; second. ! pick.second ! sink. delay=7 initial=empty");
   const Ran ran = run(p);
   REQUIRE(ran.ok);
   const std::vector<int64_t> seen = values(ran.seen("pick"));

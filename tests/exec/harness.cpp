@@ -538,7 +538,10 @@ std::set<const Compiled*> living;
 } // namespace
 
 Compiled::Compiled(Pipeline pipeline, const Setup& setup)
-    : setup_(setup), graph_(std::move(pipeline.graph)), pinned_(std::make_shared<device::PinnedRanges>()) {
+    : PlanView(plan_),
+      setup_(setup),
+      graph_(std::move(pipeline.graph)),
+      pinned_(std::make_shared<device::PinnedRanges>()) {
   for (const graph::Handler& handler : graph_.handlers)
     for (const graph::Param& param : handler.params)
       if (param.name == "log") log_->declare(param.text);
@@ -619,21 +622,15 @@ device::Device& Compiled::device(const std::string& domain) const {
   throw std::invalid_argument("no such device: " + domain);
 }
 
+const exec::HandlerReport& Ran::handler(const std::string& name) const {
+  for (const exec::HandlerReport& candidate : report.handlers)
+    if (candidate.name == name) return candidate;
+  throw std::invalid_argument("no such handler: " + name);
+}
+
 Ran Compiled::run() {
   run_->start();
   return wait();
-}
-
-const plan::Ring& Compiled::ring_of(const std::string& handler, const std::string& output) const {
-  for (const plan::Output& candidate : plan_.outputs)
-    if (candidate.name == output && plan_.steps[candidate.step].name == handler) return plan_.rings[candidate.ring];
-  throw std::invalid_argument("no such output: " + handler + "." + output);
-}
-
-const plan::Pace& Compiled::pace_of(const std::string& handler) const {
-  for (const plan::HandlerPlan& candidate : plan_.handlers)
-    if (candidate.name == handler) return plan_.paces[plan_.steps[candidate.step].pace];
-  throw std::invalid_argument("no such handler: " + handler);
 }
 
 Ran run(Pipeline pipeline, const Setup& setup) { return Compiled(std::move(pipeline), setup).run(); }

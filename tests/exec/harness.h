@@ -17,6 +17,7 @@
 #include "graph/graph.h"
 #include "plan/plan.h"
 #include "plugin/registry.h"
+#include "tests/plan/plan_view.h"
 
 namespace millrace::test {
 
@@ -125,12 +126,15 @@ struct Ran : exec::Result {
   std::vector<Seen> seen(const std::string& name) const { return log->at(name); }
   // For a run that may end before anybody writes to the name. Throws where no handler would have.
   std::vector<Seen> seen_if_any(const std::string& name) const { return log->all().at(name); }
+  // What the report says of it; throws where there is no such handler.
+  const exec::HandlerReport& handler(const std::string& name) const;
   // By name; empty where a handler was never called.
   std::map<std::string, std::vector<Seen>> all_seen() const { return log->all(); }
 };
 
-// Compiles and holds everything that a run needs, in the right order of destruction.
-class Compiled {
+// Compiles and holds everything that a run needs, in the right order of destruction. Questions about its plan are
+// PlanView's.
+class Compiled : public PlanView {
  public:
   Compiled(Pipeline pipeline, const Setup& setup);
   ~Compiled();
@@ -141,8 +145,6 @@ class Compiled {
   bool lost_a_device() const;
   device::Device& device(const std::string& domain) const;
   const plan::Plan& plan() const { return plan_; }
-  const plan::Ring& ring_of(const std::string& handler, const std::string& output = "out") const;
-  const plan::Pace& pace_of(const std::string& handler) const;
   device::VirtualTime& time() { return time_; }
 
  private:

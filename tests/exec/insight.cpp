@@ -139,14 +139,9 @@ doctest::Approx about(double us) { return doctest::Approx(us).epsilon(0.04); }
 TEST_CASE("a report may be asked for from any thread while the run goes, and its counts only grow") {
   Setup setup;
   setup.workers = 3;
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "0"}});
-  p.add("relay", "t.relay", {{"silent_every", "3"}});
-  p.add("sink", "t.sink", {{"log", "asked"}});
-  p.add("other", "t.sink", {{"log", "asked other"}});
-  p.connect("source", "relay");
-  p.connect("relay", "sink");
-  p.connect("relay", "other", graph::Policy::queue);
+  Pipeline p(
+      "t.count name=source count=0 ! t.relay name=relay silent_every=3 ! t.sink name=sink log=asked ; t.sink "
+      "name=other log='asked other' ; relay. ! other. policy=queue");
   Compiled compiled(p, setup);
   compiled.live().start();
   exec::Report last;

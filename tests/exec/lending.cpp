@@ -176,7 +176,7 @@ TEST_CASE("3.2: blocks that a handler holds are its own until it gives them back
 TEST_CASE("3.5: what a handler still reads is copied before it is written over") {
   Pipeline p("l.ahead name=source ! t.paint name=paint add=1000 ! t.sink name=sink log=painted");
   Compiled compiled(p, setup_of(2));
-  const auto& notes = compiled.plan().notes;
+  const std::vector<std::string>& notes = compiled.notes();
   CHECK(std::count(notes.begin(), notes.end(),
                    "paint copies its input before it writes: source still reads the picture that it gave") == 1);
   REQUIRE(compiled.run().ok);
@@ -211,9 +211,9 @@ TEST_CASE("3.2: a block that is a tick's value is not given to another tick") {
 TEST_CASE("3.2: the plan has room for what is held beside what is in flight, and says why") {
   Pipeline p("l.ahead name=source ahead=5 kept=7 ! t.sink name=sink log=room");
   Compiled compiled(p, setup_of(1));
-  const plan::Ring& ring = compiled.ring_of("source");
+  const RingView ring = compiled.ring("source");
   CHECK(ring.dynamic);
-  CHECK(ring.length == compiled.pace_of("source").window + 12);
+  CHECK(ring.length == compiled.window("source") + 12);
   CHECK(std::count(ring.reasons.begin(), ring.reasons.end(), "12 worked in by source") == 1);
 }
 

@@ -389,6 +389,7 @@ TEST_CASE("8.4: where the input has no gaps nobody is drained") {
                                    pending_setup());
     REQUIRE(ran.ok);
     const std::vector<int64_t> seen = values(ran.seen("gaps"));
+    REQUIRE(seen.size() == 50);
     for (int64_t i = 0; i < 50; ++i) REQUIRE(seen[static_cast<size_t>(i)] == i * 1'000'000); // no reset
   }
 }

@@ -16,12 +16,6 @@ const exec::EdgeReport& edge_to(const exec::Report& report, const std::string& t
   throw std::invalid_argument("no edge to " + to);
 }
 
-const exec::HandlerReport& handler(const exec::Report& report, const std::string& name) {
-  for (const exec::HandlerReport& h : report.handlers)
-    if (h.name == name) return h;
-  throw std::invalid_argument("no handler " + name);
-}
-
 std::vector<uint64_t> indices(const std::vector<Seen>& log) {
   std::vector<uint64_t> list;
   for (const Seen& seen : log) list.push_back(seen.index);
@@ -59,7 +53,7 @@ TEST_CASE("6a: a slow detector misses its turns, the overlay takes the newest re
   const Ran result = run(street(graph::ClockMode::realtime, "6a"), setup);
   REQUIRE(result.ok);
   CHECK(result.report.ticks_run == 40);
-  CHECK(handler(result.report, "detect").calls == 7);                 // ticks 0, 6, 12, …, 36
+  CHECK(result.handler("detect").calls == 7);                         // ticks 0, 6, 12, …, 36
   CHECK(edge_to(result.report, "detect.in").dropped.at("busy") == 7); // ticks 3, 9, …, 39
   const std::vector<Seen> show = result.seen("6a.show");
   REQUIRE(show.size() == 40);
@@ -191,13 +185,8 @@ TEST_CASE("6c: two cameras with clocks of their own meet by latest, queue and al
 }
 
 TEST_CASE("6d: a late first tick under realtime skips the beats it missed, and media time stays on the grid") {
-  Pipeline p;
+  Pipeline p("t.count name=source count=8 ! t.relay name=slow ! t.sink name=sink log=6d");
   p.clock(graph::ClockMode::realtime, 100, 1, 2);
-  p.add("source", "t.count", {{"count", "8"}});
-  p.add("slow", "t.relay");
-  p.add("sink", "t.sink", {{"log", "6d"}});
-  p.connect("source", "slow");
-  p.connect("slow", "sink");
   Setup setup;
   setup.workers = 2;
   setup.virtual_time = true;
@@ -206,8 +195,8 @@ TEST_CASE("6d: a late first tick under realtime skips the beats it missed, and m
     return name == "slow" && index == 0 ? 35 * kMs : int64_t{0};
   };
   Compiled compiled(p, setup);
-  CHECK(compiled.pace_of("slow").window == 2);
-  CHECK(compiled.ring_of("source").length == 2);
+  CHECK(compiled.window("slow") == 2);
+  CHECK(compiled.ring("source").length == 2);
   const Ran result = compiled.run();
   REQUIRE(result.ok);
   // Beats 0 and 1 fill the window; those of 20 and 30 ms come while it is full.
@@ -224,18 +213,13 @@ TEST_CASE("6d: a late first tick under realtime skips the beats it missed, and m
 }
 
 TEST_CASE("6e: an encoder that answers after 8 frames widens the window of 4 to 12") {
-  Pipeline p;
+  Pipeline p(
+      "t.count name=source count=25 ! t.late name=encoder after=8 ! t.sink name=sink log=6e ; source. ! sink.in");
   p.clock(graph::ClockMode::free, 0, 1, 4);
-  p.add("source", "t.count", {{"count", "25"}});
-  p.add("encoder", "t.late", {{"after", "8"}});
-  p.add("sink", "t.sink", {{"log", "6e"}});
-  p.connect("source", "encoder");
-  p.connect("encoder", "sink.in");
-  p.connect("source", "sink.in");
   Compiled compiled(p, {});
-  CHECK(compiled.pace_of("encoder").window == 12);
-  CHECK(compiled.ring_of("source").length == 12);
-  CHECK(compiled.pace_of("encoder").slots == 16);
+  CHECK(compiled.window("encoder") == 12);
+  CHECK(compiled.ring("source").length == 12);
+  CHECK(compiled.slots("encoder") == 16);
   REQUIRE(compiled.run().ok);
   const std::vector<Seen> log = compiled.seen("6e");
   REQUIRE(log.size() == 25);
@@ -243,19 +227,10 @@ TEST_CASE("6e: an encoder that answers after 8 frames widens the window of 4 to 
 }
 
 TEST_CASE("6f: a loop whose tracker is silent once goes on with the last value") {
-  Pipeline p;
-  p.add("source", "t.count", {{"count", "12"}, {"first", "1"}});
-  p.add("tracker", "t.need");
-  p.add("quiet", "t.relay", {{"fail_at", "5"}}).on_error = graph::OnError::skip;
-  p.add("small", "t.paced");
-  p.add("sink", "t.sink", {{"log", "6f"}});
-  p.connect("source", "tracker.a");
-  graph::Edge& loop = p.connect("quiet", "tracker.b");
-  loop.delay = 1;
-  loop.initial_empty = true;
-  p.connect("source", "quiet");
-  p.connect("tracker", "sink");
-  p.graph.handlers.erase(p.graph.handlers.begin() + 3); // small is not needed
+  Pipeline p(
+      "t.count name=source count=12 first=1 ; t.need name=tracker ; source. ! t.relay name=quiet fail_at=5 "
+      "on_error=skip ; tracker. ! t.sink name=sink log=6f ; source. ! tracker.a ; quiet. ! tracker.b delay=1 "
+      "initial=empty");
   const Ran ran = run(p);
   REQUIRE(ran.ok);
   std::vector<int64_t> expected;
@@ -283,11 +258,11 @@ TEST_CASE("6g: rings of several lengths that meet in one captured region get one
   Setup setup;
   setup.domains = {"cpu", "sim:0"};
   Compiled compiled(p, setup);
-  REQUIRE(compiled.plan().regions.size() == 1);
-  CHECK(compiled.plan().regions[0].steps.size() == 4);
-  const uint32_t length = compiled.ring_of("a").length;
-  for (const char* name : {"a", "b", "c", "d"}) CHECK(compiled.ring_of(name).length == length);
-  CHECK(compiled.plan().regions[0].slots == length);
+  REQUIRE(compiled.regions().size() == 1);
+  CHECK(compiled.regions()[0].steps.size() == 4);
+  const uint32_t length = compiled.ring("a").length;
+  for (const char* name : {"a", "b", "c", "d"}) CHECK(compiled.ring(name).length == length);
+  CHECK(compiled.regions()[0].slots == length);
   const Ran result = compiled.run();
   REQUIRE(result.ok);
   const std::vector<Seen> log = result.seen("6g");

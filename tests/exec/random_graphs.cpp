@@ -25,9 +25,8 @@ plan::Hop with_access(plan::Hop hop) {
 }
 
 bool has_pack(const plan::Plan& plan) {
-  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const plan::Step& step) {
-    return step.kind == plan::StepKind::transfer && step.inputs.size() > 1;
-  });
+  const std::vector<CopyView> copies = PlanView(plan).copies();
+  return std::any_of(copies.begin(), copies.end(), [](const CopyView& copy) { return copy.values > 1; });
 }
 
 // Between the two devices, and what they read in place of the host's memory and each other's.

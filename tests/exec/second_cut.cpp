@@ -52,8 +52,8 @@ TEST_CASE(
   p.clock(graph::ClockMode::realtime, 60);
   const Setup setup = measured(2, {{"h1", 8 * kMs}, {"h2", 8 * kMs}, {"h3", 8 * kMs}});
   Compiled compiled(p, setup);
-  CHECK(compiled.plan().segments.size() == 1); // 300 µs each are taken
-  CHECK(compiled.plan().guessed);
+  CHECK(compiled.all_segments().size() == 1); // 300 µs each are taken
+  CHECK(compiled.guessed());
   const Ran result = compiled.run();
   REQUIRE(result.ok);
   CHECK(result.report.cut_again);
@@ -69,7 +69,7 @@ TEST_CASE("5.2: handlers that turn out to be short come together again") {
   const Pipeline p = line({"t.relay", "t.relay", "t.relay"}, "short", 200);
   const Setup setup = measured(3, {});
   Compiled compiled(p, setup);
-  CHECK(compiled.plan().segments.size() > 1);
+  CHECK(compiled.all_segments().size() > 1);
   const Ran result = compiled.run();
   REQUIRE(result.ok);
   CHECK(segments(result.report) == Names{"source h1 h2 h3 sink"});
@@ -91,12 +91,12 @@ TEST_CASE("5.2: a cut that was not guessed is kept, and so is one that another w
   Setup setup = measured(2, {});
   setup.costs_ns = {{"source", 1}, {"h1", kMs}, {"h2", kMs}, {"sink", 1}};
   const Compiled known(p, setup);
-  CHECK(!known.plan().guessed);
+  CHECK(!known.guessed());
   const Ran as_known = run(p, setup);
   CHECK(!as_known.report.cut_again);
   CHECK(is_whole(as_known.seen("kept"), 100));
   const Setup as_guessed = measured(2, {{"h1", 599'999}, {"h2", 300'000}, {"sink", 300'000}});
-  CHECK(Compiled(p, as_guessed).plan().guessed);
+  CHECK(Compiled(p, as_guessed).guessed());
   const Ran by_guess = run(p, as_guessed);
   CHECK(!by_guess.report.cut_again);
   CHECK(is_whole(by_guess.seen("kept"), 100));
@@ -106,16 +106,9 @@ TEST_CASE("5.2: a handler that comes after one that answers later keeps its segm
   Pipeline p = line({"t.relay", "t.relay", "t.late", "t.relay", "t.relay"}, "late", 200);
   const Setup setup = measured(2, {{"h1", 5 * kMs}, {"h2", 5 * kMs}, {"h4", 5 * kMs}, {"h5", 5 * kMs}});
   Compiled compiled(p, setup);
-  const plan::Plan& plan = compiled.plan();
-  const auto segment_of = [&](const std::string& name) {
-    for (const plan::Segment& segment : plan.segments)
-      for (const uint32_t s : segment.steps)
-        if (plan.steps[s].name == name) return segment;
-    throw std::invalid_argument("no step " + name);
-  };
-  CHECK(plan::moves(plan, segment_of("source")));
-  CHECK(plan::moves(plan, segment_of("h3"))); // it answers later itself: what is before it, it has seen
-  CHECK(!plan::moves(plan, segment_of("h4")));
+  CHECK(compiled.moves("source"));
+  CHECK(compiled.moves("h3")); // it answers later itself: what is before it, it has seen
+  CHECK_FALSE(compiled.moves("h4"));
   const Ran result = compiled.run();
   REQUIRE(result.ok);
   CHECK(is_whole(result.seen("late"), 200));
@@ -163,12 +156,12 @@ TEST_CASE("1.5: the window is as wide as another cut may need it, and no wider t
     return p;
   };
   const Compiled free_choice(sixty(0), measured(2, {}));
-  CHECK(free_choice.plan().paces[0].window == 1);
-  CHECK(free_choice.plan().paces[0].room == 4);
-  CHECK(free_choice.ring_of("h1").length == 4);
+  CHECK(free_choice.window("source") == 1);
+  CHECK(free_choice.room("source") == 4);
+  CHECK(free_choice.ring("h1").length == 4);
   const Compiled asked(sixty(2), measured(2, {}));
-  CHECK(asked.plan().paces[0].window == 2);
-  CHECK(asked.plan().paces[0].room == 2);
+  CHECK(asked.window("source") == 2);
+  CHECK(asked.room("source") == 2);
 }
 
 TEST_CASE("5.2: with threads at work, a second cut changes no value: delays, queues, latest and kept values go on") {

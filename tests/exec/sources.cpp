@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -109,16 +110,29 @@ std::atomic<bool> Stuck::drained_inside{false}, Stuck::waits{false};
 // Has nothing yet until it is told to end.
 struct Waiting final : Handler {
   Output<Tensor> out{*this, "out"};
-  Param<int64_t> asks_ms{*this, "asks_ms", 0, "how long a call takes"};
-  static std::atomic<bool> over;
+  Param<int64_t> asks_ms{*this, "asks_ms", 0, "how long a call takes, unless it is told to end meanwhile"};
+  static std::mutex mutex;
+  static std::condition_variable told_to_end;
+  static bool over;
+  static void end() {
+    const std::lock_guard lock(mutex);
+    over = true;
+    told_to_end.notify_all();
+  }
   void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
-  void start() override { over = false; }
+  void start() override {
+    const std::lock_guard lock(mutex);
+    over = false;
+  }
   void process(Tick& tick, Cpu&) {
-    if (asks_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(asks_ms));
+    std::unique_lock lock(mutex);
+    told_to_end.wait_for(lock, std::chrono::milliseconds(asks_ms), [] { return over; });
     over ? tick.end() : tick.not_yet();
   }
 };
-std::atomic<bool> Waiting::over{false};
+std::mutex Waiting::mutex;
+std::condition_variable Waiting::told_to_end;
+bool Waiting::over = false;
 
 // A source whose offset may be changed while it runs.
 struct Adjustable final : Handler {
@@ -371,13 +385,10 @@ TEST_CASE(
 }
 
 TEST_CASE("1.4: on a live source's clock another source that has nothing yet delays nobody") {
-  Pipeline p;
+  Pipeline p(
+      "s.unstamped name=camera count=10 rate=100 live=true ; s.stuck name=other count=2 ; camera. ! t.sink "
+      "name=sink log=other ; other. ! sink.");
   p.clock(graph::ClockMode::source);
-  p.add("camera", "s.unstamped", {{"count", "10"}, {"rate", "100"}, {"live", "true"}});
-  p.add("other", "s.stuck", {{"count", "2"}});
-  p.add("sink", "t.sink", {{"log", "other"}});
-  p.connect("camera", "sink");
-  p.connect("other", "sink");
   Setup setup = threaded_setup();
   setup.options.duration_ns = 20'000'000'000; // where it waits for what never comes
   const Ran result = run(p, setup);
@@ -463,7 +474,7 @@ TEST_CASE("2.8: a source that has nothing yet is not movement: the run says that
     std::atomic<bool> told{false};
     setup.options.on_message = [&](const std::string& line) {
       if (line.find("MR0603") != std::string::npos) told = true;
-      if (line.find("source waits") != std::string::npos) Waiting::over = true;
+      if (line.find("source waits") != std::string::npos) Waiting::end();
     };
     const Ran ran = run(source_to_sink("s.waiting", {{"asks_ms", asks_ms}}, "waiting"), setup);
     REQUIRE(ran.ok);

@@ -153,16 +153,10 @@ TEST_CASE("1.1: a tick has clock, epoch, index, media time, deadline and a trace
 }
 
 TEST_CASE("2.5: under realtime latest is the newest that is done, not the newest that was begun") {
-  Pipeline p;
+  Pipeline p(
+      "t.count name=source count=12 ! t.relay name=slow ; source. ! t.paced name=paced ! t.sink name=sink "
+      "log=newest ; slow. ! paced.extra policy=latest");
   p.clock(graph::ClockMode::realtime, 100);
-  p.add("source", "t.count", {{"count", "12"}});
-  p.add("slow", "t.relay");
-  p.add("paced", "t.paced");
-  p.add("sink", "t.sink", {{"log", "newest"}});
-  p.connect("source", "slow");
-  p.connect("source", "paced.in");
-  p.connect("slow", "paced.extra", graph::Policy::latest);
-  p.connect("paced", "sink");
   Setup setup = virtual_setup(3);
   setup.costs_ns = {{"slow", 25 * kMs}};
   const Ran result = run(p, setup);
@@ -174,16 +168,10 @@ TEST_CASE("2.5: under realtime latest is the newest that is done, not the newest
 }
 
 TEST_CASE("4.1: a device's output counts for latest and busy when it is done, not when it is issued") {
-  Pipeline p;
+  Pipeline p(
+      "t.count name=source count=10 ! t.relay name=slow device=sim:0 ; source. ! t.paced name=paced device=cpu ! "
+      "t.sink name=sink log=issued ; slow. ! paced.extra policy=latest");
   p.clock(graph::ClockMode::realtime, 100);
-  p.add("source", "t.count", {{"count", "10"}});
-  p.add("slow", "t.relay").device = "sim:0";
-  p.add("paced", "t.paced").device = "cpu";
-  p.add("sink", "t.sink", {{"log", "issued"}});
-  p.connect("source", "slow");
-  p.connect("source", "paced.in");
-  p.connect("slow", "paced.extra", graph::Policy::latest);
-  p.connect("paced", "sink");
   Setup setup = virtual_setup(3);
   setup.domains = {"cpu", "sim:0"};
   setup.costs_ns = {{"slow", 25 * kMs}};

@@ -78,7 +78,7 @@ struct Waiting {
       sim.watcher = hardware;
     };
     Compiled compiled(std::move(pipeline), setup);
-    REQUIRE(compiled.plan().regions.size() == 1);
+    REQUIRE(compiled.regions().size() == 1);
     const Ran result = compiled.run();
     REQUIRE_MESSAGE(result.ok, result.error.what);
     return values(result.seen("w"));

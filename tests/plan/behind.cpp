@@ -21,10 +21,6 @@ Pipeline street(graph::Policy to_overlay) {
   return p;
 }
 
-const plan::Channel& gate_channel(const Planned& planned, const std::string& handler) {
-  return planned->channels[planned->steps[planned.pace(handler).gate].channel];
-}
-
 } // namespace
 
 TEST_CASE("1.6: a handler whose outputs all leave by latest works behind, one that is read by sync does not") {
@@ -32,14 +28,14 @@ TEST_CASE("1.6: a handler whose outputs all leave by latest works behind, one th
   CHECK(behind.behind("detect"));
   CHECK_FALSE(behind.behind("overlay"));
   CHECK_FALSE(behind.behind("show"));
-  CHECK(behind.pace("detect").window == 1); // its bound: one tick
+  CHECK(behind.window("detect") == 1); // its bound: one tick
   CHECK_FALSE(Planned(street(graph::Policy::sync)).behind("detect"));
 }
 
 TEST_CASE("1.6: the gate of a handler with every: lets in only the ticks on which it fires") {
   const Planned planned(street(graph::Policy::latest));
-  CHECK(planned->steps[planned.pace("detect").gate].every == 3);
-  CHECK(gate_channel(planned, "detect").busy);
+  CHECK(planned.gate("detect").every == 3);
+  CHECK(planned.gate("detect").busy);
 }
 
 TEST_CASE("1.6: a sink behind a queue works behind, bounded by the queue's depth") {
@@ -50,38 +46,27 @@ TEST_CASE("1.6: a sink behind a queue works behind, bounded by the queue's depth
   edge.full = graph::Full::drop_newest;
   const Planned planned(p);
   CHECK(planned.behind("writer"));
-  CHECK(gate_channel(planned, "writer").depth == 6);
-  CHECK(gate_channel(planned, "writer").queued);
-  CHECK_FALSE(gate_channel(planned, "writer").busy);
+  CHECK(planned.gate("writer").depth == 6);
+  CHECK(planned.gate("writer").queued);
+  CHECK_FALSE(planned.gate("writer").busy);
 }
 
 TEST_CASE("1.6: handlers behind that sync joins share a pace; a source never works behind") {
-  Pipeline p;
-  p.add("source", "t.count");
-  p.add("first", "t.relay");
-  p.add("second", "t.relay");
-  p.add("sink", "t.sink", {{"log", "none"}});
-  p.connect("source", "first", graph::Policy::queue);
-  p.connect("first", "second");
-  p.connect("second", "sink");
+  Pipeline p(
+      "t.count name=source ; t.relay name=first ! t.relay name=second ! t.sink name=sink log=none ; source. ! "
+      "first. policy=queue");
   const Planned planned(p);
   CHECK_FALSE(planned.behind("source"));
   for (const char* name : {"first", "second", "sink"}) {
     CHECK(planned.behind(name));
-    CHECK(planned.step(name).pace == planned.step("first").pace);
+    CHECK(planned.in_step(name, "first"));
   }
 }
 
 TEST_CASE("1.6: whoever a handler waits for that holds the tick open does so too, by queue as well") {
-  Pipeline p;
-  p.add("source", "t.count");
-  p.add("side", "t.relay");
-  p.add("both", "t.need");
-  p.add("sink", "t.sink", {{"log", "none"}});
-  p.connect("source", "side");
-  p.connect("source", "both.a");
-  p.connect("side", "both.b", graph::Policy::queue);
-  p.connect("both", "sink");
+  Pipeline p(
+      "t.count name=source ! t.relay name=side ; t.need name=both ! t.sink name=sink log=none ; source. ! both.a ; "
+      "side. ! both.b policy=queue");
   const Planned planned(p);
   CHECK_FALSE(planned.behind("side"));
   CHECK_FALSE(planned.behind("both"));
@@ -97,8 +82,8 @@ TEST_CASE("1.6, 2.2: a gate lets ticks without a value in where a handler after 
   p.connect("quiet", "mix");
   p.connect("mix", "sink.in", graph::Policy::latest);
   p.connect("source", "sink.in");
-  CHECK(gate_channel(Planned(p), "mix").every_tick);
-  CHECK_FALSE(gate_channel(Planned(street(graph::Policy::latest)), "detect").every_tick);
+  CHECK(Planned(p).gate("mix").every_tick);
+  CHECK_FALSE(Planned(street(graph::Policy::latest)).gate("detect").every_tick);
 }
 
 TEST_CASE("1.6: a group that a way around would make wait for itself holds the tick open") {
@@ -120,41 +105,38 @@ TEST_CASE("1.6: a group that a way around would make wait for itself holds the t
 
 TEST_CASE(
     "1.6: who reads from all ticks of its clock and from those that a gate let in holds its tick open, and says so") {
-  Pipeline p;
-  p.add("source", "t.count");
-  p.add("slow", "t.relay");
-  p.add("join", "t.join");
-  p.connect("source", "slow", graph::Policy::queue);
-  p.connect("slow", "join", graph::Policy::queue);
-  CHECK(Planned(p)->paces.size() > 1);
+  Pipeline p(
+      "t.count name=source ; t.relay name=slow ; t.join name=join ; source. ! slow. policy=queue ! join. "
+      "policy=queue");
+  CHECK(Planned(p).pace_count() > 1);
   p.connect("source", "join", graph::Policy::queue);
   const Planned planned(p);
-  CHECK(planned->paces.size() == 1);
-  REQUIRE(planned->notes.size() == 1);
-  CHECK(planned->notes[0].starts_with("join holds its tick open"));
+  CHECK(planned.pace_count() == 1);
+  REQUIRE(planned.notes().size() == 1);
+  CHECK(planned.notes()[0].starts_with("join holds its tick open"));
 }
 
 TEST_CASE("1.2: the clock follows the only source with a rate, else realtime where one is live, else free") {
   Pipeline one;
   one.add("file", "t.count", {{"rate", "50"}});
   one.add("other", "t.count");
-  CHECK(Planned(one)->clocks[0].mode == graph::ClockMode::source);
-  CHECK(Planned(one)->clocks[0].rate.numerator == 50);
-  CHECK_FALSE(Planned(one)->clocks[0].realtime());
+  CHECK(Planned(one).clocks()[0].mode == "source");
+  CHECK(Planned(one).clocks()[0].rate.numerator == 50);
+  CHECK_FALSE(Planned(one).clocks()[0].realtime);
 
   Pipeline camera;
   camera.add("camera", "p.camera");
-  CHECK(Planned(camera)->clocks[0].mode == graph::ClockMode::source);
-  CHECK(Planned(camera)->clocks[0].realtime()); // a live one follows realtime's rules
+  CHECK(Planned(camera).clocks()[0].mode == "source");
+  CHECK(Planned(camera).clocks()[0].realtime); // a live one follows realtime's rules
 
   Pipeline two;
   two.add("camera", "p.camera");
   two.add("file", "t.count", {{"rate", "50"}});
-  CHECK(Planned(two)->clocks[0].mode == graph::ClockMode::realtime);
+  CHECK(Planned(two).clocks()[0].mode == "realtime");
 
   Pipeline none;
   none.add("source", "t.count");
-  CHECK(Planned(none)->clocks[0].mode == graph::ClockMode::free);
+  CHECK(Planned(none).clocks()[0].mode == "free");
 }
 
 TEST_CASE("1.2: sources of several rates under one free clock are refused, unless the clock has a rate") {
@@ -186,7 +168,7 @@ TEST_CASE("1.3: a handler belongs to the clock of its inputs, and an edge betwee
     p.graph.edges.back().policy = policy;
     p.graph.edges.back().within_ns = 1000;
     const Planned planned(p);
-    CHECK(planned.handler("of_b").clock == 1);
-    CHECK(planned.handler("both").clock == 0);
+    CHECK(planned.clock("of_b") == 1);
+    CHECK(planned.clock("both") == 0);
   }
 }

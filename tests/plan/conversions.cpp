@@ -1,6 +1,7 @@
 // Where a conversion runs that the plan inserted: on the side of the boundary where fewer bytes cross it.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "planned.h"
@@ -22,12 +23,12 @@ Pipeline across(const char* source, const char* reader) {
 const plan::Machine machine = machine_of(1, {"cpu", "sim:0", "sim:1"});
 
 std::string place_of(const Planned& planned, size_t conversion = 0) {
-  return planned->domains[planned->handlers[planned->inserted.at(conversion).handler].domain].name;
+  return planned.place(planned.inserted().at(conversion));
 }
 
 uint64_t carried(const Planned& planned) {
   uint64_t bytes = 0;
-  for (const plan::TransferPlan& transfer : planned->transfers) bytes += transfer.bytes;
+  for (const CopyView& copy : planned.copies()) bytes += copy.bytes;
   return bytes;
 }
 
@@ -40,7 +41,7 @@ TEST_CASE("5.1: a picture that gets smaller is converted before the copy, one th
   const Planned larger(across("p.nv12", "p.rgb"), machine);
   CHECK(place_of(larger) == "sim:0");
   CHECK(carried(larger) == 64 * 48 + 64 * 24 + sizeof(mr_value));
-  CHECK(larger.handler("reader~rgb8").reason == "behind the copy: 4.8 KiB a tick cross, 9.2 KiB if it were in cpu");
+  CHECK(larger.reason("reader~rgb8") == "behind the copy: 4.8 KiB a tick cross, 9.2 KiB if it were in cpu");
 }
 
 TEST_CASE("5.1: a picture that stays as large is converted on its reader's side") {
@@ -49,7 +50,7 @@ TEST_CASE("5.1: a picture that stays as large is converted on its reader's side"
   p.graph.handlers[1].device = "cpu";
   const Planned planned(p, machine_of(1, {"sim:0", "cpu"}));
   CHECK(place_of(planned) == "cpu");
-  CHECK(planned->transfers.empty());
+  CHECK(planned.copies().empty());
 }
 
 TEST_CASE("5.1: where another reader has the picture copied already, converting after the copy costs nothing more") {
@@ -58,7 +59,7 @@ TEST_CASE("5.1: where another reader has the picture copied already, converting 
   p.connect("source", "other");
   const Planned planned(p, machine);
   CHECK(place_of(planned) == "sim:0");
-  CHECK(planned->transfers.size() == 1);
+  CHECK(planned.copies().size() == 1);
 }
 
 TEST_CASE("5.1: a conversion that readers in two domains share crosses as little as it can") {
@@ -67,7 +68,7 @@ TEST_CASE("5.1: a conversion that readers in two domains share crosses as little
   p.connect("source", "host");
   const Planned planned(p, machine); // beside its source one copy of it crosses, on the device there and back
   CHECK(place_of(planned) == "cpu");
-  CHECK(planned->transfers.size() == 1);
+  CHECK(planned.copies().size() == 1);
 }
 
 TEST_CASE("5.1: a conversion runs only where --devices allows, and where no edge forbids the copy") {
@@ -84,7 +85,7 @@ TEST_CASE("5.6: domain: of a converted edge is where the converted picture is de
   p.graph.handlers[1].device.clear();
   p.graph.edges[0].domain = "sim:0";
   const Planned planned(p, machine);
-  CHECK(planned->domains[planned.handler("reader").domain].name == "sim:0");
+  CHECK(planned.place("reader") == "sim:0");
   CHECK(place_of(planned) == "cpu");
 }
 
@@ -96,35 +97,34 @@ TEST_CASE("5.1: what a source gives on its side is turned once, before all its r
   p.add("three", "p.square");
   for (const char* reader : {"one", "two", "three"}) p.connect("source", reader);
   const Planned planned(p);
-  REQUIRE(planned->inserted.size() >= 3);
-  CHECK(planned.handler("one~upright").type == "image.flip");
-  CHECK(planned.output("one~upright").format.width == 48);
-  CHECK(planned.output("one~upright").format.height == 64);
-  CHECK(planned.output("one~upright").format.turn == MR_TURN_NONE);
-  uint32_t turns = 0;
-  for (const plan::HandlerPlan& handler : planned->handlers) turns += handler.type == "image.flip";
-  CHECK(turns == 1);
-  CHECK(plan::print_text(planned.plan())
-            .find("one~upright: image.flip 64×48 of pixels 4:3 → 48×64 of pixels 3:4 "
-                  "between source.out and ") != std::string::npos);
-  CHECK(plan::print_text(planned.plan()).find("because source asks for mode=rotate90;") != std::string::npos);
+  REQUIRE(planned.inserted().size() >= 3);
+  CHECK(planned.type("one~upright") == "image.flip");
+  CHECK(planned.format("one~upright").width == 48);
+  CHECK(planned.format("one~upright").height == 64);
+  CHECK(planned.format("one~upright").turn == MR_TURN_NONE);
+  const std::vector<std::string> inserted = planned.inserted();
+  CHECK(std::count_if(inserted.begin(), inserted.end(),
+                      [&](const std::string& name) { return planned.type(name) == "image.flip"; }) == 1);
+  CHECK(planned.text().find("one~upright: image.flip 64×48 of pixels 4:3 → 48×64 of pixels 3:4 "
+                            "between source.out and ") != std::string::npos);
+  CHECK(planned.text().find("because source asks for mode=rotate90;") != std::string::npos);
 }
 
 TEST_CASE("5.1: a reader of square pixels gets them, in the shape of the picture and with no side made smaller") {
   Pipeline p("p.lying name=source ! p.square name=square ; source. ! null.sink name=any");
   const Planned planned(p);
-  const mr_format& made = planned.output("square~square").format; // 48 × 64 of pixels 3:4 is shown as 36 to 64
+  const mr_format& made = planned.format("square~square"); // 48 × 64 of pixels 3:4 is shown as 36 to 64
   CHECK(made.width == 48);
   CHECK(made.height == 85);
   CHECK(made.aspect_num == made.aspect_den);
-  CHECK(planned.step("any").inputs[0].output != planned.step("square").inputs[0].output);
-  CHECK(plan::print_text(planned.plan()).find("because square takes square pixels;") != std::string::npos);
+  CHECK(!planned.read_the_same("any", "square"));
+  CHECK(planned.text().find("because square takes square pixels;") != std::string::npos);
   Pipeline wide;
   wide.add("source", "p.wide");
   wide.add("square", "p.square");
   wide.connect("source", "square");
-  CHECK(Planned(wide).output("square~square").format.width == 85);
-  CHECK(Planned(wide).output("square~square").format.height == 48);
+  CHECK(Planned(wide).format("square~square").width == 85);
+  CHECK(Planned(wide).format("square~square").height == 48);
 }
 
 TEST_CASE("5.1: numbers of YCbCr keep their matrix and range; made from RGB they get the matrix of their size") {
@@ -134,7 +134,7 @@ TEST_CASE("5.1: numbers of YCbCr keep their matrix and range; made from RGB they
     p.add("reader", "p.nv12only");
     p.connect("source", "reader");
     const Planned planned(p);
-    const mr_format& made = planned.output("reader~nv12").format;
+    const mr_format& made = planned.format("reader~nv12");
     return std::pair(made.color, made.range);
   };
   CHECK(settings_of("p.bgr") == std::pair<uint32_t, uint32_t>(MR_COLOR_BT601, MR_RANGE_LIMITED));
@@ -150,7 +150,7 @@ TEST_CASE(
     p.add("reader", "p.narrow", {{"takes", what}});
     p.connect("source", "reader");
     const Planned planned(p);
-    return planned->inserted.empty() ? std::string("as it is") : planned->inserted[0].to;
+    return planned.inserted().empty() ? std::string("as it is") : planned.made_by(planned.inserted()[0]);
   };
   CHECK(taken("any") == "as it is");
   CHECK(taken("gray8") == "gray8");
@@ -163,7 +163,7 @@ TEST_CASE("5.6: every conversion has a name, a reason and a price in text and JS
   plan::Options options;
   options.costs_ns["reader~gray8"] = 12'000;
   const Planned planned(across("p.bgr", "p.grayonly"), machine, options);
-  const std::string text = plan::print_text(planned.plan());
+  const std::string text = planned.text();
   CHECK(text.find("  reader~gray8: image.convert bgr8 → gray8 between source.out and reader.in, because reader takes "
                   "gray8; on cpu, 64×48, about 12 µs\n") != std::string::npos);
   const auto json = nlohmann::json::parse(plan::print_json(planned.plan()))["inserted"];

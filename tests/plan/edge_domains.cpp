@@ -21,9 +21,7 @@ Pipeline chain(const std::string& type, const std::string& domain) {
   return p;
 }
 
-std::string domain_of(const Planned& planned, const std::string& handler) {
-  return planned->domains[planned.handler(handler).domain].name;
-}
+std::string domain_of(const Planned& planned, const std::string& handler) { return planned.place(handler); }
 
 Error refused(const Pipeline& pipeline) {
   try {
@@ -39,7 +37,7 @@ Error refused(const Pipeline& pipeline) {
 TEST_CASE("5.6: an edge's domain: has its reader there, whatever the order of --devices") {
   const Planned planned(chain("t.relay", "sim:1"), machine);
   CHECK(domain_of(planned, "a") == "sim:1");
-  CHECK(planned.handler("a").reason == "pinned by domain: of source.out → a.in");
+  CHECK(planned.reason("a") == "pinned by domain: of source.out → a.in");
   CHECK(planned.hops() == std::vector<std::string>{"cpu → sim:1", "sim:1 → cpu"});
   CHECK_FALSE(planned.has_note("domain:"));
   CHECK(domain_of(Planned(chain("t.relay", "cpu"), machine_of(1, {"sim:0", "cpu"})), "a") == "cpu");
@@ -68,7 +66,7 @@ TEST_CASE("5.6: an edge's domain: counts more than any price") {
 TEST_CASE("5.6: a domain: that agrees with device: is no contradiction") {
   Pipeline p = chain("t.relay", "sim:0");
   p.graph.handlers[1].device = "sim:0";
-  CHECK(Planned(p, machine).handler("a").reason == "pinned by device:");
+  CHECK(Planned(p, machine).reason("a") == "pinned by device:");
 }
 
 TEST_CASE("5.6: a domain: against device: is refused with MR0408, which names both and the place of each") {

@@ -43,16 +43,16 @@ TEST_CASE("1.5, 3.2: of in_flight: [least, most] the most that fits is taken, an
   for (const uint32_t room : {2u, 3u, 5u, 7u}) {
     CAPTURE(room);
     const Planned planned(pair(2, 8), with_room_for(room));
-    CHECK(planned.pace("source").window == room);
-    CHECK(planned->memory.at("cpu") == room * 1024);
+    CHECK(planned.window("source") == room);
+    CHECK(planned.memory("cpu") == room * 1024);
   }
   CHECK(Planned(pair(1, 4), with_room_for(2))
             .has_note("in_flight 2 of [1, 4]: 4 would need 4.0 KiB in cpu, which has "
                       "2.0 KiB"));
   const Planned roomy(pair(1, 4), with_room_for(4));
-  CHECK(roomy.pace("source").window == 4);
+  CHECK(roomy.window("source") == 4);
   CHECK_FALSE(roomy.has_note("in_flight"));
-  CHECK(Planned(pair(1, 4), machine_of(1)).pace("source").window == 4);
+  CHECK(Planned(pair(1, 4), machine_of(1)).window("source") == 4);
 }
 
 TEST_CASE("3.2: below the least, and without a range, a plan that does not fit is refused with MR0404") {
@@ -85,8 +85,8 @@ TEST_CASE("1.5: of several clocks the one with the most in flight is lowered fir
   plan::Machine machine = machine_of(1);
   machine.domains[0].bytes_limit = 7 * 512;
   const Planned planned(p, machine);
-  CHECK(planned.pace("of_left").window == 2);
-  CHECK(planned.pace("of_right").window == 5);
+  CHECK(planned.window("of_left") == 2);
+  CHECK(planned.window("of_right") == 5);
   CHECK(planned.has_note("clock left: in_flight 2 of [1, 6]: 6 would need"));
   CHECK(planned.has_note("clock right: in_flight 5 of [5, 6]: 6 would need"));
 }
@@ -98,8 +98,8 @@ TEST_CASE("3.2: room for another cut is given up before a tick in flight is") {
   plan::Machine machine = machine_of(1);
   machine.domains[0].bytes_limit = 4 * 512;
   const Planned planned(p, machine);
-  CHECK(planned.pace("source").window == all.pace("source").window);
-  CHECK(planned.pace("source").room == planned.pace("source").window);
+  CHECK(planned.window("source") == all.window("source"));
+  CHECK(planned.room("source") == planned.window("source"));
 }
 
 TEST_CASE(

@@ -188,19 +188,14 @@ TEST_CASE("1.5: no more ticks are begun and not done than the window has, and wi
     CAPTURE(workers);
     for (const uint32_t in_flight : {1u, 3u}) {
       CAPTURE(in_flight);
-      Pipeline p;
+      Pipeline p("k.first name=first count=400 ! t.late name=late after=8 ! k.last name=last");
       p.clock(graph::ClockMode::free, 0, 1, in_flight);
-      p.add("first", "k.first", {{"count", "400"}});
-      p.add("late", "t.late", {{"after", "8"}});
-      p.add("last", "k.last");
-      p.connect("first", "late");
-      p.connect("late", "last");
       Setup setup;
       setup.workers = workers;
       setup.more = &kept_plugin();
       Compiled compiled(p, setup);
-      REQUIRE(compiled.pace_of("late").window > 8); // as many as it has segments, at most as many as were asked for
-      REQUIRE(compiled.pace_of("late").window <= in_flight + 8);
+      REQUIRE(compiled.window("late") > 8); // as many as it has segments, at most as many as were asked for
+      REQUIRE(compiled.window("late") <= in_flight + 8);
       REQUIRE(compiled.run().ok);
       CHECK(finished == 400);
       // What owes has a window of its own, and a value waits at its gate.
@@ -212,22 +207,16 @@ TEST_CASE("1.5: no more ticks are begun and not done than the window has, and wi
 
 TEST_CASE("3.2: a run takes the memory that its plan has summed, no more and no later") {
   for (const Setup& setup : ways_to_run()) {
-    Pipeline p;
-    p.add("source", "t.count", {{"count", "300"}});
-    p.add("device", "t.relay").device = "sim:0";
-    p.add("keep", "t.keep").device = "cpu";
-    p.add("paced", "t.paced").device = "cpu";
-    p.add("sink", "t.sink", {{"log", "memory"}}).device = "cpu";
-    p.connect("source", "device");
-    p.connect("device", "keep");
-    p.connect("source", "paced.in");
-    p.connect("keep", "paced.extra", graph::Policy::latest).lag = 1;
-    p.connect("paced", "sink");
+    Pipeline p(
+        "t.count name=source count=300 ! t.relay name=device device=sim:0 ! t.keep name=keep device=cpu ; source. ! "
+        "t.paced name=paced device=cpu ! t.sink name=sink log=memory device=cpu ; keep. ! paced.extra policy=latest "
+        "lag=1");
     Compiled compiled(p, setup);
     const Ran result = compiled.run();
     REQUIRE(result.ok);
     CHECK(result.seen("memory").size() == 300);
-    for (const auto& [domain, bytes] : compiled.plan().memory) {
+    REQUIRE_FALSE(compiled.memory().empty());
+    for (const auto& [domain, bytes] : compiled.memory()) {
       CAPTURE(domain);
       REQUIRE(result.report.pools.count(domain) == 1);
       const exec::PoolReport& pool = result.report.pools.at(domain);
@@ -253,7 +242,7 @@ TEST_CASE("3.1: within its bound every value has an extent of its own, on the ho
       p.connect("doubled", "sum");
       p.connect("sum", "sink");
       Compiled compiled(p, setup);
-      CHECK(compiled.ring_of("doubled").capacity == 800);
+      CHECK(compiled.ring("doubled").capacity == 800);
       REQUIRE(compiled.run().ok);
       const std::vector<int64_t> sums = values(compiled.seen("extent"));
       REQUIRE(sums.size() == 250);
@@ -287,7 +276,7 @@ TEST_CASE("5.2: handlers that name a thread share it, a blocking one has its own
   setup.workers = 2;
   setup.more = &kept_plugin();
   Compiled compiled(p, setup);
-  CHECK(compiled.plan().threads == 4);
+  CHECK(compiled.threads() == 4);
   REQUIRE(compiled.run().ok);
   for (const char* name : {"a", "b", "blocking"}) REQUIRE(threads[name].size() == 1);
   CHECK(threads["a"] == threads["b"]);

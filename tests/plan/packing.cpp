@@ -35,28 +35,26 @@ plan::Options cheap() {
 const plan::Machine with_device = machine_of(2, {"cpu", "sim:0"}); // its hops are guessed: 10 µs, 12 GB/s
 
 size_t copies(const Pipeline& p, const plan::Options& options = cheap(), const plan::Machine& machine = with_device) {
-  return Planned(p, machine, options)->transfers.size();
+  return Planned(p, machine, options).copies().size();
 }
 
 } // namespace
 
 TEST_CASE("4.6: small values that are ready together and cross the same boundary are one copy, and the plan says so") {
   const Planned planned(two_ways(), with_device, cheap());
-  REQUIRE(planned->transfers.size() == 1);
-  const plan::TransferPlan& copy = planned->transfers[0];
-  CHECK(copy.edges.size() == 2);
+  REQUIRE(planned.copies().size() == 1);
+  const CopyView copy = planned.copies()[0];
+  CHECK(copy.edges == 2);
   CHECK(copy.bytes == 2 * (256 + 8));
   CHECK(copy.apart_us == doctest::Approx(2 * (10 + 264.0 / 12'000)));
   CHECK(copy.predicted_us == doctest::Approx(10 + 528.0 / 12'000));
-  CHECK(plan::print_text(planned.plan())
-            .find("+ copy a.out, b.out, cpu → sim:0: 528 B, 10.0 µs by a guess in one, 20.0 "
-                  "µs one by one; ") != std::string::npos);
-  const plan::Step& step = planned->steps[copy.step];
-  CHECK(step.inputs.size() == 2);
-  CHECK(step.outputs.size() == 2);
-  CHECK(planned.ring("a").pack == planned.ring("b").pack);
+  CHECK(planned.text().find("+ copy a.out, b.out, cpu → sim:0: 528 B, 10.0 µs by a guess in one, 20.0 "
+                            "µs one by one; ") != std::string::npos);
+  CHECK(copy.values == 2);
+  CHECK(copy.values_out == 2);
+  CHECK(planned.packed_together("a", "b"));
   CHECK(planned.ring("a").length == planned.ring("b").length);
-  CHECK(planned.ring("join").pack == plan::kNone);
+  CHECK_FALSE(planned.packed("join"));
 }
 
 TEST_CASE("4.6: two outputs of one handler are packed, whatever it costs") {

@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <random>
 #include <string>
 
@@ -81,9 +81,8 @@ double goal(const Prices& prices, const Score& score) {
   return prices.period_us == 0 ? score.load_us : score.overload > 0 ? 1e6 * score.overload : score.latency_us;
 }
 
-double milliseconds(const std::chrono::steady_clock::duration& time) {
-  return std::chrono::duration<double, std::milli>(time).count();
-}
+// That this process had a processor: what else the machine does takes none of it.
+double processor_ms() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC * 1000; }
 
 } // namespace
 
@@ -353,17 +352,17 @@ TEST_CASE("5.5: a hundred handlers are placed in a millisecond, a thousand in tw
     do prices = random_prices(random, {tasks, 2, 16'667, false});
     while (prices.tasks.size() < tasks * 9 / 10);
     double least = 1e9;
-    for (int i = 0; i < 5; ++i) {
-      const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 10; ++i) {
+      const double begin = processor_ms();
       choose_places(prices);
-      least = std::min(least, milliseconds(std::chrono::steady_clock::now() - begin));
+      least = std::min(least, processor_ms() - begin);
     }
     return least;
   };
   const double hundred = place_ms(100), thousand = place_ms(1000);
   MESSAGE("100: ", hundred, " ms, 1000: ", thousand, " ms");
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)
-  CHECK(hundred < 5); // the goals are 1 and 20; a machine that others use as well has this much room
-  CHECK(thousand < 100);
+  CHECK(hundred < 1);
+  CHECK(thousand < 20);
 #endif
 }

@@ -269,47 +269,23 @@ const mr_plugin& plan_plugin() {
 }
 
 Planned::Planned(const Pipeline& pipeline, const plan::Machine& machine, const plan::Options& options)
-    : graph_(pipeline.graph), host_(plugin::basic_host()) {
+    : PlanView(plan_), graph_(pipeline.graph), host_(plugin::basic_host()) {
   registry_.add(test_plugin(), "");
   registry_.add(plan_plugin(), "");
   facts_ = plan::prepare(graph_, registry_, host_);
   plan_ = plan::compile(graph_, facts_, registry_, host_, machine, options);
 }
 
-const plan::HandlerPlan& Planned::handler(const std::string& name) const {
-  for (const plan::HandlerPlan& handler : plan_.handlers)
-    if (handler.name == name) return handler;
-  throw std::invalid_argument("no such handler: " + name);
+std::vector<std::string> Planned::inserted() const {
+  std::vector<std::string> names;
+  for (const plan::InsertedPlan& conversion : plan_.inserted) names.push_back(plan_.handlers[conversion.handler].name);
+  return names;
 }
 
-uint32_t Planned::step_of(const std::string& name) const { return handler(name).step; }
-
-const plan::Output& Planned::output(const std::string& handler) const {
-  return plan_.outputs[step(handler).outputs.at(0)];
-}
-
-std::vector<std::string> Planned::segments() const {
-  std::vector<std::string> list;
-  for (const plan::Segment& segment : plan_.segments) {
-    std::string names;
-    for (uint32_t s : segment.steps)
-      if (plan_.steps[s].handler != plan::kNone) names += (names.empty() ? "" : " ") + plan_.steps[s].name;
-    if (!names.empty()) list.push_back(names);
-  }
-  return list;
-}
-
-std::vector<std::string> Planned::hops() const {
-  std::vector<std::string> list;
-  for (const plan::TransferPlan& transfer : plan_.transfers)
-    list.push_back(transfer.route.front() + " → " + transfer.route.back());
-  std::sort(list.begin(), list.end());
-  return list;
-}
-
-bool Planned::has_note(const std::string& words) const {
-  return std::any_of(plan_.notes.begin(), plan_.notes.end(),
-                     [&](const std::string& note) { return note.find(words) != std::string::npos; });
+std::string Planned::made_by(const std::string& name) const {
+  for (const plan::InsertedPlan& conversion : plan_.inserted)
+    if (plan_.handlers[conversion.handler].name == name) return conversion.to;
+  throw std::invalid_argument("no such conversion: " + name);
 }
 
 int refusal(const Pipeline& pipeline, const plan::Machine& machine, const plan::Options& options) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plan/plan.h"
+#include "plan_view.h"
 #include "plugin/registry.h"
 #include "tests/exec/harness.h"
 
@@ -20,25 +21,19 @@ namespace millrace::test {
 // square pixels), p.nv12only, p.narrow (takes what its parameter says).
 const mr_plugin& plan_plugin();
 
-class Planned {
+// Questions about the plan are PlanView's.
+class Planned : public PlanView {
  public:
   // Throws Failure as compile does.
   explicit Planned(const Pipeline& pipeline, const plan::Machine& machine = {}, const plan::Options& options = {});
+  Planned(const Planned&) = delete;
+  Planned& operator=(const Planned&) = delete;
 
   const plan::Plan& plan() const { return plan_; }
-  const plan::Plan* operator->() const { return &plan_; }
-  uint32_t step_of(const std::string& handler) const;
-  const plan::Step& step(const std::string& handler) const { return plan_.steps[step_of(handler)]; }
-  const plan::Output& output(const std::string& handler) const;
-  const plan::Ring& ring(const std::string& handler) const { return plan_.rings[output(handler).ring]; }
-  const plan::Pace& pace(const std::string& handler) const { return plan_.paces[step(handler).pace]; }
-  bool behind(const std::string& handler) const { return pace(handler).kind == plan::PaceKind::behind; }
-  const plan::HandlerPlan& handler(const std::string& name) const;
-  // The handlers of each segment, joined by spaces, in the plan's order; steps of the runtime are left out.
-  std::vector<std::string> segments() const;
-  // "cpu → sim:0" for each copy, sorted.
-  std::vector<std::string> hops() const;
-  bool has_note(const std::string& words) const;
+  // The conversions that were added, by the handlers' names, in the plan's order.
+  std::vector<std::string> inserted() const;
+  // A conversion's pixel format or size: "rgb8", "48×64".
+  std::string made_by(const std::string& conversion) const;
 
  private:
   graph::Graph graph_;

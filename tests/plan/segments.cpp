@@ -33,10 +33,6 @@ plan::Options costs(const std::map<std::string, int64_t>& ns) {
   return options;
 }
 
-const plan::Segment& segment_of(const Planned& planned, const std::string& handler) {
-  return planned->segments[planned.step(handler).segment];
-}
-
 } // namespace
 
 TEST_CASE("5.2: one thread gets one segment") {
@@ -73,19 +69,19 @@ TEST_CASE("5.2: handlers so short that a hand-over would cost more stay together
 TEST_CASE("5.2: a cost that was given counts, else the handler's own hint, else a guess") {
   const Pipeline p = line({"p.hint", "p.hint"}, graph::ClockMode::realtime, 100); // 8 ms of 10 a segment
   CHECK(Planned(p, machine_of(2)).segments() == Names{"source h1", "h2"});        // 5 ms each
-  CHECK(Planned(p, machine_of(2)).handler("h1").cost_ns == 5 * kMs);
+  CHECK(Planned(p, machine_of(2)).cost_ns("h1") == 5 * kMs);
   CHECK(Planned(p, machine_of(2), costs({{"h1", kMs}, {"h2", kMs}})).segments() == Names{"source h1 h2"});
 }
 
 TEST_CASE("5.2: a blocking handler begins a segment of its own, on a thread of its own") {
   const Planned planned(line({"t.relay", "p.blocking", "t.relay"}), machine_of(2));
   CHECK(planned.segments().size() >= 3);
-  const plan::Segment& segment = segment_of(planned, "h2");
+  const SegmentView segment = planned.segment("h2");
   CHECK(segment.steps.size() == 1);
   CHECK(segment.blocking);
   CHECK(segment.pinned);
-  CHECK(segment.home >= planned->workers);
-  CHECK(planned->threads == planned->workers + 1);
+  CHECK(!segment.by_a_worker);
+  CHECK(planned.threads() == planned.workers() + 1);
 }
 
 TEST_CASE("5.2: handlers that name one thread share it, and heavy ones stand alone") {
@@ -95,11 +91,11 @@ TEST_CASE("5.2: handlers that name one thread share it, and heavy ones stand alo
     p.connect("h1", name);
   }
   const Planned planned(p, machine_of(2));
-  CHECK(segment_of(planned, "a").home == segment_of(planned, "b").home);
-  CHECK(segment_of(planned, "a").home >= planned->workers);
-  CHECK(planned->threads == 3);
+  CHECK(planned.segment("a").thread == planned.segment("b").thread);
+  CHECK_FALSE(planned.segment("a").by_a_worker);
+  CHECK(planned.threads() == 3);
   const Planned heavy(line({"t.relay", "p.heavy", "t.relay"}), machine_of(1));
-  CHECK(segment_of(heavy, "h2").steps.size() == 1);
+  CHECK(heavy.segment("h2").steps.size() == 1);
 }
 
 TEST_CASE(
@@ -108,13 +104,13 @@ TEST_CASE(
   p.graph.handlers[1].concurrency = 3;
   const Planned planned(p, machine_of(4));
   std::vector<uint32_t> lanes;
-  for (const plan::Segment& segment : planned->segments)
+  for (const SegmentView& segment : planned.all_segments())
     if (segment.lanes == 3) lanes.push_back(segment.lane);
   CHECK(lanes == std::vector<uint32_t>{0, 1, 2});
   p.graph.edges[0].delay = 1; // the last value is repeated: who sees every third tick cannot know it
   p.graph.edges[0].initial_empty = true;
   const Planned whole(p, machine_of(4));
-  CHECK(whole.handler("h1").lanes == 1);
+  CHECK(whole.instances("h1") == 1);
   CHECK(whole.has_note("h1 runs as one instance"));
 }
 
@@ -123,10 +119,10 @@ TEST_CASE("4.3: one thread submits to a device, whatever runs there") {
   for (size_t h = 1; h < 4; ++h) p.graph.handlers[h].device = h == 2 ? "cpu" : "sim:0";
   const Planned planned(p, machine_of(3, {"cpu", "sim:0"}));
   std::vector<uint32_t> homes;
-  for (const plan::Segment& segment : planned->segments)
-    if (segment.domain != 0) {
+  for (const SegmentView& segment : planned.all_segments())
+    if (segment.domain != "cpu") {
       CHECK(segment.pinned);
-      homes.push_back(segment.home);
+      homes.push_back(segment.thread);
     }
   REQUIRE(homes.size() > 1);
   CHECK(std::count(homes.begin(), homes.end(), homes[0]) == static_cast<int64_t>(homes.size()));
@@ -141,28 +137,27 @@ TEST_CASE("4.3: a body that keeps the host busy is submitted by a thread of its 
   };
   const Planned heavy = on_device("p.heavy");
   std::vector<uint32_t> others;
-  for (const plan::Segment& segment : heavy->segments)
-    if (segment.domain != 0 && !segment.heavy) others.push_back(segment.home);
+  for (const SegmentView& segment : heavy.all_segments())
+    if (segment.domain != "cpu" && !segment.heavy) others.push_back(segment.thread);
   REQUIRE_FALSE(others.empty());
   CHECK(std::count(others.begin(), others.end(), others[0]) == static_cast<int64_t>(others.size()));
-  CHECK(segment_of(heavy, "h2").heavy);
-  CHECK(segment_of(heavy, "h2").pinned);
-  CHECK(std::set<uint32_t>{others[0], segment_of(heavy, "h2").home, segment_of(heavy, "h4").home}.size() == 3);
-  CHECK(heavy->threads == heavy->workers + 3);
-  CHECK(plan::print_text(heavy.plan()).find("sim:0, a thread of its own that submits to it\n    h2 ") !=
-        std::string::npos);
+  CHECK(heavy.segment("h2").heavy);
+  CHECK(heavy.segment("h2").pinned);
+  CHECK(std::set<uint32_t>{others[0], heavy.segment("h2").thread, heavy.segment("h4").thread}.size() == 3);
+  CHECK(heavy.threads() == heavy.workers() + 3);
+  CHECK(heavy.text().find("sim:0, a thread of its own that submits to it\n    h2 ") != std::string::npos);
   const Planned recorded = on_device("p.heavyrecorded");
-  CHECK_FALSE(segment_of(recorded, "h2").heavy);
-  CHECK(recorded->threads == recorded->workers + 1);
+  CHECK_FALSE(recorded.segment("h2").heavy);
+  CHECK(recorded.threads() == recorded.workers() + 1);
 }
 
 TEST_CASE("5.2: a handler that answers later is cut from those that come after it") {
   const Planned alone(line({"t.late", "t.relay"}), machine_of(1));
   CHECK(alone.segments() == Names{"source", "h1", "h2"}); // the first two are of two paces
-  CHECK(alone.step("h2").level == 8);
+  CHECK(alone.level("h2") == 8);
   Pipeline p = line({"t.late", "t.join"});
   p.connect("source", "h2.in");
   const Planned rejoined(p, machine_of(1));
   CHECK(rejoined.segments() == Names{"source h1", "h2"});
-  CHECK(rejoined.step("h2").level == 8);
+  CHECK(rejoined.level("h2") == 8);
 }

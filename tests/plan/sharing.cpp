@@ -1,8 +1,6 @@
 // In-place writing and forwarding: whose buffer an output is, and after whom it is written.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
 #include "planned.h"
 
 using namespace millrace;
@@ -16,20 +14,17 @@ Pipeline painting() {
   return p;
 }
 
-bool in_place(const Planned& planned) { return !planned.output("paint").owns; }
+bool in_place(const Planned& planned) { return !planned.owns_memory("paint"); }
 
-bool comes_after(const Planned& planned, const std::string& reader) {
-  const auto& after = planned.step("paint").after;
-  return std::find(after.begin(), after.end(), planned.step_of(reader)) != after.end();
-}
+bool comes_after(const Planned& planned, const std::string& reader) { return planned.waits_for("paint", reader); }
 
 } // namespace
 
 TEST_CASE("3.5: the only reader of a buffer writes it in place, and its ring is the source's") {
   const Planned planned(painting());
   CHECK(in_place(planned));
-  CHECK(planned.output("paint").ring == planned.output("source").ring);
-  CHECK(planned->rings.size() == 1);
+  CHECK(planned.share_memory("paint", "source"));
+  CHECK(planned.rings().size() == 1);
 }
 
 TEST_CASE("3.5: the writer comes after every other reader of the same tick") {
@@ -42,7 +37,7 @@ TEST_CASE("3.5: the writer comes after every other reader of the same tick") {
   CHECK(in_place(planned));
   CHECK(comes_after(planned, "preview"));
   CHECK(comes_after(planned, "other"));
-  CHECK(planned.step_of("paint") > planned.step_of("other"));
+  CHECK(planned.comes_later("paint", "other"));
 }
 
 TEST_CASE("3.5: a reader by delay, by latest, by queue or that keeps the value forces a copy") {
@@ -82,7 +77,7 @@ TEST_CASE("3.5: of two writers one writes in place and the other copies; one aft
   beside.add("second", "t.paint");
   beside.connect("source", "second");
   const Planned side(beside);
-  CHECK(side.output("paint").owns != side.output("second").owns);
+  CHECK(side.owns_memory("paint") != side.owns_memory("second"));
 
   Pipeline behind = painting();
   behind.graph.edges.pop_back();
@@ -90,9 +85,9 @@ TEST_CASE("3.5: of two writers one writes in place and the other copies; one aft
   behind.connect("paint", "second");
   behind.connect("second", "sink.in");
   const Planned line(behind);
-  CHECK_FALSE(line.output("paint").owns);
-  CHECK_FALSE(line.output("second").owns);
-  CHECK(line->rings.size() == 1);
+  CHECK_FALSE(line.owns_memory("paint"));
+  CHECK_FALSE(line.owns_memory("second"));
+  CHECK(line.rings().size() == 1);
 }
 
 TEST_CASE("3.5: on a device a replica is written in place while the host's buffer stays") {
@@ -107,16 +102,16 @@ TEST_CASE("3.5: on a device a replica is written in place while the host's buffe
 
 TEST_CASE("3.2: an output that forwards has no memory of its own, but where it reads an earlier tick") {
   Pipeline p("t.count name=source ! t.forward name=pass ! t.sink name=sink log=none");
-  CHECK(Planned(p)->rings.size() == 1);
+  CHECK(Planned(p).rings().size() == 1);
   p.graph.edges[0].delay = 1;
   p.graph.edges[0].initial_empty = true;
-  CHECK(Planned(p)->rings.size() == 2);
+  CHECK(Planned(p).rings().size() == 2);
 }
 
 TEST_CASE("3.5: what may be a copy of an empty initial value is not written over in place") {
   Pipeline p("t.count name=source ! t.forward name=pass ! t.paint name=paint");
-  CHECK_FALSE(Planned(p).output("paint").owns);
+  CHECK_FALSE(Planned(p).owns_memory("paint"));
   p.graph.edges[0].delay = 1;
   p.graph.edges[0].initial_empty = true;
-  CHECK(Planned(p).output("paint").owns);
+  CHECK(Planned(p).owns_memory("paint"));
 }
