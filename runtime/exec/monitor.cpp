@@ -10,6 +10,7 @@
 #include "exec/state.h"
 #include "exec/step.h"
 #include "exec/threads.h"
+#include "exec/under_way.h"
 #include "exec/window.h"
 #include "observe/start_thread.h"
 
@@ -28,10 +29,6 @@ std::string seconds(int64_t ns) {
 }
 
 std::string handler_words(const StepRun& step) { return step.plan->name + " (" + step.handler->type + ")"; }
-
-const char* function_of(const StepRun& step) {
-  return step.in_finish.load(std::memory_order_relaxed) ? "finish" : "process";
-}
 
 // The first input of a step that is not settled yet, as "video".
 std::string missing_input(const StepRun& step, uint64_t ordinal) {

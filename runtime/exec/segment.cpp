@@ -125,7 +125,7 @@ void end_tick(SegmentRun& segment) {
 }
 
 // Whose stamp a waiting step lacks; null where it waits for something else, or something else as well.
-const StepShared* awaited(const StepRun& step, uint64_t ordinal) {
+const StepShared* stamp_awaited(const StepRun& step, uint64_t ordinal) {
   if (step.plan->kind != plan::StepKind::handler) return nullptr;
   for (const InputRun& input : step.inputs)
     if (input.producer && input.delay == 0 && !input.producer->settled(ordinal)) return input.producer;
@@ -159,7 +159,7 @@ bool run_steps(SegmentRun& segment, bool& moved) {
       const StepResult result = run_step(step, segment.ordinal);
       if (result == StepResult::waiting || result == StepResult::made_room) {
         moved = moved || result == StepResult::made_room;
-        segment.awaits.store(awaited(step, segment.ordinal), std::memory_order_relaxed);
+        segment.awaits.store(stamp_awaited(step, segment.ordinal), std::memory_order_relaxed);
         segment.waiting_at.store(&step, std::memory_order_relaxed);
         segment.inside.store(nullptr, std::memory_order_relaxed);
         return false;

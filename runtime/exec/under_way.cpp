@@ -9,10 +9,6 @@ namespace millrace::exec {
 
 namespace {
 
-const char* function_of(const StepRun& step) {
-  return step.in_finish.load(std::memory_order_relaxed) ? "finish" : "process";
-}
-
 plugin::CallName call_name(const StepRun& step, uint64_t tick) {
   if (!step.handler) return {};
   return {step.plan->name.c_str(), step.handler->type.c_str(), function_of(step), tick};
@@ -23,6 +19,10 @@ CallUnderWay described(const StepRun& step, uint64_t tick) {
 }
 
 } // namespace
+
+const char* function_of(const StepRun& step) {
+  return step.in_finish.load(std::memory_order_relaxed) ? "finish" : "process";
+}
 
 plugin::CallName name_call_in(const void* segment_run) {
   const auto& segment = *static_cast<const SegmentRun*>(segment_run);

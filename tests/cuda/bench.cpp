@@ -140,8 +140,8 @@ Setup bench_setup(std::vector<std::string> domains) {
   return setup;
 }
 
-exec::Result run_or_die(Pipeline pipeline, const Setup& setup) {
-  exec::Result result = run(std::move(pipeline), setup);
+Ran run_or_die(Pipeline pipeline, const Setup& setup) {
+  Ran result = run(std::move(pipeline), setup);
   if (!result.ok) {
     std::fprintf(stderr, "gpu_bench: %s\n", result.error.what.c_str());
     std::exit(1);

@@ -20,7 +20,7 @@ void row(const char* format, auto... values) {
 // On the real device, with the handlers of rig.h and those of gpu_bench.
 Setup bench_setup(std::vector<std::string> domains = {"cuda:0", "cpu"});
 // Ends the process where the run failed.
-exec::Result run_or_die(Pipeline pipeline, const Setup& setup);
+Ran run_or_die(Pipeline pipeline, const Setup& setup);
 
 // test.pattern → image.blur → draw.text → draw.waveform in rgba8, as parameters that both sides take.
 struct Five {

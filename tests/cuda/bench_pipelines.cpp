@@ -285,8 +285,7 @@ void compare_with_bare_copies(uint64_t bytes, uint32_t in_flight) {
   pipeline.clock(graph::ClockMode::free, 0, 1, in_flight);
   Setup setup = bench_setup({"cuda:0", "cuda:1", "cpu"});
   setup.hops = {copy_hop("cuda:0", "cuda:1", 5, 1.0 / 376'000), copy_hop("cuda:1", "cuda:0", 5, 1.0 / 376'000)};
-  take_log("peers");
-  const exec::Result result = run_or_die(std::move(pipeline), setup);
+  const Ran result = run_or_die(std::move(pipeline), setup);
   const double gigabytes = static_cast<double>(bytes) / 1e9;
   const double ours = gigabytes * static_cast<double>(frames) / result.report.duration_s;
   constexpr uint32_t kByHand = 2000;
@@ -299,7 +298,7 @@ void compare_with_bare_copies(uint64_t bytes, uint32_t in_flight) {
       static_cast<unsigned long long>(bytes), in_flight, static_cast<long long>(frames), ours, rate(pulled),
       ours / rate(pulled), rate(pushed), ours / rate(pushed), copy_us, pulled.one_us, pushed.one_us,
       static_cast<unsigned long long>(copied(result, "cuda:0", "cuda:1")),
-      all_came(take_log("peers"), frames) ? "equal" : "NOT EQUAL");
+      all_came(result.seen("peers"), frames) ? "equal" : "NOT EQUAL");
 }
 
 } // namespace

@@ -26,9 +26,9 @@ TEST_CASE("4.5: a captured chain on a GPU gives what the host gives") {
   Compiled compiled(chain(middle), on_gpu());
   REQUIRE(compiled.plan().regions.size() == 1);
   CHECK(compiled.plan().regions[0].steps.size() == middle.size() + 2); // the source, and the way down
-  const exec::Result result = compiled.run();
+  const Ran result = compiled.run();
   REQUIRE_MESSAGE(result.ok, result.error.what);
-  const std::vector<Seen> device = take_log("c");
+  const std::vector<Seen> device = result.seen("c");
   CHECK(device.size() == 1000);
   CHECK(device == seen_by(chain(middle), on_host(), "c"));
 }
@@ -129,9 +129,9 @@ TEST_CASE("4.4: what kernels write to the host is read there, with its count, an
   all.push_back("cpu");
   for_all_places(all, [&](const std::array<std::string, 3>& places) {
     CAPTURE(places[0] + " → " + places[1] + ", " + places[2]);
-    const exec::Result result = run(make(places), on_gpu(all));
+    const Ran result = run(make(places), on_gpu(all));
     REQUIRE_MESSAGE(result.ok, result.error.what);
-    CHECK(take_log("c") == host);
+    CHECK(result.seen("c") == host);
     for (const exec::TransferReport& transfer : result.report.transfers)
       if (transfer.edge.rfind("few.out", 0) == 0) CHECK(transfer.from == "cpu");
   });
@@ -156,9 +156,9 @@ TEST_CASE("4.4: finish runs after the fence of its tick, captured and on streams
   REQUIRE(host.size() == 1000);
   for (const char* fault : {"", "GraphInstantiate:1:2"}) {
     CAPTURE(fault);
-    const exec::Result result = run(make("cuda:0"), on_gpu({"cuda:0", "cpu"}, fault));
+    const Ran result = run(make("cuda:0"), on_gpu({"cuda:0", "cpu"}, fault));
     REQUIRE_MESSAGE(result.ok, result.error.what);
-    CHECK(take_log("c") == host);
+    CHECK(result.seen("c") == host);
     REQUIRE(result.report.handlers[1].name == "judge");
     CHECK(result.report.handlers[1].calls == 1000);
     CHECK(result.report.handlers[1].finish_sampled == 1000);
@@ -203,7 +203,7 @@ TEST_CASE("4.9: an injected failure of a copy, a wait or a signal ends the run a
     pipeline.add("sink", "null.sink").device = "cpu";
     pipeline.connect("source.out", "move.in");
     pipeline.connect("move.out", "sink.in");
-    const exec::Result result = run(std::move(pipeline), on_gpu({"cuda:0", "cpu"}, fault));
+    const Ran result = run(std::move(pipeline), on_gpu({"cuda:0", "cpu"}, fault));
     CHECK_FALSE(result.ok);
     CHECK(result.error.code == 703);
   }
@@ -212,11 +212,11 @@ TEST_CASE("4.9: an injected failure of a copy, a wait or a signal ends the run a
 TEST_CASE("4.9: an injected failure of a launch ends the run as a lost device, and nobody reads what it left") {
   for (const char* fault : {"GraphLaunch:20:719", "GraphExecKernelNodeSetParams:20:719"}) {
     CAPTURE(fault);
-    const exec::Result result = run(chain({"add"}, 100000), on_gpu({"cuda:0", "cpu"}, fault));
+    const Ran result = run(chain({"add"}, 100000), on_gpu({"cuda:0", "cpu"}, fault));
     CHECK_FALSE(result.ok);
     CHECK(result.error.code == 703);
     int64_t expected = 1;
-    for (const int64_t value : values(take_log("c"))) {
+    for (const int64_t value : values(result.seen_if_any("c"))) {
       if (value != kEmpty) REQUIRE(value == expected);
       ++expected;
     }
@@ -248,7 +248,7 @@ TEST_CASE("4.9: a device that never finishes is given up" * doctest::skip()) {
   pipeline.graph.handlers[1].params.push_back({"us", "4000000", {}}); // four seconds a tick
   Setup setup = on_gpu();
   setup.options.device_patience_ns = 1'000'000'000;
-  const exec::Result result = run(std::move(pipeline), setup);
+  const Ran result = run(std::move(pipeline), setup);
   CHECK_FALSE(result.ok);
   CHECK(result.error.code == 703);
   MESSAGE(result.error.what);
@@ -264,13 +264,13 @@ TEST_CASE("4.9: a real illegal address ends the run within a second" * doctest::
   Pipeline pipeline = chain({"add", "wild"}, 1000000);
   pipeline.graph.handlers[2].params.push_back({"at", "500", {}});
   const auto begin = std::chrono::steady_clock::now();
-  const exec::Result result = run(std::move(pipeline), on_gpu());
+  const Ran result = run(std::move(pipeline), on_gpu());
   const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   CHECK_FALSE(result.ok);
   CHECK(result.error.code == 703);
   MESSAGE(result.error.what, "; after ", s, " s with opening the device");
   int64_t there = 0;
-  for (const int64_t value : values(take_log("c"))) there += value != kEmpty;
+  for (const int64_t value : values(result.seen_if_any("c"))) there += value != kEmpty;
   CHECK(there < 600);
 }
 

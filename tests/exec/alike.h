@@ -80,9 +80,9 @@ inline Pipeline random_graph(const std::string& family, const std::vector<std::s
 
 // What the family's sink saw of a run that went well.
 inline std::vector<Seen> seen_by(Pipeline pipeline, const Setup& setup, const std::string& family) {
-  const exec::Result result = run(std::move(pipeline), setup);
+  const Ran result = run(std::move(pipeline), setup);
   REQUIRE_MESSAGE(result.ok, result.error.what);
-  return take_log(family);
+  return result.seen(family);
 }
 
 } // namespace millrace::test

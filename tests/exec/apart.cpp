@@ -52,12 +52,13 @@ struct Coder final : Handler {
 
 // What it takes it needs, so it fires where there is something.
 struct Store final : Handler {
+  LogWriter writer;
   Input<Tensor> in{*this, "in"};
   Input<Tensor> beside{*this, "beside", optional};
   Param<std::string> name{*this, "log", "", "where it writes", required};
   void process(Tick& tick, Cpu&) {
     const int64_t other = beside.present(tick) ? number(beside(tick)) : kEmpty;
-    add_to_log(*name, {tick.index(), tick.media_time_ns(), {number(in(tick)), other}});
+    writer.write(*name, {tick.index(), tick.media_time_ns(), {number(in(tick)), other}});
   }
 };
 
@@ -131,9 +132,10 @@ TEST_CASE("8.12: no gap drains a handler if all that depends on it comes from it
         p.connect("add", "store.in");
         Setup setup = apart_setup(workers);
         setup.domains = {"cpu", "sim:0"};
-        REQUIRE(run(p, setup).ok);
+        const Ran ran = run(p, setup);
+        REQUIRE(ran.ok);
         CHECK(drains_in_gaps == 0);
-        CHECK(values(take_log("apart")) == outside_the_gap(1'000'000));
+        CHECK(values(ran.seen("apart")) == outside_the_gap(1'000'000));
       }
     }
   }
@@ -145,11 +147,11 @@ TEST_CASE("8.12: the same under realtime: no beat is late and nothing is drained
   p.connect("coder", "store.in");
   Setup setup = apart_setup();
   setup.virtual_time = true;
-  const exec::Result result = run(p, setup);
+  const Ran result = run(p, setup);
   REQUIRE(result.ok);
   CHECK(result.report.ticks_late == 0);
   CHECK(drains_in_gaps == 0);
-  CHECK(values(take_log("apart")) == outside_the_gap());
+  CHECK(values(result.seen("apart")) == outside_the_gap());
 }
 
 TEST_CASE("8.12: two in a row have a pace each: gaps in the results of the first do not drain the second") {
@@ -160,12 +162,13 @@ TEST_CASE("8.12: two in a row have a pace each: gaps in the results of the first
   p.connect("coder", "second.in");
   p.connect("second", "store.in");
   for (const uint32_t workers : {1u, 2u, 8u}) {
-    REQUIRE(run(p, apart_setup(workers)).ok);
+    const Ran ran = run(p, apart_setup(workers));
+    REQUIRE(ran.ok);
     CHECK(drains_in_gaps == 0);
     std::vector<int64_t> odd;
     for (const int64_t value : outside_the_gap())
       if (value % 2) odd.push_back(value);
-    CHECK(values(take_log("apart")) == odd);
+    CHECK(values(ran.seen("apart")) == odd);
   }
 }
 
@@ -180,7 +183,7 @@ TEST_CASE("8.12: every counts in the clock's ticks there, and memory is for firi
   std::vector<int64_t> sevenths;
   for (const int64_t value : outside_the_gap())
     if (value % 7 == 0) sevenths.push_back(value);
-  CHECK(values(take_log("apart")) == sevenths);
+  CHECK(values(compiled.seen("apart")) == sevenths);
 }
 
 TEST_CASE("8.12: a handler stays with its clock if a reader waits for a tick of its results") {
@@ -217,7 +220,6 @@ TEST_CASE("8.12: a handler stays with its clock if a reader waits for a tick of 
   CHECK(is_apart(hinted));
   CHECK(run(hinted, apart_setup()).ok);
   CHECK(drains_in_gaps == 0);
-  take_log("apart");
   Pipeline queued = with_store();
   queued.add("after", "apart.store", {{"log", "queued"}});
   queued.connect("coder", "after.in", graph::Policy::queue).depth = 2;
@@ -239,7 +241,7 @@ TEST_CASE("8.12: a handler that reads from two that work behind has a pace withi
     CHECK(&compiled.pace_of("coder") != &compiled.pace_of("a"));
     CHECK(&compiled.plan().paces[compiled.pace_of("coder").parent] == &compiled.pace_of("a"));
     REQUIRE(compiled.run().ok);
-    CHECK(values(take_log("apart")) == outside_the_gap());
+    CHECK(values(compiled.seen("apart")) == outside_the_gap());
     CHECK(drains_in_gaps == 0);
   }
 }
@@ -251,13 +253,13 @@ TEST_CASE(
     p.add("store", "apart.store", {{"log", "apart"}});
     p.connect("coder", "store.in");
     p.connect("source", "store.beside");
-    const exec::Result result = run(p, apart_setup(workers));
+    const Ran result = run(p, apart_setup(workers));
     REQUIRE_FALSE(result.ok);
     CHECK(result.error.what ==
           "coder (apart.coder) failed at tick 20: it owes the result of tick 17, and more ticks without a firing came "
           "since than its gap of 0 is planned for; say gap: 1 or more on its input, or drains_freely() in its "
           "constructor where a drain costs nothing");
-    const std::vector<int64_t> seen = values(take_log("apart"));
+    const std::vector<int64_t> seen = values(result.seen("apart"));
     CHECK(seen.size() == 20); // what it owed is delivered
   }
 }
@@ -282,7 +284,7 @@ TEST_CASE("8.12: a gap that the edge or the handler says is planned for, with it
       CHECK(compiled.pace_of("coder").window == 1 + 3 + 10);
       REQUIRE(compiled.run().ok);
       CHECK(drains_in_gaps == 0);
-      CHECK(take_log("apart").size() == 50);
+      CHECK(compiled.seen("apart").size() == 50);
     }
   }
 }
@@ -315,7 +317,6 @@ TEST_CASE("8.12: one tick of gap more than was planned for is one too many") {
     p.connect("source", "store.beside");
     edge_to(p, "coder", "in").gap = gap;
     CHECK(run(p, apart_setup()).ok == (gap == 10));
-    take_log("apart");
   }
 }
 
@@ -328,11 +329,11 @@ TEST_CASE("8.12: one that drains freely is drained in any gap, and one whose fai
       p.add("store", "apart.store", {{"log", "apart"}});
       p.connect("coder", "store.in");
       p.connect("source", "store.beside");
-      const exec::Result result = run(p, apart_setup(workers));
+      const Ran result = run(p, apart_setup(workers));
       REQUIRE(result.ok);
       CHECK(drains_in_gaps == 1);
       CHECK(result.report.handlers[2].errors == (freely ? 0 : 1));
-      CHECK(take_log("apart").size() == 80);
+      CHECK(result.seen("apart").size() == 80);
     }
   }
 }

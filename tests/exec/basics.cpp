@@ -39,10 +39,10 @@ TEST_CASE("2.2: a chain carries every value through every handler, in order") {
     CAPTURE(workers);
     Setup setup;
     setup.workers = workers;
-    const exec::Result result = run(chain("chain", 5, 1000), setup);
+    const Ran result = run(chain("chain", 5, 1000), setup);
     REQUIRE(result.ok);
     CHECK(result.report.ticks_run == 1000);
-    const std::vector<Seen> log = take_log("chain");
+    const std::vector<Seen> log = result.seen("chain");
     CHECK(values(log) == counting(5, 1000));
     for (size_t i = 0; i < log.size(); ++i) CHECK(log[i].index == i);
   }
@@ -50,8 +50,9 @@ TEST_CASE("2.2: a chain carries every value through every handler, in order") {
 
 TEST_CASE("1.1: indices count the admitted ticks without gaps") {
   Pipeline p = chain("indices", 1, 50);
-  REQUIRE(run(p).ok);
-  const std::vector<Seen> log = take_log("indices");
+  const Ran ran = run(p);
+  REQUIRE(ran.ok);
+  const std::vector<Seen> log = ran.seen("indices");
   REQUIRE(log.size() == 50);
   for (size_t i = 0; i < log.size(); ++i) CHECK(log[i].index == i);
 }
@@ -60,8 +61,9 @@ TEST_CASE("2.1: a silent output settles empty, so a join cannot starve") {
   Pipeline p(
       "t.count name=source count=9 ! t.relay name=quiet silent_every=3 ; source. ! t.sink name=sink log=silent ; "
       "quiet. ! sink.in");
-  REQUIRE(run(p).ok);
-  CHECK(values(take_log("silent"), 1) == std::vector<int64_t>{0, 1, kEmpty, 3, 4, kEmpty, 6, 7, kEmpty});
+  const Ran ran = run(p);
+  REQUIRE(ran.ok);
+  CHECK(values(ran.seen("silent"), 1) == std::vector<int64_t>{0, 1, kEmpty, 3, 4, kEmpty, 6, 7, kEmpty});
 }
 
 TEST_CASE("2.2: a handler with an empty required input does not fire, and its outputs settle empty") {
@@ -74,17 +76,18 @@ TEST_CASE("2.2: a handler with an empty required input does not fire, and its ou
   p.connect("source", "quiet");
   p.connect("quiet", "both.b");
   p.connect("both", "sink");
-  const exec::Result result = run(p);
+  const Ran result = run(p);
   REQUIRE(result.ok);
-  CHECK(values(take_log("need")) == std::vector<int64_t>{0, kEmpty, 2002, kEmpty, 4004, kEmpty});
+  CHECK(values(result.seen("need")) == std::vector<int64_t>{0, kEmpty, 2002, kEmpty, 4004, kEmpty});
   for (const exec::HandlerReport& handler : result.report.handlers)
     if (handler.name == "both") CHECK(handler.calls == 3);
 }
 
 TEST_CASE("2.1: every: fires on indices that are multiples, and is empty between") {
   Pipeline p("t.count name=source count=7 ! t.relay name=third every=3 ! t.sink name=sink log=every");
-  REQUIRE(run(p).ok);
-  CHECK(values(take_log("every")) == std::vector<int64_t>{0, kEmpty, kEmpty, 3, kEmpty, kEmpty, 6});
+  const Ran ran = run(p);
+  REQUIRE(ran.ok);
+  CHECK(values(ran.seen("every")) == std::vector<int64_t>{0, kEmpty, kEmpty, 3, kEmpty, kEmpty, 6});
 }
 
 TEST_CASE("2.3: delay reads k ticks before, and its initial value before that") {
@@ -95,8 +98,9 @@ TEST_CASE("2.3: delay reads k ticks before, and its initial value before that") 
   p.connect("source", "paced.in");
   p.connect("source", "paced.extra").delay = 2;
   p.connect("paced", "sink");
-  REQUIRE(run(p).ok);
-  CHECK(values(take_log("delay")) == std::vector<int64_t>{10999, 11999, 12010, 13011, 14012});
+  const Ran ran = run(p);
+  REQUIRE(ran.ok);
+  CHECK(values(ran.seen("delay")) == std::vector<int64_t>{10999, 11999, 12010, 13011, 14012});
 }
 
 TEST_CASE("2.3: a delayed required input repeats the last value where the slot is empty") {
@@ -111,9 +115,10 @@ TEST_CASE("2.3: a delayed required input repeats the last value where the slot i
   edge.delay = 1;
   edge.initial_empty = true;
   p.connect("both", "sink");
-  REQUIRE(run(p).ok);
+  const Ran ran = run(p);
+  REQUIRE(ran.ok);
   // quiet gives 1 2 - 4 5 - 7; delayed: (empty value = 0) 1 2 2 4 5 5
-  CHECK(values(take_log("repeat")) == std::vector<int64_t>{1000, 2001, 3002, 4002, 5004, 6005, 7005});
+  CHECK(values(ran.seen("repeat")) == std::vector<int64_t>{1000, 2001, 3002, 4002, 5004, 6005, 7005});
 }
 
 TEST_CASE("2.3: latest under free is the newest value at or before this tick minus lag") {
@@ -130,8 +135,9 @@ TEST_CASE("2.3: latest under free is the newest value at or before this tick min
     p.connect("paced", "sink");
     Setup setup;
     setup.workers = workers;
-    REQUIRE(run(p, setup).ok);
-    CHECK(values(take_log("latest")) == std::vector<int64_t>{999, 1000, 2000, 3000, 4003, 5003, 6003, 7006});
+    const Ran ran = run(p, setup);
+    REQUIRE(ran.ok);
+    CHECK(values(ran.seen("latest")) == std::vector<int64_t>{999, 1000, 2000, 3000, 4003, 5003, 6003, 7006});
   }
 }
 
@@ -148,8 +154,9 @@ TEST_CASE("2.3: latest before the first value does not fire a required input") {
   p.connect("source", "fifth");
   p.connect("both", "sink.in");
   p.connect("fifth", "sink.in");
-  REQUIRE(run(p).ok);
-  CHECK(values(take_log("none")) == std::vector<int64_t>(4, kEmpty));
+  const Ran ran = run(p);
+  REQUIRE(ran.ok);
+  CHECK(values(ran.seen("none")) == std::vector<int64_t>(4, kEmpty));
 }
 
 TEST_CASE("2.4: a pending handler publishes later, and every tick settles in order") {
@@ -159,26 +166,28 @@ TEST_CASE("2.4: a pending handler publishes later, and every tick settles in ord
         "paced.extra ; paced. ! t.sink name=sink log=late");
     Setup setup;
     setup.workers = workers;
-    REQUIRE(run(p, setup).ok);
+    const Ran ran = run(p, setup);
+    REQUIRE(ran.ok);
     std::vector<int64_t> expected;
     for (int64_t i = 0; i < 40; ++i) expected.push_back(i * 1000 + i);
-    CHECK(values(take_log("late")) == expected);
+    CHECK(values(ran.seen("late")) == expected);
   }
 }
 
 TEST_CASE("3.3: a kept input stays valid for as many values as were declared") {
   Pipeline p("t.count name=source count=6 silent_every=4 ! t.keep name=keep ! t.sink name=sink log=keep");
-  REQUIRE(run(p).ok);
-  CHECK(values(take_log("keep")) == std::vector<int64_t>{0, 1, 3, kEmpty, 7, 11});
+  const Ran ran = run(p);
+  REQUIRE(ran.ok);
+  CHECK(values(ran.seen("keep")) == std::vector<int64_t>{0, 1, 3, kEmpty, 7, 11});
 }
 
 TEST_CASE("2.6: fail stops the run at the tick, earlier ticks finish, and the cause is named") {
   Pipeline p("t.count name=source count=100 ! t.relay name=bad fail_at=17 ! t.sink name=sink log=fail");
-  const exec::Result result = run(p);
+  const Ran result = run(p);
   CHECK_FALSE(result.ok);
   CHECK(result.error.code == 601);
   CHECK(result.error.what == "bad (t.relay) failed at tick 17: told to fail");
-  std::vector<int64_t> seen = values(take_log("fail"));
+  std::vector<int64_t> seen = values(result.seen("fail"));
   REQUIRE(seen.size() >= 17);
   seen.resize(17);
   CHECK(seen == counting(0, 17));
@@ -191,9 +200,9 @@ TEST_CASE("2.6: skip settles the failed tick empty and goes on") {
   p.add("sink", "t.sink", {{"log", "skip"}});
   p.connect("source", "bad");
   p.connect("bad", "sink");
-  const exec::Result result = run(p);
+  const Ran result = run(p);
   CHECK(result.ok);
-  CHECK(values(take_log("skip")) == std::vector<int64_t>{0, 1, kEmpty, 3, 4, kEmpty});
+  CHECK(values(result.seen("skip")) == std::vector<int64_t>{0, 1, kEmpty, 3, 4, kEmpty});
   CHECK(result.report.handlers[1].errors == 2);
 }
 
@@ -212,9 +221,8 @@ TEST_CASE("2.6: a failure that the policy passes over is told once, as an error,
       const std::lock_guard lock(mutex);
       told.push_back(line);
     };
-    const exec::Result result = run(p, setup);
+    const Ran result = run(p, setup);
     CHECK(result.ok);
-    take_log("passed over");
     REQUIRE(told.size() == 1);
     CHECK(told[0].starts_with("error bad: "));
     const auto& messages = result.report.handlers[1].messages;
@@ -233,8 +241,9 @@ TEST_CASE("2.6: bypass repeats the input where the handler fails") {
   p.add("sink", "t.sink", {{"log", "bypass"}});
   p.connect("source", "bad");
   p.connect("bad", "sink");
-  CHECK(run(p).ok);
-  CHECK(values(take_log("bypass")) == std::vector<int64_t>{100, 101, 2, 103, 104, 5});
+  const Ran ran = run(p);
+  CHECK(ran.ok);
+  CHECK(values(ran.seen("bypass")) == std::vector<int64_t>{100, 101, 2, 103, 104, 5});
 }
 
 TEST_CASE("2.6: restart starts the handler again; a failed tick is not run again") {
@@ -244,8 +253,9 @@ TEST_CASE("2.6: restart starts the handler again; a failed tick is not run again
   p.add("sink", "t.sink", {{"log", "restart"}});
   p.connect("source", "bad");
   p.connect("bad", "sink");
-  CHECK(run(p).ok);
-  CHECK(values(take_log("restart")) == std::vector<int64_t>{1, 101, kEmpty, 302, 402});
+  const Ran ran = run(p);
+  CHECK(ran.ok);
+  CHECK(values(ran.seen("restart")) == std::vector<int64_t>{1, 101, kEmpty, 302, 402});
 }
 
 TEST_CASE("2.4: a stateless handler runs as several instances, and the slots keep the order") {
@@ -260,15 +270,16 @@ TEST_CASE("2.4: a stateless handler runs as several instances, and the slots kee
   Compiled compiled(p, setup);
   CHECK(compiled.plan().handlers[1].lanes == 4);
   REQUIRE(compiled.run().ok);
-  CHECK(values(take_log("lanes")) == counting(7, 500));
+  CHECK(values(compiled.seen("lanes")) == counting(7, 500));
 }
 
 TEST_CASE("2.7: live changes made together take effect on one tick and can be replayed as a script") {
   Pipeline p("t.count name=source count=30 ! t.relay name=a ! t.relay name=b ! t.sink name=sink log=live");
   Setup setup;
   setup.options.script = {{11, {"a", "add", "1000"}}, {11, {"b", "add", "5"}}};
-  REQUIRE(run(p, setup).ok);
-  const std::vector<int64_t> seen = values(take_log("live"));
+  const Ran ran = run(p, setup);
+  REQUIRE(ran.ok);
+  const std::vector<int64_t> seen = values(ran.seen("live"));
   for (int64_t i = 0; i < 30; ++i) CHECK(seen[static_cast<size_t>(i)] == (i < 11 ? i : i + 1005));
 }
 
@@ -280,7 +291,7 @@ TEST_CASE("3.5: an in-place writer shares the buffer where it comes last, and co
     Compiled compiled(p, {});
     REQUIRE(compiled.run().ok);
     CHECK(&compiled.ring_of("paint") == &compiled.ring_of("source"));
-    const std::vector<Seen> log = take_log("paint");
+    const std::vector<Seen> log = compiled.seen("paint");
     CHECK(values(log, 0) == counting(0, 5));
     CHECK(values(log, 1) == counting(100, 5));
   }
@@ -288,7 +299,7 @@ TEST_CASE("3.5: an in-place writer shares the buffer where it comes last, and co
   Compiled compiled(p, {});
   REQUIRE(compiled.run().ok);
   CHECK(&compiled.ring_of("paint") != &compiled.ring_of("source"));
-  const std::vector<Seen> log = take_log("paint");
+  const std::vector<Seen> log = compiled.seen("paint");
   CHECK(values(log, 1) == counting(100, 5));
   CHECK(values(log, 2) == counting(0, 5));
 }

@@ -27,7 +27,7 @@ TEST_CASE("2.3: a delay counts ticks of the clock, also after a gate that lets e
   REQUIRE(compiled.run().ok);
   // Ticks 0, 2, 4, 6 have a value; two ticks before each of them was the one before it.
   std::vector<int64_t> seen;
-  for (const Seen& entry : take_log("second"))
+  for (const Seen& entry : compiled.seen("second"))
     if (entry.values[0] != kEmpty) seen.push_back(entry.values[0]);
   CHECK(seen == std::vector<int64_t>{999, 2000, 4002, 6004});
 }
@@ -48,9 +48,9 @@ TEST_CASE("2.3: a delay reads nothing for a tick that the gate turned away, not 
   setup.workers = 4;
   setup.virtual_time = true;
   setup.costs_ns = {{"slow", 25 * kMs}};
-  const exec::Result result = run(p, setup);
+  const Ran result = run(p, setup);
   REQUIRE(result.ok);
-  const std::vector<Seen> log = take_log("turned");
+  const std::vector<Seen> log = result.seen("turned");
   REQUIRE(log.size() > 3);
   CHECK(log.size() < 10);
   for (size_t i = 1; i < log.size(); ++i) {
@@ -76,7 +76,7 @@ TEST_CASE("2.3: a delayed required input repeats the edge's last value, also one
     CHECK((compiled.pace_of("both").kind == plan::PaceKind::behind) == behind);
     REQUIRE(compiled.run().ok);
     std::vector<int64_t> even;
-    for (const Seen& entry : take_log("repeats"))
+    for (const Seen& entry : compiled.seen("repeats"))
       if (entry.index % 2 == 0) even.push_back(entry.values[0]);
     return even;
   };
@@ -101,10 +101,9 @@ TEST_CASE("2.3: a reader of a queue that requires nothing runs at the queue's va
     if (!behind) p.connect("source", "sink.in");
     Compiled compiled(p, {});
     CHECK((compiled.pace_of("mix").kind == plan::PaceKind::behind) == behind);
-    const exec::Result result = compiled.run();
+    const Ran result = compiled.run();
     REQUIRE(result.ok);
     for (const exec::HandlerReport& handler : result.report.handlers)
       if (handler.name == "mix") CHECK(handler.calls == 3);
-    take_log("values");
   }
 }

@@ -122,7 +122,7 @@ TEST_CASE("8.7: every function that belongs to no tick is named once it takes to
     const std::string words = std::string("is in ") + function + " for longer than 0.0 s";
     plugin::CallWatch watch({.patience_ns = 20 * kMs, .on_message = place->until(words)});
     setup.watch = &watch;
-    const exec::Result result = run(waiting_in(function), setup); // it goes on because it was named
+    const Ran result = run(waiting_in(function), setup); // it goes on because it was named
     CHECK(result.ok);
     CHECK(place->said == "warning MR0607: waits (calls.waiting) " + words + "\n");
     CHECK(place->interrupts == 0); // being named is not being ended
@@ -197,7 +197,7 @@ TEST_CASE("2.6: a call that does not come back is the host program's to judge: t
     told = error;
     place->let_go(); // or the run would wait for ever
   };
-  const exec::Result result = run(waiting_in("process"), setup);
+  const Ran result = run(waiting_in("process"), setup);
   CHECK(result.ok);
   CHECK(told.code == 602);
   CHECK(told.what.find("waits (calls.waiting) did not return from process of tick 2 for ") == 0);
@@ -254,12 +254,11 @@ TEST_CASE("4.9: what was under way when a device failed is named, and one by one
     setup.options.sync_devices = one_by_one;
     Pipeline p = line({"t.relay", "t.relay"}, "faults", 20);
     for (const size_t h : {1, 2}) p.graph.handlers[h].device = "sim:0";
-    const exec::Result result = run(p, setup);
+    const Ran result = run(p, setup);
     CHECK_FALSE(result.ok);
     CHECK(result.error.code == 703);
     CHECK(result.error.what.find("injected fault") != std::string::npos);
     CHECK(result.error.what.find("; under way was h") != std::string::npos);
-    take_log("faults");
   }
 }
 
@@ -272,10 +271,10 @@ TEST_CASE("4.9: devices that are synchronised give the same values, also where r
     setup.options.sync_devices = one_by_one;
     Pipeline p = line({"t.capturable", "t.capturable", "t.relay"}, "synchronised", 50);
     for (const size_t h : {1, 2, 3}) p.graph.handlers[h].device = "sim:0";
-    const exec::Result result = run(p, setup);
+    const Ran result = run(p, setup);
     REQUIRE(result.ok);
     CHECK((one_by_one ? result.report.regions.empty() : true));
-    logs.push_back(take_log("synchronised"));
+    logs.push_back(result.seen("synchronised"));
   }
   CHECK(logs[0].size() == 50);
   CHECK(logs[0] == logs[1]);

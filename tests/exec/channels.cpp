@@ -47,9 +47,10 @@ TEST_CASE("2.3: latest between clocks takes what is due before it waits, so a sl
     p.connect("a", "x.in");
     p.connect("b", "x.extra", graph::Policy::latest);
     p.connect("x", "sink");
-    REQUIRE(run(p, setup).ok);
+    const Ran ran = run(p, setup);
+    REQUIRE(ran.ok);
     const std::vector<int64_t> expected = {500, 1510, 2520, 3530, 4540}; // b at the same media time
-    CHECK(values(take_log("slow reader")) == expected);
+    CHECK(values(ran.seen("slow reader")) == expected);
   }
 }
 
@@ -68,8 +69,9 @@ TEST_CASE("2.3: latest and align between clocks drop values that a reader after 
       p.connect("x", "over.in");
       p.connect("seldom", "over.extra", graph::Policy::latest);
       p.connect("over", "sink");
-      REQUIRE(run(p, setup).ok);
-      const std::vector<int64_t> seen = values(take_log("seldom"));
+      const Ran ran = run(p, setup);
+      REQUIRE(ran.ok);
+      const std::vector<int64_t> seen = values(ran.seen("seldom"));
       REQUIRE(seen.size() == 31);
       for (int64_t i = 0; i < 31; ++i) {
         const int64_t at = i / 15 * 15;
@@ -96,8 +98,9 @@ TEST_CASE("2.3: latest within a clock does not wait for a reader that runs seldo
       p.connect("source", "over.in");
       p.connect("detect", "over.extra", graph::Policy::latest);
       p.connect("over", "sink");
-      REQUIRE(run(p, setup).ok);
-      const std::vector<int64_t> seen = values(take_log("every"));
+      const Ran ran = run(p, setup);
+      REQUIRE(ran.ok);
+      const std::vector<int64_t> seen = values(ran.seen("every"));
       REQUIRE(seen.size() == 60);
       for (int64_t i = 0; i < 60; ++i) {
         const int64_t extra = silent ? 999 : i / 15 * 15 * 1001;
@@ -131,7 +134,7 @@ TEST_CASE(
       Compiled compiled(p, setup);
       CHECK(compiled.pace_of("later").window == 17);
       REQUIRE(compiled.run().ok);
-      const std::vector<int64_t> seen = values(take_log("pending"), behind ? 1 : 2);
+      const std::vector<int64_t> seen = values(compiled.seen("pending"), behind ? 1 : 2);
       REQUIRE(seen.size() == 40);
       for (int64_t i = 0; i < 40; ++i) CHECK(seen[static_cast<size_t>(i)] == i * 1001);
     }
@@ -153,8 +156,9 @@ TEST_CASE("2.3: a handler that works behind and reads a pending result by latest
     p.connect("source", "over.in");
     p.connect("d", "over.extra", graph::Policy::latest);
     p.connect("over", "sink.in");
-    REQUIRE(run(p, setup).ok);
-    const std::vector<int64_t> seen = values(take_log("behind pending"), 1);
+    const Ran ran = run(p, setup);
+    REQUIRE(ran.ok);
+    const std::vector<int64_t> seen = values(ran.seen("behind pending"), 1);
     REQUIRE(seen.size() == 40);
     for (int64_t i = 0; i < 40; ++i) CHECK(seen[static_cast<size_t>(i)] == i * 1000 + i * 1001);
   }
@@ -173,7 +177,6 @@ TEST_CASE("2.3: a loop is refused where latest or a gate on its way brings what 
     Setup setup;
     setup.virtual_time = true;
     CHECK(run(p, setup).ok);
-    take_log("loop");
   }
 }
 

@@ -192,8 +192,7 @@ Pipeline with_liar(const std::string& how, const std::string& type = "said.liar"
 }
 
 std::string said_of(const std::string& how, const std::string& type = "said.liar", bool reads = false) {
-  const exec::Result result = run(with_liar(how, type, reads), said_setup());
-  take_log("said");
+  const Ran result = run(with_liar(how, type, reads), said_setup());
   CHECK_FALSE(result.ok);
   CHECK(result.error.code == 601);
   CHECK(result.report.pools.at("cpu").held_blocks == 0);
@@ -265,7 +264,7 @@ TEST_CASE("8.10: a host object that is published twice on a tick fails by name, 
     p.add("things", "said.things", {{"twice", twice}});
     p.add("takes", "said.takes");
     p.connect("things", "takes");
-    const exec::Result result = run(p, said_setup());
+    const Ran result = run(p, said_setup());
     CHECK(result.ok == (std::string(twice) == "false"));
     if (!result.ok)
       CHECK(result.error.what ==
@@ -294,7 +293,7 @@ TEST_CASE("8.10: the same on a simulated device, and a skipped tick is empty the
       Pipeline p("said.pictures name=source ! said.painter name=it how=half ! said.painter name=sink");
       p.graph.handlers[1].device = domain;
       p.graph.handlers[1].on_error = policy;
-      const exec::Result result = run(p, said_setup({"cpu", "sim:0"}));
+      const Ran result = run(p, said_setup({"cpu", "sim:0"}));
       CHECK(result.ok == (policy == graph::OnError::skip));
       if (!result.ok)
         CHECK(result.error.what ==
@@ -315,7 +314,7 @@ TEST_CASE("8.10: a picture that is not what `like` promised is refused, and not 
     p.add("sink", "said.painter");
     p.connect("source", "it");
     p.connect("it", "sink");
-    const exec::Result result = run(p, said_setup());
+    const Ran result = run(p, said_setup());
     CHECK_FALSE(result.ok);
     CHECK(result.error.what == "it (said.painter) failed at tick 3: its output 'out' " + words);
   }
@@ -345,7 +344,7 @@ TEST_CASE("8.10: modify asked for twice gives the same block with what was writt
     if (shared) p.add("it2", "said.twice");
     Compiled compiled(p, said_setup());
     REQUIRE(compiled.run().ok);
-    const std::vector<int64_t> seen = values(take_log("said"));
+    const std::vector<int64_t> seen = values(compiled.seen("said"));
     for (int64_t i = 0; i < 5; ++i) CHECK(seen[static_cast<size_t>(i)] == i + 1100);
   }
 }

@@ -111,7 +111,7 @@ uint64_t calls_of(const exec::Report& report) {
 
 // A run that may stand still: what it says of itself in virtual time, and with threads where it has called nobody for
 // long.
-std::string how_it_ended(const Pipeline& p, const Setup& setup, exec::Result& result) {
+std::string how_it_ended(const Pipeline& p, const Setup& setup, Ran& result) {
   Compiled compiled(p, setup);
   if (setup.virtual_time) {
     result = compiled.run();
@@ -129,16 +129,17 @@ std::string how_it_ended(const Pipeline& p, const Setup& setup, exec::Result& re
   }
   const bool ended = compiled.live().finished();
   if (!ended) compiled.live().interrupt();
-  result = compiled.live().wait();
+  result = compiled.wait();
   if (!ended) return "it stands still";
   return result.ok ? "" : format_code(result.error.code) + " " + result.error.what;
 }
 
-void require_end(const Pipeline& p, const Setup& setup) {
+Ran require_end(const Pipeline& p, const Setup& setup) {
   CAPTURE(setup.workers);
   CAPTURE(setup.virtual_time);
-  exec::Result result;
+  Ran result;
   REQUIRE(how_it_ended(p, setup, result) == "");
+  return result;
 }
 
 const exec::EdgeReport& edge_of(const exec::Report& report, const std::string& from, const std::string& to) {
@@ -223,9 +224,9 @@ TEST_CASE("8.1: a queue that drops between clocks holds what it would if values 
     for (const Setup& setup : ways_to_run()) {
       CAPTURE(sample);
       CAPTURE(setup.workers);
-      exec::Result result;
+      Ran result;
       REQUIRE(how_it_ended(p, setup, result) == "");
-      const std::vector<Seen> log = take_log("seen");
+      const std::vector<Seen> log = result.seen("seen");
       for (const Seen& seen : log) REQUIRE(seen.values[1] == model.taken[seen.index]);
       const exec::EdgeReport& report = edge_of(result.report, "writer.out", "seen.in[1]");
       const auto taken = static_cast<uint64_t>(
@@ -250,9 +251,9 @@ TEST_CASE(
         queue.depth = 4;
         queue.full = graph::Full::drop_oldest;
         read_across(p, "over", back ? "fast" : "slow", back ? "detect" : "fast", graph::Policy::latest);
-        require_end(p, setup);
-        CHECK(take_log("detect").size() == 20);
-        CHECK(take_log("over").size() == (back ? 60 : 20));
+        const Ran ran = require_end(p, setup);
+        CHECK(ran.seen("detect").size() == 20);
+        CHECK(ran.seen("over").size() == (back ? 60 : 20));
       }
     }
   }
@@ -264,9 +265,9 @@ TEST_CASE("8.1: a queue that blocks as the only way between two clocks loses not
       Pipeline p = clocks({{"reader", {{"count", "30"}, {"rate", "10"}}},
                            {"writer", {{"count", "25"}, {"rate", std::to_string(rate)}}}});
       read_across(p, "seen", "reader", "writer", graph::Policy::queue).depth = 2;
-      require_end(p, setup);
+      const Ran ran = require_end(p, setup);
       int64_t next = 0;
-      for (const Seen& seen : take_log("seen")) {
+      for (const Seen& seen : ran.seen("seen")) {
         // The oldest that is due, or none.
         const bool due = next < 25 && next * 1'000'000'000 / rate <= seen.media_time_ns;
         CHECK(seen.values[1] == (due ? next : kEmpty));
@@ -282,9 +283,9 @@ TEST_CASE("8.3: clocks that align with each other hold as many ticks as that tak
       Pipeline p = clocks({{"left", {{"count", "40"}, {"rate", "30"}}}, {"right", {{"count", "40"}, {"rate", "30"}}}});
       read_across(p, "l", "left", "right", graph::Policy::align).within_ns = within_ms * 1'000'000;
       read_across(p, "r", "right", "left", graph::Policy::align).within_ns = within_ms * 1'000'000;
-      require_end(p, setup);
+      const Ran ran = require_end(p, setup);
       for (const char* log : {"l", "r"}) {
-        const std::vector<Seen> seen = take_log(log);
+        const std::vector<Seen> seen = ran.seen(log);
         CHECK(seen.size() == 40);
         for (const Seen& one : seen) CHECK(one.values[1] == static_cast<int64_t>(one.index));
       }
@@ -303,9 +304,8 @@ TEST_CASE("8.3: three clocks of which none reads around the circle hold the tick
     read_across(p, "w", "x", "y", graph::Policy::latest);
     graph::Edge& last = p.connect("m", "w.in", graph::Policy::latest);
     last.initial_empty = true;
-    require_end(p, setup);
-    CHECK(take_log("w").size() == 200);
-    take_log("m");
+    const Ran ran = require_end(p, setup);
+    CHECK(ran.seen("w").size() == 200);
   }
 }
 
@@ -318,9 +318,8 @@ TEST_CASE("8.3: what a handler owes before an edge of a circle is held too") {
     p.add("late", "t.late", {{"after", "8"}});
     p.connect("seen_by_a", "late");
     read_across(p, "seen_by_b", "pass", "late", graph::Policy::latest);
-    require_end(p, setup);
-    CHECK(take_log("seen_by_b").size() == 60);
-    take_log("seen_by_a");
+    const Ran ran = require_end(p, setup);
+    CHECK(ran.seen("seen_by_b").size() == 60);
   }
 }
 
@@ -331,12 +330,10 @@ TEST_CASE("8.3: a source that gives more ticks than its clock's rate within what
         {{"left", {{"count", "60"}, {"rate", "30"}, {"rush_at", "20"}}}, {"right", {{"count", "60"}, {"rate", "30"}}}});
     read_across(p, "l", "left", "right", graph::Policy::align).within_ns = 40'000'000;
     read_across(p, "r", "right", "left", graph::Policy::align).within_ns = 40'000'000;
-    exec::Result result;
+    Ran result;
     const std::string ended = how_it_ended(p, setup, result);
     CHECK(ended.find("MR0611") == 0);
     CHECK(ended.find("clock \"left\" does not keep its rate at tick 22") != std::string::npos);
-    take_log("l");
-    take_log("r");
   }
 }
 
@@ -345,9 +342,9 @@ TEST_CASE("8.6: between clocks a queue gives its values to the ticks on which a 
     Pipeline p = clocks({{"reader", {{"count", "24"}, {"rate", "20"}}}, {"writer", {{"count", "12"}, {"rate", "10"}}}});
     read_across(p, "seen", "reader", "writer", graph::Policy::queue).depth = 4;
     p.graph.handlers.back().every = 2;
-    exec::Result result;
+    Ran result;
     REQUIRE(how_it_ended(p, setup, result) == "");
-    const std::vector<Seen> log = take_log("seen");
+    const std::vector<Seen> log = result.seen("seen");
     REQUIRE(log.size() == 12);
     for (size_t i = 0; i < log.size(); ++i) CHECK(log[i].values[1] == static_cast<int64_t>(i));
     const exec::EdgeReport& edge = edge_of(result.report, "writer.out", "seen.in[1]");
@@ -363,10 +360,10 @@ TEST_CASE("8.6: a value of a queue on a tick on which its reader is not called i
       p.add("source", "t.count", {{"count", "12"}});
       p.add("seen", "t.sink", {{"log", "seen"}}).every = 3;
       p.connect("source", "seen.in", graph::Policy::queue).depth = 2;
-      exec::Result result;
+      Ran result;
       REQUIRE(how_it_ended(p, setup, result) == "");
       const exec::EdgeReport& edge = edge_of(result.report, "source.out", "seen.in[0]");
-      CHECK(take_log("seen").size() == 4);
+      CHECK(result.seen("seen").size() == 4);
       CHECK(edge.delivered == 4);
       CHECK(dropped(edge, "every") == 8);
     }
@@ -376,12 +373,11 @@ TEST_CASE("8.6: a value of a queue on a tick on which its reader is not called i
     p.connect("reader", "both.a");
     p.connect("writer", "both.b", graph::Policy::queue).depth = 4;
     p.connect("both", "end");
-    exec::Result result;
+    Ran result;
     REQUIRE(how_it_ended(p, setup, result) == "");
     const exec::EdgeReport& edge = edge_of(result.report, "writer.out", "both.b");
     CHECK(edge.delivered == 9);
     CHECK(dropped(edge, "input") == 3);
-    take_log("both");
   }
 }
 
@@ -421,9 +417,9 @@ TEST_CASE(
           }
           Setup setup = way;
           setup.domains = {"cpu", "sim:0"};
-          exec::Result result;
+          Ran result;
           REQUIRE(how_it_ended(p, setup, result) == "");
-          CHECK(values(take_log("both")) == expected);
+          CHECK(values(result.seen("both")) == expected);
           const exec::EdgeReport& counted = edge_of(result.report, "writer.out", "both.b");
           if (domain != "cpu") continue; // there a reader is at issue before it is known what there is
           CHECK(counted.delivered == delivered);
@@ -452,11 +448,11 @@ TEST_CASE("8.6: ticks without a value take no place in a queue, displace nothing
     p.connect("source", "end.in");
     Setup setup = setup_of(4, true);
     setup.costs_ns["behind"] = 40'000'000;
-    exec::Result result;
+    Ran result;
     REQUIRE(how_it_ended(p, setup, result) == "");
     const exec::EdgeReport& report = edge_of(result.report, "source.out", "behind.in[0]");
     const auto with_value = [&](const char* log) {
-      const std::vector<Seen> seen = take_log(log);
+      const std::vector<Seen> seen = result.seen(log);
       return static_cast<uint64_t>(
           std::count_if(seen.begin(), seen.end(), [](const Seen& one) { return one.values[0] != kEmpty; }));
     };
@@ -466,7 +462,6 @@ TEST_CASE("8.6: ticks without a value take no place in a queue, displace nothing
     CHECK(report.delivered + dropped(report, "queue_full") + dropped(report, "busy") == made);
     CHECK(report.delivered > 10);
     if (kind != 2) CHECK(dropped(report, queue ? "queue_full" : "busy") > 20);
-    take_log("far");
   }
 }
 
@@ -484,13 +479,12 @@ TEST_CASE(
         p.connect("seen", "end");
         const int64_t planned = Compiled(p, setup).plan().clocks[1].rate.numerator;
         CHECK(planned == (rate > 0 ? rate : 30));
-        require_end(p, setup);
+        const Ran ran = require_end(p, setup);
         // Up to the first tick that is not before the last of the clock that leads.
         const int64_t last = (count - 1) * 1'000'000'000 / 30;
         int64_t ticks = 1;
         while ((ticks - 1) * 1'000'000'000 / planned < last) ++ticks;
-        CHECK(take_log("led").size() == static_cast<size_t>(ticks));
-        take_log("end");
+        CHECK(ran.seen("led").size() == static_cast<size_t>(ticks));
       }
     }
   }
@@ -510,16 +504,16 @@ TEST_CASE(
     p.connect("lead", "h1", graph::Policy::latest);
     p.connect("h1", "g", graph::Policy::latest);
     p.connect("g", "h2", graph::Policy::latest);
-    require_end(p, setup);
-    CHECK(take_log("h2").size() == 30);
+    const Ran ran = require_end(p, setup);
+    CHECK(ran.seen("h2").size() == 30);
 
     Pipeline q = clocks({{"lead", {{"count", "30"}, {"rate", "30"}}}});
     q.clock(graph::ClockMode::free, 10);
     q.graph.clocks.back().name = "led";
     q.add("taker", "t.relay", {{"log", "taker"}}).clock = "led";
     q.connect("lead", "taker", graph::Policy::queue).depth = 2;
-    require_end(q, setup);
-    CHECK(values(take_log("taker")).size() == 30); // ten a second, for three seconds
+    const Ran queued = require_end(q, setup);
+    CHECK(values(queued.seen("taker")).size() == 30); // ten a second, for three seconds
   }
 }
 
@@ -562,9 +556,9 @@ Pipeline row_of_latest(int handlers) {
 double seconds_of_row(const Pipeline& row, uint32_t workers) {
   const auto begin = std::chrono::steady_clock::now();
   const std::clock_t begin_processors = std::clock();
-  require_end(row, setup_of(workers, false));
+  const Ran ran = require_end(row, setup_of(workers, false));
   const double processors = static_cast<double>(std::clock() - begin_processors) / CLOCKS_PER_SEC;
-  CHECK(values(take_log("row")).size() == 100);
+  CHECK(values(ran.seen("row")).size() == 100);
   return std::min(processors, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
@@ -681,12 +675,6 @@ class Drawing {
   int count_ = 0;
 };
 
-std::map<std::string, std::vector<Seen>> logs_of(const Pipeline& p) {
-  std::map<std::string, std::vector<Seen>> logs;
-  for (const graph::Handler& handler : p.graph.handlers) logs[handler.name] = take_log(handler.name);
-  return logs;
-}
-
 std::string told(const Pipeline& p) {
   std::ostringstream text;
   for (const graph::Clock& clock : p.graph.clocks) text << clock.name << " in_flight " << clock.in_flight << "; ";
@@ -724,9 +712,9 @@ TEST_CASE(
       if (!setup.virtual_time && seed % 8 != 0 && only < 0) continue;
       CAPTURE(setup.workers);
       CAPTURE(setup.virtual_time);
-      exec::Result result;
+      Ran result;
       const std::string how = how_it_ended(p, setup, result);
-      const auto logs = logs_of(p);
+      const auto logs = result.all_seen();
       if (expected.empty()) expected = logs;
       // A silent slot of a source that begins late has the time of its clock's beat: too many within too little.
       if (how.find("MR0611") == 0) {

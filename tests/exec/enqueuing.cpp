@@ -172,7 +172,7 @@ TEST_CASE("4.5: a captured chain gives on each tick what the host gives, and is 
     CHECK(compiled.plan().regions[0].steps.size() ==
           middle.size() + 1 + (source_on_device ? 1 : 0)); // and the way down
     REQUIRE(compiled.run().ok);
-    const std::vector<Seen> device = take_log("q");
+    const std::vector<Seen> device = compiled.seen("q");
     CHECK(device.size() == 40);
     CHECK(device == seen_by(chain(middle), on_host(), "q"));
   }
@@ -192,7 +192,7 @@ TEST_CASE("4.5: where it cannot be captured, a region runs on streams and says w
 // What a device is told to do while bodies are measured, as far as it has to do with that: one tick in 64, the first.
 struct Watched {
   std::vector<std::string> calls;
-  exec::Result result;
+  Ran result;
 
   Watched(Pipeline pipeline, bool measure_bodies, device::SimFaults faults = {}) {
     Setup setup = on_device();
@@ -237,7 +237,7 @@ TEST_CASE("5.5: a captured body is measured on a held stream, without what a spa
     CHECK(handler.sampled == 1);
     CHECK(handler.sampled_us == doctest::Approx(handler.name == "h2" ? 5 : 3)); // h2 is not captured, nor is it held
   }
-  CHECK(take_log("q").size() == 40);
+  CHECK(watched.result.seen("q").size() == 40);
 }
 
 TEST_CASE("4.3: while a body that keeps the host busy is called, others submit to its device") {
@@ -285,10 +285,9 @@ TEST_CASE("3.2: what is allocated on a device while it runs is refused, and coun
   };
   Compiled compiled(chain({"odd"}), setup);
   gpu = &compiled.device("cuda:0");
-  const exec::Result result = compiled.run();
+  const Ran result = compiled.run();
   CHECK(result.error.code == 703);
   CHECK(result.error.what.find("64 bytes were asked for in steady state") != std::string::npos);
-  take_log("q");
   CHECK(bodies == 17);
   CHECK(result.report.pools.at("cuda:0").steady_allocations == 1);
   CHECK(result.report.pools.at("cpu").steady_allocations == 0);
@@ -341,7 +340,6 @@ TEST_CASE("5.5: no stream is held where bodies are not measured, nor where they 
   CHECK(watched.result.ok);
   CHECK(watched.held().empty());
   CHECK(std::count(watched.calls.begin(), watched.calls.end(), "body h0") == 40);
-  take_log("q");
 }
 
 TEST_CASE("4.5: a tick on which an optional input is missing is called body by body") {
@@ -386,11 +384,11 @@ TEST_CASE("2.6: a body that fails while it enqueues leaves its tick empty, by it
 TEST_CASE("4.9: a device that fails at a launch ends the run, and nobody reads what it left") {
   Setup setup = on_device();
   setup.gpu_faults.fail_replay = 9;
-  const exec::Result result = run(chain({"add"}), setup);
+  const Ran result = run(chain({"add"}), setup);
   CHECK_FALSE(result.ok);
   CHECK(result.error.code == 703);
   int64_t expected = 1;
-  for (const int64_t value : values(take_log("q"))) {
+  for (const int64_t value : values(result.seen("q"))) {
     if (value != kEmpty) CHECK(value == expected);
     ++expected;
   }
@@ -424,7 +422,7 @@ TEST_CASE("3.6: from one GPU to another the one that has the bytes copies them")
                          plan.domains[step.domain].name);
     CHECK(copies == std::vector<std::string>{"cuda:0 → cuda:1 by cuda:0", "cuda:1 → cpu by cuda:1"});
     REQUIRE(compiled.run().ok);
-    const std::vector<Seen> devices = take_log("q");
+    const std::vector<Seen> devices = compiled.seen("q");
     CHECK(devices == seen_by(chain({"add", "add"}), on_host(), "q"));
   }
 }
@@ -439,12 +437,11 @@ TEST_CASE("4.9: of two GPUs one is lost: what the other one had from it is read 
       setup.gpu = [=](device::SimOptions& sim) {
         if (sim.domain == lost) sim.faults.fail_replay = launch;
       };
-      take_log("q");
-      const exec::Result result = run(over_two_devices(), setup);
+      const Ran result = run(over_two_devices(), setup);
       CHECK_FALSE(result.ok);
       CHECK(result.error.code == 703);
       int64_t expected = 2, there = 0;
-      for (const int64_t value : values(take_log("q"))) {
+      for (const int64_t value : values(result.seen_if_any("q"))) {
         if (value != kEmpty) CHECK(value == expected);
         there += value != kEmpty;
         ++expected;
@@ -475,7 +472,7 @@ TEST_CASE("4.5: what makes records is captured with what reads them") {
     handlers += compiled.plan().steps[s].kind == plan::StepKind::handler;
   CHECK(handlers == 4); // the source is one
   REQUIRE(compiled.run().ok);
-  const std::vector<Seen> device = take_log("q");
+  const std::vector<Seen> device = compiled.seen("q");
   CHECK(device == seen_by(few_and_totals("q", {}), on_host(), "q"));
 }
 

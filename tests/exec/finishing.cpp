@@ -288,8 +288,9 @@ struct Outcome {
 };
 Outcome outcome(Pipeline pipeline, const Setup& setup) {
   Outcome outcome;
-  outcome.result = run(std::move(pipeline), setup);
-  outcome.sink = take_log("f");
+  const Ran ran = run(std::move(pipeline), setup);
+  outcome.result = ran;
+  outcome.sink = ran.all_seen()["f"]; // empty where there is no sink on the host
   outcome.notes = take_notes();
   return outcome;
 }
@@ -330,7 +331,7 @@ TEST_CASE("4.4: what finishes is captured with others, and the plan shows where 
   const exec::Result result = compiled.run();
   REQUIRE(result.ok);
   CHECK(result.report.regions[0].launches == 40);
-  CHECK(take_log("f").size() == 40);
+  CHECK(compiled.seen("f").size() == 40);
   CHECK(take_notes().at("h1").size() == 40);
 }
 
@@ -347,7 +348,7 @@ TEST_CASE("3.5: a handler that writes in place over what a finish sees comes aft
   CHECK(std::count(paint.after.begin(), paint.after.end(), step_named("finish h0")) == 1);
   CHECK(plan.regions.size() == 2);
   REQUIRE(compiled.run().ok);
-  const std::vector<int64_t> seen = values(take_log("f"));
+  const std::vector<int64_t> seen = values(compiled.seen("f"));
   REQUIRE(seen.size() == 40);
   CHECK(seen[11] == 11 + 1 + 7);
   const auto told = take_notes();
@@ -365,7 +366,7 @@ TEST_CASE("4.4: bodies of later ticks are submitted while a finish is waited for
   REQUIRE(compiled.run().ok);
   CHECK(Noting<false>::under_way_max > 1);
   CHECK(Noting<false>::under_way_max <= 4);
-  CHECK(take_log("f").size() == 40);
+  CHECK(compiled.seen("f").size() == 40);
   CHECK(take_notes().at("h0").size() == 40);
 }
 
@@ -503,7 +504,7 @@ TEST_CASE("4.4: a run that is stopped from outside finishes what was admitted, a
   const std::vector<Seen> told = take_notes().at("h0");
   CHECK(told.size() == result.report.ticks_run + 2);
   CHECK(told.back() == life(kDrained));
-  CHECK(take_log("f").size() == result.report.ticks_run);
+  CHECK(compiled.seen("f").size() == result.report.ticks_run);
 }
 
 TEST_CASE("4.4: a sink on a device finishes on the host") {
@@ -538,7 +539,7 @@ TEST_CASE("4.4: an output declared cpu is written to the host by its kernel, cop
     Compiled compiled(few_and_totals("f", places), setup);
     const exec::Result result = compiled.run();
     REQUIRE_MESSAGE(result.ok, result.error.what);
-    CHECK(take_log("f") == host);
+    CHECK(compiled.seen("f") == host);
     for (const exec::TransferReport& transfer : result.report.transfers) {
       if (transfer.edge.rfind("few.out", 0) != 0) continue;
       CHECK(transfer.from == "cpu"); // up to a reader on a device, never down
@@ -582,7 +583,7 @@ TEST_CASE("4.4: pictures, tensors and records declared cpu are captured, in pinn
           std::string::npos);
     const exec::Result result = compiled.run();
     REQUIRE(result.ok);
-    CHECK(take_log("f") == host);
+    CHECK(compiled.seen("f") == host);
     CHECK(copied(result, "cuda:0", "cpu") == 40); // mixed.out alone
     CHECK(result.report.regions[0].launches == (no_capture ? 0 : 40));
   }
@@ -593,10 +594,10 @@ TEST_CASE("4.9: what a lost device was to write to the host is never read") {
   for (const uint64_t launch : {1, 9}) {
     Setup setup = on_device();
     setup.gpu_faults.fail_replay = launch;
-    const exec::Result result = run(few_and_totals("f", {"cuda:0", "cpu", "cpu"}), setup);
+    const Ran result = run(few_and_totals("f", {"cuda:0", "cpu", "cpu"}), setup);
     CHECK_FALSE(result.ok);
     CHECK(result.error.code == 703);
-    for (const Seen& seen : take_log("f"))
+    for (const Seen& seen : result.seen_if_any("f"))
       for (const int64_t value : seen.values) CHECK((value == kEmpty || value == host[seen.index].values[0]));
   }
 }
@@ -627,9 +628,9 @@ TEST_CASE("4.4: finish publishes on outputs declared cpu what readers get, where
     Setup setup = on_device();
     setup.domains = {"cpu", "cuda:0"};
     setup.workers = 2;
-    const exec::Result result = run(make(places), setup);
+    const Ran result = run(make(places), setup);
     REQUIRE_MESSAGE(result.ok, result.error.what);
-    CHECK(take_log("f") == host);
+    CHECK(result.seen("f") == host);
     for (const exec::RegionReport& region : result.report.regions) // also where the body leaves an output to finish()
       if (region.handlers[0] == "judge") CHECK(region.launches == 50);
     if (places[0] == "cuda:0") CHECK_FALSE(result.report.regions.empty());
@@ -684,7 +685,7 @@ TEST_CASE("3.2: a device's silent outputs take no block from a ring whose blocks
     REQUIRE(compiled.ring_of("h").dynamic);
     const exec::Result result = compiled.run();
     REQUIRE(result.ok);
-    const std::vector<int64_t> seen = values(take_log("f"));
+    const std::vector<int64_t> seen = values(compiled.seen("f"));
     take_notes();
     CHECK(std::count(seen.begin(), seen.end(), kEmpty) == (type == "odd" ? 100 : 67));
     for (const auto& [domain, pool] : result.report.pools) CHECK(pool.held_blocks == 0);

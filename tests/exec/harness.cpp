@@ -15,11 +15,16 @@ namespace millrace::test {
 
 namespace {
 
-std::mutex log_mutex;
-std::map<std::string, std::vector<Seen>>& logs() {
-  static std::map<std::string, std::vector<Seen>> all;
-  return all;
-}
+// The log of the run whose handlers this thread makes at present.
+thread_local std::shared_ptr<ValueLog> log_of_this_run;
+
+class MakesHandlersFor {
+ public:
+  explicit MakesHandlersFor(std::shared_ptr<ValueLog> log) { log_of_this_run = std::move(log); }
+  ~MakesHandlersFor() { log_of_this_run = nullptr; }
+  MakesHandlersFor(const MakesHandlersFor&) = delete;
+  MakesHandlersFor& operator=(const MakesHandlersFor&) = delete;
+};
 
 // A value is one number, `size` times over: so that bodies touch memory, and whoever reads it looks at every byte.
 // Made from an empty value, whose size is 0, it has as many as were planned.
@@ -45,10 +50,11 @@ bool every(uint64_t period, uint64_t index) { return period > 0 && index % perio
 
 // Writes down what it saw where it is told to.
 struct Witness : Handler {
+  LogWriter writer;
   Param<std::string> log{*this, "log", "", "where it writes what it saw"};
   void saw(const Tick& tick, std::vector<int64_t> values) {
     if (log->empty()) return;
-    add_to_log(*log, {tick.index(), tick.media_time_ns(), std::move(values)});
+    writer.write(*log, {tick.index(), tick.media_time_ns(), std::move(values)});
   }
 };
 
@@ -163,9 +169,10 @@ struct Paced final : Witness { // fires for `in`, looks at `extra` where it is t
 };
 
 struct Sink final : Handler {
+  LogWriter writer;
   Inputs<Tensor> in{*this, "in", 8, optional};
   Param<std::string> name{*this, "log", "", "where it writes", required};
-  void process(Tick& tick, Cpu&) { add_to_log(name, {tick.index(), tick.media_time_ns(), numbers(in, tick)}); }
+  void process(Tick& tick, Cpu&) { writer.write(*name, {tick.index(), tick.media_time_ns(), numbers(in, tick)}); }
 };
 
 struct Late final : Witness {
@@ -447,16 +454,34 @@ int64_t thousands(int64_t a, int64_t b) {
 }
 int64_t sum(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
 
-void add_to_log(const std::string& name, Seen seen) {
-  const std::lock_guard lock(log_mutex);
-  logs()[name].push_back(std::move(seen));
+void ValueLog::declare(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  seen_[name];
 }
 
-std::vector<Seen> take_log(const std::string& name) {
-  const std::lock_guard lock(log_mutex);
-  std::vector<Seen> log = std::move(logs()[name]);
-  logs().erase(name);
-  return log;
+void ValueLog::write(const std::string& name, Seen seen) {
+  const std::lock_guard lock(mutex_);
+  seen_.at(name).push_back(std::move(seen));
+}
+
+std::vector<Seen> ValueLog::at(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = seen_.find(name);
+  if (found == seen_.end()) throw std::out_of_range("no handler writes to the log \"" + name + "\"");
+  if (found->second.empty()) throw std::out_of_range("nothing was written to the log \"" + name + "\"");
+  return found->second;
+}
+
+std::map<std::string, std::vector<Seen>> ValueLog::all() const {
+  const std::lock_guard lock(mutex_);
+  return seen_;
+}
+
+LogWriter::LogWriter() : log_(log_of_this_run) {}
+
+void LogWriter::write(const std::string& name, Seen seen) const {
+  if (!log_) throw std::logic_error("a handler that was made outside of a run writes to the log \"" + name + "\"");
+  log_->write(name, std::move(seen));
 }
 
 const mr_plugin& test_plugin() {
@@ -514,6 +539,10 @@ std::set<const Compiled*> living;
 
 Compiled::Compiled(Pipeline pipeline, const Setup& setup)
     : setup_(setup), graph_(std::move(pipeline.graph)), pinned_(std::make_shared<device::PinnedRanges>()) {
+  for (const graph::Handler& handler : graph_.handlers)
+    for (const graph::Param& param : handler.params)
+      if (param.name == "log") log_->declare(param.text);
+  const MakesHandlersFor makes_handlers_for(log_);
   registry_.add(test_plugin(), "");
   if (setup_.more) registry_.add(*setup_.more, "");
   facts_ = plan::prepare(graph_, registry_, exec::host_table(), true, setup_.watch);
@@ -590,9 +619,9 @@ device::Device& Compiled::device(const std::string& domain) const {
   throw std::invalid_argument("no such device: " + domain);
 }
 
-exec::Result Compiled::run() {
+Ran Compiled::run() {
   run_->start();
-  return run_->wait();
+  return wait();
 }
 
 const plan::Ring& Compiled::ring_of(const std::string& handler, const std::string& output) const {
@@ -607,7 +636,7 @@ const plan::Pace& Compiled::pace_of(const std::string& handler) const {
   throw std::invalid_argument("no such handler: " + handler);
 }
 
-exec::Result run(Pipeline pipeline, const Setup& setup) { return Compiled(std::move(pipeline), setup).run(); }
+Ran run(Pipeline pipeline, const Setup& setup) { return Compiled(std::move(pipeline), setup).run(); }
 
 uint64_t copied(const exec::Result& result, const std::string& from, const std::string& to) {
   uint64_t count = 0;

@@ -35,9 +35,33 @@ inline void write_one(const Output<Tensor>& out, Tick& tick, int64_t value) {
   out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0] = value;
 }
 
-// Sinks write here under their `log` parameter; each test takes what is its own.
-void add_to_log(const std::string& name, Seen seen);
-std::vector<Seen> take_log(const std::string& name);
+// What the handlers of one run saw, by the name in their `log` parameter. Each Compiled has one of its own, so no run
+// sees what another one wrote. Any thread may write and read.
+class ValueLog {
+ public:
+  // A handler of the run writes to this name, so that it may be asked for.
+  void declare(const std::string& name);
+  void write(const std::string& name, Seen seen);
+  // Throws std::out_of_range if no handler writes to the name, or if none has written yet.
+  std::vector<Seen> at(const std::string& name) const;
+  // Every name that was declared, also those that nothing was written to.
+  std::map<std::string, std::vector<Seen>> all() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::vector<Seen>> seen_;
+};
+
+// A handler's way to the log of its run. A Compiled makes all its handlers on the thread that constructs it, and this
+// finds the log there: so it has to be a member of the handler.
+class LogWriter {
+ public:
+  LogWriter();
+  void write(const std::string& name, Seen seen) const;
+
+ private:
+  std::shared_ptr<ValueLog> log_;
+};
 
 // The arithmetic of t.join: an order of inputs, a value in another place, a missing one all change the result.
 int64_t mix(int64_t a, int64_t b);
@@ -94,13 +118,26 @@ struct Setup {
   const mr_plugin* more = nullptr;         // handlers of the test's own
 };
 
+// How a run ended, and what its handlers saw.
+struct Ran : exec::Result {
+  std::shared_ptr<const ValueLog> log;
+  // Throws where nobody wrote to the name: a test that looks at nothing must not pass.
+  std::vector<Seen> seen(const std::string& name) const { return log->at(name); }
+  // For a run that may end before anybody writes to the name. Throws where no handler would have.
+  std::vector<Seen> seen_if_any(const std::string& name) const { return log->all().at(name); }
+  // By name; empty where a handler was never called.
+  std::map<std::string, std::vector<Seen>> all_seen() const { return log->all(); }
+};
+
 // Compiles and holds everything that a run needs, in the right order of destruction.
 class Compiled {
  public:
   Compiled(Pipeline pipeline, const Setup& setup);
   ~Compiled();
-  exec::Result run();
+  Ran run();
+  Ran wait() { return {run_->wait(), log_}; } // of a run that was started by live()
   exec::Run& live() { return *run_; }
+  std::vector<Seen> seen(const std::string& name) const { return log_->at(name); }
   bool lost_a_device() const;
   device::Device& device(const std::string& domain) const;
   const plan::Plan& plan() const { return plan_; }
@@ -111,6 +148,7 @@ class Compiled {
  private:
   Setup setup_;
   graph::Graph graph_;
+  std::shared_ptr<ValueLog> log_ = std::make_shared<ValueLog>();
   plugin::Registry registry_;
   plan::Facts facts_;
   plan::Plan plan_;
@@ -120,7 +158,7 @@ class Compiled {
   std::unique_ptr<exec::Run> run_;
 };
 
-exec::Result run(Pipeline pipeline, const Setup& setup = {});
+Ran run(Pipeline pipeline, const Setup& setup = {});
 
 // Where the bytes are that the host sees at this address: of simulated devices of any Compiled that lives, where the
 // host may not read them. For tests that look at what a device holds.

@@ -163,7 +163,7 @@ TEST_CASE("a report may be asked for from any thread while the run goes, and its
     for (int i = 0; i < 200 || last.ticks_run < 2000; ++i) ask();
     compiled.live().stop();
   });
-  const exec::Result result = compiled.live().wait();
+  const Ran result = compiled.wait();
   asker.join();
   REQUIRE(result.ok);
   ask();
@@ -172,8 +172,7 @@ TEST_CASE("a report may be asked for from any thread while the run goes, and its
   CHECK(last.duration_s == result.report.duration_s);
   CHECK(last.handlers[0].calls >= last.ticks_run);
   CHECK(last.handlers[2].type == "t.sink");
-  CHECK(take_log("asked").size() == last.handlers[2].calls);
-  take_log("asked other");
+  CHECK(result.seen("asked").size() == last.handlers[2].calls);
 }
 
 TEST_CASE("latency is told for each path, predicted from the costs on it and measured at its sink") {
@@ -186,7 +185,7 @@ TEST_CASE("latency is told for each path, predicted from the costs on it and mea
   p.connect("source", "slow");
   p.connect("fast", "near");
   p.connect("slow", "far");
-  const exec::Result result =
+  const Ran result =
       run(p, virtual_setup({{"source", 1}, {"fast", kMs}, {"slow", 20 * kMs}, {"near", kMs}, {"far", 2 * kMs}}));
   REQUIRE(result.ok);
   REQUIRE(result.report.paths.size() == 2);
@@ -202,7 +201,7 @@ TEST_CASE("latency is told for each path, predicted from the costs on it and mea
   // All are one segment, in this order: source, fast, slow, near, far.
   CHECK(near.predicted_us == about(22'000));
   CHECK(far.predicted_us == about(24'000));
-  CHECK(take_log("near").size() + take_log("far").size() == 600);
+  CHECK(result.seen("near").size() + result.seen("far").size() == 600);
 }
 
 TEST_CASE("the way to a sink after a queue begins where the tick did, not at the queue") {
@@ -211,20 +210,20 @@ TEST_CASE("the way to a sink after a queue begins where the tick did, not at the
   p.add("sink", "t.sink", {{"log", "queued"}});
   p.connect("source", "relay");
   p.connect("relay", "sink", graph::Policy::queue);
-  const exec::Result result = run(p, virtual_setup({{"source", 1}, {"relay", 20 * kMs}, {"sink", 7 * kMs}}));
+  const Ran result = run(p, virtual_setup({{"source", 1}, {"relay", 20 * kMs}, {"sink", 7 * kMs}}));
   REQUIRE(result.ok);
   const exec::PathReport& path = path_to(result.report, "sink");
   CHECK(path.sampled == 10);
   CHECK(path.predicted_us == about(27'000));
   CHECK(path.p99_us == about(27'000));
-  CHECK(take_log("queued").size() == 10);
+  CHECK(result.seen("queued").size() == 10);
 }
 
 TEST_CASE("a sink that answers later is reached when it has answered") {
   Pipeline p = unhurried(10);
   p.add("sink", "insight.late_sink");
   p.connect("source", "sink");
-  const exec::Result result = run(p, virtual_setup({{"source", 1}, {"sink", kMs}}));
+  const Ran result = run(p, virtual_setup({{"source", 1}, {"sink", kMs}}));
   REQUIRE(result.ok);
   CHECK(path_to(result.report, "sink").sampled == 10);
   CHECK(path_to(result.report, "sink").p50_us == about(100'000)); // the next tick's call
@@ -234,7 +233,7 @@ TEST_CASE("a sink on a device is reached when the device has run it") {
   Pipeline p = unhurried(10);
   p.add("last", "t.capturable").device = "sim:0";
   p.connect("source", "last");
-  const exec::Result result = run(p, virtual_setup({{"source", 1}, {"last", 30 * kMs}}, {"cpu", "sim:0"}));
+  const Ran result = run(p, virtual_setup({{"source", 1}, {"last", 30 * kMs}}, {"cpu", "sim:0"}));
   REQUIRE(result.ok);
   CHECK(path_to(result.report, "last").sampled == 10);
   CHECK(path_to(result.report, "last").max_us == about(30'000));
@@ -246,7 +245,7 @@ TEST_CASE("a sink that was not called on a tick was not reached by it") {
   p.add("needs", "t.relay");
   p.connect("source", "relay");
   p.connect("relay", "needs");
-  const exec::Result result = run(p, virtual_setup({{"source", 1}, {"relay", kMs}, {"needs", kMs}}));
+  const Ran result = run(p, virtual_setup({{"source", 1}, {"relay", kMs}, {"needs", kMs}}));
   REQUIRE(result.ok);
   CHECK(result.report.handlers[2].calls == 0);
   CHECK(path_to(result.report, "needs").sampled == 0);
@@ -262,7 +261,7 @@ TEST_CASE("a tick under free begins when its source is asked, as the prediction 
     p.add("source", waits ? "insight.slow_reader" : "insight.slow_source", {{"count", "20"}});
     p.add("sink", "t.sink", {{"log", "begins"}});
     p.connect("source", "sink");
-    const exec::Result result = run(p, setup);
+    const Ran result = run(p, setup);
     REQUIRE(result.ok);
     REQUIRE(path_to(result.report, "sink").sampled == 20);
     // What a thread of its own has read before the tick is no part of it.
@@ -271,7 +270,6 @@ TEST_CASE("a tick under free begins when its source is asked, as the prediction 
     CHECK((p50_us >= 5000) == !waits);
     CHECK((predicted_us >= 5000) == !waits);
     CHECK(path_to(result.report, "sink").first_us > 0);
-    take_log("begins");
   }
 }
 
@@ -293,7 +291,7 @@ TEST_CASE("2.8: under realtime a window that stays full is a standstill, though 
   p.add("source", "t.count", {{"count", "40"}});
   p.add("stuck", "insight.stuck");
   p.connect("source", "stuck");
-  const exec::Result result = run(p, setup); // stuck answers once the report was heard
+  const Ran result = run(p, setup); // stuck answers once the report was heard
   REQUIRE(result.ok);
   CHECK(result.report.ticks_late > 0);
   CHECK(said.find("warning MR0603: nothing has moved for 0.") != std::string::npos);
@@ -311,9 +309,9 @@ TEST_CASE("2.8: under realtime to wait for the next beat is no standstill") {
   p.add("source", "t.count", {{"count", "1"}});
   p.add("sink", "t.sink", {{"log", "beats"}});
   p.connect("source", "sink");
-  REQUIRE(run(p, setup).ok);
+  const Ran ran = run(p, setup);
+  REQUIRE(ran.ok);
   CHECK(said == "");
-  take_log("beats");
 }
 
 TEST_CASE("the progress tells what was dropped so far, by cause") {
@@ -339,12 +337,11 @@ TEST_CASE("the progress tells what was dropped so far, by cause") {
     changed.wait(lock, [&] { return seen.dropped["rate"] > 0; });
   }
   compiled.live().stop();
-  const exec::Result result = compiled.live().wait();
+  const Ran result = compiled.wait();
   REQUIRE(result.ok);
   CHECK(seen.dropped.size() == 1); // each once, as the report counts them
   CHECK(seen.dropped["rate"] <= result.report.edges[0].dropped.at("rate"));
   CHECK(seen.ticks <= result.report.ticks_run);
-  take_log("progress");
 }
 
 TEST_CASE("the progress counts what a busy reader missed as the report does, and no drop twice") {
@@ -358,7 +355,7 @@ TEST_CASE("the progress counts what a busy reader missed as the report does, and
   p.add("slow", "insight.slow_sink");
   p.connect("source", "slow", graph::Policy::latest);
   setup.more = &insight_plugin();
-  const exec::Result result = run(p, setup);
+  const Ran result = run(p, setup);
   REQUIRE(result.ok);
   REQUIRE(result.report.edges[0].dropped.at("superseded") > 0);
   REQUIRE(seen.dropped.contains("superseded"));
@@ -386,9 +383,8 @@ TEST_CASE("2.6: what a handler says when it fails is told once, and all of it is
       p.add("sink", "t.sink", {{"log", "heard"}});
       p.connect("source", "bad");
       p.connect("bad", "sink");
-      const exec::Result result = run(p, setup);
+      const Ran result = run(p, setup);
       REQUIRE(result.ok);
-      take_log("heard");
       const exec::HandlerReport& report = result.report.handlers[1];
       REQUIRE(report.errors > 0);
       REQUIRE(said.size() == 1);

@@ -160,13 +160,13 @@ TEST_CASE("3.2: blocks that a handler holds are its own until it gives them back
         p.connect("source", "tap", graph::Policy::latest);
         p.connect("reader", "sink");
         p.connect("tap", "sink");
-        const exec::Result result = run(p, setup_of(workers));
+        const Ran result = run(p, setup_of(workers));
         INFO(result.error.what);
         REQUIRE(result.ok);
         CHECK(Lookahead::spoiled == 0);
         CHECK(Lookahead::refused > 0); // as many were lent as were declared, and no more
         CHECK(result.report.pools.at("cpu").held_blocks == 0);
-        const std::vector<Seen> log = take_log("lent");
+        const std::vector<Seen> log = result.seen("lent");
         REQUIRE(log.size() == 50);
       }
     }
@@ -181,7 +181,7 @@ TEST_CASE("3.5: what a handler still reads is copied before it is written over")
                    "paint copies its input before it writes: source still reads the picture that it gave") == 1);
   REQUIRE(compiled.run().ok);
   CHECK(Lookahead::spoiled == 0);
-  const std::vector<int64_t> seen = values(take_log("painted"));
+  const std::vector<int64_t> seen = values(compiled.seen("painted"));
   REQUIRE(seen.size() == 50);
   for (int64_t i = 0; i < 50; ++i) CHECK(seen[static_cast<size_t>(i)] == i + 1000);
 }
@@ -191,22 +191,21 @@ TEST_CASE("3.4: a device gets a lent block by one copy, also while its handler r
   for (const bool adversarial : {false, true}) {
     Setup setup = setup_of(2, {"cpu", "sim:0"});
     setup.adversarial = adversarial;
-    const exec::Result result = run(p, setup);
+    const Ran result = run(p, setup);
     REQUIRE(result.ok);
     CHECK(Lookahead::spoiled == 0);
     CHECK(copied(result, "cpu", "sim:0") == 50);
-    CHECK(values(take_log("lent_to_device")).size() == 50);
+    CHECK(values(result.seen("lent_to_device")).size() == 50);
     for (const auto& [domain, pool] : result.report.pools) CHECK(pool.held_blocks == 0);
   }
 }
 
 TEST_CASE("3.2: a block that is a tick's value is not given to another tick") {
   Pipeline p("l.repeating name=source ! t.sink name=sink log=repeating");
-  const exec::Result result = run(p, setup_of(1));
+  const Ran result = run(p, setup_of(1));
   CHECK_FALSE(result.ok);
   CHECK(result.error.what.find("gives a block that is another tick's value") != std::string::npos);
   CHECK(result.report.pools.at("cpu").held_blocks == 0);
-  take_log("repeating");
 }
 
 TEST_CASE("3.2: the plan has room for what is held beside what is in flight, and says why") {
@@ -224,11 +223,10 @@ TEST_CASE("3.2: a block that is not borrowed, and a second one on a tick, end th
     p.add("source", "l.careless", {{"twice", twice ? "true" : "false"}});
     p.add("sink", "t.sink", {{"log", "careless"}});
     p.connect("source", "sink");
-    const exec::Result result = run(p, setup_of(1));
+    const Ran result = run(p, setup_of(1));
     CHECK_FALSE(result.ok);
     const std::string words = twice ? "gives a second block on one tick" : "gives a block that it did not borrow";
     CHECK(result.error.what.find(words) != std::string::npos);
     CHECK(result.report.pools.at("cpu").held_blocks == 0);
-    take_log("careless");
   }
 }

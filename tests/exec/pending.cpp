@@ -350,7 +350,7 @@ Pipeline gappy_apart(const std::vector<std::string>& types, const Apart& apart,
 }
 
 // What stands still is told, and ends the test in words.
-exec::Result run_to_its_end(const Pipeline& pipeline, Setup setup) {
+Ran run_to_its_end(const Pipeline& pipeline, Setup setup) {
   std::string said;
   std::atomic<exec::Run*> live{nullptr};
   setup.options.idle_report_ns = 20'000'000'000;
@@ -361,7 +361,7 @@ exec::Result run_to_its_end(const Pipeline& pipeline, Setup setup) {
   };
   Compiled compiled(pipeline, setup);
   live = &compiled.live();
-  exec::Result result = compiled.run();
+  Ran result = compiled.run();
   REQUIRE(said == "");
   return result;
 }
@@ -374,8 +374,9 @@ TEST_CASE("8.4: the guide's handler that answers later ends its run at every reg
       CAPTURE(one_in);
       CAPTURE(in_flight);
       const auto gaps = std::map<std::string, std::string>{{"one_in", std::to_string(one_in)}};
-      REQUIRE(run_to_its_end(gappy({"pending.guide"}, gaps, 100, in_flight), pending_setup()).ok);
-      const std::vector<int64_t> seen = values(take_log("gaps"));
+      const Ran ran = run_to_its_end(gappy({"pending.guide"}, gaps, 100, in_flight), pending_setup());
+      REQUIRE(ran.ok);
+      const std::vector<int64_t> seen = values(ran.seen("gaps"));
       REQUIRE(seen.size() == 100);
       for (int64_t i = 0; i < 100; ++i) REQUIRE(seen[static_cast<size_t>(i)] == (i % one_in == 0 ? i : kEmpty));
     }
@@ -384,10 +385,10 @@ TEST_CASE("8.4: the guide's handler that answers later ends its run at every reg
 
 TEST_CASE("8.4: where the input has no gaps nobody is drained") {
   for (const uint32_t in_flight : {1u, 4u}) {
-    REQUIRE(
-        run_to_its_end(gappy({"pending.behind3", "pending.behind1"}, {{"one_in", "1"}}, 50, in_flight), pending_setup())
-            .ok);
-    const std::vector<int64_t> seen = values(take_log("gaps"));
+    const Ran ran = run_to_its_end(gappy({"pending.behind3", "pending.behind1"}, {{"one_in", "1"}}, 50, in_flight),
+                                   pending_setup());
+    REQUIRE(ran.ok);
+    const std::vector<int64_t> seen = values(ran.seen("gaps"));
     for (int64_t i = 0; i < 50; ++i) REQUIRE(seen[static_cast<size_t>(i)] == i * 1'000'000); // no reset
   }
 }
@@ -409,8 +410,9 @@ TEST_CASE("8.4: under free, handlers that owe firings end at any gaps, deliver a
           std::map<std::string, std::string>{{"seed", std::to_string(seed)}, {"gap_max", std::to_string(1 + seed % 7)}};
       std::vector<Seen> expected;
       for (const uint32_t workers : {1u, 2u, 8u}) {
-        REQUIRE(run_to_its_end(gappy(chain, gaps, kTicks, in_flight), pending_setup(workers)).ok);
-        std::vector<Seen> seen = take_log("gaps");
+        const Ran ran = run_to_its_end(gappy(chain, gaps, kTicks, in_flight), pending_setup(workers));
+        REQUIRE(ran.ok);
+        std::vector<Seen> seen = ran.seen("gaps");
         REQUIRE(seen.size() == kTicks);
         if (workers == 1) expected = seen;
         REQUIRE((seen == expected));
@@ -438,8 +440,9 @@ TEST_CASE("8.4: a handler in a pace of its own is drained in a gap if a reader o
         std::vector<Seen> expected;
         for (const uint32_t workers : {1u, 2u, 8u}) {
           CAPTURE(workers);
-          REQUIRE(run_to_its_end(p, pending_setup(workers)).ok);
-          std::vector<Seen> seen = take_log("gaps");
+          const Ran ran = run_to_its_end(p, pending_setup(workers));
+          REQUIRE(ran.ok);
+          std::vector<Seen> seen = ran.seen("gaps");
           REQUIRE(seen.size() == kTicks);
           if (workers == 1) expected = seen;
           REQUIRE((seen == expected));
@@ -502,13 +505,13 @@ TEST_CASE(
             p.connect("slow", "both.a");
             p.connect(owes, "slow.extra", graph::Policy::latest).lag = ticks;
           }
-          std::vector<std::vector<Seen>> expected;
+          std::map<std::string, std::vector<Seen>> expected;
           for (const uint32_t workers : {1u, 2u, 8u}) {
             CAPTURE(workers);
-            REQUIRE(run_to_its_end(p, pending_setup(workers)).ok);
-            std::vector<std::vector<Seen>> seen;
-            for (const char* log : {"gaps", "slow", "both"}) seen.push_back(take_log(log));
-            REQUIRE(seen[0].size() == kTicks);
+            const Ran ran = run_to_its_end(p, pending_setup(workers));
+            REQUIRE(ran.ok);
+            const std::map<std::string, std::vector<Seen>> seen = ran.all_seen();
+            REQUIRE(seen.at("gaps").size() == kTicks);
             if (workers == 1) expected = seen;
             REQUIRE((seen == expected));
           }
@@ -518,7 +521,7 @@ TEST_CASE(
             const int64_t at = i - ticks;
             const bool there = at >= 0 && in_a_stretch(seed, 9, static_cast<uint64_t>(at));
             if (there || way == "delay") newest = there ? at : kEmpty;
-            const int64_t value = expected[0][static_cast<size_t>(i)].values[1];
+            const int64_t value = expected.at("gaps")[static_cast<size_t>(i)].values[1];
             REQUIRE((value == kEmpty ? kEmpty : value / 1000) == newest);
           }
         }
@@ -541,8 +544,9 @@ TEST_CASE("8.4: a handler in a pace of its own is not drained if no reader outsi
     }
     Setup setup = pending_setup(1);
     setup.virtual_time = realtime;
-    REQUIRE(run_to_its_end(p, setup).ok);
-    const std::vector<Seen> log = take_log("gaps");
+    const Ran ran = run_to_its_end(p, setup);
+    REQUIRE(ran.ok);
+    const std::vector<Seen> log = ran.seen("gaps");
     REQUIRE(log.size() >= 10);
     for (const Seen& seen : log)
       if (seen.values[0] != kEmpty) REQUIRE(seen.values[0] % 1000 == 0); // no reset
@@ -568,8 +572,9 @@ TEST_CASE("2.3: a reader by delay of a pending result comes after the handler th
           p.connect(passed_on ? "after" : "owes", "reader.in").delay = delay;
           p.graph.edges.back().initial_empty = true;
           if (!passed_on) p.connect("source", "after");
-          REQUIRE(run_to_its_end(p, pending_setup(workers)).ok);
-          const std::vector<Seen> log = take_log("delayed");
+          const Ran ran = run_to_its_end(p, pending_setup(workers));
+          REQUIRE(ran.ok);
+          const std::vector<Seen> log = ran.seen("delayed");
           REQUIRE(log.size() == kTicks);
           for (int64_t i = 0; i < kTicks; ++i) {
             const Seen& seen = log[static_cast<size_t>(i)];
@@ -591,9 +596,9 @@ TEST_CASE("8.4: under realtime, handlers that owe firings and whose input has ga
       const Pipeline p = gappy({type}, {{"seed", std::to_string(seed)}, {"gap_max", "6"}}, 200, in_flight, 100);
       Setup setup = pending_setup(1);
       setup.virtual_time = true;
-      const exec::Result result = run_to_its_end(p, setup);
+      const Ran result = run_to_its_end(p, setup);
       REQUIRE(result.ok);
-      REQUIRE(take_log("gaps").size() == 200);
+      REQUIRE(result.seen("gaps").size() == 200);
       // Virtual time does not wait for a thread that the run does not know.
       if (std::string(type) != "pending.threaded") CHECK(result.report.ticks_late == 0);
     }
@@ -604,8 +609,9 @@ TEST_CASE("8.4: a handler that is skipped on a failure at its full debt is drain
   for (const uint32_t in_flight : {1u, 2u, 4u}) {
     Pipeline p = gappy({"pending.failing"}, {{"one_in", "1"}}, 60, in_flight);
     p.graph.handlers[2].on_error = graph::OnError::skip;
-    REQUIRE(run_to_its_end(p, pending_setup()).ok);
-    const std::vector<int64_t> seen = values(take_log("gaps"));
+    const Ran ran = run_to_its_end(p, pending_setup());
+    REQUIRE(ran.ok);
+    const std::vector<int64_t> seen = values(ran.seen("gaps"));
     REQUIRE(seen.size() == 60);
     for (int64_t i = 0; i < 60; ++i) REQUIRE((seen[static_cast<size_t>(i)] == kEmpty) == (i % 5 == 4));
   }
@@ -615,10 +621,11 @@ TEST_CASE("8.4: what drain leaves owed is settled empty, and its later publicati
   refused = published_late = 0;
   // Two values, a gap, and so on: each gap drains, and the next call publishes what was left.
   Pipeline p = gappy({"pending.forgetful"}, {{"one_in", "9"}}, 90);
-  REQUIRE(run_to_its_end(p, pending_setup()).ok);
+  const Ran ran = run_to_its_end(p, pending_setup());
+  REQUIRE(ran.ok);
   CHECK(published_late == 0);
   CHECK(refused > 2);
-  const std::vector<int64_t> seen = values(take_log("gaps"));
+  const std::vector<int64_t> seen = values(ran.seen("gaps"));
   REQUIRE(seen.size() == 90);
   for (int64_t i = 0; i < 90; ++i) CHECK((seen[static_cast<size_t>(i)] == kEmpty || seen[static_cast<size_t>(i)] == i));
 }
@@ -634,9 +641,9 @@ TEST_CASE("2.6: a restart settles owed firings empty, and their later publicatio
     p.connect("source", "stale");
     p.connect("stale", "sink");
     p.connect("stale", "other.in", graph::Policy::latest); // so the ring counts who holds its blocks
-    REQUIRE(run_to_its_end(p, pending_setup(workers)).ok);
-    take_log("other");
-    const std::vector<int64_t> seen = values(take_log("stale"));
+    const Ran ran = run_to_its_end(p, pending_setup(workers));
+    REQUIRE(ran.ok);
+    const std::vector<int64_t> seen = values(ran.seen("stale"));
     REQUIRE(seen.size() == 700);
     for (int64_t i = 0; i < 700; ++i) CHECK(seen[static_cast<size_t>(i)] == (i % 7 >= 2 && i % 7 <= 4 ? kEmpty : i));
     CHECK(restarts == 101);
@@ -648,15 +655,14 @@ TEST_CASE("2.6: a restart settles owed firings empty, and their later publicatio
 }
 
 TEST_CASE("8.4: who publishes from a thread of its own without having declared it is told so") {
-  const exec::Result result = run_to_its_end(gappy({"pending.undeclared"}, {{"one_in", "1"}}, 20), pending_setup());
-  take_log("gaps");
+  const Ran result = run_to_its_end(gappy({"pending.undeclared"}, {{"one_in", "1"}}, 20), pending_setup());
   CHECK_FALSE(result.ok);
   CHECK(result.error.what.find("owes1 (pending.undeclared) failed at tick 0: it publishes from another thread") == 0);
 }
 
 TEST_CASE("8.4: a handler that owes more than max_pending after a call fails, instead of waiting for a call for ever") {
   Pipeline p("t.count name=source count=20 ! pending.greedy name=greedy");
-  const exec::Result result = run_to_its_end(p, pending_setup());
+  const Ran result = run_to_its_end(p, pending_setup());
   CHECK_FALSE(result.ok);
   CHECK(result.error.what ==
         "greedy (pending.greedy) failed at tick 2: it owes 3 firings after a call, and max_pending says 2");

@@ -56,12 +56,12 @@ TEST_CASE("6a: a slow detector misses its turns, the overlay takes the newest re
   // One detection takes 45 ms: it begins at tick 0 (0 ms), is busy at ticks 3 (30 ms), free at 45 ms, begins at tick 6
   // …
   setup.costs_ns = {{"detect", 45 * kMs}, {"overlay", 1 * kMs}, {"writer", 1 * kMs}};
-  const exec::Result result = run(street(graph::ClockMode::realtime, "6a"), setup);
+  const Ran result = run(street(graph::ClockMode::realtime, "6a"), setup);
   REQUIRE(result.ok);
   CHECK(result.report.ticks_run == 40);
   CHECK(handler(result.report, "detect").calls == 7);                 // ticks 0, 6, 12, …, 36
   CHECK(edge_to(result.report, "detect.in").dropped.at("busy") == 7); // ticks 3, 9, …, 39
-  const std::vector<Seen> show = take_log("6a.show");
+  const std::vector<Seen> show = result.seen("6a.show");
   REQUIRE(show.size() == 40);
   for (const Seen& seen : show) {
     const auto tick = static_cast<int64_t>(seen.index);
@@ -69,7 +69,7 @@ TEST_CASE("6a: a slow detector misses its turns, the overlay takes the newest re
     const int64_t newest = tick < 5 ? 999 : (tick - 5) / 6 * 6;
     CHECK(seen.values[0] == tick * 1000 + newest);
   }
-  CHECK(indices(take_log("6a.writer")).size() == 40);
+  CHECK(indices(result.seen("6a.writer")).size() == 40);
 }
 
 TEST_CASE("6a: a writer that is too slow loses the oldest of its queue, and the tick goes on") {
@@ -77,18 +77,17 @@ TEST_CASE("6a: a writer that is too slow loses the oldest of its queue, and the 
   setup.workers = 4;
   setup.virtual_time = true;
   setup.costs_ns = {{"writer", 25 * kMs}};
-  const exec::Result result = run(street(graph::ClockMode::realtime, "6aq", 2), setup);
+  const Ran result = run(street(graph::ClockMode::realtime, "6aq", 2), setup);
   REQUIRE(result.ok);
   CHECK(result.report.ticks_run == 40);
   CHECK(result.report.ticks_late == 0);
-  const std::vector<uint64_t> written = indices(take_log("6aq.writer"));
+  const std::vector<uint64_t> written = indices(result.seen("6aq.writer"));
   const uint64_t dropped = edge_to(result.report, "writer.in[0]").dropped.at("queue_full");
   CHECK(written.size() + dropped == 40);
   CHECK(dropped > 15);
   CHECK(written.front() == 0);
   CHECK(written.back() == 39); // the newest is kept
   for (size_t i = 1; i < written.size(); ++i) CHECK(written[i] > written[i - 1]);
-  take_log("6aq.show");
 }
 
 TEST_CASE("2.5: under free the slow detector is waited for, and drops act as block, with any number of threads") {
@@ -97,12 +96,12 @@ TEST_CASE("2.5: under free the slow detector is waited for, and drops act as blo
     CAPTURE(workers);
     Setup setup;
     setup.workers = workers;
-    const exec::Result result = run(street(graph::ClockMode::free, "free"), setup);
+    const Ran result = run(street(graph::ClockMode::free, "free"), setup);
     REQUIRE(result.ok);
-    const std::vector<Seen> show = take_log("free.show");
+    const std::vector<Seen> show = result.seen("free.show");
     REQUIRE(show.size() == 40);
     for (const Seen& seen : show) CHECK(seen.values[0] == static_cast<int64_t>(seen.index * 1000 + seen.index / 3 * 3));
-    CHECK(indices(take_log("free.writer")).size() == 40);
+    CHECK(indices(result.seen("free.writer")).size() == 40);
     CHECK(edge_to(result.report, "detect.in").dropped.empty());
     CHECK(edge_to(result.report, "writer.in[0]").dropped.empty());
   }
@@ -138,9 +137,9 @@ TEST_CASE("6b: tracker, delayed loop through a device that is silent on some tic
       setup.workers = 2;
       setup.domains = on_sim ? std::vector<std::string>{"cpu", "sim:0"} : std::vector<std::string>{"cpu"};
       setup.adversarial = adversarial;
-      const exec::Result result = run(p, setup);
+      const Ran result = run(p, setup);
       REQUIRE(result.ok);
-      const std::vector<Seen> log = take_log("6b");
+      const std::vector<Seen> log = result.seen("6b");
       REQUIRE(log.size() == 30);
       for (const Seen& seen : log) CHECK(seen.values[0] == seen.values[1] + 100);
       if (expected.empty()) expected = log;
@@ -178,9 +177,9 @@ TEST_CASE("6c: two cameras with clocks of their own meet by latest, queue and al
   for (const uint32_t workers : {1u, 2u}) {
     Setup setup;
     setup.workers = workers;
-    const exec::Result result = run(p, setup);
+    const Ran result = run(p, setup);
     REQUIRE(result.ok);
-    const std::vector<Seen> log = take_log("6c");
+    const std::vector<Seen> log = result.seen("6c");
     REQUIRE(log.size() == 10);
     for (int64_t i = 0; i < 10; ++i) { // a at 10 i ms, b at 20 j ms
       const std::vector<int64_t>& seen = log[static_cast<size_t>(i)].values;
@@ -209,11 +208,11 @@ TEST_CASE("6d: a late first tick under realtime skips the beats it missed, and m
   Compiled compiled(p, setup);
   CHECK(compiled.pace_of("slow").window == 2);
   CHECK(compiled.ring_of("source").length == 2);
-  const exec::Result result = compiled.run();
+  const Ran result = compiled.run();
   REQUIRE(result.ok);
   // Beats 0 and 1 fill the window; those of 20 and 30 ms come while it is full.
   CHECK(result.report.ticks_late == 2);
-  const std::vector<Seen> log = take_log("6d");
+  const std::vector<Seen> log = result.seen("6d");
   REQUIRE(log.size() == 8);
   std::vector<int64_t> beats;
   for (const Seen& seen : log) {
@@ -238,7 +237,7 @@ TEST_CASE("6e: an encoder that answers after 8 frames widens the window of 4 to 
   CHECK(compiled.ring_of("source").length == 12);
   CHECK(compiled.pace_of("encoder").slots == 16);
   REQUIRE(compiled.run().ok);
-  const std::vector<Seen> log = take_log("6e");
+  const std::vector<Seen> log = compiled.seen("6e");
   REQUIRE(log.size() == 25);
   for (const Seen& seen : log) CHECK(seen.values[0] == seen.values[1]);
 }
@@ -257,13 +256,14 @@ TEST_CASE("6f: a loop whose tracker is silent once goes on with the last value")
   p.connect("source", "quiet");
   p.connect("tracker", "sink");
   p.graph.handlers.erase(p.graph.handlers.begin() + 3); // small is not needed
-  REQUIRE(run(p).ok);
+  const Ran ran = run(p);
+  REQUIRE(ran.ok);
   std::vector<int64_t> expected;
   for (int64_t i = 0; i < 12; ++i) {
     const int64_t last = i == 0 ? 0 : i == 6 ? 5 : i; // tick 5 was silent: tick 6 repeats tick 4's value, 5
     expected.push_back((i + 1) * 1000 + last);
   }
-  CHECK(values(take_log("6f")) == expected);
+  CHECK(values(ran.seen("6f")) == expected);
 }
 
 TEST_CASE("6g: rings of several lengths that meet in one captured region get one length") {
@@ -288,9 +288,9 @@ TEST_CASE("6g: rings of several lengths that meet in one captured region get one
   const uint32_t length = compiled.ring_of("a").length;
   for (const char* name : {"a", "b", "c", "d"}) CHECK(compiled.ring_of(name).length == length);
   CHECK(compiled.plan().regions[0].slots == length);
-  const exec::Result result = compiled.run();
+  const Ran result = compiled.run();
   REQUIRE(result.ok);
-  const std::vector<Seen> log = take_log("6g");
+  const std::vector<Seen> log = result.seen("6g");
   REQUIRE(log.size() == 40);
   for (int64_t i = 0; i < 40; ++i)
     CHECK(log[static_cast<size_t>(i)].values[0] == (i + 4) * 1000 + (i < 4 ? 999 : i - 4 + 2));

@@ -285,13 +285,15 @@ Outcome try_run(const Sample& sample, const Way& way) {
     outcome.stuck += line + "\n";
     if (live) live->interrupt();
   };
+  std::map<std::string, std::vector<Seen>> seen;
   try {
     Compiled compiled(pipeline, setup);
     {
       const std::lock_guard lock(mutex);
       live = &compiled.live();
     }
-    const exec::Result result = compiled.run();
+    const Ran result = compiled.run();
+    seen = result.all_seen();
     outcome.ok = result.ok;
     outcome.report = result.report;
     outcome.plan = compiled.plan();
@@ -304,8 +306,8 @@ Outcome try_run(const Sample& sample, const Way& way) {
     outcome.error = failure.what();
   }
   for (const std::string& name : logs_of(sample)) {
-    std::vector<Seen> log = take_log(name);
-    std::erase_if(log, [&](const Seen& seen) { return seen.index >= outcome.ends_at; });
+    std::vector<Seen> log = outcome.refused == 0 ? std::move(seen.at(name)) : std::vector<Seen>();
+    std::erase_if(log, [&](const Seen& one) { return one.index >= outcome.ends_at; });
     // Lanes write theirs in any order.
     std::stable_sort(log.begin(), log.end(), [](const Seen& a, const Seen& b) { return a.index < b.index; });
     outcome.logs[name] = std::move(log);

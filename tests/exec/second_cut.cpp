@@ -54,7 +54,7 @@ TEST_CASE(
   Compiled compiled(p, setup);
   CHECK(compiled.plan().segments.size() == 1); // 300 µs each are taken
   CHECK(compiled.plan().guessed);
-  const exec::Result result = compiled.run();
+  const Ran result = compiled.run();
   REQUIRE(result.ok);
   CHECK(result.report.cut_again);
   CHECK(segments(result.report) == Names{"source h1", "h2", "h3 sink"});
@@ -62,7 +62,7 @@ TEST_CASE(
   const uint64_t lost = result.report.ticks_late + result.report.ticks_skipped;
   CHECK(lost > 0);
   CHECK(lost <= 8);
-  CHECK(is_whole(take_log("sixty"), 600));
+  CHECK(is_whole(result.seen("sixty"), 600));
 }
 
 TEST_CASE("5.2: handlers that turn out to be short come together again") {
@@ -70,20 +70,20 @@ TEST_CASE("5.2: handlers that turn out to be short come together again") {
   const Setup setup = measured(3, {});
   Compiled compiled(p, setup);
   CHECK(compiled.plan().segments.size() > 1);
-  const exec::Result result = compiled.run();
+  const Ran result = compiled.run();
   REQUIRE(result.ok);
   CHECK(segments(result.report) == Names{"source h1 h2 h3 sink"});
-  CHECK(is_whole(take_log("short"), 200));
+  CHECK(is_whole(result.seen("short"), 200));
 }
 
 TEST_CASE("5.2: under free the work that was measured is shared out, and takes as long as the largest share") {
   const Pipeline p = line({"t.relay", "t.relay", "t.relay", "t.relay"}, "shared", 300);
   const Setup setup = measured(2, {{"h1", 9 * kMs}, {"h2", 3 * kMs}, {"h3", 3 * kMs}, {"h4", 3 * kMs}, {"sink", 0}});
-  const exec::Result result = run(p, setup);
+  const Ran result = run(p, setup);
   REQUIRE(result.ok);
   CHECK(segments(result.report) == Names{"source h1", "h2 h3 h4 sink"});
   CHECK(result.report.duration_s == doctest::Approx(300 * 0.009).epsilon(0.05));
-  CHECK(is_whole(take_log("shared"), 300));
+  CHECK(is_whole(result.seen("shared"), 300));
 }
 
 TEST_CASE("5.2: a cut that was not guessed is kept, and so is one that another would not change") {
@@ -92,12 +92,14 @@ TEST_CASE("5.2: a cut that was not guessed is kept, and so is one that another w
   setup.costs_ns = {{"source", 1}, {"h1", kMs}, {"h2", kMs}, {"sink", 1}};
   const Compiled known(p, setup);
   CHECK(!known.plan().guessed);
-  CHECK(!run(p, setup).report.cut_again);
-  CHECK(is_whole(take_log("kept"), 100));
+  const Ran as_known = run(p, setup);
+  CHECK(!as_known.report.cut_again);
+  CHECK(is_whole(as_known.seen("kept"), 100));
   const Setup as_guessed = measured(2, {{"h1", 599'999}, {"h2", 300'000}, {"sink", 300'000}});
   CHECK(Compiled(p, as_guessed).plan().guessed);
-  CHECK(!run(p, as_guessed).report.cut_again);
-  CHECK(is_whole(take_log("kept"), 100));
+  const Ran by_guess = run(p, as_guessed);
+  CHECK(!by_guess.report.cut_again);
+  CHECK(is_whole(by_guess.seen("kept"), 100));
 }
 
 TEST_CASE("5.2: a handler that comes after one that answers later keeps its segment") {
@@ -114,19 +116,19 @@ TEST_CASE("5.2: a handler that comes after one that answers later keeps its segm
   CHECK(plan::moves(plan, segment_of("source")));
   CHECK(plan::moves(plan, segment_of("h3"))); // it answers later itself: what is before it, it has seen
   CHECK(!plan::moves(plan, segment_of("h4")));
-  const exec::Result result = compiled.run();
+  const Ran result = compiled.run();
   REQUIRE(result.ok);
-  CHECK(is_whole(take_log("late"), 200));
+  CHECK(is_whole(result.seen("late"), 200));
 }
 
 TEST_CASE("5.2: a handler that answers later may be cut from what is before it") {
   Pipeline p = line({"t.relay", "t.relay", "t.late"}, "encoder", 600);
   p.clock(graph::ClockMode::realtime, 60);
-  const exec::Result result = run(p, measured(2, {{"h1", 8 * kMs}, {"h2", 8 * kMs}, {"h3", 8 * kMs}}));
+  const Ran result = run(p, measured(2, {{"h1", 8 * kMs}, {"h2", 8 * kMs}, {"h3", 8 * kMs}}));
   REQUIRE(result.ok);
   CHECK(segments(result.report) == Names{"source h1", "h2", "h3", "sink"});
   CHECK(result.report.ticks_late + result.report.ticks_skipped <= 12);
-  CHECK(is_whole(take_log("encoder"), result.report.ticks_run));
+  CHECK(is_whole(result.seen("encoder"), result.report.ticks_run));
 }
 
 TEST_CASE("5.2: clocks that wait for each other are let go, and the first cut stays") {
@@ -149,9 +151,9 @@ TEST_CASE("5.2: clocks that wait for each other are let go, and the first cut st
   p.connect("other", "join");
   p.connect("h2", "join", graph::Policy::queue).depth = 2; // full all the time: every tick of `fast` waits
   p.connect("join", "sink");
-  const exec::Result result = run(p, measured(2, {{"h1", 10 * kMs}, {"h2", 10 * kMs}}));
+  const Ran result = run(p, measured(2, {{"h1", 10 * kMs}, {"h2", 10 * kMs}}));
   REQUIRE(result.ok);
-  CHECK(take_log("let go").size() >= 100);
+  CHECK(result.seen("let go").size() >= 100);
 }
 
 TEST_CASE("1.5: the window is as wide as another cut may need it, and no wider than was asked for") {
@@ -185,20 +187,20 @@ TEST_CASE("5.2: with threads at work, a second cut changes no value: delays, que
     p.add("queued", "t.sink", {{"log", "queued"}});
     return p;
   };
-  const auto logs = [] { return std::array{take_log("threads"), take_log("joined"), take_log("queued")}; };
-  const exec::Result alone = run(make(), {});
+  const Ran alone = run(make(), {});
   REQUIRE(alone.ok);
   CHECK(!alone.report.cut_again);
-  const auto expected = logs();
-  CHECK(expected[0].size() == kTicks);
+  const auto expected = alone.all_seen();
+  REQUIRE(expected.size() == 3);
+  for (const auto& [name, seen] : expected) CHECK(seen.size() == kTicks);
   Setup setup;
   setup.workers = 3;
   bool cut = false;
   for (int i = 0; i < 3 && !cut; ++i) { // a machine that is too busy may leave a run as it was
-    const exec::Result result = run(make(), setup);
+    const Ran result = run(make(), setup);
     REQUIRE(result.ok);
     cut = result.report.cut_again;
-    CHECK((logs() == expected));
+    CHECK((result.all_seen() == expected));
     for (size_t h = 0; h < result.report.handlers.size(); ++h)
       CHECK(result.report.handlers[h].calls == alone.report.handlers[h].calls);
   }

@@ -195,8 +195,9 @@ uint64_t dropped(const exec::EdgeReport& edge, const std::string& cause) {
 TEST_CASE("1.4: under realtime a source of the clock's rate gives one value a beat, at the time of that beat") {
   Pipeline p = source_to_sink("s.unstamped", {{"count", "10"}, {"rate", "30"}}, "same_rate");
   p.clock(graph::ClockMode::realtime, 30);
-  REQUIRE(run(p, virtual_setup()).ok);
-  const std::vector<Seen> log = take_log("same_rate");
+  const Ran ran = run(p, virtual_setup());
+  REQUIRE(ran.ok);
+  const std::vector<Seen> log = ran.seen("same_rate");
   REQUIRE(log.size() == 10);
   for (size_t i = 0; i < log.size(); ++i) {
     CHECK(log[i].values[0] == static_cast<int64_t>(i));
@@ -208,9 +209,9 @@ TEST_CASE("1.4: a source that is faster than the clock gives its newest due valu
   for (const std::string type : {"s.unstamped", "s.adjustable"}) {
     Pipeline p = source_to_sink(type, {{"count", "40"}, {"rate", "120"}}, "fast");
     p.clock(graph::ClockMode::realtime, 30);
-    const exec::Result result = run(p, virtual_setup());
+    const Ran result = run(p, virtual_setup());
     REQUIRE(result.ok);
-    CHECK(values(take_log("fast")) == std::vector<int64_t>{0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 39});
+    CHECK(values(result.seen("fast")) == std::vector<int64_t>{0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 39});
     CHECK(dropped(edge_from(result, "source.out"), "rate") == 29);
   }
 }
@@ -218,8 +219,9 @@ TEST_CASE("1.4: a source that is faster than the clock gives its newest due valu
 TEST_CASE("1.4: a source that is slower than the clock leaves the beats between its values empty") {
   Pipeline p = source_to_sink("s.unstamped", {{"count", "4"}, {"rate", "10"}}, "slow");
   p.clock(graph::ClockMode::realtime, 20);
-  REQUIRE(run(p, virtual_setup()).ok);
-  CHECK(values(take_log("slow")) == std::vector<int64_t>{0, kEmpty, 1, kEmpty, 2, kEmpty, 3});
+  const Ran ran = run(p, virtual_setup());
+  REQUIRE(ran.ok);
+  CHECK(values(ran.seen("slow")) == std::vector<int64_t>{0, kEmpty, 1, kEmpty, 2, kEmpty, 3});
 }
 
 TEST_CASE(
@@ -229,15 +231,16 @@ TEST_CASE(
       INFO(type, ", ", workers, " workers");
       Pipeline slow = source_to_sink(type, {{"count", "4"}, {"rate", "10"}}, "free_slow");
       slow.clock(graph::ClockMode::free, 20);
-      REQUIRE(run(slow, threaded_setup(workers)).ok);
-      const std::vector<Seen> log = take_log("free_slow");
+      const Ran ran = run(slow, threaded_setup(workers));
+      REQUIRE(ran.ok);
+      const std::vector<Seen> log = ran.seen("free_slow");
       CHECK(values(log) == std::vector<int64_t>{0, kEmpty, 1, kEmpty, 2, kEmpty, 3});
       for (const Seen& seen : log) CHECK(seen.media_time_ns == static_cast<int64_t>(seen.index) * 50'000'000);
       Pipeline fast = source_to_sink(type, {{"count", "40"}, {"rate", "120"}}, "free_fast");
       fast.clock(graph::ClockMode::free, 30);
-      const exec::Result result = run(fast, threaded_setup(workers));
+      const Ran result = run(fast, threaded_setup(workers));
       REQUIRE(result.ok);
-      CHECK(values(take_log("free_fast")) == std::vector<int64_t>{0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 39});
+      CHECK(values(result.seen("free_fast")) == std::vector<int64_t>{0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 39});
       CHECK(dropped(edge_from(result, "source.out"), "rate") == 29);
       CHECK(result.report.pools.at("cpu").held_blocks == 0);
     }
@@ -250,8 +253,9 @@ TEST_CASE("1.4: two files of other rates on one free clock with a rate meet by t
         "s.unstamped name=ten count=10 rate=10 ! t.sink name=sink log=two_rates ; "
         "s.unstamped name=four count=4 rate=4 ! sink.");
     p.clock(graph::ClockMode::free, 20);
-    REQUIRE(run(p, threaded_setup(workers)).ok);
-    const std::vector<Seen> log = take_log("two_rates");
+    const Ran ran = run(p, threaded_setup(workers));
+    REQUIRE(ran.ok);
+    const std::vector<Seen> log = ran.seen("two_rates");
     REQUIRE(log.size() == 19); // to the last value of the longer one, at 0.9 s
     for (const Seen& seen : log) {
       const int64_t ms = static_cast<int64_t>(seen.index) * 50;
@@ -264,18 +268,18 @@ TEST_CASE("1.4: two files of other rates on one free clock with a rate meet by t
 TEST_CASE("1.4: values whose time does not rise come one period after another") {
   Pipeline p = source_to_sink("s.unstamped", {{"count", "8"}, {"rate", "20"}, {"pts_always", "0"}}, "flat_pts");
   p.clock(graph::ClockMode::realtime, 10);
-  const exec::Result result = run(p, virtual_setup());
+  const Ran result = run(p, virtual_setup());
   REQUIRE(result.ok);
-  CHECK(values(take_log("flat_pts")) == std::vector<int64_t>{0, 2, 4, 6, 7});
+  CHECK(values(result.seen("flat_pts")) == std::vector<int64_t>{0, 2, 4, 6, 7});
 }
 
 TEST_CASE("1.4: a source that fails under realtime ends the run after the ticks that were admitted before") {
   Pipeline p = source_to_sink("s.unstamped", {{"rate", "10"}, {"fail_at", "3"}}, "fails");
   p.clock(graph::ClockMode::realtime, 20);
-  const exec::Result result = run(p, virtual_setup());
+  const Ran result = run(p, virtual_setup());
   CHECK_FALSE(result.ok);
   CHECK(result.error.code == 601);
-  const std::vector<int64_t> seen = values(take_log("fails"));
+  const std::vector<int64_t> seen = values(result.seen("fails"));
   REQUIRE(seen.size() >= 5);
   CHECK(std::vector<int64_t>(seen.begin(), seen.begin() + 5) == std::vector<int64_t>{0, kEmpty, 1, kEmpty, 2});
 }
@@ -286,10 +290,11 @@ TEST_CASE("1.4: a blocking file of another rate keeps its speed under realtime")
     p.clock(graph::ClockMode::realtime, 200);
     Setup setup = threaded_setup();
     setup.options.ticks_max = 40;
-    REQUIRE(run(p, setup).ok);
+    const Ran ran = run(p, setup);
+    REQUIRE(ran.ok);
     int64_t given = 0;
     Seen last{0, 0, {0}};
-    for (const Seen& seen : take_log("blocking_rate")) {
+    for (const Seen& seen : ran.seen("blocking_rate")) {
       if (seen.values[0] == kEmpty) continue;
       ++given;
       CHECK(seen.values[0] * 1'000'000'000 / rate <= seen.media_time_ns); // never before its time
@@ -303,8 +308,9 @@ TEST_CASE("1.4: a blocking file of another rate keeps its speed under realtime")
 
 TEST_CASE("1.4: what a blocking source does not stamp has the time of its count") {
   Pipeline p = source_to_sink("s.blocking", {{"rate", "100"}, {"count", "5"}}, "blocking_pts");
-  REQUIRE(run(p, threaded_setup()).ok);
-  const std::vector<Seen> log = take_log("blocking_pts");
+  const Ran ran = run(p, threaded_setup());
+  REQUIRE(ran.ok);
+  const std::vector<Seen> log = ran.seen("blocking_pts");
   REQUIRE(log.size() == 5);
   for (size_t i = 0; i < log.size(); ++i) CHECK(log[i].media_time_ns == static_cast<int64_t>(i) * 10'000'000);
 }
@@ -317,8 +323,9 @@ TEST_CASE("1.4: a source that takes memory and then says not yet or end gives it
   p.connect("source", "both.in");
   p.connect("source", "both.extra", graph::Policy::latest); // so that blocks are counted
   p.connect("both", "sink");
-  REQUIRE(run(p, virtual_setup()).ok);
-  const std::vector<int64_t> seen = values(take_log("hesitant"));
+  const Ran ran = run(p, virtual_setup());
+  REQUIRE(ran.ok);
+  const std::vector<int64_t> seen = values(ran.seen("hesitant"));
   REQUIRE(seen.size() == 200);
   for (int64_t i = 0; i < 200; ++i) CHECK(seen[static_cast<size_t>(i)] == i * 1001);
 }
@@ -330,9 +337,9 @@ TEST_CASE("1.2: a live source is not made to wait: what a slow handler cannot ta
     setup.workers = workers;
     setup.costs_ns = {{"slow", 50'000'000}};
     Compiled compiled(p, setup);
-    const exec::Result result = compiled.run();
+    const Ran result = compiled.run();
     REQUIRE(result.ok);
-    const std::vector<Seen> log = take_log("live");
+    const std::vector<Seen> log = result.seen("live");
     CHECK(result.report.ticks_late + log.size() == 20);
     CHECK(result.report.ticks_late >= 10);
     CHECK(compiled.time().now_ns() < 400'000'000); // 200 ms of frames, and what was in work at their end
@@ -343,19 +350,19 @@ TEST_CASE("1.2: a live source is not made to wait: what a slow handler cannot ta
 TEST_CASE("1.2: a live source that nothing holds up loses no frame and comes at its own rate") {
   Pipeline p = source_to_sink("s.unstamped", {{"count", "20"}, {"rate", "100"}, {"live", "true"}}, "live_fast");
   Compiled compiled(p, virtual_setup());
-  const exec::Result result = compiled.run();
+  const Ran result = compiled.run();
   REQUIRE(result.ok);
   CHECK(result.report.ticks_late == 0);
-  CHECK(take_log("live_fast").size() == 20);
+  CHECK(result.seen("live_fast").size() == 20);
   CHECK(compiled.time().now_ns() == 200'000'000);
 }
 
 TEST_CASE(
     "1.2: of a live source that is read on a thread of its own the newest frame counts, and none is lost uncounted") {
   Pipeline p = source_to_sink("s.blocking", {{"count", "2000"}, {"rate", "1000"}, {"live", "true"}}, "live_read");
-  const exec::Result result = run(p, threaded_setup());
+  const Ran result = run(p, threaded_setup());
   REQUIRE(result.ok);
-  const std::vector<Seen> log = take_log("live_read");
+  const std::vector<Seen> log = result.seen("live_read");
   CHECK(log.size() + result.report.ticks_late == 2000);
   for (size_t i = 0; i < log.size(); ++i) {
     CHECK(log[i].media_time_ns == log[i].values[0] * 1'000'000);
@@ -373,9 +380,9 @@ TEST_CASE("1.4: on a live source's clock another source that has nothing yet del
   p.connect("other", "sink");
   Setup setup = threaded_setup();
   setup.options.duration_ns = 20'000'000'000; // where it waits for what never comes
-  const exec::Result result = run(p, setup);
+  const Ran result = run(p, setup);
   REQUIRE(result.ok);
-  const std::vector<Seen> log = take_log("other");
+  const std::vector<Seen> log = result.seen("other");
   CHECK(log.size() + result.report.ticks_late == 10);
   REQUIRE_FALSE(log.empty());
   std::vector<int64_t> others; // each once, in whatever ticks its reader came to
@@ -406,8 +413,8 @@ TEST_CASE("1.3: clocks begin together, however late the second is looked at") {
   setup.costs_ns = {{"slow", 30'000'000}}; // the only worker comes to the second clock after this
   Compiled compiled(p, setup);
   REQUIRE(compiled.run().ok);
-  CHECK(take_log("begin_a").size() == 5);
-  CHECK(take_log("begin_b").size() == 5);
+  CHECK(compiled.seen("begin_a").size() == 5);
+  CHECK(compiled.seen("begin_b").size() == 5);
   // Beat 5, at which both find their sources ended, and not 30 ms after it.
   CHECK(compiled.time().now_ns() == 500'000'000);
 }
@@ -427,8 +434,9 @@ TEST_CASE("2.8: a clock without sources ends when the clocks that feed it have e
     p.connect("source", "sink", graph::Policy::latest);
     Setup setup = virtual_setup();
     setup.options.ticks_max = 1000; // where it does not end, this does
-    REQUIRE(run(p, setup).ok);
-    const std::vector<int64_t> seen = values(take_log("show"));
+    const Ran ran = run(p, setup);
+    REQUIRE(ran.ok);
+    const std::vector<int64_t> seen = values(ran.seen("show"));
     REQUIRE_FALSE(seen.empty());
     CHECK(seen.size() < 20);
     CHECK(seen.back() == 4);
@@ -437,8 +445,9 @@ TEST_CASE("2.8: a clock without sources ends when the clocks that feed it have e
     p.connect("source", "sink", graph::Policy::queue).depth = 2;
     Setup setup = virtual_setup();
     setup.options.ticks_max = 1000;
-    REQUIRE(run(p, setup).ok);
-    std::vector<int64_t> seen = values(take_log("show"));
+    const Ran ran = run(p, setup);
+    REQUIRE(ran.ok);
+    std::vector<int64_t> seen = values(ran.seen("show"));
     CHECK(seen.size() < 20);
     seen.erase(std::remove(seen.begin(), seen.end(), kEmpty), seen.end());
     CHECK(seen == std::vector<int64_t>{0, 1, 2, 3, 4});
@@ -456,7 +465,8 @@ TEST_CASE("2.8: a source that has nothing yet is not movement: the run says that
       if (line.find("MR0603") != std::string::npos) told = true;
       if (line.find("source waits") != std::string::npos) Waiting::over = true;
     };
-    REQUIRE(run(source_to_sink("s.waiting", {{"asks_ms", asks_ms}}, "waiting"), setup).ok);
+    const Ran ran = run(source_to_sink("s.waiting", {{"asks_ms", asks_ms}}, "waiting"), setup);
+    REQUIRE(ran.ok);
     CHECK(told);
     CHECK(Waiting::over);
   }
@@ -466,9 +476,10 @@ TEST_CASE("2.8: a source that blocks is out of its call before it drains, and no
   for (int round = 0; round < 200; ++round) {
     Setup setup = threaded_setup();
     setup.options.ticks_max = 3;
-    REQUIRE(run(source_to_sink("s.stuck", {{"count", "3"}}, "ticks_end"), setup).ok);
+    const Ran ran = run(source_to_sink("s.stuck", {{"count", "3"}}, "ticks_end"), setup);
+    REQUIRE(ran.ok);
     CHECK_FALSE(Stuck::drained_inside);
-    CHECK(values(take_log("ticks_end")) == std::vector<int64_t>{0, 1, 2});
+    CHECK(values(ran.seen("ticks_end")) == std::vector<int64_t>{0, 1, 2});
   }
   for (int round = 0; round < 200; ++round) {
     Compiled compiled(source_to_sink("s.stuck", {{"count", "3"}}, "stopped"), threaded_setup());
@@ -477,7 +488,6 @@ TEST_CASE("2.8: a source that blocks is out of its call before it drains, and no
     compiled.live().stop();
     REQUIRE(compiled.live().wait().ok);
     CHECK_FALSE(Stuck::drained_inside);
-    take_log("stopped");
   }
 }
 
@@ -496,7 +506,7 @@ TEST_CASE("2.7: changes of one request reach a source and a handler on the same 
     if (rate != "0") setup.options.script = {{4, {"source", "add", "1000"}}, {5, {"relay", "add", "100000"}}};
     Compiled compiled(p, setup);
     REQUIRE(compiled.run().ok);
-    const std::vector<int64_t> seen = values(take_log("same_tick"));
+    const std::vector<int64_t> seen = values(compiled.seen("same_tick"));
     REQUIRE(seen.size() == 12);
     for (int64_t i = 0; i < 12; ++i) CHECK(seen[static_cast<size_t>(i)] == i + (i < 5 ? 0 : 101000));
     CHECK(compiled.live().changes().size() == 2);
@@ -521,7 +531,7 @@ TEST_CASE(
     };
     REQUIRE(compiled.run().ok);
     Adjustable::meanwhile = nullptr;
-    const std::vector<int64_t> seen = values(take_log("meanwhile"));
+    const std::vector<int64_t> seen = values(compiled.seen("meanwhile"));
     REQUIRE(seen.size() == 12);
     for (int64_t i = 0; i < 12; ++i) CHECK(seen[static_cast<size_t>(i)] == i + (i < 3 ? 0 : i < 7 ? 100 : 1300));
     const std::vector<exec::AppliedChange> record = compiled.live().changes();
@@ -553,8 +563,8 @@ TEST_CASE("2.7: the tick of a change is one of its handler's own clock, whatever
   setup.options.script = {{40, {"short_relay", "add", "1"}}, {30, {"long_relay", "add", "1000"}}};
   Compiled compiled(p, setup);
   REQUIRE(compiled.run().ok);
-  CHECK(values(take_log("clock_a")) == std::vector<int64_t>{0, 1, 2, 3, 4});
-  const std::vector<int64_t> seen = values(take_log("clock_b"));
+  CHECK(values(compiled.seen("clock_a")) == std::vector<int64_t>{0, 1, 2, 3, 4});
+  const std::vector<int64_t> seen = values(compiled.seen("clock_b"));
   REQUIRE(seen.size() == 50);
   for (int64_t i = 0; i < 50; ++i) CHECK(seen[static_cast<size_t>(i)] == i + (i < 30 ? 0 : 1000));
   REQUIRE(compiled.live().changes().size() == 1);

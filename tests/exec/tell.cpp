@@ -107,8 +107,8 @@ TEST_CASE("What a handler says in a call has the handler, its clock, the tick an
     p.clock(graph::ClockMode::free);
     p.graph.clocks[0].name = "main";
     p.graph.handlers[2].every = 3;
-    REQUIRE(run(p, listener.setup(workers)).ok);
-    take_log("spoken");
+    const Ran ran = run(p, listener.setup(workers));
+    REQUIRE(ran.ok);
     const auto spoken = listener.about("in tick ");
     CHECK(spoken.size() == 200 + 67);
     uint64_t next_of_first = 0;
@@ -129,7 +129,8 @@ TEST_CASE("A handler that works behind speaks in the tick of its clock, which is
   p.add("parrot", "tell.parrot"); // needs a value, so that empty ticks are not let in
   p.connect("source", "speaker", graph::Policy::queue);
   p.connect("speaker", "parrot");
-  REQUIRE(run(p, listener.setup(2)).ok);
+  const Ran ran = run(p, listener.setup(2));
+  REQUIRE(ran.ok);
   const auto spoken = listener.about("in tick ");
   CHECK(spoken.size() == 40);
   for (const auto& record : spoken)
@@ -139,7 +140,7 @@ TEST_CASE("A handler that works behind speaks in the tick of its clock, which is
 TEST_CASE("Outside a call there is no tick, and a terminal shows a sentence once of those that the log has each time") {
   Listener listener;
   Pipeline p("t.count name=source count=40 ! tell.parrot name=parrot");
-  const exec::Result result = run(p, listener.setup());
+  const Ran result = run(p, listener.setup());
   REQUIRE(result.ok);
   CHECK(result.report.log_lost == 0);
   CHECK(result.report.handlers[1].messages.size() == 3);
@@ -159,9 +160,8 @@ TEST_CASE("A run tells when its clocks begin and end and how it ended, and the t
   Listener listener;
   Pipeline p = line({"t.relay"}, "failing", 100);
   p.graph.handlers[1].params.push_back({"fail_at", "20", {}, {}});
-  const exec::Result result = run(p, listener.setup());
+  const Ran result = run(p, listener.setup());
   REQUIRE_FALSE(result.ok);
-  take_log("failing");
   CHECK(listener.about("the clock begins: free").size() == 1);
   CHECK(listener.about("the clock has ended: ").size() == 1);
   CHECK(listener.about("the run is over: ").size() == 1);
@@ -177,8 +177,8 @@ TEST_CASE("A restart is told with the tick and the cause") {
   Pipeline p = line({"t.relay"}, "restarted", 30);
   p.graph.handlers[1].on_error = graph::OnError::restart;
   p.graph.handlers[1].params.push_back({"fail_at", "20", {}, {}});
-  REQUIRE(run(p, listener.setup()).ok);
-  take_log("restarted");
+  const Ran ran = run(p, listener.setup());
+  REQUIRE(ran.ok);
   const auto told = listener.about("restart 1: ");
   REQUIRE(told.size() == 1);
   CHECK(told[0]["handler"] == "h1");
@@ -196,9 +196,8 @@ TEST_CASE(
   setup.virtual_time = true;
   setup.costs_ns = {{"h1", 35 * kMs}};
   setup.workers = 2;
-  const exec::Result result = run(p, setup);
+  const Ran result = run(p, setup);
   REQUIRE(result.ok);
-  take_log("dropped");
   const uint64_t dropped = result.report.edges[0].dropped.at("queue_full");
   const auto told = listener.about("values of source.out are dropped (queue_full)");
   REQUIRE(told.size() == 1);
@@ -212,16 +211,15 @@ TEST_CASE("A region that is recorded and a second cut are told") {
   for (size_t h : {1, 2}) p.graph.handlers[h].device = "sim:0";
   Setup setup = listener.setup();
   setup.domains = {"cpu", "sim:0"};
-  REQUIRE(run(p, setup).ok);
-  take_log("recorded");
+  const Ran ran = run(p, setup);
+  REQUIRE(ran.ok);
   CHECK(listener.about("captured on sim:0 as one: h1, h2").size() == 1);
 
   Listener other;
   Setup cut = other.setup(3);
   cut.virtual_time = true;
   cut.options.cost_ns = [](const std::string&, uint64_t) { return 1000; };
-  const exec::Result result = run(line({"t.relay", "t.relay", "t.relay"}, "short", 200), cut);
-  take_log("short");
+  const Ran result = run(line({"t.relay", "t.relay", "t.relay"}, "short", 200), cut);
   REQUIRE(result.report.cut_again);
   CHECK(other.about("cut again by what the first ticks took: ").size() == 1);
 }

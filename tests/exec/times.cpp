@@ -104,9 +104,9 @@ TEST_CASE("8.9: a time that does not rise is the last and one nanosecond, told o
   std::vector<std::string> told;
   Setup setup = times_setup();
   setup.options.on_message = [&](const std::string& line) { told.push_back(line); };
-  const exec::Result result = run(stamped(), setup);
+  const Ran result = run(stamped(), setup);
   REQUIRE(result.ok);
-  CHECK(times_of(take_log("times")) == std::vector<int64_t>{INT64_MIN, 100, 101, 102, 200, 201});
+  CHECK(times_of(result.seen("times")) == std::vector<int64_t>{INT64_MIN, 100, 101, 102, 200, 201});
   CHECK(told.size() == 1);
   CHECK(told[0].find("warning source: a media time does not rise") == 0);
   CHECK(result.report.handlers[0].counts.at("times_replaced") == 3);
@@ -114,10 +114,10 @@ TEST_CASE("8.9: a time that does not rise is the last and one nanosecond, told o
 
 TEST_CASE("8.9: no time is later than the largest one: the run fails there, and no time wraps") {
   stamps = {0, INT64_MAX, 5};
-  const exec::Result result = run(stamped(), times_setup());
+  const Ran result = run(stamped(), times_setup());
   CHECK_FALSE(result.ok);
   CHECK(result.error.what.find("source (times.stamped) failed at tick 2: no media time is later") == 0);
-  CHECK(times_of(take_log("times")) == std::vector<int64_t>{0, INT64_MAX});
+  CHECK(times_of(result.seen("times")) == std::vector<int64_t>{0, INT64_MAX});
 }
 
 TEST_CASE("8.9: under realtime a time that does not rise is due one period after the last") {
@@ -126,10 +126,10 @@ TEST_CASE("8.9: under realtime a time that does not rise is due one period after
   p.clock(graph::ClockMode::realtime, 20);
   Setup setup = times_setup();
   setup.virtual_time = true;
-  const exec::Result result = run(p, setup);
+  const Ran result = run(p, setup);
   REQUIRE(result.ok);
   std::vector<int64_t> seen;
-  for (const int64_t value : values(take_log("times")))
+  for (const int64_t value : values(result.seen("times")))
     if (value != kEmpty) seen.push_back(value);
   CHECK(seen == std::vector<int64_t>{0, 1, 2, 3, 4}); // one at every second beat, and none passed over
   CHECK(result.report.handlers[0].counts.at("times_replaced") == 4);
@@ -143,10 +143,10 @@ TEST_CASE("8.9: a value that is given together with the end is delivered, and th
       stamps = {0, 100'000'000, 200'000'000, 300'000'000, 400'000'000};
       Pipeline p = stamped({{"ends_with_value", "true"}, {"waits", waits}, {"rate", "10"}});
       if (realtime) p.clock(graph::ClockMode::realtime, 10);
-      const exec::Result result = run(p, times_setup());
+      const Ran result = run(p, times_setup());
       REQUIRE(result.ok);
       std::vector<int64_t> seen;
-      for (const int64_t value : values(take_log("times")))
+      for (const int64_t value : values(result.seen("times")))
         if (value != kEmpty) seen.push_back(value);
       // On a busy machine a beat of realtime comes late, and passes over a value that a newer one overtook.
       const std::map<std::string, uint64_t>& dropped = result.report.edges[0].dropped;
@@ -163,10 +163,10 @@ TEST_CASE("8.9: a value that is given together with the end is delivered, and th
 TEST_CASE("8.9: a clock of a beat each nanosecond runs, and passes over what it cannot keep") {
   Pipeline p = line({"t.relay"}, "fast", 50);
   p.clock(graph::ClockMode::realtime, 1'000'000'000);
-  const exec::Result result = run(p);
+  const Ran result = run(p);
   REQUIRE(result.ok);
   CHECK(result.report.ticks_run == 50);
-  CHECK(take_log("fast").size() == 50);
+  CHECK(result.seen("fast").size() == 50);
 }
 
 TEST_CASE("8.9: when a beat is due saturates at the largest time") {
@@ -184,7 +184,8 @@ TEST_CASE("8.5: an empty initial tensor has the port's dtype and dimensions, and
     graph::Edge& edge = p.connect("source", "describe", latest ? graph::Policy::latest : graph::Policy::sync);
     (latest ? edge.lag : edge.delay) = 1;
     edge.initial_empty = true;
-    REQUIRE(run(p, times_setup()).ok);
+    const Ran ran = run(p, times_setup());
+    REQUIRE(ran.ok);
     CHECK(described == "32 bits, rank 2, 0x4, 0 elements");
   }
 }

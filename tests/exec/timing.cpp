@@ -68,12 +68,12 @@ TEST_CASE("5.2: three handlers of 8 ms keep 60 Hz on two workers, though one tic
   p.clock(graph::ClockMode::realtime, 60);
   Setup setup = virtual_setup(2);
   setup.costs_ns = {{"source", 1}, {"h1", 8 * kMs}, {"h2", 8 * kMs}, {"h3", 8 * kMs}, {"sink", 1}};
-  const exec::Result result = run(p, setup);
+  const Ran result = run(p, setup);
   REQUIRE(result.ok);
   CHECK(result.report.ticks_run == 600);
   CHECK(result.report.ticks_late == 0);
   CHECK(result.report.ticks_skipped == 0);
-  CHECK(take_log("sixty").size() == 600);
+  CHECK(result.seen("sixty").size() == 600);
   CHECK(result.report.latency_p99_us >= 24'000);
   CHECK(result.report.latency_p99_us < 2 * 16'667 * 1.1); // the histogram's buckets are this wide
 }
@@ -83,11 +83,10 @@ TEST_CASE("5.2: one worker cannot keep what takes longer than a period, and says
   p.clock(graph::ClockMode::realtime, 60);
   Setup setup = virtual_setup(1);
   setup.costs_ns = {{"h1", 8 * kMs}, {"h2", 8 * kMs}, {"h3", 8 * kMs}};
-  const exec::Result result = run(p, setup);
+  const Ran result = run(p, setup);
   REQUIRE(result.ok);
   CHECK(result.report.ticks_run == 60);
   CHECK(result.report.ticks_late + result.report.ticks_skipped > 20);
-  take_log("slow");
 }
 
 TEST_CASE("2.4: four instances of a stateless handler on four workers reach four times the rate of one") {
@@ -96,9 +95,9 @@ TEST_CASE("2.4: four instances of a stateless handler on four workers reach four
     p.graph.handlers[1].concurrency = instances;
     Setup setup = virtual_setup(4);
     setup.costs_ns = {{"h1", 70 * kMs}};
-    const exec::Result result = run(p, setup);
+    const Ran result = run(p, setup);
     REQUIRE(result.ok);
-    const std::vector<int64_t> seen = values(take_log("lanes"));
+    const std::vector<int64_t> seen = values(result.seen("lanes"));
     for (size_t i = 0; i < seen.size(); ++i) CHECK(seen[i] == static_cast<int64_t>(i));
     CHECK(seen.size() == 100);
     return result.report.duration_s;
@@ -113,7 +112,7 @@ TEST_CASE("1.2: beats never drift: beat n of 30000/1001 a second is due at n tim
   p.graph.edges.pop_back();
   p.clock(graph::ClockMode::realtime, 30'000, 1001);
   told.clear();
-  const exec::Result result = run(p, virtual_setup(1));
+  const Ran result = run(p, virtual_setup(1));
   REQUIRE(result.ok);
   CHECK(result.report.ticks_late == 0);
   CHECK(result.report.ticks_skipped == 0);
@@ -137,7 +136,8 @@ TEST_CASE("1.1: a tick has clock, epoch, index, media time, deadline and a trace
     p.connect("relay_" + clock, "told_" + clock);
   }
   told.clear();
-  REQUIRE(run(p, virtual_setup(2)).ok);
+  const Ran ran = run(p, virtual_setup(2));
+  REQUIRE(ran.ok);
   REQUIRE(told.size() == 100);
   std::map<uint32_t, uint64_t> ticks; // by clock
   std::set<uint64_t> trace_ids;
@@ -165,10 +165,10 @@ TEST_CASE("2.5: under realtime latest is the newest that is done, not the newest
   p.connect("paced", "sink");
   Setup setup = virtual_setup(3);
   setup.costs_ns = {{"slow", 25 * kMs}};
-  const exec::Result result = run(p, setup);
+  const Ran result = run(p, setup);
   REQUIRE(result.ok);
   // slow begins at ticks 0, 3, 6, 9 (0, 30, 60, 90 ms) and is done 25 ms later: first seen at ticks 3, 6, 9.
-  CHECK(values(take_log("newest")) ==
+  CHECK(values(result.seen("newest")) ==
         std::vector<int64_t>{999, 1999, 2999, 3000, 4000, 5000, 6003, 7003, 8003, 9006, 10006, 11006});
   CHECK(dropped(result.report, "slow.in", "busy") == 8);
 }
@@ -187,9 +187,9 @@ TEST_CASE("4.1: a device's output counts for latest and busy when it is done, no
   Setup setup = virtual_setup(3);
   setup.domains = {"cpu", "sim:0"};
   setup.costs_ns = {{"slow", 25 * kMs}};
-  const exec::Result result = run(p, setup);
+  const Ran result = run(p, setup);
   REQUIRE(result.ok);
-  const std::vector<int64_t> seen = values(take_log("issued"));
+  const std::vector<int64_t> seen = values(result.seen("issued"));
   REQUIRE(seen.size() == 10);
   for (int64_t tick = 0; tick < 3; ++tick) CHECK(seen[static_cast<size_t>(tick)] == tick * 1000 + 999);
   CHECK(seen[3] == 3000);
@@ -207,9 +207,9 @@ TEST_CASE("2.3: under realtime a queue that blocks makes beats late and loses no
   queue.full = graph::Full::block;
   Setup setup = virtual_setup(2);
   setup.costs_ns = {{"writer", 25 * kMs}};
-  const exec::Result result = run(p, setup);
+  const Ran result = run(p, setup);
   REQUIRE(result.ok);
-  const std::vector<Seen> log = take_log("block");
+  const std::vector<Seen> log = result.seen("block");
   CHECK(log.size() == 40);
   for (size_t i = 0; i < log.size(); ++i) CHECK(log[i].index == i);
   CHECK(result.report.ticks_run == 40);
@@ -226,10 +226,10 @@ TEST_CASE("2.3: under realtime drop_newest keeps what waits and turns away what 
   queue.full = graph::Full::drop_newest;
   Setup setup = virtual_setup(2);
   setup.costs_ns = {{"writer", 25 * kMs}};
-  const exec::Result result = run(p, setup);
+  const Ran result = run(p, setup);
   REQUIRE(result.ok);
   CHECK(result.report.ticks_late == 0);
-  const std::vector<Seen> log = take_log("newest");
+  const std::vector<Seen> log = result.seen("newest");
   CHECK(log.size() + dropped(result.report, "writer.in[0]", "queue_full") == 40);
   REQUIRE(log.size() >= 3);
   for (size_t i = 0; i < 3; ++i) CHECK(log[i].index == i); // one in work, two waiting
@@ -241,12 +241,14 @@ TEST_CASE("2.8: a run ends after ticks_max ticks, or once its duration is over, 
   p.clock(graph::ClockMode::realtime, 100);
   Setup setup = virtual_setup(2);
   setup.options.ticks_max = 7;
-  CHECK(run(p, setup).report.ticks_run == 7);
-  CHECK(take_log("end").size() == 7);
+  const Ran counted = run(p, setup);
+  CHECK(counted.report.ticks_run == 7);
+  CHECK(counted.seen("end").size() == 7);
   setup.options.ticks_max = 0;
   setup.options.duration_ns = 95 * kMs;
-  CHECK(run(p, setup).report.ticks_run == 10); // beats at 0, 10, … 90 ms
-  CHECK(take_log("end").size() == 10);
+  const Ran timed = run(p, setup);
+  CHECK(timed.report.ticks_run == 10); // beats at 0, 10, … 90 ms
+  CHECK(timed.seen("end").size() == 10);
 }
 
 TEST_CASE("2.8: handlers drain in the order of the data, each after its last call, and stop when all have drained") {
@@ -255,10 +257,10 @@ TEST_CASE("2.8: handlers drain in the order of the data, each after its last cal
   p.graph.handlers[2].params = {{"name", "second", {}, {}}};
   for (const uint32_t workers : {1u, 3u}) {
     farewells.clear();
-    REQUIRE(run(p, virtual_setup(workers)).ok);
+    const Ran ran = run(p, virtual_setup(workers));
+    REQUIRE(ran.ok);
     CHECK(farewells ==
           std::vector<std::string>{"first drains after 5", "second drains after 5", "first stops", "second stops"});
-    take_log("drain");
   }
 }
 
@@ -271,9 +273,9 @@ TEST_CASE("1.2: in virtual time a run is the same each time, to the nanosecond")
       return name == "source" ? 0 : static_cast<int64_t>((index * 7919 + name.size() * 31) % 23) * kMs;
     };
     setup.costs_ns = {{"h1", 7 * kMs}, {"h2", 7 * kMs}};
-    const exec::Result result = run(p, setup);
+    const Ran result = run(p, setup);
     REQUIRE(result.ok);
-    return std::make_tuple(take_log("same"), result.report.ticks_late, result.report.ticks_skipped,
+    return std::make_tuple(result.seen("same"), result.report.ticks_late, result.report.ticks_skipped,
                            result.report.latency_max_us);
   };
   const auto first = once();
@@ -292,9 +294,9 @@ TEST_CASE(
     setup.domains = {"cpu", "sim:0"};
     setup.hops = {copy_hop("cpu", "sim:0", 10'000), copy_hop("sim:0", "cpu", 10'000)};
     setup.costs_ns = {{"h1", 10 * kMs}};
-    const exec::Result result = run(p, setup);
+    const Ran result = run(p, setup);
     REQUIRE(result.ok);
-    CHECK(take_log("overlap").size() == kTicks);
+    CHECK(result.seen("overlap").size() == kTicks);
     return static_cast<double>(kTicks) / result.report.duration_s;
   };
   CHECK(ticks_per_s(1) == doctest::Approx(100 / 3.0).epsilon(0.01)); // one after the other

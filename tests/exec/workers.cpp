@@ -79,9 +79,9 @@ struct Waiting {
     };
     Compiled compiled(std::move(pipeline), setup);
     REQUIRE(compiled.plan().regions.size() == 1);
-    const exec::Result result = compiled.run();
+    const Ran result = compiled.run();
     REQUIRE_MESSAGE(result.ok, result.error.what);
-    return values(take_log("w"));
+    return values(result.seen("w"));
   }
 };
 

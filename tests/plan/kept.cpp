@@ -147,13 +147,13 @@ TEST_CASE("3.4: one copy a tick serves all readers of a device, and a route by w
     p.connect("a", "other");
     p.connect("a", "sink.in");
     p.connect("other", "sink.in");
-    const exec::Result result = run(p, setup);
+    const Ran result = run(p, setup);
     REQUIRE(result.ok);
     CHECK(copied(result, "cpu", "sim:0") == 40);
     CHECK(copied(result, "sim:0", "cpu") == 40); // for sink and for other
     CHECK(copied(result, "cpu", "sim:1") == 40);
     CHECK(copied(result, "sim:1", "cpu") == 40);
-    const std::vector<Seen> log = take_log("shared");
+    const std::vector<Seen> log = result.seen("shared");
     REQUIRE(log.size() == 40);
     for (const Seen& seen : log) CHECK(seen.values[0] == seen.values[1]);
   }
@@ -174,12 +174,12 @@ TEST_CASE("3.4: firing is reading: where no reader fires, nothing is copied for 
     p.connect("quiet", "both.b");
     p.connect("third", "sink.in");
     p.connect("both", "sink.in");
-    const exec::Result result = run(p, setup);
+    const Ran result = run(p, setup);
     REQUIRE(result.ok);
     CHECK(copied(result, "cpu", "sim:0") == 20);
     CHECK(copied(result, "cpu", "sim:1") == 2 * 45);
     CHECK(copied(result, "sim:1", "cpu") == 45);
-    CHECK(take_log("firing").size() == 60);
+    CHECK(result.seen("firing").size() == 60);
   }
 }
 
@@ -224,9 +224,9 @@ TEST_CASE("3.2: a run takes the memory that its plan has summed, no more and no 
     p.connect("keep", "paced.extra", graph::Policy::latest).lag = 1;
     p.connect("paced", "sink");
     Compiled compiled(p, setup);
-    const exec::Result result = compiled.run();
+    const Ran result = compiled.run();
     REQUIRE(result.ok);
-    CHECK(take_log("memory").size() == 300);
+    CHECK(result.seen("memory").size() == 300);
     for (const auto& [domain, bytes] : compiled.plan().memory) {
       CAPTURE(domain);
       REQUIRE(result.report.pools.count(domain) == 1);
@@ -255,7 +255,7 @@ TEST_CASE("3.1: within its bound every value has an extent of its own, on the ho
       Compiled compiled(p, setup);
       CHECK(compiled.ring_of("doubled").capacity == 800);
       REQUIRE(compiled.run().ok);
-      const std::vector<int64_t> sums = values(take_log("extent"));
+      const std::vector<int64_t> sums = values(compiled.seen("extent"));
       REQUIRE(sums.size() == 250);
       for (int64_t i = 0; i < 250; ++i) CHECK(sums[static_cast<size_t>(i)] == (i % 101) * (i % 101 + 1));
     }
@@ -266,10 +266,10 @@ TEST_CASE("3.1: a value that is larger than its bound is refused where it is mad
   Pipeline p("k.growing name=source count=110 most=120 ! k.sum name=sum ! t.sink name=sink log=too_large");
   Setup setup;
   setup.more = &kept_plugin();
-  const exec::Result result = run(p, setup);
+  const Ran result = run(p, setup);
   CHECK_FALSE(result.ok);
   CHECK(result.error.code == 601);
-  const std::vector<int64_t> sums = values(take_log("too_large"));
+  const std::vector<int64_t> sums = values(result.seen("too_large"));
   REQUIRE(sums.size() >= 101);
   for (int64_t i = 0; i <= 100; ++i) CHECK(sums[static_cast<size_t>(i)] == i * (i + 1) / 2);
 }
@@ -314,10 +314,10 @@ TEST_CASE("2.2: a handler without a required input fires on every tick, with wha
     p.connect("quiet", "join.in");
     p.connect("mute", "join.in");
     p.connect("join", "sink");
-    const exec::Result result = run(p, setup);
+    const Ran result = run(p, setup);
     REQUIRE(result.ok);
     for (const exec::HandlerReport& handler : result.report.handlers) CHECK(handler.calls >= 30);
-    const std::vector<int64_t> seen = values(take_log("optional"));
+    const std::vector<int64_t> seen = values(result.seen("optional"));
     CHECK(seen.size() == 30);
     CHECK(std::count(seen.begin(), seen.end(), kEmpty) == 0);
   }
