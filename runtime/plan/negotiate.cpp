@@ -6,6 +6,7 @@
 #include <map>
 
 #include "millrace/payload.h"
+#include "plan/check_formats.h"
 #include "plan/draft.h"
 #include "plan/pixels.h"
 #include "plan/refusal.h"
@@ -39,35 +40,6 @@ constexpr const char* kTurnNames[MR_TURN_COUNT] = {"",         "horizontal", "ve
                                                    "rotate90", "rotate270",  "transpose", "transverse"};
 
 constexpr uint64_t kAllPixels = ((1ull << MR_PIXEL_COUNT) - 1) & ~1ull;
-
-DType dtype_of(const mr_format& format) { return {format.dtype_code, format.dtype_bits, format.dtype_lanes}; }
-
-bool takes_dtype(const mr_format& accepts, const mr_format& gives) {
-  return !accepts.dtypes || (accepts.dtypes & bit_of(dtype_of(gives)));
-}
-bool takes_rank(const mr_format& accepts, const mr_format& gives) {
-  return !accepts.ranks || (gives.rank <= MR_RANK_MAX && (accepts.ranks >> gives.rank & 1));
-}
-std::string describe_rank(uint32_t rank) { return std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions"); }
-
-// What a handler says of an output is read by everybody: fields that no format has would lead beyond its arrays.
-std::string format_fault(const mr_format& format, const mr_port& port) {
-  if (port.accepts.kind != MR_KIND_ANY && format.kind != port.accepts.kind) return "is of another kind than its port";
-  if (format.size_kind > MR_DIM_UNKNOWN) return "has a size of no known kind";
-  if (format.kind != MR_KIND_TENSOR) return "";
-  if (format.dtype_bits && !takes_dtype(port.accepts, format))
-    return "is of " + name_of(dtype_of(format)) + ", and it declares " + describe_dtypes(port.accepts.dtypes);
-  if (format.dtype_bits && !takes_rank(port.accepts, format))
-    return "has " + describe_rank(format.rank) + ", and it declares " + describe_ranks(port.accepts.ranks);
-  if (format.rank > MR_RANK_MAX)
-    return "has " + std::to_string(format.rank) + " dimensions, and a tensor has at most " +
-           std::to_string(MR_RANK_MAX);
-  for (uint32_t d = 0; d < format.rank; ++d) {
-    if (format.shape_kind[d] > MR_DIM_UNKNOWN) return "has a dimension of no known kind";
-    if (format.shape[d] < 0) return "has a dimension of " + std::to_string(format.shape[d]);
-  }
-  return "";
-}
 
 class Negotiation {
  public:
@@ -105,7 +77,7 @@ class Negotiation {
   }
 
  private:
-  // A conversion behind an output: edges that want the same share it.
+  // A conversion after an output: edges that want the same share it.
   struct Wanted {
     uint32_t source, output;
     std::string type, wish;
@@ -399,101 +371,7 @@ class Negotiation {
   std::map<Wanted, std::vector<size_t>> conversions_; // the edges that each serves
 };
 
-void check_sizes(const Draft& draft) {
-  for (uint32_t h = 0; h < draft.handlers.size(); ++h) {
-    const DraftHandler& handler = draft.handlers[h];
-    for (uint32_t o = 0; o < handler.output_count; ++o) {
-      const uint64_t bytes = capacity_of(handler.outputs[o]);
-      if (bytes < kBytesMax) continue;
-      if (bytes != UINT64_MAX)
-        throw Failure(Error{404,
-                            "a value of " + draft.port_name(h, false, o) + " is larger than any memory",
-                            handler.declared->place,
-                            {},
-                            "",
-                            "smaller values"});
-      throw Failure(Error{403,
-                          "the size of " + draft.port_name(h, false, o) + " is not known",
-                          handler.declared->place,
-                          {"memory is laid out before the first tick, so its maximum must be"},
-                          "",
-                          draft.facts.probed ? "give " + handler.info->type + " a size or a bound"
-                                             : "run without --no-probe, or give --facts"});
-    }
-  }
-}
-
-// `initial: empty` is a value of the port's format without elements, which not every format has.
-void check_initials(const Draft& draft) {
-  for (const DraftEdge& edge : draft.edges) {
-    if (!edge.declared->initial_empty) continue;
-    const mr_format& format = draft.handlers[edge.source].outputs[edge.source_output];
-    const char* const kind = format.kind == MR_KIND_OBJECT                       ? "a host object"
-                             : format.kind == MR_KIND_TENSOR && format.rank == 0 ? "a tensor without dimensions"
-                                                                                 : nullptr;
-    if (kind)
-      throw Failure(Error{407,
-                          "initial: empty: " + std::string(kind) + " cannot be empty",
-                          edge.declared->place,
-                          {draft.port_name(edge.source, false, edge.source_output) + " gives it"},
-                          "",
-                          "make the input optional, and leave initial: out"});
-  }
-}
-
 } // namespace
-
-uint64_t capacity_of(const mr_format& format) {
-  const auto known = [](uint64_t bytes) { return std::min(bytes, kBytesMax); }; // UINT64_MAX says that it is not
-  switch (format.kind) {
-    case MR_KIND_IMAGE: {
-      if (!format.width || !format.height || std::popcount(format.pixel_formats) != 1) return UINT64_MAX;
-      mr_image image{};
-      return known(std::max(
-          lay_out_image(static_cast<Pixel>(std::countr_zero(format.pixel_formats)), format.width, format.height, image),
-          format.bytes_max));
-    }
-    case MR_KIND_TENSOR: {
-      for (uint32_t d = 0; d < format.rank; ++d)
-        if (format.shape[d] < 0 || format.shape_kind[d] == MR_DIM_UNKNOWN) return UINT64_MAX;
-      const uint64_t bits = uint64_t{format.dtype_bits} * format.dtype_lanes;
-      return bits ? known(bytes_of(elements_of({format.shape, format.rank}), bits)) : UINT64_MAX;
-    }
-    case MR_KIND_RECORDS:
-      return format.record_count_max && format.record_size
-                 ? known(bytes_of(format.record_count_max, 8 * std::min(format.record_size, kBytesMax)))
-                 : UINT64_MAX;
-    case MR_KIND_OBJECT: return 0;
-    default: return format.bytes_max ? known(format.bytes_max) : UINT64_MAX;
-  }
-}
-
-uint64_t copied_bytes(const mr_format& format) {
-  const uint64_t bytes = capacity_of(format);
-  return bytes == UINT64_MAX ? 0 : bytes + sizeof(mr_value);
-}
-
-std::string describe_pixels(uint64_t bits) {
-  if (bits == 0) return "any pixel format";
-  std::string text;
-  for (uint32_t i = 1; i < MR_PIXEL_COUNT; ++i)
-    if (bits >> i & 1) text += (text.empty() ? "" : ", ") + std::string(kPixelNames[i]);
-  return text;
-}
-
-std::string describe_dtypes(uint32_t set) {
-  std::string text;
-  for (size_t i = 0; i < kDTypes.size(); ++i)
-    if (set >> i & 1) text += (text.empty() ? "" : ", ") + name_of(kDTypes[i]);
-  return text;
-}
-
-std::string describe_ranks(uint32_t set) {
-  std::string text;
-  for (uint32_t rank = 0; rank <= MR_RANK_MAX; ++rank)
-    if (set >> rank & 1) text += (text.empty() ? "" : " or ") + std::to_string(rank);
-  return text + (set == 2u ? " dimension" : " dimensions");
-}
 
 std::vector<Conversion> negotiate(Draft& draft) {
   std::vector<Conversion> conversions = Negotiation(draft).run();

@@ -2,6 +2,8 @@
 #include "plan/order.h"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 
 namespace millrace::plan {
 
@@ -221,6 +223,27 @@ void check_pending_loops(Draft& draft) {
                         "",
                         "depth: " + std::to_string(reader.level - settled)});
   }
+}
+
+std::vector<uint32_t> topological_order(uint32_t count, const std::vector<std::pair<uint32_t, uint32_t>>& edges) {
+  std::vector<std::vector<uint32_t>> targets(count);
+  std::vector<uint32_t> waiting(count, 0);
+  for (const auto& [source, target] : edges) {
+    targets[source].push_back(target);
+    ++waiting[target];
+  }
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+  for (uint32_t i = 0; i < count; ++i)
+    if (waiting[i] == 0) ready.push(i);
+  std::vector<uint32_t> order;
+  while (!ready.empty()) {
+    const uint32_t at = ready.top();
+    ready.pop();
+    order.push_back(at);
+    for (uint32_t target : targets[at])
+      if (--waiting[target] == 0) ready.push(target);
+  }
+  return order;
 }
 
 } // namespace millrace::plan

@@ -1,4 +1,4 @@
-// Prices from the graph, and the result in words (semantics.md 5.3 to 5.6); the calculation is placement.cpp.
+// Prices from the graph, and the result in words (semantics.md 5.3 to 5.6); the calculation is placement.h.
 #include <fmt/format.h>
 
 #include <algorithm>

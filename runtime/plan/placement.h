@@ -35,7 +35,7 @@ struct Prices {
   struct Buffer {
     uint32_t producer = 0;
     double bytes = 0;
-    std::vector<uint32_t> readers; // tasks behind the producer
+    std::vector<uint32_t> readers; // tasks that read what it makes
     double share = 1;
   };
 

@@ -1,11 +1,10 @@
 // First pass: names become indices, lists of edges become flat inputs, and what cannot be wired is refused.
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <queue>
 #include <tuple>
 
 #include "plan/draft.h"
+#include "plan/rewire.h"
 
 namespace millrace::plan {
 
@@ -24,7 +23,7 @@ std::string joined(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-// `port`: what stands behind the dot; a type that stands where a name should is told from a slip of the pen by it.
+// `port`: what stands after the dot; a type that stands where a name should is told from a slip of the pen by it.
 uint32_t find_handler(const Draft& draft, const std::string& name, const std::string& port, const Place& place) {
   if (const auto known = draft.handler_named.find(name); known != draft.handler_named.end()) return known->second;
   std::vector<std::string> names;
@@ -134,75 +133,6 @@ std::string first_source(const Draft& draft, uint32_t target, const std::string&
     if (edge.target == target && (edge.declared->target_port.empty() || edge.declared->target_port == port))
       return edge.declared->source;
   return "elsewhere";
-}
-
-bool kinds_agree(const mr_format& from, const mr_format& to) {
-  if (from.kind == MR_KIND_ANY || to.kind == MR_KIND_ANY) return true;
-  return from.kind == to.kind && (!from.schema || !to.schema || from.schema == to.schema) &&
-         (!from.layout || !to.layout || from.layout == to.layout);
-}
-
-bool is_plain(const graph::Edge& edge) {
-  return edge.policy == graph::Policy::sync && edge.delay == 0 && !edge.initial_empty && !edge.forbid_copy &&
-         !edge.forbid_convert && edge.domain.empty();
-}
-
-// Which input each of `sources` would be read by, so that all kinds agree and none stays without what it needs.
-bool match(const DraftHandler& target, const std::vector<const plugin::HandlerInfo::Port*>& sources,
-           std::vector<uint32_t>& inputs) {
-  const auto& ports = target.info->ports;
-  const auto is_taken = [&](uint32_t p) { return std::find(inputs.begin(), inputs.end(), p) != inputs.end(); };
-  if (inputs.size() == sources.size()) {
-    for (uint32_t p = 0; p < ports.size(); ++p)
-      if (ports[p].is_input() && !ports[p].optional() && !is_taken(p)) return false;
-    return true;
-  }
-  for (uint32_t p = 0; p < ports.size(); ++p) {
-    const bool fits = ports[p].is_input() && !ports[p].many() && !is_taken(p) &&
-                      kinds_agree(sources[inputs.size()]->raw.accepts, ports[p].raw.accepts);
-    if (!fits) continue;
-    inputs.push_back(p);
-    if (match(target, sources, inputs)) return true;
-    inputs.pop_back();
-  }
-  return false;
-}
-
-// More inputs than this are no slip of the pen, and every order of them is tried.
-constexpr size_t kRewiredMax = 6;
-
-// Its edges led to inputs that take them, as an edit; "" where there is no such way.
-std::string rewired(const Draft& draft, const DraftHandler& target) {
-  std::vector<const plugin::HandlerInfo::Port*> sources;
-  std::vector<std::string> references;
-  for (const graph::Edge& edge : draft.graph.edges) {
-    if (edge.target != target.declared->name) continue;
-    const auto named = draft.handler_named.find(edge.source);
-    const DraftHandler* source = named == draft.handler_named.end() ? nullptr : &draft.handlers[named->second];
-    if (!source || !source->info || !is_plain(edge) || sources.size() == kRewiredMax) return "";
-    const auto& ports = source->info->ports;
-    const auto output = std::find_if(ports.begin(), ports.end(), [&](const auto& port) {
-      return !port.is_input() && (edge.source_port.empty() || port.name == edge.source_port);
-    });
-    if (output == ports.end()) return "";
-    sources.push_back(&*output);
-    references.push_back(edge.source + (edge.source_port.empty() ? "" : "." + edge.source_port));
-  }
-  std::vector<uint32_t> inputs;
-  if (sources.empty() || !match(target, sources, inputs)) return "";
-  const bool in_a_line = target.declared->place.file == "pipeline";
-  // A line refers to ports of handlers only that name= has named, which are placed at that name.
-  if (in_a_line && target.declared->place.column == target.declared->type_place.column) return "";
-  std::string text;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    const std::string& port = target.info->ports[inputs[i]].name;
-    const std::string from = references[i] + (references[i].find('.') == std::string::npos ? "." : "");
-    text += (i == 0      ? ""
-             : in_a_line ? " ; "
-                         : ", ") +
-            (in_a_line ? from + " ! " + target.declared->name + "." + port : port + ": " + references[i]);
-  }
-  return in_a_line ? text : "inputs: { " + text + " }";
 }
 
 // The port of the edge's target, with one edge more, and the position among its edges.
@@ -421,27 +351,6 @@ std::string Draft::port_name(uint32_t handler, bool input, uint32_t flat) const 
   std::string name = h.declared->name + "." + h.info->ports[port].name;
   if (h.info->ports[port].many()) name += "[" + std::to_string(flat - h.first[port]) + "]";
   return name;
-}
-
-std::vector<uint32_t> topological_order(uint32_t count, const std::vector<std::pair<uint32_t, uint32_t>>& edges) {
-  std::vector<std::vector<uint32_t>> targets(count);
-  std::vector<uint32_t> waiting(count, 0);
-  for (const auto& [source, target] : edges) {
-    targets[source].push_back(target);
-    ++waiting[target];
-  }
-  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
-  for (uint32_t i = 0; i < count; ++i)
-    if (waiting[i] == 0) ready.push(i);
-  std::vector<uint32_t> order;
-  while (!ready.empty()) {
-    const uint32_t at = ready.top();
-    ready.pop();
-    order.push_back(at);
-    for (uint32_t target : targets[at])
-      if (--waiting[target] == 0) ready.push(target);
-  }
-  return order;
 }
 
 void resolve(Draft& draft) {

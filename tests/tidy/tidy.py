@@ -3,8 +3,9 @@
 
 Long lines and long functions, markers of unfinished work, names that say nothing, files that do not say what they are
 for, paths of one machine, folders that depend the wrong way, public headers that do not compile alone, plugins that
-export more than their entry, declarations that nobody uses, filters of ./dev that no test case passes, and files of exec
-and plan of which nothing says where they are tested. Prints one line for each complaint, `file:line: sentence`, and fails
+export more than their entry, declarations that nobody uses, filters of ./dev that no test case passes, files of exec and
+plan of which nothing says where they are tested, rooms that have grown into halls, and domains that are told apart by how
+they are spelt. Prints one line for each complaint, `file:line: sentence`, and fails
 if there is one.
 """
 import argparse
@@ -21,6 +22,13 @@ COLUMNS_MAX = 120
 FUNCTION_LINES_MAX = 80
 # "file: function" → why this one may be longer.
 LONG_FUNCTIONS_ALLOWED = {}
+
+# A file holds one idea, and these folders have so many that a longer file holds several.
+FOLDERS_OF_SHORT_FILES = ("runtime/plan",)
+LINES_MAX = {".h": 300, ".cpp": 400}
+# What a domain is its record says (plan/domain.h).
+FOLDERS_OF_RECORDS = ("runtime/plan", "runtime/exec")
+SPELLINGS = re.compile(r"\b(is_cuda|is_sim|domain == 0)\b")
 
 CODE_FOLDERS = ("runtime", "handlers", "plugins", "examples", "tests")
 CPP = {".h", ".cpp", ".cu", ".cuh"}
@@ -176,6 +184,20 @@ def check_includes(path, name):
             yield f"{name}:{line}: includes {included}; {who}"
 
 
+# ---- rooms -----------------------------------------------------------------------------------------------------------
+
+
+def check_rooms(path, name):
+    """Complaints about one file's length, and about how it tells domains apart."""
+    folder, most = pathlib.PurePath(name).parent.as_posix(), LINES_MAX.get(path.suffix)
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if folder in FOLDERS_OF_SHORT_FILES and most and text.count("\n") > most:
+        yield f"{name}:1: has {text.count(chr(10))} lines, at most {most}"
+    if folder in FOLDERS_OF_RECORDS:
+        for match in SPELLINGS.finditer(text):
+            yield f"{name}:{text.count(chr(10), 0, match.start()) + 1}: {match.group(1)}: a domain's record says what it is"
+
+
 # ---- what the compiler and the linker know ---------------------------------------------------------------------------
 
 
@@ -239,6 +261,7 @@ def complaints(source, build=None, compiler=None):
         yield from check_text(path, name)
         if path.suffix in CPP and name.split("/")[0] in ("runtime", "handlers", "plugins"):
             yield from check_includes(path, name)
+        yield from check_rooms(path, name)
     yield from check_tested(source)
     yield from unused.check(source, files_of(source), without_comments_and_strings, functions, is_function_head)
     if (source / "dev").exists():

@@ -135,6 +135,20 @@ std::vector<int> m::orphan(int a) { return {a}; }
         self.assertIn("run.cpp:2: includes plugins/opencv/picture.h", found)
         self.assertIn("handler.h:2: includes observe/error.h", found)
 
+    def test_with_a_file_of_several_ideas_is_refused(self):
+        for name in ("runtime/plan/long.h", "runtime/memory/long.h"):
+            self.write(name, HEAD + "\n" * 300)
+        self.assertEqual(self.complaints(), "runtime/plan/long.h:1: has 301 lines, at most 300")
+
+    def test_that_tells_domains_apart_by_their_spelling_is_refused(self):
+        for word in ("is_sim(name)", "is_cuda(name)", "step.domain == 0"):
+            for name in ("runtime/exec/add.h", "runtime/embed/add.h"):
+                self.write(name, HEAD + f"inline bool on_host() {{ return {word}; }}\n")
+            found = self.complaints()
+            self.assertIn("runtime/exec/add.h:2: ", found)
+            self.assertIn("a domain's record says what it is", found)
+            self.assertEqual(found.count("record"), 1)
+
     def test_whose_public_header_needs_another_first_is_refused(self):
         self.write("runtime/include/millrace/size.h", HEAD + "inline std::size_t size_of_nothing() { return 0; }\n")
         self.assertIn("size.h:1: does not compile alone as c++", self.complaints(compiler="c++"))

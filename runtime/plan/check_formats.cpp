@@ -1,0 +1,78 @@
+// What is refused of formats: those that no format is, sizes that nobody knows, empty values of what cannot be empty.
+#include "plan/check_formats.h"
+
+#include <string>
+
+namespace millrace::plan {
+
+DType dtype_of(const mr_format& format) { return {format.dtype_code, format.dtype_bits, format.dtype_lanes}; }
+
+bool takes_dtype(const mr_format& accepts, const mr_format& gives) {
+  return !accepts.dtypes || (accepts.dtypes & bit_of(dtype_of(gives)));
+}
+bool takes_rank(const mr_format& accepts, const mr_format& gives) {
+  return !accepts.ranks || (gives.rank <= MR_RANK_MAX && (accepts.ranks >> gives.rank & 1));
+}
+std::string describe_rank(uint32_t rank) { return std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions"); }
+
+std::string format_fault(const mr_format& format, const mr_port& port) {
+  if (port.accepts.kind != MR_KIND_ANY && format.kind != port.accepts.kind) return "is of another kind than its port";
+  if (format.size_kind > MR_DIM_UNKNOWN) return "has a size of no known kind";
+  if (format.kind != MR_KIND_TENSOR) return "";
+  if (format.dtype_bits && !takes_dtype(port.accepts, format))
+    return "is of " + name_of(dtype_of(format)) + ", and it declares " + describe_dtypes(port.accepts.dtypes);
+  if (format.dtype_bits && !takes_rank(port.accepts, format))
+    return "has " + describe_rank(format.rank) + ", and it declares " + describe_ranks(port.accepts.ranks);
+  if (format.rank > MR_RANK_MAX)
+    return "has " + std::to_string(format.rank) + " dimensions, and a tensor has at most " +
+           std::to_string(MR_RANK_MAX);
+  for (uint32_t d = 0; d < format.rank; ++d) {
+    if (format.shape_kind[d] > MR_DIM_UNKNOWN) return "has a dimension of no known kind";
+    if (format.shape[d] < 0) return "has a dimension of " + std::to_string(format.shape[d]);
+  }
+  return "";
+}
+
+void check_sizes(const Draft& draft) {
+  for (uint32_t h = 0; h < draft.handlers.size(); ++h) {
+    const DraftHandler& handler = draft.handlers[h];
+    for (uint32_t o = 0; o < handler.output_count; ++o) {
+      const uint64_t bytes = capacity_of(handler.outputs[o]);
+      if (bytes < kBytesMax) continue;
+      if (bytes != UINT64_MAX)
+        throw Failure(Error{404,
+                            "a value of " + draft.port_name(h, false, o) + " is larger than any memory",
+                            handler.declared->place,
+                            {},
+                            "",
+                            "smaller values"});
+      throw Failure(Error{403,
+                          "the size of " + draft.port_name(h, false, o) + " is not known",
+                          handler.declared->place,
+                          {"memory is laid out before the first tick, so its maximum must be"},
+                          "",
+                          draft.facts.probed ? "give " + handler.info->type + " a size or a bound"
+                                             : "run without --no-probe, or give --facts"});
+    }
+  }
+}
+
+// `initial: empty` is a value of the port's format without elements, which not every format has.
+void check_initials(const Draft& draft) {
+  for (const DraftEdge& edge : draft.edges) {
+    if (!edge.declared->initial_empty) continue;
+    const mr_format& format = draft.handlers[edge.source].outputs[edge.source_output];
+    const char* const kind = format.kind == MR_KIND_OBJECT                       ? "a host object"
+                             : format.kind == MR_KIND_TENSOR && format.rank == 0 ? "a tensor without dimensions"
+                                                                                 : nullptr;
+    if (kind)
+      throw Failure(Error{407,
+                          "initial: empty: " + std::string(kind) + " cannot be empty",
+                          edge.declared->place,
+                          {draft.port_name(edge.source, false, edge.source_output) + " gives it"},
+                          "",
+                          "make the input optional, and leave initial: out"});
+  }
+}
+
+} // namespace millrace::plan

@@ -1,0 +1,209 @@
+// Edges: within a pace an input reads its output's slot; into a pace that works behind it goes by a gate, and by
+// `latest`, `queue` and `align` by a post and a resolve step (2.3).
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "plan/expand.h"
+#include "plan/words.h"
+
+namespace millrace::plan {
+
+namespace {
+
+class Connecting {
+ public:
+  explicit Connecting(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan), apart_(all.apart) {}
+
+  void run() {
+    for (uint32_t e = 0; e < draft_.edges.size(); ++e) connect(e);
+    make_empty_gates();
+  }
+
+ private:
+  const DraftHandler& source_of(const DraftEdge& edge) const { return all_.source_of(edge); }
+  const DraftHandler& target_of(const DraftEdge& edge) const { return all_.target_of(edge); }
+
+  void connect(uint32_t e) {
+    const DraftEdge& edge = draft_.edges[e];
+    const graph::Edge& declared = *edge.declared;
+    const uint32_t made = draft_.handler_output[edge.source] + edge.source_output;
+    const auto finished = all_.finished.find(made);
+    const uint32_t from = finished == all_.finished.end() ? made : finished->second;
+    const uint32_t to = target_of(edge).step;
+    StepInput& input = plan_.steps[to].inputs[edge.target_input];
+    if (declared.gap > 0 && target_of(edge).info->max_pending == 0)
+      throw Failure(Error{417,
+                          "the gap of " + draft_.port_name(edge.target, true, edge.target_input) + " means nothing: " +
+                              target_of(edge).declared->name + " (" + target_of(edge).info->type + ") owes no results",
+                          declared.place,
+                          {"it is for the inputs of handlers that answer later"},
+                          "",
+                          "leave 'gap' out"});
+    EdgePlan shown;
+    shown.from = draft_.port_name(edge.source, false, edge.source_output);
+    shown.to = draft_.port_name(edge.target, true, edge.target_input);
+    shown.policy = declared.policy;
+    shown.delay = declared.delay;
+    shown.source_output = made;
+    shown.target_step = to;
+    shown.target_input = edge.target_input;
+    input.edge = e;
+    const uint32_t source_pace = source_of(edge).pace, target_pace = target_of(edge).pace;
+    const bool drops = declared.full != graph::Full::block;
+    if (declared.policy == graph::Policy::queue && drops && !plan_.clocks[target_of(edge).clock].realtime())
+      shown.note = edge.crosses_clocks ? "drops by media time" : "drop acts as block where the clock waits";
+    if (declared.gap > 0 && apart_[edge.target] == edge.target)
+      shown.note = "gap: not needed, since nothing waits for the ticks of a gap";
+    if (declared.policy == graph::Policy::sync && source_pace == target_pace) {
+      input.output = from;
+      input.delay = declared.delay;
+      input.initial_empty = declared.initial_empty;
+      input.repeat_last = declared.delay > 0 && input.required;
+    } else if (joins_tick(edge)) {
+      if (source_pace == target_pace) {
+        input.output = from;
+        shown.note = "joined with its own tick again: the queue holds the tick open";
+      } else {
+        input.output = through_gate(e, from);
+      }
+    } else {
+      input.output = through_channel(e, from);
+    }
+    plan_.edges.push_back(shown);
+  }
+
+  // The entry's output that carries `from` into the pace of the edge's target.
+  uint32_t through_gate(uint32_t e, uint32_t from) {
+    const DraftEdge& edge = draft_.edges[e];
+    const uint32_t pace = target_of(edge).pace, parent = source_of(edge).pace;
+    const uint32_t gate = gate_of(pace, parent);
+    const uint32_t entry = plan_.paces[pace].entry;
+    Channel& channel = plan_.channels[plan_.steps[gate].channel];
+    const graph::Edge& declared = *edge.declared;
+    if (declared.policy == graph::Policy::queue) {
+      channel.depth = channel.queued ? std::min(channel.depth, declared.depth) : declared.depth;
+      channel.full = declared.full;
+      channel.queued = true;
+      channel.busy = false;
+    }
+    channel.edges.push_back(e);
+    channel.entries.push_back(static_cast<uint32_t>(plan_.steps[gate].inputs.size()));
+    const uint32_t every = target_of(edge).declared->every;
+    plan_.steps[gate].every = plan_.steps[gate].inputs.empty() || plan_.steps[gate].every == every ? every : 1;
+    StepInput input;
+    input.output = from;
+    input.required = channel.on_firing && plan_.steps[target_of(edge).step].inputs[edge.target_input].required;
+    input.delay = declared.delay;
+    input.initial_empty = declared.initial_empty;
+    // The gate sees every tick, whoever is let in does not: so it is the gate that knows the last value.
+    input.repeat_last = declared.delay > 0 && plan_.steps[target_of(edge).step].inputs[edge.target_input].required;
+    input.edge = e;
+    for (uint32_t i = 0; i < plan_.steps[gate].inputs.size(); ++i) {
+      StepInput& known = plan_.steps[gate].inputs[i];
+      if (known.output == from && known.delay == input.delay && known.initial_empty == input.initial_empty &&
+          known.repeat_last == input.repeat_last) {
+        plan_.channels[plan_.steps[gate].channel].entries.back() = i;
+        known.required = known.required || input.required;
+        return plan_.steps[entry].outputs[i];
+      }
+    }
+    plan_.steps[gate].inputs.push_back(input);
+    const Output source = plan_.outputs[from];
+    const uint32_t output = all_.add_output(entry, source.name, source.format, source.domain);
+    plan_.outputs[output].origin = from;
+    plan_.outputs[output].connected = true;
+    return output;
+  }
+
+  uint32_t gate_of(uint32_t pace, uint32_t parent) {
+    if (plan_.paces[pace].gate != kNone) return plan_.paces[pace].gate;
+    std::string name;
+    bool apart = false;
+    for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
+      if (draft_.handlers[h].pace != pace) continue;
+      if (name.empty()) name = draft_.handlers[h].declared->name;
+      apart = apart || apart_[h] == h;
+    }
+    const uint32_t gate = all_.add_step(StepKind::gate, "gate of " + name, parent);
+    const uint32_t entry = all_.add_step(StepKind::entry, "entry of " + name, pace);
+    Channel channel;
+    channel.kind = ChannelKind::gate;
+    channel.from = gate;
+    channel.to = entry;
+    channel.busy = !apart;
+    channel.on_firing = apart;
+    plan_.channels.push_back(channel);
+    plan_.steps[gate].channel = plan_.steps[entry].channel = static_cast<uint32_t>(plan_.channels.size() - 1);
+    plan_.paces[pace].gate = gate;
+    plan_.paces[pace].entry = entry;
+    plan_.paces[pace].parent = parent;
+    return gate;
+  }
+
+  // The resolve step's output that a `latest`, `queue` or `align` edge is read from; shared by readers that agree.
+  uint32_t through_channel(uint32_t e, uint32_t from) {
+    const DraftEdge& edge = draft_.edges[e];
+    const graph::Edge& declared = *edge.declared;
+    const uint32_t pace = target_of(edge).pace;
+    const auto key = std::make_tuple(from, pace, declared.policy, declared.lag, declared.initial_empty);
+    if (declared.policy == graph::Policy::latest) {
+      const auto known = latest_.find(key);
+      if (known != latest_.end()) {
+        Channel& shared = plan_.channels[plan_.steps[plan_.outputs[known->second].step].channel];
+        shared.edges.push_back(e);
+        shared.entries.push_back(0);
+        return known->second;
+      }
+    }
+    const Output source = plan_.outputs[from];
+    const std::string what = draft_.port_name(edge.source, false, edge.source_output);
+    const uint32_t post = all_.add_step(StepKind::post, "post " + what, source_of(edge).pace);
+    StepInput input;
+    input.output = from;
+    input.required = false;
+    plan_.steps[post].inputs.push_back(input);
+    const uint32_t resolve = all_.add_step(StepKind::resolve, policy_word(declared.policy) + " " + what, pace);
+    const uint32_t output = all_.add_output(resolve, source.name, source.format, source.domain);
+    plan_.outputs[output].origin = from;
+    plan_.outputs[output].connected = true;
+    Channel channel;
+    channel.kind = declared.policy == graph::Policy::latest  ? ChannelKind::latest
+                   : declared.policy == graph::Policy::queue ? ChannelKind::queue
+                                                             : ChannelKind::align;
+    channel.from = post;
+    channel.to = resolve;
+    channel.depth = declared.policy == graph::Policy::queue ? declared.depth : 1;
+    channel.full = declared.full;
+    channel.lag = declared.lag;
+    channel.within_ns = declared.within_ns;
+    channel.same_clock = !edge.crosses_clocks;
+    channel.initial_empty = declared.initial_empty;
+    channel.edges.push_back(e);
+    channel.entries.push_back(0);
+    // A queue gives to the ticks that its reader fires on, and to no other (8.6).
+    if (declared.policy == graph::Policy::queue) plan_.steps[resolve].every = target_of(edge).declared->every;
+    plan_.channels.push_back(channel);
+    plan_.steps[post].channel = plan_.steps[resolve].channel = static_cast<uint32_t>(plan_.channels.size() - 1);
+    if (declared.policy == graph::Policy::latest) latest_[key] = output;
+    return output;
+  }
+
+  // A pace that nothing feeds by sync or queue fires every tick: a gate without values.
+  void make_empty_gates() {
+    for (uint32_t p = static_cast<uint32_t>(plan_.clocks.size()); p < plan_.paces.size(); ++p)
+      if (plan_.paces[p].gate == kNone) gate_of(p, plan_.paces[p].clock);
+  }
+
+  Expansion& all_;
+  Draft& draft_;
+  Plan& plan_;
+  const std::vector<uint32_t>& apart_;
+  std::map<std::tuple<uint32_t, uint32_t, graph::Policy, uint32_t, bool>, uint32_t> latest_;
+};
+
+} // namespace
+
+void connect_edges(Expansion& expansion) { Connecting(expansion).run(); }
+
+} // namespace millrace::plan

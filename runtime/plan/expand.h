@@ -1,0 +1,40 @@
+// What the parts of expand() share: who works behind, in which pace, and the steps that they make. Private to
+// runtime/plan.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "plan/draft.h"
+
+namespace millrace::plan {
+
+struct Expansion {
+  explicit Expansion(Draft& of) : draft(of), plan(of.plan) {}
+
+  Draft& draft;
+  Plan& plan;
+  std::vector<bool> behind;              // by handler: works behind, by rule 1.6 or because it stands apart
+  std::vector<uint32_t> apart;           // by handler: the handler with whose firings its pace counts (8.12)
+  std::map<uint32_t, uint32_t> finished; // what a body makes on the host → what finish() makes of it
+
+  const DraftHandler& source_of(const DraftEdge& edge) const { return draft.handlers[edge.source]; }
+  const DraftHandler& target_of(const DraftEdge& edge) const { return draft.handlers[edge.target]; }
+  uint32_t add_step(StepKind kind, std::string name, uint32_t pace);
+  uint32_t add_output(uint32_t step, std::string name, const mr_format& format, uint32_t domain);
+};
+
+inline bool is_sync(const DraftEdge& edge) { return edge.declared->policy == graph::Policy::sync; }
+// A reader by queue runs at the value's own tick (2.3): where it holds the tick open, so does the writer.
+inline bool joins_tick(const DraftEdge& edge) {
+  return is_sync(edge) || (edge.declared->policy == graph::Policy::queue && !edge.crosses_clocks);
+}
+
+// The parts, in order.
+void make_paces(Expansion& expansion);         // who works behind or apart, and the pace of each handler
+void make_handler_steps(Expansion& expansion); // a step for each handler and each finish(), with inputs and outputs
+void connect_edges(Expansion& expansion);      // each edge to its input: straight, by a gate or by a channel
+void open_gates(Expansion& expansion);         // which gates let every tick in
+
+} // namespace millrace::plan

@@ -1,0 +1,125 @@
+// The last word on windows: a plan that does not fit into the memory of a domain is laid out again with fewer ticks in
+// flight, as far as its clocks allow, or refused with the sum of what it needs (semantics.md 1.5 and 3.2).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "memory/ring.h"
+#include "plan/draft.h"
+#include "plan/lay_out.h"
+#include "plan/words.h"
+
+namespace millrace::plan {
+
+namespace {
+
+// Lays the plan out so that it fits: as it was asked for, else without what is a convenience, else with fewer ticks in
+// flight where a clock allows that.
+class Fitting {
+ public:
+  explicit Fitting(Draft& draft) : draft_(draft), plan_(draft.plan), before_(draft.plan) {}
+
+  void run() {
+    // Room for another cut is a convenience.
+    if (before_.guessed && fits(before_.clocks, true)) return;
+    if (fits(before_.clocks, false)) return;
+    const Shortage asked = shortage();
+    uint32_t steps = 0;
+    for (const Clock& clock : before_.clocks) steps += spare(clock);
+    if (!fits(lowered(steps), false)) refuse();
+    uint32_t too_few = 0; // steps that do not suffice, below `steps`, which do
+    while (steps - too_few > 1) {
+      const uint32_t middle = too_few + (steps - too_few) / 2;
+      (fits(lowered(middle), false) ? steps : too_few) = middle;
+    }
+    fits(lowered(steps), false);
+    for (size_t c = 0; c < plan_.clocks.size(); ++c) note_lowered(plan_.clocks[c], before_.clocks[c], asked);
+  }
+
+ private:
+  struct Shortage {
+    std::string domain; // "": there is none
+    uint64_t bytes = 0, limit = 0;
+  };
+
+  // By how much a clock's ticks in flight may be lowered.
+  static uint32_t spare(const Clock& clock) {
+    return clock.in_flight_least == 0 ? 0 : clock.in_flight - clock.in_flight_least;
+  }
+
+  // One tick less for the clock that has the most in flight, so many times.
+  std::vector<Clock> lowered(uint32_t steps) const {
+    std::vector<Clock> clocks = before_.clocks;
+    const auto fewer = [](const Clock& a, const Clock& b) {
+      return std::pair(spare(a) > 0, a.in_flight) < std::pair(spare(b) > 0, b.in_flight);
+    };
+    for (; steps > 0; --steps) --std::max_element(clocks.begin(), clocks.end(), fewer)->in_flight;
+    return clocks;
+  }
+
+  bool fits(const std::vector<Clock>& clocks, bool roomy) {
+    plan_ = before_;
+    plan_.clocks = clocks;
+    lay_out_once(draft_, roomy);
+    return shortage().domain.empty();
+  }
+
+  Shortage shortage() const {
+    for (const Domain& domain : plan_.domains) {
+      const auto needed = plan_.memory.find(domain.name);
+      if (needed != plan_.memory.end() && domain.bytes_limit != 0 && needed->second > domain.bytes_limit)
+        return {domain.name, needed->second, domain.bytes_limit};
+    }
+    return {};
+  }
+
+  void note_lowered(const Clock& now, const Clock& asked_for, const Shortage& asked) {
+    if (now.in_flight == asked_for.in_flight) return;
+    plan_.notes.push_back(fmt::format("{}in_flight {} of [{}, {}]: {} would need {} in {}, which has {}",
+                                      now.name.empty() ? "" : "clock " + now.name + ": ", now.in_flight,
+                                      now.in_flight_least, asked_for.in_flight, asked_for.in_flight,
+                                      bytes_words(asked.bytes), asked.domain, bytes_words(asked.limit)));
+  }
+
+  [[noreturn]] void refuse() {
+    const Shortage missing = shortage();
+    Error error{404,
+                "the plan needs " + std::to_string(missing.bytes) + " bytes in " + missing.domain + ", which has " +
+                    std::to_string(missing.limit),
+                {},
+                {},
+                "",
+                ""};
+    for (const Ring& ring : plan_.rings)
+      if (plan_.domains[ring.domain].name == missing.domain)
+        error.notes.push_back(std::to_string(ring.length) + " × " + std::to_string(memory::block_bytes(ring.capacity)) +
+                              " for " + plan_.steps[plan_.outputs[ring.output].step].name + "." +
+                              plan_.outputs[ring.output].name);
+    for (const Step& step : plan_.steps)
+      if (step.scratch_bytes > 0 && plan_.domains[step.domain].name == missing.domain)
+        error.notes.push_back(std::to_string(step.scratch_bytes) + " for what " + step.name + " works in");
+    error.edit = remedy();
+    throw Failure(std::move(error));
+  }
+
+  // Fewer ticks in flight, where one alone would fit.
+  std::string remedy() {
+    uint32_t most = 1;
+    for (const Clock& clock : plan_.clocks) most = std::max(most, clock.in_flight);
+    std::vector<Clock> single = before_.clocks;
+    for (Clock& clock : single) clock.in_flight = 1;
+    if (most == 1 || !fits(single, false)) return "smaller values, or fewer handlers there";
+    const std::string fewer = most == 2 ? "in_flight: 1" : "in_flight: [1, " + std::to_string(most - 1) + "]";
+    return single[0].name.empty() ? "clock: { " + fewer + " }" : fewer;
+  }
+
+  Draft& draft_;
+  Plan& plan_;
+  const Plan before_;
+};
+
+} // namespace
+
+void lay_out(Draft& draft) { Fitting(draft).run(); }
+
+} // namespace millrace::plan

@@ -1,0 +1,252 @@
+// Who works behind (1.6) or in a pace of its own (8.12), and the pace of each handler: one for each clock, and one for
+// each group that works behind.
+#include <algorithm>
+
+#include "plan/expand.h"
+
+namespace millrace::plan {
+
+namespace {
+
+class Grouping {
+ public:
+  explicit Grouping(Expansion& all)
+      : all_(all), draft_(all.draft), plan_(all.plan), behind_(all.behind), apart_(all.apart) {}
+
+  void run() {
+    find_behind();
+    find_apart();
+    do make_paces();
+    while (open_circle() || join_kinds());
+  }
+
+ private:
+  const DraftHandler& source_of(const DraftEdge& edge) const { return all_.source_of(edge); }
+  const DraftHandler& target_of(const DraftEdge& edge) const { return all_.target_of(edge); }
+
+  // 1.6. First those that no sync path joins to a source, and non-sources whose outputs all leave by other policies;
+  // then back out whoever a handler that does hold the tick waits for.
+  void find_behind() {
+    const size_t count = draft_.handlers.size();
+    std::vector<bool> joined(count), only_leaves(count);
+    for (bool changed = true; changed;) { // delay edges run backwards in `order`
+      changed = false;
+      for (uint32_t h : draft_.order) {
+        if (joined[h]) continue;
+        joined[h] = draft_.handlers[h].is_source();
+        for (uint32_t e : draft_.handlers[h].input_edge)
+          if (e != kNone && is_sync(draft_.edges[e]) && joined[draft_.edges[e].source]) joined[h] = true;
+        changed = changed || joined[h];
+      }
+    }
+    for (uint32_t h = 0; h < count; ++h) only_leaves[h] = !draft_.handlers[h].is_source();
+    std::vector<bool> leaves(count);
+    for (const DraftEdge& edge : draft_.edges) {
+      leaves[edge.source] = true;
+      if (is_sync(edge)) only_leaves[edge.source] = false;
+    }
+    behind_.assign(count, false);
+    for (uint32_t h = 0; h < count; ++h) behind_[h] = !joined[h] || (only_leaves[h] && leaves[h]);
+    back_out();
+  }
+
+  void back_out() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const DraftEdge& edge : draft_.edges) {
+        if (!joins_tick(edge) || !behind_[edge.source] || behind_[edge.target]) continue;
+        behind_[edge.source] = false;
+        changed = true;
+      }
+    }
+  }
+
+  // 8.12. A handler that owes results gets a pace of its own, with all that depends on it, if that comes from it alone.
+  // Every tick of the pace is a firing of the handler: a gap in its input holds nothing open, and nobody is drained.
+  void find_apart() {
+    const auto count = static_cast<uint32_t>(draft_.handlers.size());
+    apart_.assign(count, kNone);
+    apart_before_.assign(count, kNone);
+    behind_alone_ = behind_;
+    for (const uint32_t h :
+         draft_.order) { // one that depends on another comes later, and its pace is within the other's
+      const std::vector<uint32_t> group = dependents_alone(h);
+      apart_before_[h] = apart_[h];
+      for (const uint32_t member : group) {
+        apart_[member] = h;
+        behind_[member] = true;
+      }
+    }
+  }
+
+  // The handler and all that depends on it. Empty if it owes nothing, if a reader waits for a tick of the group, or if
+  // a member reads from elsewhere or fires on ticks on which the handler does not.
+  std::vector<uint32_t> dependents_alone(uint32_t root) const {
+    if (draft_.handlers[root].info->max_pending == 0 || !fires_on_values(root)) return {};
+    std::vector<uint32_t> group{root};
+    const auto has = [&](uint32_t h) { return std::find(group.begin(), group.end(), h) != group.end(); };
+    for (size_t i = 0; i < group.size(); ++i) {
+      for (const DraftEdge& edge : draft_.edges) {
+        if (edge.source != group[i]) continue;
+        if (!joins_tick(edge) || edge.declared->delay > 0) return {};
+        if (!has(edge.target)) group.push_back(edge.target);
+      }
+    }
+    for (const uint32_t h : group) {
+      bool is_called = h == root;
+      for (const DraftEdge& edge : draft_.edges) {
+        if (edge.target != h) continue;
+        if (has(edge.source) == (h == root)) return {};
+        if (edge.crosses_clocks && edge.declared->policy != graph::Policy::latest) return {};
+        is_called = is_called || (joins_tick(edge) && (!is_sync(edge) || !is_optional(edge)));
+      }
+      if (!is_called) return {};
+    }
+    return group;
+  }
+
+  // True if the handler fires on exactly those ticks that have a value of each of its required inputs.
+  bool fires_on_values(uint32_t h) const {
+    bool requires_one = false;
+    for (const DraftEdge& edge : draft_.edges) {
+      if (edge.target != h || !joins_tick(edge)) continue;
+      if (!is_sync(edge) || edge.declared->delay > 0) return false;
+      requires_one = requires_one || !is_optional(edge);
+    }
+    return requires_one;
+  }
+
+  bool is_optional(const DraftEdge& edge) const {
+    const DraftHandler& handler = target_of(edge);
+    return handler.info->ports[handler.input_port[edge.target_input]].optional();
+  }
+
+  // A group behind a gate begins as a whole, when all that feeds it is there. Where one of the group leads to another
+  // by a way around it, the group would wait for itself: then it holds the tick open instead. True where one did.
+  bool open_circle() {
+    const auto handlers = static_cast<uint32_t>(draft_.handlers.size());
+    std::vector<std::vector<uint32_t>> next(handlers + plan_.paces.size()); // handlers, then the paces' gates
+    for (const DraftEdge& edge : draft_.edges) {
+      if (edge.declared->delay > 0) continue;
+      next[edge.source].push_back(edge.target);
+      const uint32_t pace = target_of(edge).pace;
+      if (joins_tick(edge) && behind_[edge.target] && source_of(edge).pace != pace)
+        next[edge.source].push_back(handlers + pace);
+    }
+    for (uint32_t h = 0; h < handlers; ++h)
+      if (behind_[h]) next[handlers + draft_.handlers[h].pace].push_back(h);
+    for (uint32_t pace = 0; pace < plan_.paces.size(); ++pace) {
+      if (!leads_to_itself(handlers + pace, next)) continue;
+      hold_open(pace);
+      return true;
+    }
+    return false;
+  }
+
+  // A group behind that reads from ticks of two kinds, its clock's and those that another group's gate let in, could
+  // only go on where both have gone: it holds the tick open instead, and so do those that it reads from. True where one
+  // did.
+  bool join_kinds() {
+    std::vector<uint32_t> parent(plan_.paces.size(), kNone);
+    for (const DraftEdge& edge : draft_.edges) {
+      const uint32_t from = source_of(edge).pace, to = target_of(edge).pace;
+      if (!joins_tick(edge) || !behind_[edge.target] || from == to) continue;
+      if (parent[to] != kNone && parent[to] != from) {
+        plan_.notes.push_back(target_of(edge).declared->name +
+                              " holds its tick open: it reads from ticks of two kinds, all of its clock and some");
+        hold_open(to);
+        return true;
+      }
+      parent[to] = from;
+    }
+    return false;
+  }
+
+  void hold_open(uint32_t pace) {
+    for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
+      if (!behind_[h] || draft_.handlers[h].pace != pace) continue;
+      if (apart_[h] != kNone) return join_again(apart_[h]);
+      behind_[h] = false;
+    }
+    back_out();
+  }
+
+  // Takes the handler's pace of its own away: it and its dependents go back to where they were without it.
+  void join_again(uint32_t root) {
+    const uint32_t outside = apart_before_[root];
+    for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
+      if (apart_before_[h] == root) apart_before_[h] = outside;
+      if (apart_[h] != root) continue;
+      apart_[h] = outside;
+      behind_[h] = outside != kNone || behind_alone_[h];
+    }
+  }
+
+  static bool leads_to_itself(uint32_t node, const std::vector<std::vector<uint32_t>>& next) {
+    std::vector<bool> seen(next.size());
+    std::vector<uint32_t> todo = next[node];
+    while (!todo.empty()) {
+      const uint32_t at = todo.back();
+      todo.pop_back();
+      if (at == node) return true;
+      if (seen[at]) continue;
+      seen[at] = true;
+      todo.insert(todo.end(), next[at].begin(), next[at].end());
+    }
+    return false;
+  }
+
+  void make_paces() {
+    plan_.paces.clear();
+    for (uint32_t c = 0; c < plan_.clocks.size(); ++c) {
+      Pace pace;
+      pace.clock = c;
+      plan_.paces.push_back(pace);
+    }
+    for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
+      draft_.handlers[h].pace = behind_[h] ? kNone : draft_.handlers[h].clock;
+    // Handlers that work behind share a pace if sync edges join them, also through one that stands apart.
+    for (uint32_t h : draft_.order) {
+      if (draft_.handlers[h].pace != kNone) continue;
+      Pace pace;
+      pace.kind = PaceKind::behind;
+      pace.clock = draft_.handlers[h].clock;
+      plan_.paces.push_back(pace);
+      spread(h, static_cast<uint32_t>(plan_.paces.size() - 1));
+    }
+  }
+
+  void spread(uint32_t h, uint32_t pace) {
+    draft_.handlers[h].pace = pace;
+    for (const DraftEdge& edge : draft_.edges) {
+      if (!is_sync(edge)) continue;
+      const uint32_t other = edge.source == h ? edge.target : edge.target == h ? edge.source : kNone;
+      if (other == kNone) continue;
+      if (takes_part(other, apart_[h])) spread(other, pace);
+      // Two that feed one which stands apart share a pace: its gate waits for both.
+      if (edge.source != h || apart_[other] != other || apart_before_[other] != apart_[h]) continue;
+      for (const DraftEdge& beside : draft_.edges)
+        if (beside.target == other && is_sync(beside) && takes_part(beside.source, apart_[h]))
+          spread(beside.source, pace);
+    }
+  }
+
+  // True if the handler works behind, within the pace of `root` (kNone: its clock's), and has no pace yet.
+  bool takes_part(uint32_t h, uint32_t root) const {
+    return behind_[h] && apart_[h] == root && draft_.handlers[h].pace == kNone;
+  }
+
+  Expansion& all_;
+  Draft& draft_;
+  Plan& plan_;
+  std::vector<bool>& behind_;
+  std::vector<uint32_t>& apart_;
+  std::vector<bool> behind_alone_;     // by rule 1.6 alone
+  std::vector<uint32_t> apart_before_; // by a handler apart: what apart_ said of it without its own pace
+};
+
+} // namespace
+
+void make_paces(Expansion& expansion) { Grouping(expansion).run(); }
+
+} // namespace millrace::plan

@@ -1,0 +1,142 @@
+// A step for each handler, with its inputs and outputs laid flat, and one for the finish() of each GPU body; what the
+// plan says of the handlers.
+#include <algorithm>
+#include <cmath>
+
+#include "plan/expand.h"
+
+namespace millrace::plan {
+
+namespace {
+
+class HandlerSteps {
+ public:
+  explicit HandlerSteps(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan), apart_(all.apart) {}
+
+  void run() {
+    draft_.handler_output.resize(draft_.handlers.size());
+    plan_.handlers.resize(draft_.handlers.size());
+    for (uint32_t h : draft_.order) {
+      DraftHandler& handler = draft_.handlers[h];
+      const graph::Handler& declared = *handler.declared;
+      // A source on a device is called as other bodies are, and its clock counts for it.
+      const bool asked = handler.is_source() && plan_.on_host(handler.domain);
+      handler.step = all_.add_step(asked ? StepKind::source : StepKind::handler, declared.name, handler.pace);
+      Step& step = plan_.steps[handler.step];
+      step.handler = h;
+      step.domain = handler.domain;
+      step.every = declared.every;
+      step.owes = ticks_owed(h);
+      draft_.handler_output[h] = static_cast<uint32_t>(plan_.outputs.size());
+      if (asked) plan_.paces[handler.pace].sources.push_back(handler.step);
+      if (!asked && handler.is_source()) plan_.paces[handler.pace].generated = true;
+      if (!asked && handler.is_source() && handler.facts.tick_count >= 0) {
+        uint64_t& ticks_max = plan_.paces[handler.pace].ticks_max;
+        ticks_max = std::min(ticks_max, static_cast<uint64_t>(handler.facts.tick_count));
+      }
+      const bool enqueues = plan_.domains[handler.domain].bodies == Bodies::enqueued;
+      if (enqueues) step.scratch_bytes = draft_.facts.handlers[h].instance->scratch_bytes();
+      for (uint32_t i = 0; i < handler.input_count; ++i) {
+        const auto& port = handler.info->ports[handler.input_port[i]];
+        StepInput input;
+        input.required = !port.optional();
+        input.keeps = port.raw.keeps;
+        step.inputs.push_back(input);
+      }
+      for (uint32_t o = 0; o < handler.output_count; ++o) {
+        const auto& port = handler.info->ports[handler.output_port[o]];
+        const bool on_host = port.raw.memory == MR_MEMORY_CPU; // where a GPU body's kernels write it
+        const uint32_t domain = on_host ? host_of(plan_.domains, handler.domain) : handler.domain;
+        const uint32_t output = all_.add_output(handler.step, port.name, handler.outputs[o], domain);
+        const int32_t like =
+            port.raw.like >= 0 ? static_cast<int32_t>(handler.first[static_cast<uint32_t>(port.raw.like)]) : -1;
+        if (port.raw.flags & MR_PORT_FORWARDS) plan_.outputs[output].forwards = like;
+        if (port.raw.flags & MR_PORT_IN_PLACE) plan_.outputs[output].in_place = like;
+        plan_.outputs[output].connected = handler.edge_counts[handler.output_port[o]] > 0;
+      }
+      if (enqueues && (handler.info->traits & MR_TRAIT_FINISH)) add_finish(handler);
+      describe(h);
+    }
+  }
+
+ private:
+  // In a pace of its own every tick is a firing. Elsewhere a handler with every: k owes a firing for k times as long.
+  uint32_t ticks_owed(uint32_t h) const {
+    const DraftHandler& handler = draft_.handlers[h];
+    if (apart_[h] == h) return handler.info->max_pending;
+    return handler.info->max_pending * handler.declared->every + gap_of(h);
+  }
+
+  uint32_t gap_of(uint32_t h) const {
+    if (draft_.handlers[h].info->max_pending == 0) return 0;
+    uint32_t gap = draft_.handlers[h].info->gap;
+    for (const DraftEdge& edge : draft_.edges)
+      if (edge.target == h) gap = std::max(gap, edge.declared->gap);
+    return gap;
+  }
+
+  // After a GPU body: whoever reads what lies on the host reads it there, since finish() may still write it.
+  void add_finish(const DraftHandler& handler) {
+    const uint32_t s = all_.add_step(StepKind::finish, "finish " + handler.declared->name, handler.pace);
+    plan_.steps[s].finishes = handler.step;
+    plan_.steps[s].after.push_back(handler.step);
+    const std::vector<uint32_t> made = plan_.steps[handler.step].outputs;
+    for (uint32_t o = 0; o < made.size(); ++o) {
+      const Output body_output = plan_.outputs[made[o]];
+      if (!plan_.in_host_memory(body_output.domain)) continue;
+      const uint32_t output = all_.add_output(s, body_output.name, body_output.format, body_output.domain);
+      plan_.outputs[output].connected = body_output.connected;
+      plan_.outputs[output].forwards = static_cast<int32_t>(handler.input_count + o);
+      all_.finished[made[o]] = output;
+    }
+  }
+
+  void describe(uint32_t h) {
+    const DraftHandler& handler = draft_.handlers[h];
+    const graph::Handler& declared = *handler.declared;
+    HandlerPlan& out = plan_.handlers[h];
+    out.name = declared.name;
+    out.type = declared.type;
+    out.info = handler.info;
+    out.step = handler.step;
+    out.domain = handler.domain;
+    out.clock = handler.clock;
+    out.every = declared.every;
+    out.gap = gap_of(h);
+    out.lanes = std::max(1u, declared.concurrency);
+    out.on_error = declared.on_error;
+    out.budget_ns = declared.budget_ns;
+    out.waits = (handler.info->traits & MR_TRAIT_BLOCKING) || (handler.is_source() && handler.facts.waits);
+    const auto given = draft_.options.costs_ns.find(declared.name);
+    out.cost_ns = given != draft_.options.costs_ns.end()
+                      ? given->second
+                      : std::llround(cost_in(draft_, handler, handler.domain).us * 1000);
+    out.reason = handler.reason;
+    out.edge_counts = handler.edge_counts;
+    out.first_entry = handler.first;
+    if (declared.on_error == graph::OnError::bypass) check_bypass(handler);
+  }
+
+  static void check_bypass(const DraftHandler& handler) {
+    for (const auto& port : handler.info->ports)
+      if (!port.is_input() && (port.raw.like < 0 || (port.raw.flags & MR_PORT_IN_PLACE)))
+        throw Failure(Error{410,
+                            handler.declared->name + " (" + handler.info->type + ") cannot be bypassed",
+                            handler.declared->place,
+                            {"its output " + port.name +
+                             (port.raw.like < 0 ? " has another format than its input" : " is written in place")},
+                            "",
+                            "on_error: skip"});
+  }
+
+  Expansion& all_;
+  Draft& draft_;
+  Plan& plan_;
+  const std::vector<uint32_t>& apart_;
+};
+
+} // namespace
+
+void make_handler_steps(Expansion& expansion) { HandlerSteps(expansion).run(); }
+
+} // namespace millrace::plan

@@ -1,0 +1,43 @@
+// Where values are: outputs, which have a slot for each tick in flight, and the rings of blocks that their bytes lie
+// in. See plan.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "millrace/abi.h"
+#include "plan/step.h"
+
+namespace millrace::plan {
+
+// One output of a step: a slot for each tick in flight.
+struct Output {
+  uint32_t step = 0;
+  uint32_t port = 0;       // flat index within the step
+  std::string name;        // "video", for reports
+  uint32_t domain = 0;     // where its bytes are
+  mr_format format{};      // capacity, not extent
+  uint32_t origin = kNone; // entry, resolve: the output whose buffers pass through
+  uint32_t pack = kNone;   // its blocks lie beside those of others of this pack, so that one copy moves them
+  uint32_t ring = kNone;   // its blocks; an output that forwards or writes in place shares its input's
+  uint32_t retain = 0;     // ticks that a value outlives its own, by `delay`
+  int32_t forwards = -1;   // step input whose buffer it may repeat
+  int32_t in_place = -1;   // step input whose buffer it is written over
+  bool owns = true;        // has a ring of its own
+  bool connected = false;
+};
+
+// Blocks of one output, in one domain.
+struct Ring {
+  uint32_t output = 0;
+  uint32_t domain = 0;
+  uint32_t length = 1;
+  bool dynamic = false;
+  uint64_t capacity = 0;
+  bool pinned = false;
+  uint32_t pack = kNone; // rings of one pack and domain lie block beside block, so that one copy moves all of a tick
+  std::vector<std::string> reasons; // "3 in flight", "1 held by latest", …: the annotated sum
+};
+
+} // namespace millrace::plan

@@ -1,0 +1,104 @@
+// What advances together, and who runs it: clocks and paces, the channels between paces, segments and regions. See
+// plan.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "millrace/abi.h"
+#include "plan/step.h"
+
+namespace millrace::plan {
+
+// The widest window that is chosen without being asked for (semantics.md 1.5).
+inline constexpr uint32_t kInFlightMax = 4;
+// Without any rate media time counts this many ticks a second.
+inline constexpr int64_t kNominalRate = 30;
+// Values that a blocking source may be ahead of its clock.
+inline constexpr uint32_t kReadAhead = 2;
+
+enum class PaceKind { clock, behind };
+
+struct Pace {
+  PaceKind kind = PaceKind::clock;
+  uint32_t clock = 0;              // index into Plan::clocks
+  uint32_t parent = kNone;         // behind: the pace of its gate
+  uint32_t gate = kNone;           // behind: step
+  uint32_t entry = kNone;          // behind: step
+  uint32_t window = 1;             // ordinals in flight
+  uint32_t room = 1;               // what memory is laid out for: the window may grow so far when the cut is made again
+  uint32_t gap = 1;                // ticks that a handler may owe a firing beyond Step::owes before it is drained
+  uint32_t slots = 1;              // slots an output, a power of two ≥ window + retain
+  std::vector<uint32_t> sources;   // clock: steps, in order
+  bool generated = false;          // a source of it runs on a device, where nobody asks it
+  uint64_t ticks_max = UINT64_MAX; // that source gives so many: then the clock ends
+};
+
+struct Clock {
+  std::string name;
+  graph::ClockMode mode = graph::ClockMode::free; // never automatic
+  graph::Rational rate;                           // 0: none
+  bool live = false;                              // a live source paces it: realtime's rules of lateness
+  uint32_t driver = kNone;                        // mode source: the step that creates the ticks
+  uint32_t in_flight = 1;
+  uint32_t in_flight_least = 0; // 0: in_flight stays as it is; else it may be lowered so far where memory is short
+  uint32_t pending = 0;         // the largest sum of max_pending on a path
+  // Where clocks wait for each other in a circle (8.3): media time for which one of its ticks may be held meanwhile;
+  // how many of its ticks are in flight at least for that; how many it may owe to the others; how many ticks are never
+  // within less than `held_ns`, or the run fails.
+  int64_t held_ns = 0;
+  uint32_t held_ticks = 0, owed_ticks = 0, crowd_ticks = 0;
+  std::vector<uint32_t> leaders; // of one without sources: clocks with sources that edges lead from (8.11)
+  // Realtime rules: latest is the newest that is done, drops happen. Else everything is waited for (2.5).
+  bool realtime() const { return mode == graph::ClockMode::realtime || live; }
+  // A file never changes speed (1.4): under `free` with a rate that is not the source's own, a tick takes the newest
+  // value that is due by its media time, waited for, and none where none is.
+  bool takes_what_is_due(const mr_facts& source) const {
+    const bool rates = mode == graph::ClockMode::free && rate.numerator > 0 && source.rate_num > 0;
+    return rates && rate.numerator * source.rate_den != source.rate_num * rate.denominator;
+  }
+};
+
+enum class ChannelKind { gate, latest, queue, align };
+
+struct Channel {
+  ChannelKind kind = ChannelKind::latest;
+  uint32_t from = kNone; // post or gate step
+  uint32_t to = kNone;   // resolve or entry step
+  uint32_t depth = 1;    // values that may wait
+  uint32_t capacity = 1; // entries the ring holds
+  graph::Full full = graph::Full::block;
+  bool busy = false;       // gate of a reader that works behind without a queue: one tick, cause `busy`
+  bool queued = false;     // gate fed by a queue edge
+  bool on_firing = false;  // gate that lets in the ticks on which all its values are there, without a limit of its own
+  bool every_tick = false; // gate that ticks without any value pass too: somebody behind it fires on them
+  uint32_t lag = 0;
+  int64_t within_ns = 0;
+  bool same_clock = true;
+  bool initial_empty = false;
+  std::vector<uint32_t> edges;   // whose drops are counted here
+  std::vector<uint32_t> entries; // by edge: which value of an entry is its own; of others than gates there is one
+};
+
+struct Segment {
+  uint32_t pace = 0;
+  uint32_t domain = 0;
+  uint32_t lane = 0, lanes = 1;
+  uint32_t home = 0;   // worker
+  bool pinned = false; // only its home runs it: devices, named threads, blocking handlers
+  bool blocking = false;
+  bool heavy = false;          // a GPU body in it keeps the host busy: a thread of its own submits it
+  std::string thread;          // named thread; "" for the workers
+  std::vector<uint32_t> steps; // in order
+};
+
+// Device handlers that are recorded once per ring slot and replayed as one.
+struct Region {
+  uint32_t domain = 0;
+  uint32_t slots = 1;          // one ring length for all it touches
+  std::vector<uint32_t> steps; // handlers; then, on a real device, the small copies down that are recorded with them
+};
+
+} // namespace millrace::plan
