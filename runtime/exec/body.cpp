@@ -1,9 +1,9 @@
 // A body on a device, from its submission to its results (semantics.md 4.1, 4.4).
 //
-// A device is given a body in one of two ways. It runs by itself when the device reaches it, and whether its outputs have
-// values is known at its fence: handlers written for the host, on sim. Or it is called when it is submitted, on the host,
-// and enqueues its work: what it says of its outputs is known at once, and their bytes are there at the fence (cuda, and
-// sim where it enqueues). StepRun::enqueuing tells the two apart. All else is one path.
+// A device is given a body in one of two ways. It runs by itself when the device reaches it, and whether its outputs
+// have values is known at its fence: handlers written for the host, on sim. Or it is called when it is submitted, on
+// the host, and enqueues its work: what it says of its outputs is known at once, and their bytes are there at the fence
+// (cuda, and sim where it enqueues). StepRun::enqueuing tells the two apart. All else is one path.
 #include <algorithm>
 #include <cstring>
 
@@ -54,7 +54,8 @@ void begin_body(BodyCall& body) {
   body.failed = false;
 }
 
-// What the body said is in memory of the host, or of the device that it ran on. It is checked before anybody acts on it.
+// What the body said is in memory of the host, or of the device that it ran on. It is checked before anybody acts on
+// it.
 void end_body(StepRun& step, BodyCall& body, mr_status status) {
   status = status_of_call(step, status, body.outputs, body.inputs);
   if (status == MR_END) step.run->stopping.store(true);

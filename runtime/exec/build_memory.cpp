@@ -136,8 +136,7 @@ void make_memory(RunState& run) {
   std::map<uint32_t, Pack> packs = packs_of(run.plan);
   for (const plan::Ring& ring : run.plan.rings) {
     std::byte*& free = next[ring.domain][ring.pinned];
-    memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0,
-                                     needs_records(run.plan, ring)};
+    memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0, needs_records(run.plan, ring)};
     std::byte* base = free;
     if (ring.pack == plan::kNone) {
       free += ring.length * memory::block_bytes(ring.capacity);

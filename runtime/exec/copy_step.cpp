@@ -5,12 +5,12 @@
 #include <optional>
 
 #include "exec/body.h"
+#include "exec/firing.h"
 #include "exec/presence.h"
 #include "exec/region.h"
 #include "exec/run_state.h"
 #include "exec/settle.h"
 #include "exec/tick_watch.h"
-#include "exec/firing.h"
 
 namespace millrace::exec {
 
@@ -18,8 +18,8 @@ namespace {
 
 std::byte* bytes(const void* address) { return static_cast<std::byte*>(const_cast<void*>(address)); }
 
-// What runs on the device's own time, where it runs things by itself: a copy's begin and end, and presence that goes with
-// the bytes.
+// What runs on the device's own time, where it runs things by itself: a copy's begin and end, and presence that goes
+// with the bytes.
 void begin_copy(void* context) {
   CopyCall& copy = *static_cast<CopyCall*>(context);
   copy.begun = copy.step->run->trace_now();
@@ -50,9 +50,7 @@ const InputRun* behind_copies(const StepRun& reader, const InputRun& input) {
   return at;
 }
 
-bool reads_host(const StepRun& transfer) {
-  return transfer.inputs[0].output->in_host_memory;
-}
+bool reads_host(const StepRun& transfer) { return transfer.inputs[0].output->in_host_memory; }
 bool writes_host(const StepRun& transfer) { return transfer.outputs[0]->in_host_memory; }
 
 bool comes_by(const StepRun& reader, const InputRun& input, const StepRun& transfer) {

@@ -24,8 +24,8 @@ void fail_outputs(const StepRun& step, std::span<mr_output> outputs, std::span<c
 
 // A handler that restarts is taken down: at once where nothing of it is under way, else by restart_where_asked().
 void take_down(StepRun& step);
-// Of a body that is about to be submitted: takes its handler down where that was asked for. False while something of it is
-// under way.
+// Of a body that is about to be submitted: takes its handler down where that was asked for. False while something of it
+// is under way.
 bool restart_where_asked(StepRun& step);
 // Whether the handler may be called; one that is down is brought up, once its back-off is over. One that does not start
 // goes down again, and is tried again later.

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <span>
 
+#include "exec/body.h"
 #include "exec/channel.h"
 #include "exec/check_call.h"
-#include "exec/body.h"
 #include "exec/copy_step.h"
 #include "exec/failure.h"
 #include "exec/finish_step.h"
@@ -231,8 +231,8 @@ Slot copy_of(const StepRun& step, size_t o, uint64_t ordinal, const mr_input& fr
 
 // What an output of a call on the host becomes. `forwarded` gives the slot of an input.
 template <class Forwarded>
-Slot slot_of(const StepRun& step, size_t o, uint64_t ordinal, const mr_output& output, const mr_input* inputs, Cause cause,
-             int32_t forwards, const Forwarded& forwarded) {
+Slot slot_of(const StepRun& step, size_t o, uint64_t ordinal, const mr_output& output, const mr_input* inputs,
+             Cause cause, int32_t forwards, const Forwarded& forwarded) {
   if (output.state == MR_OUTPUT_SILENT) return nothing(cause);
   if (output.state != MR_OUTPUT_FORWARDED) return value_of(output);
   if (static_cast<int32_t>(output.source) != forwards) return copy_of(step, o, ordinal, inputs[output.source]);

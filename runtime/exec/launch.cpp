@@ -1,8 +1,8 @@
 // Launching a region: a tick of all its bodies is one command of its device (semantics.md 4.5).
 //
-// Where bodies run by themselves, each finds in its BodyCall what is there on this tick, and whether it fires. Where they
-// enqueue, the host looks at the region's border only. A tick on which something that enters is missing, or is not as it
-// was recorded, is no launch: its bodies are submitted one by one.
+// Where bodies run by themselves, each finds in its BodyCall what is there on this tick, and whether it fires. Where
+// they enqueue, the host looks at the region's border only. A tick on which something that enters is missing, or is not
+// as it was recorded, is no launch: its bodies are submitted one by one.
 #include <algorithm>
 #include <cstring>
 

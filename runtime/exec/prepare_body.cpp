@@ -1,5 +1,5 @@
-// What a body on a device is given before it is submitted: whether all that it needs is issued, its inputs of this tick,
-// and the blocks of its outputs (semantics.md 3.4, 4.1).
+// What a body on a device is given before it is submitted: whether all that it needs is issued, its inputs of this
+// tick, and the blocks of its outputs (semantics.md 3.4, 4.1).
 #include <cstring>
 
 #include "exec/body.h"
@@ -29,8 +29,8 @@ void note_reads(const StepRun& step, BodyCall& body, const InputRun& input, cons
   }
 }
 
-// Where a body finds the bytes of an empty initial value, of which there are none. In front of them is a record that says
-// so, which kernels read (Cuda::value_of).
+// Where a body finds the bytes of an empty initial value, of which there are none. In front of them is a record that
+// says so, which kernels read (Cuda::value_of).
 const uint8_t* no_bytes(const StepRun& step) {
   if (!step.enqueuing) return nullptr;
   return reinterpret_cast<const uint8_t*>(step.device->body_address(step.run->empty_record) + sizeof(mr_value));

@@ -2,9 +2,9 @@
 // (semantics.md 4.5).
 //
 // A body that runs by itself is recorded as it is: when it is replayed it finds the tick, and what of its inputs is
-// there, in its BodyCall. One that enqueues is called, and what it enqueues is recorded: it sees no tick, every input is
-// there, and what it says of its outputs holds for every launch. So the region has a border, at which the host looks on
-// each tick: what enters must be there and as the recording saw it, and what leaves gets its slot.
+// there, in its BodyCall. One that enqueues is called, and what it enqueues is recorded: it sees no tick, every input
+// is there, and what it says of its outputs holds for every launch. So the region has a border, at which the host looks
+// on each tick: what enters must be there and as the recording saw it, and what leaves gets its slot.
 #include <algorithm>
 #include <cstring>
 #include <map>

@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
-#include "exec/channel.h"
 #include "exec/body.h"
+#include "exec/channel.h"
 #include "exec/copy_step.h"
 #include "exec/firing.h"
 #include "exec/pending.h"

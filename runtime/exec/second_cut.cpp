@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "exec/body.h"
 #include "exec/build.h"
 #include "exec/channel.h"
-#include "exec/body.h"
 #include "exec/copy_step.h"
 #include "exec/firing.h"
 #include "exec/histogram.h"

@@ -101,7 +101,7 @@ struct OutputRun {
   uint64_t mask = 0;
   memory::Ring* ring = nullptr;
   std::atomic<uint32_t> borrowed{0}; // blocks that its handler holds, of those that its format says
-  bool holds = false; // its slots count as holders of blocks: released when their ordinal has left the window
+  bool holds = false;         // its slots count as holders of blocks: released when their ordinal has left the window
   bool in_host_memory = true; // threads of the host may touch its bytes
   uint32_t retain = 0;
   Slot& at(uint64_t ordinal) { return places[ordinal & mask].slot; }

@@ -1,5 +1,5 @@
-// A failure means the same wherever the handler's body runs: on the host, on a device where bodies run by themselves, and
-// on one where they enqueue (semantics.md 2.6). The same outputs, calls, errors and counts, by each policy.
+// A failure means the same wherever the handler's body runs: on the host, on a device where bodies run by themselves,
+// and on one where they enqueue (semantics.md 2.6). The same outputs, calls, errors and counts, by each policy.
 #include <doctest/doctest.h>
 #include <millrace/handler.h>
 
@@ -115,9 +115,8 @@ TEST_CASE("2.6: skip, bypass and restart mean the same on the host, on sim and w
     const Told host = told(on_error, params, "cpu", 1, 1);
     CHECK(host.ok);
     REQUIRE(host.seen.size() == 60);
-    CHECK(static_cast<size_t>(std::count_if(host.seen.begin(), host.seen.end(), [](const Seen& seen) {
-            return seen.values.at(1) != kEmpty;
-          })) == there);
+    CHECK(static_cast<size_t>(std::count_if(host.seen.begin(), host.seen.end(),
+                                            [](const Seen& seen) { return seen.values.at(1) != kEmpty; })) == there);
     CHECK(host.handlers.at("flaky").second == errors);
     for (const char* domain : {"sim:0", "cuda:0"}) {
       for (const uint32_t workers : {1u, 3u}) {

@@ -113,8 +113,8 @@ TEST_CASE(
     CAPTURE(room);
     machine.domains[1].bytes_limit = room * 1024;
     const Planned planned(p, machine);
-    CHECK(planned.pace("source").window == std::min(room, 8u));
-    CHECK(planned->memory.at("sim:0") == std::min(room, 8u) * 1024);
+    CHECK(planned.window("source") == std::min(room, 8u));
+    CHECK(planned.memory("sim:0") == std::min(room, 8u) * 1024);
   }
   p.graph.clocks[0].in_flight_least = 4;
   machine.domains[1].bytes_limit = 3 * 1024;
@@ -146,13 +146,13 @@ TEST_CASE("8.3: memory that is short lowers no clock below what clocks that wait
   for (const auto& [from, to] : {std::pair("of_left", "joins_right"), {"of_right", "joins_left"}})
     p.connect(from, std::string(to) + ".in", graph::Policy::align).within_ns = 40'000'000;
   plan::Machine machine = machine_of(1);
-  const uint64_t all = Planned(p, machine)->memory.at("cpu");
+  const uint64_t all = Planned(p, machine).memory("cpu");
   uint32_t least = 8;
   for (uint64_t bytes = all; bytes > 0; bytes -= std::min<uint64_t>(bytes, 512)) {
     machine.domains[0].bytes_limit = bytes;
     if (refusal(p, machine) == 404) break;
     const Planned planned(p, machine);
-    least = std::min({least, planned.pace("of_left").window, planned.pace("of_right").window});
+    least = std::min({least, planned.window("of_left"), planned.window("of_right")});
   }
   CHECK(least == 4); // 1 + 30/s × 80 ms, as of a clock with a fixed number
 }
@@ -162,16 +162,16 @@ TEST_CASE("8.4: memory that is short takes no room from results that may be owed
   p.clock(graph::ClockMode::free, 0, 1, 8);
   plan::Machine machine = machine_of(1);
   const Planned all(p, machine);
-  const uint32_t owed = all.pace("later").window - 8;
+  const uint32_t owed = all.window("later") - 8;
   REQUIRE(owed > 0);
   p.graph.clocks[0].in_flight_least = 1;
-  machine.domains[0].bytes_limit = all->memory.at("cpu") - 1;
-  CHECK(Planned(p, machine).pace("later").window < 8 + owed);
+  machine.domains[0].bytes_limit = all.memory("cpu") - 1;
+  CHECK(Planned(p, machine).window("later") < 8 + owed);
   p.graph.clocks[0].in_flight = 1;
-  const uint64_t least = Planned(p, machine)->memory.at("cpu");
+  const uint64_t least = Planned(p, machine).memory("cpu");
   p.graph.clocks[0].in_flight = 8;
   machine.domains[0].bytes_limit = least;
-  CHECK(Planned(p, machine).pace("later").window == 1 + owed);
+  CHECK(Planned(p, machine).window("later") == 1 + owed);
   machine.domains[0].bytes_limit = least - 1;
   CHECK(refusal(p, machine) == 404);
 }

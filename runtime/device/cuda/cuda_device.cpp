@@ -53,7 +53,7 @@ CudaDevice::CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shar
       ask<Call::StreamCreateWithPriority>(&setup_, unsigned{cudaStreamNonBlocking}, 0) &&
       ask<Call::HostAlloc>(&words, 2 * kStreamsMax * kLine, unsigned{cudaHostAllocMapped | cudaHostAllocPortable}) &&
       ask<Call::MallocFromPoolAsync>(reinterpret_cast<void**>(&ticks_), kTicksMax * sizeof(mr_device_tick), pool_,
-                                      setup_) &&
+                                     setup_) &&
       ask<Call::StreamSynchronize>(setup_);
   if (!made) return;
   words_ = static_cast<std::byte*>(words);

@@ -128,7 +128,7 @@ class SimDevice : public Device, public Enqueuing {
   std::atomic<size_t> arena_count_{0}; // entries below it never change
   std::vector<std::unique_ptr<QueuedStream>> streams_;
   std::mutex streams_mutex_; // whoever poisons looks at them while one may be added
-  std::mutex submitting_; // bodies that enqueue may be in two threads; over what follows
+  std::mutex submitting_;    // bodies that enqueue may be in two threads; over what follows
   AccessRaces races_;
   uint64_t allocations_ = 0, runs_ = 0, copies_ = 0, recordings_ = 0; // submitted so far, for SimFaults
   std::atomic<uint64_t> replays_{0};
