@@ -32,8 +32,8 @@ Numbers with a fraction are rounded to two decimals. A dash means that an input 
 in the tick, or no record. With a time of day no two runs make the same picture, and it runs on the
 CPU alone.
 
-The text stays readable on any picture with a `box` under it or an `outline` around its letters. Both
-are colours; "" is none. The box is `padding` larger than the line. Neither moves the text.
+The text stays readable on any picture with a `box` under it or an `outline` around its letters.
+Both are colours; "" is none. The box is `padding` larger than the line. Neither moves the text.
 
 Without `font` it is DejaVu Sans, looked for where systems keep their fonts; where there is none it
 says so before the first tick.

@@ -36,7 +36,7 @@ struct Kernel {
   std::function<void()> run;
 };
 struct Replay {
-  RecordedCommands* recording;
+  std::shared_ptr<RecordedCommands> recording;
   std::function<void()> first; // what changes from replay to replay; may be empty
 };
 
@@ -57,12 +57,21 @@ struct Command {
   const Wait* wait() const { return std::get_if<Wait>(&operation); }
 };
 
-struct RecordedCommands final : Recording {
-  ~RecordedCommands() override; // asserts that no replay of it is under way
+// Shared with its replays: a device that is given up never comes to some of them.
+struct RecordedCommands {
+  explicit RecordedCommands(const std::atomic<bool>& device_failed) : given_up(device_failed) {}
 
+  const std::atomic<bool>& given_up;
   std::vector<Command> commands;
   std::atomic<uint32_t> replays_in_flight{0};
   mr_device_tick tick{}; // of the replay that runs, for kernels
+};
+
+struct CommandRecording final : Recording {
+  explicit CommandRecording(std::shared_ptr<RecordedCommands> commands) : recorded(std::move(commands)) {}
+  ~CommandRecording() override; // asserts that no replay of it is under way
+
+  const std::shared_ptr<RecordedCommands> recorded;
 };
 
 // Runs the command here and now; a Wait does nothing. `stop` is asked between the commands of a recording.
@@ -88,7 +97,7 @@ class QueuedStream : public Stream {
   uint64_t done() const { return done_.load(std::memory_order_acquire); }
 
   // Not null between begin_record and end_record; the submitting thread's.
-  std::unique_ptr<RecordedCommands> recording;
+  std::shared_ptr<RecordedCommands> recording;
 
   std::atomic<uint64_t> reached{0}; // done() when the device failed: it is done with what follows without running it
 

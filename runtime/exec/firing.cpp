@@ -15,7 +15,6 @@
 #include "exec/pending.h"
 #include "exec/presence.h"
 #include "exec/reach.h"
-#include "exec/region.h"
 #include "exec/run_state.h"
 #include "exec/settle.h"
 #include "exec/state.h"
@@ -33,18 +32,16 @@ constexpr int64_t kShortCallNs = 2'000;
 // A call that takes this long, two clock reads included, would be doubled by being traced with a look of its own.
 constexpr int64_t kTinyCallNs = 100;
 
-bool stamped(const StepShared& shared, uint64_t ordinal) { return shared.settled(ordinal); }
-
 bool ready(const StepRun& step, uint64_t ordinal) {
   for (const InputRun& input : step.inputs) {
     if (!input.output) continue;
     const auto [back, at] = look_back(step, input, ordinal);
     if (back != Back::there) continue;
-    if (input.producer && !stamped(*input.producer, at)) return false;
+    if (input.producer && !input.producer->settled(at)) return false;
     if (input.may_be_late && !input.output->at(at).fence.done()) return false;
   }
   for (const StepShared* before : step.after)
-    if (before && !stamped(*before, ordinal)) return false;
+    if (before && !before->settled(ordinal)) return false;
   for (const StepRun* before : step.after_on_device)
     if (!before->fences[ordinal & step.pace->mask].done()) return false;
   return true;
@@ -75,13 +72,6 @@ void sample(StepRun& step, int64_t ns) {
 }
 
 Cause cause_of(mr_status status) { return status == MR_ERROR ? Cause::error : Cause::silent; }
-
-void settle_called(StepRun& step, uint64_t ordinal) {
-  const mr_status status = step.call_status;
-  if (status == MR_PENDING) return; // publish() settles it
-  settle_outputs(step, ordinal, step.raw_outputs, step.raw_inputs, cause_of(status));
-  stamp(step, ordinal);
-}
 
 // What queues gave for this tick reaches the handler, or is lost.
 void deliver_queued(StepRun& step, uint64_t ordinal, bool called) {
@@ -182,11 +172,18 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
       return StepResult::calling;
     }
   }
-  settle_called(step, ordinal);
+  settle_call(step, ordinal);
   return StepResult::settled;
 }
 
 } // namespace
+
+void settle_call(StepRun& step, uint64_t ordinal) {
+  const mr_status status = step.call_status;
+  if (status == MR_PENDING) return; // publish() settles it
+  settle_outputs(step, ordinal, step.raw_outputs, step.raw_inputs, cause_of(status));
+  stamp(step, ordinal);
+}
 
 void trace_tiny_calls(SegmentRun& segment) {
   if (segment.tiny_calls == 0) return;
@@ -209,13 +206,6 @@ void fail_outside_process(StepRun& step, uint64_t ordinal) {
   for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
   step.context.ordinal = ordinal; // not the last call's: what that deferred is still owed
   fail_call(step, step.pace->info(ordinal));
-}
-
-void hold(const Slot& slot) { memory::hold(slot.block); }
-
-void release(Slot& slot) {
-  memory::release(slot.block);
-  slot = Slot{};
 }
 
 namespace {
@@ -266,57 +256,6 @@ void apply_changes(StepRun& step, uint64_t index) {
         run.options.on_message(std::string("warning: a change was refused: ") + refused.what());
     }
   }
-}
-
-const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room) {
-  if (!input.output) return nullptr;
-  const auto initial = [&]() -> const Slot* {
-    if (!input.initial_empty) return nullptr;
-    const size_t output = static_cast<size_t>(input.output - step.run->outputs.data());
-    room = Slot{};
-    room.value = &step.run->empty_values[output];
-    return &room;
-  };
-  const auto [back, at] = look_back(step, input, ordinal);
-  if (back == Back::before_first) return initial();
-  Slot* const slot = back == Back::there ? &input.output->at(at) : nullptr;
-  const bool device_decides = step.device && !decides_now(step, input);
-  const bool there = slot && (device_decides ? slot->value != nullptr : present(*step.run, *slot));
-  if (!input.repeat_last) return there ? slot : nullptr;
-  if (there) {
-    remember(input, *slot);
-    return slot;
-  }
-  return input.last.value ? &input.last : initial();
-}
-
-Earlier look_back(const StepRun& step, const InputRun& input, uint64_t ordinal) {
-  if (input.delay == 0) return {Back::there, ordinal};
-  PaceRun& pace = *step.pace;
-  if (pace.plan->kind == plan::PaceKind::clock)
-    return ordinal < input.delay ? Earlier{Back::before_first, 0} : Earlier{Back::there, ordinal - input.delay};
-  // Behind a gate ordinals count what was let in, and a delay counts ticks.
-  const uint64_t index = pace.info(ordinal).index;
-  if (index < input.delay) return {Back::before_first, 0};
-  for (uint64_t back = 1; back <= std::min<uint64_t>(input.delay, ordinal); ++back) {
-    const uint64_t other = pace.info(ordinal - back).index;
-    if (other <= index - input.delay) return {other == index - input.delay ? Back::there : Back::never, ordinal - back};
-  }
-  return {Back::never, 0};
-}
-
-void remember(InputRun& input, const Slot& slot) {
-  hold(slot);
-  release(input.last);
-  input.last = slot;
-  input.last.unknown = false;
-}
-
-void keep(InputRun& input, const Slot& slot) {
-  Slot& oldest = input.kept[input.kept_next++ % input.kept.size()];
-  release(oldest);
-  oldest = slot;
-  hold(oldest);
 }
 
 void stamp(StepRun& step, uint64_t ordinal) {
@@ -434,8 +373,6 @@ mr_status call(StepRun& step, const mr_tick_info& info) {
   if (!step.deferred.empty()) step.caller.store(pthread_t{}, std::memory_order_relaxed);
   return end_call(step, info, status);
 }
-
-void settle_call(StepRun& step, uint64_t ordinal) { settle_called(step, ordinal); }
 
 void clear_outputs(StepRun& step, uint64_t ordinal, Cause cause) {
   for (OutputRun* output : step.outputs) settle(*output, ordinal, nothing(cause));

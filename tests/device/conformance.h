@@ -360,6 +360,28 @@ TEST_CASE_TEMPLATE("4.2: a device can be destroyed with work behind a fence that
   CHECK(order.empty());
 }
 
+TEST_CASE_TEMPLATE("4.9: a recording may go before a replay of it that a lost device never came to", T,
+                   LIMITED_DEVICE) {
+  T rig;
+  Stream& stream = *rig.device->create_stream(StreamKind::compute);
+  Outside gate;
+  std::vector<int> order;
+  Append body{&order, 1};
+  rig.device->begin_record(stream);
+  rig.run(stream, body);
+  std::unique_ptr<Recording> recording = rig.device->end_record(stream);
+  rig.device->wait(stream, gate.fence());
+  rig.device->replay(stream, *recording);
+  rig.device->declare_lost("told to be lost");
+  finish(*rig.device, rig.device->signal(stream));
+  recording.reset();
+  gate.move(*rig.device);
+  while (rig.device->force_any()) {
+  }
+  rig.device.reset();
+  CHECK(order.empty());
+}
+
 // Random steps of random cells on random streams. Each cell's commands are chained by fences, so the order of each
 // cell's writers is known.
 struct Cell {

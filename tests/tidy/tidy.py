@@ -24,11 +24,13 @@ FUNCTION_LINES_MAX = 80
 LONG_FUNCTIONS_ALLOWED = {}
 
 # A file holds one idea, and these folders have so many that a longer file holds several.
-FOLDERS_OF_SHORT_FILES = ("runtime/plan",)
+FOLDERS_OF_SHORT_FILES = ("runtime/plan", "runtime/exec")
 LINES_MAX = {".h": 300, ".cpp": 400}
 # What a domain is its record says (plan/domain.h).
 FOLDERS_OF_RECORDS = ("runtime/plan", "runtime/exec")
 SPELLINGS = re.compile(r"\b(is_cuda|is_sim|domain == 0)\b")
+# Whether bodies enqueue is a property of a step: one file asks the device (exec/build_steps.cpp).
+ASKS_OF_DEVICES, ASKED_IN = re.compile(r"\benqueuing\(\)"), "runtime/exec/build_steps.cpp"
 
 CODE_FOLDERS = ("runtime", "handlers", "plugins", "examples", "tests")
 CPP = {".h", ".cpp", ".cu", ".cuh"}
@@ -188,7 +190,7 @@ def check_includes(path, name):
 
 
 def check_rooms(path, name):
-    """Complaints about one file's length, and about how it tells domains apart."""
+    """Complaints about one file's length, and about how it tells domains and devices apart."""
     folder, most = pathlib.PurePath(name).parent.as_posix(), LINES_MAX.get(path.suffix)
     text = path.read_text(encoding="utf-8", errors="replace")
     if folder in FOLDERS_OF_SHORT_FILES and most and text.count("\n") > most:
@@ -196,6 +198,9 @@ def check_rooms(path, name):
     if folder in FOLDERS_OF_RECORDS:
         for match in SPELLINGS.finditer(text):
             yield f"{name}:{text.count(chr(10), 0, match.start()) + 1}: {match.group(1)}: a domain's record says what it is"
+    if folder == "runtime/exec" and name != ASKED_IN and (match := ASKS_OF_DEVICES.search(text)):
+        line = text.count(chr(10), 0, match.start()) + 1
+        yield f"{name}:{line}: asks a device whether bodies enqueue there; StepRun::enqueuing says it"
 
 
 # ---- what the compiler and the linker know ---------------------------------------------------------------------------

@@ -86,17 +86,17 @@ Fence CpuDevice::signal(Stream& stream) {
 
 void CpuDevice::begin_record(Stream& stream) {
   MR_ASSERT(!queued(stream).recording, "the stream records already");
-  queued(stream).recording = std::make_unique<RecordedCommands>();
+  queued(stream).recording = std::make_shared<RecordedCommands>(poisoned_);
 }
 
 std::unique_ptr<Recording> CpuDevice::end_record(Stream& stream) {
   MR_ASSERT(queued(stream).recording, "the stream does not record");
-  return std::move(queued(stream).recording);
+  return std::make_unique<CommandRecording>(std::move(queued(stream).recording));
 }
 
 void CpuDevice::replay(Stream& stream, Recording& recording, const TickNumbers&) {
   if (queued(stream).recording) return poison(DeviceError::invalid, "cpu: replay() while its stream records");
-  submit(stream, {Replay{&static_cast<RecordedCommands&>(recording), {}}});
+  submit(stream, {Replay{static_cast<CommandRecording&>(recording).recorded, {}}});
 }
 
 void CpuDevice::kick() { force_any(); }

@@ -218,13 +218,13 @@ bool SimDevice::has_room(const Stream& stream) const {
 
 void SimDevice::begin_record(Stream& stream) {
   MR_ASSERT(!queued(stream).recording, "the stream records already");
-  queued(stream).recording = std::make_unique<RecordedCommands>();
+  queued(stream).recording = std::make_shared<RecordedCommands>(poisoned_);
   if (options_.enqueues) stream.tick = &queued(stream).recording->tick;
 }
 
 std::unique_ptr<Recording> SimDevice::end_record(Stream& stream) {
   MR_ASSERT(queued(stream).recording, "the stream does not record");
-  std::unique_ptr<Recording> made = std::move(queued(stream).recording);
+  std::unique_ptr<Recording> made = std::make_unique<CommandRecording>(std::move(queued(stream).recording));
   if (!options_.enqueues) return made;
   stream.tick = tick_of(stream);
   if (++recordings_ == options_.faults.fail_record) return nullptr;
@@ -233,11 +233,11 @@ std::unique_ptr<Recording> SimDevice::end_record(Stream& stream) {
 
 void SimDevice::replay(Stream& stream, Recording& recording, const TickNumbers& numbers) {
   if (refuse_while_recording(stream, "replay()")) return;
-  auto& recorded = static_cast<RecordedCommands&>(recording);
+  const std::shared_ptr<RecordedCommands>& recorded = static_cast<CommandRecording&>(recording).recorded;
   if (options_.enqueues && replays_ + 1 == options_.faults.fail_replay) return declare_lost("told to fail");
-  Command command{Replay{&recorded, {}}, engine_of(stream.kind), Injected::none, 0};
-  if (options_.enqueues) std::get<Replay>(command.operation).first = beginning_of_replay(recorded, numbers);
-  for (const Command& part : recorded.commands) command.cost_ns += part.cost_ns;
+  Command command{Replay{recorded, {}}, engine_of(stream.kind), Injected::none, 0};
+  if (options_.enqueues) std::get<Replay>(command.operation).first = beginning_of_replay(*recorded, numbers);
+  for (const Command& part : recorded->commands) command.cost_ns += part.cost_ns;
   submit(stream, std::move(command));
 }
 
