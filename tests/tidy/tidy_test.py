@@ -152,8 +152,9 @@ std::vector<int> m::orphan(int a) { return {a}; }
     def test_that_asks_a_device_what_a_step_knows_is_refused(self):
         for name in ("runtime/exec/add.h", "runtime/embed/add.h"):
             self.write(name, HEAD + "inline bool asks(Device& device) { return device.enqueuing() != nullptr; }\n")
-        self.assertIn("runtime/exec/add.h:2: asks a device", self.complaints())
-        self.assertNotIn("embed", self.complaints())
+        found = self.complaints()
+        self.assertIn("runtime/exec/add.h:2: asks a device", found)
+        self.assertEqual(found.count("asks a device"), 1)
 
     def test_whose_public_header_needs_another_first_is_refused(self):
         self.write("runtime/include/millrace/size.h", HEAD + "inline std::size_t size_of_nothing() { return 0; }\n")
