@@ -132,7 +132,7 @@ class SimDevice : public Device, public Enqueuing {
   AccessRaces races_;
   uint64_t allocations_ = 0, runs_ = 0, copies_ = 0, recordings_ = 0; // submitted so far, for SimFaults
   std::atomic<uint64_t> replays_{0};
-  size_t span_bodies_ = 0; // called since a span began
+  std::atomic<size_t> span_bodies_{0}; // called since a span began; two threads may be in bodies
   std::atomic<bool> watched_{false};
   std::atomic<bool> poisoned_{false};
   std::atomic<uint32_t> executing_{0}; // commands that run at this moment
