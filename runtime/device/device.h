@@ -126,9 +126,9 @@ struct Recording {
   virtual ~Recording() = default;
 };
 
-// What a device can do besides whose bodies are called when they are submitted, on the host, and enqueue their work on
-// Stream::native: cuda, and sim where it is told to. What such a body says of its outputs is known at once; their bytes
-// come later.
+// The second interface of a device whose bodies enqueue: cuda, and sim where it is told to. The host calls such a body
+// when it is submitted, and the body leaves its work on Stream::native. What it says of its outputs is known at once;
+// their bytes come later.
 class Enqueuing {
  public:
   // Calls the body now. Two threads may be in bodies of two streams at once, and another one may submit to a third

@@ -54,8 +54,7 @@ void begin_body(BodyCall& body) {
   body.failed = false;
 }
 
-// What the body said is in memory of the host, or of the device that it ran on. It is checked before anybody acts on
-// it.
+// What the body said is checked before anybody acts on it.
 void end_body(StepRun& step, BodyCall& body, mr_status status) {
   status = status_of_call(step, status, body.outputs, body.inputs);
   if (status == MR_END) step.run->stopping.store(true);
