@@ -207,8 +207,10 @@ void submit_body(StepRun& step, uint64_t ordinal, Timing timing) {
   else
     step.device->run(*step.stream, {&run_body, &body, step.handler->name.c_str(), body.cost_ns, &body.accesses});
   leave_fence(step, ordinal, step.device->signal(*step.stream));
-  if (step.enqueuing) settle_known(step, body, ordinal);
-  note_called(step, ordinal, body.to_finish);
+  if (step.enqueuing) { // else the body is the device's now
+    settle_known(step, body, ordinal);
+    note_called(step, ordinal, body.to_finish);
+  }
   stamp(step, ordinal);
 }
 

@@ -197,8 +197,11 @@ void SimDevice::discard(Stream& stream, std::byte* address, uint64_t bytes) {
 
 void SimDevice::wait(Stream& stream, const Fence& fence) {
   if (refuse_while_recording(stream, "wait()")) return;
-  for (const auto& own : streams_) {
-    MR_ASSERT(fence.word != &own->completed || fence.sequence <= own->issued, "a wait for a fence that was not issued");
+  {
+    const std::lock_guard lock(submitting_);
+    for (const auto& own : streams_)
+      MR_ASSERT(fence.word != &own->completed || fence.sequence <= own->issued,
+                "a wait for a fence that was not issued");
   }
   if (fence.done()) return;
   submit(stream, {Wait{fence}});
