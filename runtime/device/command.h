@@ -31,7 +31,7 @@ struct Fill {
 struct Wait {
   Fence fence;
 };
-// What a body that enqueues left on its stream.
+// A body that enqueues left this on its stream.
 struct Kernel {
   std::function<void()> run;
 };

@@ -134,9 +134,9 @@ class Enqueuing {
   // Calls the body now. Two threads may be in bodies of two streams at once, and another one may submit to a third
   // meanwhile.
   virtual void call(Stream& stream, const Work& work) = 0;
-  // What the body that this stream was given last left wrong and did not tell, once; "": nothing.
+  // The error that the stream's last body left and did not report, told once; "": none.
   virtual std::string take_body_error(Stream& stream) = 0;
-  // What kernels that are enqueued from now on read at Stream::tick.
+  // Kernels that are enqueued from now on read these numbers at Stream::tick.
   virtual void set_tick(Stream& stream, const TickNumbers& numbers) = 0;
   // Why the last recording could not be had.
   virtual std::string record_failure() const = 0;
@@ -156,7 +156,7 @@ class Enqueuing {
   virtual void hold(Stream& stream) = 0;
   virtual void let_go(Stream& stream) = 0;
 
-  // What the device's module offers to built-in handlers (mr_tick::library); null: nothing.
+  // A table that the device's module offers to built-in handlers (mr_tick::library); null: none.
   virtual const void* library() const = 0;
 
  protected:

@@ -18,8 +18,8 @@ struct ModuleOptions {
   std::string faults; // for tests: calls that fail, see cuda/api.h
 };
 
-// What a run takes of a device beside what its plan lays out: the ticks' numbers, recordings, code of kernels that is
-// loaded when it is first launched, and what the driver rounds each request up to, at most 32 MiB in a pool.
+// A run takes this much of a device beside what its plan lays out: the ticks' numbers, recordings, code of kernels that
+// is loaded when it is first launched, and what the driver rounds each request up to, at most 32 MiB in a pool.
 inline constexpr uint64_t kTakenBeside = 128ull << 20;
 
 struct DeviceModule {

@@ -24,8 +24,6 @@ namespace millrace::exec {
 
 namespace {
 
-std::byte* bytes(const void* address) { return static_cast<std::byte*>(const_cast<void*>(address)); }
-
 // An output that repeats an input is a copy of it, made where the body works; of records also of their count, which the
 // device alone may know.
 void repeat_input(const StepRun& step, BodyCall& body, size_t o, const mr_input& input) {
@@ -115,7 +113,7 @@ class OthersSubmit {
   std::mutex* const submitting_;
 };
 
-// Of a body on a held stream: without what a span takes that has nothing in it.
+// The time of a body on a held stream. An empty span takes time too, which is not the body's.
 device::Span body_span_of(StepRun& step) {
   const auto tell = [](void* context, int64_t took_ns) {
     auto& of = *static_cast<StepRun*>(context);
@@ -147,7 +145,7 @@ void call_now(StepRun& step, BodyCall& body, Timing timing) {
   if (body.failed) mind_failure(step, body.info.index);
 }
 
-// What such a body said of its outputs is so, but what is written to the host is lost with the device.
+// The outputs are as the body said, but a value that is written to the host is lost with the device.
 void settle_known(StepRun& step, const BodyCall& body, uint64_t ordinal) {
   for (size_t o = 0; o < step.outputs.size(); ++o) {
     OutputRun& output = *step.outputs[o];
@@ -258,7 +256,7 @@ void wait_for(device::Device& device, device::Stream& stream, const device::Fenc
 
 void copy_value(const StepRun& step, uint8_t* to, const uint8_t* from, const mr_value& value) {
   const uint64_t head = value.header.kind == MR_KIND_RECORDS ? sizeof(mr_value) : 0;
-  step.device->copy(*step.stream, bytes(to) - head, bytes(from) - head, head + value.header.extent_bytes);
+  step.device->copy(*step.stream, bytes_at(to) - head, bytes_at(from) - head, head + value.header.extent_bytes);
 }
 
 device::Span span_of(Histogram& times) {

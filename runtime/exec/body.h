@@ -29,6 +29,9 @@ struct BodyCall {
   int64_t cost_ns = 0;    // virtual time: what it was said to take
 };
 
+// An address as devices and copies take it.
+inline std::byte* bytes_at(const void* address) { return static_cast<std::byte*>(const_cast<void*>(address)); }
+
 // ---- prepare_body.cpp
 
 // Whether the value of this tick is issued: its slot is settled.
@@ -45,11 +48,11 @@ bool fix_body(StepRun& step, BodyCall& body, uint64_t ordinal, Cause& cause);
 void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal);
 // Fixes where one output goes: `output_blocks` has the block.
 void give_block(const StepRun& step, BodyCall& body, size_t o);
-// What the body may touch of what it was given for a slot for ever, where the device looks at that.
+// Lists the bytes that a recorded body may touch, where the device looks at that.
 void note_accesses(const StepRun& step, BodyCall& body, uint32_t slot);
 // A block that is taken again is unwritten to whoever writes it, where that device poisons what is unwritten.
 void discard(StepRun& step, const OutputRun& output, const memory::Block& block);
-// Whether a body may leave this output empty because its finish() may still make something of it.
+// True if the body may leave this output empty: its finish() may still make something of it.
 inline bool is_for_finish(const StepRun& step, const OutputRun& output) {
   return step.finisher && output.in_host_memory;
 }
@@ -69,7 +72,7 @@ StepResult run_alone(StepRun& step, uint64_t ordinal);
 enum class Timing { as_it_comes, held }; // held: its device time without what the host takes to submit it
 // All that it needs is issued, and nobody is in its handler.
 void submit_body(StepRun& step, uint64_t ordinal, Timing timing);
-// What a device calls: a body that runs by itself, and one that enqueues.
+// A device calls these: the first for a body that runs by itself, the second for one that enqueues.
 void run_body(void* body_call);
 void enqueue_body(void* body_call);
 inline BodyCall& body_of(StepRun& step, uint64_t ordinal) { return step.bodies[ordinal % step.bodies.size()]; }

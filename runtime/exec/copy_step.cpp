@@ -16,8 +16,6 @@ namespace millrace::exec {
 
 namespace {
 
-std::byte* bytes(const void* address) { return static_cast<std::byte*>(const_cast<void*>(address)); }
-
 // What runs on the device's own time, where it runs things by itself: a copy's begin and end, and presence that goes
 // with the bytes.
 void begin_copy(void* context) {
@@ -99,12 +97,12 @@ void copy_blocks(StepRun& step, const CopyCall& copy, const Slot& last, uint64_t
                        : last.block->record != last.block->value)
     extent = last.value->header.extent_bytes;
   const auto [from, to] = copy.carried.front();
-  const auto before_last = static_cast<uint64_t>(bytes(last.block->value) - bytes(from->value));
+  const auto before_last = static_cast<uint64_t>(bytes_at(last.block->value) - bytes_at(from->value));
   // Of one block whose record is at the host already that need not come, unless it says how many records there are.
   const bool bare = copy.carried.size() == 1 && to->record != to->value && writes_host(step) && !is_counted_late(*to);
   const uint64_t head = bare ? sizeof(mr_value) : 0;
   const uint64_t count = before_last + sizeof(mr_value) + extent - head;
-  step.device->copy(*step.stream, bytes(to->value) + head, bytes(from->value) + head, count);
+  step.device->copy(*step.stream, bytes_at(to->value) + head, bytes_at(from->value) + head, count);
   ++step.copies;
   step.bytes_copied += count;
 }

@@ -1,4 +1,4 @@
-// How long bodies take on their device: what a span takes that has nothing in it is not theirs.
+// Measures an empty span: that time is taken off what is measured of bodies.
 #include <algorithm>
 #include <thread>
 #include <vector>

@@ -13,10 +13,8 @@ namespace millrace::exec {
 
 namespace {
 
-std::byte* bytes(const void* address) { return static_cast<std::byte*>(const_cast<void*>(address)); }
-
 device::Access access_to(const memory::Block& block, bool writes) {
-  return {bytes(block.value), sizeof(mr_value) + block.ring->capacity(), writes};
+  return {bytes_at(block.value), sizeof(mr_value) + block.ring->capacity(), writes};
 }
 
 // What the body reads of an input: this value, and those of earlier ticks that it keeps.
@@ -49,9 +47,9 @@ bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
     return true;
   }
   if (!input.kept.empty()) keep(input, *slot);
-  body.frozen[i].value = reinterpret_cast<const mr_value*>(step.device->body_address(bytes(slot->value)));
+  body.frozen[i].value = reinterpret_cast<const mr_value*>(step.device->body_address(bytes_at(slot->value)));
   // Not slot->data: that may be foreign memory, which a device reads through the block that stands for it.
-  body.frozen[i].data = reinterpret_cast<const uint8_t*>(step.device->body_address(bytes(slot->block->data)));
+  body.frozen[i].data = reinterpret_cast<const uint8_t*>(step.device->body_address(bytes_at(slot->block->data)));
   if (slot->unknown && !step.enqueuing) body.input_blocks[i] = slot->block;
   note_reads(step, body, input, *slot->block);
   wait_for(*step.device, *step.stream, slot->fence);
@@ -151,7 +149,7 @@ bool fix_body(StepRun& step, BodyCall& body, uint64_t ordinal, Cause& cause) {
 
 void discard(StepRun& step, const OutputRun& output, const memory::Block& block) {
   if (output.plan->owns && output.plan->domain == step.plan->domain && step.device->poisons_discarded())
-    step.device->discard(*step.stream, bytes(block.data), block.ring->capacity());
+    step.device->discard(*step.stream, bytes_at(block.data), block.ring->capacity());
 }
 
 void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
@@ -182,8 +180,8 @@ void give_block(const StepRun& step, BodyCall& body, size_t o) {
   const memory::Block& block = *body.output_blocks[o];
   mr_output& raw = body.outputs[o];
   raw = {};
-  raw.value = reinterpret_cast<mr_value*>(step.device->body_address(bytes(block.record)));
-  raw.data = reinterpret_cast<uint8_t*>(step.device->body_address(bytes(block.data)));
+  raw.value = reinterpret_cast<mr_value*>(step.device->body_address(bytes_at(block.record)));
+  raw.data = reinterpret_cast<uint8_t*>(step.device->body_address(bytes_at(block.data)));
   raw.capacity = step.outputs[o]->ring->capacity();
   raw.token = reinterpret_cast<uint64_t>(&block);
 }

@@ -24,9 +24,7 @@ constexpr int64_t kMarkTick = INT64_MIN + 1, kMarkFirst = INT64_MIN + 2;
 
 // The addresses that the rings give a slot for ever.
 void freeze(StepRun& step, BodyCall& body, uint32_t slot) {
-  const auto at = [&](const void* address) {
-    return step.device->body_address(static_cast<std::byte*>(const_cast<void*>(address)));
-  };
+  const auto at = [&](const void* address) { return step.device->body_address(bytes_at(address)); };
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     body.frozen[i] = {};
     body.input_blocks[i] = nullptr;

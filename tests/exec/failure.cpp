@@ -14,7 +14,7 @@ namespace {
 
 using namespace enqueued;
 
-// Adds 100. Fails on each `every`-th tick; its starts number `bad_from` to `bad_until` fail.
+// Adds 100. The last of each `fails_each` ticks fails, and so do the starts from number `bad_from` to `bad_until`.
 struct Flaky final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};

@@ -38,7 +38,7 @@ TEST_CASE("1.6: the gate of a handler with every: lets in only the ticks on whic
   CHECK(planned.gate("detect").busy);
 }
 
-TEST_CASE("1.6: a sink behind a queue works behind, bounded by the queue's depth") {
+TEST_CASE("1.6: a sink that reads by queue works behind, bounded by the queue's depth") {
   Pipeline p = street(graph::Policy::sync);
   p.add("writer", "t.sink", {{"log", "none"}});
   graph::Edge& edge = p.connect("overlay", "writer", graph::Policy::queue);
@@ -51,7 +51,7 @@ TEST_CASE("1.6: a sink behind a queue works behind, bounded by the queue's depth
   CHECK_FALSE(planned.gate("writer").busy);
 }
 
-TEST_CASE("1.6: handlers behind that sync joins share a pace; a source never works behind") {
+TEST_CASE("1.6: handlers that work behind share a pace if sync joins them; a source never works behind") {
   Pipeline p(
       "t.count name=source ; t.relay name=first ! t.relay name=second ! t.sink name=sink log=none ; source. ! "
       "first. policy=queue");
@@ -63,7 +63,7 @@ TEST_CASE("1.6: handlers behind that sync joins share a pace; a source never wor
   }
 }
 
-TEST_CASE("1.6: whoever a handler waits for that holds the tick open does so too, by queue as well") {
+TEST_CASE("1.6: a handler that holds the tick open makes those that it waits for hold it open too, by queue as well") {
   Pipeline p(
       "t.count name=source ! t.relay name=side ; t.need name=both ! t.sink name=sink log=none ; source. ! both.a ; "
       "side. ! both.b policy=queue");
@@ -72,7 +72,7 @@ TEST_CASE("1.6: whoever a handler waits for that holds the tick open does so too
   CHECK_FALSE(planned.behind("both"));
 }
 
-TEST_CASE("1.6, 2.2: a gate lets ticks without a value in where a handler after it fires on them") {
+TEST_CASE("1.6, 2.2: a gate lets in ticks without a value if a handler after it fires on them") {
   Pipeline p;
   p.add("source", "t.count");
   p.add("quiet", "t.relay", {{"silent_every", "2"}});
@@ -86,7 +86,7 @@ TEST_CASE("1.6, 2.2: a gate lets ticks without a value in where a handler after 
   CHECK_FALSE(Planned(street(graph::Policy::latest)).gate("detect").every_tick);
 }
 
-TEST_CASE("1.6: a group that a way around would make wait for itself holds the tick open") {
+TEST_CASE("1.6: a group that would wait for itself by another path holds the tick open") {
   Pipeline p; // behind ‑latest→ other ‑queue→ join ← behind: all of them behind, in a circle of gates
   p.add("source", "t.count");
   p.add("behind", "t.relay");

@@ -29,7 +29,7 @@ struct SimFaults {
   uint64_t fail_replay = 0; // the device is lost when the n-th replay is submitted
 };
 
-// What Stream::native points to on a device whose bodies enqueue: there a body leaves its kernels. Device::run() takes
+// A body that enqueues leaves its kernels here: Stream::native points to one. Device::run() takes
 // bodies of the other kind on it too.
 class SimQueue {
  public:
@@ -40,7 +40,7 @@ class SimQueue {
   ~SimQueue() = default;
 };
 
-// What a test is told of a device whose bodies enqueue, and says for it. Empty functions are not called.
+// A test watches a device whose bodies enqueue, and says how long they take. Empty functions are not called.
 struct SimWatcher {
   std::function<void(const std::string& call)> called; // "body NAME", "begin", "end", "hold", "let go", "allocate"
   std::function<int64_t(size_t bodies)> span_ns;       // of a span with so many bodies; empty: there are no spans
