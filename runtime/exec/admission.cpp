@@ -30,7 +30,7 @@ void begin(PaceRun& pace) {
   pace.start_ns = pace.run->begin_ns();
   for (SourceState& source : pace.sources) {
     source.rate = rate_of(*source.step);
-    source.by_time = pace.clock->takes_what_is_due(pace.run->facts.handlers[source.step->plan->handler].facts);
+    source.by_time = pace.clock->takes_what_is_due(pace.run->facts.handlers[source.step->plan->handler()].facts);
   }
   tell_clock_began(pace);
 }
@@ -59,7 +59,7 @@ void admit_changes(PaceRun& pace, uint64_t index, bool asked) {
   const auto is_late = [&](const RunState::Change& change) {
     return change.at_index == UINT64_MAX &&
            std::any_of(pace.sources.begin(), pace.sources.end(),
-                       [&](const SourceState& source) { return source.step->plan->handler == change.handler; });
+                       [&](const SourceState& source) { return source.step->plan->handler() == change.handler; });
   };
   if (asked && std::any_of(run.requested.begin(), run.requested.end(), is_late)) return;
   std::vector<RunState::Change> others;
@@ -142,7 +142,7 @@ bool leaders_ended(const PaceRun& pace) {
 Lead follow_at_beats(PaceRun& pace) {
   if (!leaders_ended(pace)) return Lead::tick;
   for (ChannelRun* channel : pace.fed_by) {
-    const StepRun& to = *pace.run->step_runs[channel->plan->to];
+    const ChannelEnd& to = *channel->to;
     const std::lock_guard lock(channel->mutex);
     const bool comes_again = to.pace == &pace || to.pace->feed->plan->every_tick;
     if (!channel->closed || (channel->count > 0 && comes_again)) return Lead::tick;
@@ -160,7 +160,7 @@ Lead follow_in_time(PaceRun& pace, uint64_t ordinal) {
   for (ChannelRun* channel : pace.fed_by) {
     if (channel->plan->kind != plan::ChannelKind::queue || channel->plan->full != graph::Full::block) continue;
     // A value that waits for a tick of its own, and for none of those that are there already.
-    const bool taken = ordinal == 0 || passed_by(*pace.run->step_runs[channel->plan->to]).has(pace.last_media_ns);
+    const bool taken = ordinal == 0 || passed_by(*channel->to).has(pace.last_media_ns);
     const std::lock_guard lock(channel->mutex);
     if (taken && channel->count > 0) return Lead::tick;
     over = over && taken && channel->closed;
@@ -207,7 +207,7 @@ bool keeps_rate(PaceRun& pace, uint64_t ordinal, int64_t media_ns) {
 // No tick follows at once, so nobody is to be watched in a call that has long returned.
 void leave_calls(PaceRun& pace) {
   for (SourceState& source : pace.sources) {
-    std::atomic<const StepRun*>& inside = source.step->segment->inside;
+    std::atomic<const HandlerRun*>& inside = source.step->segment->inside;
     if (!source.reader && inside.load(std::memory_order_relaxed) == source.step)
       inside.store(nullptr, std::memory_order_relaxed);
   }

@@ -3,7 +3,7 @@
 // A device is given a body in one of two ways. It runs by itself when the device reaches it, and whether its outputs
 // have values is known at its fence: handlers written for the host, on sim. Or it is called when it is submitted, on
 // the host, and enqueues its work: what it says of its outputs is known at once, and their bytes are there at the fence
-// (cuda, and sim where it enqueues). StepRun::enqueuing tells the two apart. All else is one path.
+// (cuda, and sim where it enqueues). BodyRun::enqueuing tells the two apart. All else is one path.
 #include <algorithm>
 #include <cstring>
 
@@ -26,21 +26,21 @@ namespace {
 
 // An output that repeats an input is a copy of it, made where the body works; of records also of their count, which the
 // device alone may know.
-void repeat_input(const StepRun& step, BodyCall& body, size_t o, const mr_input& input) {
+void repeat_input(const BodyRun& step, BodyCall& body, size_t o, const mr_input& input) {
   mr_output& output = body.outputs[o];
   output = body.given[o];
   if (!input.value) return;
   *output.value = *input.value;
   output.value->header.extent_bytes = std::min(input.value->header.extent_bytes, output.capacity);
-  if (step.enqueuing) {
-    copy_value(step, output.data, input.data, *output.value);
+  if (step.on.enqueuing) {
+    copy_value(step.on, output.data, input.data, *output.value);
   } else if (output.value->header.extent_bytes > 0) {
     std::memcpy(output.data, input.data, output.value->header.extent_bytes);
   }
   output.state = MR_OUTPUT_OWN;
 }
 
-void fail_body(StepRun& step, BodyCall& body) {
+void fail_body(BodyRun& step, BodyCall& body) {
   body.failed = true;
   body.to_finish = false;
   fail_outputs(step, body.outputs, body.inputs);
@@ -53,14 +53,14 @@ void begin_body(BodyCall& body) {
 }
 
 // What the body said is checked before anybody acts on it.
-void end_body(StepRun& step, BodyCall& body, mr_status status) {
+void end_body(BodyRun& step, BodyCall& body, mr_status status) {
   status = status_of_call(step, status, body.outputs, body.inputs);
   if (status == MR_END) step.run->stopping.store(true);
   body.to_finish = status == MR_OK;
   if (status < 0) fail_body(step, body);
 }
 
-void repeat_inputs(StepRun& step, BodyCall& body) {
+void repeat_inputs(BodyRun& step, BodyCall& body) {
   for (size_t o = 0; o < body.outputs.size(); ++o)
     if (body.outputs[o].state == MR_OUTPUT_FORWARDED) repeat_input(step, body, o, body.inputs[body.outputs[o].source]);
 }
@@ -68,8 +68,8 @@ void repeat_inputs(StepRun& step, BodyCall& body) {
 // ---- a body that runs by itself
 
 // Whether it fires, now that presence is known.
-bool fires_now(StepRun& step, BodyCall& body) {
-  bool fires = !body.silent, called = !step.plan->on_value;
+bool fires_now(BodyRun& step, BodyCall& body) {
+  bool fires = !body.silent, called = !step.plan->called()->on_value;
   for (size_t i = 0; i < body.inputs.size(); ++i) {
     const memory::Block* block = body.input_blocks[i];
     const bool late = block && !block->present.load(std::memory_order_relaxed);
@@ -81,14 +81,14 @@ bool fires_now(StepRun& step, BodyCall& body) {
   return fires && called;
 }
 
-mr_status call_by_itself(StepRun& step, BodyCall& body) {
+mr_status call_by_itself(BodyRun& step, BodyCall& body) {
   RunState& run = *step.run;
   ++step.calls;
   const int64_t begin = run.trace_now(), begun_ns = run.now_ns();
   const plugin::UnderWayScope here({&name_call_apart, &step});
   step.apart.store(body.info.index, std::memory_order_relaxed);
   const mr_status status = run_bodies(step, &body.tick);
-  step.apart.store(StepRun::kNotApart, std::memory_order_relaxed);
+  step.apart.store(HandlerRun::kNotApart, std::memory_order_relaxed);
   step.times.add(run.is_virtual ? body.cost_ns : run.now_ns() - begun_ns);
   // In virtual time a body runs when its time is over.
   run.trace_on_device(step, body.info, TraceKind::call, begin - body.cost_ns, run.trace_now());
@@ -114,17 +114,17 @@ class OthersSubmit {
 };
 
 // The time of a body on a held stream. An empty span takes time too, which is not the body's.
-device::Span body_span_of(StepRun& step) {
+device::Span body_span_of(BodyRun& step) {
   const auto tell = [](void* context, int64_t took_ns) {
-    auto& of = *static_cast<StepRun*>(context);
+    auto& of = *static_cast<BodyRun*>(context);
     of.times.add(took_ns - of.empty_span_ns);
   };
   return {tell, &step};
 }
 
-void call_now(StepRun& step, BodyCall& body, Timing timing) {
-  device::Enqueuing& device = *step.enqueuing;
-  device::Stream& stream = *step.stream;
+void call_now(BodyRun& step, BodyCall& body, Timing timing) {
+  device::Enqueuing& device = *step.on.enqueuing;
+  device::Stream& stream = *step.on.stream;
   for (size_t i = 0; i < body.inputs.size(); ++i) body.inputs[i] = body.absent[i] ? mr_input{} : body.frozen[i];
   device.set_tick(stream, numbers_of(body.info)); // a kernel of its own, and none of the body's
   if (timing == Timing::held) device.hold(stream);
@@ -146,7 +146,7 @@ void call_now(StepRun& step, BodyCall& body, Timing timing) {
 }
 
 // The outputs are as the body said, but a value that is written to the host is lost with the device.
-void settle_known(StepRun& step, const BodyCall& body, uint64_t ordinal) {
+void settle_known(BodyRun& step, const BodyCall& body, uint64_t ordinal) {
   for (size_t o = 0; o < step.outputs.size(); ++o) {
     OutputRun& output = *step.outputs[o];
     Slot& slot = output.at(ordinal);
@@ -164,7 +164,7 @@ void settle_known(StepRun& step, const BodyCall& body, uint64_t ordinal) {
 
 void run_body(void* context) {
   BodyCall& body = *static_cast<BodyCall*>(context);
-  StepRun& step = *body.context.step;
+  BodyRun& step = static_cast<BodyRun&>(*body.context.step);
   begin_body(body);
   mr_status status = MR_OK;
   if (fires_now(step, body) && is_up(step)) status = call_by_itself(step, body);
@@ -177,19 +177,19 @@ void run_body(void* context) {
 
 void enqueue_body(void* context) {
   BodyCall& body = *static_cast<BodyCall*>(context);
-  StepRun& step = *body.context.step;
-  body.tick.native_stream = step.stream->native;
-  body.tick.device_tick = step.stream->tick;
+  BodyRun& step = static_cast<BodyRun&>(*body.context.step);
+  body.tick.native_stream = step.on.stream->native;
+  body.tick.device_tick = step.on.stream->tick;
   begin_body(body);
   end_body(step, body, step.process_cuda(step.self, &body.tick));
   repeat_inputs(step, body);
 }
 
-void submit_body(StepRun& step, uint64_t ordinal, Timing timing) {
+void submit_body(BodyRun& step, uint64_t ordinal, Timing timing) {
   BodyCall& body = body_of(step, ordinal);
   Cause cause = Cause::input;
   bool fires = fix_body(step, body, ordinal, cause);
-  if (fires && step.enqueuing && !is_up(step)) {
+  if (fires && step.on.enqueuing && !is_up(step)) {
     fires = false;
     cause = Cause::restart;
   }
@@ -200,20 +200,20 @@ void submit_body(StepRun& step, uint64_t ordinal, Timing timing) {
   }
   choose_blocks(step, body, ordinal);
   body.cost_ns = step.run->options.cost_ns ? step.run->options.cost_ns(step.handler->name, body.info.index) : 0;
-  if (step.enqueuing)
+  if (step.on.enqueuing)
     call_now(step, body, timing);
   else
-    step.device->run(*step.stream, {&run_body, &body, step.handler->name.c_str(), body.cost_ns, &body.accesses});
-  leave_fence(step, ordinal, step.device->signal(*step.stream));
-  if (step.enqueuing) { // else the body is the device's now
+    step.on.device->run(*step.on.stream, {&run_body, &body, step.handler->name.c_str(), body.cost_ns, &body.accesses});
+  leave_fence(step, ordinal, step.on.device->signal(*step.on.stream));
+  if (step.on.enqueuing) { // else the body is the device's now
     settle_known(step, body, ordinal);
     note_called(step, ordinal, body.to_finish);
   }
   stamp(step, ordinal);
 }
 
-StepResult run_alone(StepRun& step, uint64_t ordinal) {
-  if (!step.device->has_room(*step.stream) || !issued(step, ordinal) || !change_live(step, ordinal) ||
+StepResult run_alone(BodyRun& step, uint64_t ordinal) {
+  if (!step.on.device->has_room(*step.on.stream) || !issued(step, ordinal) || !change_live(step, ordinal) ||
       !restart_where_asked(step) || !enter(step))
     return StepResult::waiting;
   submit_body(step, ordinal, Timing::as_it_comes);
@@ -221,13 +221,13 @@ StepResult run_alone(StepRun& step, uint64_t ordinal) {
   return StepResult::settled;
 }
 
-StepResult run_on_device(StepRun& step, uint64_t ordinal) {
-  if (!step.region) return run_alone(step, ordinal);
+StepResult BodyRun::advance(uint64_t ordinal) {
+  if (!on.region) return run_alone(*this, ordinal);
   // The first of the region submits all; the others find themselves settled.
-  return step.region->steps[0] == &step ? run_region(*step.region, ordinal) : StepResult::settled;
+  return on.region->steps[0] == this ? run_region(*on.region, ordinal) : StepResult::settled;
 }
 
-bool change_live(StepRun& step, uint64_t ordinal) {
+bool change_live(BodyRun& step, uint64_t ordinal) {
   if (step.run->changes_admitted.load(std::memory_order_acquire) == step.changes_seen) return true;
   if (!at_rest(step)) return false; // those at issue count (2.7), and earlier bodies may still run
   apply_changes(step, step.pace->info(ordinal).index);
@@ -237,16 +237,16 @@ bool change_live(StepRun& step, uint64_t ordinal) {
 void leave_fence(StepRun& step, uint64_t ordinal, const device::Fence& fence) {
   step.run->note_submitted(step, ordinal, fence);
   step.run->await_submitted(step, ordinal, fence);
-  step.fences[ordinal & step.pace->mask] = fence;
-  step.last_fence = fence;
+  step.on.fences[ordinal & step.pace->mask] = fence;
+  step.on.last_fence = fence;
   step.segment->fences[ordinal & step.pace->mask] = fence;
   for (OutputRun* output : step.outputs) output->at(ordinal).fence = fence;
   if (lost(fence)) step.run->watch_device(step.plan->domain);
 }
 
-void note_called(StepRun& step, uint64_t ordinal, bool called) {
+void note_called(BodyRun& step, uint64_t ordinal, bool called) {
   if (!step.finisher) return;
-  step.called[ordinal & step.pace->mask] = called;
+  step.called_on[ordinal & step.pace->mask] = called;
   step.called_below = ordinal + 1;
 }
 
@@ -254,9 +254,9 @@ void wait_for(device::Device& device, device::Stream& stream, const device::Fenc
   if (fence.word && fence.word != &stream.completed) device.wait(stream, fence);
 }
 
-void copy_value(const StepRun& step, uint8_t* to, const uint8_t* from, const mr_value& value) {
+void copy_value(const OnDevice& on, uint8_t* to, const uint8_t* from, const mr_value& value) {
   const uint64_t head = value.header.kind == MR_KIND_RECORDS ? sizeof(mr_value) : 0;
-  step.device->copy(*step.stream, bytes_at(to) - head, bytes_at(from) - head, head + value.header.extent_bytes);
+  on.device->copy(*on.stream, bytes_at(to) - head, bytes_at(from) - head, head + value.header.extent_bytes);
 }
 
 device::Span span_of(Histogram& times) {

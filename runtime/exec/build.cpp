@@ -16,9 +16,9 @@ std::unique_ptr<RunState> build(const plan::Plan& plan, const graph::Graph& grap
   make_outputs(*run);
   make_paces(*run);
   make_segments(*run);
+  join_steps(*run);
   join_paces(*run);
   make_inputs(*run);
-  join_finishes(*run);
   watch_sinks(*run);
   join_segments(*run);
   join_clocks(*run);

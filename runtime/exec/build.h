@@ -39,7 +39,7 @@ void make_streams(RunState& run);
 void make_segments(RunState& run); // and their steps
 // One without steps, whose ticks begin at `ordinal`. Again in a second cut.
 std::unique_ptr<SegmentRun> make_segment(RunState& run, const plan::Segment& plan_segment, uint64_t ordinal);
-void join_finishes(RunState& run);
+void join_steps(RunState& run); // copies and their readers, bodies and their finishes, channels and their ends
 void make_regions(RunState& run);
 
 // build_waits.cpp

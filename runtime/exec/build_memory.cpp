@@ -41,7 +41,7 @@ std::map<uint32_t, Pack> packs_of(const plan::Plan& plan) {
     pack.stride += memory::block_bytes(plan.rings[r].capacity);
   };
   for (const plan::Step& step : plan.steps) {
-    if (step.kind != plan::StepKind::transfer || step.inputs.size() == 1) continue;
+    if (!step.is<plan::CopyStep>() || step.inputs.size() == 1) continue;
     for (const plan::StepInput& input : step.inputs) add(input.output);
     for (const uint32_t output : step.outputs) add(output);
   }

@@ -75,14 +75,14 @@ void join_paces(RunState& run) {
   for (auto& pace : run.paces) {
     if (pace->plan->kind == plan::PaceKind::behind) {
       pace->parent = run.paces[pace->plan->parent].get();
-      pace->gate = run.step_runs[pace->plan->gate];
-      pace->entry = run.step_runs[pace->plan->entry];
-      pace->feed = run.channels[run.plan.steps[pace->plan->gate].channel].get();
+      pace->gate = &as<GateRun>(*run.step_runs[pace->plan->gate]);
+      pace->entry = &as<EntryRun>(*run.step_runs[pace->plan->entry]);
+      pace->feed = pace->gate->channel;
       continue;
     }
     for (uint32_t source : pace->plan->sources) {
       SourceState state;
-      state.step = run.step_runs[source];
+      state.step = &as<SourceRun>(*run.step_runs[source]);
       state.value.resize(state.step->outputs.size());
       state.next.resize(state.step->outputs.size());
       pace->sources.push_back(std::move(state));
@@ -91,9 +91,9 @@ void join_paces(RunState& run) {
 }
 
 void join_clocks(RunState& run) {
-  for (const auto& channel : run.plan.channels)
-    if (channel.kind == plan::ChannelKind::align && run.step_runs[channel.to]->pace->clock->realtime())
-      run.timed_steps.push_back(run.step_runs[channel.to]);
+  for (const auto& channel : run.channels)
+    if (channel->plan->kind == plan::ChannelKind::align && channel->to->pace->clock->realtime())
+      run.timed_steps.push_back(&as<ResolveRun>(*channel->to));
   const auto clock_of = [&](uint32_t step) { return run.plan.paces[run.plan.steps[step].pace].clock; };
   for (auto& pace : run.paces) {
     if (pace->plan->kind != plan::PaceKind::clock || pace->clock->leaders.empty()) continue;

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "exec/body.h"
+#include "exec/channel.h"
 #include "exec/copy_step.h"
+#include "exec/finish_step.h"
 #include "exec/pending.h"
 #include "exec/reach.h"
 #include "exec/region.h"
@@ -33,13 +35,13 @@ device::Stream* make_stream(RunState& run, uint32_t domain, device::StreamKind k
 
 // Of a device's step: copies have streams of their own, one a direction and one for those between peers.
 device::Stream* stream_of(const RunState& run, const plan::Step& step) {
-  if (step.kind != plan::StepKind::transfer) return run.compute[step.domain];
+  if (!step.is<plan::CopyStep>()) return run.compute[step.domain];
   if (run.outputs[step.outputs[0]].in_host_memory) return run.copy_out[step.domain];
   return run.outputs[step.inputs[0].output].in_host_memory ? run.copy_in[step.domain] : run.copy_peer[step.domain];
 }
 
 // The run's words and its time, for the handler's own use.
-void lend(RunState& run, StepRun& step) {
+void lend(RunState& run, HandlerRun& step) {
   plugin::Instance& instance = *step.instance;
   instance.in_run = &step;
   if (run.options.log) {
@@ -56,7 +58,7 @@ void lend(RunState& run, StepRun& step) {
   if (run.is_virtual) instance.clock_ns = [&run] { return run.now_ns(); };
 }
 
-void make_deferred(StepRun& step) {
+void make_deferred(HandlerRun& step) {
   const size_t most = step.handler->info->max_pending;
   step.deferred = std::vector<Deferred>(most + 1 + kVoidedMax); // one more while it publishes
   for (Deferred& deferred : step.deferred) {
@@ -70,7 +72,7 @@ void make_deferred(StepRun& step) {
 
 void* make_scratch(RunState& run, const plan::Step& step) {
   device::DeviceStatus status;
-  device::Arena* arena = run.devices[step.domain]->allocate(step.scratch_bytes, {}, status);
+  device::Arena* arena = run.devices[step.domain]->allocate(step.scratch_bytes(), {}, status);
   if (arena) return arena->base;
   throw Failure(
       Error{701,
@@ -82,12 +84,13 @@ void* make_scratch(RunState& run, const plan::Step& step) {
 }
 
 // The handler of a step; a lane has an object of its own.
-void give_handler(RunState& run, StepRun& step) {
+void give_handler(RunState& run, HandlerRun& step) {
   const plan::Step& plan = *step.plan;
-  step.handler = &run.plan.handlers[plan.handler];
-  step.instance = run.facts.handlers[plan.handler].instance.get();
+  const uint32_t number = plan.handler();
+  step.handler = &run.plan.handlers[number];
+  step.instance = run.facts.handlers[number].instance.get();
   if (step.segment->plan->lane > 0) {
-    run.clones.push_back(plan::clone(run.graph.handlers[plan.handler], *step.handler->info, *step.handler, host_table(),
+    run.clones.push_back(plan::clone(run.graph.handlers[number], *step.handler->info, *step.handler, host_table(),
                                      run.facts.watch));
     step.instance = run.clones.back().get();
     std::vector<mr_format> inputs, formats; // the formats that the plan settled
@@ -99,12 +102,11 @@ void give_handler(RunState& run, StepRun& step) {
   step.self = step.instance->self();
   lend(run, step);
   step.process = step.handler->info->table->process;
-  step.process_cuda = step.handler->info->table->process_cuda;
   step.finish = step.handler->info->table->finish;
 }
 
 // What bodies that run late are called with.
-void make_bodies(StepRun& step) {
+void make_bodies(BodyRun& step) {
   const plan::Step& plan = *step.plan;
   for (BodyCall& body : step.bodies) {
     body.inputs.resize(plan.inputs.size());
@@ -115,10 +117,10 @@ void make_bodies(StepRun& step) {
     body.given.resize(plan.outputs.size());
     body.output_blocks.resize(plan.outputs.size());
     body.tick = step.tick;
-    body.tick.stands_in = !step.enqueuing;
-    if (step.enqueuing) {
+    body.tick.stands_in = !step.on.enqueuing;
+    if (step.on.enqueuing) {
       body.tick.device = MR_DEVICE_CUDA;
-      body.tick.library = step.enqueuing->library();
+      body.tick.library = step.on.enqueuing->library();
       body.tick.scratch = step.scratch;
     }
     body.tick.info = &body.info;
@@ -129,56 +131,106 @@ void make_bodies(StepRun& step) {
   }
 }
 
-// Of a step on a device: where it is submitted to, and what it needs there.
-void give_device(RunState& run, StepRun& step) {
+// Of a step on a device: where it is submitted to.
+void give_device(RunState& run, StepRun& step, bool enqueues) {
   const SegmentRun& segment = *step.segment;
+  const uint32_t domain = step.plan->domain;
+  step.on.device = run.devices[domain];
+  step.on.enqueuing = enqueues ? run.enqueuing[domain] : nullptr;
+  step.on.stream =
+      segment.plan->heavy ? make_stream(run, domain, device::StreamKind::compute) : stream_of(run, *step.plan);
+  step.on.fences.resize(segment.pace->plan->slots);
+  step.trace = &run.trace_of(*step.on.stream, *step.plan);
+}
+
+void fill_handler(RunState& run, HandlerRun& step) {
+  give_handler(run, step);
+  step.lay_out(step.plan->inputs.size(), step.plan->outputs.size());
+  step.context.step = &step;
+  if (step.handler->info->max_pending > 0) make_deferred(step);
+  run.handlers.push_back(&step);
+}
+
+void fill(RunState& run, HandlerRun& step) { fill_handler(run, step); }
+
+void fill(RunState& run, BodyRun& step) {
+  fill_handler(run, step);
   const plan::Step& plan = *step.plan;
-  step.device = run.devices[plan.domain];
-  const bool runs_by_itself = step.handler && !step.process_cuda;
-  step.enqueuing = runs_by_itself ? nullptr : run.enqueuing[plan.domain];
-  step.stream = segment.plan->heavy ? make_stream(run, plan.domain, device::StreamKind::compute) : stream_of(run, plan);
-  step.trace = &run.trace_of(*step.stream, plan);
-  step.fences.resize(segment.pace->plan->slots);
-  if (plan.kind == plan::StepKind::transfer) {
-    step.copy_calls.resize(segment.pace->plan->slots);
-    for (CopyCall& copy : step.copy_calls) copy.carried.reserve(plan.outputs.size());
-    return;
-  }
-  if (plan.scratch_bytes > 0) step.scratch = make_scratch(run, plan);
+  step.process_cuda = step.handler->info->table->process_cuda;
+  give_device(run, step, step.process_cuda != nullptr);
+  if (plan.scratch_bytes() > 0) step.scratch = make_scratch(run, plan);
   const bool in_region = plan.region != plan::kNone && !run.options.sync_devices;
-  step.bodies.resize(in_region ? run.plan.regions[plan.region].slots : segment.pace->plan->slots);
+  step.bodies.resize(in_region ? run.plan.regions[plan.region].slots : step.pace->plan->slots);
   make_bodies(step);
 }
 
-void make_step(RunState& run, SegmentRun& segment, const plan::Step& plan_step, uint32_t index) {
-  auto step = std::make_unique<StepRun>();
+void fill(RunState& run, CopyRun& step) {
+  give_device(run, step, true);
+  step.copy_calls.resize(step.pace->plan->slots);
+  for (CopyCall& copy : step.copy_calls) copy.carried.reserve(step.plan->outputs.size());
+}
+
+void fill(RunState&, FinishRun&) {} // join_steps()
+
+void fill(RunState& run, ChannelEnd& step) { step.channel = run.channels[step.plan->channel()].get(); }
+
+template <class Kind>
+void make_step(RunState& run, SegmentRun& segment, uint32_t index) {
+  auto step = std::make_unique<Kind>();
   step->run = &run;
-  step->plan = &plan_step;
+  step->plan = &run.plan.steps[index];
   step->index = index;
   step->segment = &segment;
   step->pace = segment.pace;
   step->shared = &run.shared[index];
-  step->every = plan_step.every;
-  if (plan_step.handler != plan::kNone) give_handler(run, *step);
-  for (uint32_t o : plan_step.outputs) step->outputs.push_back(&run.outputs[o]);
-  step->raw_inputs.resize(plan_step.inputs.size());
-  step->raw_outputs.resize(plan_step.outputs.size());
-  step->context.step = step.get();
-  step->tick.size = sizeof(mr_tick);
-  step->tick.device = MR_DEVICE_CPU;
-  step->tick.inputs = step->raw_inputs.data();
-  step->tick.outputs = step->raw_outputs.data();
-  step->tick.input_count = static_cast<uint32_t>(step->raw_inputs.size());
-  step->tick.output_count = static_cast<uint32_t>(step->raw_outputs.size());
-  step->tick.host = &host_table();
-  step->tick.context = &step->context;
-  if (step->handler && step->handler->info->max_pending > 0) make_deferred(*step);
-  if (segment.device) give_device(run, *step);
+  step->every = step->plan->every;
+  for (uint32_t o : step->plan->outputs) step->outputs.push_back(&run.outputs[o]);
+  fill(run, *step);
   if (segment.plan->lane == 0) run.step_runs[index] = step.get();
-  segment.steps.push_back(std::move(step));
+  segment.steps.push_back(step.get());
+  run.steps.push_back(std::move(step));
+}
+
+// By the kind that the plan says.
+struct MakeStep {
+  RunState& run;
+  SegmentRun& segment;
+  uint32_t index;
+
+  void operator()(const plan::HandlerStep&) const {
+    segment.device ? make_step<BodyRun>(run, segment, index) : make_step<HandlerRun>(run, segment, index);
+  }
+  void operator()(const plan::SourceStep&) const { make_step<SourceRun>(run, segment, index); }
+  void operator()(const plan::FinishStep&) const { make_step<FinishRun>(run, segment, index); }
+  void operator()(const plan::CopyStep&) const { make_step<CopyRun>(run, segment, index); }
+  void operator()(const plan::GateStep&) const { make_step<GateRun>(run, segment, index); }
+  void operator()(const plan::EntryStep&) const { make_step<EntryRun>(run, segment, index); }
+  void operator()(const plan::PostStep&) const { make_step<PostRun>(run, segment, index); }
+  void operator()(const plan::ResolveStep&) const { make_step<ResolveRun>(run, segment, index); }
+};
+
+void join_finish(FinishRun& step, BodyRun& body) {
+  step.body = &body;
+  body.finisher = &step;
+  body.called_on.resize(body.pace->plan->slots);
+  step.lay_out(step.inputs.size(), body.outputs.size());
+  step.tick.input_count = static_cast<uint32_t>(body.inputs.size()); // what follows is what the body made
 }
 
 } // namespace
+
+void CallArguments::lay_out(size_t input_count, size_t output_count) {
+  raw_inputs.resize(input_count);
+  raw_outputs.resize(output_count);
+  tick.size = sizeof(mr_tick);
+  tick.device = MR_DEVICE_CPU;
+  tick.inputs = raw_inputs.data();
+  tick.outputs = raw_outputs.data();
+  tick.input_count = static_cast<uint32_t>(input_count);
+  tick.output_count = static_cast<uint32_t>(output_count);
+  tick.host = &host_table();
+  tick.context = &context;
+}
 
 void make_streams(RunState& run) {
   const size_t count = run.devices.size();
@@ -225,22 +277,24 @@ void make_segments(RunState& run) {
                        run.plan.steps.size()); // another cut makes more, and moves none in memory
   for (const plan::Segment& plan_segment : run.plan.segments) {
     run.segments.push_back(make_segment(run, plan_segment, plan_segment.lane));
-    for (uint32_t step : plan_segment.steps) make_step(run, *run.segments.back(), run.plan.steps[step], step);
+    for (uint32_t step : plan_segment.steps)
+      std::visit(MakeStep{run, *run.segments.back(), step}, run.plan.steps[step].kind);
   }
   run.segments_left = static_cast<uint32_t>(run.segments.size());
 }
 
-void join_finishes(RunState& run) {
+void join_steps(RunState& run) {
   for (StepRun* step : run.step_runs) {
-    if (step->plan->kind != plan::StepKind::finish) continue;
-    StepRun& body = *run.step_runs[step->plan->finishes];
-    step->finishes = &body;
-    body.finisher = step;
-    body.called.resize(body.pace->plan->slots);
-    step->raw_outputs.resize(body.outputs.size());
-    step->tick.outputs = step->raw_outputs.data();
-    step->tick.output_count = static_cast<uint32_t>(body.outputs.size());
-    step->tick.input_count = static_cast<uint32_t>(body.inputs.size()); // what follows is what the body made
+    if (const auto* plan = std::get_if<plan::FinishStep>(&step->plan->kind))
+      join_finish(as<FinishRun>(*step), as<BodyRun>(*run.step_runs[plan->body]));
+    if (const auto* plan = std::get_if<plan::CopyStep>(&step->plan->kind))
+      for (size_t r = 0; r < plan->readers.size(); ++r)
+        as<CopyRun>(*step).readers.push_back(
+            {run.step_runs[plan->readers[r]], plan->members.empty() ? 0 : plan->members[r]});
+  }
+  for (auto& channel : run.channels) {
+    channel->from = &as<ChannelEnd>(*run.step_runs[channel->plan->from]);
+    channel->to = &as<ChannelEnd>(*run.step_runs[channel->plan->to]);
   }
 }
 
@@ -251,9 +305,12 @@ void make_regions(RunState& run) {
     auto region = std::make_unique<RegionRun>();
     region->plan = &run.plan.regions[r];
     for (uint32_t s : region->plan->steps) {
-      const bool rides = run.step_runs[s]->plan->kind == plan::StepKind::transfer;
-      (rides ? region->riders : region->steps).push_back(run.step_runs[s]);
-      run.step_runs[s]->region = region.get();
+      StepRun& step = *run.step_runs[s];
+      step.on.region = region.get();
+      if (step.plan->is<plan::CopyStep>())
+        region->riders.push_back(&as<CopyRun>(step));
+      else
+        region->steps.push_back(&as<BodyRun>(step));
     }
     region->launched.resize(region->plan->slots);
     run.regions.push_back(std::move(region));

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "exec/channel.h"
 #include "exec/pending.h"
 #include "exec/run_state.h"
 #include "exec/source.h"
@@ -20,7 +21,7 @@ namespace {
 uint32_t before_copies(const RunState& run, uint32_t output) {
   for (;;) {
     const plan::Step& step = run.plan.steps[run.plan.outputs[output].step];
-    if (step.kind != plan::StepKind::transfer) return output;
+    if (!step.is<plan::CopyStep>()) return output;
     const auto at = std::find(step.outputs.begin(), step.outputs.end(), output) - step.outputs.begin();
     output = step.inputs[static_cast<size_t>(at)].output;
   }
@@ -41,10 +42,10 @@ void add_inputs(RunState& run, StepRun& step) {
       // What a device made, or carried here, comes with a fence; so does what passed through from another pace.
       input.may_be_late = run.has_devices;
       // On a device a value is kept until the last body that may look at it is done, not only issued.
-      const uint32_t issued = step.device ? step.pace->plan->room : 0;
-      if (input.keeps > 0 || (input.repeat_last && step.device)) input.kept.resize(input.keeps + 1 + issued);
+      const uint32_t issued = step.on.device ? step.pace->plan->room : 0;
+      if (input.keeps > 0 || (input.repeat_last && step.on.device)) input.kept.resize(input.keeps + 1 + issued);
     }
-    const bool queued = input.output && step.handler && input.edge != plan::kNone &&
+    const bool queued = input.output && step.called() && input.edge != plan::kNone &&
                         run.plan.edges[input.edge].policy == graph::Policy::queue;
     if (queued) input.queue = &run.outputs[before_copies(run, plan_input.output)];
     step.reads_queue = step.reads_queue || queued;
@@ -52,20 +53,17 @@ void add_inputs(RunState& run, StepRun& step) {
   }
   for (uint32_t before : step.plan->after)
     if (!run.plan.on_host(run.plan.steps[before].domain)) step.after_on_device.push_back(run.step_runs[before]);
-  for (size_t r = 0; r < step.plan->readers.size(); ++r)
-    step.readers.push_back(
-        {run.step_runs[step.plan->readers[r]], step.plan->members.empty() ? 0 : step.plan->members[r]});
 }
 
 // What a step has to wait for: all that is not before it in its own segment.
 void wire(RunState& run, StepRun& step) {
   const bool alone = step.segment->plan->lanes == 1;
-  step.plain = step.plan->kind == plan::StepKind::handler && !step.device;
+  step.plain = step.plan->is<plan::HandlerStep>() && !step.on.device;
   step.fed_by_others = false;
   for (InputRun& input : step.inputs) {
     if (!input.output) continue;
-    const StepRun& producer = *run.step_runs[input.output->plan->step];
-    const bool same = alone && producer.segment == step.segment && producer.deferred.empty();
+    StepRun& producer = *run.step_runs[input.output->plan->step];
+    const bool same = alone && producer.segment == step.segment && !may_owe(producer);
     input.producer = same ? nullptr : producer.shared;
     step.plain = step.plain && !run.has_devices && input.delay == 0 && input.keeps == 0;
     step.fed_by_others = step.fed_by_others || !same;
@@ -73,7 +71,7 @@ void wire(RunState& run, StepRun& step) {
   step.after.clear();
   for (uint32_t before : step.plan->after) {
     const StepRun& other = *run.step_runs[before];
-    const bool same = alone && other.segment == step.segment && !other.device;
+    const bool same = alone && other.segment == step.segment && !other.on.device;
     step.after.push_back(same ? nullptr : other.shared);
     if (!same) step.plain = false;
   }
@@ -82,8 +80,7 @@ void wire(RunState& run, StepRun& step) {
 } // namespace
 
 void make_inputs(RunState& run) {
-  for (auto& segment : run.segments)
-    for (auto& step : segment->steps) add_inputs(run, *step);
+  for (auto& step : run.steps) add_inputs(run, *step);
 }
 
 void join_segments(RunState& run) {
@@ -103,9 +100,9 @@ void join_segments(RunState& run) {
         ->head = true;
   }
   for (auto& segment : run.segments) {
-    for (auto& step : segment->steps) {
-      if (step->plan->kind != plan::StepKind::source) wire(run, *step); // who reads one may be in its call
-      if (!step->deferred.empty()) segment->pending_steps.push_back(step.get());
+    for (StepRun* step : segment->steps) {
+      if (!step->plan->is<plan::SourceStep>()) wire(run, *step); // a reader's thread may be in its call
+      if (may_owe(*step)) segment->pending_steps.push_back(step->called());
     }
     if (segment->head || segment->steps.empty()) continue;
     for (const InputRun& input : segment->steps[0]->inputs)
@@ -135,11 +132,9 @@ void want_stamps(RunState& run) {
     for (uint64_t back = 1; back <= std::min<uint64_t>(admitted, pace.mask + 1); ++back)
       run.shared[s].stamp(admitted - back).store(admitted - back + 1);
   };
-  for (auto& segment : run.segments) {
-    for (auto& step : segment->steps) {
-      for (const InputRun& input : step->inputs) want(input.producer);
-      for (const StepShared* before : step->after) want(before);
-    }
+  for (auto& step : run.steps) {
+    for (const InputRun& input : step->inputs) want(input.producer);
+    for (const StepShared* before : step->after) want(before);
   }
 }
 

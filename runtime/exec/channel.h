@@ -24,10 +24,16 @@ struct QueuedTick {
 // How often something was dropped, by cause.
 using Drops = std::array<uint64_t, static_cast<size_t>(Cause::count)>;
 
+struct ChannelEnd;
+
 // A bounded queue between two paces. A gate or post puts ticks in, the head of the pace after it or a resolve takes
 // them out, and either may drop some.
 struct ChannelRun {
-  const plan::Channel* plan = nullptr; // built
+  // built
+  const plan::Channel* plan = nullptr;
+  ChannelEnd* from = nullptr; // a gate or post
+  ChannelEnd* to = nullptr;   // an entry or resolve
+
 
   // any, under `mutex`
   std::mutex mutex;
@@ -46,9 +52,33 @@ struct ChannelRun {
   bool full() const { return count == ring.size(); }
 };
 
-StepResult run_gate(StepRun& step, uint64_t ordinal);
-StepResult run_post(StepRun& step, uint64_t ordinal);
-StepResult run_resolve(StepRun& step, uint64_t ordinal);
+// A step at an end of a channel. Other paces ask how far it is.
+struct ChannelEnd : StepRun {
+  ChannelRun* channel = nullptr; // built
+  // claimer: ordinals below it are dealt with, and the media time of the last one
+  std::atomic<uint64_t> passed{0};
+  std::atomic<int64_t> passed_media_ns{INT64_MIN};
+};
+
+struct GateRun : ChannelEnd {
+  StepResult advance(uint64_t ordinal) override;
+};
+
+struct EntryRun : ChannelEnd {
+  StepResult advance(uint64_t) override { return StepResult::settled; } // the head did it when it admitted the tick
+};
+
+struct PostRun : ChannelEnd {
+  StepResult advance(uint64_t ordinal) override;
+};
+
+struct ResolveRun : ChannelEnd {
+  StepResult advance(uint64_t ordinal) override;
+  // claimer, of `align` under `realtime`: when it decides without what it waits for; INT64_MAX: it waits for no time.
+  // Its own word, because the head stores the pace's `due_ns` and neither may undo what the other has said.
+  std::atomic<int64_t> decides_at_ns{INT64_MAX};
+};
+
 void count_lost(StepRun& step, uint64_t ordinal, Cause cause); // every, input: values of queues
 void close_channel(ChannelRun& channel);
 void release_channel(ChannelRun& channel);

@@ -3,23 +3,23 @@
 
 #include "exec/presence.h"
 #include "exec/run_state.h"
-#include "exec/step.h"
+#include "exec/handler_run.h"
 #include "millrace/sound_value.h"
 
 namespace millrace::exec {
 
 namespace {
 
-std::string words_of_output(const StepRun& step, size_t output) {
+std::string words_of_output(const HandlerRun& step, size_t output) {
   return "its output '" + step.outputs[output]->plan->name + "' ";
 }
 
-mr_status refuse(const StepRun& step, const std::string& sentence) {
+mr_status refuse(const HandlerRun& step, const std::string& sentence) {
   step.instance->set_error(sentence);
   return MR_ERROR;
 }
 
-bool value_is_sound(const StepRun& step, size_t o, const mr_value* value, uint64_t capacity) {
+bool value_is_sound(const HandlerRun& step, size_t o, const mr_value* value, uint64_t capacity) {
   if (!value) return refuse(step, words_of_output(step, o) + "has no value") == MR_OK;
   const mr_format& planned = step.outputs[o]->plan->format;
   const ValueFault fault = find_fault(planned, *value, capacity);
@@ -31,7 +31,7 @@ bool value_is_sound(const StepRun& step, size_t o, const mr_value* value, uint64
 
 } // namespace
 
-bool output_is_sound(const StepRun& step, size_t o, const mr_output& output, const mr_value* repeated) {
+bool output_is_sound(const HandlerRun& step, size_t o, const mr_output& output, const mr_value* repeated) {
   if (output.state == MR_OUTPUT_SILENT) return true;
   if (output.state == MR_OUTPUT_OWN || output.state == MR_OUTPUT_ADOPTED)
     return value_is_sound(step, o, output.value, output.capacity);
@@ -42,16 +42,16 @@ bool output_is_sound(const StepRun& step, size_t o, const mr_output& output, con
   return value_is_sound(step, o, repeated, UINT64_MAX);
 }
 
-bool is_withdrawn(const StepRun& step, size_t o, mr_output& output) {
+bool is_withdrawn(const HandlerRun& step, size_t o, mr_output& output) {
   const bool own = output.state == MR_OUTPUT_OWN || output.state == MR_OUTPUT_ADOPTED;
   if (!own || !output.value || output.value->header.present) [[likely]]
     return false;
-  if (!step.device && step.outputs[o]->plan->owns) memory::release(reinterpret_cast<memory::Block*>(output.token));
+  if (!step.on.device && step.outputs[o]->plan->owns) memory::release(reinterpret_cast<memory::Block*>(output.token));
   output.state = MR_OUTPUT_SILENT; // on a device the block stays, and is said to hold nothing
   return true;
 }
 
-mr_status status_of_call(StepRun& step, mr_status status, std::span<mr_output> outputs,
+mr_status status_of_call(HandlerRun& step, mr_status status, std::span<mr_output> outputs,
                          std::span<const mr_input> inputs) {
   if (status == MR_ERROR || status == MR_INTERRUPTED) return status;
   if (status < MR_OK || status > MR_END) return refuse(step, "process returned status " + std::to_string(status));

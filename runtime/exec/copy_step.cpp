@@ -26,7 +26,7 @@ void begin_copy(void* context) {
 
 void end_copy(void* context) {
   const CopyCall& copy = *static_cast<CopyCall*>(context);
-  StepRun& step = *copy.step;
+  CopyRun& step = *copy.step;
   step.times.add(step.run->now_ns() - copy.begun_ns);
   step.run->trace_on_device(step, copy.info, TraceKind::copy, copy.begun, step.run->trace_now());
 }
@@ -42,20 +42,20 @@ const InputRun* behind_copies(const StepRun& reader, const InputRun& input) {
   const InputRun* at = &input;
   while (at->output) {
     const plan::Step& producer = reader.run->plan.steps[at->output->plan->step];
-    if (producer.kind != plan::StepKind::transfer || producer.pace != reader.plan->pace) break;
+    if (!producer.is<plan::CopyStep>() || producer.pace != reader.plan->pace) break;
     at = &reader.run->step_runs[at->output->plan->step]->inputs[at->output->plan->port];
   }
   return at;
 }
 
-bool reads_host(const StepRun& transfer) { return transfer.inputs[0].output->in_host_memory; }
-bool writes_host(const StepRun& transfer) { return transfer.outputs[0]->in_host_memory; }
+bool reads_host(const CopyRun& transfer) { return transfer.inputs[0].output->in_host_memory; }
+bool writes_host(const CopyRun& transfer) { return transfer.outputs[0]->in_host_memory; }
 
-bool comes_by(const StepRun& reader, const InputRun& input, const StepRun& transfer) {
+bool comes_by(const StepRun& reader, const InputRun& input, const CopyRun& transfer) {
   for (const InputRun* at = &input; at->output;) {
     const StepRun& producer = *reader.run->step_runs[at->output->plan->step];
     if (&producer == &transfer) return true;
-    if (producer.plan->kind != plan::StepKind::transfer) return false;
+    if (!producer.plan->is<plan::CopyStep>()) return false;
     at = &producer.inputs[at->output->plan->port];
   }
   return false;
@@ -64,7 +64,7 @@ bool comes_by(const StepRun& reader, const InputRun& input, const StepRun& trans
 enum class Certain { yes, no, open };
 
 // Whether the reader fires on this tick, as far as presence is known without its inputs' bytes (3.4).
-Certain certain(const StepRun& reader, const StepRun& transfer, uint64_t ordinal) {
+Certain certain(const StepRun& reader, const CopyRun& transfer, uint64_t ordinal) {
   const mr_tick_info& info = transfer.pace->info(ordinal);
   for (const InputRun& input : reader.inputs)
     if (input.delay > 0 && comes_by(reader, input, transfer)) return Certain::yes; // a later tick will tell
@@ -75,7 +75,7 @@ Certain certain(const StepRun& reader, const StepRun& transfer, uint64_t ordinal
     if (back == Back::before_first) continue;
     if (back == Back::never) return Certain::no;
     const InputRun* source = behind_copies(reader, input);
-    const auto& presumed = transfer.plan->presumed;
+    const auto& presumed = transfer.plan->as<plan::CopyStep>().presumed;
     const auto output = static_cast<uint32_t>(source->output - reader.run->outputs.data());
     if (std::find(presumed.begin(), presumed.end(), output) != presumed.end()) continue;
     const StepShared& producer = reader.run->shared[source->output->plan->step];
@@ -87,10 +87,10 @@ Certain certain(const StepRun& reader, const StepRun& transfer, uint64_t ordinal
 
 // One copy of all that it carries, whose last value is in `last`: one block, or those of a pack, which lie side by
 // side at both ends.
-void copy_blocks(StepRun& step, const CopyCall& copy, const Slot& last, uint64_t ordinal) {
+void copy_blocks(CopyRun& step, const CopyCall& copy, const Slot& last, uint64_t ordinal) {
   for (const InputRun& input : step.inputs) // also of what is not wanted, and lies between what is
     if (const Slot& source = input.output->at(ordinal); source.block)
-      wait_for(*step.device, *step.stream, source.fence);
+      wait_for(*step.on.device, *step.on.stream, source.fence);
   uint64_t extent = last.block->ring->capacity();
   // Else the block is still on its way here, or was never written, and its extent is not known.
   if (reads_host(step) ? last.fence.done() && (!last.unknown || last.block->present.load())
@@ -102,19 +102,19 @@ void copy_blocks(StepRun& step, const CopyCall& copy, const Slot& last, uint64_t
   const bool bare = copy.carried.size() == 1 && to->record != to->value && writes_host(step) && !is_counted_late(*to);
   const uint64_t head = bare ? sizeof(mr_value) : 0;
   const uint64_t count = before_last + sizeof(mr_value) + extent - head;
-  step.device->copy(*step.stream, bytes_at(to->value) + head, bytes_at(from->value) + head, count);
+  step.on.device->copy(*step.on.stream, bytes_at(to->value) + head, bytes_at(from->value) + head, count);
   ++step.copies;
   step.bytes_copied += count;
 }
 
 // Whether the host is to know that a copy's source is there before it submits the copy: on a device whose bodies
 // enqueue, and of what came down from one, whose failure nothing carries on.
-bool host_must_know(const StepRun& step, const Slot& source) {
-  return step.enqueuing || (source.block && source.block->record != source.block->value);
+bool host_must_know(const CopyRun& step, const Slot& source) {
+  return step.on.enqueuing || (source.block && source.block->record != source.block->value);
 }
 
 // What of a copy's inputs is wanted on this tick: bits by input; none where that cannot be said yet.
-std::optional<uint64_t> wanted_members(const StepRun& step, uint64_t ordinal) {
+std::optional<uint64_t> wanted_members(const CopyRun& step, uint64_t ordinal) {
   uint64_t there = 0, wanted = 0, open = 0;
   for (size_t m = 0; m < step.inputs.size(); ++m) {
     const Slot& source = step.inputs[m].output->at(ordinal);
@@ -135,27 +135,27 @@ std::optional<uint64_t> wanted_members(const StepRun& step, uint64_t ordinal) {
 }
 
 // The slot of one output of a copy, as it will be at the copy's fence.
-void settle_copied(StepRun& step, const Slot& source, memory::Block& block, size_t m, uint64_t ordinal) {
+void settle_copied(CopyRun& step, const Slot& source, memory::Block& block, size_t m, uint64_t ordinal) {
   // What comes to the host is absent until the device has carried it here: one that is lost never does (4.9).
   const bool unknown = source.unknown || writes_host(step);
   // Of a device whose bodies enqueue the host knows presence and record at once; that the copy failed is told by its
   // fence's word (read()).
-  const bool known = step.enqueuing;
+  const bool known = step.on.enqueuing;
   block.present.store(known || !unknown, std::memory_order_relaxed);
   if (known && block.record != block.value) *block.record = *source.value;
   if (known && writes_host(step)) count_late(block);
   settle(*step.outputs[m], ordinal, unknown ? awaited(block) : value_in(block));
 }
 
-void settle_not_copied(StepRun& step, const Slot& source, size_t m, uint64_t ordinal) {
+void settle_not_copied(CopyRun& step, const Slot& source, size_t m, uint64_t ordinal) {
   Slot slot = nothing(source.value ? Cause::input : source.cause);
   if (source.value && !source.block) slot.value = source.value; // an empty initial value
   settle(*step.outputs[m], ordinal, slot);
 }
 
 // Whether all that the copy reads is where it can be read.
-bool can_begin(const StepRun& step, uint64_t ordinal) {
-  if (!step.device->has_room(*step.stream)) return false;
+bool can_begin(const CopyRun& step, uint64_t ordinal) {
+  if (!step.on.device->has_room(*step.on.stream)) return false;
   return std::all_of(step.inputs.begin(), step.inputs.end(), [&](const InputRun& input) {
     const Slot& source = input.output->at(ordinal);
     return !source.unknown || source.fence.done() || !host_must_know(step, source);
@@ -163,7 +163,7 @@ bool can_begin(const StepRun& step, uint64_t ordinal) {
 }
 
 // Settles every output. The source of the last one that is copied; null: none is.
-const Slot* choose_targets(StepRun& step, CopyCall& copy, uint64_t wanted, uint64_t ordinal) {
+const Slot* choose_targets(CopyRun& step, CopyCall& copy, uint64_t wanted, uint64_t ordinal) {
   const Slot* last = nullptr;
   copy.carried.clear();
   copy.brings_presence = false;
@@ -183,29 +183,30 @@ const Slot* choose_targets(StepRun& step, CopyCall& copy, uint64_t wanted, uint6
   return last;
 }
 
-void submit_copy(StepRun& step, CopyCall& copy, const Slot& last, uint64_t ordinal) {
+void submit_copy(CopyRun& step, CopyCall& copy, const Slot& last, uint64_t ordinal) {
   copy.step = &step;
   copy.info = step.pace->info(ordinal);
   const bool timed = step.run->options.trace_all || (copy.info.index & kTimedMask) == 0;
-  device::Stream& stream = *step.stream;
-  if (step.enqueuing) {
-    const bool spanned = timed && step.enqueuing->begin_span(stream);
+  device::Stream& stream = *step.on.stream;
+  if (step.on.enqueuing) {
+    const bool spanned = timed && step.on.enqueuing->begin_span(stream);
     copy_blocks(step, copy, last, ordinal);
-    if (spanned) step.enqueuing->end_span(stream, span_of(step.times));
+    if (spanned) step.on.enqueuing->end_span(stream, span_of(step.times));
     return;
   }
-  if (timed) step.device->run(stream, {&begin_copy, &copy, "time", 0});
+  if (timed) step.on.device->run(stream, {&begin_copy, &copy, "time", 0});
   copy_blocks(step, copy, last, ordinal);
-  if (timed) step.device->run(stream, {&end_copy, &copy, "time", 0});
-  if (copy.brings_presence) step.device->run(stream, {&carry_presence, &copy, "presence", 0});
+  if (timed) step.on.device->run(stream, {&end_copy, &copy, "time", 0});
+  if (copy.brings_presence) step.on.device->run(stream, {&carry_presence, &copy, "presence", 0});
 }
 
 } // namespace
 
-StepResult run_transfer(StepRun& step, uint64_t ordinal) {
+StepResult CopyRun::advance(uint64_t ordinal) {
+  CopyRun& step = *this;
   for (const InputRun& input : step.inputs)
     if (!is_issued(step, input, ordinal)) return StepResult::waiting;
-  if (step.region && step.region->launched[ordinal % step.region->plan->slots] == ordinal + 1)
+  if (step.on.region && step.on.region->launched[ordinal % step.on.region->plan->slots] == ordinal + 1)
     return StepResult::settled; // it was part of the launch
   if (!can_begin(step, ordinal)) return StepResult::waiting;
   const std::optional<uint64_t> wanted = wanted_members(step, ordinal);
@@ -217,7 +218,7 @@ StepResult run_transfer(StepRun& step, uint64_t ordinal) {
   if (const Slot* const last = choose_targets(step, copy, *wanted, ordinal)) {
     submit_copy(step, copy, *last, ordinal);
     if (writes_host(step)) step.run->watch_device(step.plan->domain);
-    leave_fence(step, ordinal, step.device->signal(*step.stream));
+    leave_fence(step, ordinal, step.on.device->signal(*step.on.stream));
   }
   stamp(step, ordinal);
   return StepResult::settled;

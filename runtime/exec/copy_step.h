@@ -9,9 +9,11 @@
 
 namespace millrace::exec {
 
+struct CopyRun;
+
 // A copy under way.
 struct CopyCall {
-  StepRun* step = nullptr;
+  CopyRun* step = nullptr;
   mr_tick_info info{};
   int64_t begun = 0, begun_ns = 0; // trace time, and the run's
   // Blocks that are copied, and what to.
@@ -19,6 +21,20 @@ struct CopyCall {
   bool brings_presence = false; // the device decides about one of them
 };
 
-StepResult run_transfer(StepRun& step, uint64_t ordinal);
+// A step whose firing makes a copy certain.
+struct CopyReader {
+  const StepRun* step;
+  uint32_t member; // which input of the copy it reads
+};
+
+struct CopyRun : StepRun {
+  StepResult advance(uint64_t ordinal) override;
+
+  // built
+  std::vector<CopyCall> copy_calls; // by ordinal & mask
+  std::vector<CopyReader> readers;
+  // claimer
+  SingleWriter<uint64_t> copies, bytes_copied;
+};
 
 } // namespace millrace::exec

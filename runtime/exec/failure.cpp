@@ -6,14 +6,14 @@
 #include "exec/finish_step.h"
 #include "exec/run_state.h"
 #include "exec/state.h"
-#include "exec/step.h"
+#include "exec/handler_run.h"
 #include "exec/tell.h"
 
 namespace millrace::exec {
 
 namespace {
 
-void say(StepRun& step, const std::string& sentence) {
+void say(HandlerRun& step, const std::string& sentence) {
   step.instance->keep(MR_LOG_ERROR, sentence);
   RunState& run = *step.run;
   bool is_first = false; // of all lanes: on the terminal a handler is told of once
@@ -34,7 +34,7 @@ namespace {
 constexpr int64_t kRestartFirstNs = 10'000'000;
 constexpr int64_t kRestartMaxNs = 5'000'000'000;
 
-void begin_restart(StepRun& step) {
+void begin_restart(HandlerRun& step) {
   step.down = true;
   const int64_t wait = std::min(kRestartMaxNs, kRestartFirstNs << std::min(step.restarts, 20u));
   ++step.restarts;
@@ -44,7 +44,7 @@ void begin_restart(StepRun& step) {
 }
 
 // The input that stands in for a failed output; the plan saw to it that there is one.
-size_t bypass_input(const StepRun& step, size_t output) {
+size_t bypass_input(const HandlerRun& step, size_t output) {
   const plan::HandlerPlan& handler = *step.handler;
   for (size_t p = 0, flat = 0; p < handler.info->ports.size(); ++p) {
     const auto& port = handler.info->ports[p];
@@ -55,12 +55,12 @@ size_t bypass_input(const StepRun& step, size_t output) {
 
 } // namespace
 
-void mind_failure(StepRun& step, uint64_t index) {
+void mind_failure(HandlerRun& step, uint64_t index) {
   note_error(step, index);
   if (step.handler->on_error == graph::OnError::restart) take_down(step);
 }
 
-void fail_outputs(const StepRun& step, std::span<mr_output> outputs, std::span<const mr_input> inputs) {
+void fail_outputs(const HandlerRun& step, std::span<mr_output> outputs, std::span<const mr_input> inputs) {
   for (size_t o = 0; o < outputs.size(); ++o) {
     outputs[o].state = MR_OUTPUT_SILENT;
     if (step.handler->on_error != graph::OnError::bypass) continue;
@@ -71,15 +71,15 @@ void fail_outputs(const StepRun& step, std::span<mr_output> outputs, std::span<c
   }
 }
 
-void take_down(StepRun& step) {
-  if (step.enqueuing) {
-    step.restart_asked.store(true); // earlier bodies, and finish(), may be under way
-  } else {
+void take_down(HandlerRun& step) {
+  auto* const body = dynamic_cast<BodyRun*>(&step);
+  if (body && body->on.enqueuing)
+    body->restart_asked.store(true); // earlier bodies, and finish(), may be under way
+  else
     begin_restart(step);
-  }
 }
 
-bool restart_where_asked(StepRun& step) {
+bool restart_where_asked(BodyRun& step) {
   if (!step.restart_asked.load()) return true;
   if (!at_rest(step)) return false;
   step.restart_asked.store(false);
@@ -87,7 +87,7 @@ bool restart_where_asked(StepRun& step) {
   return true;
 }
 
-bool is_up(StepRun& step) {
+bool is_up(HandlerRun& step) {
   if (!step.down) return true;
   if (step.restart_at_ns > step.run->now_ns()) return false;
   step.instance->reset();
@@ -99,17 +99,17 @@ bool is_up(StepRun& step) {
   return true;
 }
 
-void note_error(StepRun& step, uint64_t index) {
+void note_error(HandlerRun& step, uint64_t index) {
   step.errors.fetch_add(1, std::memory_order_relaxed);
   if (step.handler->on_error != graph::OnError::fail) return say_error(step);
   step.run->fail(step, index, step.instance->take_error("process"));
 }
 
-void say_error(StepRun& step) { say(step, step.instance->take_error("process")); }
+void say_error(HandlerRun& step) { say(step, step.instance->take_error("process")); }
 
 bool is_in_a_call() { return plugin::under_way.look_up || Claim::here(); }
 
-void fail_outside_calls(StepRun& step, const std::string& sentence) {
+void fail_outside_calls(HandlerRun& step, const std::string& sentence) {
   step.errors.fetch_add(1, std::memory_order_relaxed);
   if (step.handler->on_error != graph::OnError::fail) return say(step, sentence);
   const PaceRun* pace = step.pace;

@@ -20,19 +20,19 @@ namespace millrace::exec {
 
 namespace {
 
-size_t body_inputs(const StepRun& step) { return step.finishes->inputs.size(); }
+size_t body_inputs(const FinishRun& step) { return step.body->inputs.size(); }
 
 // False where a required input was there for the body and is not any more: a device has failed meanwhile.
-bool gather(StepRun& step, uint64_t ordinal) {
+bool gather(FinishRun& step, uint64_t ordinal) {
   Slot room;
   bool all_there = true;
   for (size_t i = 0; i < body_inputs(step); ++i) {
     const Slot* slot = read(step, step.inputs[i], ordinal, room);
     step.raw_inputs[i] = slot ? mr_input{slot->value, slot->data} : mr_input{};
-    all_there = all_there && (slot || !step.finishes->inputs[i].required);
+    all_there = all_there && (slot || !step.body->inputs[i].required);
   }
   for (size_t o = 0; o < step.raw_outputs.size(); ++o) {
-    OutputRun& output = *step.finishes->outputs[o];
+    OutputRun& output = *step.body->outputs[o];
     const Slot& slot = output.at(ordinal);
     const bool there = present(*step.run, slot);
     mr_output& raw = step.raw_outputs[o];
@@ -47,12 +47,12 @@ bool gather(StepRun& step, uint64_t ordinal) {
   return all_there;
 }
 
-mr_status call_finish(StepRun& step, uint64_t ordinal) {
-  StepRun& body = *step.finishes;
+mr_status call_finish(FinishRun& step, uint64_t ordinal) {
+  BodyRun& body = *step.body;
   const RunState& run = *step.run;
   const mr_tick_info& info = step.pace->info(ordinal);
   SegmentRun& segment = *step.segment;
-  step.context = {step.finishes, ordinal, nullptr, nullptr, true};
+  step.context = {step.body, ordinal, nullptr, nullptr, true};
   step.tick.info = &info;
   segment.inside.store(&body, std::memory_order_relaxed); // whose budget it is
   const int64_t begin_ns = run.now_ns(), begin = run.trace_now();
@@ -67,10 +67,10 @@ mr_status call_finish(StepRun& step, uint64_t ordinal) {
     body.instance->set_error("finish cannot repeat an input: its bytes are on a device");
     status = MR_ERROR;
   }
-  return status_of_call(*step.finishes, status, step.raw_outputs, {});
+  return status_of_call(*step.body, status, step.raw_outputs, {});
 }
 
-void settle_called(StepRun& step, uint64_t ordinal, mr_status status) {
+void settle_called(FinishRun& step, uint64_t ordinal, mr_status status) {
   for (OutputRun* output : step.outputs) {
     const mr_output& made = step.raw_outputs[static_cast<size_t>(output->plan->forwards) - body_inputs(step)];
     const bool there = status >= 0 && made.state != MR_OUTPUT_SILENT;
@@ -79,7 +79,7 @@ void settle_called(StepRun& step, uint64_t ordinal, mr_status status) {
 }
 
 // The body did not run on this tick, or nobody may see what it left.
-void settle_uncalled(StepRun& step, uint64_t ordinal) {
+void settle_uncalled(FinishRun& step, uint64_t ordinal) {
   Slot room;
   for (size_t i = 0; i < body_inputs(step); ++i)
     if (step.inputs[i].repeat_last) read(step, step.inputs[i], ordinal, room); // the last value is minded on every tick
@@ -90,7 +90,7 @@ void settle_uncalled(StepRun& step, uint64_t ordinal) {
   }
 }
 
-StepResult pass(StepRun& step, uint64_t ordinal) {
+StepResult pass(FinishRun& step, uint64_t ordinal) {
   step.passed.store(ordinal + 1, std::memory_order_release);
   stamp(step, ordinal);
   return StepResult::settled;
@@ -98,15 +98,16 @@ StepResult pass(StepRun& step, uint64_t ordinal) {
 
 } // namespace
 
-StepResult run_finish(StepRun& step, uint64_t ordinal) {
-  StepRun& body = *step.finishes;
+StepResult FinishRun::advance(uint64_t ordinal) {
+  FinishRun& step = *this;
+  BodyRun& body = *step.body;
   const uint64_t place = ordinal & step.pace->mask;
   if (!body.shared->settled(ordinal)) return StepResult::waiting;
-  const bool called = body.called[place];
-  if (called && !body.fences[place].done()) return StepResult::waiting;
+  const bool called = body.called_on[place];
+  if (called && !body.on.fences[place].done()) return StepResult::waiting;
   const mr_tick_info& info = step.pace->info(ordinal);
-  if (called && lost(body.fences[place])) step.run->watch_device(body.plan->domain);
-  if (!called || lost(body.fences[place]) || any_lost(*step.run) || later_ticks_void(*step.run, info)) {
+  if (called && lost(body.on.fences[place])) step.run->watch_device(body.plan->domain);
+  if (!called || lost(body.on.fences[place]) || any_lost(*step.run) || later_ticks_void(*step.run, info)) {
     settle_uncalled(step, ordinal);
     return pass(step, ordinal);
   }
@@ -127,14 +128,14 @@ StepResult run_finish(StepRun& step, uint64_t ordinal) {
   return pass(step, ordinal);
 }
 
-bool at_rest(const StepRun& body) {
-  if (!body.last_fence.done()) return false;
+bool at_rest(const BodyRun& body) {
+  if (!body.on.last_fence.done()) return false;
   return !body.finisher || body.finisher->passed.load(std::memory_order_acquire) >= body.called_below;
 }
 
-bool enter(StepRun& body) { return !body.finisher || !body.entered.exchange(true, std::memory_order_acquire); }
+bool enter(BodyRun& body) { return !body.finisher || !body.entered.exchange(true, std::memory_order_acquire); }
 
-void leave(StepRun& body) {
+void leave(BodyRun& body) {
   if (!body.finisher) return;
   body.entered.store(false, std::memory_order_release);
   body.run->notify(); // who was kept out comes again

@@ -3,15 +3,21 @@
 
 #include <cstdint>
 
-#include "exec/step.h"
+#include "exec/body.h"
 
 namespace millrace::exec {
 
-StepResult run_finish(StepRun& step, uint64_t ordinal);
+struct FinishRun : StepRun, CallArguments {
+  StepResult advance(uint64_t ordinal) override;
+
+  BodyRun* body = nullptr;         // built
+  std::atomic<uint64_t> passed{0}; // claimer: ordinals below it are called, or not to be
+};
+
 // Of a body: nothing of it is under way, on the device or in finish(), so that its handler may change or restart.
-bool at_rest(const StepRun& body);
+bool at_rest(const BodyRun& body);
 // Of a body about to be called: keeps finish() out until leave(). False where it is in there.
-bool enter(StepRun& body);
-void leave(StepRun& body);
+bool enter(BodyRun& body);
+void leave(BodyRun& body);
 
 } // namespace millrace::exec

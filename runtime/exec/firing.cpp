@@ -32,7 +32,7 @@ constexpr int64_t kShortCallNs = 2'000;
 // A call that takes this long, two clock reads included, would be doubled by being traced with a look of its own.
 constexpr int64_t kTinyCallNs = 100;
 
-bool ready(const StepRun& step, uint64_t ordinal) {
+bool ready(const HandlerRun& step, uint64_t ordinal) {
   for (const InputRun& input : step.inputs) {
     if (!input.output) continue;
     const auto [back, at] = look_back(step, input, ordinal);
@@ -43,11 +43,11 @@ bool ready(const StepRun& step, uint64_t ordinal) {
   for (const StepShared* before : step.after)
     if (before && !before->settled(ordinal)) return false;
   for (const StepRun* before : step.after_on_device)
-    if (!before->fences[ordinal & step.pace->mask].done()) return false;
+    if (!before->on.fences[ordinal & step.pace->mask].done()) return false;
   return true;
 }
 
-void trace_call(StepRun& step, int64_t begin, int64_t end) {
+void trace_call(HandlerRun& step, int64_t begin, int64_t end) {
   SegmentRun& segment = *step.segment;
   TraceRing* const ring = step.trace ? step.trace : segment.trace;
   if (!ring) return;
@@ -56,14 +56,14 @@ void trace_call(StepRun& step, int64_t begin, int64_t end) {
 }
 
 // Behind the call. Its beginning is where the last one ended.
-void trace_flat_call(StepRun& step) {
+void trace_flat_call(HandlerRun& step) {
   SegmentRun& segment = *step.segment;
   if (!step.tiny_calls) return trace_call(step, segment.traced_until, trace_ticks());
   segment.tiny_steps[segment.tiny_calls++] = step.index;
   if (segment.tiny_calls == kTinyCallsMax) trace_tiny_calls(segment);
 }
 
-void sample(StepRun& step, int64_t ns) {
+void sample(HandlerRun& step, int64_t ns) {
   step.times.add(ns);
   if (step.calls != kTimedAtFirst || step.times.quantile_ns(0.5) >= kShortCallNs) return;
   step.short_calls = true;
@@ -74,15 +74,15 @@ void sample(StepRun& step, int64_t ns) {
 Cause cause_of(mr_status status) { return status == MR_ERROR ? Cause::error : Cause::silent; }
 
 // What queues gave for this tick reaches the handler, or is lost.
-void deliver_queued(StepRun& step, uint64_t ordinal, bool called) {
+void deliver_queued(HandlerRun& step, uint64_t ordinal, bool called) {
   if (!called) return count_lost(step, ordinal, Cause::input);
   for (size_t i = 0; i < step.inputs.size(); ++i)
     if (step.inputs[i].queue && step.raw_inputs[i].value) ++step.inputs[i].delivered;
 }
 
 // Fills raw_inputs. False where the handler does not fire; `cause` says why.
-bool gather(StepRun& step, uint64_t ordinal, Cause& cause) {
-  bool fires = true, called = !step.plan->on_value, over = false;
+bool gather(HandlerRun& step, uint64_t ordinal, Cause& cause) {
+  bool fires = true, called = !step.plan->called()->on_value, over = false;
   Slot room;
   step.tick.ended = 0;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
@@ -111,7 +111,7 @@ bool gather(StepRun& step, uint64_t ordinal, Cause& cause) {
 }
 
 // A tick on which the handler is not called. False where it had to be drained and failed at that.
-StepResult settle_without_call(StepRun& step, uint64_t ordinal, Cause cause) {
+StepResult settle_without_call(HandlerRun& step, uint64_t ordinal, Cause cause) {
   if (!drain_in_gap(step, ordinal, Fires::no)) cause = Cause::error;
   settle_empty(step, ordinal, cause);
   return StepResult::settled;
@@ -119,7 +119,7 @@ StepResult settle_without_call(StepRun& step, uint64_t ordinal, Cause cause) {
 
 // Before a call: what a gap left owed is drained, and a handler that was drained is reset. False where it fails at
 // that.
-bool ready_again(StepRun& step, uint64_t ordinal) {
+bool ready_again(HandlerRun& step, uint64_t ordinal) {
   if (!drain_in_gap(step, ordinal, Fires::yes)) return false;
   if (!step.drained) return true;
   step.drained = false;
@@ -128,7 +128,11 @@ bool ready_again(StepRun& step, uint64_t ordinal) {
   return false;
 }
 
-StepResult run_handler(StepRun& step, uint64_t ordinal) {
+StepResult run_handler(HandlerRun& step, uint64_t ordinal) {
+  if (std::exchange(step.calling, false)) { // its virtual time has passed
+    settle_call(step, ordinal);
+    return StepResult::settled;
+  }
   if ((!step.plain || step.fed_by_others) && !ready(step, ordinal)) return StepResult::waiting;
   const mr_tick_info& info = step.pace->info(ordinal);
   RunState& run = *step.run;
@@ -169,6 +173,7 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
     if (cost > 0) {
       step.segment->busy_until_ns = run.now_ns() + cost;
       step.times.add(cost);
+      step.calling = true;
       return StepResult::calling;
     }
   }
@@ -178,7 +183,7 @@ StepResult run_handler(StepRun& step, uint64_t ordinal) {
 
 } // namespace
 
-void settle_call(StepRun& step, uint64_t ordinal) {
+void settle_call(HandlerRun& step, uint64_t ordinal) {
   const mr_status status = step.call_status;
   if (status == MR_PENDING) return; // publish() settles it
   settle_outputs(step, ordinal, step.raw_outputs, step.raw_inputs, cause_of(status));
@@ -194,7 +199,7 @@ void trace_tiny_calls(SegmentRun& segment) {
   segment.traced_until = now;
 }
 
-void fail_call(StepRun& step, const mr_tick_info& info) {
+void fail_call(HandlerRun& step, const mr_tick_info& info) {
   void_outputs(step, step.raw_outputs);
   if (!step.deferred.empty())
     give_up_pending(step, step.handler->on_error == graph::OnError::restart, step.context.ordinal);
@@ -202,7 +207,7 @@ void fail_call(StepRun& step, const mr_tick_info& info) {
   fail_outputs(step, step.raw_outputs, step.raw_inputs);
 }
 
-void fail_outside_process(StepRun& step, uint64_t ordinal) {
+void fail_outside_process(HandlerRun& step, uint64_t ordinal) {
   for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
   step.context.ordinal = ordinal; // not the last call's: what that deferred is still owed
   fail_call(step, step.pace->info(ordinal));
@@ -211,7 +216,7 @@ void fail_outside_process(StepRun& step, uint64_t ordinal) {
 namespace {
 
 // A value that is passed on though the plan could not let the output share its buffer: it has another lifetime.
-Slot copy_of(const StepRun& step, size_t o, uint64_t ordinal, const mr_input& from) {
+Slot copy_of(const HandlerRun& step, size_t o, uint64_t ordinal, const mr_input& from) {
   memory::Block& block = step.outputs[o]->ring->take(ordinal);
   std::memcpy(block.value, from.value, sizeof(mr_value));
   const uint64_t extent = std::min(from.value->header.extent_bytes, block.ring->capacity());
@@ -221,7 +226,7 @@ Slot copy_of(const StepRun& step, size_t o, uint64_t ordinal, const mr_input& fr
 
 // What an output of a call on the host becomes. `forwarded` gives the slot of an input.
 template <class Forwarded>
-Slot slot_of(const StepRun& step, size_t o, uint64_t ordinal, const mr_output& output, const mr_input* inputs,
+Slot slot_of(const HandlerRun& step, size_t o, uint64_t ordinal, const mr_output& output, const mr_input* inputs,
              Cause cause, int32_t forwards, const Forwarded& forwarded) {
   if (output.state == MR_OUTPUT_SILENT) return nothing(cause);
   if (output.state != MR_OUTPUT_FORWARDED) return value_of(output);
@@ -234,7 +239,7 @@ Slot slot_of(const StepRun& step, size_t o, uint64_t ordinal, const mr_output& o
 
 } // namespace
 
-void settle_outputs(StepRun& step, uint64_t ordinal, std::span<const mr_output> outputs,
+void settle_outputs(HandlerRun& step, uint64_t ordinal, std::span<const mr_output> outputs,
                     std::span<const mr_input> inputs, Cause cause) {
   const auto forwarded = [&](uint32_t input) -> const Slot& { return step.inputs[input].output->at(ordinal); };
   for (size_t o = 0; o < step.outputs.size(); ++o)
@@ -242,7 +247,7 @@ void settle_outputs(StepRun& step, uint64_t ordinal, std::span<const mr_output> 
            slot_of(step, o, ordinal, outputs[o], inputs.data(), cause, step.outputs[o]->plan->forwards, forwarded));
 }
 
-void apply_changes(StepRun& step, uint64_t index) {
+void apply_changes(HandlerRun& step, uint64_t index) {
   RunState& run = *step.run;
   const std::lock_guard lock(run.changes_mutex);
   for (; step.changes_seen < run.changes.size(); ++step.changes_seen) {
@@ -264,7 +269,7 @@ void stamp(StepRun& step, uint64_t ordinal) {
   step.run->notify();
 }
 
-void flatten(StepRun& step) {
+void flatten(HandlerRun& step) {
   // A handler that restarts or is bypassed takes the way that minds its state on every call.
   const bool simple = step.handler->on_error == graph::OnError::fail || step.handler->on_error == graph::OnError::skip;
   step.flat = step.plain && step.short_calls && step.every == 1 && !step.run->is_virtual && step.deferred.empty() &&
@@ -282,7 +287,7 @@ void flatten(StepRun& step) {
 namespace {
 
 // What the call said is checked; a failed one is dealt with.
-mr_status end_call(StepRun& step, const mr_tick_info& info, mr_status status) {
+mr_status end_call(HandlerRun& step, const mr_tick_info& info, mr_status status) {
   status = status_of_call(step, status, step.raw_outputs, step.raw_inputs);
   if (status >= 0) [[likely]]
     return status;
@@ -297,7 +302,7 @@ mr_status end_call(StepRun& step, const mr_tick_info& info, mr_status status) {
 }
 
 // Nothing to be checked: every output is silent, or a value that was checked where it was made.
-bool says_nothing_new(const StepRun& step, mr_status status) {
+bool says_nothing_new(const HandlerRun& step, mr_status status) {
   bool nothing = status == MR_OK;
   for (size_t o = 0; o < step.flat_outputs.size(); ++o) {
     const mr_output& output = step.raw_outputs[o];
@@ -310,11 +315,11 @@ bool says_nothing_new(const StepRun& step, mr_status status) {
 
 } // namespace
 
-bool run_flat(StepRun& step, uint64_t ordinal) {
+bool run_flat(HandlerRun& step, uint64_t ordinal) {
   mr_input* const inputs = step.raw_inputs.data();
   mr_output* const outputs = step.raw_outputs.data();
   for (size_t i = 0; i < step.flat_inputs.size(); ++i) {
-    const StepRun::FlatPort& port = step.flat_inputs[i];
+    const FlatPort& port = step.flat_inputs[i];
     if (port.producer && !port.producer->settled(ordinal)) return false;
     const Slot& slot = port.places[ordinal & port.mask].slot;
     if (!slot.value) return false;
@@ -335,11 +340,11 @@ bool run_flat(StepRun& step, uint64_t ordinal) {
     step.run->stopping.store(true);
   const Cause cause = cause_of(status);
   const auto forwarded = [&](uint32_t input) -> const Slot& {
-    const StepRun::FlatPort& from = step.flat_inputs[input];
+    const FlatPort& from = step.flat_inputs[input];
     return from.places[ordinal & from.mask].slot;
   };
   for (size_t o = 0; o < step.flat_outputs.size(); ++o) {
-    const StepRun::FlatPort& port = step.flat_outputs[o];
+    const FlatPort& port = step.flat_outputs[o];
     port.places[ordinal & port.mask].slot =
         slot_of(step, o, ordinal, outputs[o], inputs, cause, port.forwards, forwarded);
   }
@@ -347,7 +352,7 @@ bool run_flat(StepRun& step, uint64_t ordinal) {
   return true;
 }
 
-mr_status call(StepRun& step, const mr_tick_info& info) {
+mr_status call(HandlerRun& step, const mr_tick_info& info) {
   RunState& run = *step.run;
   if (run.changes_admitted.load(std::memory_order_acquire) != step.changes_seen) apply_changes(step, info.index);
   for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
@@ -383,18 +388,6 @@ void settle_empty(StepRun& step, uint64_t ordinal, Cause cause) {
   stamp(step, ordinal);
 }
 
-StepResult run_step(StepRun& step, uint64_t ordinal) {
-  switch (step.plan->kind) {
-    case plan::StepKind::source:
-    case plan::StepKind::entry: return StepResult::settled; // the head did it when it admitted the tick
-    case plan::StepKind::handler: return step.device ? run_on_device(step, ordinal) : run_handler(step, ordinal);
-    case plan::StepKind::finish: return run_finish(step, ordinal);
-    case plan::StepKind::transfer: return run_transfer(step, ordinal);
-    case plan::StepKind::gate: return run_gate(step, ordinal);
-    case plan::StepKind::post: return run_post(step, ordinal);
-    case plan::StepKind::resolve: return run_resolve(step, ordinal);
-  }
-  return StepResult::settled;
-}
+StepResult HandlerRun::advance(uint64_t ordinal) { return run_handler(*this, ordinal); }
 
 } // namespace millrace::exec

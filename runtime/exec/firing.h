@@ -4,34 +4,33 @@
 #include <cstdint>
 #include <span>
 
-#include "exec/step.h"
+#include "exec/handler_run.h"
 
 namespace millrace::exec {
 
-StepResult run_step(StepRun& step, uint64_t ordinal);
 // The fast way; false where this firing needs the other one, and nothing has happened yet.
-bool run_flat(StepRun& step, uint64_t ordinal);
+bool run_flat(HandlerRun& step, uint64_t ordinal);
 // Writes the tiny calls since the last look at the clock into the trace, each with an equal part of the time.
 void trace_tiny_calls(SegmentRun& segment);
-void flatten(StepRun& step);                       // decides whether a step may go the fast way
-void settle_call(StepRun& step, uint64_t ordinal); // after virtual time has passed
+void flatten(HandlerRun& step);                       // decides whether a step may go the fast way
+void settle_call(HandlerRun& step, uint64_t ordinal); // after virtual time has passed
 void settle_empty(StepRun& step, uint64_t ordinal, Cause cause);
 void clear_outputs(StepRun& step, uint64_t ordinal, Cause cause); // the same, not told to anybody yet
 void stamp(StepRun& step, uint64_t ordinal);
 // Live parameters up to this tick (2.7). Nobody may be in the handler.
-void apply_changes(StepRun& step, uint64_t index);
+void apply_changes(HandlerRun& step, uint64_t index);
 // The body, and what it left to do once its device is done: at once on the host, and on sim, whose bodies run late.
-inline mr_status run_bodies(const StepRun& step, mr_tick* tick) {
+inline mr_status run_bodies(const HandlerRun& step, mr_tick* tick) {
   const mr_status status = step.process(step.self, tick);
   return status == MR_OK && step.finish ? step.finish(step.self, tick) : status;
 }
 // The handler's policy after a failed call, or a failed drain or reset between two calls (2.6).
-void fail_call(StepRun& step, const mr_tick_info& info);
-void fail_outside_process(StepRun& step, uint64_t ordinal);
+void fail_call(HandlerRun& step, const mr_tick_info& info);
+void fail_outside_process(HandlerRun& step, uint64_t ordinal);
 // Calls the handler for one firing with errors, restarts and live parameters minded; outputs are in raw_outputs.
-mr_status call(StepRun& step, const mr_tick_info& info);
+mr_status call(HandlerRun& step, const mr_tick_info& info);
 // A firing's outputs become the slots of its tick; the slots of its inputs are still there.
-void settle_outputs(StepRun& step, uint64_t ordinal, std::span<const mr_output> outputs,
+void settle_outputs(HandlerRun& step, uint64_t ordinal, std::span<const mr_output> outputs,
                     std::span<const mr_input> inputs, Cause cause);
 
 } // namespace millrace::exec

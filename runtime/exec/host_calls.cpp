@@ -9,7 +9,7 @@
 #include "exec/run.h"
 #include "exec/run_state.h"
 #include "exec/state.h"
-#include "exec/step.h"
+#include "exec/handler_run.h"
 
 namespace millrace::exec {
 
@@ -17,21 +17,21 @@ namespace {
 
 TickContext& context_of(mr_tick* tick) { return *static_cast<TickContext*>(tick->context); }
 
-mr_status refuse(StepRun& step, const std::string& sentence) {
+mr_status refuse(HandlerRun& step, const std::string& sentence) {
   step.instance->set_error(sentence);
   return MR_ERROR;
 }
 
 // The handler numbers its outputs and inputs itself.
 bool has_output(const mr_tick& tick, uint32_t output) { return output < tick.output_count; }
-mr_status refuse_output(const mr_tick& tick, StepRun& step, uint32_t output) {
+mr_status refuse_output(const mr_tick& tick, HandlerRun& step, uint32_t output) {
   return refuse(step, "it asks for output " + std::to_string(output) + " and has " + std::to_string(tick.output_count));
 }
 
 // An output that was allocated or given, and not yet written over an input.
 constexpr uint32_t kNoSource = UINT32_MAX;
 
-std::string too_large(const StepRun& step, uint32_t output, uint64_t asked, uint64_t planned) {
+std::string too_large(const HandlerRun& step, uint32_t output, uint64_t asked, uint64_t planned) {
   return "the output " + step.outputs[output]->plan->name + " asks for " + std::to_string(asked) + " bytes where " +
          std::to_string(planned) + " were planned";
 }
@@ -45,7 +45,7 @@ mr_status allocate_in_body(TickContext& context, uint32_t output, uint64_t bytes
 }
 
 // In finish() the block of the tick is the one that the body had. What is on the device its readers have begun with.
-mr_status allocate_in_finish(StepRun& step, mr_output& raw, uint32_t output, uint64_t bytes) {
+mr_status allocate_in_finish(HandlerRun& step, mr_output& raw, uint32_t output, uint64_t bytes) {
   if (!step.run->plan.in_host_memory(step.outputs[output]->plan->domain))
     return refuse(step, "the output " + step.outputs[output]->plan->name +
                             " is on a device: its body says what it holds, and finish cannot publish it any more");
@@ -59,7 +59,7 @@ mr_status allocate(mr_tick* tick, uint32_t output, uint64_t bytes) {
   if (!has_output(*tick, output)) return refuse_output(*tick, *context.step, output);
   if (context.body) return allocate_in_body(context, output, bytes);
   if (context.finishes) return allocate_in_finish(*context.step, tick->outputs[output], output, bytes);
-  StepRun& step = *context.step;
+  HandlerRun& step = *context.step;
   // Held until the block is the firing's: a drain may settle it meanwhile.
   std::unique_lock lock(step.pending_mutex, std::defer_lock);
   if (context.deferred) lock.lock();
@@ -93,7 +93,7 @@ void own_bytes(mr_output& raw) {
 
 mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
   TickContext& context = context_of(tick);
-  StepRun& step = *context.step;
+  HandlerRun& step = *context.step;
   if (context.deferred) return refuse(step, "a pending firing has no inputs any more");
   if (context.finishes) return refuse(step, "finish has no input to write over: its bytes are on a device");
   if (!has_output(*tick, output)) return refuse_output(*tick, step, output);
@@ -124,8 +124,8 @@ mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
   if (status != MR_OK) return status;
   raw.source = input;
   std::memcpy(raw.value, from.value, sizeof(mr_value));
-  if (context.body && step.enqueuing)
-    copy_value(step, raw.data, from.data, *raw.value);
+  if (context.body && step.on.enqueuing)
+    copy_value(step.on, raw.data, from.data, *raw.value);
   else if (from.value->header.extent_bytes > 0)
     std::memcpy(raw.data, from.data, from.value->header.extent_bytes);
   return MR_OK;
@@ -134,7 +134,7 @@ mr_status modify(mr_tick* tick, uint32_t output, uint32_t input) {
 mr_status take_foreign(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes, void (*release)(void*),
                        void* release_context) {
   TickContext& context = context_of(tick);
-  StepRun& step = *context.step;
+  HandlerRun& step = *context.step;
   if (context.body || context.finishes) return refuse(step, "foreign memory cannot be adopted on a device yet");
   if (!has_output(*tick, output)) return refuse_output(*tick, step, output);
   mr_output& raw = tick->outputs[output];
@@ -163,7 +163,7 @@ mr_status adopt(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes
 // ---- blocks that a handler holds, of no tick or of one that it gave them to
 
 OutputRun* lent_output(void* instance, uint32_t output) {
-  auto* step = static_cast<StepRun*>(static_cast<plugin::Instance*>(instance)->in_run);
+  auto* step = static_cast<HandlerRun*>(static_cast<plugin::Instance*>(instance)->in_run);
   return step && output < step->outputs.size() ? step->outputs[output] : nullptr;
 }
 
@@ -183,7 +183,7 @@ mr_status borrow(void* instance, uint32_t output, mr_block* block) {
 
 mr_status give(mr_tick* tick, uint32_t output, uint64_t token) {
   TickContext& context = context_of(tick);
-  StepRun& step = *context.step;
+  HandlerRun& step = *context.step;
   if (!has_output(*tick, output)) return refuse_output(*tick, step, output);
   mr_output& raw = tick->outputs[output];
   auto* block = reinterpret_cast<memory::Block*>(token);
@@ -221,7 +221,7 @@ mr_status publish(mr_tick* tick) {
 // In a call the sentence waits for the call's status; from a thread of the handler's own nothing else follows.
 void fail(void* instance, const char* sentence) {
   auto& handler = *static_cast<plugin::Instance*>(instance);
-  auto* const step = static_cast<StepRun*>(handler.in_run);
+  auto* const step = static_cast<HandlerRun*>(handler.in_run);
   if (!step || is_in_a_call()) return handler.set_error(sentence);
   fail_outside_calls(*step, sentence);
 }

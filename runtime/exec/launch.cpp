@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "exec/body.h"
+#include "exec/copy_step.h"
 #include "exec/failure.h"
 #include "exec/finish_step.h"
 #include "exec/firing.h"
@@ -29,13 +30,13 @@ int64_t asked_ns(const RegionRun& region) {
 }
 
 device::Fence replay(RegionRun& region, uint64_t ordinal, int64_t begin_ns) {
-  StepRun& first = *region.steps[0];
+  BodyRun& first = *region.steps[0];
   const RunState& run = *first.run;
   const mr_tick_info& info = first.pace->info(ordinal);
-  const bool sampled = first.enqueuing && has_span(info.index) && first.enqueuing->begin_span(*first.stream);
-  first.device->replay(*first.stream, *region.recordings[ordinal % region.plan->slots], numbers_of(info));
-  if (sampled) first.enqueuing->end_span(*first.stream, span_of(region.times));
-  const device::Fence fence = first.device->signal(*first.stream);
+  const bool sampled = first.on.enqueuing && has_span(info.index) && first.on.enqueuing->begin_span(*first.on.stream);
+  first.on.device->replay(*first.on.stream, *region.recordings[ordinal % region.plan->slots], numbers_of(info));
+  if (sampled) first.on.enqueuing->end_span(*first.on.stream, span_of(region.times));
+  const device::Fence fence = first.on.device->signal(*first.on.stream);
   if (run.options.on_launch) run.options.on_launch(info.index, begin_ns, run.now_ns());
   return fence;
 }
@@ -43,7 +44,7 @@ device::Fence replay(RegionRun& region, uint64_t ordinal, int64_t begin_ns) {
 // ---- bodies that run by themselves
 
 // What a replay reads: the tick, presence, and which bodies do not fire. The addresses must be those recorded.
-bool prepare(StepRun& step, BodyCall& body, uint64_t ordinal) {
+bool prepare(BodyRun& step, BodyCall& body, uint64_t ordinal) {
   Cause cause = Cause::input;
   const bool fires = fix_body(step, body, ordinal, cause);
   body.silent = !fires;
@@ -62,14 +63,14 @@ bool prepare(StepRun& step, BodyCall& body, uint64_t ordinal) {
 }
 
 StepResult launch_runs(RegionRun& region, uint64_t ordinal) {
-  for (const StepRun* step : region.steps)
+  for (const BodyRun* step : region.steps)
     if (!issued(*step, ordinal)) return StepResult::waiting;
-  for (StepRun* step : region.steps)
+  for (BodyRun* step : region.steps)
     if (!change_live(*step, ordinal)) return StepResult::waiting;
   bool any = false;
-  for (StepRun* step : region.steps) any = prepare(*step, body_of(*step, ordinal), ordinal) || any;
+  for (BodyRun* step : region.steps) any = prepare(*step, body_of(*step, ordinal), ordinal) || any;
   const device::Fence fence = any ? replay(region, ordinal, asked_ns(region)) : device::Fence{};
-  for (StepRun* step : region.steps) {
+  for (BodyRun* step : region.steps) {
     if (any) leave_fence(*step, ordinal, fence);
     stamp(*step, ordinal);
   }
@@ -105,7 +106,7 @@ bool border_is_ready(const RegionRun& region, uint64_t ordinal) {
     if (slot.unknown && !slot.fence.done()) return false;
   }
   return std::all_of(region.steps.begin(), region.steps.end(),
-                     [&](const StepRun* step) { return step->after.empty() || issued(*step, ordinal); });
+                     [&](const BodyRun* step) { return step->after.empty() || issued(*step, ordinal); });
 }
 
 // The value of an exit: what the bodies said of it when they were recorded, with the times of this tick.
@@ -131,7 +132,7 @@ void settle_exit(const RegionRun& region, const RegionRun::Exit& exit, uint64_t 
 }
 
 // A small copy that was in the launch.
-void settle_rider(StepRun& rider, uint64_t ordinal, const device::Fence& fence) {
+void settle_rider(CopyRun& rider, uint64_t ordinal, const device::Fence& fence) {
   const Slot& source = rider.inputs[0].output->at(ordinal);
   memory::Block& block = rider.outputs[0]->ring->take(ordinal);
   *block.record = *source.value;
@@ -145,14 +146,14 @@ void settle_rider(StepRun& rider, uint64_t ordinal, const device::Fence& fence) 
 }
 
 void launch_calls(RegionRun& region, uint64_t ordinal) {
-  StepRun& first = *region.steps[0];
+  BodyRun& first = *region.steps[0];
   const int64_t begin_ns = asked_ns(region);
   for (const RegionRun::Entry& entry : region.entries)
-    wait_for(*first.device, *first.stream, entry.input->output->at(ordinal).fence);
-  for (const StepRun* step : region.steps)
+    wait_for(*first.on.device, *first.on.stream, entry.input->output->at(ordinal).fence);
+  for (const BodyRun* step : region.steps)
     for (const StepRun* before : step->after_on_device)
-      if (before->region != &region)
-        wait_for(*first.device, *first.stream, before->fences[ordinal & before->pace->mask]);
+      if (before->on.region != &region)
+        wait_for(*first.on.device, *first.on.stream, before->on.fences[ordinal & before->pace->mask]);
   const device::Fence fence = replay(region, ordinal, begin_ns);
   if (lost(fence)) first.run->watch_device(region.plan->domain);
   for (RegionRun::Entry& entry : region.entries) // first, since an exit may be written over an entry
@@ -160,27 +161,27 @@ void launch_calls(RegionRun& region, uint64_t ordinal) {
   for (const RegionRun::Exit& exit : region.exits) settle_exit(region, exit, ordinal, fence);
   first.run->note_submitted(first, ordinal, fence);
   first.segment->fences[ordinal & first.pace->mask] = fence;
-  for (StepRun* step : region.stamped) step->fences[ordinal & step->pace->mask] = fence;
-  for (StepRun* step : region.steps) {
-    step->last_fence = fence;
+  for (BodyRun* step : region.stamped) step->on.fences[ordinal & step->pace->mask] = fence;
+  for (BodyRun* step : region.steps) {
+    step->on.last_fence = fence;
     note_called(*step, ordinal, true);
   }
   ++region.replays;
-  for (StepRun* rider : region.riders) settle_rider(*rider, ordinal, fence);
+  for (CopyRun* rider : region.riders) settle_rider(*rider, ordinal, fence);
   region.launched[ordinal % region.plan->slots] = ordinal + 1;
-  for (StepRun* step : region.stamped) stamp(*step, ordinal);
+  for (BodyRun* step : region.stamped) stamp(*step, ordinal);
 }
 
 // Live parameters changed, or a handler restarts: once nothing of the region is under way. False until then.
 bool take_changes(RegionRun& region, uint64_t ordinal) {
   const bool changed = region.steps[0]->run->changes_admitted.load(std::memory_order_acquire) != region.changes_seen;
   const bool to_restart = std::any_of(region.steps.begin(), region.steps.end(),
-                                      [](const StepRun* step) { return step->restart_asked.load(); });
+                                      [](const BodyRun* step) { return step->restart_asked.load(); });
   if (!changed && !to_restart) return true;
-  for (const StepRun* step : region.steps)
+  for (const BodyRun* step : region.steps)
     if (!at_rest(*step)) return false;
   region.changes_seen = SIZE_MAX;
-  for (StepRun* step : region.steps) {
+  for (BodyRun* step : region.steps) {
     const size_t before = step->changes_seen;
     region.stale = region.stale || step->restart_asked.load();
     restart_where_asked(*step);
@@ -193,21 +194,21 @@ bool take_changes(RegionRun& region, uint64_t ordinal) {
 
 // Its bodies are called anew, so that their kernels get the new values. False while one of them may still run.
 bool record_again(RegionRun& region) {
-  for (const StepRun* step : region.steps)
+  for (const BodyRun* step : region.steps)
     if (!at_rest(*step)) return false;
   record_region(region);
   return true;
 }
 
 StepResult submit_one_by_one(RegionRun& region, uint64_t ordinal, Timing timing) {
-  for (const StepRun* step : region.steps)
+  for (const BodyRun* step : region.steps)
     if (!issued(*step, ordinal)) return StepResult::waiting;
   for (size_t s = 0; s < region.steps.size(); ++s) {
     if (enter(*region.steps[s])) continue;
     while (s-- > 0) leave(*region.steps[s]);
     return StepResult::waiting;
   }
-  for (StepRun* step : region.steps) {
+  for (BodyRun* step : region.steps) {
     submit_body(*step, ordinal, timing);
     leave(*step);
   }
@@ -218,14 +219,14 @@ StepResult submit_one_by_one(RegionRun& region, uint64_t ordinal, Timing timing)
 } // namespace
 
 StepResult run_region(RegionRun& region, uint64_t ordinal) {
-  StepRun& first = *region.steps[0];
-  if (!first.enqueuing) return launch_runs(region, ordinal);
-  if (!first.device->has_room(*first.stream) || !border_is_ready(region, ordinal) || !take_changes(region, ordinal))
+  BodyRun& first = *region.steps[0];
+  if (!first.on.enqueuing) return launch_runs(region, ordinal);
+  if (!first.on.device->has_room(*first.on.stream) || !border_is_ready(region, ordinal) || !take_changes(region, ordinal))
     return StepResult::waiting;
   const bool down =
-      std::any_of(region.steps.begin(), region.steps.end(), [](const StepRun* step) { return step->down; });
+      std::any_of(region.steps.begin(), region.steps.end(), [](const BodyRun* step) { return step->down; });
   if (region.stale && !down && !record_again(region)) return StepResult::waiting;
-  if (!first.region) return run_alone(first, ordinal); // it could not be recorded again
+  if (!first.on.region) return run_alone(first, ordinal); // it could not be recorded again
   const RunState& run = *first.run;
   const bool measured = run.options.measure_bodies && (first.pace->info(ordinal).index & kTimedMask) == 0;
   if (!down && !measured && !run.failing.load(std::memory_order_relaxed) && as_recorded(region, ordinal)) {
@@ -237,9 +238,9 @@ StepResult run_region(RegionRun& region, uint64_t ordinal) {
 }
 
 void warm_up(RegionRun& region, uint64_t ordinal) {
-  if (region.recordings.empty() || !region.steps[0]->enqueuing) return;
-  const StepRun& first = *region.steps[0];
-  first.enqueuing->warm_up(*first.stream, *region.recordings[ordinal % region.plan->slots]);
+  if (region.recordings.empty() || !region.steps[0]->on.enqueuing) return;
+  const BodyRun& first = *region.steps[0];
+  first.on.enqueuing->warm_up(*first.on.stream, *region.recordings[ordinal % region.plan->slots]);
 }
 
 } // namespace millrace::exec

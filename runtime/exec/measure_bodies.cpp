@@ -16,27 +16,27 @@ constexpr size_t kEmptySpans = 15;
 } // namespace
 
 void measure_empty_span(RegionRun& region) {
-  if (region.recordings.empty() || !region.steps[0]->enqueuing) return;
-  StepRun& first = *region.steps[0];
-  device::Device& device = *first.device;
-  device::Enqueuing& enqueuing = *first.enqueuing;
+  if (region.recordings.empty() || !region.steps[0]->on.enqueuing) return;
+  BodyRun& first = *region.steps[0];
+  device::Device& device = *first.on.device;
+  device::Enqueuing& enqueuing = *first.on.enqueuing;
   std::vector<int64_t> took;
   size_t spans = 0;
   const auto tell = [](void* context, int64_t ns) { static_cast<std::vector<int64_t>*>(context)->push_back(ns); };
-  enqueuing.hold(*first.stream);
-  while (spans < kEmptySpans && enqueuing.begin_span(*first.stream)) {
-    enqueuing.end_span(*first.stream, {tell, &took});
+  enqueuing.hold(*first.on.stream);
+  while (spans < kEmptySpans && enqueuing.begin_span(*first.on.stream)) {
+    enqueuing.end_span(*first.on.stream, {tell, &took});
     ++spans;
   }
-  enqueuing.let_go(*first.stream);
-  const device::Fence fence = device.signal(*first.stream);
+  enqueuing.let_go(*first.on.stream);
+  const device::Fence fence = device.signal(*first.on.stream);
   while (!fence.done())
     if (!device.force(fence)) std::this_thread::yield();
   for (; took.size() < spans && device.status().ok(); std::this_thread::yield()) enqueuing.collect_spans();
   if (took.empty()) return;
   const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
   std::nth_element(took.begin(), middle, took.end());
-  for (StepRun* step : region.steps) step->empty_span_ns = *middle;
+  for (BodyRun* step : region.steps) step->empty_span_ns = *middle;
 }
 
 } // namespace millrace::exec

@@ -8,7 +8,7 @@
 #include "exec/run_state.h"
 #include "exec/source.h"
 #include "exec/state.h"
-#include "exec/step.h"
+#include "exec/handler_run.h"
 #include "exec/threads.h"
 #include "exec/under_way.h"
 #include "exec/window.h"
@@ -28,7 +28,7 @@ std::string seconds(int64_t ns) {
   return text;
 }
 
-std::string handler_words(const StepRun& step) { return step.plan->name + " (" + step.handler->type + ")"; }
+std::string handler_words(const HandlerRun& step) { return step.plan->name + " (" + step.handler->type + ")"; }
 
 // The first input of a step that is not settled yet, as "video".
 std::string missing_input(const StepRun& step, uint64_t ordinal) {
@@ -58,10 +58,10 @@ bool awaits_beat(PaceRun& pace, int64_t now) {
 }
 
 // The oldest firing that a handler of this segment owes; null where none does.
-const StepRun* owes(const SegmentRun& segment) {
-  const StepRun* oldest = nullptr;
+const HandlerRun* owes(const SegmentRun& segment) {
+  const HandlerRun* oldest = nullptr;
   uint64_t least = UINT64_MAX;
-  for (const StepRun* step : segment.pending_steps) {
+  for (const HandlerRun* step : segment.pending_steps) {
     const uint64_t owed = step->oldest_owed.load(std::memory_order_acquire);
     if (owed < least) oldest = step;
     least = std::min(least, owed);
@@ -73,16 +73,16 @@ const StepRun* owes(const SegmentRun& segment) {
 
 std::vector<std::string> who_waits(const RunState& run) {
   std::vector<std::string> lines;
-  for (const StepRun* step : run.apart) { // who is in a call keeps the others waiting
+  for (const HandlerRun* step : run.apart) { // who is in a call keeps the others waiting
     const uint64_t tick = step->apart.load(std::memory_order_relaxed);
-    if (tick != StepRun::kNotApart)
+    if (tick != HandlerRun::kNotApart)
       lines.push_back(step->plan->name + " is in " + function_of(*step) + " (tick " + std::to_string(tick) + ")");
   }
   for (const auto& segment : run.segments) {
     if (segment->done.load()) continue;
     const auto at = [](uint64_t ordinal) { return " (tick " + std::to_string(ordinal) + ")"; };
     const std::string tick = at(segment->progress.load());
-    if (const StepRun* owing = owes(*segment))
+    if (const HandlerRun* owing = owes(*segment))
       lines.push_back(owing->plan->name + " has not published what it owes" + at(owing->oldest_owed.load()));
     if (const StepRun* step = segment->waiting_at.load()) {
       const std::string missing = missing_input(*step, segment->progress.load());
@@ -151,15 +151,15 @@ void Monitor::watch_calls(int64_t now) {
                segment.progress.load(std::memory_order_relaxed), now);
   }
   for (size_t a = 0; a < run_.apart.size(); ++a) {
-    const StepRun& step = *run_.apart[a];
+    const HandlerRun& step = *run_.apart[a];
     const uint64_t tick = step.apart.load(std::memory_order_relaxed);
-    watch_call(watches_[segments + a], tick == StepRun::kNotApart ? nullptr : &step, tick, now);
-    if (step.device) watches_[segments + a].moves = false; // a device has a patience of its own
+    watch_call(watches_[segments + a], tick == HandlerRun::kNotApart ? nullptr : &step, tick, now);
+    if (step.on.device) watches_[segments + a].moves = false; // a device has a patience of its own
   }
 }
 
 // `progress`: of who calls, which may call the same step again and again.
-void Monitor::watch_call(Watch& watch, const StepRun* inside, uint64_t progress, int64_t now) {
+void Monitor::watch_call(Watch& watch, const HandlerRun* inside, uint64_t progress, int64_t now) {
   if (!inside) {
     watch.calls = UINT64_MAX; // the next one is another call
     watch.moves = false;
@@ -178,8 +178,8 @@ void Monitor::watch_call(Watch& watch, const StepRun* inside, uint64_t progress,
 // Named once its budget is over, interrupted a grace period later, at once where the run is to end; after another one
 // it hangs (semantics.md 2.6, 8.7).
 void Monitor::watch_budget(Watch& watch, int64_t now) {
-  const StepRun& inside = *watch.inside;
-  if (!inside.handler || inside.instance->is_watched()) return; // it starts again, or drains in a gap
+  const HandlerRun& inside = *watch.inside;
+  if (inside.instance->is_watched()) return; // it starts again, or drains in a gap
   // A blocking handler waits for the world; it is held to a budget only where the pipeline gives it one.
   const bool unbounded = inside.handler->waits && inside.handler->budget_ns == 0;
   const int64_t budget = inside.handler->budget_ns > 0 ? inside.handler->budget_ns : run_.options.budget_ns;
@@ -207,7 +207,7 @@ void Monitor::watch_budget(Watch& watch, int64_t now) {
 // The bytes of a call that cannot be left are still its own, so the library cannot go on without it; whose process it
 // is may end that.
 void Monitor::give_up(const Watch& watch, int64_t now) {
-  if (watch.inside->device) return; // its device is lost before, or something else of it still moves
+  if (watch.inside->on.device) return; // its device is lost before, or something else of it still moves
   Error error{602,
               handler_words(*watch.inside) + " did not return from " + function_of(*watch.inside) + " of tick " +
                   std::to_string(tick_of(watch)) + " for " + seconds(now - watch.since_ns) + ", even when interrupted",
@@ -219,17 +219,17 @@ void Monitor::give_up(const Watch& watch, int64_t now) {
   tell(format_error(error));
 }
 
-std::string Monitor::what_follows(const StepRun& inside) const {
-  if (inside.device) return "";
+std::string Monitor::what_follows(const HandlerRun& inside) const {
+  if (inside.on.device) return "";
   const std::string grace = seconds(run_.options.grace_ns);
   return "; a call over its budget is named, interrupted " + grace + " later and given up after another " + grace +
          "; the command then ends with exit code 1";
 }
 
 uint64_t Monitor::tick_of(const Watch& watch) const {
-  const StepRun& step = *watch.inside;
+  const HandlerRun& step = *watch.inside;
   const uint64_t apart = step.apart.load(std::memory_order_relaxed);
-  return apart == StepRun::kNotApart ? step.pace->tick_at(watch.progress) : apart;
+  return apart == HandlerRun::kNotApart ? step.pace->tick_at(watch.progress) : apart;
 }
 
 void Monitor::tell(const std::string& line) const {

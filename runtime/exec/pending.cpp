@@ -13,19 +13,19 @@
 #include "exec/reach.h"
 #include "exec/run_state.h"
 #include "exec/state.h"
-#include "exec/step.h"
+#include "exec/handler_run.h"
 
 namespace millrace::exec {
 
 namespace {
 
-void refresh_oldest(StepRun& step) {
+void refresh_oldest(HandlerRun& step) {
   const uint64_t oldest = step.owed.empty() ? UINT64_MAX : step.owed.front()->context.ordinal;
   step.oldest_owed.store(oldest, std::memory_order_release);
 }
 
 // Under the lock. The handler may still hold its tick: the place is another firing's only once that was refused.
-void make_void(StepRun& step, Deferred& deferred) {
+void make_void(HandlerRun& step, Deferred& deferred) {
   void_outputs(step, deferred.outputs);
   deferred.state = Deferred::State::voided;
   step.voided.push_back(&deferred);
@@ -36,7 +36,7 @@ void make_void(StepRun& step, Deferred& deferred) {
 
 // The oldest firing that could still be owed after this tick; all ones where there is none. A handler holds at most
 // max_pending, so a further firing publishes the oldest.
-uint64_t oldest_after(StepRun& step, uint64_t ordinal, Fires fires) {
+uint64_t oldest_after(HandlerRun& step, uint64_t ordinal, Fires fires) {
   const std::lock_guard lock(step.pending_mutex);
   const bool counts = step.counts_firings;
   const size_t before = counts ? step.counted.size() : step.owed.size();
@@ -47,12 +47,12 @@ uint64_t oldest_after(StepRun& step, uint64_t ordinal, Fires fires) {
 }
 
 // How many ticks too few the window has for the next tick to fit while that firing is owed.
-uint64_t ticks_missing(const StepRun& step, uint64_t ordinal, uint64_t oldest) {
-  const uint64_t room = uint64_t{step.plan->owes} + step.pace->plan->gap;
+uint64_t ticks_missing(const HandlerRun& step, uint64_t ordinal, uint64_t oldest) {
+  const uint64_t room = uint64_t{step.plan->owes()} + step.pace->plan->gap;
   return oldest != UINT64_MAX && ordinal + 2 - oldest > room ? ordinal + 2 - oldest - room : 0;
 }
 
-std::string gap_sentence(const StepRun& step, uint64_t oldest, uint64_t missing) {
+std::string gap_sentence(const HandlerRun& step, uint64_t oldest, uint64_t missing) {
   const uint64_t planned = step.handler->gap;
   return fmt::format(
       "it owes the result of tick {}, and more ticks without a firing came since than its gap of {} is planned for; "
@@ -62,7 +62,7 @@ std::string gap_sentence(const StepRun& step, uint64_t oldest, uint64_t missing)
 
 } // namespace
 
-void void_outputs(const StepRun& step, std::span<mr_output> outputs) {
+void void_outputs(const HandlerRun& step, std::span<mr_output> outputs) {
   for (size_t o = 0; o < outputs.size(); ++o) {
     mr_output& output = outputs[o];
     const bool own = output.state == MR_OUTPUT_OWN || output.state == MR_OUTPUT_ADOPTED;
@@ -71,7 +71,7 @@ void void_outputs(const StepRun& step, std::span<mr_output> outputs) {
   }
 }
 
-void give_up_pending(StepRun& step, bool all, uint64_t current) {
+void give_up_pending(HandlerRun& step, bool all, uint64_t current) {
   std::vector<uint64_t> given_up;
   {
     const std::lock_guard lock(step.pending_mutex);
@@ -93,13 +93,13 @@ void give_up_pending(StepRun& step, bool all, uint64_t current) {
   refresh_oldest(step);
 }
 
-bool owes_too_many(StepRun& step) {
+bool owes_too_many(HandlerRun& step) {
   if (step.deferred.empty()) return false;
   const std::lock_guard lock(step.pending_mutex);
   return step.owed.size() > step.handler->info->max_pending;
 }
 
-bool drain_in_gap(StepRun& step, uint64_t ordinal, Fires fires) {
+bool drain_in_gap(HandlerRun& step, uint64_t ordinal, Fires fires) {
   if (step.deferred.empty()) return true;
   const uint64_t oldest = oldest_after(step, ordinal, fires), missing = ticks_missing(step, ordinal, oldest);
   if (missing == 0) return true;
@@ -115,7 +115,7 @@ bool drain_in_gap(StepRun& step, uint64_t ordinal, Fires fires) {
 
 // A call that owes too many would wait for itself. One that neither deferred its firing nor published another, such as
 // one that failed, leaves an older debt than was reckoned with before it.
-void mind_debt(StepRun& step, uint64_t ordinal) {
+void mind_debt(HandlerRun& step, uint64_t ordinal) {
   if (step.call_status == MR_PENDING && !step.asynchronous && owes_too_many(step)) {
     const uint32_t most = step.handler->info->max_pending;
     step.instance->set_error("it owes " + std::to_string(most + 1) + " firings after a call, and max_pending says " +
@@ -126,7 +126,7 @@ void mind_debt(StepRun& step, uint64_t ordinal) {
   if (step.call_status != MR_PENDING && !drain_in_gap(step, ordinal, Fires::no)) step.call_status = MR_ERROR;
 }
 
-bool drain_step(StepRun& step) {
+bool drain_step(HandlerRun& step) {
   if (step.drained) return true;
   step.drained = true;
   step.caller.store(pthread_self(), std::memory_order_relaxed);
@@ -136,7 +136,7 @@ bool drain_step(StepRun& step) {
   return done;
 }
 
-void flush_pending(StepRun& step) {
+void flush_pending(HandlerRun& step) {
   for (;;) {
     uint64_t ordinal;
     {
@@ -154,7 +154,7 @@ void flush_pending(StepRun& step) {
   }
 }
 
-mr_tick* defer_firing(StepRun& step, const mr_tick& tick, uint64_t ordinal) {
+mr_tick* defer_firing(HandlerRun& step, const mr_tick& tick, uint64_t ordinal) {
   const std::lock_guard lock(step.pending_mutex);
   const size_t most = step.handler->info->max_pending;
   if (step.deferred_in_call || step.owed.size() > most) return nullptr; // one more than most while it publishes
@@ -187,7 +187,7 @@ namespace {
 
 // Under the lock, of a firing that is the oldest. Its outputs are checked as those of a call are; what cannot be is
 // settled empty, and ends the run where the handler's failures do. False in that case.
-bool settle_deferred(StepRun& step, Deferred& deferred) {
+bool settle_deferred(HandlerRun& step, Deferred& deferred) {
   const uint64_t ordinal = deferred.context.ordinal;
   bool sound = true;
   for (size_t o = 0; o < deferred.outputs.size() && sound; ++o) {
@@ -211,7 +211,7 @@ bool settle_deferred(StepRun& step, Deferred& deferred) {
 
 } // namespace
 
-mr_status publish_firing(StepRun& step, Deferred& deferred) {
+mr_status publish_firing(HandlerRun& step, Deferred& deferred) {
   uint64_t index;
   bool sound;
   {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "exec/step.h"
+#include "exec/handler_run.h"
 
 namespace millrace::exec {
 
@@ -13,34 +13,23 @@ namespace millrace::exec {
 // handler that forgets them all must not be remembered for ever.
 inline constexpr size_t kVoidedMax = 64;
 
-// A firing that publishes later. `tick` is what the handler holds.
-struct Deferred {
-  enum class State : uint8_t { unused, owed, voided };
-  mr_tick tick{};
-  mr_tick_info info{};
-  TickContext context;
-  std::vector<mr_output> outputs;
-  std::vector<mr_input> inputs; // where they are repeated; the handler sees none any more
-  State state = State::unused;  // voided: settled without the handler, which may still hold the tick
-};
-
 // Gives back what a firing had allocated that is not published.
-void void_outputs(const StepRun& step, std::span<mr_output> outputs);
+void void_outputs(const HandlerRun& step, std::span<mr_output> outputs);
 // A failed firing, or all that a restarted handler owes, will not be published any more. `current` is settled by its
 // caller.
-void give_up_pending(StepRun& step, bool all, uint64_t current);
+void give_up_pending(HandlerRun& step, bool all, uint64_t current);
 // More firings are owed than max_pending allows: the handler counts as busy until it publishes one (2.4).
-bool owes_too_many(StepRun& step);
+bool owes_too_many(HandlerRun& step);
 // On every tick, before the call if there is one: a handler that owes firings for so long that the next tick would not
 // fit into the window is drained, and publishes them as at an end (8.4). By ticks alone, so that it is the same in
 // every run. False where it fails at that, which its policy has then dealt with.
 enum class Fires : bool { no, yes };
-bool drain_in_gap(StepRun& step, uint64_t ordinal, Fires fires);
+bool drain_in_gap(HandlerRun& step, uint64_t ordinal, Fires fires);
 // After a call.
-void mind_debt(StepRun& step, uint64_t ordinal);
-void flush_pending(StepRun& step); // after drain: what was not published is empty
-bool drain_step(StepRun& step);    // once until it is called again; false where the handler failed
-mr_tick* defer_firing(StepRun& step, const mr_tick& tick, uint64_t ordinal); // null: not now
-mr_status publish_firing(StepRun& step, Deferred& deferred);
+void mind_debt(HandlerRun& step, uint64_t ordinal);
+void flush_pending(HandlerRun& step); // after drain: what was not published is empty
+bool drain_step(HandlerRun& step);    // once until it is called again; false where the handler failed
+mr_tick* defer_firing(HandlerRun& step, const mr_tick& tick, uint64_t ordinal); // null: not now
+mr_status publish_firing(HandlerRun& step, Deferred& deferred);
 
 } // namespace millrace::exec

@@ -49,7 +49,7 @@ void count_drop(ChannelRun& channel, const QueuedTick& tick, Cause cause) {
 }
 
 // The ordinal is dealt with: whoever asks how far this step is sees it from here on.
-void mark_passed(StepRun& step, uint64_t ordinal) {
+void mark_passed(ChannelEnd& step, uint64_t ordinal) {
   step.passed_media_ns.store(step.pace->info(ordinal).media_time_ns, std::memory_order_release);
   step.passed.store(ordinal + 1, std::memory_order_release);
   step.run->notify();
@@ -66,10 +66,11 @@ enum class Room { push, drop, wait };
 
 // Whether one more tick, of which `tick` has the values, may go through the gate. A queue holds values: a tick that
 // has none takes no place of theirs, displaces none and is no drop (semantics.md 8.6).
-Room room_at_gate(ChannelRun& channel, PaceRun& pace, const QueuedTick& tick, bool realtime) {
+Room room_at_gate(ChannelRun& channel, const QueuedTick& tick, bool realtime) {
   const plan::Channel& plan = *channel.plan;
   const bool has_value = tick.has_value();
   const size_t alike = has_value ? channel.count - channel.empties : channel.empties;
+  PaceRun& pace = *channel.to->pace;
   const bool room = plan.busy ? channel.count + in_work(pace) < pace.window && !channel.full() : alike < plan.depth;
   if (room) return Room::push;
   if (!realtime) return Room::wait;
@@ -91,7 +92,8 @@ Room room_at_gate(ChannelRun& channel, PaceRun& pace, const QueuedTick& tick, bo
 
 // Values of a `latest` or `align` edge that no reader can ask for any more, because a newer one is old enough for every
 // tick to come. The reader may be behind a gate that lets few ticks in, so it cannot be left to do this.
-void drop_superseded(ChannelRun& channel, StepRun& resolve) {
+void drop_superseded(ChannelRun& channel) {
+  const ChannelEnd& resolve = *channel.to;
   const bool same = channel.plan->same_clock;
   const int64_t lag = channel.plan->lag;
   const int64_t through = same ? settled_through(*resolve.pace, resolve) : passed_by(resolve).through_ns;
@@ -106,10 +108,10 @@ void drop_superseded(ChannelRun& channel, StepRun& resolve) {
 
 // Whether the queue of a reader that waits has room for a value of this media time, or makes it by dropping: when every
 // tick before that time has taken, so that what is dropped follows from media times alone (semantics.md 8.1).
-Room room_in_queue(ChannelRun& channel, const StepRun& resolve, int64_t media_ns) {
+Room room_in_queue(ChannelRun& channel, int64_t media_ns) {
   const plan::Channel& plan = *channel.plan;
   if (channel.count < plan.depth) return Room::push;
-  const Passed reader = passed_by(resolve);
+  const Passed reader = passed_by(*channel.to);
   if (reader.through_ns >= media_ns - 1) {
     count_drop(channel, Cause::queue_full);
     if (plan.full == graph::Full::drop_newest) return Room::drop;
@@ -122,11 +124,12 @@ Room room_in_queue(ChannelRun& channel, const StepRun& resolve, int64_t media_ns
 }
 
 // Whether a value may go into the channel of a `latest`, `queue` or `align` edge.
-Room room_at_post(ChannelRun& channel, StepRun& resolve, int64_t media_ns) {
+Room room_at_post(ChannelRun& channel, int64_t media_ns) {
   const plan::Channel& plan = *channel.plan;
+  const StepRun& resolve = *channel.to;
   const bool realtime = resolve.pace->clock->realtime();
   if (plan.kind == plan::ChannelKind::queue && plan.full != graph::Full::block && !realtime)
-    return room_in_queue(channel, resolve, media_ns);
+    return room_in_queue(channel, media_ns);
   if (resolve.segment->done.load(std::memory_order_acquire)) { // the reader's clock has ended
     count_drop(channel, Cause::end);
     return Room::drop;
@@ -188,12 +191,12 @@ void give_current(StepRun& step, uint64_t ordinal, ChannelRun& channel) {
     target.value = &step.run->empty_values[static_cast<size_t>(step.outputs[0] - step.run->outputs.data())];
 }
 
-StepResult resolve_latest(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
+StepResult resolve_latest(ResolveRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
   const mr_tick_info& info = step.pace->info(ordinal);
   const bool same = channel.plan->same_clock;
   const auto lag = static_cast<int64_t>(channel.plan->lag);
   const int64_t newest = static_cast<int64_t>(info.index) - lag; // by index within a clock, by media time between
-  StepRun& post = *step.run->step_runs[channel.plan->from];
+  const ChannelEnd& post = *channel.from;
   // Before the look: then nothing that is due follows.
   const bool passed = realtime || (same ? newest < 0 || settled_through(*post.pace, post) >= newest
                                         : passed_by(post).has(info.media_time_ns));
@@ -216,13 +219,13 @@ StepResult resolve_latest(StepRun& step, ChannelRun& channel, uint64_t ordinal, 
   return StepResult::settled;
 }
 
-StepResult resolve_queue(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
+StepResult resolve_queue(ResolveRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
   const mr_tick_info& info = step.pace->info(ordinal);
   if (info.index % step.every != 0) {
     clear_outputs(step, ordinal, Cause::every);
     return StepResult::settled;
   }
-  StepRun& post = *step.run->step_runs[channel.plan->from];
+  const ChannelEnd& post = *channel.from;
   const bool passed =
       realtime || passed_by(post).has(info.media_time_ns); // before the look: then nothing older follows
   const std::lock_guard lock(channel.mutex);
@@ -246,10 +249,10 @@ StepResult resolve_queue(StepRun& step, ChannelRun& channel, uint64_t ordinal, b
   return StepResult::settled;
 }
 
-StepResult resolve_align(StepRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
+StepResult resolve_align(ResolveRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
   const mr_tick_info& info = step.pace->info(ordinal);
   const int64_t at = info.media_time_ns, within = channel.plan->within_ns;
-  StepRun& post = *step.run->step_runs[channel.plan->from];
+  const ChannelEnd& post = *channel.from;
   const Passed writer = passed_by(post); // asked before the channel is read: nothing older can follow then
   const bool passed = writer.has(at + within);
   const std::lock_guard lock(channel.mutex);
@@ -279,7 +282,7 @@ StepResult resolve_align(StepRun& step, ChannelRun& channel, uint64_t ordinal, b
 }
 
 // True if each input that the gate requires has a value: then the handler after it fires (semantics.md 8.12).
-bool is_whole(const StepRun& gate, const QueuedTick& tick) {
+bool is_whole(const GateRun& gate, const QueuedTick& tick) {
   for (size_t i = 0; i < gate.inputs.size(); ++i)
     if (gate.inputs[i].required && !tick.slots[i].value) return false;
   return true;
@@ -287,81 +290,76 @@ bool is_whole(const StepRun& gate, const QueuedTick& tick) {
 
 } // namespace
 
-StepResult run_gate(StepRun& step, uint64_t ordinal) {
-  if (!inputs_settled(step, ordinal)) return StepResult::waiting;
-  RunState& run = *step.run;
-  const mr_tick_info& info = step.pace->info(ordinal);
-  ChannelRun& channel = *run.channels[step.plan->channel];
-  for (const InputRun& input : step.inputs) { // what a device decides counts once it is done (4.1)
-    const auto [back, at] = look_back(step, input, ordinal);
+StepResult GateRun::advance(uint64_t ordinal) {
+  if (!inputs_settled(*this, ordinal)) return StepResult::waiting;
+  const mr_tick_info& info = pace->info(ordinal);
+  for (const InputRun& input : inputs) { // what a device decides counts once it is done (4.1)
+    const auto [back, at] = look_back(*this, input, ordinal);
     if (back == Back::there && !input.output->at(at).fence.done()) return StepResult::waiting;
   }
-  QueuedTick& tick = channel.current; // a gate's room to put one together, which only its own step touches
+  QueuedTick& tick = channel->current; // a gate's room to put one together, which only its own step touches
   Slot initial;
-  for (size_t i = 0; i < step.inputs.size(); ++i) {
-    const Slot* slot = read(step, step.inputs[i], ordinal, initial);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Slot* slot = read(*this, inputs[i], ordinal, initial);
     tick.slots[i] = slot ? *slot : Slot{};
     tick.slots[i].unknown = false;
   }
-  const bool let_in = channel.plan->every_tick || (channel.plan->on_firing ? is_whole(step, tick) : tick.has_value());
-  const bool fires = info.index % step.every == 0;
-  PaceRun& pace = *run.step_runs[channel.plan->to]->pace;
+  const bool let_in =
+      channel->plan->every_tick || (channel->plan->on_firing ? is_whole(*this, tick) : tick.has_value());
+  const bool fires = info.index % every == 0;
   if (let_in) {
-    const std::lock_guard lock(channel.mutex);
-    const Room room = fires ? room_at_gate(channel, pace, tick, step.pace->clock->realtime()) : Room::drop;
+    const std::lock_guard lock(channel->mutex);
+    const Room room = fires ? room_at_gate(*channel, tick, pace->clock->realtime()) : Room::drop;
     if (room == Room::wait) {
       clear_tick(tick);
       return StepResult::waiting;
     }
-    if (!fires) count_queued(channel, tick, Cause::every);
+    if (!fires) count_queued(*channel, tick, Cause::every);
     if (room == Room::push) {
       for (const Slot& slot : tick.slots) hold(slot);
-      if (!tick.has_value()) ++channel.empties;
-      tick.from_ns = step.pace->from_ns(ordinal);
-      std::swap(push(channel, info).slots, tick.slots);
-      channel.at(channel.count - 1).from_ns = tick.from_ns;
+      if (!tick.has_value()) ++channel->empties;
+      QueuedTick& pushed = push(*channel, info);
+      pushed.from_ns = pace->from_ns(ordinal);
+      std::swap(pushed.slots, tick.slots);
     }
   }
   clear_tick(tick);
-  mark_passed(step, ordinal);
+  mark_passed(*this, ordinal);
   return StepResult::settled;
 }
 
-StepResult run_post(StepRun& step, uint64_t ordinal) {
-  if (!inputs_settled(step, ordinal)) return StepResult::waiting;
-  const Slot& slot = step.inputs[0].output->at(ordinal);
+StepResult PostRun::advance(uint64_t ordinal) {
+  if (!inputs_settled(*this, ordinal)) return StepResult::waiting;
+  const Slot& slot = inputs[0].output->at(ordinal);
   if (!slot.fence.done()) return StepResult::waiting; // a device's output counts when it is done (4.1)
-  if (present(*step.run, slot)) {
-    ChannelRun& channel = *step.run->channels[step.plan->channel];
-    StepRun& resolve = *step.run->step_runs[channel.plan->to];
-    const std::lock_guard lock(channel.mutex);
-    if (channel.full() && channel.plan->kind != plan::ChannelKind::queue) drop_superseded(channel, resolve);
-    const Room room = room_at_post(channel, resolve, step.pace->info(ordinal).media_time_ns);
+  if (present(*run, slot)) {
+    const std::lock_guard lock(channel->mutex);
+    if (channel->full() && channel->plan->kind != plan::ChannelKind::queue) drop_superseded(*channel);
+    const Room room = room_at_post(*channel, pace->info(ordinal).media_time_ns);
     if (room == Room::wait) return StepResult::waiting;
     if (room == Room::push) {
-      QueuedTick& tick = push(channel, step.pace->info(ordinal));
+      QueuedTick& tick = push(*channel, pace->info(ordinal));
       tick.slots[0] = slot;
       tick.slots[0].unknown = false;
       hold(slot);
     }
   }
-  mark_passed(step, ordinal);
+  mark_passed(*this, ordinal);
   return StepResult::settled;
 }
 
-StepResult run_resolve(StepRun& step, uint64_t ordinal) {
-  ChannelRun& channel = *step.run->channels[step.plan->channel];
-  const bool realtime = step.pace->clock->realtime();
+StepResult ResolveRun::advance(uint64_t ordinal) {
+  const bool realtime = pace->clock->realtime();
   StepResult result = StepResult::waiting;
-  switch (channel.plan->kind) {
-    case plan::ChannelKind::latest: result = resolve_latest(step, channel, ordinal, realtime); break;
-    case plan::ChannelKind::queue: result = resolve_queue(step, channel, ordinal, realtime); break;
-    case plan::ChannelKind::align: result = resolve_align(step, channel, ordinal, realtime); break;
+  switch (channel->plan->kind) {
+    case plan::ChannelKind::latest: result = resolve_latest(*this, *channel, ordinal, realtime); break;
+    case plan::ChannelKind::queue: result = resolve_queue(*this, *channel, ordinal, realtime); break;
+    case plan::ChannelKind::align: result = resolve_align(*this, *channel, ordinal, realtime); break;
     case plan::ChannelKind::gate: break;
   }
   if (result != StepResult::settled) return result;
-  stamp(step, ordinal);
-  mark_passed(step, ordinal); // a post may wait for room
+  stamp(*this, ordinal);
+  mark_passed(*this, ordinal); // a post may wait for room
   return StepResult::settled;
 }
 

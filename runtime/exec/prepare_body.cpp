@@ -18,8 +18,8 @@ device::Access access_to(const memory::Block& block, bool writes) {
 }
 
 // What the body reads of an input: this value, and those of earlier ticks that it keeps.
-void note_reads(const StepRun& step, BodyCall& body, const InputRun& input, const memory::Block& block) {
-  if (!step.device->checks_accesses()) return;
+void note_reads(const BodyRun& step, BodyCall& body, const InputRun& input, const memory::Block& block) {
+  if (!step.on.device->checks_accesses()) return;
   body.accesses.push_back(access_to(block, false));
   for (uint64_t back = 1; back <= input.keeps && back < input.kept_next; ++back) {
     const memory::Block* kept = input.kept[(input.kept_next - 1 - back) % input.kept.size()].block;
@@ -29,13 +29,13 @@ void note_reads(const StepRun& step, BodyCall& body, const InputRun& input, cons
 
 // Where a body finds the bytes of an empty initial value, of which there are none. In front of them is a record that
 // says so, which kernels read (Cuda::value_of).
-const uint8_t* no_bytes(const StepRun& step) {
-  if (!step.enqueuing) return nullptr;
-  return reinterpret_cast<const uint8_t*>(step.device->body_address(step.run->empty_record) + sizeof(mr_value));
+const uint8_t* no_bytes(const BodyRun& step) {
+  if (!step.on.enqueuing) return nullptr;
+  return reinterpret_cast<const uint8_t*>(step.on.device->body_address(step.run->empty_record) + sizeof(mr_value));
 }
 
 // False where the input is known to be empty.
-bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
+bool fix_input(BodyRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
   InputRun& input = step.inputs[i];
   body.frozen[i] = {};
   body.input_blocks[i] = nullptr;
@@ -47,17 +47,17 @@ bool fix_input(StepRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
     return true;
   }
   if (!input.kept.empty()) keep(input, *slot);
-  body.frozen[i].value = reinterpret_cast<const mr_value*>(step.device->body_address(bytes_at(slot->value)));
+  body.frozen[i].value = reinterpret_cast<const mr_value*>(step.on.device->body_address(bytes_at(slot->value)));
   // Not slot->data: that may be foreign memory, which a device reads through the block that stands for it.
-  body.frozen[i].data = reinterpret_cast<const uint8_t*>(step.device->body_address(bytes_at(slot->block->data)));
-  if (slot->unknown && !step.enqueuing) body.input_blocks[i] = slot->block;
+  body.frozen[i].data = reinterpret_cast<const uint8_t*>(step.on.device->body_address(bytes_at(slot->block->data)));
+  if (slot->unknown && !step.on.enqueuing) body.input_blocks[i] = slot->block;
   note_reads(step, body, input, *slot->block);
-  wait_for(*step.device, *step.stream, slot->fence);
+  wait_for(*step.on.device, *step.on.stream, slot->fence);
   return true;
 }
 
 // True if the input is empty because its source has ended.
-bool has_ended(const StepRun& step, const InputRun& input, uint64_t ordinal) {
+bool has_ended(const BodyRun& step, const InputRun& input, uint64_t ordinal) {
   if (!input.output) return false;
   const auto [back, at] = look_back(step, input, ordinal);
   if (back != Back::there) return false;
@@ -97,10 +97,10 @@ bool staged(const Slot& source) {
   return true;
 }
 
-bool issued(const StepRun& step, uint64_t ordinal) {
+bool issued(const BodyRun& step, uint64_t ordinal) {
   // What comes from the step's own region is submitted with it.
   const auto same_region = [&](uint32_t other) {
-    return step.region && step.run->plan.steps[other].region == step.plan->region;
+    return step.on.region && step.run->plan.steps[other].region == step.plan->region;
   };
   for (const InputRun& input : step.inputs) {
     if (!input.output || same_region(input.output->plan->step)) continue;
@@ -109,7 +109,7 @@ bool issued(const StepRun& step, uint64_t ordinal) {
     if (back != Back::there) continue;
     const Slot& slot = input.output->at(at);
     if (input.output->in_host_memory && slot.block && !staged(slot)) return false;
-    if (decides_now(step, input) && slot.unknown && !slot.fence.done()) return false;
+    if (decides_now(step.on, input) && slot.unknown && !slot.fence.done()) return false;
   }
   for (size_t i = 0; i < step.after.size(); ++i) {
     const StepShared* before = step.after[i];
@@ -119,7 +119,7 @@ bool issued(const StepRun& step, uint64_t ordinal) {
   return true;
 }
 
-bool fix_body(StepRun& step, BodyCall& body, uint64_t ordinal, Cause& cause) {
+bool fix_body(BodyRun& step, BodyCall& body, uint64_t ordinal, Cause& cause) {
   const mr_tick_info& info = step.pace->info(ordinal);
   cause = info.index % step.every == 0 ? Cause::input : Cause::every;
   bool fires = info.index % step.every == 0 && !later_ticks_void(*step.run, info);
@@ -141,18 +141,18 @@ bool fix_body(StepRun& step, BodyCall& body, uint64_t ordinal, Cause& cause) {
   if (!fires && step.reads_queue && (asked || cause == Cause::every)) count_lost(step, ordinal, cause);
   if (!fires) return false;
   for (const StepRun* before : step.after_on_device)
-    wait_for(*step.device, *step.stream, before->fences[ordinal & step.pace->mask]);
+    wait_for(*step.on.device, *step.on.stream, before->on.fences[ordinal & step.pace->mask]);
   body.info = info;
   body.context = {&step, ordinal, &body, nullptr};
   return true;
 }
 
 void discard(StepRun& step, const OutputRun& output, const memory::Block& block) {
-  if (output.plan->owns && output.plan->domain == step.plan->domain && step.device->poisons_discarded())
-    step.device->discard(*step.stream, bytes_at(block.data), block.ring->capacity());
+  if (output.plan->owns && output.plan->domain == step.plan->domain && step.on.device->poisons_discarded())
+    step.on.device->discard(*step.on.stream, bytes_at(block.data), block.ring->capacity());
 }
 
-void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
+void choose_blocks(BodyRun& step, BodyCall& body, uint64_t ordinal) {
   for (size_t o = 0; o < step.outputs.size(); ++o) {
     OutputRun& output = *step.outputs[o];
     const int32_t place = output.plan->owns ? -1 : output.plan->in_place;
@@ -162,26 +162,26 @@ void choose_blocks(StepRun& step, BodyCall& body, uint64_t ordinal) {
     if (place < 0) block.present.store(0, std::memory_order_relaxed);
     if (place < 0) discard(step, output, block);
     body.output_blocks[o] = &block;
-    if (step.device->checks_accesses()) body.accesses.push_back(access_to(block, true));
+    if (step.on.device->checks_accesses()) body.accesses.push_back(access_to(block, true));
     give_block(step, body, o);
     settle(output, ordinal, awaited(block));
   }
 }
 
-void note_accesses(const StepRun& step, BodyCall& body, uint32_t slot) {
+void note_accesses(const BodyRun& step, BodyCall& body, uint32_t slot) {
   body.accesses.clear();
-  if (!step.device->checks_accesses()) return;
+  if (!step.on.device->checks_accesses()) return;
   for (const InputRun& input : step.inputs)
     if (input.output) body.accesses.push_back(access_to(input.output->ring->block(slot), false));
   for (const memory::Block* block : body.output_blocks) body.accesses.push_back(access_to(*block, true));
 }
 
-void give_block(const StepRun& step, BodyCall& body, size_t o) {
+void give_block(const BodyRun& step, BodyCall& body, size_t o) {
   const memory::Block& block = *body.output_blocks[o];
   mr_output& raw = body.outputs[o];
   raw = {};
-  raw.value = reinterpret_cast<mr_value*>(step.device->body_address(bytes_at(block.record)));
-  raw.data = reinterpret_cast<uint8_t*>(step.device->body_address(bytes_at(block.data)));
+  raw.value = reinterpret_cast<mr_value*>(step.on.device->body_address(bytes_at(block.record)));
+  raw.data = reinterpret_cast<uint8_t*>(step.on.device->body_address(bytes_at(block.data)));
   raw.capacity = step.outputs[o]->ring->capacity();
   raw.token = reinterpret_cast<uint64_t>(&block);
 }

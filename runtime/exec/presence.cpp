@@ -29,7 +29,7 @@ const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room) {
   const auto [back, at] = look_back(step, input, ordinal);
   if (back == Back::before_first) return initial();
   Slot* const slot = back == Back::there ? &input.output->at(at) : nullptr;
-  const bool device_decides = step.device && !decides_now(step, input);
+  const bool device_decides = step.on.device && !decides_now(step.on, input);
   const bool there = slot && (device_decides ? slot->value != nullptr : present(*step.run, *slot));
   if (!input.repeat_last) return there ? slot : nullptr;
   if (there) {

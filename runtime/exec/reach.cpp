@@ -7,21 +7,20 @@
 
 #include "exec/run_state.h"
 #include "exec/state.h"
-#include "exec/step.h"
+#include "exec/handler_run.h"
 
 namespace millrace::exec {
 
 void watch_sinks(RunState& run) {
   run.sinks = plan::predict_paths(run.plan);
-  const auto is_sink = [&](const StepRun& step) {
+  const auto is_sink = [&](const HandlerRun& step) {
     return std::any_of(run.sinks.begin(), run.sinks.end(), [&](const auto& path) { return path.sink == step.index; });
   };
-  for (const auto& segment : run.segments)
-    for (const auto& step : segment->steps)
-      if (is_sink(*step)) step->reach = std::make_unique<Reach>();
+  for (HandlerRun* step : run.handlers)
+    if (is_sink(*step)) step->reach = std::make_unique<Reach>();
 }
 
-void note_reached(StepRun& step, uint64_t ordinal) {
+void note_reached(HandlerRun& step, uint64_t ordinal) {
   PaceRun& pace = *step.pace;
   if (!step.reach || !pace.is_measured(ordinal)) return;
   const int64_t took = step.run->now_ns() - pace.latency[ordinal & pace.mask].from_ns;

@@ -9,7 +9,7 @@
 namespace millrace::exec {
 
 class RunState;
-struct StepRun;
+struct HandlerRun;
 
 // From the beginning of measured ticks until a sink's call was over.
 struct Reach {
@@ -20,6 +20,6 @@ struct Reach {
 // Before anything runs: finds the sinks, and gives them a place for their times.
 void watch_sinks(RunState& run);
 // A call for this ordinal is over. Of a sink it is kept how long the tick took, where it is a sampled one.
-void note_reached(StepRun& step, uint64_t ordinal);
+void note_reached(HandlerRun& step, uint64_t ordinal);
 
 } // namespace millrace::exec

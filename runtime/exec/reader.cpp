@@ -22,10 +22,10 @@ constexpr std::chrono::milliseconds kAskAgain{1};
 
 } // namespace
 
-Reader::Reader(StepRun& step)
+Reader::Reader(SourceRun& step)
     : step_(step),
       rate_(rate_of(step)),
-      live_(step.run->facts.handlers[step.plan->handler].facts.live != 0),
+      live_(step.run->facts.handlers[step.plan->handler()].facts.live != 0),
       thread_(start_thread("the thread that reads " + step.plan->name, [this] { loop(); })) {}
 
 Reader::~Reader() { stop(); }
@@ -131,7 +131,7 @@ void Reader::loop() {
       apply_changes(step_, UINT64_MAX - 1);
     step_.apart.store(info_.index, std::memory_order_relaxed);
     const mr_status status = call(step_, info_);
-    step_.apart.store(StepRun::kNotApart, std::memory_order_relaxed);
+    step_.apart.store(HandlerRun::kNotApart, std::memory_order_relaxed);
     Read read;
     read.slots.resize(step_.outputs.size());
     const Answer answer = status == MR_INTERRUPTED ? Answer::end : answer_of(step_, status, read.slots);

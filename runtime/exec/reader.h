@@ -16,7 +16,7 @@ namespace millrace::exec {
 // until it has left; everything public is the head's, but for stop(), which is whoever's ends the run.
 class Reader {
  public:
-  explicit Reader(StepRun& step);
+  explicit Reader(SourceRun& step);
   ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -50,7 +50,7 @@ class Reader {
   bool has_room();
   void add(Read read);
 
-  StepRun& step_;
+  SourceRun& step_;
   const graph::Rational rate_;
   const bool live_;
   std::mutex mutex_;

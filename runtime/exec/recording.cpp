@@ -10,6 +10,7 @@
 #include <map>
 
 #include "exec/body.h"
+#include "exec/copy_step.h"
 #include "exec/region.h"
 #include "exec/run_state.h"
 #include "exec/settle.h"
@@ -23,8 +24,8 @@ namespace {
 constexpr int64_t kMarkTick = INT64_MIN + 1, kMarkFirst = INT64_MIN + 2;
 
 // The addresses that the rings give a slot for ever.
-void freeze(StepRun& step, BodyCall& body, uint32_t slot) {
-  const auto at = [&](const void* address) { return step.device->body_address(bytes_at(address)); };
+void freeze(BodyRun& step, BodyCall& body, uint32_t slot) {
+  const auto at = [&](const void* address) { return step.on.device->body_address(bytes_at(address)); };
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     body.frozen[i] = {};
     body.input_blocks[i] = nullptr;
@@ -55,7 +56,7 @@ class Records {
 };
 
 // A call that sees no tick: every input is there, and the times of all are marks.
-void ready_to_record(StepRun& step, uint32_t slot, Records& records) {
+void ready_to_record(BodyRun& step, uint32_t slot, Records& records) {
   BodyCall& body = step.bodies[slot];
   freeze(step, body, slot);
   body.inputs = body.frozen;
@@ -71,7 +72,7 @@ void ready_to_record(StepRun& step, uint32_t slot, Records& records) {
 }
 
 // Which of the region's steps a body has to come after: those that it reads, and those whose readers it overwrites.
-std::vector<uint32_t> needed_by(const RegionRun& region, const StepRun& step) {
+std::vector<uint32_t> needed_by(const RegionRun& region, const BodyRun& step) {
   std::vector<uint32_t> needed;
   const auto add = [&](uint32_t plan_step) {
     for (uint32_t s = 0; s < region.steps.size(); ++s)
@@ -84,7 +85,7 @@ std::vector<uint32_t> needed_by(const RegionRun& region, const StepRun& step) {
 }
 
 // Why a body that enqueues cannot be recorded by what it said; "": it can.
-std::string refused_by(StepRun& step, BodyCall& body) {
+std::string refused_by(BodyRun& step, BodyCall& body) {
   std::string why;
   if (body.failed) why = step.handler->name + " failed while it was captured: " + step.instance->error();
   for (size_t o = 0; o < step.outputs.size(); ++o) {
@@ -98,45 +99,45 @@ std::string refused_by(StepRun& step, BodyCall& body) {
 
 // One slot of a region whose bodies enqueue. Null where it cannot be had, with the reason in `why`.
 std::unique_ptr<device::Recording> record_calls(RegionRun& region, uint32_t slot, Records& records, std::string& why) {
-  StepRun& first = *region.steps[0];
-  device::Device& device = *first.device;
-  for (StepRun* step : region.steps) ready_to_record(*step, slot, records);
+  BodyRun& first = *region.steps[0];
+  device::Device& device = *first.on.device;
+  for (BodyRun* step : region.steps) ready_to_record(*step, slot, records);
   int64_t mark = kMarkFirst;
   for (const RegionRun::Entry& entry : region.entries) {
     mr_value& record = records.of(entry.input->output->ring->block(slot));
     record = entry.recorded;
     record.header.pts_ns = mark++;
   }
-  device.begin_record(*first.stream);
-  for (StepRun* step : region.steps) {
+  device.begin_record(*first.on.stream);
+  for (BodyRun* step : region.steps) {
     BodyCall& body = step->bodies[slot];
     const std::vector<uint32_t> needed = needed_by(region, *step);
     const char* const name = step->handler->name.c_str();
     for (size_t o = 0; o < step->outputs.size(); ++o) discard(*step, *step->outputs[o], *body.output_blocks[o]);
-    step->enqueuing->call(*first.stream, {&enqueue_body, &body, name, 0, &body.accesses, &needed});
+    step->on.enqueuing->call(*first.on.stream, {&enqueue_body, &body, name, 0, &body.accesses, &needed});
     if (const std::string refused = refused_by(*step, body); !refused.empty() && why.empty()) why = refused;
   }
-  for (const StepRun* rider : region.riders) {
+  for (const CopyRun* rider : region.riders) {
     const memory::Block& from = rider->inputs[0].output->ring->block(slot);
     const memory::Block& to = rider->outputs[0]->ring->block(slot);
-    copy_value(first, to.data, from.data, records.of(from));
+    copy_value(first.on, to.data, from.data, records.of(from));
   }
-  std::unique_ptr<device::Recording> recording = device.end_record(*first.stream);
-  if (why.empty() && !recording) why = first.enqueuing->record_failure();
+  std::unique_ptr<device::Recording> recording = device.end_record(*first.on.stream);
+  if (why.empty() && !recording) why = first.on.enqueuing->record_failure();
   return why.empty() ? std::move(recording) : nullptr;
 }
 
 // One slot of a region whose bodies run by themselves.
 std::unique_ptr<device::Recording> record_runs(RegionRun& region, uint32_t slot) {
-  StepRun& first = *region.steps[0];
-  for (StepRun* step : region.steps) freeze(*step, step->bodies[slot], slot);
-  first.device->begin_record(*first.stream);
-  for (StepRun* step : region.steps) {
+  BodyRun& first = *region.steps[0];
+  for (BodyRun* step : region.steps) freeze(*step, step->bodies[slot], slot);
+  first.on.device->begin_record(*first.on.stream);
+  for (BodyRun* step : region.steps) {
     const int64_t cost = step->run->options.cost_ns ? step->run->options.cost_ns(step->handler->name, 0) : 0;
     BodyCall& body = step->bodies[slot];
-    first.device->run(*first.stream, {&run_body, &body, step->handler->name.c_str(), cost, &body.accesses});
+    first.on.device->run(*first.on.stream, {&run_body, &body, step->handler->name.c_str(), cost, &body.accesses});
   }
-  return first.device->end_record(*first.stream);
+  return first.on.device->end_record(*first.on.stream);
 }
 
 // What enters the region, and what of it somebody outside reads or waits for.
@@ -144,12 +145,12 @@ void find_border(RegionRun& region) {
   const RunState& run = *region.steps[0]->run;
   const auto is_inside = [&](uint32_t s) { // its bodies: what copies take along is seen from outside
     const plan::Step& step = run.plan.steps[s];
-    return step.region == region.steps[0]->plan->region && step.kind == plan::StepKind::handler;
+    return step.region == region.steps[0]->plan->region && step.is<plan::HandlerStep>();
   };
   region.entries.clear();
   region.exits.clear();
   region.stamped.clear();
-  for (StepRun* step : region.steps) {
+  for (BodyRun* step : region.steps) {
     for (InputRun& input : step->inputs)
       if (input.output && !is_inside(input.output->plan->step))
         region.entries.push_back({&input, *input.output->ring->block(0).record});
@@ -180,11 +181,11 @@ void learn_times(RegionRun& region) {
 
 void leave_to_streams(RegionRun& region, const std::string& why) {
   RunState& run = *region.steps[0]->run;
-  for (StepRun* step : region.steps) { // its riders know by themselves which ticks were launched
+  for (BodyRun* step : region.steps) { // its riders know by themselves which ticks were launched
     step->calls += region.replays;
     for (InputRun& input : step->inputs)
       if (input.output) input.delivered += region.replays;
-    step->region = nullptr;
+    step->on.region = nullptr;
   }
   region.recordings.clear();
   if (run.options.on_message)
@@ -217,7 +218,7 @@ bool record_calls(RegionRun& region, std::string& why) {
 void record_region(RegionRun& region) {
   region.recordings.clear();
   region.stale = false;
-  if (region.steps[0]->enqueuing) {
+  if (region.steps[0]->on.enqueuing) {
     std::string why;
     if (!record_calls(region, why)) leave_to_streams(region, why);
     return;

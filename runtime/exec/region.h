@@ -6,11 +6,11 @@
 #include <memory>
 #include <vector>
 
-#include "exec/step.h"
+#include "exec/body.h"
 
 namespace millrace::exec {
 
-struct BodyCall;
+struct CopyRun;
 
 // The device's events around a region are two more calls and take the device some microseconds: they are in one tick of
 // 256, and of a long run in one of 4096, once it has begun.
@@ -20,7 +20,7 @@ inline bool has_span(uint64_t index) { return (index & (index < kManySpans ? kSp
 // The bodies of a region are kept per slot, with the addresses that the recording froze.
 struct RegionRun {
   const plan::Region* plan = nullptr;
-  std::vector<StepRun*> steps;                                // in order
+  std::vector<BodyRun*> steps;                                // in order
   std::vector<std::unique_ptr<device::Recording>> recordings; // by ordinal mod slots
 
   // Where bodies enqueue, the host looks only at what enters the region and at what somebody outside reads.
@@ -36,9 +36,9 @@ struct RegionRun {
   };
   std::vector<Entry> entries;
   std::vector<Exit> exits;
-  std::vector<StepRun*> riders;             // small copies down that are in the recording
+  std::vector<CopyRun*> riders;             // small copies down that are in the recording
   std::vector<uint64_t> launched;           // by slot: 1 + the last ordinal that was one launch
-  std::vector<StepRun*> stamped;            // whose ordinals somebody outside waits for
+  std::vector<BodyRun*> stamped;            // whose ordinals somebody outside waits for
   size_t changes_seen = 0;                  // live changes that all its steps have looked at
   bool stale = false;                       // a handler was changed or restarted since it was recorded
   SingleWriter<uint64_t> replays, streamed; // ticks by launch of the graph, and body by body

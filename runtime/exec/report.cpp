@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "exec/copy_step.h"
+#include "exec/finish_step.h"
 #include "exec/channel.h"
 #include "exec/histogram.h"
 #include "exec/reach.h"
@@ -43,7 +45,7 @@ void compare(Report& report, const std::string& what, double predicted_us, doubl
 }
 
 // Ticks on which the step was part of its region's launch.
-uint64_t launches_of(const StepRun& step) { return step.region ? uint64_t{step.region->replays} : 0; }
+uint64_t launches_of(const StepRun& step) { return step.on.region ? uint64_t{step.on.region->replays} : 0; }
 
 // Of each lane of a handler.
 void add_words_of(const plugin::Instance& instance, HandlerReport& out) {
@@ -73,17 +75,18 @@ void report_handlers(const RunState& run, Report& report) {
     out.domain = run.plan.domains[handler.domain].name;
     out.waits = handler.waits;
     Histogram times, finish_times;
-    for (const auto& segment : run.segments) {
-      for (const auto& step : segment->steps) {
-        if (step->plan->handler != h) continue;
-        if (step->instance) add_words_of(*step->instance, out);
-        if (step->times_replaced > 0) out.counts["times_replaced"] += static_cast<int64_t>(step->times_replaced.get());
-        if (step->errors.load() > 0) out.first_error = first_error_of(run, *step);
-        if (step->finisher) finish_times.merge(step->finisher->times);
-        out.calls += step->calls + launches_of(*step);
-        out.errors += step->errors.load();
-        times.merge(step->times);
-      }
+    for (const HandlerRun* step : run.handlers) { // its lanes
+      if (step->plan->handler() != h) continue;
+      add_words_of(*step->instance, out);
+      const auto* source = dynamic_cast<const SourceRun*>(step);
+      if (source && source->times_replaced > 0)
+        out.counts["times_replaced"] += static_cast<int64_t>(source->times_replaced.get());
+      if (step->errors.load() > 0) out.first_error = first_error_of(run, *step);
+      const auto* body = dynamic_cast<const BodyRun*>(step);
+      if (body && body->finisher) finish_times.merge(body->finisher->times);
+      out.calls += step->calls + launches_of(*step);
+      out.errors += step->errors.load();
+      times.merge(step->times);
     }
     out.sampled = times.count();
     out.p50_us = us(times.quantile_ns(0.5));
@@ -135,16 +138,14 @@ void report_edges(const RunState& run, Report& report) {
     out.to = edge.to;
     out.policy = policy_name(edge);
     const uint32_t index = static_cast<uint32_t>(&edge - run.plan.edges.data());
-    for (const auto& segment : run.segments) {
-      for (const auto& step : segment->steps) {
-        if (step->index != edge.target_step) continue;
-        const InputRun& input = step->inputs[edge.target_input];
-        out.delivered += input.delivered + step->flat_calls + launches_of(*step);
-        for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c) out.empty += input.empty[c];
-        out.delivered -= input.absent_at_fence;
-        out.empty += input.absent_at_fence;
-        add_losses(input, out.dropped);
-      }
+    for (const HandlerRun* step : run.handlers) { // its lanes
+      if (step->index != edge.target_step) continue;
+      const InputRun& input = step->inputs[edge.target_input];
+      out.delivered += input.delivered + step->flat_calls + launches_of(*step);
+      for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c) out.empty += input.empty[c];
+      out.delivered -= input.absent_at_fence;
+      out.empty += input.absent_at_fence;
+      add_losses(input, out.dropped);
     }
     add_drops(run, index, out.dropped);
     for (const auto& channel : run.channels) {
@@ -161,7 +162,7 @@ void report_devices(const RunState& run, Report& report) {
   for (const auto& region : run.regions) {
     RegionReport out;
     out.domain = run.plan.domains[region->plan->domain].name;
-    for (const StepRun* step : region->steps) out.handlers.push_back(step->handler->name);
+    for (const BodyRun* step : region->steps) out.handlers.push_back(step->handler->name);
     out.launches = region->replays;
     out.one_by_one = region->streamed;
     out.sampled = region->times.count();
@@ -177,7 +178,7 @@ void report_devices(const RunState& run, Report& report) {
 
 void report_transfers(const RunState& run, Report& report) {
   for (const plan::TransferPlan& transfer : run.plan.transfers) {
-    const StepRun& step = *run.step_runs[transfer.step];
+    const auto& step = as<CopyRun>(*run.step_runs[transfer.step]);
     TransferReport out;
     out.from = transfer.route.front();
     out.to = transfer.route.back();
@@ -201,12 +202,11 @@ void report_paths(const RunState& run, Report& report) {
     out.unknown_costs = path.unknown;
     Histogram reach;
     int64_t first = 0;
-    for (const auto& segment : run.segments)
-      for (const auto& step : segment->steps) // its lanes
-        if (step->index == path.sink) {
-          reach.merge(step->reach->times);
-          first = std::max(first, step->reach->first_ns.get());
-        }
+    for (const HandlerRun* step : run.handlers) { // its lanes
+      if (step->index != path.sink) continue;
+      reach.merge(step->reach->times);
+      first = std::max(first, step->reach->first_ns.get());
+    }
     out.first_us = us(first);
     out.sampled = reach.count();
     out.p50_us = us(reach.quantile_ns(0.5));
@@ -224,7 +224,7 @@ void report_segments(const RunState& run, Report& report) {
     SegmentReport out;
     out.domain = run.plan.domains[segment.domain].name;
     for (uint32_t s : segment.steps)
-      if (run.plan.steps[s].handler != plan::kNone) out.handlers.push_back(run.plan.steps[s].name);
+      if (run.plan.steps[s].called()) out.handlers.push_back(run.plan.steps[s].name);
     report.segments.push_back(std::move(out));
   }
 }

@@ -49,19 +49,16 @@ bool Run::is_stuck() const { return state_->has_stuck_devices(); }
 void Run::start() {
   RunState& run = *state_;
   std::vector<plugin::Instance*> started;
-  for (auto& segment : run.segments) {
-    for (auto& step : segment->steps) {
-      if (!step->instance) continue;
-      if (step->instance->start() == MR_OK) {
-        started.push_back(step->instance);
-        continue;
-      }
-      const Error error =
-          plan::refusal(605, step->plan->name + " (" + step->handler->type + ") could not start: ",
-                        run.graph.handlers[step->plan->handler], *step->handler->info, step->instance->error());
-      for (plugin::Instance* instance : started) instance->stop();
-      throw Failure(error);
+  for (const HandlerRun* step : run.handlers) {
+    if (step->instance->start() == MR_OK) {
+      started.push_back(step->instance);
+      continue;
     }
+    const Error error =
+        plan::refusal(605, step->plan->name + " (" + step->handler->type + ") could not start: ",
+                      run.graph.handlers[step->plan->handler()], *step->handler->info, step->instance->error());
+    for (plugin::Instance* instance : started) instance->stop();
+    throw Failure(error);
   }
   for (const AppliedChange& scripted : run.options.script) {
     uint32_t handler = 0;
@@ -81,9 +78,8 @@ void Run::start() {
   threads_->begin_ns = run.trace_begin_ns = run.now_ns();
   run.trace_begin_ticks = run.trace_now();
   threads_->started = true;
-  for (auto& segment : run.segments)
-    for (auto& step : segment->steps)
-      if (step->instance && step->device && !step->enqueuing) run.apart.push_back(step.get());
+  for (const HandlerRun* step : run.handlers)
+    if (step->on.device && !step->on.enqueuing) run.apart.push_back(step);
   if (run.is_virtual) return; // wait() runs it
   try {
     start_threads();
@@ -123,10 +119,9 @@ Result Run::wait() {
   for (device::Device* device : run.devices) device->steady(false);
   run.let_go();
   for (auto& ring : run.rings) ring->retire_all(); // foreign memory goes back before its handler stops
-  for (auto& segment : run.segments)
-    for (auto& step : segment->steps)
-      if (step->instance && !RunState::is_given_up(*step) && step->instance->stop() != MR_OK)
-        run.fail(*step, segment->ordinal, step->instance->error());
+  for (HandlerRun* step : run.handlers)
+    if (!RunState::is_given_up(*step) && step->instance->stop() != MR_OK)
+      run.fail(*step, step->segment->ordinal, step->instance->error());
   threads_->started = false;
   Result result;
   result.ok = run.failures.empty();

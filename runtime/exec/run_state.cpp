@@ -40,23 +40,20 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
 }
 
 RunState::~RunState() {
-  for (auto& segment : segments) {
-    for (auto& step : segment->steps) { // handlers may outlive their run
-      if (!step->instance) continue;
-      step->instance->on_log = nullptr;
-      step->instance->clock_ns = nullptr;
-      step->instance->in_run = nullptr;
-    }
+  for (HandlerRun* step : handlers) { // they may outlive their run
+    step->instance->on_log = nullptr;
+    step->instance->clock_ns = nullptr;
+    step->instance->in_run = nullptr;
   }
   for (auto& pace : paces) pace->sources.clear(); // ends reader threads
 }
 
-void RunState::fail(StepRun& step, uint64_t index, const std::string& sentence) {
+void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentence) {
   // A source counts its own values; the tick that has to do without is the next one to be admitted.
-  if (step.plan->kind == plan::StepKind::source) index = step.pace->admitted.load(std::memory_order_acquire);
+  if (step.plan->is<plan::SourceStep>()) index = step.pace->admitted.load(std::memory_order_acquire);
   const std::string begins =
       step.plan->name + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": ";
-  fail(plan::refusal(601, begins, graph.handlers[step.plan->handler], *step.handler->info, sentence),
+  fail(plan::refusal(601, begins, graph.handlers[step.plan->handler()], *step.handler->info, sentence),
        step.pace->plan->clock, index);
 }
 
@@ -117,14 +114,14 @@ void RunState::await_devices() {
 
 void RunState::let_go() {
   for (auto& channel : channels) release_channel(*channel);
-  for (auto& segment : segments) {
-    for (auto& step : segment->steps) {
-      if (std::exchange(step->calling, false)) settle_call(*step, segment->ordinal); // it was left in the middle
-      flush_pending(*step); // from here on publish() refuses, whichever thread still tries
-      for (InputRun& input : step->inputs) {
-        release(input.last);
-        for (Slot& kept : input.kept) release(kept);
-      }
+  for (HandlerRun* step : handlers) {
+    if (std::exchange(step->calling, false)) settle_call(*step, step->segment->ordinal); // it was left in the middle
+    flush_pending(*step); // from here on publish() refuses, whichever thread still tries
+  }
+  for (auto& step : steps) {
+    for (InputRun& input : step->inputs) {
+      release(input.last);
+      for (Slot& kept : input.kept) release(kept);
     }
   }
   for (auto& pace : paces) {

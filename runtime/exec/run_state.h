@@ -24,7 +24,9 @@
 namespace millrace::exec {
 
 struct ChannelRun;
+struct HandlerRun;
 struct RegionRun;
+struct ResolveRun;
 
 // A failure that ends the run (2.6). The first one counts.
 struct FailureRecord {
@@ -58,10 +60,12 @@ class RunState {
   std::vector<std::unique_ptr<ChannelRun>> channels;
   std::vector<std::unique_ptr<PaceRun>> paces;
   std::vector<std::unique_ptr<SegmentRun>> segments;
+  std::vector<std::unique_ptr<StepRun>> steps; // all lanes
+  std::vector<HandlerRun*> handlers;           // those of them that call one
   std::vector<std::unique_ptr<RegionRun>> regions;
   std::vector<std::unique_ptr<plugin::Instance>> clones; // lanes
   std::vector<StepRun*> step_runs;                       // first lane of each plan step
-  std::vector<StepRun*> timed_steps;                     // those with `decides_at_ns`
+  std::vector<ResolveRun*> timed_steps;                     // those with `decides_at_ns`
   std::vector<plan::PredictedPath> sinks;
   std::vector<device::Stream*> compute, copy_in, copy_out, copy_peer; // by domain index
   std::vector<std::vector<device::Stream*>> streams; // by domain index: these, and what is a step's own
@@ -79,7 +83,7 @@ class RunState {
   std::vector<std::string> ring_names; // by ring: "video.out in sim:0"
   std::unique_ptr<device::AccessGuard> access_guard;
   // start. Steps that may be called apart from their segment: readers' and a device's.
-  std::vector<const StepRun*> apart;
+  std::vector<const HandlerRun*> apart;
 
   // any
   std::atomic<bool> stopping{false};
@@ -133,7 +137,7 @@ class RunState {
     const int64_t now = now_ns();
     return begin_ns_.compare_exchange_strong(unset, now) ? now : unset;
   }
-  void fail(StepRun& step, uint64_t ordinal, const std::string& sentence);
+  void fail(HandlerRun& step, uint64_t ordinal, const std::string& sentence);
   void fail(Error error, uint32_t clock, uint64_t index);
   void watch_devices(); // a poisoned one ends the run
   void watch_device(uint32_t domain);
@@ -146,7 +150,7 @@ class RunState {
   // After a submission, where devices are synchronised: until it is done or the device has failed.
   void await_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence);
   // Whether a handler's device was given up with something of it under way: it is not called any more.
-  static bool is_given_up(const StepRun& step) { return step.device && step.device->is_stuck(); }
+  static bool is_given_up(const StepRun& step) { return step.on.device && step.on.device->is_stuck(); }
   // Whether something of a device may never end. Waits a little for what does.
   bool has_stuck_devices() const;
   bool finished() const { return segments_left.load(std::memory_order_acquire) == 0; }

@@ -36,8 +36,8 @@ constexpr int64_t kHoldMaxNs = 1'000'000'000;
 bool has_measured_enough(const RunState& run) {
   for (const auto& pace : run.paces)
     if (pace->admitted.load(std::memory_order_relaxed) >= kTicksMax) return true;
-  for (const StepRun* step : run.step_runs) {
-    const bool guessed = step->handler && !step->device && step->handler->cost_ns == 0;
+  for (const HandlerRun* step : run.handlers) {
+    const bool guessed = step->segment->plan->lane == 0 && !step->on.device && step->handler->cost_ns == 0;
     if (guessed && step->calls < kCallsWanted) return false;
   }
   return true;
@@ -46,11 +46,12 @@ bool has_measured_enough(const RunState& run) {
 // By handler; the first of its lanes speaks for the others. In virtual time a call may take none at all: that is known.
 std::vector<int64_t> measured_costs(const RunState& run) {
   std::vector<int64_t> costs(run.plan.handlers.size(), 0);
-  for (const StepRun* step : run.step_runs) {
+  for (const HandlerRun* step : run.handlers) {
+    if (step->segment->plan->lane > 0) continue;
     Histogram times;
     times.merge(step->times);
-    const bool measured = step->handler && (times.count() > 0 || (run.is_virtual && step->calls > 0));
-    if (measured) costs[step->plan->handler] = std::max<int64_t>(1, times.quantile_ns(0.5));
+    if (times.count() > 0 || (run.is_virtual && step->calls > 0))
+      costs[step->plan->handler()] = std::max<int64_t>(1, times.quantile_ns(0.5));
   }
   return costs;
 }
@@ -86,12 +87,12 @@ bool is_quiet(const RunState& run) {
 void move_steps(RunState& run, plan::Cut cut) {
   const std::lock_guard lock(run.cut_mutex);
   run.second_cut = std::make_unique<const plan::Cut>(std::move(cut));
-  std::vector<std::unique_ptr<StepRun>> loose(run.plan.steps.size());
+  std::vector<StepRun*> loose(run.plan.steps.size());
   std::vector<SegmentRun*> begun_by(run.plan.steps.size(), nullptr);
   for (auto& segment : run.segments) {
     if (!plan::moves(run.plan, *segment->plan)) continue;
     begun_by[segment->steps[0]->index] = segment.get();
-    for (auto& step : segment->steps) loose[step->index] = std::move(step);
+    for (StepRun* step : segment->steps) loose[step->index] = step;
     segment->steps.clear();
   }
   uint32_t left = run.segments_left.load();
@@ -111,7 +112,7 @@ void move_steps(RunState& run, plan::Cut cut) {
     segment->changes_seen = 0; // it vouches for steps that have left
     for (uint32_t s : planned.steps) {
       if (loose[s]->segment != segment) loose[s]->segment = segment;
-      segment->steps.push_back(std::move(loose[s]));
+      segment->steps.push_back(loose[s]);
     }
   }
   for (auto& segment : run.segments) {
@@ -123,9 +124,8 @@ void move_steps(RunState& run, plan::Cut cut) {
   run.segments_left.store(left);
   join_segments(run);
   want_stamps(run);
-  for (auto& segment : run.segments)
-    for (auto& step : segment->steps)
-      if (step->short_calls && step->plan->kind == plan::StepKind::handler) flatten(*step);
+  for (HandlerRun* step : run.handlers)
+    if (step->short_calls && step->plan->is<plan::HandlerStep>()) flatten(*step);
   for (uint32_t p = 0; p < run.paces.size(); ++p) run.paces[p]->window = run.second_cut->windows[p];
 }
 

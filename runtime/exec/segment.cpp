@@ -30,25 +30,25 @@ bool devices_idle(SegmentRun& segment) {
 }
 
 // Whose handler drains with this step: behind a GPU body its finish() is the last that is called. Null: nobody's.
-StepRun* drained_here(StepRun& step) {
-  if (step.finisher) return nullptr;
-  StepRun& owing = step.finishes ? *step.finishes : step;
-  return owing.instance ? &owing : nullptr;
+HandlerRun* drained_here(StepRun& step) {
+  if (auto* finish = dynamic_cast<FinishRun*>(&step)) return finish->body;
+  const auto* body = dynamic_cast<BodyRun*>(&step);
+  return body && body->finisher ? nullptr : step.called();
 }
 
 // After the last tick: handlers drain, what they still owe is published or settled, channels close.
 void finish(SegmentRun& segment) {
   RunState& run = *segment.run;
-  for (const auto& step : segment.steps) {
-    StepRun* const owing = drained_here(*step);
+  for (StepRun* step : segment.steps) {
+    HandlerRun* const owing = drained_here(*step);
     if (owing && !run.abort.load(std::memory_order_relaxed) && !RunState::is_given_up(*owing)) {
       const bool failed_before =
           owing->errors.load(std::memory_order_relaxed) > 0 && owing->handler->on_error == graph::OnError::fail;
       if (!drain_step(*owing) && !failed_before) run.fail(*owing, segment.ordinal, owing->instance->error());
     }
-    flush_pending(*step);
-    if (step->plan->kind == plan::StepKind::gate || step->plan->kind == plan::StepKind::post)
-      close_channel(*run.channels[step->plan->channel]);
+    if (HandlerRun* called = step->called()) flush_pending(*called);
+    if (step->plan->is<plan::GateStep>() || step->plan->is<plan::PostStep>())
+      close_channel(*run.channels[step->plan->channel()]);
   }
   segment.progress.store(kFinished, std::memory_order_release);
   segment.done.store(true, std::memory_order_release);
@@ -112,9 +112,9 @@ void end_tick(SegmentRun& segment) {
     note_ended(segment);
   if (segment.careful.load(std::memory_order_relaxed)) {
     segment.changes_seen = SIZE_MAX; // changes are minded until every handler has taken them in
-    for (const auto& step : segment.steps)
-      if (step->instance)
-        segment.changes_seen = std::min(segment.changes_seen, step->changes_seen.load(std::memory_order_relaxed));
+    for (StepRun* step : segment.steps)
+      if (const HandlerRun* called = step->called())
+        segment.changes_seen = std::min(segment.changes_seen, called->changes_seen.load(std::memory_order_relaxed));
     if (segment.changes_seen == SIZE_MAX) segment.changes_seen = segment.run->changes_admitted.load();
   }
   segment.inside.store(nullptr, std::memory_order_relaxed);
@@ -126,15 +126,15 @@ void end_tick(SegmentRun& segment) {
 
 // Whose stamp a waiting step lacks; null where it waits for something else, or something else as well.
 const StepShared* stamp_awaited(const StepRun& step, uint64_t ordinal) {
-  if (step.plan->kind != plan::StepKind::handler) return nullptr;
+  if (!step.plan->is<plan::HandlerStep>()) return nullptr;
   for (const InputRun& input : step.inputs)
     if (input.producer && input.delay == 0 && !input.producer->settled(ordinal)) return input.producer;
   return nullptr;
 }
 
 // A measured tick's call has returned. What is published later or runs on a device's own time is noted there.
-void note_returned(StepRun& step, uint64_t ordinal) {
-  if (!step.reach || step.device || step.call_status == MR_PENDING) return;
+void note_returned(HandlerRun& step, uint64_t ordinal) {
+  if (!step.reach || step.on.device || step.call_status == MR_PENDING) return;
   std::unique_lock lock(step.pending_mutex, std::defer_lock);
   if (!step.deferred.empty()) lock.lock(); // another thread may publish an earlier one
   note_reached(step, ordinal);
@@ -145,34 +145,28 @@ template <bool measured>
 bool run_steps(SegmentRun& segment, bool& moved) {
   while (segment.cursor < segment.steps.size()) {
     StepRun& step = *segment.steps[segment.cursor];
-    if (step.flat && !segment.careful.load(std::memory_order_relaxed) && run_flat(step, segment.ordinal)) {
-      if constexpr (measured) note_reached(step, segment.ordinal);
-      ++segment.cursor;
-      continue;
+    if (step.flat && !segment.careful.load(std::memory_order_relaxed)) {
+      auto& handler = static_cast<HandlerRun&>(step);
+      if (run_flat(handler, segment.ordinal)) {
+        if constexpr (measured) note_reached(handler, segment.ordinal);
+        ++segment.cursor;
+        continue;
+      }
     }
-    if (step.calling) {
-      step.calling = false;
-      settle_call(step, segment.ordinal);
-      if constexpr (measured) note_returned(step, segment.ordinal);
-    } else {
-      [[maybe_unused]] const uint64_t calls = step.calls;
-      const StepResult result = run_step(step, segment.ordinal);
-      if (result == StepResult::waiting || result == StepResult::made_room) {
-        moved = moved || result == StepResult::made_room;
-        segment.awaits.store(stamp_awaited(step, segment.ordinal), std::memory_order_relaxed);
-        segment.waiting_at.store(&step, std::memory_order_relaxed);
-        segment.inside.store(nullptr, std::memory_order_relaxed);
-        return false;
-      }
-      moved = true;
-      if (result == StepResult::calling) {
-        step.calling = true;
-        return false;
-      }
-      if constexpr (measured)
-        if (step.calls != calls) note_returned(step, segment.ordinal);
+    [[maybe_unused]] HandlerRun* const called = measured ? step.called() : nullptr;
+    [[maybe_unused]] const uint64_t calls = called ? called->calls.get() : 0;
+    const StepResult result = step.advance(segment.ordinal);
+    if (result == StepResult::waiting || result == StepResult::made_room) {
+      moved = moved || result == StepResult::made_room;
+      segment.awaits.store(stamp_awaited(step, segment.ordinal), std::memory_order_relaxed);
+      segment.waiting_at.store(&step, std::memory_order_relaxed);
+      segment.inside.store(nullptr, std::memory_order_relaxed);
+      return false;
     }
     moved = true;
+    if (result == StepResult::calling) return false;
+    if constexpr (measured)
+      if (called && called->calls != calls) note_returned(*called, segment.ordinal);
     ++segment.cursor;
   }
   return true;

@@ -74,8 +74,8 @@ int64_t beat_ns(const graph::Rational& rate, int64_t beat) {
   return fits ? at : INT64_MAX;
 }
 
-graph::Rational rate_of(const StepRun& source) {
-  const mr_facts& facts = source.run->facts.handlers[source.plan->handler].facts;
+graph::Rational rate_of(const SourceRun& source) {
+  const mr_facts& facts = source.run->facts.handlers[source.plan->handler()].facts;
   return facts.rate_num > 0 ? graph::Rational{facts.rate_num, facts.rate_den} : graph::Rational{};
 }
 
@@ -100,7 +100,7 @@ void take_next(SourceState& source) {
   source.has_next = false;
 }
 
-Answer answer_of(StepRun& source, mr_status status, std::vector<Slot>& slots) {
+Answer answer_of(SourceRun& source, mr_status status, std::vector<Slot>& slots) {
   for (size_t o = 0; o < slots.size(); ++o) {
     const mr_output& output = source.raw_outputs[o];
     slots[o] = output.state == MR_OUTPUT_SILENT ? Slot{} : value_of(output);
@@ -119,14 +119,14 @@ int64_t pts_of(const std::vector<Slot>& slots, int64_t otherwise) {
   return otherwise;
 }
 
-void note_replaced(StepRun& source) {
+void note_replaced(SourceRun& source) {
   if (++source.times_replaced > 1) return;
   source.instance->log(
       MR_LOG_WARNING,
       "a media time does not rise; it is replaced, and so is each that follows (times_replaced counts)");
 }
 
-int64_t due_after(StepRun& source, int64_t last_due_ns, int64_t pts_ns, const graph::Rational& rate) {
+int64_t due_after(SourceRun& source, int64_t last_due_ns, int64_t pts_ns, const graph::Rational& rate) {
   if (pts_ns > last_due_ns) return pts_ns;
   note_replaced(source);
   const int64_t period = std::max<int64_t>(beat_ns(rate, 1), 1);
@@ -135,7 +135,7 @@ int64_t due_after(StepRun& source, int64_t last_due_ns, int64_t pts_ns, const gr
 
 Answer ask(SourceState& source, const mr_tick_info& info, uint64_t ordinal, std::vector<Slot>& slots) {
   if (source.reader) return source.reader->take(slots);
-  StepRun& step = *source.step;
+  SourceRun& step = *source.step;
   if (step.said_end) return Answer::end; // it was given together with a value
   step.context.ordinal = ordinal;
   mr_tick_info own = info;

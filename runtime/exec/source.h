@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "exec/step.h"
+#include "exec/handler_run.h"
 
 namespace millrace::exec {
 
@@ -14,7 +14,7 @@ class Reader;
 // A source's value that is not due yet, and the one that is.
 struct SourceState {
   // head; `step` built
-  StepRun* step = nullptr;
+  SourceRun* step = nullptr;
   bool ended = false;
   bool has_value = false; // for the tick that is being admitted
   bool has_next = false;  // read ahead
@@ -42,7 +42,7 @@ inline graph::Rational nominal_rate(const plan::Clock& clock) {
 }
 
 // The rate of a source's own; numerator 0: none.
-graph::Rational rate_of(const StepRun& source);
+graph::Rational rate_of(const SourceRun& source);
 
 // Why a source's slot is empty, where it says no more.
 void clear(std::vector<Slot>& slots, Cause cause);
@@ -52,14 +52,14 @@ void release_all(std::vector<Slot>& slots);
 void take_next(SourceState& source);
 
 // What a call of the source left in raw_outputs goes into `slots`; what it allocated and then did not give goes back.
-Answer answer_of(StepRun& source, mr_status status, std::vector<Slot>& slots);
+Answer answer_of(SourceRun& source, mr_status status, std::vector<Slot>& slots);
 
 int64_t pts_of(const std::vector<Slot>& slots, int64_t otherwise);
 
 // A source gave a time that does not rise: counted, and told once (8.9).
-void note_replaced(StepRun& source);
+void note_replaced(SourceRun& source);
 // When a value is due: its own time, but one period after the last where that does not rise. Saturates.
-int64_t due_after(StepRun& source, int64_t last_due_ns, int64_t pts_ns, const graph::Rational& rate);
+int64_t due_after(SourceRun& source, int64_t last_due_ns, int64_t pts_ns, const graph::Rational& rate);
 
 // One call of a source that does not block, or one value of its reader. `info` is the tick's; a source with a rate is
 // told its own count of values, and the time of that.

@@ -1,6 +1,6 @@
 // What a run is made of while it lives: slots, paces and segments, as the plan laid them out, and the words by which
-// their threads know of each other. Steps are in step.h, channels in channel.h, sources in source.h, regions in
-// region.h, and the run that holds them all in run_state.h. Private to runtime/exec; plan.h explains the words.
+// their threads know of each other. Steps are in step.h and a header for each kind, channels in channel.h, sources in
+// source.h, regions in region.h, and the run that holds them all in run_state.h. Private to runtime/exec; plan.h explains the words.
 //
 // Who touches what. A slot is written by the thread that runs its step, before the step's stamp for that ordinal is
 // stored with release; readers in other segments load the stamp with acquire first. A slot is written again only for
@@ -11,11 +11,11 @@
 //   word                     written by          says
 //   PaceRun::admitted        the pace's head     below it: ticks that exist, their infos and sources' slots written
 //   StepShared::stamp        the step's thread   == ordinal + 1: this ordinal's slots are settled (on a device: issued)
-//   StepRun::passed          gate, post, resolve below it: looked at, and put into or taken from the channel
-//                            (a finish: called, or not to be)
-//   StepRun::passed_media_ns the same            media time of the last of those
-//   StepRun::decides_at_ns   an align's resolve  when it will not wait any more
-//   StepRun::oldest_owed     who publishes       the first firing that is still pending; all ones: none
+//   ChannelEnd::passed       gate, post, resolve below it: looked at, and put into or taken from the channel
+//   ChannelEnd::passed_media_ns  the same        media time of the last of those
+//   ResolveRun::decides_at_ns    an align's      when it will not wait any more
+//   FinishRun::passed        a finish            below it: called, or not to be
+//   HandlerRun::oldest_owed  who publishes       the first firing that is still pending; all ones: none
 //   SegmentRun::progress     the segment         below it: all steps of the lane's ordinals are through
 //   SegmentRun::fences_done  who asks, locked    below it: done on the device too
 //   completed(pace)          computed            the least of progress, oldest_owed, fences_done: the window's tail
@@ -51,6 +51,9 @@ class RunState;
 struct PaceRun;
 struct SegmentRun;
 struct StepRun;
+struct HandlerRun;
+struct GateRun;
+struct EntryRun;
 struct ChannelRun;
 struct SourceState;
 
@@ -141,8 +144,8 @@ struct PaceRun {
   std::vector<PaceRun*> leaders;
   std::vector<ChannelRun*> fed_by;
   PaceRun* parent = nullptr;
-  StepRun* gate = nullptr;
-  StepRun* entry = nullptr;
+  GateRun* gate = nullptr;
+  EntryRun* entry = nullptr;
   ChannelRun* feed = nullptr;
 
   // head
@@ -193,8 +196,8 @@ struct SegmentRun {
   bool head = false; // admits its pace's ticks
   bool device = false;
   std::mutex* submitting = nullptr; // RunState::submitting of its device
-  std::vector<std::unique_ptr<StepRun>> steps;
-  std::vector<const StepRun*> pending_steps; // those that may publish later
+  std::vector<StepRun*> steps;
+  std::vector<const HandlerRun*> pending_steps; // those that may publish later
 
   const StepShared* first = nullptr; // whose stamp its first step needs: an ordinal that has it is admitted
 
@@ -228,7 +231,7 @@ struct SegmentRun {
   bool measured = false; // this tick is one
 
   // claimer, and the head for its sources: for the watchdog and the idle report
-  std::atomic<const StepRun*> inside{nullptr}; // the last call that was begun, until the segment waits or ends its tick
+  std::atomic<const HandlerRun*> inside{nullptr}; // the last call that was begun, until the segment waits or ends its tick
   std::atomic<const StepRun*> waiting_at{nullptr};
 };
 

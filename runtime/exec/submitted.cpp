@@ -13,11 +13,13 @@ namespace {
 constexpr std::chrono::milliseconds kEndsWithin{500};
 
 // "blur (image.blur)", "the region of blur and edges", "copy video → cuda:0".
-std::string words_of_work(const StepRun& step) {
-  if (!step.handler) return step.plan->name;
-  if (!step.region || step.region->steps.size() < 2) return step.plan->name + " (" + step.handler->type + ")";
+std::string words_of_work(const RunState& run, const StepRun& step) {
+  const uint32_t handler = step.plan->handler();
+  if (handler == plan::kNone) return step.plan->name;
+  if (!step.on.region || step.on.region->steps.size() < 2)
+    return step.plan->name + " (" + run.plan.handlers[handler].type + ")";
   std::string names;
-  const auto& steps = step.region->steps;
+  const auto& steps = step.on.region->steps;
   for (size_t s = 0; s < steps.size(); ++s)
     names += (s == 0 ? "" : s + 1 < steps.size() ? ", " : " and ") + steps[s]->plan->name;
   return "the region of " + names;
@@ -35,13 +37,13 @@ void RunState::note_submitted(const StepRun& step, uint64_t ordinal, const devic
 
 void RunState::await_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence) {
   if (!options.sync_devices || is_virtual) return;
-  device::Device& device = *step.device;
+  device::Device& device = *step.on.device;
   const int64_t begin = monotonic.now_ns();
   while (!fence.done()) {
     device.watch(); // one whose words move by themselves looks for errors only when it is asked to
     if (!device.force(fence)) std::this_thread::yield();
     if (monotonic.now_ns() - begin > options.device_patience_ns)
-      device.declare_lost(words_of_work(step) + " did not finish tick " +
+      device.declare_lost(words_of_work(*this, step) + " did not finish tick " +
                           std::to_string(step.pace->info(ordinal).index));
   }
   if (device.failed()) watch_device(step.plan->domain);
@@ -55,15 +57,15 @@ std::string RunState::words_under_way(uint32_t d) const {
   for (const Submission& submission : submissions_[d]->latest) {
     const StepRun* const step = submission.step.load(std::memory_order_acquire);
     const uint64_t sequence = submission.sequence.load(std::memory_order_relaxed);
-    if (!step || sequence <= devices[d]->reached(*step->stream)) continue;
-    const bool better = !found || (step->handler && !found->handler) ||
-                        (!step->handler == !found->handler && sequence < found_sequence);
+    if (!step || sequence <= devices[d]->reached(*step->on.stream)) continue;
+    const bool copies = step->plan->is<plan::CopyStep>(), found_copies = found && found->plan->is<plan::CopyStep>();
+    const bool better = !found || (!copies && found_copies) || (copies == found_copies && sequence < found_sequence);
     if (!better) continue;
     found = step;
     found_sequence = sequence;
     found_tick = submission.tick.load(std::memory_order_relaxed);
   }
-  return found ? "; under way was " + words_of_work(*found) + " (tick " + std::to_string(found_tick) + ")" : "";
+  return found ? "; under way was " + words_of_work(*this, *found) + " (tick " + std::to_string(found_tick) + ")" : "";
 }
 
 bool RunState::has_stuck_devices() const {

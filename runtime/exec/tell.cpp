@@ -10,7 +10,7 @@
 #include "exec/run_state.h"
 #include "exec/source.h"
 #include "exec/state.h"
-#include "exec/step.h"
+#include "exec/handler_run.h"
 #include "observe/log.h"
 
 namespace millrace::exec {
@@ -25,10 +25,10 @@ const std::string& clock_of(const StepRun& step) { return step.pace->clock->name
 bool is_heard(const RunState& run, LogLevel level) { return run.options.log && run.options.log->takes(level); }
 
 // Nobody but the thread that has claimed a segment reads it here: it may be cut anew.
-uint64_t tick_of_call(const StepRun& step) {
+uint64_t tick_of_call(const HandlerRun& step) {
   const SegmentRun* const here = Claim::here();
   if (!here || here->inside.load(std::memory_order_relaxed) != &step || step.drained) return LogRecord::kNoTick;
-  if (step.plan->kind == plan::StepKind::source) // asked for the next tick; one with a reader speaks there
+  if (step.plan->is<plan::SourceStep>()) // asked for the next tick; one with a reader speaks there
     return step.trace ? LogRecord::kNoTick : step.context.ordinal;
   if (!here->in_tick.load(std::memory_order_relaxed)) return LogRecord::kNoTick;
   const PaceRun& pace = *here->pace;
@@ -36,8 +36,8 @@ uint64_t tick_of_call(const StepRun& step) {
   return pace.tick_index[here->ordinal & pace.mask].load(std::memory_order_relaxed);
 }
 
-uint32_t stream_of_call(const StepRun& step) {
-  if (step.device) return LogRecord::kNoStream; // its inputs are a device's
+uint32_t stream_of_call(const HandlerRun& step) {
+  if (step.on.device) return LogRecord::kNoStream; // its inputs are a device's
   for (const mr_input& input : step.raw_inputs)
     if (input.value) return input.value->header.stream;
   return LogRecord::kNoStream;
@@ -61,7 +61,7 @@ std::string rate_words(const plan::Clock& clock) {
 
 } // namespace
 
-void lend_log(StepRun& step) {
+void lend_log(HandlerRun& step) {
   plugin::Instance& instance = *step.instance;
   Log& log = *step.run->options.log;
   const LogSource& source = log.source(step.handler->name, clock_of(step));
@@ -91,11 +91,11 @@ void tell_clock_ended(const PaceRun& pace) {
 }
 
 void tell_region(const RegionRun& region) {
-  const StepRun& first = *region.steps[0];
+  const BodyRun& first = *region.steps[0];
   const RunState& run = *first.run;
   if (!is_heard(run, LogLevel::info) || region.recordings.empty()) return;
   std::string handlers;
-  for (const StepRun* step : region.steps) handlers += (handlers.empty() ? "" : ", ") + step->handler->name;
+  for (const BodyRun* step : region.steps) handlers += (handlers.empty() ? "" : ", ") + step->handler->name;
   say(run, LogLevel::info, "", clock_of(first),
       fmt::format("captured on {} as one: {}", run.plan.domains[region.plan->domain].name, handlers));
 }
@@ -107,7 +107,7 @@ void tell_second_cut(const RunState& run) {
                   run.plan.segments.size()));
 }
 
-void tell_restart(const StepRun& step) {
+void tell_restart(const HandlerRun& step) {
   if (!is_heard(*step.run, LogLevel::info)) return;
   Log::Context context;
   context.tick = tick_of_call(step);

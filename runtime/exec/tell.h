@@ -17,7 +17,7 @@ struct PaceRun;
 struct RegionRun;
 struct Result;
 struct SegmentRun;
-struct StepRun;
+struct HandlerRun;
 
 // The segment that this thread has claimed and is carrying forward; null: none. Of a handler that speaks it tells in
 // the call of which tick it does, without a word on each call.
@@ -35,14 +35,14 @@ class Claim {
 };
 
 // Leads what the handler says to the log, and what it said before: when it was probed.
-void lend_log(StepRun& step);
+void lend_log(HandlerRun& step);
 
 void tell_clock_began(const PaceRun& pace);
 void tell_clock_ended(const PaceRun& pace);
 void tell_region(const RegionRun& region); // once it is recorded
 void tell_second_cut(const RunState& run);
 // The handler has failed, and will be started anew.
-void tell_restart(const StepRun& step);
+void tell_restart(const HandlerRun& step);
 void tell_over(const RunState& run, const Result& result);
 
 // Tells when values begin to be dropped on an edge or ticks of a clock to be late, and when that is over. Looks at

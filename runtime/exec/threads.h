@@ -19,7 +19,7 @@ namespace millrace::exec {
 
 class RunState;
 struct SegmentRun;
-struct StepRun;
+struct HandlerRun;
 
 // Workers look for segments that can go on: their own first, then those whose home is busy elsewhere. With nothing to
 // do they spin for a while, then sleep on the run's bell until something moves or a beat is due.
@@ -97,7 +97,7 @@ class Monitor {
   enum class Stage { fine, named, interrupted, given_up };
   // The last call that a segment, a reader or a device was seen in.
   struct Watch {
-    const StepRun* inside = nullptr;
+    const HandlerRun* inside = nullptr;
     uint64_t progress = 0; // of the segment; of a call apart its tick
     uint64_t calls = 0;    // of the step, which may be a source that is asked again and again
     int64_t since_ns = 0;
@@ -107,10 +107,10 @@ class Monitor {
   };
   void loop();
   void watch_calls(int64_t now);
-  void watch_call(Watch& watch, const StepRun* inside, uint64_t progress, int64_t now);
+  void watch_call(Watch& watch, const HandlerRun* inside, uint64_t progress, int64_t now);
   void watch_budget(Watch& watch, int64_t now);
   void give_up(const Watch& watch, int64_t now);
-  std::string what_follows(const StepRun& inside) const;
+  std::string what_follows(const HandlerRun& inside) const;
   uint64_t tick_of(const Watch& watch) const;
   void tell(const std::string& line) const;
   void watch_progress(int64_t now);

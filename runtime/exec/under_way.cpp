@@ -3,49 +3,48 @@
 
 #include "exec/run_state.h"
 #include "exec/state.h"
-#include "exec/step.h"
+#include "exec/handler_run.h"
 
 namespace millrace::exec {
 
 namespace {
 
-plugin::CallName call_name(const StepRun& step, uint64_t tick) {
-  if (!step.handler) return {};
+plugin::CallName call_name(const HandlerRun& step, uint64_t tick) {
   return {step.plan->name.c_str(), step.handler->type.c_str(), function_of(step), tick};
 }
 
-CallUnderWay described(const StepRun& step, uint64_t tick) {
+CallUnderWay described(const HandlerRun& step, uint64_t tick) {
   return {step.plan->name + " (" + step.handler->type + ")", function_of(step), tick};
 }
 
 } // namespace
 
-const char* function_of(const StepRun& step) {
+const char* function_of(const HandlerRun& step) {
   return step.in_finish.load(std::memory_order_relaxed) ? "finish" : "process";
 }
 
 plugin::CallName name_call_in(const void* segment_run) {
   const auto& segment = *static_cast<const SegmentRun*>(segment_run);
-  const StepRun* step = segment.inside.load(std::memory_order_relaxed);
+  const HandlerRun* step = segment.inside.load(std::memory_order_relaxed);
   return step ? call_name(*step, segment.pace->tick_at(segment.ordinal)) : plugin::CallName{};
 }
 
 plugin::CallName name_call_apart(const void* step_run) {
-  const auto& step = *static_cast<const StepRun*>(step_run);
+  const auto& step = *static_cast<const HandlerRun*>(step_run);
   const uint64_t tick = step.apart.load(std::memory_order_relaxed);
-  return tick == StepRun::kNotApart ? plugin::CallName{} : call_name(step, tick);
+  return tick == HandlerRun::kNotApart ? plugin::CallName{} : call_name(step, tick);
 }
 
 std::vector<CallUnderWay> calls_under_way(const RunState& run) {
   std::vector<CallUnderWay> calls;
   for (const auto& segment : run.segments) {
-    const StepRun* step = segment->inside.load(std::memory_order_relaxed);
-    if (step && step->handler && !step->instance->is_watched())
+    const HandlerRun* step = segment->inside.load(std::memory_order_relaxed);
+    if (step && !step->instance->is_watched())
       calls.push_back(described(*step, segment->pace->tick_at(segment->progress.load(std::memory_order_relaxed))));
   }
-  for (const StepRun* step : run.apart) {
+  for (const HandlerRun* step : run.apart) {
     const uint64_t tick = step->apart.load(std::memory_order_relaxed);
-    if (tick != StepRun::kNotApart) calls.push_back(described(*step, tick));
+    if (tick != HandlerRun::kNotApart) calls.push_back(described(*step, tick));
   }
   return calls;
 }

@@ -9,14 +9,14 @@
 namespace millrace::exec {
 
 class RunState;
-struct StepRun;
+struct HandlerRun;
 
 // For plugin::UnderWay, the call that a worker is in by its segment, or a reader or device by its step.
 plugin::CallName name_call_in(const void* segment_run);
 plugin::CallName name_call_apart(const void* step_run);
 
 // Which function of its handler is called: "process" or "finish".
-const char* function_of(const StepRun& step);
+const char* function_of(const HandlerRun& step);
 
 std::vector<CallUnderWay> calls_under_way(const RunState& run);
 

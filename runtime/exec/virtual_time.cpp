@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "exec/run_state.h"
+#include "exec/channel.h"
 #include "exec/second_cut.h"
 #include "exec/segment.h"
 #include "exec/state.h"
@@ -57,7 +58,7 @@ int64_t next_event_ns(const RunState& run) {
     const int64_t due = pace->due_ns.load(std::memory_order_relaxed);
     if (due > now) next = std::min(next, due);
   }
-  for (const StepRun* step : run.timed_steps) {
+  for (const ResolveRun* step : run.timed_steps) {
     const int64_t due = step->decides_at_ns.load(std::memory_order_relaxed);
     if (due > now) next = std::min(next, due);
   }

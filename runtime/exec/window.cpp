@@ -6,7 +6,7 @@
 
 #include "exec/channel.h"
 #include "exec/state.h"
-#include "exec/step.h"
+#include "exec/handler_run.h"
 
 namespace millrace::exec {
 
@@ -27,7 +27,7 @@ uint64_t completed(PaceRun& pace) {
   uint64_t lowest = UINT64_MAX;
   for (SegmentRun* segment : pace.segments) {
     uint64_t at = segment->progress.load(std::memory_order_acquire);
-    for (const StepRun* step : segment->pending_steps)
+    for (const HandlerRun* step : segment->pending_steps)
       at = std::min(at, step->oldest_owed.load(std::memory_order_acquire));
     if (segment->device) {
       const std::lock_guard lock(segment->fences_mutex); // the head asks, and so does the gate
@@ -59,7 +59,7 @@ int64_t room_since_ns(const PaceRun& pace, uint64_t ordinal) {
   return latest;
 }
 
-int64_t settled_through(PaceRun& pace, const StepRun& step) {
+int64_t settled_through(PaceRun& pace, const ChannelEnd& step) {
   for (;;) {
     // The watermark first: what is let in later than this look lies after it.
     const int64_t mark = watermark(pace);
@@ -80,7 +80,7 @@ int64_t settled_through(PaceRun& pace, const StepRun& step) {
   }
 }
 
-Passed passed_by(const StepRun& step) {
+Passed passed_by(const ChannelEnd& step) {
   PaceRun& pace = *step.pace;
   for (;;) {
     // The end and the gate first: what is let in later than this look lies after it.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "exec/channel.h"
 #include "exec/presence.h"
 #include "exec/state.h"
 
@@ -16,14 +17,14 @@ bool waits_for_device(SegmentRun& segment);
 // When the tick that made room in the window was done.
 int64_t room_since_ns(const PaceRun& pace, uint64_t ordinal);
 // Index of the last tick such that all its entries and those before are settled by `step`; -1: none; INT64_MAX: all.
-int64_t settled_through(PaceRun& pace, const StepRun& step);
+int64_t settled_through(PaceRun& pace, const ChannelEnd& step);
 // How far a gate, post or resolve step has come in media time (semantics.md 8.1).
 struct Passed {
   int64_t through_ns; // every tick at or before it is dealt with, and the next one is known to be later
   bool ended;         // the clock has ended, and every tick of it is dealt with
   bool has(int64_t media_ns) const { return ended || through_ns >= media_ns; }
 };
-Passed passed_by(const StepRun& step);
+Passed passed_by(const ChannelEnd& step);
 
 // The head's, on every tick: in line, since most of the time there is nothing to do.
 inline bool window_full(PaceRun& pace, uint64_t ordinal) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "exec/region.h"
+#include "exec/channel.h"
 #include "exec/run_state.h"
 #include "exec/segment.h"
 #include "exec/state.h"
@@ -183,7 +184,7 @@ bool Workers::force_devices() {
 int64_t Workers::next_due_ns() const {
   int64_t due = INT64_MAX;
   for (const auto& pace : run_.paces) due = std::min(due, pace->due_ns.load(std::memory_order_relaxed));
-  for (const StepRun* step : run_.timed_steps) due = std::min(due, step->decides_at_ns.load(std::memory_order_relaxed));
+  for (const ResolveRun* step : run_.timed_steps) due = std::min(due, step->decides_at_ns.load(std::memory_order_relaxed));
   return due;
 }
 
@@ -199,9 +200,9 @@ void Workers::warm_up(Worker& worker, int64_t due_ns) {
     if (!segment->device || !is_next || segment->done.load(std::memory_order_relaxed)) continue;
     if (segment->claimed.exchange(true, std::memory_order_acquire)) continue;
     const uint64_t next = segment->progress.load(std::memory_order_relaxed);
-    for (const auto& step : segment->steps)
-      if (next >= segment->warmed_up && step->region && step->region->steps[0] == step.get())
-        exec::warm_up(*step->region, next);
+    for (const StepRun* step : segment->steps)
+      if (next >= segment->warmed_up && step->on.region && step->on.region->steps[0] == step)
+        exec::warm_up(*step->on.region, next);
     segment->warmed_up = next + 1;
     segment->claimed.store(false, std::memory_order_release);
   }

@@ -8,8 +8,8 @@ namespace millrace::plan {
 void attend(Draft& draft) {
   Plan& plan = draft.plan;
   for (Step& step : plan.steps) {
-    if (step.kind != StepKind::finish) continue;
-    const Step& body = plan.steps[step.finishes];
+    if (!step.is<FinishStep>()) continue;
+    const Step& body = plan.steps[step.as<FinishStep>().body];
     step.inputs = body.inputs;
     for (StepInput& input : step.inputs) {
       input.edge = kNone; // its deliveries are the body's

@@ -10,8 +10,8 @@ namespace millrace::plan {
 namespace {
 
 bool capturable(const Plan& plan, const Step& step) {
-  return step.kind == StepKind::handler && !plan.on_host(step.domain) &&
-         (plan.handlers[step.handler].info->traits & MR_TRAIT_CAPTURABLE) && step.every == 1;
+  return step.is<HandlerStep>() && !plan.on_host(step.domain) &&
+         (plan.handlers[step.handler()].info->traits & MR_TRAIT_CAPTURABLE) && step.every == 1;
 }
 
 // An input whose slot is no function of the index keeps its consumer on streams.
@@ -57,7 +57,7 @@ bool leads_back(const Plan& plan, const Step& step, uint32_t region) {
       const bool inside = producer == step_index || plan.steps[producer].region == region;
       if (!inside || inside_too) todo.push_back(producer);
     }
-    if (at.kind == StepKind::resolve || at.kind == StepKind::entry) todo.push_back(plan.channels[at.channel].from);
+    if (at.is<ResolveStep>() || at.is<EntryStep>()) todo.push_back(plan.channels[at.channel()].from);
     for (uint32_t before : at.after)
       if ((before != step_index && plan.steps[before].region != region) || inside_too) todo.push_back(before);
   };
@@ -85,7 +85,7 @@ constexpr uint64_t kRidesAlongMax = 4096;
 void take_small_copies_along(Plan& plan) {
   for (uint32_t s = 0; s < plan.steps.size(); ++s) {
     Step& step = plan.steps[s];
-    if (step.kind != StepKind::transfer || plan.domains[step.domain].bodies != Bodies::enqueued ||
+    if (!step.is<CopyStep>() || plan.domains[step.domain].bodies != Bodies::enqueued ||
         step.inputs.size() != 1)
       continue;
     const Output& from = plan.outputs[step.inputs[0].output];

@@ -239,7 +239,8 @@ std::vector<uint32_t> ClockCircles::waits() const {
       for (const StepInput& input : step.inputs)
         if (input.output != kNone) changed = add(s, plan_.outputs[input.output].step) || changed;
       for (const uint32_t before : step.after) changed = add(s, before) || changed;
-      for (const uint32_t reader : step.readers) // a copy asks what else its readers need
+      const auto* copy = std::get_if<CopyStep>(&step.kind);
+      for (const uint32_t reader : copy ? copy->readers : std::vector<uint32_t>{}) // it asks what else they need
         for (const StepInput& input : plan_.steps[reader].inputs)
           if (input.output != kNone && input.required) changed = add(s, plan_.outputs[input.output].step) || changed;
       if (plan_.paces[step.pace].gate != kNone) changed = add(s, plan_.paces[step.pace].gate) || changed;

@@ -79,7 +79,7 @@ class Connecting {
     const uint32_t pace = target_of(edge).pace, parent = source_of(edge).pace;
     const uint32_t gate = gate_of(pace, parent);
     const uint32_t entry = plan_.paces[pace].entry;
-    Channel& channel = plan_.channels[plan_.steps[gate].channel];
+    Channel& channel = plan_.channels[plan_.steps[gate].channel()];
     const graph::Edge& declared = *edge.declared;
     if (declared.policy == graph::Policy::queue) {
       channel.depth = channel.queued ? std::min(channel.depth, declared.depth) : declared.depth;
@@ -103,7 +103,7 @@ class Connecting {
       StepInput& known = plan_.steps[gate].inputs[i];
       if (known.output == from && known.delay == input.delay && known.initial_empty == input.initial_empty &&
           known.repeat_last == input.repeat_last) {
-        plan_.channels[plan_.steps[gate].channel].entries.back() = i;
+        plan_.channels[plan_.steps[gate].channel()].entries.back() = i;
         known.required = known.required || input.required;
         return plan_.steps[entry].outputs[i];
       }
@@ -125,8 +125,9 @@ class Connecting {
       if (name.empty()) name = draft_.handlers[h].declared->name;
       apart = apart || apart_[h] == h;
     }
-    const uint32_t gate = all_.add_step(StepKind::gate, "gate of " + name, parent);
-    const uint32_t entry = all_.add_step(StepKind::entry, "entry of " + name, pace);
+    const auto number = static_cast<uint32_t>(plan_.channels.size());
+    const uint32_t gate = all_.add_step(GateStep{number}, "gate of " + name, parent);
+    const uint32_t entry = all_.add_step(EntryStep{number}, "entry of " + name, pace);
     Channel channel;
     channel.kind = ChannelKind::gate;
     channel.from = gate;
@@ -134,7 +135,6 @@ class Connecting {
     channel.busy = !apart;
     channel.on_firing = apart;
     plan_.channels.push_back(channel);
-    plan_.steps[gate].channel = plan_.steps[entry].channel = static_cast<uint32_t>(plan_.channels.size() - 1);
     plan_.paces[pace].gate = gate;
     plan_.paces[pace].entry = entry;
     plan_.paces[pace].parent = parent;
@@ -150,7 +150,7 @@ class Connecting {
     if (declared.policy == graph::Policy::latest) {
       const auto known = latest_.find(key);
       if (known != latest_.end()) {
-        Channel& shared = plan_.channels[plan_.steps[plan_.outputs[known->second].step].channel];
+        Channel& shared = plan_.channels[plan_.steps[plan_.outputs[known->second].step].channel()];
         shared.edges.push_back(e);
         shared.entries.push_back(0);
         return known->second;
@@ -158,12 +158,13 @@ class Connecting {
     }
     const Output source = plan_.outputs[from];
     const std::string what = draft_.port_name(edge.source, false, edge.source_output);
-    const uint32_t post = all_.add_step(StepKind::post, "post " + what, source_of(edge).pace);
+    const auto number = static_cast<uint32_t>(plan_.channels.size());
+    const uint32_t post = all_.add_step(PostStep{number}, "post " + what, source_of(edge).pace);
     StepInput input;
     input.output = from;
     input.required = false;
     plan_.steps[post].inputs.push_back(input);
-    const uint32_t resolve = all_.add_step(StepKind::resolve, policy_word(declared.policy) + " " + what, pace);
+    const uint32_t resolve = all_.add_step(ResolveStep{number}, policy_word(declared.policy) + " " + what, pace);
     const uint32_t output = all_.add_output(resolve, source.name, source.format, source.domain);
     plan_.outputs[output].origin = from;
     plan_.outputs[output].connected = true;
@@ -184,7 +185,6 @@ class Connecting {
     // A queue gives to the ticks that its reader fires on, and to no other (8.6).
     if (declared.policy == graph::Policy::queue) plan_.steps[resolve].every = target_of(edge).declared->every;
     plan_.channels.push_back(channel);
-    plan_.steps[post].channel = plan_.steps[resolve].channel = static_cast<uint32_t>(plan_.channels.size() - 1);
     if (declared.policy == graph::Policy::latest) latest_[key] = output;
     return output;
   }

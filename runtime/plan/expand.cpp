@@ -23,7 +23,7 @@ void keep_whole(Plan& plan) {
 
 uint32_t Expansion::add_step(StepKind kind, std::string name, uint32_t pace) {
   Step step;
-  step.kind = kind;
+  step.kind = std::move(kind);
   step.name = std::move(name);
   step.pace = pace;
   plan.steps.push_back(std::move(step));

@@ -96,8 +96,8 @@ class Fitting {
                               " for " + plan_.steps[plan_.outputs[ring.output].step].name + "." +
                               plan_.outputs[ring.output].name);
     for (const Step& step : plan_.steps)
-      if (step.scratch_bytes > 0 && plan_.domains[step.domain].name == missing.domain)
-        error.notes.push_back(std::to_string(step.scratch_bytes) + " for what " + step.name + " works in");
+      if (step.scratch_bytes() > 0 && plan_.domains[step.domain].name == missing.domain)
+        error.notes.push_back(std::to_string(step.scratch_bytes()) + " for what " + step.name + " works in");
     error.edit = remedy();
     throw Failure(std::move(error));
   }

@@ -51,7 +51,7 @@ uint32_t segments_in_a_row(const Plan& plan, uint32_t pace) {
 // As many segments as another cut could make of it.
 uint32_t handlers_in_a_row(const Plan& plan, uint32_t pace) {
   return longest_way(
-      plan, pace, [&](const Step& step) { return step.handler == kNone ? 0 : plan.segments[step.segment].lanes; },
+      plan, pace, [&](const Step& step) { return step.handler() == kNone ? 0 : plan.segments[step.segment].lanes; },
       [](const Step&, const Step&) { return false; });
 }
 
@@ -126,7 +126,7 @@ class Layout {
       clock.in_flight = in_flight;
       clock.pending = pending;
     } else {
-      const Channel& gate = plan_.channels[plan_.steps[pace.gate].channel];
+      const Channel& gate = plan_.channels[plan_.steps[pace.gate].channel()];
       if (gate.busy) in_flight = room = 1; // one tick is its bound
       if (const uint32_t fixed = fixed_[pace.clock]; gate.on_firing && fixed > 0)
         in_flight = room = std::min(in_flight, fixed);
@@ -136,7 +136,7 @@ class Layout {
     pace.window = in_flight + pending;
     pace.room = room + pending;
     const auto owing = std::count_if(plan_.steps.begin(), plan_.steps.end(),
-                                     [&](const Step& step) { return step.pace == p && step.owes > 0; });
+                                     [&](const Step& step) { return step.pace == p && step.owes() > 0; });
     // Handlers in a row share the room: were each at its bound, one would still be drained before the window is full.
     // On a circle of clocks that room is for the ticks that others hold.
     const bool has_room = clock.held_ns == 0 && !reads_owed_aside(plan_, pace.clock);
@@ -232,7 +232,7 @@ class Layout {
       const uint32_t issued = plan_.on_host(reader.domain) ? 0 : plan_.paces[reader.pace].room; // and perhaps not done
       if (input->keeps > 0) hold(ring, input->keeps + 1 + issued, "kept by " + reader.name);
       if (input->repeat_last) hold(ring, 2 + issued, "repeated by " + reader.name);
-      if (reader.kind == StepKind::gate || reader.kind == StepKind::post) hold_for_channel(ring, reader);
+      if (reader.is<GateStep>() || reader.is<PostStep>()) hold_for_channel(ring, reader);
       if (!plan_.on_host(reader.domain))
         ring.pinned = plan_.in_host_memory(ring.domain); // a device copies it or reads it there
     }
@@ -240,9 +240,9 @@ class Layout {
       ring.length += retain;
       ring.reasons.push_back(std::to_string(retain) + " by delay");
     }
-    if (producer.kind == StepKind::source) {
-      const bool blocking = plan_.handlers[producer.handler].waits;
-      const mr_facts& facts = draft_.handlers[producer.handler].facts;
+    if (producer.is<SourceStep>()) {
+      const bool blocking = plan_.handlers[producer.handler()].waits;
+      const mr_facts& facts = draft_.handlers[producer.handler()].facts;
       const Clock& clock = plan_.clocks[plan_.paces[producer.pace].clock];
       if (blocking || (facts.rate_num > 0 && clock.realtime()) || clock.takes_what_is_due(facts))
         hold(ring, kReadAhead + 1, "read ahead by the source");
@@ -254,7 +254,7 @@ class Layout {
   }
 
   void hold_for_channel(Ring& ring, const Step& reader) {
-    const Channel& channel = plan_.channels[reader.channel];
+    const Channel& channel = plan_.channels[reader.channel()];
     const Step& far = plan_.steps[channel.to];
     uint32_t retain = 0;
     for (uint32_t o : far.outputs) retain = std::max(retain, plan_.outputs[o].retain);
@@ -308,7 +308,7 @@ class Layout {
     for (Region& region : plan_.regions) {
       std::erase_if(region.steps, [&](uint32_t s) { // copies whose blocks are held go their own way
         Step& step = plan_.steps[s];
-        const bool alone = step.kind == StepKind::transfer && plan_.rings[plan_.outputs[step.outputs[0]].ring].dynamic;
+        const bool alone = step.is<CopyStep>() && plan_.rings[plan_.outputs[step.outputs[0]].ring].dynamic;
         if (alone) step.region = kNone;
         return alone;
       });
@@ -350,7 +350,7 @@ class Layout {
     for (const Ring& ring : plan_.rings)
       plan_.memory[plan_.domains[ring.domain].name] += ring.length * memory::block_bytes(ring.capacity);
     for (const Step& step : plan_.steps)
-      if (step.scratch_bytes > 0) plan_.memory[plan_.domains[step.domain].name] += step.scratch_bytes;
+      if (step.scratch_bytes() > 0) plan_.memory[plan_.domains[step.domain].name] += step.scratch_bytes();
   }
 
   struct Reading {

@@ -21,12 +21,14 @@ class HandlerSteps {
       const graph::Handler& declared = *handler.declared;
       // A source on a device is called as other bodies are, and its clock counts for it.
       const bool asked = handler.is_source() && plan_.on_host(handler.domain);
-      handler.step = all_.add_step(asked ? StepKind::source : StepKind::handler, declared.name, handler.pace);
+      const bool enqueues = plan_.domains[handler.domain].bodies == Bodies::enqueued;
+      HandlerStep called{h, ticks_owed(h)};
+      if (enqueues) called.scratch_bytes = draft_.facts.handlers[h].instance->scratch_bytes();
+      handler.step =
+          all_.add_step(asked ? StepKind(SourceStep{called}) : StepKind(called), declared.name, handler.pace);
       Step& step = plan_.steps[handler.step];
-      step.handler = h;
       step.domain = handler.domain;
       step.every = declared.every;
-      step.owes = ticks_owed(h);
       draft_.handler_output[h] = static_cast<uint32_t>(plan_.outputs.size());
       if (asked) plan_.paces[handler.pace].sources.push_back(handler.step);
       if (!asked && handler.is_source()) plan_.paces[handler.pace].generated = true;
@@ -34,8 +36,6 @@ class HandlerSteps {
         uint64_t& ticks_max = plan_.paces[handler.pace].ticks_max;
         ticks_max = std::min(ticks_max, static_cast<uint64_t>(handler.facts.tick_count));
       }
-      const bool enqueues = plan_.domains[handler.domain].bodies == Bodies::enqueued;
-      if (enqueues) step.scratch_bytes = draft_.facts.handlers[h].instance->scratch_bytes();
       for (uint32_t i = 0; i < handler.input_count; ++i) {
         const auto& port = handler.info->ports[handler.input_port[i]];
         StepInput input;
@@ -77,8 +77,7 @@ class HandlerSteps {
 
   // After a GPU body: whoever reads what lies on the host reads it there, since finish() may still write it.
   void add_finish(const DraftHandler& handler) {
-    const uint32_t s = all_.add_step(StepKind::finish, "finish " + handler.declared->name, handler.pace);
-    plan_.steps[s].finishes = handler.step;
+    const uint32_t s = all_.add_step(FinishStep{handler.step}, "finish " + handler.declared->name, handler.pace);
     plan_.steps[s].after.push_back(handler.step);
     const std::vector<uint32_t> made = plan_.steps[handler.step].outputs;
     for (uint32_t o = 0; o < made.size(); ++o) {

@@ -35,7 +35,7 @@ class Opening {
         requires_one = requires_one || step.inputs[i].required;
         reads_queue = reads_queue || !is_sync(draft_.edges[handler.input_edge[i]]);
       }
-      step.on_value = reads_queue && !requires_one;
+      if (reads_queue && !requires_one) step.as<HandlerStep>().on_value = true;
       if (behind_[h] && !requires_one && !reads_queue) open_gate(handler.pace);
     }
   }
@@ -85,8 +85,8 @@ class Opening {
   void open_gate(uint32_t pace) {
     for (; plan_.paces[pace].kind == PaceKind::behind; pace = plan_.paces[pace].parent) {
       Step& gate = plan_.steps[plan_.paces[pace].gate];
-      MR_ASSERT(!plan_.channels[gate.channel].on_firing, "nobody waits for a tick of such a pace");
-      plan_.channels[gate.channel].every_tick = true;
+      MR_ASSERT(!plan_.channels[gate.channel()].on_firing, "nobody waits for a tick of such a pace");
+      plan_.channels[gate.channel()].every_tick = true;
       gate.every = 1;
     }
   }

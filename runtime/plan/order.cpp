@@ -32,7 +32,7 @@ uint32_t level_of(const Plan& plan, uint32_t s, const std::vector<uint32_t>& loo
   uint32_t level = 0;
   for (const StepInput& input : step.inputs)
     if (input.output != kNone) level = std::max(level, lag_of(plan, s, input, loop));
-  if (step.kind == StepKind::resolve) level = std::max(level, level_through(plan, plan.channels[step.channel]));
+  if (step.is<ResolveStep>()) level = std::max(level, level_through(plan, plan.channels[step.channel()]));
   for (uint32_t before : step.after) level = std::max(level, plan.steps[before].settled_level());
   // Nothing behind a gate runs before the gate has let its tick in.
   return std::max(level, base_level(plan, plan.paces[step.pace]));
@@ -93,8 +93,8 @@ void renumber(Plan& plan, const std::vector<uint32_t>& place) {
   };
   for (Step& step : plan.steps) {
     for (uint32_t& s : step.after) move(s);
-    for (uint32_t& s : step.readers) move(s);
-    move(step.finishes);
+    if (auto* copy = std::get_if<CopyStep>(&step.kind)) std::for_each(copy->readers.begin(), copy->readers.end(), move);
+    if (auto* finish = std::get_if<FinishStep>(&step.kind)) move(finish->body);
   }
   for (Output& output : plan.outputs) move(output.step);
   for (HandlerPlan& handler : plan.handlers) move(handler.step);
@@ -195,7 +195,7 @@ void check_pending_loops(Draft& draft) {
     for (const StepInput& input : step.inputs) {
       if (input.output == kNone || input.delay == 0 || lag_of(plan, s, input, loop) <= step.level) continue;
       const Step& source = plan.steps[plan.outputs[input.output].step];
-      const uint32_t pending = source.owes;
+      const uint32_t pending = source.owes();
       const graph::Edge* declared = input.edge == kNone ? nullptr : draft.edges[input.edge].declared;
       throw Failure(Error{405,
                           source.name + " reads, by way of a loop, what it answers too late itself: " + step.name +

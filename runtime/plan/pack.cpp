@@ -23,7 +23,7 @@ class Packing {
     find_fixed_places();
     find_times();
     for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
-      if (plan_.steps[s].kind != StepKind::transfer || is_packed(s) || !is_small(s)) continue;
+      if (!plan_.steps[s].is<CopyStep>() || is_packed(s) || !is_small(s)) continue;
       std::vector<uint32_t> pack{s};
       for (uint32_t other = s + 1; other < plan_.steps.size(); ++other)
         if (joins(pack, other)) pack.push_back(other);
@@ -50,7 +50,7 @@ class Packing {
   void find_fixed_places() {
     for (const Output& output : plan_.outputs) {
       const bool own = output.owns && output.forwards < 0 && output.in_place < 0 && output.origin == kNone;
-      const bool read_ahead = output.step != kNone && plan_.steps[output.step].kind == StepKind::source;
+      const bool read_ahead = output.step != kNone && plan_.steps[output.step].is<SourceStep>();
       fixed_.push_back(own && !read_ahead);
     }
     for (const Step& step : plan_.steps) {
@@ -58,7 +58,7 @@ class Packing {
         const StepInput& input = step.inputs[i];
         if (input.output == kNone) continue;
         const bool reads =
-            step.kind == StepKind::handler || step.kind == StepKind::transfer || step.kind == StepKind::finish;
+            step.is<HandlerStep>() || step.is<CopyStep>() || step.is<FinishStep>();
         const bool shared = std::any_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t made) {
           const Output& output = plan_.outputs[made];
           return output.forwards == static_cast<int32_t>(i) || output.in_place == static_cast<int32_t>(i);
@@ -71,7 +71,7 @@ class Packing {
   bool joins(const std::vector<uint32_t>& pack, uint32_t s) const {
     const Step& step = plan_.steps[s];
     const Step& first = plan_.steps[pack[0]];
-    if (step.kind != StepKind::transfer || is_packed(s) || pack.size() == kMembersMax) return false;
+    if (!step.is<CopyStep>() || is_packed(s) || pack.size() == kMembersMax) return false;
     if (step.pace != first.pace || step.level != first.level) return false;
     if (source_of(s).domain != source_of(pack[0]).domain || target_of(s).domain != target_of(pack[0]).domain)
       return false;
@@ -96,8 +96,8 @@ class Packing {
       for (const StepInput& input : step.inputs)
         if (input.output != kNone && input.delay == 0)
           made_us_[s] = std::max(made_us_[s], made_us_[plan_.outputs[input.output].step]);
-      if (step.handler == kNone) continue;
-      const int64_t cost_ns = plan_.handlers[step.handler].cost_ns;
+      if (step.handler() == kNone) continue;
+      const int64_t cost_ns = plan_.handlers[step.handler()].cost_ns;
       made_us_[s] += cost_ns > 0 ? static_cast<double>(cost_ns) / 1000 : kUnknownUs;
     }
   }
@@ -135,7 +135,8 @@ class Packing {
     const uint32_t number = packs_;
     packs_ += 2; // what it is copied from, and to
     Step& first = plan_.steps[pack[0]];
-    first.members.assign(first.readers.size(), 0);
+    CopyStep& joined = first.as<CopyStep>();
+    joined.members.assign(joined.readers.size(), 0);
     for (uint32_t member = 0; member < pack.size(); ++member) {
       Step& step = plan_.steps[pack[member]];
       Output& target = plan_.outputs[step.outputs[0]];
@@ -146,8 +147,9 @@ class Packing {
       target.port = member;
       first.inputs.push_back(step.inputs[0]);
       first.outputs.push_back(step.outputs[0]);
-      first.readers.insert(first.readers.end(), step.readers.begin(), step.readers.end());
-      first.members.insert(first.members.end(), step.readers.size(), member);
+      const std::vector<uint32_t>& readers = step.as<CopyStep>().readers;
+      joined.readers.insert(joined.readers.end(), readers.begin(), readers.end());
+      joined.members.insert(joined.members.end(), readers.size(), member);
       first.after.insert(first.after.end(), step.after.begin(), step.after.end());
       into_[pack[member]] = pack[0];
       parts_[pack[0]].push_back(pack[member]);

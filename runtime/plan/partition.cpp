@@ -20,8 +20,8 @@ constexpr int64_t kSegmentMinNs = 20'000;
 
 // Whether a step's calls fill a host's thread of its segment: a blocking source is read by a thread of its own.
 bool counts(const Plan& plan, const Step& step) {
-  if (step.handler == kNone || !plan.on_host(step.domain)) return false;
-  return step.kind != StepKind::source || !plan.handlers[step.handler].waits;
+  if (step.handler() == kNone || !plan.on_host(step.domain)) return false;
+  return !step.is<SourceStep>() || !plan.handlers[step.handler()].waits;
 }
 
 class Partition {
@@ -40,7 +40,7 @@ class Partition {
  private:
   int64_t cost_of(const Step& step) const {
     if (!counts(plan_, step)) return 0;
-    const int64_t known = plan_.handlers[step.handler].cost_ns;
+    const int64_t known = plan_.handlers[step.handler()].cost_ns;
     return known > 0 ? known : kUnknownCostNs;
   }
 
@@ -54,12 +54,12 @@ class Partition {
   }
 
   bool stands_alone(const Step& step) const {
-    if (step.kind == StepKind::transfer) return true; // waits for its readers' inputs; must not hold up its device
-    if (step.kind == StepKind::finish) return true;   // waits for a device in the middle of a tick
-    if (step.kind == StepKind::post && circles_.joins(plan_.channels[step.channel])) return true; // for room there
-    if (step.kind == StepKind::gate && circles_.has(plan_.paces[step.pace].clock)) return true;   // for room in a pace
-    if (step.handler == kNone || step.kind == StepKind::source) return false;
-    const HandlerPlan& handler = plan_.handlers[step.handler];
+    if (step.is<CopyStep>()) return true; // waits for its readers' inputs; must not hold up its device
+    if (step.is<FinishStep>()) return true;   // waits for a device in the middle of a tick
+    if (step.is<PostStep>() && circles_.joins(plan_.channels[step.channel()])) return true; // for room there
+    if (step.is<GateStep>() && circles_.has(plan_.paces[step.pace].clock)) return true;   // for room in a pace
+    if (step.handler() == kNone || step.is<SourceStep>()) return false;
+    const HandlerPlan& handler = plan_.handlers[step.handler()];
     return handler.lanes > 1 || handler.waits || (handler.info->traits & MR_TRAIT_HOST_HEAVY) ||
            !handler.info->thread.empty();
   }
@@ -93,7 +93,7 @@ class Partition {
     }
     if (const uint32_t kept = kept_segment(s); kept != kNone) return append(kept, s);
     // Sources of a clock are asked one after another by its head.
-    if (step.kind == StepKind::source) return append(keyed(heads_, {step.pace, 0, 0, 0}, s), s);
+    if (step.is<SourceStep>()) return append(keyed(heads_, {step.pace, 0, 0, 0}, s), s);
     if (!plan_.on_host(step.domain)) {
       // Behind a way out of the device and back the next tick's first part would wait for this one's second.
       uint32_t& segment = devices_.try_emplace({step.pace, step.domain, step.level, waits_[s]}, kNone).first->second;
@@ -101,7 +101,7 @@ class Partition {
       return append(segment, s);
     }
     const uint32_t joined = latest_producer(s);
-    const bool light = step.kind == StepKind::gate || step.kind == StepKind::post;
+    const bool light = step.is<GateStep>() || step.is<PostStep>();
     const bool fits = light || load_[joined == kNone ? 0 : joined] + cost_of(step) <= budget_of(step.pace);
     // With one worker nothing overlaps, and a segment may as well wait in its middle.
     if (joined != kNone && fits && (plan_.workers == 1 || !leads_back(step, joined))) return append(joined, s);
@@ -157,8 +157,8 @@ class Partition {
       for (const StepInput& input : at.inputs)
         if (waits_in_time(plan_, at, input)) add(plan_.outputs[input.output].step);
       for (uint32_t before : at.after) add(before);
-      if (at.kind == StepKind::resolve) add(plan_.channels[at.channel].from);
-      if (at.kind == StepKind::entry) add(plan_.channels[at.channel].from);
+      if (at.is<ResolveStep>()) add(plan_.channels[at.channel()].from);
+      if (at.is<EntryStep>()) add(plan_.channels[at.channel()].from);
     };
     look_at(step, false);
     std::vector<bool> seen(plan_.steps.size());
@@ -174,8 +174,8 @@ class Partition {
   }
 
   void describe_thread(uint32_t s, const Step& step) {
-    if (step.handler == kNone) return;
-    const HandlerPlan& handler = plan_.handlers[step.handler];
+    if (step.handler() == kNone) return;
+    const HandlerPlan& handler = plan_.handlers[step.handler()];
     plan_.segments[s].blocking = handler.waits;
     plan_.segments[s].thread = handler.info->thread;
   }
@@ -184,7 +184,7 @@ class Partition {
     const size_t count = plan_.segments.size();
     for (size_t s = 0; s < count; ++s) {
       const Step& step = plan_.steps[plan_.segments[s].steps[0]];
-      const uint32_t lanes = step.handler == kNone ? 1 : plan_.handlers[step.handler].lanes;
+      const uint32_t lanes = step.handler() == kNone ? 1 : plan_.handlers[step.handler()].lanes;
       plan_.segments[s].lanes = lanes;
       for (uint32_t lane = 1; lane < lanes; ++lane) {
         Segment copy = plan_.segments[s];
@@ -227,12 +227,12 @@ bool moves(const Plan& plan, const Segment& segment) {
 
 bool guesses(const Plan& plan, uint32_t pace) {
   const auto unknown = [&](const Step& step) {
-    return step.pace == pace && counts(plan, step) && plan.handlers[step.handler].cost_ns == 0;
+    return step.pace == pace && counts(plan, step) && plan.handlers[step.handler()].cost_ns == 0;
   };
   size_t movable = 0; // of a single one there is nothing to cut
   for (const Segment& segment : plan.segments)
     if (segment.pace == pace && moves(plan, segment))
-      for (const uint32_t s : segment.steps) movable += plan.steps[s].handler != kNone;
+      for (const uint32_t s : segment.steps) movable += plan.steps[s].handler() != kNone;
   return plan.workers > 1 && movable > 1 && std::any_of(plan.steps.begin(), plan.steps.end(), unknown);
 }
 

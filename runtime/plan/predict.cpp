@@ -16,19 +16,19 @@ struct Way {
 
 Way cost_of(const Plan& plan, uint32_t s) {
   const Step& step = plan.steps[s];
-  if (step.kind == StepKind::transfer) {
+  if (step.is<CopyStep>()) {
     for (const TransferPlan& transfer : plan.transfers)
       if (transfer.step == s) return {transfer.predicted_us, 0};
   }
-  if (step.handler == kNone) return {};
+  if (step.handler() == kNone) return {};
   // A source that a thread of its own reads has given its value before the tick begins.
-  if (step.kind == StepKind::source && plan.handlers[step.handler].waits) return {};
-  const int64_t cost = plan.handlers[step.handler].cost_ns;
+  if (step.is<SourceStep>() && plan.handlers[step.handler()].waits) return {};
+  const int64_t cost = plan.handlers[step.handler()].cost_ns;
   return {static_cast<double>(cost) / 1000, cost == 0};
 }
 
 bool read_by_nobody(const Plan& plan, const Step& step) {
-  if (step.kind != StepKind::handler) return false;
+  if (!step.is<HandlerStep>()) return false;
   return std::none_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t o) { return plan.outputs[o].connected; });
 }
 
@@ -44,7 +44,7 @@ std::vector<PredictedPath> predict_paths(const Plan& plan) {
     for (const StepInput& input : step.inputs)
       if (input.output != kNone && input.delay == 0) way = std::max(way, done[plan.outputs[input.output].step]);
     for (const uint32_t before : step.after) way = std::max(way, done[before]);
-    if (step.kind == StepKind::entry) way = std::max(way, done[plan.channels[step.channel].from]);
+    if (step.is<EntryStep>()) way = std::max(way, done[plan.channels[step.channel()].from]);
     const Way own = cost_of(plan, s);
     way.us += own.us;
     way.unknown += own.unknown;

@@ -22,8 +22,8 @@ std::string escaped(const std::string& text) {
 
 // Whether the plan added it, and no person.
 bool is_added(const Plan& plan, const Step& step) {
-  return step.handler == kNone || std::any_of(plan.inserted.begin(), plan.inserted.end(),
-                                              [&](const InsertedPlan& by) { return by.handler == step.handler; });
+  return step.handler() == kNone || std::any_of(plan.inserted.begin(), plan.inserted.end(),
+                                              [&](const InsertedPlan& by) { return by.handler == step.handler(); });
 }
 
 std::string nodes(const Plan& plan) {
@@ -35,8 +35,8 @@ std::string nodes(const Plan& plan) {
                         escaped(plan.domains[segment.domain].name));
     for (uint32_t index : segment.steps) {
       const Step& step = plan.steps[index];
-      const bool handler = step.handler != kNone;
-      const std::string type = handler ? "\\n" + escaped(plan.handlers[step.handler].type) : "";
+      const bool handler = step.handler() != kNone;
+      const std::string type = handler ? "\\n" + escaped(plan.handlers[step.handler()].type) : "";
       text += fmt::format("    step{} [label=\"{}{}\"{}];\n", index, escaped(step.name), type,
                           is_added(plan, step) ? ", style=dashed" : "");
     }

@@ -81,7 +81,7 @@ ordered_json segments(const Plan& plan) {
   for (const Segment& segment : plan.segments) {
     ordered_json names = ordered_json::array(), steps = ordered_json::array();
     for (uint32_t s : segment.steps) {
-      if (plan.steps[s].handler != kNone) names.push_back(plan.steps[s].name);
+      if (plan.steps[s].handler() != kNone) names.push_back(plan.steps[s].name);
       steps.push_back(plan.steps[s].name);
     }
     json.push_back({{"domain", plan.domains[segment.domain].name},

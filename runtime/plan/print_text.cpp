@@ -136,20 +136,20 @@ class Printer {
     if (segment.lanes > 1) words += fmt::format(", {} instances", segment.lanes);
     const Pace& pace = plan_.paces[segment.pace];
     if (pace.kind == PaceKind::behind) {
-      const bool on_firing = plan_.channels[plan_.steps[pace.gate].channel].on_firing;
+      const bool on_firing = plan_.channels[plan_.steps[pace.gate].channel()].on_firing;
       words += fmt::format(", behind its clock by at most {}", count_of(pace.window, on_firing ? "firing" : "tick"));
     }
     return words;
   }
 
   std::string step_words(const Step& step, uint32_t index) const {
-    if (step.handler != kNone) return handler_words(step, plan_.handlers[step.handler]);
-    if (step.kind == StepKind::transfer) {
+    if (step.handler() != kNone) return handler_words(step, plan_.handlers[step.handler()]);
+    if (step.is<CopyStep>()) {
       for (const TransferPlan& transfer : plan_.transfers)
         if (transfer.step == index) return transfer_words(step, transfer);
     }
-    if (step.channel == kNone) return "+ " + step.name;
-    return "+ " + step.name + channel_words(step, plan_.channels[step.channel]);
+    if (step.channel() == kNone) return "+ " + step.name;
+    return "+ " + step.name + channel_words(step, plan_.channels[step.channel()]);
   }
 
   std::string handler_words(const Step& step, const HandlerPlan& handler) const {
@@ -166,7 +166,7 @@ class Printer {
       if (output.owns && output.in_place >= 0) add("copied before it is written");
     }
     if (handler.every > 1) add(fmt::format("every {} ticks", handler.every));
-    if (step.owes > 0) add(owes_words(step, handler));
+    if (step.owes() > 0) add(owes_words(step, handler));
     if (handler.cost_ns > 0) add(fmt::format("about {:.3g} µs", static_cast<double>(handler.cost_ns) / 1000));
     if (step.region != kNone) add(fmt::format("captured in region {}", step.region));
     // With one domain there was nothing to choose.
@@ -178,7 +178,7 @@ class Printer {
   std::string owes_words(const Step& step, const HandlerPlan& handler) const {
     std::string words = "owes up to " + count_of(handler.info->max_pending, "result");
     const Pace& pace = plan_.paces[step.pace];
-    if (pace.gate != kNone && plan_.channels[plan_.steps[pace.gate].channel].on_firing) return words;
+    if (pace.gate != kNone && plan_.channels[plan_.steps[pace.gate].channel()].on_firing) return words;
     const uint32_t gap = handler.gap + pace.gap - 1;
     return words + fmt::format(", {} in a gap of more than {}", handler.info->drains_freely() ? "drained" : "fails",
                                count_of(gap, "tick"));
@@ -189,8 +189,8 @@ class Printer {
     const Output* output = &plan_.outputs[transfer.inputs[member].output];
     for (;;) {
       const Step& step = plan_.steps[output->step];
-      if (step.kind != StepKind::transfer && step.kind != StepKind::finish) break;
-      const auto from = step.kind == StepKind::finish ? static_cast<uint32_t>(output->forwards) : output->port;
+      if (!step.is<CopyStep>() && !step.is<FinishStep>()) break;
+      const auto from = step.is<FinishStep>() ? static_cast<uint32_t>(output->forwards) : output->port;
       output = &plan_.outputs[step.inputs[from].output];
     }
     return plan_.steps[output->step].name + "." + output->name;
@@ -217,11 +217,11 @@ class Printer {
   }
 
   std::string channel_words(const Step& step, const Channel& channel) const {
-    if (step.kind == StepKind::gate && channel.queued)
+    if (step.is<GateStep>() && channel.queued)
       return fmt::format(": at most {} wait, then {}", channel.depth, full_word(channel.full));
-    if (step.kind == StepKind::gate && channel.on_firing) return ": the ticks that it fires on pass, and wait for room";
-    if (step.kind == StepKind::gate) return ": a tick that finds it busy passes by";
-    if (step.kind != StepKind::resolve) return "";
+    if (step.is<GateStep>() && channel.on_firing) return ": the ticks that it fires on pass, and wait for room";
+    if (step.is<GateStep>()) return ": a tick that finds it busy passes by";
+    if (!step.is<ResolveStep>()) return "";
     if (channel.kind == ChannelKind::latest)
       return channel.lag > 0 ? fmt::format(": {} before", count_of(channel.lag, "tick")) : ": once for all its readers";
     if (channel.kind == ChannelKind::queue)
@@ -274,7 +274,7 @@ class Printer {
   std::string ring_name(const Ring& ring) const {
     const Output& output = plan_.outputs[ring.output];
     const Step& step = plan_.steps[output.step];
-    return step.kind == StepKind::transfer ? "copy of " + carried(step, output.port) : step.name + "." + output.name;
+    return step.is<CopyStep>() ? "copy of " + carried(step, output.port) : step.name + "." + output.name;
   }
 
   std::string ring_words(const Ring& ring) const {

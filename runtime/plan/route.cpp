@@ -30,7 +30,7 @@ class Router {
   bool crosses(uint32_t s, uint32_t i) const {
     const Step& step = plan_.steps[s];
     const uint32_t output = step.inputs[i].output;
-    return step.kind == StepKind::handler && output != kNone && plan_.outputs[output].domain != step.domain;
+    return step.is<HandlerStep>() && output != kNone && plan_.outputs[output].domain != step.domain;
   }
 
   void count_readers(size_t step_count) {
@@ -63,7 +63,7 @@ class Router {
   }
 
   bool is_declared_gpu(uint32_t s, uint32_t i) const {
-    const DraftHandler& handler = draft_.handlers[plan_.steps[s].handler];
+    const DraftHandler& handler = draft_.handlers[plan_.steps[s].handler()];
     return handler.info->ports[handler.input_port[i]].raw.memory == MR_MEMORY_GPU;
   }
 
@@ -96,8 +96,8 @@ class Router {
     const Output source = plan_.outputs[from];
     const Step producer = plan_.steps[source.step];
     Step step;
-    step.kind = StepKind::transfer;
-    const std::string& maker = producer.kind == StepKind::finish ? plan_.steps[producer.finishes].name : producer.name;
+    step.kind = CopyStep{};
+    const std::string& maker = producer.is<FinishStep>() ? plan_.steps[producer.as<FinishStep>().body].name : producer.name;
     step.name = "copy " + maker + "." + source.name + " → " + plan_.domains[domain].name;
     step.pace = producer.pace;
     step.domain = submitter_of(plan_.domains, source.domain, domain);
@@ -122,7 +122,7 @@ class Router {
   }
 
   void note_reader(uint32_t transfer, uint32_t reader, uint32_t edge) {
-    auto& readers = plan_.steps[transfer].readers;
+    auto& readers = plan_.steps[transfer].as<CopyStep>().readers;
     if (readers.empty() || readers.back() != reader) readers.push_back(reader);
     if (edge != kNone) edges_[transfer].push_back(edge);
   }
@@ -130,7 +130,7 @@ class Router {
   void describe() {
     for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
       const Step& step = plan_.steps[s];
-      if (step.kind != StepKind::transfer) continue;
+      if (!step.is<CopyStep>()) continue;
       const Output& from = plan_.outputs[step.inputs[0].output];
       const Output& to = plan_.outputs[step.outputs[0]];
       TransferPlan shown;
@@ -141,9 +141,10 @@ class Router {
       const Hop& hop = *find_hop(draft_, from.domain, to.domain);
       shown.predicted_us = hop.price.copy_us(static_cast<double>(shown.bytes));
       shown.guessed = !hop.measured;
+      const std::vector<uint32_t>& fire = step.as<CopyStep>().readers;
       std::string readers;
-      for (uint32_t reader : step.readers) readers += (readers.empty() ? "" : ", ") + plan_.steps[reader].name;
-      shown.reason = "read by " + readers + " in " + plan_.domains[plan_.steps[step.readers.back()].domain].name;
+      for (uint32_t reader : fire) readers += (readers.empty() ? "" : ", ") + plan_.steps[reader].name;
+      shown.reason = "read by " + readers + " in " + plan_.domains[plan_.steps[fire.back()].domain].name;
       plan_.transfers.push_back(shown);
     }
   }
@@ -184,8 +185,8 @@ class Asking {
 
   void ask_all(Asked asked) {
     for (uint32_t t = 0; t < plan_.steps.size(); ++t) {
-      if (plan_.steps[t].kind != StepKind::transfer) continue;
-      for (uint32_t reader : plan_.steps[t].readers) {
+      if (!plan_.steps[t].is<CopyStep>()) continue;
+      for (uint32_t reader : plan_.steps[t].as<CopyStep>().readers) {
         for (const StepInput& input : plan_.steps[reader].inputs) {
           if (input.output == kNone || !input.required || input.delay > 0) continue;
           const uint32_t output = original(input.output);
@@ -224,7 +225,7 @@ class Asking {
   uint32_t original(uint32_t output) const {
     for (;;) {
       const Step& step = plan_.steps[plan_.outputs[output].step];
-      if (step.kind != StepKind::transfer) return output;
+      if (!step.is<CopyStep>()) return output;
       output = step.inputs[plan_.outputs[output].port].output;
     }
   }
@@ -232,7 +233,7 @@ class Asking {
   void ask(uint32_t transfer, uint32_t output) {
     const uint32_t producer = plan_.outputs[output].step;
     if (leads(transfer, producer))
-      plan_.steps[transfer].presumed.push_back(output);
+      plan_.steps[transfer].as<CopyStep>().presumed.push_back(output);
     else
       next_[producer].push_back(transfer);
   }

@@ -17,15 +17,15 @@ constexpr uint32_t kHeavyMax = 32;
 bool is_heavy(const Plan& plan, const Segment& segment) {
   return std::any_of(segment.steps.begin(), segment.steps.end(), [&](uint32_t s) {
     const Step& step = plan.steps[s];
-    return step.handler != kNone && step.region == kNone &&
-           (plan.handlers[step.handler].info->traits & MR_TRAIT_HOST_HEAVY);
+    return step.handler() != kNone && step.region == kNone &&
+           (plan.handlers[step.handler()].info->traits & MR_TRAIT_HOST_HEAVY);
   });
 }
 
 int64_t load_of(const Plan& plan, const Segment& segment) {
   int64_t load = 0;
   for (const uint32_t s : segment.steps) {
-    const uint32_t handler = plan.steps[s].handler;
+    const uint32_t handler = plan.steps[s].handler();
     load += 1 + (handler == kNone ? 0 : plan.handlers[handler].cost_ns);
   }
   return load;
@@ -34,7 +34,7 @@ int64_t load_of(const Plan& plan, const Segment& segment) {
 // The step that a segment waits for first, if the segment works behind or begins at a `latest`; else kNone.
 uint32_t step_before(const Plan& plan, const Segment& segment) {
   const Step& first = plan.steps[segment.steps[0]];
-  if (first.kind == StepKind::resolve || first.kind == StepKind::entry) return plan.channels[first.channel].from;
+  if (first.is<ResolveStep>() || first.is<EntryStep>()) return plan.channels[first.channel()].from;
   if (plan.paces[segment.pace].kind != PaceKind::behind) return kNone;
   for (const StepInput& input : first.inputs)
     if (input.output != kNone && input.delay == 0) return plan.outputs[input.output].step;

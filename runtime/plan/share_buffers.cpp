@@ -35,8 +35,8 @@ class Sharing {
  private:
   // A bypassed handler repeats its input where it fails, so its output may be its own buffer or its input's.
   void allow_bypass(Output& output, const Step& step) const {
-    if (step.handler == kNone || output.forwards >= 0) return;
-    const HandlerPlan& handler = plan_.handlers[step.handler];
+    if (step.handler() == kNone || output.forwards >= 0) return;
+    const HandlerPlan& handler = plan_.handlers[step.handler()];
     if (handler.on_error != graph::OnError::bypass) return;
     for (size_t p = 0, flat = 0; p < handler.info->ports.size(); ++p) {
       const auto& port = handler.info->ports[p];
@@ -48,8 +48,8 @@ class Sharing {
 
   // A conversion that has nothing to do passes its input on; it has a buffer of its own for all that.
   void allow_repeat(Output& output, const Step& step) const {
-    if (step.handler == kNone || output.forwards >= 0 || step.inputs.size() != 1) return;
-    const plugin::HandlerInfo& info = *plan_.handlers[step.handler].info;
+    if (step.handler() == kNone || output.forwards >= 0 || step.inputs.size() != 1) return;
+    const plugin::HandlerInfo& info = *plan_.handlers[step.handler()].info;
     uint32_t flat = 0;
     for (const auto& port : info.ports) {
       if (port.is_input() || flat++ != output.port || !(port.raw.flags & MR_PORT_REPEATS)) continue;
@@ -87,8 +87,8 @@ class Sharing {
         bool next = std::find(step.after.begin(), step.after.end(), at) != step.after.end();
         for (const StepInput& input : step.inputs)
           next = next || (waits_in_time(plan_, step, input) && plan_.outputs[input.output].step == at);
-        if (step.kind == StepKind::entry || step.kind == StepKind::resolve)
-          next = next || plan_.channels[step.channel].from == at;
+        if (step.is<EntryStep>() || step.is<ResolveStep>())
+          next = next || plan_.channels[step.channel()].from == at;
         if (next) todo.push_back(s);
       }
     }
@@ -128,12 +128,13 @@ class Sharing {
         const StepInput& read = reader.inputs[i];
         if (read.output == kNone || buffer_of(read.output) != buffer || s == writer) continue;
         if (is_forward_of(s, i)) continue;       // its readers are looked at themselves
-        if (reader.finishes == writer) continue; // sees it as the body left it
+        const auto* finish = std::get_if<FinishStep>(&reader.kind);
+        if (finish && finish->body == writer) continue; // sees it as the body left it
         if (read.delay > 0 || read.keeps > 0) return refuse(o, reader.name + " reads the picture on later ticks");
-        if (reader.kind == StepKind::gate || reader.kind == StepKind::post)
+        if (reader.is<GateStep>() || reader.is<PostStep>())
           return refuse(o, reader.name + " hands the picture to readers of other ticks");
         if (reader.pace != plan_.steps[writer].pace) return refuse(o, reader.name + " is of another pace");
-        const bool pends = reader.handler != kNone && plan_.handlers[reader.handler].info->max_pending > 0;
+        const bool pends = reader.handler() != kNone && plan_.handlers[reader.handler()].info->max_pending > 0;
         if (pends || reader.level > plan_.steps[writer].level) return refuse(o, reader.name + " answers later");
         if (reaches(writer, s)) return refuse(o, reader.name + " reads both the picture and what is drawn on it");
         for (uint32_t other : reader.outputs)
@@ -152,8 +153,8 @@ class Sharing {
   bool copies_initial(uint32_t o, size_t ways) const {
     const Output& output = plan_.outputs[o];
     const Step& step = plan_.steps[output.step];
-    if (step.handler == kNone || ways == 0) return false;
-    const HandlerPlan& handler = plan_.handlers[step.handler];
+    if (step.handler() == kNone || ways == 0) return false;
+    const HandlerPlan& handler = plan_.handlers[step.handler()];
     uint32_t flat = 0;
     for (const auto& port : handler.info->ports) {
       if (port.is_input() || flat++ != output.port || !(port.raw.flags & MR_PORT_FORWARDS)) continue;
@@ -189,12 +190,12 @@ bool may_be_initial(const Plan& plan, uint32_t o) {
   for (;;) {
     const Output& output = plan.outputs[o];
     const Step& step = plan.steps[output.step];
-    if (step.kind == StepKind::resolve && plan.channels[step.channel].initial_empty) return true;
-    if (step.kind == StepKind::entry) {
-      const Step& gate = plan.steps[plan.channels[step.channel].from];
+    if (step.is<ResolveStep>() && plan.channels[step.channel()].initial_empty) return true;
+    if (step.is<EntryStep>()) {
+      const Step& gate = plan.steps[plan.channels[step.channel()].from];
       if (gate.inputs[output.port].initial_empty) return true;
     }
-    if (step.kind == StepKind::transfer)
+    if (step.is<CopyStep>())
       o = step.inputs[output.port].output;
     else if (output.origin != kNone)
       o = output.origin;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace millrace::plan {
@@ -10,16 +11,56 @@ namespace millrace::plan {
 // No such step, output, … of a plan.
 inline constexpr uint32_t kNone = UINT32_MAX;
 
-enum class StepKind {
-  source,   // a handler without inputs; the head of its clock runs it
-  handler,  // a handler
-  finish,   // calls finish() of a handler whose body enqueued, once its device is done with the tick
-  transfer, // copies one output's buffer to another domain
-  entry,    // the values that a gate let into a pace that works behind
-  gate,     // lets ticks into such a pace, and counts what it turns away
-  post,     // puts an output's values into a channel to another pace, or to a `latest` reader
-  resolve,  // takes from a channel what the edge's policy says, once for all readers of a tick
+// Each kind of step is a struct of its own, which holds what that kind alone has.
+
+// A handler: its segment calls it, or its device runs its body.
+struct HandlerStep {
+  uint32_t handler = kNone;   // index into Plan::handlers
+  uint32_t owes = 0;          // ticks of its pace for which it may owe a firing: its pending ones and its gap
+  bool on_value = false;      // reads a queue and requires nothing: fires where an input that `calls` has a value
+  uint64_t scratch_bytes = 0; // device memory that its GPU body works in
 };
+
+// A handler without inputs that the head of its clock asks.
+struct SourceStep : HandlerStep {};
+
+// Calls finish() of a handler whose body enqueued, once its device is done with the tick. Its inputs are what the body
+// reads and then what it makes; its outputs pass on what of that lies on the host.
+struct FinishStep {
+  uint32_t body = kNone; // step
+};
+
+// Copies the buffers of its inputs to another domain.
+struct CopyStep {
+  std::vector<uint32_t> readers; // steps whose firing makes the copy certain
+  std::vector<uint32_t> members; // of several outputs: which input each of `readers` reads
+  // Outputs that its readers need as well and that come after it: to wait for those would be for ever, so they are
+  // taken to have a value.
+  std::vector<uint32_t> presumed;
+};
+
+// Lets ticks into a pace that works behind, and counts what it turns away.
+struct GateStep {
+  uint32_t channel = kNone;
+};
+
+// The values that a gate let in, for the steps of such a pace.
+struct EntryStep {
+  uint32_t channel = kNone;
+};
+
+// Puts an output's values into a channel to another pace, or to a `latest` reader.
+struct PostStep {
+  uint32_t channel = kNone;
+};
+
+// Takes from a channel what the edge's policy says, once for all readers of a tick.
+struct ResolveStep {
+  uint32_t channel = kNone;
+};
+
+using StepKind =
+    std::variant<HandlerStep, SourceStep, FinishStep, CopyStep, GateStep, EntryStep, PostStep, ResolveStep>;
 
 // How a step input is read.
 struct StepInput {
@@ -30,35 +71,55 @@ struct StepInput {
   bool initial_empty = false; // before the first value: a value of extent 0
   bool repeat_last = false;   // a required delayed input repeats the last value where the slot is empty (2.3)
   uint32_t keeps = 0;         // past values that stay valid
-  bool calls = false;         // sync or queue: a value of this tick, for Step::on_value
+  bool calls = false;         // sync or queue: a value of this tick, for HandlerStep::on_value
 };
 
 struct Step {
-  StepKind kind = StepKind::handler;
-  std::string name;         // the handler's; of a runtime step a description: "copy video → sim:0"
-  uint32_t handler = kNone; // index into Plan::handlers
+  StepKind kind;
+  std::string name; // the handler's; of a runtime step a description: "copy video → sim:0"
   uint32_t pace = 0;
   uint32_t segment = kNone;      // the first of its lanes
   uint32_t domain = 0;           // index into Plan::domains
   std::vector<StepInput> inputs; // handlers: flat, as the ABI counts them
   std::vector<uint32_t> outputs; // indices into Plan::outputs; of a handler flat, as the ABI counts them
   std::vector<uint32_t> after; // steps that must have settled the same tick before: readers of what is written in place
-  uint32_t channel = kNone;    // gate, entry, post, resolve
   uint32_t every = 1;          // fires on ticks whose index is a multiple
-  uint32_t owes = 0;           // handler: ticks of its pace for which it may owe a firing: its pending ones and its gap
-  bool on_value = false;       // reads a queue and requires nothing: fires where an input that `calls` has a value
   uint32_t level = 0;          // the sum of max_pending before it: steps of one segment share it
-  uint32_t settled_level() const { return level + owes; } // when the last result that it may owe is there
-  uint32_t region = kNone;                                // captured with others: index into Plan::regions
-  uint64_t scratch_bytes = 0;                             // device memory that its GPU body works in
-  // finish: the step of the body. Its inputs are what that reads and then what it makes; its outputs pass on what of
-  // that lies on the host.
-  uint32_t finishes = kNone;
-  std::vector<uint32_t> readers; // transfer: the steps whose firing makes the copy certain
-  std::vector<uint32_t> members; // transfer of several outputs: which of its inputs each of `readers` reads
-  // transfer: outputs that its readers need as well and that come after it: to wait for those would be for ever, so
-  // they are taken to have a value.
-  std::vector<uint32_t> presumed;
+  uint32_t region = kNone;     // captured with others: index into Plan::regions
+
+  template <class Kind>
+  bool is() const {
+    return std::holds_alternative<Kind>(kind);
+  }
+  template <class Kind>
+  Kind& as() {
+    return std::get<Kind>(kind);
+  }
+  template <class Kind>
+  const Kind& as() const {
+    return std::get<Kind>(kind);
+  }
+  // What it has as a handler, sources among them; null: it is none.
+  const HandlerStep* called() const;
+  uint32_t handler() const { return called() ? called()->handler : kNone; }
+  uint32_t owes() const { return called() ? called()->owes : 0; }
+  uint64_t scratch_bytes() const { return called() ? called()->scratch_bytes : 0; }
+  uint32_t settled_level() const { return level + owes(); } // when the last result that it may owe is there
+  uint32_t channel() const;                                 // of a gate, entry, post or resolve; else kNone
 };
+
+inline const HandlerStep* Step::called() const {
+  if (const auto* source = std::get_if<SourceStep>(&kind)) return source;
+  return std::get_if<HandlerStep>(&kind);
+}
+
+inline uint32_t Step::channel() const {
+  return std::visit(
+      [](const auto& own) {
+        if constexpr (requires { own.channel; }) return own.channel;
+        return kNone;
+      },
+      kind);
+}
 
 } // namespace millrace::plan

@@ -59,23 +59,20 @@ class Copies {
   bool there(uint32_t output, uint64_t tick, bool perhaps) const {
     const plan::Output& out = plan_.outputs[output];
     const plan::Step& step = plan_.steps[out.step];
-    switch (step.kind) {
-      case plan::StepKind::transfer: return there(step.inputs[out.port].output, tick, perhaps);
-      case plan::StepKind::entry: {
-        const plan::Step& gate = plan_.steps[plan_.channels[step.channel].from];
-        const auto port = std::find(step.outputs.begin(), step.outputs.end(), output) - step.outputs.begin();
-        const plan::StepInput& input = gate.inputs[static_cast<size_t>(port)];
-        if (tick % gate.every != 0) return false;
-        if (input.repeat_last)
-          return was_there(input.output, input.delay, tick, perhaps && input.initial_empty, perhaps);
-        if (tick < input.delay) return perhaps && input.initial_empty;
-        return there(input.output, tick - input.delay, perhaps);
-      }
-      case plan::StepKind::resolve: {
-        const plan::Channel& channel = plan_.channels[step.channel];
-        return was_there(out.origin, channel.lag, tick, perhaps && channel.initial_empty, perhaps);
-      }
-      default: break;
+    if (step.is<plan::CopyStep>()) return there(step.inputs[out.port].output, tick, perhaps);
+    if (step.is<plan::EntryStep>()) {
+      const plan::Step& gate = plan_.steps[plan_.channels[step.channel()].from];
+      const auto port = std::find(step.outputs.begin(), step.outputs.end(), output) - step.outputs.begin();
+      const plan::StepInput& input = gate.inputs[static_cast<size_t>(port)];
+      if (tick % gate.every != 0) return false;
+      if (input.repeat_last)
+        return was_there(input.output, input.delay, tick, perhaps && input.initial_empty, perhaps);
+      if (tick < input.delay) return perhaps && input.initial_empty;
+      return there(input.output, tick - input.delay, perhaps);
+    }
+    if (step.is<plan::ResolveStep>()) {
+      const plan::Channel& channel = plan_.channels[step.channel()];
+      return was_there(out.origin, channel.lag, tick, perhaps && channel.initial_empty, perhaps);
     }
     if (perhaps && step.domain != 0) return may_fire(step, tick, {});
     return firing(step, tick).gave && (perhaps || !firing(step, tick).initial);
@@ -100,7 +97,7 @@ class Copies {
 
   // One of a copy's inputs, by one of its readers.
   bool wanted(uint32_t transfer, uint32_t member, uint64_t tick, bool perhaps) const {
-    const plan::Step& copy = plan_.steps[transfer];
+    const auto& copy = plan_.steps[transfer].as<plan::CopyStep>();
     for (size_t i = 0; i < copy.readers.size(); ++i) {
       const plan::Step& reader = plan_.steps[copy.readers[i]];
       if (!copy.members.empty() && copy.members[i] != member) continue;
@@ -114,7 +111,7 @@ class Copies {
   bool reads_later(const plan::Step& reader, uint32_t transfer) const {
     return std::any_of(reader.inputs.begin(), reader.inputs.end(), [&](const plan::StepInput& input) {
       uint32_t output = input.delay > 0 ? input.output : plan::kNone;
-      while (output != plan::kNone && plan_.steps[plan_.outputs[output].step].kind == plan::StepKind::transfer) {
+      while (output != plan::kNone && plan_.steps[plan_.outputs[output].step].is<plan::CopyStep>()) {
         if (plan_.outputs[output].step == transfer) return true;
         output = plan_.steps[plan_.outputs[output].step].inputs[plan_.outputs[output].port].output;
       }

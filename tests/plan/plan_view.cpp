@@ -2,7 +2,9 @@
 #include "plan_view.h"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
+#include <variant>
 
 #include "plan/words.h"
 
@@ -10,17 +12,10 @@ namespace millrace::test {
 
 namespace {
 
-std::string kind_word(plan::StepKind kind) {
-  switch (kind) {
-    case plan::StepKind::source: return "source";
-    case plan::StepKind::handler: return "handler";
-    case plan::StepKind::finish: return "finish";
-    case plan::StepKind::transfer: return "copy";
-    case plan::StepKind::entry: return "entry";
-    case plan::StepKind::gate: return "gate";
-    case plan::StepKind::post: return "post";
-    default: return "resolve";
-  }
+std::string kind_word(const plan::StepKind& kind) {
+  static constexpr const char* kWords[] = {"handler", "source", "finish", "copy", "gate", "entry", "post", "resolve"};
+  static_assert(std::size(kWords) == std::variant_size_v<plan::StepKind>);
+  return kWords[kind.index()];
 }
 
 bool contains(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
@@ -108,7 +103,7 @@ bool PlanView::gated_by(const std::string& handler, const std::string& other) co
 GateView PlanView::gate(const std::string& handler) const {
   if (!behind(handler)) throw std::invalid_argument(handler + " has no gate: it does not work behind its clock");
   const plan::Step& gate = plan_->steps[pace(handler).gate];
-  const plan::Channel& channel = plan_->channels[gate.channel];
+  const plan::Channel& channel = plan_->channels[gate.channel()];
   return {gate.every, channel.depth, !gate.inputs.empty(), channel.queued, channel.busy, channel.every_tick};
 }
 
@@ -166,7 +161,7 @@ std::vector<std::string> PlanView::segments() const {
   for (const plan::Segment& segment : plan_->segments) {
     std::string names;
     for (const uint32_t s : segment.steps)
-      if (plan_->steps[s].handler != plan::kNone) names += (names.empty() ? "" : " ") + plan_->steps[s].name;
+      if (plan_->steps[s].called()) names += (names.empty() ? "" : " ") + plan_->steps[s].name;
     if (!names.empty()) list.push_back(names);
   }
   return list;
@@ -178,7 +173,7 @@ std::vector<RegionView> PlanView::regions() const {
     RegionView view{region.slots, {}, {}};
     for (const uint32_t s : region.steps) {
       view.steps.push_back(plan_->steps[s].name);
-      if (plan_->steps[s].kind == plan::StepKind::handler || plan_->steps[s].kind == plan::StepKind::source)
+      if (plan_->steps[s].called())
         view.handlers.push_back(plan_->steps[s].name);
     }
     list.push_back(std::move(view));
@@ -201,7 +196,8 @@ std::vector<CopyView> PlanView::copies() const {
                   step.inputs.size(),
                   step.outputs.size(),
                   {}};
-    for (const uint32_t output : step.presumed) copy.presumed.push_back(plan_->steps[plan_->outputs[output].step].name);
+    for (const uint32_t output : step.as<plan::CopyStep>().presumed)
+      copy.presumed.push_back(plan_->steps[plan_->outputs[output].step].name);
     list.push_back(std::move(copy));
   }
   return list;

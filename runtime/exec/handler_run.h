@@ -1,0 +1,121 @@
+// A handler as it runs: HandlerRun, which its segment calls; SourceRun, which the head of its clock asks. One whose body
+// runs on a device is a BodyRun (body.h).
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "exec/step.h"
+#include "plugin/registry.h"
+
+namespace millrace::exec {
+
+struct BodyCall;
+struct Deferred;
+struct Reach;
+
+// mr_tick.context points to one of these: which firing a call of the host table is about.
+struct TickContext {
+  HandlerRun* step = nullptr;
+  uint64_t ordinal = 0;
+  BodyCall* body = nullptr;     // the body runs on a device
+  Deferred* deferred = nullptr; // the firing is published later
+  bool finishes = false;        // finish() on the host, of a body that enqueued
+};
+
+// What a handler is called with.
+struct CallArguments {
+  mr_tick tick{};
+  TickContext context;
+  LineVector<mr_input> raw_inputs;
+  LineVector<mr_output> raw_outputs;
+  // Room for so many, and `tick` says where they are.
+  void lay_out(size_t input_count, size_t output_count);
+};
+
+// A firing that publishes later. `tick` is what the handler holds.
+struct Deferred {
+  enum class State : uint8_t { unused, owed, voided };
+  mr_tick tick{};
+  mr_tick_info info{};
+  TickContext context;
+  std::vector<mr_output> outputs;
+  std::vector<mr_input> inputs; // where they are repeated; the handler sees none any more
+  State state = State::unused;  // voided: settled without the handler, which may still hold the tick
+};
+
+// What a handler with max_pending owes (pending.cpp).
+struct Owing {
+  std::mutex pending_mutex; // guards the containers
+  std::vector<Deferred> deferred;
+  std::deque<Deferred*> owed, voided;
+  bool asynchronous = false;   // publishes outside its calls
+  bool counts_firings = false; // and all runs must agree: `counted` stands for what it owes
+  // Its newest firings since it was drained, at most max_pending of them, published or not.
+  std::vector<uint64_t> counted;
+  bool deferred_in_call = false;   // the firing that it is called for
+  std::atomic<pthread_t> caller{}; // the thread that is in a call of it that may publish
+  std::atomic<uint64_t> oldest_owed{UINT64_MAX};
+};
+
+// The fast way of a plain handler whose inputs are all required and whose calls are short: what a tick touches, flat.
+struct FlatPort {
+  SlotPlace* places;
+  uint64_t mask;
+  const StepShared* producer = nullptr; // of an input that another segment makes
+  int32_t forwards = -1;                // of an output: the input whose buffer it may share
+};
+
+struct HandlerRun : StepRun, CallArguments, Owing {
+  static constexpr uint64_t kNotApart = UINT64_MAX;
+
+  StepResult advance(uint64_t ordinal) override;
+  HandlerRun* called() override { return this; }
+
+  // built
+  const plan::HandlerPlan* handler = nullptr;
+  plugin::Instance* instance = nullptr;
+  void* self = nullptr;
+  mr_status (*process)(void*, mr_tick*) = nullptr;
+  mr_status (*finish)(void*, mr_tick*) = nullptr; // null: none
+  std::unique_ptr<Reach> reach;                   // of a step after which nothing comes
+
+  // claimer
+  LineVector<FlatPort> flat_inputs, flat_outputs;
+  SingleWriter<uint64_t> flat_calls;
+  bool calling = false; // a call that takes virtual time: begun, not settled yet
+  mr_status call_status = MR_OK;
+  bool short_calls = false; // two clock reads would show: timed on timed ticks alone
+  bool tiny_calls = false;  // one would show
+  SingleWriter<uint64_t> calls;
+
+  // whoever calls it
+  int64_t restart_at_ns = 0;
+  uint32_t restarts = 0;
+  bool down = false, drained = false;
+  std::atomic<size_t> changes_seen{0}; // live parameters: how many of RunState::changes were looked at
+  std::atomic<uint64_t> errors{0};
+  // Of one that is called in no worker's segment, but in a reader's thread or on a device's own time: the tick whose
+  // call is under way. A reader counts values.
+  std::atomic<uint64_t> apart{kNotApart};
+  std::atomic<bool> in_finish{false}; // its call is of finish(): both are its budget's to watch
+};
+
+// True of a step whose firings may publish later.
+inline bool may_owe(StepRun& step) { return step.called() && !step.called()->deferred.empty(); }
+
+struct SourceRun : HandlerRun {
+  StepResult advance(uint64_t) override { return StepResult::settled; } // the head did it when it admitted the tick
+
+  // whoever asks it
+  bool said_end = false;                 // perhaps together with a value: it is not asked again
+  SingleWriter<uint64_t> times_replaced; // media times that did not rise
+};
+
+} // namespace millrace::exec
