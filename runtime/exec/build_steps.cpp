@@ -213,7 +213,7 @@ void join_finish(FinishRun& step, BodyRun& body) {
   step.body = &body;
   body.finisher = &step;
   body.called_on.resize(body.pace->plan->slots);
-  step.lay_out(step.inputs.size(), body.outputs.size());
+  step.lay_out(step.plan->inputs.size(), body.outputs.size());
   step.tick.input_count = static_cast<uint32_t>(body.inputs.size()); // what follows is what the body made
 }
 

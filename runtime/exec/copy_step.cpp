@@ -203,24 +203,22 @@ void submit_copy(CopyRun& step, CopyCall& copy, const Slot& last, uint64_t ordin
 } // namespace
 
 StepResult CopyRun::advance(uint64_t ordinal) {
-  CopyRun& step = *this;
-  for (const InputRun& input : step.inputs)
-    if (!is_issued(step, input, ordinal)) return StepResult::waiting;
-  if (step.on.region && step.on.region->launched[ordinal % step.on.region->plan->slots] == ordinal + 1)
+  for (const InputRun& input : inputs)
+    if (!is_issued(*this, input, ordinal)) return StepResult::waiting;
+  if (on.region && on.region->launched[ordinal % on.region->plan->slots] == ordinal + 1)
     return StepResult::settled; // it was part of the launch
-  if (!can_begin(step, ordinal)) return StepResult::waiting;
-  const std::optional<uint64_t> wanted = wanted_members(step, ordinal);
+  if (!can_begin(*this, ordinal)) return StepResult::waiting;
+  const std::optional<uint64_t> wanted = wanted_members(*this, ordinal);
   if (!wanted) return StepResult::waiting;
-  for (size_t m = 0; m < step.inputs.size(); ++m)
-    if ((*wanted >> m & 1) && reads_host(step) && !staged(step.inputs[m].output->at(ordinal)))
-      return StepResult::waiting;
-  CopyCall& copy = step.copy_calls[ordinal & step.pace->mask];
-  if (const Slot* const last = choose_targets(step, copy, *wanted, ordinal)) {
-    submit_copy(step, copy, *last, ordinal);
-    if (writes_host(step)) step.run->watch_device(step.plan->domain);
-    leave_fence(step, ordinal, step.on.device->signal(*step.on.stream));
+  for (size_t m = 0; m < inputs.size(); ++m)
+    if ((*wanted >> m & 1) && reads_host(*this) && !staged(inputs[m].output->at(ordinal))) return StepResult::waiting;
+  CopyCall& copy = copy_calls[ordinal & pace->mask];
+  if (const Slot* const last = choose_targets(*this, copy, *wanted, ordinal)) {
+    submit_copy(*this, copy, *last, ordinal);
+    if (writes_host(*this)) run->watch_device(plan->domain);
+    leave_fence(*this, ordinal, on.device->signal(*on.stream));
   }
-  stamp(step, ordinal);
+  stamp(*this, ordinal);
   return StepResult::settled;
 }
 

@@ -6,9 +6,11 @@
 
 #include "exec/reader.h"
 #include "exec/run_state.h"
+#include "exec/settle.h"
 #include "exec/single_writer.h"
 #include "exec/source.h"
 #include "exec/state.h"
+#include "exec/settle.h"
 #include "exec/step.h"
 #include "exec/window.h"
 

@@ -99,33 +99,30 @@ StepResult pass(FinishRun& step, uint64_t ordinal) {
 } // namespace
 
 StepResult FinishRun::advance(uint64_t ordinal) {
-  FinishRun& step = *this;
-  BodyRun& body = *step.body;
-  const uint64_t place = ordinal & step.pace->mask;
-  if (!body.shared->settled(ordinal)) return StepResult::waiting;
-  const bool called = body.called_on[place];
-  if (called && !body.on.fences[place].done()) return StepResult::waiting;
-  const mr_tick_info& info = step.pace->info(ordinal);
-  if (called && lost(body.on.fences[place])) step.run->watch_device(body.plan->domain);
-  if (!called || lost(body.on.fences[place]) || any_lost(*step.run) || later_ticks_void(*step.run, info)) {
-    settle_uncalled(step, ordinal);
-    return pass(step, ordinal);
+  if (!body->shared->settled(ordinal)) return StepResult::waiting;
+  const bool called = body->called_on[ordinal & pace->mask];
+  const device::Fence& fence = body->on.fences[ordinal & pace->mask];
+  if (called && !fence.done()) return StepResult::waiting;
+  const mr_tick_info& info = pace->info(ordinal);
+  if (called && lost(fence)) run->watch_device(body->plan->domain);
+  if (!called || lost(fence) || any_lost(*run) || later_ticks_void(*run, info)) {
+    settle_uncalled(*this, ordinal);
+    return pass(*this, ordinal);
   }
-  if (!enter(body)) return StepResult::waiting;
-  if (!gather(step, ordinal)) {
-    leave(body);
-    settle_uncalled(step, ordinal);
-    return pass(step, ordinal);
+  if (!enter(*body)) return StepResult::waiting;
+  if (!gather(*this, ordinal)) {
+    leave(*body);
+    settle_uncalled(*this, ordinal);
+    return pass(*this, ordinal);
   }
-  mr_status status = call_finish(step, ordinal);
-  if (status == MR_END) step.run->stopping.store(true);
-  const bool leaves =
-      step.run->stopping.load(std::memory_order_relaxed) || step.pace->ending.load(std::memory_order_relaxed);
-  if (status < 0 && !(leaves && status == MR_INTERRUPTED)) mind_failure(body, info.index);
-  leave(body);
-  settle_called(step, ordinal, status);
-  note_reached(body, ordinal);
-  return pass(step, ordinal);
+  const mr_status status = call_finish(*this, ordinal);
+  if (status == MR_END) run->stopping.store(true);
+  const bool leaves = run->stopping.load(std::memory_order_relaxed) || pace->ending.load(std::memory_order_relaxed);
+  if (status < 0 && !(leaves && status == MR_INTERRUPTED)) mind_failure(*body, info.index);
+  leave(*body);
+  settle_called(*this, ordinal, status);
+  note_reached(*body, ordinal);
+  return pass(*this, ordinal);
 }
 
 bool at_rest(const BodyRun& body) {

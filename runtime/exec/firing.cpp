@@ -213,40 +213,6 @@ void fail_outside_process(HandlerRun& step, uint64_t ordinal) {
   fail_call(step, step.pace->info(ordinal));
 }
 
-namespace {
-
-// A value that is passed on though the plan could not let the output share its buffer: it has another lifetime.
-Slot copy_of(const HandlerRun& step, size_t o, uint64_t ordinal, const mr_input& from) {
-  memory::Block& block = step.outputs[o]->ring->take(ordinal);
-  std::memcpy(block.value, from.value, sizeof(mr_value));
-  const uint64_t extent = std::min(from.value->header.extent_bytes, block.ring->capacity());
-  if (extent > 0) std::memcpy(block.data, from.data, extent);
-  return {block.value, block.data, &block, {}, false, Cause::silent};
-}
-
-// What an output of a call on the host becomes. `forwarded` gives the slot of an input.
-template <class Forwarded>
-Slot slot_of(const HandlerRun& step, size_t o, uint64_t ordinal, const mr_output& output, const mr_input* inputs,
-             Cause cause, int32_t forwards, const Forwarded& forwarded) {
-  if (output.state == MR_OUTPUT_SILENT) return nothing(cause);
-  if (output.state != MR_OUTPUT_FORWARDED) return value_of(output);
-  if (static_cast<int32_t>(output.source) != forwards) return copy_of(step, o, ordinal, inputs[output.source]);
-  Slot slot = forwarded(output.source);
-  slot.unknown = false;
-  if (step.outputs[o]->holds) hold(slot); // a bypassed output has a ring of its own, whose slots are released
-  return slot;
-}
-
-} // namespace
-
-void settle_outputs(HandlerRun& step, uint64_t ordinal, std::span<const mr_output> outputs,
-                    std::span<const mr_input> inputs, Cause cause) {
-  const auto forwarded = [&](uint32_t input) -> const Slot& { return step.inputs[input].output->at(ordinal); };
-  for (size_t o = 0; o < step.outputs.size(); ++o)
-    settle(*step.outputs[o], ordinal,
-           slot_of(step, o, ordinal, outputs[o], inputs.data(), cause, step.outputs[o]->plan->forwards, forwarded));
-}
-
 void apply_changes(HandlerRun& step, uint64_t index) {
   RunState& run = *step.run;
   const std::lock_guard lock(run.changes_mutex);
@@ -339,14 +305,16 @@ bool run_flat(HandlerRun& step, uint64_t ordinal) {
   if (status == MR_END) [[unlikely]]
     step.run->stopping.store(true);
   const Cause cause = cause_of(status);
-  const auto forwarded = [&](uint32_t input) -> const Slot& {
-    const FlatPort& from = step.flat_inputs[input];
-    return from.places[ordinal & from.mask].slot;
-  };
   for (size_t o = 0; o < step.flat_outputs.size(); ++o) {
     const FlatPort& port = step.flat_outputs[o];
-    port.places[ordinal & port.mask].slot =
-        slot_of(step, o, ordinal, outputs[o], inputs, cause, port.forwards, forwarded);
+    Slot& slot = port.places[ordinal & port.mask].slot;
+    if (!shares_input(outputs[o], port.forwards)) {
+      settle_plain(slot, slot_of(step, o, ordinal, outputs[o], inputs, cause));
+      continue;
+    }
+    const FlatPort& from = step.flat_inputs[outputs[o].source];
+    settle_plain(slot, from.places[ordinal & from.mask].slot);
+    hold_shared(*step.outputs[o], slot);
   }
   stamp(step, ordinal);
   return true;
@@ -377,15 +345,6 @@ mr_status call(HandlerRun& step, const mr_tick_info& info) {
   }
   if (!step.deferred.empty()) step.caller.store(pthread_t{}, std::memory_order_relaxed);
   return end_call(step, info, status);
-}
-
-void clear_outputs(StepRun& step, uint64_t ordinal, Cause cause) {
-  for (OutputRun* output : step.outputs) settle(*output, ordinal, nothing(cause));
-}
-
-void settle_empty(StepRun& step, uint64_t ordinal, Cause cause) {
-  clear_outputs(step, ordinal, cause);
-  stamp(step, ordinal);
 }
 
 StepResult HandlerRun::advance(uint64_t ordinal) { return run_handler(*this, ordinal); }

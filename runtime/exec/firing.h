@@ -14,8 +14,6 @@ bool run_flat(HandlerRun& step, uint64_t ordinal);
 void trace_tiny_calls(SegmentRun& segment);
 void flatten(HandlerRun& step);                       // decides whether a step may go the fast way
 void settle_call(HandlerRun& step, uint64_t ordinal); // after virtual time has passed
-void settle_empty(StepRun& step, uint64_t ordinal, Cause cause);
-void clear_outputs(StepRun& step, uint64_t ordinal, Cause cause); // the same, not told to anybody yet
 void stamp(StepRun& step, uint64_t ordinal);
 // Live parameters up to this tick (2.7). Nobody may be in the handler.
 void apply_changes(HandlerRun& step, uint64_t index);
@@ -29,8 +27,5 @@ void fail_call(HandlerRun& step, const mr_tick_info& info);
 void fail_outside_process(HandlerRun& step, uint64_t ordinal);
 // Calls the handler for one firing with errors, restarts and live parameters minded; outputs are in raw_outputs.
 mr_status call(HandlerRun& step, const mr_tick_info& info);
-// A firing's outputs become the slots of its tick; the slots of its inputs are still there.
-void settle_outputs(HandlerRun& step, uint64_t ordinal, std::span<const mr_output> outputs,
-                    std::span<const mr_input> inputs, Cause cause);
 
 } // namespace millrace::exec

@@ -12,7 +12,9 @@
 #include "exec/presence.h"
 #include "exec/reach.h"
 #include "exec/run_state.h"
+#include "exec/settle.h"
 #include "exec/state.h"
+#include "exec/settle.h"
 #include "exec/handler_run.h"
 
 namespace millrace::exec {

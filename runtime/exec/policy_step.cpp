@@ -6,7 +6,9 @@
 #include "exec/firing.h"
 #include "exec/presence.h"
 #include "exec/run_state.h"
+#include "exec/settle.h"
 #include "exec/state.h"
+#include "exec/settle.h"
 #include "exec/step.h"
 #include "exec/window.h"
 

@@ -154,6 +154,7 @@ bool run_steps(SegmentRun& segment, bool& moved) {
       }
     }
     [[maybe_unused]] HandlerRun* const called = measured ? step.called() : nullptr;
+    [[maybe_unused]] const bool calling = called && called->calling;
     [[maybe_unused]] const uint64_t calls = called ? called->calls.get() : 0;
     const StepResult result = step.advance(segment.ordinal);
     if (result == StepResult::waiting || result == StepResult::made_room) {
@@ -166,7 +167,7 @@ bool run_steps(SegmentRun& segment, bool& moved) {
     moved = true;
     if (result == StepResult::calling) return false;
     if constexpr (measured)
-      if (called && called->calls != calls) note_returned(*called, segment.ordinal);
+      if (called && (calling || called->calls != calls)) note_returned(*called, segment.ordinal);
     ++segment.cursor;
   }
   return true;
