@@ -87,7 +87,7 @@ std::vector<Row> bench_chain() {
     slopes.push_back((per_tick100.back() - per_tick10.back()) / 90);
     ticks16.push_back(per_tick(16, 200'000));
   }
-  const exec::Report warm = run_graph(chain(16), 1, 2'000'000);
+  const Report warm = run_graph(chain(16), 1, 2'000'000);
   rows.push_back({"chain", "10", "tick", "ns", quantile(per_tick10, 0.5), quantile(per_tick10, 0.99), kRuns});
   rows.push_back({"chain", "100", "tick", "ns", quantile(per_tick100, 0.5), quantile(per_tick100, 0.99), kRuns});
   rows.push_back({"chain", "10..100", "handler_message", "ns", quantile(slopes, 0.5), quantile(slopes, 0.99), kRuns});

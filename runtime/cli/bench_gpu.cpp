@@ -81,7 +81,7 @@ std::vector<Row> bench_gpu(const std::string& domain) {
       options.on_launch = [&](uint64_t index, int64_t begin_ns, int64_t end_ns) {
         if (index > kWarmUp) submit_us.push_back(static_cast<double>(end_ns - begin_ns) / 1000);
       };
-      const exec::Report report =
+      const Report report =
           run_on(domain, region_of(handlers, domain, "null.sink", idle.hz, idle.hz > 0 ? 0 : 3), options, plugin());
       rows.push_back(row_of("gpu", variant + " " + idle.name, "submit", "us", submit_us));
       if (idle.hz == 0 && !report.regions.empty() && report.regions[0].sampled > 0)

@@ -65,7 +65,7 @@ graph::Graph chain(uint32_t handlers) {
   return graph;
 }
 
-exec::Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOptions& options, const mr_plugin* plugin) {
+Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOptions& options, const mr_plugin* plugin) {
   plugin::Registry registry;
   if (plugin) registry.add(*plugin, "");
   plan::Facts facts = plan::prepare(graph, registry, exec::host_table());
@@ -75,7 +75,7 @@ exec::Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOpti
   device::CpuDevice cpu;
   exec::Run run(plan, graph, facts, {&cpu}, options);
   run.start();
-  exec::Result result = run.wait();
+  Result result = run.wait();
   if (!result.ok) throw Failure(result.error);
   return std::move(result.report);
 }
@@ -100,14 +100,14 @@ int64_t run_simulated(graph::Graph graph, const plan::HopPrice& price, device::S
   options.virtual_time = &time;
   exec::Run run(plan, graph, facts, {&host, device.get()}, options);
   run.start();
-  const exec::Result result = run.wait();
+  const Result result = run.wait();
   if (!result.ok) throw Failure(result.error);
   return time.now_ns();
 }
 
 bool is_simulated(const std::string& domain) { return plan::parse_domain(domain)->kind == plan::DomainKind::sim; }
 
-exec::Report run_on(const std::string& domain, graph::Graph graph, const exec::RunOptions& options,
+Report run_on(const std::string& domain, graph::Graph graph, const exec::RunOptions& options,
                     const mr_plugin& plugin) {
   plugin::Registry registry;
   registry.add(plugin, "");
@@ -118,12 +118,12 @@ exec::Report run_on(const std::string& domain, graph::Graph graph, const exec::R
   embed::Composition composition(std::move(graph), registry, exec::host_table(), choices);
   const std::unique_ptr<exec::Run> run = composition.make_run(options);
   run->start();
-  exec::Result result = run->wait();
+  Result result = run->wait();
   if (!result.ok) throw Failure(result.error);
   return std::move(result.report);
 }
 
-exec::Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, const mr_plugin* plugin) {
+Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, const mr_plugin* plugin) {
   exec::RunOptions options;
   options.ticks_max = ticks;
   options.spin_ns = 1'000'000'000;

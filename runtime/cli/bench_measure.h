@@ -40,10 +40,10 @@ graph::Graph chain(uint32_t handlers);
 
 // Compiles for `workers` threads and runs to the end. `plugin`: handlers of the benchmark's own, or null. Throws
 // Failure where the run fails.
-exec::Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOptions& options,
+Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOptions& options,
                        const mr_plugin* plugin = nullptr);
 // `ticks` of it, whose workers spin: what most benchmarks want.
-exec::Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, const mr_plugin* plugin = nullptr);
+Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, const mr_plugin* plugin = nullptr);
 
 // Runs in virtual time for two workers, on the host and one simulated device, sim:0. `price` is what the plan is told
 // of the hops between them, `sim` what they are; `planned` is told the plan before it runs. ns until the end. Throws
@@ -55,7 +55,7 @@ int64_t run_simulated(graph::Graph graph, const plan::HopPrice& price, device::S
 bool is_simulated(const std::string& domain);
 // Runs on the host and a device, by two workers, as the command does; where each handler runs the graph says. Throws
 // Failure.
-exec::Report run_on(const std::string& domain, graph::Graph graph, const exec::RunOptions& options,
+Report run_on(const std::string& domain, graph::Graph graph, const exec::RunOptions& options,
                     const mr_plugin& plugin);
 
 // The benchmarks that have a file of their own; each says at its head what its rows are.

@@ -122,7 +122,7 @@ std::vector<Row> bench_pool() {
       graph::Graph graph;
       add(graph, "source", adopts ? "bench.adopts" : "bench.allocates", "");
       add(graph, "sink", "null.sink", "source");
-      const exec::Report report = run_graph(graph, 1, kTicks, &pool_plugin());
+      const Report report = run_graph(graph, 1, kTicks, &pool_plugin());
       (adopts ? adopted : allocated).push_back(report.duration_s * 1e9 / static_cast<double>(kTicks));
     }
   }

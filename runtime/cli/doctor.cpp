@@ -93,7 +93,7 @@ std::string outcome_of(const std::string& pipeline, const plugin::Registry& regi
     embed::Composition composition(graph::parse_line(pipeline), registry, exec::host_table(), choices);
     const auto run = composition.make_run({});
     run->start();
-    const exec::Result result = run->wait();
+    const Result result = run->wait();
     return result.ok ? "ok" : result.error.what;
   } catch (const Failure& failure) {
     return failure.error().what;

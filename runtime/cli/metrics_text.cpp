@@ -66,7 +66,7 @@ class Family {
   std::map<std::string, double> samples_;
 };
 
-std::string ticks_text(const exec::Report& report) {
+std::string ticks_text(const Report& report) {
   Family duration("millrace_run_duration_seconds", "gauge", "Time since the run began.");
   duration.add({}, report.duration_s);
   Family ticks(
@@ -83,12 +83,12 @@ std::string ticks_text(const exec::Report& report) {
   return duration.text() + ticks.text() + latency.text();
 }
 
-std::string handlers_text(const exec::Report& report) {
+std::string handlers_text(const Report& report) {
   Family calls("millrace_handler_calls_total", "counter", "Calls of a handler.");
   Family errors("millrace_handler_errors_total", "counter", "Calls of a handler that failed.");
   Family times("millrace_handler_call_seconds", "summary", "Time of one call, of those that are timed.");
   Family max("millrace_handler_call_max_seconds", "gauge", "Time of the longest call that was timed.");
-  for (const exec::HandlerReport& handler : report.handlers) {
+  for (const HandlerReport& handler : report.handlers) {
     const Labels labels = {{"handler", handler.name}, {"type", handler.type}, {"domain", handler.domain}};
     calls.add(labels, handler.calls);
     errors.add(labels, handler.errors);
@@ -98,11 +98,11 @@ std::string handlers_text(const exec::Report& report) {
   return calls.text() + errors.text() + times.text() + max.text();
 }
 
-std::string edges_text(const exec::Report& report) {
+std::string edges_text(const Report& report) {
   Family delivered("millrace_edge_delivered_total", "counter", "Values that a handler was given over an edge.");
   Family empty("millrace_edge_empty_total", "counter", "Ticks on which an edge had no value.");
   Family dropped("millrace_edge_dropped_total", "counter", "Values that were dropped on an edge, by cause.");
-  for (const exec::EdgeReport& edge : report.edges) {
+  for (const EdgeReport& edge : report.edges) {
     Labels labels = {{"from", edge.from}, {"to", edge.to}, {"policy", edge.policy}};
     delivered.add(labels, edge.delivered);
     empty.add(labels, edge.empty);
@@ -115,10 +115,10 @@ std::string edges_text(const exec::Report& report) {
   return delivered.text() + empty.text() + dropped.text();
 }
 
-std::string memory_text(const exec::Report& report) {
+std::string memory_text(const Report& report) {
   Family copies("millrace_transfer_copies_total", "counter", "Copies between domains.");
   Family bytes("millrace_transfer_bytes_total", "counter", "Bytes copied between domains.");
-  for (const exec::TransferReport& transfer : report.transfers) {
+  for (const TransferReport& transfer : report.transfers) {
     const Labels labels = {{"from", transfer.from}, {"to", transfer.to}, {"edge", transfer.edge}};
     copies.add(labels, transfer.count);
     bytes.add(labels, transfer.bytes);
@@ -132,11 +132,11 @@ std::string memory_text(const exec::Report& report) {
   return copies.text() + bytes.text() + allocated.text() + high.text();
 }
 
-std::string paths_text(const exec::Report& report) {
+std::string paths_text(const Report& report) {
   Family times("millrace_path_latency_seconds", "summary",
                "From a tick's beginning, or when it was due, until this sink was done; of ticks that were measured.");
   Family predicted("millrace_path_predicted_seconds", "gauge", "What the plan expected: the known costs on the way.");
-  for (const exec::PathReport& path : report.paths) {
+  for (const PathReport& path : report.paths) {
     times.add_times({{"sink", path.sink}}, path.sampled, path.p50_us, path.p99_us, path.sampled_us);
     predicted.add({{"sink", path.sink}}, seconds(path.predicted_us));
   }
@@ -145,7 +145,7 @@ std::string paths_text(const exec::Report& report) {
 
 } // namespace
 
-std::string metrics_text(const exec::Report& report) {
+std::string metrics_text(const Report& report) {
   return ticks_text(report) + handlers_text(report) + edges_text(report) + memory_text(report) + paths_text(report);
 }
 

@@ -8,6 +8,6 @@
 namespace millrace::cli {
 
 // Counters since the run began, quantiles over its whole time; seconds and bytes.
-std::string metrics_text(const exec::Report& report);
+std::string metrics_text(const Report& report);
 
 } // namespace millrace::cli

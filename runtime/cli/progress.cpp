@@ -101,7 +101,7 @@ std::string times_words(uint64_t sampled, double p50_us, double p99_us, double m
   return words;
 }
 
-std::string latency_words(const exec::Report& report) {
+std::string latency_words(const Report& report) {
   if (report.latency_sampled == 0) return "";
   const bool all = report.latency_sampled >= report.ticks_run;
   return fmt::format("  latency of {}{}: {}\n", all ? "" : fmt::format("{} of ", report.latency_sampled),
@@ -111,14 +111,14 @@ std::string latency_words(const exec::Report& report) {
 }
 
 // What the plan expected of a way, where it knows all the costs on it: a part of them says little.
-std::string predicted_words(const exec::PathReport& path) {
+std::string predicted_words(const PathReport& path) {
   return path.predicted_us > 0 && path.unknown_costs == 0 ? "; predicted " + us_words(path.predicted_us) : "";
 }
 
 // Where there is one sink and no prediction to tell, the line of the latency has said it.
-std::string paths_words(const exec::Report& report, bool explain) {
+std::string paths_words(const Report& report, bool explain) {
   std::string words;
-  for (const exec::PathReport& path : report.paths) {
+  for (const PathReport& path : report.paths) {
     const std::string predicted = explain ? predicted_words(path) : "";
     if (path.sampled == 0 || (report.paths.size() == 1 && predicted.empty())) continue;
     words += fmt::format("  to {}, {}: {}{}\n", path.sink, count_of(path.sampled, "tick"),
@@ -128,16 +128,16 @@ std::string paths_words(const exec::Report& report, bool explain) {
 }
 
 // Prices decide where handlers run, so those that were far off matter where there is more than one place to be.
-bool matters(const exec::Surprise& surprise, const exec::Report& report) {
+bool matters(const Surprise& surprise, const Report& report) {
   constexpr double kFarOff = 2, kPartOfLatency = 0.1;
   const double more = std::max(surprise.measured_us, surprise.predicted_us);
   const double less = std::min(surprise.measured_us, surprise.predicted_us);
   return report.pools.size() > 1 && more > kFarOff * less && more - less > kPartOfLatency * report.latency_p50_us;
 }
 
-std::string surprises_words(const exec::Report& report, bool explain) {
+std::string surprises_words(const Report& report, bool explain) {
   std::string words;
-  for (const exec::Surprise& surprise : report.surprises)
+  for (const Surprise& surprise : report.surprises)
     if (explain || matters(surprise, report))
       words += fmt::format("  {} took {}, predicted {}\n", surprise.what, us_words(surprise.measured_us),
                            us_words(surprise.predicted_us));
@@ -145,7 +145,7 @@ std::string surprises_words(const exec::Report& report, bool explain) {
 }
 
 // Of short calls one in 64 is timed: one that was interrupted would count for 64, so their middle stands for all.
-double busy_us(const exec::HandlerReport& handler) {
+double busy_us(const HandlerReport& handler) {
   if (handler.sampled == 0) return 0;
   const bool all = handler.sampled >= handler.calls;
   const double a_call_us = all ? handler.sampled_us / static_cast<double>(handler.sampled) : handler.p50_us;
@@ -154,13 +154,13 @@ double busy_us(const exec::HandlerReport& handler) {
 
 // The handlers that took the most of the time in which handlers worked. One that waits for the world is told apart: its
 // time is the world's too.
-std::string busiest_words(const exec::Report& report) {
+std::string busiest_words(const Report& report) {
   constexpr size_t kToldMax = 3;
   constexpr double kToldFrom = 0.05, kWorthTellingS = 0.1;
-  std::vector<const exec::HandlerReport*> working;
+  std::vector<const HandlerReport*> working;
   std::string waiting;
   double sum_us = 0;
-  for (const exec::HandlerReport& handler : report.handlers) {
+  for (const HandlerReport& handler : report.handlers) {
     const double mean_us = handler.calls > 0 ? busy_us(handler) / static_cast<double>(handler.calls) : 0;
     if (handler.waits && mean_us > 0)
       waiting += fmt::format("; {} {} a call, on a thread of its own", handler.name, us_words(mean_us));
@@ -178,10 +178,10 @@ std::string busiest_words(const exec::Report& report) {
   return "  time went into " + words + waiting + "\n";
 }
 
-std::string errors_words(const exec::Report& report) {
+std::string errors_words(const Report& report) {
   constexpr size_t kToldBytesMax = 300;
   std::string words;
-  for (const exec::HandlerReport& handler : report.handlers) {
+  for (const HandlerReport& handler : report.handlers) {
     if (handler.errors == 0) continue;
     words += fmt::format("  {} failed in {} of {}", handler.name, handler.errors, count_of(handler.calls, "call"));
     if (!handler.first_error.empty()) words += ", first: " + printable(handler.first_error, kToldBytesMax);
@@ -203,14 +203,14 @@ std::string progress_words(const exec::Progress& progress, double duration_s, si
   return parts.ticks.substr(0, columns_max);
 }
 
-std::string summary_words(const exec::Report& report, bool explain) {
+std::string summary_words(const Report& report, bool explain) {
   std::string words = fmt::format("{} in {:.2f} s", count_of(report.ticks_run, "tick"), report.duration_s);
   if (report.duration_s > 0)
     words += fmt::format(", {:.1f} ticks/s", static_cast<double>(report.ticks_run) / report.duration_s);
   if (report.ticks_late + report.ticks_skipped > 0)
     words += fmt::format("; {} late, {} skipped", report.ticks_late, report.ticks_skipped);
   words += '\n' + latency_words(report) + paths_words(report, explain);
-  for (const exec::EdgeReport& edge : report.edges)
+  for (const EdgeReport& edge : report.edges)
     for (const auto& [cause, count] : edge.dropped)
       words += fmt::format("  {} dropped on {} → {}: {}\n", count, edge.from, edge.to, because(cause));
   return words + errors_words(report) + busiest_words(report) + surprises_words(report, explain);

@@ -46,6 +46,6 @@ class ProgressLine {
 std::string progress_words(const exec::Progress& progress, double duration_s, size_t columns_max = std::string::npos);
 // Ticks, time, rate; latency; each drop with its cause on the edge where it happened; failures; where the time went;
 // several lines. `explain`: also what was predicted.
-std::string summary_words(const exec::Report& report, bool explain = false);
+std::string summary_words(const Report& report, bool explain = false);
 
 } // namespace millrace::cli

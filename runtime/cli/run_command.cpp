@@ -158,9 +158,9 @@ class LiveRun {
   }
 
   // Throws Failure where a signal came before they were opened, and they cannot be.
-  void write_files(const exec::Result& result) {
+  void write_files(const Result& result) {
     open_files();
-    tell(json_->write([&](std::ostream& out) { out << exec::to_json(result) << "\n"; }));
+    tell(json_->write([&](std::ostream& out) { out << to_json(result) << "\n"; }));
     if (const std::shared_ptr<exec::Run> run = running())
       tell(trace_->write([&](std::ostream& out) { run->write_trace(out); }));
   }
@@ -199,7 +199,7 @@ class LiveRun {
   // The second: what there is to report is written, and what hangs is left as it is.
   void give_up(int signal) {
     begin_end(kLogLeftWithinNs);
-    exec::Result result;
+    Result result;
     result.ok = false;
     result.error.code = 610;
     result.error.what = "the run was ended by " + name_of_signal(signal) + " before it had drained";
@@ -253,14 +253,14 @@ class LiveRun {
   // A handler did not come back; the monitor's thread.
   void end_hung(const Error& error) {
     begin_end(kLogLeftWithinNs);
-    exec::Result result;
+    Result result;
     result.ok = false;
     result.error = error;
     end_with(std::move(result));
     _exit(kRunFailed);
   }
 
-  void end_with(exec::Result result) {
+  void end_with(Result result) {
     std::fprintf(stderr, "%s\n", format_error(result.error).c_str());
     if (const std::shared_ptr<exec::Run> run = running()) result.report = run->report();
     try {
@@ -313,7 +313,7 @@ int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals)
   if (metrics) metrics->serve([&] { return metrics_text(live.run().report()); });
   if (metrics) live.progress().message("metrics: " + metrics->url()); // first: scripts read the port there
   live.tell_notes();
-  const exec::Result result = live.run().wait();
+  const Result result = live.run().wait();
   const int signalled = signals.first();
   if (metrics) metrics->stop();
 

@@ -292,11 +292,11 @@ std::vector<plan::BodyCost> measure_bodies(const std::function<graph::Graph()>& 
     options.measure_bodies = true;
     const std::unique_ptr<exec::Run> run = composition.make_run(options);
     run->start();
-    const exec::Result result = run->wait();
+    const Result result = run->wait();
     if (!result.ok) throw Failure(result.error);
     const plan::Plan& plan = composition.plan();
     for (uint32_t h = 0; h < plan.handlers.size(); ++h) {
-      const exec::HandlerReport& report = result.report.handlers[h];
+      const HandlerReport& report = result.report.handlers[h];
       if (report.domain != domain || report.sampled == 0) continue;
       bodies.push_back({report.type, plan::settings_of(*composition.graph().find(report.name)), domain,
                         plan::bytes_read(plan, h), report.sampled_us / static_cast<double>(report.sampled),

@@ -251,7 +251,7 @@ class Runtime::State {
   Outcome wait() {
     const auto run = running();
     if (!run) throw std::logic_error(over_ ? "wait() after the run was waited for" : "wait() before start()");
-    const exec::Result result = run->wait();
+    const Result result = run->wait();
     Outcome outcome;
     outcome.ok = result.ok;
     if (!result.ok) {
@@ -261,7 +261,7 @@ class Runtime::State {
     outcome.ticks = result.report.ticks_run;
     outcome.duration_s = result.report.duration_s;
     if (log_) log_->flush(kLogWrittenWithinNs);
-    outcome.report = exec::to_json(result);
+    outcome.report = to_json(result);
     const std::lock_guard lock(mutex_);
     run_ = nullptr; // the composition stays: what waits in an app.sink may still be pulled
     return outcome;

@@ -9,16 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "exec/channel.h"
 #include "exec/fill_tick.h"
 #include "exec/firing.h"
 #include "exec/reader.h"
-#include "exec/run_state.h"
 #include "exec/settle.h"
-#include "exec/source.h"
-#include "exec/state.h"
-#include "exec/settle.h"
-#include "exec/step.h"
 #include "exec/tell.h"
 #include "exec/window.h"
 #include "plan/words.h"
@@ -227,7 +221,7 @@ bool admit_clock_tick(PaceRun& pace) {
   mr_tick_info info{};
   info.clock = pace.plan->clock;
   info.index = ordinal;
-  info.trace_id = (uint64_t{pace.plan->clock} << 48) + ordinal;
+  info.trace_id = (uint64_t{pace.plan->clock} << kTraceIndexBits) + ordinal;
   const bool filled = fill_tick(pace, info, ordinal);
   if (!filled || sources_ended(pace)) {
     leave_calls(pace);

@@ -12,12 +12,9 @@
 #include "exec/failure.h"
 #include "exec/finish_step.h"
 #include "exec/firing.h"
-#include "exec/presence.h"
 #include "exec/reach.h"
 #include "exec/region.h"
-#include "exec/run_state.h"
 #include "exec/settle.h"
-#include "exec/tick_watch.h"
 #include "exec/under_way.h"
 
 namespace millrace::exec {

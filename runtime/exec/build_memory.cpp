@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "device/sim/access_guard.h"
-#include "exec/planned_value.h"
 #include "exec/run_state.h"
 #include "memory/ring.h"
+#include "plan/planned_value.h"
 
 namespace millrace::exec {
 
@@ -152,7 +152,7 @@ void make_memory(RunState& run) {
     run.rings.push_back(std::make_unique<memory::Ring>(ring_options, base, run.plan.in_host_memory(ring.domain)));
     const plan::Output& output = run.plan.outputs[ring.output];
     if (ring_options.own_records)
-      for (uint32_t b = 0; b < ring.length; ++b) *run.rings.back()->block(b).record = planned_value(output);
+      for (uint32_t b = 0; b < ring.length; ++b) *run.rings.back()->block(b).record = plan::planned_value(output);
     run.ring_names.push_back(run.plan.steps[output.step].name + "." + output.name + " in " +
                              run.plan.domains[ring.domain].name);
   }

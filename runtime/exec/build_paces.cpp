@@ -8,13 +8,9 @@
 #include <vector>
 
 #include "exec/channel.h"
-#include "exec/planned_value.h"
 #include "exec/reader.h"
 #include "exec/run_state.h"
-#include "exec/source.h"
-#include "exec/state.h"
-#include "exec/step.h"
-#include "exec/tick_watch.h"
+#include "plan/planned_value.h"
 
 namespace millrace::exec {
 
@@ -23,7 +19,7 @@ void make_outputs(RunState& run) {
   for (size_t o = 0; o < run.outputs.size(); ++o) {
     OutputRun& output = run.outputs[o];
     output.plan = &run.plan.outputs[o];
-    run.empty_values.push_back(empty_value(*output.plan));
+    run.empty_values.push_back(plan::empty_value(*output.plan));
     const plan::Pace& pace = run.plan.paces[run.plan.steps[output.plan->step].pace];
     output.places = std::make_unique<SlotPlace[]>(pace.slots);
     output.mask = pace.slots - 1;

@@ -8,17 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "exec/body.h"
 #include "exec/channel.h"
 #include "exec/copy_step.h"
 #include "exec/finish_step.h"
 #include "exec/pending.h"
 #include "exec/reach.h"
 #include "exec/region.h"
-#include "exec/run.h"
 #include "exec/run_state.h"
-#include "exec/state.h"
-#include "exec/step.h"
 #include "exec/tell.h"
 #include "observe/printable.h"
 
@@ -90,8 +86,8 @@ void give_handler(RunState& run, HandlerRun& step) {
   step.handler = &run.plan.handlers[number];
   step.instance = run.facts.handlers[number].instance.get();
   if (step.segment->plan->lane > 0) {
-    run.clones.push_back(plan::clone(run.graph.handlers[number], *step.handler->info, *step.handler, host_table(),
-                                     run.facts.watch));
+    run.clones.push_back(
+        plan::clone(run.graph.handlers[number], *step.handler->info, *step.handler, host_table(), run.facts.watch));
     step.instance = run.clones.back().get();
     std::vector<mr_format> inputs, formats; // the formats that the plan settled
     for (const plan::StepInput& input : plan.inputs)

@@ -10,8 +10,6 @@
 #include "exec/pending.h"
 #include "exec/run_state.h"
 #include "exec/source.h"
-#include "exec/state.h"
-#include "exec/step.h"
 
 namespace millrace::exec {
 

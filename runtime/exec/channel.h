@@ -34,7 +34,6 @@ struct ChannelRun {
   ChannelEnd* from = nullptr; // a gate or post
   ChannelEnd* to = nullptr;   // an entry or resolve
 
-
   // any, under `mutex`
   std::mutex mutex;
   std::vector<QueuedTick> ring; // capacity

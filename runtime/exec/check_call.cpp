@@ -2,8 +2,6 @@
 #include "exec/check_call.h"
 
 #include "exec/presence.h"
-#include "exec/run_state.h"
-#include "exec/handler_run.h"
 #include "millrace/sound_value.h"
 
 namespace millrace::exec {

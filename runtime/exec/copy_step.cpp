@@ -4,13 +4,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "exec/body.h"
 #include "exec/firing.h"
-#include "exec/presence.h"
 #include "exec/region.h"
-#include "exec/run_state.h"
 #include "exec/settle.h"
-#include "exec/tick_watch.h"
 
 namespace millrace::exec {
 

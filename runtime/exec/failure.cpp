@@ -5,8 +5,6 @@
 
 #include "exec/finish_step.h"
 #include "exec/run_state.h"
-#include "exec/state.h"
-#include "exec/handler_run.h"
 #include "exec/tell.h"
 
 namespace millrace::exec {

@@ -5,14 +5,9 @@
 #include <utility>
 
 #include "exec/reader.h"
-#include "exec/run_state.h"
 #include "exec/settle.h"
-#include "exec/single_writer.h"
-#include "exec/source.h"
-#include "exec/state.h"
-#include "exec/settle.h"
-#include "exec/step.h"
 #include "exec/window.h"
+#include "observe/single_writer.h"
 
 namespace millrace::exec {
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "exec/source.h"
-#include "exec/state.h"
 
 namespace millrace::exec {
 

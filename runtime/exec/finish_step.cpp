@@ -9,12 +9,8 @@
 #include "exec/check_call.h"
 #include "exec/failure.h"
 #include "exec/firing.h"
-#include "exec/presence.h"
 #include "exec/reach.h"
-#include "exec/run_state.h"
 #include "exec/settle.h"
-#include "exec/state.h"
-#include "exec/step.h"
 
 namespace millrace::exec {
 

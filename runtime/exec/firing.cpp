@@ -6,21 +6,15 @@
 #include <cstring>
 #include <span>
 
-#include "exec/body.h"
 #include "exec/channel.h"
 #include "exec/check_call.h"
 #include "exec/copy_step.h"
 #include "exec/failure.h"
 #include "exec/finish_step.h"
 #include "exec/pending.h"
-#include "exec/presence.h"
 #include "exec/reach.h"
-#include "exec/run_state.h"
 #include "exec/settle.h"
-#include "exec/state.h"
-#include "exec/step.h"
 #include "exec/tell.h"
-#include "exec/tick_watch.h"
 
 namespace millrace::exec {
 

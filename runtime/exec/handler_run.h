@@ -1,5 +1,5 @@
-// A handler as it runs: HandlerRun, which its segment calls; SourceRun, which the head of its clock asks. One whose body
-// runs on a device is a BodyRun (body.h).
+// A handler as it runs: HandlerRun, which its segment calls; SourceRun, which the head of its clock asks. One whose
+// body runs on a device is a BodyRun (body.h).
 #pragma once
 
 #include <pthread.h>

@@ -6,10 +6,6 @@
 #include "exec/firing.h"
 #include "exec/pending.h"
 #include "exec/presence.h"
-#include "exec/run.h"
-#include "exec/run_state.h"
-#include "exec/state.h"
-#include "exec/handler_run.h"
 
 namespace millrace::exec {
 

@@ -6,16 +6,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "exec/body.h"
 #include "exec/copy_step.h"
 #include "exec/failure.h"
 #include "exec/finish_step.h"
 #include "exec/firing.h"
-#include "exec/presence.h"
 #include "exec/region.h"
-#include "exec/run_state.h"
 #include "exec/settle.h"
-#include "exec/tick_watch.h"
 
 namespace millrace::exec {
 
@@ -221,7 +217,8 @@ StepResult submit_one_by_one(RegionRun& region, uint64_t ordinal, Timing timing)
 StepResult run_region(RegionRun& region, uint64_t ordinal) {
   BodyRun& first = *region.steps[0];
   if (!first.on.enqueuing) return launch_runs(region, ordinal);
-  if (!first.on.device->has_room(*first.on.stream) || !border_is_ready(region, ordinal) || !take_changes(region, ordinal))
+  if (!first.on.device->has_room(*first.on.stream) || !border_is_ready(region, ordinal) ||
+      !take_changes(region, ordinal))
     return StepResult::waiting;
   const bool down =
       std::any_of(region.steps.begin(), region.steps.end(), [](const BodyRun* step) { return step->down; });

@@ -5,10 +5,7 @@
 #include <cstdio>
 
 #include "exec/report.h"
-#include "exec/run_state.h"
 #include "exec/source.h"
-#include "exec/state.h"
-#include "exec/handler_run.h"
 #include "exec/threads.h"
 #include "exec/under_way.h"
 #include "exec/window.h"

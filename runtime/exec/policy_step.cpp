@@ -2,14 +2,8 @@
 // from them what `latest`, `queue` and `align` say (semantics.md 1.3, 1.6, 2.3, 2.5).
 #include <algorithm>
 
-#include "exec/channel.h"
 #include "exec/firing.h"
-#include "exec/presence.h"
-#include "exec/run_state.h"
 #include "exec/settle.h"
-#include "exec/state.h"
-#include "exec/settle.h"
-#include "exec/step.h"
 #include "exec/window.h"
 
 namespace millrace::exec {

@@ -2,11 +2,8 @@
 // tick, and the blocks of its outputs (semantics.md 3.4, 4.1).
 #include <cstring>
 
-#include "exec/body.h"
 #include "exec/channel.h"
-#include "exec/presence.h"
 #include "exec/region.h"
-#include "exec/run_state.h"
 #include "exec/settle.h"
 
 namespace millrace::exec {

@@ -4,9 +4,6 @@
 #include <algorithm>
 
 #include "exec/body.h"
-#include "exec/run_state.h"
-#include "exec/state.h"
-#include "exec/step.h"
 
 namespace millrace::exec {
 

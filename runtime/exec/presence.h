@@ -7,7 +7,6 @@
 
 #include "device/device.h"
 #include "exec/run_state.h"
-#include "exec/step.h"
 #include "memory/ring.h"
 
 namespace millrace::exec {

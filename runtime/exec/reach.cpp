@@ -5,9 +5,8 @@
 
 #include <algorithm>
 
-#include "exec/run_state.h"
-#include "exec/state.h"
 #include "exec/handler_run.h"
+#include "exec/run_state.h"
 
 namespace millrace::exec {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "exec/histogram.h"
-#include "exec/single_writer.h"
+#include "observe/histogram.h"
+#include "observe/single_writer.h"
 
 namespace millrace::exec {
 

@@ -6,9 +6,6 @@
 
 #include "exec/firing.h"
 #include "exec/presence.h"
-#include "exec/run_state.h"
-#include "exec/state.h"
-#include "exec/step.h"
 #include "exec/under_way.h"
 #include "observe/signal_stack.h"
 #include "observe/start_thread.h"

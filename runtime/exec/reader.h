@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "exec/source.h"
-#include "exec/state.h"
 
 namespace millrace::exec {
 

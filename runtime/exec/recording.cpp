@@ -9,10 +9,8 @@
 #include <cstring>
 #include <map>
 
-#include "exec/body.h"
 #include "exec/copy_step.h"
 #include "exec/region.h"
-#include "exec/run_state.h"
 #include "exec/settle.h"
 
 namespace millrace::exec {

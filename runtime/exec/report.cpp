@@ -1,21 +1,18 @@
-// What a run did, or has done so far, in numbers, and as the JSON of design.md §6. Counters are read while they are
-// counted: each is a SingleWriter, an atomic, or under the lock of its channel.
+// What a run did, or has done so far, in numbers. Counters are read while they are counted: each is a SingleWriter, an
+// atomic, or under the lock of its channel.
 #include "exec/report.h"
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "exec/channel.h"
 #include "exec/copy_step.h"
 #include "exec/finish_step.h"
-#include "exec/channel.h"
-#include "exec/histogram.h"
 #include "exec/reach.h"
 #include "exec/region.h"
 #include "exec/run_state.h"
 #include "exec/source.h"
-#include "exec/state.h"
-#include "exec/step.h"
+#include "observe/histogram.h"
 
 namespace millrace::exec {
 
@@ -50,14 +47,14 @@ uint64_t launches_of(const StepRun& step) { return step.on.region ? uint64_t{ste
 // Of each lane of a handler.
 void add_words_of(const plugin::Instance& instance, HandlerReport& out) {
   for (const auto& [name, count] : instance.counts()) out.counts[name] += count;
-  for (plugin::Instance::Message& message : instance.messages()) {
+  for (const plugin::Instance::Message& message : instance.messages()) {
     const auto known = std::find_if(out.messages.begin(), out.messages.end(), [&](const auto& said) {
       return said.level == message.level && said.sentence == message.sentence;
     });
     if (known != out.messages.end())
       known->times += message.times;
     else
-      out.messages.push_back(std::move(message));
+      out.messages.push_back({message.level, message.sentence, message.times});
   }
 }
 
@@ -231,10 +228,6 @@ void report_segments(const RunState& run, Report& report) {
 
 } // namespace
 
-namespace {
-constexpr const char* kLevelNames[] = {"debug", "info", "warning", "error"};
-} // namespace
-
 void count_drops(const RunState& run, std::map<std::string, uint64_t>& dropped) {
   for (uint32_t e = 0; e < run.plan.edges.size(); ++e) add_drops(run, e, dropped);
   for (const StepRun* step : run.step_runs)
@@ -278,102 +271,6 @@ Report make_report(const RunState& run) {
       pool.held_blocks += run.rings[r]->block(b).holds.load(std::memory_order_relaxed) > 0;
   }
   return report;
-}
-
-namespace {
-
-nlohmann::ordered_json json_of(const HandlerReport& h) {
-  nlohmann::ordered_json json = {{"type", h.type},     {"domain", h.domain},   {"calls", h.calls},
-                                 {"errors", h.errors}, {"sampled", h.sampled}, {"p50_us", h.p50_us},
-                                 {"p99_us", h.p99_us}, {"max_us", h.max_us},   {"predicted_us", h.predicted_us}};
-  if (h.finish_sampled > 0)
-    json["finish"] = {{"sampled", h.finish_sampled},
-                      {"p50_us", h.finish_p50_us},
-                      {"p99_us", h.finish_p99_us},
-                      {"max_us", h.finish_max_us}};
-  if (!h.first_error.empty()) json["first_error"] = h.first_error;
-  if (!h.counts.empty()) json["counts"] = h.counts;
-  for (const plugin::Instance::Message& message : h.messages)
-    json["messages"].push_back({{"level", kLevelNames[std::min<uint32_t>(message.level, MR_LOG_ERROR)]},
-                                {"sentence", message.sentence},
-                                {"times", message.times}});
-  return json;
-}
-
-} // namespace
-
-std::string to_json(const Result& result) {
-  using nlohmann::ordered_json;
-  const Report& report = result.report;
-  ordered_json json;
-  json["version"] = 1;
-  json["ok"] = result.ok;
-  if (!result.ok) json["error"] = {{"code", format_code(result.error.code)}, {"what", result.error.what}};
-  json["ticks"] = {{"run", report.ticks_run}, {"late", report.ticks_late}, {"skipped", report.ticks_skipped}};
-  json["duration_s"] = report.duration_s;
-  json["handlers"] = ordered_json::object();
-  for (const HandlerReport& h : report.handlers) json["handlers"][h.name] = json_of(h);
-  json["edges"] = ordered_json::array();
-  for (const EdgeReport& e : report.edges)
-    json["edges"].push_back({{"from", e.from},
-                             {"to", e.to},
-                             {"policy", e.policy},
-                             {"delivered", e.delivered},
-                             {"empty", e.empty},
-                             {"dropped", e.dropped}});
-  json["transfers"] = ordered_json::array();
-  for (const TransferReport& t : report.transfers)
-    json["transfers"].push_back({{"from", t.from},
-                                 {"to", t.to},
-                                 {"edge", t.edge},
-                                 {"count", t.count},
-                                 {"bytes", t.bytes},
-                                 {"sampled", t.sampled},
-                                 {"p50_us", t.p50_us},
-                                 {"predicted_us", t.predicted_us}});
-  json["surprises"] = ordered_json::array();
-  for (const Surprise& s : report.surprises)
-    json["surprises"].push_back({{"what", s.what}, {"predicted_us", s.predicted_us}, {"measured_us", s.measured_us}});
-  json["pools"] = ordered_json::object();
-  for (const auto& [domain, pool] : report.pools)
-    json["pools"][domain] = {{"allocated_bytes", pool.allocated_bytes},
-                             {"high_water_bytes", pool.high_water_bytes},
-                             {"steady_allocations", pool.steady_allocations},
-                             {"held_blocks", pool.held_blocks}};
-  json["latency_us"] = {{"p50", report.latency_p50_us},
-                        {"p99", report.latency_p99_us},
-                        {"max", report.latency_max_us},
-                        {"first", report.latency_first_us},
-                        {"sampled", report.latency_sampled}};
-  json["paths"] = ordered_json::array();
-  for (const PathReport& p : report.paths)
-    json["paths"].push_back({{"sink", p.sink},
-                             {"predicted_us", p.predicted_us},
-                             {"unknown_costs", p.unknown_costs},
-                             {"sampled", p.sampled},
-                             {"p50", p.p50_us},
-                             {"p99", p.p99_us},
-                             {"max", p.max_us},
-                             {"first", p.first_us}});
-  json["regions"] = ordered_json::array();
-  for (const RegionReport& r : report.regions)
-    json["regions"].push_back({{"domain", r.domain},
-                               {"handlers", r.handlers},
-                               {"launches", r.launches},
-                               {"one_by_one", r.one_by_one},
-                               {"sampled", r.sampled},
-                               {"p50_us", r.p50_us},
-                               {"p99_us", r.p99_us}});
-  json["devices"] = ordered_json::object();
-  for (const DeviceReport& d : report.devices)
-    json["devices"][d.domain] = {{"gauges", d.gauges}, {"driver_calls", d.driver_calls}};
-  json["cut_again"] = report.cut_again;
-  json["log"] = {{"lost", report.log_lost}};
-  json["segments"] = ordered_json::array();
-  for (const SegmentReport& s : report.segments)
-    json["segments"].push_back({{"domain", s.domain}, {"handlers", s.handlers}});
-  // A handler may say what is no UTF-8.
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 } // namespace millrace::exec

@@ -8,14 +8,10 @@
 #include "exec/region.h"
 #include "exec/report.h"
 #include "exec/run_state.h"
-#include "exec/source.h"
-#include "exec/state.h"
-#include "exec/step.h"
-#include "exec/tell.h"
 #include "exec/threads.h"
-#include "exec/trace_file.h"
 #include "exec/under_way.h"
 #include "observe/log.h"
+#include "observe/trace_file.h"
 #include "plan/refusal.h"
 
 namespace millrace::exec {
@@ -191,7 +187,16 @@ std::vector<AppliedChange> Run::changes() const {
   return applied;
 }
 
-void Run::write_trace(std::ostream& out) const { exec::write_trace(*state_, out); }
+void Run::write_trace(std::ostream& out) const {
+  const RunState& run = *state_;
+  TraceOfRun traced{run.graph.name, {}, {}, {}, {}};
+  for (const auto& ring : run.traces) traced.rings.push_back(ring.get());
+  for (const plan::Step& step : run.plan.steps) traced.steps.push_back(step.name);
+  for (const plan::Clock& clock : run.plan.clocks) traced.clocks.push_back(clock.name);
+  traced.clock.begin(run.trace_begin_ticks, run.trace_begin_ns);
+  traced.clock.end(run.trace_now(), run.now_ns());
+  millrace::write_trace(traced, out);
+}
 
 uint64_t Run::ticks() const {
   uint64_t ticks = 0;

@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "exec/body.h"
 #include "exec/channel.h"
 #include "exec/copy_step.h"
 #include "exec/firing.h"

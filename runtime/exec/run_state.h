@@ -15,7 +15,6 @@
 #include "device/device.h"
 #include "device/sim/access_guard.h"
 #include "exec/run.h"
-#include "exec/state.h"
 #include "exec/step.h"
 #include "observe/trace.h"
 #include "plan/plan.h"
@@ -65,7 +64,7 @@ class RunState {
   std::vector<std::unique_ptr<RegionRun>> regions;
   std::vector<std::unique_ptr<plugin::Instance>> clones; // lanes
   std::vector<StepRun*> step_runs;                       // first lane of each plan step
-  std::vector<ResolveRun*> timed_steps;                     // those with `decides_at_ns`
+  std::vector<ResolveRun*> timed_steps;                  // those with `decides_at_ns`
   std::vector<plan::PredictedPath> sinks;
   std::vector<device::Stream*> compute, copy_in, copy_out, copy_peer; // by domain index
   std::vector<std::vector<device::Stream*>> streams; // by domain index: these, and what is a step's own

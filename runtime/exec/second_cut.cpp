@@ -9,14 +9,11 @@
 #include "exec/channel.h"
 #include "exec/copy_step.h"
 #include "exec/firing.h"
-#include "exec/histogram.h"
 #include "exec/pending.h"
 #include "exec/reach.h"
 #include "exec/run_state.h"
-#include "exec/state.h"
-#include "exec/step.h"
-#include "exec/tell.h"
 #include "exec/threads.h"
+#include "observe/histogram.h"
 
 namespace millrace::exec {
 

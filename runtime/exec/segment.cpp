@@ -10,10 +10,7 @@
 #include "exec/pending.h"
 #include "exec/reach.h"
 #include "exec/run_state.h"
-#include "exec/state.h"
-#include "exec/step.h"
 #include "exec/tell.h"
-#include "exec/tick_watch.h"
 
 namespace millrace::exec {
 

@@ -7,7 +7,6 @@
 
 #include "exec/handler_run.h"
 #include "exec/presence.h"
-#include "exec/state.h"
 
 namespace millrace::exec {
 

@@ -4,12 +4,8 @@
 #include <algorithm>
 
 #include "exec/firing.h"
-#include "exec/presence.h"
 #include "exec/reader.h"
-#include "exec/run_state.h"
 #include "exec/settle.h"
-#include "exec/state.h"
-#include "exec/step.h"
 
 namespace millrace::exec {
 

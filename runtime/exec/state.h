@@ -1,6 +1,7 @@
 // What a run is made of while it lives: slots, paces and segments, as the plan laid them out, and the words by which
 // their threads know of each other. Steps are in step.h and a header for each kind, channels in channel.h, sources in
-// source.h, regions in region.h, and the run that holds them all in run_state.h. Private to runtime/exec; plan.h explains the words.
+// source.h, regions in region.h, and the run that holds them all in run_state.h. Private to runtime/exec; plan.h
+// explains the words.
 //
 // Who touches what. A slot is written by the thread that runs its step, before the step's stamp for that ordinal is
 // stored with release; readers in other segments load the stamp with acquire first. A slot is written again only for
@@ -38,10 +39,10 @@
 #include <vector>
 
 #include "device/device.h"
-#include "exec/histogram.h"
-#include "exec/single_writer.h"
 #include "exec/tick_watch.h"
 #include "memory/ring.h"
+#include "observe/histogram.h"
+#include "observe/single_writer.h"
 #include "observe/trace.h"
 #include "plan/plan.h"
 
@@ -231,7 +232,8 @@ struct SegmentRun {
   bool measured = false; // this tick is one
 
   // claimer, and the head for its sources: for the watchdog and the idle report
-  std::atomic<const HandlerRun*> inside{nullptr}; // the last call that was begun, until the segment waits or ends its tick
+  std::atomic<const HandlerRun*> inside{
+      nullptr}; // the last call that was begun, until the segment waits or ends its tick
   std::atomic<const StepRun*> waiting_at{nullptr};
 };
 

@@ -96,8 +96,9 @@ struct alignas(64) StepRun {
   bool fed_by_others = false; // cut: an input comes from another segment
   bool reads_queue = false;   // built
 
-  TraceRing* trace = nullptr; // built, or start: where its calls are no worker's: a reader's thread or a device's stream
-  Histogram times;            // claimer, or who calls apart
+  TraceRing* trace =
+      nullptr;     // built, or start: where its calls are no worker's: a reader's thread or a device's stream
+  Histogram times; // claimer, or who calls apart
 };
 
 // A step whose kind the plan says.

@@ -3,7 +3,6 @@
 
 #include "exec/region.h"
 #include "exec/run_state.h"
-#include "exec/step.h"
 
 namespace millrace::exec {
 

@@ -9,8 +9,6 @@
 #include "exec/region.h"
 #include "exec/run_state.h"
 #include "exec/source.h"
-#include "exec/state.h"
-#include "exec/handler_run.h"
 #include "observe/log.h"
 
 namespace millrace::exec {

@@ -8,6 +8,7 @@
 
 namespace millrace {
 struct LogSource;
+struct Result;
 }
 
 namespace millrace::exec {
@@ -15,7 +16,6 @@ namespace millrace::exec {
 class RunState;
 struct PaceRun;
 struct RegionRun;
-struct Result;
 struct SegmentRun;
 struct HandlerRun;
 

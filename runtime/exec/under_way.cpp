@@ -1,9 +1,8 @@
 // Which calls of a run are under way: for a crash on this thread, and for who asks from outside.
 #include "exec/under_way.h"
 
-#include "exec/run_state.h"
-#include "exec/state.h"
 #include "exec/handler_run.h"
+#include "exec/run_state.h"
 
 namespace millrace::exec {
 

@@ -2,12 +2,9 @@
 // event to event (semantics.md 1.2, 4.10). Single threaded, so every order of events is the same in every run.
 #include <algorithm>
 
-#include "exec/run_state.h"
 #include "exec/channel.h"
-#include "exec/second_cut.h"
+#include "exec/run_state.h"
 #include "exec/segment.h"
-#include "exec/state.h"
-#include "exec/step.h"
 #include "exec/threads.h"
 
 namespace millrace::exec {

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <mutex>
 
-#include "exec/channel.h"
-#include "exec/state.h"
 #include "exec/handler_run.h"
 
 namespace millrace::exec {

@@ -6,7 +6,6 @@
 
 #include "exec/channel.h"
 #include "exec/presence.h"
-#include "exec/state.h"
 
 namespace millrace::exec {
 

@@ -10,12 +10,10 @@
 #include <sstream>
 #include <string>
 
-#include "exec/region.h"
 #include "exec/channel.h"
+#include "exec/region.h"
 #include "exec/run_state.h"
 #include "exec/segment.h"
-#include "exec/state.h"
-#include "exec/step.h"
 #include "exec/threads.h"
 #include "exec/under_way.h"
 #include "observe/signal_stack.h"
@@ -184,7 +182,8 @@ bool Workers::force_devices() {
 int64_t Workers::next_due_ns() const {
   int64_t due = INT64_MAX;
   for (const auto& pace : run_.paces) due = std::min(due, pace->due_ns.load(std::memory_order_relaxed));
-  for (const ResolveRun* step : run_.timed_steps) due = std::min(due, step->decides_at_ns.load(std::memory_order_relaxed));
+  for (const ResolveRun* step : run_.timed_steps)
+    due = std::min(due, step->decides_at_ns.load(std::memory_order_relaxed));
   return due;
 }
 

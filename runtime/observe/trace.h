@@ -51,6 +51,9 @@ class TraceClock {
 // A reader's `read` is of a value, which becomes some tick's later or never.
 enum class TraceKind : uint32_t { call, read, copy, admit };
 
+// A trace id is the tick's clock above these bits and its index in them.
+inline constexpr uint64_t kTraceIndexBits = 48;
+
 // As it is read; it is written in half the bytes.
 struct TraceSpan {
   int64_t begin, end; // ticks

@@ -85,8 +85,7 @@ constexpr uint64_t kRidesAlongMax = 4096;
 void take_small_copies_along(Plan& plan) {
   for (uint32_t s = 0; s < plan.steps.size(); ++s) {
     Step& step = plan.steps[s];
-    if (!step.is<CopyStep>() || plan.domains[step.domain].bodies != Bodies::enqueued ||
-        step.inputs.size() != 1)
+    if (!step.is<CopyStep>() || plan.domains[step.domain].bodies != Bodies::enqueued || step.inputs.size() != 1)
       continue;
     const Output& from = plan.outputs[step.inputs[0].output];
     const uint32_t region = plan.steps[from.step].region;

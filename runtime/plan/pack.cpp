@@ -57,8 +57,7 @@ class Packing {
       for (size_t i = 0; i < step.inputs.size(); ++i) {
         const StepInput& input = step.inputs[i];
         if (input.output == kNone) continue;
-        const bool reads =
-            step.is<HandlerStep>() || step.is<CopyStep>() || step.is<FinishStep>();
+        const bool reads = step.is<HandlerStep>() || step.is<CopyStep>() || step.is<FinishStep>();
         const bool shared = std::any_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t made) {
           const Output& output = plan_.outputs[made];
           return output.forwards == static_cast<int32_t>(i) || output.in_place == static_cast<int32_t>(i);

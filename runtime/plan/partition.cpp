@@ -54,10 +54,10 @@ class Partition {
   }
 
   bool stands_alone(const Step& step) const {
-    if (step.is<CopyStep>()) return true; // waits for its readers' inputs; must not hold up its device
-    if (step.is<FinishStep>()) return true;   // waits for a device in the middle of a tick
+    if (step.is<CopyStep>()) return true;   // waits for its readers' inputs; must not hold up its device
+    if (step.is<FinishStep>()) return true; // waits for a device in the middle of a tick
     if (step.is<PostStep>() && circles_.joins(plan_.channels[step.channel()])) return true; // for room there
-    if (step.is<GateStep>() && circles_.has(plan_.paces[step.pace].clock)) return true;   // for room in a pace
+    if (step.is<GateStep>() && circles_.has(plan_.paces[step.pace].clock)) return true;     // for room in a pace
     if (step.handler() == kNone || step.is<SourceStep>()) return false;
     const HandlerPlan& handler = plan_.handlers[step.handler()];
     return handler.lanes > 1 || handler.waits || (handler.info->traits & MR_TRAIT_HOST_HEAVY) ||

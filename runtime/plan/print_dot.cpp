@@ -23,7 +23,7 @@ std::string escaped(const std::string& text) {
 // Whether the plan added it, and no person.
 bool is_added(const Plan& plan, const Step& step) {
   return step.handler() == kNone || std::any_of(plan.inserted.begin(), plan.inserted.end(),
-                                              [&](const InsertedPlan& by) { return by.handler == step.handler(); });
+                                                [&](const InsertedPlan& by) { return by.handler == step.handler(); });
 }
 
 std::string nodes(const Plan& plan) {

@@ -97,7 +97,8 @@ class Router {
     const Step producer = plan_.steps[source.step];
     Step step;
     step.kind = CopyStep{};
-    const std::string& maker = producer.is<FinishStep>() ? plan_.steps[producer.as<FinishStep>().body].name : producer.name;
+    const std::string& maker =
+        producer.is<FinishStep>() ? plan_.steps[producer.as<FinishStep>().body].name : producer.name;
     step.name = "copy " + maker + "." + source.name + " → " + plan_.domains[domain].name;
     step.pace = producer.pace;
     step.domain = submitter_of(plan_.domains, source.domain, domain);

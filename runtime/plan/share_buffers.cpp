@@ -87,8 +87,7 @@ class Sharing {
         bool next = std::find(step.after.begin(), step.after.end(), at) != step.after.end();
         for (const StepInput& input : step.inputs)
           next = next || (waits_in_time(plan_, step, input) && plan_.outputs[input.output].step == at);
-        if (step.is<EntryStep>() || step.is<ResolveStep>())
-          next = next || plan_.channels[step.channel()].from == at;
+        if (step.is<EntryStep>() || step.is<ResolveStep>()) next = next || plan_.channels[step.channel()].from == at;
         if (next) todo.push_back(s);
       }
     }
@@ -127,7 +126,7 @@ class Sharing {
       for (uint32_t i = 0; i < reader.inputs.size(); ++i) {
         const StepInput& read = reader.inputs[i];
         if (read.output == kNone || buffer_of(read.output) != buffer || s == writer) continue;
-        if (is_forward_of(s, i)) continue;       // its readers are looked at themselves
+        if (is_forward_of(s, i)) continue; // its readers are looked at themselves
         const auto* finish = std::get_if<FinishStep>(&reader.kind);
         if (finish && finish->body == writer) continue; // sees it as the body left it
         if (read.delay > 0 || read.keeps > 0) return refuse(o, reader.name + " reads the picture on later ticks");

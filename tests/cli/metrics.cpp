@@ -15,11 +15,11 @@ bool has_line(const std::string& text, const std::string& line) {
 } // namespace
 
 TEST_CASE("Counts are counters and times are seconds") {
-  exec::Report report;
+  Report report;
   report.ticks_run = 300;
   report.ticks_late = 2;
   report.duration_s = 10;
-  exec::HandlerReport handler;
+  HandlerReport handler;
   handler.name = "blur";
   handler.type = "image.blur";
   handler.domain = "cpu";
@@ -43,8 +43,8 @@ TEST_CASE("Counts are counters and times are seconds") {
 }
 
 TEST_CASE("Backslashes, quotes and line breaks in a label are escaped") {
-  exec::Report report;
-  exec::PathReport path;
+  Report report;
+  PathReport path;
   path.sink = "a\\b\"c\nd ü";
   report.paths.push_back(path);
   CHECK(has_line(metrics_text(report), "millrace_path_predicted_seconds{sink=\"a\\\\b\\\"c\\nd ü\"} 0"));
@@ -58,8 +58,8 @@ TEST_CASE("Without a sample a quantile is not a number, and nothing is said of w
 }
 
 TEST_CASE("Two edges of the same names are one sample: a scrape may not have it twice") {
-  exec::Report report;
-  exec::EdgeReport edge;
+  Report report;
+  EdgeReport edge;
   edge.from = "a.out";
   edge.to = "b.in";
   edge.policy = "delay";

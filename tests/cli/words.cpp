@@ -46,7 +46,7 @@ TEST_CASE("Without an end in sight no time left is told, and no rate before ther
 }
 
 TEST_CASE("The summary counts ticks, lateness, and each drop by its cause on its edge") {
-  exec::Report report;
+  Report report;
   report.ticks_run = 300;
   report.duration_s = 10;
   CHECK(summary_words(report) == "300 ticks in 10.00 s, 30.0 ticks/s\n");
@@ -56,12 +56,12 @@ TEST_CASE("The summary counts ticks, lateness, and each drop by its cause on its
   report.latency_p99_us = 9'876;
   report.latency_max_us = 12'345;
   report.latency_sampled = 300;
-  exec::EdgeReport edge;
+  EdgeReport edge;
   edge.from = "video.video";
   edge.to = "slow.video";
   edge.dropped = {{"busy", 7}, {"queue_full", 1}};
   report.edges.push_back(edge);
-  exec::HandlerReport handler;
+  HandlerReport handler;
   handler.name = "slow";
   handler.calls = 290;
   handler.errors = 3;
@@ -102,12 +102,12 @@ TEST_CASE("A live line that is wider than its terminal leaves out the least impo
 
 TEST_CASE("One is no plural") {
   CHECK(progress_words(progress_of(1, 0.1, -1), 0) == "  1 tick");
-  exec::Report report;
+  Report report;
   report.ticks_run = 1;
   report.duration_s = 1;
   report.latency_sampled = 1;
   report.latency_p50_us = report.latency_p99_us = report.latency_max_us = report.latency_first_us = 7;
-  exec::HandlerReport handler;
+  HandlerReport handler;
   handler.name = "bad";
   handler.calls = handler.errors = 1;
   report.handlers = {handler};
@@ -137,8 +137,8 @@ TEST_CASE("A log has a line a minute, and messages when they come") {
 
 namespace {
 
-exec::PathReport path_of(const std::string& sink, uint64_t sampled) {
-  exec::PathReport path;
+PathReport path_of(const std::string& sink, uint64_t sampled) {
+  PathReport path;
   path.sink = sink;
   path.sampled = sampled;
   path.p50_us = 1500;
@@ -150,7 +150,7 @@ exec::PathReport path_of(const std::string& sink, uint64_t sampled) {
 } // namespace
 
 TEST_CASE("The summary tells each way to a sink, and on request what was predicted") {
-  exec::Report report;
+  Report report;
   report.ticks_run = 300;
   report.paths = {path_of("screen", 2)};
   CHECK(summary_words(report) == "300 ticks in 0.00 s\n"); // the one way there is was told as the run's latency
@@ -168,7 +168,7 @@ TEST_CASE("The summary tells each way to a sink, and on request what was predict
 
 TEST_CASE(
     "Few ticks have no 99th percentile, a part of the ticks is told as one, and a slow first tick is told apart") {
-  exec::Report report;
+  Report report;
   report.ticks_run = 5000;
   report.latency_sampled = 99;
   report.latency_p50_us = 100;
@@ -182,7 +182,7 @@ TEST_CASE(
 }
 
 TEST_CASE("Prices that were far off are told where more than one place could have run the handlers, or on request") {
-  exec::Report report;
+  Report report;
   report.latency_p50_us = 1000;
   report.surprises = {{"blur", 100, 2400}, {"sink", 1, 3}, {"near", 1000, 1300}};
   report.pools["cpu"] = {};
@@ -195,11 +195,11 @@ TEST_CASE("Prices that were far off are told where more than one place could hav
 }
 
 TEST_CASE("The summary tells where the time went, and what waited for the world apart") {
-  exec::Report report;
+  Report report;
   report.ticks_run = 100;
   report.duration_s = 2;
   const auto add = [&](const char* name, double mean_us, bool waits) {
-    exec::HandlerReport handler;
+    HandlerReport handler;
     handler.name = name;
     handler.waits = waits;
     handler.calls = 100;

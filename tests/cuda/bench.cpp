@@ -331,7 +331,7 @@ void bench_slope() {
   for (int c = 0; c < 2; ++c) {
     Pipeline pipeline = region_of(counts[c], "c.add", "", "c.end", 50'000);
     pipeline.clock(graph::ClockMode::free, 0, 1, 3);
-    const exec::Result result = run_or_die(std::move(pipeline), bench_setup());
+    const Result result = run_or_die(std::move(pipeline), bench_setup());
     ours[c] = result.report.regions[0].p50_us;
     GraphLoop rival(0, counts[c], 0);
     const int64_t begin = now_ns();
@@ -362,7 +362,7 @@ void bench_copies() {
     pipeline.connect("source.out", "move.in");
     pipeline.connect("move.out", "sink.in");
     pipeline.clock(graph::ClockMode::free, 0, 1, depth);
-    const exec::Result result = run_or_die(std::move(pipeline), bench_setup());
+    const Result result = run_or_die(std::move(pipeline), bench_setup());
     const double ours = result.report.duration_s / kFrames * 1e6;
     const double hand = frames_by_hand(kBytes, depth, kFrames) / kFrames * 1e6;
     row("| %u | %.1f | %.1f | %.3f | %.0f |", depth, ours, hand, ours / hand, naive);
@@ -400,7 +400,7 @@ void bench_calls() {
       Pipeline pipeline = region_of(8, "c.add", "", sink, ticks[r]);
       pipeline.clock(graph::ClockMode::free, 0, 1, 3);
       const DriverCalls counter;
-      const exec::Result result = run_or_die(std::move(pipeline), bench_setup());
+      const Result result = run_or_die(std::move(pipeline), bench_setup());
       ours[r] = result.report.devices.at(0).driver_calls;
       all[r] = counter.counts();
       why_not = counter.why_not();

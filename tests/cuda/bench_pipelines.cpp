@@ -69,7 +69,7 @@ Setup five_setup(std::vector<std::string> domains = {"cuda:0", "cpu"}) {
 double fps_of(const Pipeline& pipeline, Setup setup, double about_s = kSeconds) {
   for (uint64_t ticks = kTicksMin;;) {
     setup.options.ticks_max = ticks;
-    const exec::Result result = run_or_die(pipeline, setup);
+    const Result result = run_or_die(pipeline, setup);
     const double seconds = std::max(1e-6, result.report.duration_s);
     if (seconds >= about_s / 2) return static_cast<double>(result.report.ticks_run) / seconds;
     ticks *= static_cast<uint64_t>(std::clamp(about_s / seconds + 1, 2.0, 100.0));
@@ -85,10 +85,10 @@ void measure_bodies(const Five& five, const std::string& domain, uint64_t ticks,
   setup.options.measure_bodies = true;
   const Pipeline pipeline = five_handlers(five, domain, domain);
   Compiled compiled(pipeline, setup);
-  const exec::Result result = compiled.run();
+  const Result result = compiled.run();
   if (!result.ok) throw Failure(result.error);
   for (uint32_t h = 0; h < compiled.plan().handlers.size(); ++h) {
-    const exec::HandlerReport& report = result.report.handlers[h];
+    const HandlerReport& report = result.report.handlers[h];
     const graph::Handler* declared = pipeline.graph.find(report.name);
     if (!declared || report.domain != domain || report.sampled == 0) continue;
     bodies.push_back({report.type, plan::settings_of(*declared), domain, plan::bytes_read(compiled.plan(), h),
@@ -292,7 +292,7 @@ void compare_with_bare_copies(uint64_t bytes, uint32_t in_flight) {
   const PeerCopies pushed = peer_copies(bytes, kByHand, 0), pulled = peer_copies(bytes, kByHand, 1);
   const auto rate = [&](const PeerCopies& copies) { return gigabytes * kByHand / copies.seconds; };
   double copy_us = 0;
-  for (const exec::TransferReport& transfer : result.report.transfers)
+  for (const TransferReport& transfer : result.report.transfers)
     if (transfer.to == "cuda:1") copy_us = transfer.p50_us;
   row("| %llu | %u | %lld | %.1f | %.1f | %.3f | %.1f | %.3f | %.1f / %.1f / %.1f | %llu | %s |",
       static_cast<unsigned long long>(bytes), in_flight, static_cast<long long>(frames), ours, rate(pulled),

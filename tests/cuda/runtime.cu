@@ -49,7 +49,7 @@ TEST_CASE("3.2: a run takes no more of a GPU than its plan lays out there and wh
   const uint64_t before = module.bytes_free(0);
   REQUIRE(before > 0);
   Compiled compiled(chain({"add", "paint", "waits", "pair", "add"}, 100), on_gpu());
-  const exec::Result result = compiled.run();
+  const Result result = compiled.run();
   REQUIRE_MESSAGE(result.ok, result.error.what);
   const uint64_t after = module.bytes_free(0), planned = compiled.plan().memory.at("cuda:0");
   const uint64_t taken = before - std::min(before, after);
@@ -132,7 +132,7 @@ TEST_CASE("4.4: what kernels write to the host is read there, with its count, an
     const Ran result = run(make(places), on_gpu(all));
     REQUIRE_MESSAGE(result.ok, result.error.what);
     CHECK(result.seen("c") == host);
-    for (const exec::TransferReport& transfer : result.report.transfers)
+    for (const TransferReport& transfer : result.report.transfers)
       if (transfer.edge.rfind("few.out", 0) == 0) CHECK(transfer.from == "cpu");
   });
 }

@@ -107,8 +107,8 @@ Pipeline waiting_in(const std::string& function, const std::map<std::string, std
   return p;
 }
 
-std::string message_of(const exec::Result& result, const std::string& handler) {
-  for (const exec::HandlerReport& one : result.report.handlers)
+std::string message_of(const Result& result, const std::string& handler) {
+  for (const HandlerReport& one : result.report.handlers)
     if (one.name == handler && !one.messages.empty()) return one.messages[0].sentence;
   return "";
 }
@@ -236,7 +236,7 @@ TEST_CASE("4.9: a body that never ends loses its device, and the run ends withou
   p.graph.handlers[1].device = "sim:0";
   static std::vector<std::unique_ptr<Compiled>> left_behind; // as who uses a run must
   left_behind.push_back(std::make_unique<Compiled>(p, setup));
-  const exec::Result result = left_behind.back()->run();
+  const Result result = left_behind.back()->run();
   CHECK_FALSE(result.ok);
   CHECK(result.error.code == 703);
   CHECK(result.error.what.find("; under way was waits (calls.waiting) (tick 2)") != std::string::npos);

@@ -103,9 +103,9 @@ int code_of(const Pipeline& p, const Setup& setup) {
   return 0;
 }
 
-uint64_t calls_of(const exec::Report& report) {
+uint64_t calls_of(const Report& report) {
   uint64_t calls = report.ticks_run;
-  for (const exec::HandlerReport& handler : report.handlers) calls += handler.calls;
+  for (const HandlerReport& handler : report.handlers) calls += handler.calls;
   return calls;
 }
 
@@ -142,13 +142,13 @@ Ran require_end(const Pipeline& p, const Setup& setup) {
   return result;
 }
 
-const exec::EdgeReport& edge_of(const exec::Report& report, const std::string& from, const std::string& to) {
-  for (const exec::EdgeReport& edge : report.edges)
+const EdgeReport& edge_of(const Report& report, const std::string& from, const std::string& to) {
+  for (const EdgeReport& edge : report.edges)
     if (edge.from == from && edge.to == to) return edge;
   throw std::invalid_argument("no edge " + from + " → " + to);
 }
 
-uint64_t dropped(const exec::EdgeReport& edge, const std::string& cause) {
+uint64_t dropped(const EdgeReport& edge, const std::string& cause) {
   const auto at = edge.dropped.find(cause);
   return at == edge.dropped.end() ? 0 : at->second;
 }
@@ -228,7 +228,7 @@ TEST_CASE("8.1: a queue that drops between clocks holds what it would if values 
       REQUIRE(how_it_ended(p, setup, result) == "");
       const std::vector<Seen> log = result.seen("seen");
       for (const Seen& seen : log) REQUIRE(seen.values[1] == model.taken[seen.index]);
-      const exec::EdgeReport& report = edge_of(result.report, "writer.out", "seen.in[1]");
+      const EdgeReport& report = edge_of(result.report, "writer.out", "seen.in[1]");
       const auto taken = static_cast<uint64_t>(
           std::count_if(model.taken.begin(), model.taken.end(), [](int64_t value) { return value != kEmpty; }));
       CHECK(report.delivered == taken);
@@ -348,7 +348,7 @@ TEST_CASE("8.6: between clocks a queue gives its values to the ticks on which a 
     const std::vector<Seen> log = result.seen("seen");
     REQUIRE(log.size() == 12);
     for (size_t i = 0; i < log.size(); ++i) CHECK(log[i].values[1] == static_cast<int64_t>(i));
-    const exec::EdgeReport& edge = edge_of(result.report, "writer.out", "seen.in[1]");
+    const EdgeReport& edge = edge_of(result.report, "writer.out", "seen.in[1]");
     CHECK(edge.delivered == 12);
     CHECK(edge.dropped.empty());
   }
@@ -363,7 +363,7 @@ TEST_CASE("8.6: a value of a queue on a tick on which its reader is not called i
       p.connect("source", "seen.in", graph::Policy::queue).depth = 2;
       Ran result;
       REQUIRE(how_it_ended(p, setup, result) == "");
-      const exec::EdgeReport& edge = edge_of(result.report, "source.out", "seen.in[0]");
+      const EdgeReport& edge = edge_of(result.report, "source.out", "seen.in[0]");
       CHECK(result.seen("seen").size() == 4);
       CHECK(edge.delivered == 4);
       CHECK(dropped(edge, "every") == 8);
@@ -376,7 +376,7 @@ TEST_CASE("8.6: a value of a queue on a tick on which its reader is not called i
     p.connect("both", "end");
     Ran result;
     REQUIRE(how_it_ended(p, setup, result) == "");
-    const exec::EdgeReport& edge = edge_of(result.report, "writer.out", "both.b");
+    const EdgeReport& edge = edge_of(result.report, "writer.out", "both.b");
     CHECK(edge.delivered == 9);
     CHECK(dropped(edge, "input") == 3);
   }
@@ -421,7 +421,7 @@ TEST_CASE(
           Ran result;
           REQUIRE(how_it_ended(p, setup, result) == "");
           CHECK(values(result.seen("both")) == expected);
-          const exec::EdgeReport& counted = edge_of(result.report, "writer.out", "both.b");
+          const EdgeReport& counted = edge_of(result.report, "writer.out", "both.b");
           if (domain != "cpu") continue; // there a reader is at issue before it is known what there is
           CHECK(counted.delivered == delivered);
           CHECK(dropped(counted, "input") == lost);
@@ -451,7 +451,7 @@ TEST_CASE("8.6: ticks without a value take no place in a queue, displace nothing
     setup.costs_ns["behind"] = 40'000'000;
     Ran result;
     REQUIRE(how_it_ended(p, setup, result) == "");
-    const exec::EdgeReport& report = edge_of(result.report, "source.out", "behind.in[0]");
+    const EdgeReport& report = edge_of(result.report, "source.out", "behind.in[0]");
     const auto with_value = [&](const char* log) {
       const std::vector<Seen> seen = result.seen(log);
       return static_cast<uint64_t>(

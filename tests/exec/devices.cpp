@@ -75,7 +75,7 @@ Ran fan_out(Setup setup, const std::vector<std::string>& places) {
   Ran result = run(p, setup);
   REQUIRE(result.ok);
   REQUIRE(result.report.edges.size() == places.size());
-  for (const exec::EdgeReport& edge : result.report.edges) CHECK(edge.delivered == kCopied);
+  for (const EdgeReport& edge : result.report.edges) CHECK(edge.delivered == kCopied);
   return result;
 }
 

@@ -230,7 +230,7 @@ TEST_CASE("5.5: a captured body is measured on a held stream, without what a spa
   CHECK(empty.find("body") == std::string::npos);
   std::erase(held, empty);
   CHECK(held == std::vector<std::string>{"begin body h0 end", "begin body h1 end"});
-  for (const exec::HandlerReport& handler : watched.result.report.handlers) {
+  for (const HandlerReport& handler : watched.result.report.handlers) {
     if (handler.domain != "cuda:0") continue;
     CAPTURE(handler.name);
     CHECK(handler.sampled == 1);
@@ -304,11 +304,11 @@ TEST_CASE(
     pipeline.connect("source.out", "add.in");
     pipeline.connect("add.out", "odd.in");
     pipeline.connect("odd.out", "drop.in");
-    const exec::Result result = run(std::move(pipeline), on_device());
+    const Result result = run(std::move(pipeline), on_device());
     REQUIRE(result.ok);
     CHECK(result.report.ticks_run == 40);
     CHECK(copied(result, "", "cpu") == 0);
-    for (const exec::HandlerReport& handler : result.report.handlers)
+    for (const HandlerReport& handler : result.report.handlers)
       if (handler.name == "drop") CHECK(handler.calls == 20); // odd is silent on every other tick
   }
 }

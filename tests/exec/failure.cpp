@@ -94,9 +94,9 @@ Told told(graph::OnError on_error, const std::string& params, const std::string&
   Told told;
   told.ok = result.ok;
   told.seen = result.seen("seen");
-  for (const exec::HandlerReport& handler : result.report.handlers)
+  for (const HandlerReport& handler : result.report.handlers)
     told.handlers[handler.name] = {handler.calls, handler.errors};
-  for (const exec::EdgeReport& edge : result.report.edges)
+  for (const EdgeReport& edge : result.report.edges)
     told.edges[edge.from + " → " + edge.to] = {edge.delivered, edge.empty};
   return told;
 }

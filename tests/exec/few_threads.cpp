@@ -82,7 +82,7 @@ Error error_of_run() {
     settings.on_line = [](const std::string&) {};
     Log log(settings);
     setup.options.log = &log;
-    const exec::Result result = run(std::move(p), setup);
+    const Result result = run(std::move(p), setup);
     return result.ok ? Error{} : result.error;
   } catch (const Failure& failure) {
     return failure.error();

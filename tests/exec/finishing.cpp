@@ -280,7 +280,7 @@ Pipeline chain(const std::vector<std::string>& middle, const std::map<std::strin
 }
 
 struct Outcome {
-  exec::Result result;
+  Result result;
   std::vector<Seen> sink;
   std::map<std::string, std::vector<Seen>> notes;
 };
@@ -326,7 +326,7 @@ TEST_CASE("4.4: what finishes is captured with others, and the plan shows where 
   CHECK(compiled.regions()[0].steps.size() == 4); // three, and the way down
   const std::string text = compiled.text();
   CHECK(text.find("+ finish h1\n") != std::string::npos);
-  const exec::Result result = compiled.run();
+  const Result result = compiled.run();
   REQUIRE(result.ok);
   CHECK(result.report.regions[0].launches == 40);
   CHECK(compiled.seen("f").size() == 40);
@@ -490,7 +490,7 @@ TEST_CASE("4.4: a run that is stopped from outside finishes what was admitted, a
   compiled.live().start();
   while (compiled.live().ticks() < 20) std::this_thread::yield();
   compiled.live().stop();
-  const exec::Result result = compiled.live().wait();
+  const Result result = compiled.live().wait();
   REQUIRE(result.ok);
   const std::vector<Seen> told = take_notes().at("h0");
   CHECK(told.size() == result.report.ticks_run + 2);
@@ -528,10 +528,10 @@ TEST_CASE("4.4: an output declared cpu is written to the host by its kernel, cop
     setup.workers = 3;
     setup.gpu_faults.fail_record = places[1] == places[2] ? 0 : 1;
     Compiled compiled(few_and_totals("f", places), setup);
-    const exec::Result result = compiled.run();
+    const Result result = compiled.run();
     REQUIRE_MESSAGE(result.ok, result.error.what);
     CHECK(compiled.seen("f") == host);
-    for (const exec::TransferReport& transfer : result.report.transfers) {
+    for (const TransferReport& transfer : result.report.transfers) {
       if (transfer.edge.rfind("few.out", 0) != 0) continue;
       CHECK(transfer.from == "cpu"); // up to a reader on a device, never down
       CHECK(transfer.to != "cpu");
@@ -572,7 +572,7 @@ TEST_CASE("4.4: pictures, tensors and records declared cpu are captured, in pinn
     const std::string text = compiled.text();
     CHECK(text.find("gray8 6×3 in host memory, int64[1] in host memory, int64[1], captured in region 0") !=
           std::string::npos);
-    const exec::Result result = compiled.run();
+    const Result result = compiled.run();
     REQUIRE(result.ok);
     CHECK(compiled.seen("f") == host);
     CHECK(copied(result, "cuda:0", "cpu") == 40); // mixed.out alone
@@ -622,7 +622,7 @@ TEST_CASE("4.4: finish publishes on outputs declared cpu what readers get, where
     const Ran result = run(make(places), setup);
     REQUIRE_MESSAGE(result.ok, result.error.what);
     CHECK(result.seen("f") == host);
-    for (const exec::RegionReport& region : result.report.regions) // also where the body leaves an output to finish()
+    for (const RegionReport& region : result.report.regions) // also where the body leaves an output to finish()
       if (region.handlers[0] == "judge") CHECK(region.launches == 50);
     if (places[0] == "cuda:0") CHECK_FALSE(result.report.regions.empty());
     setup.gpu_faults.fail_record = 1;
@@ -674,7 +674,7 @@ TEST_CASE("3.2: a device's silent outputs take no block from a ring whose blocks
     pipeline.connect("behind.out", "sink.in");
     Compiled compiled(std::move(pipeline), on_device());
     REQUIRE(compiled.ring("h", "out").dynamic);
-    const exec::Result result = compiled.run();
+    const Result result = compiled.run();
     REQUIRE(result.ok);
     const std::vector<int64_t> seen = values(compiled.seen("f"));
     take_notes();

@@ -622,8 +622,8 @@ device::Device& Compiled::device(const std::string& domain) const {
   throw std::invalid_argument("no such device: " + domain);
 }
 
-const exec::HandlerReport& Ran::handler(const std::string& name) const {
-  for (const exec::HandlerReport& candidate : report.handlers)
+const HandlerReport& Ran::handler(const std::string& name) const {
+  for (const HandlerReport& candidate : report.handlers)
     if (candidate.name == name) return candidate;
   throw std::invalid_argument("no such handler: " + name);
 }
@@ -635,9 +635,9 @@ Ran Compiled::run() {
 
 Ran run(Pipeline pipeline, const Setup& setup) { return Compiled(std::move(pipeline), setup).run(); }
 
-uint64_t copied(const exec::Result& result, const std::string& from, const std::string& to) {
+uint64_t copied(const Result& result, const std::string& from, const std::string& to) {
   uint64_t count = 0;
-  for (const exec::TransferReport& transfer : result.report.transfers)
+  for (const TransferReport& transfer : result.report.transfers)
     if ((from.empty() || transfer.from == from) && (to.empty() || transfer.to == to)) count += transfer.count;
   return count;
 }

@@ -120,14 +120,14 @@ struct Setup {
 };
 
 // How a run ended, and what its handlers saw.
-struct Ran : exec::Result {
+struct Ran : Result {
   std::shared_ptr<const ValueLog> log;
   // Throws where nobody wrote to the name: a test that looks at nothing must not pass.
   std::vector<Seen> seen(const std::string& name) const { return log->at(name); }
   // For a run that may end before anybody writes to the name. Throws where no handler would have.
   std::vector<Seen> seen_if_any(const std::string& name) const { return log->all().at(name); }
   // What the report says of it; throws where there is no such handler.
-  const exec::HandlerReport& handler(const std::string& name) const;
+  const HandlerReport& handler(const std::string& name) const;
   // By name; empty where a handler was never called.
   std::map<std::string, std::vector<Seen>> all_seen() const { return log->all(); }
 };
@@ -167,7 +167,7 @@ Ran run(Pipeline pipeline, const Setup& setup = {});
 const void* where_device_works(const void* address);
 
 // Copies that a run made from one domain to another; "" is any.
-uint64_t copied(const exec::Result& result, const std::string& from = "", const std::string& to = "");
+uint64_t copied(const Result& result, const std::string& from = "", const std::string& to = "");
 
 // From one domain to another: copies of this price; or reading in place at so much a byte.
 plan::Hop copy_hop(const std::string& from, const std::string& to, double latency_us, double us_per_byte = 0);

@@ -125,8 +125,8 @@ Pipeline unhurried(int64_t count) {
   return p;
 }
 
-const exec::PathReport& path_to(const exec::Report& report, const std::string& sink) {
-  for (const exec::PathReport& path : report.paths)
+const PathReport& path_to(const Report& report, const std::string& sink) {
+  for (const PathReport& path : report.paths)
     if (path.sink == sink) return path;
   throw std::invalid_argument("no path to " + sink);
 }
@@ -144,10 +144,10 @@ TEST_CASE("a report may be asked for from any thread while the run goes, and its
       "name=other log='asked other' ; relay. ! other. policy=queue");
   Compiled compiled(p, setup);
   compiled.live().start();
-  exec::Report last;
+  Report last;
   int wrong = 0;
   const auto ask = [&] {
-    const exec::Report report = compiled.live().report();
+    const Report report = compiled.live().report();
     wrong += report.ticks_run < last.ticks_run || report.duration_s < last.duration_s;
     for (size_t h = 0; h < last.handlers.size(); ++h) wrong += report.handlers[h].calls < last.handlers[h].calls;
     for (size_t e = 0; e < last.edges.size(); ++e)
@@ -184,9 +184,9 @@ TEST_CASE("latency is told for each path, predicted from the costs on it and mea
       run(p, virtual_setup({{"source", 1}, {"fast", kMs}, {"slow", 20 * kMs}, {"near", kMs}, {"far", 2 * kMs}}));
   REQUIRE(result.ok);
   REQUIRE(result.report.paths.size() == 2);
-  const exec::PathReport& near = path_to(result.report, "near");
-  const exec::PathReport& far = path_to(result.report, "far");
-  for (const exec::PathReport* path : {&near, &far}) {
+  const PathReport& near = path_to(result.report, "near");
+  const PathReport& far = path_to(result.report, "far");
+  for (const PathReport* path : {&near, &far}) {
     CHECK(path->sampled == 300); // all of them: they are long enough
     CHECK(path->first_us == about(path->predicted_us));
     CHECK(path->unknown_costs == 0);
@@ -207,7 +207,7 @@ TEST_CASE("the way to a sink after a queue begins where the tick did, not at the
   p.connect("relay", "sink", graph::Policy::queue);
   const Ran result = run(p, virtual_setup({{"source", 1}, {"relay", 20 * kMs}, {"sink", 7 * kMs}}));
   REQUIRE(result.ok);
-  const exec::PathReport& path = path_to(result.report, "sink");
+  const PathReport& path = path_to(result.report, "sink");
   CHECK(path.sampled == 10);
   CHECK(path.predicted_us == about(27'000));
   CHECK(path.p99_us == about(27'000));
@@ -380,7 +380,7 @@ TEST_CASE("2.6: what a handler says when it fails is told once, and all of it is
       p.connect("bad", "sink");
       const Ran result = run(p, setup);
       REQUIRE(result.ok);
-      const exec::HandlerReport& report = result.report.handlers[1];
+      const HandlerReport& report = result.report.handlers[1];
       REQUIRE(report.errors > 0);
       REQUIRE(said.size() == 1);
       CHECK(said[0] == "error bad: \\x1b[2Jthe answer is not 42\n    error MR0000: forged");

@@ -243,11 +243,11 @@ void check_memory(const Expected& expected, const Outcome& outcome, Totals& tota
     CAPTURE(domain);
     REQUIRE(pool.held_blocks == 0);
   }
-  for (const exec::HandlerReport& handler : outcome.report.handlers) totals.steps += handler.calls;
+  for (const HandlerReport& handler : outcome.report.handlers) totals.steps += handler.calls;
   const bool to_the_end = outcome.ok && expected.ends_at == UINT64_MAX;
   const Copies copies(outcome.plan, expected);
   for (size_t t = 0; t < outcome.plan.transfers.size(); ++t) {
-    const exec::TransferReport& transfer = outcome.report.transfers[t];
+    const TransferReport& transfer = outcome.report.transfers[t];
     CAPTURE(transfer.edge);
     CAPTURE(transfer.to);
     totals.steps += transfer.count;

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int64_t kMs = 1'000'000;
 
-const exec::EdgeReport& edge_to(const exec::Report& report, const std::string& to) {
-  for (const exec::EdgeReport& edge : report.edges)
+const EdgeReport& edge_to(const Report& report, const std::string& to) {
+  for (const EdgeReport& edge : report.edges)
     if (edge.to == to) return edge;
   throw std::invalid_argument("no edge to " + to);
 }

@@ -55,7 +55,7 @@ struct Outcome {
   uint64_t ends_at = UINT64_MAX; // the tick that failed
   std::map<std::string, std::vector<Seen>> logs;
   plan::Plan plan;
-  exec::Report report;
+  Report report;
 };
 
 Outcome try_run(const Sample& sample, const Way& way);

@@ -25,9 +25,9 @@ Setup measured(uint32_t workers, std::map<std::string, int64_t> costs) {
   return setup;
 }
 
-std::vector<std::string> segments(const exec::Report& report) {
+std::vector<std::string> segments(const Report& report) {
   std::vector<std::string> all;
-  for (const exec::SegmentReport& segment : report.segments) {
+  for (const SegmentReport& segment : report.segments) {
     std::string names;
     for (const std::string& handler : segment.handlers) names += (names.empty() ? "" : " ") + handler;
     all.push_back(names);

@@ -193,13 +193,13 @@ Setup threaded_setup(uint32_t workers = 2) {
   return setup;
 }
 
-const exec::EdgeReport& edge_from(const exec::Result& result, const std::string& from) {
-  for (const exec::EdgeReport& edge : result.report.edges)
+const EdgeReport& edge_from(const Result& result, const std::string& from) {
+  for (const EdgeReport& edge : result.report.edges)
     if (edge.from == from) return edge;
   throw std::invalid_argument("no edge from " + from);
 }
 
-uint64_t dropped(const exec::EdgeReport& edge, const std::string& cause) {
+uint64_t dropped(const EdgeReport& edge, const std::string& cause) {
   const auto at = edge.dropped.find(cause);
   return at == edge.dropped.end() ? 0 : at->second;
 }

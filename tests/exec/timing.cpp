@@ -55,8 +55,8 @@ Setup virtual_setup(uint32_t workers) {
   return setup;
 }
 
-uint64_t dropped(const exec::Report& report, const std::string& to, const std::string& cause) {
-  for (const exec::EdgeReport& edge : report.edges)
+uint64_t dropped(const Report& report, const std::string& to, const std::string& cause) {
+  for (const EdgeReport& edge : report.edges)
     if (edge.to == to) return edge.dropped.contains(cause) ? edge.dropped.at(cause) : 0;
   throw std::invalid_argument("no edge to " + to);
 }

@@ -219,7 +219,7 @@ TEST_CASE("3.2: a run takes the memory that its plan has summed, no more and no 
     for (const auto& [domain, bytes] : compiled.memory()) {
       CAPTURE(domain);
       REQUIRE(result.report.pools.count(domain) == 1);
-      const exec::PoolReport& pool = result.report.pools.at(domain);
+      const PoolReport& pool = result.report.pools.at(domain);
       CHECK(pool.allocated_bytes >= bytes);
       CHECK(pool.allocated_bytes < bytes + 3 * 4096); // whole pages, pinned and plain apart
       CHECK(pool.high_water_bytes <= pool.allocated_bytes);
@@ -305,7 +305,7 @@ TEST_CASE("2.2: a handler without a required input fires on every tick, with wha
     p.connect("join", "sink");
     const Ran result = run(p, setup);
     REQUIRE(result.ok);
-    for (const exec::HandlerReport& handler : result.report.handlers) CHECK(handler.calls >= 30);
+    for (const HandlerReport& handler : result.report.handlers) CHECK(handler.calls >= 30);
     const std::vector<int64_t> seen = values(result.seen("optional"));
     CHECK(seen.size() == 30);
     CHECK(std::count(seen.begin(), seen.end(), kEmpty) == 0);

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-namespace millrace::exec {
+namespace millrace {
 
 // Relaxed loads and stores, no read-modify-write: adding costs what it costs for a plain number. Who writes may change,
 // where something else hands over between the two, as the claim of a segment does.
@@ -28,4 +28,4 @@ class SingleWriter {
   std::atomic<T> value_{};
 };
 
-} // namespace millrace::exec
+} // namespace millrace

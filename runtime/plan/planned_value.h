@@ -3,11 +3,11 @@
 
 #include "plan/plan.h"
 
-namespace millrace::exec {
+namespace millrace::plan {
 
 // A value of the output's format with a first extent of 0 (semantics.md 8.5); of a picture 0 × 0.
-mr_value empty_value(const plan::Output& output);
+mr_value empty_value(const Output& output);
 // What a body that is captured before the first tick is told of its inputs.
-mr_value planned_value(const plan::Output& output);
+mr_value planned_value(const Output& output);
 
-} // namespace millrace::exec
+} // namespace millrace::plan

@@ -1,15 +1,15 @@
 // What the plan says of an output's values; see planned_value.h.
-#include "exec/planned_value.h"
+#include "plan/planned_value.h"
 
 #include <bit>
 
 #include "millrace/payload.h"
 
-namespace millrace::exec {
+namespace millrace::plan {
 
 namespace {
 
-mr_value header_of(const plan::Output& output) {
+mr_value header_of(const Output& output) {
   mr_value value{};
   value.header.schema = output.format.schema;
   value.header.layout = output.format.layout;
@@ -35,7 +35,7 @@ int64_t lay_out_tensor(const mr_format& format, mr_tensor& tensor) {
 
 } // namespace
 
-mr_value empty_value(const plan::Output& output) {
+mr_value empty_value(const Output& output) {
   const mr_format& format = output.format;
   mr_value value = header_of(output);
   if (format.kind == MR_KIND_RECORDS) value.as.records.record_size = format.record_size;
@@ -50,7 +50,7 @@ mr_value empty_value(const plan::Output& output) {
   return value;
 }
 
-mr_value planned_value(const plan::Output& output) {
+mr_value planned_value(const Output& output) {
   const mr_format& format = output.format;
   mr_value value = header_of(output);
   if (format.kind == MR_KIND_IMAGE && format.pixel_formats) {
@@ -67,4 +67,4 @@ mr_value planned_value(const plan::Output& output) {
   return value;
 }
 
-} // namespace millrace::exec
+} // namespace millrace::plan

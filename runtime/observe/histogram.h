@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "exec/single_writer.h"
+#include "observe/single_writer.h"
 
-namespace millrace::exec {
+namespace millrace {
 
 class Histogram {
  public:
@@ -67,4 +67,4 @@ class Histogram {
   SingleWriter<int64_t> sum_, max_;
 };
 
-} // namespace millrace::exec
+} // namespace millrace

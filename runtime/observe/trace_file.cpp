@@ -1,19 +1,16 @@
 // Writes the trace of a run; see trace_file.h. The format is Chrome's JSON ("Trace Event Format"), which Perfetto
 // reads.
-#include "exec/trace_file.h"
+#include "observe/trace_file.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "exec/run_state.h"
-
-namespace millrace::exec {
+namespace millrace {
 
 namespace {
 
-// A trace id is the clock above these bits and the tick's index in them (admission.cpp).
-constexpr uint64_t kIndexBits = 48, kIndexMask = (uint64_t{1} << kIndexBits) - 1;
+constexpr uint64_t kIndexMask = (uint64_t{1} << kTraceIndexBits) - 1;
 
 struct Placed {
   TraceSpan span;
@@ -22,18 +19,15 @@ struct Placed {
 
 class Writer {
  public:
-  Writer(const RunState& run, std::ostream& out) : run_(run), out_(out) {
-    clock_.begin(run.trace_begin_ticks, run.trace_begin_ns);
-    clock_.end(run.trace_now(), run.now_ns());
-  }
+  Writer(const TraceOfRun& run, std::ostream& out) : run_(run), out_(out) {}
 
   void write() {
     out_ << R"({"displayTimeUnit":"ns","traceEvents":[)"
          << "\n";
-    name("process_name", 0, run_.graph.name.empty() ? "millrace" : run_.graph.name);
+    name("process_name", 0, run_.name.empty() ? "millrace" : run_.name);
     uint64_t forgotten = 0;
-    for (size_t t = 0; t < run_.traces.size(); ++t) {
-      const TraceRing& ring = *run_.traces[t];
+    for (size_t t = 0; t < run_.rings.size(); ++t) {
+      const TraceRing& ring = *run_.rings[t];
       name("thread_name", t, ring.name());
       forgotten += ring.forgotten();
       for (const TraceSpan& span : ring.spans()) spans_.push_back({span, t});
@@ -54,14 +48,14 @@ class Writer {
     event({{"ph", "M"}, {"name", what}, {"pid", 1}, {"tid", track}, {"args", {{"name", text}}}});
   }
 
-  double us(int64_t ticks) const { return clock_.ns(ticks) / 1000; }
+  double us(int64_t ticks) const { return run_.clock.ns(ticks) / 1000; }
 
   void slice(const Placed& placed) {
     static constexpr const char* kCategories[] = {"handler", "source", "copy", "clock"};
     const TraceSpan& span = placed.span;
     const bool instant = span.kind == TraceKind::admit;
     nlohmann::ordered_json json = {{"ph", instant ? "i" : "X"},
-                                   {"name", instant ? "tick" : run_.plan.steps[span.step].name},
+                                   {"name", instant ? "tick" : run_.steps[span.step]},
                                    {"cat", kCategories[static_cast<size_t>(span.kind)]},
                                    {"pid", 1},
                                    {"tid", placed.track},
@@ -73,8 +67,7 @@ class Writer {
     if (span.kind == TraceKind::read)
       json["args"] = {{"value", span.trace_id}};
     else
-      json["args"] = {{"tick", span.trace_id & kIndexMask},
-                      {"clock", run_.plan.clocks[span.trace_id >> kIndexBits].name}};
+      json["args"] = {{"tick", span.trace_id & kIndexMask}, {"clock", run_.clocks[span.trace_id >> kTraceIndexBits]}};
     event(json);
   }
 
@@ -102,15 +95,14 @@ class Writer {
     }
   }
 
-  const RunState& run_;
+  const TraceOfRun& run_;
   std::ostream& out_;
-  TraceClock clock_;
   std::vector<Placed> spans_;
   bool first_ = true;
 };
 
 } // namespace
 
-void write_trace(const RunState& run, std::ostream& out) { Writer(run, out).write(); }
+void write_trace(const TraceOfRun& run, std::ostream& out) { Writer(run, out).write(); }
 
-} // namespace millrace::exec
+} // namespace millrace

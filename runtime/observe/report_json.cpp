@@ -1,0 +1,108 @@
+// The report of a run as JSON (design.md §6).
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "observe/report.h"
+
+namespace millrace {
+
+namespace {
+
+constexpr const char* kLevels[] = {"debug", "info", "warning", "error"};
+
+nlohmann::ordered_json json_of(const HandlerReport& h) {
+  nlohmann::ordered_json json = {{"type", h.type},     {"domain", h.domain},   {"calls", h.calls},
+                                 {"errors", h.errors}, {"sampled", h.sampled}, {"p50_us", h.p50_us},
+                                 {"p99_us", h.p99_us}, {"max_us", h.max_us},   {"predicted_us", h.predicted_us}};
+  if (h.finish_sampled > 0)
+    json["finish"] = {{"sampled", h.finish_sampled},
+                      {"p50_us", h.finish_p50_us},
+                      {"p99_us", h.finish_p99_us},
+                      {"max_us", h.finish_max_us}};
+  if (!h.first_error.empty()) json["first_error"] = h.first_error;
+  if (!h.counts.empty()) json["counts"] = h.counts;
+  for (const HandlerMessage& message : h.messages)
+    json["messages"].push_back({{"level", kLevels[std::min<size_t>(message.level, std::size(kLevels) - 1)]},
+                                {"sentence", message.sentence},
+                                {"times", message.times}});
+  return json;
+}
+
+} // namespace
+
+std::string to_json(const Result& result) {
+  using nlohmann::ordered_json;
+  const Report& report = result.report;
+  ordered_json json;
+  json["version"] = 1;
+  json["ok"] = result.ok;
+  if (!result.ok) json["error"] = {{"code", format_code(result.error.code)}, {"what", result.error.what}};
+  json["ticks"] = {{"run", report.ticks_run}, {"late", report.ticks_late}, {"skipped", report.ticks_skipped}};
+  json["duration_s"] = report.duration_s;
+  json["handlers"] = ordered_json::object();
+  for (const HandlerReport& h : report.handlers) json["handlers"][h.name] = json_of(h);
+  json["edges"] = ordered_json::array();
+  for (const EdgeReport& e : report.edges)
+    json["edges"].push_back({{"from", e.from},
+                             {"to", e.to},
+                             {"policy", e.policy},
+                             {"delivered", e.delivered},
+                             {"empty", e.empty},
+                             {"dropped", e.dropped}});
+  json["transfers"] = ordered_json::array();
+  for (const TransferReport& t : report.transfers)
+    json["transfers"].push_back({{"from", t.from},
+                                 {"to", t.to},
+                                 {"edge", t.edge},
+                                 {"count", t.count},
+                                 {"bytes", t.bytes},
+                                 {"sampled", t.sampled},
+                                 {"p50_us", t.p50_us},
+                                 {"predicted_us", t.predicted_us}});
+  json["surprises"] = ordered_json::array();
+  for (const Surprise& s : report.surprises)
+    json["surprises"].push_back({{"what", s.what}, {"predicted_us", s.predicted_us}, {"measured_us", s.measured_us}});
+  json["pools"] = ordered_json::object();
+  for (const auto& [domain, pool] : report.pools)
+    json["pools"][domain] = {{"allocated_bytes", pool.allocated_bytes},
+                             {"high_water_bytes", pool.high_water_bytes},
+                             {"steady_allocations", pool.steady_allocations},
+                             {"held_blocks", pool.held_blocks}};
+  json["latency_us"] = {{"p50", report.latency_p50_us},
+                        {"p99", report.latency_p99_us},
+                        {"max", report.latency_max_us},
+                        {"first", report.latency_first_us},
+                        {"sampled", report.latency_sampled}};
+  json["paths"] = ordered_json::array();
+  for (const PathReport& p : report.paths)
+    json["paths"].push_back({{"sink", p.sink},
+                             {"predicted_us", p.predicted_us},
+                             {"unknown_costs", p.unknown_costs},
+                             {"sampled", p.sampled},
+                             {"p50", p.p50_us},
+                             {"p99", p.p99_us},
+                             {"max", p.max_us},
+                             {"first", p.first_us}});
+  json["regions"] = ordered_json::array();
+  for (const RegionReport& r : report.regions)
+    json["regions"].push_back({{"domain", r.domain},
+                               {"handlers", r.handlers},
+                               {"launches", r.launches},
+                               {"one_by_one", r.one_by_one},
+                               {"sampled", r.sampled},
+                               {"p50_us", r.p50_us},
+                               {"p99_us", r.p99_us}});
+  json["devices"] = ordered_json::object();
+  for (const DeviceReport& d : report.devices)
+    json["devices"][d.domain] = {{"gauges", d.gauges}, {"driver_calls", d.driver_calls}};
+  json["cut_again"] = report.cut_again;
+  json["log"] = {{"lost", report.log_lost}};
+  json["segments"] = ordered_json::array();
+  for (const SegmentReport& s : report.segments)
+    json["segments"].push_back({{"domain", s.domain}, {"handlers", s.handlers}});
+  // A handler may say what is no UTF-8.
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+} // namespace millrace
