@@ -14,16 +14,6 @@ constexpr double kFillMax = 0.8;
 
 bool same(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
 
-bool reads_in_place(const Prices& prices, const Prices::Buffer& buffer, const Ways& ways, const Places& places,
-                    uint32_t to) {
-  const uint32_t from = places[buffer.producer];
-  const double access = prices.hop(from, to).access_us_per_byte;
-  if (access == Prices::kNever || from == to) return false;
-  const auto readers = std::count_if(buffer.readers.begin(), buffer.readers.end(),
-                                     [&](uint32_t reader) { return places[reader] == to; });
-  return access * buffer.bytes * static_cast<double>(readers) <= ways.us(from, to);
-}
-
 Evaluator::Evaluator(const Prices& prices, const WaysBySize& ways)
     : prices_(prices),
       made_by_(prices.tasks.size(),
@@ -58,11 +48,12 @@ Score Evaluator::operator()(const Places& places) {
       const HopPrice& hop = prices_.hop(from, to);
       const double us = buffer.share * ways_.of(b).hop_us(from, to);
       engine_[prices_.engine(from, to)] += us;
-      const uint32_t device = prices_.submitter(from, to);
-      if (!hop.overlaps_compute)
-        load_[device] += us;
-      else if (!prices_.crossing_us.empty())
+      if (!hop.overlaps_compute) {
+        load_[prices_.submitter(from, to)] += us;
+      } else if (!prices_.crossing_us.empty()) {
+        const uint32_t device = prices_.submitter(from, to);
         load_[device] += buffer.share * prices_.crossing_us[device];
+      }
       score.bytes += buffer.share * buffer.bytes;
       ++score.copies;
     });

@@ -47,8 +47,15 @@ class WaysBySize {
 };
 
 // True where all readers of a buffer in one domain together read it in place for less than a copy costs.
-bool reads_in_place(const Prices& prices, const Prices::Buffer& buffer, const Ways& ways, const Places& places,
-                    uint32_t to);
+inline bool reads_in_place(const Prices& prices, const Prices::Buffer& buffer, const Ways& ways, const Places& places,
+                           uint32_t to) {
+  const uint32_t from = places[buffer.producer];
+  const double access = prices.hop(from, to).access_us_per_byte;
+  if (access == Prices::kNever || from == to) return false;
+  const auto readers = std::count_if(buffer.readers.begin(), buffer.readers.end(),
+                                     [&](uint32_t reader) { return places[reader] == to; });
+  return access * buffer.bytes * static_cast<double>(readers) <= ways.us(from, to);
+}
 
 // Calls `copy(from, to)` for each copy that a buffer needs, those before a hop before it.
 template <class Copy>

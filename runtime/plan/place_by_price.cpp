@@ -73,10 +73,11 @@ class Pricing {
     const auto domains = static_cast<uint32_t>(draft_.plan.domains.size());
     prices_.domains = domains;
     prices_.workers.assign(domains, 1); // one submits per device, and its kernels run one after another
+    prices_.hosts = 0;
     for (uint32_t d = 0; d < domains; ++d) {
-      prices_.hosts.push_back(draft_.plan.on_host(d));
+      prices_.hosts |= uint64_t{draft_.plan.on_host(d)} << d;
       if (draft_.plan.on_host(d)) prices_.workers[d] = std::max(1u, draft_.machine.workers);
-      prices_.pushes.push_back(draft_.plan.domains[d].pushes);
+      prices_.pushes |= uint64_t{draft_.plan.domains[d].pushes} << d;
     }
     add_hops();
     add_launches();

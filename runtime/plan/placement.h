@@ -45,8 +45,8 @@ struct Prices {
   // By domain, or empty: what a device takes on each tick for each of its regions, and for each copy that it submits,
   // however few bytes. A region is what runs between one way out of the domain and the next.
   std::vector<double> region_us, crossing_us;
-  std::vector<bool> hosts;       // by domain, or empty: the first is one
-  std::vector<bool> pushes;      // by domain, or empty: as Domain::pushes
+  uint64_t hosts = 1;            // a bit for each domain that is one
+  uint64_t pushes = 0;           // the same, as Domain::pushes
   std::vector<uint32_t> engines; // [from * domains + to]: who copies; empty: each hop has an engine of its own
   double period_us = 0;          // 0: as fast as it goes
   std::vector<Task> tasks;       // every producer before its readers
@@ -56,10 +56,10 @@ struct Prices {
   uint32_t engine(uint32_t from, uint32_t to) const {
     return engines.empty() ? from * domains + to : engines[from * domains + to];
   }
-  bool is_host(uint32_t domain) const { return hosts.empty() ? domain < 1 : hosts[domain]; }
+  bool is_host(uint32_t domain) const { return hosts >> domain & 1; }
   // The end of a hop that submits, as submitter_of() has it.
   uint32_t submitter(uint32_t from, uint32_t to) const {
-    return is_host(to) || (!pushes.empty() && pushes[from] && pushes[to]) ? from : to;
+    return is_host(to) || (pushes >> from & pushes >> to & 1) ? from : to;
   }
 };
 

@@ -193,10 +193,10 @@ TEST_CASE("5.5: a copy from device to device is a part of the load of the one th
   const auto load_us = [&](const Places& places) { return evaluate(prices, places).load_us; };
   CHECK(load_us({1, 2}) == 1 + 100); // who reads
   CHECK(load_us({1, 0}) == 1 + 10);
-  prices.pushes = {false, true, true};
+  prices.pushes = 0b110;
   CHECK(load_us({1, 2}) == 1 + 10); // who has the bytes
   CHECK(load_us({0, 2}) == 1 + 100);
-  prices.pushes = {false, true, false};
+  prices.pushes = 0b010;
   CHECK(load_us({1, 2}) == 1 + 100);
 }
 
