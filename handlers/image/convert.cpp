@@ -37,6 +37,7 @@ class Convert final : public Handler {
     stateless();
     no_allocation();
     capturable();
+    converts();
   }
 
   void configure(const Formats& formats) override {
@@ -90,12 +91,21 @@ class Convert final : public Handler {
 
   Input<Image> video_{*this, "video", convertible()};
   Output<Image> out_{*this, "video", convertible(), may_repeat};
-  Param<std::string> to_{*this, "to", "rgb8", "pixel format to make",
-                         choices({"gray8", "rgb8", "bgr8", "rgba8", "bgra8", "nv12", "i420", "p010"})};
-  Param<std::string> matrix_{*this, "matrix", "bt601", "how nv12, i420 and p010 are made from RGB",
-                             choices({"bt601", "bt709", "bt2020"})};
-  Param<std::string> range_{*this, "range", "limited", "numbers of nv12, i420 and p010: luma 16 to 235 of 255, or all",
-                            choices({"full", "limited"})};
+  Param<std::string> to_{*this,
+                         "to",
+                         "rgb8",
+                         "pixel format to make",
+                         choices({"gray8", "rgb8", "bgr8", "rgba8", "bgra8", "nv12", "i420", "p010"}),
+                         says_pixels};
+  Param<std::string> matrix_{
+      *this,      "matrix", "bt601", "how nv12, i420 and p010 are made from RGB", choices({"bt601", "bt709", "bt2020"}),
+      says_matrix};
+  Param<std::string> range_{*this,
+                            "range",
+                            "limited",
+                            "numbers of nv12, i420 and p010: luma 16 to 235 of 255, or all",
+                            choices({"full", "limited"}),
+                            says_range};
   Pixel pixel_ = Pixel::none;
 };
 

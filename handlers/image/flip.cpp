@@ -37,6 +37,7 @@ class Flip final : public Handler {
     stateless();
     no_allocation();
     capturable();
+    converts();
   }
 
   void configure(const Formats& formats) override {
@@ -71,8 +72,12 @@ class Flip final : public Handler {
                               Pixel::i420, Pixel::p010})};
   Output<Image> out_{*this, "video", like(video_)};
   Param<std::string> mode_{
-      *this, "mode", "horizontal", "how the picture is turned",
-      choices({"horizontal", "vertical", "both", "rotate90", "rotate270", "transpose", "transverse"})};
+      *this,
+      "mode",
+      "horizontal",
+      "how the picture is turned",
+      choices({"horizontal", "vertical", "both", "rotate90", "rotate270", "transpose", "transverse"}),
+      says_turn};
   Turn turn_ = Turn::horizontal;
 };
 

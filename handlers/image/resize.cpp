@@ -33,6 +33,7 @@ class Resize final : public Handler {
   Resize() {
     stateless();
     capturable();
+    converts();
   }
 
   void configure(const Formats& formats) override {
@@ -103,8 +104,9 @@ class Resize final : public Handler {
 
   Input<Image> video_{*this, "video", resizable()};
   Output<Image> out_{*this, "video", resizable()};
-  Param<int64_t> width_{*this, "width", 0, "0: in the shape of the input", range(0, kSideMax), unit("px")};
-  Param<int64_t> height_{*this, "height", 0, "0: in the shape of the input", range(0, kSideMax), unit("px")};
+  Param<int64_t> width_{*this, "width", 0, "0: in the shape of the input", range(0, kSideMax), unit("px"), says_width};
+  Param<int64_t> height_{*this,      "height",   0, "0: in the shape of the input", range(0, kSideMax),
+                         unit("px"), says_height};
   Param<std::string> method_{*this, "method", "bilinear", "how pixels are weighed",
                              choices({"nearest", "bilinear", "area"})};
   Resampler resampler_;

@@ -68,12 +68,12 @@ graph::Graph chain(uint32_t handlers) {
 Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOptions& options, const mr_plugin* plugin) {
   plugin::Registry registry;
   if (plugin) registry.add(*plugin, "");
-  plan::Facts facts = plan::prepare(graph, registry, exec::host_table());
+  plan::Prepared prepared = plan::prepare(graph, registry, exec::host_table());
   plan::Machine machine;
   machine.workers = workers;
-  const plan::Plan plan = plan::compile(graph, facts, registry, exec::host_table(), machine, {});
+  const plan::Plan plan = plan::compile(graph, prepared, registry, exec::host_table(), machine, {});
   device::CpuDevice cpu;
-  exec::Run run(plan, graph, facts, {&cpu}, options);
+  exec::Run run(plan, graph, prepared.handlers, {&cpu}, options);
   run.start();
   Result result = run.wait();
   if (!result.ok) throw Failure(result.error);
@@ -84,12 +84,12 @@ int64_t run_simulated(graph::Graph graph, const plan::HopPrice& price, device::S
                       const mr_plugin* plugin, const std::function<void(const plan::Plan&)>& planned) {
   plugin::Registry registry;
   if (plugin) registry.add(*plugin, "");
-  plan::Facts facts = plan::prepare(graph, registry, exec::host_table());
+  plan::Prepared prepared = plan::prepare(graph, registry, exec::host_table());
   plan::Machine machine;
   machine.workers = 2;
   machine.use(plan::domains_named({"cpu", "sim:0"}));
   machine.hops = {{"cpu", "sim:0", price}, {"sim:0", "cpu", price}};
-  const plan::Plan plan = plan::compile(graph, facts, registry, exec::host_table(), machine, {});
+  const plan::Plan plan = plan::compile(graph, prepared, registry, exec::host_table(), machine, {});
   if (planned) planned(plan);
   device::VirtualTime time;
   const auto pinned = std::make_shared<device::PinnedRanges>();
@@ -98,7 +98,7 @@ int64_t run_simulated(graph::Graph graph, const plan::HopPrice& price, device::S
   sim.time = &time;
   const std::unique_ptr<device::Device> device = device::make_sim(sim);
   options.virtual_time = &time;
-  exec::Run run(plan, graph, facts, {&host, device.get()}, options);
+  exec::Run run(plan, graph, prepared.handlers, {&host, device.get()}, options);
   run.start();
   const Result result = run.wait();
   if (!result.ok) throw Failure(result.error);
@@ -107,8 +107,7 @@ int64_t run_simulated(graph::Graph graph, const plan::HopPrice& price, device::S
 
 bool is_simulated(const std::string& domain) { return plan::parse_domain(domain)->kind == plan::DomainKind::sim; }
 
-Report run_on(const std::string& domain, graph::Graph graph, const exec::RunOptions& options,
-                    const mr_plugin& plugin) {
+Report run_on(const std::string& domain, graph::Graph graph, const exec::RunOptions& options, const mr_plugin& plugin) {
   plugin::Registry registry;
   registry.add(plugin, "");
   embed::Choices choices;

@@ -41,7 +41,7 @@ graph::Graph chain(uint32_t handlers);
 // Compiles for `workers` threads and runs to the end. `plugin`: handlers of the benchmark's own, or null. Throws
 // Failure where the run fails.
 Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOptions& options,
-                       const mr_plugin* plugin = nullptr);
+                 const mr_plugin* plugin = nullptr);
 // `ticks` of it, whose workers spin: what most benchmarks want.
 Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, const mr_plugin* plugin = nullptr);
 
@@ -55,8 +55,7 @@ int64_t run_simulated(graph::Graph graph, const plan::HopPrice& price, device::S
 bool is_simulated(const std::string& domain);
 // Runs on the host and a device, by two workers, as the command does; where each handler runs the graph says. Throws
 // Failure.
-Report run_on(const std::string& domain, graph::Graph graph, const exec::RunOptions& options,
-                    const mr_plugin& plugin);
+Report run_on(const std::string& domain, graph::Graph graph, const exec::RunOptions& options, const mr_plugin& plugin);
 
 // The benchmarks that have a file of their own; each says at its head what its rows are.
 std::vector<Row> bench_fanout();

@@ -67,9 +67,9 @@ void measure(const std::string& text, uint32_t handlers, Times& times) {
   registry.add(mesh_plugin(), "");
   const Clock::time_point begin = Clock::now();
   graph::Graph graph = graph::parse_yaml(text, "bench.yaml");
-  plan::Facts facts = plan::prepare(graph, registry, exec::host_table());
+  plan::Prepared prepared = plan::prepare(graph, registry, exec::host_table());
   const Clock::time_point loaded = Clock::now();
-  const plan::Plan plan = plan::compile(graph, facts, registry, exec::host_table(), plan::Machine{}, {});
+  const plan::Plan plan = plan::compile(graph, prepared, registry, exec::host_table(), plan::Machine{}, {});
   const Clock::time_point compiled = Clock::now();
   times.load.push_back(Milliseconds(loaded - begin).count());
   times.compile.push_back(Milliseconds(compiled - loaded).count());

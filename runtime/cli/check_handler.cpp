@@ -48,7 +48,7 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-std::vector<testing::Setting> given_settings(const plugin::HandlerInfo& info, const std::vector<std::string>& sets) {
+std::vector<testing::Setting> given_settings(const plugin::RegisteredType& info, const std::vector<std::string>& sets) {
   std::vector<testing::Setting> settings;
   const mr_host host = plugin::basic_host();
   plugin::Instance instance(info, host, info.type);
@@ -68,7 +68,7 @@ bool has(const std::vector<testing::Setting>& settings, const std::string& name)
 }
 
 // What the manual's example gives the handler: its author knows what it needs. What it writes goes to `folder`.
-std::vector<testing::Setting> with_example(const plugin::HandlerInfo& info, std::vector<testing::Setting> settings,
+std::vector<testing::Setting> with_example(const plugin::RegisteredType& info, std::vector<testing::Setting> settings,
                                            const fs::path& folder) {
   graph::Graph graph;
   try {
@@ -89,9 +89,9 @@ std::vector<testing::Setting> with_example(const plugin::HandlerInfo& info, std:
 }
 
 // Refuses to guess a required parameter, but for a file to write to.
-std::vector<testing::Setting> with_required(const plugin::HandlerInfo& info, std::vector<testing::Setting> settings,
+std::vector<testing::Setting> with_required(const plugin::RegisteredType& info, std::vector<testing::Setting> settings,
                                             const fs::path& folder) {
-  for (const plugin::HandlerInfo::Param& param : info.params) {
+  for (const plugin::RegisteredType::Param& param : info.params) {
     if (!param.required() || has(settings, param.name)) continue;
     if (param.name != "path" || info.is_source())
       throw Failure(Error{112,
@@ -144,7 +144,7 @@ Finding Checker::check(const HandlerCheck& check, const testing::Subject& subjec
 }
 
 // With defaults where it works so, else with what its manual's example gives it.
-testing::Subject subject_of(const plugin::HandlerInfo& info, const std::vector<testing::Setting>& given,
+testing::Subject subject_of(const plugin::RegisteredType& info, const std::vector<testing::Setting>& given,
                             const fs::path& folder, Checker& checker) {
   const auto works = std::find_if(testing::kHandlerChecks.begin(), testing::kHandlerChecks.end(),
                                   [](const HandlerCheck& check) { return std::string_view(check.name) == "works"; });
@@ -174,13 +174,13 @@ std::string line_of(const Row& row) {
   return line + "\n";
 }
 
-std::string settings_line(const plugin::HandlerInfo& info, const std::vector<testing::Setting>& settings) {
+std::string settings_line(const plugin::RegisteredType& info, const std::vector<testing::Setting>& settings) {
   std::string line = info.type;
   for (const testing::Setting& setting : settings) line += " " + setting.name + "=" + setting.text;
   return line + "\n";
 }
 
-std::string json_of(const plugin::HandlerInfo& info, const std::vector<Row>& rows) {
+std::string json_of(const plugin::RegisteredType& info, const std::vector<Row>& rows) {
   using nlohmann::ordered_json;
   ordered_json json = {{"version", 1}, {"type", info.type}, {"plugin", info.plugin}, {"checks", ordered_json::array()}};
   for (const Row& row : rows)
@@ -196,7 +196,7 @@ std::string json_of(const plugin::HandlerInfo& info, const std::vector<Row>& row
 int check_handler(const CheckHandlerCommand& command) {
   plugin::Registry registry;
   if (!command.plugin_paths.empty() || !registry.find(command.type)) scan_plugins(registry, command.plugin_paths);
-  const plugin::HandlerInfo& info = require_type(registry, command.type, "check-handler");
+  const plugin::RegisteredType& info = require_type(registry, command.type, "check-handler");
   const TemporaryFolder folder;
   Checker checker(command);
   const testing::Subject subject = subject_of(info, given_settings(info, command.sets), folder.path(), checker);

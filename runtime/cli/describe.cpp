@@ -225,7 +225,7 @@ std::string offers_words(const std::vector<Offer>& offers) {
 
 } // namespace
 
-std::vector<Offer> offers_of(const plugin::HandlerInfo& info) {
+std::vector<Offer> offers_of(const plugin::RegisteredType& info) {
   std::vector<Offer> offers;
   if (!info.table->offers) return offers;
   info.table->offers(&offers, [](void* context, const char* part, const char* name, const char* words) {
@@ -263,7 +263,7 @@ std::string example_line(const plugin::HandlerInfo& info) {
   return words;
 }
 
-std::string describe_text(const plugin::HandlerInfo& info) {
+std::string describe_text(const plugin::RegisteredType& info) {
   std::string text = info.type + ": " + info.summary + "\n";
   text += "from " + info.plugin + (info.path.empty() ? " (built in)" : " (" + info.path + ")") + "\n";
   text += "bodies: " + joined(bodies_of(info)) + "; " + joined(traits_of(info)) + "\n";
@@ -288,7 +288,7 @@ std::string describe_text(const plugin::HandlerInfo& info) {
   return text;
 }
 
-std::string describe_json(const plugin::HandlerInfo& info) {
+std::string describe_json(const plugin::RegisteredType& info) {
   ordered_json json = {
       {"type", info.type},         {"summary", info.summary},   {"plugin", info.plugin},          {"path", info.path},
       {"bodies", bodies_of(info)}, {"traits", traits_of(info)}, {"max_pending", info.max_pending}};

@@ -13,10 +13,10 @@ struct Offer {
   std::string part, name, words;
 };
 // Asks the type; empty where it has nothing to say.
-std::vector<Offer> offers_of(const plugin::HandlerInfo& info);
+std::vector<Offer> offers_of(const plugin::RegisteredType& info);
 
-std::string describe_text(const plugin::HandlerInfo& info);
-std::string describe_json(const plugin::HandlerInfo& info);
+std::string describe_text(const plugin::RegisteredType& info);
+std::string describe_json(const plugin::RegisteredType& info);
 // One line that a person can paste: the manual's, else one that is made from ports and required parameters.
 std::string example_line(const plugin::HandlerInfo& info);
 

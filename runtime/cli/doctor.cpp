@@ -73,11 +73,11 @@ void add_plugins(const plugin::Registry& registry, std::vector<Finding>& all) {
     all.push_back({"plugins", failure.path, false, words, "millrace explain " + format_code(failure.error.code)});
   }
   const auto infos = registry.all();
-  for (const plugin::HandlerInfo* info : infos) {
+  for (const plugin::RegisteredType* info : infos) {
     const std::string name = info->path.empty() ? "built in" : info->path;
     if (std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
     seen.push_back(name);
-    const auto types = std::count_if(infos.begin(), infos.end(), [&](const plugin::HandlerInfo* other) {
+    const auto types = std::count_if(infos.begin(), infos.end(), [&](const plugin::RegisteredType* other) {
       return other->path == info->path && other->plugin == info->plugin;
     });
     all.push_back({"plugins", name, true, fmt::format("{}, {} handler types", info->plugin, types), ""});
@@ -152,7 +152,7 @@ void add_codecs(const plugin::Registry& registry, std::vector<Finding>& all) {
 // asked for all it has may begin threads.
 void add_offers(const plugin::Registry& registry, std::vector<Finding>& all) {
   using nlohmann::json;
-  for (const plugin::HandlerInfo* info : registry.all()) {
+  for (const plugin::RegisteredType* info : registry.all()) {
     if (!info->table->offers) continue;
     const auto asked = [&] {
       json offers = json::array();

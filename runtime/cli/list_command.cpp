@@ -109,7 +109,7 @@ int inspect(const ListCommand& command) {
   plugin::Registry registry;
   registry.add(embed::app_plugin(), ""); // of applications: no command runs them, so `handlers` does not list them
   scan_plugins(registry, command.plugin_paths);
-  const plugin::HandlerInfo& info = require_type(registry, command.type, "inspect");
+  const plugin::RegisteredType& info = require_type(registry, command.type, "inspect");
   write_file("-", command.json ? describe_json(info) : describe_text(info));
   return kDone;
 }

@@ -24,10 +24,9 @@ void sort_by_place(std::vector<Error>& mistakes) {
 }
 
 // For a person; a script goes by the exit code.
-void tell_ok(const graph::Graph& graph) {
-  const auto count = std::count_if(graph.handlers.begin(), graph.handlers.end(),
-                                   [](const graph::Handler& handler) { return !handler.inserted; });
-  std::fprintf(stderr, "ok, %zd handler%s\n", static_cast<ssize_t>(count), count == 1 ? "" : "s");
+void tell_ok(const plan::Plan& plan) {
+  const size_t count = plan.handlers.size() - plan.inserted.size();
+  std::fprintf(stderr, "ok, %zu handler%s\n", count, count == 1 ? "" : "s");
 }
 
 int tell(std::vector<Error> mistakes) {
@@ -51,7 +50,7 @@ int check(const PipelineOptions& command) {
   std::vector<Error> mistakes;
   try {
     const Compiled compiled = compile(command, false, nullptr, &mistakes);
-    if (isatty(STDERR_FILENO)) tell_ok(compiled.composition->graph());
+    if (isatty(STDERR_FILENO)) tell_ok(compiled.composition->plan());
     return kDone;
   } catch (const PluginMissing&) {
     throw;

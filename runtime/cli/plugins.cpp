@@ -23,7 +23,7 @@ bool file_contains(const std::string& path, const std::string& words) {
 
 std::vector<std::string> type_names(const plugin::Registry& registry) {
   std::vector<std::string> names;
-  for (const plugin::HandlerInfo* info : registry.all()) names.push_back(info->type);
+  for (const plugin::RegisteredType* info : registry.all()) names.push_back(info->type);
   return names;
 }
 
@@ -75,9 +75,9 @@ bool missing_by_failure(const plugin::Registry& registry, const std::string& typ
                      [&](const plugin::LoadFailure& failure) { return file_contains(failure.path, type); });
 }
 
-const plugin::HandlerInfo& require_type(const plugin::Registry& registry, const std::string& type,
+const plugin::RegisteredType& require_type(const plugin::Registry& registry, const std::string& type,
                                         const std::string& command) {
-  if (const plugin::HandlerInfo* info = registry.find(type)) return *info;
+  if (const plugin::RegisteredType* info = registry.find(type)) return *info;
   if (missing_by_failure(registry, type)) throw PluginMissing(plugin::unknown_type(registry, 106, type, true));
   Error error = plugin::unknown_type(registry, 106, type);
   if (!error.nearest.empty()) error.edit = "millrace " + command + " " + error.nearest;

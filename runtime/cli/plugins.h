@@ -26,7 +26,7 @@ void warn_of_failures(const plugin::Registry& registry, const std::vector<std::s
 bool missing_by_failure(const plugin::Registry& registry, const std::string& type);
 
 // The type, or MR0106 with the nearest one, to be used with `command`.
-const plugin::HandlerInfo& require_type(const plugin::Registry& registry, const std::string& type,
+const plugin::RegisteredType& require_type(const plugin::Registry& registry, const std::string& type,
                                         const std::string& command);
 
 // Throws PluginMissing for the first handler whose type is missing so.

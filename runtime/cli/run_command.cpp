@@ -32,19 +32,18 @@ namespace {
 
 // The report and a handler's bytes in one stream could not be told apart.
 void refuse_shared_stdout(const embed::Composition& composition, const char* option) {
-  for (const plan::HandlerPlan& planned : composition.plan().handlers) {
-    for (const graph::Handler& handler : composition.graph().handlers) {
-      if (handler.name != planned.name) continue;
-      for (const graph::Param& param : handler.params) {
-        const auto* known = planned.info->find_param(param.name);
-        if (known && (known->raw.flags & MR_PARAM_WRITES_PATH) && param.text == "-")
-          throw Failure(Error{105,
-                              std::string(option) + " - and " + handler.name + " would both write to standard output",
-                              {},
-                              {},
-                              "",
-                              std::string(option) + " report.json"});
-      }
+  const plan::Plan& plan = composition.plan();
+  for (uint32_t h = 0; h < plan.handlers.size(); ++h) {
+    for (const graph::Param& param : composition.declared_of(h).params) {
+      const auto* known = plan.type_of(plan.handlers[h]).find_param(param.name);
+      if (known && (known->raw.flags & MR_PARAM_WRITES_PATH) && param.text == "-")
+        throw Failure(
+            Error{105,
+                  std::string(option) + " - and " + plan.handlers[h].name + " would both write to standard output",
+                  {},
+                  {},
+                  "",
+                  std::string(option) + " report.json"});
     }
   }
 }

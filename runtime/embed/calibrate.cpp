@@ -298,9 +298,9 @@ std::vector<plan::BodyCost> measure_bodies(const std::function<graph::Graph()>& 
     for (uint32_t h = 0; h < plan.handlers.size(); ++h) {
       const HandlerReport& report = result.report.handlers[h];
       if (report.domain != domain || report.sampled == 0) continue;
-      bodies.push_back({report.type, plan::settings_of(*composition.graph().find(report.name)), domain,
-                        plan::bytes_read(plan, h), report.sampled_us / static_cast<double>(report.sampled),
-                        report.p50_us, report.p99_us, report.sampled});
+      bodies.push_back({report.type, plan::settings_of(composition.declared_of(h)), domain, plan::bytes_read(plan, h),
+                        report.sampled_us / static_cast<double>(report.sampled), report.p50_us, report.p99_us,
+                        report.sampled});
     }
   }
   return bodies;

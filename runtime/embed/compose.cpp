@@ -93,13 +93,13 @@ plan::Machine machine_of(const Choices& choices) {
   return machine;
 }
 
-plan::Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host,
-                    const Choices& choices) {
+plan::Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host,
+                       const Choices& choices) {
   if (choices.facts.empty())
     return plan::prepare(graph, registry, host, choices.probe, choices.watch.get(), choices.kept);
-  plan::Facts facts = plan::prepare(graph, registry, host, false, choices.watch.get(), choices.kept);
-  apply_facts(choices.facts, choices.probe, facts);
-  return facts;
+  plan::Prepared prepared = plan::prepare(graph, registry, host, false, choices.watch.get(), choices.kept);
+  apply_facts(choices.facts, choices.probe, prepared);
+  return prepared;
 }
 
 plan::Options options_of(const Choices& choices) {
@@ -219,14 +219,14 @@ Composition::Composition(graph::Graph graph, const plugin::Registry& registry, c
   parts.machine = choices.machine;
   parts.watch = choices.watch;
   parts.graph = std::move(graph);
-  parts.facts = prepare(parts.graph, registry, host, choices);
-  parts.plan = plan::compile(parts.graph, parts.facts, registry, host, machine_of(choices), options_of(choices));
+  parts.prepared = prepare(parts.graph, registry, host, choices);
+  parts.plan = plan::compile(parts.graph, parts.prepared, registry, host, machine_of(choices), options_of(choices));
   if (!choices.saved.text.empty()) require_same(choices.saved, parts.plan);
 }
 
 plugin::Instance* Composition::find(const std::string& handler) const {
-  for (const plan::Prepared& prepared : parts_->facts.handlers)
-    if (prepared.name == handler) return prepared.instance.get();
+  for (const auto& instance : parts_->prepared.handlers.instances)
+    if (instance->name() == handler) return instance.get();
   return nullptr;
 }
 
@@ -255,7 +255,7 @@ std::unique_ptr<exec::Run> Composition::make_run(const exec::RunOptions& options
     tell_composition(*log, parts.plan);
     if (!options.on_message) chosen.on_message = [log](const std::string& line) { log->say_line(line); };
   }
-  return std::make_unique<exec::Run>(parts.plan, parts.graph, parts.facts, devices, chosen);
+  return std::make_unique<exec::Run>(parts.plan, parts.graph, parts.prepared.handlers, devices, chosen);
 }
 
 } // namespace millrace::embed

@@ -13,7 +13,7 @@
 #include "embed/saved_plan.h"
 #include "exec/run.h"
 #include "graph/graph.h"
-#include "plan/plan.h"
+#include "plan/prepare.h"
 #include "plugin/registry.h"
 
 namespace millrace::embed {
@@ -58,8 +58,11 @@ class Composition {
   ~Composition();
 
   const plan::Plan& plan() const { return parts_->plan; }
-  const graph::Graph& graph() const { return parts_->graph; } // with what the plan inserted
-  plugin::Instance* find(const std::string& handler) const;   // null where there is none
+  // What was declared of a handler of the plan, also of one that the plan inserted.
+  const graph::Handler& declared_of(uint32_t handler) const {
+    return plan::declared_of(parts_->plan, parts_->graph, handler);
+  }
+  plugin::Instance* find(const std::string& handler) const; // null where there is none
 
   // Makes the devices and the run, which must die before this. Throws Failure (MR0701).
   std::unique_ptr<exec::Run> make_run(const exec::RunOptions& options);
@@ -74,7 +77,7 @@ class Composition {
     MachineFile machine;
     std::shared_ptr<plugin::CallWatch> watch;
     graph::Graph graph;
-    plan::Facts facts;
+    plan::Prepared prepared;
     plan::Plan plan;
     std::shared_ptr<device::PinnedRanges> pinned;
     std::vector<std::unique_ptr<device::Device>> devices; // by domain of the plan

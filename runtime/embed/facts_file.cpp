@@ -28,22 +28,22 @@ Pixel pixel_of(const json& object, const std::string& where) {
   kFields.refuse_name("in " + where + ", the unknown pixel format", at->get<std::string>(), names);
 }
 
-void read_outputs(const json& outputs, plan::Prepared& prepared) {
-  const plugin::HandlerInfo& info = prepared.instance->info();
+void read_outputs(const json& outputs, plan::HandlerFacts& handler) {
+  const plugin::HandlerInfo& info = handler.answers->info();
   std::vector<std::string> names;
   for (const auto& port : info.ports) {
     if (port.is_input()) continue;
     names.push_back(port.name);
-    prepared.outputs.push_back(port.raw.accepts);
-    prepared.outputs.back().size = sizeof(mr_format);
+    handler.outputs.push_back(port.raw.accepts);
+    handler.outputs.back().size = sizeof(mr_format);
   }
-  kFields.only_keys(outputs, prepared.name + ".outputs", names);
-  if (outputs.size() != names.size()) kFields.refuse(prepared.name + ".outputs", "does not name every output");
+  kFields.only_keys(outputs, handler.name + ".outputs", names);
+  if (outputs.size() != names.size()) kFields.refuse(handler.name + ".outputs", "does not name every output");
   for (size_t o = 0; o < names.size(); ++o) {
     const json& given = outputs.at(names[o]);
-    const std::string where = prepared.name + ".outputs." + names[o];
+    const std::string where = handler.name + ".outputs." + names[o];
     kFields.only_keys(given, where, {"pixel_format", "width", "height"});
-    mr_format& format = prepared.outputs[o];
+    mr_format& format = handler.outputs[o];
     format.kind = MR_KIND_IMAGE;
     format.schema = schema_of(Image::kSchema);
     format.pixel_formats = bit_of(pixel_of(given, where));
@@ -53,47 +53,49 @@ void read_outputs(const json& outputs, plan::Prepared& prepared) {
   }
 }
 
-void read_handler(const json& given, plan::Prepared& prepared) {
-  kFields.only_keys(given, prepared.name, {"rate", "live", "tick_count", "outputs"});
+void read_handler(const json& given, plan::HandlerFacts& handler) {
+  kFields.only_keys(given, handler.name, {"rate", "live", "tick_count", "outputs"});
   if (const auto at = given.find("rate"); at != given.end()) {
     const auto rate = graph::read_rate(at->is_string() ? at->get<std::string>() : at->dump());
-    if (!rate) kFields.refuse(prepared.name + ".rate", "is no rate such as 30 or \"30000/1001\"");
-    prepared.facts.rate_num = rate->numerator;
-    prepared.facts.rate_den = rate->denominator;
+    if (!rate) kFields.refuse(handler.name + ".rate", "is no rate such as 30 or \"30000/1001\"");
+    handler.facts.rate_num = rate->numerator;
+    handler.facts.rate_den = rate->denominator;
   }
   if (const auto at = given.find("live"); at != given.end()) {
-    if (!at->is_boolean()) kFields.refuse(prepared.name + ".live", "is neither true nor false");
-    prepared.facts.live = at->get<bool>() ? 1 : 0;
+    if (!at->is_boolean()) kFields.refuse(handler.name + ".live", "is neither true nor false");
+    handler.facts.live = at->get<bool>() ? 1 : 0;
   }
   if (given.contains("tick_count"))
-    prepared.facts.tick_count = kFields.whole(given, "tick_count", -1, INT64_MAX, prepared.name);
-  if (const auto at = given.find("outputs"); at != given.end()) read_outputs(*at, prepared);
+    handler.facts.tick_count = kFields.whole(given, "tick_count", -1, INT64_MAX, handler.name);
+  if (const auto at = given.find("outputs"); at != given.end()) read_outputs(*at, handler);
 }
 
-void probe_handler(plan::Prepared& prepared) {
-  if (prepared.instance->probe(prepared.facts) == MR_OK) return;
+void probe_handler(plugin::Instance& instance, plan::HandlerFacts& handler) {
+  if (instance.probe(handler.facts) == MR_OK) return;
   graph::Handler unplaced; // facts know no places
-  const plugin::HandlerInfo& info = prepared.instance->info();
-  throw Failure(plan::refusal(604, prepared.name + " (" + info.type + ") could not be opened: ", unplaced, info,
-                              prepared.instance->error()));
+  const plugin::HandlerInfo& info = instance.info();
+  throw Failure(plan::refusal(604, handler.name + " (" + info.type + ") could not be opened: ", unplaced, info,
+                              instance.error()));
 }
 
 } // namespace
 
-void apply_facts(const std::string& text, bool probe, plan::Facts& facts) {
+void apply_facts(const std::string& text, bool probe, plan::Prepared& prepared) {
+  plan::Facts& facts = prepared.facts;
   const json document = kFields.parse(text);
   std::vector<std::string> names;
-  for (const plan::Prepared& prepared : facts.handlers) names.push_back(prepared.name);
+  for (const plan::HandlerFacts& handler : facts.handlers) names.push_back(handler.name);
   for (const auto& [name, given] : document.items()) {
     if (std::find(names.begin(), names.end(), name) == names.end())
       throw Failure(Error{
           301, "the facts speak of \"" + name + "\", which is no handler", {}, {}, nearest_name(name, names), ""});
   }
-  for (plan::Prepared& prepared : facts.handlers) {
-    if (const auto at = document.find(prepared.name); at != document.end())
-      read_handler(*at, prepared);
+  for (size_t h = 0; h < facts.handlers.size(); ++h) {
+    plan::HandlerFacts& handler = facts.handlers[h];
+    if (const auto at = document.find(handler.name); at != document.end())
+      read_handler(*at, handler);
     else if (probe)
-      probe_handler(prepared);
+      probe_handler(*prepared.handlers.instances[h], handler);
   }
   facts.probed = probe;
 }

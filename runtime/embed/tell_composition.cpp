@@ -23,8 +23,9 @@ std::string counted(size_t count, const char* one, const char* several) {
 void tell_plugins(Log& log, const plan::Plan& plan) {
   std::set<std::string> told;
   for (const plan::HandlerPlan& handler : plan.handlers)
-    if (!handler.info->path.empty() && told.insert(handler.info->path).second)
-      log.say(LogLevel::info, log.source(), "plugin " + handler.info->plugin + ": " + handler.info->path);
+    if (!plan.type_of(handler).path.empty() && told.insert(plan.type_of(handler).path).second)
+      log.say(LogLevel::info, log.source(),
+              "plugin " + plan.type_of(handler).plugin + ": " + plan.type_of(handler).path);
 }
 
 void tell_plan(Log& log, const plan::Plan& plan) {

@@ -26,7 +26,7 @@ void begin(PaceRun& pace) {
   pace.start_ns = pace.run->begin_ns();
   for (SourceState& source : pace.sources) {
     source.rate = rate_of(*source.step);
-    source.by_time = pace.clock->takes_what_is_due(pace.run->facts.handlers[source.step->plan->handler()].facts);
+    source.by_time = pace.clock->takes_what_is_due(source.step->handler->facts);
   }
   tell_clock_began(pace);
 }

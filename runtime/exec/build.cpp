@@ -8,9 +8,9 @@
 
 namespace millrace::exec {
 
-std::unique_ptr<RunState> build(const plan::Plan& plan, const graph::Graph& graph, plan::Facts& facts,
+std::unique_ptr<RunState> build(const plan::Plan& plan, const graph::Graph& graph, plan::Handlers& handlers,
                                 std::vector<device::Device*> devices, const RunOptions& options) {
-  auto run = std::make_unique<RunState>(plan, graph, facts, std::move(devices), options);
+  auto run = std::make_unique<RunState>(plan, graph, handlers, std::move(devices), options);
   make_streams(*run);
   make_memory(*run);
   make_outputs(*run);

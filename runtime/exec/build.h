@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "device/device.h"
-#include "plan/plan.h"
+#include "plan/prepare.h"
 
 namespace millrace::exec {
 
@@ -19,7 +19,7 @@ struct RunOptions;
 struct SegmentRun;
 
 // All of it. Throws Failure where the machine has too little.
-std::unique_ptr<RunState> build(const plan::Plan& plan, const graph::Graph& graph, plan::Facts& facts,
+std::unique_ptr<RunState> build(const plan::Plan& plan, const graph::Graph& graph, plan::Handlers& handlers,
                                 std::vector<device::Device*> devices, const RunOptions& options);
 
 // build_memory.cpp

@@ -55,13 +55,13 @@ void lend(RunState& run, HandlerRun& step) {
 }
 
 void make_deferred(HandlerRun& step) {
-  const size_t most = step.handler->info->max_pending;
+  const size_t most = step.instance->info().max_pending;
   step.deferred = std::vector<Deferred>(most + 1 + kVoidedMax); // one more while it publishes
   for (Deferred& deferred : step.deferred) {
     deferred.outputs.reserve(step.raw_outputs.size());
     deferred.inputs.reserve(step.raw_inputs.size());
   }
-  step.asynchronous = step.handler->info->traits & MR_TRAIT_ASYNCHRONOUS;
+  step.asynchronous = step.instance->info().traits & MR_TRAIT_ASYNCHRONOUS;
   step.counts_firings = step.asynchronous && !step.pace->clock->realtime();
   step.counted.reserve(most);
 }
@@ -84,21 +84,15 @@ void give_handler(RunState& run, HandlerRun& step) {
   const plan::Step& plan = *step.plan;
   const uint32_t number = plan.handler();
   step.handler = &run.plan.handlers[number];
-  step.instance = run.facts.handlers[number].instance.get();
+  step.instance = run.live.instances[number].get();
   if (step.segment->plan->lane > 0) {
-    run.clones.push_back(
-        plan::clone(run.graph.handlers[number], *step.handler->info, *step.handler, host_table(), run.facts.watch));
+    run.clones.push_back(plan::clone(run.plan, run.graph, number, step.instance->type(), host_table(), run.live.watch));
     step.instance = run.clones.back().get();
-    std::vector<mr_format> inputs, formats; // the formats that the plan settled
-    for (const plan::StepInput& input : plan.inputs)
-      inputs.push_back(input.output == plan::kNone ? mr_format{} : run.plan.outputs[input.output].format);
-    for (uint32_t o : plan.outputs) formats.push_back(run.plan.outputs[o].format);
-    step.instance->configure(inputs, formats);
   }
   step.self = step.instance->self();
   lend(run, step);
-  step.process = step.handler->info->table->process;
-  step.finish = step.handler->info->table->finish;
+  step.process = step.instance->table().process;
+  step.finish = step.instance->table().finish;
 }
 
 // What bodies that run late are called with.
@@ -143,7 +137,7 @@ void fill_handler(RunState& run, HandlerRun& step) {
   give_handler(run, step);
   step.lay_out(step.plan->inputs.size(), step.plan->outputs.size());
   step.context.step = &step;
-  if (step.handler->info->max_pending > 0) make_deferred(step);
+  if (step.instance->info().max_pending > 0) make_deferred(step);
   run.handlers.push_back(&step);
 }
 
@@ -152,7 +146,7 @@ void fill(RunState& run, HandlerRun& step) { fill_handler(run, step); }
 void fill(RunState& run, BodyRun& step) {
   fill_handler(run, step);
   const plan::Step& plan = *step.plan;
-  step.process_cuda = step.handler->info->table->process_cuda;
+  step.process_cuda = step.instance->table().process_cuda;
   give_device(run, step, step.process_cuda != nullptr);
   if (plan.scratch_bytes() > 0) step.scratch = make_scratch(run, plan);
   const bool in_region = plan.region != plan::kNone && !run.options.sync_devices;

@@ -44,8 +44,8 @@ void begin_restart(HandlerRun& step) {
 // The input that stands in for a failed output; the plan saw to it that there is one.
 size_t bypass_input(const HandlerRun& step, size_t output) {
   const plan::HandlerPlan& handler = *step.handler;
-  for (size_t p = 0, flat = 0; p < handler.info->ports.size(); ++p) {
-    const auto& port = handler.info->ports[p];
+  for (size_t p = 0, flat = 0; p < step.instance->info().ports.size(); ++p) {
+    const auto& port = step.instance->info().ports[p];
     if (!port.is_input() && flat++ == output) return handler.first_entry[static_cast<size_t>(port.raw.like)];
   }
   return 0;

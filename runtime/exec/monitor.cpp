@@ -253,13 +253,13 @@ void Monitor::watch_stopping(int64_t now) {
   interrupted_all_ns_ = now; // one that came just before its call blocked was lost: again after as long
   for (const Watch& watch : watches_)
     if (watch.calls != UINT64_MAX && watch.inside) watch.inside->instance->interrupt();
-  if (run_.facts.watch) run_.facts.watch->interrupt_all();
+  if (run_.live.watch) run_.live.watch->interrupt_all();
 }
 
 void Monitor::watch_movement(int64_t now) {
   bool inside = false, beat = false;
   for (const Watch& watch : watches_) inside = inside || watch.moves;
-  for (const auto& handler : run_.facts.handlers) inside = inside || handler.instance->is_watched();
+  for (const auto& handler : run_.live.instances) inside = inside || handler->is_watched();
   for (const auto& pace : run_.paces) beat = beat || awaits_beat(*pace, now);
   if (progressed_at_ns_ == now || inside || beat) {
     moved_at_ns_ = now;
@@ -298,7 +298,7 @@ void Monitor::tell_progress(int64_t now) {
       progress.clock_hz =
           static_cast<double>(pace->clock->rate.numerator) / static_cast<double>(pace->clock->rate.denominator);
   }
-  for (const auto& handler : run_.facts.handlers)
+  for (const plan::HandlerPlan& handler : run_.plan.handlers)
     progress.ticks_expected = std::max(progress.ticks_expected, handler.facts.tick_count);
   if (run_.options.ticks_max) progress.ticks_expected = static_cast<int64_t>(run_.options.ticks_max);
   count_drops(run_, progress.dropped);

@@ -37,7 +37,7 @@ uint64_t oldest_after(HandlerRun& step, uint64_t ordinal, Fires fires) {
   const std::lock_guard lock(step.pending_mutex);
   const bool counts = step.counts_firings;
   const size_t before = counts ? step.counted.size() : step.owed.size();
-  const size_t all = before + (fires == Fires::yes), most = step.handler->info->max_pending;
+  const size_t all = before + (fires == Fires::yes), most = step.instance->info().max_pending;
   const size_t first = all > most ? all - most : 0;
   if (first < before) return counts ? step.counted[first] : step.owed[first]->context.ordinal;
   return fires == Fires::yes ? ordinal : UINT64_MAX;
@@ -93,7 +93,7 @@ void give_up_pending(HandlerRun& step, bool all, uint64_t current) {
 bool owes_too_many(HandlerRun& step) {
   if (step.deferred.empty()) return false;
   const std::lock_guard lock(step.pending_mutex);
-  return step.owed.size() > step.handler->info->max_pending;
+  return step.owed.size() > step.instance->info().max_pending;
 }
 
 bool drain_in_gap(HandlerRun& step, uint64_t ordinal, Fires fires) {
@@ -101,7 +101,7 @@ bool drain_in_gap(HandlerRun& step, uint64_t ordinal, Fires fires) {
   const uint64_t oldest = oldest_after(step, ordinal, fires), missing = ticks_missing(step, ordinal, oldest);
   if (missing == 0) return true;
   // A failing run makes no more results that a drain could harm.
-  const bool freely = step.handler->info->drains_freely() || step.run->failing.load(std::memory_order_relaxed);
+  const bool freely = step.instance->info().drains_freely() || step.run->failing.load(std::memory_order_relaxed);
   const std::string sentence = freely ? "" : gap_sentence(step, oldest, missing);
   const bool drained = drain_step(step);
   if (drained && freely) return true;
@@ -114,7 +114,7 @@ bool drain_in_gap(HandlerRun& step, uint64_t ordinal, Fires fires) {
 // one that failed, leaves an older debt than was reckoned with before it.
 void mind_debt(HandlerRun& step, uint64_t ordinal) {
   if (step.call_status == MR_PENDING && !step.asynchronous && owes_too_many(step)) {
-    const uint32_t most = step.handler->info->max_pending;
+    const uint32_t most = step.instance->info().max_pending;
     step.instance->set_error("it owes " + std::to_string(most + 1) + " firings after a call, and max_pending says " +
                              std::to_string(most));
     fail_call(step, step.pace->info(ordinal));
@@ -153,7 +153,7 @@ void flush_pending(HandlerRun& step) {
 
 mr_tick* defer_firing(HandlerRun& step, const mr_tick& tick, uint64_t ordinal) {
   const std::lock_guard lock(step.pending_mutex);
-  const size_t most = step.handler->info->max_pending;
+  const size_t most = step.instance->info().max_pending;
   if (step.deferred_in_call || step.owed.size() > most) return nullptr; // one more than most while it publishes
   const auto free = std::find_if(step.deferred.begin(), step.deferred.end(),
                                  [](const Deferred& deferred) { return deferred.state == Deferred::State::unused; });

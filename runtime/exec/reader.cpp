@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kAskAgain{1};
 Reader::Reader(SourceRun& step)
     : step_(step),
       rate_(rate_of(step)),
-      live_(step.run->facts.handlers[step.plan->handler()].facts.live != 0),
+      live_(step.handler->facts.live != 0),
       thread_(start_thread("the thread that reads " + step.plan->name, [this] { loop(); })) {}
 
 Reader::~Reader() { stop(); }

@@ -25,9 +25,9 @@ struct Run::Threads {
   bool started = false;
 };
 
-Run::Run(const plan::Plan& plan, const graph::Graph& graph, plan::Facts& facts, std::vector<device::Device*> devices,
-         const RunOptions& options)
-    : state_(build(plan, graph, facts, std::move(devices), options)), threads_(std::make_unique<Threads>(*state_)) {}
+Run::Run(const plan::Plan& plan, const graph::Graph& graph, plan::Handlers& handlers,
+         std::vector<device::Device*> devices, const RunOptions& options)
+    : state_(build(plan, graph, handlers, std::move(devices), options)), threads_(std::make_unique<Threads>(*state_)) {}
 
 Run::~Run() {
   if (threads_->started) {
@@ -50,9 +50,9 @@ void Run::start() {
       started.push_back(step->instance);
       continue;
     }
-    const Error error =
-        plan::refusal(605, step->plan->name + " (" + step->handler->type + ") could not start: ",
-                      run.graph.handlers[step->plan->handler()], *step->handler->info, step->instance->error());
+    const Error error = plan::refusal(605, step->plan->name + " (" + step->handler->type + ") could not start: ",
+                                      plan::declared_of(run.plan, run.graph, step->plan->handler()),
+                                      run.plan.type_of(*step->plan), step->instance->error());
     for (plugin::Instance* instance : started) instance->stop();
     throw Failure(error);
   }
@@ -139,7 +139,7 @@ Report Run::report() const {
 void Run::stop() {
   RunState& run = *state_;
   run.stopping.store(true);
-  if (run.facts.watch) run.facts.watch->stop();
+  if (run.live.watch) run.live.watch->stop();
   for (auto& pace : run.paces)
     for (SourceState& source : pace->sources)
       if (source.reader || source.step->segment->inside.load(std::memory_order_relaxed) == source.step)
@@ -151,7 +151,7 @@ void Run::interrupt() {
   RunState& run = *state_;
   run.stopping.store(true);
   run.abort.store(true);
-  for (const auto& handler : run.facts.handlers) handler.instance->interrupt();
+  for (const auto& handler : run.live.instances) handler->interrupt();
   for (const auto& lane : run.clones) lane->interrupt();
   run.bell->ring();
 }
@@ -167,7 +167,7 @@ void Run::set(const std::vector<ParamChange>& changes) {
     uint32_t handler = 0;
     while (handler < run.plan.handlers.size() && run.plan.handlers[handler].name != change.handler) ++handler;
     if (handler == run.plan.handlers.size()) throw Failure(301, "there is no handler named \"" + change.handler + "\"");
-    const plugin::HandlerInfo& info = *run.plan.handlers[handler].info;
+    const plugin::HandlerInfo& info = run.plan.type_of(run.plan.handlers[handler]);
     const auto* param = info.find_param(change.param);
     if (!param) throw Failure(310, change.handler + " (" + info.type + ") has no parameter \"" + change.param + "\"");
     if (!param->live()) throw Failure(316, change.param + " of " + change.handler + " cannot be changed while it runs");

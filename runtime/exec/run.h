@@ -19,7 +19,7 @@
 #include "device/device.h"
 #include "device/timeline.h"
 #include "observe/report.h"
-#include "plan/plan.h"
+#include "plan/prepare.h"
 #include "plugin/registry.h"
 
 namespace millrace {
@@ -101,7 +101,7 @@ class RunState;
 class Run {
  public:
   // `devices` by the plan's domain index; the first is the host. All references must outlive the run.
-  Run(const plan::Plan& plan, const graph::Graph& graph, plan::Facts& facts, std::vector<device::Device*> devices,
+  Run(const plan::Plan& plan, const graph::Graph& graph, plan::Handlers& handlers, std::vector<device::Device*> devices,
       const RunOptions& options);
   ~Run();
   Run(const Run&) = delete;
@@ -142,6 +142,5 @@ class Run {
 
 // The functions that handlers of a run are made with (plan::prepare takes it).
 const mr_host& host_table();
-
 
 } // namespace millrace::exec

@@ -18,16 +18,16 @@
 
 namespace millrace::exec {
 
-RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, plan::Facts& the_facts,
+RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, plan::Handlers& the_handlers,
                    std::vector<device::Device*> the_devices, const RunOptions& the_options)
-    : plan(the_plan), graph(the_graph), facts(the_facts), options(the_options), devices(std::move(the_devices)) {
+    : plan(the_plan), graph(the_graph), live(the_handlers), options(the_options), devices(std::move(the_devices)) {
   time = options.virtual_time ? static_cast<const device::Timeline*>(options.virtual_time) : &monotonic;
   is_virtual = options.virtual_time != nullptr;
   has_devices = plan.domains.size() > 1;
   several_threads = !is_virtual && plan.threads > 1;
   for (const plan::HandlerPlan& handler : plan.handlers) {
     // A blocking source has a thread of its own, and what is pending may be published from anywhere.
-    const bool from_outside = handler.waits || handler.info->max_pending > 0;
+    const bool from_outside = handler.waits || plan.type_of(handler).max_pending > 0;
     several_threads = several_threads || (from_outside && !is_virtual);
   }
   MR_ASSERT(devices.size() == plan.domains.size(), "a run needs a device for each domain of its plan");
@@ -52,7 +52,8 @@ void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentenc
   if (step.plan->is<plan::SourceStep>()) index = step.pace->admitted.load(std::memory_order_acquire);
   const std::string begins =
       step.plan->name + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": ";
-  fail(plan::refusal(601, begins, graph.handlers[step.plan->handler()], *step.handler->info, sentence),
+  fail(plan::refusal(601, begins, plan::declared_of(plan, graph, step.plan->handler()), plan.type_of(*step.plan),
+                     sentence),
        step.pace->plan->clock, index);
 }
 

@@ -36,14 +36,14 @@ struct FailureRecord {
 
 class RunState {
  public:
-  RunState(const plan::Plan& plan, const graph::Graph& graph, plan::Facts& facts, std::vector<device::Device*> devices,
-           const RunOptions& options);
+  RunState(const plan::Plan& plan, const graph::Graph& graph, plan::Handlers& handlers,
+           std::vector<device::Device*> devices, const RunOptions& options);
   ~RunState();
 
   // built
   const plan::Plan& plan;
   const graph::Graph& graph;
-  plan::Facts& facts;
+  plan::Handlers& live;
   RunOptions options;
   std::vector<device::Device*> devices; // by domain index
   device::MonotonicTime monotonic;

@@ -71,7 +71,7 @@ int64_t beat_ns(const graph::Rational& rate, int64_t beat) {
 }
 
 graph::Rational rate_of(const SourceRun& source) {
-  const mr_facts& facts = source.run->facts.handlers[source.plan->handler()].facts;
+  const mr_facts& facts = source.handler->facts;
   return facts.rate_num > 0 ? graph::Rational{facts.rate_num, facts.rate_den} : graph::Rational{};
 }
 

@@ -9,7 +9,7 @@
 namespace millrace {
 struct LogSource;
 struct Result;
-}
+} // namespace millrace
 
 namespace millrace::exec {
 

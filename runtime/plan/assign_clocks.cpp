@@ -14,9 +14,9 @@ bool joins_clocks(const DraftEdge& edge) { return edge.declared->policy == graph
 
 uint32_t find_clock(const Draft& draft, const std::string& name, const Place& place) {
   std::vector<std::string> names;
-  for (uint32_t i = 0; i < draft.graph.clocks.size(); ++i) {
-    if (draft.graph.clocks[i].name == name) return i;
-    names.push_back(draft.graph.clocks[i].name);
+  for (uint32_t i = 0; i < draft.clocks.size(); ++i) {
+    if (draft.clocks[i].name == name) return i;
+    names.push_back(draft.clocks[i].name);
   }
   throw Failure(Error{301, "there is no clock named \"" + name + "\"", place, {}, nearest_name(name, names), ""});
 }
@@ -50,7 +50,7 @@ bool has_rate(const DraftHandler& handler) { return handler.facts.rate_num > 0; 
 
 // Nobody may have asked for realtime: a live source does.
 [[noreturn]] void refuse_without_rate(const Draft& draft, uint32_t c, graph::ClockMode declared) {
-  Error error{406, "a realtime clock needs a rate, and no source has one", draft.graph.clocks[c].place, {}, "", ""};
+  Error error{406, "a realtime clock needs a rate, and no source has one", draft.clocks[c].place, {}, "", ""};
   for (const DraftHandler& handler : draft.handlers) {
     if (declared != graph::ClockMode::automatic || handler.clock != c || !handler.facts.live) continue;
     if (error.place.line == 0) error.place = handler.declared->place;
@@ -102,7 +102,7 @@ void choose_mode(Draft& draft, uint32_t c) {
     ++rated;
     driver = h;
   }
-  const graph::ClockMode declared = draft.options.clock.value_or(draft.graph.clocks[c].mode);
+  const graph::ClockMode declared = draft.options.clock.value_or(draft.clocks[c].mode);
   clock.mode = declared;
   if (declared == graph::ClockMode::automatic) {
     clock.mode = rated == 1 ? graph::ClockMode::source : live > 0 ? graph::ClockMode::realtime : graph::ClockMode::free;
@@ -114,7 +114,7 @@ void choose_mode(Draft& draft, uint32_t c) {
     if (driver == kNone)
       throw Failure(Error{406,
                           "clock \"" + clock.name + "\" is to follow a source, and has none",
-                          draft.graph.clocks[c].place,
+                          draft.clocks[c].place,
                           {},
                           "",
                           "mode: free"});
@@ -157,7 +157,7 @@ void find_leaders(Draft& draft, uint32_t c) {
     throw Failure(Error{
         416,
         "nothing leads the clock \"" + name_of(clock) + "\": it has no source, and no clock that has one leads to it",
-        draft.graph.clocks[c].place.line > 0 ? draft.graph.clocks[c].place : first->declared->place,
+        draft.clocks[c].place.line > 0 ? draft.clocks[c].place : first->declared->place,
         {"so nothing says when it ends"},
         "",
         "an edge from a handler of another clock, or a source of its own"});
@@ -188,8 +188,9 @@ void check_policy(const Draft& draft, const DraftEdge& edge) {
 } // namespace
 
 void assign_clocks(Draft& draft) {
-  if (draft.graph.clocks.empty()) draft.graph.clocks.push_back({});
-  for (const graph::Clock& declared : draft.graph.clocks) {
+  draft.clocks = draft.graph.clocks;
+  if (draft.clocks.empty()) draft.clocks.push_back({});
+  for (const graph::Clock& declared : draft.clocks) {
     Clock clock;
     clock.name = declared.name;
     clock.rate = draft.options.rate.value_or(declared.rate);
@@ -203,13 +204,13 @@ void assign_clocks(Draft& draft) {
                         ? find_clock(draft, handler.declared->clock, handler.declared->place)
                     : handler.is_source() ? 0
                                           : clock_of_inputs(draft, h);
-    if (handler.is_source() && handler.declared->clock.empty() && draft.graph.clocks.size() > 1)
+    if (handler.is_source() && handler.declared->clock.empty() && draft.clocks.size() > 1)
       throw Failure(Error{406,
                           "the source " + handler.declared->name + " does not say which clock it belongs to",
                           handler.declared->place,
                           {},
                           "",
-                          "clock: " + draft.graph.clocks[0].name});
+                          "clock: " + draft.clocks[0].name});
   }
   for (DraftEdge& edge : draft.edges) {
     edge.crosses_clocks = draft.handlers[edge.source].clock != draft.handlers[edge.target].clock;

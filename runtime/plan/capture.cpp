@@ -10,8 +10,8 @@ namespace millrace::plan {
 namespace {
 
 bool capturable(const Plan& plan, const Step& step) {
-  return step.is<HandlerStep>() && !plan.on_host(step.domain) &&
-         (plan.handlers[step.handler()].info->traits & MR_TRAIT_CAPTURABLE) && step.every == 1;
+  return step.is<HandlerStep>() && !plan.on_host(step.domain) && (plan.type_of(step).traits & MR_TRAIT_CAPTURABLE) &&
+         step.every == 1;
 }
 
 // An input whose slot is no function of the index keeps its consumer on streams.

@@ -275,7 +275,7 @@ class Holding {
 
   [[noreturn]] void refuse(uint32_t c, const std::string& what, std::vector<std::string> notes,
                            const std::string& edit) const {
-    throw Failure(Error{415, "the clock " + quoted_clock(plan_.clocks[c]) + what, draft_.graph.clocks[c].place,
+    throw Failure(Error{415, "the clock " + quoted_clock(plan_.clocks[c]) + what, draft_.clocks[c].place,
                         std::move(notes), "", edit});
   }
 

@@ -102,7 +102,8 @@ std::string size_of(const mr_format& format) {
 
 // Of a conversion of sizes: what it is there for.
 std::string wish_of_size(const DraftHandler& conversion, const std::string& reader, const std::string& source) {
-  if (conversion.info->type == kTurnType) return source + " asks for mode=" + conversion.declared->params.at(0).text;
+  const graph::Param& first = conversion.declared->params.at(0);
+  if (conversion.info->converts(MR_ROLE_TURN)) return source + " asks for " + first.name + "=" + first.text;
   return reader + " takes square pixels";
 }
 
@@ -137,7 +138,8 @@ void describe_conversions(Draft& draft) {
     };
     InsertedPlan shown;
     shown.handler = h;
-    const bool of_pixels = handler.info->type == kConvertType;
+    shown.declared = *handler.declared;
+    const bool of_pixels = handler.info->converts(MR_ROLE_PIXELS);
     shown.from = of_pixels ? name_of(handler.inputs[0].pixel_formats) : size_of(handler.inputs[0]);
     shown.to = of_pixels ? name_of(handler.outputs[0].pixel_formats) : size_of(handler.outputs[0]);
     shown.source = plan.edges[handler.input_edge[0]].from;

@@ -14,7 +14,7 @@ namespace millrace::plan {
 struct DraftHandler {
   const graph::Handler* declared = nullptr;
   const plugin::HandlerInfo* info = nullptr;
-  plugin::Instance* instance = nullptr;
+  plugin::Answers* answers = nullptr;
   mr_facts facts{};
   const mr_format* accepts = nullptr; // per declared port: what it takes or makes with these parameters
   std::vector<uint32_t> edge_counts;  // per declared port
@@ -42,12 +42,7 @@ struct DraftEdge {
   bool crosses_clocks = false;
 };
 
-// The handlers that conversions are made of: of pixel formats, of what lies on its side, of pixels that are not square.
-inline constexpr const char* kConvertType = "image.convert";
-inline constexpr const char* kTurnType = "image.flip";
-inline constexpr const char* kSquareType = "image.resize";
-
-// A conversion that negotiation asks for; the compile loop adds it to the graph and begins again.
+// A conversion that negotiation asks for; the compile loop adds it to its copy of the graph and begins again.
 struct Conversion {
   std::vector<size_t> edges; // indices into graph.edges: readers of one output that want the same
   std::string type;
@@ -56,16 +51,17 @@ struct Conversion {
 };
 
 struct Draft {
-  graph::Graph& graph;
-  Facts& facts;
-  const plugin::Registry& registry;
+  const graph::Graph& graph;
+  const Facts& facts;
+  const Types& types;
   const Machine& machine;
   const Options& options;
-  std::vector<DraftHandler> handlers;   // as in the graph
-  std::vector<DraftEdge> edges;         // as in the graph
-  std::vector<uint32_t> order;          // handlers, every edge without delay forwards
-  std::vector<uint32_t> handler_output; // [handler] → its first output in plan.outputs
-  Plan plan;
+  std::vector<graph::Clock> clocks{};     // as in the graph; where it declares none, one
+  std::vector<DraftHandler> handlers{};   // as in the graph
+  std::vector<DraftEdge> edges{};         // as in the graph
+  std::vector<uint32_t> order{};          // handlers, every edge without delay forwards
+  std::vector<uint32_t> handler_output{}; // [handler] → its first output in plan.outputs
+  Plan plan{};
   std::unordered_map<std::string_view, uint32_t> handler_named{}; // its index in the graph
   std::vector<Hop> hops{};                                        // between all domains of the plan, for find_hop
   std::vector<Error>* kept = nullptr;                             // of resolve(): gets its mistakes; null: it throws

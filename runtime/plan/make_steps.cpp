@@ -23,7 +23,7 @@ class HandlerSteps {
       const bool asked = handler.is_source() && plan_.on_host(handler.domain);
       const bool enqueues = plan_.domains[handler.domain].bodies == Bodies::enqueued;
       HandlerStep called{h, ticks_owed(h)};
-      if (enqueues) called.scratch_bytes = draft_.facts.handlers[h].instance->scratch_bytes();
+      if (enqueues) called.scratch_bytes = handler.answers->scratch_bytes();
       handler.step =
           all_.add_step(asked ? StepKind(SourceStep{called}) : StepKind(called), declared.name, handler.pace);
       Step& step = plan_.steps[handler.step];
@@ -90,13 +90,23 @@ class HandlerSteps {
     }
   }
 
+  uint32_t type_index(const plugin::HandlerInfo& info) {
+    const auto [at, is_new] = types_.try_emplace(&info, static_cast<uint32_t>(plan_.types.size()));
+    if (is_new) {
+      plan_.types.push_back(info);
+      plan_.types.back().manual.clear(); // nobody reads it there
+    }
+    return at->second;
+  }
+
   void describe(uint32_t h) {
     const DraftHandler& handler = draft_.handlers[h];
     const graph::Handler& declared = *handler.declared;
     HandlerPlan& out = plan_.handlers[h];
     out.name = declared.name;
     out.type = declared.type;
-    out.info = handler.info;
+    out.info = type_index(*handler.info);
+    out.facts = handler.facts;
     out.step = handler.step;
     out.domain = handler.domain;
     out.clock = handler.clock;
@@ -132,6 +142,7 @@ class HandlerSteps {
   Draft& draft_;
   Plan& plan_;
   const std::vector<uint32_t>& apart_;
+  std::map<const plugin::HandlerInfo*, uint32_t> types_; // those that are in plan_.types already
 };
 
 } // namespace

@@ -35,9 +35,12 @@ std::string described_kind(uint32_t kind) {
 
 constexpr uint64_t kYcbcr = 1ull << MR_PIXEL_NV12 | 1ull << MR_PIXEL_I420 | 1ull << MR_PIXEL_P010;
 constexpr uint32_t kHdRows = 720; // from so many rows on untagged video is taken for bt709
-// Modes of image.flip, by MR_TURN_*.
+// As parameters with MR_ROLE_TURN call them, by MR_TURN_*.
 constexpr const char* kTurnNames[MR_TURN_COUNT] = {"",         "horizontal", "vertical",  "both",
                                                    "rotate90", "rotate270",  "transpose", "transverse"};
+
+constexpr const char* kNothingConverts = "there is no handler that converts what it carries";
+constexpr const char* kUpright = "upright"; // of a conversion's name
 
 constexpr uint64_t kAllPixels = ((1ull << MR_PIXEL_COUNT) - 1) & ~1ull;
 
@@ -70,9 +73,9 @@ class Negotiation {
     std::vector<Conversion> wanted;
     // What lies on its side is turned first: what its readers want of it is another picture then.
     const bool turns = std::any_of(conversions_.begin(), conversions_.end(),
-                                   [](const auto& one) { return one.first.type == kTurnType; });
+                                   [](const auto& one) { return one.first.wish == kUpright; });
     for (const auto& [key, edges] : conversions_)
-      if (!turns || key.type == kTurnType) wanted.push_back({edges, key.type, key.wish, key.settings});
+      if (!turns || key.wish == kUpright) wanted.push_back({edges, key.type, key.wish, key.settings});
     return wanted;
   }
 
@@ -81,7 +84,7 @@ class Negotiation {
   struct Wanted {
     uint32_t source, output;
     std::string type, wish;
-    std::vector<std::pair<std::string, std::string>> settings;
+    std::vector<std::pair<std::string, std::string>> settings; // parameters
     friend auto operator<=>(const Wanted&, const Wanted&) = default;
   };
 
@@ -90,12 +93,14 @@ class Negotiation {
     uint64_t gives = 0, gets = 0;
   };
 
-  // What image.convert reads and makes, as it declares it.
+  // What converts, and which pixel formats it reads and makes, as it declares it.
   void find_conversions() {
-    const plugin::HandlerInfo* convert = draft_.registry.find(kConvertType);
-    const auto* to = convert ? convert->find_param("to") : nullptr;
-    if (!to) return;
-    for (const auto& port : convert->ports)
+    convert_ = draft_.types.converter(MR_ROLE_PIXELS);
+    turn_ = draft_.types.converter(MR_ROLE_TURN);
+    scale_ = draft_.types.converter(MR_ROLE_WIDTH);
+    if (!convert_) return;
+    const auto* to = convert_->find_role(MR_ROLE_PIXELS);
+    for (const auto& port : convert_->ports)
       if (port.is_input()) reads_ = port.raw.accepts.pixel_formats;
     for (uint32_t pixel = 1; pixel < MR_PIXEL_COUNT; ++pixel)
       if (std::find(to->choices.begin(), to->choices.end(), kPixelNames[pixel]) != to->choices.end())
@@ -132,9 +137,9 @@ class Negotiation {
     const bool is_given = given.size() == handler.outputs.size() && !given.empty();
     if (is_given) handler.outputs = given;
     if (!is_given && !draft_.facts.probed && handler.is_source()) return;
-    if (!is_given && handler.instance->configure(handler.inputs, handler.outputs) != MR_OK)
+    if (!is_given && handler.answers->configure(handler.inputs, handler.outputs) != MR_OK)
       throw Failure(refusal(402, handler.declared->name + " (" + handler.info->type + ") refuses: ", *handler.declared,
-                            *handler.info, handler.instance->error()));
+                            *handler.info, handler.answers->error()));
     for (uint32_t o = 0; o < handler.output_count; ++o) {
       const std::string fault = format_fault(handler.outputs[o], handler.info->ports[handler.output_port[o]].raw);
       if (!fault.empty())
@@ -149,14 +154,22 @@ class Negotiation {
     }
   }
 
+  // A parameter of a converter, by its role; nothing where it has none.
+  static void set(Wanted& conversion, const plugin::HandlerInfo& converter, uint32_t role, std::string text) {
+    if (const auto* param = converter.find_role(role)) conversion.settings.emplace_back(param->name, std::move(text));
+  }
+
   // What a source gives on its side is turned upright once, for all readers.
   void ask_to_turn(uint32_t h, uint32_t output) {
     const mr_format& format = draft_.handlers[h].outputs[output];
     if (format.kind != MR_KIND_IMAGE || format.turn == MR_TURN_NONE || format.turn >= MR_TURN_COUNT) return;
     for (const uint32_t e : readers_[h][output]) {
-      const graph::Handler& reader = *draft_.handlers[draft_.edges[e].target].declared;
-      if (reader.inserted && reader.type == kTurnType) continue;
-      conversions_[{h, output, kTurnType, "upright", {{"mode", kTurnNames[format.turn]}}}].push_back(e);
+      const DraftHandler& reader = draft_.handlers[draft_.edges[e].target];
+      if (reader.declared->inserted && reader.info->converts(MR_ROLE_TURN)) continue;
+      if (!turn_) refuse(draft_.edges[e], kNothingConverts, "a picture on its side", "one that is upright", "");
+      Wanted conversion{h, output, turn_->type, kUpright, {}};
+      set(conversion, *turn_, MR_ROLE_TURN, kTurnNames[format.turn]);
+      conversions_[std::move(conversion)].push_back(e);
     }
   }
 
@@ -166,12 +179,11 @@ class Negotiation {
     const uint64_t num = gives.aspect_num, den = gives.aspect_den;
     const uint64_t width = num > den ? (gives.width * num + den / 2) / den : gives.width;
     const uint64_t height = num > den ? gives.height : (gives.height * den + num / 2) / num;
-    conversions_[{edge.source,
-                  edge.source_output,
-                  kSquareType,
-                  "square",
-                  {{"width", std::to_string(width)}, {"height", std::to_string(height)}}}]
-        .push_back(e);
+    if (!scale_) refuse(edge, kNothingConverts, "pixels that are not square", "square ones", "");
+    Wanted conversion{edge.source, edge.source_output, scale_->type, "square", {}};
+    set(conversion, *scale_, MR_ROLE_WIDTH, std::to_string(width));
+    set(conversion, *scale_, MR_ROLE_HEIGHT, std::to_string(height));
+    conversions_[std::move(conversion)].push_back(e);
   }
 
   // A conversion to a pixel format. Between formats of YCbCr the numbers keep their meaning; made from RGB they get the
@@ -179,15 +191,16 @@ class Negotiation {
   void ask_for_pixels(uint32_t e, const mr_format& gives, uint64_t wanted) {
     const DraftEdge& edge = draft_.edges[e];
     const std::string to(kPixelNames[static_cast<size_t>(std::countr_zero(wanted))]);
-    Wanted conversion{edge.source, edge.source_output, kConvertType, to, {{"to", to}}};
+    Wanted conversion{edge.source, edge.source_output, convert_->type, to, {}};
+    set(conversion, *convert_, MR_ROLE_PIXELS, to);
     if (wanted & kYcbcr) {
       const bool keeps = gives.pixel_formats & kYcbcr;
       const uint32_t color = keeps                     ? gives.color
                              : gives.height >= kHdRows ? uint32_t{MR_COLOR_BT709}
                                                        : uint32_t{MR_COLOR_BT601};
       if (color == MR_COLOR_BT709 || color == MR_COLOR_BT2020)
-        conversion.settings.emplace_back("matrix", color == MR_COLOR_BT709 ? "bt709" : "bt2020");
-      if (keeps && gives.range == MR_RANGE_FULL) conversion.settings.emplace_back("range", "full");
+        set(conversion, *convert_, MR_ROLE_MATRIX, color == MR_COLOR_BT709 ? "bt709" : "bt2020");
+      if (keeps && gives.range == MR_RANGE_FULL) set(conversion, *convert_, MR_ROLE_RANGE, "full");
     }
     conversions_[std::move(conversion)].push_back(e);
   }
@@ -348,9 +361,9 @@ class Negotiation {
     const std::string what = "the two ends of an edge share no pixel format, and ";
     if (edge.declared->forbid_convert)
       refuse(edge, what + "it forbids a conversion", from, to, "remove convert: forbid");
-    if (!reads_) refuse(edge, what + "there is no " + kConvertType + " to convert it", from, to, "");
+    if (!reads_) refuse(edge, what + kNothingConverts, from, to, "");
     refuse(edge, what + "no conversion between them is known", from, to,
-           kConvertType + std::string(" reads ") + describe_pixels(reads_) + " and makes " + describe_pixels(makes_));
+           convert_->type + " reads " + describe_pixels(reads_) + " and makes " + describe_pixels(makes_));
   }
 
   [[noreturn]] void refuse(const DraftEdge& edge, const std::string& what, const std::string& from,
@@ -367,7 +380,9 @@ class Negotiation {
   Draft& draft_;
   std::vector<std::vector<std::vector<uint32_t>>> readers_; // by handler and flat output: edges
   std::vector<Settled> settled_;                            // by edge
-  uint64_t reads_ = 0, makes_ = 0;
+  // What converts pixel formats, turns, and scales to square pixels; null: nothing does.
+  const plugin::HandlerInfo *convert_ = nullptr, *turn_ = nullptr, *scale_ = nullptr;
+  uint64_t reads_ = 0, makes_ = 0;                    // pixel formats, by convert_
   std::map<Wanted, std::vector<size_t>> conversions_; // the edges that each serves
 };
 

@@ -60,8 +60,8 @@ class Partition {
     if (step.is<GateStep>() && circles_.has(plan_.paces[step.pace].clock)) return true;     // for room in a pace
     if (step.handler() == kNone || step.is<SourceStep>()) return false;
     const HandlerPlan& handler = plan_.handlers[step.handler()];
-    return handler.lanes > 1 || handler.waits || (handler.info->traits & MR_TRAIT_HOST_HEAVY) ||
-           !handler.info->thread.empty();
+    const plugin::HandlerInfo& type = plan_.type_of(handler);
+    return handler.lanes > 1 || handler.waits || (type.traits & MR_TRAIT_HOST_HEAVY) || !type.thread.empty();
   }
 
   uint32_t open(uint32_t s) {
@@ -177,7 +177,7 @@ class Partition {
     if (step.handler() == kNone) return;
     const HandlerPlan& handler = plan_.handlers[step.handler()];
     plan_.segments[s].blocking = handler.waits;
-    plan_.segments[s].thread = handler.info->thread;
+    plan_.segments[s].thread = plan_.type_of(handler).thread;
   }
 
   void add_lanes() {

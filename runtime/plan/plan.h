@@ -21,6 +21,8 @@
 //  - window ≥ 1 + the longest pending; slot rings cover window + the largest delay; block rings cover every holder
 //  (3.2).
 //  - A plan is immutable and pure: the same graph, facts, machine and costs give the same plan.
+//  - A plan is data alone: indices and texts, no pointer to a handler, a registry or the graph. It can be compared,
+//    written as JSON and read again (plan_json.h).
 //
 // What it is not. It holds no memory, thread or handler; exec/ makes those from it.
 #pragma once
@@ -40,13 +42,14 @@
 #include "plan/memory.h"
 #include "plan/pace.h"
 #include "plan/step.h"
-#include "plugin/registry.h"
+#include "plugin/answers.h"
 
 namespace millrace::plan {
 
 struct HandlerPlan {
   std::string name, type;
-  const plugin::HandlerInfo* info = nullptr;
+  uint32_t info = 0; // index into Plan::types
+  mr_facts facts{};  // as it said when it was probed
   uint32_t step = kNone;
   uint32_t domain = 0;
   uint32_t clock = 0;
@@ -98,6 +101,7 @@ struct AccessPlan {
 // A conversion that negotiation added to the graph.
 struct InsertedPlan {
   uint32_t handler = 0;             // index into Plan::handlers
+  graph::Handler declared;          // as a person would have written it
   std::string from, to;             // pixel formats: "bgr8", "rgb8"; sizes of what is turned or scaled: "64×48"
   std::string source;               // "video.video"
   std::vector<std::string> readers; // "boxes.video", …
@@ -110,12 +114,14 @@ struct InsertedPlan {
 struct Plan {
   std::string name;
   std::vector<Domain> domains; // as the machine has them
-  std::vector<HandlerPlan> handlers;
+  std::vector<plugin::HandlerInfo> types;
+  std::vector<HandlerPlan> handlers; // those of the graph, then those that were inserted
   std::vector<EdgePlan> edges;
   std::vector<Clock> clocks;
   std::vector<Pace> paces;
   std::vector<Step> steps; // in an order that respects every edge without delay
   std::vector<Output> outputs;
+  std::vector<std::shared_ptr<const plugin::RecordType>> records; // those that formats of outputs point to
   std::vector<Ring> rings;
   std::vector<Channel> channels;
   std::vector<Segment> segments;
@@ -133,36 +139,43 @@ struct Plan {
   // Whether a thread of the host runs what is in this domain, and whether its bytes are the host's to touch.
   bool on_host(uint32_t domain) const { return domains[domain].is_host(); }
   bool in_host_memory(uint32_t domain) const { return domains[domain].host_memory; }
+  const plugin::HandlerInfo& type_of(const HandlerPlan& handler) const { return types[handler.info]; }
+  const plugin::HandlerInfo& type_of(const Step& step) const { return type_of(handlers[step.handler()]); }
 };
 
-// A handler that was made, given its parameters and asked for facts.
-struct Prepared {
+// What is known of a handler before the plan is made: facts, and whom to ask for formats.
+struct HandlerFacts {
   std::string name;
-  std::unique_ptr<plugin::Instance> instance;
+  plugin::Answers* answers = nullptr; // null: it has a mistake that was kept
   mr_facts facts{};
   std::vector<mr_format> outputs; // flat; given from outside, then the handler is not asked for them
   std::vector<mr_format> accepts; // by port: as declared, narrowed by the parameters
 };
 
-// The graph with live handlers. The order is the graph's.
+// Of a graph, in its order.
 struct Facts {
-  std::vector<Prepared> handlers;
+  std::vector<HandlerFacts> handlers;
   bool probed = true;
-  plugin::CallWatch* watch = nullptr; // of the handlers' calls
 };
 
-// Makes the instances of a graph: looks types up, checks and sets parameters, binds ports, probes.
-// Throws Failure (MR0304, MR0310…, MR0604). Conversions that the plan inserts are made by compile through the same
-// host.
-// `watch` is told of the handlers' calls and outlives them; null: nobody is.
-// With `kept`, mistakes that do not follow from each other are added to it, and then MistakesKept is thrown: all of
-// names, parameters and edges, and where there are none, all sources that cannot be opened.
-Facts prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe = true,
-              plugin::CallWatch* watch = nullptr, std::vector<Error>* kept = nullptr);
+// What the compiler knows of handler types beyond those of the graph: which convert what an edge carries.
+class Types {
+ public:
+  virtual ~Types() = default;
+  // The type to convert with where a parameter of it has this role (MR_ROLE_*); null: there is none.
+  virtual const plugin::HandlerInfo* converter(uint32_t role) const = 0;
+  // Who answers for such a handler with these parameters.
+  struct Answering {
+    std::unique_ptr<plugin::Answers> answers;
+    std::vector<mr_format> accepts; // as of HandlerFacts
+  };
+  virtual Answering answering(const graph::Handler& declared) const = 0;
+};
 
-// The passes, in order. Throws Failure, MR03xx and MR04xx. `graph` gains the conversions that were inserted.
-Plan compile(graph::Graph& graph, Facts& facts, const plugin::Registry& registry, const mr_host& host,
-             const Machine& machine, const Options& options);
+// The passes, in order. Throws Failure, MR03xx and MR04xx. It changes nothing but by asking `facts` for formats, so
+// plans of one graph may be made side by side, each with answers of its own.
+Plan compile(const graph::Graph& graph, const Facts& facts, const Types& types, const Machine& machine,
+             const Options& options);
 
 // The segments of a plan cut once more, now that handlers were measured (semantics.md 5.2): `costs_ns` by handler, 0
 // where there is none. Segments that may not move (moves()) stay as they are, and so do the homes of those that are
@@ -175,10 +188,6 @@ Cut cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns);
 // Whether another cut may change this segment: one of the host's workers runs it, and it stands before everything that
 // answers later, so that between two ticks nothing of it is under way.
 bool moves(const Plan& plan, const Segment& segment);
-
-// Another instance of a prepared handler, configured the same: a lane of a stateless one.
-std::unique_ptr<plugin::Instance> clone(const graph::Handler& declared, const plugin::HandlerInfo& info,
-                                        const HandlerPlan& plan, const mr_host& host, plugin::CallWatch* watch);
 
 // By which a measurement of a handler's body is found again, beside type and domain: its settings, and how many bytes
 // its inputs hold at most (of a source its outputs).

@@ -176,12 +176,12 @@ class Printer {
 
   // How many results it may owe, and how long a gap its window holds meanwhile.
   std::string owes_words(const Step& step, const HandlerPlan& handler) const {
-    std::string words = "owes up to " + count_of(handler.info->max_pending, "result");
+    std::string words = "owes up to " + count_of(plan_.type_of(handler).max_pending, "result");
     const Pace& pace = plan_.paces[step.pace];
     if (pace.gate != kNone && plan_.channels[plan_.steps[pace.gate].channel()].on_firing) return words;
     const uint32_t gap = handler.gap + pace.gap - 1;
-    return words + fmt::format(", {} in a gap of more than {}", handler.info->drains_freely() ? "drained" : "fails",
-                               count_of(gap, "tick"));
+    return words + fmt::format(", {} in a gap of more than {}",
+                               plan_.type_of(handler).drains_freely() ? "drained" : "fails", count_of(gap, "tick"));
   }
 
   // The output whose bytes a copy carries, through whatever domains they came.

@@ -105,16 +105,16 @@ void add_handlers(Draft& draft) {
     if (!draft.handler_named.emplace(declared.name, i).second)
       throw Failure(
           Error{303, "two handlers are named \"" + declared.name + "\"", declared.place, {}, "", "rename one of them"});
-    Prepared& prepared = draft.facts.handlers.at(i);
+    const HandlerFacts& prepared = draft.facts.handlers.at(i);
     DraftHandler handler;
     handler.declared = &declared;
     handler.is_refused = declared.refused;
-    if (!prepared.instance) { // its mistake was kept
+    if (!prepared.answers) { // its mistake was kept
       draft.handlers.push_back(std::move(handler));
       continue;
     }
-    handler.instance = prepared.instance.get();
-    handler.info = &handler.instance->info();
+    handler.answers = prepared.answers;
+    handler.info = &handler.answers->info();
     handler.facts = prepared.facts;
     handler.accepts = prepared.accepts.data();
     handler.edge_counts.assign(handler.info->ports.size(), 0);

@@ -17,8 +17,7 @@ constexpr uint32_t kHeavyMax = 32;
 bool is_heavy(const Plan& plan, const Segment& segment) {
   return std::any_of(segment.steps.begin(), segment.steps.end(), [&](uint32_t s) {
     const Step& step = plan.steps[s];
-    return step.handler() != kNone && step.region == kNone &&
-           (plan.handlers[step.handler()].info->traits & MR_TRAIT_HOST_HEAVY);
+    return step.handler() != kNone && step.region == kNone && (plan.type_of(step).traits & MR_TRAIT_HOST_HEAVY);
   });
 }
 

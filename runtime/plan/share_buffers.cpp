@@ -38,8 +38,8 @@ class Sharing {
     if (step.handler() == kNone || output.forwards >= 0) return;
     const HandlerPlan& handler = plan_.handlers[step.handler()];
     if (handler.on_error != graph::OnError::bypass) return;
-    for (size_t p = 0, flat = 0; p < handler.info->ports.size(); ++p) {
-      const auto& port = handler.info->ports[p];
+    for (size_t p = 0, flat = 0; p < plan_.type_of(handler).ports.size(); ++p) {
+      const auto& port = plan_.type_of(handler).ports[p];
       if (port.is_input()) continue;
       if (flat++ == output.port)
         output.forwards = static_cast<int32_t>(handler.first_entry[static_cast<size_t>(port.raw.like)]);
@@ -49,7 +49,7 @@ class Sharing {
   // A conversion that has nothing to do passes its input on; it has a buffer of its own for all that.
   void allow_repeat(Output& output, const Step& step) const {
     if (step.handler() == kNone || output.forwards >= 0 || step.inputs.size() != 1) return;
-    const plugin::HandlerInfo& info = *plan_.handlers[step.handler()].info;
+    const plugin::HandlerInfo& info = plan_.type_of(step);
     uint32_t flat = 0;
     for (const auto& port : info.ports) {
       if (port.is_input() || flat++ != output.port || !(port.raw.flags & MR_PORT_REPEATS)) continue;
@@ -133,7 +133,7 @@ class Sharing {
         if (reader.is<GateStep>() || reader.is<PostStep>())
           return refuse(o, reader.name + " hands the picture to readers of other ticks");
         if (reader.pace != plan_.steps[writer].pace) return refuse(o, reader.name + " is of another pace");
-        const bool pends = reader.handler() != kNone && plan_.handlers[reader.handler()].info->max_pending > 0;
+        const bool pends = reader.handler() != kNone && plan_.type_of(reader).max_pending > 0;
         if (pends || reader.level > plan_.steps[writer].level) return refuse(o, reader.name + " answers later");
         if (reaches(writer, s)) return refuse(o, reader.name + " reads both the picture and what is drawn on it");
         for (uint32_t other : reader.outputs)
@@ -155,7 +155,7 @@ class Sharing {
     if (step.handler() == kNone || ways == 0) return false;
     const HandlerPlan& handler = plan_.handlers[step.handler()];
     uint32_t flat = 0;
-    for (const auto& port : handler.info->ports) {
+    for (const auto& port : plan_.type_of(handler).ports) {
       if (port.is_input() || flat++ != output.port || !(port.raw.flags & MR_PORT_FORWARDS)) continue;
       const StepInput& input = step.inputs[handler.first_entry[static_cast<size_t>(port.raw.like)]];
       if (input.output == kNone) return false;

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 14> kReservedKeys = {"type",    "input", 
 
 constexpr uint32_t kKnownTraits = MR_TRAIT_STATELESS | MR_TRAIT_BLOCKING | MR_TRAIT_CAPTURABLE | MR_TRAIT_HOST_HEAVY |
                                   MR_TRAIT_CPU_BODY | MR_TRAIT_CUDA_BODY | MR_TRAIT_FINISH | MR_TRAIT_NO_ALLOCATION |
-                                  MR_TRAIT_ASYNCHRONOUS | MR_TRAIT_DRAINS_FREELY;
+                                  MR_TRAIT_ASYNCHRONOUS | MR_TRAIT_DRAINS_FREELY | MR_TRAIT_CONVERTS;
 
 bool is_identifier(std::string_view name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -242,31 +242,46 @@ std::string text_of(const mr_param_value& value) {
 }
 
 HandlerInfo::Port copy_port(const mr_port& port) {
-  return {port.name, text_of(port.help), text_of(port.type_name), port};
+  HandlerInfo::Port copy{port.name, text_of(port.help), text_of(port.type_name), nullptr, port};
+  copy.raw.name = copy.raw.help = copy.raw.type_name = nullptr;
+  if (port.accepts.records) {
+    copy.records = std::make_shared<RecordType>(*port.accepts.records);
+    copy.raw.accepts.records = &copy.records->raw;
+  }
+  return copy;
 }
 
 HandlerInfo::Param copy_param(const mr_param& param) {
   HandlerInfo::Param copy{param.name, text_of(param.help), text_of(param.unit), text_of(param.default_value), {},
                           param};
   for (const char* const* choice = param.choices; choice && *choice; ++choice) copy.choices.emplace_back(*choice);
+  copy.raw.name = copy.raw.help = copy.raw.unit = nullptr;
+  copy.raw.choices = nullptr;
+  if (param.type == MR_PARAM_STRING || param.type == MR_PARAM_JSON) copy.raw.default_value.as.text = nullptr;
   return copy;
 }
 
-// Once all strings have their final addresses.
-void point_into_own_strings(HandlerInfo& info) {
-  for (HandlerInfo::Port& port : info.ports) {
-    port.raw.name = port.name.c_str();
-    port.raw.help = port.help.c_str();
-    port.raw.type_name = port.type_name.c_str();
+// What the plan sets it must be able to set: a pixel format by its name, a turn by its name, a size.
+void check_role(const mr_declaration& declared, const mr_param& param, const std::string& who, const Subject& subject) {
+  if (param.role == MR_ROLE_NONE) return;
+  const bool is_size = param.role == MR_ROLE_WIDTH || param.role == MR_ROLE_HEIGHT;
+  subject.require(param.role < MR_ROLE_COUNT && param.type == (is_size ? MR_PARAM_INT : MR_PARAM_STRING),
+                  who + " has a role that is not known, or is of another type than the role's");
+  subject.require(declared.traits & MR_TRAIT_CONVERTS, who + " has a role, and the handler does not say converts()");
+  for (uint32_t other = 0; &declared.params[other] != &param; ++other)
+    subject.require(declared.params[other].role != param.role, who + " has the role of another parameter");
+}
+
+void check_converter(const mr_declaration& declared, const Subject& subject) {
+  if (!(declared.traits & MR_TRAIT_CONVERTS)) return;
+  uint32_t inputs = 0;
+  bool pictures = true;
+  for (uint32_t p = 0; p < declared.port_count; ++p) {
+    inputs += declared.ports[p].direction == MR_INPUT;
+    pictures = pictures && declared.ports[p].accepts.kind == MR_KIND_IMAGE;
   }
-  for (HandlerInfo::Param& param : info.params) {
-    param.raw.name = param.name.c_str();
-    param.raw.help = param.help.c_str();
-    param.raw.unit = param.unit.c_str();
-    param.raw.choices = nullptr;
-    if (param.raw.type == MR_PARAM_STRING || param.raw.type == MR_PARAM_JSON)
-      param.raw.default_value.as.text = param.default_text.c_str();
-  }
+  subject.require(pictures && inputs == 1 && declared.port_count == 2,
+                  "it says converts(), and has other ports than one input and one output for pictures");
 }
 
 // A default that its own declaration would refuse is a mistake of the author; required parameters have none.
@@ -287,16 +302,15 @@ bool is_reserved_key(std::string_view name) {
   return name.starts_with("x-") || std::find(kReservedKeys.begin(), kReservedKeys.end(), name) != kReservedKeys.end();
 }
 
-std::unique_ptr<const HandlerInfo> read_declaration(const mr_handler_type& table, const std::string& plugin,
-                                                    const std::string& path) {
+std::unique_ptr<const RegisteredType> read_declaration(const mr_handler_type& table, const std::string& plugin,
+                                                       const std::string& path) {
   const Subject subject{text_of(table.type), plugin, path};
   check_table(table, subject);
   const Prototype prototype(table, subject);
   subject.require(prototype.declaration(), "its create() leaves no declaration");
   const mr_declaration& declared = *prototype.declaration();
   check_traits(declared, table, subject);
-
-  auto info = std::make_unique<HandlerInfo>();
+  auto info = std::make_unique<RegisteredType>();
   info->type = subject.type;
   info->summary = text_of(table.summary);
   info->manual = text_of(table.manual);
@@ -314,9 +328,10 @@ std::unique_ptr<const HandlerInfo> read_declaration(const mr_handler_type& table
   }
   for (uint32_t i = 0; i < declared.param_count; ++i) {
     check_param(declared, i, subject);
+    check_role(declared, declared.params[i], "parameter '" + text_of(declared.params[i].name) + "'", subject);
     info->params.push_back(copy_param(declared.params[i]));
   }
-  point_into_own_strings(*info);
+  check_converter(declared, subject);
   check_defaults(*info, subject);
   return info;
 }

@@ -10,10 +10,9 @@
 namespace millrace::plugin {
 
 // Constructs the handler once, copies its declaration with all strings, destroys it. Throws Failure: MR0504 where the
-// table or the declaration is wrong, MR0506 where the constructor fails. Returned by pointer because the copied ABI
-// records point into their own strings.
-std::unique_ptr<const HandlerInfo> read_declaration(const mr_handler_type& table, const std::string& plugin,
-                                                    const std::string& path);
+// table or the declaration is wrong, MR0506 where the constructor fails.
+std::unique_ptr<const RegisteredType> read_declaration(const mr_handler_type& table, const std::string& plugin,
+                                                       const std::string& path);
 
 // Whether a key of the pipeline file means something to the runtime itself, so that no parameter may be called so.
 bool is_reserved_key(std::string_view name);

@@ -23,7 +23,7 @@ constexpr size_t kCountsMax = 64;
 class Instance::WatchedCall {
  public:
   WatchedCall(Instance& instance, const char* function)
-      : instance_(instance), name_{instance.name_.c_str(), instance.info_.type.c_str(), function} {
+      : instance_(instance), name_{instance.name_.c_str(), instance.type_.type.c_str(), function} {
     if (instance.watch) call_ = instance.watch->begin(instance, function);
     instance.watched_calls_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -48,16 +48,16 @@ mr_status Instance::watched(const char* function, Call&& call) {
   return with_sentence(call(), function);
 }
 
-Instance::Instance(const HandlerInfo& info, const mr_host& host, std::string name)
-    : info_(info), name_(std::move(name)) {
-  if (info_.table->create(&host, this, &self_, &declaration_) == MR_OK) return;
-  Error failure{506, "handler '" + name_ + "' (" + info_.type + ") could not be constructed", {}, {}, {}, {}};
+Instance::Instance(const RegisteredType& type, const mr_host& host, std::string name)
+    : type_(type), name_(std::move(name)) {
+  if (type_.table->create(&host, this, &self_, &declaration_) == MR_OK) return;
+  Error failure{506, "handler '" + name_ + "' (" + type_.type + ") could not be constructed", {}, {}, {}, {}};
   const std::string sentence = error();
   failure.notes.push_back("it said: " + (sentence.empty() ? "nothing (out of memory?)" : sentence));
   throw Failure(std::move(failure));
 }
 
-Instance::~Instance() { info_.table->destroy(self_); }
+Instance::~Instance() { type_.table->destroy(self_); }
 
 std::string Instance::error() const {
   const std::lock_guard lock(said_mutex_);
@@ -97,63 +97,63 @@ mr_status Instance::with_sentence(mr_status status, const char* function) {
 }
 
 void Instance::set_param(const std::string& name, const std::string& text, const Place& place) {
-  const HandlerInfo::Param* param = info_.find_param(name);
+  const HandlerInfo::Param* param = type_.find_param(name);
   if (!param) {
     std::vector<std::string> names;
-    for (const HandlerInfo::Param& known : info_.params) names.push_back(known.name);
-    Error failure{310, info_.type + " has no parameter '" + name + "'", place, {}, nearest_name(name, names), {}};
+    for (const HandlerInfo::Param& known : type_.params) names.push_back(known.name);
+    Error failure{310, type_.type + " has no parameter '" + name + "'", place, {}, nearest_name(name, names), {}};
     std::string list;
     for (const std::string& known : names) list += (list.empty() ? "" : ", ") + known;
     failure.notes.push_back(names.empty() ? "it has none" : "it has " + list);
     throw Failure(std::move(failure));
   }
-  const mr_param_value value = parse_param(info_, *param, text, place);
+  const mr_param_value value = parse_param(type_, *param, text, place);
   set_error("");
-  const auto index = static_cast<uint32_t>(param - info_.params.data());
-  if (info_.table->set_param(self_, index, &value) == MR_OK) return;
+  const auto index = static_cast<uint32_t>(param - type_.params.data());
+  if (type_.table->set_param(self_, index, &value) == MR_OK) return;
   // What the declaration allows but the handler's own type does not hold.
-  Error failure{312, "parameter '" + name + "' of " + info_.type + ": '" + text + "' is refused", place, {}, {}, {}};
+  Error failure{312, "parameter '" + name + "' of " + type_.type + ": '" + text + "' is refused", place, {}, {}, {}};
   failure.notes.push_back(error());
   throw Failure(std::move(failure));
 }
 
 mr_status Instance::bind(const std::vector<uint32_t>& edge_counts) {
-  MR_ASSERT(edge_counts.size() == info_.ports.size(), "bind takes one edge count a port");
+  MR_ASSERT(edge_counts.size() == type_.ports.size(), "bind takes one edge count a port");
   set_error("");
-  return with_sentence(info_.table->bind(self_, edge_counts.data()), "bind");
+  return with_sentence(type_.table->bind(self_, edge_counts.data()), "bind");
 }
 
 mr_status Instance::probe(mr_facts& facts) {
-  return watched("probe", [&] { return info_.table->probe(self_, &facts); });
+  return watched("probe", [&] { return type_.table->probe(self_, &facts); });
 }
 
 mr_status Instance::configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs) {
   return watched("configure", [&] {
-    return info_.table->configure(self_, inputs.data(), static_cast<uint32_t>(inputs.size()), outputs.data(),
+    return type_.table->configure(self_, inputs.data(), static_cast<uint32_t>(inputs.size()), outputs.data(),
                                   static_cast<uint32_t>(outputs.size()));
   });
 }
 
 mr_status Instance::start() {
-  return watched("start", [&] { return info_.table->start(self_); });
+  return watched("start", [&] { return type_.table->start(self_); });
 }
 
 mr_status Instance::drain() {
-  return watched("drain", [&] { return info_.table->drain(self_); });
+  return watched("drain", [&] { return type_.table->drain(self_); });
 }
 
 mr_status Instance::stop() {
-  return watched("stop", [&] { return info_.table->stop(self_); });
+  return watched("stop", [&] { return type_.table->stop(self_); });
 }
 
 mr_status Instance::reset() {
-  return watched("reset", [&] { return info_.table->reset(self_); });
+  return watched("reset", [&] { return type_.table->reset(self_); });
 }
 
 mr_status Instance::narrow(uint32_t port, mr_format& accepts) {
-  if (!info_.table->narrow) return MR_OK;
+  if (!type_.table->narrow) return MR_OK;
   set_error("");
-  return with_sentence(info_.table->narrow(self_, port, &accepts), "narrow");
+  return with_sentence(type_.table->narrow(self_, port, &accepts), "narrow");
 }
 
 std::map<std::string, int64_t> Instance::counts() const {
@@ -175,13 +175,14 @@ void Instance::count(const std::string& name, int64_t add) {
   if (counts_.size() < kCountsMax || counts_.contains(name)) counts_[name] += add;
 }
 
-void Instance::interrupt() { info_.table->interrupt(self_); }
+void Instance::interrupt() { type_.table->interrupt(self_); }
 
 namespace {
 
 // The declaration as param_text.h reads it; `choices` holds what it points to.
 mr_param with_choices(const HandlerInfo::Param& param, std::vector<const char*>& choices) {
   mr_param declared = param.raw;
+  declared.unit = param.unit.c_str();
   if (param.choices.empty()) return declared;
   for (const std::string& choice : param.choices) choices.push_back(choice.c_str());
   choices.push_back(nullptr);

@@ -50,27 +50,11 @@ void check_plugin(const mr_plugin& plugin, const std::string& path) {
 
 } // namespace
 
-const HandlerInfo::Port* HandlerInfo::find_port(const std::string& name, uint32_t direction) const {
-  for (const Port& port : ports)
-    if (port.raw.direction == direction && port.name == name) return &port;
-  return nullptr;
-}
-
-const HandlerInfo::Param* HandlerInfo::find_param(const std::string& name) const {
-  for (const Param& param : params)
-    if (param.name == name) return &param;
-  return nullptr;
-}
-
-bool HandlerInfo::is_source() const {
-  return std::none_of(ports.begin(), ports.end(), [](const Port& port) { return port.is_input(); });
-}
-
 // Libraries stay open for the life of the process, also those that were refused: their code may be behind a release
 // function of adopted memory, a thread or an exit handler long after the last instance has gone. An open library
 // costs its pages; an unloaded one that is still called costs the process.
 struct Registry::State {
-  std::map<std::string, std::unique_ptr<const HandlerInfo>> types;
+  std::map<std::string, std::unique_ptr<const RegisteredType>> types;
   std::vector<void*> libraries; // dlopen's handles, to know a library that comes by a second path
   std::vector<LoadFailure> failures;
   std::vector<std::string> folders;
@@ -83,7 +67,7 @@ Registry::~Registry() = default;
 void Registry::add(const mr_plugin& plugin, const std::string& path) {
   check_plugin(plugin, path);
   // Everything is read and checked before anything is registered: all types or none.
-  std::map<std::string, std::unique_ptr<const HandlerInfo>> fresh;
+  std::map<std::string, std::unique_ptr<const RegisteredType>> fresh;
   for (uint32_t i = 0; i < plugin.type_count; ++i) {
     if (!plugin.types[i]) throw Failure(504, "the plugin's list of types has a gap: " + described(plugin.name, path));
     auto info = read_declaration(*plugin.types[i], plugin.name, path);
@@ -148,15 +132,22 @@ void Registry::scan(const std::string& folder, const Wanted& wanted) {
   }
 }
 
-const HandlerInfo* Registry::find(const std::string& type) const {
+const RegisteredType* Registry::find(const std::string& type) const {
   const auto found = state_->types.find(type);
   return found == state_->types.end() ? nullptr : found->second.get();
 }
 
-std::vector<const HandlerInfo*> Registry::all() const {
-  std::vector<const HandlerInfo*> infos;
+std::vector<const RegisteredType*> Registry::all() const {
+  std::vector<const RegisteredType*> infos;
   for (const auto& [type, info] : state_->types) infos.push_back(info.get());
   return infos;
+}
+
+const RegisteredType* Registry::find_converter(uint32_t role) const {
+  const RegisteredType* found = nullptr;
+  for (const auto& [name, type] : state_->types)
+    if (type->converts(role) && (!found || (type->path.empty() && !found->path.empty()))) found = type.get();
+  return found;
 }
 
 const std::vector<LoadFailure>& Registry::failures() const { return state_->failures; }

@@ -11,49 +11,13 @@
 
 #include "millrace/abi.h"
 #include "observe/error.h"
+#include "plugin/answers.h"
 #include "plugin/call_watch.h"
+#include "plugin/handler_info.h"
 #include "plugin/said.h"
 #include "plugin/under_way.h"
 
 namespace millrace::plugin {
-
-// One handler type and its declaration, copied off a prototype so that it outlives it.
-struct HandlerInfo {
-  std::string type, summary, manual;
-  std::string plugin; // the plugin's name; "millrace" for built-ins
-  std::string path;   // of the shared library; "" for built-ins
-  const mr_handler_type* table = nullptr;
-  uint32_t traits = 0;
-  uint32_t max_pending = 0;
-  uint32_t gap = 0; // ticks without a firing that may come while one is owed (semantics.md 8.12)
-  std::string thread;
-  int64_t cost_hint_ns = 0;
-
-  struct Port {
-    std::string name, help, type_name;
-    mr_port raw; // its pointers refer to the strings here
-    bool is_input() const { return raw.direction == MR_INPUT; }
-    bool optional() const { return raw.flags & MR_PORT_OPTIONAL; }
-    bool many() const { return raw.flags & MR_PORT_MANY; }
-  };
-  struct Param {
-    std::string name, help, unit, default_text;
-    std::vector<std::string> choices;
-    mr_param raw; // text pointers refer to the strings here; raw.choices is null
-    bool live() const { return raw.flags & MR_PARAM_LIVE; }
-    bool required() const { return raw.flags & MR_PARAM_REQUIRED; }
-  };
-  std::vector<Port> ports; // in declaration order: the index is the ABI's
-  std::vector<Param> params;
-
-  const Port* find_port(const std::string& name, uint32_t direction) const;
-  const Param* find_param(const std::string& name) const;
-  bool has_cpu() const { return traits & MR_TRAIT_CPU_BODY; }
-  bool has_cuda() const { return traits & MR_TRAIT_CUDA_BODY; }
-  bool drains_freely() const { return traits & MR_TRAIT_DRAINS_FREELY; }
-  bool stateless() const { return traits & MR_TRAIT_STATELESS; }
-  bool is_source() const; // no inputs
-};
 
 // A plugin, or a type of it, that could not be used.
 struct LoadFailure {
@@ -81,8 +45,10 @@ class Registry {
   void add(const mr_plugin& plugin, const std::string& path);
 
   // Null where it is not known.
-  const HandlerInfo* find(const std::string& type) const;
-  std::vector<const HandlerInfo*> all() const; // by type
+  const RegisteredType* find(const std::string& type) const;
+  std::vector<const RegisteredType*> all() const; // by type
+  // The first that converts() and has a parameter with this role, built-in ones before others; null: there is none.
+  const RegisteredType* find_converter(uint32_t role) const;
   const std::vector<LoadFailure>& failures() const;
   // The folders that scan() was given and that are there, in order.
   const std::vector<std::string>& folders() const;
@@ -98,21 +64,23 @@ Error unknown_type(const Registry& registry, int code, const std::string& type, 
 
 // A live handler. Its functions return what the handler said; on MR_ERROR `error()` has the sentence.
 // One caller at a time, but for interrupt().
-class Instance {
+class Instance final : public Answers {
  public:
   // Constructs the handler; `host` must outlive it. Throws Failure (MR0506) where the constructor fails.
-  Instance(const HandlerInfo& info, const mr_host& host, std::string name);
-  ~Instance();
+  Instance(const RegisteredType& type, const mr_host& host, std::string name);
+  ~Instance() override;
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
 
-  const HandlerInfo& info() const { return info_; }
+  const HandlerInfo& info() const override { return type_; }
+  const RegisteredType& type() const { return type_; }
+  const mr_handler_type& table() const { return *type_.table; }
   const std::string& name() const { return name_; }
   void* self() const { return self_; }
   // Device memory that its GPU body works in, as it said when it was last configured.
-  uint64_t scratch_bytes() const { return declaration_->scratch_bytes; }
+  uint64_t scratch_bytes() const override { return declaration_->scratch_bytes; }
   // The last sentence of a failure; set by mr_host.fail, which may come from a thread of the handler's own.
-  std::string error() const;
+  std::string error() const override;
   void set_error(std::string sentence);
   // The sentence of a failure of this function, which the next one does not find again; never empty.
   std::string take_error(const char* function);
@@ -123,7 +91,7 @@ class Instance {
   void set_param(const std::string& name, const std::string& text, const Place& place);
   mr_status bind(const std::vector<uint32_t>& edge_counts);
   mr_status probe(mr_facts& facts);
-  mr_status configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs);
+  mr_status configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs) override;
   mr_status start();
   mr_status drain();
   mr_status stop();
@@ -161,11 +129,11 @@ class Instance {
   mr_status watched(const char* function, Call&& call);
   mr_status with_sentence(mr_status status, const char* function);
 
-  const HandlerInfo& info_;
+  const RegisteredType& type_;
   std::string name_;
   void* self_ = nullptr;
   std::atomic<uint32_t> watched_calls_{0};
-  const mr_declaration* declaration_ = nullptr; // of this instance; what does not change is in info_
+  const mr_declaration* declaration_ = nullptr; // of this instance; what does not change is in type_
   mutable std::mutex said_mutex_;               // guards what follows
   std::string error_, taken_error_;
   std::map<std::string, int64_t> counts_;

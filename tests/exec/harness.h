@@ -152,7 +152,7 @@ class Compiled : public PlanView {
   graph::Graph graph_;
   std::shared_ptr<ValueLog> log_ = std::make_shared<ValueLog>();
   plugin::Registry registry_;
-  plan::Facts facts_;
+  plan::Prepared prepared_;
   plan::Plan plan_;
   device::VirtualTime time_;
   std::shared_ptr<device::PinnedRanges> pinned_;

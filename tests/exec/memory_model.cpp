@@ -65,8 +65,7 @@ class Copies {
       const auto port = std::find(step.outputs.begin(), step.outputs.end(), output) - step.outputs.begin();
       const plan::StepInput& input = gate.inputs[static_cast<size_t>(port)];
       if (tick % gate.every != 0) return false;
-      if (input.repeat_last)
-        return was_there(input.output, input.delay, tick, perhaps && input.initial_empty, perhaps);
+      if (input.repeat_last) return was_there(input.output, input.delay, tick, perhaps && input.initial_empty, perhaps);
       if (tick < input.delay) return perhaps && input.initial_empty;
       return there(input.output, tick - input.delay, perhaps);
     }

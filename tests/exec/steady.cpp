@@ -184,9 +184,9 @@ graph::Graph chain(const std::string& sink) {
   graph::Graph graph = chain(logs ? "s.speaker" : "s.sink");
   plugin::Registry registry;
   registry.add(chain_plugin(), "");
-  plan::Facts facts = plan::prepare(graph, registry, exec::host_table());
+  plan::Prepared prepared = plan::prepare(graph, registry, exec::host_table());
   plan::Machine machine;
-  const plan::Plan plan = plan::compile(graph, facts, registry, exec::host_table(), machine, {});
+  const plan::Plan plan = plan::compile(graph, prepared, registry, exec::host_table(), machine, {});
   device::CpuDevice cpu;
   std::unique_ptr<Log> log;
   if (logs) {
@@ -197,7 +197,7 @@ graph::Graph chain(const std::string& sink) {
   steady_log = log.get();
   exec::RunOptions options;
   options.log = log.get();
-  exec::Run run(plan, graph, facts, {&cpu}, options);
+  exec::Run run(plan, graph, prepared.handlers, {&cpu}, options);
   run.start();
   run.wait();
   _exit(78); // the source leaves before that

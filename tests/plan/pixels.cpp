@@ -103,8 +103,8 @@ plan::Plan planned(const Pipeline& pipeline) {
   }();
   static const mr_host host = plugin::basic_host();
   graph::Graph graph = pipeline.graph;
-  plan::Facts facts = plan::prepare(graph, registry, host);
-  return plan::compile(graph, facts, registry, host, machine_of(1), {});
+  plan::Prepared prepared = plan::prepare(graph, registry, host);
+  return plan::compile(graph, prepared, registry, host, machine_of(1), {});
 }
 
 // The format of a handler's only output.

@@ -173,8 +173,7 @@ std::vector<RegionView> PlanView::regions() const {
     RegionView view{region.slots, {}, {}};
     for (const uint32_t s : region.steps) {
       view.steps.push_back(plan_->steps[s].name);
-      if (plan_->steps[s].called())
-        view.handlers.push_back(plan_->steps[s].name);
+      if (plan_->steps[s].called()) view.handlers.push_back(plan_->steps[s].name);
     }
     list.push_back(std::move(view));
   }

@@ -4,6 +4,10 @@
 #include <millrace/handler.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "plan/plan_json.h"
 
 namespace millrace::test {
 
@@ -272,8 +276,11 @@ Planned::Planned(const Pipeline& pipeline, const plan::Machine& machine, const p
     : PlanView(plan_), graph_(pipeline.graph), host_(plugin::basic_host()) {
   registry_.add(test_plugin(), "");
   registry_.add(plan_plugin(), "");
-  facts_ = plan::prepare(graph_, registry_, host_);
-  plan_ = plan::compile(graph_, facts_, registry_, host_, machine, options);
+  prepared_ = plan::prepare(graph_, registry_, host_);
+  compiled_ = plan::compile(graph_, prepared_, registry_, host_, machine, options);
+  const std::string written = plan::write_plan(compiled_).dump();
+  plan_ = plan::read_plan(nlohmann::json::parse(written));
+  if (plan::write_plan(plan_).dump() != written) throw std::logic_error("a plan that was read is another one");
 }
 
 std::vector<std::string> Planned::inserted() const {

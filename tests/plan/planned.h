@@ -29,7 +29,9 @@ class Planned : public PlanView {
   Planned(const Planned&) = delete;
   Planned& operator=(const Planned&) = delete;
 
+  // The plan that these questions are about: what was compiled, written as JSON and read again.
   const plan::Plan& plan() const { return plan_; }
+  const plan::Plan& compiled() const { return compiled_; }
   // The conversions that were added, by the handlers' names, in the plan's order.
   std::vector<std::string> inserted() const;
   // A conversion's pixel format or size: "rgb8", "48×64".
@@ -39,8 +41,8 @@ class Planned : public PlanView {
   graph::Graph graph_;
   plugin::Registry registry_;
   mr_host host_;
-  plan::Facts facts_;
-  plan::Plan plan_;
+  plan::Prepared prepared_;
+  plan::Plan compiled_, plan_;
 };
 
 // The code that compile refuses the graph with; 0 where it does not.

@@ -90,7 +90,8 @@ TEST_CASE("a declaration is copied with all that it says, and outlives its proto
   CHECK(info->cost_hint_ns == 2500);
 
   REQUIRE(info->ports.size() == 3);
-  CHECK(info->ports[0].raw.name == info->ports[0].name.c_str());
+  CHECK(info->ports[0].name == "video");
+  CHECK(info->ports[0].raw.name == nullptr); // it would be the prototype's
   CHECK(info->ports[0].help == "what to look at");
   CHECK(info->ports[0].raw.keeps == 2);
   CHECK(info->ports[1].type_name == "Records<Box>");
@@ -189,12 +190,54 @@ TEST_CASE("parameters that contradict themselves or the pipeline file are refuse
   CHECK(mentions(error_of_type<BadParams<6>>(), "'c' is not one of a, b"));
 }
 
+template <int Case>
+struct BadConverter final : mr::Handler {
+  mr::Input<mr::Image> in{*this, "in"};
+  mr::Output<mr::Image> out{*this, "out", mr::like(in)};
+  mr::Output<mr::Image> more{*this, "more", mr::like(in)};
+  BadConverter() { converts(); }
+  void process(mr::Tick&, mr::Cpu&) {}
+};
+
+template <int Case>
+struct BadRole final : mr::Handler {
+  mr::Input<mr::Image> in{*this, "in"};
+  mr::Output<mr::Image> out{*this, "out", mr::like(in)};
+  mr::Param<std::string> to{*this, "to", "rgb8", "", Case == 1 ? mr::says_width : mr::says_pixels};
+  mr::Param<std::string> also{*this, "also", "", "", Case == 2 ? mr::says_pixels : mr::Role{MR_ROLE_NONE}};
+  BadRole() {
+    if (Case != 3) converts();
+  }
+  void process(mr::Tick&, mr::Cpu&) {}
+};
+
+TEST_CASE("a converter that the plan could not use is refused, and says why") {
+  CHECK(error_of_type<BadRole<0>>().code == 0);
+  CHECK(mentions(error_of_type<BadConverter<0>>(), "has other ports than one input and one output for pictures"));
+  CHECK(mentions(error_of_type<BadRole<1>>(), "parameter 'to' has a role that is not known, or is of another type"));
+  CHECK(mentions(error_of_type<BadRole<2>>(), "parameter 'also' has the role of another parameter"));
+  CHECK(mentions(error_of_type<BadRole<3>>(), "parameter 'to' has a role, and the handler does not say converts()"));
+}
+
+TEST_CASE("a converter is found by what it converts, built-in ones before others") {
+  Registry registry;
+  REQUIRE(registry.find_converter(MR_ROLE_PIXELS));
+  CHECK(registry.find_converter(MR_ROLE_PIXELS)->type == "image.convert");
+  CHECK(registry.find_converter(MR_ROLE_TURN)->type == "image.flip");
+  CHECK(registry.find_converter(MR_ROLE_WIDTH)->type == "image.resize");
+  static const mr_handler_type early = mr::detail::Type<BadRole<0>>::table("a.convert", "", "");
+  const mr_handler_type* types[] = {&early};
+  const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "p", "1", types, 1, 0};
+  registry.add(plugin, "somewhere.so");
+  CHECK(registry.find_converter(MR_ROLE_PIXELS)->type == "image.convert");
+}
+
 // ---- shared libraries
 
 TEST_CASE("a plugin's handlers are found and can be constructed") {
   Registry registry;
   registry.load(kModules + "good.so");
-  const HandlerInfo* info = registry.find("good.count");
+  const mr::plugin::RegisteredType* info = registry.find("good.count");
   REQUIRE(info);
   CHECK(info->plugin == "good");
   CHECK(info->path == kModules + "good.so");

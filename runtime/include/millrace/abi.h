@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define MR_ABI_VERSION 5u
+#define MR_ABI_VERSION 6u
 #define MR_PLUGIN_SYMBOL "millrace_plugin"
 #define MR_EXPORT __attribute__((visibility("default")))
 
@@ -292,6 +292,18 @@ typedef struct mr_param_value {
   } as;
 } mr_param_value;
 
+/* Of a handler with MR_TRAIT_CONVERTS: what of its output a parameter says. */
+enum {
+  MR_ROLE_NONE = 0,
+  MR_ROLE_PIXELS = 1, /* string: the pixel format, one of its choices; of the other roles those with it: */
+  MR_ROLE_MATRIX = 2, /* string: bt601, bt709, bt2020 */
+  MR_ROLE_RANGE = 3,  /* string: full, limited */
+  MR_ROLE_TURN = 4,   /* string: how the picture is turned, as MR_TURN_* are called: horizontal, rotate90, … */
+  MR_ROLE_WIDTH = 5,  /* int, with MR_ROLE_HEIGHT: the size in square pixels */
+  MR_ROLE_HEIGHT = 6,
+  MR_ROLE_COUNT = 7
+};
+
 typedef struct mr_param {
   uint32_t size;
   uint32_t type;
@@ -302,7 +314,7 @@ typedef struct mr_param {
   double min, max;            /* with MR_PARAM_HAS_RANGE */
   const char* const* choices; /* ends with a null pointer; null: free */
   uint32_t flags;
-  uint32_t reserved;
+  uint32_t role; /* MR_ROLE_* */
 } mr_param;
 
 enum {
@@ -315,7 +327,10 @@ enum {
   MR_TRAIT_FINISH = 64u,         /* has a host body that runs after the device is done */
   MR_TRAIT_NO_ALLOCATION = 128u, /* process allocates nothing from the heap */
   MR_TRAIT_ASYNCHRONOUS = 256u,  /* publishes deferred firings outside its calls, from threads of its own */
-  MR_TRAIT_DRAINS_FREELY = 512u  /* drain, then reset, costs nothing but time: what it makes is the same without them */
+  MR_TRAIT_DRAINS_FREELY = 512u, /* drain, then reset, costs nothing but time: what it makes is the same without them */
+  /* Makes of one picture one that differs in what its parameters with a role say, and in nothing else: the plan puts it
+   * between an output and a reader that wants the picture so. */
+  MR_TRAIT_CONVERTS = 1024u
 };
 
 typedef struct mr_declaration {

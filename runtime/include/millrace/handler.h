@@ -185,6 +185,12 @@ inline constexpr CutsPaths cuts_paths{};
 // A parameter of seconds (a double) whose text may say its unit: 500ms, 5s, 10min, 2h.
 struct Seconds {};
 inline constexpr Seconds seconds{};
+// What of the output of a handler that converts() a parameter says; MR_ROLE_*.
+struct Role {
+  uint32_t role;
+};
+inline constexpr Role says_pixels{MR_ROLE_PIXELS}, says_matrix{MR_ROLE_MATRIX}, says_range{MR_ROLE_RANGE},
+    says_turn{MR_ROLE_TURN}, says_width{MR_ROLE_WIDTH}, says_height{MR_ROLE_HEIGHT};
 struct Help {
   const char* text;
 };
@@ -363,6 +369,10 @@ class Handler {
   void drains_freely() { traits_ |= MR_TRAIT_DRAINS_FREELY; }
   // Publishes deferred firings from threads of its own, also while it is in no call.
   void asynchronous() { traits_ |= MR_TRAIT_ASYNCHRONOUS; }
+  // Its parameters with a role (says_pixels, says_turn, …) say in what its picture differs from the one it gets. The
+  // plan puts it where two ends of an edge do not meet; of several such handlers the first by name, built-in ones
+  // first.
+  void converts() { traits_ |= MR_TRAIT_CONVERTS; }
   void cost_hint_us(double us) { cost_hint_ns_ = static_cast<int64_t>(us * 1000); }
   // In the constructor or configure(): bytes of device memory for the GPU body alone, at Cuda::scratch(). Not
   // initialised; kept from tick to tick.
@@ -771,6 +781,9 @@ class Param {
   static void apply(detail::ParamData& data, Unit u) { data.param.unit = u.text; }
   static void apply(detail::ParamData& data, Live) { data.param.flags |= MR_PARAM_LIVE; }
   static void apply(detail::ParamData& data, Required) { data.param.flags |= MR_PARAM_REQUIRED; }
+  static void apply(detail::ParamData& data, Role r) requires std::same_as<V, std::string> || std::same_as<V, int64_t> {
+    data.param.role = r.role;
+  }
   static void apply(detail::ParamData& data, ReadsPath) requires std::same_as<V, std::string> {
     data.param.flags |= MR_PARAM_READS_PATH;
   }

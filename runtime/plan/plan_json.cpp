@@ -1,0 +1,185 @@
+// See plan_json.h. Each struct of a plan lists its fields once, for both directions, and the compiler counts them: one
+// that is forgotten does not compile.
+#include "plan/plan_json.h"
+
+#include <array>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "plugin/info_json.h"
+
+namespace {
+
+// ---- how many fields an aggregate has: as many as it can be made of
+
+struct Anything {
+  template <class T>
+  operator T() const; // never called
+};
+
+template <class T, size_t... I>
+constexpr bool is_made_of(std::index_sequence<I...>) {
+  return requires { T{((void)I, Anything{})...}; };
+}
+
+template <class T, size_t N = 0>
+constexpr size_t field_count() {
+  if constexpr (is_made_of<T>(std::make_index_sequence<N + 1>{}))
+    return field_count<T, N + 1>();
+  else
+    return N;
+}
+
+} // namespace
+
+#define MR_NAMED(field) #field,
+#define MR_FIELDS(Type, ...)                                                                                        \
+  static_assert(                                                                                                    \
+      field_count<Type>() == std::initializer_list<const char*>{NLOHMANN_JSON_PASTE(MR_NAMED, __VA_ARGS__)}.size(), \
+      "each field of " #Type " is written and read");                                                               \
+  NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Type, __VA_ARGS__)
+
+template <>
+struct nlohmann::adl_serializer<mr_format> {
+  static void to_json(json& out, const mr_format& format) { out = millrace::plugin::to_json(format); }
+  static void from_json(const json& in, mr_format& format) { format = millrace::plugin::read_format(in); }
+};
+
+template <>
+struct nlohmann::adl_serializer<mr_facts> {
+  static void to_json(json& out, const mr_facts& facts) {
+    out = {facts.live,        facts.rate_num,    facts.rate_den, facts.tick_count,
+           facts.cost_cpu_ns, facts.cost_gpu_ns, facts.waits};
+  }
+  static void from_json(const json& in, mr_facts& facts) {
+    facts = {sizeof(mr_facts), in.at(0), in.at(1), in.at(2), in.at(3), in.at(4), in.at(5), in.at(6), 0};
+  }
+};
+
+namespace millrace {
+MR_FIELDS(Place, file, line, column)
+} // namespace millrace
+
+namespace millrace::graph {
+NLOHMANN_JSON_SERIALIZE_ENUM(
+    Policy, {{Policy::sync, "sync"}, {Policy::latest, "latest"}, {Policy::queue, "queue"}, {Policy::align, "align"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(Full, {{Full::block, "block"},
+                                    {Full::drop_oldest, "drop_oldest"},
+                                    {Full::drop_newest, "drop_newest"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(OnError, {{OnError::fail, "fail"},
+                                       {OnError::skip, "skip"},
+                                       {OnError::restart, "restart"},
+                                       {OnError::bypass, "bypass"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(ClockMode, {{ClockMode::automatic, "automatic"},
+                                         {ClockMode::realtime, "realtime"},
+                                         {ClockMode::free, "free"},
+                                         {ClockMode::source, "source"}})
+MR_FIELDS(Rational, numerator, denominator)
+MR_FIELDS(Param, name, text, place, name_place)
+MR_FIELDS(Handler, name, type, params, every, device, clock, on_error, budget_ns, patience_ns, concurrency, refused,
+          inserted, place, type_place)
+} // namespace millrace::graph
+
+namespace millrace::plan {
+
+NLOHMANN_JSON_SERIALIZE_ENUM(DomainKind,
+                             {{DomainKind::cpu, "cpu"}, {DomainKind::sim, "sim"}, {DomainKind::cuda, "cuda"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(Bodies, {{Bodies::on_host, "on_host"},
+                                      {Bodies::simulated, "simulated"},
+                                      {Bodies::enqueued, "enqueued"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(PaceKind, {{PaceKind::clock, "clock"}, {PaceKind::behind, "behind"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(ChannelKind, {{ChannelKind::gate, "gate"},
+                                           {ChannelKind::latest, "latest"},
+                                           {ChannelKind::queue, "queue"},
+                                           {ChannelKind::align, "align"}})
+
+MR_FIELDS(Domain, name, node, kind, index, bodies, host_memory, records_on_host, pushes, bytes_limit)
+MR_FIELDS(HandlerPlan, name, type, info, facts, step, domain, clock, every, gap, lanes, on_error, budget_ns, cost_ns,
+          waits, reason, edge_counts, first_entry)
+MR_FIELDS(EdgePlan, from, to, policy, delay, source_output, target_step, target_input, note)
+MR_FIELDS(TransferPlan, step, edges, route, bytes, predicted_us, apart_us, guessed, reason)
+MR_FIELDS(AccessPlan, step, input, edge, domain, bytes, predicted_us, copy_us)
+MR_FIELDS(InsertedPlan, handler, declared, from, to, source, readers, reason, predicted_us, width, height, bytes)
+MR_FIELDS(Pace, kind, clock, parent, gate, entry, window, room, gap, slots, sources, generated, ticks_max)
+MR_FIELDS(Clock, name, mode, rate, live, driver, in_flight, in_flight_least, pending, held_ns, held_ticks, owed_ticks,
+          crowd_ticks, leaders)
+MR_FIELDS(Channel, kind, from, to, depth, capacity, full, busy, queued, on_firing, every_tick, lag, within_ns,
+          same_clock, initial_empty, edges, entries)
+MR_FIELDS(Segment, pace, domain, lane, lanes, home, pinned, blocking, heavy, thread, steps)
+MR_FIELDS(Region, domain, slots, steps)
+MR_FIELDS(Output, step, port, name, domain, format, origin, pack, ring, retain, forwards, in_place, owns, connected)
+MR_FIELDS(Ring, output, domain, length, dynamic, capacity, pinned, pack, reasons)
+MR_FIELDS(StepInput, output, delay, edge, required, initial_empty, repeat_last, keeps, calls)
+MR_FIELDS(HandlerStep, handler, owes, on_value, scratch_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceStep, handler, owes, on_value, scratch_bytes) // derived: as its base
+MR_FIELDS(FinishStep, body)
+MR_FIELDS(CopyStep, readers, members, presumed)
+MR_FIELDS(GateStep, channel)
+MR_FIELDS(EntryStep, channel)
+MR_FIELDS(PostStep, channel)
+MR_FIELDS(ResolveStep, channel)
+
+} // namespace millrace::plan
+
+// {"is": "copy", "readers": …}
+template <>
+struct nlohmann::adl_serializer<millrace::plan::StepKind> {
+  using Kind = millrace::plan::StepKind;
+  static constexpr std::array kNames = {"handler", "source", "finish", "copy", "gate", "entry", "post", "resolve"};
+  static_assert(kNames.size() == std::variant_size_v<Kind>);
+
+  static void to_json(json& out, const Kind& kind) {
+    std::visit([&](const auto& own) { out = own; }, kind);
+    out["is"] = kNames[kind.index()];
+  }
+  static void from_json(const json& in, Kind& kind) { read(in, kind, std::make_index_sequence<kNames.size()>{}); }
+
+ private:
+  template <size_t... I>
+  static void read(const json& in, Kind& kind, std::index_sequence<I...>) {
+    const std::string name = in.at("is");
+    const bool known = ((name == kNames[I] && (kind = in.get<std::variant_alternative_t<I, Kind>>(), true)) || ...);
+    if (!known) throw millrace::Failure(115, "a plan has no kind of step that is called " + name);
+  }
+};
+
+namespace millrace::plan {
+
+MR_FIELDS(Step, kind, name, pace, segment, domain, inputs, outputs, after, every, level, region)
+
+// All but the record types that formats of outputs point to.
+static_assert(field_count<Plan>() == 23, "each field of Plan is one of these, or `records`");
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plan, name, domains, types, handlers, edges, clocks, paces, steps, outputs, rings,
+                                   channels, segments, regions, transfers, accesses, inserted, notes, memory, workers,
+                                   threads, latency_us, guessed)
+
+nlohmann::json write_plan(const Plan& plan) {
+  nlohmann::json json = plan;
+  json["records"] = nlohmann::json::array();
+  for (const auto& type : plan.records) json["records"].push_back(plugin::to_json(type->raw));
+  for (size_t o = 0; o < plan.outputs.size(); ++o)
+    for (size_t r = 0; r < plan.records.size(); ++r)
+      if (plan.outputs[o].format.records == &plan.records[r]->raw) json["outputs"][o]["records"] = r;
+  return json;
+}
+
+Plan read_plan(const nlohmann::json& json) {
+  try {
+    Plan plan = json;
+    for (const auto& type : json.at("records")) plan.records.push_back(plugin::read_record_type(type));
+    for (size_t o = 0; o < plan.outputs.size(); ++o) {
+      const auto& output = json["outputs"][o];
+      if (output.contains("records"))
+        plan.outputs[o].format.records = &plan.records.at(output["records"].get<size_t>())->raw;
+    }
+    return plan;
+  } catch (const nlohmann::json::exception& wrong) {
+    throw Failure(115, std::string("the plan cannot be read: ") + wrong.what());
+  } catch (const std::out_of_range&) {
+    throw Failure(115, "the plan cannot be read: an output has a record type that is not there");
+  }
+}
+
+} // namespace millrace::plan

@@ -1,0 +1,276 @@
+// Makes handlers from what the graph says of them, and asks them for facts; see prepare.h.
+#include "plan/prepare.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "graph/file_kind.h"
+#include "plan/draft.h"
+#include "plan/paths.h"
+#include "plan/refusal.h"
+
+namespace millrace::plan {
+
+namespace {
+
+const plugin::RegisteredType& find_type(const graph::Graph& graph, const plugin::Registry& registry,
+                                        const graph::Handler& declared) {
+  if (const plugin::RegisteredType* info = registry.find(declared.type)) return *info;
+  Error error = plugin::unknown_type(registry, 304, declared.type);
+  error.place = declared.type_place;
+  const bool in_a_line = declared.type_place.file == "pipeline";
+  if (!error.nearest.empty()) error.edit = in_a_line ? error.nearest : "type: " + error.nearest;
+  if (in_a_line && graph::file_kind(declared.type) != graph::FileKind::other) {
+    const bool writes = std::any_of(graph.edges.begin(), graph.edges.end(),
+                                    [&](const graph::Edge& edge) { return edge.target == declared.name; });
+    error.notes = {"it looks like the name of a file, which a handler " + std::string(writes ? "writes" : "reads")};
+    error.nearest.clear();
+    error.edit = writes ? graph::sink_of(declared.type) : graph::source_of(declared.type);
+  }
+  throw Failure(std::move(error));
+}
+
+// A key of an edge that stands among the parameters of the handler that the edge leads to.
+[[noreturn]] void refuse_edge_key(const graph::Graph& graph, const graph::Handler& declared,
+                                  const graph::Param& param) {
+  const auto edge = std::find_if(graph.edges.begin(), graph.edges.end(),
+                                 [&](const graph::Edge& e) { return e.target == declared.name; });
+  const std::string from = edge == graph.edges.end() ? "…" : edge->source;
+  const bool in_a_line = param.name_place.file == "pipeline";
+  const std::string given = param.name + (in_a_line ? "=" : ": ") + param.text;
+  const std::string port = edge == graph.edges.end() || edge->source_port.empty() ? "" : edge->source_port;
+  throw Failure(Error{310,
+                      declared.name + " (" + declared.type + ") has no parameter \"" + param.name + "\"",
+                      param.name_place,
+                      {"'" + param.name + "' is a key of an edge, and stands " +
+                       (in_a_line ? "after the reference that the edge leads to" : "in the input, beside from:")},
+                      "",
+                      in_a_line ? "`;` in place of the `!` before " + declared.type + ", and at the end: ; " + from +
+                                      "." + port + " ! " + declared.name + ". " + given
+                                : "input: { from: " + from + (port.empty() ? "" : "." + port) + ", " + given + " }"});
+}
+
+[[noreturn]] void refuse_param(const graph::Graph& graph, const graph::Handler& declared,
+                               const plugin::HandlerInfo& info, const graph::Param& param) {
+  std::vector<std::string> names = graph::reserved_keys();
+  std::string known;
+  for (const auto& p : info.params) {
+    names.push_back(p.name);
+    known += (known.empty() ? "" : ", ") + p.name;
+  }
+  const std::string nearest = nearest_name(param.name, names);
+  const auto* meant = info.find_param(nearest);
+  if (nearest.empty() && !info.ports.empty() && graph::is_edge_key(param.name)) refuse_edge_key(graph, declared, param);
+  throw Failure(Error{310,
+                      declared.name + " (" + info.type + ") has no parameter \"" + param.name + "\"",
+                      param.name_place,
+                      {meant ? plugin::described(*meant) : "parameters: " + (known.empty() ? "none" : known)},
+                      nearest,
+                      nearest.empty() ? "remove it; `millrace inspect " + info.type + "` describes the parameters"
+                                      : assignment(param.name_place, nearest, param.text)});
+}
+
+// The port that an edge without a port name means: the only one on its side, or the only required input.
+bool is_default(const plugin::HandlerInfo& info, uint32_t p, bool input) {
+  uint32_t on_side = 0, required = 0;
+  for (const auto& port : info.ports) {
+    if (port.is_input() != input) continue;
+    ++on_side;
+    if (!port.optional()) ++required;
+  }
+  return on_side == 1 || (input && required == 1 && !info.ports[p].optional());
+}
+
+// With `kept`, mistakes of its parameters are added to it.
+std::unique_ptr<plugin::Instance> make(const graph::Graph& graph, const graph::Handler& declared,
+                                       const plugin::RegisteredType& info, const mr_host& host,
+                                       plugin::CallWatch* watch, std::vector<Error>* kept = nullptr) {
+  auto instance = std::make_unique<plugin::Instance>(info, host, declared.name);
+  instance->watch = watch;
+  instance->patience_ns = declared.patience_ns;
+  bool is_whole = !declared.refused; // else what is missing may be what was refused
+  for (const graph::Param& param : declared.params) {
+    const bool is_set = attempt(kept, [&] {
+      const auto* known = info.find_param(param.name);
+      if (!known) refuse_param(graph, declared, info, param);
+      refuse_home(*known, param);
+      instance->set_param(param.name, completed_path(*known, param), param.place);
+    });
+    is_whole = is_whole && is_set;
+  }
+  for (const auto& param : info.params) {
+    const bool given = std::any_of(declared.params.begin(), declared.params.end(),
+                                   [&](const graph::Param& p) { return p.name == param.name; });
+    if (param.required() && !given && is_whole)
+      throw Failure(Error{314,
+                          declared.name + " (" + info.type + ") needs the parameter " + param.name,
+                          declared.place,
+                          {plugin::described(param)},
+                          "",
+                          assignment(declared.place, param.name, "…")});
+  }
+  return instance;
+}
+
+// The edges that begin or end at each handler, in the graph's order.
+std::unordered_map<std::string_view, std::vector<const graph::Edge*>> edges_by_handler(const graph::Graph& graph) {
+  std::unordered_map<std::string_view, std::vector<const graph::Edge*>> edges;
+  for (const graph::Edge& edge : graph.edges) {
+    edges[edge.source].push_back(&edge);
+    if (edge.target != edge.source) edges[edge.target].push_back(&edge);
+  }
+  return edges;
+}
+
+// The flat counts that bind() takes, from the edges as declared; names were not checked yet, so unknown ones are passed
+// over.
+std::vector<uint32_t> count_edges(const std::vector<const graph::Edge*>& edges, const graph::Handler& declared,
+                                  const plugin::HandlerInfo& info) {
+  std::vector<uint32_t> counts(info.ports.size(), 0);
+  const auto add = [&](const std::string& port, bool input) {
+    for (uint32_t p = 0; p < info.ports.size(); ++p) {
+      if (info.ports[p].is_input() != input) continue;
+      if (info.ports[p].name != port && !(port.empty() && is_default(info, p, input))) continue;
+      if (input)
+        ++counts[p];
+      else
+        counts[p] = 1;
+      return;
+    }
+  };
+  for (const graph::Edge* edge : edges) {
+    if (edge->target == declared.name) add(edge->target_port, true);
+    if (edge->source == declared.name) add(edge->source_port, false);
+  }
+  return counts;
+}
+
+// What each port takes or makes with the parameters that are set.
+std::vector<mr_format> narrowed(plugin::Instance& instance, const graph::Handler& declared) {
+  std::vector<mr_format> all;
+  for (uint32_t port = 0; port < instance.info().ports.size(); ++port) {
+    mr_format accepts = instance.info().ports[port].raw.accepts;
+    if (instance.narrow(port, accepts) != MR_OK)
+      throw Failure(refusal(402, declared.name + " (" + declared.type + ") refuses: ", declared, instance.info(),
+                            instance.error()));
+    all.push_back(accepts);
+  }
+  return all;
+}
+
+mr_facts no_facts() {
+  mr_facts facts{};
+  facts.size = sizeof(mr_facts);
+  facts.rate_den = 1;
+  facts.tick_count = -1;
+  return facts;
+}
+
+// A conversion has one input and one output, both connected.
+const std::vector<uint32_t> kBothConnected = {1, 1};
+
+std::unique_ptr<plugin::Instance> make_inserted(const graph::Handler& declared, const plugin::Registry& registry,
+                                                const mr_host& host, plugin::CallWatch* watch) {
+  auto instance = make({}, declared, find_type({}, registry, declared), host, watch);
+  instance->bind(kBothConnected);
+  return instance;
+}
+
+void configure(plugin::Instance& instance, const Plan& plan, const Step& step) {
+  std::vector<mr_format> inputs, outputs;
+  for (const StepInput& input : step.inputs)
+    inputs.push_back(input.output == kNone ? mr_format{} : plan.outputs[input.output].format);
+  for (const uint32_t output : step.outputs) outputs.push_back(plan.outputs[output].format);
+  instance.configure(inputs, outputs);
+}
+
+} // namespace
+
+Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe,
+                 plugin::CallWatch* watch, std::vector<Error>* kept) {
+  Prepared prepared;
+  Facts& facts = prepared.facts;
+  std::vector<std::unique_ptr<plugin::Instance>>& instances = prepared.handlers.instances;
+  facts.probed = probe;
+  prepared.handlers.watch = watch;
+  for (graph::Handler& declared : graph.handlers) {
+    const size_t mistakes = kept ? kept->size() : 0;
+    instances.emplace_back();
+    attempt(kept, [&] {
+      if (declared.refused && declared.type.empty()) return;
+      instances.back() = make(graph, declared, find_type(graph, registry, declared), host, watch, kept);
+    });
+    if (kept && kept->size() > mistakes) declared.refused = true; // a key that was to be `input`, for example
+    facts.handlers.push_back({declared.name, instances.back().get(), no_facts(), {}, {}});
+  }
+  if (kept) {
+    const LiveTypes types(registry, host);
+    Draft names{graph, facts, types, {}, {}};
+    names.kept = kept;
+    resolve(names);
+    if (!kept->empty()) throw MistakesKept();
+  }
+  refuse_shared_files(graph, facts); // before anything is opened
+  auto edges = edges_by_handler(graph);
+  for (size_t h = 0; h < facts.handlers.size(); ++h) {
+    const graph::Handler& declared = graph.handlers[h];
+    plugin::Instance& instance = *instances[h];
+    const plugin::HandlerInfo& info = instance.info();
+    attempt(kept, [&] {
+      facts.handlers[h].accepts = narrowed(instance, declared);
+      if (instance.bind(count_edges(edges[declared.name], declared, info)) != MR_OK ||
+          (probe && instance.probe(facts.handlers[h].facts) != MR_OK))
+        throw Failure(refusal(604, declared.name + " (" + info.type + ") could not be opened: ", declared, info,
+                              instance.error()));
+    });
+  }
+  if (kept && !kept->empty()) throw MistakesKept();
+  return prepared;
+}
+
+void know_from(const Plan& plan, Facts& facts) {
+  for (HandlerFacts& handler : facts.handlers) {
+    const auto known = std::find_if(plan.handlers.begin(), plan.handlers.end(),
+                                    [&](const HandlerPlan& other) { return other.name == handler.name; });
+    if (known == plan.handlers.end()) continue;
+    handler.facts = known->facts;
+    if (!handler.answers->info().is_source()) continue;
+    handler.outputs.clear();
+    for (const uint32_t output : plan.steps[known->step].outputs)
+      handler.outputs.push_back(plan.outputs[output].format);
+  }
+}
+
+Types::Answering LiveTypes::answering(const graph::Handler& declared) const {
+  auto instance = make_inserted(declared, registry_, host_, watch_);
+  std::vector<mr_format> accepts = narrowed(*instance, declared);
+  return {std::move(instance), std::move(accepts)};
+}
+
+Plan compile(const graph::Graph& graph, Prepared& prepared, const plugin::Registry& registry, const mr_host& host,
+             const Machine& machine, const Options& options) {
+  Plan plan = compile(graph, prepared.facts, LiveTypes(registry, host, prepared.handlers.watch), machine, options);
+  for (const InsertedPlan& inserted : plan.inserted) {
+    auto instance = make_inserted(inserted.declared, registry, host, prepared.handlers.watch);
+    configure(*instance, plan, plan.steps[plan.handlers[inserted.handler].step]);
+    prepared.handlers.instances.push_back(std::move(instance));
+  }
+  return plan;
+}
+
+const graph::Handler& declared_of(const Plan& plan, const graph::Graph& graph, uint32_t handler) {
+  const size_t declared = graph.handlers.size();
+  return handler < declared ? graph.handlers[handler] : plan.inserted[handler - declared].declared;
+}
+
+std::unique_ptr<plugin::Instance> clone(const Plan& plan, const graph::Graph& graph, uint32_t handler,
+                                        const plugin::RegisteredType& type, const mr_host& host,
+                                        plugin::CallWatch* watch) {
+  auto instance = make({}, declared_of(plan, graph, handler), type, host, watch);
+  instance->bind(plan.handlers[handler].edge_counts);
+  configure(*instance, plan, plan.steps[plan.handlers[handler].step]);
+  return instance;
+}
+
+} // namespace millrace::plan

@@ -1,0 +1,63 @@
+// Live handlers of a graph: they are made, given their parameters and asked for facts before the plan is compiled. The
+// one part of this folder that makes and calls handlers; the compiler asks them through plugin::Answers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "plan/plan.h"
+#include "plugin/registry.h"
+
+namespace millrace::plan {
+
+// In the order of the graph's, then of those that the plan inserted.
+struct Handlers {
+  std::vector<std::unique_ptr<plugin::Instance>> instances;
+  plugin::CallWatch* watch = nullptr; // of their calls
+};
+
+struct Prepared {
+  Handlers handlers;
+  Facts facts; // asks them
+};
+
+// Makes the instances of a graph: looks types up, checks and sets parameters, binds ports, probes.
+// Throws Failure (MR0304, MR0310…, MR0604).
+// `watch` is told of the handlers' calls and outlives them; null: nobody is.
+// With `kept`, mistakes that do not follow from each other are added to it, and then MistakesKept is thrown: all of
+// names, parameters and edges, and where there are none, all sources that cannot be opened.
+Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe = true,
+                 plugin::CallWatch* watch = nullptr, std::vector<Error>* kept = nullptr);
+
+// Facts that another plan of this graph was made with: nobody is probed, and sources are not asked for their formats.
+void know_from(const Plan& plan, Facts& facts);
+
+// The types of a registry; conversions are live handlers of their own while the plan is made.
+class LiveTypes final : public Types {
+ public:
+  LiveTypes(const plugin::Registry& registry, const mr_host& host, plugin::CallWatch* watch = nullptr)
+      : registry_(registry), host_(host), watch_(watch) {}
+  const plugin::HandlerInfo* converter(uint32_t role) const override { return registry_.find_converter(role); }
+  Answering answering(const graph::Handler& declared) const override;
+
+ private:
+  const plugin::Registry& registry_;
+  const mr_host& host_;
+  plugin::CallWatch* const watch_;
+};
+
+// Compiles for handlers that are live here, and makes those that the plan inserted.
+Plan compile(const graph::Graph& graph, Prepared& prepared, const plugin::Registry& registry, const mr_host& host,
+             const Machine& machine, const Options& options);
+
+// What was declared of a handler of the plan: by the graph that it was made of, or by the plan itself.
+const graph::Handler& declared_of(const Plan& plan, const graph::Graph& graph, uint32_t handler);
+
+// Another instance of a handler with the formats that the plan settled: a lane of a stateless one.
+std::unique_ptr<plugin::Instance> clone(const Plan& plan, const graph::Graph& graph, uint32_t handler,
+                                        const plugin::RegisteredType& type, const mr_host& host,
+                                        plugin::CallWatch* watch);
+
+} // namespace millrace::plan

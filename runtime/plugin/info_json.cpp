@@ -1,0 +1,192 @@
+// See info_json.h. A struct of the C boundary is listed field by field, once for both directions.
+#include "plugin/info_json.h"
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "observe/error.h"
+
+namespace millrace::plugin {
+
+namespace {
+
+using nlohmann::json;
+
+// Calls `each(name, field)` for all that a format says, but for its record type. One name per field: the compiler does
+// not see one that is forgotten, a test does (tests/plugin/info_json.cpp).
+template <class Format, class Each>
+void each_field(Format& f, const Each& each) {
+  each("kind", f.kind);
+  each("schema", f.schema);
+  each("layout", f.layout);
+  each("pixel_formats", f.pixel_formats);
+  each("width", f.width);
+  each("height", f.height);
+  each("size_kind", f.size_kind);
+  each("color", f.color);
+  each("range", f.range);
+  each("dtype_code", f.dtype_code);
+  each("dtype_bits", f.dtype_bits);
+  each("dtype_lanes", f.dtype_lanes);
+  each("rank", f.rank);
+  each("shape", f.shape);
+  each("shape_kind", f.shape_kind);
+  each("record_size", f.record_size);
+  each("record_count_max", f.record_count_max);
+  each("bytes_max", f.bytes_max);
+  each("primaries", f.primaries);
+  each("transfer", f.transfer);
+  each("aspect_num", f.aspect_num);
+  each("aspect_den", f.aspect_den);
+  each("turn", f.turn);
+  each("held", f.held);
+  each("dtypes", f.dtypes);
+  each("ranks", f.ranks);
+}
+
+template <class T>
+bool is_nothing(const T& value) {
+  return value == 0;
+}
+template <class T, size_t N>
+bool is_nothing(const T (&values)[N]) {
+  for (const T& value : values)
+    if (value != 0) return false;
+  return true;
+}
+
+json range_end(double end) { return std::isfinite(end) ? json(end) : json(); }
+double read_range_end(const json& end, double otherwise) { return end.is_null() ? otherwise : end.get<double>(); }
+
+json port_json(const HandlerInfo::Port& port) {
+  json out = {{"name", port.name},
+              {"help", port.help},
+              {"type_name", port.type_name},
+              {"direction", port.raw.direction},
+              {"accepts", to_json(port.raw.accepts)},
+              {"flags", port.raw.flags},
+              {"memory", port.raw.memory},
+              {"many_max", port.raw.many_max},
+              {"keeps", port.raw.keeps},
+              {"like", port.raw.like}};
+  if (port.records) out["records"] = to_json(port.records->raw);
+  return out;
+}
+
+HandlerInfo::Port read_port(const json& in) {
+  HandlerInfo::Port port{in.at("name"), in.at("help"), in.at("type_name")};
+  port.raw.size = sizeof(mr_port);
+  port.raw.direction = in.at("direction");
+  port.raw.accepts = read_format(in.at("accepts"));
+  port.raw.flags = in.at("flags");
+  port.raw.memory = in.at("memory");
+  port.raw.many_max = in.at("many_max");
+  port.raw.keeps = in.at("keeps");
+  port.raw.like = in.at("like");
+  if (in.contains("records")) {
+    port.records = read_record_type(in["records"]);
+    port.raw.accepts.records = &port.records->raw;
+  }
+  return port;
+}
+
+json param_json(const HandlerInfo::Param& param) {
+  return {{"name", param.name},
+          {"help", param.help},
+          {"unit", param.unit},
+          {"default", param.default_text},
+          {"choices", param.choices},
+          {"type", param.raw.type},
+          {"value", param.raw.type == MR_PARAM_FLOAT ? json(param.raw.default_value.as.real)
+                                                     : json(param.raw.default_value.as.integer)},
+          {"min", range_end(param.raw.min)},
+          {"max", range_end(param.raw.max)},
+          {"flags", param.raw.flags},
+          {"role", param.raw.role}};
+}
+
+HandlerInfo::Param read_param(const json& in) {
+  HandlerInfo::Param param{in.at("name"), in.at("help"), in.at("unit"), in.at("default"), in.at("choices")};
+  param.raw.size = sizeof(mr_param);
+  param.raw.type = param.raw.default_value.type = in.at("type");
+  if (param.raw.type == MR_PARAM_FLOAT)
+    param.raw.default_value.as.real = in.at("value");
+  else if (param.raw.type == MR_PARAM_BOOL || param.raw.type == MR_PARAM_INT)
+    param.raw.default_value.as.integer = in.at("value");
+  param.raw.min = read_range_end(in.at("min"), -std::numeric_limits<double>::infinity());
+  param.raw.max = read_range_end(in.at("max"), std::numeric_limits<double>::infinity());
+  param.raw.flags = in.at("flags");
+  param.raw.role = in.at("role");
+  return param;
+}
+
+} // namespace
+
+json to_json(const mr_format& format) {
+  json out = json::object();
+  each_field(format, [&](const char* name, const auto& field) {
+    if (!is_nothing(field)) out[name] = field;
+  });
+  return out;
+}
+
+mr_format read_format(const json& in) {
+  mr_format format{};
+  format.size = sizeof(mr_format);
+  each_field(format, [&](const char* name, auto& field) {
+    if (const auto at = in.find(name); at != in.end()) at->get_to(field);
+  });
+  if (format.rank > MR_RANK_MAX)
+    throw Failure(115, "a format has " + std::to_string(format.rank) + " dimensions, at most " +
+                           std::to_string(MR_RANK_MAX) + " are possible");
+  return format;
+}
+
+json to_json(const mr_record_type& type) {
+  json fields = json::array();
+  for (uint32_t f = 0; f < type.field_count; ++f) {
+    const mr_field& field = type.fields[f];
+    fields.push_back({field.name, field.offset, field.count, field.dtype_code, field.dtype_bits});
+  }
+  return {{"name", type.name}, {"fields", std::move(fields)}};
+}
+
+std::shared_ptr<const RecordType> read_record_type(const json& in) {
+  const std::string name = in.at("name");
+  const json& listed = in.at("fields");
+  std::vector<std::string> names;
+  std::vector<mr_field> fields;
+  for (const json& field : listed) {
+    names.push_back(field.at(0));
+    fields.push_back({nullptr, field.at(1), field.at(2), field.at(3), field.at(4), 0, 0});
+  }
+  for (size_t f = 0; f < fields.size(); ++f) fields[f].name = names[f].c_str();
+  return std::make_shared<RecordType>(mr_record_type{
+      sizeof(mr_record_type), static_cast<uint32_t>(fields.size()), name.c_str(), fields.data()}); // copies all of it
+}
+
+void to_json(json& out, const HandlerInfo& info) {
+  out = {{"type", info.type},
+         {"summary", info.summary},
+         {"manual", info.manual},
+         {"plugin", info.plugin},
+         {"path", info.path},
+         {"traits", info.traits},
+         {"max_pending", info.max_pending},
+         {"gap", info.gap},
+         {"thread", info.thread},
+         {"cost_hint_ns", info.cost_hint_ns}};
+  out["ports"] = out["params"] = json::array();
+  for (const HandlerInfo::Port& port : info.ports) out["ports"].push_back(port_json(port));
+  for (const HandlerInfo::Param& param : info.params) out["params"].push_back(param_json(param));
+}
+
+void from_json(const json& in, HandlerInfo& info) {
+  info = {in.at("type"),        in.at("summary"), in.at("manual"), in.at("plugin"),       in.at("path"), in.at("traits"),
+          in.at("max_pending"), in.at("gap"),     in.at("thread"), in.at("cost_hint_ns"), {},            {}};
+  for (const json& port : in.at("ports")) info.ports.push_back(read_port(port));
+  for (const json& param : in.at("params")) info.params.push_back(read_param(param));
+}
+
+} // namespace millrace::plugin
