@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "plan/draft.h"
-#include "plan/order.h"
+#include "plan/reachability.h"
 
 namespace millrace::plan {
 
@@ -46,36 +46,17 @@ std::string what_varies(const Plan& plan, const Step& step) {
 }
 
 // Whether a path leads from the region out of it and back, once this step is in it: replayed as one, it would wait for
-// itself. Other regions are replayed as one as well, so a way that enters them leaves them by any of their steps.
-bool leads_back(const Plan& plan, const Step& step, uint32_t region) {
-  std::vector<uint32_t> todo;
-  const auto step_index = static_cast<uint32_t>(&step - plan.steps.data());
-  const auto look_at = [&](const Step& at, bool inside_too) {
-    for (const StepInput& input : at.inputs) {
-      if (!waits_in_time(plan, at, input)) continue;
-      const uint32_t producer = plan.outputs[input.output].step;
-      const bool inside = producer == step_index || plan.steps[producer].region == region;
-      if (!inside || inside_too) todo.push_back(producer);
-    }
-    if (at.is<ResolveStep>() || at.is<EntryStep>()) todo.push_back(plan.channels[at.channel()].from);
-    for (uint32_t before : at.after)
-      if ((before != step_index && plan.steps[before].region != region) || inside_too) todo.push_back(before);
+// itself. Regions are joined in `waits`: they are replayed as one, so a way that enters one leaves it by any of its
+// steps.
+bool leads_back(const Plan& plan, const Reachability& waits, uint32_t s, uint32_t region) {
+  const std::vector<uint32_t>& steps = plan.regions[region].steps;
+  const auto comes_back_to = [&](uint32_t member) {
+    return std::any_of(waits.before(member).begin(), waits.before(member).end(), [&](uint32_t outside) {
+      if (outside == s || plan.steps[outside].region == region) return false;
+      return waits.leads(steps[0], outside) || waits.leads(s, outside);
+    });
   };
-  look_at(step, false);
-  for (const uint32_t s : plan.regions[region].steps) look_at(plan.steps[s], false);
-  std::vector<bool> seen(plan.steps.size());
-  while (!todo.empty()) {
-    const uint32_t at = todo.back();
-    todo.pop_back();
-    if (at == step_index || plan.steps[at].region == region) return true;
-    if (seen[at]) continue;
-    seen[at] = true;
-    look_at(plan.steps[at], true);
-    if (const uint32_t other = plan.steps[at].region; other != kNone)
-      for (const uint32_t s : plan.regions[other].steps)
-        if (!seen[s]) todo.push_back(s);
-  }
-  return false;
+  return comes_back_to(s) || std::any_of(steps.begin(), steps.end(), comes_back_to);
 }
 
 // Copies down that are part of their region's recording: of so few bytes, and so few of them, that the way to the copy
@@ -100,6 +81,8 @@ void take_small_copies_along(Plan& plan) {
 
 void capture(Draft& draft) {
   Plan& plan = draft.plan;
+  if (plan.domains.size() == 1) return;
+  Reachability waits = waits_of(plan);
   for (const Segment& segment : plan.segments) {
     if (plan.on_host(segment.domain)) continue;
     const bool enqueued = plan.domains[segment.domain].bodies == Bodies::enqueued;
@@ -119,7 +102,7 @@ void capture(Draft& draft) {
                                " runs on a stream: the slot of one of its inputs is no function of the index");
         continue;
       }
-      if (open != kNone && leads_back(plan, step, open)) open = kNone;
+      if (open != kNone && leads_back(plan, waits, s, open)) open = kNone;
       if (open == kNone) {
         Region region;
         region.domain = segment.domain;
@@ -128,6 +111,7 @@ void capture(Draft& draft) {
       }
       step.region = open;
       plan.regions[open].steps.push_back(s);
+      if (plan.regions[open].steps[0] != s) waits.join(plan.regions[open].steps[0], s);
     }
   }
   take_small_copies_along(plan);

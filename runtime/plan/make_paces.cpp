@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/expand.h"
+#include "plan/reachability.h"
 
 namespace millrace::plan {
 
@@ -124,19 +125,20 @@ class Grouping {
   // A group behind a gate begins as a whole, when all that feeds it is there. Where one of the group leads to another
   // by a way around it, the group would wait for itself: then it holds the tick open instead. True where one did.
   bool open_circle() {
+    if (plan_.paces.size() == plan_.clocks.size()) return false;
     const auto handlers = static_cast<uint32_t>(draft_.handlers.size());
-    std::vector<std::vector<uint32_t>> next(handlers + plan_.paces.size()); // handlers, then the paces' gates
+    Reachability ways(handlers + plan_.paces.size()); // between handlers, then the paces' gates
     for (const DraftEdge& edge : draft_.edges) {
       if (edge.declared->delay > 0) continue;
-      next[edge.source].push_back(edge.target);
+      ways.add(edge.source, edge.target);
       const uint32_t pace = target_of(edge).pace;
       if (joins_tick(edge) && behind_[edge.target] && source_of(edge).pace != pace)
-        next[edge.source].push_back(handlers + pace);
+        ways.add(edge.source, handlers + pace);
     }
     for (uint32_t h = 0; h < handlers; ++h)
-      if (behind_[h]) next[handlers + draft_.handlers[h].pace].push_back(h);
+      if (behind_[h]) ways.add(handlers + draft_.handlers[h].pace, h);
     for (uint32_t pace = 0; pace < plan_.paces.size(); ++pace) {
-      if (!leads_to_itself(handlers + pace, next)) continue;
+      if (!ways.leads(handlers + pace, handlers + pace)) continue;
       hold_open(pace);
       return true;
     }
@@ -180,20 +182,6 @@ class Grouping {
       apart_[h] = outside;
       behind_[h] = outside != kNone || behind_alone_[h];
     }
-  }
-
-  static bool leads_to_itself(uint32_t node, const std::vector<std::vector<uint32_t>>& next) {
-    std::vector<bool> seen(next.size());
-    std::vector<uint32_t> todo = next[node];
-    while (!todo.empty()) {
-      const uint32_t at = todo.back();
-      todo.pop_back();
-      if (at == node) return true;
-      if (seen[at]) continue;
-      seen[at] = true;
-      todo.insert(todo.end(), next[at].begin(), next[at].end());
-    }
-    return false;
   }
 
   void make_paces() {

@@ -2,9 +2,11 @@
 // beginning it (semantics.md 4.6). Blocks of what is packed lie side by side, so nothing is gathered first.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "plan/draft.h"
 #include "plan/order.h"
+#include "plan/reachability.h"
 
 namespace millrace::plan {
 
@@ -19,7 +21,7 @@ class Packing {
   explicit Packing(Draft& draft) : draft_(draft), plan_(draft.plan) {}
 
   void run() {
-    find_followers();
+    for (uint32_t s = 0; s < plan_.steps.size(); ++s) into_.push_back(s);
     find_fixed_places();
     find_times();
     for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
@@ -67,7 +69,13 @@ class Packing {
     }
   }
 
-  bool joins(const std::vector<uint32_t>& pack, uint32_t s) const {
+  // Made when it is asked first: most plans need it nowhere.
+  Reachability& waits() {
+    if (!waits_) waits_ = waits_of(plan_);
+    return *waits_;
+  }
+
+  bool joins(const std::vector<uint32_t>& pack, uint32_t s) {
     const Step& step = plan_.steps[s];
     const Step& first = plan_.steps[pack[0]];
     if (!step.is<CopyStep>() || is_packed(s) || pack.size() == kMembersMax) return false;
@@ -83,7 +91,7 @@ class Packing {
       const bool same_maker = source_of(other).step == source_of(s).step;
       if (!same_maker && std::abs(made_us_[source_of(other).step] - made_us_[source_of(s).step]) > hop.latency_us)
         return false;
-      return !leads(other, s) && !leads(s, other);
+      return !waits().leads(other, s) && !waits().leads(s, other);
     });
   }
 
@@ -99,35 +107,6 @@ class Packing {
       const int64_t cost_ns = plan_.handlers[step.handler()].cost_ns;
       made_us_[s] += cost_ns > 0 ? static_cast<double>(cost_ns) / 1000 : kUnknownUs;
     }
-  }
-
-  // Who waits for each step within a tick, as it was before anything was joined.
-  void find_followers() {
-    next_.resize(plan_.steps.size());
-    for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
-      into_.push_back(s);
-      parts_.push_back({s});
-      for (const StepInput& input : plan_.steps[s].inputs)
-        if (waits_in_time(plan_, plan_.steps[s], input)) next_[plan_.outputs[input.output].step].push_back(s);
-      for (const uint32_t before : plan_.steps[s].after) next_[before].push_back(s);
-    }
-    for (const Channel& channel : plan_.channels) next_[channel.from].push_back(channel.to);
-  }
-
-  // Whether `to` waits for `from` within a tick, with what was joined as one.
-  bool leads(uint32_t from, uint32_t to) const {
-    std::vector<bool> seen(plan_.steps.size());
-    std::vector<uint32_t> todo{into_[from]};
-    while (!todo.empty()) {
-      const uint32_t at = todo.back();
-      todo.pop_back();
-      if (seen[at]) continue;
-      seen[at] = true;
-      for (const uint32_t part : parts_[at])
-        for (const uint32_t next : next_[part]) todo.push_back(into_[next]);
-      if (at != into_[from] && at == into_[to]) return true;
-    }
-    return false;
   }
 
   void join(const std::vector<uint32_t>& pack) {
@@ -151,7 +130,7 @@ class Packing {
       joined.members.insert(joined.members.end(), readers.size(), member);
       first.after.insert(first.after.end(), step.after.begin(), step.after.end());
       into_[pack[member]] = pack[0];
-      parts_[pack[0]].push_back(pack[member]);
+      waits().join(pack[0], pack[member]);
     }
     describe(pack);
   }
@@ -196,11 +175,10 @@ class Packing {
   Draft& draft_;
   Plan& plan_;
   uint32_t packs_ = 0;
-  std::vector<bool> fixed_;                  // by output
-  std::vector<double> made_us_;              // by step
-  std::vector<std::vector<uint32_t>> next_;  // by step
-  std::vector<uint32_t> into_;               // by step: the one that does its work now, mostly itself
-  std::vector<std::vector<uint32_t>> parts_; // by step: those whose work it does
+  std::vector<bool> fixed_;           // by output
+  std::vector<double> made_us_;       // by step
+  std::optional<Reachability> waits_; // with what was joined as one
+  std::vector<uint32_t> into_;        // by step: the one that does its work now, mostly itself
 };
 
 } // namespace

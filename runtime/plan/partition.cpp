@@ -2,10 +2,12 @@
 // several instances, and where a segment would take too much of the period (semantics.md 5.2).
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "plan/clock_circles.h"
 #include "plan/draft.h"
 #include "plan/order.h"
+#include "plan/reachability.h"
 
 namespace millrace::plan {
 
@@ -97,14 +99,14 @@ class Partition {
     if (!plan_.on_host(step.domain)) {
       // Behind a way out of the device and back the next tick's first part would wait for this one's second.
       uint32_t& segment = devices_.try_emplace({step.pace, step.domain, step.level, waits_[s]}, kNone).first->second;
-      if (segment == kNone || leads_back(step, segment)) segment = open(s);
+      if (segment == kNone || leads_back(s, segment)) segment = open(s);
       return append(segment, s);
     }
     const uint32_t joined = latest_producer(s);
     const bool light = step.is<GateStep>() || step.is<PostStep>();
     const bool fits = light || load_[joined == kNone ? 0 : joined] + cost_of(step) <= budget_of(step.pace);
     // With one worker nothing overlaps, and a segment may as well wait in its middle.
-    if (joined != kNone && fits && (plan_.workers == 1 || !leads_back(step, joined))) return append(joined, s);
+    if (joined != kNone && fits && (plan_.workers == 1 || !leads_back(s, joined))) return append(joined, s);
     return append(open(s), s);
   }
 
@@ -148,29 +150,18 @@ class Partition {
 
   // Whether a path leads from the segment out of it and back to this step: joined, it would hold the segment's next
   // tick until the others are done with this one.
-  bool leads_back(const Step& step, uint32_t segment) const {
-    std::vector<uint32_t> todo;
-    const auto look_at = [&](const Step& at, bool from_segment) {
-      const auto add = [&](uint32_t producer) {
-        if (plan_.steps[producer].segment != segment || from_segment) todo.push_back(producer);
-      };
-      for (const StepInput& input : at.inputs)
-        if (waits_in_time(plan_, at, input)) add(plan_.outputs[input.output].step);
-      for (uint32_t before : at.after) add(before);
-      if (at.is<ResolveStep>()) add(plan_.channels[at.channel()].from);
-      if (at.is<EntryStep>()) add(plan_.channels[at.channel()].from);
-    };
-    look_at(step, false);
-    std::vector<bool> seen(plan_.steps.size());
-    while (!todo.empty()) {
-      const uint32_t at = todo.back();
-      todo.pop_back();
-      if (plan_.steps[at].segment == segment) return true;
-      if (seen[at]) continue;
-      seen[at] = true;
-      look_at(plan_.steps[at], true);
-    }
-    return false;
+  bool leads_back(uint32_t s, uint32_t segment) {
+    const std::vector<uint32_t>& steps = plan_.segments[segment].steps;
+    return std::any_of(reach().before(s).begin(), reach().before(s).end(), [&](uint32_t outside) {
+      return plan_.steps[outside].segment != segment &&
+             std::any_of(steps.begin(), steps.end(), [&](uint32_t from) { return reach().leads(from, outside); });
+    });
+  }
+
+  // Made when it is asked first: most plans need it nowhere.
+  Reachability& reach() {
+    if (!reach_) reach_ = waits_of(plan_);
+    return *reach_;
   }
 
   void describe_thread(uint32_t s, const Step& step) {
@@ -195,6 +186,7 @@ class Partition {
   }
 
   Plan& plan_;
+  std::optional<Reachability> reach_;
   const Plan* before_;
   std::vector<int64_t> cost_; // per pace
   std::vector<int64_t> load_; // per segment

@@ -1,9 +1,11 @@
 // Copies: every edge that leaves its domain is led over transfer steps, one for each (buffer, domain), so that all
 // readers there share it and longer routes share their first hops (semantics.md 3.4); or it is read where it is (3.6).
+#include <algorithm>
 #include <map>
 
 #include "plan/draft.h"
 #include "plan/order.h"
+#include "plan/reachability.h"
 
 namespace millrace::plan {
 
@@ -163,15 +165,9 @@ class Router {
 // in.
 class Asking {
  public:
-  explicit Asking(Plan& plan) : plan_(plan), next_(plan.steps.size()) {
-    for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
-      for (const StepInput& input : plan_.steps[s].inputs)
-        if (waits_in_time(plan_, plan_.steps[s], input)) next_[plan_.outputs[input.output].step].push_back(s);
-      for (uint32_t before : plan_.steps[s].after) next_[before].push_back(s);
-    }
-    for (const Channel& channel : plan_.channels) next_[channel.from].push_back(channel.to);
+  explicit Asking(Plan& plan) : plan_(plan), waits_(waits_of(plan)) {
     for (const Segment& segment : plan_.segments)
-      for (size_t i = 1; i < segment.steps.size(); ++i) next_[segment.steps[i - 1]].push_back(segment.steps[i]);
+      for (size_t i = 1; i < segment.steps.size(); ++i) waits_.add(segment.steps[i - 1], segment.steps[i]);
     for (uint32_t r = 0; r < plan_.regions.size(); ++r) join_region(r);
   }
 
@@ -204,7 +200,7 @@ class Asking {
       const uint32_t region = plan_.steps[s].region;
       for (const StepInput& input : plan_.steps[s].inputs)
         if (input.output != kNone && input.delay > 0)
-          next_[plan_.outputs[input.output].step].push_back(region == kNone ? s : plan_.regions[region].steps[0]);
+          waits_.add(plan_.outputs[input.output].step, region == kNone ? s : plan_.regions[region].steps[0]);
     }
   }
 
@@ -212,13 +208,13 @@ class Asking {
   void join_region(uint32_t r) {
     const std::vector<uint32_t>& steps = plan_.regions[r].steps;
     const auto enters = [&](uint32_t producer) {
-      if (plan_.steps[producer].region != r) next_[producer].push_back(steps[0]);
+      if (plan_.steps[producer].region != r) waits_.add(producer, steps[0]);
     };
     for (const uint32_t s : steps) {
       for (const StepInput& input : plan_.steps[s].inputs)
         if (waits_in_time(plan_, plan_.steps[s], input)) enters(plan_.outputs[input.output].step);
       for (const uint32_t before : plan_.steps[s].after) enters(before);
-      if (s != steps[0]) next_[steps[0]].push_back(s);
+      if (s != steps[0]) waits_.add(steps[0], s);
     }
   }
 
@@ -233,28 +229,14 @@ class Asking {
 
   void ask(uint32_t transfer, uint32_t output) {
     const uint32_t producer = plan_.outputs[output].step;
-    if (leads(transfer, producer))
+    if (transfer == producer || waits_.leads(transfer, producer))
       plan_.steps[transfer].as<CopyStep>().presumed.push_back(output);
     else
-      next_[producer].push_back(transfer);
-  }
-
-  bool leads(uint32_t from, uint32_t to) const {
-    std::vector<bool> seen(plan_.steps.size());
-    std::vector<uint32_t> todo{from};
-    while (!todo.empty()) {
-      const uint32_t at = todo.back();
-      todo.pop_back();
-      if (at == to) return true;
-      if (seen[at]) continue;
-      seen[at] = true;
-      todo.insert(todo.end(), next_[at].begin(), next_[at].end());
-    }
-    return false;
+      waits_.add(producer, transfer);
   }
 
   Plan& plan_;
-  std::vector<std::vector<uint32_t>> next_; // by step: who waits for it
+  Reachability waits_;
 };
 
 } // namespace
@@ -297,6 +279,10 @@ Ways ways_for(const Draft& draft, double bytes) {
 
 void route(Draft& draft) { Router(draft).run(); }
 
-void presume(Draft& draft) { Asking(draft.plan).run(); }
+void presume(Draft& draft) {
+  const std::vector<Step>& steps = draft.plan.steps;
+  if (std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.is<CopyStep>(); }))
+    Asking(draft.plan).run();
+}
 
 } // namespace millrace::plan

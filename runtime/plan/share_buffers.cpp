@@ -1,9 +1,10 @@
 // Which outputs share their input's buffer: those that forward it, and those that are written over it in place, the
 // writer behind every reader of what it overwrites (semantics.md 3.5).
 #include <algorithm>
+#include <optional>
 
 #include "plan/draft.h"
-#include "plan/order.h"
+#include "plan/reachability.h"
 
 namespace millrace::plan {
 
@@ -73,25 +74,10 @@ class Sharing {
     }
   }
 
-  bool reaches(uint32_t from, uint32_t to) const {
-    std::vector<bool> seen(plan_.steps.size());
-    std::vector<uint32_t> todo{from};
-    while (!todo.empty()) {
-      const uint32_t at = todo.back();
-      todo.pop_back();
-      if (at == to) return true;
-      if (seen[at]) continue;
-      seen[at] = true;
-      for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
-        const Step& step = plan_.steps[s];
-        bool next = std::find(step.after.begin(), step.after.end(), at) != step.after.end();
-        for (const StepInput& input : step.inputs)
-          next = next || (waits_in_time(plan_, step, input) && plan_.outputs[input.output].step == at);
-        if (step.is<EntryStep>() || step.is<ResolveStep>()) next = next || plan_.channels[step.channel()].from == at;
-        if (next) todo.push_back(s);
-      }
-    }
-    return false;
+  // Made when it is asked first: most plans need it nowhere.
+  Reachability& waits() {
+    if (!waits_) waits_ = waits_of(plan_);
+    return *waits_;
   }
 
   void refuse(uint32_t o, const std::string& why) {
@@ -135,15 +121,17 @@ class Sharing {
         if (reader.pace != plan_.steps[writer].pace) return refuse(o, reader.name + " is of another pace");
         const bool pends = reader.handler() != kNone && plan_.type_of(reader).max_pending > 0;
         if (pends || reader.level > plan_.steps[writer].level) return refuse(o, reader.name + " answers later");
-        if (reaches(writer, s)) return refuse(o, reader.name + " reads both the picture and what is drawn on it");
+        if (waits().leads(writer, s)) return refuse(o, reader.name + " reads both the picture and what is drawn on it");
         for (uint32_t other : reader.outputs)
           if (plan_.outputs[other].in_place == static_cast<int32_t>(i) && decided(other))
             return refuse(o, reader.name + " writes in place already");
         before.push_back(s);
       }
     }
-    Step& step = plan_.steps[writer];
-    step.after.insert(step.after.end(), before.begin(), before.end());
+    for (const uint32_t reader : before) {
+      plan_.steps[writer].after.push_back(reader);
+      waits().add(reader, writer);
+    }
     plan_.outputs[o].owns = false;
     decided_.push_back(o);
   }
@@ -180,6 +168,7 @@ class Sharing {
   bool decided(uint32_t o) const { return std::find(decided_.begin(), decided_.end(), o) != decided_.end(); }
 
   Plan& plan_;
+  std::optional<Reachability> waits_;
   std::vector<uint32_t> decided_;
 };
 

@@ -162,8 +162,8 @@ std::shared_ptr<const RecordType> read_record_type(const json& in) {
     fields.push_back({nullptr, field.at(1), field.at(2), field.at(3), field.at(4), 0, 0});
   }
   for (size_t f = 0; f < fields.size(); ++f) fields[f].name = names[f].c_str();
-  return std::make_shared<RecordType>(mr_record_type{
-      sizeof(mr_record_type), static_cast<uint32_t>(fields.size()), name.c_str(), fields.data()}); // copies all of it
+  return std::make_shared<RecordType>(mr_record_type{sizeof(mr_record_type), static_cast<uint32_t>(fields.size()),
+                                                     name.c_str(), fields.data()}); // copies all of it
 }
 
 void to_json(json& out, const HandlerInfo& info) {
@@ -183,8 +183,18 @@ void to_json(json& out, const HandlerInfo& info) {
 }
 
 void from_json(const json& in, HandlerInfo& info) {
-  info = {in.at("type"),        in.at("summary"), in.at("manual"), in.at("plugin"),       in.at("path"), in.at("traits"),
-          in.at("max_pending"), in.at("gap"),     in.at("thread"), in.at("cost_hint_ns"), {},            {}};
+  info = {in.at("type"),
+          in.at("summary"),
+          in.at("manual"),
+          in.at("plugin"),
+          in.at("path"),
+          in.at("traits"),
+          in.at("max_pending"),
+          in.at("gap"),
+          in.at("thread"),
+          in.at("cost_hint_ns"),
+          {},
+          {}};
   for (const json& port : in.at("ports")) info.ports.push_back(read_port(port));
   for (const json& param : in.at("params")) info.params.push_back(read_param(param));
 }

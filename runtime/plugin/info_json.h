@@ -1,5 +1,5 @@
-// Declarations and formats as JSON and back, without loss: what a type says of itself can be kept, compared, and sent to
-// where its code is not. Reading throws nlohmann::json::exception where something is missing or of another type, and
+// Declarations and formats as JSON and back, without loss: what a type says of itself can be kept, compared, and sent
+// to where its code is not. Reading throws nlohmann::json::exception where something is missing or of another type, and
 // Failure (MR0115) where it is there and cannot be.
 #pragma once
 

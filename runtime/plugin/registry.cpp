@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -50,11 +51,25 @@ void check_plugin(const mr_plugin& plugin, const std::string& path) {
 
 } // namespace
 
+namespace {
+
+using Types = std::map<std::string, std::unique_ptr<const RegisteredType>>;
+
+const RegisteredType* first_converter(const Types& types, uint32_t role) {
+  const RegisteredType* found = nullptr;
+  for (const auto& [name, type] : types)
+    if (type->converts(role) && (!found || (type->path.empty() && !found->path.empty()))) found = type.get();
+  return found;
+}
+
+} // namespace
+
 // Libraries stay open for the life of the process, also those that were refused: their code may be behind a release
 // function of adopted memory, a thread or an exit handler long after the last instance has gone. An open library
 // costs its pages; an unloaded one that is still called costs the process.
 struct Registry::State {
-  std::map<std::string, std::unique_ptr<const RegisteredType>> types;
+  Types types;
+  std::array<const RegisteredType*, MR_ROLE_COUNT> converters{}; // by role
   std::vector<void*> libraries; // dlopen's handles, to know a library that comes by a second path
   std::vector<LoadFailure> failures;
   std::vector<std::string> folders;
@@ -83,6 +98,7 @@ void Registry::add(const mr_plugin& plugin, const std::string& path) {
     fresh.emplace(type, std::move(info));
   }
   state_->types.merge(fresh);
+  for (uint32_t role = 1; role < MR_ROLE_COUNT; ++role) state_->converters[role] = first_converter(state_->types, role);
 }
 
 void Registry::load(const std::string& path) {
@@ -143,12 +159,7 @@ std::vector<const RegisteredType*> Registry::all() const {
   return infos;
 }
 
-const RegisteredType* Registry::find_converter(uint32_t role) const {
-  const RegisteredType* found = nullptr;
-  for (const auto& [name, type] : state_->types)
-    if (type->converts(role) && (!found || (type->path.empty() && !found->path.empty()))) found = type.get();
-  return found;
-}
+const RegisteredType* Registry::find_converter(uint32_t role) const { return state_->converters.at(role); }
 
 const std::vector<LoadFailure>& Registry::failures() const { return state_->failures; }
 

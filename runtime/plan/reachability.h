@@ -1,0 +1,40 @@
+// Which nodes of a graph lead to which: one adjacency, and one set of bits a node that answers in a single look. The
+// searches of the passes ask it ("would this tick wait for itself?"). Private to runtime/plan.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace millrace::plan {
+
+class Reachability {
+ public:
+  explicit Reachability(size_t count) : next_(count), before_(count), words_((count + 63) / 64) {}
+
+  void add(uint32_t from, uint32_t to);
+  // The two are one from now on: what leads to either leads on from either.
+  void join(uint32_t a, uint32_t b) {
+    add(a, b);
+    add(b, a);
+  }
+  // True if a way of at least one edge leads there.
+  bool leads(uint32_t from, uint32_t to) const;
+  const std::vector<uint32_t>& before(uint32_t node) const { return before_[node]; }
+
+ private:
+  // The bits are made when somebody asks first, and kept up after that.
+  void find_all() const;
+  bool take_over(uint32_t from, uint32_t to) const; // true if `from` leads further than before
+
+  std::vector<std::vector<uint32_t>> next_, before_;
+  size_t words_;
+  mutable std::vector<uint64_t> reached_; // [node * words_ + word]; empty: not made yet
+};
+
+// The steps of a plan, each after those that it waits for within a tick: what it reads in time (waits_in_time), what
+// must have settled before, and at the other end of a channel what puts ticks in.
+Reachability waits_of(const Plan& plan);
+
+} // namespace millrace::plan
