@@ -27,6 +27,10 @@ foreach(flags CMAKE_C_FLAGS_RELEASE CMAKE_CXX_FLAGS_RELEASE CMAKE_C_FLAGS_RELWIT
   string(REPLACE "-O3" "-O2" ${flags} "${${flags}}")
 endforeach()
 
+# Everything may become part of a shared library (a plugin, an application), but nobody replaces our functions there:
+# without this GCC inlines none of those that have a name outside their file. Clang assumes it anyway.
+add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-semantic-interposition>)
+
 find_program(MILLRACE_CCACHE ccache)
 if(MILLRACE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${MILLRACE_CCACHE})

@@ -3,7 +3,6 @@
 #include "plan/min_cut.h"
 
 #include <algorithm>
-#include <queue>
 
 namespace millrace::plan {
 
@@ -41,15 +40,13 @@ class Flow {
   bool layer(uint32_t source, uint32_t sink) {
     depth_.assign(first_.size(), -1);
     depth_[source] = 0;
-    std::queue<uint32_t> todo;
-    todo.push(source);
-    while (!todo.empty()) {
-      const uint32_t at = todo.front();
-      todo.pop();
+    layered_.assign(1, source);
+    for (size_t i = 0; i < layered_.size(); ++i) {
+      const uint32_t at = layered_[i];
       for (const uint32_t a : first_[at]) {
         if (arcs_[a].left <= kNothing || depth_[arcs_[a].to] >= 0) continue;
         depth_[arcs_[a].to] = depth_[at] + 1;
-        todo.push(arcs_[a].to);
+        layered_.push_back(arcs_[a].to);
       }
     }
     return depth_[sink] >= 0;
@@ -72,6 +69,7 @@ class Flow {
   std::vector<std::vector<uint32_t>> first_;
   std::vector<Arc> arcs_;
   std::vector<int> depth_;
+  std::vector<uint32_t> layered_; // nodes that have a depth, the nearest first
   std::vector<size_t> next_;
 };
 
