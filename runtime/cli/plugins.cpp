@@ -76,7 +76,7 @@ bool missing_by_failure(const plugin::Registry& registry, const std::string& typ
 }
 
 const plugin::RegisteredType& require_type(const plugin::Registry& registry, const std::string& type,
-                                        const std::string& command) {
+                                           const std::string& command) {
   if (const plugin::RegisteredType* info = registry.find(type)) return *info;
   if (missing_by_failure(registry, type)) throw PluginMissing(plugin::unknown_type(registry, 106, type, true));
   Error error = plugin::unknown_type(registry, 106, type);

@@ -27,7 +27,7 @@ bool missing_by_failure(const plugin::Registry& registry, const std::string& typ
 
 // The type, or MR0106 with the nearest one, to be used with `command`.
 const plugin::RegisteredType& require_type(const plugin::Registry& registry, const std::string& type,
-                                        const std::string& command);
+                                           const std::string& command);
 
 // Throws PluginMissing for the first handler whose type is missing so.
 void require_plugins(const plugin::Registry& registry, const graph::Graph& graph);
