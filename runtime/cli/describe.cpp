@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -91,6 +92,7 @@ std::vector<std::string> traits_of(const plugin::HandlerInfo& info) {
   add(info.traits & MR_TRAIT_CAPTURABLE, "capturable");
   add(info.traits & MR_TRAIT_NO_ALLOCATION, "allocates nothing");
   add(info.traits & MR_TRAIT_ASYNCHRONOUS, "asynchronous");
+  add(info.traits & MR_TRAIT_CONVERTS, "converts");
   add(info.max_pending > 0, fmt::format("up to {} results pending", info.max_pending));
   add(info.gap > 0, fmt::format("in gaps of up to {} ticks", info.gap));
   add(info.drains_freely(), "drains freely");
@@ -133,6 +135,13 @@ std::string range_words(const Param& param) {
   return fmt::format("{:.12g} to {:.12g}", param.raw.min, param.raw.max);
 }
 
+// What of a converter's picture the parameter says; "" where it has no role.
+std::string role_of(const Param& param) {
+  constexpr std::array<const char*, MR_ROLE_COUNT> kNames = {"",     "pixels", "matrix", "range",
+                                                             "turn", "width",  "height"};
+  return param.raw.role < kNames.size() ? kNames[param.raw.role] : "";
+}
+
 std::string param_words(const Param& param, size_t width) {
   std::string words = fmt::format("  {:<{}}  {}", param.name, width, type_of(param));
   if (param.required())
@@ -143,6 +152,7 @@ std::string param_words(const Param& param, size_t width) {
   if (!range_words(param).empty()) words += ", " + range_words(param);
   if (!param.choices.empty()) words += ", one of " + joined(param.choices, "|");
   if (param.live()) words += ", live";
+  if (!role_of(param).empty()) words += ", says the " + role_of(param);
   return words + (param.help.empty() ? "" : ": " + param.help) + "\n";
 }
 
@@ -186,6 +196,7 @@ ordered_json param_json(const Param& param) {
   json["unit"] = param.unit;
   json["choices"] = param.choices;
   json["live"] = param.live();
+  if (!role_of(param).empty()) json["says"] = role_of(param);
   json["help"] = param.help;
   return json;
 }

@@ -2,38 +2,42 @@
 // that is forgotten does not compile.
 #include "plan/plan_json.h"
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "plugin/field_count.h"
 #include "plugin/info_json.h"
 
 namespace {
 
-// ---- how many fields an aggregate has: as many as it can be made of
+using millrace::plugin::field_count;
 
-struct Anything {
-  template <class T>
-  operator T() const; // never called
-};
+// The words for the values of an enumeration.
+template <class Enum>
+using Words = std::initializer_list<std::pair<Enum, const char*>>;
 
-template <class T, size_t... I>
-constexpr bool is_made_of(std::index_sequence<I...>) {
-  return requires { T{((void)I, Anything{})...}; };
+template <class Enum>
+const char* word_of(Words<Enum> words, Enum value) {
+  return std::find_if(words.begin(), words.end(), [&](const auto& word) { return word.first == value; })->second;
 }
 
-template <class T, size_t N = 0>
-constexpr size_t field_count() {
-  if constexpr (is_made_of<T>(std::make_index_sequence<N + 1>{}))
-    return field_count<T, N + 1>();
-  else
-    return N;
+template <class Enum>
+Enum value_of(Words<Enum> words, const char* type, const std::string& text) {
+  const auto at = std::find_if(words.begin(), words.end(), [&](const auto& word) { return word.second == text; });
+  if (at == words.end()) throw millrace::Failure(115, std::string("a plan knows no ") + type + " '" + text + "'");
+  return at->first;
 }
 
 } // namespace
 
+#define MR_WORDS(Type, ...)                                                                           \
+  static void to_json(nlohmann::json& out, Type value) { out = word_of<Type>({__VA_ARGS__}, value); } \
+  static void from_json(const nlohmann::json& in, Type& value) { value = value_of<Type>({__VA_ARGS__}, #Type, in); }
 #define MR_NAMED(field) #field,
 #define MR_FIELDS(Type, ...)                                                                                        \
   static_assert(                                                                                                    \
@@ -48,7 +52,16 @@ struct nlohmann::adl_serializer<mr_format> {
 };
 
 template <>
+struct nlohmann::adl_serializer<millrace::plugin::HandlerInfo> {
+  static void to_json(json& out, const millrace::plugin::HandlerInfo& info) { out = millrace::plugin::to_json(info); }
+  static void from_json(const json& in, millrace::plugin::HandlerInfo& info) {
+    info = millrace::plugin::read_handler_info(in);
+  }
+};
+
+template <>
 struct nlohmann::adl_serializer<mr_facts> {
+  static_assert(field_count<mr_facts>() == 9, "each field of mr_facts is written and read, but its size and a reserve");
   static void to_json(json& out, const mr_facts& facts) {
     out = {facts.live,        facts.rate_num,    facts.rate_den, facts.tick_count,
            facts.cost_cpu_ns, facts.cost_gpu_ns, facts.waits};
@@ -63,19 +76,12 @@ MR_FIELDS(Place, file, line, column)
 } // namespace millrace
 
 namespace millrace::graph {
-NLOHMANN_JSON_SERIALIZE_ENUM(
-    Policy, {{Policy::sync, "sync"}, {Policy::latest, "latest"}, {Policy::queue, "queue"}, {Policy::align, "align"}})
-NLOHMANN_JSON_SERIALIZE_ENUM(Full, {{Full::block, "block"},
-                                    {Full::drop_oldest, "drop_oldest"},
-                                    {Full::drop_newest, "drop_newest"}})
-NLOHMANN_JSON_SERIALIZE_ENUM(OnError, {{OnError::fail, "fail"},
-                                       {OnError::skip, "skip"},
-                                       {OnError::restart, "restart"},
-                                       {OnError::bypass, "bypass"}})
-NLOHMANN_JSON_SERIALIZE_ENUM(ClockMode, {{ClockMode::automatic, "automatic"},
-                                         {ClockMode::realtime, "realtime"},
-                                         {ClockMode::free, "free"},
-                                         {ClockMode::source, "source"}})
+MR_WORDS(Policy, {Policy::sync, "sync"}, {Policy::latest, "latest"}, {Policy::queue, "queue"}, {Policy::align, "align"})
+MR_WORDS(Full, {Full::block, "block"}, {Full::drop_oldest, "drop_oldest"}, {Full::drop_newest, "drop_newest"})
+MR_WORDS(OnError, {OnError::fail, "fail"}, {OnError::skip, "skip"}, {OnError::restart, "restart"},
+         {OnError::bypass, "bypass"})
+MR_WORDS(ClockMode, {ClockMode::automatic, "automatic"}, {ClockMode::realtime, "realtime"}, {ClockMode::free, "free"},
+         {ClockMode::source, "source"})
 MR_FIELDS(Rational, numerator, denominator)
 MR_FIELDS(Param, name, text, place, name_place)
 MR_FIELDS(Handler, name, type, params, every, device, clock, on_error, budget_ns, patience_ns, concurrency, refused,
@@ -84,16 +90,11 @@ MR_FIELDS(Handler, name, type, params, every, device, clock, on_error, budget_ns
 
 namespace millrace::plan {
 
-NLOHMANN_JSON_SERIALIZE_ENUM(DomainKind,
-                             {{DomainKind::cpu, "cpu"}, {DomainKind::sim, "sim"}, {DomainKind::cuda, "cuda"}})
-NLOHMANN_JSON_SERIALIZE_ENUM(Bodies, {{Bodies::on_host, "on_host"},
-                                      {Bodies::simulated, "simulated"},
-                                      {Bodies::enqueued, "enqueued"}})
-NLOHMANN_JSON_SERIALIZE_ENUM(PaceKind, {{PaceKind::clock, "clock"}, {PaceKind::behind, "behind"}})
-NLOHMANN_JSON_SERIALIZE_ENUM(ChannelKind, {{ChannelKind::gate, "gate"},
-                                           {ChannelKind::latest, "latest"},
-                                           {ChannelKind::queue, "queue"},
-                                           {ChannelKind::align, "align"}})
+MR_WORDS(DomainKind, {DomainKind::cpu, "cpu"}, {DomainKind::sim, "sim"}, {DomainKind::cuda, "cuda"})
+MR_WORDS(Bodies, {Bodies::on_host, "on_host"}, {Bodies::simulated, "simulated"}, {Bodies::enqueued, "enqueued"})
+MR_WORDS(PaceKind, {PaceKind::clock, "clock"}, {PaceKind::behind, "behind"})
+MR_WORDS(ChannelKind, {ChannelKind::gate, "gate"}, {ChannelKind::latest, "latest"}, {ChannelKind::queue, "queue"},
+         {ChannelKind::align, "align"})
 
 MR_FIELDS(Domain, name, node, kind, index, bodies, host_memory, records_on_host, pushes, bytes_limit)
 MR_FIELDS(HandlerPlan, name, type, info, facts, step, domain, clock, every, gap, lanes, on_error, budget_ns, cost_ns,
@@ -113,6 +114,7 @@ MR_FIELDS(Output, step, port, name, domain, format, origin, pack, ring, retain, 
 MR_FIELDS(Ring, output, domain, length, dynamic, capacity, pinned, pack, reasons)
 MR_FIELDS(StepInput, output, delay, edge, required, initial_empty, repeat_last, keeps, calls)
 MR_FIELDS(HandlerStep, handler, owes, on_value, scratch_bytes)
+static_assert(sizeof(SourceStep) == sizeof(HandlerStep));
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceStep, handler, owes, on_value, scratch_bytes) // derived: as its base
 MR_FIELDS(FinishStep, body)
 MR_FIELDS(CopyStep, readers, members, presumed)

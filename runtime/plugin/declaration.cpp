@@ -270,18 +270,42 @@ void check_role(const mr_declaration& declared, const mr_param& param, const std
   subject.require(declared.traits & MR_TRAIT_CONVERTS, who + " has a role, and the handler does not say converts()");
   for (uint32_t other = 0; &declared.params[other] != &param; ++other)
     subject.require(declared.params[other].role != param.role, who + " has the role of another parameter");
+  const bool is_listed = param.role == MR_ROLE_PIXELS || param.role == MR_ROLE_TURN;
+  subject.require(!is_listed || (param.choices && *param.choices),
+                  who + " has a role whose choices have to be said: what the handler can make");
+  // The plan sets these two only where they are otherwise.
+  const char* expected = param.role == MR_ROLE_MATRIX ? "bt601" : param.role == MR_ROLE_RANGE ? "limited" : nullptr;
+  subject.require(!expected || text_of(param.default_value) == expected,
+                  who + " has another default than its role's, which is " + text_of(expected));
 }
 
+// The plan inserts it, and sets nothing but what has a role.
 void check_converter(const mr_declaration& declared, const Subject& subject) {
   if (!(declared.traits & MR_TRAIT_CONVERTS)) return;
   uint32_t inputs = 0;
+  uint64_t reads = 0;
   bool pictures = true;
   for (uint32_t p = 0; p < declared.port_count; ++p) {
-    inputs += declared.ports[p].direction == MR_INPUT;
-    pictures = pictures && declared.ports[p].accepts.kind == MR_KIND_IMAGE;
+    const mr_port& port = declared.ports[p];
+    pictures = pictures && port.accepts.kind == MR_KIND_IMAGE;
+    if (port.direction != MR_INPUT) continue;
+    ++inputs;
+    reads = port.accepts.pixel_formats;
   }
   subject.require(pictures && inputs == 1 && declared.port_count == 2,
                   "it says converts(), and has other ports than one input and one output for pictures");
+  const auto has = [&](uint32_t role) {
+    return std::any_of(declared.params, declared.params + declared.param_count,
+                       [&](const mr_param& param) { return param.role == role; });
+  };
+  const bool pixels = has(MR_ROLE_PIXELS), turn = has(MR_ROLE_TURN), size = has(MR_ROLE_WIDTH) && has(MR_ROLE_HEIGHT);
+  subject.require(pixels + turn + size == 1 && has(MR_ROLE_WIDTH) == has(MR_ROLE_HEIGHT),
+                  "it says converts(), and its parameters say other than one of: pixels, a turn, width and height");
+  subject.require(!pixels || reads != 0, "it converts pixel formats, and its input does not say which it reads");
+  for (uint32_t i = 0; i < declared.param_count; ++i)
+    subject.require(!(declared.params[i].flags & MR_PARAM_REQUIRED), "it says converts(), and its parameter '" +
+                                                                         text_of(declared.params[i].name) +
+                                                                         "' is required, which the plan would not set");
 }
 
 // A default that its own declaration would refuse is a mistake of the author; required parameters have none.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "observe/error.h"
+#include "plugin/field_count.h"
 
 namespace millrace::plugin {
 
@@ -166,37 +167,40 @@ std::shared_ptr<const RecordType> read_record_type(const json& in) {
                                                      name.c_str(), fields.data()}); // copies all of it
 }
 
-void to_json(json& out, const HandlerInfo& info) {
-  out = {{"type", info.type},
-         {"summary", info.summary},
-         {"manual", info.manual},
-         {"plugin", info.plugin},
-         {"path", info.path},
-         {"traits", info.traits},
-         {"max_pending", info.max_pending},
-         {"gap", info.gap},
-         {"thread", info.thread},
-         {"cost_hint_ns", info.cost_hint_ns}};
+json to_json(const HandlerInfo& info) {
+  json out = {{"type", info.type},
+              {"summary", info.summary},
+              {"manual", info.manual},
+              {"plugin", info.plugin},
+              {"path", info.path},
+              {"traits", info.traits},
+              {"max_pending", info.max_pending},
+              {"gap", info.gap},
+              {"thread", info.thread},
+              {"cost_hint_ns", info.cost_hint_ns}};
   out["ports"] = out["params"] = json::array();
   for (const HandlerInfo::Port& port : info.ports) out["ports"].push_back(port_json(port));
   for (const HandlerInfo::Param& param : info.params) out["params"].push_back(param_json(param));
+  return out;
 }
 
-void from_json(const json& in, HandlerInfo& info) {
-  info = {in.at("type"),
-          in.at("summary"),
-          in.at("manual"),
-          in.at("plugin"),
-          in.at("path"),
-          in.at("traits"),
-          in.at("max_pending"),
-          in.at("gap"),
-          in.at("thread"),
-          in.at("cost_hint_ns"),
-          {},
-          {}};
+HandlerInfo read_handler_info(const json& in) {
+  static_assert(field_count<HandlerInfo>() == 12, "each field of HandlerInfo is written and read");
+  HandlerInfo info{in.at("type"),
+                   in.at("summary"),
+                   in.at("manual"),
+                   in.at("plugin"),
+                   in.at("path"),
+                   in.at("traits"),
+                   in.at("max_pending"),
+                   in.at("gap"),
+                   in.at("thread"),
+                   in.at("cost_hint_ns"),
+                   {},
+                   {}};
   for (const json& port : in.at("ports")) info.ports.push_back(read_port(port));
   for (const json& param : in.at("params")) info.params.push_back(read_param(param));
+  return info;
 }
 
 } // namespace millrace::plugin

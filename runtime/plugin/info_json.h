@@ -10,8 +10,8 @@
 
 namespace millrace::plugin {
 
-void to_json(nlohmann::json& json, const HandlerInfo& info);
-void from_json(const nlohmann::json& json, HandlerInfo& info);
+nlohmann::json to_json(const HandlerInfo& info);
+HandlerInfo read_handler_info(const nlohmann::json& json);
 
 nlohmann::json to_json(const mr_record_type& type);
 std::shared_ptr<const RecordType> read_record_type(const nlohmann::json& json);

@@ -89,6 +89,9 @@ TEST_CASE("what is no plan is refused with what is missing or wrong") {
   wrong["steps"][0]["kind"]["is"] = "miracle";
   CHECK(refused(wrong) == 115);
   wrong = whole;
+  wrong["edges"][0]["policy"] = "miracle";
+  CHECK(refused(wrong) == 115);
+  wrong = whole;
   wrong["steps"][0]["inputs"] = 3;
   CHECK(refused(wrong) == 115);
   wrong = whole;

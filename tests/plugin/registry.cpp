@@ -201,13 +201,33 @@ struct BadConverter final : mr::Handler {
 
 template <int Case>
 struct BadRole final : mr::Handler {
-  mr::Input<mr::Image> in{*this, "in"};
+  mr::Input<mr::Image> in{*this, "in", Case == 6 ? mr::pixels({}) : mr::pixels({mr::Pixel::gray8})};
   mr::Output<mr::Image> out{*this, "out", mr::like(in)};
-  mr::Param<std::string> to{*this, "to", "rgb8", "", Case == 1 ? mr::says_width : mr::says_pixels};
-  mr::Param<std::string> also{*this, "also", "", "", Case == 2 ? mr::says_pixels : mr::Role{MR_ROLE_NONE}};
+  mr::Param<std::string> to{*this,
+                            "to",
+                            "rgb8",
+                            "",
+                            Case == 4 ? mr::choices({}) : mr::choices({"rgb8", "bgr8"}),
+                            Case == 1   ? mr::says_width
+                            : Case == 7 ? mr::Role{MR_ROLE_NONE}
+                                        : mr::says_pixels};
+  mr::Param<std::string> also{*this, "also", "bt709", "",
+                              Case == 2   ? mr::says_pixels
+                              : Case == 5 ? mr::says_matrix
+                                          : mr::Role{MR_ROLE_NONE}};
+  mr::Param<int64_t> width{*this, "width", 0, "", Case == 8 ? mr::says_width : mr::Role{MR_ROLE_NONE}};
   BadRole() {
     if (Case != 3) converts();
   }
+  void process(mr::Tick&, mr::Cpu&) {}
+};
+
+struct NeedyConverter final : mr::Handler {
+  mr::Input<mr::Image> in{*this, "in", mr::pixels({mr::Pixel::gray8})};
+  mr::Output<mr::Image> out{*this, "out", mr::like(in)};
+  mr::Param<std::string> to{*this, "to", "rgb8", "", mr::choices({"rgb8"}), mr::says_pixels};
+  mr::Param<std::string> table{*this, "table", "", "", mr::required};
+  NeedyConverter() { converts(); }
   void process(mr::Tick&, mr::Cpu&) {}
 };
 
@@ -217,6 +237,12 @@ TEST_CASE("a converter that the plan could not use is refused, and says why") {
   CHECK(mentions(error_of_type<BadRole<1>>(), "parameter 'to' has a role that is not known, or is of another type"));
   CHECK(mentions(error_of_type<BadRole<2>>(), "parameter 'also' has the role of another parameter"));
   CHECK(mentions(error_of_type<BadRole<3>>(), "parameter 'to' has a role, and the handler does not say converts()"));
+  CHECK(mentions(error_of_type<BadRole<4>>(), "parameter 'to' has a role whose choices have to be said"));
+  CHECK(mentions(error_of_type<BadRole<5>>(), "parameter 'also' has another default than its role's, which is bt601"));
+  CHECK(mentions(error_of_type<BadRole<6>>(), "its input does not say which it reads"));
+  CHECK(mentions(error_of_type<BadRole<7>>(), "other than one of: pixels, a turn, width and height"));
+  CHECK(mentions(error_of_type<BadRole<8>>(), "other than one of: pixels, a turn, width and height"));
+  CHECK(mentions(error_of_type<NeedyConverter>(), "its parameter 'table' is required"));
 }
 
 TEST_CASE("a converter is found by what it converts, built-in ones before others") {
