@@ -120,19 +120,36 @@ void wire_stamps(RunState& run) {
   want_stamps(run);
 }
 
+namespace {
+
+// Below it all of a step's ordinals are settled: where it stands in its segment, and what the head settles when it
+// admits a tick. Nobody is in the segment.
+uint64_t settled_below(const SegmentRun& segment, size_t position) {
+  const StepRun& step = *segment.steps[position];
+  if (step.plan->is<plan::SourceStep>() || step.plan->is<plan::EntryStep>()) return step.pace->admitted.load();
+  return segment.ordinal + (segment.in_tick.load() && position < segment.cursor ? 1 : 0);
+}
+
+} // namespace
+
 void want_stamps(RunState& run) {
+  std::vector<bool> wanted(run.shared.size(), false);
   const auto want = [&](const StepShared* waited_for) {
-    if (!waited_for || waited_for->wanted) return;
-    const auto s = static_cast<size_t>(waited_for - run.shared.data());
-    const PaceRun& pace = *run.paces[run.plan.steps[s].pace];
-    run.shared[s].wanted = true;
-    const uint64_t admitted = pace.admitted.load();
-    for (uint64_t back = 1; back <= std::min<uint64_t>(admitted, pace.mask + 1); ++back)
-      run.shared[s].stamp(admitted - back).store(admitted - back + 1);
+    if (waited_for) wanted[static_cast<size_t>(waited_for - run.shared.data())] = true;
   };
   for (auto& step : run.steps) {
     for (const InputRun& input : step->inputs) want(input.producer);
     for (const StepShared* before : step->after) want(before);
+  }
+  for (auto& segment : run.segments) {
+    for (size_t i = 0; i < segment->steps.size(); ++i) {
+      StepShared& shared = *segment->steps[i]->shared;
+      if (!wanted[segment->steps[i]->index] || shared.wanted) continue;
+      shared.wanted = true;
+      const uint64_t settled = settled_below(*segment, i);
+      for (uint64_t back = 1; back <= std::min<uint64_t>(settled, shared.mask + 1); ++back)
+        shared.stamp(settled - back).store(settled - back + 1);
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "exec/body.h"
 #include "exec/build.h"
@@ -23,17 +24,19 @@ namespace {
 constexpr uint64_t kCallsWanted = 8;
 // Ticks after which those that were called less often do not hold it up any more.
 constexpr uint64_t kTicksMax = 64;
-// Held clocks may wait for each other (a full queue between two): where nothing has moved for so long they go on, and
-// it is tried again a little later, so many times.
-constexpr int64_t kStuckNs = 20'000'000;
-constexpr int kAttemptsMax = 5;
-// A call that is under way is waited for no longer than this, once.
+// A call that is under way is waited for no longer than this; then the clocks go on, and it is tried again a little
+// later, so many times.
 constexpr int64_t kHoldMaxNs = 1'000'000'000;
+constexpr int kAttemptsMax = 5;
+
+// A pace that admits no more ticks: what it has begun ends in the segments that it has.
+bool is_ending(const PaceRun& pace) { return pace.ending.load() || pace.ended.load(); }
 
 bool has_measured_enough(const RunState& run) {
   for (const auto& pace : run.paces)
     if (pace->admitted.load(std::memory_order_relaxed) >= kTicksMax) return true;
   for (const HandlerRun* step : run.handlers) {
+    if (is_ending(*step->pace)) continue;
     const bool guessed = step->segment->plan->lane == 0 && !step->on.device && step->handler->cost_ns == 0;
     if (guessed && step->calls < kCallsWanted) return false;
   }
@@ -61,56 +64,118 @@ std::set<std::vector<uint32_t>> steps_of(const std::vector<plan::Segment>& segme
 
 bool ending(const RunState& run) {
   if (run.stopping.load() || run.failing.load() || run.abort.load()) return true;
-  return std::any_of(run.paces.begin(), run.paces.end(),
-                     [](const auto& pace) { return pace->ending.load() || pace->ended.load(); });
+  return std::all_of(run.paces.begin(), run.paces.end(), [](const auto& pace) { return is_ending(*pace); });
 }
 
-// Whether nothing is under way in any segment that may change.
-bool is_quiet(const RunState& run) {
-  for (const auto& pace : run.paces) {
-    if (!pace->feed) continue;
-    const std::lock_guard lock(pace->feed->mutex);
-    if (pace->feed->count > 0) return false;
+// By segment of the plan: whether it stays as it is, whatever its steps cost.
+std::vector<bool> segments_that_stay(const RunState& run) {
+  std::vector<bool> stays;
+  for (const plan::Segment& segment : run.plan.segments)
+    stays.push_back(!plan::moves(run.plan, segment) || is_ending(*run.paces[segment.pace]));
+  return stays;
+}
+
+// Where a step stands at rest: the first ordinal that it is not through.
+uint64_t next_of(const SegmentRun& segment, size_t position) {
+  const bool is_through = segment.in_tick.load() && position < segment.cursor;
+  return segment.ordinal + (is_through ? 1 : 0);
+}
+
+// Steps of segments that another cut may change, by step of the plan, with where they stand.
+struct Loose {
+  StepRun* step = nullptr; // null: it stays where it is
+  uint64_t next = 0;
+  uint32_t segment = plan::kNone; // of the plan
+};
+
+std::vector<Loose> loose_steps(const RunState& run, const std::vector<bool>& stays) {
+  std::vector<Loose> loose(run.plan.steps.size());
+  for (const auto& segment : run.segments) {
+    const auto number = static_cast<uint32_t>(segment->plan - run.plan.segments.data());
+    if (stays[number]) continue;
+    for (size_t i = 0; i < segment->steps.size(); ++i)
+      loose[segment->steps[i]->index] = {segment->steps[i], next_of(*segment, i), number};
   }
-  return std::all_of(run.segments.begin(), run.segments.end(), [&](const auto& segment) {
-    if (!plan::moves(run.plan, *segment->plan)) return true;
-    return !segment->in_tick.load(std::memory_order_acquire) &&
-           segment->progress.load(std::memory_order_acquire) == segment->pace->admitted.load(std::memory_order_acquire);
-  });
+  return loose;
+}
+
+// How many of a new segment's steps are through the tick at which its last one stands; nothing where it could not go on
+// from there: a step is further, or one after it.
+std::optional<size_t> through_of(const std::vector<Loose>& loose, const plan::Segment& planned) {
+  const uint64_t ordinal = loose[planned.steps.back()].next;
+  size_t through = 0;
+  while (through < planned.steps.size() && loose[planned.steps[through]].next == ordinal + 1) ++through;
+  for (size_t i = through; i < planned.steps.size(); ++i)
+    if (loose[planned.steps[i]].next != ordinal) return std::nullopt;
+  return through;
+}
+
+// The cut by these costs of all that stands so that it may be cut; the others keep their segments.
+plan::Cut possible_cut(const RunState& run, const std::vector<int64_t>& costs_ns, std::vector<bool>& stays) {
+  for (;;) {
+    plan::Cut cut = plan::cut_again(run.plan, costs_ns, stays);
+    const std::vector<Loose> loose = loose_steps(run, stays);
+    bool possible = true;
+    for (const plan::Segment& planned : cut.segments) {
+      if (!loose[planned.steps[0]].step || through_of(loose, planned)) continue;
+      possible = false;
+      for (const uint32_t s : planned.steps) stays[loose[s].segment] = true;
+    }
+    if (possible) return cut;
+  }
+}
+
+// A measured tick counts the segments that end it: those in flight are measured no more.
+void measure_none(RunState& run) {
+  for (auto& pace : run.paces)
+    for (uint64_t place = 0; place <= pace->mask; ++place) pace->latency[place].ordinal = UINT64_MAX;
+  for (auto& segment : run.segments) segment->measured = false;
+}
+
+// The segment goes on with these steps from where they stand.
+void give_steps(SegmentRun& segment, const plan::Segment& planned, const std::vector<Loose>& loose) {
+  const size_t through = *through_of(loose, planned);
+  segment.plan = &planned;
+  segment.ordinal = loose[planned.steps.back()].next;
+  segment.cursor = through;
+  segment.in_tick.store(through > 0);
+  segment.progress.store(segment.ordinal);
+  segment.changes_seen = 0; // it vouches for steps that have left
+  segment.careful.store(true);
+  segment.awaits.store(nullptr);
+  segment.waiting_at.store(nullptr);
+  for (const uint32_t s : planned.steps) {
+    StepRun& step = *loose[s].step;
+    if (step.segment != &segment) step.segment = &segment;
+    segment.steps.push_back(&step);
+  }
 }
 
 // Steps go to the segments of the new cut. A segment whose first step begins one again stays the same object, which
 // keeps a source with the head that a reader's thread knows.
-void move_steps(RunState& run, plan::Cut cut) {
+void move_steps(RunState& run, plan::Cut cut, const std::vector<Loose>& loose) {
   const std::lock_guard lock(run.cut_mutex);
   run.second_cut = std::make_unique<const plan::Cut>(std::move(cut));
-  std::vector<StepRun*> loose(run.plan.steps.size());
   std::vector<SegmentRun*> begun_by(run.plan.steps.size(), nullptr);
   for (auto& segment : run.segments) {
-    if (!plan::moves(run.plan, *segment->plan)) continue;
+    if (!loose[segment->steps[0]->index].step) continue;
     begun_by[segment->steps[0]->index] = segment.get();
-    for (StepRun* step : segment->steps) loose[step->index] = step;
     segment->steps.clear();
   }
   uint32_t left = run.segments_left.load();
   for (const plan::Segment& planned : run.second_cut->segments) {
-    if (!loose[planned.steps[0]]) { // one that stays
+    if (!loose[planned.steps[0]].step) { // one that stays
       for (auto& segment : run.segments)
         if (segment->plan->lane == planned.lane && segment->plan->steps == planned.steps) segment->plan = &planned;
       continue;
     }
     SegmentRun*& segment = begun_by[planned.steps[0]];
     if (!segment) {
-      run.segments.push_back(make_segment(run, planned, run.paces[planned.pace]->admitted.load()));
+      run.segments.push_back(make_segment(run, planned, 0));
       segment = run.segments.back().get();
       ++left;
     }
-    segment->plan = &planned;
-    segment->changes_seen = 0; // it vouches for steps that have left
-    for (uint32_t s : planned.steps) {
-      if (loose[s]->segment != segment) loose[s]->segment = segment;
-      segment->steps.push_back(loose[s]);
-    }
+    give_steps(*segment, planned, loose);
   }
   for (auto& segment : run.segments) {
     if (!segment->steps.empty() || segment->done.load()) continue;
@@ -119,6 +184,7 @@ void move_steps(RunState& run, plan::Cut cut) {
     --left;
   }
   run.segments_left.store(left);
+  measure_none(run);
   join_segments(run);
   want_stamps(run);
   for (HandlerRun* step : run.handlers)
@@ -128,66 +194,48 @@ void move_steps(RunState& run, plan::Cut cut) {
 
 } // namespace
 
-SecondCut::SecondCut(RunState& run, Workers* workers) : run_(run), workers_(workers) {
+SecondCut::SecondCut(RunState& run, Workers* workers) : run_(run), workers_(workers), standstill_(run, workers) {
   if (!run.plan.guessed) state_ = State::over;
 }
 
-void SecondCut::end() {
-  cut_.reset();
-  state_ = State::over;
-  run_.holding.store(false);
-  run_.bell->ring();
-}
-
-void SecondCut::give_up() {
-  end();
-  if (attempts_ < kAttemptsMax) state_ = State::measuring;
+void SecondCut::end(State state) {
+  state_ = state;
+  if (standstill_.has_begun()) standstill_.go_on();
 }
 
 void SecondCut::cut_at_rest() {
-  if (!is_quiet(run_) || ending(run_)) return;
-  move_steps(run_, std::move(*cut_));
+  std::vector<bool> stays = segments_that_stay(run_);
+  plan::Cut cut = possible_cut(run_, costs_ns_, stays);
+  if (steps_of(cut.segments) == steps_of(run_.plan.segments)) return;
+  move_steps(run_, std::move(cut), loose_steps(run_, stays));
   tell_second_cut(run_);
   if (workers_) workers_->share_out();
-  end();
 }
 
-// Whether what is in flight stands still, in no call.
-bool SecondCut::is_stuck() {
-  uint64_t moved = 0;
-  bool inside = false;
-  for (const auto& segment : run_.segments) {
-    moved += segment->progress.load(std::memory_order_relaxed);
-    inside = inside || segment->inside.load(std::memory_order_relaxed);
-  }
-  const int64_t now = run_.now_ns();
-  if (moved != moved_ || inside) {
-    moved_ = moved;
-    moved_at_ns_ = now;
-  }
-  if (now - held_since_ns_ > kHoldMaxNs) attempts_ = kAttemptsMax;
-  return now - moved_at_ns_ > kStuckNs || now - held_since_ns_ > kHoldMaxNs;
+void SecondCut::begin() {
+  costs_ns_ = measured_costs(run_);
+  const plan::Cut cut = plan::cut_again(run_.plan, costs_ns_, segments_that_stay(run_));
+  if (steps_of(cut.segments) == steps_of(run_.plan.segments)) return end(State::over);
+  ++attempts_;
+  state_ = State::standing_still;
+  standstill_.begin();
 }
 
-void SecondCut::look() {
+void SecondCut::look(bool nothing_comes) {
   if (state_ == State::over) return;
-  if (ending(run_)) return end();
+  if (ending(run_)) return end(State::over);
   if (state_ == State::measuring) {
     if (!has_measured_enough(run_)) return;
-    cut_ = plan::cut_again(run_.plan, measured_costs(run_));
-    if (steps_of(cut_->segments) == steps_of(run_.plan.segments)) return end();
-    held_since_ns_ = moved_at_ns_ = run_.now_ns();
-    ++attempts_;
-    state_ = State::holding;
-    run_.holding.store(true);
+    begin();
+    if (state_ == State::over) return;
   }
-  if (!is_quiet(run_)) {
-    if (is_stuck()) give_up();
-    return;
+  if (standstill_.is_at_rest(nothing_comes)) {
+    if (!ending(run_)) cut_at_rest();
+    return end(State::over);
   }
-  if (!workers_) return cut_at_rest();
-  if (workers_->rest()) cut_at_rest();
-  workers_->go_on();
+  if (standstill_.waited_ns() <= kHoldMaxNs) return;
+  tell_not_cut(run_, standstill_.waits_for());
+  end(attempts_ < kAttemptsMax ? State::measuring : State::over);
 }
 
 } // namespace millrace::exec

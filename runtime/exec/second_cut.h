@@ -5,17 +5,24 @@
 // is too low leaves one worker with more than a period holds; one that is too high pays a hand-over for nothing.
 //
 // Why this way. A plan that is compiled anew would take its handlers' state, its last values and its queues with it, so
-// only the cut is made again: steps keep all that they hold and move to other segments while nothing of them is under
-// way. No clock admits a tick until those in flight are through, the workers rest, and the run goes on at a tick
-// boundary. Under realtime beats that fall into that time are skipped and counted.
+// only the cut is made again: steps keep all that they hold and move to other segments while the run stands still
+// (standstill.h). Under realtime beats that fall into that time are skipped and counted.
 //
-// What it is not. No handler moves to another device, no instance is added, and what stands behind a handler that
-// answers later stays as it is: it is never idle between two ticks.
+// A segment runs its steps one after another, tick by tick. So steps may become one segment where they stand at the
+// same tick: all before it, or the first of them through it and the others not. Steps that stand elsewhere, since their
+// tick waits for another clock or for a result that is owed, keep the segments that they have, and the cut is made
+// around them.
+//
+// What it is not. No handler moves to another device, no instance is added, and what has a thread of its own stays
+// there.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "exec/standstill.h"
 #include "plan/plan.h"
 
 namespace millrace::exec {
@@ -27,27 +34,24 @@ class SecondCut {
  public:
   // `workers`: null in virtual time, where nobody else runs.
   SecondCut(RunState& run, Workers* workers);
-  // Looks whether it is time, and does what there is to do; called now and then until it is over.
-  void look();
+  // Looks whether it is time, and does what there is to do; called now and then until it is over. `nothing_comes`: see
+  // standstill.h.
+  void look(bool nothing_comes = false);
   bool measures() const { return state_ == State::measuring; }
   // It wants to be asked again soon: the clocks are held.
-  bool holds() const { return state_ == State::holding; }
-  // Lets the clocks go on, to be held again later; in virtual time, where nothing else can move any more.
-  void give_up();
+  bool holds() const { return standstill_.has_begun(); }
 
  private:
-  enum class State { measuring, holding, over };
-  void end();
+  enum class State { measuring, standing_still, over };
+  void end(State state);
+  void begin();
   void cut_at_rest();
 
   RunState& run_;
   Workers* workers_;
+  Standstill standstill_;
   State state_ = State::measuring;
-  bool is_stuck();
-
-  std::optional<plan::Cut> cut_;
-  uint64_t moved_ = 0; // while the clocks are held
-  int64_t moved_at_ns_ = 0, held_since_ns_ = 0;
+  std::vector<int64_t> costs_ns_; // by handler, while it stands still
   int attempts_ = 0;
 };
 

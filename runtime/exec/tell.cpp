@@ -105,6 +105,11 @@ void tell_second_cut(const RunState& run) {
                   run.plan.segments.size()));
 }
 
+void tell_not_cut(const RunState& run, const std::string& waits_for) {
+  if (!is_heard(run, LogLevel::info)) return;
+  say(run, LogLevel::info, "", "", "not cut again, since the run does not come to rest: " + waits_for);
+}
+
 void tell_restart(const HandlerRun& step) {
   if (!is_heard(*step.run, LogLevel::info)) return;
   Log::Context context;

@@ -41,6 +41,7 @@ void tell_clock_began(const PaceRun& pace);
 void tell_clock_ended(const PaceRun& pace);
 void tell_region(const RegionRun& region); // once it is recorded
 void tell_second_cut(const RunState& run);
+void tell_not_cut(const RunState& run, const std::string& waits_for);
 // The handler has failed, and will be started anew.
 void tell_restart(const HandlerRun& step);
 void tell_over(const RunState& run, const Result& result);

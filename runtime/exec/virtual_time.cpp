@@ -72,14 +72,11 @@ void run_in_virtual_time(RunState& run) {
   for (;;) {
     settle_instant(run, workers);
     if (run.finished() || run.abort.load()) return;
-    const bool held = second_cut.holds();
-    second_cut.look();
-    if (held && !second_cut.holds()) continue;
     const int64_t next = next_event_ns(run);
-    if (next == INT64_MAX && second_cut.holds()) {
-      second_cut.give_up();
-      continue;
-    }
+    const bool held = second_cut.holds();
+    second_cut.look(next == INT64_MAX);
+    if (held && !second_cut.holds()) continue;
+    if (next == INT64_MAX && second_cut.holds()) continue; // it has just begun
     if (next == INT64_MAX) {
       std::string lines;
       for (const std::string& line : who_waits(run)) lines += "; " + line;

@@ -28,9 +28,14 @@ bool counts(const Plan& plan, const Step& step) {
 
 class Partition {
  public:
-  // `before`: the plan whose cut is made again; null: this is the first.
-  Partition(Plan& plan, const Plan* before)
-      : plan_(plan), before_(before), cost_(plan.paces.size()), circles_(plan), waits_(circles_.waits()) {}
+  // `before`: the plan whose cut is made again, and which of its segments stay; null: this is the first.
+  Partition(Plan& plan, const Plan* before, const std::vector<bool>* stays)
+      : plan_(plan),
+        before_(before),
+        stays_(stays),
+        cost_(plan.paces.size()),
+        circles_(plan),
+        waits_(circles_.waits()) {}
 
   void run() {
     plan_.segments.clear();
@@ -115,7 +120,7 @@ class Partition {
     const Step& step = plan_.steps[s];
     if (!before_ || !plan_.on_host(step.domain)) return kNone;
     const uint32_t old = before_->steps[s].segment;
-    if (moves(*before_, before_->segments[old])) return kNone;
+    if (moves(*before_, before_->segments[old]) && !(*stays_)[old]) return kNone;
     const auto [at, fresh] = kept_.try_emplace(old, kNone);
     if (fresh) {
       at->second = open(s);
@@ -188,8 +193,9 @@ class Partition {
   Plan& plan_;
   std::optional<Reachability> reach_;
   const Plan* before_;
-  std::vector<int64_t> cost_; // per pace
-  std::vector<int64_t> load_; // per segment
+  const std::vector<bool>* stays_; // by segment of `before`
+  std::vector<int64_t> cost_;      // per pace
+  std::vector<int64_t> load_;      // per segment
   std::vector<uint32_t> level_, held_;
   std::vector<bool> closed_;
   const ClockCircles circles_;
@@ -211,10 +217,7 @@ std::string unknown_costs(const Plan& plan) {
 } // namespace
 
 bool moves(const Plan& plan, const Segment& segment) {
-  if (!plan.on_host(segment.domain) || segment.lanes > 1 || segment.blocking || !segment.thread.empty()) return false;
-  const uint32_t base = base_level(plan, plan.paces[segment.pace]);
-  return std::all_of(segment.steps.begin(), segment.steps.end(),
-                     [&](uint32_t s) { return plan.steps[s].level == base; });
+  return plan.on_host(segment.domain) && segment.lanes == 1 && !segment.blocking && segment.thread.empty();
 }
 
 bool guesses(const Plan& plan, uint32_t pace) {
@@ -231,16 +234,16 @@ bool guesses(const Plan& plan, uint32_t pace) {
 void partition(Draft& draft) {
   Plan& plan = draft.plan;
   plan.workers = std::max(1u, draft.machine.workers);
-  Partition(plan, nullptr).run();
+  Partition(plan, nullptr, nullptr).run();
   for (uint32_t p = 0; p < plan.paces.size(); ++p) plan.guessed = plan.guessed || guesses(plan, p);
   if (plan.guessed) plan.notes.push_back(unknown_costs(plan));
 }
 
-Cut cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns) {
+Cut cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns, const std::vector<bool>& stays) {
   Plan again = plan;
   for (size_t h = 0; h < again.handlers.size(); ++h)
     if (again.handlers[h].cost_ns == 0) again.handlers[h].cost_ns = costs_ns[h];
-  Partition(again, &plan).run();
+  Partition(again, &plan, &stays).run();
   schedule(again);
   // A thread that a handler has seen stays its thread.
   for (Segment& segment : again.segments)

@@ -178,15 +178,14 @@ Plan compile(const graph::Graph& graph, const Facts& facts, const Types& types, 
              const Options& options);
 
 // The segments of a plan cut once more, now that handlers were measured (semantics.md 5.2): `costs_ns` by handler, 0
-// where there is none. Segments that may not move (moves()) stay as they are, and so do the homes of those that are
-// pinned; windows grow as far as their room goes.
+// where there is none. Segments that may not move (moves()) or are said to stay, by segment, are as they were, and so
+// are the homes of those that are pinned; windows grow as far as their room goes.
 struct Cut {
   std::vector<Segment> segments;
   std::vector<uint32_t> windows; // by pace
 };
-Cut cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns);
-// Whether another cut may change this segment: one of the host's workers runs it, and it stands before everything that
-// answers later, so that between two ticks nothing of it is under way.
+Cut cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns, const std::vector<bool>& stays);
+// Whether another cut may change this segment: any of the host's workers may run it.
 bool moves(const Plan& plan, const Segment& segment);
 
 // By which a measurement of a handler's body is found again, beside type and domain: its settings, and how many bytes

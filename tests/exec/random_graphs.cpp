@@ -52,7 +52,11 @@ void require_the_same_on_devices(const Sample& sample, const Outcome& expected, 
     INFO("cut once more, on devices: ", on_devices);
     const Outcome outcome = try_run(sample, {3, on_devices, {}, true});
     REQUIRE(difference(expected, outcome) == "");
-    if (outcome.report.cut_again) ++features["cut once more"];
+    if (!outcome.report.cut_again) continue;
+    ++features["cut once more"];
+    for (const std::string name : {"pending", "queue block", "every"})
+      if (sample.features.contains(name)) ++features["cut once more with " + name];
+    if (on_devices && sample.features.contains("device")) ++features["cut once more with devices"];
   }
   for (const uint64_t adversary : {1u, 2u, 3u}) {
     INFO("on devices, adversary ", adversary);
@@ -124,6 +128,10 @@ TEST_CASE(
                                  "capturable",
                                  "packed copy",
                                  "cut once more",
+                                 "cut once more with pending",
+                                 "cut once more with queue block",
+                                 "cut once more with every",
+                                 "cut once more with devices",
                                  "live change"}) {
     CAPTURE(name);
     CHECK(features[name] >= wanted / 10);

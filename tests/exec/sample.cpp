@@ -227,11 +227,6 @@ std::vector<std::string> logs_of(const Sample& sample) {
   return names;
 }
 
-// From a microsecond to two milliseconds a call, by the handler's name alone.
-int64_t drawn_cost_ns(const std::string& handler, uint64_t) {
-  return int64_t{1000} << (std::hash<std::string>{}(handler) % 12);
-}
-
 uint64_t failing_tick(const std::string& what) {
   const std::string key = "failed at tick ";
   const size_t at = what.find(key);
@@ -239,6 +234,10 @@ uint64_t failing_tick(const std::string& what) {
 }
 
 } // namespace
+
+int64_t drawn_cost_ns(const std::string& handler, uint64_t) {
+  return int64_t{1000} << (std::hash<std::string>{}(handler) % 12);
+}
 
 Sample draw_sample(uint64_t seed, Values values) { return Generator(seed, values).make(); }
 

@@ -33,6 +33,9 @@ Sample draw_sample(uint64_t seed, Values values);
 // The graph as a pipeline file, with the places of the runs on devices and the script.
 std::string describe(const Sample& sample);
 
+// From a microsecond to two milliseconds a call, by the handler's name alone: what calls take in virtual time.
+int64_t drawn_cost_ns(const std::string& handler, uint64_t tick);
+
 // How a sample is run.
 struct Way {
   uint32_t workers = 1;

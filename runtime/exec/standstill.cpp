@@ -1,0 +1,92 @@
+// See standstill.h.
+#include "exec/standstill.h"
+
+#include <algorithm>
+
+#include "exec/channel.h"
+#include "exec/handler_run.h"
+#include "exec/run_state.h"
+#include "exec/threads.h"
+#include "exec/under_way.h"
+#include "exec/window.h"
+
+namespace millrace::exec {
+
+namespace {
+
+// What stands in the middle of a tick, in no call, moves no more once nothing has moved for so long. A wrong guess does
+// no harm: where steps stand is looked at when the workers rest.
+constexpr int64_t kStillNs = 20'000'000;
+
+// Every tick that was admitted is through: nothing can move before a clock admits another one.
+bool is_empty(const RunState& run) {
+  const bool waiting = std::any_of(run.paces.begin(), run.paces.end(), [](const auto& pace) {
+    if (!pace->feed) return false;
+    const std::lock_guard lock(pace->feed->mutex);
+    return pace->feed->count > 0;
+  });
+  return !waiting && std::all_of(run.segments.begin(), run.segments.end(), [](const auto& segment) {
+    return segment->done.load() || (!segment->in_tick.load(std::memory_order_acquire) &&
+                                    segment->progress.load(std::memory_order_acquire) >=
+                                        segment->pace->admitted.load(std::memory_order_acquire));
+  });
+}
+
+// A call of a segment that has not returned; in virtual time, one whose time is not over.
+const HandlerRun* call_under_way(const RunState& run, const SegmentRun& segment) {
+  if (const HandlerRun* inside = segment.inside.load(std::memory_order_relaxed); inside && !run.is_virtual)
+    return inside;
+  return segment.busy_until_ns > run.now_ns() ? segment.steps[segment.cursor]->called() : nullptr;
+}
+
+} // namespace
+
+void Standstill::begin() {
+  begun_ = true;
+  begun_at_ns_ = moved_at_ns_ = run_.now_ns();
+  run_.holding.store(true);
+}
+
+void Standstill::go_on() {
+  begun_ = false;
+  run_.holding.store(false);
+  run_.bell->ring();
+  if (workers_) workers_->go_on();
+}
+
+bool Standstill::has_settled(bool nothing_comes) {
+  if (nothing_comes || is_empty(run_)) return true;
+  uint64_t moved = 0;
+  bool busy = false;
+  for (const auto& segment : run_.segments) {
+    moved += segment->progress.load(std::memory_order_relaxed);
+    busy = busy || call_under_way(run_, *segment) || waits_for_device(*segment);
+  }
+  const int64_t now = run_.now_ns();
+  if (moved != moved_ || busy) moved_at_ns_ = now;
+  moved_ = moved;
+  return now - moved_at_ns_ > kStillNs;
+}
+
+bool Standstill::is_at_rest(bool nothing_comes) {
+  if (!has_settled(nothing_comes)) return false;
+  if (!workers_ || workers_->rest()) return true;
+  workers_->go_on(); // one is in a call after all
+  return false;
+}
+
+int64_t Standstill::waited_ns() const { return run_.now_ns() - begun_at_ns_; }
+
+std::string Standstill::waits_for() const {
+  for (const auto& segment : run_.segments) {
+    if (const HandlerRun* call = call_under_way(run_, *segment))
+      return call->plan->name + " is in " + function_of(*call) + " (tick " +
+             std::to_string(segment->pace->tick_at(segment->progress.load())) + ")";
+    if (waits_for_device(*segment))
+      return segment->steps[0]->plan->name + " waits for " + run_.plan.domains[segment->plan->domain].name;
+  }
+  const std::vector<std::string> waiting = who_waits(run_);
+  return waiting.empty() ? "the workers" : waiting[0];
+}
+
+} // namespace millrace::exec
