@@ -23,10 +23,10 @@ namespace {
 
 // All clocks start together; sources say their rates once.
 void begin(PaceRun& pace) {
-  pace.start_ns = pace.run->begin_ns();
-  for (SourceState& source : pace.sources) {
+  pace.clock->start_ns = pace.run->begin_ns();
+  for (SourceState& source : pace.clock->sources) {
     source.rate = rate_of(*source.step);
-    source.by_time = pace.clock->takes_what_is_due(source.step->handler->facts);
+    source.by_time = pace.clock->plan->takes_what_is_due(source.step->handler->facts);
   }
   tell_clock_began(pace);
 }
@@ -35,7 +35,7 @@ void begin(PaceRun& pace) {
 void end(PaceRun& pace) {
   pace.ending.store(true, std::memory_order_relaxed);
   bool left = true;
-  for (SourceState& source : pace.sources) left = (!source.reader || source.reader->leave()) && left;
+  for (SourceState& source : pace.clock->sources) left = (!source.reader || source.reader->leave()) && left;
   if (!left) {
     pace.due_ns.store(pace.run->now_ns() + kAskAgainNs, std::memory_order_relaxed);
     return;
@@ -54,13 +54,13 @@ void admit_changes(PaceRun& pace, uint64_t index, bool asked) {
   const std::lock_guard lock(run.changes_mutex);
   const auto is_late = [&](const RunState::Change& change) {
     return change.at_index == UINT64_MAX &&
-           std::any_of(pace.sources.begin(), pace.sources.end(),
+           std::any_of(pace.clock->sources.begin(), pace.clock->sources.end(),
                        [&](const SourceState& source) { return source.step->plan->handler() == change.handler; });
   };
   if (asked && std::any_of(run.requested.begin(), run.requested.end(), is_late)) return;
   std::vector<RunState::Change> others;
   for (RunState::Change& change : run.requested) {
-    const bool mine = run.plan.handlers[change.handler].clock == pace.plan->clock;
+    const bool mine = run.epoch.plan.handlers[change.handler].clock == pace.plan->clock;
     if (!mine || (change.at_index != UINT64_MAX && change.at_index > index)) {
       others.push_back(std::move(change));
       continue;
@@ -81,8 +81,9 @@ void tell_others(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
 
 // When the head has to look again without being rung: at the next beat, or when take_live() said; else never.
 void expect_next(PaceRun& pace) {
-  if (pace.clock->mode == graph::ClockMode::realtime)
-    pace.due_ns.store(pace.start_ns + beat_ns(pace.clock->rate, pace.next_beat), std::memory_order_relaxed);
+  if (pace.clock->plan->mode == graph::ClockMode::realtime)
+    pace.due_ns.store(pace.clock->start_ns + beat_ns(pace.clock->plan->rate, pace.clock->next_beat),
+                      std::memory_order_relaxed);
   else if (!live_driver(pace))
     pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
 }
@@ -90,7 +91,7 @@ void expect_next(PaceRun& pace) {
 // Out of line, as what few ticks do: it would take registers from all.
 [[gnu::cold, gnu::noinline]] void measure_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
-  const int64_t due = info.deadline_ns ? pace.start_ns + info.media_time_ns : INT64_MAX;
+  const int64_t due = info.deadline_ns ? pace.clock->start_ns + info.media_time_ns : INT64_MAX;
   const int64_t now = pace.run->now_ns();
   latency.ordinal = ordinal;
   latency.from_ns = std::min({due, std::exchange(pace.asked_ns, INT64_MAX), now});
@@ -102,18 +103,18 @@ void expect_next(PaceRun& pace) {
 
 void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   pace.infos[ordinal & pace.mask] = info;
-  if (!pace.run->plan.channels.empty()) tell_others(pace, ordinal, info);
+  if (!pace.run->epoch.plan.channels.empty()) tell_others(pace, ordinal, info);
   if (pace.watch.is_due(ordinal)) [[unlikely]]
     measure_tick(pace, ordinal, info);
   if (pace.due_ns.load(std::memory_order_relaxed) != INT64_MAX) expect_next(pace);
   // Last, since a reader begins the tick on the stamp alone; one ring for the stamps and `admitted`.
-  for (SourceState& source : pace.sources) {
+  for (SourceState& source : pace.clock->sources) {
     for (size_t o = 0; o < source.value.size(); ++o) source.step->outputs[o]->at(ordinal) = source.value[o];
     source.has_value = false;
     if (source.step->shared->wanted) source.step->shared->stamp(ordinal).store(ordinal + 1, std::memory_order_release);
   }
   pace.admitted.store(ordinal + 1, std::memory_order_release);
-  pace.newest_media_ns.store(info.media_time_ns, std::memory_order_release); // before `ended`
+  pace.clock->newest_media_ns.store(info.media_time_ns, std::memory_order_release); // before `ended`
   pace.run->notify();
 }
 
@@ -122,7 +123,7 @@ bool must_end(PaceRun& pace, uint64_t ordinal) {
   if (run.stopping.load(std::memory_order_relaxed) || run.failing.load(std::memory_order_relaxed)) return true;
   if (run.options.ticks_max && ordinal >= run.options.ticks_max) return true;
   if (ordinal >= pace.plan->ticks_max) return true;
-  return run.options.duration_ns && run.now_ns() - pace.start_ns >= run.options.duration_ns;
+  return run.options.duration_ns && run.now_ns() - pace.clock->start_ns >= run.options.duration_ns;
 }
 
 // What a clock without sources does next (8.11).
@@ -150,13 +151,13 @@ Lead follow_at_beats(PaceRun& pace) {
 Lead follow_in_time(PaceRun& pace, uint64_t ordinal) {
   bool over = leaders_ended(pace); // before the look: then no later tick of theirs follows
   for (const PaceRun* leader : pace.leaders) {
-    const int64_t newest = leader->newest_media_ns.load(std::memory_order_acquire);
-    if (newest != INT64_MIN && (ordinal == 0 || newest > pace.last_media_ns)) return Lead::tick;
+    const int64_t newest = leader->clock->newest_media_ns.load(std::memory_order_acquire);
+    if (newest != INT64_MIN && (ordinal == 0 || newest > pace.clock->last_media_ns)) return Lead::tick;
   }
   for (ChannelRun* channel : pace.fed_by) {
     if (channel->plan->kind != plan::ChannelKind::queue || channel->plan->full != graph::Full::block) continue;
     // A value that waits for a tick of its own, and for none of those that are there already.
-    const bool taken = ordinal == 0 || passed_by(*channel->to).has(pace.last_media_ns);
+    const bool taken = ordinal == 0 || passed_by(*channel->to).has(pace.clock->last_media_ns);
     const std::lock_guard lock(channel->mutex);
     if (taken && channel->count > 0) return Lead::tick;
     over = over && taken && channel->closed;
@@ -166,7 +167,7 @@ Lead follow_in_time(PaceRun& pace, uint64_t ordinal) {
 
 Lead follow(PaceRun& pace, uint64_t ordinal) {
   if (pace.leaders.empty()) return Lead::tick;
-  return pace.clock->realtime() ? follow_at_beats(pace) : follow_in_time(pace, ordinal);
+  return pace.clock->plan->realtime() ? follow_at_beats(pace) : follow_in_time(pace, ordinal);
 }
 
 // Whether the clock, which others hold for as long as the plan says, keeps the rate that says how many ticks that is
@@ -175,7 +176,7 @@ bool keeps_rate(PaceRun& pace, uint64_t ordinal, int64_t media_ns) {
   std::vector<int64_t>& recent = pace.recent_media_ns;
   if (recent.empty()) return true;
   recent[ordinal % recent.size()] = media_ns;
-  const plan::Clock& clock = *pace.clock;
+  const plan::Clock& clock = *pace.clock->plan;
   const auto since = [&](uint64_t ticks) { return media_ns - recent[(ordinal - ticks) % recent.size()]; };
   const bool crowds =
       clock.crowd_ticks > 1 && ordinal + 1 >= clock.crowd_ticks && since(clock.crowd_ticks - 1) < clock.held_ns;
@@ -202,7 +203,7 @@ bool keeps_rate(PaceRun& pace, uint64_t ordinal, int64_t media_ns) {
 
 // No tick follows at once, so nobody is to be watched in a call that has long returned.
 void leave_calls(PaceRun& pace) {
-  for (SourceState& source : pace.sources) {
+  for (SourceState& source : pace.clock->sources) {
     std::atomic<const HandlerRun*>& inside = source.step->segment->inside;
     if (!source.reader && inside.load(std::memory_order_relaxed) == source.step)
       inside.store(nullptr, std::memory_order_relaxed);
@@ -211,7 +212,7 @@ void leave_calls(PaceRun& pace) {
 
 bool admit_clock_tick(PaceRun& pace) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
-  if (pace.start_ns < 0) begin(pace);
+  if (pace.clock->start_ns < 0) begin(pace);
   const bool over = pace.ending.load(std::memory_order_relaxed) || must_end(pace, ordinal);
   const Lead lead = over ? Lead::end : follow(pace, ordinal);
   if (lead == Lead::end) end(pace);
@@ -220,6 +221,7 @@ bool admit_clock_tick(PaceRun& pace) {
   if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal, false);
   mr_tick_info info{};
   info.clock = pace.plan->clock;
+  info.epoch = pace.run->epoch.number;
   info.index = ordinal;
   info.trace_id = (uint64_t{pace.plan->clock} << kTraceIndexBits) + ordinal;
   const bool filled = fill_tick(pace, info, ordinal);
@@ -235,7 +237,7 @@ bool admit_clock_tick(PaceRun& pace) {
     end(pace);
     return false;
   }
-  pace.last_media_ns = info.media_time_ns;
+  pace.clock->last_media_ns = info.media_time_ns;
   publish_tick(pace, ordinal, info);
   return true;
 }

@@ -70,7 +70,7 @@ bool fires_now(BodyRun& step, BodyCall& body) {
   for (size_t i = 0; i < body.inputs.size(); ++i) {
     const memory::Block* block = body.input_blocks[i];
     const bool late = block && !block->present.load(std::memory_order_relaxed);
-    if (late && !body.absent[i]) ++step.inputs[i].absent_at_fence;
+    if (late && !body.absent[i]) ++step.inputs[i].totals->absent_at_fence;
     body.inputs[i] = body.absent[i] || late ? mr_input{} : body.frozen[i];
     if (!body.inputs[i].value && step.inputs[i].required) fires = false;
     called = called || (body.inputs[i].value && step.inputs[i].calls);
@@ -80,7 +80,7 @@ bool fires_now(BodyRun& step, BodyCall& body) {
 
 mr_status call_by_itself(BodyRun& step, BodyCall& body) {
   RunState& run = *step.run;
-  ++step.calls;
+  ++step.life->calls;
   const int64_t begin = run.trace_now(), begun_ns = run.now_ns();
   const plugin::UnderWayScope here({&name_call_apart, &step});
   step.apart.store(body.info.index, std::memory_order_relaxed);
@@ -138,7 +138,7 @@ void call_now(BodyRun& step, BodyCall& body, Timing timing) {
     fail_body(step, body);
     repeat_inputs(step, body);
   }
-  ++step.calls;
+  ++step.life->calls;
   if (body.failed) mind_failure(step, body.info.index);
 }
 
@@ -225,7 +225,7 @@ StepResult BodyRun::advance(uint64_t ordinal) {
 }
 
 bool change_live(BodyRun& step, uint64_t ordinal) {
-  if (step.run->changes_admitted.load(std::memory_order_acquire) == step.changes_seen) return true;
+  if (step.run->changes_admitted.load(std::memory_order_acquire) == step.life->changes_seen) return true;
   if (!at_rest(step)) return false; // those at issue count (2.7), and earlier bodies may still run
   apply_changes(step, step.pace->info(ordinal).index);
   return true;

@@ -57,12 +57,13 @@ bool needs_records(const plan::Plan& plan, const plan::Ring& ring) {
 }
 
 void make_empty_record(RunState& run) {
+  Epoch& epoch = run.epoch;
   bool needed = false;
-  for (const plan::Channel& channel : run.plan.channels) needed = needed || channel.initial_empty;
-  for (const plan::Step& step : run.plan.steps)
+  for (const plan::Channel& channel : epoch.plan.channels) needed = needed || channel.initial_empty;
+  for (const plan::Step& step : epoch.plan.steps)
     for (const plan::StepInput& input : step.inputs) needed = needed || input.initial_empty;
   const auto has_records = [](const plan::Domain& domain) { return domain.records_on_host; };
-  if (!needed || std::none_of(run.plan.domains.begin(), run.plan.domains.end(), has_records)) return;
+  if (!needed || std::none_of(epoch.plan.domains.begin(), epoch.plan.domains.end(), has_records)) return;
   device::DeviceStatus status;
   device::Arena* arena = run.devices[0]->allocate(sizeof(mr_value), {true}, status);
   if (!arena) throw Failure(701, "the host has no room for an empty value: " + status.sentence);
@@ -72,36 +73,38 @@ void make_empty_record(RunState& run) {
 
 // What one copy moves is whole, with the room between its blocks.
 std::vector<device::NamedBytes> parts_of(const RunState& run, const device::Arena& arena) {
+  const Epoch& epoch = run.epoch;
   std::vector<device::NamedBytes> parts;
-  for (size_t r = 0; r < run.rings.size(); ++r) {
-    const auto* const begin = reinterpret_cast<const std::byte*>(run.rings[r]->block(0).value);
+  for (size_t r = 0; r < epoch.rings.size(); ++r) {
+    const auto* const begin = reinterpret_cast<const std::byte*>(epoch.rings[r]->block(0).value);
     if (begin < arena.base || begin >= arena.base + arena.bytes) continue;
-    const bool packed = run.plan.rings[r].pack != plan::kNone;
+    const bool packed = epoch.plan.rings[r].pack != plan::kNone;
     const uint64_t bytes =
-        packed ? memory::block_bytes(run.rings[r]->capacity()) : sizeof(mr_value) + run.rings[r]->capacity();
-    for (uint32_t b = 0; b < run.rings[r]->length(); ++b)
-      parts.push_back({reinterpret_cast<const std::byte*>(run.rings[r]->block(b).value), bytes, run.ring_names[r]});
+        packed ? memory::block_bytes(epoch.rings[r]->capacity()) : sizeof(mr_value) + epoch.rings[r]->capacity();
+    for (uint32_t b = 0; b < epoch.rings[r]->length(); ++b)
+      parts.push_back({reinterpret_cast<const std::byte*>(epoch.rings[r]->block(b).value), bytes, epoch.ring_names[r]});
   }
   return parts;
 }
 
 // Inside a signal handler: reads what was laid out before, writes into a buffer of its own, calls nothing that locks.
 const char* name_access(const RunState& run, const void* address) {
+  const Epoch& epoch = run.epoch;
   static thread_local char text[256];
   const auto* at = static_cast<const std::byte*>(address);
-  for (size_t r = 0; r < run.rings.size(); ++r) {
+  for (size_t r = 0; r < epoch.rings.size(); ++r) {
     const auto is_in = [&](const memory::Block& block) {
       const auto* begin = reinterpret_cast<const std::byte*>(block.value);
-      return at >= begin && at < begin + memory::block_bytes(run.rings[r]->capacity());
+      return at >= begin && at < begin + memory::block_bytes(epoch.rings[r]->capacity());
     };
     bool found = false;
-    for (uint32_t b = 0; b < run.rings[r]->length(); ++b) found = found || is_in(run.rings[r]->block(b));
+    for (uint32_t b = 0; b < epoch.rings[r]->length(); ++b) found = found || is_in(epoch.rings[r]->block(b));
     if (!found) continue;
     const plugin::CallName call = plugin::under_way.name();
     const char* culprit = call.handler ? call.handler : "the host";
     char* out = text;
     for (const char* part :
-         {culprit, " touched the buffer of ", run.ring_names[r].c_str(), ", which only a body on that device may"})
+         {culprit, " touched the buffer of ", epoch.ring_names[r].c_str(), ", which only a body on that device may"})
       while (*part && out + 1 < text + sizeof text) *out++ = *part++;
     *out = 0;
     return text;
@@ -112,31 +115,32 @@ const char* name_access(const RunState& run, const void* address) {
 } // namespace
 
 void make_memory(RunState& run) {
-  std::vector<std::array<std::byte*, 2>> next(run.plan.domains.size(), {nullptr, nullptr});
+  Epoch& epoch = run.epoch;
+  std::vector<std::array<std::byte*, 2>> next(epoch.plan.domains.size(), {nullptr, nullptr});
   std::vector<std::pair<uint32_t, device::Arena*>> arenas; // of devices
-  for (uint32_t d = 0; d < run.plan.domains.size(); ++d) {
+  for (uint32_t d = 0; d < epoch.plan.domains.size(); ++d) {
     for (const bool pinned : {false, true}) {
-      const uint64_t bytes = ring_bytes(run.plan, d, pinned);
+      const uint64_t bytes = ring_bytes(epoch.plan, d, pinned);
       if (bytes == 0) continue;
       device::DeviceStatus status;
       device::Arena* arena = run.devices[d]->allocate(bytes, {pinned}, status);
       if (!arena)
-        throw Failure(
-            Error{701,
-                  run.plan.domains[d].name + " has no room for " + std::to_string(bytes) + " bytes: " + status.sentence,
-                  {},
-                  {},
-                  "",
-                  "a smaller in_flight:"});
+        throw Failure(Error{
+            701,
+            epoch.plan.domains[d].name + " has no room for " + std::to_string(bytes) + " bytes: " + status.sentence,
+            {},
+            {},
+            "",
+            "a smaller in_flight:"});
       next[d][pinned] = arena->base;
       if (d != 0) arenas.emplace_back(d, arena);
     }
   }
   make_empty_record(run);
-  std::map<uint32_t, Pack> packs = packs_of(run.plan);
-  for (const plan::Ring& ring : run.plan.rings) {
+  std::map<uint32_t, Pack> packs = packs_of(epoch.plan);
+  for (const plan::Ring& ring : epoch.plan.rings) {
     std::byte*& free = next[ring.domain][ring.pinned];
-    memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0, needs_records(run.plan, ring)};
+    memory::RingOptions ring_options{ring.length, ring.dynamic, ring.capacity, 0, needs_records(epoch.plan, ring)};
     std::byte* base = free;
     if (ring.pack == plan::kNone) {
       free += ring.length * memory::block_bytes(ring.capacity);
@@ -147,14 +151,14 @@ void make_memory(RunState& run) {
         pack.base = free;
         free += ring.length * pack.stride;
       }
-      base = pack.base + pack.offsets.at(static_cast<uint32_t>(&ring - run.plan.rings.data()));
+      base = pack.base + pack.offsets.at(static_cast<uint32_t>(&ring - epoch.plan.rings.data()));
     }
-    run.rings.push_back(std::make_unique<memory::Ring>(ring_options, base, run.plan.in_host_memory(ring.domain)));
-    const plan::Output& output = run.plan.outputs[ring.output];
+    epoch.rings.push_back(std::make_unique<memory::Ring>(ring_options, base, epoch.plan.in_host_memory(ring.domain)));
+    const plan::Output& output = epoch.plan.outputs[ring.output];
     if (ring_options.own_records)
-      for (uint32_t b = 0; b < ring.length; ++b) *run.rings.back()->block(b).record = plan::planned_value(output);
-    run.ring_names.push_back(run.plan.steps[output.step].name + "." + output.name + " in " +
-                             run.plan.domains[ring.domain].name);
+      for (uint32_t b = 0; b < ring.length; ++b) *epoch.rings.back()->block(b).record = plan::planned_value(output);
+    epoch.ring_names.push_back(epoch.plan.steps[output.step].name + "." + output.name + " in " +
+                               epoch.plan.domains[ring.domain].name);
   }
   for (const auto& [domain, arena] : arenas) run.devices[domain]->name_parts(*arena, parts_of(run, *arena));
   if (!run.has_devices || run.is_virtual || !run.options.explain_crashes) return;

@@ -32,8 +32,9 @@ device::Stream* make_stream(RunState& run, uint32_t domain, device::StreamKind k
 // Of a device's step: copies have streams of their own, one a direction and one for those between peers.
 device::Stream* stream_of(const RunState& run, const plan::Step& step) {
   if (!step.is<plan::CopyStep>()) return run.compute[step.domain];
-  if (run.outputs[step.outputs[0]].in_host_memory) return run.copy_out[step.domain];
-  return run.outputs[step.inputs[0].output].in_host_memory ? run.copy_in[step.domain] : run.copy_peer[step.domain];
+  if (run.epoch.outputs[step.outputs[0]].in_host_memory) return run.copy_out[step.domain];
+  return run.epoch.outputs[step.inputs[0].output].in_host_memory ? run.copy_in[step.domain]
+                                                                 : run.copy_peer[step.domain];
 }
 
 // The run's words and its time, for the handler's own use.
@@ -62,7 +63,7 @@ void make_deferred(HandlerRun& step) {
     deferred.inputs.reserve(step.raw_inputs.size());
   }
   step.asynchronous = step.instance->info().traits & MR_TRAIT_ASYNCHRONOUS;
-  step.counts_firings = step.asynchronous && !step.pace->clock->realtime();
+  step.counts_firings = step.asynchronous && !step.pace->clock->plan->realtime();
   step.counted.reserve(most);
 }
 
@@ -70,25 +71,38 @@ void* make_scratch(RunState& run, const plan::Step& step) {
   device::DeviceStatus status;
   device::Arena* arena = run.devices[step.domain]->allocate(step.scratch_bytes(), {}, status);
   if (arena) return arena->base;
-  throw Failure(
-      Error{701,
-            run.plan.domains[step.domain].name + " has no room for what " + step.name + " works in: " + status.sentence,
-            {},
-            {},
-            "",
-            ""});
+  throw Failure(Error{
+      701,
+      run.epoch.plan.domains[step.domain].name + " has no room for what " + step.name + " works in: " + status.sentence,
+      {},
+      {},
+      "",
+      ""});
 }
 
-// The handler of a step; a lane has an object of its own.
+// A lane but the first has an instance of its own.
+HandlerLife& life_of(RunState& run, uint32_t handler, uint32_t lane) {
+  auto& lives = run.lives[handler];
+  if (lives.size() > lane) return *lives[lane];
+  MR_ASSERT(lives.size() == lane, "lanes are made in their order");
+  auto life = std::make_unique<HandlerLife>();
+  life->instance = run.live.instances[handler].get();
+  if (lane > 0) {
+    life->own =
+        plan::clone(run.epoch.plan, run.epoch.graph, handler, life->instance->type(), host_table(), run.live.watch);
+    life->instance = life->own.get();
+  }
+  lives.push_back(std::move(life));
+  return *lives.back();
+}
+
 void give_handler(RunState& run, HandlerRun& step) {
   const plan::Step& plan = *step.plan;
   const uint32_t number = plan.handler();
-  step.handler = &run.plan.handlers[number];
-  step.instance = run.live.instances[number].get();
-  if (step.segment->plan->lane > 0) {
-    run.clones.push_back(plan::clone(run.plan, run.graph, number, step.instance->type(), host_table(), run.live.watch));
-    step.instance = run.clones.back().get();
-  }
+  step.handler = &run.epoch.plan.handlers[number];
+  step.life = &life_of(run, number, step.segment->plan->lane);
+  step.life->inputs = LineVector<InputTotals>(plan.inputs.size());
+  step.instance = step.life->instance;
   step.self = step.instance->self();
   lend(run, step);
   step.process = step.instance->table().process;
@@ -138,7 +152,7 @@ void fill_handler(RunState& run, HandlerRun& step) {
   step.lay_out(step.plan->inputs.size(), step.plan->outputs.size());
   step.context.step = &step;
   if (step.instance->info().max_pending > 0) make_deferred(step);
-  run.handlers.push_back(&step);
+  run.epoch.handlers.push_back(&step);
 }
 
 void fill(RunState& run, HandlerRun& step) { fill_handler(run, step); }
@@ -150,7 +164,7 @@ void fill(RunState& run, BodyRun& step) {
   give_device(run, step, step.process_cuda != nullptr);
   if (plan.scratch_bytes() > 0) step.scratch = make_scratch(run, plan);
   const bool in_region = plan.region != plan::kNone && !run.options.sync_devices;
-  step.bodies.resize(in_region ? run.plan.regions[plan.region].slots : step.pace->plan->slots);
+  step.bodies.resize(in_region ? run.epoch.plan.regions[plan.region].slots : step.pace->plan->slots);
   make_bodies(step);
 }
 
@@ -162,23 +176,24 @@ void fill(RunState& run, CopyRun& step) {
 
 void fill(RunState&, FinishRun&) {} // join_steps()
 
-void fill(RunState& run, ChannelEnd& step) { step.channel = run.channels[step.plan->channel()].get(); }
+void fill(RunState& run, ChannelEnd& step) { step.channel = run.epoch.channels[step.plan->channel()].get(); }
 
 template <class Kind>
 void make_step(RunState& run, SegmentRun& segment, uint32_t index) {
+  Epoch& epoch = run.epoch;
   auto step = std::make_unique<Kind>();
   step->run = &run;
-  step->plan = &run.plan.steps[index];
+  step->plan = &epoch.plan.steps[index];
   step->index = index;
   step->segment = &segment;
   step->pace = segment.pace;
-  step->shared = &run.shared[index];
+  step->shared = &epoch.shared[index];
   step->every = step->plan->every;
-  for (uint32_t o : step->plan->outputs) step->outputs.push_back(&run.outputs[o]);
+  for (uint32_t o : step->plan->outputs) step->outputs.push_back(&epoch.outputs[o]);
   fill(run, *step);
-  if (segment.plan->lane == 0) run.step_runs[index] = step.get();
+  if (segment.plan->lane == 0) epoch.step_runs[index] = step.get();
   segment.steps.push_back(step.get());
-  run.steps.push_back(std::move(step));
+  epoch.steps.push_back(std::move(step));
 }
 
 // By the kind that the plan says.
@@ -227,7 +242,7 @@ void make_streams(RunState& run) {
   run.streams.resize(count);
   for (uint32_t d = 0; d < count; ++d) {
     const auto make = [&](device::StreamKind kind) {
-      return run.plan.on_host(d) ? nullptr : make_stream(run, d, kind);
+      return run.epoch.plan.on_host(d) ? nullptr : make_stream(run, d, kind);
     };
     run.enqueuing.push_back(run.devices[d]->enqueuing());
     run.compute.push_back(make(device::StreamKind::compute));
@@ -236,7 +251,7 @@ void make_streams(RunState& run) {
     run.copy_peer.push_back(make(device::StreamKind::copy_peer));
   }
   run.submitting.resize(count);
-  for (const plan::Segment& segment : run.plan.segments)
+  for (const plan::Segment& segment : run.epoch.plan.segments)
     if (segment.heavy && !run.submitting[segment.domain])
       run.submitting[segment.domain] = std::make_unique<std::mutex>();
   for (uint32_t d = 1; d < count && count > 2; ++d)
@@ -247,55 +262,58 @@ std::unique_ptr<SegmentRun> make_segment(RunState& run, const plan::Segment& pla
   auto segment = std::make_unique<SegmentRun>();
   segment->run = &run;
   segment->plan = &plan_segment;
-  segment->pace = run.paces[plan_segment.pace].get();
-  segment->device = !run.plan.on_host(plan_segment.domain);
+  segment->pace = run.epoch.paces[plan_segment.pace].get();
+  segment->device = !run.epoch.plan.on_host(plan_segment.domain);
   segment->submitting = run.submitting[plan_segment.domain].get();
   segment->traced = run.options.trace_all && !run.is_virtual;
   segment->ordinal = ordinal;
   segment->progress = ordinal;
   if (segment->device) segment->fences.resize(segment->pace->plan->slots);
-  if (segment->pace->clock->realtime())
+  if (segment->pace->clock->plan->realtime())
     segment->ended_at_ns = std::make_unique<std::atomic<int64_t>[]>(segment->pace->plan->slots);
   return segment;
 }
 
 void make_segments(RunState& run) {
-  run.shared.resize(run.plan.steps.size());
-  run.step_runs.resize(run.plan.steps.size(), nullptr);
-  run.first_errors.resize(run.plan.steps.size());
-  run.segments.reserve(run.plan.segments.size() +
-                       run.plan.steps.size()); // another cut makes more, and moves none in memory
-  for (const plan::Segment& plan_segment : run.plan.segments) {
-    run.segments.push_back(make_segment(run, plan_segment, plan_segment.lane));
+  Epoch& epoch = run.epoch;
+  epoch.shared.resize(epoch.plan.steps.size());
+  epoch.step_runs.resize(epoch.plan.steps.size(), nullptr);
+  run.lives.resize(epoch.plan.handlers.size());
+  epoch.segments.reserve(epoch.plan.segments.size() +
+                         epoch.plan.steps.size()); // another cut makes more, and moves none in memory
+  for (const plan::Segment& plan_segment : epoch.plan.segments) {
+    epoch.segments.push_back(make_segment(run, plan_segment, plan_segment.lane));
     for (uint32_t step : plan_segment.steps)
-      std::visit(MakeStep{run, *run.segments.back(), step}, run.plan.steps[step].kind);
+      std::visit(MakeStep{run, *epoch.segments.back(), step}, epoch.plan.steps[step].kind);
   }
-  run.segments_left = static_cast<uint32_t>(run.segments.size());
+  epoch.segments_left = static_cast<uint32_t>(epoch.segments.size());
 }
 
 void join_steps(RunState& run) {
-  for (StepRun* step : run.step_runs) {
+  Epoch& epoch = run.epoch;
+  for (StepRun* step : epoch.step_runs) {
     if (const auto* plan = std::get_if<plan::FinishStep>(&step->plan->kind))
-      join_finish(as<FinishRun>(*step), as<BodyRun>(*run.step_runs[plan->body]));
+      join_finish(as<FinishRun>(*step), as<BodyRun>(*epoch.step_runs[plan->body]));
     if (const auto* plan = std::get_if<plan::CopyStep>(&step->plan->kind))
       for (size_t r = 0; r < plan->readers.size(); ++r)
         as<CopyRun>(*step).readers.push_back(
-            {run.step_runs[plan->readers[r]], plan->members.empty() ? 0 : plan->members[r]});
+            {epoch.step_runs[plan->readers[r]], plan->members.empty() ? 0 : plan->members[r]});
   }
-  for (auto& channel : run.channels) {
-    channel->from = &as<ChannelEnd>(*run.step_runs[channel->plan->from]);
-    channel->to = &as<ChannelEnd>(*run.step_runs[channel->plan->to]);
+  for (auto& channel : epoch.channels) {
+    channel->from = &as<ChannelEnd>(*epoch.step_runs[channel->plan->from]);
+    channel->to = &as<ChannelEnd>(*epoch.step_runs[channel->plan->to]);
   }
 }
 
 void make_regions(RunState& run) {
+  Epoch& epoch = run.epoch;
   if (run.options.sync_devices) return; // each body by itself
-  for (uint32_t r = 0; r < run.plan.regions.size(); ++r) {
-    if (run.plan.regions[r].steps.empty()) continue;
+  for (uint32_t r = 0; r < epoch.plan.regions.size(); ++r) {
+    if (epoch.plan.regions[r].steps.empty()) continue;
     auto region = std::make_unique<RegionRun>();
-    region->plan = &run.plan.regions[r];
+    region->plan = &epoch.plan.regions[r];
     for (uint32_t s : region->plan->steps) {
-      StepRun& step = *run.step_runs[s];
+      StepRun& step = *epoch.step_runs[s];
       step.on.region = region.get();
       if (step.plan->is<plan::CopyStep>())
         region->riders.push_back(&as<CopyRun>(step));
@@ -303,7 +321,7 @@ void make_regions(RunState& run) {
         region->steps.push_back(&as<BodyRun>(step));
     }
     region->launched.resize(region->plan->slots);
-    run.regions.push_back(std::move(region));
+    epoch.regions.push_back(std::move(region));
   }
 }
 

@@ -18,7 +18,7 @@ namespace {
 // The output whose values this one is a copy of.
 uint32_t before_copies(const RunState& run, uint32_t output) {
   for (;;) {
-    const plan::Step& step = run.plan.steps[run.plan.outputs[output].step];
+    const plan::Step& step = run.epoch.plan.steps[run.epoch.plan.outputs[output].step];
     if (!step.is<plan::CopyStep>()) return output;
     const auto at = std::find(step.outputs.begin(), step.outputs.end(), output) - step.outputs.begin();
     output = step.inputs[static_cast<size_t>(at)].output;
@@ -26,6 +26,7 @@ uint32_t before_copies(const RunState& run, uint32_t output) {
 }
 
 void add_inputs(RunState& run, StepRun& step) {
+  Epoch& epoch = run.epoch;
   for (const plan::StepInput& plan_input : step.plan->inputs) {
     InputRun input;
     input.delay = plan_input.delay;
@@ -36,7 +37,7 @@ void add_inputs(RunState& run, StepRun& step) {
     input.calls = plan_input.calls;
     input.edge = plan_input.edge;
     if (plan_input.output != plan::kNone) {
-      input.output = &run.outputs[plan_input.output];
+      input.output = &epoch.outputs[plan_input.output];
       // What a device made, or carried here, comes with a fence; so does what passed through from another pace.
       input.may_be_late = run.has_devices;
       // On a device a value is kept until the last body that may look at it is done, not only issued.
@@ -44,13 +45,14 @@ void add_inputs(RunState& run, StepRun& step) {
       if (input.keeps > 0 || (input.repeat_last && step.on.device)) input.kept.resize(input.keeps + 1 + issued);
     }
     const bool queued = input.output && step.called() && input.edge != plan::kNone &&
-                        run.plan.edges[input.edge].policy == graph::Policy::queue;
-    if (queued) input.queue = &run.outputs[before_copies(run, plan_input.output)];
+                        epoch.plan.edges[input.edge].policy == graph::Policy::queue;
+    if (queued) input.queue = &epoch.outputs[before_copies(run, plan_input.output)];
     step.reads_queue = step.reads_queue || queued;
+    if (const HandlerRun* handler = step.called()) input.totals = &handler->life->inputs[step.inputs.size()];
     step.inputs.push_back(std::move(input));
   }
   for (uint32_t before : step.plan->after)
-    if (!run.plan.on_host(run.plan.steps[before].domain)) step.after_on_device.push_back(run.step_runs[before]);
+    if (!epoch.plan.on_host(epoch.plan.steps[before].domain)) step.after_on_device.push_back(epoch.step_runs[before]);
 }
 
 // What a step has to wait for: all that is not before it in its own segment.
@@ -60,7 +62,7 @@ void wire(RunState& run, StepRun& step) {
   step.fed_by_others = false;
   for (InputRun& input : step.inputs) {
     if (!input.output) continue;
-    StepRun& producer = *run.step_runs[input.output->plan->step];
+    StepRun& producer = *run.epoch.step_runs[input.output->plan->step];
     const bool same = alone && producer.segment == step.segment && !may_owe(producer);
     input.producer = same ? nullptr : producer.shared;
     step.plain = step.plain && !run.has_devices && input.delay == 0 && input.keeps == 0;
@@ -68,7 +70,7 @@ void wire(RunState& run, StepRun& step) {
   }
   step.after.clear();
   for (uint32_t before : step.plan->after) {
-    const StepRun& other = *run.step_runs[before];
+    const StepRun& other = *run.epoch.step_runs[before];
     const bool same = alone && other.segment == step.segment && !other.on.device;
     step.after.push_back(same ? nullptr : other.shared);
     if (!same) step.plain = false;
@@ -78,26 +80,27 @@ void wire(RunState& run, StepRun& step) {
 } // namespace
 
 void make_inputs(RunState& run) {
-  for (auto& step : run.steps) add_inputs(run, *step);
+  for (auto& step : run.epoch.steps) add_inputs(run, *step);
 }
 
 void join_segments(RunState& run) {
-  for (auto& pace : run.paces) pace->segments.clear();
-  for (auto& segment : run.segments) {
+  Epoch& epoch = run.epoch;
+  for (auto& pace : epoch.paces) pace->segments.clear();
+  for (auto& segment : epoch.segments) {
     segment->head = false;
     segment->first = nullptr;
     segment->pending_steps.clear();
     if (!segment->done) segment->pace->segments.push_back(segment.get());
   }
-  for (auto& pace : run.paces) {
+  for (auto& pace : epoch.paces) {
     const bool behind = pace->plan->kind == plan::PaceKind::behind;
     if (pace->segments.empty()) continue;
-    (behind                  ? pace->entry->segment
-     : pace->sources.empty() ? pace->segments[0]
-                             : pace->sources[0].step->segment)
+    (behind                         ? pace->entry->segment
+     : pace->clock->sources.empty() ? pace->segments[0]
+                                    : pace->clock->sources[0].step->segment)
         ->head = true;
   }
-  for (auto& segment : run.segments) {
+  for (auto& segment : epoch.segments) {
     for (StepRun* step : segment->steps) {
       if (!step->plan->is<plan::SourceStep>()) wire(run, *step); // a reader's thread may be in its call
       if (may_owe(*step)) segment->pending_steps.push_back(step->called());
@@ -109,13 +112,15 @@ void join_segments(RunState& run) {
 }
 
 void wire_stamps(RunState& run) {
-  for (size_t s = 0; s < run.plan.steps.size(); ++s) {
-    const plan::Pace& pace = run.plan.paces[run.plan.steps[s].pace];
-    run.shared[s].mask = pace.slots - 1;
-    if (run.plan.steps[s].outputs.empty()) run.shared[s].own_places = std::make_unique<SlotPlace[]>(pace.slots);
-    run.shared[s].places = run.plan.steps[s].outputs.empty() ? run.shared[s].own_places.get()
-                                                             : run.outputs[run.plan.steps[s].outputs[0]].places.get();
-    run.shared[s].wanted = run.has_devices;
+  Epoch& epoch = run.epoch;
+  for (size_t s = 0; s < epoch.plan.steps.size(); ++s) {
+    const plan::Pace& pace = epoch.plan.paces[epoch.plan.steps[s].pace];
+    epoch.shared[s].mask = pace.slots - 1;
+    if (epoch.plan.steps[s].outputs.empty()) epoch.shared[s].own_places = std::make_unique<SlotPlace[]>(pace.slots);
+    epoch.shared[s].places = epoch.plan.steps[s].outputs.empty()
+                                 ? epoch.shared[s].own_places.get()
+                                 : epoch.outputs[epoch.plan.steps[s].outputs[0]].places.get();
+    epoch.shared[s].wanted = run.has_devices;
   }
   want_stamps(run);
 }
@@ -133,15 +138,16 @@ uint64_t settled_below(const SegmentRun& segment, size_t position) {
 } // namespace
 
 void want_stamps(RunState& run) {
-  std::vector<bool> wanted(run.shared.size(), false);
+  Epoch& epoch = run.epoch;
+  std::vector<bool> wanted(epoch.shared.size(), false);
   const auto want = [&](const StepShared* waited_for) {
-    if (waited_for) wanted[static_cast<size_t>(waited_for - run.shared.data())] = true;
+    if (waited_for) wanted[static_cast<size_t>(waited_for - epoch.shared.data())] = true;
   };
-  for (auto& step : run.steps) {
+  for (auto& step : epoch.steps) {
     for (const InputRun& input : step->inputs) want(input.producer);
     for (const StepShared* before : step->after) want(before);
   }
-  for (auto& segment : run.segments) {
+  for (auto& segment : epoch.segments) {
     for (size_t i = 0; i < segment->steps.size(); ++i) {
       StepShared& shared = *segment->steps[i]->shared;
       if (!wanted[segment->steps[i]->index] || shared.wanted) continue;

@@ -17,7 +17,7 @@ void say(HandlerRun& step, const std::string& sentence) {
   bool is_first = false; // of all lanes: on the terminal a handler is told of once
   {
     const std::lock_guard lock(run.failure_mutex);
-    std::string& first = run.first_errors[step.index];
+    std::string& first = run.lives[step.plan->handler()][0]->first_error;
     is_first = first.empty();
     if (is_first) first = sentence;
   }
@@ -33,12 +33,12 @@ constexpr int64_t kRestartFirstNs = 10'000'000;
 constexpr int64_t kRestartMaxNs = 5'000'000'000;
 
 void begin_restart(HandlerRun& step) {
-  step.down = true;
-  const int64_t wait = std::min(kRestartMaxNs, kRestartFirstNs << std::min(step.restarts, 20u));
-  ++step.restarts;
+  step.life->down = true;
+  const int64_t wait = std::min(kRestartMaxNs, kRestartFirstNs << std::min(step.life->restarts, 20u));
+  ++step.life->restarts;
   tell_restart(step);
   if (step.instance->stop() != MR_OK) say_error(step);
-  step.restart_at_ns = step.pace->clock->realtime() ? step.run->now_ns() + wait : 0;
+  step.life->restart_at_ns = step.pace->clock->plan->realtime() ? step.run->now_ns() + wait : 0;
 }
 
 // The input that stands in for a failed output; the plan saw to it that there is one.
@@ -86,19 +86,19 @@ bool restart_where_asked(BodyRun& step) {
 }
 
 bool is_up(HandlerRun& step) {
-  if (!step.down) return true;
-  if (step.restart_at_ns > step.run->now_ns()) return false;
+  if (!step.life->down) return true;
+  if (step.life->restart_at_ns > step.run->now_ns()) return false;
   step.instance->reset();
   if (step.instance->start() != MR_OK) {
     begin_restart(step);
     return false;
   }
-  step.down = false;
+  step.life->down = false;
   return true;
 }
 
 void note_error(HandlerRun& step, uint64_t index) {
-  step.errors.fetch_add(1, std::memory_order_relaxed);
+  step.life->errors.fetch_add(1, std::memory_order_relaxed);
   if (step.handler->on_error != graph::OnError::fail) return say_error(step);
   step.run->fail(step, index, step.instance->take_error("process"));
 }
@@ -108,7 +108,7 @@ void say_error(HandlerRun& step) { say(step, step.instance->take_error("process"
 bool is_in_a_call() { return plugin::under_way.look_up || Claim::here(); }
 
 void fail_outside_calls(HandlerRun& step, const std::string& sentence) {
-  step.errors.fetch_add(1, std::memory_order_relaxed);
+  step.life->errors.fetch_add(1, std::memory_order_relaxed);
   if (step.handler->on_error != graph::OnError::fail) return say(step, sentence);
   const PaceRun* pace = step.pace;
   while (pace->parent) pace = pace->parent;

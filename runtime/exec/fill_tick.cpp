@@ -16,8 +16,10 @@ namespace {
 // The first beat from the next one on that is due after this time. Of a fast clock more beats may have passed than
 // could be counted one by one: strides that double, and then halve.
 int64_t beat_after(const PaceRun& pace, int64_t time_ns) {
-  const auto is_due = [&](int64_t beat) { return pace.start_ns + beat_ns(pace.clock->rate, beat) <= time_ns; };
-  int64_t beat = pace.next_beat, stride = 1;
+  const auto is_due = [&](int64_t beat) {
+    return pace.clock->start_ns + beat_ns(pace.clock->plan->rate, beat) <= time_ns;
+  };
+  int64_t beat = pace.clock->next_beat, stride = 1;
   while (is_due(beat + stride)) {
     beat += stride;
     stride *= 2;
@@ -30,23 +32,24 @@ int64_t beat_after(const PaceRun& pace, int64_t time_ns) {
 // Finds the beat to run now. False where none is due; then due_ns says when to look again.
 bool find_beat(PaceRun& pace, uint64_t ordinal) {
   const int64_t now = pace.run->now_ns();
-  const auto due = [&](int64_t beat) { return pace.start_ns + beat_ns(pace.clock->rate, beat); };
+  const auto due = [&](int64_t beat) { return pace.clock->start_ns + beat_ns(pace.clock->plan->rate, beat); };
   const auto pass_over = [&](int64_t until, SingleWriter<uint64_t>& counted) {
-    if (until <= pace.next_beat) return;
-    counted += static_cast<uint64_t>(until - pace.next_beat);
-    pace.next_beat = until;
+    if (until <= pace.clock->next_beat) return;
+    counted += static_cast<uint64_t>(until - pace.clock->next_beat);
+    pace.clock->next_beat = until;
   };
-  if (due(pace.next_beat) <= now) {
-    if (window_full(pace, ordinal)) pass_over(beat_after(pace, now), pace.late);
+  if (due(pace.clock->next_beat) <= now) {
+    if (window_full(pace, ordinal)) pass_over(beat_after(pace, now), pace.clock->late);
   }
-  if (due(pace.next_beat) <= now) {
+  if (due(pace.clock->next_beat) <= now) {
     // Beats that came while the window was full, though it has room by now, were late all the same.
     const int64_t since = std::min(room_since_ns(pace, ordinal), now + 1);
-    if (since > due(pace.next_beat)) pass_over(beat_after(pace, since - 1), pace.late);
-    if (due(pace.next_beat) <= now) pass_over(beat_after(pace, now) - 1, pace.skipped); // the clock itself came late
+    if (since > due(pace.clock->next_beat)) pass_over(beat_after(pace, since - 1), pace.clock->late);
+    if (due(pace.clock->next_beat) <= now)
+      pass_over(beat_after(pace, now) - 1, pace.clock->skipped); // the clock itself came late
   }
-  pace.due_ns.store(due(pace.next_beat), std::memory_order_relaxed);
-  return due(pace.next_beat) <= now;
+  pace.due_ns.store(due(pace.clock->next_beat), std::memory_order_relaxed);
+  return due(pace.clock->next_beat) <= now;
 }
 
 // The newest value that is due by the tick's time, waited for; empty where none is. The one after it is kept.
@@ -72,7 +75,7 @@ Answer take_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal)
 // `free` and `source`: every source gives its next value, waited for. False while one has none yet.
 bool ask_for_next(PaceRun& pace, const mr_tick_info& info, uint64_t ordinal) {
   bool waiting = false, ask_again = false;
-  for (SourceState& source : pace.sources) {
+  for (SourceState& source : pace.clock->sources) {
     if (source.by_time) {
       const bool silent = take_due(source, info, ordinal) == Answer::not_yet;
       waiting = waiting || silent;
@@ -93,7 +96,7 @@ bool ask_for_next(PaceRun& pace, const mr_tick_info& info, uint64_t ordinal) {
 
 void drop_late(PaceRun& pace, SourceState& driver) {
   if (!driver.has_value) return;
-  ++pace.late;
+  ++pace.clock->late;
   release_all(driver.value);
   driver.has_value = false;
 }
@@ -107,15 +110,15 @@ bool take_live(PaceRun& pace, SourceState& driver, const mr_tick_info& info, uin
   const bool full = window_full(pace, ordinal);
   if (!full) retire(pace, ordinal);
   if (driver.reader) {
-    if (full) pace.late += driver.reader->drop_all();
+    if (full) pace.clock->late += driver.reader->drop_all();
     while (!full && driver.reader->has_due(INT64_MAX)) {
       drop_late(pace, driver);
       driver.has_value = driver.reader->take(driver.value) == Answer::value;
     }
-    pace.late += driver.reader->superseded_by(INT64_MIN);
+    pace.clock->late += driver.reader->superseded_by(INT64_MIN);
     driver.ended = driver.reader->at_end();
   } else {
-    const auto due = [&] { return pace.start_ns + beat_ns(driver.rate, pace.next_beat); };
+    const auto due = [&] { return pace.clock->start_ns + beat_ns(driver.rate, pace.clock->next_beat); };
     bool silent = false;
     while (due() <= now && !driver.ended && !silent) {
       const Answer answer = ask(driver, info, ordinal, driver.next);
@@ -125,7 +128,7 @@ bool take_live(PaceRun& pace, SourceState& driver, const mr_tick_info& info, uin
       drop_late(pace, driver);
       std::swap(driver.value, driver.next);
       driver.has_value = true;
-      ++pace.next_beat;
+      ++pace.clock->next_beat;
     }
     look_again = silent ? now + kAskAgainNs : due();
   }
@@ -140,8 +143,8 @@ bool gives(const std::vector<Slot>& slots) {
 
 // The source whose values say the times of this clock's ticks; null where none has one for this tick.
 SourceState* timing_source(PaceRun& pace) {
-  for (SourceState& source : pace.sources) {
-    const bool paces = pace.clock->driver == plan::kNone || pace.clock->driver == source.step->index;
+  for (SourceState& source : pace.clock->sources) {
+    const bool paces = pace.clock->plan->driver == plan::kNone || pace.clock->plan->driver == source.step->index;
     if (source.has_value && paces && source.rate.numerator > 0 && !source.by_time)
       return gives(source.value) ? &source : nullptr;
   }
@@ -151,26 +154,26 @@ SourceState* timing_source(PaceRun& pace) {
 // The tick's time is later than the last one's (8.9): one that is not, `from` a source's value, is replaced. False
 // where no later time is left; that ends the run.
 bool let_time_rise(PaceRun& pace, SourceState* from, mr_tick_info& info) {
-  if (info.index == 0 || info.media_time_ns > pace.last_media_ns) return true;
-  if (pace.last_media_ns == INT64_MAX) {
-    SourceState& source = from ? *from : pace.sources.front();
+  if (info.index == 0 || info.media_time_ns > pace.clock->last_media_ns) return true;
+  if (pace.clock->last_media_ns == INT64_MAX) {
+    SourceState& source = from ? *from : pace.clock->sources.front();
     pace.run->fail(*source.step, info.index, "no media time is later than that of the last tick, the largest there is");
     return false;
   }
   if (from) note_replaced(*from->step);
-  info.media_time_ns = pace.last_media_ns + 1;
+  info.media_time_ns = pace.clock->last_media_ns + 1;
   return true;
 }
 
 // `realtime`: every source settles at the beat.
 bool fill_at_beat(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
   if (!find_beat(pace, ordinal)) return false;
-  const int64_t until = beat_ns(pace.clock->rate, pace.next_beat + 1);
-  info.media_time_ns = beat_ns(pace.clock->rate, pace.next_beat);
-  info.deadline_ns = pace.start_ns + until;
+  const int64_t until = beat_ns(pace.clock->plan->rate, pace.clock->next_beat + 1);
+  info.media_time_ns = beat_ns(pace.clock->plan->rate, pace.clock->next_beat);
+  info.deadline_ns = pace.clock->start_ns + until;
   retire(pace, ordinal);
-  for (SourceState& source : pace.sources) ask_at_beat(source, info, ordinal, until);
-  if (!sources_ended(pace)) ++pace.next_beat;
+  for (SourceState& source : pace.clock->sources) ask_at_beat(source, info, ordinal, until);
+  if (!sources_ended(pace)) ++pace.clock->next_beat;
   return true;
 }
 
@@ -179,10 +182,10 @@ bool fill_live(PaceRun& pace, SourceState& driver, mr_tick_info& info, uint64_t 
   if (!take_live(pace, driver, info, ordinal)) return driver.ended;
   const int64_t now = pace.run->now_ns();
   const int64_t period = driver.rate.numerator > 0 ? beat_ns(driver.rate, 1) : 0;
-  info.media_time_ns = pts_of(driver.value, now - pace.start_ns);
+  info.media_time_ns = pts_of(driver.value, now - pace.clock->start_ns);
   if (!let_time_rise(pace, gives(driver.value) ? &driver : nullptr, info)) return false;
   if (period > 0) info.deadline_ns = now + period;
-  for (SourceState& source : pace.sources)
+  for (SourceState& source : pace.clock->sources)
     if (&source != &driver)
       ask_at_beat(source, info, ordinal, std::min(info.media_time_ns, INT64_MAX - period) + period);
   return true;
@@ -193,7 +196,7 @@ bool fill_live(PaceRun& pace, SourceState& driver, mr_tick_info& info, uint64_t 
 // `free`, and `source` where the source can wait: each tick takes the next value of every source.
 bool fill_in_turn(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
   if (window_full(pace, ordinal)) return false;
-  info.media_time_ns = beat_ns(nominal_rate(*pace.clock), static_cast<int64_t>(ordinal));
+  info.media_time_ns = beat_ns(nominal_rate(*pace.clock->plan), static_cast<int64_t>(ordinal));
   retire(pace, ordinal);
   if (pace.watch.is_due(ordinal)) [[unlikely]]
     note_asked(pace);
@@ -206,25 +209,25 @@ bool fill_in_turn(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
 } // namespace
 
 bool sources_ended(const PaceRun& pace) {
-  if (pace.sources.empty()) return false;
+  if (pace.clock->sources.empty()) return false;
   bool all = true;
-  for (const SourceState& source : pace.sources) {
+  for (const SourceState& source : pace.clock->sources) {
     const bool over = source.ended && !source.has_next && !source.has_value;
-    if (source.step->index == pace.clock->driver && over) return true;
+    if (source.step->index == pace.clock->plan->driver && over) return true;
     all = all && over;
   }
   return all;
 }
 
 SourceState* live_driver(PaceRun& pace) {
-  if (!pace.clock->live) return nullptr;
-  for (SourceState& source : pace.sources)
-    if (source.step->index == pace.clock->driver && (source.reader || source.rate.numerator > 0)) return &source;
+  if (!pace.clock->plan->live) return nullptr;
+  for (SourceState& source : pace.clock->sources)
+    if (source.step->index == pace.clock->plan->driver && (source.reader || source.rate.numerator > 0)) return &source;
   return nullptr;
 }
 
 bool fill_tick(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
-  if (pace.clock->mode == graph::ClockMode::realtime) return fill_at_beat(pace, info, ordinal);
+  if (pace.clock->plan->mode == graph::ClockMode::realtime) return fill_at_beat(pace, info, ordinal);
   if (SourceState* const driver = live_driver(pace)) return fill_live(pace, *driver, info, ordinal);
   return fill_in_turn(pace, info, ordinal);
 }

@@ -59,7 +59,7 @@ void trace_flat_call(HandlerRun& step) {
 
 void sample(HandlerRun& step, int64_t ns) {
   step.times.add(ns);
-  if (step.calls != kTimedAtFirst || step.times.quantile_ns(0.5) >= kShortCallNs) return;
+  if (step.life->calls != kTimedAtFirst || step.times.quantile_ns(0.5) >= kShortCallNs) return;
   step.short_calls = true;
   step.tiny_calls = step.times.quantile_ns(0.5) < kTinyCallNs;
   flatten(step);
@@ -71,7 +71,7 @@ Cause cause_of(mr_status status) { return status == MR_ERROR ? Cause::error : Ca
 void deliver_queued(HandlerRun& step, uint64_t ordinal, bool called) {
   if (!called) return count_lost(step, ordinal, Cause::input);
   for (size_t i = 0; i < step.inputs.size(); ++i)
-    if (step.inputs[i].queue && step.raw_inputs[i].value) ++step.inputs[i].delivered;
+    if (step.inputs[i].queue && step.raw_inputs[i].value) ++step.inputs[i].totals->delivered;
 }
 
 // Fills raw_inputs. False where the handler does not fire; `cause` says why.
@@ -84,7 +84,7 @@ bool gather(HandlerRun& step, uint64_t ordinal, Cause& cause) {
     const Slot* slot = read(step, input, ordinal, room);
     step.raw_inputs[i] = slot ? mr_input{slot->value, slot->data} : mr_input{};
     if (slot) {
-      if (!input.queue) ++input.delivered;
+      if (!input.queue) ++input.totals->delivered;
       called = called || input.calls;
       if (!input.kept.empty()) keep(input, *slot);
       continue;
@@ -92,7 +92,7 @@ bool gather(HandlerRun& step, uint64_t ordinal, Cause& cause) {
     if (!input.output) continue;
     const auto [back, at] = look_back(step, input, ordinal);
     cause = back == Back::there ? input.output->at(at).cause : Cause::silent;
-    ++input.empty[static_cast<size_t>(cause)];
+    ++input.totals->empty[static_cast<size_t>(cause)];
     if (cause == Cause::end) step.tick.ended |= bit_of_input(i);
     if (input.required) {
       fires = false;
@@ -115,8 +115,8 @@ StepResult settle_without_call(HandlerRun& step, uint64_t ordinal, Cause cause) 
 // that.
 bool ready_again(HandlerRun& step, uint64_t ordinal) {
   if (!drain_in_gap(step, ordinal, Fires::yes)) return false;
-  if (!step.drained) return true;
-  step.drained = false;
+  if (!step.life->drained) return true;
+  step.life->drained = false;
   if (step.instance->reset() == MR_OK) return true;
   fail_outside_process(step, ordinal);
   return false;
@@ -131,7 +131,7 @@ StepResult run_handler(HandlerRun& step, uint64_t ordinal) {
   const mr_tick_info& info = step.pace->info(ordinal);
   RunState& run = *step.run;
   if (owes_too_many(step)) {
-    if (!step.pace->clock->realtime()) return StepResult::waiting;
+    if (!step.pace->clock->plan->realtime()) return StepResult::waiting;
     settle_empty(step, ordinal, Cause::busy);
     return StepResult::settled;
   }
@@ -210,10 +210,10 @@ void fail_outside_process(HandlerRun& step, uint64_t ordinal) {
 void apply_changes(HandlerRun& step, uint64_t index) {
   RunState& run = *step.run;
   const std::lock_guard lock(run.changes_mutex);
-  for (; step.changes_seen < run.changes.size(); ++step.changes_seen) {
-    const RunState::Change& change = run.changes[step.changes_seen];
-    if (&run.plan.handlers[change.handler] != step.handler) continue; // perhaps of another clock
-    if (change.at_index > index) return;                              // its own later ones are not earlier
+  for (; step.life->changes_seen < run.changes.size(); ++step.life->changes_seen) {
+    const RunState::Change& change = run.changes[step.life->changes_seen];
+    if (&run.epoch.plan.handlers[change.handler] != step.handler) continue; // perhaps of another clock
+    if (change.at_index > index) return;                                    // its own later ones are not earlier
     try {
       step.instance->set_param(change.param, change.text, {});
     } catch (const Failure& refused) { // what the declaration allows and the handler's own type does not hold
@@ -291,8 +291,8 @@ bool run_flat(HandlerRun& step, uint64_t ordinal) {
   SegmentRun& segment = *step.segment;
   segment.inside.store(&step, std::memory_order_relaxed);
   if (segment.tiny_calls > 0 && !step.tiny_calls) trace_tiny_calls(segment);
-  ++step.calls;
-  ++step.flat_calls;
+  ++step.life->calls;
+  ++step.life->flat_calls;
   mr_status status = step.process(step.self, &step.tick);
   if (segment.traced) trace_flat_call(step);
   if (!says_nothing_new(step, status)) status = end_call(step, *step.tick.info, status);
@@ -316,7 +316,7 @@ bool run_flat(HandlerRun& step, uint64_t ordinal) {
 
 mr_status call(HandlerRun& step, const mr_tick_info& info) {
   RunState& run = *step.run;
-  if (run.changes_admitted.load(std::memory_order_acquire) != step.changes_seen) apply_changes(step, info.index);
+  if (run.changes_admitted.load(std::memory_order_acquire) != step.life->changes_seen) apply_changes(step, info.index);
   for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
   if (!is_up(step)) return MR_OK; // silent while it restarts
   step.tick.info = &info;
@@ -325,7 +325,7 @@ mr_status call(HandlerRun& step, const mr_tick_info& info) {
   step.deferred_in_call = false;
   if (!step.deferred.empty()) step.caller.store(pthread_self(), std::memory_order_relaxed);
   mr_status status;
-  ++step.calls;
+  ++step.life->calls;
   if (!step.trace) trace_tiny_calls(segment);
   if (!run.is_virtual && (!step.short_calls || segment.careful.load(std::memory_order_relaxed))) {
     const int64_t begin = run.now_ns(), traced_begin = trace_ticks();

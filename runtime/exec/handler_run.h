@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "exec/step.h"
@@ -72,6 +73,27 @@ struct FlatPort {
   int32_t forwards = -1;                // of an output: the input whose buffer it may share
 };
 
+// What of a handler lasts, whatever is planned with it: the instance of one of its lanes, what that has been through,
+// and what it counted. What the runtime will keep for a handler (semantics.md 4.7) goes here.
+struct alignas(64) HandlerLife {
+  // built
+  std::unique_ptr<plugin::Instance> own; // of a lane but the first, whose instance is plan::Handlers'
+  plugin::Instance* instance = nullptr;
+
+  // claimer
+  SingleWriter<uint64_t> calls, flat_calls;
+  LineVector<InputTotals> inputs; // by InputRun
+
+  // whoever calls it
+  int64_t restart_at_ns = 0;
+  uint32_t restarts = 0;
+  bool down = false, drained = false;
+  std::atomic<size_t> changes_seen{0}; // live parameters: how many of RunState::changes were looked at
+  std::atomic<uint64_t> errors{0};
+  std::string
+      first_error; // any, under failure_mutex: of the first lane, what any said first when it failed and went on
+};
+
 struct HandlerRun : StepRun, CallArguments, Owing {
   static constexpr uint64_t kNotApart = UINT64_MAX;
 
@@ -80,7 +102,8 @@ struct HandlerRun : StepRun, CallArguments, Owing {
 
   // built
   const plan::HandlerPlan* handler = nullptr;
-  plugin::Instance* instance = nullptr;
+  HandlerLife* life = nullptr;
+  plugin::Instance* instance = nullptr; // the life's
   void* self = nullptr;
   mr_status (*process)(void*, mr_tick*) = nullptr;
   mr_status (*finish)(void*, mr_tick*) = nullptr; // null: none
@@ -88,21 +111,13 @@ struct HandlerRun : StepRun, CallArguments, Owing {
 
   // claimer
   LineVector<FlatPort> flat_inputs, flat_outputs;
-  SingleWriter<uint64_t> flat_calls;
   bool calling = false; // a call that takes virtual time: begun, not settled yet
   mr_status call_status = MR_OK;
   bool short_calls = false; // two clock reads would show: timed on timed ticks alone
   bool tiny_calls = false;  // one would show
-  SingleWriter<uint64_t> calls;
 
-  // whoever calls it
-  int64_t restart_at_ns = 0;
-  uint32_t restarts = 0;
-  bool down = false, drained = false;
-  std::atomic<size_t> changes_seen{0}; // live parameters: how many of RunState::changes were looked at
-  std::atomic<uint64_t> errors{0};
-  // Of one that is called in no worker's segment, but in a reader's thread or on a device's own time: the tick whose
-  // call is under way. A reader counts values.
+  // whoever calls it. Of one that is called in no worker's segment, but in a reader's thread or on a device's own time:
+  // the tick whose call is under way. A reader counts values.
   std::atomic<uint64_t> apart{kNotApart};
   std::atomic<bool> in_finish{false}; // its call is of finish(): both are its budget's to watch
 };

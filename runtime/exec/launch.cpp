@@ -178,12 +178,12 @@ bool take_changes(RegionRun& region, uint64_t ordinal) {
     if (!at_rest(*step)) return false;
   region.changes_seen = SIZE_MAX;
   for (BodyRun* step : region.steps) {
-    const size_t before = step->changes_seen;
+    const size_t before = step->life->changes_seen;
     region.stale = region.stale || step->restart_asked.load();
     restart_where_asked(*step);
     change_live(*step, ordinal);
-    region.stale = region.stale || step->changes_seen != before;
-    region.changes_seen = std::min<size_t>(region.changes_seen, step->changes_seen);
+    region.stale = region.stale || step->life->changes_seen != before;
+    region.changes_seen = std::min<size_t>(region.changes_seen, step->life->changes_seen);
   }
   return true;
 }
@@ -221,7 +221,7 @@ StepResult run_region(RegionRun& region, uint64_t ordinal) {
       !take_changes(region, ordinal))
     return StepResult::waiting;
   const bool down =
-      std::any_of(region.steps.begin(), region.steps.end(), [](const BodyRun* step) { return step->down; });
+      std::any_of(region.steps.begin(), region.steps.end(), [](const BodyRun* step) { return step->life->down; });
   if (region.stale && !down && !record_again(region)) return StepResult::waiting;
   if (!first.on.region) return run_alone(first, ordinal); // it could not be recorded again
   const RunState& run = *first.run;

@@ -34,7 +34,7 @@ std::string missing_input(const StepRun& step, uint64_t ordinal) {
     const bool known = input.delay == 0 || step.pace->plan->kind == plan::PaceKind::clock;
     if (!input.output || !known || ordinal < input.delay) continue;
     const uint64_t at = ordinal - input.delay;
-    const StepRun* producer = step.run->step_runs[input.output->plan->step];
+    const StepRun* producer = step.run->epoch.step_runs[input.output->plan->step];
     const bool unstamped = input.producer && !input.producer->settled(at);
     if (unstamped) return producer->plan->name;
   }
@@ -70,12 +70,12 @@ const HandlerRun* owes(const SegmentRun& segment) {
 
 std::vector<std::string> who_waits(const RunState& run) {
   std::vector<std::string> lines;
-  for (const HandlerRun* step : run.apart) { // who is in a call keeps the others waiting
+  for (const HandlerRun* step : run.epoch.apart) { // who is in a call keeps the others waiting
     const uint64_t tick = step->apart.load(std::memory_order_relaxed);
     if (tick != HandlerRun::kNotApart)
       lines.push_back(step->plan->name + " is in " + function_of(*step) + " (tick " + std::to_string(tick) + ")");
   }
-  for (const auto& segment : run.segments) {
+  for (const auto& segment : run.epoch.segments) {
     if (segment->done.load()) continue;
     const auto at = [](uint64_t ordinal) { return " (tick " + std::to_string(ordinal) + ")"; };
     const std::string tick = at(segment->progress.load());
@@ -140,15 +140,15 @@ void Monitor::loop() {
 }
 
 void Monitor::watch_calls(int64_t now) {
-  const size_t segments = run_.segments.size();
-  watches_.resize(segments + run_.apart.size());
+  const size_t segments = run_.epoch.segments.size();
+  watches_.resize(segments + run_.epoch.apart.size());
   for (size_t s = 0; s < segments; ++s) {
-    const SegmentRun& segment = *run_.segments[s];
+    const SegmentRun& segment = *run_.epoch.segments[s];
     watch_call(watches_[s], segment.inside.load(std::memory_order_relaxed),
                segment.progress.load(std::memory_order_relaxed), now);
   }
-  for (size_t a = 0; a < run_.apart.size(); ++a) {
-    const HandlerRun& step = *run_.apart[a];
+  for (size_t a = 0; a < run_.epoch.apart.size(); ++a) {
+    const HandlerRun& step = *run_.epoch.apart[a];
     const uint64_t tick = step.apart.load(std::memory_order_relaxed);
     watch_call(watches_[segments + a], tick == HandlerRun::kNotApart ? nullptr : &step, tick, now);
     if (step.on.device) watches_[segments + a].moves = false; // a device has a patience of its own
@@ -162,7 +162,7 @@ void Monitor::watch_call(Watch& watch, const HandlerRun* inside, uint64_t progre
     watch.moves = false;
     return;
   }
-  const uint64_t calls = inside->calls.get();
+  const uint64_t calls = inside->life->calls.get();
   const bool same_tick = inside == watch.inside && progress == watch.progress;
   if (same_tick && calls == watch.calls) {
     watch.moves = true;
@@ -236,7 +236,7 @@ void Monitor::tell(const std::string& line) const {
 // Since a segment has gone on, whatever is called.
 void Monitor::watch_progress(int64_t now) {
   uint64_t progressed = 0;
-  for (const auto& segment : run_.segments) {
+  for (const auto& segment : run_.epoch.segments) {
     const uint64_t progress = segment->progress.load(std::memory_order_relaxed);
     progressed += progress == UINT64_MAX ? 1'000'003 : progress;
   }
@@ -260,7 +260,7 @@ void Monitor::watch_movement(int64_t now) {
   bool inside = false, beat = false;
   for (const Watch& watch : watches_) inside = inside || watch.moves;
   for (const auto& handler : run_.live.instances) inside = inside || handler->is_watched();
-  for (const auto& pace : run_.paces) beat = beat || awaits_beat(*pace, now);
+  for (const auto& pace : run_.epoch.paces) beat = beat || awaits_beat(*pace, now);
   if (progressed_at_ns_ == now || inside || beat) {
     moved_at_ns_ = now;
     idle_reported_ = false;
@@ -277,7 +277,7 @@ void Monitor::watch_movement(int64_t now) {
 // Where nothing else moves, a device that finishes nothing is lost (semantics.md 4.9). The first that does not: another
 // may wait for it.
 void Monitor::give_up_hung_device(int64_t now) {
-  for (const auto& segment : run_.segments) {
+  for (const auto& segment : run_.epoch.segments) {
     if (!waits_for_device(*segment)) continue;
     const uint32_t domain = segment->plan->domain;
     run_.devices[domain]->declare_lost("it has finished nothing for " + seconds(now - moved_at_ns_));
@@ -289,16 +289,16 @@ void Monitor::give_up_hung_device(int64_t now) {
 void Monitor::tell_progress(int64_t now) {
   if (!run_.options.on_progress) return;
   Progress progress;
-  for (const auto& pace : run_.paces) {
+  for (const auto& pace : run_.epoch.paces) {
     if (pace->plan->kind != plan::PaceKind::clock) continue;
     progress.ticks = std::max(progress.ticks, pace->admitted.load(std::memory_order_relaxed));
-    progress.late += pace->late;
-    progress.skipped += pace->skipped;
-    if (pace->clock->rate.numerator > 0)
-      progress.clock_hz =
-          static_cast<double>(pace->clock->rate.numerator) / static_cast<double>(pace->clock->rate.denominator);
+    progress.late += pace->clock->late;
+    progress.skipped += pace->clock->skipped;
+    if (pace->clock->plan->rate.numerator > 0)
+      progress.clock_hz = static_cast<double>(pace->clock->plan->rate.numerator) /
+                          static_cast<double>(pace->clock->plan->rate.denominator);
   }
-  for (const plan::HandlerPlan& handler : run_.plan.handlers)
+  for (const plan::HandlerPlan& handler : run_.epoch.plan.handlers)
     progress.ticks_expected = std::max(progress.ticks_expected, handler.facts.tick_count);
   if (run_.options.ticks_max) progress.ticks_expected = static_cast<int64_t>(run_.options.ticks_max);
   count_drops(run_, progress.dropped);

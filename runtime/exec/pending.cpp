@@ -124,8 +124,8 @@ void mind_debt(HandlerRun& step, uint64_t ordinal) {
 }
 
 bool drain_step(HandlerRun& step) {
-  if (step.drained) return true;
-  step.drained = true;
+  if (step.life->drained) return true;
+  step.life->drained = true;
   step.caller.store(pthread_self(), std::memory_order_relaxed);
   const bool done = step.instance->drain() == MR_OK;
   step.caller.store(pthread_t{}, std::memory_order_relaxed);
@@ -194,7 +194,7 @@ bool settle_deferred(HandlerRun& step, Deferred& deferred) {
     sound = output_is_sound(step, o, output, repeats ? deferred.inputs[output.source].value : nullptr);
   }
   if (!sound) {
-    step.errors.fetch_add(1, std::memory_order_relaxed);
+    step.life->errors.fetch_add(1, std::memory_order_relaxed);
     void_outputs(step, deferred.outputs);
   }
   settle_outputs(step, ordinal, deferred.outputs, deferred.inputs, sound ? Cause::silent : Cause::error);

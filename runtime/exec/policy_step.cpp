@@ -123,7 +123,7 @@ Room room_in_queue(ChannelRun& channel, int64_t media_ns) {
 Room room_at_post(ChannelRun& channel, int64_t media_ns) {
   const plan::Channel& plan = *channel.plan;
   const StepRun& resolve = *channel.to;
-  const bool realtime = resolve.pace->clock->realtime();
+  const bool realtime = resolve.pace->clock->plan->realtime();
   if (plan.kind == plan::ChannelKind::queue && plan.full != graph::Full::block && !realtime)
     return room_in_queue(channel, media_ns);
   if (resolve.segment->done.load(std::memory_order_acquire)) { // the reader's clock has ended
@@ -184,7 +184,7 @@ void give_current(StepRun& step, uint64_t ordinal, ChannelRun& channel) {
   Slot& target = step.outputs[0]->at(ordinal);
   target = Slot{};
   if (channel.plan->initial_empty)
-    target.value = &step.run->empty_values[static_cast<size_t>(step.outputs[0] - step.run->outputs.data())];
+    target.value = &step.run->epoch.empty_values[static_cast<size_t>(step.outputs[0] - step.run->epoch.outputs.data())];
 }
 
 StepResult resolve_latest(ResolveRun& step, ChannelRun& channel, uint64_t ordinal, bool realtime) {
@@ -305,7 +305,7 @@ StepResult GateRun::advance(uint64_t ordinal) {
   const bool fires = info.index % every == 0;
   if (let_in) {
     const std::lock_guard lock(channel->mutex);
-    const Room room = fires ? room_at_gate(*channel, tick, pace->clock->realtime()) : Room::drop;
+    const Room room = fires ? room_at_gate(*channel, tick, pace->clock->plan->realtime()) : Room::drop;
     if (room == Room::wait) {
       clear_tick(tick);
       return StepResult::waiting;
@@ -345,7 +345,7 @@ StepResult PostRun::advance(uint64_t ordinal) {
 }
 
 StepResult ResolveRun::advance(uint64_t ordinal) {
-  const bool realtime = pace->clock->realtime();
+  const bool realtime = pace->clock->plan->realtime();
   StepResult result = StepResult::waiting;
   switch (channel->plan->kind) {
     case plan::ChannelKind::latest: result = resolve_latest(*this, *channel, ordinal, realtime); break;
@@ -364,7 +364,7 @@ void count_lost(StepRun& step, uint64_t ordinal, Cause cause) {
     if (!input.queue) continue;
     const Slot& slot = input.queue->at(ordinal);
     if (!slot.value || (slot.unknown && !slot.fence.done()) || !present(*step.run, slot)) continue;
-    ++(cause == Cause::every ? input.lost_by_every : input.lost_by_input);
+    ++(cause == Cause::every ? input.totals->lost_by_every : input.totals->lost_by_input);
   }
 }
 

@@ -64,9 +64,9 @@ bool has_ended(const BodyRun& step, const InputRun& input, uint64_t ordinal) {
 
 void count_input(InputRun& input, bool there, Cause cause) {
   if (there) {
-    ++input.delivered;
+    ++input.totals->delivered;
   } else if (input.output) {
-    ++input.empty[static_cast<size_t>(cause)];
+    ++input.totals->empty[static_cast<size_t>(cause)];
   }
 }
 
@@ -97,7 +97,7 @@ bool staged(const Slot& source) {
 bool issued(const BodyRun& step, uint64_t ordinal) {
   // What comes from the step's own region is submitted with it.
   const auto same_region = [&](uint32_t other) {
-    return step.on.region && step.run->plan.steps[other].region == step.plan->region;
+    return step.on.region && step.run->epoch.plan.steps[other].region == step.plan->region;
   };
   for (const InputRun& input : step.inputs) {
     if (!input.output || same_region(input.output->plan->step)) continue;

@@ -11,11 +11,13 @@
 namespace millrace::exec {
 
 void watch_sinks(RunState& run) {
-  run.sinks = plan::predict_paths(run.plan);
+  Epoch& epoch = run.epoch;
+  epoch.sinks = plan::predict_paths(epoch.plan);
   const auto is_sink = [&](const HandlerRun& step) {
-    return std::any_of(run.sinks.begin(), run.sinks.end(), [&](const auto& path) { return path.sink == step.index; });
+    return std::any_of(epoch.sinks.begin(), epoch.sinks.end(),
+                       [&](const auto& path) { return path.sink == step.index; });
   };
-  for (HandlerRun* step : run.handlers)
+  for (HandlerRun* step : epoch.handlers)
     if (is_sink(*step)) step->reach = std::make_unique<Reach>();
 }
 

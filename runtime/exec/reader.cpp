@@ -98,7 +98,7 @@ bool Reader::has_room() {
 void Reader::add(Read read) {
   const int64_t pts = pts_of(read.slots, info_.media_time_ns);
   // Where the clock takes each value in turn, its head looks at their times.
-  const bool due_counts = rate_.numerator > 0 && step_.pace->clock->realtime();
+  const bool due_counts = rate_.numerator > 0 && step_.pace->clock->plan->realtime();
   read.due_ns = due_counts ? due_after(step_, last_due_ns_, pts, rate_) : pts;
   last_due_ns_ = read.due_ns;
   if (values_.size() == plan::kReadAhead) { // live: the newest counts
@@ -120,11 +120,11 @@ void Reader::loop() {
     lock.unlock();
     info_.media_time_ns = rate_.numerator > 0 ? beat_ns(rate_, static_cast<int64_t>(info_.index))
                           : live_             ? run.now_ns() - run.begin_ns()
-                                  : beat_ns(nominal_rate(*step_.pace->clock), static_cast<int64_t>(info_.index));
+                                  : beat_ns(nominal_rate(*step_.pace->clock->plan), static_cast<int64_t>(info_.index));
     step_.context.ordinal = info_.index;
     info_.trace_id = info_.index;
     // Its calls belong to no tick: what was changed on any tick so far counts.
-    if (run.changes_admitted.load(std::memory_order_acquire) != step_.changes_seen)
+    if (run.changes_admitted.load(std::memory_order_acquire) != step_.life->changes_seen)
       apply_changes(step_, UINT64_MAX - 1);
     step_.apart.store(info_.index, std::memory_order_relaxed);
     const mr_status status = call(step_, info_);
@@ -132,7 +132,7 @@ void Reader::loop() {
     Read read;
     read.slots.resize(step_.outputs.size());
     const Answer answer = status == MR_INTERRUPTED ? Answer::end : answer_of(step_, status, read.slots);
-    const bool nothing = answer == Answer::not_yet || step_.down;
+    const bool nothing = answer == Answer::not_yet || step_.life->down;
     lock.lock();
     if (answer == Answer::end || (status == MR_ERROR && run.failing.load())) break;
     if (nothing) {

@@ -77,7 +77,7 @@ std::vector<uint32_t> needed_by(const RegionRun& region, const BodyRun& step) {
       if (region.steps[s]->index == plan_step) needed.push_back(s);
   };
   for (const plan::StepInput& input : step.plan->inputs)
-    if (input.output != plan::kNone) add(step.run->plan.outputs[input.output].step);
+    if (input.output != plan::kNone) add(step.run->epoch.plan.outputs[input.output].step);
   for (uint32_t before : step.plan->after) add(before);
   return needed;
 }
@@ -142,7 +142,7 @@ std::unique_ptr<device::Recording> record_runs(RegionRun& region, uint32_t slot)
 void find_border(RegionRun& region) {
   const RunState& run = *region.steps[0]->run;
   const auto is_inside = [&](uint32_t s) { // its bodies: what copies take along is seen from outside
-    const plan::Step& step = run.plan.steps[s];
+    const plan::Step& step = run.epoch.plan.steps[s];
     return step.region == region.steps[0]->plan->region && step.is<plan::HandlerStep>();
   };
   region.entries.clear();
@@ -155,14 +155,14 @@ void find_border(RegionRun& region) {
     bool waited_for = false;
     for (uint32_t o : step->plan->outputs) {
       bool read_outside = false;
-      for (uint32_t s = 0; s < run.plan.steps.size(); ++s)
-        for (const plan::StepInput& input : run.plan.steps[s].inputs)
+      for (uint32_t s = 0; s < run.epoch.plan.steps.size(); ++s)
+        for (const plan::StepInput& input : run.epoch.plan.steps[s].inputs)
           read_outside = read_outside || (input.output == o && !is_inside(s));
-      if (read_outside) region.exits.push_back({&const_cast<RunState&>(run).outputs[o], -1, {}});
+      if (read_outside) region.exits.push_back({&const_cast<RunState&>(run).epoch.outputs[o], -1, {}});
       waited_for = waited_for || read_outside;
     }
-    for (uint32_t s = 0; s < run.plan.steps.size(); ++s)
-      for (uint32_t before : run.plan.steps[s].after)
+    for (uint32_t s = 0; s < run.epoch.plan.steps.size(); ++s)
+      for (uint32_t before : run.epoch.plan.steps[s].after)
         waited_for = waited_for || (before == step->index && !is_inside(s));
     if (waited_for) region.stamped.push_back(step);
   }
@@ -180,9 +180,9 @@ void learn_times(RegionRun& region) {
 void leave_to_streams(RegionRun& region, const std::string& why) {
   RunState& run = *region.steps[0]->run;
   for (BodyRun* step : region.steps) { // its riders know by themselves which ticks were launched
-    step->calls += region.replays;
+    step->life->calls += region.replays;
     for (InputRun& input : step->inputs)
-      if (input.output) input.delivered += region.replays;
+      if (input.output) input.totals->delivered += region.replays;
     step->on.region = nullptr;
   }
   region.recordings.clear();

@@ -58,31 +58,32 @@ void add_words_of(const plugin::Instance& instance, HandlerReport& out) {
   }
 }
 
-std::string first_error_of(const RunState& run, const StepRun& step) {
+std::string first_error_of(const RunState& run, uint32_t handler) {
   const std::lock_guard lock(run.failure_mutex);
-  return run.first_errors[step.index];
+  return run.lives[handler][0]->first_error;
 }
 
 void report_handlers(const RunState& run, Report& report) {
-  for (uint32_t h = 0; h < run.plan.handlers.size(); ++h) {
-    const plan::HandlerPlan& handler = run.plan.handlers[h];
+  const Epoch& epoch = run.epoch;
+  for (uint32_t h = 0; h < epoch.plan.handlers.size(); ++h) {
+    const plan::HandlerPlan& handler = epoch.plan.handlers[h];
     HandlerReport out;
     out.name = handler.name;
     out.type = handler.type;
-    out.domain = run.plan.domains[handler.domain].name;
+    out.domain = epoch.plan.domains[handler.domain].name;
     out.waits = handler.waits;
     Histogram times, finish_times;
-    for (const HandlerRun* step : run.handlers) { // its lanes
+    for (const HandlerRun* step : epoch.handlers) { // its lanes
       if (step->plan->handler() != h) continue;
       add_words_of(*step->instance, out);
       const auto* source = dynamic_cast<const SourceRun*>(step);
       if (source && source->times_replaced > 0)
         out.counts["times_replaced"] += static_cast<int64_t>(source->times_replaced.get());
-      if (step->errors.load() > 0) out.first_error = first_error_of(run, *step);
+      if (step->life->errors.load() > 0) out.first_error = first_error_of(run, h);
       const auto* body = dynamic_cast<const BodyRun*>(step);
       if (body && body->finisher) finish_times.merge(body->finisher->times);
-      out.calls += step->calls + launches_of(*step);
-      out.errors += step->errors.load();
+      out.calls += step->life->calls + launches_of(*step);
+      out.errors += step->life->errors.load();
       times.merge(step->times);
     }
     out.sampled = times.count();
@@ -109,43 +110,46 @@ void add_drops(const Drops& drops, std::map<std::string, uint64_t>& dropped) {
 // What was dropped on an edge before its reader took it. A gate that holds a whole handler back is on no edge: what is
 // dropped at it comes to nothing, or is superseded on the edge that it was meant for, and counts there.
 void add_drops(const RunState& run, uint32_t edge, std::map<std::string, uint64_t>& dropped) {
-  for (const auto& channel : run.channels) {
+  const Epoch& epoch = run.epoch;
+  for (const auto& channel : epoch.channels) {
     const auto& edges = channel->plan->edges;
     const auto at = std::find(edges.begin(), edges.end(), edge);
     if (at == edges.end()) continue;
     const std::lock_guard lock(channel->mutex);
     add_drops(channel->dropped[channel->plan->entries[static_cast<size_t>(at - edges.begin())]], dropped);
   }
-  const plan::Step& producer = run.plan.steps[run.plan.outputs[run.plan.edges[edge].source_output].step];
-  for (const auto& pace : run.paces)
-    for (const SourceState& source : pace->sources)
+  const plan::Step& producer = epoch.plan.steps[epoch.plan.outputs[epoch.plan.edges[edge].source_output].step];
+  for (const auto& clock : run.clocks)
+    for (const SourceState& source : clock->sources)
       if (source.step->plan == &producer && source.passed_over > 0) dropped["rate"] += source.passed_over;
 }
 
 // What its reader took and could not use.
 void add_losses(const InputRun& input, std::map<std::string, uint64_t>& dropped) {
-  if (input.lost_by_every > 0) dropped["every"] += input.lost_by_every;
-  if (input.lost_by_input > 0) dropped["input"] += input.lost_by_input;
+  if (!input.totals) return;
+  if (input.totals->lost_by_every > 0) dropped["every"] += input.totals->lost_by_every;
+  if (input.totals->lost_by_input > 0) dropped["input"] += input.totals->lost_by_input;
 }
 
 void report_edges(const RunState& run, Report& report) {
-  for (const plan::EdgePlan& edge : run.plan.edges) {
+  const Epoch& epoch = run.epoch;
+  for (const plan::EdgePlan& edge : epoch.plan.edges) {
     EdgeReport out;
     out.from = edge.from;
     out.to = edge.to;
     out.policy = policy_name(edge);
-    const uint32_t index = static_cast<uint32_t>(&edge - run.plan.edges.data());
-    for (const HandlerRun* step : run.handlers) { // its lanes
+    const uint32_t index = static_cast<uint32_t>(&edge - epoch.plan.edges.data());
+    for (const HandlerRun* step : epoch.handlers) { // its lanes
       if (step->index != edge.target_step) continue;
       const InputRun& input = step->inputs[edge.target_input];
-      out.delivered += input.delivered + step->flat_calls + launches_of(*step);
-      for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c) out.empty += input.empty[c];
-      out.delivered -= input.absent_at_fence;
-      out.empty += input.absent_at_fence;
+      out.delivered += input.totals->delivered + step->life->flat_calls + launches_of(*step);
+      for (size_t c = 0; c < static_cast<size_t>(Cause::count); ++c) out.empty += input.totals->empty[c];
+      out.delivered -= input.totals->absent_at_fence;
+      out.empty += input.totals->absent_at_fence;
       add_losses(input, out.dropped);
     }
     add_drops(run, index, out.dropped);
-    for (const auto& channel : run.channels) {
+    for (const auto& channel : epoch.channels) {
       const auto& edges = channel->plan->edges;
       if (std::find(edges.begin(), edges.end(), index) == edges.end()) continue;
       const std::lock_guard lock(channel->mutex);
@@ -156,9 +160,10 @@ void report_edges(const RunState& run, Report& report) {
 }
 
 void report_devices(const RunState& run, Report& report) {
-  for (const auto& region : run.regions) {
+  const Epoch& epoch = run.epoch;
+  for (const auto& region : epoch.regions) {
     RegionReport out;
-    out.domain = run.plan.domains[region->plan->domain].name;
+    out.domain = epoch.plan.domains[region->plan->domain].name;
     for (const BodyRun* step : region->steps) out.handlers.push_back(step->handler->name);
     out.launches = region->replays;
     out.one_by_one = region->streamed;
@@ -168,19 +173,20 @@ void report_devices(const RunState& run, Report& report) {
     report.regions.push_back(out);
   }
   for (size_t d = 1; d < run.devices.size(); ++d) {
-    DeviceReport out{run.plan.domains[d].name, run.devices[d]->gauges(), run.devices[d]->driver_calls()};
+    DeviceReport out{epoch.plan.domains[d].name, run.devices[d]->gauges(), run.devices[d]->driver_calls()};
     if (!out.gauges.empty() || !out.driver_calls.empty()) report.devices.push_back(out);
   }
 }
 
 void report_transfers(const RunState& run, Report& report) {
-  for (const plan::TransferPlan& transfer : run.plan.transfers) {
-    const auto& step = as<CopyRun>(*run.step_runs[transfer.step]);
+  const Epoch& epoch = run.epoch;
+  for (const plan::TransferPlan& transfer : epoch.plan.transfers) {
+    const auto& step = as<CopyRun>(*epoch.step_runs[transfer.step]);
     TransferReport out;
     out.from = transfer.route.front();
     out.to = transfer.route.back();
     for (uint32_t e : transfer.edges)
-      out.edge += (out.edge.empty() ? "" : ", ") + run.plan.edges[e].from + " → " + run.plan.edges[e].to;
+      out.edge += (out.edge.empty() ? "" : ", ") + epoch.plan.edges[e].from + " → " + epoch.plan.edges[e].to;
     out.count = step.copies;
     out.bytes = step.bytes_copied;
     out.sampled = step.times.count();
@@ -192,14 +198,15 @@ void report_transfers(const RunState& run, Report& report) {
 }
 
 void report_paths(const RunState& run, Report& report) {
-  for (const plan::PredictedPath& path : run.sinks) {
+  const Epoch& epoch = run.epoch;
+  for (const plan::PredictedPath& path : epoch.sinks) {
     PathReport out;
-    out.sink = run.plan.steps[path.sink].name;
+    out.sink = epoch.plan.steps[path.sink].name;
     out.predicted_us = path.us;
     out.unknown_costs = path.unknown;
     Histogram reach;
     int64_t first = 0;
-    for (const HandlerRun* step : run.handlers) { // its lanes
+    for (const HandlerRun* step : epoch.handlers) { // its lanes
       if (step->index != path.sink) continue;
       reach.merge(step->reach->times);
       first = std::max(first, step->reach->first_ns.get());
@@ -215,13 +222,14 @@ void report_paths(const RunState& run, Report& report) {
 }
 
 void report_segments(const RunState& run, Report& report) {
-  report.cut_again = run.second_cut != nullptr;
-  for (const plan::Segment& segment : run.second_cut ? run.second_cut->segments : run.plan.segments) {
+  const Epoch& epoch = run.epoch;
+  report.cut_again = epoch.second_cut != nullptr;
+  for (const plan::Segment& segment : epoch.second_cut ? epoch.second_cut->segments : epoch.plan.segments) {
     if (segment.lane > 0) continue;
     SegmentReport out;
-    out.domain = run.plan.domains[segment.domain].name;
+    out.domain = epoch.plan.domains[segment.domain].name;
     for (uint32_t s : segment.steps)
-      if (run.plan.steps[s].called()) out.handlers.push_back(run.plan.steps[s].name);
+      if (epoch.plan.steps[s].called()) out.handlers.push_back(epoch.plan.steps[s].name);
     report.segments.push_back(std::move(out));
   }
 }
@@ -229,21 +237,22 @@ void report_segments(const RunState& run, Report& report) {
 } // namespace
 
 void count_drops(const RunState& run, std::map<std::string, uint64_t>& dropped) {
-  for (uint32_t e = 0; e < run.plan.edges.size(); ++e) add_drops(run, e, dropped);
-  for (const StepRun* step : run.step_runs)
+  for (uint32_t e = 0; e < run.epoch.plan.edges.size(); ++e) add_drops(run, e, dropped);
+  for (const StepRun* step : run.epoch.step_runs)
     for (const InputRun& input : step->inputs) add_losses(input, dropped);
 }
 
 Report make_report(const RunState& run) {
-  const std::lock_guard lock(run.cut_mutex);
+  const Epoch& epoch = run.epoch;
+  const std::lock_guard lock(epoch.cut_mutex);
   Report report;
   Histogram latencies;
-  for (const auto& pace : run.paces) {
+  for (const auto& pace : epoch.paces) {
     if (pace->plan->kind != plan::PaceKind::clock) continue;
     report.ticks_run += pace->admitted.load();
-    report.ticks_late += pace->late;
-    report.ticks_skipped += pace->skipped;
-    for (const auto& segment : run.segments)
+    report.ticks_late += pace->clock->late;
+    report.ticks_skipped += pace->clock->skipped;
+    for (const auto& segment : epoch.segments)
       if (segment->pace == pace.get()) latencies.merge(segment->latencies);
     report.latency_first_us = std::max(report.latency_first_us, us(pace->first_ns));
   }
@@ -261,14 +270,14 @@ Report make_report(const RunState& run) {
   });
   report_paths(run, report);
   report_segments(run, report);
-  for (size_t r = 0; r < run.rings.size(); ++r) {
-    PoolReport& pool = report.pools[run.plan.domains[run.plan.rings[r].domain].name];
-    const uint64_t block = memory::block_bytes(run.plan.rings[r].capacity);
-    pool.steady_allocations = run.devices[run.plan.rings[r].domain]->steady_allocations();
-    pool.allocated_bytes += block * run.rings[r]->length();
-    pool.high_water_bytes += block * run.rings[r]->high_water();
-    for (uint32_t b = 0; b < run.rings[r]->length(); ++b)
-      pool.held_blocks += run.rings[r]->block(b).holds.load(std::memory_order_relaxed) > 0;
+  for (size_t r = 0; r < epoch.rings.size(); ++r) {
+    PoolReport& pool = report.pools[epoch.plan.domains[epoch.plan.rings[r].domain].name];
+    const uint64_t block = memory::block_bytes(epoch.plan.rings[r].capacity);
+    pool.steady_allocations = run.devices[epoch.plan.rings[r].domain]->steady_allocations();
+    pool.allocated_bytes += block * epoch.rings[r]->length();
+    pool.high_water_bytes += block * epoch.rings[r]->high_water();
+    for (uint32_t b = 0; b < epoch.rings[r]->length(); ++b)
+      pool.held_blocks += epoch.rings[r]->block(b).holds.load(std::memory_order_relaxed) > 0;
   }
   return report;
 }

@@ -45,26 +45,27 @@ bool Run::is_stuck() const { return state_->has_stuck_devices(); }
 void Run::start() {
   RunState& run = *state_;
   std::vector<plugin::Instance*> started;
-  for (const HandlerRun* step : run.handlers) {
+  for (const HandlerRun* step : run.epoch.handlers) {
     if (step->instance->start() == MR_OK) {
       started.push_back(step->instance);
       continue;
     }
     const Error error = plan::refusal(605, step->plan->name + " (" + step->handler->type + ") could not start: ",
-                                      plan::declared_of(run.plan, run.graph, step->plan->handler()),
-                                      run.plan.type_of(*step->plan), step->instance->error());
+                                      plan::declared_of(run.epoch.plan, run.epoch.graph, step->plan->handler()),
+                                      run.epoch.plan.type_of(*step->plan), step->instance->error());
     for (plugin::Instance* instance : started) instance->stop();
     throw Failure(error);
   }
   for (const AppliedChange& scripted : run.options.script) {
     uint32_t handler = 0;
-    while (handler < run.plan.handlers.size() && run.plan.handlers[handler].name != scripted.change.handler) ++handler;
-    if (handler == run.plan.handlers.size())
+    while (handler < run.epoch.plan.handlers.size() && run.epoch.plan.handlers[handler].name != scripted.change.handler)
+      ++handler;
+    if (handler == run.epoch.plan.handlers.size())
       throw Failure(301, "the script changes " + scripted.change.handler + ", which is no handler");
     run.requested.push_back({handler, scripted.change.param, scripted.change.text, scripted.tick});
     run.changes_waiting = true;
   }
-  for (auto& region : run.regions) {
+  for (auto& region : run.epoch.regions) {
     const plugin::UnderWayScope here({&name_call_apart, region->steps[0]});
     record_region(*region);
     if (run.options.measure_bodies) measure_empty_span(*region);
@@ -74,8 +75,8 @@ void Run::start() {
   threads_->begin_ns = run.trace_begin_ns = run.now_ns();
   run.trace_begin_ticks = run.trace_now();
   threads_->started = true;
-  for (const HandlerRun* step : run.handlers)
-    if (step->on.device && !step->on.enqueuing) run.apart.push_back(step);
+  for (const HandlerRun* step : run.epoch.handlers)
+    if (step->on.device && !step->on.enqueuing) run.epoch.apart.push_back(step);
   if (run.is_virtual) return; // wait() runs it
   try {
     start_threads();
@@ -88,11 +89,11 @@ void Run::start() {
 
 void Run::start_threads() {
   RunState& run = *state_;
-  for (auto& pace : run.paces)
-    for (SourceState& source : pace->sources)
+  for (auto& clock : run.clocks)
+    for (SourceState& source : clock->sources)
       if (source.step->handler->waits) {
         source.step->trace = &run.add_trace(source.step->plan->name + " reads");
-        run.apart.push_back(source.step);
+        run.epoch.apart.push_back(source.step);
         source.reader = std::make_shared<Reader>(*source.step);
       }
   threads_->monitor.start();
@@ -103,8 +104,8 @@ Result Run::wait() {
   RunState& run = *state_;
   if (run.is_virtual) run_in_virtual_time(run);
   threads_->workers.join();
-  for (auto& pace : run.paces)
-    for (SourceState& source : pace->sources)
+  for (auto& clock : run.clocks)
+    for (SourceState& source : clock->sources)
       if (source.reader) source.reader->stop();
   threads_->monitor.stop();
   run.await_devices();
@@ -114,8 +115,8 @@ Result Run::wait() {
   threads_->end_ns.store(run.now_ns());
   for (device::Device* device : run.devices) device->steady(false);
   run.let_go();
-  for (auto& ring : run.rings) ring->retire_all(); // foreign memory goes back before its handler stops
-  for (HandlerRun* step : run.handlers)
+  for (auto& ring : run.epoch.rings) ring->retire_all(); // foreign memory goes back before its handler stops
+  for (HandlerRun* step : run.epoch.handlers)
     if (!RunState::is_given_up(*step) && step->instance->stop() != MR_OK)
       run.fail(*step, step->segment->ordinal, step->instance->error());
   threads_->started = false;
@@ -140,8 +141,8 @@ void Run::stop() {
   RunState& run = *state_;
   run.stopping.store(true);
   if (run.live.watch) run.live.watch->stop();
-  for (auto& pace : run.paces)
-    for (SourceState& source : pace->sources)
+  for (auto& clock : run.clocks)
+    for (SourceState& source : clock->sources)
       if (source.reader || source.step->segment->inside.load(std::memory_order_relaxed) == source.step)
         source.step->instance->interrupt();
   run.bell->ring();
@@ -151,8 +152,8 @@ void Run::interrupt() {
   RunState& run = *state_;
   run.stopping.store(true);
   run.abort.store(true);
-  for (const auto& handler : run.live.instances) handler->interrupt();
-  for (const auto& lane : run.clones) lane->interrupt();
+  for (const auto& lanes : run.lives)
+    for (const auto& life : lanes) life->instance->interrupt();
   run.bell->ring();
 }
 
@@ -165,9 +166,11 @@ void Run::set(const std::vector<ParamChange>& changes) {
   std::vector<RunState::Change> checked;
   for (const ParamChange& change : changes) {
     uint32_t handler = 0;
-    while (handler < run.plan.handlers.size() && run.plan.handlers[handler].name != change.handler) ++handler;
-    if (handler == run.plan.handlers.size()) throw Failure(301, "there is no handler named \"" + change.handler + "\"");
-    const plugin::HandlerInfo& info = run.plan.type_of(run.plan.handlers[handler]);
+    while (handler < run.epoch.plan.handlers.size() && run.epoch.plan.handlers[handler].name != change.handler)
+      ++handler;
+    if (handler == run.epoch.plan.handlers.size())
+      throw Failure(301, "there is no handler named \"" + change.handler + "\"");
+    const plugin::HandlerInfo& info = run.epoch.plan.type_of(run.epoch.plan.handlers[handler]);
     const auto* param = info.find_param(change.param);
     if (!param) throw Failure(310, change.handler + " (" + info.type + ") has no parameter \"" + change.param + "\"");
     if (!param->live()) throw Failure(316, change.param + " of " + change.handler + " cannot be changed while it runs");
@@ -183,16 +186,16 @@ std::vector<AppliedChange> Run::changes() const {
   const std::lock_guard lock(state_->changes_mutex);
   std::vector<AppliedChange> applied;
   for (const RunState::Change& change : state_->changes)
-    applied.push_back({change.at_index, {state_->plan.handlers[change.handler].name, change.param, change.text}});
+    applied.push_back({change.at_index, {state_->epoch.plan.handlers[change.handler].name, change.param, change.text}});
   return applied;
 }
 
 void Run::write_trace(std::ostream& out) const {
   const RunState& run = *state_;
-  TraceOfRun traced{run.graph.name, {}, {}, {}, {}};
+  TraceOfRun traced{run.epoch.graph.name, {}, {}, {}, {}};
   for (const auto& ring : run.traces) traced.rings.push_back(ring.get());
-  for (const plan::Step& step : run.plan.steps) traced.steps.push_back(step.name);
-  for (const plan::Clock& clock : run.plan.clocks) traced.clocks.push_back(clock.name);
+  for (const plan::Step& step : run.epoch.plan.steps) traced.steps.push_back(step.name);
+  for (const plan::Clock& clock : run.epoch.plan.clocks) traced.clocks.push_back(clock.name);
   traced.clock.begin(run.trace_begin_ticks, run.trace_begin_ns);
   traced.clock.end(run.trace_now(), run.now_ns());
   millrace::write_trace(traced, out);
@@ -200,7 +203,7 @@ void Run::write_trace(std::ostream& out) const {
 
 uint64_t Run::ticks() const {
   uint64_t ticks = 0;
-  for (const auto& pace : state_->paces)
+  for (const auto& pace : state_->epoch.paces)
     if (pace->plan->kind == plan::PaceKind::clock) ticks = std::max(ticks, pace->admitted.load());
   return ticks;
 }

@@ -18,9 +18,13 @@
 
 namespace millrace::exec {
 
+Epoch::Epoch(const plan::Plan& the_plan, const graph::Graph& the_graph) : plan(the_plan), graph(the_graph) {}
+Epoch::~Epoch() = default;
+
 RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, plan::Handlers& the_handlers,
                    std::vector<device::Device*> the_devices, const RunOptions& the_options)
-    : plan(the_plan), graph(the_graph), live(the_handlers), options(the_options), devices(std::move(the_devices)) {
+    : epoch(the_plan, the_graph), live(the_handlers), options(the_options), devices(std::move(the_devices)) {
+  const plan::Plan& plan = epoch.plan;
   time = options.virtual_time ? static_cast<const device::Timeline*>(options.virtual_time) : &monotonic;
   is_virtual = options.virtual_time != nullptr;
   has_devices = plan.domains.size() > 1;
@@ -31,20 +35,21 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
     several_threads = several_threads || (from_outside && !is_virtual);
   }
   MR_ASSERT(devices.size() == plan.domains.size(), "a run needs a device for each domain of its plan");
-  for (size_t c = 0; c < plan.clocks.size(); ++c)
-    fail_index.push_back(std::make_unique<std::atomic<uint64_t>>(UINT64_MAX));
+  for (size_t c = 0; c < plan.clocks.size(); ++c) clocks.push_back(std::make_unique<ClockRun>());
   for (uint32_t w = 0; w < plan.threads; ++w)
     add_trace((w < plan.workers ? "worker " : "thread ") + std::to_string(w)); // the first rings, by worker
   for (size_t d = 0; d < devices.size(); ++d) submissions_.push_back(d ? std::make_unique<Submissions>() : nullptr);
 }
 
 RunState::~RunState() {
-  for (HandlerRun* step : handlers) { // they may outlive their run
-    step->instance->on_log = nullptr;
-    step->instance->clock_ns = nullptr;
-    step->instance->in_run = nullptr;
+  for (auto& lanes : lives) { // instances may outlive their run
+    for (auto& life : lanes) {
+      life->instance->on_log = nullptr;
+      life->instance->clock_ns = nullptr;
+      life->instance->in_run = nullptr;
+    }
   }
-  for (auto& pace : paces) pace->sources.clear(); // ends reader threads
+  for (auto& clock : clocks) clock->sources.clear(); // ends reader threads
 }
 
 void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentence) {
@@ -52,8 +57,8 @@ void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentenc
   if (step.plan->is<plan::SourceStep>()) index = step.pace->admitted.load(std::memory_order_acquire);
   const std::string begins =
       step.plan->name + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": ";
-  fail(plan::refusal(601, begins, plan::declared_of(plan, graph, step.plan->handler()), plan.type_of(*step.plan),
-                     sentence),
+  fail(plan::refusal(601, begins, plan::declared_of(epoch.plan, epoch.graph, step.plan->handler()),
+                     epoch.plan.type_of(*step.plan), sentence),
        step.pace->plan->clock, index);
 }
 
@@ -69,7 +74,8 @@ void RunState::fail(Error error, uint32_t clock, uint64_t index) {
   } else if (failures[0].clock == clock && index < failures[0].index) {
     failures[0] = {std::move(error), clock, index};
   }
-  if (index < fail_index[clock]->load()) fail_index[clock]->store(index);
+  std::atomic<uint64_t>& fail_index = clocks[clock]->fail_index;
+  if (index < fail_index.load()) fail_index.store(index);
   failing.store(true);
   notify();
 }
@@ -85,8 +91,8 @@ TraceRing& RunState::add_trace(const std::string& name) {
 TraceRing& RunState::trace_of(const device::Stream& stream, const plan::Step& step) {
   static constexpr const char* kKinds[] = {" compute", " copies in", " copies out", " peer copies"};
   const bool is_own = stream.kind == device::StreamKind::compute && &stream != compute[step.domain];
-  const std::string name =
-      plan.domains[step.domain].name + kKinds[static_cast<size_t>(stream.kind)] + (is_own ? " of " + step.name : "");
+  const std::string name = epoch.plan.domains[step.domain].name + kKinds[static_cast<size_t>(stream.kind)] +
+                           (is_own ? " of " + step.name : "");
   for (const auto& ring : traces)
     if (ring->name() == name) return *ring;
   return add_trace(name);
@@ -113,22 +119,24 @@ void RunState::await_devices() {
 }
 
 void RunState::let_go() {
-  for (auto& channel : channels) release_channel(*channel);
-  for (HandlerRun* step : handlers) {
+  for (auto& channel : epoch.channels) release_channel(*channel);
+  for (HandlerRun* step : epoch.handlers) {
     if (std::exchange(step->calling, false)) settle_call(*step, step->segment->ordinal); // it was left in the middle
     flush_pending(*step); // from here on publish() refuses, whichever thread still tries
   }
-  for (auto& step : steps) {
+  for (auto& step : epoch.steps) {
     for (InputRun& input : step->inputs) {
       release(input.last);
       for (Slot& kept : input.kept) release(kept);
     }
   }
-  for (auto& pace : paces) {
-    for (SourceState& source : pace->sources) {
+  for (auto& clock : clocks) {
+    for (SourceState& source : clock->sources) {
       if (source.has_value) release_all(source.value);
       if (source.has_next) release_all(source.next);
     }
+  }
+  for (auto& pace : epoch.paces) {
     for (OutputRun* output : pace->held_outputs)
       for (uint64_t at = 0; at <= output->mask; ++at) release(output->places[at].slot);
   }

@@ -1,5 +1,5 @@
-// One run: all that its parts share while it lives. build.h makes it, run.h drives it. Who writes a field is
-// said in the words of state.h.
+// One run: what lasts while it lives, and the epoch that is planned now (epoch.h). build.h makes it, run.h drives it.
+// Who writes a field is said in the words of state.h.
 #pragma once
 
 #include <array>
@@ -14,18 +14,14 @@
 #include "device/bell.h"
 #include "device/device.h"
 #include "device/sim/access_guard.h"
+#include "exec/epoch.h"
 #include "exec/run.h"
-#include "exec/step.h"
 #include "observe/trace.h"
-#include "plan/plan.h"
-#include "plan/predict.h"
 
 namespace millrace::exec {
 
-struct ChannelRun;
+struct HandlerLife;
 struct HandlerRun;
-struct RegionRun;
-struct ResolveRun;
 
 // A failure that ends the run (2.6). The first one counts.
 struct FailureRecord {
@@ -40,9 +36,10 @@ class RunState {
            std::vector<device::Device*> devices, const RunOptions& options);
   ~RunState();
 
+  // What is planned now; there is one, until plans change while a run goes on.
+  Epoch epoch;
+
   // built
-  const plan::Plan& plan;
-  const graph::Graph& graph;
   plan::Handlers& live;
   RunOptions options;
   std::vector<device::Device*> devices; // by domain index
@@ -52,20 +49,9 @@ class RunState {
   bool several_threads = false;
   bool has_devices = false;
 
-  // built; `segments` cut
-  std::vector<std::unique_ptr<memory::Ring>> rings;
-  std::vector<OutputRun> outputs;
-  std::vector<StepShared> shared;
-  std::vector<std::unique_ptr<ChannelRun>> channels;
-  std::vector<std::unique_ptr<PaceRun>> paces;
-  std::vector<std::unique_ptr<SegmentRun>> segments;
-  std::vector<std::unique_ptr<StepRun>> steps; // all lanes
-  std::vector<HandlerRun*> handlers;           // those of them that call one
-  std::vector<std::unique_ptr<RegionRun>> regions;
-  std::vector<std::unique_ptr<plugin::Instance>> clones; // lanes
-  std::vector<StepRun*> step_runs;                       // first lane of each plan step
-  std::vector<ResolveRun*> timed_steps;                  // those with `decides_at_ns`
-  std::vector<plan::PredictedPath> sinks;
+  // built
+  std::vector<std::unique_ptr<ClockRun>> clocks;                      // by clock of the plan
+  std::vector<std::vector<std::unique_ptr<HandlerLife>>> lives;       // by handler of the plan, and lane
   std::vector<device::Stream*> compute, copy_in, copy_out, copy_peer; // by domain index
   std::vector<std::vector<device::Stream*>> streams; // by domain index: these, and what is a step's own
   // By domain index: whoever advances a segment of that device holds it, but while a body in it keeps the host busy.
@@ -75,14 +61,10 @@ class RunState {
   // several.
   std::vector<const device::Device*> followed;
   std::vector<device::Enqueuing*> enqueuing; // by domain index; null: bodies run there by themselves
-  std::byte* empty_record = nullptr;  // pinned, all zero: that of an empty value for kernels; null where none is needed
-  std::vector<mr_value> empty_values; // by output: extent 0
+  std::byte* empty_record = nullptr; // pinned, all zero: that of an empty value for kernels; null where none is needed
 
   // built. Who touched a device's memory from the host, told before the process ends (4.10).
-  std::vector<std::string> ring_names; // by ring: "video.out in sim:0"
   std::unique_ptr<device::AccessGuard> access_guard;
-  // start. Steps that may be called apart from their segment: readers' and a device's.
-  std::vector<const HandlerRun*> apart;
 
   // any
   std::atomic<bool> stopping{false};
@@ -91,17 +73,11 @@ class RunState {
   // any, under failure_mutex
   mutable std::mutex failure_mutex;
   std::vector<FailureRecord> failures;
-  std::vector<std::string> first_errors; // by step of the plan: what its handler said when it failed first, and went on
-  std::vector<std::unique_ptr<std::atomic<uint64_t>>> fail_index; // by clock
 
   std::shared_ptr<device::Bell> bell = std::make_shared<device::Bell>(); // any rings it
-  std::atomic<uint32_t> segments_left{0};                                // claimer of one that is over, and cut
 
-  // The monitor; in virtual time the only thread. The segments of a run may be cut once more (second_cut.cpp): no clock
-  // admits a tick while `holding`.
+  // The monitor; in virtual time the only thread: no clock admits a tick while it is true (standstill.h).
   std::atomic<bool> holding{false};
-  mutable std::mutex cut_mutex; // which steps are whose: held by who cuts, and by others than workers who look
-  std::unique_ptr<const plan::Cut> second_cut;
 
   // Live parameters (2.7). Under changes_mutex any puts them into `requested`, and a head moves them to `changes`.
   struct Change {
@@ -152,7 +128,7 @@ class RunState {
   static bool is_given_up(const StepRun& step) { return step.on.device && step.on.device->is_stuck(); }
   // Whether something of a device may never end. Waits a little for what does.
   bool has_stuck_devices() const;
-  bool finished() const { return segments_left.load(std::memory_order_acquire) == 0; }
+  bool finished() const { return epoch.segments_left.load(std::memory_order_acquire) == 0; }
 
  private:
   std::atomic<int64_t> begin_ns_{-1}; // head: of the first clock that begins
@@ -174,7 +150,7 @@ class RunState {
 // After the tick on which the run failed: nothing is called any more (2.6).
 inline bool later_ticks_void(const RunState& run, const mr_tick_info& info) {
   return run.failing.load(std::memory_order_relaxed) &&
-         info.index > run.fail_index[info.clock]->load(std::memory_order_relaxed);
+         info.index > run.clocks[info.clock]->fail_index.load(std::memory_order_relaxed);
 }
 
 } // namespace millrace::exec

@@ -33,24 +33,24 @@ constexpr int kAttemptsMax = 5;
 bool is_ending(const PaceRun& pace) { return pace.ending.load() || pace.ended.load(); }
 
 bool has_measured_enough(const RunState& run) {
-  for (const auto& pace : run.paces)
+  for (const auto& pace : run.epoch.paces)
     if (pace->admitted.load(std::memory_order_relaxed) >= kTicksMax) return true;
-  for (const HandlerRun* step : run.handlers) {
+  for (const HandlerRun* step : run.epoch.handlers) {
     if (is_ending(*step->pace)) continue;
     const bool guessed = step->segment->plan->lane == 0 && !step->on.device && step->handler->cost_ns == 0;
-    if (guessed && step->calls < kCallsWanted) return false;
+    if (guessed && step->life->calls < kCallsWanted) return false;
   }
   return true;
 }
 
 // By handler; the first of its lanes speaks for the others. In virtual time a call may take none at all: that is known.
 std::vector<int64_t> measured_costs(const RunState& run) {
-  std::vector<int64_t> costs(run.plan.handlers.size(), 0);
-  for (const HandlerRun* step : run.handlers) {
+  std::vector<int64_t> costs(run.epoch.plan.handlers.size(), 0);
+  for (const HandlerRun* step : run.epoch.handlers) {
     if (step->segment->plan->lane > 0) continue;
     Histogram times;
     times.merge(step->times);
-    if (times.count() > 0 || (run.is_virtual && step->calls > 0))
+    if (times.count() > 0 || (run.is_virtual && step->life->calls > 0))
       costs[step->plan->handler()] = std::max<int64_t>(1, times.quantile_ns(0.5));
   }
   return costs;
@@ -64,14 +64,15 @@ std::set<std::vector<uint32_t>> steps_of(const std::vector<plan::Segment>& segme
 
 bool ending(const RunState& run) {
   if (run.stopping.load() || run.failing.load() || run.abort.load()) return true;
-  return std::all_of(run.paces.begin(), run.paces.end(), [](const auto& pace) { return is_ending(*pace); });
+  return std::all_of(run.epoch.paces.begin(), run.epoch.paces.end(), [](const auto& pace) { return is_ending(*pace); });
 }
 
 // By segment of the plan: whether it stays as it is, whatever its steps cost.
 std::vector<bool> segments_that_stay(const RunState& run) {
+  const Epoch& epoch = run.epoch;
   std::vector<bool> stays;
-  for (const plan::Segment& segment : run.plan.segments)
-    stays.push_back(!plan::moves(run.plan, segment) || is_ending(*run.paces[segment.pace]));
+  for (const plan::Segment& segment : epoch.plan.segments)
+    stays.push_back(!plan::moves(epoch.plan, segment) || is_ending(*epoch.paces[segment.pace]));
   return stays;
 }
 
@@ -89,9 +90,10 @@ struct Loose {
 };
 
 std::vector<Loose> loose_steps(const RunState& run, const std::vector<bool>& stays) {
-  std::vector<Loose> loose(run.plan.steps.size());
-  for (const auto& segment : run.segments) {
-    const auto number = static_cast<uint32_t>(segment->plan - run.plan.segments.data());
+  const Epoch& epoch = run.epoch;
+  std::vector<Loose> loose(epoch.plan.steps.size());
+  for (const auto& segment : epoch.segments) {
+    const auto number = static_cast<uint32_t>(segment->plan - epoch.plan.segments.data());
     if (stays[number]) continue;
     for (size_t i = 0; i < segment->steps.size(); ++i)
       loose[segment->steps[i]->index] = {segment->steps[i], next_of(*segment, i), number};
@@ -113,7 +115,7 @@ std::optional<size_t> through_of(const std::vector<Loose>& loose, const plan::Se
 // The cut by these costs of all that stands so that it may be cut; the others keep their segments.
 plan::Cut possible_cut(const RunState& run, const std::vector<int64_t>& costs_ns, std::vector<bool>& stays) {
   for (;;) {
-    plan::Cut cut = plan::cut_again(run.plan, costs_ns, stays);
+    plan::Cut cut = plan::cut_again(run.epoch.plan, costs_ns, stays);
     const std::vector<Loose> loose = loose_steps(run, stays);
     bool possible = true;
     for (const plan::Segment& planned : cut.segments) {
@@ -127,9 +129,9 @@ plan::Cut possible_cut(const RunState& run, const std::vector<int64_t>& costs_ns
 
 // A measured tick counts the segments that end it: those in flight are measured no more.
 void measure_none(RunState& run) {
-  for (auto& pace : run.paces)
+  for (auto& pace : run.epoch.paces)
     for (uint64_t place = 0; place <= pace->mask; ++place) pace->latency[place].ordinal = UINT64_MAX;
-  for (auto& segment : run.segments) segment->measured = false;
+  for (auto& segment : run.epoch.segments) segment->measured = false;
 }
 
 // The segment goes on with these steps from where they stand.
@@ -154,48 +156,49 @@ void give_steps(SegmentRun& segment, const plan::Segment& planned, const std::ve
 // Steps go to the segments of the new cut. A segment whose first step begins one again stays the same object, which
 // keeps a source with the head that a reader's thread knows.
 void move_steps(RunState& run, plan::Cut cut, const std::vector<Loose>& loose) {
-  const std::lock_guard lock(run.cut_mutex);
-  run.second_cut = std::make_unique<const plan::Cut>(std::move(cut));
-  std::vector<SegmentRun*> begun_by(run.plan.steps.size(), nullptr);
-  for (auto& segment : run.segments) {
+  Epoch& epoch = run.epoch;
+  const std::lock_guard lock(epoch.cut_mutex);
+  epoch.second_cut = std::make_unique<const plan::Cut>(std::move(cut));
+  std::vector<SegmentRun*> begun_by(epoch.plan.steps.size(), nullptr);
+  for (auto& segment : epoch.segments) {
     if (!loose[segment->steps[0]->index].step) continue;
     begun_by[segment->steps[0]->index] = segment.get();
     segment->steps.clear();
   }
-  uint32_t left = run.segments_left.load();
-  for (const plan::Segment& planned : run.second_cut->segments) {
+  uint32_t left = epoch.segments_left.load();
+  for (const plan::Segment& planned : epoch.second_cut->segments) {
     if (!loose[planned.steps[0]].step) { // one that stays
-      for (auto& segment : run.segments)
+      for (auto& segment : epoch.segments)
         if (segment->plan->lane == planned.lane && segment->plan->steps == planned.steps) segment->plan = &planned;
       continue;
     }
     SegmentRun*& segment = begun_by[planned.steps[0]];
     if (!segment) {
-      run.segments.push_back(make_segment(run, planned, 0));
-      segment = run.segments.back().get();
+      epoch.segments.push_back(make_segment(run, planned, 0));
+      segment = epoch.segments.back().get();
       ++left;
     }
     give_steps(*segment, planned, loose);
   }
-  for (auto& segment : run.segments) {
+  for (auto& segment : epoch.segments) {
     if (!segment->steps.empty() || segment->done.load()) continue;
     segment->progress.store(UINT64_MAX);
     segment->done.store(true);
     --left;
   }
-  run.segments_left.store(left);
+  epoch.segments_left.store(left);
   measure_none(run);
   join_segments(run);
   want_stamps(run);
-  for (HandlerRun* step : run.handlers)
+  for (HandlerRun* step : epoch.handlers)
     if (step->short_calls && step->plan->is<plan::HandlerStep>()) flatten(*step);
-  for (uint32_t p = 0; p < run.paces.size(); ++p) run.paces[p]->window = run.second_cut->windows[p];
+  for (uint32_t p = 0; p < epoch.paces.size(); ++p) epoch.paces[p]->window = epoch.second_cut->windows[p];
 }
 
 } // namespace
 
 SecondCut::SecondCut(RunState& run, Workers* workers) : run_(run), workers_(workers), standstill_(run, workers) {
-  if (!run.plan.guessed) state_ = State::over;
+  if (!run.epoch.plan.guessed) state_ = State::over;
 }
 
 void SecondCut::end(State state) {
@@ -206,7 +209,7 @@ void SecondCut::end(State state) {
 void SecondCut::cut_at_rest() {
   std::vector<bool> stays = segments_that_stay(run_);
   plan::Cut cut = possible_cut(run_, costs_ns_, stays);
-  if (steps_of(cut.segments) == steps_of(run_.plan.segments)) return;
+  if (steps_of(cut.segments) == steps_of(run_.epoch.plan.segments)) return;
   move_steps(run_, std::move(cut), loose_steps(run_, stays));
   tell_second_cut(run_);
   if (workers_) workers_->share_out();
@@ -214,8 +217,8 @@ void SecondCut::cut_at_rest() {
 
 void SecondCut::begin() {
   costs_ns_ = measured_costs(run_);
-  const plan::Cut cut = plan::cut_again(run_.plan, costs_ns_, segments_that_stay(run_));
-  if (steps_of(cut.segments) == steps_of(run_.plan.segments)) return end(State::over);
+  const plan::Cut cut = plan::cut_again(run_.epoch.plan, costs_ns_, segments_that_stay(run_));
+  if (steps_of(cut.segments) == steps_of(run_.epoch.plan.segments)) return end(State::over);
   ++attempts_;
   state_ = State::standing_still;
   standstill_.begin();

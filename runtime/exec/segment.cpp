@@ -40,16 +40,16 @@ void finish(SegmentRun& segment) {
     HandlerRun* const owing = drained_here(*step);
     if (owing && !run.abort.load(std::memory_order_relaxed) && !RunState::is_given_up(*owing)) {
       const bool failed_before =
-          owing->errors.load(std::memory_order_relaxed) > 0 && owing->handler->on_error == graph::OnError::fail;
+          owing->life->errors.load(std::memory_order_relaxed) > 0 && owing->handler->on_error == graph::OnError::fail;
       if (!drain_step(*owing) && !failed_before) run.fail(*owing, segment.ordinal, owing->instance->error());
     }
     if (HandlerRun* called = step->called()) flush_pending(*called);
     if (step->plan->is<plan::GateStep>() || step->plan->is<plan::PostStep>())
-      close_channel(*run.channels[step->plan->channel()]);
+      close_channel(*run.epoch.channels[step->plan->channel()]);
   }
   segment.progress.store(kFinished, std::memory_order_release);
   segment.done.store(true, std::memory_order_release);
-  run.segments_left.fetch_sub(1, std::memory_order_acq_rel);
+  run.epoch.segments_left.fetch_sub(1, std::memory_order_acq_rel);
   run.notify();
 }
 
@@ -111,7 +111,8 @@ void end_tick(SegmentRun& segment) {
     segment.changes_seen = SIZE_MAX; // changes are minded until every handler has taken them in
     for (StepRun* step : segment.steps)
       if (const HandlerRun* called = step->called())
-        segment.changes_seen = std::min(segment.changes_seen, called->changes_seen.load(std::memory_order_relaxed));
+        segment.changes_seen =
+            std::min(segment.changes_seen, called->life->changes_seen.load(std::memory_order_relaxed));
     if (segment.changes_seen == SIZE_MAX) segment.changes_seen = segment.run->changes_admitted.load();
   }
   segment.inside.store(nullptr, std::memory_order_relaxed);
@@ -152,7 +153,7 @@ bool run_steps(SegmentRun& segment, bool& moved) {
     }
     [[maybe_unused]] HandlerRun* const called = measured ? step.called() : nullptr;
     [[maybe_unused]] const bool calling = called && called->calling;
-    [[maybe_unused]] const uint64_t calls = called ? called->calls.get() : 0;
+    [[maybe_unused]] const uint64_t calls = called ? called->life->calls.get() : 0;
     const StepResult result = step.advance(segment.ordinal);
     if (result == StepResult::waiting || result == StepResult::made_room) {
       moved = moved || result == StepResult::made_room;
@@ -164,7 +165,7 @@ bool run_steps(SegmentRun& segment, bool& moved) {
     moved = true;
     if (result == StepResult::calling) return false;
     if constexpr (measured)
-      if (called && (calling || called->calls != calls)) note_returned(*called, segment.ordinal);
+      if (called && (calling || called->life->calls != calls)) note_returned(*called, segment.ordinal);
     ++segment.cursor;
   }
   return true;

@@ -140,7 +140,8 @@ Answer ask(SourceState& source, const mr_tick_info& info, uint64_t ordinal, std:
     own.media_time_ns = beat_ns(source.rate, static_cast<int64_t>(source.index));
   }
   // By the tick's index, not the source's own.
-  if (step.run->changes_admitted.load(std::memory_order_acquire) != step.changes_seen) apply_changes(step, info.index);
+  if (step.run->changes_admitted.load(std::memory_order_acquire) != step.life->changes_seen)
+    apply_changes(step, info.index);
   const Answer answer = answer_of(step, call(step, own), slots);
   if (answer == Answer::value) ++source.index;
   return answer;

@@ -125,11 +125,23 @@ struct StepShared {
 // Of a tick: its latency is not measured.
 inline constexpr int64_t kNotMeasured = INT64_MIN;
 
+// What of a clock lasts, whatever is planned for its ticks. All by the head of its pace.
+struct ClockRun {
+  const plan::Clock* plan = nullptr; // built
+  std::vector<SourceState> sources;
+  int64_t start_ns = -1;
+  int64_t next_beat = 0;
+  int64_t last_media_ns = INT64_MIN;               // of the last tick, where there was one
+  std::atomic<int64_t> newest_media_ns{INT64_MIN}; // the same, for clocks that this one leads
+  SingleWriter<uint64_t> late, skipped;
+  std::atomic<uint64_t> fail_index{UINT64_MAX}; // any, under failure_mutex: the first tick on which the run failed
+};
+
 struct PaceRun {
   // built; `window` cut
   RunState* run = nullptr;
   const plan::Pace* plan = nullptr;
-  const plan::Clock* clock = nullptr;
+  ClockRun* clock = nullptr;
   uint32_t index = 0;
   uint64_t window = 1, mask = 0;
 
@@ -155,16 +167,10 @@ struct PaceRun {
   alignas(64) uint64_t completed_seen = 0; // a lower bound that only grows
 
   // head, of clocks
-  std::vector<SourceState> sources;
-  int64_t start_ns = -1;
-  int64_t next_beat = 0;
-  int64_t last_media_ns = INT64_MIN;               // of the last tick, where there was one
-  std::atomic<int64_t> newest_media_ns{INT64_MIN}; // the same, for clocks that this one leads
-  std::vector<int64_t> recent_media_ns;            // [ordinal mod size] where its clock is held by others (8.3)
+  std::vector<int64_t> recent_media_ns; // [ordinal mod size] where its clock is held by others (8.3)
   uint64_t retired = 0;
   std::atomic<int64_t> due_ns{INT64_MAX}; // when the head should look again
-  SingleWriter<uint64_t> late, skipped;
-  std::atomic<bool> ending{false}; // admits no more, and waits for readers to leave their handlers
+  std::atomic<bool> ending{false};        // admits no more, and waits for readers to leave their handlers
 
   // head: latency, by ordinal & mask
   struct alignas(32) Latency {

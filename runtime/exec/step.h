@@ -14,6 +14,15 @@ namespace millrace::exec {
 struct HandlerRun;
 struct RegionRun;
 
+// What one lane of a handler was given by one of its edges.
+struct InputTotals {
+  SingleWriter<uint64_t> delivered, empty[static_cast<size_t>(Cause::count)];
+  SingleWriter<uint64_t> absent_at_fence; // of `delivered`: not there when the body ran
+  // Of a queue: values on ticks on which the handler was not called, by `every`, or because another input that it
+  // requires was empty (8.6).
+  SingleWriter<uint64_t> lost_by_every, lost_by_input;
+};
+
 struct InputRun {
   OutputRun* output = nullptr;
   const StepShared* producer = nullptr; // null where it is earlier in the same segment
@@ -25,15 +34,11 @@ struct InputRun {
   bool calls = false;
   bool may_be_late = false; // slots may carry fences or unknown presence
   uint32_t edge = plan::kNone;
-  // Of a queue: where its value of a tick is before any copy. One on a tick on which the handler is not called is lost,
-  // and counted here: by `every`, or because another input that it requires is empty (8.6).
-  OutputRun* queue = nullptr;
-  SingleWriter<uint64_t> lost_by_every, lost_by_input;
-  Slot last;              // repeat_last: held
-  std::vector<Slot> kept; // keeps: a ring of held slots
+  OutputRun* queue = nullptr; // of a queue: where its value of a tick is before any copy
+  Slot last;                  // repeat_last: held
+  std::vector<Slot> kept;     // keeps: a ring of held slots
   uint64_t kept_next = 0;
-  SingleWriter<uint64_t> delivered, empty[static_cast<size_t>(Cause::count)];
-  SingleWriter<uint64_t> absent_at_fence; // of `delivered`: not there when the body ran
+  InputTotals* totals = nullptr; // of a handler's: those of its life
 };
 
 // `made_room`: it waits, but took what others may have waited to give.

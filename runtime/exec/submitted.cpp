@@ -16,7 +16,7 @@ std::string words_of_work(const RunState& run, const StepRun& step) {
   const uint32_t handler = step.plan->handler();
   if (handler == plan::kNone) return step.plan->name;
   if (!step.on.region || step.on.region->steps.size() < 2)
-    return step.plan->name + " (" + run.plan.handlers[handler].type + ")";
+    return step.plan->name + " (" + run.epoch.plan.handlers[handler].type + ")";
   std::string names;
   const auto& steps = step.on.region->steps;
   for (size_t s = 0; s < steps.size(); ++s)
@@ -83,7 +83,7 @@ void RunState::watch_devices() {
 void RunState::watch_device(uint32_t d) {
   const device::DeviceStatus status = devices[d]->status();
   if (status.ok()) return;
-  fail(Error{703, plan.domains[d].name + " is lost: " + status.sentence + words_under_way(d), {}, {}, "", ""}, 0,
+  fail(Error{703, epoch.plan.domains[d].name + " is lost: " + status.sentence + words_under_way(d), {}, {}, "", ""}, 0,
        UINT64_MAX);
 }
 

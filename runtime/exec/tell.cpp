@@ -18,14 +18,14 @@ namespace {
 // Losses that stop for shorter than this go on.
 constexpr int64_t kLossOverNs = 1'000'000'000;
 
-const std::string& clock_of(const StepRun& step) { return step.pace->clock->name; }
+const std::string& clock_of(const StepRun& step) { return step.pace->clock->plan->name; }
 
 bool is_heard(const RunState& run, LogLevel level) { return run.options.log && run.options.log->takes(level); }
 
 // Nobody but the thread that has claimed a segment reads it here: it may be cut anew.
 uint64_t tick_of_call(const HandlerRun& step) {
   const SegmentRun* const here = Claim::here();
-  if (!here || here->inside.load(std::memory_order_relaxed) != &step || step.drained) return LogRecord::kNoTick;
+  if (!here || here->inside.load(std::memory_order_relaxed) != &step || step.life->drained) return LogRecord::kNoTick;
   if (step.plan->is<plan::SourceStep>()) // asked for the next tick; one with a reader speaks there
     return step.trace ? LogRecord::kNoTick : step.context.ordinal;
   if (!here->in_tick.load(std::memory_order_relaxed)) return LogRecord::kNoTick;
@@ -78,14 +78,14 @@ void lend_log(HandlerRun& step) {
 
 void tell_clock_began(const PaceRun& pace) {
   if (!is_heard(*pace.run, LogLevel::info)) return;
-  say(*pace.run, LogLevel::info, "", pace.clock->name, "the clock begins: " + rate_words(*pace.clock));
+  say(*pace.run, LogLevel::info, "", pace.clock->plan->name, "the clock begins: " + rate_words(*pace.clock->plan));
 }
 
 void tell_clock_ended(const PaceRun& pace) {
   if (!is_heard(*pace.run, LogLevel::info) || pace.plan->kind != plan::PaceKind::clock) return;
-  say(*pace.run, LogLevel::info, "", pace.clock->name,
-      fmt::format("the clock has ended: {} ticks, {} late, {} skipped", pace.admitted.load(), pace.late.get(),
-                  pace.skipped.get()));
+  say(*pace.run, LogLevel::info, "", pace.clock->plan->name,
+      fmt::format("the clock has ended: {} ticks, {} late, {} skipped", pace.admitted.load(), pace.clock->late.get(),
+                  pace.clock->skipped.get()));
 }
 
 void tell_region(const RegionRun& region) {
@@ -95,14 +95,14 @@ void tell_region(const RegionRun& region) {
   std::string handlers;
   for (const BodyRun* step : region.steps) handlers += (handlers.empty() ? "" : ", ") + step->handler->name;
   say(run, LogLevel::info, "", clock_of(first),
-      fmt::format("captured on {} as one: {}", run.plan.domains[region.plan->domain].name, handlers));
+      fmt::format("captured on {} as one: {}", run.epoch.plan.domains[region.plan->domain].name, handlers));
 }
 
 void tell_second_cut(const RunState& run) {
   if (!is_heard(run, LogLevel::info)) return;
   say(run, LogLevel::info, "", "",
-      fmt::format("cut again by what the first ticks took: {} segments instead of {}", run.second_cut->segments.size(),
-                  run.plan.segments.size()));
+      fmt::format("cut again by what the first ticks took: {} segments instead of {}",
+                  run.epoch.second_cut->segments.size(), run.epoch.plan.segments.size()));
 }
 
 void tell_not_cut(const RunState& run, const std::string& waits_for) {
@@ -115,7 +115,7 @@ void tell_restart(const HandlerRun& step) {
   Log::Context context;
   context.tick = tick_of_call(step);
   say(*step.run, LogLevel::info, step.handler->name, clock_of(step),
-      fmt::format("restart {}: {}", step.restarts, step.instance->taken_error()), context);
+      fmt::format("restart {}: {}", step.life->restarts, step.instance->taken_error()), context);
 }
 
 void tell_over(const RunState& run, const Result& result) {
@@ -156,14 +156,15 @@ void LossWatch::look_at(bool at_end) {
     if (next == losses_.size()) losses_.emplace_back();
     return losses_[next++];
   };
-  for (const auto& pace : run_.paces) {
+  for (const auto& pace : run_.epoch.paces) {
     if (pace->plan->kind != plan::PaceKind::clock) continue;
-    mind(loss(), pace->late + pace->skipped, now, log.source("", pace->clock->name), "ticks", "late");
+    mind(loss(), pace->clock->late + pace->clock->skipped, now, log.source("", pace->clock->plan->name), "ticks",
+         "late");
   }
-  for (const auto& channel : run_.channels) {
+  for (const auto& channel : run_.epoch.channels) {
     if (channel->plan->edges.empty()) continue;
-    const plan::EdgePlan& edge = run_.plan.edges[channel->plan->edges[0]];
-    const StepRun& reader = *run_.step_runs[edge.target_step];
+    const plan::EdgePlan& edge = run_.epoch.plan.edges[channel->plan->edges[0]];
+    const StepRun& reader = *run_.epoch.step_runs[edge.target_step];
     Drops dropped{}; // of all that it carries
     {
       const std::lock_guard lock(channel->mutex);

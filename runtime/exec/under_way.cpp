@@ -36,12 +36,12 @@ plugin::CallName name_call_apart(const void* step_run) {
 
 std::vector<CallUnderWay> calls_under_way(const RunState& run) {
   std::vector<CallUnderWay> calls;
-  for (const auto& segment : run.segments) {
+  for (const auto& segment : run.epoch.segments) {
     const HandlerRun* step = segment->inside.load(std::memory_order_relaxed);
     if (step && !step->instance->is_watched())
       calls.push_back(described(*step, segment->pace->tick_at(segment->progress.load(std::memory_order_relaxed))));
   }
-  for (const HandlerRun* step : run.apart) {
+  for (const HandlerRun* step : run.epoch.apart) {
     const uint64_t tick = step->apart.load(std::memory_order_relaxed);
     if (tick != HandlerRun::kNotApart) calls.push_back(described(*step, tick));
   }

@@ -33,9 +33,9 @@ void settle_instant(RunState& run, std::vector<SimulatedWorker>& workers) {
   for (bool moved = true; moved;) {
     moved = false;
     const int64_t now = run.now_ns();
-    for (auto& segment : run.segments) {
+    for (auto& segment : run.epoch.segments) {
       if (segment->done.load(std::memory_order_relaxed) || segment->busy_until_ns > now) continue;
-      SimulatedWorker* worker = worker_for(*segment, workers, run.plan, now);
+      SimulatedWorker* worker = worker_for(*segment, workers, run.epoch.plan, now);
       if (!worker) continue;
       segment->trace = worker->trace;
       if (!advance(*segment, 1)) continue;
@@ -47,15 +47,16 @@ void settle_instant(RunState& run, std::vector<SimulatedWorker>& workers) {
 }
 
 int64_t next_event_ns(const RunState& run) {
+  const Epoch& epoch = run.epoch;
   const int64_t now = run.now_ns();
   int64_t next = run.options.virtual_time->next_ns();
-  for (const auto& segment : run.segments)
+  for (const auto& segment : epoch.segments)
     if (segment->busy_until_ns > now) next = std::min(next, segment->busy_until_ns);
-  for (const auto& pace : run.paces) {
+  for (const auto& pace : epoch.paces) {
     const int64_t due = pace->due_ns.load(std::memory_order_relaxed);
     if (due > now) next = std::min(next, due);
   }
-  for (const ResolveRun* step : run.timed_steps) {
+  for (const ResolveRun* step : epoch.timed_steps) {
     const int64_t due = step->decides_at_ns.load(std::memory_order_relaxed);
     if (due > now) next = std::min(next, due);
   }
@@ -67,7 +68,7 @@ int64_t next_event_ns(const RunState& run) {
 void run_in_virtual_time(RunState& run) {
   device::VirtualTime& time = *run.options.virtual_time;
   std::vector<SimulatedWorker> workers;
-  for (uint32_t w = 0; w < run.plan.threads; ++w) workers.push_back({run.traces[w].get()});
+  for (uint32_t w = 0; w < run.epoch.plan.threads; ++w) workers.push_back({run.traces[w].get()});
   SecondCut second_cut(run, nullptr);
   for (;;) {
     settle_instant(run, workers);

@@ -91,11 +91,13 @@ inline void pause() {
 } // namespace
 
 Workers::Workers(RunState& run)
-    : run_(run), crowded_(std::thread::hardware_concurrency() < run.plan.workers), expect_least_ns_(kExpectLeastNs) {
-  const bool has_cores = std::thread::hardware_concurrency() > run_.plan.threads;
+    : run_(run),
+      crowded_(std::thread::hardware_concurrency() < run.epoch.plan.workers),
+      expect_least_ns_(kExpectLeastNs) {
+  const bool has_cores = std::thread::hardware_concurrency() > run_.epoch.plan.threads;
   for (const device::Enqueuing* device : run_.enqueuing)
     if (device && has_cores) expect_least_ns_ = kExpectLeastByDeviceNs;
-  for (uint32_t w = 0; w < run.plan.threads; ++w) {
+  for (uint32_t w = 0; w < run.epoch.plan.threads; ++w) {
     workers_.push_back(std::make_unique<Worker>());
     workers_[w]->trace = run.traces[w].get();
   }
@@ -107,17 +109,17 @@ void Workers::share_out() {
     worker->own.clear();
     worker->others.clear();
   }
-  for (auto& segment : run_.segments)
+  for (auto& segment : run_.epoch.segments)
     if (!segment->done.load()) workers_[segment->plan->home]->own.push_back(segment.get());
   // Who has nothing of its own helps where a worker has several segments, and no more of them than there are such.
   size_t helpers = 0;
   for (const auto& worker : workers_)
     if (worker->own.size() > 1) helpers += worker->own.size() - 1;
-  for (uint32_t w = 0; w < workers_.size() && w < run_.plan.workers; ++w) {
+  for (uint32_t w = 0; w < workers_.size() && w < run_.epoch.plan.workers; ++w) {
     Worker& worker = *workers_[w];
     if (worker.own.empty() && helpers == 0) continue;
     if (worker.own.empty()) --helpers;
-    for (auto& segment : run_.segments)
+    for (auto& segment : run_.epoch.segments)
       if (!segment->done.load() && segment->plan->home != w && !segment->plan->pinned)
         worker.others.push_back(segment.get());
   }
@@ -181,8 +183,8 @@ bool Workers::force_devices() {
 
 int64_t Workers::next_due_ns() const {
   int64_t due = INT64_MAX;
-  for (const auto& pace : run_.paces) due = std::min(due, pace->due_ns.load(std::memory_order_relaxed));
-  for (const ResolveRun* step : run_.timed_steps)
+  for (const auto& pace : run_.epoch.paces) due = std::min(due, pace->due_ns.load(std::memory_order_relaxed));
+  for (const ResolveRun* step : run_.epoch.timed_steps)
     due = std::min(due, step->decides_at_ns.load(std::memory_order_relaxed));
   return due;
 }

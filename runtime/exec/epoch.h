@@ -1,0 +1,57 @@
+// What was planned, as it runs: all that goes with a plan when another one takes its place. What lasts beyond it, its
+// clocks and handlers and what they have been through, is the run's (run_state.h). Who writes a field is said in the
+// words of state.h.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "exec/step.h"
+#include "plan/plan.h"
+#include "plan/predict.h"
+
+namespace millrace::exec {
+
+struct ChannelRun;
+struct RegionRun;
+struct ResolveRun;
+
+struct Epoch {
+  Epoch(const plan::Plan& the_plan, const graph::Graph& the_graph);
+  ~Epoch();
+
+  // built
+  const plan::Plan& plan;
+  const graph::Graph& graph;
+  uint32_t number = 0; // mr_tick_info::epoch of its ticks
+
+  // built; `segments` cut
+  std::vector<std::unique_ptr<memory::Ring>> rings;
+  std::vector<std::string> ring_names; // by ring: "video.out in sim:0"
+  std::vector<OutputRun> outputs;
+  std::vector<mr_value> empty_values; // by output: extent 0
+  std::vector<StepShared> shared;
+  std::vector<std::unique_ptr<ChannelRun>> channels;
+  std::vector<std::unique_ptr<PaceRun>> paces;
+  std::vector<std::unique_ptr<SegmentRun>> segments;
+  std::vector<std::unique_ptr<StepRun>> steps; // all lanes
+  std::vector<HandlerRun*> handlers;           // those of them that call one
+  std::vector<StepRun*> step_runs;             // first lane of each plan step
+  std::vector<ResolveRun*> timed_steps;        // those with `decides_at_ns`
+  std::vector<std::unique_ptr<RegionRun>> regions;
+  std::vector<plan::PredictedPath> sinks;
+  // start. Steps that may be called apart from their segment: readers' and a device's.
+  std::vector<const HandlerRun*> apart;
+
+  std::atomic<uint32_t> segments_left{0}; // claimer of one that is over, and cut
+
+  // cut. The segments of a plan may be cut once more (second_cut.h).
+  mutable std::mutex cut_mutex; // which steps are whose: held by who cuts, and by others than workers who look
+  std::unique_ptr<const plan::Cut> second_cut;
+};
+
+} // namespace millrace::exec
