@@ -80,7 +80,7 @@ bool fires_now(BodyRun& step, BodyCall& body) {
 
 mr_status call_by_itself(BodyRun& step, BodyCall& body) {
   RunState& run = *step.run;
-  ++step.life->calls;
+  ++step.life->other_calls;
   const int64_t begin = run.trace_now(), begun_ns = run.now_ns();
   const plugin::UnderWayScope here({&name_call_apart, &step});
   step.apart.store(body.info.index, std::memory_order_relaxed);
@@ -138,7 +138,7 @@ void call_now(BodyRun& step, BodyCall& body, Timing timing) {
     fail_body(step, body);
     repeat_inputs(step, body);
   }
-  ++step.life->calls;
+  ++step.life->other_calls;
   if (body.failed) mind_failure(step, body.info.index);
 }
 

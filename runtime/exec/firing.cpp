@@ -59,7 +59,7 @@ void trace_flat_call(HandlerRun& step) {
 
 void sample(HandlerRun& step, int64_t ns) {
   step.times.add(ns);
-  if (step.life->calls != kTimedAtFirst || step.times.quantile_ns(0.5) >= kShortCallNs) return;
+  if (step.life->calls() != kTimedAtFirst || step.times.quantile_ns(0.5) >= kShortCallNs) return;
   step.short_calls = true;
   step.tiny_calls = step.times.quantile_ns(0.5) < kTinyCallNs;
   flatten(step);
@@ -291,7 +291,6 @@ bool run_flat(HandlerRun& step, uint64_t ordinal) {
   SegmentRun& segment = *step.segment;
   segment.inside.store(&step, std::memory_order_relaxed);
   if (segment.tiny_calls > 0 && !step.tiny_calls) trace_tiny_calls(segment);
-  ++step.life->calls;
   ++step.life->flat_calls;
   mr_status status = step.process(step.self, &step.tick);
   if (segment.traced) trace_flat_call(step);
@@ -325,7 +324,7 @@ mr_status call(HandlerRun& step, const mr_tick_info& info) {
   step.deferred_in_call = false;
   if (!step.deferred.empty()) step.caller.store(pthread_self(), std::memory_order_relaxed);
   mr_status status;
-  ++step.life->calls;
+  ++step.life->other_calls;
   if (!step.trace) trace_tiny_calls(segment);
   if (!run.is_virtual && (!step.short_calls || segment.careful.load(std::memory_order_relaxed))) {
     const int64_t begin = run.now_ns(), traced_begin = trace_ticks();

@@ -81,7 +81,8 @@ struct alignas(64) HandlerLife {
   plugin::Instance* instance = nullptr;
 
   // claimer
-  SingleWriter<uint64_t> calls, flat_calls;
+  SingleWriter<uint64_t> flat_calls, other_calls; // the fast way, and all others
+  uint64_t calls() const { return flat_calls + other_calls; }
   LineVector<InputTotals> inputs; // by InputRun
 
   // whoever calls it

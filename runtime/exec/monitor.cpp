@@ -162,7 +162,7 @@ void Monitor::watch_call(Watch& watch, const HandlerRun* inside, uint64_t progre
     watch.moves = false;
     return;
   }
-  const uint64_t calls = inside->life->calls.get();
+  const uint64_t calls = inside->life->calls();
   const bool same_tick = inside == watch.inside && progress == watch.progress;
   if (same_tick && calls == watch.calls) {
     watch.moves = true;

@@ -180,7 +180,7 @@ void learn_times(RegionRun& region) {
 void leave_to_streams(RegionRun& region, const std::string& why) {
   RunState& run = *region.steps[0]->run;
   for (BodyRun* step : region.steps) { // its riders know by themselves which ticks were launched
-    step->life->calls += region.replays;
+    step->life->other_calls += region.replays;
     for (InputRun& input : step->inputs)
       if (input.output) input.totals->delivered += region.replays;
     step->on.region = nullptr;

@@ -82,7 +82,7 @@ void report_handlers(const RunState& run, Report& report) {
       if (step->life->errors.load() > 0) out.first_error = first_error_of(run, h);
       const auto* body = dynamic_cast<const BodyRun*>(step);
       if (body && body->finisher) finish_times.merge(body->finisher->times);
-      out.calls += step->life->calls + launches_of(*step);
+      out.calls += step->life->calls() + launches_of(*step);
       out.errors += step->life->errors.load();
       times.merge(step->times);
     }

@@ -38,7 +38,7 @@ bool has_measured_enough(const RunState& run) {
   for (const HandlerRun* step : run.epoch.handlers) {
     if (is_ending(*step->pace)) continue;
     const bool guessed = step->segment->plan->lane == 0 && !step->on.device && step->handler->cost_ns == 0;
-    if (guessed && step->life->calls < kCallsWanted) return false;
+    if (guessed && step->life->calls() < kCallsWanted) return false;
   }
   return true;
 }
@@ -50,7 +50,7 @@ std::vector<int64_t> measured_costs(const RunState& run) {
     if (step->segment->plan->lane > 0) continue;
     Histogram times;
     times.merge(step->times);
-    if (times.count() > 0 || (run.is_virtual && step->life->calls > 0))
+    if (times.count() > 0 || (run.is_virtual && step->life->calls() > 0))
       costs[step->plan->handler()] = std::max<int64_t>(1, times.quantile_ns(0.5));
   }
   return costs;

@@ -153,7 +153,7 @@ bool run_steps(SegmentRun& segment, bool& moved) {
     }
     [[maybe_unused]] HandlerRun* const called = measured ? step.called() : nullptr;
     [[maybe_unused]] const bool calling = called && called->calling;
-    [[maybe_unused]] const uint64_t calls = called ? called->life->calls.get() : 0;
+    [[maybe_unused]] const uint64_t calls = called ? called->life->calls() : 0;
     const StepResult result = step.advance(segment.ordinal);
     if (result == StepResult::waiting || result == StepResult::made_room) {
       moved = moved || result == StepResult::made_room;
@@ -165,7 +165,7 @@ bool run_steps(SegmentRun& segment, bool& moved) {
     moved = true;
     if (result == StepResult::calling) return false;
     if constexpr (measured)
-      if (called && (calling || called->life->calls != calls)) note_returned(*called, segment.ordinal);
+      if (called && (calling || called->life->calls() != calls)) note_returned(*called, segment.ordinal);
     ++segment.cursor;
   }
   return true;
