@@ -13,7 +13,9 @@ add_library(millrace_warnings INTERFACE)
 target_compile_options(
   millrace_warnings
   INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wnon-virtual-dtor;-Woverloaded-virtual>
-            $<$<BOOL:${MILLRACE_WERROR}>:-Werror>)
+            $<$<BOOL:${MILLRACE_WERROR}>:-Werror>
+            # In a unity build every file is included by one that is compiled, and this warning takes them for headers.
+            $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>)
 
 if(MILLRACE_SANITIZE)
   add_compile_options(-fsanitize=${MILLRACE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

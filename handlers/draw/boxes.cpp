@@ -16,7 +16,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kBoxesManual = &R"(
 Draws a frame around every box, over the picture, in its own memory where the plan allows. The frame
 lies inside its box and takes its colour from the track's id, else from the class, so that a track
 keeps its colour. With `labels` the id stands above it. Without boxes (the input is optional) the
@@ -110,7 +110,7 @@ class Boxes final : public Handler {
 
 const mr_handler_type& draw_boxes_type() {
   static const mr_handler_type type =
-      detail::Type<Boxes>::table("draw.boxes", "Frames what a detector or tracker found", kManual);
+      detail::Type<Boxes>::table("draw.boxes", "Frames what a detector or tracker found", kBoxesManual);
   return type;
 }
 

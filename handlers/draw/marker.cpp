@@ -9,7 +9,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kMarkerManual = &R"(
 Draws a disc that moves along a path and pulses, over the picture, in its own memory where the plan
 allows. `path` is `circle` (around the middle), `eight` (a figure of eight as large as the picture),
 `line` (from left to right and back) or `still`. One round takes `period`, one pulse `beat`; in a
@@ -74,7 +74,7 @@ class Marker final : public Handler {
 
 const mr_handler_type& draw_marker_type() {
   static const mr_handler_type type =
-      detail::Type<Marker>::table("draw.marker", "Draws a disc that moves along a path and pulses", kManual);
+      detail::Type<Marker>::table("draw.marker", "Draws a disc that moves along a path and pulses", kMarkerManual);
   return type;
 }
 

@@ -8,7 +8,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kShapesManual = &R"(
 Draws shapes over a picture, antialiased, in its own memory where the plan allows. `shapes` is a
 list of them, one behind the other, each on a line of its own or behind a semicolon:
 
@@ -73,8 +73,8 @@ class Shapes final : public Handler {
 } // namespace
 
 const mr_handler_type& draw_shapes_type() {
-  static const mr_handler_type type =
-      detail::Type<Shapes>::table("draw.shapes", "Draws rectangles, circles, lines, arrows and polygons", kManual);
+  static const mr_handler_type type = detail::Type<Shapes>::table(
+      "draw.shapes", "Draws rectangles, circles, lines, arrows and polygons", kShapesManual);
   return type;
 }
 

@@ -15,7 +15,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kTextManual = &R"(
 Writes a line of text (UTF-8) over a picture, in its own memory where the plan allows. `x` and `y`
 are the top-left corner of the line, and negative ones count from the right or the bottom edge. What
 stands in braces is filled in:
@@ -185,7 +185,7 @@ class Text final : public Handler {
 
 const mr_handler_type& draw_text_type() {
   static const mr_handler_type type =
-      detail::Type<Text>::table("draw.text", "Writes a line of text over a picture", kManual);
+      detail::Type<Text>::table("draw.text", "Writes a line of text over a picture", kTextManual);
   return type;
 }
 

@@ -13,7 +13,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kWaveformManual = &R"(
 Draws a waveform monitor: for every column of the picture which levels its pixels have, black at the
 bottom, white at the top, the brighter the more of them. `luma` is one trace (BT.601), `rgb` three
 over each other, which is white where they agree, and `parade` the three side by side. It lies over
@@ -155,7 +155,7 @@ class Waveform final : public Handler {
 
 const mr_handler_type& draw_waveform_type() {
   static const mr_handler_type type =
-      detail::Type<Waveform>::table("draw.waveform", "Shows how bright a picture is where", kManual);
+      detail::Type<Waveform>::table("draw.waveform", "Shows how bright a picture is where", kWaveformManual);
   return type;
 }
 

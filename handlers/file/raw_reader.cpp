@@ -12,7 +12,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kRawReaderManual = &R"(
 Gives the pictures that file.raw_writer wrote, or any other file of raw frames, one a tick: of
 each picture all rows of all planes, without padding, and nothing between two pictures. The file
 does not say what is in it, so `width`, `height` and `format` do; for nv12, i420 and p010 also
@@ -181,7 +181,7 @@ class RawReader final : public Handler {
 
 const mr_handler_type& file_raw_reader_type() {
   static const mr_handler_type type =
-      detail::Type<RawReader>::table("file.raw_reader", "Gives the pictures of a file of raw frames", kManual);
+      detail::Type<RawReader>::table("file.raw_reader", "Gives the pictures of a file of raw frames", kRawReaderManual);
   return type;
 }
 

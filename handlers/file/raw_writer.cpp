@@ -10,7 +10,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kRawWriterManual = &R"(
 Writes the bytes of every value to a file: of pictures all rows of all planes without their
 padding, of tensors the elements in row-major order, of records and packets what is in use. Equal
 values give equal files, whatever memory they were in, so a hash of the file proves what came.
@@ -107,7 +107,7 @@ class RawWriter final : public Handler {
 
 const mr_handler_type& file_raw_writer_type() {
   static const mr_handler_type type =
-      detail::Type<RawWriter>::table("file.raw_writer", "Writes the bytes of values to a file", kManual);
+      detail::Type<RawWriter>::table("file.raw_writer", "Writes the bytes of values to a file", kRawWriterManual);
   return type;
 }
 

@@ -6,7 +6,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kGateManual = &R"(
 Hands on a value, or makes the tick empty; nothing is copied. `open` may change while it runs.
 Where `control` is connected, it has to agree: the gate is open at ticks where `open` is true and
 the control has a value that says yes. Records say yes when there is at least one, tensors when
@@ -40,7 +40,7 @@ class Gate final : public Handler {
 } // namespace
 
 const mr_handler_type& flow_gate_type() {
-  static const mr_handler_type type = detail::Type<Gate>::table("flow.gate", "Lets values through or not", kManual);
+  static const mr_handler_type type = detail::Type<Gate>::table("flow.gate", "Lets values through or not", kGateManual);
   return type;
 }
 

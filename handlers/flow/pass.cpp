@@ -4,7 +4,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kPassManual = &R"(
 Hands on every value of any type. The value's own buffer is forwarded: no byte is read, copied or
 allocated. It is what a handler costs that does nothing, and a place to pin an edge to a domain.
 
@@ -30,7 +30,7 @@ class Pass final : public Handler {
 } // namespace
 
 const mr_handler_type& flow_pass_type() {
-  static const mr_handler_type type = detail::Type<Pass>::table("flow.pass", "Hands on what it gets", kManual);
+  static const mr_handler_type type = detail::Type<Pass>::table("flow.pass", "Hands on what it gets", kPassManual);
   return type;
 }
 

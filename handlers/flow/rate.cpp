@@ -6,7 +6,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kRateManual = &R"(
 Hands on fewer values than it gets; the ticks between are empty, and nothing is copied. `one_in:
 k` keeps the first of every k values that come (`every: k` at a handler counts ticks instead).
 `per_second` divides media time into so many beats a second and keeps the first value of each
@@ -62,7 +62,7 @@ class Rate final : public Handler {
 } // namespace
 
 const mr_handler_type& flow_rate_type() {
-  static const mr_handler_type type = detail::Type<Rate>::table("flow.rate", "Lowers a rate", kManual);
+  static const mr_handler_type type = detail::Type<Rate>::table("flow.rate", "Lowers a rate", kRateManual);
   return type;
 }
 

@@ -8,7 +8,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kSwitchManual = &R"(
 Hands on the value of one of its inputs, the one that `select` names: 0 is the first of the list.
 All inputs carry one format, so that nobody behind it sees more of a change than other content.
 Where the chosen input has no value the output has none either: it does not fall back to another
@@ -84,7 +84,7 @@ class Switch final : public Handler {
 
 const mr_handler_type& flow_switch_type() {
   static const mr_handler_type type =
-      detail::Type<Switch>::table("flow.switch", "Hands on one of several inputs", kManual);
+      detail::Type<Switch>::table("flow.switch", "Hands on one of several inputs", kSwitchManual);
   return type;
 }
 

@@ -6,7 +6,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kAdjustManual = &R"(
 Changes brightness, contrast, gamma and saturation of a picture. A channel v of 0 to 1 becomes
 
     v' = clamp((v - 0.5) * contrast + 0.5 + brightness) ^ (1 / gamma)
@@ -54,7 +54,7 @@ class Adjust final : public Handler {
 
 const mr_handler_type& image_adjust_type() {
   static const mr_handler_type type = detail::Type<Adjust>::table(
-      "image.adjust", "Changes brightness, contrast, gamma and saturation of a picture", kManual);
+      "image.adjust", "Changes brightness, contrast, gamma and saturation of a picture", kAdjustManual);
   return type;
 }
 

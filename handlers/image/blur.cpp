@@ -7,7 +7,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kBlurManual = &R"(
 Blurs a picture with a Gaussian of `sigma` pixels (kernel radius: three sigma, rounded up). Borders
 are reflected without repeating the edge. Every channel is blurred alike; the chroma of nv12 and
 i420 with half the sigma, because it has half the size. Arithmetic is fixed point, rounded half up,
@@ -60,7 +60,7 @@ class Blur final : public Handler {
 
 const mr_handler_type& image_blur_type() {
   static const mr_handler_type type =
-      detail::Type<Blur>::table("image.blur", "Blurs a picture with a Gaussian", kManual);
+      detail::Type<Blur>::table("image.blur", "Blurs a picture with a Gaussian", kBlurManual);
   return type;
 }
 

@@ -13,7 +13,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kCompositeManual = &R"(
 Makes one picture of up to 64: its input takes a list. The first layer is at the bottom. `layout`
 says where they go:
 
@@ -274,7 +274,7 @@ class Composite final : public Handler {
 
 const mr_handler_type& image_composite_type() {
   static const mr_handler_type type =
-      detail::Type<Composite>::table("image.composite", "Makes one picture of several", kManual);
+      detail::Type<Composite>::table("image.composite", "Makes one picture of several", kCompositeManual);
   return type;
 }
 

@@ -9,7 +9,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kConvertManual = &R"(
 Changes the pixel format of a picture. What comes in may be any of the formats that `to` names; a
 picture that has the wanted format already is passed on as it is, with 0 copies.
 
@@ -113,7 +113,7 @@ class Convert final : public Handler {
 
 const mr_handler_type& image_convert_type() {
   static const mr_handler_type type =
-      detail::Type<Convert>::table("image.convert", "Changes the pixel format of a picture", kManual);
+      detail::Type<Convert>::table("image.convert", "Changes the pixel format of a picture", kConvertManual);
   return type;
 }
 

@@ -10,7 +10,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kCropManual = &R"(
 Cuts a rectangle out of a picture: `width` by `height` pixels, the first of which is `x` from the
 left and `y` from the top. A width or height of 0 reaches to the picture's edge.
 
@@ -87,7 +87,7 @@ class Crop final : public Handler {
 
 const mr_handler_type& image_crop_type() {
   static const mr_handler_type type =
-      detail::Type<Crop>::table("image.crop", "Cuts a rectangle out of a picture", kManual);
+      detail::Type<Crop>::table("image.crop", "Cuts a rectangle out of a picture", kCropManual);
   return type;
 }
 

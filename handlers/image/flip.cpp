@@ -10,7 +10,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kFlipManual = &R"(
 Mirrors a picture or turns it by quarters. `mode` is `horizontal` (left and right change places),
 `vertical` (top and bottom), `both` (a half turn), `rotate90` and `rotate270` (clockwise),
 `transpose` (mirrored at the diagonal from the top left) or `transverse` (at the other diagonal).
@@ -84,7 +84,8 @@ class Flip final : public Handler {
 } // namespace
 
 const mr_handler_type& image_flip_type() {
-  static const mr_handler_type type = detail::Type<Flip>::table("image.flip", "Mirrors or turns a picture", kManual);
+  static const mr_handler_type type =
+      detail::Type<Flip>::table("image.flip", "Mirrors or turns a picture", kFlipManual);
   return type;
 }
 

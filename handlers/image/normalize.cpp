@@ -10,7 +10,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kNormalizeManual = &R"(
 Makes a tensor of a picture, as networks take it: red, green and blue of 0 to 1 become
 (value - mean) / std. The shape is [1, 3, height, width], or with `layout: nhwc`
 [1, height, width, 3]; a gray8 picture has one channel and the first of the numbers. `order` is that
@@ -74,7 +74,7 @@ class Normalize final : public Handler {
 
 const mr_handler_type& image_normalize_type() {
   static const mr_handler_type type =
-      detail::Type<Normalize>::table("image.normalize", "Makes a tensor of a picture", kManual);
+      detail::Type<Normalize>::table("image.normalize", "Makes a tensor of a picture", kNormalizeManual);
   return type;
 }
 

@@ -10,7 +10,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kPatchesManual = &R"(
 Cuts the regions that `boxes` names out of a picture, resizes each to `width` x `height`, makes RGB
 of it and normalises it, (value - mean) / std of 0 to 1, in one pass: what stands before a network
 that looks at what a detector found. The tensor is [count_max, 3, height, width], or with
@@ -89,7 +89,7 @@ class Patches final : public Handler {
 
 const mr_handler_type& image_patches_type() {
   static const mr_handler_type type =
-      detail::Type<Patches>::table("image.patches", "Cuts regions out of a picture, as a tensor", kManual);
+      detail::Type<Patches>::table("image.patches", "Cuts regions out of a picture, as a tensor", kPatchesManual);
   return type;
 }
 

@@ -10,7 +10,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kResizeManual = &R"(
 Changes the size of a picture. Where only one of `width` and `height` is given, the other follows
 from the shape of the picture that comes in.
 
@@ -117,7 +117,7 @@ class Resize final : public Handler {
 
 const mr_handler_type& image_resize_type() {
   static const mr_handler_type type =
-      detail::Type<Resize>::table("image.resize", "Changes the size of a picture", kManual);
+      detail::Type<Resize>::table("image.resize", "Changes the size of a picture", kResizeManual);
   return type;
 }
 

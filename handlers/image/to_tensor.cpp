@@ -29,9 +29,9 @@ void with_layout(Pixel pixel, Work&& work) {
 }
 
 // Colours of a piece of a row, channel by channel. On the stack, and in the first-level cache.
-constexpr uint32_t kChunk = 256;
+constexpr uint32_t kTensorChunk = 256;
 struct ColorChunk {
-  alignas(64) float colors[3][kChunk];
+  alignas(64) float colors[3][kTensorChunk];
   void set(uint32_t i, const UnitRgb& color) {
     colors[0][i] = color.red;
     colors[1][i] = color.green;
@@ -69,8 +69,8 @@ class PatchWriter {
   template <class Color>
   void put_row(uint32_t y, Color&& color) const {
     ColorChunk chunk;
-    for (uint32_t x = 0; x < form_.width; x += kChunk) {
-      const uint32_t count = std::min(kChunk, form_.width - x);
+    for (uint32_t x = 0; x < form_.width; x += kTensorChunk) {
+      const uint32_t count = std::min(kTensorChunk, form_.width - x);
       for (uint32_t i = 0; i < count; ++i) chunk.set(i, color(x + i));
       for (uint32_t c = 0; c < form_.channels; ++c) put(chunk.colors[c], c, size_t{y} * form_.width + x, count);
     }
@@ -81,8 +81,8 @@ class PatchWriter {
   size_t bytes() const { return form_.half ? 2 : 4; }
 
   void put(const float* colors, uint32_t channel, size_t pixel, uint32_t count) const {
-    alignas(64) float numbers[kChunk];
-    alignas(64) uint16_t halves[kChunk];
+    alignas(64) float numbers[kTensorChunk];
+    alignas(64) uint16_t halves[kTensorChunk];
     scale_colors(colors, channels_.factor[channel], channels_.term[channel], count, numbers);
     const size_t place = form_.channels == 1 ? 0 : channels_.place[channel];
     const size_t step = form_.interleaved ? form_.channels : 1;

@@ -14,7 +14,7 @@ namespace millrace::handlers {
 namespace {
 
 // Pixels at a time: four arrays of them stay in the first-level cache.
-constexpr uint32_t kChunk = 512;
+constexpr uint32_t kToneChunk = 512;
 
 constexpr int32_t kOne15 = 32768;
 
@@ -41,7 +41,7 @@ void apply(const ToneCurve& curve, const uint8_t* in, size_t count, uint8_t* out
 }
 
 struct Chunk {
-  alignas(64) uint8_t first[kChunk], second[kChunk], third[kChunk], alpha[kChunk];
+  alignas(64) uint8_t first[kToneChunk], second[kToneChunk], third[kToneChunk], alpha[kToneChunk];
 };
 
 // `own` times a channel plus the same for all three, in 15 bits.
@@ -116,8 +116,8 @@ void ToneAdjuster::run(const ImageView& source, const ImageSpan& target) const {
 void ToneAdjuster::run_colors(const uint8_t* in, uint32_t count, uint32_t channels, bool blue_first,
                               uint8_t* out) const {
   Chunk chunk;
-  for (uint32_t done = 0; done < count; done += kChunk) {
-    const uint32_t part = std::min(kChunk, count - done);
+  for (uint32_t done = 0; done < count; done += kToneChunk) {
+    const uint32_t part = std::min(kToneChunk, count - done);
     const uint8_t* from = in + size_t{done} * channels;
     if (channels == 3) unpack3(from, part, chunk.first, chunk.second, chunk.third);
     if (channels == 4) unpack4(from, part, chunk.first, chunk.second, chunk.third, chunk.alpha);

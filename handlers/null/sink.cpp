@@ -4,7 +4,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kSinkManual = &R"(
 Takes every value of any type and drops it: the end of a pipeline whose result nobody needs, such as
 a measurement. It runs on the device where its input is made, so that nothing is copied for it;
 `device: cpu` has it on the host.
@@ -30,7 +30,8 @@ class Sink final : public Handler {
 } // namespace
 
 const mr_handler_type& null_sink_type() {
-  static const mr_handler_type type = detail::Type<Sink>::table("null.sink", "Takes anything and drops it", kManual);
+  static const mr_handler_type type =
+      detail::Type<Sink>::table("null.sink", "Takes anything and drops it", kSinkManual);
   return type;
 }
 

@@ -8,7 +8,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kSourceManual = &R"(
 Gives a tensor of `bytes` bytes (uint8) every tick. The tick's index is in the first 8 of them,
 lowest byte first, or in as many as there are; the others are whatever the memory held, so that a
 large value costs no more to make than a small one. It has no rate of its own: alone, it runs as
@@ -48,7 +48,7 @@ class Source final : public Handler {
 
 const mr_handler_type& null_source_type() {
   static const mr_handler_type type =
-      detail::Type<Source>::table("null.source", "Gives values that cost nothing to make", kManual);
+      detail::Type<Source>::table("null.source", "Gives values that cost nothing to make", kSourceManual);
   return type;
 }
 

@@ -12,7 +12,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kFromJsonManual = &R"(
 Gives the records that record.to_json wrote, each at the tick that its line names; ticks that no
 line names are empty, and the stream ends with the last line. A line without "tick" belongs to the
 tick after the line before. "time_ns", where it is there, is the records' time. It has no rate of
@@ -116,7 +116,7 @@ class FromJson final : public Handler {
 
 const mr_handler_type& record_from_json_type() {
   static const mr_handler_type type =
-      detail::Type<FromJson>::table("record.from_json", "Gives the records of a file of JSON lines", kManual);
+      detail::Type<FromJson>::table("record.from_json", "Gives the records of a file of JSON lines", kFromJsonManual);
   return type;
 }
 

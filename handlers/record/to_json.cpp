@@ -11,7 +11,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kToJsonManual = &R"(
 Writes a line of JSON for every tick that has records, however few:
 
     {"tick":7,"time_ns":280000000,"schema":"millrace.Box","records":[{"x":1.5,"y":2,…},…]}
@@ -93,7 +93,7 @@ class ToJson final : public Handler {
 
 const mr_handler_type& record_to_json_type() {
   static const mr_handler_type type =
-      detail::Type<ToJson>::table("record.to_json", "Writes records as lines of JSON", kManual);
+      detail::Type<ToJson>::table("record.to_json", "Writes records as lines of JSON", kToJsonManual);
   return type;
 }
 

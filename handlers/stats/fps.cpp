@@ -10,7 +10,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kFpsManual = &R"(
 Measures how many values a second come to it, over the last `window` seconds (the last 4096 values
 at most), and hands them on as they are, whatever they are: `out` is `in`. On a picture it writes
 the number, in the picture's own memory where the plan allows (nv12 and i420: in the luma alone;
@@ -74,7 +74,7 @@ class Fps final : public Handler {
 
 const mr_handler_type& stats_fps_type() {
   static const mr_handler_type type =
-      detail::Type<Fps>::table("stats.fps", "Measures how many values a second come by", kManual);
+      detail::Type<Fps>::table("stats.fps", "Measures how many values a second come by", kFpsManual);
   return type;
 }
 

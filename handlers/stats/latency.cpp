@@ -12,7 +12,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kLatencyManual = &R"(
 Measures how long after its beat each value comes to it, and hands values on as they are, whatever
 they are: `out` is `in`. On a picture it writes median and 99th percentile of the last `window`
 values (nv12 and i420: in the luma alone; p010 not at all). `latency` has a record for every value
@@ -90,8 +90,8 @@ class LatencyMeter final : public Handler {
 } // namespace
 
 const mr_handler_type& stats_latency_type() {
-  static const mr_handler_type type =
-      detail::Type<LatencyMeter>::table("stats.latency", "Measures how long after their beat values come by", kManual);
+  static const mr_handler_type type = detail::Type<LatencyMeter>::table(
+      "stats.latency", "Measures how long after their beat values come by", kLatencyManual);
   return type;
 }
 

@@ -15,7 +15,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kFromNpyManual = &R"(
 Gives the arrays that `numpy.save` or tensor.to_npy wrote. A path with a place for a number,
 `{index}` or `%06d` (which are the same), stands for all files that fit it: each is given at the
 tick of its number, ticks whose number is missing are empty, and the stream ends with the last;
@@ -165,7 +165,7 @@ class FromNpy final : public Handler {
 
 const mr_handler_type& tensor_from_npy_type() {
   static const mr_handler_type type =
-      detail::Type<FromNpy>::table("tensor.from_npy", "Gives the arrays of NumPy's files", kManual);
+      detail::Type<FromNpy>::table("tensor.from_npy", "Gives the arrays of NumPy's files", kFromNpyManual);
   return type;
 }
 

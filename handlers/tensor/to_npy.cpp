@@ -13,7 +13,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kToNpyManual = &R"(
 Writes tensors to .npy files, for `numpy.load`. A path with a place for a number, `{index}` or
 `%06d` (which are the same), gives a file for every tick that has a value, numbered by the tick.
 Any other path gives one file with all values stacked along a new first dimension; they have to
@@ -132,7 +132,7 @@ class ToNpy final : public Handler {
 
 const mr_handler_type& tensor_to_npy_type() {
   static const mr_handler_type type =
-      detail::Type<ToNpy>::table("tensor.to_npy", "Writes tensors as NumPy reads them", kManual);
+      detail::Type<ToNpy>::table("tensor.to_npy", "Writes tensors as NumPy reads them", kToNpyManual);
   return type;
 }
 

@@ -8,7 +8,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kMixManual = &R"(
 Takes up to eight tensors of int64, any of which may be missing, and gives a tensor of `size`
 numbers that depends on all that it saw: which inputs were there, in which place, every number in
 them, the tick's index and `seed`. A value that is late, doubled, swapped or overwritten anywhere
@@ -56,7 +56,7 @@ class Mix final : public Handler {
 
 const mr_handler_type& test_mix_type() {
   static const mr_handler_type type =
-      detail::Type<Mix>::table("test.mix", "Makes one number out of everything that it sees", kManual);
+      detail::Type<Mix>::table("test.mix", "Makes one number out of everything that it sees", kMixManual);
   return type;
 }
 

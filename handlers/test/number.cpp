@@ -8,7 +8,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kNumberManual = &R"(
 Gives a tensor of `size` numbers (int64) that follow from the tick's index and `seed` alone. By the
 same rule about one tick in `silent_every` has no value, and the tick `fail_at` fails. Made for
 tests that run one graph in many ways and expect one result.
@@ -48,7 +48,7 @@ class Number final : public Handler {
 
 const mr_handler_type& test_number_type() {
   static const mr_handler_type type =
-      detail::Type<Number>::table("test.number", "Gives numbers that follow from index and seed", kManual);
+      detail::Type<Number>::table("test.number", "Gives numbers that follow from index and seed", kNumberManual);
   return type;
 }
 

@@ -11,7 +11,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kPatternManual = &R"(
 Gives pictures that are functions of their number alone: colour `bars`, a `gradient` whose blue
 breathes, or a `disc` that bounces. Each carries its number as a strip of black and white blocks
 along the top edge, which survives conversion, resizing and blur, so that a test can read which
@@ -149,7 +149,7 @@ class TestPattern final : public Handler {
 
 const mr_handler_type& test_pattern_type() {
   static const mr_handler_type type =
-      detail::Type<TestPattern>::table("test.pattern", "Gives pictures without a camera or a file", kManual);
+      detail::Type<TestPattern>::table("test.pattern", "Gives pictures without a camera or a file", kPatternManual);
   return type;
 }
 

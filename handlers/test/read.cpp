@@ -4,7 +4,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kReadManual = &R"(
 Reads what it is given and keeps nothing. With `runs_on: device` it can only run on a device, and
 with `cpu` only on the host, so that whatever feeds it has to be brought there: a stand-in for a
 display, an encoder or a network card at the end of a pipeline whose placement is tried.
@@ -41,7 +41,7 @@ class Read final : public Handler {
 
 const mr_handler_type& test_read_type() {
   static const mr_handler_type type =
-      detail::Type<Read>::table("test.read", "Reads on the host or on a device, as it is told", kManual);
+      detail::Type<Read>::table("test.read", "Reads on the host or on a device, as it is told", kReadManual);
   return type;
 }
 

@@ -11,7 +11,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kRecordManual = &R"(
 Writes a line of text for every tick: the index, which inputs had a value (one character an edge, 1
 or 0), and a hash of all their numbers. Takes up to eight tensors of int64, any of which may be
 missing. The file is replaced at the start and whole after the end; it is what tests compare that
@@ -65,7 +65,7 @@ class Record final : public Handler {
 
 const mr_handler_type& test_record_type() {
   static const mr_handler_type type =
-      detail::Type<Record>::table("test.record", "Writes down what reached the end of a graph", kManual);
+      detail::Type<Record>::table("test.record", "Writes down what reached the end of a graph", kRecordManual);
   return type;
 }
 

@@ -8,7 +8,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kSumManual = &R"(
 Takes up to eight tensors of int64 of one size and gives their sum, element by element, wrapping
 around. It needs all of them: where one is missing, the runtime settles the sum empty without a
 call. A value without elements, such as an initial one, adds nothing. The counterpart of test.mix,
@@ -65,7 +65,7 @@ class Sum final : public Handler {
 
 const mr_handler_type& test_sum_type() {
   static const mr_handler_type type =
-      detail::Type<Sum>::table("test.sum", "Adds its inputs, all of which it needs", kManual);
+      detail::Type<Sum>::table("test.sum", "Adds its inputs, all of which it needs", kSumManual);
   return type;
 }
 

@@ -9,7 +9,7 @@
 namespace millrace::handlers {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kWorkManual = &R"(
 Works for `cpu_us` on the host, or for `device_us` on a device, then gives `bytes` bytes that follow
 from the tick's index. It says these prices to the plan, so that placements can be tried on the
 command line: `millrace plan` shows where it would run and why. `runs_on` takes one of the two away.
@@ -62,7 +62,7 @@ class Work final : public Handler {
 
 const mr_handler_type& test_work_type() {
   static const mr_handler_type type =
-      detail::Type<Work>::table("test.work", "Works for a chosen time on each kind of device", kManual);
+      detail::Type<Work>::table("test.work", "Works for a chosen time on each kind of device", kWorkManual);
   return type;
 }
 

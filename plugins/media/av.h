@@ -6,6 +6,7 @@ extern "C" {
 #include <libavformat/avformat.h>
 #include <libavutil/error.h>
 #include <libavutil/frame.h>
+#include <libavutil/rational.h>
 #include <libswscale/swscale.h>
 }
 
@@ -13,6 +14,8 @@ extern "C" {
 #include <string>
 
 namespace millrace::media {
+
+inline constexpr AVRational kNanoseconds = {1, 1000000000};
 
 struct FrameDeleter {
   void operator()(AVFrame* frame) const { av_frame_free(&frame); }

@@ -27,11 +27,6 @@ constexpr Named kNamed[] = {
 
 const AVCodecTag* const kAviTags[] = {avformat_get_riff_video_tags(), nullptr};
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 std::string extension_of(const std::string& path) {
   const std::string extension = lower(std::filesystem::path(path).extension().string());
   return extension.empty() ? "" : extension.substr(1);
@@ -67,6 +62,11 @@ const char* container_of_scheme(const std::string& path) {
 }
 
 } // namespace
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
 
 namespace {
 

@@ -8,6 +8,9 @@
 
 namespace millrace::media {
 
+// ASCII letters in lower case.
+std::string lower(std::string text);
+
 // How a container says when a picture is shown.
 enum class Times {
   any,  // each picture has a time of its own

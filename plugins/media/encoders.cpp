@@ -18,6 +18,7 @@ extern "C" {
 #include <string_view>
 #include <thread>
 
+#include "plugins/media/containers.h"
 #include "plugins/media/frames.h"
 #include "plugins/media/log.h"
 #include "plugins/media/nearest_name.h"
@@ -65,11 +66,6 @@ bool slices_keep_all(const AVCodecContext& codec) {
   int across = 0, down = 0; // chroma's shifts
   av_pix_fmt_get_chroma_sub_sample(codec.pix_fmt, &across, &down);
   return (across == 0 || codec.width % 2 == 0) && (down == 0 || codec.height % 2 == 0);
-}
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
 }
 
 std::vector<std::string> words_of(const char* text) {
@@ -210,12 +206,12 @@ int x265_lookahead(const std::string& preset) {
   return preset == "placebo" ? 60 : 20;
 }
 
-class Options {
+class EncoderOptions {
  public:
-  ~Options() { av_dict_free(&options_); }
-  Options() = default;
-  Options(const Options&) = delete;
-  Options& operator=(const Options&) = delete;
+  ~EncoderOptions() { av_dict_free(&options_); }
+  EncoderOptions() = default;
+  EncoderOptions(const EncoderOptions&) = delete;
+  EncoderOptions& operator=(const EncoderOptions&) = delete;
   void set(const char* name, const std::string& value) { av_dict_set(&options_, name, value.c_str(), 0); }
   void set(const char* name, int64_t value) { av_dict_set_int(&options_, name, value, 0); }
   AVDictionary** raw() { return &options_; }
@@ -253,7 +249,7 @@ std::string preset_of(const AVCodec& encoder, const EncoderWish& wish) {
 }
 
 // One of a number of speeds, for encoders that have numbers.
-void set_speed(const AVCodec& encoder, const EncoderWish& wish, Options& options, const char* option, int most,
+void set_speed(const AVCodec& encoder, const EncoderWish& wish, EncoderOptions& options, const char* option, int most,
                int usual) {
   int speed = usual;
   if (!wish.preset.empty()) {
@@ -266,7 +262,7 @@ void set_speed(const AVCodec& encoder, const EncoderWish& wish, Options& options
   options.set(option, int64_t{speed});
 }
 
-void set_up_x264(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+void set_up_x264(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, EncoderOptions& options) {
   const std::string preset = preset_of(encoder, wish);
   const int reordered = x264_reordered(preset);
   const Inside inside = bounded_inside(codec.framerate, x264_lookahead(preset), reordered, wish.threads, 1.5);
@@ -277,7 +273,7 @@ void set_up_x264(AVCodecContext& codec, const AVCodec& encoder, const EncoderWis
   if (wish.bitrate == 0) options.set("crf", std::to_string(std::clamp(51 - 0.4 * wish.quality, 0.0, 51.0)));
 }
 
-void set_up_x265(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+void set_up_x265(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, EncoderOptions& options) {
   const std::string preset = preset_of(encoder, wish);
   constexpr int kReordered = 5;
   const Inside inside = bounded_inside(codec.framerate, x265_lookahead(preset), kReordered, 0, 0.5);
@@ -296,7 +292,7 @@ void set_up_x265(AVCodecContext& codec, const AVCodec& encoder, const EncoderWis
   if (wish.bitrate == 0) options.set("crf", std::to_string(std::clamp(56 - 0.4 * wish.quality, 0.0, 51.0)));
 }
 
-void set_up_vpx(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+void set_up_vpx(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, EncoderOptions& options) {
   constexpr int kLag = 25; // the library's own
   const bool is_vp8 = encoder.id == AV_CODEC_ID_VP8;
   const Inside inside = bounded_inside(codec.framerate, kLag, 0, 1, 1);
@@ -312,7 +308,7 @@ void set_up_vpx(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish
   codec.bit_rate = is_vp8 ? static_cast<int64_t>(codec.width * 12.0 * codec.height * pictures) : 0;
 }
 
-void set_up_aom(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+void set_up_aom(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, EncoderOptions& options) {
   constexpr int kLag = 19; // the least that its own ways of looking ahead ask for
   const Inside inside = bounded_inside(codec.framerate, kLag, 0, 1, 1);
   set_speed(encoder, wish, options, "cpu-used", 8, 8);
@@ -323,7 +319,7 @@ void set_up_aom(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish
   codec.bit_rate = 0;
 }
 
-void set_up_nvenc(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+void set_up_nvenc(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, EncoderOptions& options) {
   if (!wish.preset.empty()) {
     check_preset(encoder, wish, words_of_option(encoder, "preset"));
     options.set("preset", wish.preset);
@@ -336,7 +332,7 @@ void set_up_nvenc(AVCodecContext& codec, const AVCodec& encoder, const EncoderWi
   codec.bit_rate = 0;
 }
 
-void set_up_prores(const EncoderWish& wish, Options& options) {
+void set_up_prores(const EncoderWish& wish, EncoderOptions& options) {
   options.set("profile", int64_t{wish.quality >= 80 ? 3 : wish.quality >= 60 ? 2 : wish.quality >= 40 ? 1 : 0});
 }
 
@@ -344,7 +340,7 @@ void refuse_preset(const AVCodec& encoder, const EncoderWish& wish) {
   if (!wish.preset.empty()) throw std::invalid_argument("the encoder " + std::string(encoder.name) + " has no presets");
 }
 
-void set_up(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, Options& options) {
+void set_up(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, EncoderOptions& options) {
   codec.gop_size = std::max(1, static_cast<int>(std::lround(wish.gop_seconds * pictures_a_second(codec.framerate))));
   codec.thread_count = wish.threads;
   codec.bit_rate = wish.bitrate;
@@ -405,7 +401,7 @@ Codec try_open(const EncoderChoice& choice, const EncoderWish& wish, const Encod
   codec->framerate = pictures.rate;
   codec->time_base = pictures.time_base;
   set_meaning(*codec, pictures);
-  Options options;
+  EncoderOptions options;
   set_up(*codec, encoder, wish, options);
   if (!may_reorder && (encoder.id == AV_CODEC_ID_H264 || encoder.id == AV_CODEC_ID_HEVC)) {
     codec->max_b_frames = 0;

@@ -28,9 +28,9 @@ constexpr int64_t kProbeBytesMax = 5'000'000;
 constexpr int64_t kProbeUsMax = 5'000'000;
 constexpr int64_t kPixelsMax = 134'000'000; // 16384 × 8192: a flipped bit in a header can ask for all memory
 
-class Options {
+class InputOptions {
  public:
-  ~Options() { av_dict_free(&all); }
+  ~InputOptions() { av_dict_free(&all); }
   void set(const char* name, const std::string& value) { av_dict_set(&all, name, value.c_str(), 0); }
   AVDictionary* all = nullptr;
 };
@@ -73,7 +73,7 @@ bool begins_as_mp4(const std::string& path) {
 
 const char* name_of(AVMediaType media) { return media == AVMEDIA_TYPE_AUDIO ? "sound" : "video"; }
 
-void set_for_address(const std::string& path, double timeout_s, Options& options) {
+void set_for_address(const std::string& path, double timeout_s, InputOptions& options) {
   const std::string us = std::to_string(std::llround(timeout_s * 1e6));
   if (begins_with(path, "rtsp://") || begins_with(path, "rtsps://")) {
     options.set("rtsp_transport", "tcp"); // UDP loses packets, and few firewalls let it through
@@ -152,7 +152,7 @@ void Input::open() {
     demuxer = av_find_input_format(settings_.format.c_str());
     if (!demuxer) throw std::invalid_argument("format '" + settings_.format + "' is not known to this FFmpeg");
   }
-  Options options;
+  InputOptions options;
   std::string url = settings_.path;
   if (kind_ == InputKind::address) set_for_address(url, settings_.timeout_s, options);
   if (kind_ == InputKind::file) url = "file:" + url; // a name with a colon is no protocol

@@ -13,7 +13,6 @@ extern "C" {
 namespace millrace::media {
 
 namespace {
-constexpr AVRational kNanoseconds = {1, 1000000000};
 constexpr int64_t kRoundingNs = 2; // a source's times are whole nanoseconds
 } // namespace
 

@@ -16,7 +16,6 @@ namespace millrace::media {
 
 namespace {
 
-constexpr AVRational kNanoseconds = {1, 1000000000};
 constexpr int64_t kGridToleranceDivisor = 50; // of a period: rounding of a source's times is below it
 constexpr uint64_t kUsualOver = 16;           // pictures that the usual size of one is taken over
 constexpr int64_t kRepeatsMax = 1000000;      // of one picture: nine hours at 30 a second, and no mistake of a clock's

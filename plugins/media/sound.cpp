@@ -12,8 +12,6 @@ namespace millrace::media {
 
 namespace {
 
-constexpr AVRational kNanoseconds = {1, 1000000000};
-
 int64_t start_of(const AVStream& stream, const AVFormatContext& format) {
   if (stream.start_time != AV_NOPTS_VALUE) return av_rescale_q(stream.start_time, stream.time_base, kNanoseconds);
   return format.start_time != AV_NOPTS_VALUE ? av_rescale_q(format.start_time, AV_TIME_BASE_Q, kNanoseconds) : 0;

@@ -26,7 +26,7 @@ extern "C" {
 namespace millrace::media {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kVideoFileManual = &R"(
 Plays the pictures of a video in their order, one a tick, and ends with it.
 
 `path` is a file, a folder of segments (played one after another, in natural order), `-` for the
@@ -686,7 +686,7 @@ class VideoFile final : public Handler, private BlockLender {
   } is_told_;
 };
 
-MILLRACE_HANDLER(VideoFile, "video.file", "Plays the pictures of a video file, a pipe or an address", kManual)
+MILLRACE_HANDLER(VideoFile, "video.file", "Plays the pictures of a video file, a pipe or an address", kVideoFileManual)
 
 } // namespace
 } // namespace millrace::media

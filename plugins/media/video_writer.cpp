@@ -16,7 +16,7 @@
 namespace millrace::media {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kVideoWriterManual = &R"(
 Writes the pictures that it gets into a film: a file, standard output, a FIFO, or a server.
 
 The container follows from the path's extension (mp4, mov, mkv, webm, avi, ts, nut, flv, gif, y4m) or
@@ -233,7 +233,7 @@ class VideoWriter final : public Handler {
   Parameters expected_; // of the encoder that was opened for them
 };
 
-MILLRACE_HANDLER(VideoWriter, "video.writer", "Writes pictures into a film", kManual)
+MILLRACE_HANDLER(VideoWriter, "video.writer", "Writes pictures into a film", kVideoWriterManual)
 
 } // namespace
 } // namespace millrace::media

@@ -15,7 +15,7 @@
 namespace millrace::opencv {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kDetectFacesManual = &R"(
 Finds faces with a cascade of Haar or LBP features (Viola and Jones, 2001), on the CPU.
 
 `cascade` is a file, or the name of one of those that OpenCV brings (Debian's package opencv-data):
@@ -79,7 +79,7 @@ class DetectFaces final : public Handler {
   std::optional<FaceDetector> detector_;
 };
 
-MILLRACE_HANDLER(DetectFaces, "detect.faces", "Finds faces", kManual)
+MILLRACE_HANDLER(DetectFaces, "detect.faces", "Finds faces", kDetectFacesManual)
 
 } // namespace
 } // namespace millrace::opencv

@@ -11,7 +11,7 @@
 namespace millrace::opencv {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kDetectPeopleManual = &R"(
 Finds people who stand or walk: histograms of gradients and a linear classifier (Dalal and Triggs,
 2005), on the CPU.
 
@@ -61,7 +61,7 @@ class DetectPeople final : public Handler {
   PeopleDetector detector_;
 };
 
-MILLRACE_HANDLER(DetectPeople, "detect.people", "Finds people who stand or walk", kManual)
+MILLRACE_HANDLER(DetectPeople, "detect.people", "Finds people who stand or walk", kDetectPeopleManual)
 
 } // namespace
 } // namespace millrace::opencv

@@ -13,7 +13,7 @@
 namespace millrace::opencv {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kImageFileManual = &R"(
 Gives a picture file, or all files that a pattern such as `frames/*.png` or `frames/%06d.png`
 matches, one a tick.
 
@@ -117,7 +117,7 @@ class ImageFile final : public Handler {
   int64_t shown_ = 0;
 };
 
-MILLRACE_HANDLER(ImageFile, "image.file", "Gives picture files, one a tick", kManual)
+MILLRACE_HANDLER(ImageFile, "image.file", "Gives picture files, one a tick", kImageFileManual)
 
 } // namespace
 } // namespace millrace::opencv

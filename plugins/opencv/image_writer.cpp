@@ -15,7 +15,7 @@
 namespace millrace::opencv {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kImageWriterManual = &R"(
 Writes every `step`-th picture into a file of its own, or, with `columns`, into one contact sheet
 when the stream ends.
 
@@ -92,7 +92,7 @@ class ImageWriter final : public Handler {
   uint64_t seen_ = 0;
 };
 
-MILLRACE_HANDLER(ImageWriter, "image.writer", "Writes pictures into files or a contact sheet", kManual)
+MILLRACE_HANDLER(ImageWriter, "image.writer", "Writes pictures into files or a contact sheet", kImageWriterManual)
 
 } // namespace
 } // namespace millrace::opencv

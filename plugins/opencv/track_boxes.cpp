@@ -5,7 +5,7 @@
 namespace millrace::opencv {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kTrackBoxesManual = &R"(
 Follows boxes from detection to detection, gives each a number that stays with it, and says where it
 is at every tick.
 
@@ -48,7 +48,7 @@ class TrackBoxes final : public Handler {
   Tracker tracker_;
 };
 
-MILLRACE_HANDLER(TrackBoxes, "track.boxes", "Follows boxes and gives each a number that stays with it", kManual)
+MILLRACE_HANDLER(TrackBoxes, "track.boxes", "Follows boxes and gives each a number that stays with it", kTrackBoxesManual)
 
 } // namespace
 } // namespace millrace::opencv

@@ -15,7 +15,7 @@
 namespace millrace::opencv {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kVideoCameraManual = &R"(
 Gives the pictures of a camera as they come (Video4Linux).
 
 `camera` is a number, as of /dev/video0, or the path of a device. `width`, `height`, `rate` and
@@ -163,7 +163,7 @@ class VideoCamera final : public Handler {
   int64_t first_ns_ = -1; // when the first picture was read
 };
 
-MILLRACE_HANDLER(VideoCamera, "video.camera", "Gives the pictures of a camera", kManual)
+MILLRACE_HANDLER(VideoCamera, "video.camera", "Gives the pictures of a camera", kVideoCameraManual)
 
 } // namespace
 } // namespace millrace::opencv

@@ -16,7 +16,7 @@
 namespace millrace::opencv {
 namespace {
 
-constexpr const char* kManual = &R"(
+constexpr const char* kViewWindowManual = &R"(
 Shows pictures in a window of the size of the first one.
 
 With `pace` each picture is shown at its media time, counted from the first one, so that a file plays
@@ -127,7 +127,7 @@ class ViewWindow final : public Handler {
   bool interrupted_ = false;
 };
 
-MILLRACE_HANDLER(ViewWindow, "view.window", "Shows pictures in a window", kManual)
+MILLRACE_HANDLER(ViewWindow, "view.window", "Shows pictures in a window", kViewWindowManual)
 
 } // namespace
 } // namespace millrace::opencv

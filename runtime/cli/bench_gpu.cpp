@@ -58,7 +58,7 @@ graph::Graph region_of(uint32_t handlers, const std::string& domain, const std::
   return graph;
 }
 
-constexpr uint64_t kWarmUp = 20;
+constexpr uint64_t kWarmUpTicks = 20;
 
 struct Idle {
   const char* name;
@@ -77,9 +77,9 @@ std::vector<Row> bench_gpu(const std::string& domain) {
     for (const Idle& idle : kIdles) {
       std::vector<double> submit_us;
       exec::RunOptions options;
-      options.ticks_max = std::max<uint64_t>(2 * kWarmUp, idle.ticks / less);
+      options.ticks_max = std::max<uint64_t>(2 * kWarmUpTicks, idle.ticks / less);
       options.on_launch = [&](uint64_t index, int64_t begin_ns, int64_t end_ns) {
-        if (index > kWarmUp) submit_us.push_back(static_cast<double>(end_ns - begin_ns) / 1000);
+        if (index > kWarmUpTicks) submit_us.push_back(static_cast<double>(end_ns - begin_ns) / 1000);
       };
       const Report report =
           run_on(domain, region_of(handlers, domain, "null.sink", idle.hz, idle.hz > 0 ? 0 : 3), options, plugin());
@@ -94,7 +94,7 @@ std::vector<Row> bench_gpu(const std::string& domain) {
     exec::RunOptions options;
     options.ticks_max = 20'000 / less;
     options.on_launch = [](uint64_t index, int64_t, int64_t end_ns) {
-      if (index > kWarmUp) launched_ns = end_ns;
+      if (index > kWarmUpTicks) launched_ns = end_ns;
     };
     run_on(domain, region_of(handlers, domain, "bench.arrival", 0, 1), options, plugin());
     rows.push_back(row_of("gpu", variant + " one in flight", "launch_to_host", "us", arrived_us));

@@ -10,7 +10,7 @@ namespace millrace::cli {
 
 namespace {
 
-constexpr uint64_t kTicks = 1000;
+constexpr uint64_t kOverlapTicks = 1000;
 constexpr int64_t kStageNs = 10'000'000;
 
 graph::Graph up_and_down(uint32_t in_flight) {
@@ -31,10 +31,10 @@ double ticks_per_s(uint32_t in_flight) {
   device::SimOptions sim;
   sim.latency_ns = kStageNs;
   exec::RunOptions options;
-  options.ticks_max = kTicks;
+  options.ticks_max = kOverlapTicks;
   options.cost_ns = [](const std::string& handler, uint64_t) { return handler == "work" ? kStageNs : int64_t{0}; };
   const int64_t took_ns = run_simulated(up_and_down(in_flight), price, sim, options);
-  return 1e9 * static_cast<double>(kTicks) / static_cast<double>(took_ns);
+  return 1e9 * static_cast<double>(kOverlapTicks) / static_cast<double>(took_ns);
 }
 
 } // namespace
@@ -43,7 +43,7 @@ std::vector<Row> bench_overlap() {
   std::vector<Row> rows;
   for (const uint32_t in_flight : {1u, 2u, 3u, 4u}) {
     const double rate = ticks_per_s(in_flight);
-    rows.push_back({"overlap", "in_flight " + std::to_string(in_flight), "rate", "1/s", rate, rate, kTicks});
+    rows.push_back({"overlap", "in_flight " + std::to_string(in_flight), "rate", "1/s", rate, rate, kOverlapTicks});
   }
   return rows;
 }

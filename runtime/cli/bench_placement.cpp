@@ -23,7 +23,7 @@ namespace millrace::cli {
 namespace {
 
 constexpr uint32_t kFree = 4; // handlers that may run on either side
-constexpr uint64_t kTicks = 40;
+constexpr uint64_t kPlacedTicks = 40;
 constexpr uint32_t kSeed = 20261122;
 
 struct Case {
@@ -148,7 +148,7 @@ double run(const Problem& problem, uint32_t& placement) {
   sim.contention = kContention;
   sim.bytes_moved_max = sizeof(mr_value);
   exec::RunOptions options;
-  options.ticks_max = kTicks;
+  options.ticks_max = kPlacedTicks;
   options.cost_ns = [&](const std::string& handler, uint64_t tick) -> int64_t {
     if (handler.compare(0, 4, "work") != 0) return 1000;
     const auto i = static_cast<uint32_t>(handler[4] - '0');
@@ -161,7 +161,7 @@ double run(const Problem& problem, uint32_t& placement) {
     for (uint32_t i = 0; i < kFree; ++i) placement |= (plan.handlers[1 + i].domain ? 1u : 0u) << i;
   };
   const int64_t took_ns = run_simulated(std::move(graph), price, sim, options, &placement_plugin(), see);
-  return static_cast<double>(took_ns) / 1000 / kTicks;
+  return static_cast<double>(took_ns) / 1000 / kPlacedTicks;
 }
 
 struct Measured {
@@ -222,7 +222,7 @@ void add_sizes(std::vector<Row>& rows) {
                                      {"best", ms.best_us},
                                      {"host_first", ms.host_us},
                                      {"device_first", ms.device_us}})
-      rows.push_back({"placement", variant, metric, "ms", us / 1000, us / 1000, kTicks});
+      rows.push_back({"placement", variant, metric, "ms", us / 1000, us / 1000, kPlacedTicks});
   }
 }
 

@@ -163,14 +163,14 @@ const char* word_of(Verdict verdict) {
   return verdict == Verdict::pass ? "pass" : verdict == Verdict::fail ? "FAIL" : "skipped";
 }
 
-struct Row {
+struct Checked {
   const HandlerCheck* check;
   Finding found;
 };
 
-std::string line_of(const Row& row) {
-  std::string line = fmt::format("{:<7}  {:<16}  {}", word_of(row.found.verdict), row.check->name, row.check->sentence);
-  if (!row.found.reason.empty()) line += "\n                           " + printable(row.found.reason);
+std::string line_of(const Checked& one) {
+  std::string line = fmt::format("{:<7}  {:<16}  {}", word_of(one.found.verdict), one.check->name, one.check->sentence);
+  if (!one.found.reason.empty()) line += "\n                           " + printable(one.found.reason);
   return line + "\n";
 }
 
@@ -180,14 +180,14 @@ std::string settings_line(const plugin::RegisteredType& info, const std::vector<
   return line + "\n";
 }
 
-std::string json_of(const plugin::RegisteredType& info, const std::vector<Row>& rows) {
+std::string json_of(const plugin::RegisteredType& info, const std::vector<Checked>& checked) {
   using nlohmann::ordered_json;
   ordered_json json = {{"version", 1}, {"type", info.type}, {"plugin", info.plugin}, {"checks", ordered_json::array()}};
-  for (const Row& row : rows)
-    json["checks"].push_back({{"name", row.check->name},
-                              {"sentence", row.check->sentence},
-                              {"verdict", word_of(row.found.verdict)},
-                              {"reason", row.found.reason}});
+  for (const Checked& one : checked)
+    json["checks"].push_back({{"name", one.check->name},
+                              {"sentence", one.check->sentence},
+                              {"verdict", word_of(one.found.verdict)},
+                              {"reason", one.found.reason}});
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -202,17 +202,18 @@ int check_handler(const CheckHandlerCommand& command) {
   const testing::Subject subject = subject_of(info, given_settings(info, command.sets), folder.path(), checker);
 
   if (!command.json && !subject.settings.empty()) write_file("-", settings_line(info, subject.settings));
-  std::vector<Row> rows;
+  std::vector<Checked> checked;
   for (const HandlerCheck& check : testing::kHandlerChecks) {
-    rows.push_back({&check, checker.check(check, subject)});
-    if (!command.json) write_file("-", line_of(rows.back()));
+    checked.push_back({&check, checker.check(check, subject)});
+    if (!command.json) write_file("-", line_of(checked.back()));
   }
   const auto count = [&](Verdict verdict) {
-    return std::count_if(rows.begin(), rows.end(), [&](const Row& row) { return row.found.verdict == verdict; });
+    return std::count_if(checked.begin(), checked.end(),
+                         [&](const Checked& one) { return one.found.verdict == verdict; });
   };
   const auto failed = count(Verdict::fail);
   if (command.json)
-    write_file("-", json_of(info, rows));
+    write_file("-", json_of(info, checked));
   else
     write_file("-", fmt::format("{}: {} passed, {} failed, {} skipped\n", info.type, count(Verdict::pass), failed,
                                 count(Verdict::skipped)));

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kSecondsMax = 20; // a codec that needs longer for three small pictures is of no use
+constexpr int kChildSecondsMax = 20; // a codec that needs longer for three small pictures is of no use
 constexpr const char* kInstallMedia = "apt-get install libavformat-dev libavcodec-dev libswscale-dev, then build again";
 constexpr const char* kInstallOpenCv = "apt-get install libopencv-dev, then build again";
 
@@ -44,7 +44,7 @@ std::string asked_module() {
 }
 
 void add_cuda_devices(std::vector<Finding>& all) {
-  const std::string told = run_apart(asked_module, kSecondsMax, true).told;
+  const std::string told = run_apart(asked_module, kChildSecondsMax, true).told;
   if (told.empty()) return all.push_back({"devices", "cuda", false, "the driver is there and does not answer", ""});
   if (told[0] == '!') {
     const size_t end = told.rfind('!');
@@ -109,7 +109,7 @@ Finding tried(const std::string& name, const std::vector<std::string>& pipelines
           if (const std::string outcome = outcome_of(pipeline, registry); outcome != "ok") return outcome;
         return std::string("ok");
       },
-      kSecondsMax, true);
+      kChildSecondsMax, true);
   Finding found{"codecs", name, apart.told == "ok", "", ""};
   if (!apart.in_time)
     found.detail = "trying it took too long";
@@ -159,7 +159,7 @@ void add_offers(const plugin::Registry& registry, std::vector<Finding>& all) {
       for (const Offer& offer : offers_of(*info)) offers.push_back({offer.part, offer.name, offer.words});
       return offers.dump();
     };
-    const json offers = json::parse(run_apart(asked, kSecondsMax, true).told, nullptr, false);
+    const json offers = json::parse(run_apart(asked, kChildSecondsMax, true).told, nullptr, false);
     if (offers.is_discarded()) {
       all.push_back({info->type, info->type, false, "asking what it offers failed", ""});
       continue;
@@ -172,7 +172,7 @@ void add_offers(const plugin::Registry& registry, std::vector<Finding>& all) {
 // Only draw.text knows where it looks for one.
 Finding font(const plugin::Registry& registry) {
   const auto write = [&] { return outcome_of("test.pattern count=1 ! draw.text ! null.sink", registry); };
-  const Apart apart = run_apart(write, kSecondsMax, true);
+  const Apart apart = run_apart(write, kChildSecondsMax, true);
   if (apart.told == "ok") return {"fonts", "DejaVu Sans", true, "draw.text writes with it", ""};
   return {"fonts", "DejaVu Sans", false, apart.told, "apt-get install fonts-dejavu-core"};
 }

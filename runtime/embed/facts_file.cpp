@@ -17,15 +17,15 @@ using nlohmann::json;
 // The largest picture that a fact may speak of; also keeps sizes in bytes within 64 bits.
 constexpr int64_t kPixelsMax = 65536;
 
-const JsonFields kFields(110, "the facts cannot be used");
+const JsonFields kFactsFile(110, "the facts cannot be used");
 
 Pixel pixel_of(const json& object, const std::string& where) {
   const auto at = object.find("pixel_format");
-  if (at == object.end() || !at->is_string()) kFields.refuse(where, "lacks pixel_format");
+  if (at == object.end() || !at->is_string()) kFactsFile.refuse(where, "lacks pixel_format");
   const std::vector<std::string> names(kPixelNames.begin() + 1, kPixelNames.end());
   const auto name = std::find(names.begin(), names.end(), at->get<std::string>());
   if (name != names.end()) return static_cast<Pixel>(name - names.begin() + 1);
-  kFields.refuse_name("in " + where + ", the unknown pixel format", at->get<std::string>(), names);
+  kFactsFile.refuse_name("in " + where + ", the unknown pixel format", at->get<std::string>(), names);
 }
 
 void read_outputs(const json& outputs, plan::HandlerFacts& handler) {
@@ -37,36 +37,36 @@ void read_outputs(const json& outputs, plan::HandlerFacts& handler) {
     handler.outputs.push_back(port.raw.accepts);
     handler.outputs.back().size = sizeof(mr_format);
   }
-  kFields.only_keys(outputs, handler.name + ".outputs", names);
-  if (outputs.size() != names.size()) kFields.refuse(handler.name + ".outputs", "does not name every output");
+  kFactsFile.only_keys(outputs, handler.name + ".outputs", names);
+  if (outputs.size() != names.size()) kFactsFile.refuse(handler.name + ".outputs", "does not name every output");
   for (size_t o = 0; o < names.size(); ++o) {
     const json& given = outputs.at(names[o]);
     const std::string where = handler.name + ".outputs." + names[o];
-    kFields.only_keys(given, where, {"pixel_format", "width", "height"});
+    kFactsFile.only_keys(given, where, {"pixel_format", "width", "height"});
     mr_format& format = handler.outputs[o];
     format.kind = MR_KIND_IMAGE;
     format.schema = schema_of(Image::kSchema);
     format.pixel_formats = bit_of(pixel_of(given, where));
-    format.width = static_cast<uint32_t>(kFields.whole(given, "width", 1, kPixelsMax, where));
-    format.height = static_cast<uint32_t>(kFields.whole(given, "height", 1, kPixelsMax, where));
+    format.width = static_cast<uint32_t>(kFactsFile.whole(given, "width", 1, kPixelsMax, where));
+    format.height = static_cast<uint32_t>(kFactsFile.whole(given, "height", 1, kPixelsMax, where));
     format.size_kind = MR_DIM_FIXED;
   }
 }
 
 void read_handler(const json& given, plan::HandlerFacts& handler) {
-  kFields.only_keys(given, handler.name, {"rate", "live", "tick_count", "outputs"});
+  kFactsFile.only_keys(given, handler.name, {"rate", "live", "tick_count", "outputs"});
   if (const auto at = given.find("rate"); at != given.end()) {
     const auto rate = graph::read_rate(at->is_string() ? at->get<std::string>() : at->dump());
-    if (!rate) kFields.refuse(handler.name + ".rate", "is no rate such as 30 or \"30000/1001\"");
+    if (!rate) kFactsFile.refuse(handler.name + ".rate", "is no rate such as 30 or \"30000/1001\"");
     handler.facts.rate_num = rate->numerator;
     handler.facts.rate_den = rate->denominator;
   }
   if (const auto at = given.find("live"); at != given.end()) {
-    if (!at->is_boolean()) kFields.refuse(handler.name + ".live", "is neither true nor false");
+    if (!at->is_boolean()) kFactsFile.refuse(handler.name + ".live", "is neither true nor false");
     handler.facts.live = at->get<bool>() ? 1 : 0;
   }
   if (given.contains("tick_count"))
-    handler.facts.tick_count = kFields.whole(given, "tick_count", -1, INT64_MAX, handler.name);
+    handler.facts.tick_count = kFactsFile.whole(given, "tick_count", -1, INT64_MAX, handler.name);
   if (const auto at = given.find("outputs"); at != given.end()) read_outputs(*at, handler);
 }
 
@@ -82,7 +82,7 @@ void probe_handler(plugin::Instance& instance, plan::HandlerFacts& handler) {
 
 void apply_facts(const std::string& text, bool probe, plan::Prepared& prepared) {
   plan::Facts& facts = prepared.facts;
-  const json document = kFields.parse(text);
+  const json document = kFactsFile.parse(text);
   std::vector<std::string> names;
   for (const plan::HandlerFacts& handler : facts.handlers) names.push_back(handler.name);
   for (const auto& [name, given] : document.items()) {

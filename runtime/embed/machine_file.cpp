@@ -23,7 +23,7 @@ using nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
 constexpr double kLargest = 1e15;
-const JsonFields kFields(114, "the machine file cannot be used");
+const JsonFields kMachineFile(114, "the machine file cannot be used");
 
 bool is_simulated(const std::string& name) {
   const std::optional<plan::Domain> domain = plan::parse_domain(name);
@@ -34,7 +34,7 @@ const json& list(const json& object, const char* key) {
   static const json none = json::array();
   const auto at = object.find(key);
   if (at == object.end()) return none;
-  if (!at->is_array()) kFields.refuse(key, "is no list");
+  if (!at->is_array()) kMachineFile.refuse(key, "is no list");
   return *at;
 }
 
@@ -43,17 +43,17 @@ std::array<double, 4> four(const json& object, const char* key, const std::strin
   const auto at = object.find(key);
   if (at == object.end()) return values;
   if (!at->is_array() || at->size() != values.size())
-    kFields.refuse(where + "." + key, "is no list of four times, for 4 KiB, 64 KiB, 1 MiB and 16 MiB");
+    kMachineFile.refuse(where + "." + key, "is no list of four times, for 4 KiB, 64 KiB, 1 MiB and 16 MiB");
   for (size_t i = 0; i < values.size(); ++i) {
-    if (!(*at)[i].is_number() || (*at)[i].get<double>() < 0) kFields.refuse(where + "." + key, "has no such time");
+    if (!(*at)[i].is_number() || (*at)[i].get<double>() < 0) kMachineFile.refuse(where + "." + key, "has no such time");
     values[i] = (*at)[i].get<double>();
   }
   return values;
 }
 
 std::string needed(const json& object, const char* key, const std::string& where) {
-  const auto text = kFields.text(object, key, where);
-  if (!text || text->empty()) kFields.refuse(where, std::string("lacks ") + key);
+  const auto text = kMachineFile.text(object, key, where);
+  if (!text || text->empty()) kMachineFile.refuse(where, std::string("lacks ") + key);
   return *text;
 }
 
@@ -68,37 +68,37 @@ device::SimFaults parse_faults(const json& given, const std::string& where) {
   device::SimFaults faults;
   std::vector<std::string> names;
   for (const auto& [name, nth] : kFaults) names.push_back(name);
-  kFields.only_keys(given, where, names);
+  kMachineFile.only_keys(given, where, names);
   for (const auto& [name, nth] : kFaults)
-    if (given.contains(name)) faults.*nth = static_cast<uint64_t>(kFields.whole(given, name, 1, INT64_MAX, where));
+    if (given.contains(name)) faults.*nth = static_cast<uint64_t>(kMachineFile.whole(given, name, 1, INT64_MAX, where));
   return faults;
 }
 
 Simulated parse_simulated(const json& given, const std::string& name) {
-  kFields.only_keys(given, name,
+  kMachineFile.only_keys(given, name,
                     {"memory_bytes", "latency_us", "up_bytes_per_us", "down_bytes_per_us", "speed", "contention",
                      "host_access_ns_per_byte", "peers", "faults"});
   Simulated sim;
   if (given.contains("memory_bytes"))
-    sim.memory_bytes = static_cast<uint64_t>(kFields.whole(given, "memory_bytes", 4096, INT64_MAX, name));
-  sim.latency_us = kFields.number(given, "latency_us", 0, 1e9, name).value_or(sim.latency_us);
-  sim.up_bytes_per_us = kFields.number(given, "up_bytes_per_us", 1e-3, kLargest, name).value_or(sim.up_bytes_per_us);
+    sim.memory_bytes = static_cast<uint64_t>(kMachineFile.whole(given, "memory_bytes", 4096, INT64_MAX, name));
+  sim.latency_us = kMachineFile.number(given, "latency_us", 0, 1e9, name).value_or(sim.latency_us);
+  sim.up_bytes_per_us = kMachineFile.number(given, "up_bytes_per_us", 1e-3, kLargest, name).value_or(sim.up_bytes_per_us);
   sim.down_bytes_per_us =
-      kFields.number(given, "down_bytes_per_us", 1e-3, kLargest, name).value_or(sim.down_bytes_per_us);
-  sim.speed = kFields.number(given, "speed", 1e-3, 1e6, name).value_or(sim.speed);
-  sim.contention = kFields.number(given, "contention", 0, 100, name).value_or(0);
-  sim.host_access_ns_per_byte = kFields.number(given, "host_access_ns_per_byte", 0, kLargest, name).value_or(0);
+      kMachineFile.number(given, "down_bytes_per_us", 1e-3, kLargest, name).value_or(sim.down_bytes_per_us);
+  sim.speed = kMachineFile.number(given, "speed", 1e-3, 1e6, name).value_or(sim.speed);
+  sim.contention = kMachineFile.number(given, "contention", 0, 100, name).value_or(0);
+  sim.host_access_ns_per_byte = kMachineFile.number(given, "host_access_ns_per_byte", 0, kLargest, name).value_or(0);
   const auto peers = given.find("peers");
   if (peers != given.end()) {
-    if (!peers->is_object()) kFields.refuse(name + ".peers", "is no object");
+    if (!peers->is_object()) kMachineFile.refuse(name + ".peers", "is no object");
     for (const auto& [peer, hop] : peers->items()) {
       const std::string where = name + ".peers." + peer;
-      if (!is_simulated(peer) || peer == name) kFields.refuse(where, "is no other simulated device, such as sim:1");
-      kFields.only_keys(hop, where, {"latency_us", "bytes_per_us", "access_ns_per_byte"});
+      if (!is_simulated(peer) || peer == name) kMachineFile.refuse(where, "is no other simulated device, such as sim:1");
+      kMachineFile.only_keys(hop, where, {"latency_us", "bytes_per_us", "access_ns_per_byte"});
       Simulated::Peer& out = sim.peers[peer];
-      out.latency_us = kFields.number(hop, "latency_us", 0, 1e9, where).value_or(0);
-      out.bytes_per_us = kFields.number(hop, "bytes_per_us", 1e-3, kLargest, where).value_or(0);
-      out.access_ns_per_byte = kFields.number(hop, "access_ns_per_byte", 0, kLargest, where).value_or(0);
+      out.latency_us = kMachineFile.number(hop, "latency_us", 0, 1e9, where).value_or(0);
+      out.bytes_per_us = kMachineFile.number(hop, "bytes_per_us", 1e-3, kLargest, where).value_or(0);
+      out.access_ns_per_byte = kMachineFile.number(hop, "access_ns_per_byte", 0, kLargest, where).value_or(0);
     }
   }
   if (given.contains("faults")) sim.faults = parse_faults(given.at("faults"), name + ".faults");
@@ -108,11 +108,11 @@ Simulated parse_simulated(const json& given, const std::string& name) {
 uint64_t parse_limit(const json& given, const std::string& name) {
   const std::string where = "limits." + name;
   if (is_simulated(name))
-    kFields.refuse(where, "is a simulated device, whose memory_bytes stands in simulated." + name);
+    kMachineFile.refuse(where, "is a simulated device, whose memory_bytes stands in simulated." + name);
   const std::optional<plan::Domain> domain = plan::parse_domain(name);
-  if (!domain || !domain->node.empty()) kFields.refuse(where, "is no device of this machine, such as cpu or cuda:0");
-  kFields.only_keys(given, where, {"memory_bytes"});
-  return static_cast<uint64_t>(kFields.whole(given, "memory_bytes", 4096, INT64_MAX, where));
+  if (!domain || !domain->node.empty()) kMachineFile.refuse(where, "is no device of this machine, such as cpu or cuda:0");
+  kMachineFile.only_keys(given, where, {"memory_bytes"});
+  return static_cast<uint64_t>(kMachineFile.whole(given, "memory_bytes", 4096, INT64_MAX, where));
 }
 
 // Times of the four sizes become rates beyond the latency.
@@ -129,48 +129,48 @@ std::array<double, 4> times(const std::array<double, 4>& us_per_byte, double lat
 }
 
 plan::Hop parse_hop(const json& given, const std::string& where) {
-  kFields.only_keys(
+  kMachineFile.only_keys(
       given, where,
       {"from", "to", "latency_us", "us", "p99_us", "pageable_us", "access_ns_per_byte", "engine", "overlaps_compute"});
   plan::Hop hop;
   hop.from = needed(given, "from", where);
   hop.to = needed(given, "to", where);
-  if (const auto latency = kFields.number(given, "latency_us", 0, 1e9, where)) hop.price.latency_us = *latency;
+  if (const auto latency = kMachineFile.number(given, "latency_us", 0, 1e9, where)) hop.price.latency_us = *latency;
   if (hop.price.copies()) {
-    if (!given.contains("us")) kFields.refuse(where, "lacks us, the times of a copy");
+    if (!given.contains("us")) kMachineFile.refuse(where, "lacks us, the times of a copy");
     hop.price.us_per_byte = rates(four(given, "us", where), hop.price.latency_us);
     hop.price.p99_us = four(given, "p99_us", where);
     hop.pageable_us = four(given, "pageable_us", where);
   }
-  if (const auto access = kFields.number(given, "access_ns_per_byte", 0, kLargest, where))
+  if (const auto access = kMachineFile.number(given, "access_ns_per_byte", 0, kLargest, where))
     hop.price.access_us_per_byte = *access / 1000;
-  hop.engine = kFields.text(given, "engine", where).value_or("");
-  hop.price.overlaps_compute = kFields.flag(given, "overlaps_compute", where).value_or(true);
+  hop.engine = kMachineFile.text(given, "engine", where).value_or("");
+  hop.price.overlaps_compute = kMachineFile.flag(given, "overlaps_compute", where).value_or(true);
   return hop;
 }
 
 plan::BodyCost parse_body(const json& given, const std::string& where) {
-  kFields.only_keys(given, where, {"type", "settings", "domain", "bytes", "mean_us", "p50_us", "p99_us", "calls"});
+  kMachineFile.only_keys(given, where, {"type", "settings", "domain", "bytes", "mean_us", "p50_us", "p99_us", "calls"});
   plan::BodyCost body;
   body.type = needed(given, "type", where);
-  body.settings = kFields.text(given, "settings", where).value_or("");
+  body.settings = kMachineFile.text(given, "settings", where).value_or("");
   body.domain = needed(given, "domain", where);
-  body.bytes = static_cast<uint64_t>(kFields.whole(given, "bytes", 0, INT64_MAX, where));
-  const auto p50 = kFields.number(given, "p50_us", 0, 1e12, where);
-  if (!p50) kFields.refuse(where, "lacks p50_us");
+  body.bytes = static_cast<uint64_t>(kMachineFile.whole(given, "bytes", 0, INT64_MAX, where));
+  const auto p50 = kMachineFile.number(given, "p50_us", 0, 1e12, where);
+  if (!p50) kMachineFile.refuse(where, "lacks p50_us");
   body.p50_us = *p50;
-  body.mean_us = kFields.number(given, "mean_us", 0, 1e12, where).value_or(*p50);
-  body.p99_us = kFields.number(given, "p99_us", 0, 1e12, where).value_or(*p50);
-  if (given.contains("calls")) body.calls = static_cast<uint64_t>(kFields.whole(given, "calls", 0, INT64_MAX, where));
+  body.mean_us = kMachineFile.number(given, "mean_us", 0, 1e12, where).value_or(*p50);
+  body.p99_us = kMachineFile.number(given, "p99_us", 0, 1e12, where).value_or(*p50);
+  if (given.contains("calls")) body.calls = static_cast<uint64_t>(kMachineFile.whole(given, "calls", 0, INT64_MAX, where));
   return body;
 }
 
 plan::LaunchCost parse_launch(const json& given, const std::string& where) {
-  kFields.only_keys(given, where, {"domain", "region_us", "copy_us"});
+  kMachineFile.only_keys(given, where, {"domain", "region_us", "copy_us"});
   plan::LaunchCost cost;
   cost.domain = needed(given, "domain", where);
-  cost.region_us = kFields.number(given, "region_us", 0, 1e9, where).value_or(0);
-  cost.copy_us = kFields.number(given, "copy_us", 0, 1e9, where).value_or(0);
+  cost.region_us = kMachineFile.number(given, "region_us", 0, 1e9, where).value_or(0);
+  cost.copy_us = kMachineFile.number(given, "copy_us", 0, 1e9, where).value_or(0);
   return cost;
 }
 
@@ -235,22 +235,22 @@ const Simulated& declared(const MachineFile& file, const std::string& domain) {
 } // namespace
 
 MachineFile parse_machine(const std::string& text) {
-  const json document = kFields.parse(text);
-  kFields.only_keys(document, "the file",
+  const json document = kMachineFile.parse(text);
+  kMachineFile.only_keys(document, "the file",
                     {"version", "machine", "date", "simulated", "limits", "hops", "bodies", "launches"});
-  kFields.whole(document, "version", kVersion, kVersion, "the file");
+  kMachineFile.whole(document, "version", kVersion, kVersion, "the file");
   MachineFile file;
-  file.machine = kFields.text(document, "machine", "the file").value_or("");
-  file.date = kFields.text(document, "date", "the file").value_or("");
+  file.machine = kMachineFile.text(document, "machine", "the file").value_or("");
+  file.date = kMachineFile.text(document, "date", "the file").value_or("");
   if (const auto at = document.find("simulated"); at != document.end()) {
-    if (!at->is_object()) kFields.refuse("simulated", "is no object");
+    if (!at->is_object()) kMachineFile.refuse("simulated", "is no object");
     for (const auto& [name, given] : at->items()) {
-      if (!is_simulated(name)) kFields.refuse("simulated." + name, "is no simulated device, such as sim:0");
+      if (!is_simulated(name)) kMachineFile.refuse("simulated." + name, "is no simulated device, such as sim:0");
       file.simulated[name] = parse_simulated(given, name);
     }
   }
   if (const auto at = document.find("limits"); at != document.end()) {
-    if (!at->is_object()) kFields.refuse("limits", "is no object");
+    if (!at->is_object()) kMachineFile.refuse("limits", "is no object");
     for (const auto& [name, given] : at->items()) file.bytes_allowed[name] = parse_limit(given, name);
   }
   for (const json& given : list(document, "hops"))

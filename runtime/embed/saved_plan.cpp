@@ -11,13 +11,13 @@ namespace {
 
 using nlohmann::json;
 
-const JsonFields kFields(115, "the saved plan cannot be used");
+const JsonFields kSavedPlan(115, "the saved plan cannot be used");
 
 const json& part(const json& document, const char* key, bool is_list) {
   const auto at = document.find(key);
   if (at == document.end())
-    kFields.refuse("the file", std::string("lacks ") + key + "; `millrace plan --json` writes it");
-  if (is_list ? !at->is_array() : !at->is_object()) kFields.refuse(key, is_list ? "is no list" : "is no object");
+    kSavedPlan.refuse("the file", std::string("lacks ") + key + "; `millrace plan --json` writes it");
+  if (is_list ? !at->is_array() : !at->is_object()) kSavedPlan.refuse(key, is_list ? "is no list" : "is no object");
   return *at;
 }
 
@@ -43,22 +43,22 @@ std::string shown(const json& value) { return value.is_null() ? "nothing" : valu
 } // namespace
 
 SavedPlan parse_plan(const std::string& text) {
-  const json document = kFields.parse(text);
-  kFields.whole(document, "version", 1, 1, "the file");
+  const json document = kSavedPlan.parse(text);
+  kSavedPlan.whole(document, "version", 1, 1, "the file");
   SavedPlan saved;
   saved.text = text;
-  saved.workers = static_cast<uint32_t>(kFields.whole(document, "workers", 1, 1024, "the file"));
+  saved.workers = static_cast<uint32_t>(kSavedPlan.whole(document, "workers", 1, 1024, "the file"));
   for (const json& domain : part(document, "domains", true)) {
-    if (!domain.is_string()) kFields.refuse("domains", "has no names");
+    if (!domain.is_string()) kSavedPlan.refuse("domains", "has no names");
     saved.domains.push_back(domain.get<std::string>());
-    if (!plan::parse_domain(saved.domains.back())) kFields.refuse("domains", "names no domain: " + domain.dump());
+    if (!plan::parse_domain(saved.domains.back())) kSavedPlan.refuse("domains", "names no domain: " + domain.dump());
   }
   for (const auto& [name, handler] : part(document, "handlers", false).items()) {
-    if (!handler.is_object()) kFields.refuse("handlers." + name, "is no object");
-    const auto domain = kFields.text(handler, "domain", "handlers." + name);
-    if (!domain) kFields.refuse("handlers." + name, "lacks domain");
+    if (!handler.is_object()) kSavedPlan.refuse("handlers." + name, "is no object");
+    const auto domain = kSavedPlan.text(handler, "domain", "handlers." + name);
+    if (!domain) kSavedPlan.refuse("handlers." + name, "lacks domain");
     saved.places[name] = *domain;
-    const auto cost_us = kFields.number(handler, "cost_us", 0, 1e12, "handlers." + name);
+    const auto cost_us = kSavedPlan.number(handler, "cost_us", 0, 1e12, "handlers." + name);
     const std::optional<plan::Domain> parsed = plan::parse_domain(*domain);
     if (parsed && parsed->is_host() && cost_us) saved.costs_ns[name] = std::llround(*cost_us * 1000);
   }

@@ -11,7 +11,7 @@ namespace {
 // A measurement of another size is taken as long as it is not more than so many times smaller or larger.
 constexpr double kFarthest = 4;
 
-uint64_t bytes_of(const mr_format& format) {
+uint64_t known_bytes(const mr_format& format) {
   const uint64_t bytes = capacity_of(format);
   return bytes == UINT64_MAX ? 0 : bytes;
 }
@@ -20,9 +20,9 @@ uint64_t bytes_of(const mr_format& format) {
 uint64_t bytes_read(const DraftHandler& handler) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < handler.inputs.size(); ++i)
-    if (handler.input_edge[i] != kNone) bytes += bytes_of(handler.inputs[i]);
+    if (handler.input_edge[i] != kNone) bytes += known_bytes(handler.inputs[i]);
   if (handler.is_source())
-    for (const mr_format& format : handler.outputs) bytes += bytes_of(format);
+    for (const mr_format& format : handler.outputs) bytes += known_bytes(format);
   return bytes;
 }
 
@@ -62,9 +62,9 @@ uint64_t bytes_read(const Plan& plan, uint32_t handler) {
   const Step& step = plan.steps[plan.handlers[handler].step];
   uint64_t bytes = 0;
   for (const StepInput& input : step.inputs)
-    if (input.output != kNone) bytes += bytes_of(plan.outputs[input.output].format);
+    if (input.output != kNone) bytes += known_bytes(plan.outputs[input.output].format);
   if (step.inputs.empty())
-    for (const uint32_t o : step.outputs) bytes += bytes_of(plan.outputs[o].format);
+    for (const uint32_t o : step.outputs) bytes += known_bytes(plan.outputs[o].format);
   return bytes;
 }
 

@@ -11,7 +11,7 @@ namespace {
 uint64_t bit(uint32_t format) { return uint64_t{1} << format; }
 uint32_t lowest(uint64_t formats) { return static_cast<uint32_t>(std::countr_zero(formats)); }
 
-struct Cost {
+struct Badness {
   uint32_t impossible = 0;
   uint32_t lost = 0; // readers that would take colours and get a picture that was made gray, or chosen so
   uint32_t conversions = 0;
@@ -19,7 +19,7 @@ struct Cost {
   uint32_t rank = 0;  // how far the converted formats are from what their readers name first
   uint64_t bytes = 0; // compared at the root alone: fewer bytes are no reason to convert
 
-  Cost& operator+=(const Cost& other) {
+  Badness& operator+=(const Badness& other) {
     impossible += other.impossible;
     lost += other.lost;
     conversions += other.conversions;
@@ -28,7 +28,7 @@ struct Cost {
     bytes += other.bytes;
     return *this;
   }
-  friend bool operator<(const Cost& a, const Cost& b) {
+  friend bool operator<(const Badness& a, const Badness& b) {
     return std::tie(a.impossible, a.lost, a.conversions, a.early, a.rank) <
            std::tie(b.impossible, b.lost, b.conversions, b.early, b.rank);
   }
@@ -56,22 +56,22 @@ class Chooser {
 
  private:
   struct Best {
-    Cost cost;
+    Badness cost;
     uint64_t made = 0; // formats that it is converted to
   };
   struct Served {
-    Cost cost;
+    Badness cost;
     uint32_t gets = 0;
   };
 
-  static bool is_better(const Cost& a, const Cost& b) {
+  static bool is_better(const Badness& a, const Badness& b) {
     return std::tie(a.impossible, a.lost, a.conversions, a.bytes) <
            std::tie(b.impossible, b.lost, b.conversions, b.bytes);
   }
 
   // All that hangs on a reader that gets this format.
-  Cost behind(const PixelTree::Reader& reader, uint32_t format) const {
-    Cost cost;
+  Badness behind(const PixelTree::Reader& reader, uint32_t format) const {
+    Badness cost;
     for (const uint32_t o : reader.passes_to) cost += best_[o][format].cost;
     return cost;
   }
@@ -109,14 +109,14 @@ class Chooser {
       if (best.cost.impossible == 0 && best.cost.lost == 0 &&
           static_cast<uint32_t>(std::popcount(made)) > best.cost.conversions)
         continue;
-      const Cost cost = cost_with(output, format, made);
+      const Badness cost = cost_with(output, format, made);
       if (cost < best.cost) best = {cost, made};
     }
     return best;
   }
 
-  Cost cost_with(uint32_t output, uint32_t format, uint64_t made) const {
-    Cost cost;
+  Badness cost_with(uint32_t output, uint32_t format, uint64_t made) const {
+    Badness cost;
     cost.conversions = static_cast<uint32_t>(std::popcount(made));
     cost.bytes = tree_.bytes[format];
     for (uint64_t left = made; left != 0; left &= left - 1) cost.bytes += tree_.bytes[lowest(left)];

@@ -75,7 +75,7 @@ json port_json(const HandlerInfo::Port& port) {
   return out;
 }
 
-HandlerInfo::Port read_port(const json& in) {
+HandlerInfo::Port port_from(const json& in) {
   HandlerInfo::Port port{in.at("name"), in.at("help"), in.at("type_name")};
   port.raw.size = sizeof(mr_port);
   port.raw.direction = in.at("direction");
@@ -107,7 +107,7 @@ json param_json(const HandlerInfo::Param& param) {
           {"role", param.raw.role}};
 }
 
-HandlerInfo::Param read_param(const json& in) {
+HandlerInfo::Param param_from(const json& in) {
   HandlerInfo::Param param{in.at("name"), in.at("help"), in.at("unit"), in.at("default"), in.at("choices")};
   param.raw.size = sizeof(mr_param);
   param.raw.type = param.raw.default_value.type = in.at("type");
@@ -198,8 +198,8 @@ HandlerInfo read_handler_info(const json& in) {
                    in.at("cost_hint_ns"),
                    {},
                    {}};
-  for (const json& port : in.at("ports")) info.ports.push_back(read_port(port));
-  for (const json& param : in.at("params")) info.params.push_back(read_param(param));
+  for (const json& port : in.at("ports")) info.ports.push_back(port_from(port));
+  for (const json& param : in.at("params")) info.params.push_back(param_from(param));
   return info;
 }
 
