@@ -34,7 +34,7 @@ of a picture, or no picture at all, is a failure or a note as of a file. It cann
     file.raw_reader path=examples/data/disc.gray width=64 height=48 format=gray8 ! null.sink
 )"[1];
 
-constexpr int64_t kSideMax = 16384; // as test.pattern's
+constexpr int64_t kRawSideMax = 16384; // as test.pattern's
 
 class RawReader final : public Handler {
  public:
@@ -155,8 +155,8 @@ class RawReader final : public Handler {
 
   Output<Image> out_{*this, "video", help("the pictures")};
   Param<std::string> path_{*this, "path", "", "the file to read; -: standard input", required, reads_path};
-  Param<int64_t> width_{*this, "width", 0, "of a picture", required, range(1, kSideMax), unit("px")};
-  Param<int64_t> height_{*this, "height", 0, "of a picture", required, range(1, kSideMax), unit("px")};
+  Param<int64_t> width_{*this, "width", 0, "of a picture", required, range(1, kRawSideMax), unit("px")};
+  Param<int64_t> height_{*this, "height", 0, "of a picture", required, range(1, kRawSideMax), unit("px")};
   Param<std::string> format_{*this, "format", "rgb8", "pixel format",
                              choices({"gray8", "rgb8", "bgr8", "rgba8", "bgra8", "nv12", "i420", "p010"})};
   Param<std::string> color_{*this, "color", "bt601", "matrix of YCbCr", choices({"bt601", "bt709", "bt2020"})};

@@ -20,9 +20,9 @@ nowhere to put a repeated one. An edge with `policy: latest` to a faster clock r
     test.pattern width=320 height=240 count=60 fps=30 ! flow.rate per_second=10 ! null.sink
 )"[1];
 
-class Rate final : public Handler {
+class RateLimiter final : public Handler {
  public:
-  Rate() {
+  RateLimiter() {
     no_allocation();
     cost_hint_us(0.02);
   }
@@ -62,7 +62,7 @@ class Rate final : public Handler {
 } // namespace
 
 const mr_handler_type& flow_rate_type() {
-  static const mr_handler_type type = detail::Type<Rate>::table("flow.rate", "Lowers a rate", kRateManual);
+  static const mr_handler_type type = detail::Type<RateLimiter>::table("flow.rate", "Lowers a rate", kRateManual);
   return type;
 }
 

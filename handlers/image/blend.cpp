@@ -15,7 +15,7 @@ namespace millrace::handlers {
 namespace {
 
 // Pixels at a time, and bytes of so many with four channels.
-constexpr size_t kChunk = 512, kChunkBytes = kChunk * 4;
+constexpr size_t kBlendChunk = 512, kBlendChunkBytes = kBlendChunk * 4;
 
 // value / 255, rounded to nearest, of at most 255²; exact, and within 16 bits.
 inline uint16_t divided_by_255(uint16_t value) {
@@ -79,7 +79,7 @@ MILLRACE_VECTORIZE void spread_own_alpha(const uint8_t* pixels, size_t count, ui
 // One weight a byte.
 void spread_weights(const uint8_t* above, const uint8_t* alpha, uint8_t opacity, uint32_t channels, uint32_t count,
                     uint8_t* weights) {
-  alignas(64) uint8_t scaled[kChunkBytes];
+  alignas(64) uint8_t scaled[kBlendChunkBytes];
   if (channels == 4) {
     spread_own_alpha(above, count, opacity == 255 ? weights : scaled);
     if (opacity < 255) scale_alpha(scaled, opacity, size_t{count} * 4, weights);
@@ -104,7 +104,7 @@ MILLRACE_VECTORIZE void add_premultiplied(const uint8_t* above, uint8_t opacity,
 
 // What of each pixel's colour is the one below, the one above and the two mixed. They add up to 1.
 struct Shares {
-  alignas(64) float below[kChunk], above[kChunk], mixed[kChunk];
+  alignas(64) float below[kBlendChunk], above[kBlendChunk], mixed[kBlendChunk];
 };
 
 // `above` and `below` are alphas; below takes on that of the result.
@@ -140,9 +140,9 @@ void blend_pixels(BlendMode mode, const uint8_t* above, const uint8_t* alpha, ui
     std::memcpy(below, above, count * channels);
     return;
   }
-  alignas(64) uint8_t bytes[kChunkBytes], weights[kChunkBytes];
-  for (size_t done = 0; done < count; done += kChunk) {
-    const size_t part = std::min(kChunk, count - done), size = part * channels;
+  alignas(64) uint8_t bytes[kBlendChunkBytes], weights[kBlendChunkBytes];
+  for (size_t done = 0; done < count; done += kBlendChunk) {
+    const size_t part = std::min(kBlendChunk, count - done), size = part * channels;
     uint8_t* target = below + done * channels;
     apply_mode(mode, above + done * channels, target, size, bytes);
     if (plain) {
@@ -157,9 +157,9 @@ void blend_pixels(BlendMode mode, const uint8_t* above, const uint8_t* alpha, ui
 
 void blend_premultiplied(const uint8_t* above, const uint8_t* alpha, uint8_t opacity, uint32_t channels, size_t count,
                          uint8_t* below) {
-  alignas(64) uint8_t weights[kChunkBytes], kept[kChunk];
-  for (size_t done = 0; done < count; done += kChunk) {
-    const auto part = static_cast<uint32_t>(std::min(kChunk, count - done));
+  alignas(64) uint8_t weights[kBlendChunkBytes], kept[kBlendChunk];
+  for (size_t done = 0; done < count; done += kBlendChunk) {
+    const auto part = static_cast<uint32_t>(std::min(kBlendChunk, count - done));
     const uint8_t* source = above + done * channels;
     uint8_t* target = below + done * channels;
     spread_weights(source, alpha ? alpha + done : nullptr, opacity, channels, part, weights);
@@ -180,10 +180,10 @@ void straighten_pixels(const uint8_t* premultiplied, size_t count, uint8_t* stra
 }
 
 void blend_translucent(BlendMode mode, const uint8_t* above, uint8_t opacity, size_t count, uint8_t* below) {
-  alignas(64) uint8_t upper[4][kChunk], lower[4][kChunk], mixed[kChunk];
+  alignas(64) uint8_t upper[4][kBlendChunk], lower[4][kBlendChunk], mixed[kBlendChunk];
   Shares shares;
-  for (size_t done = 0; done < count; done += kChunk, above += kChunkBytes, below += kChunkBytes) {
-    const auto part = static_cast<uint32_t>(std::min(kChunk, count - done));
+  for (size_t done = 0; done < count; done += kBlendChunk, above += kBlendChunkBytes, below += kBlendChunkBytes) {
+    const auto part = static_cast<uint32_t>(std::min(kBlendChunk, count - done));
     unpack4(above, part, upper[0], upper[1], upper[2], upper[3]);
     unpack4(below, part, lower[0], lower[1], lower[2], lower[3]);
     share_out(upper[3], opacity, part, lower[3], shares);

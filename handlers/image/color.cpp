@@ -17,10 +17,10 @@ namespace {
 
 // Even, so that chunks begin at whole chroma samples; 256 pixels of all the arrays fit a 32 KiB cache with room to
 // spare.
-constexpr uint32_t kChunk = 256;
+constexpr uint32_t kColorChunk = 256;
 
-struct Chunk {
-  alignas(64) uint8_t r[kChunk], g[kChunk], b[kChunk], a[kChunk];
+struct RgbaChunk {
+  alignas(64) uint8_t r[kColorChunk], g[kColorChunk], b[kColorChunk], a[kColorChunk];
 };
 
 using gpu::ColorMatrix;
@@ -38,7 +38,7 @@ uint16_t* numbers_at(const ImageSpan& picture, uint32_t plane, uint32_t x, uint3
 // ---- unpacking ------------------------------------------------------------------------------------------------
 
 MILLRACE_VECTORIZE void decode(const Decoding& d, const uint8_t* y, const uint8_t* u, const uint8_t* v, uint32_t count,
-                               Chunk& out) {
+                               RgbaChunk& out) {
   for (uint32_t i = 0; i < count; ++i) {
     const gpu::Rgb pixel = gpu::decoded(d, y[i], u[i], v[i]);
     out.r[i] = pixel.r;
@@ -49,7 +49,7 @@ MILLRACE_VECTORIZE void decode(const Decoding& d, const uint8_t* y, const uint8_
 
 // From p010: numbers of 10 bits in the upper bits of 16; pairs of chroma.
 MILLRACE_VECTORIZE void decode_deep(const ColorMatrix& m, const uint16_t* y, const uint16_t* chroma, uint32_t count,
-                                    Chunk& out) {
+                                    RgbaChunk& out) {
   for (uint32_t i = 0; i < count; ++i) {
     const gpu::Rgb pixel =
         gpu::decoded_deep(m, y[i] >> kDeepShift, chroma[i & ~1u] >> kDeepShift, chroma[i | 1u] >> kDeepShift);
@@ -60,7 +60,7 @@ MILLRACE_VECTORIZE void decode_deep(const ColorMatrix& m, const uint16_t* y, con
 }
 
 // Gives both pixels of a pair its chroma.
-MILLRACE_VECTORIZE void spread(const uint8_t* chroma, uint32_t pairs, uint8_t* out) {
+MILLRACE_VECTORIZE void double_chroma(const uint8_t* chroma, uint32_t pairs, uint8_t* out) {
   uint32_t i = 0;
   for (; i + 16 <= pairs; i += 16) {
     const Bytes16 c = load16(chroma + i);
@@ -85,22 +85,23 @@ MILLRACE_VECTORIZE void spread_both(const uint8_t* chroma, uint32_t pairs, uint8
 }
 
 void unpack_ycbcr(const ImageView& source, const ColorMatrix& matrix, uint32_t x, uint32_t y, uint32_t count,
-                  Chunk& out) {
+                  RgbaChunk& out) {
   std::memset(out.a, 255, count);
   if (source.pixel() == Pixel::p010)
     return decode_deep(matrix, numbers_at(source, 0, x, y), numbers_at(source, 1, x, y / 2), count, out);
-  alignas(64) uint8_t u[kChunk], v[kChunk];
+  alignas(64) uint8_t u[kColorChunk], v[kColorChunk];
   const uint32_t pairs = (count + 1) / 2;
   if (source.pixel() == Pixel::nv12) {
     spread_both(source.row(y / 2, 1) + x, pairs, u, v);
   } else {
-    spread(source.row(y / 2, 1) + x / 2, pairs, u);
-    spread(source.row(y / 2, 2) + x / 2, pairs, v);
+    double_chroma(source.row(y / 2, 1) + x / 2, pairs, u);
+    double_chroma(source.row(y / 2, 2) + x / 2, pairs, v);
   }
   decode(Decoding(matrix), source.row(y) + x, u, v, count, out);
 }
 
-void unpack(const ImageView& source, const ColorMatrix& matrix, uint32_t x, uint32_t y, uint32_t count, Chunk& out) {
+void unpack(const ImageView& source, const ColorMatrix& matrix, uint32_t x, uint32_t y, uint32_t count,
+            RgbaChunk& out) {
   const uint8_t* in = source.row(y) + size_t{x} * bytes_per_pixel(source.pixel());
   switch (source.pixel()) {
     case Pixel::rgb8:
@@ -125,23 +126,23 @@ void unpack(const ImageView& source, const ColorMatrix& matrix, uint32_t x, uint
 
 // ---- packing --------------------------------------------------------------------------------------------------
 
-MILLRACE_VECTORIZE void pack_gray(const Chunk& in, uint32_t count, uint8_t* out) {
+MILLRACE_VECTORIZE void pack_gray(const RgbaChunk& in, uint32_t count, uint8_t* out) {
   for (uint32_t i = 0; i < count; ++i) out[i] = gpu::gray_of(in.r[i], in.g[i], in.b[i]);
 }
 
 // The matrix is a copy: bytes that are written could be those of another's.
-MILLRACE_VECTORIZE void pack_luma(const ColorMatrix m, const Chunk& in, uint32_t count, uint8_t* out) {
+MILLRACE_VECTORIZE void pack_luma(const ColorMatrix m, const RgbaChunk& in, uint32_t count, uint8_t* out) {
   for (uint32_t i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(gpu::luma_of(m, in.r[i], in.g[i], in.b[i]));
 }
 
-MILLRACE_VECTORIZE void pack_deep_luma(const ColorMatrix m, const Chunk& in, uint32_t count, uint16_t* out) {
+MILLRACE_VECTORIZE void pack_deep_luma(const ColorMatrix m, const RgbaChunk& in, uint32_t count, uint16_t* out) {
   for (uint32_t i = 0; i < count; ++i)
     out[i] = static_cast<uint16_t>(gpu::luma_of(m, in.r[i], in.g[i], in.b[i]) << kDeepShift);
 }
 
 // Two rows, an even count of pixels.
 template <class Number>
-MILLRACE_VECTORIZE void pack_chroma(const ColorMatrix m, const Chunk& top, const Chunk& bottom, uint32_t pairs,
+MILLRACE_VECTORIZE void pack_chroma(const ColorMatrix m, const RgbaChunk& top, const RgbaChunk& bottom, uint32_t pairs,
                                     Number* u, Number* v) {
   for (uint32_t i = 0; i < pairs; ++i) {
     const int32_t r = top.r[2 * i] + top.r[2 * i + 1] + bottom.r[2 * i] + bottom.r[2 * i + 1];
@@ -152,7 +153,7 @@ MILLRACE_VECTORIZE void pack_chroma(const ColorMatrix m, const Chunk& top, const
   }
 }
 
-void pack(const Chunk& in, uint32_t x, uint32_t y, uint32_t count, const ImageSpan& target) {
+void pack(const RgbaChunk& in, uint32_t x, uint32_t y, uint32_t count, const ImageSpan& target) {
   uint8_t* out = target.row(y) + size_t{x} * bytes_per_pixel(target.pixel());
   switch (target.pixel()) {
     case Pixel::rgb8: return pack3(in.r, in.g, in.b, count, out);
@@ -164,7 +165,7 @@ void pack(const Chunk& in, uint32_t x, uint32_t y, uint32_t count, const ImageSp
 }
 
 // Gives a chunk of odd width the second pixel of its last pair.
-void repeat_last(Chunk& chunk, uint32_t count) {
+void repeat_last(RgbaChunk& chunk, uint32_t count) {
   if (count % 2 == 0) return;
   chunk.r[count] = chunk.r[count - 1];
   chunk.g[count] = chunk.g[count - 1];
@@ -173,9 +174,9 @@ void repeat_last(Chunk& chunk, uint32_t count) {
 
 // Chroma of both kinds as pairs: nv12, and p010, whose numbers are in the upper bits.
 template <class Number>
-void pack_chroma_pairs(const ColorMatrix& matrix, const Chunk& top, const Chunk& bottom, uint32_t pairs, int up,
+void pack_chroma_pairs(const ColorMatrix& matrix, const RgbaChunk& top, const RgbaChunk& bottom, uint32_t pairs, int up,
                        Number* out) {
-  Number u[kChunk / 2], v[kChunk / 2];
+  Number u[kColorChunk / 2], v[kColorChunk / 2];
   pack_chroma(matrix, top, bottom, pairs, u, v);
   for (uint32_t i = 0; i < pairs; ++i) {
     out[2 * i] = static_cast<Number>(u[i] << up);
@@ -183,15 +184,15 @@ void pack_chroma_pairs(const ColorMatrix& matrix, const Chunk& top, const Chunk&
   }
 }
 
-void pack_luma_row(const ColorMatrix& matrix, const Chunk& in, uint32_t x, uint32_t y, uint32_t count,
+void pack_luma_row(const ColorMatrix& matrix, const RgbaChunk& in, uint32_t x, uint32_t y, uint32_t count,
                    const ImageSpan& target) {
   if (y >= target.height()) return;
   if (target.pixel() == Pixel::p010) return pack_deep_luma(matrix, in, count, numbers_at(target, 0, x, y));
   pack_luma(matrix, in, count, target.row(y) + x);
 }
 
-void pack_block_row(const ColorMatrix& matrix, Chunk& top, Chunk& bottom, uint32_t x, uint32_t y, uint32_t count,
-                    const ImageSpan& target) {
+void pack_block_row(const ColorMatrix& matrix, RgbaChunk& top, RgbaChunk& bottom, uint32_t x, uint32_t y,
+                    uint32_t count, const ImageSpan& target) {
   pack_luma_row(matrix, top, x, y, count, target);
   pack_luma_row(matrix, bottom, x, y + 1, count, target);
   repeat_last(top, count);
@@ -294,10 +295,10 @@ void to_interleaved(const ImageView& source, const ImageSpan& target) {
     return;
   }
   const ColorMatrix matrix = matrix_of(source);
-  Chunk chunk;
+  RgbaChunk chunk;
   for (uint32_t y = 0; y < source.height(); ++y) {
-    for (uint32_t x = 0; x < source.width(); x += kChunk) {
-      const uint32_t count = std::min(kChunk, source.width() - x);
+    for (uint32_t x = 0; x < source.width(); x += kColorChunk) {
+      const uint32_t count = std::min(kColorChunk, source.width() - x);
       unpack(source, matrix, x, y, count, chunk);
       pack(chunk, x, y, count, target);
     }
@@ -306,10 +307,10 @@ void to_interleaved(const ImageView& source, const ImageSpan& target) {
 
 void to_ycbcr(const ImageView& source, const ImageSpan& target) {
   const ColorMatrix from = matrix_of(source), to = matrix_of(target);
-  Chunk top, bottom;
+  RgbaChunk top, bottom;
   for (uint32_t y = 0; y < source.height(); y += 2) {
-    for (uint32_t x = 0; x < source.width(); x += kChunk) {
-      const uint32_t count = std::min(kChunk, source.width() - x);
+    for (uint32_t x = 0; x < source.width(); x += kColorChunk) {
+      const uint32_t count = std::min(kColorChunk, source.width() - x);
       unpack(source, from, x, y, count, top);
       unpack(source, from, x, std::min(y + 1, source.height() - 1), count, bottom);
       pack_block_row(to, top, bottom, x, y, count, target);

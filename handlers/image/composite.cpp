@@ -9,6 +9,7 @@
 #include "handlers/draw/raster.h"
 #include "handlers/gpu/layer_kernels.h"
 #include "handlers/image/compose.h"
+#include "handlers/image/picture.h"
 
 namespace millrace::handlers {
 namespace {
@@ -50,7 +51,6 @@ many handlers are between them. A layer that comes by `latest` or a queue never 
 )"[1];
 
 constexpr uint32_t kLayersMax = 64;
-constexpr int64_t kSideMax = 65536; // as image.resize
 
 LayerLayout layout_named(const std::string& name) {
   if (name == "row") return LayerLayout::row;
@@ -244,8 +244,10 @@ class Composite final : public Handler {
   Param<std::string> corner_{*this, "corner", "bottom_right", "of insets",
                              choices({"top_left", "top_right", "bottom_left", "bottom_right"})};
   Param<std::string> places_{*this, "places", "", "of an overlay's layers: \"x,y\" or \"x,y,WIDTHxHEIGHT\", with ;"};
-  Param<int64_t> width_{*this, "width", 0, "of the canvas; 0: from the first layer", range(0, kSideMax), unit("px")};
-  Param<int64_t> height_{*this, "height", 0, "of the canvas; 0: from the first layer", range(0, kSideMax), unit("px")};
+  Param<int64_t> width_{*this,     "width", 0, "of the canvas; 0: from the first layer", range(0, kPictureSideMax),
+                        unit("px")};
+  Param<int64_t> height_{*this,     "height", 0, "of the canvas; 0: from the first layer", range(0, kPictureSideMax),
+                         unit("px")};
   Param<std::string> fit_{*this, "fit", "contain", "a layer of another shape than its place",
                           choices({"contain", "cover", "stretch"})};
   Param<std::string> scaling_{*this, "scaling", "auto", "how layers are scaled",

@@ -71,16 +71,16 @@ class Crop final : public Handler {
             static_cast<uint32_t>(*height_)};
   }
 
-  static constexpr int64_t kSideMax = 65536; // as image.resize
-
   Input<Image> video_{*this, "video",
                       pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8, Pixel::nv12,
                               Pixel::i420, Pixel::p010})};
   Output<Image> out_{*this, "video", like(video_)};
-  Param<int64_t> x_{*this, "x", 0, "of the left edge", range(0, kSideMax), unit("px")};
-  Param<int64_t> y_{*this, "y", 0, "of the top edge", range(0, kSideMax), unit("px")};
-  Param<int64_t> width_{*this, "width", 0, "of the rectangle; 0: to the right edge", range(0, kSideMax), unit("px")};
-  Param<int64_t> height_{*this, "height", 0, "of the rectangle; 0: to the bottom edge", range(0, kSideMax), unit("px")};
+  Param<int64_t> x_{*this, "x", 0, "of the left edge", range(0, kPictureSideMax), unit("px")};
+  Param<int64_t> y_{*this, "y", 0, "of the top edge", range(0, kPictureSideMax), unit("px")};
+  Param<int64_t> width_{*this,     "width", 0, "of the rectangle; 0: to the right edge", range(0, kPictureSideMax),
+                        unit("px")};
+  Param<int64_t> height_{*this,     "height", 0, "of the rectangle; 0: to the bottom edge", range(0, kPictureSideMax),
+                         unit("px")};
 };
 
 } // namespace

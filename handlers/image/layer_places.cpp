@@ -29,7 +29,7 @@ bool take(std::string_view& text, char c) {
   return true;
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trim_spaces(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
   return text;
@@ -37,14 +37,14 @@ std::string_view trimmed(std::string_view text) {
 
 LayerPlace parse_place(std::string_view text) {
   LayerPlace place;
-  std::string_view rest = trimmed(text);
+  std::string_view rest = trim_spaces(text);
   if (rest.empty()) return {{}, {}, {100, true}, {100, true}};
   bool good = take_length(rest, place.x) && take(rest, ',') && take_length(rest, place.y);
   if (good && !rest.empty())
     good = take(rest, ',') && take_length(rest, place.width) && take(rest, 'x') && take_length(rest, place.height) &&
            place.width.value > 0 && place.height.value > 0;
   if (!good || !rest.empty())
-    throw std::invalid_argument("the place '" + std::string(trimmed(text)) +
+    throw std::invalid_argument("the place '" + std::string(trim_spaces(text)) +
                                 "' is neither \"x,y\" nor \"x,y,WIDTHxHEIGHT\", such as \"70%,70%,25%x25%\"");
   return place;
 }
@@ -119,7 +119,7 @@ std::vector<LayerCell> place_insets(const LayoutSettings& settings, uint32_t cou
 
 std::vector<LayerPlace> parse_places(std::string_view text) {
   std::vector<LayerPlace> places;
-  if (trimmed(text).empty()) return places;
+  if (trim_spaces(text).empty()) return places;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(';', begin), text.size());
     places.push_back(parse_place(text.substr(begin, end - begin)));

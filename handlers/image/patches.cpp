@@ -26,8 +26,6 @@ a patch of zeros. nv12, i420 and p010 become RGB by the matrix and range of the 
     test.pattern ! image.patches width=224 height=224 mean=0.5 std=0.25 dtype=f16 ! null.sink
 )"[1];
 
-constexpr int64_t kSideMax = 65536; // as image.resize
-
 class Patches final : public Handler {
  public:
   Patches() {
@@ -42,7 +40,7 @@ class Patches final : public Handler {
     form_.height = static_cast<uint32_t>(*height_);
     form_.count = boxes_.connected() ? static_cast<uint32_t>(*count_max_) : 1;
     const auto shape = shape_of(form_);
-    formats.tensor(out_, handlers::dtype_of(form_), {shape[0], shape[1], shape[2], shape[3]});
+    formats.tensor(out_, tensor_dtype(form_), {shape[0], shape[1], shape[2], shape[3]});
   }
 
   void start() override { cutter_.reserve(form_); }
@@ -69,7 +67,7 @@ class Patches final : public Handler {
 
  private:
   TensorSpan allocate(Tick& tick, const ImageView& in) const {
-    const TensorSpan out = out_.allocate(tick, handlers::dtype_of(form_), shape_of(form_));
+    const TensorSpan out = out_.allocate(tick, tensor_dtype(form_), shape_of(form_));
     take_over_times(in.header(), out_.header(tick));
     return out;
   }
@@ -77,8 +75,8 @@ class Patches final : public Handler {
   Input<Image> video_{*this, "video", tensor_sources()};
   Input<Records<Box>> boxes_{*this, "boxes", optional, help("in pixels of the picture")};
   Output<Tensor> out_{*this, "tensor", dtypes<Float16, float>(), rank(4), help("a patch for each box, three channels")};
-  Param<int64_t> width_{*this, "width", 224, "of a patch", range(1, kSideMax), unit("px")};
-  Param<int64_t> height_{*this, "height", 224, "of a patch", range(1, kSideMax), unit("px")};
+  Param<int64_t> width_{*this, "width", 224, "of a patch", range(1, kPictureSideMax), unit("px")};
+  Param<int64_t> height_{*this, "height", 224, "of a patch", range(1, kPictureSideMax), unit("px")};
   Param<int64_t> count_max_{*this, "count_max", 64, "patches of one tensor, where boxes are connected", range(1, 1024)};
   TensorParams numbers_{*this};
   TensorForm form_;

@@ -94,18 +94,16 @@ class Resize final : public Handler {
   // The length that goes with `given` in a picture of along : across, to the nearest pixel, at least 1.
   static uint32_t in_shape(int64_t given, uint32_t along, uint32_t across) {
     const int64_t rounded = (2 * given * along + across) / (2 * int64_t{std::max(across, 1u)});
-    return static_cast<uint32_t>(std::clamp<int64_t>(rounded, 1, kSideMax));
+    return static_cast<uint32_t>(std::clamp<int64_t>(rounded, 1, kPictureSideMax));
   }
-
-  // What a picture's side may be: far beyond any camera, and small enough that sizes in bytes cannot overflow.
-  static constexpr int64_t kSideMax = 65536;
 
   static Pixels resizable() { return pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8}); }
 
   Input<Image> video_{*this, "video", resizable()};
   Output<Image> out_{*this, "video", resizable()};
-  Param<int64_t> width_{*this, "width", 0, "0: in the shape of the input", range(0, kSideMax), unit("px"), says_width};
-  Param<int64_t> height_{*this,      "height",   0, "0: in the shape of the input", range(0, kSideMax),
+  Param<int64_t> width_{*this,      "width",   0, "0: in the shape of the input", range(0, kPictureSideMax),
+                        unit("px"), says_width};
+  Param<int64_t> height_{*this,      "height",   0, "0: in the shape of the input", range(0, kPictureSideMax),
                          unit("px"), says_height};
   Param<std::string> method_{*this, "method", "bilinear", "how pixels are weighed",
                              choices({"nearest", "bilinear", "area"})};

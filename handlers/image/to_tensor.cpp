@@ -49,7 +49,7 @@ MILLRACE_VECTORIZE void to_halves(const float* numbers, uint32_t count, uint16_t
 
 // Every `step`-th place of the target.
 template <class Number>
-void spread(const Number* numbers, uint32_t count, size_t step, uint8_t* target) {
+void write_strided(const Number* numbers, uint32_t count, size_t step, uint8_t* target) {
   if (step == 1) {
     std::memcpy(target, numbers, count * sizeof(Number));
     return;
@@ -87,9 +87,9 @@ class PatchWriter {
     const size_t place = form_.channels == 1 ? 0 : channels_.place[channel];
     const size_t step = form_.interleaved ? form_.channels : 1;
     uint8_t* const target = first_ + (form_.interleaved ? pixel * step + place : place * pixels_ + pixel) * bytes();
-    if (!form_.half) return spread(numbers, count, step, target);
+    if (!form_.half) return write_strided(numbers, count, step, target);
     to_halves(numbers, count, halves);
-    spread(halves, count, step, target);
+    write_strided(halves, count, step, target);
   }
 
   const TensorForm& form_;

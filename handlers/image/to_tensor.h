@@ -21,7 +21,9 @@ struct TensorSettings {
 };
 TensorForm tensor_form(const TensorSettings& settings);
 
-inline DType dtype_of(const TensorForm& form) { return {MR_DTYPE_FLOAT, static_cast<uint8_t>(form.half ? 16 : 32), 1}; }
+inline DType tensor_dtype(const TensorForm& form) {
+  return {MR_DTYPE_FLOAT, static_cast<uint8_t>(form.half ? 16 : 32), 1};
+}
 // Extents of the tensor's four dimensions.
 std::array<int64_t, 4> shape_of(const TensorForm& form);
 

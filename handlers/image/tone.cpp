@@ -40,13 +40,13 @@ void apply(const ToneCurve& curve, const uint8_t* in, size_t count, uint8_t* out
   apply_table(curve.table, in, count, out);
 }
 
-struct Chunk {
+struct ToneChunk {
   alignas(64) uint8_t first[kToneChunk], second[kToneChunk], third[kToneChunk], alpha[kToneChunk];
 };
 
 // `own` times a channel plus the same for all three, in 15 bits.
 MILLRACE_VECTORIZE void saturate(int32_t own, int32_t first_share, int32_t second_share, int32_t third_share,
-                                 uint32_t count, Chunk& chunk) {
+                                 uint32_t count, ToneChunk& chunk) {
   for (uint32_t i = 0; i < count; ++i) {
     const int32_t first = chunk.first[i], second = chunk.second[i], third = chunk.third[i];
     const int32_t shared = first * first_share + second * second_share + third * third_share + kOne15 / 2;
@@ -115,7 +115,7 @@ void ToneAdjuster::run(const ImageView& source, const ImageSpan& target) const {
 
 void ToneAdjuster::run_colors(const uint8_t* in, uint32_t count, uint32_t channels, bool blue_first,
                               uint8_t* out) const {
-  Chunk chunk;
+  ToneChunk chunk;
   for (uint32_t done = 0; done < count; done += kToneChunk) {
     const uint32_t part = std::min(kToneChunk, count - done);
     const uint8_t* from = in + size_t{done} * channels;

@@ -12,9 +12,9 @@ a measurement. It runs on the device where its input is made, so that nothing is
     test.pattern width=640 height=480 ! image.blur sigma=2 ! null.sink
 )"[1];
 
-class Sink final : public Handler {
+class NullSink final : public Handler {
  public:
-  Sink() {
+  NullSink() {
     no_allocation();
     capturable();
     cost_hint_us(0.02);
@@ -31,7 +31,7 @@ class Sink final : public Handler {
 
 const mr_handler_type& null_sink_type() {
   static const mr_handler_type type =
-      detail::Type<Sink>::table("null.sink", "Takes anything and drops it", kSinkManual);
+      detail::Type<NullSink>::table("null.sink", "Takes anything and drops it", kSinkManual);
   return type;
 }
 

@@ -17,9 +17,9 @@ fast as the graph allows.
     null.source count=1000000 ! flow.pass ! null.sink
 )"[1];
 
-class Source final : public Handler {
+class NullSource final : public Handler {
  public:
-  Source() {
+  NullSource() {
     no_allocation();
     cost_hint_us(0.05);
   }
@@ -48,7 +48,7 @@ class Source final : public Handler {
 
 const mr_handler_type& null_source_type() {
   static const mr_handler_type type =
-      detail::Type<Source>::table("null.source", "Gives values that cost nothing to make", kSourceManual);
+      detail::Type<NullSource>::table("null.source", "Gives values that cost nothing to make", kSourceManual);
   return type;
 }
 

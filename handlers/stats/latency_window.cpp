@@ -9,7 +9,7 @@ namespace {
 constexpr double kMicrosecond = 1000; // nanoseconds
 
 // The position of a percentile among `count` sorted values.
-ptrdiff_t rank(uint32_t count, uint32_t percent) {
+ptrdiff_t nearest_rank(uint32_t count, uint32_t percent) {
   return static_cast<ptrdiff_t>((uint64_t{count} * percent + 99) / 100) - 1;
 }
 
@@ -27,7 +27,7 @@ Latency LatencyWindow::latency() {
   // Until it is full the ring is filled from its beginning, so the values are always the first.
   const auto begin = sorted_ns_.begin(), end = begin + count_;
   std::copy_n(values_ns_.begin(), count_, begin);
-  const auto middle = begin + rank(count_, 50), high = begin + rank(count_, 99);
+  const auto middle = begin + nearest_rank(count_, 50), high = begin + nearest_rank(count_, 99);
   std::nth_element(begin, middle, end);
   const int64_t median = *middle;
   std::nth_element(middle, high, end); // what is above it lies from there on

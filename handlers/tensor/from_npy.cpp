@@ -33,7 +33,7 @@ before anything runs, but of numbered ones only the first is looked at then.
 )"[1];
 
 // What one tick's value is, and where in the file it begins.
-struct __attribute__((visibility("hidden"))) Source {
+struct __attribute__((visibility("hidden"))) NpySource {
   File file;
   NpyHeader header;
   uint64_t bytes = 0; // of one value
@@ -43,7 +43,7 @@ class FromNpy final : public Handler {
  public:
   void probe(Facts& facts) override {
     find_files();
-    const Source first = open(pattern_->of(numbers_.empty() ? 0 : numbers_.front()));
+    const NpySource first = open(pattern_->of(numbers_.empty() ? 0 : numbers_.front()));
     const bool is_stack = stacked();
     if (is_stack && first.header.shape.empty())
       throw cannot_read(*path_, "it holds a single number, so there is nothing stacked; stacked=false gives it");
@@ -82,7 +82,7 @@ class FromNpy final : public Handler {
     const uint64_t number = numbers_.empty() ? 0 : numbers_[next_file_];
     if (number > given_++) return;
     ++next_file_;
-    Source source = open(pattern_->of(number));
+    NpySource source = open(pattern_->of(number));
     if (source.header.dtype != dtype_ || source.header.shape != shape_)
       throw cannot_read(pattern_->of(number), "its type or shape is not the first file's");
     read_value(source, out_.allocate(tick, dtype_, shape_).data());
@@ -99,14 +99,14 @@ class FromNpy final : public Handler {
     if (numbers_.empty()) throw cannot_read(*path_, "there is no file of this name with a number in it");
   }
 
-  int64_t tick_count(const Source& first) const {
+  int64_t tick_count(const NpySource& first) const {
     if (pattern_->numbered()) return static_cast<int64_t>(numbers_.back()) + 1;
     return stacked_ ? first.header.shape[0] : 1;
   }
 
   // Opens a file and stands at its first element.
-  Source open(const std::string& path) const {
-    Source source{open_to_read(path), {}, 0};
+  NpySource open(const std::string& path) const {
+    NpySource source{open_to_read(path), {}, 0};
     try {
       source.header = read_npy_header(source.file.get());
     } catch (const std::runtime_error& error) {
@@ -133,7 +133,7 @@ class FromNpy final : public Handler {
   }
 
   // The next value in dense row-major order and this machine's bytes.
-  void read_value(Source& source, uint8_t* target) {
+  void read_value(NpySource& source, uint8_t* target) {
     const bool turned = source.header.fortran_order && shape_.size() > 1;
     const size_t element = source.header.element_bytes(), bytes = static_cast<size_t>(source.bytes);
     if (turned) scratch_.resize(bytes);
@@ -155,7 +155,7 @@ class FromNpy final : public Handler {
   std::vector<uint64_t> numbers_; // of the files that there are
   DType dtype_{0, 0, 1};          // of a value
   std::vector<int64_t> shape_;
-  std::optional<Source> stack_;
+  std::optional<NpySource> stack_;
   uint64_t given_ = 0;           // ticks since the stream began
   size_t next_file_ = 0;         // in numbers_
   std::vector<uint8_t> scratch_; // a value in Fortran's order

@@ -12,16 +12,16 @@
 namespace millrace::media {
 
 namespace {
-constexpr int kBufferBytes = 256 * 1024; // a pipe holds 64 KiB; fewer looks at the clock for large pictures
-constexpr int kSliceMs = 50;             // an interrupt is noticed so late at most
+constexpr int kReadBufferBytes = 256 * 1024; // a pipe holds 64 KiB; fewer looks at the clock for large pictures
+constexpr int kReadSliceMs = 50;             // an interrupt is noticed so late at most
 } // namespace
 
 ByteStream::ByteStream(const std::string& path, const Interrupt& interrupt) : interrupt_(interrupt) {
   owned_ = path != "-";
   descriptor_ = owned_ ? ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC) : STDIN_FILENO;
   if (descriptor_ < 0) throw std::system_error(errno, std::generic_category());
-  auto* buffer = static_cast<uint8_t*>(av_malloc(kBufferBytes));
-  io_ = buffer ? avio_alloc_context(buffer, kBufferBytes, 0, this, &ByteStream::read, nullptr, nullptr) : nullptr;
+  auto* buffer = static_cast<uint8_t*>(av_malloc(kReadBufferBytes));
+  io_ = buffer ? avio_alloc_context(buffer, kReadBufferBytes, 0, this, &ByteStream::read, nullptr, nullptr) : nullptr;
   if (io_) return;
   av_free(buffer);
   if (owned_) ::close(descriptor_);
@@ -40,7 +40,7 @@ int ByteStream::read(void* self, uint8_t* buffer, int size) {
     if (stream.interrupt_.why() != Interrupt::Why::none) return AVERROR_EXIT;
     // Nothing is told of a FIFO whose first writer has not come; one whose last writer has gone is at its end.
     pollfd watched{stream.descriptor_, POLLIN, 0};
-    const int ready = ::poll(&watched, 1, kSliceMs);
+    const int ready = ::poll(&watched, 1, kReadSliceMs);
     if (ready < 0 && errno != EINTR) return AVERROR(errno);
     if (ready <= 0) continue;
     const ssize_t count = ::read(stream.descriptor_, buffer, static_cast<size_t>(size));

@@ -16,9 +16,6 @@ namespace millrace::media {
 namespace {
 
 constexpr int kAlignment = 64; // what SIMD of every encoder asks for
-constexpr int kHdRows = 720;   // from here on players take bt709
-
-bool is_ycbcr(Pixel pixel) { return pixel == Pixel::i420 || pixel == Pixel::nv12 || pixel == Pixel::p010; }
 
 const uint8_t* row_of(const ImageView& picture, uint32_t plane, int row) {
   return picture.row(static_cast<uint32_t>(row), plane);

@@ -21,8 +21,8 @@ namespace millrace::media {
 
 namespace {
 
-constexpr int kBufferBytes = 1 << 18; // a picture of a good video: few calls a second, and little that a crash loses
-constexpr int kSliceMs = 20;          // how long an interrupt may go unseen
+constexpr int kWriteBufferBytes = 1 << 18; // a picture of a good video: few calls a second, little lost by a crash
+constexpr int kWriteSliceMs = 20;          // how long an interrupt may go unseen
 constexpr mode_t kMode = 0666;
 
 std::string standard_output_name() { return "standard output"; }
@@ -66,7 +66,7 @@ void OutputFile::open_fifo(const std::string& path) {
       throw std::runtime_error("cannot write '" + path + "': " + std::strerror(errno));
     if (interrupted_.load(std::memory_order_relaxed))
       throw std::runtime_error("cannot write '" + path + "': interrupted while it waited for a reader");
-    poll(nullptr, 0, kSliceMs);
+    poll(nullptr, 0, kWriteSliceMs);
   }
   owns_descriptor_ = may_block_ = true;
   make_io(false);
@@ -92,9 +92,9 @@ void OutputFile::open_standard_output() {
 }
 
 void OutputFile::make_io(bool seekable) {
-  auto* buffer = static_cast<uint8_t*>(av_malloc(kBufferBytes));
+  auto* buffer = static_cast<uint8_t*>(av_malloc(kWriteBufferBytes));
   if (!buffer) throw std::bad_alloc();
-  io_ = avio_alloc_context(buffer, kBufferBytes, 1, this, nullptr, &OutputFile::write_packet,
+  io_ = avio_alloc_context(buffer, kWriteBufferBytes, 1, this, nullptr, &OutputFile::write_packet,
                            seekable ? &OutputFile::seek : nullptr);
   if (!io_) {
     av_free(buffer);
@@ -151,7 +151,7 @@ bool OutputFile::wait_until_writable() {
   pollfd waited{descriptor_, POLLOUT, 0};
   const auto begin = std::chrono::steady_clock::now();
   // POLLERR too: the write says what is wrong.
-  while (poll(&waited, 1, kSliceMs) <= 0) {
+  while (poll(&waited, 1, kWriteSliceMs) <= 0) {
     if (!interrupted_.load(std::memory_order_relaxed)) continue;
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     char seconds[32];

@@ -21,9 +21,6 @@ constexpr std::array<std::pair<Pixel, AVPixelFormat>, 8> kSame = {{{Pixel::gray8
                                                                    {Pixel::i420, AV_PIX_FMT_YUV420P},
                                                                    {Pixel::p010, AV_PIX_FMT_P010LE}}};
 
-bool is_ycbcr(Pixel pixel) { return pixel == Pixel::nv12 || pixel == Pixel::i420 || pixel == Pixel::p010; }
-
-constexpr int kHdRows = 720;
 constexpr int kAspectMost = 16; // a pixel's sides: films have at most 8:3
 
 // What is not said, and what FFmpeg uses beyond H.273's numbers, is 0.

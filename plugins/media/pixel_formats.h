@@ -18,6 +18,12 @@ Pixel pixel_of(AVPixelFormat format);
 // than 8 bits stays deeper; RGB keeps its alpha, the others lose it. Pixel::none for pictures that are not in memory.
 Pixel nearest_pixel(AVPixelFormat format);
 
+// Whether its numbers have a matrix and a range; see has_matrix in frames.h for FFmpeg's formats.
+inline bool is_ycbcr(Pixel pixel) { return pixel == Pixel::nv12 || pixel == Pixel::i420 || pixel == Pixel::p010; }
+
+// Rows from which on players take a matrix that is not said as bt709; below it as bt601.
+inline constexpr int kHdRows = 720;
+
 // What the numbers of a picture mean.
 struct Meaning {
   uint32_t color = MR_COLOR_SRGB;          // MR_COLOR_*: the matrix

@@ -12,13 +12,14 @@ namespace millrace::opencv {
 
 namespace {
 
-constexpr double kGroupDistance = 0.2; // parts of its size by which windows of one group differ; OpenCV's own choice
+// Parts of its size by which windows of one group differ; OpenCV's own choice.
+constexpr double kFaceGroupDistance = 0.2;
 
-struct Candidate {
+struct FaceCandidate {
   cv::Rect window;
   int votes; // windows that agree
-  friend bool operator<(const Candidate& a, const Candidate& b) {
-    const auto key = [](const Candidate& c) {
+  friend bool operator<(const FaceCandidate& a, const FaceCandidate& b) {
+    const auto key = [](const FaceCandidate& c) {
       return std::tuple(-c.votes, -c.window.width, c.window.y, c.window.x, c.window.height);
     };
     return key(a) < key(b);
@@ -31,7 +32,7 @@ void sort_windows(std::vector<cv::Rect>& windows) {
   });
 }
 
-Box face_in(const Candidate& candidate, double factor, const cv::Size& picture, int group) {
+Box face_in(const FaceCandidate& candidate, double factor, const cv::Size& picture, int group) {
   const auto scaled = [factor](int at, int most) {
     return static_cast<float>(std::clamp(at * factor, 0.0, double(most)));
   };
@@ -88,15 +89,15 @@ std::vector<Box> FaceDetector::detect(const cv::Mat& picture, const FaceSettings
                             square(settings.size_max, factor));
   sort_windows(windows);
   std::vector<int> votes(windows.size(), 1);
-  if (settings.group > 0) cv::groupRectangles(windows, votes, settings.group, kGroupDistance);
-  std::vector<Candidate> candidates;
+  if (settings.group > 0) cv::groupRectangles(windows, votes, settings.group, kFaceGroupDistance);
+  std::vector<FaceCandidate> candidates;
   candidates.reserve(windows.size());
   for (size_t i = 0; i < windows.size(); ++i) candidates.push_back({windows[i], votes[i]});
   std::sort(candidates.begin(), candidates.end());
   if (candidates.size() > count_max) candidates.resize(count_max);
   std::vector<Box> faces;
   faces.reserve(candidates.size());
-  for (const Candidate& candidate : candidates)
+  for (const FaceCandidate& candidate : candidates)
     faces.push_back(face_in(candidate, factor, picture.size(), settings.group));
   return faces;
 }

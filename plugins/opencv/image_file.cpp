@@ -37,8 +37,6 @@ regular files are read, of at most 1 GB and 134 million pixels.
     image.file path=examples/data/pattern-*.png fps=2 ! image.blur sigma=2 ! null.sink
 )"[1];
 
-std::string in_words(const cv::Size& size) { return std::to_string(size.width) + " × " + std::to_string(size.height); }
-
 class ImageFile final : public Handler {
  public:
   ImageFile() { cost_hint_us(5000); } // 768 × 576 of PNG on one core

@@ -12,31 +12,32 @@ namespace millrace::opencv {
 
 namespace {
 
-constexpr int kStride = 8;             // pixels between windows: the smallest that histogram cells of 8 pixels allow
-constexpr double kGroupDistance = 0.2; // parts of its size by which windows of one group differ; OpenCV's own choice
+constexpr int kStride = 8; // pixels between windows: the smallest that histogram cells of 8 pixels allow
+// Parts of its size by which windows of one group differ; OpenCV's own choice.
+constexpr double kPersonGroupDistance = 0.2;
 // The people whom the classifier learned had 16 pixels of street around them in windows of 64 × 128.
 constexpr double kMarginX = 16.0 / 64, kMarginY = 16.0 / 128;
 
-struct Candidate {
+struct PersonCandidate {
   cv::Rect window;
   double weight;
-  friend bool operator<(const Candidate& a, const Candidate& b) {
-    const auto key = [](const Candidate& c) {
+  friend bool operator<(const PersonCandidate& a, const PersonCandidate& b) {
+    const auto key = [](const PersonCandidate& c) {
       return std::tuple(-c.weight, c.window.y, c.window.x, c.window.height, c.window.width);
     };
     return key(a) < key(b);
   }
 };
 
-std::vector<Candidate> sorted(const std::vector<cv::Rect>& windows, const std::vector<double>& weights) {
-  std::vector<Candidate> candidates;
+std::vector<PersonCandidate> sorted(const std::vector<cv::Rect>& windows, const std::vector<double>& weights) {
+  std::vector<PersonCandidate> candidates;
   candidates.reserve(windows.size());
   for (size_t i = 0; i < windows.size(); ++i) candidates.push_back({windows[i], weights[i]});
   std::sort(candidates.begin(), candidates.end());
   return candidates;
 }
 
-Box person_in(const Candidate& candidate, double factor, const cv::Size& picture) {
+Box person_in(const PersonCandidate& candidate, double factor, const cv::Size& picture) {
   const cv::Rect& w = candidate.window;
   const double left = std::clamp((w.x + w.width * kMarginX) * factor, 0.0, double(picture.width));
   const double right = std::clamp((w.x + w.width * (1 - kMarginX)) * factor, 0.0, double(picture.width));
@@ -73,19 +74,19 @@ std::vector<Box> PeopleDetector::detect(const cv::Mat& picture, const PeopleSett
   // Ungrouped (the 0 at the end): OpenCV's threads append in any order and its grouping depends on the order.
   histograms_.detectMultiScale(scanned, windows, weights, settings.threshold, {kStride, kStride}, {}, settings.scale,
                                0);
-  std::vector<Candidate> candidates = sorted(windows, weights);
+  std::vector<PersonCandidate> candidates = sorted(windows, weights);
   if (settings.group > 0) {
     for (size_t i = 0; i < candidates.size(); ++i) {
       windows[i] = candidates[i].window;
       weights[i] = candidates[i].weight;
     }
-    histograms_.groupRectangles(windows, weights, settings.group, kGroupDistance);
+    histograms_.groupRectangles(windows, weights, settings.group, kPersonGroupDistance);
     candidates = sorted(windows, weights);
   }
   if (candidates.size() > count_max) candidates.resize(count_max);
   std::vector<Box> people;
   people.reserve(candidates.size());
-  for (const Candidate& candidate : candidates) people.push_back(person_in(candidate, factor, picture.size()));
+  for (const PersonCandidate& candidate : candidates) people.push_back(person_in(candidate, factor, picture.size()));
   return people;
 }
 

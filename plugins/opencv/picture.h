@@ -32,4 +32,8 @@ inline const cv::Mat mat_of(const ImageView& picture) {
   return mat_of(ImageSpan(&picture.value(), const_cast<uint8_t*>(picture.data())));
 }
 
+inline std::string in_words(const cv::Size& size) {
+  return std::to_string(size.width) + " × " + std::to_string(size.height);
+}
+
 } // namespace millrace::opencv

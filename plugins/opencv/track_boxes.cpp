@@ -48,7 +48,8 @@ class TrackBoxes final : public Handler {
   Tracker tracker_;
 };
 
-MILLRACE_HANDLER(TrackBoxes, "track.boxes", "Follows boxes and gives each a number that stays with it", kTrackBoxesManual)
+MILLRACE_HANDLER(TrackBoxes, "track.boxes", "Follows boxes and gives each a number that stays with it",
+                 kTrackBoxesManual)
 
 } // namespace
 } // namespace millrace::opencv

@@ -48,8 +48,6 @@ class VideoForLinux final : public CameraStream {
   std::vector<cv::VideoCapture> capture_ = std::vector<cv::VideoCapture>(1);
 };
 
-std::string in_words(const cv::Size& size) { return std::to_string(size.width) + " × " + std::to_string(size.height); }
-
 class VideoCamera final : public Handler {
  public:
   VideoCamera() {

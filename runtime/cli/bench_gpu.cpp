@@ -29,7 +29,7 @@ struct Arrival final : Handler {
   }
 };
 
-const mr_plugin& plugin() {
+const mr_plugin& arrival_plugin() {
   static const mr_handler_type arrival = detail::Type<Arrival>::table("bench.arrival", "Notes when it is entered", "");
   static const mr_handler_type* const types[] = {&arrival};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "bench", "1", types, 1, 0};
@@ -81,8 +81,8 @@ std::vector<Row> bench_gpu(const std::string& domain) {
       options.on_launch = [&](uint64_t index, int64_t begin_ns, int64_t end_ns) {
         if (index > kWarmUpTicks) submit_us.push_back(static_cast<double>(end_ns - begin_ns) / 1000);
       };
-      const Report report =
-          run_on(domain, region_of(handlers, domain, "null.sink", idle.hz, idle.hz > 0 ? 0 : 3), options, plugin());
+      const Report report = run_on(domain, region_of(handlers, domain, "null.sink", idle.hz, idle.hz > 0 ? 0 : 3),
+                                   options, arrival_plugin());
       rows.push_back(row_of("gpu", variant + " " + idle.name, "submit", "us", submit_us));
       if (idle.hz == 0 && !report.regions.empty() && report.regions[0].sampled > 0)
         rows.push_back({"gpu", variant + " " + idle.name, "device_time", "us", report.regions[0].p50_us,
@@ -96,7 +96,7 @@ std::vector<Row> bench_gpu(const std::string& domain) {
     options.on_launch = [](uint64_t index, int64_t, int64_t end_ns) {
       if (index > kWarmUpTicks) launched_ns = end_ns;
     };
-    run_on(domain, region_of(handlers, domain, "bench.arrival", 0, 1), options, plugin());
+    run_on(domain, region_of(handlers, domain, "bench.arrival", 0, 1), options, arrival_plugin());
     rows.push_back(row_of("gpu", variant + " one in flight", "launch_to_host", "us", arrived_us));
   }
   return rows;

@@ -40,7 +40,7 @@ struct Frames final : Handler {
   }
 };
 
-const mr_plugin& plugin() {
+const mr_plugin& frames_plugin() {
   static const mr_handler_type frames = detail::Type<Frames>::table("bench.frames", "Frames to copy", "");
   static const mr_handler_type* const types[] = {&frames};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "bench", "1", types, 1, 0};
@@ -58,7 +58,7 @@ double frame_us(const std::string& domain, Size size, uint32_t in_flight, uint64
   add_free_clock(graph, in_flight);
   exec::RunOptions options;
   options.ticks_max = frames;
-  return run_on(domain, std::move(graph), options, plugin()).duration_s * 1e6 / static_cast<double>(frames);
+  return run_on(domain, std::move(graph), options, frames_plugin()).duration_s * 1e6 / static_cast<double>(frames);
 }
 
 // Where the bytes of a frame are while it is under way, and the end of its way.

@@ -24,7 +24,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using testing::Finding;
 using testing::HandlerCheck;
 using testing::Verdict;
 
@@ -105,7 +104,7 @@ std::vector<testing::Setting> with_required(const plugin::RegisteredType& info, 
   return settings;
 }
 
-Finding finding_of(const Apart& apart, int seconds_max) {
+testing::Finding finding_of(const Apart& apart, int seconds_max) {
   if (!apart.in_time)
     return {Verdict::fail, fmt::format("it did not return within {} s, even when interrupted", seconds_max)};
   if (apart.signal) return {Verdict::fail, fmt::format("it died: {}", strsignal(apart.signal))};
@@ -118,24 +117,24 @@ class Checker {
  public:
   explicit Checker(const CheckHandlerCommand& command) : command_(command) {}
 
-  Finding check(const HandlerCheck& check, const testing::Subject& subject);
+  testing::Finding check(const HandlerCheck& check, const testing::Subject& subject);
 
  private:
   const CheckHandlerCommand& command_;
   const HandlerCheck* hung_ = nullptr;
-  Finding found_; // of the one that hung
+  testing::Finding found_; // of the one that hung
 };
 
-Finding Checker::check(const HandlerCheck& check, const testing::Subject& subject) {
+testing::Finding Checker::check(const HandlerCheck& check, const testing::Subject& subject) {
   if (&check == hung_) return found_; // it was made to find out what the handler needs
   if (hung_) return {Verdict::skipped, fmt::format("not made, because '{}' did not return", hung_->name)};
   if (command_.in_process) return check.run(subject);
   const auto told = [&] {
-    const Finding found = check.run(subject);
+    const testing::Finding found = check.run(subject);
     return std::to_string(static_cast<int>(found.verdict)) + found.reason;
   };
   const Apart apart = run_apart(told, command_.seconds_max, false);
-  const Finding found = finding_of(apart, command_.seconds_max);
+  const testing::Finding found = finding_of(apart, command_.seconds_max);
   if (!apart.in_time) {
     hung_ = &check;
     found_ = found;
@@ -165,7 +164,7 @@ const char* word_of(Verdict verdict) {
 
 struct Checked {
   const HandlerCheck* check;
-  Finding found;
+  testing::Finding found;
 };
 
 std::string line_of(const Checked& one) {

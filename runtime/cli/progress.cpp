@@ -179,12 +179,12 @@ std::string busiest_words(const Report& report) {
 }
 
 std::string errors_words(const Report& report) {
-  constexpr size_t kToldBytesMax = 300;
+  constexpr size_t kErrorBytesMax = 300;
   std::string words;
   for (const HandlerReport& handler : report.handlers) {
     if (handler.errors == 0) continue;
     words += fmt::format("  {} failed in {} of {}", handler.name, handler.errors, count_of(handler.calls, "call"));
-    if (!handler.first_error.empty()) words += ", first: " + printable(handler.first_error, kToldBytesMax);
+    if (!handler.first_error.empty()) words += ", first: " + printable(handler.first_error, kErrorBytesMax);
     words += "\n";
   }
   return words;

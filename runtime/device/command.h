@@ -107,4 +107,7 @@ class QueuedStream : public Stream {
   std::atomic<uint64_t> done_{0}; // commands that are over: `completed`, but for one that failed
 };
 
+// For devices all of whose streams are queued ones.
+inline QueuedStream& queued(Stream& stream) { return static_cast<QueuedStream&>(stream); }
+
 } // namespace millrace::device

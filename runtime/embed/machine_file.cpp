@@ -76,13 +76,14 @@ device::SimFaults parse_faults(const json& given, const std::string& where) {
 
 Simulated parse_simulated(const json& given, const std::string& name) {
   kMachineFile.only_keys(given, name,
-                    {"memory_bytes", "latency_us", "up_bytes_per_us", "down_bytes_per_us", "speed", "contention",
-                     "host_access_ns_per_byte", "peers", "faults"});
+                         {"memory_bytes", "latency_us", "up_bytes_per_us", "down_bytes_per_us", "speed", "contention",
+                          "host_access_ns_per_byte", "peers", "faults"});
   Simulated sim;
   if (given.contains("memory_bytes"))
     sim.memory_bytes = static_cast<uint64_t>(kMachineFile.whole(given, "memory_bytes", 4096, INT64_MAX, name));
   sim.latency_us = kMachineFile.number(given, "latency_us", 0, 1e9, name).value_or(sim.latency_us);
-  sim.up_bytes_per_us = kMachineFile.number(given, "up_bytes_per_us", 1e-3, kLargest, name).value_or(sim.up_bytes_per_us);
+  sim.up_bytes_per_us =
+      kMachineFile.number(given, "up_bytes_per_us", 1e-3, kLargest, name).value_or(sim.up_bytes_per_us);
   sim.down_bytes_per_us =
       kMachineFile.number(given, "down_bytes_per_us", 1e-3, kLargest, name).value_or(sim.down_bytes_per_us);
   sim.speed = kMachineFile.number(given, "speed", 1e-3, 1e6, name).value_or(sim.speed);
@@ -93,7 +94,8 @@ Simulated parse_simulated(const json& given, const std::string& name) {
     if (!peers->is_object()) kMachineFile.refuse(name + ".peers", "is no object");
     for (const auto& [peer, hop] : peers->items()) {
       const std::string where = name + ".peers." + peer;
-      if (!is_simulated(peer) || peer == name) kMachineFile.refuse(where, "is no other simulated device, such as sim:1");
+      if (!is_simulated(peer) || peer == name)
+        kMachineFile.refuse(where, "is no other simulated device, such as sim:1");
       kMachineFile.only_keys(hop, where, {"latency_us", "bytes_per_us", "access_ns_per_byte"});
       Simulated::Peer& out = sim.peers[peer];
       out.latency_us = kMachineFile.number(hop, "latency_us", 0, 1e9, where).value_or(0);
@@ -110,7 +112,8 @@ uint64_t parse_limit(const json& given, const std::string& name) {
   if (is_simulated(name))
     kMachineFile.refuse(where, "is a simulated device, whose memory_bytes stands in simulated." + name);
   const std::optional<plan::Domain> domain = plan::parse_domain(name);
-  if (!domain || !domain->node.empty()) kMachineFile.refuse(where, "is no device of this machine, such as cpu or cuda:0");
+  if (!domain || !domain->node.empty())
+    kMachineFile.refuse(where, "is no device of this machine, such as cpu or cuda:0");
   kMachineFile.only_keys(given, where, {"memory_bytes"});
   return static_cast<uint64_t>(kMachineFile.whole(given, "memory_bytes", 4096, INT64_MAX, where));
 }
@@ -161,7 +164,8 @@ plan::BodyCost parse_body(const json& given, const std::string& where) {
   body.p50_us = *p50;
   body.mean_us = kMachineFile.number(given, "mean_us", 0, 1e12, where).value_or(*p50);
   body.p99_us = kMachineFile.number(given, "p99_us", 0, 1e12, where).value_or(*p50);
-  if (given.contains("calls")) body.calls = static_cast<uint64_t>(kMachineFile.whole(given, "calls", 0, INT64_MAX, where));
+  if (given.contains("calls"))
+    body.calls = static_cast<uint64_t>(kMachineFile.whole(given, "calls", 0, INT64_MAX, where));
   return body;
 }
 
@@ -237,7 +241,7 @@ const Simulated& declared(const MachineFile& file, const std::string& domain) {
 MachineFile parse_machine(const std::string& text) {
   const json document = kMachineFile.parse(text);
   kMachineFile.only_keys(document, "the file",
-                    {"version", "machine", "date", "simulated", "limits", "hops", "bodies", "launches"});
+                         {"version", "machine", "date", "simulated", "limits", "hops", "bodies", "launches"});
   kMachineFile.whole(document, "version", kVersion, kVersion, "the file");
   MachineFile file;
   file.machine = kMachineFile.text(document, "machine", "the file").value_or("");

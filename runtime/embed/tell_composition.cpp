@@ -21,9 +21,9 @@ std::string counted(size_t count, const char* one, const char* several) {
 }
 
 void tell_plugins(Log& log, const plan::Plan& plan) {
-  std::set<std::string> told;
+  std::set<std::string> paths_told;
   for (const plan::HandlerPlan& handler : plan.handlers)
-    if (!plan.type_of(handler).path.empty() && told.insert(plan.type_of(handler).path).second)
+    if (!plan.type_of(handler).path.empty() && paths_told.insert(plan.type_of(handler).path).second)
       log.say(LogLevel::info, log.source(),
               "plugin " + plan.type_of(handler).plugin + ": " + plan.type_of(handler).path);
 }

@@ -7,17 +7,12 @@
 #include <cstdlib>
 
 #include "device/sim/sim.h"
+#include "tests/embed/hops.h"
 
 using namespace millrace;
 using namespace millrace::embed;
 
 namespace {
-
-const plan::Hop& hop_of(const std::vector<plan::Hop>& hops, const std::string& from, const std::string& to) {
-  for (const plan::Hop& hop : hops)
-    if (hop.from == from && hop.to == to) return hop;
-  throw std::invalid_argument("no hop from " + from + " to " + to);
-}
 
 plan::Hop hop(const std::string& from, const std::string& to, double latency_us) {
   return {from, to, plan::HopPrice(latency_us, 0.001)};

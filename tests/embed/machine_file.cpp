@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "tests/embed/hops.h"
+
 using namespace millrace;
 using namespace millrace::embed;
 
@@ -32,12 +34,6 @@ std::string of_sim(const std::string& keys) { return R"(, "simulated": {"sim:0":
 std::string of_hop(const std::string& keys) { return R"(, "hops": [{"from": "cpu", "to": "sim:0", )" + keys + "}]"; }
 std::string of_body(const std::string& keys) {
   return R"(, "bodies": [{"type": "image.blur", "domain": "cpu", )" + keys + "}]";
-}
-
-const plan::Hop& hop_of(const std::vector<plan::Hop>& hops, const std::string& from, const std::string& to) {
-  for (const plan::Hop& hop : hops)
-    if (hop.from == from && hop.to == to) return hop;
-  throw std::invalid_argument("no hop from " + from + " to " + to);
 }
 
 } // namespace

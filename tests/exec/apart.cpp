@@ -13,8 +13,6 @@ using namespace millrace::test;
 
 namespace {
 
-int64_t number(const TensorView& view) { return view.elements<int64_t>()[0]; }
-
 std::atomic<int> drains_in_gaps;
 
 // As an encoder does: it answers a few values later, and to be drained costs it something.
@@ -32,7 +30,7 @@ struct Coder final : Handler {
     if (kFreely) drains_freely();
   }
   void process(Tick& tick, Cpu&) {
-    owed.emplace_back(tick.defer(), number(in(tick)) + 1000 * resets);
+    owed.emplace_back(tick.defer(), read_one(in(tick)) + 1000 * resets);
     if (owed.size() > kMost) settle_one();
   }
   void drain() override {
@@ -57,15 +55,15 @@ struct Store final : Handler {
   Input<Tensor> beside{*this, "beside", optional};
   Param<std::string> name{*this, "log", "", "where it writes", required};
   void process(Tick& tick, Cpu&) {
-    const int64_t other = beside.present(tick) ? number(beside(tick)) : kEmpty;
-    writer.write(*name, {tick.index(), tick.media_time_ns(), {number(in(tick)), other}});
+    const int64_t other = beside.present(tick) ? read_one(beside(tick)) : kEmpty;
+    writer.write(*name, {tick.index(), tick.media_time_ns(), {read_one(in(tick)), other}});
   }
 };
 
-struct Add final : Handler {
+struct AddMillion final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
-  void process(Tick& tick, Cpu&) { write_one(out, tick, number(in(tick)) + 1'000'000); }
+  void process(Tick& tick, Cpu&) { write_one(out, tick, read_one(in(tick)) + 1'000'000); }
 };
 
 const mr_plugin& apart_plugin() {
@@ -74,7 +72,7 @@ const mr_plugin& apart_plugin() {
       detail::Type<Coder<3, 10, false>>::table("apart.roomy", "", ""),
       detail::Type<Coder<3, 0, true>>::table("apart.free", "", ""),
       detail::Type<Store>::table("apart.store", "", ""),
-      detail::Type<Add>::table("apart.add", "", ""),
+      detail::Type<AddMillion>::table("apart.add", "", ""),
   };
   static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3], &types[4]};
   static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "apart", "1", pointers, 5, 0};

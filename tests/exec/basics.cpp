@@ -11,13 +11,13 @@ using namespace millrace::test;
 
 namespace {
 
-std::vector<int64_t> counting(int64_t from, int64_t count) {
+std::vector<int64_t> consecutive(int64_t from, int64_t count) {
   std::vector<int64_t> list(static_cast<size_t>(count));
   std::iota(list.begin(), list.end(), from);
   return list;
 }
 
-Pipeline chain(const std::string& log, int relays, int64_t count) {
+Pipeline relay_chain(const std::string& log, int relays, int64_t count) {
   Pipeline p;
   p.add("source", "t.count", {{"count", std::to_string(count)}});
   std::string last = "source";
@@ -39,17 +39,17 @@ TEST_CASE("2.2: a chain carries every value through every handler, in order") {
     CAPTURE(workers);
     Setup setup;
     setup.workers = workers;
-    const Ran result = run(chain("chain", 5, 1000), setup);
+    const Ran result = run(relay_chain("chain", 5, 1000), setup);
     REQUIRE(result.ok);
     CHECK(result.report.ticks_run == 1000);
     const std::vector<Seen> log = result.seen("chain");
-    CHECK(values(log) == counting(5, 1000));
+    CHECK(values(log) == consecutive(5, 1000));
     for (size_t i = 0; i < log.size(); ++i) CHECK(log[i].index == i);
   }
 }
 
 TEST_CASE("1.1: indices count the admitted ticks without gaps") {
-  Pipeline p = chain("indices", 1, 50);
+  Pipeline p = relay_chain("indices", 1, 50);
   const Ran ran = run(p);
   REQUIRE(ran.ok);
   const std::vector<Seen> log = ran.seen("indices");
@@ -157,7 +157,7 @@ TEST_CASE("2.6: fail stops the run at the tick, earlier ticks finish, and the ca
   std::vector<int64_t> seen = values(result.seen("fail"));
   REQUIRE(seen.size() >= 17);
   seen.resize(17);
-  CHECK(seen == counting(0, 17));
+  CHECK(seen == consecutive(0, 17));
 }
 
 TEST_CASE("2.6: skip settles the failed tick empty and goes on") {
@@ -221,7 +221,7 @@ TEST_CASE("2.4: a stateless handler runs as several instances, and the slots kee
   Compiled compiled(p, setup);
   CHECK(compiled.instances("many") == 4);
   REQUIRE(compiled.run().ok);
-  CHECK(values(compiled.seen("lanes")) == counting(7, 500));
+  CHECK(values(compiled.seen("lanes")) == consecutive(7, 500));
 }
 
 TEST_CASE("2.7: live changes made together take effect on one tick and can be replayed as a script") {
@@ -244,14 +244,14 @@ TEST_CASE("3.5: an in-place writer shares the buffer where it comes last, and co
     REQUIRE(compiled.run().ok);
     CHECK(compiled.share_memory("paint", "source"));
     const std::vector<Seen> log = compiled.seen("paint");
-    CHECK(values(log, 0) == counting(0, 5));
-    CHECK(values(log, 1) == counting(100, 5));
+    CHECK(values(log, 0) == consecutive(0, 5));
+    CHECK(values(log, 1) == consecutive(100, 5));
   }
   p.connect("source", "sink.in"); // now the sink reads both the picture and what is drawn on it
   Compiled compiled(p, {});
   REQUIRE(compiled.run().ok);
   CHECK_FALSE(compiled.share_memory("paint", "source"));
   const std::vector<Seen> log = compiled.seen("paint");
-  CHECK(values(log, 1) == counting(100, 5));
-  CHECK(values(log, 2) == counting(0, 5));
+  CHECK(values(log, 1) == consecutive(100, 5));
+  CHECK(values(log, 2) == consecutive(0, 5));
 }

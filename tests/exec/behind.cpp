@@ -6,12 +6,6 @@
 using namespace millrace;
 using namespace millrace::test;
 
-namespace {
-
-constexpr int64_t kMs = 1'000'000;
-
-} // namespace
-
 TEST_CASE("2.3: a delay counts ticks of the clock, also after a gate that lets every second one in") {
   Pipeline p(
       "t.count name=source count=7 ; t.relay name=second every=2 ! t.paced name=paced ! t.sink name=sink log=second ; "

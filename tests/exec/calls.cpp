@@ -13,8 +13,6 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
-
 // What handlers wait for, and what a run said.
 struct Place {
   std::mutex mutex;
@@ -49,10 +47,10 @@ struct Place {
     };
   }
 };
-std::unique_ptr<Place> place;
+std::unique_ptr<Place> meeting_place;
 
 // Waits in the function `in`, at tick 2 where that is process.
-struct Waiting final : Handler {
+struct WaitsInCall final : Handler {
   Input<Tensor> in_port{*this, "in"};
   Output<Tensor> out{*this, "out", like(in_port)};
   Param<std::string> in{*this, "wait_in", "process", "the function"};
@@ -60,7 +58,7 @@ struct Waiting final : Handler {
   Param<int> deaf{*this, "deaf", 0, "interrupts that it does not hear"};
 
   void here(const char* function) {
-    if (*in == function) place->wait_here();
+    if (*in == function) meeting_place->wait_here();
   }
   void probe(Facts&) override { here("probe"); }
   void configure(const Formats&) override { here("configure"); }
@@ -75,22 +73,22 @@ struct Waiting final : Handler {
   void interrupt() override {
     bool leaves = false;
     {
-      const std::lock_guard lock(place->mutex);
-      leaves = ++place->interrupts > *deaf && *obeys;
+      const std::lock_guard lock(meeting_place->mutex);
+      leaves = ++meeting_place->interrupts > *deaf && *obeys;
     }
-    if (leaves) place->let_go();
+    if (leaves) meeting_place->let_go();
   }
 };
 
 const mr_plugin& calls_plugin() {
-  static const mr_handler_type types[] = {detail::Type<Waiting>::table("calls.waiting", "", "")};
+  static const mr_handler_type types[] = {detail::Type<WaitsInCall>::table("calls.waiting", "", "")};
   static const mr_handler_type* const pointers[] = {&types[0]};
   static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "calls", "1", pointers, 1, 0};
   return plugin;
 }
 
 Setup calls_setup() {
-  place = std::make_unique<Place>();
+  meeting_place = std::make_unique<Place>();
   Setup setup;
   setup.workers = 2;
   setup.more = &calls_plugin();
@@ -120,24 +118,24 @@ TEST_CASE("8.7: every function that belongs to no tick is named once it takes to
     CAPTURE(function);
     Setup setup = calls_setup();
     const std::string words = std::string("is in ") + function + " for longer than 0.0 s";
-    plugin::CallWatch watch({.patience_ns = 20 * kMs, .on_message = place->until(words)});
+    plugin::CallWatch watch({.patience_ns = 20 * kMs, .on_message = meeting_place->until(words)});
     setup.watch = &watch;
     const Ran result = run(waiting_in(function), setup); // it goes on because it was named
     CHECK(result.ok);
-    CHECK(place->said == "warning MR0607: waits (calls.waiting) " + words + "\n");
-    CHECK(place->interrupts == 0); // being named is not being ended
+    CHECK(meeting_place->said == "warning MR0607: waits (calls.waiting) " + words + "\n");
+    CHECK(meeting_place->interrupts == 0); // being named is not being ended
     CHECK(message_of(result, "waits") == words);
   }
 }
 
 TEST_CASE("8.7: a call's own patience counts before the default") {
   Setup setup = calls_setup();
-  plugin::CallWatch watch({.patience_ns = 3'600'000 * kMs, .on_message = place->until("MR0607")});
+  plugin::CallWatch watch({.patience_ns = 3'600'000 * kMs, .on_message = meeting_place->until("MR0607")});
   setup.watch = &watch;
   Pipeline p = waiting_in("start");
   p.graph.handlers[1].patience_ns = 20 * kMs;
   CHECK(run(p, setup).ok);
-  CHECK(place->said.find("is in start for longer than 0.0 s") != std::string::npos);
+  CHECK(meeting_place->said.find("is in start for longer than 0.0 s") != std::string::npos);
 }
 
 TEST_CASE("8.7: what opens is interrupted once the run is to end, again where an interrupt was lost") {
@@ -147,12 +145,12 @@ TEST_CASE("8.7: what opens is interrupted once the run is to end, again where an
     plugin::CallWatch watch({});
     setup.watch = &watch;
     std::thread first_signal([&] {
-      place->await_entered();
+      meeting_place->await_entered();
       watch.stop();
     });
     CHECK(run(waiting_in(function, {{"obeys", "true"}, {"deaf", "2"}}), setup).ok);
     first_signal.join();
-    CHECK(place->interrupts >= 3);
+    CHECK(meeting_place->interrupts >= 3);
   }
 }
 
@@ -164,15 +162,15 @@ TEST_CASE("8.7: drain and stop are interrupted when they are past their time, an
     setup.watch = &watch;
     std::atomic<int> before{-1};
     std::thread first_signal([&] {
-      place->await_entered();
+      meeting_place->await_entered();
       watch.stop();
-      const std::lock_guard lock(place->mutex);
-      before = place->interrupts;
+      const std::lock_guard lock(meeting_place->mutex);
+      before = meeting_place->interrupts;
     });
     CHECK(run(waiting_in(function, {{"obeys", "true"}}), setup).ok);
     first_signal.join();
     CHECK(before == 0);
-    CHECK(place->interrupts >= 1);
+    CHECK(meeting_place->interrupts >= 1);
   }
 }
 
@@ -181,10 +179,10 @@ TEST_CASE("8.7: a run that is to end interrupts what is called once nothing has 
   setup.options.standstill_ns = 50 * kMs; // its budget is 10 s
   Compiled compiled(waiting_in("process", {{"obeys", "true"}}), setup);
   compiled.live().start();
-  place->await_entered();
+  meeting_place->await_entered();
   compiled.live().stop();
   CHECK(compiled.live().wait().ok);
-  CHECK(place->interrupts >= 1);
+  CHECK(meeting_place->interrupts >= 1);
 }
 
 TEST_CASE("2.6: a call that does not come back is the host program's to judge: the library prints and ends nothing") {
@@ -192,16 +190,16 @@ TEST_CASE("2.6: a call that does not come back is the host program's to judge: t
   Error told{};
   setup.options.budget_ns = 10 * kMs;
   setup.options.grace_ns = 10 * kMs;
-  setup.options.on_message = place->until("never said");
+  setup.options.on_message = meeting_place->until("never said");
   setup.options.on_hang = [&](const Error& error) {
     told = error;
-    place->let_go(); // or the run would wait for ever
+    meeting_place->let_go(); // or the run would wait for ever
   };
   const Ran result = run(waiting_in("process"), setup);
   CHECK(result.ok);
   CHECK(told.code == 602);
   CHECK(told.what.find("waits (calls.waiting) did not return from process of tick 2 for ") == 0);
-  CHECK(place->interrupts == 1);
+  CHECK(meeting_place->interrupts == 1);
   CHECK(message_of(result, "waits") == "is in process for longer than its budget of 0.0 s");
 }
 
@@ -209,12 +207,12 @@ TEST_CASE("8.7: what a run is in can be asked from outside") {
   Setup setup = calls_setup();
   Compiled compiled(waiting_in("process"), setup);
   compiled.live().start();
-  place->await_entered();
+  meeting_place->await_entered();
   bool found = false;
   for (const exec::CallUnderWay& call : compiled.live().calls_under_way())
     found = found || words_of(call) == "waits (calls.waiting) in process of tick 2";
   CHECK(found);
-  place->let_go();
+  meeting_place->let_go();
   CHECK(compiled.live().wait().ok);
 }
 
@@ -222,7 +220,7 @@ TEST_CASE("2.8: a body that blocks on a simulated device is among those that are
   Setup setup = calls_setup();
   setup.domains = {"cpu", "sim:0"};
   setup.options.idle_report_ns = 20 * kMs;
-  setup.options.on_message = place->until("waits is in process (tick 2)");
+  setup.options.on_message = meeting_place->until("waits is in process (tick 2)");
   Pipeline p = waiting_in("process");
   p.graph.handlers[1].device = "sim:0";
   CHECK(run(p, setup).ok); // it goes on because it was named
@@ -241,7 +239,7 @@ TEST_CASE("4.9: a body that never ends loses its device, and the run ends withou
   CHECK(result.error.code == 703);
   CHECK(result.error.what.find("; under way was waits (calls.waiting) (tick 2)") != std::string::npos);
   CHECK(left_behind.back()->live().is_stuck());
-  place->let_go(); // its thread ends with the test program
+  meeting_place->let_go(); // its thread ends with the test program
 }
 
 TEST_CASE("4.9: what was under way when a device failed is named, and one by one it is the one that failed") {

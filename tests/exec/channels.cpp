@@ -28,15 +28,6 @@ std::vector<Setup> ways_to_run() {
   return ways;
 }
 
-int code_of(Pipeline p, const Setup& setup = {}) {
-  try {
-    const Compiled compiled(std::move(p), setup);
-  } catch (const Failure& failure) {
-    return failure.error().code;
-  }
-  return 0;
-}
-
 } // namespace
 
 TEST_CASE("2.3: latest between clocks takes what is due before it waits, so a slower reader does not stop the writer") {

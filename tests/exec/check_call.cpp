@@ -124,23 +124,23 @@ struct Pictures final : Handler {
 };
 
 std::atomic<int64_t> alive{0};
-struct Thing {
+struct CountedThing {
   static constexpr std::string_view kSchema = "test.Thing";
-  Thing() { ++alive; }
-  Thing(const Thing&) = delete;
-  ~Thing() { --alive; }
+  CountedThing() { ++alive; }
+  CountedThing(const CountedThing&) = delete;
+  ~CountedThing() { --alive; }
 };
-struct Things final : Handler {
-  Output<Object<Thing>> out{*this, "out"};
+struct MakesThings final : Handler {
+  Output<Object<CountedThing>> out{*this, "out"};
   Param<bool> twice{*this, "twice", false, "publishes two on one tick"};
   void process(Tick& tick, Cpu&) {
     if (tick.index() == 6) return tick.end();
-    out.publish(tick, std::make_unique<Thing>());
-    if (twice) out.publish(tick, std::make_unique<Thing>());
+    out.publish(tick, std::make_unique<CountedThing>());
+    if (twice) out.publish(tick, std::make_unique<CountedThing>());
   }
 };
-struct TakesThings final : Handler {
-  Input<Object<Thing>> in{*this, "in"};
+struct TakesCountedThings final : Handler {
+  Input<Object<CountedThing>> in{*this, "in"};
   void process(Tick&, Cpu&) {}
 };
 
@@ -162,8 +162,8 @@ const mr_plugin& said_plugin() {
       Status<-7>::table("said.negative"),
       detail::Type<Painter>::table("said.painter", "", ""),
       detail::Type<Pictures>::table("said.pictures", "", ""),
-      detail::Type<Things>::table("said.things", "", ""),
-      detail::Type<TakesThings>::table("said.takes", "", ""),
+      detail::Type<MakesThings>::table("said.things", "", ""),
+      detail::Type<TakesCountedThings>::table("said.takes", "", ""),
       detail::Type<Twice>::table("said.twice", "", ""),
   };
   static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3], &types[4],

@@ -56,7 +56,7 @@ const mr_plugin& clocks_plugin() {
   return plugin;
 }
 
-Setup setup_of(uint32_t workers, bool virtual_time) {
+Setup clocks_setup(uint32_t workers, bool virtual_time) {
   Setup setup;
   setup.workers = workers;
   setup.virtual_time = virtual_time;
@@ -66,20 +66,18 @@ Setup setup_of(uint32_t workers, bool virtual_time) {
 
 // Calls take what the plan does not know: it is cut once more while it runs, wherever ticks stand then.
 Setup measured_setup() {
-  Setup setup = setup_of(3, true);
+  Setup setup = clocks_setup(3, true);
   setup.options.cost_ns = drawn_cost_ns;
   return setup;
 }
 
 // Virtual time says at once that nothing can move; threads have other orders. Segments depend on the number of both.
-std::vector<Setup> ways_to_run() {
+std::vector<Setup> clock_ways() {
   std::vector<Setup> ways = {measured_setup()};
   for (const uint32_t workers : {1u, 2u, 8u})
-    for (const bool virtual_time : {true, false}) ways.push_back(setup_of(workers, virtual_time));
+    for (const bool virtual_time : {true, false}) ways.push_back(clocks_setup(workers, virtual_time));
   return ways;
 }
-
-using Params = std::map<std::string, std::string>;
 
 // Clocks of these names, each with a source of its own that is named like it.
 Pipeline clocks(const std::vector<std::pair<std::string, Params>>& sources, uint32_t in_flight = 0) {
@@ -99,15 +97,6 @@ graph::Edge& read_across(Pipeline& p, const std::string& name, const std::string
   p.add(name, "t.join", {{"log", name}}).clock = clock;
   p.connect(of, name + ".in");
   return p.connect(from, name + ".in", policy);
-}
-
-int code_of(const Pipeline& p, const Setup& setup) {
-  try {
-    const Compiled compiled(p, setup);
-  } catch (const Failure& failure) {
-    return failure.error().code;
-  }
-  return 0;
 }
 
 uint64_t calls_of(const Report& report) {
@@ -155,11 +144,6 @@ const EdgeReport& edge_of(const Report& report, const std::string& from, const s
   throw std::invalid_argument("no edge " + from + " → " + to);
 }
 
-uint64_t dropped(const EdgeReport& edge, const std::string& cause) {
-  const auto at = edge.dropped.find(cause);
-  return at == edge.dropped.end() ? 0 : at->second;
-}
-
 // What a queue that drops gives to each tick of its reader, if values come in and ticks take at their media times.
 struct Modelled {
   std::vector<int64_t> taken; // by tick; kEmpty: none
@@ -198,11 +182,6 @@ std::vector<int64_t> times(int64_t count, int64_t rate, int64_t start_ms, int64_
   return at;
 }
 
-int64_t from_environment(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoll(text, nullptr, 10) : otherwise;
-}
-
 } // namespace
 
 TEST_CASE("8.1: a queue that drops between clocks holds what it would if values came and ticks took at media times") {
@@ -228,7 +207,7 @@ TEST_CASE("8.1: a queue that drops between clocks holds what it would if values 
     const Modelled model =
         by_media_time(times(counts[1], rates[1], starts[1], jitters[1]),
                       times(counts[0], rates[0], starts[0], jitters[0]), static_cast<size_t>(depth), oldest, every);
-    for (const Setup& setup : ways_to_run()) {
+    for (const Setup& setup : clock_ways()) {
       CAPTURE(sample);
       CAPTURE(setup.workers);
       Ran result;
@@ -249,7 +228,7 @@ TEST_CASE(
     "8.1: one clock takes by a queue that drops and the other, or another reader, by latest: neither waits for ever") {
   for (const bool back : {true, false}) {
     for (const int64_t fast : {10, 30, 100}) {
-      for (const Setup& setup : ways_to_run()) {
+      for (const Setup& setup : clock_ways()) {
         CAPTURE(back);
         CAPTURE(fast);
         Pipeline p = clocks({{"slow", {{"count", "20"}, {"rate", "10"}}},
@@ -268,7 +247,7 @@ TEST_CASE(
 
 TEST_CASE("8.1: a queue that blocks as the only way between two clocks loses nothing before its reader's end") {
   for (const int64_t rate : {5, 10, 40}) {
-    for (const Setup& setup : ways_to_run()) {
+    for (const Setup& setup : clock_ways()) {
       Pipeline p = clocks({{"reader", {{"count", "30"}, {"rate", "10"}}},
                            {"writer", {{"count", "25"}, {"rate", std::to_string(rate)}}}});
       read_across(p, "seen", "reader", "writer", graph::Policy::queue).depth = 2;
@@ -287,7 +266,7 @@ TEST_CASE("8.1: a queue that blocks as the only way between two clocks loses not
 
 TEST_CASE("8.3: clocks that align with each other hold as many ticks as that takes, and end") {
   for (const int64_t within_ms : {5, 40, 500}) {
-    for (const Setup& setup : ways_to_run()) {
+    for (const Setup& setup : clock_ways()) {
       Pipeline p = clocks({{"left", {{"count", "40"}, {"rate", "30"}}}, {"right", {{"count", "40"}, {"rate", "30"}}}});
       read_across(p, "l", "left", "right", graph::Policy::align).within_ns = within_ms * 1'000'000;
       read_across(p, "r", "right", "left", graph::Policy::align).within_ns = within_ms * 1'000'000;
@@ -302,7 +281,7 @@ TEST_CASE("8.3: clocks that align with each other hold as many ticks as that tak
 }
 
 TEST_CASE("8.3: three clocks of which none reads around the circle hold the ticks of a value that is seldom") {
-  for (const Setup& setup : ways_to_run()) {
+  for (const Setup& setup : clock_ways()) {
     Pipeline p = clocks({{"y", {{"count", "200"}, {"rate", "30"}}},
                          {"z", {{"count", "200"}, {"rate", "30"}}},
                          {"x", {{"count", "200"}, {"rate", "30"}}}});
@@ -318,7 +297,7 @@ TEST_CASE("8.3: three clocks of which none reads around the circle hold the tick
 }
 
 TEST_CASE("8.3: what a handler owes before an edge of a circle is held too") {
-  for (const Setup& setup : ways_to_run()) {
+  for (const Setup& setup : clock_ways()) {
     Pipeline p = clocks({{"a", {{"count", "60"}, {"rate", "30"}}}, {"b", {{"count", "60"}, {"rate", "30"}}}});
     p.add("pass", "t.relay");
     p.connect("b", "pass");
@@ -333,7 +312,7 @@ TEST_CASE("8.3: what a handler owes before an edge of a circle is held too") {
 
 TEST_CASE("8.3: a source that gives more ticks than its clock's rate within what others wait for fails at that tick") {
   std::vector<size_t> lengths;
-  for (const Setup& setup : ways_to_run()) {
+  for (const Setup& setup : clock_ways()) {
     Pipeline p = clocks(
         {{"left", {{"count", "60"}, {"rate", "30"}, {"rush_at", "20"}}}, {"right", {{"count", "60"}, {"rate", "30"}}}});
     read_across(p, "l", "left", "right", graph::Policy::align).within_ns = 40'000'000;
@@ -346,7 +325,7 @@ TEST_CASE("8.3: a source that gives more ticks than its clock's rate within what
 }
 
 TEST_CASE("8.6: between clocks a queue gives its values to the ticks on which a reader with every fires") {
-  for (const Setup& setup : ways_to_run()) {
+  for (const Setup& setup : clock_ways()) {
     Pipeline p = clocks({{"reader", {{"count", "24"}, {"rate", "20"}}}, {"writer", {{"count", "12"}, {"rate", "10"}}}});
     read_across(p, "seen", "reader", "writer", graph::Policy::queue).depth = 4;
     p.graph.handlers.back().every = 2;
@@ -362,7 +341,7 @@ TEST_CASE("8.6: between clocks a queue gives its values to the ticks on which a 
 }
 
 TEST_CASE("8.6: a value of a queue on a tick on which its reader is not called is counted, by every or by input") {
-  for (const Setup& setup : ways_to_run()) {
+  for (const Setup& setup : clock_ways()) {
     {
       Pipeline p; // within a clock, where the value runs at its own tick
       p.add("source", "t.count", {{"count", "12"}});
@@ -391,7 +370,7 @@ TEST_CASE("8.6: a value of a queue on a tick on which its reader is not called i
 
 TEST_CASE(
     "8.6: between clocks a queue gives on every tick of its reader's clock, also where a gate lets few ticks in") {
-  for (const Setup& way : ways_to_run()) {
+  for (const Setup& way : clock_ways()) {
     for (const uint32_t every : {1u, 3u}) {
       for (const bool queued : {false, true}) {
         for (const std::string domain : {"cpu", "sim:0"}) {
@@ -454,7 +433,7 @@ TEST_CASE("8.6: ticks without a value take no place in a queue, displace nothing
     edge.full = kind == 0 ? graph::Full::drop_oldest : kind == 1 ? graph::Full::drop_newest : graph::Full::block;
     p.connect("behind", "far.in", graph::Policy::latest);
     p.connect("source", "end.in");
-    Setup setup = setup_of(4, true);
+    Setup setup = clocks_setup(4, true);
     setup.costs_ns["behind"] = 40'000'000;
     Ran result;
     REQUIRE(how_it_ended(p, setup, result) == "");
@@ -477,7 +456,7 @@ TEST_CASE(
     "8.11: a clock without sources ends when those that lead it have, by media times, and has its rate in the plan") {
   for (const int64_t rate : {0, 10, 60}) {
     for (const int64_t count : {1, 30, 31}) {
-      for (const Setup& setup : ways_to_run()) {
+      for (const Setup& setup : clock_ways()) {
         Pipeline p = clocks({{"lead", {{"count", std::to_string(count)}, {"rate", "30"}}}});
         p.clock(graph::ClockMode::free, rate);
         p.graph.clocks.back().name = "led";
@@ -500,7 +479,7 @@ TEST_CASE(
 
 TEST_CASE(
     "8.11: two clocks without sources that feed each other end, and one goes on while a queue has values for it") {
-  for (const Setup& setup : ways_to_run()) {
+  for (const Setup& setup : clock_ways()) {
     Pipeline p = clocks({{"lead", {{"count", "30"}, {"rate", "30"}}}});
     for (const char* name : {"b", "c"}) {
       p.clock(graph::ClockMode::free, 30);
@@ -531,13 +510,13 @@ TEST_CASE("8.11: a clock that no clock with a source leads to is refused") {
   p.graph.clocks.back().name = "lonely";
   p.add("seen", "t.join").clock = "lonely";
   p.connect("lead", "seen.in", graph::Policy::latest);
-  CHECK(code_of(p, setup_of(1, true)) == 0);
+  CHECK(code_of(p, clocks_setup(1, true)) == 0);
   Pipeline alone; // reads itself, so it is no source
   alone.add("self", "t.join");
   graph::Edge& edge = alone.connect("self", "self.in");
   edge.delay = 1;
   edge.initial_empty = true;
-  CHECK(code_of(alone, setup_of(1, true)) == 416);
+  CHECK(code_of(alone, clocks_setup(1, true)) == 416);
 }
 
 namespace {
@@ -564,7 +543,7 @@ Pipeline row_of_latest(int handlers) {
 double seconds_of_row(const Pipeline& row, uint32_t workers) {
   const auto begin = std::chrono::steady_clock::now();
   const std::clock_t begin_processors = std::clock();
-  const Ran ran = require_end(row, setup_of(workers, false));
+  const Ran ran = require_end(row, clocks_setup(workers, false));
   const double processors = static_cast<double>(std::clock() - begin_processors) / CLOCKS_PER_SEC;
   CHECK(values(ran.seen("row")).size() == 100);
   return std::min(processors, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
@@ -683,7 +662,7 @@ class Drawing {
   int count_ = 0;
 };
 
-std::string told(const Pipeline& p) {
+std::string text_of(const Pipeline& p) {
   std::ostringstream text;
   for (const graph::Clock& clock : p.graph.clocks) text << clock.name << " in_flight " << clock.in_flight << "; ";
   for (const graph::Handler& handler : p.graph.handlers) {
@@ -708,15 +687,15 @@ TEST_CASE(
   for (int64_t seed = only >= 0 ? only : 1; seed <= (only >= 0 ? only : wanted); ++seed) {
     CAPTURE(seed);
     const Pipeline p = Drawing(static_cast<uint64_t>(seed)).draw();
-    INFO(told(p));
-    if (const int code = code_of(p, setup_of(1, true)); code != 0) {
+    INFO(text_of(p));
+    if (const int code = code_of(p, clocks_setup(1, true)); code != 0) {
       REQUIRE(code / 100 == 4);
       ++refused[code];
       continue;
     }
     ++ended;
     std::map<std::string, std::vector<Seen>> expected;
-    for (const Setup& setup : ways_to_run()) {
+    for (const Setup& setup : clock_ways()) {
       if (!setup.virtual_time && seed % 8 != 0 && only < 0) continue;
       CAPTURE(setup.workers);
       CAPTURE(setup.virtual_time);

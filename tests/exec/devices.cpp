@@ -12,10 +12,8 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
-
 // One thread, two, virtual time, and a device that runs only what somebody waits for.
-std::vector<Setup> ways_to_run() {
+std::vector<Setup> device_ways() {
   std::vector<Setup> ways(4);
   ways[1].workers = 2;
   ways[2].virtual_time = true;
@@ -38,10 +36,10 @@ std::vector<device::SimFaults> faults() {
 
 constexpr uint64_t kWritten = 8; // ticks that test.stale writes: more than any ring here is long
 template <bool recorded>
-struct Stale final : Handler { // takes what its block held before for what it is to hold
+struct StaleBlock final : Handler { // takes what its block held before for what it is to hold
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
-  Stale() {
+  StaleBlock() {
     if (recorded) capturable();
   }
   void process(Tick& tick, Cpu&) {
@@ -53,8 +51,8 @@ struct Stale final : Handler { // takes what its block held before for what it i
 };
 
 const mr_plugin& stale_plugin() {
-  static const mr_handler_type types[] = {detail::Type<Stale<false>>::table("test.stale", "", ""),
-                                          detail::Type<Stale<true>>::table("test.stale_recorded", "", "")};
+  static const mr_handler_type types[] = {detail::Type<StaleBlock<false>>::table("test.stale", "", ""),
+                                          detail::Type<StaleBlock<true>>::table("test.stale_recorded", "", "")};
   static const mr_handler_type* const pointers[] = {&types[0], &types[1]};
   static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "stale", "1", pointers, 2, 0};
   return plugin;
@@ -83,7 +81,7 @@ Ran fan_out(Setup setup, const std::vector<std::string>& places) {
 
 TEST_CASE("4.9: a device that is lost ends the run with its own code, and what it left is never read") {
   size_t there = 0, there_behind = 0;
-  for (Setup setup : ways_to_run()) {
+  for (Setup setup : device_ways()) {
     for (const device::SimFaults& fault : faults()) {
       setup.faults = fault;
       Pipeline p(
@@ -131,7 +129,7 @@ TEST_CASE("4.10: in adversarial mode a handler that reads what its block held be
 }
 
 TEST_CASE("4.9: a device that is lost is the cause before any handler that failed") {
-  for (Setup setup : ways_to_run()) {
+  for (Setup setup : device_ways()) {
     setup.faults.fail_run = 1;
     Pipeline p(
         "t.count name=source count=20 ! t.relay name=d device=sim:0 ; source. ! t.relay name=fails fail_at=0 ; "
@@ -143,7 +141,7 @@ TEST_CASE("4.9: a device that is lost is the cause before any handler that faile
 }
 
 TEST_CASE("3.4: a copy is not waited for by what it waits for: a reader's other input may depend on it") {
-  for (const Setup& setup : ways_to_run()) {
+  for (const Setup& setup : device_ways()) {
     Pipeline p;
     p.add("source", "t.count", {{"count", "9"}});
     p.add("seldom", "t.relay").every = 3;
@@ -162,7 +160,7 @@ TEST_CASE("3.4: a copy is not waited for by what it waits for: a reader's other 
 }
 
 TEST_CASE("2.3: a delayed required input repeats the last value on a device as it does on the host") {
-  for (const Setup& setup : ways_to_run()) {
+  for (const Setup& setup : device_ways()) {
     std::vector<Seen> logs[2];
     for (const bool on_device : {false, true}) {
       Pipeline p;
@@ -209,7 +207,7 @@ TEST_CASE("2.1: a value that a device left absent takes no place in a queue, and
 }
 
 TEST_CASE("4.5: an input that may be an initial value keeps its handler on streams") {
-  for (const Setup& setup : ways_to_run()) {
+  for (const Setup& setup : device_ways()) {
     Pipeline p(
         "t.count name=source count=9 ! t.relay name=silent silent_every=1 ; t.capturable name=c device=sim:0 ; "
         "silent. ! t.sink name=sink log=initial ; silent. ! c. policy=latest initial=empty ! sink.in");
@@ -221,7 +219,7 @@ TEST_CASE("4.5: an input that may be an initial value keeps its handler on strea
 }
 
 TEST_CASE("4.5: regions that share a ring have one length, whichever of them is longer") {
-  for (const Setup& setup : ways_to_run()) {
+  for (const Setup& setup : device_ways()) {
     Pipeline p(
         "t.count name=source count=40 ! t.capturable name=a device=sim:0 ! t.relay name=between device=sim:0 ; "
         "t.captureneed name=b device=sim:0 ! t.paced name=delayed device=sim:0 ! t.sink name=sink log=regions ; "
@@ -240,7 +238,7 @@ TEST_CASE("4.5: regions that share a ring have one length, whichever of them is 
 }
 
 TEST_CASE("3.5: on a device an optional input is not written over in place, since it may not be there") {
-  for (const Setup& setup : ways_to_run()) {
+  for (const Setup& setup : device_ways()) {
     Pipeline p(
         "t.count name=source count=9 ! t.relay name=quiet silent_every=3 ! t.maybepaint name=paint device=sim:0 ! "
         "t.sink name=sink log=maybe");
@@ -251,7 +249,7 @@ TEST_CASE("3.5: on a device an optional input is not written over in place, sinc
 }
 
 TEST_CASE("3.4: foreign memory that two devices read is brought to its block once") {
-  for (Setup setup : ways_to_run()) {
+  for (Setup setup : device_ways()) {
     setup.domains = {"cpu", "sim:0", "sim:1"};
     Pipeline p(
         "t.foreign name=source count=200 ! t.relay name=x device=sim:0 ; source. ! t.relay name=y device=sim:1 ; "
@@ -316,7 +314,7 @@ TEST_CASE("4.9: a device that finishes nothing while nothing else moves is lost,
 }
 
 TEST_CASE("3.4: eight readers in one other domain are served by one copy a tick") {
-  for (const Setup& setup : ways_to_run()) {
+  for (const Setup& setup : device_ways()) {
     const Ran result = fan_out(setup, std::vector<std::string>(8, "sim:0"));
     CHECK(copied(result, "cpu", "sim:0") == kCopied);
     CHECK(copied(result) == kCopied);
@@ -324,7 +322,7 @@ TEST_CASE("3.4: eight readers in one other domain are served by one copy a tick"
 }
 
 TEST_CASE("3.4: readers in three other domains are three copies a tick, however many they are") {
-  for (const Setup& setup : ways_to_run()) {
+  for (const Setup& setup : device_ways()) {
     const Ran result = fan_out(setup, {"sim:0", "sim:1", "sim:2", "sim:0", "cpu", "sim:2"});
     for (const char* domain : {"sim:0", "sim:1", "sim:2"}) CHECK(copied(result, "cpu", domain) == kCopied);
     CHECK(copied(result) == 3 * kCopied);
@@ -332,7 +330,7 @@ TEST_CASE("3.4: readers in three other domains are three copies a tick, however 
 }
 
 TEST_CASE("3.4: an output that nobody reads is copied nowhere") {
-  for (const Setup& setup : ways_to_run()) {
+  for (const Setup& setup : device_ways()) {
     const Ran result = fan_out(setup, {"cpu", "cpu"});
     CHECK(copied(result) == 0);
     const Ran on_device = fan_out(setup, {"sim:0"}); // what goes there; nothing comes back
@@ -342,7 +340,7 @@ TEST_CASE("3.4: an output that nobody reads is copied nowhere") {
 }
 
 TEST_CASE("3.4: what goes from one device to another by way of the host is copied down once, for a reader there too") {
-  for (Setup setup : ways_to_run()) {
+  for (Setup setup : device_ways()) {
     setup.domains = {"cpu", "sim:0", "sim:1"};
     Pipeline p;
     p.add("source", "t.count", {{"count", std::to_string(kCopied)}});

@@ -9,7 +9,7 @@
 #include "enqueuing_handlers.h"
 #include "tests/seed.h"
 
-namespace millrace::test {
+namespace millrace::test::enqueuing {
 namespace {
 
 using namespace enqueued;
@@ -509,4 +509,4 @@ TEST_CASE("4.5: random graphs give the same on devices whose bodies enqueue as o
 }
 
 } // namespace
-} // namespace millrace::test
+} // namespace millrace::test::enqueuing

@@ -55,28 +55,29 @@ struct Sums final : Handler {
 };
 
 template <class H>
-const mr_handler_type* type(const char* name) {
+const mr_handler_type* table_of(const char* name) {
   static const mr_handler_type table = detail::Type<H>::table(name, "a test's", "");
   return &table;
 }
 
-const mr_plugin& plugin() {
-  static const mr_handler_type* const types[] = {type<Index>("e.index"), type<Flaky>("e.flaky"), type<Sums>("e.sums")};
+const mr_plugin& flaky_plugin() {
+  static const mr_handler_type* const types[] = {table_of<Index>("e.index"), table_of<Flaky>("e.flaky"),
+                                                 table_of<Sums>("e.sums")};
   static const mr_plugin table = {sizeof(mr_plugin), MR_ABI_VERSION, "e", "1", types, std::size(types), 0};
   return table;
 }
 
 // Everything that a run says of its handlers and edges, but for times; copies have edges of their own.
-struct Told {
+struct Summary {
   bool ok = false;
   std::vector<Seen> seen;
   std::map<std::string, std::pair<uint64_t, uint64_t>> handlers; // calls, errors
   std::map<std::string, std::pair<uint64_t, uint64_t>> edges;    // delivered, empty
-  friend bool operator==(const Told&, const Told&) = default;
+  friend bool operator==(const Summary&, const Summary&) = default;
 };
 
-Told told(graph::OnError on_error, const std::string& params, const std::string& domain, uint32_t workers,
-          uint64_t seed) {
+Summary summary_of(graph::OnError on_error, const std::string& params, const std::string& domain, uint32_t workers,
+                   uint64_t seed) {
   Pipeline pipeline("e.index name=source count=60 ! e.sums name=sums ! t.sink name=sink log=seen ; source. ! e.flaky " +
                     ("name=flaky " + params) + " ! sums.b ; flaky. ! sink.");
   for (graph::Handler& handler : pipeline.graph.handlers) {
@@ -84,21 +85,21 @@ Told told(graph::OnError on_error, const std::string& params, const std::string&
     handler.device = handler.name == "flaky" || handler.name == "sums" ? domain : "cpu";
   }
   Setup setup;
-  setup.more = &plugin();
+  setup.more = &flaky_plugin();
   setup.domains = {"cpu"};
   if (domain != "cpu") setup.domains.push_back(domain);
   setup.adversarial = domain != "cpu";
   setup.workers = workers;
   setup.seed = seed;
   const Ran result = run(std::move(pipeline), setup);
-  Told told;
-  told.ok = result.ok;
-  told.seen = result.seen("seen");
+  Summary summary;
+  summary.ok = result.ok;
+  summary.seen = result.seen("seen");
   for (const HandlerReport& handler : result.report.handlers)
-    told.handlers[handler.name] = {handler.calls, handler.errors};
+    summary.handlers[handler.name] = {handler.calls, handler.errors};
   for (const EdgeReport& edge : result.report.edges)
-    told.edges[edge.from + " → " + edge.to] = {edge.delivered, edge.empty};
-  return told;
+    summary.edges[edge.from + " → " + edge.to] = {edge.delivered, edge.empty};
+  return summary;
 }
 
 TEST_CASE("2.6: skip, bypass and restart mean the same on the host, on sim and where bodies enqueue") {
@@ -112,7 +113,7 @@ TEST_CASE("2.6: skip, bypass and restart mean the same on the host, on sim and w
        }) {
     CAPTURE(params);
     CAPTURE(static_cast<int>(on_error));
-    const Told host = told(on_error, params, "cpu", 1, 1);
+    const Summary host = summary_of(on_error, params, "cpu", 1, 1);
     CHECK(host.ok);
     REQUIRE(host.seen.size() == 60);
     CHECK(static_cast<size_t>(std::count_if(host.seen.begin(), host.seen.end(),
@@ -122,7 +123,7 @@ TEST_CASE("2.6: skip, bypass and restart mean the same on the host, on sim and w
       for (const uint32_t workers : {1u, 3u}) {
         CAPTURE(domain);
         CAPTURE(workers);
-        const Told device = told(on_error, params, domain, workers, workers);
+        const Summary device = summary_of(on_error, params, domain, workers, workers);
         CHECK(device.ok);
         CHECK(device.seen == host.seen);
         CHECK(device.handlers == host.handlers);
@@ -135,7 +136,7 @@ TEST_CASE("2.6: skip, bypass and restart mean the same on the host, on sim and w
 TEST_CASE("2.6: fail ends the run at the same tick on the host, on sim and where bodies enqueue") {
   for (const char* domain : {"cpu", "sim:0", "cuda:0"}) {
     CAPTURE(domain);
-    const Told run = told(graph::OnError::fail, "fails_each=7", domain, 1, 1);
+    const Summary run = summary_of(graph::OnError::fail, "fails_each=7", domain, 1, 1);
     CHECK_FALSE(run.ok);
     size_t there = 0;
     for (const Seen& seen : run.seen) there += seen.values.at(1) != kEmpty;

@@ -34,31 +34,31 @@ using namespace millrace::test;
 
 namespace {
 
-std::atomic<int> starts{0}, stops{0}, calls{0};
+std::atomic<int> starts_seen{0}, stops_seen{0}, calls_seen{0};
 
-struct Waiting final : Handler { // a thread of its own reads it
+struct OwnThreadSource final : Handler { // a thread of its own reads it
   Output<Tensor> out{*this, "out"};
   int64_t next = 0;
-  Waiting() { blocking(); }
+  OwnThreadSource() { blocking(); }
   void configure(const Formats& formats) override { formats.tensor(out, dtype_of<int64_t>(), {1}); }
-  void start() override { ++starts; }
+  void start() override { ++starts_seen; }
   void process(Tick& tick, Cpu&) {
     if (next == 20) return tick.end();
     const int64_t shape[] = {1};
     out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0] = next++;
   }
-  void stop() override { ++stops; }
+  void stop() override { ++stops_seen; }
 };
 
 struct Counting final : Handler {
   Input<Tensor> in{*this, "in"};
-  void start() override { ++starts; }
-  void process(Tick&, Cpu&) { ++calls; }
-  void stop() override { ++stops; }
+  void start() override { ++starts_seen; }
+  void process(Tick&, Cpu&) { ++calls_seen; }
+  void stop() override { ++stops_seen; }
 };
 
 const mr_plugin& few_plugin() {
-  static const mr_handler_type types[] = {detail::Type<Waiting>::table("few.waiting", "", ""),
+  static const mr_handler_type types[] = {detail::Type<OwnThreadSource>::table("few.waiting", "", ""),
                                           detail::Type<Counting>::table("few.counting", "", "")};
   static const mr_handler_type* const pointers[] = {&types[0], &types[1]};
   static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "few", "1", pointers, 2, 0};
@@ -98,16 +98,16 @@ TEST_CASE("Whichever thread of a run is the first that cannot be started, MR0612
   int given = 0;
   for (;; ++given) {
     REQUIRE(given < 64);
-    starts = stops = calls = 0;
+    starts_seen = stops_seen = calls_seen = 0;
     threads_left = given;
     const Error error = error_of_run();
     threads_left = INT_MAX;
-    CHECK(starts == stops);
+    CHECK(starts_seen == stops_seen);
     CHECK(entries("/proc/self/task") == threads);
     CHECK(entries("/proc/self/fd") == files);
     if (error.code == 0) break;
     CHECK(error.code == 612);
-    CHECK(calls == 0);
+    CHECK(calls_seen == 0);
     CHECK(error.edit.find("--threads") != std::string::npos);
     named += error.what + "\n";
   }

@@ -13,7 +13,7 @@
 #include "enqueuing_handlers.h"
 #include "tests/seed.h"
 
-namespace millrace::test {
+namespace millrace::test::finishing {
 namespace {
 
 using namespace enqueued;
@@ -712,4 +712,4 @@ TEST_CASE("4.4: random graphs give and finish the same on devices whose bodies e
 }
 
 } // namespace
-} // namespace millrace::test
+} // namespace millrace::test::finishing

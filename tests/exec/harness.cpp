@@ -640,6 +640,20 @@ Ran Compiled::run() {
 
 Ran run(Pipeline pipeline, const Setup& setup) { return Compiled(std::move(pipeline), setup).run(); }
 
+int code_of(Pipeline pipeline, const Setup& setup) {
+  try {
+    const Compiled compiled(std::move(pipeline), setup);
+  } catch (const Failure& failure) {
+    return failure.error().code;
+  }
+  return 0;
+}
+
+uint64_t dropped(const EdgeReport& edge, const std::string& cause) {
+  const auto at = edge.dropped.find(cause);
+  return at == edge.dropped.end() ? 0 : at->second;
+}
+
 uint64_t copied(const Result& result, const std::string& from, const std::string& to) {
   uint64_t count = 0;
   for (const TransferReport& transfer : result.report.transfers)

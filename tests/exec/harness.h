@@ -17,6 +17,7 @@
 #include "graph/graph.h"
 #include "plan/plan.h"
 #include "plugin/registry.h"
+#include "tests/milliseconds.h"
 #include "tests/plan/plan_view.h"
 
 namespace millrace::test {
@@ -35,6 +36,7 @@ inline void write_one(const Output<Tensor>& out, Tick& tick, int64_t value) {
   const int64_t shape[] = {1};
   out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0] = value;
 }
+inline int64_t read_one(const TensorView& view) { return view.elements<int64_t>()[0]; }
 
 // What the handlers of one run saw, by the name in their `log` parameter. Each Compiled has one of its own, so no run
 // sees what another one wrote. Any thread may write and read.
@@ -82,13 +84,14 @@ int64_t foreign_released();
 // down what they saw; t.keep its sum.
 const mr_plugin& test_plugin();
 
+using Params = std::map<std::string, std::string>;
+
 class Pipeline {
  public:
   Pipeline() = default;
   // As on the command line: `t.count name=source count=9 ! t.sink log=seen`.
   explicit Pipeline(const std::string& one_line) : graph(graph::parse_line(one_line)) {}
-  graph::Handler& add(const std::string& name, const std::string& type,
-                      const std::map<std::string, std::string>& params = {});
+  graph::Handler& add(const std::string& name, const std::string& type, const Params& params = {});
   graph::Edge& connect(const std::string& from, const std::string& to, graph::Policy policy = graph::Policy::sync);
   void clock(graph::ClockMode mode, int64_t rate_num = 0, int64_t rate_den = 1, uint32_t in_flight = 0);
   graph::Graph graph;
@@ -162,9 +165,15 @@ class Compiled : public PlanView {
 
 Ran run(Pipeline pipeline, const Setup& setup = {});
 
+// The code that a run is refused with before it starts; 0 where it is not.
+int code_of(Pipeline pipeline, const Setup& setup = {});
+
 // Where the bytes are that the host sees at this address: of simulated devices of any Compiled that lives, where the
 // host may not read them. For tests that look at what a device holds.
 const void* where_device_works(const void* address);
+
+// What was dropped on an edge for this cause.
+uint64_t dropped(const EdgeReport& edge, const std::string& cause);
 
 // Copies that a run made from one domain to another; "" is any.
 uint64_t copied(const Result& result, const std::string& from = "", const std::string& to = "");

@@ -28,7 +28,7 @@ struct Leak final : Handler {
   }
 };
 
-struct Careless final : Handler {
+struct Trespasser final : Handler {
   Input<Tensor> in{*this, "in"};
   void process(Tick&, Cpu&) {
     const volatile uint8_t* const at = leaked.load();
@@ -38,7 +38,7 @@ struct Careless final : Handler {
 
 const mr_plugin& careless_plugin() {
   static const mr_handler_type types[] = {detail::Type<Leak>::table("access.leak", "", ""),
-                                          detail::Type<Careless>::table("access.careless", "", "")};
+                                          detail::Type<Trespasser>::table("access.careless", "", "")};
   static const mr_handler_type* const pointers[] = {&types[0], &types[1]};
   static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "access", "1", pointers, 2, 0};
   return plugin;

@@ -13,8 +13,6 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
-
 // A sink that answers for each tick when it is given the next one.
 struct LateSink final : Handler {
   Input<Tensor> in{*this, "in"};
@@ -34,14 +32,14 @@ struct LateSink final : Handler {
 
 std::mutex told_mutex;
 std::condition_variable told_changed;
-bool told = false;
+bool standstill_told = false;
 
 // Owes the ticks 1 and 2 until the test was told that nothing moves.
-struct Stuck final : Handler {
+struct OwesUntilTold final : Handler {
   Input<Tensor> in{*this, "in"};
   std::vector<Tick> owed;
   std::thread answerer;
-  Stuck() {
+  OwesUntilTold() {
     max_pending(1);
     asynchronous();
   }
@@ -51,7 +49,7 @@ struct Stuck final : Handler {
     if (tick.index() == 1) return;
     answerer = std::thread([this] {
       std::unique_lock lock(told_mutex);
-      told_changed.wait(lock, [] { return told; });
+      told_changed.wait(lock, [] { return standstill_told; });
       for (Tick& late : owed) late.publish();
     });
   }
@@ -97,7 +95,7 @@ struct Complainer final : Handler {
 
 const mr_plugin& insight_plugin() {
   static const mr_handler_type types[] = {detail::Type<LateSink>::table("insight.late_sink", "", ""),
-                                          detail::Type<Stuck>::table("insight.stuck", "", ""),
+                                          detail::Type<OwesUntilTold>::table("insight.stuck", "", ""),
                                           detail::Type<SlowSource>::table("insight.slow_source", "", ""),
                                           detail::Type<SlowReader>::table("insight.slow_reader", "", ""),
                                           detail::Type<SlowSink>::table("insight.slow_sink", "", ""),
@@ -107,7 +105,7 @@ const mr_plugin& insight_plugin() {
   return plugin;
 }
 
-Setup virtual_setup(std::map<std::string, int64_t> costs_ns, std::vector<std::string> domains = {"cpu"}) {
+Setup insight_setup(std::map<std::string, int64_t> costs_ns, std::vector<std::string> domains = {"cpu"}) {
   Setup setup;
   setup.workers = 3;
   setup.virtual_time = true;
@@ -181,7 +179,7 @@ TEST_CASE("latency is told for each path, predicted from the costs on it and mea
   p.connect("fast", "near");
   p.connect("slow", "far");
   const Ran result =
-      run(p, virtual_setup({{"source", 1}, {"fast", kMs}, {"slow", 20 * kMs}, {"near", kMs}, {"far", 2 * kMs}}));
+      run(p, insight_setup({{"source", 1}, {"fast", kMs}, {"slow", 20 * kMs}, {"near", kMs}, {"far", 2 * kMs}}));
   REQUIRE(result.ok);
   REQUIRE(result.report.paths.size() == 2);
   const PathReport& near = path_to(result.report, "near");
@@ -205,7 +203,7 @@ TEST_CASE("the way to a sink after a queue begins where the tick did, not at the
   p.add("sink", "t.sink", {{"log", "queued"}});
   p.connect("source", "relay");
   p.connect("relay", "sink", graph::Policy::queue);
-  const Ran result = run(p, virtual_setup({{"source", 1}, {"relay", 20 * kMs}, {"sink", 7 * kMs}}));
+  const Ran result = run(p, insight_setup({{"source", 1}, {"relay", 20 * kMs}, {"sink", 7 * kMs}}));
   REQUIRE(result.ok);
   const PathReport& path = path_to(result.report, "sink");
   CHECK(path.sampled == 10);
@@ -218,7 +216,7 @@ TEST_CASE("a sink that answers later is reached when it has answered") {
   Pipeline p = unhurried(10);
   p.add("sink", "insight.late_sink");
   p.connect("source", "sink");
-  const Ran result = run(p, virtual_setup({{"source", 1}, {"sink", kMs}}));
+  const Ran result = run(p, insight_setup({{"source", 1}, {"sink", kMs}}));
   REQUIRE(result.ok);
   CHECK(path_to(result.report, "sink").sampled == 10);
   CHECK(path_to(result.report, "sink").p50_us == about(100'000)); // the next tick's call
@@ -228,7 +226,7 @@ TEST_CASE("a sink on a device is reached when the device has run it") {
   Pipeline p = unhurried(10);
   p.add("last", "t.capturable").device = "sim:0";
   p.connect("source", "last");
-  const Ran result = run(p, virtual_setup({{"source", 1}, {"last", 30 * kMs}}, {"cpu", "sim:0"}));
+  const Ran result = run(p, insight_setup({{"source", 1}, {"last", 30 * kMs}}, {"cpu", "sim:0"}));
   REQUIRE(result.ok);
   CHECK(path_to(result.report, "last").sampled == 10);
   CHECK(path_to(result.report, "last").max_us == about(30'000));
@@ -240,7 +238,7 @@ TEST_CASE("a sink that was not called on a tick was not reached by it") {
   p.add("needs", "t.relay");
   p.connect("source", "relay");
   p.connect("relay", "needs");
-  const Ran result = run(p, virtual_setup({{"source", 1}, {"relay", kMs}, {"needs", kMs}}));
+  const Ran result = run(p, insight_setup({{"source", 1}, {"relay", kMs}, {"needs", kMs}}));
   REQUIRE(result.ok);
   CHECK(result.report.handlers[2].calls == 0);
   CHECK(path_to(result.report, "needs").sampled == 0);
@@ -269,7 +267,7 @@ TEST_CASE("a tick under free begins when its source is asked, as the prediction 
 }
 
 TEST_CASE("2.8: under realtime a window that stays full is a standstill, though beats go on") {
-  told = false;
+  standstill_told = false;
   std::string said;
   Setup setup;
   setup.workers = 2;
@@ -278,7 +276,7 @@ TEST_CASE("2.8: under realtime a window that stays full is a standstill, though 
   setup.options.on_message = [&](const std::string& line) {
     const std::lock_guard lock(told_mutex);
     said += line + "\n";
-    told = told || line.find("waits for room") != std::string::npos;
+    standstill_told = standstill_told || line.find("waits for room") != std::string::npos;
     told_changed.notify_all();
   };
   Pipeline p;

@@ -136,7 +136,7 @@ const mr_plugin& lending_plugin() {
   return plugin;
 }
 
-Setup setup_of(uint32_t workers, std::vector<std::string> domains = {"cpu"}) {
+Setup lending_setup(uint32_t workers, std::vector<std::string> domains = {"cpu"}) {
   Setup setup;
   setup.workers = workers;
   setup.domains = std::move(domains);
@@ -160,7 +160,7 @@ TEST_CASE("3.2: blocks that a handler holds are its own until it gives them back
         p.connect("source", "tap", graph::Policy::latest);
         p.connect("reader", "sink");
         p.connect("tap", "sink");
-        const Ran result = run(p, setup_of(workers));
+        const Ran result = run(p, lending_setup(workers));
         INFO(result.error.what);
         REQUIRE(result.ok);
         CHECK(Lookahead::spoiled == 0);
@@ -175,7 +175,7 @@ TEST_CASE("3.2: blocks that a handler holds are its own until it gives them back
 
 TEST_CASE("3.5: what a handler still reads is copied before it is written over") {
   Pipeline p("l.ahead name=source ! t.paint name=paint add=1000 ! t.sink name=sink log=painted");
-  Compiled compiled(p, setup_of(2));
+  Compiled compiled(p, lending_setup(2));
   const std::vector<std::string>& notes = compiled.notes();
   CHECK(std::count(notes.begin(), notes.end(),
                    "paint copies its input before it writes: source still reads the picture that it gave") == 1);
@@ -189,7 +189,7 @@ TEST_CASE("3.5: what a handler still reads is copied before it is written over")
 TEST_CASE("3.4: a device gets a lent block by one copy, also while its handler reads on in it") {
   Pipeline p("l.ahead name=source ! t.relay name=relay device=sim:0 ! t.sink name=sink log=lent_to_device");
   for (const bool adversarial : {false, true}) {
-    Setup setup = setup_of(2, {"cpu", "sim:0"});
+    Setup setup = lending_setup(2, {"cpu", "sim:0"});
     setup.adversarial = adversarial;
     const Ran result = run(p, setup);
     REQUIRE(result.ok);
@@ -202,7 +202,7 @@ TEST_CASE("3.4: a device gets a lent block by one copy, also while its handler r
 
 TEST_CASE("3.2: a block that is a tick's value is not given to another tick") {
   Pipeline p("l.repeating name=source ! t.sink name=sink log=repeating");
-  const Ran result = run(p, setup_of(1));
+  const Ran result = run(p, lending_setup(1));
   CHECK_FALSE(result.ok);
   CHECK(result.error.what.find("gives a block that is another tick's value") != std::string::npos);
   CHECK(result.report.pools.at("cpu").held_blocks == 0);
@@ -210,7 +210,7 @@ TEST_CASE("3.2: a block that is a tick's value is not given to another tick") {
 
 TEST_CASE("3.2: the plan has room for what is held beside what is in flight, and says why") {
   Pipeline p("l.ahead name=source ahead=5 kept=7 ! t.sink name=sink log=room");
-  Compiled compiled(p, setup_of(1));
+  Compiled compiled(p, lending_setup(1));
   const RingView ring = compiled.ring("source");
   CHECK(ring.dynamic);
   CHECK(ring.length == compiled.window("source") + 12);
@@ -223,7 +223,7 @@ TEST_CASE("3.2: a block that is not borrowed, and a second one on a tick, end th
     p.add("source", "l.careless", {{"twice", twice ? "true" : "false"}});
     p.add("sink", "t.sink", {{"log", "careless"}});
     p.connect("source", "sink");
-    const Ran result = run(p, setup_of(1));
+    const Ran result = run(p, lending_setup(1));
     CHECK_FALSE(result.ok);
     const std::string words = twice ? "gives a second block on one tick" : "gives a block that it did not borrow";
     CHECK(result.error.what.find(words) != std::string::npos);

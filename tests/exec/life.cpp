@@ -15,8 +15,6 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
-
 // A place that handlers and tests meet at.
 class Meeting {
  public:
@@ -168,7 +166,7 @@ struct Listener {
   }
 };
 
-Pipeline counting(const std::string& log, int64_t count) {
+Pipeline counting_pipeline(const std::string& log, int64_t count) {
   Pipeline p;
   p.add("source", "t.count", {{"count", std::to_string(count)}});
   p.add("relay", "t.relay");
@@ -189,7 +187,7 @@ TEST_CASE("2.8: runs that are started and stopped at once all end, also while an
   });
   Setup setup = life_setup(3);
   setup.options.spin_ns = 1'000;
-  Pipeline p = counting("hog", 0);
+  Pipeline p = counting_pipeline("hog", 0);
   p.add("writer", "t.sink", {{"log", "hog"}});
   p.connect("relay", "writer", graph::Policy::queue);
   size_t seen = 0;
@@ -210,7 +208,7 @@ TEST_CASE("2.8: runs that are started and stopped at once all end, also while an
 TEST_CASE("2.8: stop() drains: all that was admitted reaches the sink, in order") {
   for (const uint32_t workers : {1u, 3u}) {
     Setup setup = life_setup(workers);
-    Compiled compiled(counting("stop", 0), setup);
+    Compiled compiled(counting_pipeline("stop", 0), setup);
     compiled.live().start();
     while (compiled.live().ticks() < 1000) std::this_thread::yield();
     compiled.live().stop();
@@ -321,7 +319,7 @@ TEST_CASE("2.6: a failure in a thread of the handler's own ends the run, or is t
 
 TEST_CASE("2.7: what another thread changes while it runs is recorded, and the record replays to the same values") {
   Setup setup = life_setup(3);
-  Pipeline p = counting("changed", 0);
+  Pipeline p = counting_pipeline("changed", 0);
   Compiled compiled(p, setup);
   compiled.live().start();
   std::thread other([&] {
@@ -350,7 +348,7 @@ TEST_CASE("2.7: what another thread changes while it runs is recorded, and the r
 
 TEST_CASE("2.7: a change of a handler, a parameter or a value that is not there is refused, and nothing changes") {
   Setup setup = life_setup(1);
-  Compiled compiled(counting("refused", 3), setup);
+  Compiled compiled(counting_pipeline("refused", 3), setup);
   const auto code = [&](const std::string& handler, const std::string& param, const std::string& text) {
     try {
       compiled.live().set({{"relay", "add", "5"}, {handler, param, text}});
@@ -372,7 +370,7 @@ TEST_CASE("two runs in one process know nothing of each other") {
   const Setup setup = life_setup(2);
   for (const char* log : {"left", "right"}) {
     threads.emplace_back([&, log = std::string(log)] {
-      Pipeline p = counting(log, 3000);
+      Pipeline p = counting_pipeline(log, 3000);
       if (log == "left") p.graph.handlers[1].params.push_back({"fail_at", "1500", {}, {}});
       const Ran result = run(p, setup);
       const std::vector<Seen> seen = result.seen(log);

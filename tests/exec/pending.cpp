@@ -16,8 +16,6 @@ using namespace millrace::test;
 
 namespace {
 
-int64_t number(const TensorView& view) { return view.elements<int64_t>()[0]; }
-
 uint64_t scrambled(uint64_t value) {
   value ^= value >> 31;
   value *= 0x9e3779b97f4a7c15ull;
@@ -45,7 +43,7 @@ struct Gappy final : Handler {
     const bool passes = one_in > 0
                             ? tick.index() % static_cast<uint64_t>(*one_in) == 0
                             : in_a_stretch(static_cast<uint64_t>(*seed), static_cast<uint64_t>(*gap_max), tick.index());
-    if (passes) write_one(out, tick, number(in(tick)));
+    if (passes) write_one(out, tick, read_one(in(tick)));
   }
 };
 
@@ -66,7 +64,7 @@ struct Behind : Handler {
     drains_freely();
   }
   void process(Tick& tick, Cpu&) {
-    owed.push_back({tick.defer(), number(in(tick)) * 1000 + resets});
+    owed.push_back({tick.defer(), read_one(in(tick)) * 1000 + resets});
     if (owed.size() > most) settle_one();
   }
   void drain() override {
@@ -153,7 +151,7 @@ struct Threaded final : Handler {
   }
   void process(Tick& tick, Cpu&) {
     const std::lock_guard lock(mutex);
-    owed.emplace_back(tick.defer(), number(in(tick)) * 1000 + resets);
+    owed.emplace_back(tick.defer(), read_one(in(tick)) * 1000 + resets);
     changed.notify_all();
   }
   void drain() override {
@@ -215,7 +213,7 @@ struct Forgetful final : Handler {
     if (drained) { // of the gap before: none of these is the firing that was deferred since
       Tick now = tick.defer();
       publish_all();
-      write_one(out, now, number(in(tick)));
+      write_one(out, now, read_one(in(tick)));
       now.publish();
       drained = false;
       return;
@@ -227,12 +225,12 @@ struct Forgetful final : Handler {
 
 // Owes two firings, fails, and after its restart publishes what it owed before. One of them has memory of its own.
 std::atomic<int> lent{0}, given_back{0}, restarts{0};
-struct Stale final : Handler {
+struct StaleTicks final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
   std::vector<Tick> owed;
   int64_t own = 7;
-  Stale() { max_pending(2); }
+  StaleTicks() { max_pending(2); }
   void start() override { ++restarts; }
   void process(Tick& tick, Cpu&) {
     const uint64_t at = tick.index() % 7;
@@ -252,7 +250,7 @@ struct Stale final : Handler {
       }
     }
     owed.clear();
-    write_one(out, tick, number(in(tick)));
+    write_one(out, tick, read_one(in(tick)));
   }
   void lend(Tick& tick) {
     out.adopt(
@@ -286,7 +284,7 @@ const mr_plugin& pending_plugin() {
       detail::Type<Forgetful>::table("pending.forgetful", "", ""),
       detail::Type<Greedy>::table("pending.greedy", "", ""),
       detail::Type<Failing>::table("pending.failing", "", ""),
-      detail::Type<Stale>::table("pending.stale", "", ""),
+      detail::Type<StaleTicks>::table("pending.stale", "", ""),
   };
   static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3], &types[4], &types[5],
                                                     &types[6], &types[7], &types[8], &types[9], &types[10]};

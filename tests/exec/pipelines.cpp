@@ -8,8 +8,6 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
-
 const EdgeReport& edge_to(const Report& report, const std::string& to) {
   for (const EdgeReport& edge : report.edges)
     if (edge.to == to) return edge;

@@ -14,11 +14,6 @@ using namespace millrace::test;
 
 namespace {
 
-int64_t from_environment(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoll(text, nullptr, 10) : otherwise;
-}
-
 plan::Hop with_access(plan::Hop hop) {
   hop.price.access_us_per_byte = 0;
   return hop;

@@ -2,12 +2,13 @@
 #include "sample.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace millrace::test {
 
 namespace {
 
-constexpr int64_t kTicks = 40;
+constexpr int64_t kSampleTicks = 40;
 
 class Generator {
  public:
@@ -55,7 +56,7 @@ class Generator {
 
   void add_source() {
     // The first one lasts longest: who answers later waits for more values, and must not be left without.
-    const int64_t count = outputs_.empty() ? kTicks : kTicks - up_to(9);
+    const int64_t count = outputs_.empty() ? kSampleTicks : kSampleTicks - up_to(9);
     std::map<std::string, std::string> params = {{"count", std::to_string(count)},
                                                  {"first", std::to_string(up_to(1000))}};
     if (large_) params["size"] = std::to_string(1 + up_to(kElementsMax - 1));
@@ -237,6 +238,11 @@ uint64_t failing_tick(const std::string& what) {
 
 int64_t drawn_cost_ns(const std::string& handler, uint64_t) {
   return int64_t{1000} << (std::hash<std::string>{}(handler) % 12);
+}
+
+int64_t from_environment(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoll(text, nullptr, 10) : otherwise;
 }
 
 Sample draw_sample(uint64_t seed, Values values) { return Generator(seed, values).make(); }

@@ -27,6 +27,9 @@ struct Sample {
 enum class Values { small, large };
 inline constexpr int64_t kElementsMax = 200;
 
+// A number that who runs the tests may set.
+int64_t from_environment(const char* name, int64_t otherwise);
+
 // The sample of this seed: the same with every standard library.
 Sample draw_sample(uint64_t seed, Values values);
 

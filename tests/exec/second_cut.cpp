@@ -11,8 +11,6 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
-
 // Calls cost this much, and the plan does not know it.
 Setup measured(uint32_t workers, std::map<std::string, int64_t> costs) {
   Setup setup;

@@ -169,8 +169,6 @@ const mr_plugin& source_plugin() {
   return plugin;
 }
 
-using Params = std::map<std::string, std::string>;
-
 Pipeline source_to_sink(const std::string& type, const Params& params, const std::string& log) {
   Pipeline p;
   p.add("source", type, params);
@@ -197,11 +195,6 @@ const EdgeReport& edge_from(const Result& result, const std::string& from) {
   for (const EdgeReport& edge : result.report.edges)
     if (edge.from == from) return edge;
   throw std::invalid_argument("no edge from " + from);
-}
-
-uint64_t dropped(const EdgeReport& edge, const std::string& cause) {
-  const auto at = edge.dropped.find(cause);
-  return at == edge.dropped.end() ? 0 : at->second;
 }
 
 } // namespace

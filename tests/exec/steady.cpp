@@ -136,7 +136,7 @@ struct Sink final : Handler {
   Input<Any> in{*this, "in"};
   void process(Tick&, Cpu&) {}
 };
-struct Speaker final : Handler {
+struct Repeater final : Handler {
   Input<Any> in{*this, "in"};
   const std::string words = "a sentence that is too long for a string to hold it without an allocation";
   void process(Tick&, Cpu&) { log(MR_LOG_INFO, words); }
@@ -148,7 +148,7 @@ const mr_plugin& chain_plugin() {
       detail::Type<Relay>::table("s.relay", "Adds one", ""),
       detail::Type<Forward>::table("s.forward", "Hands on", ""),
       detail::Type<Sink>::table("s.sink", "Takes", ""),
-      detail::Type<Speaker>::table("s.speaker", "Says the same on every tick", ""),
+      detail::Type<Repeater>::table("s.speaker", "Says the same on every tick", ""),
   };
   static const mr_handler_type* const pointers[] = {&types[0], &types[1], &types[2], &types[3], &types[4]};
   static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "steady", "1", pointers, 5, 0};
@@ -156,7 +156,7 @@ const mr_plugin& chain_plugin() {
 }
 
 // source → 14 handlers, half of which write and half hand on → a handler of this type.
-graph::Graph chain(const std::string& sink) {
+graph::Graph steady_chain(const std::string& sink) {
   graph::Graph graph;
   const auto add = [&](const std::string& name, const std::string& type, const std::string& input) {
     graph::Handler handler;
@@ -181,7 +181,7 @@ graph::Graph chain(const std::string& sink) {
 }
 
 [[noreturn]] void run_child(bool logs) {
-  graph::Graph graph = chain(logs ? "s.speaker" : "s.sink");
+  graph::Graph graph = steady_chain(logs ? "s.speaker" : "s.sink");
   plugin::Registry registry;
   registry.add(chain_plugin(), "");
   plan::Prepared prepared = plan::prepare(graph, registry, exec::host_table());

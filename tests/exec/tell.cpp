@@ -16,13 +16,12 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 const mr_plugin& speakers();
 
 // Everything down to debug, in order, as JSON. Read when it is ended.
-class Listener {
+class LogListener {
  public:
-  Listener() {
+  LogListener() {
     LogSettings settings;
     settings.places = 1 << 16;
     settings.record_level = LogLevel::debug;
@@ -102,7 +101,7 @@ bool has(const std::vector<std::string>& lines, const std::string& line) {
 TEST_CASE("What a handler says in a call has the handler, its clock, the tick and the stream of its first input") {
   for (const uint32_t workers : {1u, 3u}) {
     CAPTURE(workers);
-    Listener listener;
+    LogListener listener;
     Pipeline p = line({"tell.speaker", "tell.speaker"}, "spoken", 200);
     p.clock(graph::ClockMode::free);
     p.graph.clocks[0].name = "main";
@@ -122,7 +121,7 @@ TEST_CASE("What a handler says in a call has the handler, its clock, the tick an
 }
 
 TEST_CASE("A handler that works behind speaks in the tick of its clock, which is not the number of its call") {
-  Listener listener;
+  LogListener listener;
   Pipeline p;
   p.add("source", "t.count", {{"count", "60"}, {"silent_every", "3"}});
   p.add("speaker", "tell.speaker");
@@ -138,7 +137,7 @@ TEST_CASE("A handler that works behind speaks in the tick of its clock, which is
 }
 
 TEST_CASE("Outside a call there is no tick, and a terminal shows a sentence once of those that the log has each time") {
-  Listener listener;
+  LogListener listener;
   Pipeline p("t.count name=source count=40 ! tell.parrot name=parrot");
   const Ran result = run(p, listener.setup());
   REQUIRE(result.ok);
@@ -157,7 +156,7 @@ TEST_CASE("Outside a call there is no tick, and a terminal shows a sentence once
 }
 
 TEST_CASE("A run tells when its clocks begin and end and how it ended, and the terminal hears nothing of that") {
-  Listener listener;
+  LogListener listener;
   Pipeline p = line({"t.relay"}, "failing", 100);
   p.graph.handlers[1].params.push_back({"fail_at", "20", {}, {}});
   const Ran result = run(p, listener.setup());
@@ -173,7 +172,7 @@ TEST_CASE("A run tells when its clocks begin and end and how it ended, and the t
 }
 
 TEST_CASE("A restart is told with the tick and the cause") {
-  Listener listener;
+  LogListener listener;
   Pipeline p = line({"t.relay"}, "restarted", 30);
   p.graph.handlers[1].on_error = graph::OnError::restart;
   p.graph.handlers[1].params.push_back({"fail_at", "20", {}, {}});
@@ -187,7 +186,7 @@ TEST_CASE("A restart is told with the tick and the cause") {
 
 TEST_CASE(
     "Values that are dropped are told when that begins and when it is over, with the edge, the cause and the count") {
-  Listener listener;
+  LogListener listener;
   Pipeline p = line({"t.relay"}, "dropped", 40);
   p.clock(graph::ClockMode::realtime, 100);
   p.graph.edges[0].policy = graph::Policy::queue;
@@ -206,7 +205,7 @@ TEST_CASE(
 }
 
 TEST_CASE("A region that is recorded and a second cut are told") {
-  Listener listener;
+  LogListener listener;
   Pipeline p = line({"t.capturable", "t.capturable"}, "recorded", 5);
   for (size_t h : {1, 2}) p.graph.handlers[h].device = "sim:0";
   Setup setup = listener.setup();
@@ -215,7 +214,7 @@ TEST_CASE("A region that is recorded and a second cut are told") {
   REQUIRE(ran.ok);
   CHECK(listener.about("captured on sim:0 as one: h1, h2").size() == 1);
 
-  Listener other;
+  LogListener other;
   Setup cut = other.setup(3);
   cut.virtual_time = true;
   cut.options.cost_ns = [](const std::string&, uint64_t) { return 1000; };

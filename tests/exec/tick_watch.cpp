@@ -6,8 +6,7 @@
 #include <functional>
 #include <vector>
 
-using namespace millrace::exec;
-
+namespace millrace::exec {
 namespace {
 
 // The ordinals of `ticks` ticks that are measured; tick i + 1 begins period_ns(i) after tick i.
@@ -76,3 +75,5 @@ TEST_CASE("a run that becomes slow has all its ticks measured soon, and one that
   const auto becomes_fast = [](uint64_t i) { return i < 100 ? int64_t{1'000'000} : int64_t{500}; };
   CHECK(measured(TickWatch(), 100'000, becomes_fast).size() < 100 + 100 + 100'000 / 40 * 1.1);
 }
+
+} // namespace millrace::exec

@@ -12,14 +12,12 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
-
 // What a handler was told of its ticks.
-std::vector<mr_tick_info> told;
+std::vector<mr_tick_info> tick_infos;
 
-struct Told final : Handler {
+struct RecordsTickInfo final : Handler {
   Input<Tensor> in{*this, "in"};
-  void process(Tick& tick, Cpu&) { told.push_back(*tick.raw().info); }
+  void process(Tick& tick, Cpu&) { tick_infos.push_back(*tick.raw().info); }
 };
 
 // The order in which handlers drained and stopped.
@@ -40,14 +38,14 @@ struct Farewell final : Handler {
 };
 
 const mr_plugin& timing_plugin() {
-  static const mr_handler_type types[] = {detail::Type<Told>::table("time.told", "", ""),
+  static const mr_handler_type types[] = {detail::Type<RecordsTickInfo>::table("time.told", "", ""),
                                           detail::Type<Farewell>::table("time.farewell", "", "")};
   static const mr_handler_type* const pointers[] = {&types[0], &types[1]};
   static const mr_plugin plugin = {sizeof(mr_plugin), MR_ABI_VERSION, "timing", "1", pointers, 2, 0};
   return plugin;
 }
 
-Setup virtual_setup(uint32_t workers) {
+Setup timing_setup(uint32_t workers) {
   Setup setup;
   setup.workers = workers;
   setup.virtual_time = true;
@@ -66,7 +64,7 @@ uint64_t dropped(const Report& report, const std::string& to, const std::string&
 TEST_CASE("5.2: three handlers of 8 ms keep 60 Hz on two workers, though one tick takes longer than a period") {
   Pipeline p = line({"t.relay", "t.relay", "t.relay"}, "sixty", 600);
   p.clock(graph::ClockMode::realtime, 60);
-  Setup setup = virtual_setup(2);
+  Setup setup = timing_setup(2);
   setup.costs_ns = {{"source", 1}, {"h1", 8 * kMs}, {"h2", 8 * kMs}, {"h3", 8 * kMs}, {"sink", 1}};
   const Ran result = run(p, setup);
   REQUIRE(result.ok);
@@ -81,7 +79,7 @@ TEST_CASE("5.2: three handlers of 8 ms keep 60 Hz on two workers, though one tic
 TEST_CASE("5.2: one worker cannot keep what takes longer than a period, and says so") {
   Pipeline p = line({"t.relay", "t.relay", "t.relay"}, "slow", 60);
   p.clock(graph::ClockMode::realtime, 60);
-  Setup setup = virtual_setup(1);
+  Setup setup = timing_setup(1);
   setup.costs_ns = {{"h1", 8 * kMs}, {"h2", 8 * kMs}, {"h3", 8 * kMs}};
   const Ran result = run(p, setup);
   REQUIRE(result.ok);
@@ -93,7 +91,7 @@ TEST_CASE("2.4: four instances of a stateless handler on four workers reach four
   const auto seconds = [](uint32_t instances) {
     Pipeline p = line({"t.stateless"}, "lanes", 100);
     p.graph.handlers[1].concurrency = instances;
-    Setup setup = virtual_setup(4);
+    Setup setup = timing_setup(4);
     setup.costs_ns = {{"h1", 70 * kMs}};
     const Ran result = run(p, setup);
     REQUIRE(result.ok);
@@ -111,15 +109,15 @@ TEST_CASE("1.2: beats never drift: beat n of 30000/1001 a second is due at n tim
   p.graph.handlers.pop_back();
   p.graph.edges.pop_back();
   p.clock(graph::ClockMode::realtime, 30'000, 1001);
-  told.clear();
-  const Ran result = run(p, virtual_setup(1));
+  tick_infos.clear();
+  const Ran result = run(p, timing_setup(1));
   REQUIRE(result.ok);
   CHECK(result.report.ticks_late == 0);
   CHECK(result.report.ticks_skipped == 0);
-  REQUIRE(told.size() == 100'000);
+  REQUIRE(tick_infos.size() == 100'000);
   int64_t wrong = 0;
-  for (size_t n = 0; n < told.size(); ++n)
-    wrong += told[n].media_time_ns != static_cast<int64_t>(n) * 1001 * 1'000'000'000 / 30'000;
+  for (size_t n = 0; n < tick_infos.size(); ++n)
+    wrong += tick_infos[n].media_time_ns != static_cast<int64_t>(n) * 1001 * 1'000'000'000 / 30'000;
   CHECK(wrong == 0);
   CHECK(result.report.duration_s == doctest::Approx(100'000 * 1001 / 30'000.0));
 }
@@ -135,21 +133,21 @@ TEST_CASE("1.1: a tick has clock, epoch, index, media time, deadline and a trace
     p.connect("source_" + clock, "relay_" + clock);
     p.connect("relay_" + clock, "told_" + clock);
   }
-  told.clear();
-  const Ran ran = run(p, virtual_setup(2));
+  tick_infos.clear();
+  const Ran ran = run(p, timing_setup(2));
   REQUIRE(ran.ok);
-  REQUIRE(told.size() == 100);
+  REQUIRE(tick_infos.size() == 100);
   std::map<uint32_t, uint64_t> ticks; // by clock
   std::set<uint64_t> trace_ids;
-  for (const mr_tick_info& tick : told) {
+  for (const mr_tick_info& tick : tick_infos) {
     CHECK(tick.index == ticks[tick.clock]++); // without gaps, so the epoch is the same
-    CHECK(tick.epoch == told[0].epoch);
+    CHECK(tick.epoch == tick_infos[0].epoch);
     CHECK(tick.media_time_ns == static_cast<int64_t>(tick.index) * 10 * kMs);
     CHECK(tick.deadline_ns == tick.media_time_ns + 10 * kMs); // it began at time 0
     trace_ids.insert(tick.trace_id);
   }
   CHECK(ticks.size() == 2);
-  CHECK(trace_ids.size() == told.size());
+  CHECK(trace_ids.size() == tick_infos.size());
 }
 
 TEST_CASE("2.5: under realtime latest is the newest that is done, not the newest that was begun") {
@@ -157,7 +155,7 @@ TEST_CASE("2.5: under realtime latest is the newest that is done, not the newest
       "t.count name=source count=12 ! t.relay name=slow ; source. ! t.paced name=paced ! t.sink name=sink "
       "log=newest ; slow. ! paced.extra policy=latest");
   p.clock(graph::ClockMode::realtime, 100);
-  Setup setup = virtual_setup(3);
+  Setup setup = timing_setup(3);
   setup.costs_ns = {{"slow", 25 * kMs}};
   const Ran result = run(p, setup);
   REQUIRE(result.ok);
@@ -172,7 +170,7 @@ TEST_CASE("4.1: a device's output counts for latest and busy when it is done, no
       "t.count name=source count=10 ! t.relay name=slow device=sim:0 ; source. ! t.paced name=paced device=cpu ! "
       "t.sink name=sink log=issued ; slow. ! paced.extra policy=latest");
   p.clock(graph::ClockMode::realtime, 100);
-  Setup setup = virtual_setup(3);
+  Setup setup = timing_setup(3);
   setup.domains = {"cpu", "sim:0"};
   setup.costs_ns = {{"slow", 25 * kMs}};
   const Ran result = run(p, setup);
@@ -193,7 +191,7 @@ TEST_CASE("2.3: under realtime a queue that blocks makes beats late and loses no
   graph::Edge& queue = p.connect("source", "writer", graph::Policy::queue);
   queue.depth = 2;
   queue.full = graph::Full::block;
-  Setup setup = virtual_setup(2);
+  Setup setup = timing_setup(2);
   setup.costs_ns = {{"writer", 25 * kMs}};
   const Ran result = run(p, setup);
   REQUIRE(result.ok);
@@ -212,7 +210,7 @@ TEST_CASE("2.3: under realtime drop_newest keeps what waits and turns away what 
   graph::Edge& queue = p.connect("source", "writer", graph::Policy::queue);
   queue.depth = 2;
   queue.full = graph::Full::drop_newest;
-  Setup setup = virtual_setup(2);
+  Setup setup = timing_setup(2);
   setup.costs_ns = {{"writer", 25 * kMs}};
   const Ran result = run(p, setup);
   REQUIRE(result.ok);
@@ -227,7 +225,7 @@ TEST_CASE("2.3: under realtime drop_newest keeps what waits and turns away what 
 TEST_CASE("2.8: a run ends after ticks_max ticks, or once its duration is over, and every sink sees all of them") {
   Pipeline p = line({"t.relay"}, "end", 0);
   p.clock(graph::ClockMode::realtime, 100);
-  Setup setup = virtual_setup(2);
+  Setup setup = timing_setup(2);
   setup.options.ticks_max = 7;
   const Ran counted = run(p, setup);
   CHECK(counted.report.ticks_run == 7);
@@ -245,7 +243,7 @@ TEST_CASE("2.8: handlers drain in the order of the data, each after its last cal
   p.graph.handlers[2].params = {{"name", "second", {}, {}}};
   for (const uint32_t workers : {1u, 3u}) {
     farewells.clear();
-    const Ran ran = run(p, virtual_setup(workers));
+    const Ran ran = run(p, timing_setup(workers));
     REQUIRE(ran.ok);
     CHECK(farewells ==
           std::vector<std::string>{"first drains after 5", "second drains after 5", "first stops", "second stops"});
@@ -256,7 +254,7 @@ TEST_CASE("1.2: in virtual time a run is the same each time, to the nanosecond")
   const auto once = [] {
     Pipeline p = line({"t.relay", "t.relay"}, "same", 200);
     p.clock(graph::ClockMode::realtime, 100);
-    Setup setup = virtual_setup(3);
+    Setup setup = timing_setup(3);
     setup.options.cost_ns = [](const std::string& name, uint64_t index) {
       return name == "source" ? 0 : static_cast<int64_t>((index * 7919 + name.size() * 31) % 23) * kMs;
     };
@@ -278,7 +276,7 @@ TEST_CASE(
     Pipeline p = line({"t.relay"}, "overlap", kTicks);
     p.graph.handlers[1].device = "sim:0";
     p.clock(graph::ClockMode::free, 0, 1, in_flight);
-    Setup setup = virtual_setup(2);
+    Setup setup = timing_setup(2);
     setup.domains = {"cpu", "sim:0"};
     setup.hops = {copy_hop("cpu", "sim:0", 10'000), copy_hop("sim:0", "cpu", 10'000)};
     setup.costs_ns = {{"h1", 10 * kMs}};

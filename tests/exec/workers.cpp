@@ -10,8 +10,7 @@
 namespace millrace::test {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kTicks = 40;
+constexpr int64_t kRunTicks = 40;
 
 struct OnDevice final : Handler {
   Input<Tensor> in{*this, "in"};
@@ -40,7 +39,7 @@ struct Busy final : Handler {
   }
 };
 
-const mr_plugin& plugin() {
+const mr_plugin& workers_plugin() {
   static const mr_handler_type device = detail::Type<OnDevice>::table("w.device", "a test's", "");
   static const mr_handler_type busy = detail::Type<Busy>::table("w.busy", "a test's", "");
   static const mr_handler_type* const types[] = {&device, &busy};
@@ -49,12 +48,12 @@ const mr_plugin& plugin() {
 }
 
 // A source on the host, a region on the device, and what reads it on the host, one tick after another.
-struct Waiting {
+struct DeviceWait {
   device::SimWatcher hardware;
-  std::array<std::atomic<bool>, kTicks + 1> watched{}; // by ticks submitted
-  std::array<int64_t, kTicks> ended_ns{};
+  std::array<std::atomic<bool>, kRunTicks + 1> watched{}; // by ticks submitted
+  std::array<int64_t, kRunTicks> ended_ns{};
 
-  explicit Waiting(std::function<int64_t(uint64_t)> takes_ns) {
+  explicit DeviceWait(std::function<int64_t(uint64_t)> takes_ns) {
     hardware.takes_ns = std::move(takes_ns);
     hardware.ends = [this](uint64_t replay) { ended_ns.at(replay) = device::MonotonicTime().now_ns(); };
     hardware.watched = [this](uint64_t replays) { watched.at(replays) = true; };
@@ -63,7 +62,7 @@ struct Waiting {
   std::vector<int64_t> run(const std::string& reader = "", int64_t hz = 0) {
     Pipeline pipeline;
     pipeline.clock(hz ? graph::ClockMode::realtime : graph::ClockMode::free, hz, 1, 1);
-    pipeline.add("source", "t.count", {{"count", std::to_string(kTicks)}}).device = "cpu";
+    pipeline.add("source", "t.count", {{"count", std::to_string(kRunTicks)}}).device = "cpu";
     pipeline.add("body", "w.device");
     pipeline.add("sink", "t.sink", {{"log", "w"}});
     pipeline.connect("source", "body");
@@ -72,7 +71,7 @@ struct Waiting {
     pipeline.connect(reader.empty() ? "body" : "reader", "sink");
     Setup setup;
     setup.domains = {"cuda:0", "cpu"};
-    setup.more = &plugin();
+    setup.more = &workers_plugin();
     setup.gpu = [this](device::SimOptions& sim) {
       sim.adversarial = false;
       sim.watcher = hardware;
@@ -86,36 +85,37 @@ struct Waiting {
 };
 
 void check_all_there(const std::vector<int64_t>& seen) {
-  REQUIRE(seen.size() == kTicks);
+  REQUIRE(seen.size() == kRunTicks);
   for (size_t n = 0; n < seen.size(); ++n) CHECK(seen[n] == static_cast<int64_t>(n) + 1);
 }
 
 TEST_CASE("4.2: a worker that has learned when a device ends looks by itself, and does not ask it to watch") {
   constexpr int64_t kLearning = 10;
-  Waiting waiting([](uint64_t) { return 16 * kMs; });
+  DeviceWait waiting([](uint64_t) { return 16 * kMs; });
   check_all_there(waiting.run());
   // Where others take the processor a tick may end later than was learned, and it is asked. Who does not look by itself
   // asks on every tick.
-  CHECK(std::count(waiting.watched.begin() + kLearning, waiting.watched.end(), true) <= (kTicks - kLearning) * 3 / 4);
+  CHECK(std::count(waiting.watched.begin() + kLearning, waiting.watched.end(), true) <=
+        (kRunTicks - kLearning) * 3 / 4);
 }
 
 TEST_CASE("4.2: one short wait among long ones is not what a worker expects next") {
   constexpr int64_t kLearning = 10;
-  Waiting waiting([](uint64_t replay) { return replay % 8 == 3 ? kMs : 10 * kMs; });
+  DeviceWait waiting([](uint64_t replay) { return replay % 8 == 3 ? kMs : 10 * kMs; });
   check_all_there(waiting.run());
   // It would look out for the short one for a while, and then have the device watch.
-  CHECK(std::count(waiting.watched.begin() + kLearning, waiting.watched.end(), true) <= (kTicks - kLearning) / 2);
+  CHECK(std::count(waiting.watched.begin() + kLearning, waiting.watched.end(), true) <= (kRunTicks - kLearning) / 2);
 }
 
 TEST_CASE("4.2: what a device ends earlier or later than was learned is found before a sleeper looks in any case") {
   constexpr std::array<int64_t, 8> kTakes = {8, 8, 8, 1, 8, 30, 8, 3}; // ms
   const auto takes_ns = [&](uint64_t replay) { return kTakes[replay % kTakes.size()] * kMs; };
-  Waiting waiting(takes_ns);
+  DeviceWait waiting(takes_ns);
   check_all_there(waiting.run());
   int64_t late_ns = 0; // in a round, by the median over the rounds: a stall of the machine falls into one of them
   for (size_t place = 0; place < kTakes.size(); ++place) {
     std::vector<int64_t> waited; // what the next one waited before it could begin
-    for (size_t tick = place; tick + 1 < kTicks; tick += kTakes.size())
+    for (size_t tick = place; tick + 1 < kRunTicks; tick += kTakes.size())
       waited.push_back(waiting.ended_ns[tick + 1] - waiting.ended_ns[tick] - takes_ns(tick + 1));
     std::sort(waited.begin(), waited.end());
     late_ns += waited[waited.size() / 2];
@@ -125,22 +125,22 @@ TEST_CASE("4.2: what a device ends earlier or later than was learned is found be
 
 TEST_CASE("4.2: what a worker does with what it waited for is not taken for waiting: the next is found in time") {
   reached_ns.clear();
-  Waiting waiting([](uint64_t) { return 12 * kMs; });
+  DeviceWait waiting([](uint64_t) { return 12 * kMs; });
   check_all_there(waiting.run("w.busy"));
-  REQUIRE(reached_ns.size() == kTicks);
+  REQUIRE(reached_ns.size() == kRunTicks);
   std::vector<int64_t> late_ns;
-  for (size_t tick = 0; tick < kTicks; ++tick) late_ns.push_back(reached_ns[tick] - waiting.ended_ns[tick]);
+  for (size_t tick = 0; tick < kRunTicks; ++tick) late_ns.push_back(reached_ns[tick] - waiting.ended_ns[tick]);
   std::sort(late_ns.begin(), late_ns.end());
-  CHECK(late_ns[kTicks / 2] < 5 * kMs / 2); // 5 where the 10 ms of work are taken for waiting
+  CHECK(late_ns[kRunTicks / 2] < 5 * kMs / 2); // 5 where the 10 ms of work are taken for waiting
 }
 
 TEST_CASE("4.5: a region that a clock starts is warmed up once before a beat, and one without a clock is not") {
   for (const int64_t hz : {50, 0}) {
     int warmed_up = 0;
-    Waiting waiting([](uint64_t) { return kMs; });
+    DeviceWait waiting([](uint64_t) { return kMs; });
     waiting.hardware.warmed_up = [&] { ++warmed_up; };
     check_all_there(waiting.run("", hz));
-    CHECK(warmed_up <= (hz ? kTicks + 1 : 0));
+    CHECK(warmed_up <= (hz ? kRunTicks + 1 : 0));
     if (hz) CHECK(warmed_up >= 1); // who is late for a beat has no time for it
   }
 }

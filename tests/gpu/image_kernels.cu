@@ -22,8 +22,6 @@ namespace {
 
 using Size = std::pair<uint32_t, uint32_t>;
 const std::vector<Size> kSizes = {{1, 1}, {2, 2}, {3, 5}, {9, 1}, {1, 9}, {65, 33}, {352, 18}, {641, 359}, {1280, 720}};
-const std::vector<Pixel> kFormats = {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8,
-                                     Pixel::bgra8, Pixel::nv12, Pixel::i420, Pixel::p010};
 
 const gpu::ImageKernels& kernels() { return gpu::image_kernels(); }
 
@@ -64,9 +62,9 @@ int conversion_distance(const Picture& source, Pixel to, uint32_t color, uint32_
 
 TEST_CASE("every format becomes every other on the GPU as on the CPU, to the bit") {
   for (const Size& size : kSizes)
-    for (const Pixel from : kFormats) {
+    for (const Pixel from : kPixelFormats) {
       const Picture source = random_of(from, size, 41).tag(MR_COLOR_BT709, MR_RANGE_LIMITED);
-      for (const Pixel to : kFormats) {
+      for (const Pixel to : kPixelFormats) {
         INFO(size_of(source.view()) << " to " << name_of(to));
         CHECK(conversion_distance(source, to, MR_COLOR_BT709, MR_RANGE_LIMITED) == 0);
         CHECK(conversion_distance(source, to, MR_COLOR_BT2020, MR_RANGE_FULL) == 0);
@@ -102,10 +100,10 @@ struct PaddedPicture {
 
 TEST_CASE("a picture that a decoder laid out becomes on the GPU what one of the plan's layout becomes") {
   for (const Size& size : {Size{65, 33}, Size{641, 359}, Size{1280, 720}})
-    for (const Pixel from : kFormats) {
+    for (const Pixel from : kPixelFormats) {
       const Picture source = random_of(from, size, 43).tag(MR_COLOR_BT709, MR_RANGE_LIMITED);
       const PaddedPicture padded(source);
-      for (const Pixel to : kFormats) {
+      for (const Pixel to : kPixelFormats) {
         INFO(size_of(source.view()) << " to " << name_of(to));
         Picture wanted = Picture(to, size.first, size.second).tag(MR_COLOR_BT709, MR_RANGE_LIMITED);
         convert_pixels(source.view(), wanted.span());
@@ -129,7 +127,7 @@ TEST_CASE("the GPU paints test.pattern as the CPU does, to the bit, by the index
         Picture canvas(Pixel::rgb8, size.first, size.second);
         paint_pattern(pattern, index, canvas.span());
         burn_number(canvas.span(), static_cast<uint32_t>(index));
-        for (const Pixel to : kFormats) {
+        for (const Pixel to : kPixelFormats) {
           Picture wanted = Picture(to, size.first, size.second).tag(MR_COLOR_BT601, MR_RANGE_LIMITED);
           convert_pixels(canvas.view(), wanted.span());
           GpuPicture target(to, size.first, size.second);
@@ -167,7 +165,7 @@ TEST_CASE("the GPU resizes within one step of the CPU; nearest and, but for line
 
 TEST_CASE("the GPU turns pictures as the CPU does") {
   for (const Size& size : kSizes)
-    for (const Pixel pixel : kFormats)
+    for (const Pixel pixel : kPixelFormats)
       for (const Turn turn : {Turn::horizontal, Turn::vertical, Turn::both, Turn::rotate90, Turn::rotate270,
                               Turn::transpose, Turn::transverse}) {
         const Picture source = random_of(pixel, size, 43);
@@ -186,7 +184,7 @@ TEST_CASE("the GPU turns pictures as the CPU does") {
 }
 
 TEST_CASE("the GPU cuts rectangles out of pictures as the CPU does, from any place") {
-  for (const Pixel pixel : kFormats)
+  for (const Pixel pixel : kPixelFormats)
     for (const uint32_t x : {0u, 2u, 6u, 16u, 100u})
       for (const uint32_t width : {1u, 64u, 333u}) {
         const Picture source = random_of(pixel, {641, 359}, 44);
@@ -204,7 +202,7 @@ TEST_CASE("the GPU cuts rectangles out of pictures as the CPU does, from any pla
 
 TEST_CASE("the GPU blurs within one step of the CPU, with every radius") {
   for (const Size& size : kSizes)
-    for (const Pixel pixel : kFormats)
+    for (const Pixel pixel : kPixelFormats)
       for (const double sigma : {0.0, 0.3, 2.0, 5.0, 21.4, 50.0}) {
         if (pixel == Pixel::p010) continue; // image.blur does not take it
         const Picture source = random_of(pixel, size, 45);

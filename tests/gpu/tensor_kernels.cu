@@ -16,9 +16,6 @@ using namespace millrace::handlers;
 
 namespace {
 
-constexpr Pixel kPixels[] = {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8,
-                             Pixel::bgra8, Pixel::nv12, Pixel::i420, Pixel::p010};
-
 TensorForm form_of(uint32_t width, uint32_t height, uint32_t variant) {
   TensorForm form = tensor_form({variant & 1 ? "f16" : "f32", variant & 2 ? "nhwc" : "nchw",
                                  variant & 4 ? "bgr" : "rgb", "0.485,0.456,0.406", "0.229,0.224,0.225"});
@@ -72,7 +69,7 @@ std::vector<uint8_t> patches_on_cpu(const ImageView& picture, std::span<const Bo
 } // namespace
 
 TEST_CASE("a picture is normalized as on the CPU, in every format, layout and size") {
-  for (Pixel pixel : kPixels)
+  for (Pixel pixel : kPixelFormats)
     for (const auto& [width, height] : {std::pair{1u, 1u}, {2u, 3u}, {63u, 17u}, {64u, 16u}, {65u, 33u}, {322u, 181u}})
       for (uint32_t variant = 0; variant < 8; ++variant) {
         const Picture picture = random_picture(pixel, width, height, variant + width)
@@ -90,7 +87,7 @@ TEST_CASE("a picture is normalized as on the CPU, in every format, layout and si
 }
 
 TEST_CASE("a whole picture becomes one patch as on the CPU, larger and smaller") {
-  for (Pixel pixel : kPixels)
+  for (Pixel pixel : kPixelFormats)
     for (const auto& [width, height] : {std::pair{1u, 1u}, {37u, 23u}, {64u, 64u}, {127u, 31u}, {320u, 200u}})
       for (uint32_t variant : {0u, 1u, 3u, 6u}) {
         const Picture picture = random_picture(pixel, 131, 77, variant).tag(MR_COLOR_BT709, MR_RANGE_LIMITED);
@@ -171,7 +168,7 @@ TEST_CASE("as many patches as the device counts boxes are cut as on the CPU, and
       {0, 0, 131, 77},       {3.25f, 4.5f, 90.5f, 70}, {-80, -3.5f, 200, 120}, {0, 0, 0, 9},
       {5, 2, 30.5f, 20.75f}, {nan, 7, 1, 1},           {1000, 1000, 3, 3},     {9, 9, 8, 2}};
   const on_gpu::Bytes table(boxes.data(), boxes.size() * sizeof(Box));
-  for (Pixel pixel : kPixels)
+  for (Pixel pixel : kPixelFormats)
     for (uint64_t count : {uint64_t{0}, uint64_t{3}, uint64_t{8}}) {
       const on_gpu::Bytes device_count(&count, sizeof count);
       for (uint32_t variant : {1u, 2u, 7u}) {

@@ -8,12 +8,11 @@
 #include <random>
 #include <vector>
 
+#include "tests/handlers/blend_modes.h"
+
 using namespace millrace::handlers;
 
 namespace {
-
-constexpr BlendMode kModes[] = {BlendMode::over,   BlendMode::add,    BlendMode::subtract, BlendMode::multiply,
-                                BlendMode::screen, BlendMode::darken, BlendMode::lighten,  BlendMode::difference};
 
 double blended(BlendMode mode, double cb, double cs) {
   switch (mode) {
@@ -44,7 +43,7 @@ std::vector<uint8_t> random_bytes(size_t count, uint32_t seed) {
 
 TEST_CASE("every pair of bytes is blended as the mode's formula says, rounded to nearest") {
   std::vector<uint8_t> above(65536), below(65536);
-  for (BlendMode mode : kModes) {
+  for (BlendMode mode : kBlendModes) {
     for (size_t i = 0; i < 65536; ++i) above[i] = static_cast<uint8_t>(i), below[i] = static_cast<uint8_t>(i >> 8);
     blend_pixels(mode, above.data(), nullptr, 255, 1, 65536, below.data());
     uint64_t wrong = 0;
@@ -58,7 +57,7 @@ TEST_CASE("every pair of bytes is blended as the mode's formula says, rounded to
 }
 
 TEST_CASE("opacity and alpha weigh each mode, to within the roundings, whatever the channels and the length") {
-  for (BlendMode mode : kModes)
+  for (BlendMode mode : kBlendModes)
     for (uint32_t channels : {1u, 3u, 4u})
       for (size_t count : {size_t{1}, size_t{17}, size_t{511}, size_t{1300}})
         for (uint8_t opacity : {uint8_t{0}, uint8_t{1}, uint8_t{128}, uint8_t{255}})
@@ -90,7 +89,7 @@ TEST_CASE("opacity and alpha weigh each mode, to within the roundings, whatever 
 }
 
 TEST_CASE("over what is translucent, colour and alpha are those of the standard") {
-  for (BlendMode mode : kModes)
+  for (BlendMode mode : kBlendModes)
     for (uint8_t opacity : {uint8_t{0}, uint8_t{100}, uint8_t{255}}) {
       constexpr size_t kCount = 3000;
       const std::vector<uint8_t> above = random_bytes(kCount * 4, 54);
@@ -117,7 +116,7 @@ TEST_CASE("where both sides are opaque, the translucent way and the opaque one a
   constexpr size_t kCount = 500;
   std::vector<uint8_t> above = random_bytes(kCount * 4, 56), below = random_bytes(kCount * 4, 57);
   for (size_t i = 0; i < kCount; ++i) above[4 * i + 3] = below[4 * i + 3] = 255;
-  for (BlendMode mode : kModes) {
+  for (BlendMode mode : kBlendModes) {
     std::vector<uint8_t> one = below, other = below;
     blend_pixels(mode, above.data(), nullptr, 90, 4, kCount, one.data());
     blend_translucent(mode, above.data(), 90, kCount, other.data());

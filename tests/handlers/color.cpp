@@ -20,7 +20,7 @@ namespace {
 struct Rgb {
   double r, g, b;
 };
-const std::vector<std::pair<uint32_t, uint32_t>> kSizes = {{1, 1}, {2, 2}, {3, 5}, {17, 1}, {1, 9}, {641, 7}};
+const std::vector<std::pair<uint32_t, uint32_t>> kColorSizes = {{1, 1}, {2, 2}, {3, 5}, {17, 1}, {1, 9}, {641, 7}};
 const std::vector<Pixel> kPlanar = {Pixel::nv12, Pixel::i420};
 
 double clamped(double value) { return std::min(std::max(value, 0.0), 255.0); }
@@ -107,7 +107,7 @@ constexpr double kErrorMax = 0.5 + 0.02;
 constexpr double kDecodingErrorMax = 0.5 + 0.08;
 
 TEST_CASE("RGB becomes YCbCr within the rounding, for every matrix, range, layout and size") {
-  for (const auto& [width, height] : kSizes)
+  for (const auto& [width, height] : kColorSizes)
     for (Pixel from : kInterleaved)
       for (Pixel to : kPlanar)
         for (uint32_t color : {MR_COLOR_BT601, MR_COLOR_BT709, MR_COLOR_BT2020})
@@ -122,7 +122,7 @@ TEST_CASE("RGB becomes YCbCr within the rounding, for every matrix, range, layou
 }
 
 TEST_CASE("YCbCr becomes RGB within the rounding, for every matrix, range, layout and size") {
-  for (const auto& [width, height] : kSizes)
+  for (const auto& [width, height] : kColorSizes)
     for (Pixel from : kPlanar)
       for (Pixel to : {Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8})
         for (uint32_t color : {MR_COLOR_BT601, MR_COLOR_BT709, MR_COLOR_BT2020})
@@ -137,7 +137,7 @@ TEST_CASE("YCbCr becomes RGB within the rounding, for every matrix, range, layou
 }
 
 TEST_CASE("RGB becomes gray by BT.601 within the rounding") {
-  for (const auto& [width, height] : kSizes)
+  for (const auto& [width, height] : kColorSizes)
     for (Pixel from : kInterleaved) {
       const Picture source = random_picture(from, width, height, 13);
       Picture target(Pixel::gray8, width, height);
@@ -195,7 +195,7 @@ TEST_CASE("gray from limited-range YCbCr is the luma brought to full range") {
 }
 
 TEST_CASE("the two layouts of 4:2:0 hold the same numbers") {
-  for (const auto& [width, height] : kSizes) {
+  for (const auto& [width, height] : kColorSizes) {
     const Picture source = random_picture(Pixel::nv12, width, height, 15).tag(MR_COLOR_BT709, MR_RANGE_LIMITED);
     Picture between = Picture(Pixel::i420, width, height).tag(MR_COLOR_BT709, MR_RANGE_LIMITED);
     Picture back = Picture(Pixel::nv12, width, height).tag(MR_COLOR_BT709, MR_RANGE_LIMITED);
@@ -245,7 +245,7 @@ double error_of_deep_encoding(const ImageView& source, const ImageView& target) 
 } // namespace
 
 TEST_CASE("RGB becomes p010 within the rounding of 10 bits, and the bits below are 0") {
-  for (const auto& [width, height] : kSizes)
+  for (const auto& [width, height] : kColorSizes)
     for (uint32_t color : {MR_COLOR_BT601, MR_COLOR_BT709, MR_COLOR_BT2020})
       for (uint32_t range : {MR_RANGE_FULL, MR_RANGE_LIMITED}) {
         const Picture source = random_picture(Pixel::bgra8, width, height, 31);
@@ -301,7 +301,7 @@ TEST_CASE("p010 becomes RGB within the rounding") {
 TEST_CASE("numbers of 8 bits come back from p010, which holds them scaled") {
   for (Pixel planar : kPlanar)
     for (uint32_t range : {MR_RANGE_FULL, MR_RANGE_LIMITED})
-      for (const auto& [width, height] : kSizes) {
+      for (const auto& [width, height] : kColorSizes) {
         const Picture source = random_picture(planar, width, height, 33).tag(MR_COLOR_BT709, range);
         Picture between = Picture(Pixel::p010, width, height).tag(MR_COLOR_BT709, range);
         Picture back = Picture(planar, width, height).tag(MR_COLOR_BT709, range);

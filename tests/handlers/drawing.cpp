@@ -10,6 +10,7 @@
 #include "handlers/draw/caption.h"
 #include "handlers/draw/glyphs.h"
 #include "handlers/draw/raster.h"
+#include "ink.h"
 #include "pictures.h"
 
 using namespace millrace;
@@ -19,8 +20,6 @@ using millrace::testing::TableTest;
 using millrace::testing::Value;
 
 namespace {
-
-bool has_font() { return !find_default_font().empty(); }
 
 // Rows of a gray picture as text: '#' where it is bright.
 std::string drawn(const ImageView& picture) {
@@ -38,8 +37,6 @@ uint64_t brightness_sum(const ImageView& picture) {
     for (size_t i = 0; i < plane_row_bytes(picture.pixel(), picture.width(), 0); ++i) sum += picture.row(y)[i];
   return sum;
 }
-
-constexpr Color kWhite = {255, 255, 255};
 
 // A record type that no handler knows.
 struct Speed {

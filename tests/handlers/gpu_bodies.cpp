@@ -216,8 +216,8 @@ void check_bodies_agree(const char* type, std::initializer_list<Setting> setting
     CHECK(std::memcmp(made.data(), wanted.data(), wanted.header().extent_bytes) == 0);
 }
 
-Value noise(Pixel pixel, uint32_t width, uint32_t height) {
-  return handlers::noise(pixel, width, height, width).at(5'000'000, 40'000'000).from_stream(2);
+Value timed_noise(Pixel pixel, uint32_t width, uint32_t height) {
+  return noise(pixel, width, height, width).at(5'000'000, 40'000'000).from_stream(2);
 }
 
 const std::vector<Box> kBoxes = {{3, 20, 30, 15, 1, 4, 77}, {-5, -5, 20, 20, 1, 3, -1}, {20, 12, 60, 60, 1, 3, 123456}};
@@ -226,7 +226,7 @@ const std::vector<Box> kBoxes = {{3, 20, 30, 15, 1, 4, 77}, {-5, -5, 20, 20, 1, 
 
 TEST_CASE("the GPU bodies of image.normalize and image.patches ask for what the CPU's make") {
   for (Pixel pixel : {Pixel::gray8, Pixel::bgr8, Pixel::nv12}) {
-    const Value video = noise(pixel, 41, 23), boxes = testing::records<Box>(kBoxes);
+    const Value video = timed_noise(pixel, 41, 23), boxes = testing::records<Box>(kBoxes);
     check_bodies_agree("image.normalize", {{"dtype", "f16"}, {"mean", "0.5"}, {"order", "bgr"}}, {{"video", video}});
     check_bodies_agree("image.patches", {{"width", "9"}, {"height", "7"}, {"layout", "nhwc"}}, {{"video", video}});
     check_bodies_agree("image.patches", {{"width", "9"}, {"height", "7"}, {"count_max", "2"}},
@@ -237,8 +237,8 @@ TEST_CASE("the GPU bodies of image.normalize and image.patches ask for what the 
 }
 
 TEST_CASE("the GPU body of image.composite asks for the canvas that the CPU's makes") {
-  const Value below = noise(Pixel::rgb8, 40, 30), above = noise(Pixel::rgba8, 21, 17),
-              video = noise(Pixel::nv12, 32, 18);
+  const Value below = timed_noise(Pixel::rgb8, 40, 30), above = timed_noise(Pixel::rgba8, 21, 17),
+              video = timed_noise(Pixel::nv12, 32, 18);
   const Given layers = {{"layers", below}, {"layers", above}, {"layers", video}};
   check_bodies_agree("image.composite", {{"layout", "grid"}, {"gap", "3"}, {"background", "#102030"}}, layers);
   check_bodies_agree("image.composite", {{"layout", "inset"}, {"blend", "screen"}, {"opacity", "0.4"}}, layers);
@@ -251,7 +251,7 @@ TEST_CASE("the GPU body of image.composite asks for the canvas that the CPU's ma
 
 TEST_CASE("the GPU bodies of draw.boxes and draw.text ask for what the CPU's paint") {
   for (Pixel pixel : {Pixel::gray8, Pixel::bgr8, Pixel::rgba8}) {
-    const Value video = noise(pixel, 90, 70);
+    const Value video = timed_noise(pixel, 90, 70);
     const Given both = {{"video", video}, {"boxes", testing::records<Box>(kBoxes)}};
     check_bodies_agree("draw.boxes", {{"size", "10"}, {"thickness", "3"}}, both);
     check_bodies_agree("draw.boxes", {{"labels", "false"}}, both);
@@ -279,18 +279,18 @@ TEST_CASE("the GPU body of draw.waveform asks for the monitor that the CPU's pai
       for (const char* position : {"bottom_right", "top_left", "alone"})
         for (uint32_t width : {2u, 97u})
           check_bodies_agree("draw.waveform", {{"mode", mode}, {"position", position}, {"size", "0.4"}},
-                             {{"video", noise(pixel, width, 60)}});
+                             {{"video", timed_noise(pixel, width, 60)}});
 }
 
 TEST_CASE("null.sink and flow.pass have GPU bodies that leave everything where it is") {
   mr_handler_type pass = builtin("flow.pass");
   pass.process = pass.process_cuda;
   TableTest handler(pass);
-  handler.input("in", noise(Pixel::rgb8, 4, 4));
+  handler.input("in", timed_noise(Pixel::rgb8, 4, 4));
   CHECK(handler.tick().state("out") == MR_OUTPUT_FORWARDED);
   mr_handler_type sink = builtin("null.sink");
   sink.process = sink.process_cuda;
   TableTest end(sink);
-  end.input("in", noise(Pixel::rgb8, 4, 4));
+  end.input("in", timed_noise(Pixel::rgb8, 4, 4));
   CHECK(end.tick().ok());
 }

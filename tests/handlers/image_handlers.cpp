@@ -14,7 +14,7 @@ using millrace::testing::Value;
 
 namespace {
 
-Value noise(Pixel pixel, uint32_t width, uint32_t height) {
+Value lcg_noise(Pixel pixel, uint32_t width, uint32_t height) {
   uint32_t state = 1;
   return testing::image(pixel, width, height, [&state](uint32_t, uint32_t, uint32_t) {
     state = state * 1664525 + 1013904223;
@@ -26,7 +26,7 @@ Value noise(Pixel pixel, uint32_t width, uint32_t height) {
 
 TEST_CASE("image.convert makes the format that it announced, and keeps the times") {
   TableTest convert(builtin("image.convert"), {{"to", "nv12"}, {"matrix", "bt709"}, {"range", "full"}});
-  convert.input("video", noise(Pixel::bgr8, 31, 17).at(123, 45).from_stream(6));
+  convert.input("video", lcg_noise(Pixel::bgr8, 31, 17).at(123, 45).from_stream(6));
   const Result result = convert.tick();
   REQUIRE(result.ok());
   const ImageView made = result.image("video");
@@ -40,13 +40,13 @@ TEST_CASE("image.convert makes the format that it announced, and keeps the times
   CHECK(convert.format("video").color == MR_COLOR_BT709);
   CHECK(convert.format("video").height == 17);
   Picture wanted = Picture(Pixel::nv12, 31, 17).tag(MR_COLOR_BT709, MR_RANGE_FULL);
-  convert_pixels(noise(Pixel::bgr8, 31, 17).image(), wanted.span());
+  convert_pixels(lcg_noise(Pixel::bgr8, 31, 17).image(), wanted.span());
   CHECK(same_pixels(made, wanted.view()));
 }
 
 TEST_CASE("image.convert makes p010 by BT.2020, and says so") {
   TableTest convert(builtin("image.convert"), {{"to", "p010"}, {"matrix", "bt2020"}});
-  convert.input("video", noise(Pixel::rgb8, 31, 17));
+  convert.input("video", lcg_noise(Pixel::rgb8, 31, 17));
   const Result result = convert.tick();
   REQUIRE(result.ok());
   const ImageView made = result.image("video");
@@ -54,7 +54,7 @@ TEST_CASE("image.convert makes p010 by BT.2020, and says so") {
   CHECK(made.range() == MR_RANGE_LIMITED);
   CHECK(convert.format("video").pixel_formats == bit_of(Pixel::p010));
   Picture wanted = Picture(Pixel::p010, 31, 17).tag(MR_COLOR_BT2020, MR_RANGE_LIMITED);
-  convert_pixels(noise(Pixel::rgb8, 31, 17).image(), wanted.span());
+  convert_pixels(lcg_noise(Pixel::rgb8, 31, 17).image(), wanted.span());
   CHECK(same_pixels(made, wanted.view()));
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("image.convert to RGB says that it is full range, whatever came in") {
 TEST_CASE("image.resize derives the side that is not given from the shape of the input") {
   const auto size_for = [](std::initializer_list<testing::Setting> settings) {
     TableTest resize(builtin("image.resize"), settings);
-    resize.input("video", noise(Pixel::rgb8, 640, 360));
+    resize.input("video", lcg_noise(Pixel::rgb8, 640, 360));
     const Result result = resize.tick();
     REQUIRE(result.ok());
     CHECK(resize.format("video").width == result.image("video").width());
@@ -87,16 +87,16 @@ TEST_CASE("image.resize derives the side that is not given from the shape of the
 
 TEST_CASE("image.resize without any size is refused before it starts") {
   TableTest resize(builtin("image.resize"));
-  resize.input("video", noise(Pixel::rgb8, 8, 8));
+  resize.input("video", lcg_noise(Pixel::rgb8, 8, 8));
   CHECK(resize.start() == MR_ERROR);
   CHECK(resize.error() == "image.resize needs a width, a height, or both");
 }
 
 TEST_CASE("image.resize keeps the times, and follows an input that changes its size within bounds") {
   TableTest resize(builtin("image.resize"), {{"width", "10"}, {"height", "10"}});
-  resize.input("video", noise(Pixel::gray8, 40, 40).at(9, 8));
+  resize.input("video", lcg_noise(Pixel::gray8, 40, 40).at(9, 8));
   CHECK(resize.tick().value("video").header().pts_ns == 9);
-  resize.input("video", noise(Pixel::gray8, 20, 30));
+  resize.input("video", lcg_noise(Pixel::gray8, 20, 30));
   const Result smaller = resize.tick();
   REQUIRE(smaller.ok());
   CHECK(smaller.image("video").height() == 10);
@@ -104,7 +104,7 @@ TEST_CASE("image.resize keeps the times, and follows an input that changes its s
 
 TEST_CASE("image.blur blurs with the sigma of now") {
   TableTest blur(builtin("image.blur"), {{"sigma", "1"}});
-  const Value picture = noise(Pixel::rgb8, 50, 20);
+  const Value picture = lcg_noise(Pixel::rgb8, 50, 20);
   blur.input("video", picture.at(77));
   for (const char* sigma : {"1", "3.5", "0", "50"}) {
     blur.set("sigma", sigma);

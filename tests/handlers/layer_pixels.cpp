@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "blend_modes.h"
 #include "handlers/gpu/layer.h"
 #include "handlers/image/compose.h"
 #include "pictures.h"
@@ -15,9 +16,6 @@ using namespace millrace;
 using namespace millrace::handlers;
 
 namespace {
-
-constexpr BlendMode kModes[] = {BlendMode::over,   BlendMode::add,    BlendMode::subtract, BlendMode::multiply,
-                                BlendMode::screen, BlendMode::darken, BlendMode::lighten,  BlendMode::difference};
 
 uint32_t word_of(const uint8_t* bytes) {
   uint32_t word = 0;
@@ -54,7 +52,7 @@ Picture composed_by_pixels(const std::vector<Picture>& pictures, const std::vect
 
 TEST_CASE("a pixel laid over another is what rows of them are, in every mode") {
   std::mt19937 random(5);
-  for (BlendMode mode : kModes)
+  for (BlendMode mode : kBlendModes)
     for (int i = 0; i < 20'000; ++i) {
       const auto above = static_cast<uint32_t>(random());
       auto below = static_cast<uint32_t>(random());
@@ -106,7 +104,7 @@ TEST_CASE("a composition pixel by pixel is the composer's, whatever its layers, 
     ComposeSettings settings;
     settings.fit = static_cast<Fit>(any(3));
     settings.scaling = static_cast<Scaling>(any(4));
-    settings.blend = kModes[any(8)];
+    settings.blend = kBlendModes[any(8)];
     settings.opacity = static_cast<uint8_t>(any(2) ? 255 : any(256));
     settings.premultiplied = any(2);
     settings.background = {10, 200, 90, static_cast<uint8_t>(has_alpha(pixel) && any(2) ? any(256) : 255)};

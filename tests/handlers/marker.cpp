@@ -7,6 +7,7 @@
 
 #include "builtin.h"
 #include "handlers/draw/disc.h"
+#include "ink.h"
 #include "pictures.h"
 
 using namespace millrace;
@@ -15,8 +16,6 @@ using millrace::testing::Result;
 using millrace::testing::TableTest;
 
 namespace {
-
-constexpr Color kWhite = {255, 255, 255};
 
 // The share of pixel (x, y) that lies in the disc, of 32 x 32 samples.
 double covered_area(uint32_t x, uint32_t y, Spot centre, double radius) {

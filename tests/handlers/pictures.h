@@ -12,6 +12,8 @@
 
 namespace millrace::handlers {
 
+inline constexpr Pixel kPixelFormats[] = {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8,
+                                          Pixel::bgra8, Pixel::nv12, Pixel::i420, Pixel::p010};
 inline constexpr Pixel kInterleaved[] = {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8};
 
 // Every byte in use is random, extremes more often than chance would have them; padding is 0xEE.

@@ -8,12 +8,12 @@
 namespace millrace::handlers {
 namespace {
 
-struct Shape {
+struct PixelShape {
   uint32_t width, height, aspect_num, aspect_den;
 };
 
 // What a handler makes of a picture of this shape; the plan's word and the value's have to agree.
-Shape made_by(const std::string& type, std::initializer_list<testing::Setting> settings, const Shape& from) {
+PixelShape made_by(const std::string& type, std::initializer_list<testing::Setting> settings, const PixelShape& from) {
   testing::TableTest test(builtin(type), settings);
   testing::Value picture = testing::image(Pixel::rgb8, from.width, from.height, [](auto, auto, auto) { return 9u; });
   picture.raw().as.image.aspect_num = from.aspect_num;
@@ -26,7 +26,7 @@ Shape made_by(const std::string& type, std::initializer_list<testing::Setting> s
   return {image.width, image.height, image.aspect_num, image.aspect_den};
 }
 
-double shown(const Shape& shape) {
+double shown(const PixelShape& shape) {
   const double pixel = shape.aspect_den ? static_cast<double>(shape.aspect_num) / shape.aspect_den : 1;
   return pixel * shape.width / shape.height;
 }
@@ -34,14 +34,14 @@ double shown(const Shape& shape) {
 } // namespace
 
 TEST_CASE("a picture of other than square pixels is shown in the same shape after it was scaled or turned") {
-  const Shape from{64, 48, 4, 3};
+  const PixelShape from{64, 48, 4, 3};
   for (const int width : {32, 64, 85, 100}) {
-    const Shape made = made_by("image.resize", {{"width", std::to_string(width)}, {"height", "48"}}, from);
+    const PixelShape made = made_by("image.resize", {{"width", std::to_string(width)}, {"height", "48"}}, from);
     INFO("width ", width);
     CHECK(std::abs(shown(made) - shown(from)) < 0.02);
     CHECK((made.aspect_den == 0) == (width == 85)); // square pixels
   }
-  const Shape turned = made_by("image.flip", {{"mode", "rotate90"}}, from);
+  const PixelShape turned = made_by("image.flip", {{"mode", "rotate90"}}, from);
   CHECK(std::abs(shown(turned) - 1 / shown(from)) < 1e-9);
   CHECK(shown(made_by("image.flip", {{"mode", "both"}}, from)) == shown(from));
   CHECK(shown(made_by("image.crop", {{"width", "24"}, {"height", "48"}}, from)) ==

@@ -27,13 +27,14 @@ using millrace::testing::Value;
 namespace {
 
 // A type of the tests' own, with the fields that boxes have not.
-struct Sample {
+struct SampleRecord {
   double value = 1.5;
   int32_t count = -7;
   float part = 0.25f;
   static constexpr std::string_view kSchema = "test.Sample";
   static std::vector<mr_field> fields() {
-    return {field("value", &Sample::value), field("count", &Sample::count), field("part", &Sample::part)};
+    return {field("value", &SampleRecord::value), field("count", &SampleRecord::count),
+            field("part", &SampleRecord::part)};
   }
 };
 struct Corners {
@@ -49,11 +50,15 @@ struct Mute {
   static constexpr std::string_view kSchema = "test.Mute";
   int32_t number;
 };
-const Sample kDefaultSample;
+const SampleRecord kDefaultSample;
 std::span<const RecordLayout> sample_layouts() {
-  static const mr_record_type& type = *record_type_of<Sample>();
-  static const std::array layouts = {RecordLayout{
-      Sample::kSchema, sizeof(Sample), layout_of<Sample>(), {type.fields, type.field_count}, &kDefaultSample, 1}};
+  static const mr_record_type& type = *record_type_of<SampleRecord>();
+  static const std::array layouts = {RecordLayout{SampleRecord::kSchema,
+                                                  sizeof(SampleRecord),
+                                                  layout_of<SampleRecord>(),
+                                                  {type.fields, type.field_count},
+                                                  &kDefaultSample,
+                                                  1}};
   return layouts;
 }
 
@@ -279,7 +284,7 @@ TEST_CASE("no truncation and no changed byte of a line does more than throw or r
 }
 
 TEST_CASE("a type with other fields is a row of the table and nothing more") {
-  const std::array<Sample, 2> samples = {Sample{0.1, 2, -3}, Sample{1e300, INT32_MIN, 5}};
+  const std::array<SampleRecord, 2> samples = {SampleRecord{0.1, 2, -3}, SampleRecord{1e300, INT32_MIN, 5}};
   std::string text;
   append_record_line(text, 1, 2, sample_layouts()[0], reinterpret_cast<const uint8_t*>(samples.data()), 2);
   CHECK(text == R"({"tick":1,"time_ns":2,"schema":"test.Sample","records":[{"value":0.1,"count":2,"part":-3},)"
@@ -290,7 +295,7 @@ TEST_CASE("a type with other fields is a row of the table and nothing more") {
   REQUIRE(line.bytes.size() == sizeof samples);
   CHECK(std::memcmp(line.bytes.data(), samples.data(), sizeof samples) == 0);
   read_record_line(R"({"schema":"test.Sample","records":[{"value":null}]})", sample_layouts(), line);
-  Sample sample;
+  SampleRecord sample;
   std::memcpy(&sample, line.bytes.data(), sizeof sample);
   CHECK(std::isnan(sample.value));
   CHECK(sample.count == -7);

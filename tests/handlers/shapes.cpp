@@ -8,6 +8,7 @@
 #include "builtin.h"
 #include "handlers/draw/shape_mask.h"
 #include "handlers/draw/shape_text.h"
+#include "ink.h"
 #include "pictures.h"
 
 using namespace millrace;
@@ -16,8 +17,6 @@ using millrace::testing::Result;
 using millrace::testing::TableTest;
 
 namespace {
-
-constexpr Color kWhite = {255, 255, 255};
 
 // Shapes in white on a black gray picture.
 Picture drawn(const std::string& text, uint32_t width, uint32_t height, double thickness = 1) {

@@ -9,7 +9,9 @@
 #include "handlers/draw/glyphs.h"
 #include "handlers/stats/latency_window.h"
 #include "handlers/stats/rate_meter.h"
+#include "ink.h"
 #include "pictures.h"
+#include "tests/milliseconds.h"
 
 using namespace millrace;
 using namespace millrace::handlers;
@@ -18,10 +20,6 @@ using millrace::testing::TableTest;
 using millrace::testing::Value;
 
 namespace {
-
-constexpr int64_t kMs = 1'000'000;
-
-bool has_font() { return !find_default_font().empty(); }
 
 bool equal_bytes(const Value& a, const Value& b) {
   return a.header().extent_bytes == b.header().extent_bytes &&

@@ -20,9 +20,6 @@ using millrace::testing::Value;
 
 namespace {
 
-constexpr Pixel kPixels[] = {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8,
-                             Pixel::bgra8, Pixel::nv12, Pixel::i420, Pixel::p010};
-
 struct Color {
   double channels[3];
 };
@@ -169,7 +166,7 @@ TEST_CASE("the weights of a footprint add up to one, whatever lies outside") {
 }
 
 TEST_CASE("a normalized picture is what the formula says, in every format, order and layout") {
-  for (Pixel pixel : kPixels)
+  for (Pixel pixel : kPixelFormats)
     for (uint32_t color : {MR_COLOR_SRGB, MR_COLOR_BT709, MR_COLOR_BT2020})
       for (uint32_t range : {MR_RANGE_FULL, MR_RANGE_LIMITED})
         for (int variant = 0; variant < 8; ++variant) {
@@ -189,7 +186,7 @@ TEST_CASE("a normalized picture is what the formula says, in every format, order
 TEST_CASE("patches are what bilinear and area sums say, inside the picture and beyond its edges") {
   const std::vector<Box> boxes = {{0, 0, 37, 23},     {3.25f, 4.5f, 9.5f, 7}, {-8, -3.5f, 20, 12}, {30, 18, 40, 44},
                                   {5, 2, 30, 20.75f}, {12, 7, 1, 1},          {100, 100, 3, 3},    {0.5f, 0, 36, 4}};
-  for (Pixel pixel : kPixels) {
+  for (Pixel pixel : kPixelFormats) {
     const Picture picture = random_picture(pixel, 37, 23, 11).tag(MR_COLOR_BT709, MR_RANGE_LIMITED);
     for (const auto& [width, height] : {std::pair{6u, 4u}, {37u, 23u}, {16u, 9u}, {1u, 1u}}) {
       TensorForm form = form_of(width, height, false, width == 16, width == 6);

@@ -20,7 +20,7 @@ using testing::Result;
 using testing::TableTest;
 
 constexpr int kTrials = 100;
-constexpr int kPictures = 16;
+constexpr int kFilmPictures = 16;
 constexpr int64_t kHourNs = 3'600'000'000'000;
 
 struct Outcome {
@@ -49,7 +49,7 @@ Outcome play(const std::string& path, const char* on_damage) {
     const bool rises = header.pts_ns > last_ns && (last_ns < 0 || header.pts_ns - last_ns <= 2 * kHourNs);
     outcome.times_rise = outcome.times_rise && rises && header.duration_ns >= 0;
     last_ns = header.pts_ns;
-    if (++outcome.pictures > kPictures) break;
+    if (++outcome.pictures > kFilmPictures) break;
   }
   CHECK(file.stop() == MR_OK);
   return outcome;
@@ -68,10 +68,10 @@ TEST_CASE("a hundred damaged copies of a film end with an error or with no more 
   std::vector<std::string> whole;
   for (const Kind& kind : kinds) {
     const std::string path = scratch(std::string("whole") + kind.extension);
-    write_video(path, kPictures, kind.codec);
+    write_video(path, kFilmPictures, kind.codec);
     const Outcome outcome = play(path, "fail");
     INFO(std::string(kind.codec), " in ", std::string(kind.extension));
-    CHECK(outcome.pictures == kPictures);
+    CHECK(outcome.pictures == kFilmPictures);
     CHECK(!outcome.refused);
     whole.push_back(bytes_of(path));
   }
@@ -82,10 +82,10 @@ TEST_CASE("a hundred damaged copies of a film end with an error or with no more 
     put_bytes(path, damaged(whole[kind], random));
     INFO("trial ", trial, ", ", std::string(kinds[kind].codec), " in ", std::string(kinds[kind].extension));
     const Outcome outcome = play(path, trial % 4 == 0 ? "fail" : "skip");
-    CHECK(outcome.pictures <= kPictures);
+    CHECK(outcome.pictures <= kFilmPictures);
     CHECK(outcome.times_rise);
     refused += outcome.refused;
-    fewer += !outcome.refused && outcome.pictures < kPictures;
+    fewer += !outcome.refused && outcome.pictures < kFilmPictures;
   }
   CHECK(refused > 0);
   CHECK(fewer > 0);

@@ -25,7 +25,7 @@ extern "C" {
 namespace millrace::media {
 namespace {
 
-constexpr int kPictures = 40;
+constexpr int kDecodedPictures = 40;
 constexpr uint32_t kWide = 176, kHigh = 98; // H.264 codes whole blocks of 16: 112 rows
 constexpr uint8_t kGuard = 0x5C, kRubbish = 0xDB;
 
@@ -219,10 +219,10 @@ TEST_CASE("with as many blocks as the decoder says that it holds, every picture 
       Lender lender(decoder->held_max(), decoder->block_bytes(film.pixel(), kWide, kHigh));
       decoder->work_in(&lender, film.pixel(), kWide, kHigh);
       const Decoded decoded = film.play(*decoder, &lender);
-      CHECK(decoded.pictures.size() == kPictures);
+      CHECK(decoded.pictures.size() == kDecodedPictures);
       const bool is_the_same = decoded.pictures == reference(kind);
       CHECK(is_the_same);
-      CHECK(decoded.in_blocks == kPictures);
+      CHECK(decoded.in_blocks == kDecodedPictures);
       CHECK(lender.refused() == 0);
       CHECK(decoded.drawn_on == 0);
       CHECK(decoded.aligned);
@@ -247,7 +247,7 @@ TEST_CASE("a lender that has few blocks costs copies and never a wrong picture")
         const bool is_the_same = decoded.pictures == reference(kind);
         CHECK(is_the_same);
         CHECK((decoded.in_blocks > 0) == (count > 0));
-        CHECK(decoded.in_blocks + decoded.elsewhere == kPictures);
+        CHECK(decoded.in_blocks + decoded.elsewhere == kDecodedPictures);
         if (count == 0) CHECK(lender.refused() > 0);
         CHECK(decoded.drawn_on == 0);
         decoder.reset();
@@ -278,7 +278,7 @@ TEST_CASE("a reader that keeps pictures keeps them as they are, and the decoder 
       decoder.send(film.input().read(packet.get()) == 0 ? packet.get() : nullptr);
       av_packet_unref(packet.get());
     }
-    REQUIRE(kept.size() == kPictures);
+    REQUIRE(kept.size() == kDecodedPictures);
     int in_blocks = 0, wrong = 0;
     for (size_t i = 0; i < kept.size(); ++i) {
       in_blocks += decoder.block_to_give(*kept[i]) != nullptr;
@@ -327,7 +327,7 @@ TEST_CASE("after a seek and a flush the film begins again at its first picture, 
     const bool is_the_same = decoded.pictures == reference(kind);
     INFO("pass ", pass);
     CHECK(is_the_same);
-    CHECK(decoded.in_blocks == kPictures);
+    CHECK(decoded.in_blocks == kDecodedPictures);
     REQUIRE(film.input().seek(film.input().start_ns()));
     decoder.flush();
   }

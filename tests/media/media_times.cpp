@@ -10,6 +10,7 @@
 #include <random>
 #include <utility>
 
+#include "tests/milliseconds.h"
 #include "tests/seed.h"
 
 namespace millrace::media {
@@ -17,7 +18,6 @@ namespace {
 
 using Found = MediaTimes::Found;
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kSecond = 1000 * kMs;
 constexpr int64_t kHour = 3600 * kSecond;
 

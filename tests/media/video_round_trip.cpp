@@ -7,9 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "tests/contains.h"
 #include "tests/file_bytes.h"
 #include "tests/media/numbered_video.h"
 #include "tests/media/plugin.h"
+#include "tests/milliseconds.h"
 
 namespace millrace::media {
 namespace {
@@ -18,8 +20,6 @@ using testing::Result;
 using testing::TableTest;
 using testing::Value;
 
-constexpr int64_t kMs = 1'000'000;
-
 // The sentence with which a handler's start is refused.
 std::string refusal(const std::string& type, std::initializer_list<testing::Setting> settings) {
   TableTest test(handler_type(type), settings);
@@ -27,8 +27,6 @@ std::string refusal(const std::string& type, std::initializer_list<testing::Sett
   CHECK(test.start() == MR_ERROR);
   return test.error();
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 uint32_t row_bytes(const ImageView& picture, uint32_t plane) {
   return plane == 0 ? picture.width() * bytes_per_pixel(picture.pixel()) : (picture.width() + 1) / 2;

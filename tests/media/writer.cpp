@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/contains.h"
 #include "tests/handlers/scratch.h"
 #include "tests/media/films.h"
 
@@ -17,8 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using handlers::ScratchFolder;
 using testing::TableTest;
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // The first difference of a film's times from these, in milliseconds: "" where each is within the tolerance.
 std::string wrong_time(const Probed& film, const std::vector<Timed>& times, double tolerance_ms) {

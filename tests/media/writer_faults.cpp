@@ -20,6 +20,7 @@
 
 #include "plugins/media/part_file.h"
 #include "plugins/media/segments.h"
+#include "tests/contains.h"
 #include "tests/handlers/scratch.h"
 #include "tests/media/films.h"
 
@@ -66,8 +67,6 @@ namespace fs = std::filesystem;
 using handlers::ScratchFolder;
 using testing::Result;
 using testing::TableTest;
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 testing::Value picture(int i) {
   return numbered(Pixel::i420, 320, 240, static_cast<uint32_t>(i)).at(i * 40'000'000, 40'000'000);

@@ -15,6 +15,7 @@
 #include "plugins/media/picture_times.h"
 #include "plugins/media/rates.h"
 #include "plugins/media/segments.h"
+#include "tests/contains.h"
 #include "tests/media/films.h"
 
 namespace millrace::media {
@@ -31,8 +32,6 @@ std::string refusal_of(Function&& function) {
   }
   return "";
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 } // namespace
 

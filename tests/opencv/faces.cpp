@@ -15,6 +15,7 @@
 
 #include "plugins/opencv/cascade.h"
 #include "plugins/opencv/picture.h"
+#include "tests/contains.h"
 #include "tests/file_bytes.h"
 #include "tests/opencv/plugin.h"
 
@@ -55,8 +56,6 @@ std::string start_error(const std::string& cascade) {
   CHECK(detect.start() == MR_ERROR);
   return detect.error();
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 } // namespace
 

@@ -6,10 +6,10 @@
 #include <initializer_list>
 #include <limits>
 
+#include "tests/milliseconds.h"
+
 namespace millrace::opencv {
 namespace {
-
-constexpr int64_t kMs = 1'000'000;
 
 // A screen whose time moves only by what it waits and by what is added.
 struct Show {

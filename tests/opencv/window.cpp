@@ -19,6 +19,7 @@
 #include <string>
 #include <thread>
 
+#include "tests/contains.h"
 #include "tests/file_bytes.h"
 #include "tests/opencv/plugin.h"
 
@@ -109,8 +110,6 @@ bool has_display() {
 Value plain(std::array<uint8_t, 3> bgr) {
   return testing::image(Pixel::bgr8, kWide, kHigh, [bgr](uint32_t, uint32_t, uint32_t c) { return bgr[c]; });
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 } // namespace
 

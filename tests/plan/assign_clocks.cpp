@@ -8,8 +8,6 @@ using namespace millrace::test;
 
 namespace {
 
-using Params = std::map<std::string, std::string>;
-
 // One sink that reads all of them.
 Pipeline sources(const std::vector<Params>& params) {
   Pipeline p;

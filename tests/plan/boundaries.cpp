@@ -5,15 +5,12 @@
 #include <algorithm>
 
 #include "planned.h"
+#include "tests/contains.h"
 
 using namespace millrace;
 using namespace millrace::test;
 
 namespace {
-
-using Names = std::vector<std::string>;
-
-bool contains(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 // source → each of the capturable handlers, all on sim:0, by the edges given.
 Pipeline on_device(const std::vector<std::pair<std::string, std::string>>& edges,

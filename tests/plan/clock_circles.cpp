@@ -31,25 +31,16 @@ graph::Edge& align(Pipeline& p, const std::string& from, const std::string& to, 
   return edge;
 }
 
-Error refused(const Pipeline& p) {
-  try {
-    const Planned planned(p);
-  } catch (const Failure& failure) {
-    return failure.error();
-  }
-  return {};
-}
-
 } // namespace
 
 TEST_CASE("8.2: a queue between clocks may block where it is the only way between its two sides") {
   Pipeline p = clocks({{"a", 30}, {"b", 10}, {"c", 5}});
   join(p, "sa", "hb", graph::Policy::queue).depth = 4;
-  CHECK(refused(p).code == 0);
+  CHECK(error_of(p).code == 0);
   join(p, "sb", "hc", graph::Policy::latest); // another clock, by another way
-  CHECK(refused(p).code == 0);
+  CHECK(error_of(p).code == 0);
   join(p, "hc", "ha", graph::Policy::latest); // and back to where it began
-  const Error error = refused(p);
+  const Error error = error_of(p);
   CHECK(error.code == 414);
   CHECK(error.what.find("sa.out → hb.in[1]") != std::string::npos);
   CHECK(error.what.find("\"a\" and \"b\"") != std::string::npos);
@@ -67,9 +58,9 @@ TEST_CASE("8.2: a second edge between the same clocks, in any direction, by any 
       graph::Edge& second = back ? join(p, "hb", "ha", policy) : join(p, "ha", "hb", policy);
       second.within_ns = 40'000'000;
       second.full = graph::Full::drop_newest;
-      CHECK(refused(p).code == 414);
+      CHECK(error_of(p).code == 414);
       p.graph.edges[2].full = graph::Full::drop_oldest; // what the error proposes
-      CHECK(refused(p).code == 0);
+      CHECK(error_of(p).code == 0);
     }
   }
 }
@@ -78,9 +69,9 @@ TEST_CASE("8.2: an edge whose reader's clock does not wait makes no circle") {
   Pipeline p = clocks({{"a", 30}, {"b", 10}});
   join(p, "sa", "hb", graph::Policy::queue).depth = 4;
   join(p, "hb", "ha", graph::Policy::latest);
-  CHECK(refused(p).code == 414);
+  CHECK(error_of(p).code == 414);
   p.graph.clocks[0].mode = graph::ClockMode::realtime; // reads what is done
-  CHECK(refused(p).code == 0);
+  CHECK(error_of(p).code == 0);
 }
 
 TEST_CASE("8.3: clocks that align with each other get windows that hold what both wait for, and the plan says so") {
@@ -104,7 +95,7 @@ TEST_CASE(
   Pipeline p = clocks({{"left", 30}, {"right", 30}}, 3);
   align(p, "sleft", "hright", 40);
   align(p, "sright", "hleft", 40);
-  const Error error = refused(p);
+  const Error error = error_of(p);
   CHECK(error.code == 415);
   CHECK(error.what.find("\"left\" has in_flight 3, and needs 4") != std::string::npos);
   for (graph::Clock& clock : p.graph.clocks) clock.in_flight = 4;
@@ -117,8 +108,8 @@ TEST_CASE(
   Pipeline without = clocks({{"left", 30}, {"right", 0}});
   align(without, "sleft", "hright", 40);
   align(without, "sright", "hleft", 40);
-  CHECK(refused(without).code == 415);
-  CHECK(refused(without).edit == "rate: 30");
+  CHECK(error_of(without).code == 415);
+  CHECK(error_of(without).edit == "rate: 30");
 }
 
 TEST_CASE("8.3: a clock's own window holds what a circle needs, also where the debt is in another pace of it") {
@@ -175,14 +166,14 @@ TEST_CASE("8.3: a loop by delay that waits for later times of another clock on i
   Pipeline p = clocks({{"a", 30}, {"b", 30}});
   align(p, "ha", "hb", 40);
   join(p, "hb", "ha", graph::Policy::latest);
-  CHECK(refused(p).code == 401); // a cycle without a delay
+  CHECK(error_of(p).code == 401); // a cycle without a delay
   p.graph.edges.pop_back();
   p.add("back", "t.join").clock = "a";
   join(p, "hb", "back", graph::Policy::latest);
   graph::Edge& delayed = p.connect("back", "ha.in");
   delayed.delay = 1;
   delayed.initial_empty = true;
-  CHECK(refused(p).code == 414);
+  CHECK(error_of(p).code == 414);
   p.graph.edges[2].policy = graph::Policy::latest;
-  CHECK(refused(p).code == 0);
+  CHECK(error_of(p).code == 0);
 }

@@ -20,8 +20,6 @@ Pipeline across(const char* source, const char* reader) {
   return p;
 }
 
-const plan::Machine machine = machine_of(1, {"cpu", "sim:0", "sim:1"});
-
 std::string place_of(const Planned& planned, size_t conversion = 0) {
   return planned.place(planned.inserted().at(conversion));
 }
@@ -35,17 +33,17 @@ uint64_t carried(const Planned& planned) {
 } // namespace
 
 TEST_CASE("5.1: a picture that gets smaller is converted before the copy, one that gets larger after it") {
-  const Planned smaller(across("p.bgr", "p.grayonly"), machine);
+  const Planned smaller(across("p.bgr", "p.grayonly"), two_devices);
   CHECK(place_of(smaller) == "cpu");
   CHECK(carried(smaller) == 64 * 48 + sizeof(mr_value));
-  const Planned larger(across("p.nv12", "p.rgb"), machine);
+  const Planned larger(across("p.nv12", "p.rgb"), two_devices);
   CHECK(place_of(larger) == "sim:0");
   CHECK(carried(larger) == 64 * 48 + 64 * 24 + sizeof(mr_value));
   CHECK(larger.reason("reader~rgb8") == "behind the copy: 4.8 KiB a tick cross, 9.2 KiB if it were in cpu");
 }
 
 TEST_CASE("5.1: a picture that stays as large is converted on its reader's side") {
-  CHECK(place_of(Planned(across("p.bgr", "p.rgb"), machine)) == "sim:0");
+  CHECK(place_of(Planned(across("p.bgr", "p.rgb"), two_devices)) == "sim:0");
   Pipeline p = across("p.bgr", "p.rgb");
   p.graph.handlers[1].device = "cpu";
   const Planned planned(p, machine_of(1, {"sim:0", "cpu"}));
@@ -57,7 +55,7 @@ TEST_CASE("5.1: where another reader has the picture copied already, converting 
   Pipeline p = across("p.bgr", "p.grayonly");
   p.add("other", "null.sink").device = "sim:0";
   p.connect("source", "other");
-  const Planned planned(p, machine);
+  const Planned planned(p, two_devices);
   CHECK(place_of(planned) == "sim:0");
   CHECK(planned.copies().size() == 1);
 }
@@ -66,7 +64,7 @@ TEST_CASE("5.1: a conversion that readers in two domains share crosses as little
   Pipeline p = across("p.nv12", "p.rgb");
   p.add("host", "p.rgb").device = "cpu";
   p.connect("source", "host");
-  const Planned planned(p, machine); // beside its source one copy of it crosses, on the device there and back
+  const Planned planned(p, two_devices); // beside its source one copy of it crosses, on the device there and back
   CHECK(place_of(planned) == "cpu");
   CHECK(planned.copies().size() == 1);
 }
@@ -75,16 +73,16 @@ TEST_CASE("5.1: a conversion runs only where --devices allows, and where no edge
   CHECK(place_of(Planned(across("p.bgr", "p.grayonly"), machine_of(1, {"sim:0"}))) == "sim:0");
   Pipeline p = across("p.bgr", "p.rgb");
   p.graph.edges[0].forbid_copy = true;
-  CHECK(refusal(p, machine) == 411);
+  CHECK(refusal(p, two_devices) == 411);
   p.graph.handlers[1].device = "cpu";
-  CHECK(place_of(Planned(p, machine)) == "cpu");
+  CHECK(place_of(Planned(p, two_devices)) == "cpu");
 }
 
 TEST_CASE("5.6: domain: of a converted edge is where the converted picture is delivered") {
   Pipeline p = across("p.bgr", "p.grayonly");
   p.graph.handlers[1].device.clear();
   p.graph.edges[0].domain = "sim:0";
-  const Planned planned(p, machine);
+  const Planned planned(p, two_devices);
   CHECK(planned.place("reader") == "sim:0");
   CHECK(place_of(planned) == "cpu");
 }
@@ -162,7 +160,7 @@ TEST_CASE(
 TEST_CASE("5.6: every conversion has a name, a reason and a price in text and JSON, and a dashed box in dot") {
   plan::Options options;
   options.costs_ns["reader~gray8"] = 12'000;
-  const Planned planned(across("p.bgr", "p.grayonly"), machine, options);
+  const Planned planned(across("p.bgr", "p.grayonly"), two_devices, options);
   const std::string text = planned.text();
   CHECK(text.find("  reader~gray8: image.convert bgr8 → gray8 between source.out and reader.in, because reader takes "
                   "gray8; on cpu, 64×48, about 12 µs\n") != std::string::npos);

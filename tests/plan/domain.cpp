@@ -3,8 +3,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace millrace;
-using namespace millrace::plan;
+namespace millrace::plan {
 
 TEST_CASE("a domain's name says its node, its kind and its index") {
   const auto host = parse_domain("cpu"), second = parse_domain("sim:12"), far = parse_domain("edge/cuda:1");
@@ -85,3 +84,5 @@ TEST_CASE(
   CHECK(submitter_of(all, 3, 4) == 3);
   CHECK(submitter_of(all, 1, 3) == 3);
 }
+
+} // namespace millrace::plan

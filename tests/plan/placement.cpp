@@ -11,9 +11,7 @@
 
 #include "tests/seed.h"
 
-using namespace millrace;
-using namespace millrace::plan;
-
+namespace millrace::plan {
 namespace {
 
 struct Wanted {
@@ -366,3 +364,5 @@ TEST_CASE("5.5: a hundred handlers are placed in a millisecond, a thousand in tw
   CHECK(thousand < 20);
 #endif
 }
+
+} // namespace millrace::plan

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-int refused(const json& document) {
+int read_refusal(const json& document) {
   try {
     plan::read_plan(document);
   } catch (const Failure& failure) {
@@ -76,25 +76,25 @@ TEST_CASE("compiling changes neither the graph nor the facts, and two plans of o
 
 TEST_CASE("what is no plan is refused with what is missing or wrong") {
   const json whole = plan::write_plan(Planned(with_all_kinds(), machine_of(2, {"cpu", "sim:0"})).plan());
-  CHECK(refused(whole) == 0);
-  CHECK(refused(json()) == 115);
-  CHECK(refused(json::array()) == 115);
+  CHECK(read_refusal(whole) == 0);
+  CHECK(read_refusal(json()) == 115);
+  CHECK(read_refusal(json::array()) == 115);
   for (const auto& [key, value] : whole.items()) {
     CAPTURE(key);
     json less = whole;
     less.erase(key);
-    CHECK(refused(less) == 115);
+    CHECK(read_refusal(less) == 115);
   }
   json wrong = whole;
   wrong["steps"][0]["kind"]["is"] = "miracle";
-  CHECK(refused(wrong) == 115);
+  CHECK(read_refusal(wrong) == 115);
   wrong = whole;
   wrong["edges"][0]["policy"] = "miracle";
-  CHECK(refused(wrong) == 115);
+  CHECK(read_refusal(wrong) == 115);
   wrong = whole;
   wrong["steps"][0]["inputs"] = 3;
-  CHECK(refused(wrong) == 115);
+  CHECK(read_refusal(wrong) == 115);
   wrong = whole;
   wrong["outputs"][0]["records"] = 4711;
-  CHECK(refused(wrong) == 115);
+  CHECK(read_refusal(wrong) == 115);
 }

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "plan/words.h"
+#include "tests/contains.h"
 
 namespace millrace::test {
 
@@ -17,8 +18,6 @@ std::string kind_word(const plan::StepKind& kind) {
   static_assert(std::size(kWords) == std::variant_size_v<plan::StepKind>);
   return kWords[kind.index()];
 }
-
-bool contains(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 } // namespace
 

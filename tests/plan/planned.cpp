@@ -296,12 +296,16 @@ std::string Planned::made_by(const std::string& name) const {
 }
 
 int refusal(const Pipeline& pipeline, const plan::Machine& machine, const plan::Options& options) {
+  return error_of(pipeline, machine, options).code;
+}
+
+Error error_of(const Pipeline& pipeline, const plan::Machine& machine, const plan::Options& options) {
   try {
     Planned planned(pipeline, machine, options);
   } catch (const Failure& failure) {
-    return failure.error().code;
+    return failure.error();
   }
-  return 0;
+  return {};
 }
 
 plan::Machine machine_of(uint32_t workers, std::vector<std::string> domains) {

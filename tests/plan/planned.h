@@ -4,12 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "observe/error.h"
 #include "plan/plan.h"
 #include "plan_view.h"
 #include "plugin/registry.h"
 #include "tests/exec/harness.h"
 
 namespace millrace::test {
+
+using Names = std::vector<std::string>;
 
 // Beside the t.* handlers: p.nv12 and p.bgr (pictures), p.rgb (takes rgb8 alone), p.gray (takes gray8 or nv12),
 // p.grayonly, p.unsized (a tensor of unknown size), p.two (two outputs), p.records, p.gpu (a CUDA body alone),
@@ -47,8 +50,11 @@ class Planned : public PlanView {
 
 // The code that compile refuses the graph with; 0 where it does not.
 int refusal(const Pipeline& pipeline, const plan::Machine& machine = {}, const plan::Options& options = {});
+// All that compile says then.
+Error error_of(const Pipeline& pipeline, const plan::Machine& machine = {}, const plan::Options& options = {});
 
 plan::Machine machine_of(uint32_t workers, std::vector<std::string> domains = {"cpu"});
+inline const plan::Machine two_devices = machine_of(1, {"cpu", "sim:0", "sim:1"});
 // Hops of this price from the host to the device and back; they replace earlier ones.
 void connect_host(plan::Machine& machine, const std::string& device, const plan::HopPrice& price);
 

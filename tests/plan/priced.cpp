@@ -9,7 +9,7 @@ using namespace millrace::test;
 namespace {
 
 // source → "a" → "b" → sink; both are much faster on the device, unless it is said otherwise.
-Pipeline chain(const std::string& cpu_us = "5000", const std::string& gpu_us = "20") {
+Pipeline priced_chain(const std::string& cpu_us = "5000", const std::string& gpu_us = "20") {
   Pipeline p;
   p.add("source", "t.count");
   p.add("a", "p.priced", {{"cpu_us", cpu_us}, {"gpu_us", gpu_us}});
@@ -21,7 +21,7 @@ Pipeline chain(const std::string& cpu_us = "5000", const std::string& gpu_us = "
   return p;
 }
 
-plan::Machine with_device() {
+plan::Machine machine_with_device() {
   plan::Machine machine;
   machine.workers = 2;
   machine.use(plan::domains_named({"cpu", "sim:0"}));
@@ -36,7 +36,7 @@ Places places(const Planned& planned) { return {planned.place("a"), planned.plac
 } // namespace
 
 TEST_CASE("5.6: handlers whose price is known everywhere go where the calculation has them, and the plan says why") {
-  const Planned planned(chain(), with_device());
+  const Planned planned(priced_chain(), machine_with_device());
   CHECK(places(planned) == Places{"sim:0", "sim:0"});
   CHECK(planned.reason("a").starts_with("20 µs a call, 5000 µs on cpu; there "));
   CHECK(planned.has_note("placed by price: 2 of 4 handlers, all placements tried"));
@@ -44,11 +44,11 @@ TEST_CASE("5.6: handlers whose price is known everywhere go where the calculatio
 }
 
 TEST_CASE("5.6: a sink whose price nobody knows is placed with what it reads, and charges nobody for a copy") {
-  Pipeline p = chain("110", "90");
+  Pipeline p = priced_chain("110", "90");
   p.graph.handlers.erase(p.graph.handlers.begin() + 2); // "b"
   p.graph.edges.pop_back();
   p.graph.edges.back().target = "sink";
-  plan::Machine machine = with_device();
+  plan::Machine machine = machine_with_device();
   plan::HopPrice hop(15, 0);
   hop.overlaps_compute = false;
   connect_host(machine, "sim:0", hop);
@@ -64,62 +64,62 @@ TEST_CASE("5.6: a sink whose price nobody knows is placed with what it reads, an
 }
 
 TEST_CASE("5.6: what is not worth its copies stays on the host") {
-  plan::Machine machine = with_device();
+  plan::Machine machine = machine_with_device();
   connect_host(machine, "sim:0", plan::HopPrice(20'000, 1.0 / 10'000));
-  CHECK(places(Planned(chain(), machine)) == Places{"cpu", "cpu"});
+  CHECK(places(Planned(priced_chain(), machine)) == Places{"cpu", "cpu"});
 }
 
 TEST_CASE("5.5: what a device takes for each region and each copy counts, and may keep work on the host") {
-  plan::Machine machine = with_device();
+  plan::Machine machine = machine_with_device();
   machine.launches = {{"sim:0", 4000, 0}, {"sim:1", 1e6, 1e6}};
-  CHECK(places(Planned(chain(), machine)) == Places{"sim:0", "sim:0"});
+  CHECK(places(Planned(priced_chain(), machine)) == Places{"sim:0", "sim:0"});
   machine.launches = {{"sim:0", 20'000, 0}};
-  CHECK(places(Planned(chain(), machine)) == Places{"cpu", "cpu"});
+  CHECK(places(Planned(priced_chain(), machine)) == Places{"cpu", "cpu"});
   machine.launches = {{"sim:0", 0, 3000}}; // one copy up and one down
-  CHECK(places(Planned(chain(), machine)) == Places{"cpu", "cpu"});
+  CHECK(places(Planned(priced_chain(), machine)) == Places{"cpu", "cpu"});
   machine.launches = {{"sim:0", 20'000, 0}, {"sim:0", 0, 1000}}; // the last counts
-  CHECK(places(Planned(chain(), machine)) == Places{"sim:0", "sim:0"});
+  CHECK(places(Planned(priced_chain(), machine)) == Places{"sim:0", "sim:0"});
 }
 
 TEST_CASE("5.6: a handler without a price on a device is put by the order of --devices, and the others around it") {
-  plan::Machine machine = with_device();
-  const Planned planned(chain("5000", "0"), machine);
+  plan::Machine machine = machine_with_device();
+  const Planned planned(priced_chain("5000", "0"), machine);
   CHECK(places(planned) == Places{"cpu", "sim:0"});
   CHECK(planned.reason("a").starts_with("first of --devices"));
   machine.use(plan::domains_named({"sim:0", "cpu"}));
-  CHECK(places(Planned(chain("5000", "0"), machine)) == Places{"sim:0", "sim:0"});
+  CHECK(places(Planned(priced_chain("5000", "0"), machine)) == Places{"sim:0", "sim:0"});
 }
 
 TEST_CASE("5.6: a price never brings a handler to a domain that --devices leaves out") {
-  plan::Machine machine = with_device();
+  plan::Machine machine = machine_with_device();
   machine.use(plan::domains_named({"sim:0"}));
-  Pipeline p = chain("20", "5000");
+  Pipeline p = priced_chain("20", "5000");
   CHECK(places(Planned(p, machine)) == Places{"sim:0", "sim:0"});
   machine.use(plan::domains_named({"sim:0", "cpu"}));
   CHECK(places(Planned(p, machine)) == Places{"cpu", "sim:0"});
 }
 
 TEST_CASE("5.6: a pin counts more than any price") {
-  Pipeline p = chain();
+  Pipeline p = priced_chain();
   p.graph.handlers[1].device = "cpu";
-  const Planned planned(p, with_device());
+  const Planned planned(p, machine_with_device());
   CHECK(places(planned) == Places{"cpu", "sim:0"});
   CHECK(planned.reason("a") == "pinned by device:");
 }
 
 TEST_CASE("5.6: both ends of an edge that forbids copies stay where the order puts them") {
-  Pipeline p = chain();
+  Pipeline p = priced_chain();
   p.graph.edges[1].forbid_copy = true;
-  CHECK(places(Planned(p, with_device())) == Places{"cpu", "cpu"});
+  CHECK(places(Planned(p, machine_with_device())) == Places{"cpu", "cpu"});
 }
 
 TEST_CASE("5.6: a handler that says that it does not run somewhere is not put there, and a pin there is refused") {
-  CHECK(places(Planned(chain("5000", "-1"), with_device())) == Places{"cpu", "sim:0"});
-  CHECK(places(Planned(chain("-1", "20"), with_device())) == Places{"sim:0", "sim:0"});
-  Pipeline p = chain("5000", "-1");
+  CHECK(places(Planned(priced_chain("5000", "-1"), machine_with_device())) == Places{"cpu", "sim:0"});
+  CHECK(places(Planned(priced_chain("-1", "20"), machine_with_device())) == Places{"sim:0", "sim:0"});
+  Pipeline p = priced_chain("5000", "-1");
   p.graph.handlers[1].device = "sim:0";
   try {
-    const Planned planned(p, with_device());
+    const Planned planned(p, machine_with_device());
     FAIL("it was not refused");
   } catch (const Failure& failure) {
     CHECK(failure.error().code == 408);

@@ -6,8 +6,7 @@
 #include <random>
 #include <vector>
 
-using namespace millrace::plan;
-
+namespace millrace::plan {
 namespace {
 
 // The plain way: a search from each node.
@@ -61,3 +60,5 @@ TEST_CASE("which nodes lead to which is what a search finds, while edges are add
       for (uint32_t b = 0; b < count; ++b) REQUIRE(reach.leads(a, b) == search.leads(a, b));
   }
 }
+
+} // namespace millrace::plan

@@ -26,16 +26,6 @@ Pipeline pictures(const char* source, const char* reader) {
   return p;
 }
 
-// What compile says of the graph; code 0 where it takes it.
-Error told_by(const Pipeline& p) {
-  try {
-    Planned planned(p);
-  } catch (const Failure& failure) {
-    return failure.error();
-  }
-  return {};
-}
-
 } // namespace
 
 TEST_CASE("5.1: the graph that the refusals spoil is accepted") {
@@ -132,7 +122,7 @@ TEST_CASE(
     for (graph::Param& param : numbers.params) param.place = {"tensors.yaml", 3, 9};
     p.add("reader", "p.floats");
     p.connect("numbers", "reader");
-    return told_by(p);
+    return error_of(p);
   };
   CHECK(told({{"dtype", "f32"}, {"dimensions", "2"}}).code == 0);
   const Error given = told({{"dtype", "i64"}});
@@ -153,7 +143,7 @@ TEST_CASE("5.1: an output that is of another element type than it declares is it
   p.add("source", "p.overstated");
   p.add("sink", "null.sink");
   p.connect("source", "sink");
-  CHECK(told_by(p).what == "source.out (p.overstated) is of int8, and it declares uint8");
+  CHECK(error_of(p).what == "source.out (p.overstated) is of int8, and it declares uint8");
 }
 
 TEST_CASE("5.1: two readers that want the same format share one conversion") {

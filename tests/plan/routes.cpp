@@ -31,10 +31,6 @@ Pipeline line_of(const std::string& type, const std::string& device = "") {
   return p;
 }
 
-const plan::Machine two_devices = machine_of(1, {"cpu", "sim:0", "sim:1"});
-
-std::string domain_of(const Planned& planned, const std::string& handler) { return planned.place(handler); }
-
 } // namespace
 
 TEST_CASE("3.4: all readers in one domain share one copy") {
@@ -161,11 +157,11 @@ TEST_CASE("3.6, 3.4: within a domain nothing is copied, also where both ends are
 TEST_CASE("5.1: pins are kept, the rest goes to the first named domain that can run it, and the reason is told") {
   Pipeline p = fan_out({"sim:1", ""});
   const Planned planned(p, machine_of(1, {"sim:0", "cpu", "sim:1"}));
-  CHECK(domain_of(planned, "h1") == "sim:1");
+  CHECK(planned.place("h1") == "sim:1");
   CHECK(planned.reason("h1") == "pinned by device:");
-  CHECK(domain_of(planned, "h2") == "sim:0");
+  CHECK(planned.place("h2") == "sim:0");
   CHECK(planned.reason("h2") == "first of --devices that can run it");
-  CHECK(domain_of(planned, "source") == "cpu"); // its clock calls it
+  CHECK(planned.place("source") == "cpu"); // its clock calls it
   CHECK(planned.domains()[0] == "cpu");
 }
 
@@ -182,7 +178,7 @@ TEST_CASE("5.1: what a device cannot run stays on the host, and the reason says 
     p.add("h", type);
     p.connect("source", "h");
     const Planned planned(p, machine);
-    CHECK(domain_of(planned, "h") == "cpu");
+    CHECK(planned.place("h") == "cpu");
     CHECK(planned.reason("h") == "first of --devices that can run it (sim:0: " + why + ")");
     p.graph.handlers[1].device = "sim:0";
     CHECK(refusal(p, machine) == 408);
@@ -192,7 +188,7 @@ TEST_CASE("5.1: what a device cannot run stays on the host, and the reason says 
 TEST_CASE("5.1: a port that is declared gpu has its bytes there: the handler runs on a device, and the plan says why") {
   Pipeline p = line_of("p.ongpu");
   const Planned planned(p, machine_of(1, {"cpu", "sim:0"}));
-  CHECK(domain_of(planned, "h") == "sim:0");
+  CHECK(planned.place("h") == "sim:0");
   CHECK(planned.reason("h") == "first of --devices that can run it (cpu: its port in is declared gpu)");
   CHECK(planned.hops() == Hops{"cpu → sim:0"});
   plan::Machine machine = machine_of(1, {"cpu", "sim:0"}); // also where it could read the host's memory for nothing
@@ -201,7 +197,7 @@ TEST_CASE("5.1: a port that is declared gpu has its bytes there: the handler run
   machine.hops = {hop};
   CHECK(Planned(p, machine).hops() == Hops{"cpu → sim:0"});
   CHECK(Planned(line_of("t.relay", "sim:0"), machine).hops().empty());
-  CHECK(domain_of(Planned(line_of("p.gpuoutput"), machine), "h") == "sim:0");
+  CHECK(Planned(line_of("p.gpuoutput"), machine).place("h") == "sim:0");
 }
 
 TEST_CASE("5.1: a port that is declared gpu is refused where no device has a body for it: MR0408") {
@@ -237,7 +233,7 @@ TEST_CASE("5.1: a sink with a GPU body runs where what it reads is made, so that
   for (const std::string device : {"cpu", "sim:0", "sim:1"}) {
     CAPTURE(device);
     const Planned planned(sink_behind(device), machine);
-    CHECK(domain_of(planned, "sink") == device);
+    CHECK(planned.place("sink") == device);
     CHECK(planned.reason("sink") == "where what it reads is made");
     CHECK(planned.hops() == (device == "cpu" ? Hops{} : Hops{"cpu → " + device}));
   }
@@ -247,7 +243,7 @@ TEST_CASE("5.1: a sink with a GPU body runs where what it reads is made, so that
   both.connect("source", "other.in");
   both.connect("other", "sink");
   const Planned planned(both, machine);
-  CHECK(domain_of(planned, "sink") == "cpu");
+  CHECK(planned.place("sink") == "cpu");
   CHECK(planned.reason("sink") == "first of --devices that can run it");
 }
 
@@ -255,10 +251,10 @@ TEST_CASE("5.1: a sink acts on the host unless it is pinned to a device or has a
   Pipeline p("t.count name=source ! t.sink name=sink log=none");
   const plan::Machine machine = machine_of(1, {"sim:0", "cpu"});
   const Planned planned(p, machine);
-  CHECK(domain_of(planned, "sink") == "cpu");
+  CHECK(planned.place("sink") == "cpu");
   CHECK(planned.reason("sink") == "first of --devices that can run it (sim:0: a sink without a CUDA body)");
   p.graph.handlers[1].device = "sim:0";
-  CHECK(domain_of(Planned(p, machine), "sink") == "sim:0");
+  CHECK(Planned(p, machine).place("sink") == "sim:0");
 }
 
 TEST_CASE("5.1: the passes are pure: a graph compiles to the same plan each time") {

@@ -11,9 +11,6 @@ using namespace millrace::test;
 
 namespace {
 
-using Names = std::vector<std::string>;
-constexpr int64_t kMs = 1'000'000;
-
 Pipeline line(const std::vector<std::string>& types, graph::ClockMode mode = graph::ClockMode::free, int64_t rate = 0) {
   Pipeline p;
   p.clock(mode, rate);

@@ -25,7 +25,7 @@ Pipeline chain(std::initializer_list<const char*> types, uint32_t in_flight = 0)
   return p;
 }
 
-plan::Options costs(std::initializer_list<const char*> handlers, int64_t ns) {
+plan::Options even_costs(std::initializer_list<const char*> handlers, int64_t ns) {
   plan::Options options;
   for (const char* handler : handlers) options.costs_ns[handler] = ns;
   return options;
@@ -35,14 +35,15 @@ plan::Options costs(std::initializer_list<const char*> handlers, int64_t ns) {
 
 TEST_CASE("1.5: the window is the number of segments on the longest path") {
   CHECK(Planned(chain({"t.relay", "t.relay", "t.relay"})).window("source") == 1); // one worker, one segment
-  const Planned cut(chain({"t.relay", "t.relay"}), machine_of(4), costs({"h1", "h2", "source", "sink"}, 10'000'000));
+  const Planned cut(chain({"t.relay", "t.relay"}), machine_of(4),
+                    even_costs({"h1", "h2", "source", "sink"}, 10'000'000));
   CHECK(cut.segments() == std::vector<std::string>{"source", "h1", "h2", "sink"});
   CHECK(cut.window("source") == 4);
 }
 
 TEST_CASE("1.5: the window is at most four without being asked for, and in_flight sets it") {
   const auto types = {"t.relay", "t.relay", "t.relay", "t.relay", "t.relay", "t.relay"};
-  const plan::Options heavy = costs({"source", "h1", "h2", "h3", "h4", "h5", "h6", "sink"}, 10'000'000);
+  const plan::Options heavy = even_costs({"source", "h1", "h2", "h3", "h4", "h5", "h6", "sink"}, 10'000'000);
   const Planned many(chain(types), machine_of(8), heavy);
   CHECK(many.segments().size() == 8);
   CHECK(many.window("source") == 4);

@@ -114,7 +114,7 @@ TEST_CASE("a handler that writes into its input is found out") {
   CHECK(test.tick().error == "the handler wrote into input 0, which others may read");
 }
 
-struct Brighten final : mr::Handler {
+struct BrightensInPlace final : mr::Handler {
   mr::Input<mr::Image> video{*this, "video"};
   mr::Output<mr::Image> out{*this, "video", mr::in_place(video)};
   void process(mr::Tick& tick, mr::Cpu&) { out.modify(tick, video).row(0)[0] += 10; }
@@ -122,7 +122,7 @@ struct Brighten final : mr::Handler {
 
 TEST_CASE("modify writes over the input where that is allowed, and else into a copy") {
   for (const bool in_place : {false, true}) {
-    mr::testing::HandlerTest<Brighten> test;
+    mr::testing::HandlerTest<BrightensInPlace> test;
     test.allow_in_place(in_place);
     const mr::testing::Value picture = mr::testing::image(Pixel::gray8, 2, 2, 5);
     test.input("video", picture);

@@ -14,8 +14,6 @@ namespace {
 // From here on the kernel's 2 MiB pages save more misses than they can waste memory (at most 1/4).
 constexpr uint64_t kHugePageArenaMin = 8ull << 20;
 
-QueuedStream& queued(Stream& stream) { return static_cast<QueuedStream&>(stream); }
-
 } // namespace
 
 CpuDevice::CpuDevice(std::shared_ptr<PinnedRanges> pinned, uint64_t bytes_limit)

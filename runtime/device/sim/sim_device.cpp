@@ -12,8 +12,6 @@
 namespace millrace::device {
 namespace {
 
-QueuedStream& queued(Stream& stream) { return static_cast<QueuedStream&>(stream); }
-
 Engine engine_of(StreamKind kind) {
   switch (kind) {
     case StreamKind::copy_in: return Engine::copy_in;

@@ -1,0 +1,10 @@
+// Whether a text says something.
+#pragma once
+
+#include <string>
+
+namespace millrace {
+
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+} // namespace millrace
