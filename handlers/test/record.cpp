@@ -20,9 +20,9 @@ run one graph in many ways.
     test.number count=100 seed=7 ! test.record path=numbers.txt
 )"[1];
 
-class Record final : public Handler {
+class TickRecorder final : public Handler {
  public:
-  Record() { blocking(); }
+  TickRecorder() { blocking(); }
 
   void start() override {
     file_.reset(std::fopen(path_->c_str(), "wb"));
@@ -65,7 +65,7 @@ class Record final : public Handler {
 
 const mr_handler_type& test_record_type() {
   static const mr_handler_type type =
-      detail::Type<Record>::table("test.record", "Writes down what reached the end of a graph", kRecordManual);
+      detail::Type<TickRecorder>::table("test.record", "Writes down what reached the end of a graph", kRecordManual);
   return type;
 }
 

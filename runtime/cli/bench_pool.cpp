@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t kBytes = 1920 * 1080 * 3 / 2;
 constexpr uint64_t kPage = 4096;
-constexpr int kRuns = 15;
+constexpr int kPoolRuns = 15;
 
 void touch(uint8_t* data) {
   for (uint64_t i = 0; i < kBytes; i += kPage) const_cast<volatile uint8_t&>(data[i]) = 1;
@@ -31,7 +31,7 @@ void touch(uint8_t* data) {
 // ns of one call, a sample a run.
 std::vector<double> time_calls(uint64_t calls, const std::function<void(uint64_t)>& call) {
   std::vector<double> samples;
-  for (int r = 0; r < kRuns; ++r) {
+  for (int r = 0; r < kPoolRuns; ++r) {
     const auto begin = std::chrono::steady_clock::now();
     call(calls);
     const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - begin;
@@ -117,7 +117,7 @@ std::vector<Row> bench_pool() {
   bench_heap(rows);
   std::vector<double> allocated, adopted;
   constexpr uint64_t kTicks = 300'000;
-  for (int r = 0; r < kRuns; ++r) {
+  for (int r = 0; r < kPoolRuns; ++r) {
     for (const bool adopts : {false, true}) {
       graph::Graph graph;
       add(graph, "source", adopts ? "bench.adopts" : "bench.allocates", "");

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::ordered_json;
 using Port = plugin::HandlerInfo::Port;
-using Param = plugin::HandlerInfo::Param;
+using ParamInfo = plugin::HandlerInfo::Param;
 
 std::vector<std::string> formats_of(const Port& port) {
   std::vector<std::string> names;
@@ -55,7 +55,7 @@ std::string memory_of(const Port& port) {
   return port.raw.memory == MR_MEMORY_GPU ? "gpu" : "follows the body";
 }
 
-std::string type_of(const Param& param) {
+std::string type_of(const ParamInfo& param) {
   switch (param.raw.type) {
     case MR_PARAM_BOOL: return "bool";
     case MR_PARAM_INT: return "int";
@@ -65,7 +65,7 @@ std::string type_of(const Param& param) {
   }
 }
 
-std::string default_of(const Param& param) {
+std::string default_of(const ParamInfo& param) {
   const mr_param_value& value = param.raw.default_value;
   switch (param.raw.type) {
     case MR_PARAM_BOOL: return value.as.boolean ? "true" : "false";
@@ -128,7 +128,7 @@ std::string port_words(const plugin::HandlerInfo& info, const Port& port, size_t
   return words + (port.help.empty() ? "" : ": " + port.help) + "\n";
 }
 
-std::string range_words(const Param& param) {
+std::string range_words(const ParamInfo& param) {
   if (!(param.raw.flags & MR_PARAM_HAS_RANGE)) return "";
   if (std::isinf(param.raw.max)) return fmt::format("at least {:.12g}", param.raw.min);
   if (std::isinf(param.raw.min)) return fmt::format("at most {:.12g}", param.raw.max);
@@ -136,13 +136,13 @@ std::string range_words(const Param& param) {
 }
 
 // What of a converter's picture the parameter says; "" where it has no role.
-std::string role_of(const Param& param) {
+std::string role_of(const ParamInfo& param) {
   constexpr std::array<const char*, MR_ROLE_COUNT> kNames = {"",     "pixels", "matrix", "range",
                                                              "turn", "width",  "height"};
   return param.raw.role < kNames.size() ? kNames[param.raw.role] : "";
 }
 
-std::string param_words(const Param& param, size_t width) {
+std::string param_words(const ParamInfo& param, size_t width) {
   std::string words = fmt::format("  {:<{}}  {}", param.name, width, type_of(param));
   if (param.required())
     words += ", required";
@@ -178,7 +178,7 @@ ordered_json port_json(const plugin::HandlerInfo& info, const Port& port) {
   return json;
 }
 
-ordered_json param_json(const Param& param) {
+ordered_json param_json(const ParamInfo& param) {
   ordered_json json = {{"name", param.name}, {"type", type_of(param)}, {"required", param.required()}};
   const mr_param_value& value = param.raw.default_value;
   if (!param.required()) {
@@ -255,7 +255,7 @@ std::vector<Offer> offers_of(const plugin::RegisteredType& info) {
 std::string example_line(const plugin::HandlerInfo& info) {
   if (std::string snippet = manual_snippet(info); !snippet.empty()) return snippet;
   std::string words = info.type;
-  for (const Param& param : info.params) {
+  for (const ParamInfo& param : info.params) {
     if (!param.required()) continue;
     const std::string value = !param.choices.empty() ? param.choices[0] : param.name == "path" ? "FILE" : "VALUE";
     words += " " + param.name + "=" + value;
@@ -287,9 +287,9 @@ std::string describe_text(const plugin::RegisteredType& info) {
     if (!ports.empty()) text += (inputs ? "\ninputs\n" : "\noutputs\n") + ports;
   }
   width = 0;
-  for (const Param& param : info.params) width = std::max(width, param.name.size());
+  for (const ParamInfo& param : info.params) width = std::max(width, param.name.size());
   if (!info.params.empty()) text += "\nparameters\n";
-  for (const Param& param : info.params) text += param_words(param, width);
+  for (const ParamInfo& param : info.params) text += param_words(param, width);
   if (const std::vector<Offer> offers = offers_of(info); !offers.empty())
     text += "\non this machine\n" + offers_words(offers);
   const size_t begin = info.manual.find_first_not_of('\n');
@@ -307,7 +307,7 @@ std::string describe_json(const plugin::RegisteredType& info) {
   json["outputs"] = ordered_json::array();
   json["parameters"] = ordered_json::array();
   for (const Port& port : info.ports) json[port.is_input() ? "inputs" : "outputs"].push_back(port_json(info, port));
-  for (const Param& param : info.params) json["parameters"].push_back(param_json(param));
+  for (const ParamInfo& param : info.params) json["parameters"].push_back(param_json(param));
   json["offers"] = ordered_json::array();
   for (const Offer& offer : offers_of(info))
     json["offers"].push_back({{"part", offer.part}, {"name", offer.name}, {"words", offer.words}});

@@ -11,7 +11,7 @@
 namespace millrace::device::test {
 namespace {
 
-constexpr uint64_t kBytes = 1 << 20;
+constexpr uint64_t kRangeBytes = 1 << 20;
 
 struct FakeLocker final : PageLocker {
   std::set<const std::byte*> locked;
@@ -22,11 +22,11 @@ struct FakeLocker final : PageLocker {
   bool unlock_pages(const std::byte* base) override { return answers && locked.erase(base) > 0; }
 };
 
-bool is_mapped(std::byte* base) { return msync(base, kBytes, MS_ASYNC) == 0; }
+bool is_mapped(std::byte* base) { return msync(base, kRangeBytes, MS_ASYNC) == 0; }
 
 std::byte* pinned_arena(CpuDevice& host) {
   DeviceStatus status;
-  const Arena* arena = host.allocate(kBytes, {true}, status);
+  const Arena* arena = host.allocate(kRangeBytes, {true}, status);
   REQUIRE_MESSAGE(arena, status.sentence);
   return arena->base;
 }
@@ -54,10 +54,10 @@ TEST_CASE("4.9: memory whose pages a lost device keeps locked stays mapped, and 
     std::byte* const base = rig.arena_of_gone_host(locker_goes_first);
     CHECK_FALSE(rig.pinned->contains(base, 1));
     REQUIRE(is_mapped(base));
-    base[kBytes - 1] = std::byte{1}; // as the hardware may
+    base[kRangeBytes - 1] = std::byte{1}; // as the hardware may
     CpuDevice next(rig.pinned);
     CHECK(pinned_arena(next) != base);
-    CHECK(munmap(base, kBytes) == 0);
+    CHECK(munmap(base, kRangeBytes) == 0);
   }
 }
 

@@ -224,7 +224,7 @@ struct Forgetful final : Handler {
 };
 
 // Owes two firings, fails, and after its restart publishes what it owed before. One of them has memory of its own.
-std::atomic<int> lent{0}, given_back{0}, restarts{0};
+std::atomic<int> lent_count{0}, given_back{0}, restarts{0};
 struct StaleTicks final : Handler {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
@@ -256,7 +256,7 @@ struct StaleTicks final : Handler {
     out.adopt(
            tick, &own, sizeof own, [](void*) { ++given_back; }, nullptr)
         .as.tensor = {MR_DTYPE_INT, 64, 1, 1, {1}, {1}};
-    ++lent;
+    ++lent_count;
   }
   void drain() override {}
 };
@@ -631,7 +631,7 @@ TEST_CASE("8.4: what drain leaves owed is settled empty, and its later publicati
 
 TEST_CASE("2.6: a restart settles owed firings empty, and their later publication is refused") {
   for (const uint32_t workers : {1u, 3u}) {
-    refused = published_late = lent = given_back = restarts = 0;
+    refused = published_late = lent_count = given_back = restarts = 0;
     Pipeline p;
     p.add("source", "t.count", {{"count", "700"}});
     p.add("stale", "pending.stale").on_error = graph::OnError::restart;
@@ -648,7 +648,7 @@ TEST_CASE("2.6: a restart settles owed firings empty, and their later publicatio
     CHECK(restarts == 101);
     CHECK(refused == 200);
     CHECK(published_late == 0);
-    CHECK(lent == 100);
+    CHECK(lent_count == 100);
     CHECK(given_back == 100);
   }
 }

@@ -36,7 +36,7 @@ const mr_plugin& long_plugin() {
 
 } // namespace
 
-TEST_CASE("2.9: a run that does not come to rest says what it waits for and goes on; then it is cut after all") {
+TEST_CASE("5.2: a run that does not come to rest says what it waits for and goes on; then it is cut after all") {
   Pipeline p;
   for (const char* name : {"quick", "slow"}) {
     graph::Clock clock;

@@ -19,7 +19,7 @@ std::vector<std::string> edges_of(const std::string& text) {
   }
   return all;
 }
-std::vector<std::string> names_of(const std::string& text) {
+std::vector<std::string> handler_names(const std::string& text) {
   std::vector<std::string> all;
   for (const Handler& handler : parse_line(text).handlers) all.push_back(handler.name);
   return all;
@@ -43,12 +43,12 @@ TEST_CASE("'!' joins handlers, and key=value sets parameters") {
 }
 
 TEST_CASE("a handler that is not named is called by the last part of its type, with a number where it repeats") {
-  CHECK(names_of("a.src ! b.blur ! c.blur ! b.blur ! d.sink") == Texts{"src", "blur", "blur2", "blur3", "sink"});
-  CHECK(names_of("a.src ! b.blur ! b.blur2 ! b.blur") == Texts{"src", "blur", "blur2", "blur3"});
+  CHECK(handler_names("a.src ! b.blur ! c.blur ! b.blur ! d.sink") == Texts{"src", "blur", "blur2", "blur3", "sink"});
+  CHECK(handler_names("a.src ! b.blur ! b.blur2 ! b.blur") == Texts{"src", "blur", "blur2", "blur3"});
 }
 
 TEST_CASE("a name that a person gives goes before one that is implied, wherever it stands") {
-  CHECK(names_of("a.src ! b.blur ! b.blur name=blur") == Texts{"src", "blur2", "blur"});
+  CHECK(handler_names("a.src ! b.blur ! b.blur name=blur") == Texts{"src", "blur2", "blur"});
   CHECK(edges_of("a.src ! b.blur ! b.blur name=blur") == Texts{"src>blur2", "blur2>blur"});
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("quotes group, a backslash takes the next character as it is") {
 }
 
 TEST_CASE("a family may be called like a handler that nobody named") {
-  CHECK(names_of("a.view ! view.window") == Texts{"view", "window"});
+  CHECK(handler_names("a.view ! view.window") == Texts{"view", "window"});
 }
 
 TEST_CASE("columns count characters, and line breaks count lines") {

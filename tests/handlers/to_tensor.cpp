@@ -20,13 +20,13 @@ using millrace::testing::Value;
 
 namespace {
 
-struct Color {
+struct DoubleColor {
   double channels[3];
 };
 
 // One pixel as it is stored, after what README files of networks call "to RGB": gray three times, or red, green, blue,
 // or Y, Cb, Cr.
-Color stored(const ImageView& picture, int x, int y) {
+DoubleColor stored(const ImageView& picture, int x, int y) {
   const uint8_t* row = picture.row(static_cast<uint32_t>(y));
   const auto half_x = static_cast<uint32_t>(x / 2), half_y = static_cast<uint32_t>(y / 2);
   const auto ten = [](const uint8_t* bytes) { return static_cast<double>((bytes[0] + 256 * bytes[1]) / 64); };
@@ -49,7 +49,7 @@ Color stored(const ImageView& picture, int x, int y) {
   }
 }
 
-Color to_rgb(const ImageView& picture, const Color& c) {
+DoubleColor to_rgb(const ImageView& picture, const DoubleColor& c) {
   const bool deep = picture.pixel() == Pixel::p010;
   if (!deep && picture.pixel() != Pixel::nv12 && picture.pixel() != Pixel::i420)
     return {{c.channels[0] / 255, c.channels[1] / 255, c.channels[2] / 255}};
@@ -79,8 +79,8 @@ double weight(double begin, double scale, int index, int extent, int at) {
   return sum;
 }
 
-Color mean_of(const ImageView& picture, const Box& box, const TensorForm& form, int x, int y) {
-  Color sum{};
+DoubleColor mean_of(const ImageView& picture, const Box& box, const TensorForm& form, int x, int y) {
+  DoubleColor sum{};
   const double scale_x = double{box.width} / form.width, scale_y = double{box.height} / form.height;
   for (int row = 0; row < int(picture.height()); ++row) {
     const double down = weight(box.y, scale_y, y, int(picture.height()), row);
@@ -88,7 +88,7 @@ Color mean_of(const ImageView& picture, const Box& box, const TensorForm& form, 
     for (int column = 0; column < int(picture.width()); ++column) {
       const double across = weight(box.x, scale_x, x, int(picture.width()), column);
       if (across == 0) continue;
-      const Color pixel = stored(picture, column, row);
+      const DoubleColor pixel = stored(picture, column, row);
       for (int c = 0; c < 3; ++c) sum.channels[c] += across * down * pixel.channels[c];
     }
   }
@@ -115,7 +115,7 @@ double error_of_patch(const ImageView& picture, const Box& box, const TensorForm
   double most = 0;
   for (uint32_t y = 0; y < form.height; ++y)
     for (uint32_t x = 0; x < form.width; ++x) {
-      const Color rgb = to_rgb(picture, mean_of(picture, box, form, int(x), int(y)));
+      const DoubleColor rgb = to_rgb(picture, mean_of(picture, box, form, int(x), int(y)));
       for (uint32_t c = 0; c < form.channels; ++c) {
         const uint32_t color = form.blue_first ? 2 - c : c;
         const double wanted = (rgb.channels[color] - form.mean[color]) / form.deviation[color];

@@ -164,7 +164,7 @@ TEST_CASE("5.6: every conversion has a name, a reason and a price in text and JS
   const std::string text = planned.text();
   CHECK(text.find("  reader~gray8: image.convert bgr8 → gray8 between source.out and reader.in, because reader takes "
                   "gray8; on cpu, 64×48, about 12 µs\n") != std::string::npos);
-  const auto json = nlohmann::json::parse(plan::print_json(planned.plan()))["inserted"];
+  const auto inserted = nlohmann::json::parse(plan::print_json(planned.plan()))["inserted"];
   const nlohmann::json expected = {{"handler", "reader~gray8"},
                                    {"from", "bgr8"},
                                    {"to", "gray8"},
@@ -173,6 +173,6 @@ TEST_CASE("5.6: every conversion has a name, a reason and a price in text and JS
                                    {"reason", "reader takes gray8"},
                                    {"predicted_us", 12.0},
                                    {"bytes", 64 * 48}};
-  CHECK(json == nlohmann::json::array({expected}));
+  CHECK(inserted == nlohmann::json::array({expected}));
   CHECK(plan::print_dot(planned.plan()).find("reader~gray8\\nimage.convert\", style=dashed") != std::string::npos);
 }

@@ -405,4 +405,8 @@ TEST_CASE("the plugin ABI is what abi_golden.txt says; whoever changes it raises
   CHECK(golden.str() == actual);
 }
 
+#undef STRUCT
+#undef FIELD
+#undef CONSTANT
+
 } // namespace
