@@ -93,7 +93,7 @@ void expect_next(PaceRun& pace) {
   PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
   const int64_t due = info.deadline_ns ? pace.clock->start_ns + info.media_time_ns : INT64_MAX;
   const int64_t now = pace.run->now_ns();
-  latency.ordinal = ordinal;
+  latency.ordinal.store(ordinal, std::memory_order_relaxed);
   latency.from_ns = std::min({due, std::exchange(pace.asked_ns, INT64_MAX), now});
   uint32_t lanes = 0;
   for (const SegmentRun* segment : pace.segments) lanes += segment->plan->lane == ordinal % segment->plan->lanes;
@@ -256,8 +256,9 @@ bool admit_entry(PaceRun& pace) {
     QueuedTick& tick = feed.at(0);
     pace.infos[ordinal & pace.mask] = tick.info;
     tell_others(pace, ordinal, tick.info);
-    pace.latency[ordinal & pace.mask].ordinal = tick.from_ns == kNotMeasured ? UINT64_MAX : ordinal;
-    pace.latency[ordinal & pace.mask].from_ns = tick.from_ns;
+    PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
+    latency.ordinal.store(tick.from_ns == kNotMeasured ? UINT64_MAX : ordinal, std::memory_order_relaxed);
+    latency.from_ns = tick.from_ns;
     if (!tick.has_value()) --feed.empties;
     for (size_t o = 0; o < tick.slots.size(); ++o) {
       pace.entry->outputs[o]->at(ordinal) = tick.slots[o]; // its hold goes with it

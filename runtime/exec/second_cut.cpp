@@ -130,7 +130,8 @@ plan::Cut possible_cut(const RunState& run, const std::vector<int64_t>& costs_ns
 // A measured tick counts the segments that end it: those in flight are measured no more.
 void measure_none(RunState& run) {
   for (auto& pace : run.epoch.paces)
-    for (uint64_t place = 0; place <= pace->mask; ++place) pace->latency[place].ordinal = UINT64_MAX;
+    for (uint64_t place = 0; place <= pace->mask; ++place)
+      pace->latency[place].ordinal.store(UINT64_MAX, std::memory_order_relaxed);
   for (auto& segment : run.epoch.segments) segment->measured = false;
 }
 

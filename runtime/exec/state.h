@@ -174,7 +174,8 @@ struct PaceRun {
 
   // head: latency, by ordinal & mask
   struct alignas(32) Latency {
-    uint64_t ordinal = UINT64_MAX;          // the one of this place that is measured, perhaps long ago
+    // The one of this place that is measured, perhaps long ago. And cut: a device's body may look meanwhile.
+    std::atomic<uint64_t> ordinal{UINT64_MAX};
     int64_t from_ns = kNotMeasured;         // after a gate, the beginning before the gate
     std::atomic<uint32_t> segments_left{0}; // any: counted down by each segment that ends the tick
   };
@@ -188,7 +189,9 @@ struct PaceRun {
   }
 
   mr_tick_info& info(uint64_t ordinal) { return infos[ordinal & mask]; }
-  bool is_measured(uint64_t ordinal) const { return latency[ordinal & mask].ordinal == ordinal; }
+  bool is_measured(uint64_t ordinal) const {
+    return latency[ordinal & mask].ordinal.load(std::memory_order_relaxed) == ordinal;
+  }
   // The index of the ordinal's tick, as far as it was admitted. Any thread.
   uint64_t tick_at(uint64_t ordinal) const {
     return plan->kind == plan::PaceKind::clock ? ordinal : tick_index[ordinal & mask].load(std::memory_order_relaxed);

@@ -168,7 +168,7 @@ TEST_CASE("1.5: the window is as wide as another cut may need it, and no wider t
 }
 
 TEST_CASE("5.2: with threads at work, a second cut changes no value, wherever ticks stand when it is made") {
-  constexpr int64_t kTicks = 100'000;
+  constexpr int64_t kTicks = 50'000;
   const auto make = [&](const std::string& domain) {
     Pipeline p = line({"t.relay", "t.keep", "t.late", "t.paint", "t.relay"}, "threads", kTicks);
     p.add("join", "t.join");
