@@ -36,7 +36,7 @@ inline Pixel pixel_named(std::string_view name) {
   throw std::invalid_argument("there is no pixel format '" + std::string(name) + "'");
 }
 
-// What a picture's side may be: far beyond any camera, and small enough that sizes in bytes cannot overflow.
+// The longest side of a picture, in pixels: no camera comes near it, and no size in bytes overflows with it.
 constexpr int64_t kPictureSideMax = 65536;
 
 constexpr uint32_t kAspectUnits = 10000; // a pixel's shape that was calculated, in parts of this

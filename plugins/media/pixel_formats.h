@@ -18,7 +18,7 @@ Pixel pixel_of(AVPixelFormat format);
 // than 8 bits stays deeper; RGB keeps its alpha, the others lose it. Pixel::none for pictures that are not in memory.
 Pixel nearest_pixel(AVPixelFormat format);
 
-// Whether its numbers have a matrix and a range; see has_matrix in frames.h for FFmpeg's formats.
+// True if a matrix and a range say how its numbers become colours. has_matrix in frames.h says it of FFmpeg's formats.
 inline bool is_ycbcr(Pixel pixel) { return pixel == Pixel::nv12 || pixel == Pixel::i420 || pixel == Pixel::p010; }
 
 // Rows from which on players take a matrix that is not said as bt709; below it as bt601.

@@ -135,7 +135,7 @@ std::string range_words(const ParamInfo& param) {
   return fmt::format("{:.12g} to {:.12g}", param.raw.min, param.raw.max);
 }
 
-// What of a converter's picture the parameter says; "" where it has no role.
+// The parameter's role in a converter: "pixels", "turn", "width"; "" if it has none.
 std::string role_of(const ParamInfo& param) {
   constexpr std::array<const char*, MR_ROLE_COUNT> kNames = {"",     "pixels", "matrix", "range",
                                                              "turn", "width",  "height"};

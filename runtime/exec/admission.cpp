@@ -35,7 +35,8 @@ void begin(PaceRun& pace) {
 void end(PaceRun& pace) {
   pace.ending.store(true, std::memory_order_relaxed);
   bool left = true;
-  for (SourceState& source : pace.clock->sources) left = (!source.reader || source.reader->leave()) && left;
+  if (!pace.entry)
+    for (SourceState& source : pace.clock->sources) left = (!source.reader || source.reader->leave()) && left;
   if (!left) {
     pace.due_ns.store(pace.run->now_ns() + kAskAgainNs, std::memory_order_relaxed);
     return;

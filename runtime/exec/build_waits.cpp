@@ -93,9 +93,8 @@ void join_segments(RunState& run) {
     if (!segment->done) segment->pace->segments.push_back(segment.get());
   }
   for (auto& pace : epoch.paces) {
-    const bool behind = pace->plan->kind == plan::PaceKind::behind;
     if (pace->segments.empty()) continue;
-    (behind                         ? pace->entry->segment
+    (pace->entry                    ? pace->entry->segment
      : pace->clock->sources.empty() ? pace->segments[0]
                                     : pace->clock->sources[0].step->segment)
         ->head = true;

@@ -1,6 +1,5 @@
-// What was planned, as it runs: all that goes with a plan when another one takes its place. What lasts beyond it, its
-// clocks and handlers and what they have been through, is the run's (run_state.h). Who writes a field is said in the
-// words of state.h.
+// An epoch is one plan as it runs. When another plan takes its place, all of this goes. The clocks and the handlers
+// outlive it and belong to the run (run_state.h). The words that say which thread writes a field are those of state.h.
 #pragma once
 
 #include <atomic>

@@ -73,8 +73,8 @@ struct FlatPort {
   int32_t forwards = -1;                // of an output: the input whose buffer it may share
 };
 
-// What of a handler lasts, whatever is planned with it: the instance of one of its lanes, what that has been through,
-// and what it counted. What the runtime will keep for a handler (semantics.md 4.7) goes here.
+// One lane of a handler, across plans: its instance, its restarts and its counters. A new plan makes new steps and
+// keeps this. The state that the runtime will keep for handlers (semantics.md 4.7) goes here.
 struct alignas(64) HandlerLife {
   // built
   std::unique_ptr<plugin::Instance> own; // of a lane but the first, whose instance is plan::Handlers'
@@ -91,8 +91,8 @@ struct alignas(64) HandlerLife {
   bool down = false, drained = false;
   std::atomic<size_t> changes_seen{0}; // live parameters: how many of RunState::changes were looked at
   std::atomic<uint64_t> errors{0};
-  std::string
-      first_error; // any, under failure_mutex: of the first lane, what any said first when it failed and went on
+  // any, under failure_mutex. The first lane has it for all: the first sentence with which one failed and went on.
+  std::string first_error;
 };
 
 struct HandlerRun : StepRun, CallArguments, Owing {

@@ -1,5 +1,5 @@
-// One run: what lasts while it lives, and the epoch that is planned now (epoch.h). build.h makes it, run.h drives it.
-// Who writes a field is said in the words of state.h.
+// A run owns all that outlives a plan, and the epoch of the plan that it carries out now (epoch.h). build.h makes it,
+// run.h drives it. The words that say which thread writes a field are those of state.h.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ class RunState {
            std::vector<device::Device*> devices, const RunOptions& options);
   ~RunState();
 
-  // What is planned now; there is one, until plans change while a run goes on.
+  // A run has one epoch so far: plans do not change yet while it goes on.
   Epoch epoch;
 
   // built

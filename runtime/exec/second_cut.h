@@ -13,8 +13,8 @@
 // tick waits for another clock or for a result that is owed, keep the segments that they have, and the cut is made
 // around them.
 //
-// What it is not. No handler moves to another device, no instance is added, and what has a thread of its own stays
-// there.
+// Limits. No handler moves to another device, no instance is added, and a handler with a thread of its own keeps that
+// thread.
 #pragma once
 
 #include <cstdint>

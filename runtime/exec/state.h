@@ -125,7 +125,8 @@ struct StepShared {
 // Of a tick: its latency is not measured.
 inline constexpr int64_t kNotMeasured = INT64_MIN;
 
-// What of a clock lasts, whatever is planned for its ticks. All by the head of its pace.
+// A clock, across plans: its beats and its sources. A new plan makes a new pace and keeps this. The head of that pace
+// writes all of it.
 struct ClockRun {
   const plan::Clock* plan = nullptr; // built
   std::vector<SourceState> sources;

@@ -14,7 +14,7 @@ namespace millrace::exec {
 struct HandlerRun;
 struct RegionRun;
 
-// What one lane of a handler was given by one of its edges.
+// Counts the values that one edge gave to one lane of a handler.
 struct InputTotals {
   SingleWriter<uint64_t> delivered, empty[static_cast<size_t>(Cause::count)];
   SingleWriter<uint64_t> absent_at_fence; // of `delivered`: not there when the body ran
