@@ -14,8 +14,8 @@ namespace millrace::exec {
 
 namespace {
 
-// If no call is under way and nothing has moved for so long, ticks that are not through are taken to wait. A wrong guess
-// does no harm: the second cut looks where steps stand only once the workers rest.
+// If no call is under way and nothing has moved for so long, ticks that are not through are taken to wait. A wrong
+// guess does no harm: the second cut looks where steps stand only once the workers rest.
 constexpr int64_t kStillNs = 20'000'000;
 
 // Every tick that was admitted is through: nothing can move before a clock admits another one.
