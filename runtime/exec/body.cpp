@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "exec/body.h"
+#include "exec/channel.h"
 #include "exec/check_call.h"
 #include "exec/failure.h"
 #include "exec/finish_step.h"
@@ -182,7 +183,14 @@ void enqueue_body(void* context) {
   repeat_inputs(step, body);
 }
 
+void settle_failed(BodyRun& step, uint64_t ordinal) {
+  if (step.reads_queue) count_lost(step, ordinal, Cause::input);
+  note_called(step, ordinal, false);
+  settle_empty(step, ordinal, Cause::error);
+}
+
 void submit_body(BodyRun& step, uint64_t ordinal, Timing timing) {
+  if (step.on.device->failed()) return settle_failed(step, ordinal);
   BodyCall& body = body_of(step, ordinal);
   Cause cause = Cause::input;
   bool fires = fix_body(step, body, ordinal, cause);

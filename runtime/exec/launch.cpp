@@ -63,6 +63,10 @@ StepResult launch_runs(RegionRun& region, uint64_t ordinal) {
     if (!issued(*step, ordinal)) return StepResult::waiting;
   for (BodyRun* step : region.steps)
     if (!change_live(*step, ordinal)) return StepResult::waiting;
+  if (region.steps[0]->on.device->failed()) {
+    for (BodyRun* step : region.steps) settle_failed(*step, ordinal);
+    return StepResult::settled;
+  }
   bool any = false;
   for (BodyRun* step : region.steps) any = prepare(*step, body_of(*step, ordinal), ordinal) || any;
   const device::Fence fence = any ? replay(region, ordinal, asked_ns(region)) : device::Fence{};

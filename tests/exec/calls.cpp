@@ -4,7 +4,9 @@
 #include <millrace/handler.h>
 
 #include <condition_variable>
+#include <deque>
 #include <mutex>
+#include <optional>
 
 #include "harness.h"
 
@@ -20,6 +22,7 @@ struct Place {
   bool open = false;
   std::string said;
   int entered = 0, interrupts = 0;
+  std::optional<uint64_t> found; // the tick that process had in hand, as it is after the wait
 
   void wait_here() {
     std::unique_lock lock(mutex);
@@ -36,6 +39,16 @@ struct Place {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return entered > 0; });
   }
+  void find(uint64_t tick) {
+    const std::lock_guard lock(mutex);
+    found = tick;
+    changed.notify_all();
+  }
+  uint64_t await_found() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return found.has_value(); });
+    return *found;
+  }
   // Lets handlers go once these words were said.
   std::function<void(const std::string&)> until(const std::string& words) {
     return [this, words](const std::string& line) {
@@ -47,7 +60,8 @@ struct Place {
     };
   }
 };
-std::unique_ptr<Place> meeting_place;
+std::deque<Place> meeting_places; // a body that is left behind may still be in the one of its test
+Place* meeting_place = nullptr;
 
 // Waits in the function `in`, at tick 2 where that is process.
 struct WaitsInCall final : Handler {
@@ -66,7 +80,10 @@ struct WaitsInCall final : Handler {
   void drain() override { here("drain"); }
   void stop() override { here("stop"); }
   void process(Tick& tick, Cpu&) {
-    if (tick.index() == 2) here("process");
+    if (tick.index() == 2) {
+      here("process");
+      meeting_place->find(tick.index());
+    }
     const int64_t shape[] = {1};
     out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0] = 1;
   }
@@ -88,7 +105,7 @@ const mr_plugin& calls_plugin() {
 }
 
 Setup calls_setup() {
-  meeting_place = std::make_unique<Place>();
+  meeting_place = &meeting_places.emplace_back();
   Setup setup;
   setup.workers = 2;
   setup.more = &calls_plugin();
@@ -240,6 +257,28 @@ TEST_CASE("4.9: a body that never ends loses its device, and the run ends withou
   CHECK(result.error.what.find("; under way was waits (calls.waiting) (tick 2)") != std::string::npos);
   CHECK(left_behind.back()->live().is_stuck());
   meeting_place->let_go(); // its thread ends with the test program
+}
+
+TEST_CASE("4.9: a body that does not return keeps the tick that it was given, though its device is lost") {
+  for (const uint32_t in_flight : {1u, 2u, 4u}) {
+    CAPTURE(in_flight);
+    Setup setup = calls_setup();
+    setup.domains = {"cpu", "sim:0"};
+    Pipeline p;
+    p.clock(graph::ClockMode::free, 0, 1, in_flight);
+    p.add("source", "t.count", {{"count", "1000"}});
+    p.add("waits", "calls.waiting", {{"wait_in", "process"}});
+    p.connect("source", "waits");
+    p.graph.handlers[1].device = "sim:0";
+    static std::vector<std::unique_ptr<Compiled>> left_behind;
+    Compiled& run = *left_behind.emplace_back(std::make_unique<Compiled>(p, setup));
+    run.live().start();
+    meeting_place->await_entered();
+    run.device("sim:0").declare_lost("told to be lost");
+    CHECK(run.wait().error.code == 703);
+    meeting_place->let_go();
+    CHECK(meeting_place->await_found() == 2);
+  }
 }
 
 TEST_CASE("4.9: what was under way when a device failed is named, and one by one it is the one that failed") {

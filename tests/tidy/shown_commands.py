@@ -106,7 +106,10 @@ def is_form(command):
     return bool(IN_PLACE_OF_A_WORD.search(command)) or len(words) == 2 or needs_pipeline
 
 
-def with_end(command):
+def as_run(command):
+    """The command, with an end if it has none; one that configures builds from the tree, into the page's own folder."""
+    if command.startswith("cmake --preset "):
+        return f"{command} -S {ROOT} -B configured"
     endless = "millrace run" in command and "test.pattern" in command and not re.search(r"--ticks|count=", command)
     return f"{command} --ticks {PICTURES}" if endless else command
 
@@ -165,7 +168,7 @@ def complaints(build, pages):
             reasons = [part for part in NOT_RUN if part in command]
             used.update(reasons)
             if not reasons and not (in_sentence and is_form(command)):
-                shown.append(with_end(command))
+                shown.append(as_run(command))
         ran += len(shown)
         if shown:
             yield from run_page(name, shown, page, build)

@@ -60,6 +60,7 @@ class SimDevice : public Device, public Enqueuing {
 
   bool checks_accesses() const override { return options_.check_races; }
   DeviceStatus status() const override;
+  bool failed() const override { return poisoned(); }
   uint64_t reached(const Stream& stream) const override;
   bool is_stuck() const override { return poisoned() && executing_.load() > 0; }
   void declare_lost(const std::string& sentence) override;
