@@ -93,8 +93,8 @@ inline uint64_t bit_of_input(size_t flat) { return flat < 64 ? uint64_t{1} << fl
 
 // Of a body that no region launches.
 StepResult run_alone(BodyRun& step, uint64_t ordinal);
-// A device that has failed is given nothing more: a body of it that does not return may still read its call, which is of
-// this ordinal's slot.
+// A device that has failed is given nothing more: a body of it that does not return may still read its call, and that
+// is of this ordinal's slot.
 void settle_failed(BodyRun& step, uint64_t ordinal);
 enum class Timing { as_it_comes, held }; // held: its device time without what the host takes to submit it
 // All that it needs is issued, and nobody is in its handler.
