@@ -26,6 +26,8 @@ function(millrace_cuda_options target)
     ${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--diag-suppress=554;-Xcompiler=-Wall>"
                       "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wconversion>"
                       "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${MILLRACE_WERROR}>>:-Werror>")
+  # Kernels of several files have helpers of one name. Before 3.31 CMake compiles CUDA file by file in any case.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
 endfunction()
 
 # The kernels of handlers, compiled once for the module and for their test.
