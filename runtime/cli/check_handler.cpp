@@ -194,7 +194,7 @@ std::string json_of(const plugin::RegisteredType& info, const std::vector<Checke
 
 int check_handler(const CheckHandlerCommand& command) {
   plugin::Registry registry;
-  if (!command.plugin_paths.empty() || !registry.find(command.type)) scan_plugins(registry, command.plugin_paths);
+  scan_for(registry, command.type, command.plugin_paths);
   const plugin::RegisteredType& info = require_type(registry, command.type, "check-handler");
   const TemporaryFolder folder;
   Checker checker(command);

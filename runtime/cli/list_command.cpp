@@ -108,7 +108,7 @@ int handlers(const ListCommand& command) {
 int inspect(const ListCommand& command) {
   plugin::Registry registry;
   registry.add(embed::app_plugin(), ""); // of applications: no command runs them, so `handlers` does not list them
-  scan_plugins(registry, command.plugin_paths);
+  scan_for(registry, command.type, command.plugin_paths);
   const plugin::RegisteredType& info = require_type(registry, command.type, "inspect");
   write_file("-", command.json ? describe_json(info) : describe_text(info));
   return kDone;

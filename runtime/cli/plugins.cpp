@@ -55,6 +55,12 @@ void scan_for(plugin::Registry& registry, const graph::Graph& graph, const std::
   if (!plugin_paths.empty() || some_unknown()) scan_plugins(registry, plugin_paths);
 }
 
+void scan_for(plugin::Registry& registry, const std::string& type, const std::vector<std::string>& plugin_paths) {
+  graph::Graph graph;
+  graph.handlers.emplace_back().type = type;
+  scan_for(registry, graph, plugin_paths);
+}
+
 void warn_of_failures(const plugin::Registry& registry, const std::vector<std::string>& plugin_paths) {
   for (const plugin::LoadFailure& failure : registry.failures()) {
     const std::string folder = fs::path(failure.path).parent_path().string();

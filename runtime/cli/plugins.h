@@ -17,6 +17,8 @@ void scan_plugins(plugin::Registry& registry, const std::vector<std::string>& pl
 // the standard folders that have no type of the graph's are left alone, unless a type stays unknown or --plugin-path
 // asks for more: then all are scanned.
 void scan_for(plugin::Registry& registry, const graph::Graph& graph, const std::vector<std::string>& plugin_paths);
+// Loads what one handler type needs, in the same way.
+void scan_for(plugin::Registry& registry, const std::string& type, const std::vector<std::string>& plugin_paths);
 
 // A line on stderr for each plugin of a --plugin-path folder that could not be loaded.
 void warn_of_failures(const plugin::Registry& registry, const std::vector<std::string>& plugin_paths);

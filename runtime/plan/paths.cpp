@@ -1,6 +1,7 @@
 // Compares the files that handlers read and write; see paths.h.
 #include "plan/paths.h"
 
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 #include <sys/stat.h>
 
@@ -8,7 +9,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <regex>
+#include <span>
+#include <string_view>
 #include <vector>
 
 namespace millrace::plan {
@@ -62,29 +64,47 @@ bool is_device(const fs::path& path) {
   return ::stat(path.c_str(), &status) == 0 && (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode));
 }
 
-// "out/{index}.png" and "out/%06d.png" as an expression that matches what they name; "" where there is no place for a
-// number.
-std::string numbered_expression(const std::string& path) {
-  static const std::regex kPlace(R"(\{index\}|%0?[0-9]*d)");
-  static const std::regex kSpecial(R"([.^$|()\[\]{}*+?\\])");
-  std::string expression;
-  auto at = path.begin();
-  for (std::sregex_iterator place(path.begin(), path.end(), kPlace), end; place != end; ++place) {
-    expression += std::regex_replace(std::string(at, (*place)[0].first), kSpecial, R"(\$&)") + "[0-9]+";
-    at = (*place)[0].second;
+// How long the place for a number is with which the text begins: "{index}" or "%06d"; 0 where there is none.
+size_t place_length(std::string_view text) {
+  constexpr std::string_view kIndex = "{index}";
+  if (text.starts_with(kIndex)) return kIndex.size();
+  if (!text.starts_with('%')) return 0;
+  const size_t end = text.find_first_not_of("0123456789", 1);
+  return end != text.npos && text[end] == 'd' ? end + 1 : 0;
+}
+
+// What stands before, between and after a path's places for a number: one part more than it has places.
+std::vector<std::string> parts_between_places(const std::string& path) {
+  std::vector<std::string> parts(1);
+  for (size_t at = 0; at < path.size();) {
+    const size_t length = place_length(std::string_view(path).substr(at));
+    if (length == 0)
+      parts.back() += path[at++];
+    else
+      parts.emplace_back();
+    at += length;
   }
-  if (at == path.begin()) return "";
-  return expression + std::regex_replace(std::string(at, path.end()), kSpecial, R"(\$&)");
+  return parts;
+}
+
+// Whether the text is the parts with a number between each two.
+bool has_numbers_between(std::string_view text, std::span<const std::string> parts) {
+  if (!text.starts_with(parts[0])) return false;
+  text.remove_prefix(parts[0].size());
+  if (parts.size() == 1) return text.empty();
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  for (size_t n = 1; n <= digits; ++n)
+    if (has_numbers_between(text.substr(n), parts.subspan(1))) return true;
+  return false;
 }
 
 bool names(const Use& pattern, const Use& plain) {
-  const std::string expression = numbered_expression(pattern.canonical.string());
-  if (!expression.empty() && std::regex_match(plain.canonical.string(), std::regex(expression))) return true;
+  const std::vector<std::string> numbered = parts_between_places(pattern.canonical.string());
+  if (numbered.size() > 1 && has_numbers_between(plain.canonical.string(), numbered)) return true;
   if (pattern.writes || pattern.path.find_first_of("*?[") == std::string::npos) return false;
   // A writer with numbers of its own is asked with one of its names.
-  static const std::regex kPlace(R"(\{index\}|%0?[0-9]*d)");
-  const std::string named = std::regex_replace(plain.canonical.string(), kPlace, "000000");
-  return ::fnmatch(pattern.canonical.c_str(), named.c_str(), FNM_PATHNAME) == 0;
+  const std::string one = fmt::format("{}", fmt::join(parts_between_places(plain.canonical.string()), "000000"));
+  return ::fnmatch(pattern.canonical.c_str(), one.c_str(), FNM_PATHNAME) == 0;
 }
 
 // A folder that is read holds what is written, and holds it now.
@@ -92,11 +112,10 @@ bool is_folder_of(const Use& folder, const Use& file) {
   std::error_code error;
   if (folder.writes || !fs::is_directory(folder.canonical, error)) return false;
   if (file.canonical.parent_path() != folder.canonical) return false;
-  const std::string expression = numbered_expression(file.canonical.string());
-  if (expression.empty()) return fs::exists(file.canonical, error);
-  const std::regex named(expression);
+  const std::vector<std::string> numbered = parts_between_places(file.canonical.string());
+  if (numbered.size() == 1) return fs::exists(file.canonical, error);
   for (fs::directory_iterator entry(folder.canonical, error), end; !error && entry != end; entry.increment(error))
-    if (std::regex_match(entry->path().string(), named)) return true;
+    if (has_numbers_between(entry->path().string(), numbered)) return true;
   return false;
 }
 
@@ -112,7 +131,7 @@ bool cuts_paths(const graph::Handler& handler, const plugin::HandlerInfo& info) 
 
 // The names of a path's pieces, also where it has no place for a number: "take.mp4" → "take-%03d.mp4".
 std::string pieces_of(const std::string& path) {
-  if (!numbered_expression(path).empty()) return path;
+  if (parts_between_places(path).size() > 1) return path;
   const fs::path name(path);
   return (name.parent_path() / (name.stem().string() + "-%03d" + name.extension().string())).string();
 }

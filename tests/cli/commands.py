@@ -393,12 +393,25 @@ class Plugins(Command):
 
 
 class Descriptions(Command):
+    said = {}  # what was said of each type: several tests look at all of them, and most of a process is its start
+
+    def says_of(self, *arguments):
+        if arguments not in self.said:
+            self.said[arguments] = self.run_it(*arguments).stdout
+        return self.said[arguments]
+
+    def types(self):
+        return [handler["type"] for handler in json.loads(self.says_of("handlers", "--json"))["handlers"]]
+
+    def inspected(self, kind):
+        return json.loads(self.says_of("inspect", kind, "--json"))
+
     def test_every_type_is_described_and_its_example_compiles(self):
         compiled = 0
-        for handler in json.loads(self.run_it("handlers", "--json").stdout)["handlers"]:
-            described = json.loads(self.run_it("inspect", handler["type"], "--json").stdout)
+        for handler in json.loads(self.says_of("handlers", "--json"))["handlers"]:
+            described = self.inspected(handler["type"])
             self.assertEqual(described["summary"], handler["summary"])
-            text = self.run_it("inspect", handler["type"]).stdout
+            text = self.says_of("inspect", handler["type"])
             for port in described["inputs"] + described["outputs"] + described["parameters"]:
                 self.assertIn(f"\n  {port['name']} ", text)
             self.assertIn(handler["type"], described["example"])
@@ -421,12 +434,6 @@ class Descriptions(Command):
         texts = {self.run_it("explain", spelling).stdout for spelling in ("MR0304", "mr304", "304")}
         self.assertEqual(len(texts), 1)
         self.assertTrue(texts.pop().startswith("MR0304: "))
-
-    def types(self):
-        return [handler["type"] for handler in json.loads(self.run_it("handlers", "--json").stdout)["handlers"]]
-
-    def inspected(self, kind):
-        return json.loads(self.run_it("inspect", kind, "--json").stdout)
 
     def test_without_a_plugin_the_doctor_and_the_error_name_the_packages_that_bring_it(self):
         # A copy of the program that stands alone has the built-in handlers only.
@@ -451,7 +458,7 @@ class Descriptions(Command):
 
     def test_what_types_offer_on_this_machine_is_shown_and_stays_out_of_the_reference(self):
         for kind in self.types():
-            offers, text = self.inspected(kind)["offers"], self.run_it("inspect", kind).stdout
+            offers, text = self.inspected(kind)["offers"], self.says_of("inspect", kind)
             self.assertEqual("\non this machine\n" in text, bool(offers), kind)
             for offer in offers:
                 self.assertEqual(set(offer), {"part", "name", "words"})

@@ -65,6 +65,7 @@ Place* meeting_place = nullptr;
 
 // Waits in the function `in`, at tick 2 where that is process.
 struct WaitsInCall final : Handler {
+  Place& place = *meeting_place; // its test's: its thread may outlive that
   Input<Tensor> in_port{*this, "in"};
   Output<Tensor> out{*this, "out", like(in_port)};
   Param<std::string> in{*this, "wait_in", "process", "the function"};
@@ -72,7 +73,7 @@ struct WaitsInCall final : Handler {
   Param<int> deaf{*this, "deaf", 0, "interrupts that it does not hear"};
 
   void here(const char* function) {
-    if (*in == function) meeting_place->wait_here();
+    if (*in == function) place.wait_here();
   }
   void probe(Facts&) override { here("probe"); }
   void configure(const Formats&) override { here("configure"); }
@@ -82,7 +83,7 @@ struct WaitsInCall final : Handler {
   void process(Tick& tick, Cpu&) {
     if (tick.index() == 2) {
       here("process");
-      meeting_place->find(tick.index());
+      place.find(tick.index());
     }
     const int64_t shape[] = {1};
     out.allocate(tick, dtype_of<int64_t>(), shape).elements<int64_t>()[0] = 1;
@@ -90,10 +91,10 @@ struct WaitsInCall final : Handler {
   void interrupt() override {
     bool leaves = false;
     {
-      const std::lock_guard lock(meeting_place->mutex);
-      leaves = ++meeting_place->interrupts > *deaf && *obeys;
+      const std::lock_guard lock(place.mutex);
+      leaves = ++place.interrupts > *deaf && *obeys;
     }
-    if (leaves) meeting_place->let_go();
+    if (leaves) place.let_go();
   }
 };
 

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "sample.h"
+#include "tests/part.h"
 
 using namespace millrace;
 using namespace millrace::test;
@@ -187,7 +188,7 @@ std::vector<int64_t> times(int64_t count, int64_t rate, int64_t start_ms, int64_
 TEST_CASE("8.1: a queue that drops between clocks holds what it would if values came and ticks took at media times") {
   std::mt19937_64 random(7);
   const auto one_of = [&](std::initializer_list<int64_t> all) { return *(all.begin() + random() % all.size()); };
-  for (int sample = 0; sample < 60; ++sample) {
+  for (int sample = 0; sample < part_of(60); ++sample) {
     const int64_t rates[] = {one_of({1, 10, 25, 30, 100}), one_of({1, 10, 25, 30, 100})};
     const int64_t counts[] = {one_of({1, 7, 40, 90}), one_of({1, 7, 40, 90})};
     const int64_t starts[] = {one_of({0, 0, 500}), one_of({0, 0, 300, 2000})};
@@ -552,7 +553,7 @@ double seconds_of_row(const Pipeline& row, uint32_t workers) {
 } // namespace
 
 TEST_CASE("2.3: a thousand handlers in a row that take the latest cost what their number says, not its square") {
-  const Pipeline row = row_of_latest(1000);
+  const Pipeline row = row_of_latest(static_cast<int>(part_of(1000)));
   const double alone = seconds_of_row(row, 1);
   // Less than a second on an idle machine; it was more than a minute. Sanitizers and a busy machine are given their
   // part.
@@ -681,7 +682,7 @@ std::string text_of(const Pipeline& p) {
 TEST_CASE(
     "8.1, 8.2, 8.3, 8.11: a random graph of several clocks is refused by the plan or ends, alike with any threads") {
   const int64_t only = from_environment("MILLRACE_SEED", -1);
-  const int64_t wanted = from_environment("MILLRACE_CLOCKS", 150);
+  const int64_t wanted = from_environment("MILLRACE_CLOCKS", part_of(150));
   int64_t ended = 0, crowded = 0, cut_again = 0;
   std::map<int, int64_t> refused;
   for (int64_t seed = only >= 0 ? only : 1; seed <= (only >= 0 ? only : wanted); ++seed) {

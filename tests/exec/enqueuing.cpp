@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "enqueuing_handlers.h"
+#include "tests/part.h"
 #include "tests/seed.h"
 
 namespace millrace::test::enqueuing {
@@ -493,7 +494,7 @@ Pipeline random_graph(uint64_t seed, const std::vector<std::string>& places) {
 
 TEST_CASE("4.5: random graphs give the same on devices whose bodies enqueue as on the host") {
   const uint64_t base = random_seed();
-  for (uint64_t n = 0; n < 60; ++n) {
+  for (uint64_t n = 0; n < static_cast<uint64_t>(part_of(60)); ++n) {
     const uint64_t seed = base + n;
     CAPTURE(seed);
     const std::vector<Seen> host = seen_by(random_graph(seed, {}), on_host(), "q");

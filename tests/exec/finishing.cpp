@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "enqueuing_handlers.h"
+#include "tests/part.h"
 #include "tests/seed.h"
 
 namespace millrace::test::finishing {
@@ -685,7 +686,7 @@ TEST_CASE("3.2: a device's silent outputs take no block from a ring whose blocks
 
 TEST_CASE("4.4: random graphs give and finish the same on devices whose bodies enqueue as on the host") {
   const uint64_t base = random_seed();
-  for (uint64_t n = 0; n < 60; ++n) {
+  for (uint64_t n = 0; n < static_cast<uint64_t>(part_of(60)); ++n) {
     const uint64_t seed = base + n;
     CAPTURE(seed);
     const auto make = [&](const std::vector<std::string>& places) {

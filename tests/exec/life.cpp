@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "harness.h"
+#include "tests/part.h"
 
 using namespace millrace;
 using namespace millrace::test;
@@ -180,7 +181,7 @@ Pipeline counting_pipeline(const std::string& log, int64_t count) {
 
 TEST_CASE("2.8: runs that are started and stopped at once all end, also while another thread takes the processor") {
   const char* long_form = std::getenv("MILLRACE_LONG");
-  const int rounds = long_form && std::string(long_form) == "1" ? 10'000 : 300;
+  const int rounds = long_form && std::string(long_form) == "1" ? 10'000 : static_cast<int>(part_of(300));
   const std::jthread hog([](const std::stop_token& done) {
     while (!done.stop_requested()) {
     }

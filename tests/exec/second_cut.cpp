@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "harness.h"
+#include "tests/part.h"
 
 using namespace millrace;
 using namespace millrace::test;
@@ -168,9 +169,9 @@ TEST_CASE("1.5: the window is as wide as another cut may need it, and no wider t
 }
 
 TEST_CASE("5.2: with threads at work, a second cut changes no value, wherever ticks stand when it is made") {
-  constexpr int64_t kTicks = 50'000;
+  const int64_t ticks = part_of(50'000);
   const auto make = [&](const std::string& domain) {
-    Pipeline p = line({"t.relay", "t.keep", "t.late", "t.paint", "t.relay"}, "threads", kTicks);
+    Pipeline p = line({"t.relay", "t.keep", "t.late", "t.paint", "t.relay"}, "threads", ticks);
     p.add("join", "t.join");
     p.connect("h1", "join");
     p.connect("h4", "join").delay = 2;
@@ -190,7 +191,7 @@ TEST_CASE("5.2: with threads at work, a second cut changes no value, wherever ti
   CHECK(!alone.report.cut_again);
   const auto expected = alone.all_seen();
   REQUIRE(expected.size() == 3);
-  for (const auto& [name, seen] : expected) CHECK(seen.size() == kTicks);
+  for (const auto& [name, seen] : expected) CHECK(seen.size() == ticks);
   for (const std::string domain : {"cpu", "sim:0"}) {
     CAPTURE(domain);
     Setup setup;

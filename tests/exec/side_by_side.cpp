@@ -14,7 +14,7 @@ using namespace millrace::test;
 
 namespace {
 
-constexpr int64_t kSent = 20'000;
+constexpr int64_t kSent = 8'000;
 std::atomic<int> opened{0};
 
 // As a camera: there is one, which is opened once, and knows its size then.

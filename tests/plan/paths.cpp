@@ -151,6 +151,9 @@ TEST_CASE("a pattern is compared with what it may name") {
   CHECK(meeting({in("f%06d.png")}, {in("f%06d.png")}).code == 413);
   CHECK(meeting({}, {in("f{index}.png"), in("f000007.png")}).code == 413);
   CHECK(meeting({in("f%03d.png")}, {in("f012.png")}).code == 413);
+  CHECK(meeting({in("f{index}2-%d.png")}, {in("f12-3.png")}).code == 413); // the first number is 1
+  CHECK(meeting({in("f{index}2-%d.png")}, {in("f2-3.png")}).code == 0);
+  CHECK(meeting({in("f%03x.png")}, {in("f012.png")}).code == 0);
   CHECK(meeting({in("*.png")}, {in("{index}.jpg")}).code == 0);
   CHECK(meeting({in("a*.png")}, {in("b{index}.png")}).code == 0);
   CHECK(meeting({in("f+1.png")}, {in("ff1.png")}).code == 0); // no expression of a person's

@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "tests/part.h"
 #include "tests/seed.h"
 
 namespace millrace::plan {
@@ -88,7 +89,7 @@ TEST_CASE("5.5: for two domains without loads the minimum cut is what brute forc
   const uint32_t seed = random_seed();
   CAPTURE(seed);
   std::mt19937 random(seed);
-  for (int i = 0; i < 10'000; ++i) {
+  for (int i = 0; i < part_of(10'000); ++i) {
     CAPTURE(i);
     const Prices prices = random_prices(random, {9, 2, 0, i % 2 == 0});
     double least = Prices::kNever;
@@ -104,8 +105,8 @@ TEST_CASE(
   CAPTURE(seed);
   std::mt19937 random(seed);
   int exact = 0;
-  constexpr int kGraphs = 300;
-  for (int i = 0; i < kGraphs; ++i) {
+  const int64_t graphs = part_of(300);
+  for (int i = 0; i < graphs; ++i) {
     CAPTURE(i);
     const double period_us = i % 3 == 0 ? 0 : i % 3 == 1 ? 2000 : 16667;
     const Prices prices = random_prices(random, {i % 100 == 0 ? 12u : 7u, 3, period_us, true});
@@ -120,8 +121,8 @@ TEST_CASE(
     CHECK(choice.bound_us <= (period_us > 0 ? best.latency_us : best.load_us) * (1 + 1e-9));
     exact += goal(prices, choice.score) <= goal(prices, best) * (1 + 1e-9);
   }
-  MESSAGE(exact, " of ", kGraphs, " were the best itself");
-  CHECK(exact > kGraphs * 8 / 10);
+  MESSAGE(exact, " of ", graphs, " were the best itself");
+  CHECK(exact > graphs * 8 / 10);
 }
 
 TEST_CASE("5.3: what fits comes before what is fast: a device that would be full keeps only what it has room for") {
