@@ -17,8 +17,8 @@ namespace millrace::media {
 namespace {
 
 namespace fs = std::filesystem;
-using test::is_tried;
 using handlers::ScratchFolder;
+using test::is_tried;
 using testing::TableTest;
 
 // The first difference of a film's times from these, in milliseconds: "" where each is within the tolerance.
