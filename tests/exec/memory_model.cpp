@@ -9,6 +9,7 @@
 #include <random>
 
 #include "sample.h"
+#include "tests/part.h"
 #include "tests/seed.h"
 
 using namespace millrace;
@@ -19,7 +20,7 @@ namespace {
 // Enough that every kind of fault strikes in every way to run, and half a minute under a sanitizer. Of the waits and
 // holds of the executor that were left out for a try, the rarest was found by the 67th graph.
 #ifdef __SANITIZE_THREAD__ // ten times slower, and bytes are what the other builds look at
-constexpr uint64_t kSteps = 30'000;
+constexpr uint64_t kSteps = 75'000;
 #else
 constexpr uint64_t kSteps = 120'000;
 #endif
@@ -297,7 +298,7 @@ TEST_CASE(
     "as "
     "often as its readers fire, and after the run no block is held") {
   const char* asked = std::getenv("MILLRACE_STEPS");
-  const uint64_t steps = asked ? std::strtoull(asked, nullptr, 10) : kSteps;
+  const uint64_t steps = asked ? std::strtoull(asked, nullptr, 10) : static_cast<uint64_t>(part_of(kSteps));
   Totals totals;
   for (uint64_t n = 0; totals.steps < steps; ++n) {
     const uint64_t seed = uint64_t{random_seed()} * 1'000'000 + n;
