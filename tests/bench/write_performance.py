@@ -20,6 +20,9 @@ import sys
 import plot_crossover
 import plot_placement
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import prose  # noqa: E402: found by the line above
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # What a figure's p50 is held to, from the design: (bench, case, metric) → the goal, at most.
@@ -226,7 +229,7 @@ def write_media(path):
     result = json.loads(path.read_text())
     measured = (f"{machine()}; `./dev bench --peers media`, {result['date']}, "
                 f"{result['rounds']} rounds, ffmpeg {result['ffmpeg']}; load average at the end {result['load']:.1f}.")
-    PAGE.write_text(with_media_table(PAGE.read_text(), result, measured))
+    PAGE.write_text(prose.wrapped(with_media_table(PAGE.read_text(), result, measured)))
 
 
 def kept_parts():
@@ -270,7 +273,7 @@ def write_gpu(printed, command):
     plot_crossover.write(table)
     measured = (f"{asked_nvidia_smi()}; {machine()}; "
                 f"`{command.strip()}`, {datetime.date.today().isoformat()}.")
-    PAGE.write_text(with_gpu_tables(PAGE.read_text(), table, measured))
+    PAGE.write_text(prose.wrapped(with_gpu_tables(PAGE.read_text(), table, measured)))
 
 
 def main(folder):
@@ -280,7 +283,7 @@ def main(folder):
     if (folder / "peers.json").exists():
         lines += peer_lines(folder / "peers.json")
     page = "\n".join(lines).rstrip() + "\n"
-    PAGE.write_text(page + "".join("\n" + part + "\n" for part in kept_parts()))
+    PAGE.write_text(prose.wrapped(page + "".join("\n" + part + "\n" for part in kept_parts())))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import prose  # noqa: E402: found by the line above
+
 REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "reference"
 FOR_APPLICATIONS = ["app.sink", "app.source"]  # which the command describes and does not list
 FAMILIES = {1: "How a command was used", 2: "The pipeline's text", 3: "The graph", 4: "The plan", 5: "Plugins",
@@ -36,7 +39,7 @@ def error_codes(millrace):
         if not re.search("exit code|that signal|nothing is ended", explanation):  # else it says how the process ends
             explanation += f" Exit code {code['exit_code']}."
         lines += [f"### {code['code']}: {code['title']}", "", explanation, ""]
-    return "\n".join(lines)
+    return prose.wrapped("\n".join(lines))
 
 
 def cell(text):
@@ -105,7 +108,7 @@ def section(info):
     manual = info["manual"].rstrip()
     if manual:
         lines += [manual, ""]
-    return "\n".join(lines)
+    return prose.wrapped("\n".join(lines))
 
 
 def sections_of(page):

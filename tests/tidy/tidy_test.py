@@ -9,6 +9,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+import prose  # noqa: E402: found by the line above
 import readme_test  # noqa: E402
 import rules  # noqa: E402
 import sum_results  # noqa: E402
@@ -40,6 +41,13 @@ class ATree(Tree):
     def test_with_a_long_line_is_refused(self):
         self.write("runtime/memory/add.cpp", HEAD + "// " + "a" * 118 + "\n")
         self.assertIn("add.cpp:2: 121 columns", self.complaints())
+
+    def test_with_a_long_line_of_prose_is_refused_and_of_code_or_a_table_is_not(self):
+        long = "word " * 24 + "end"
+        self.write("docs/page.md", f"# A page\n\n{long}\n\n| {long} |\n|---|\n\n```sh\n{long}\n```\n\n{'x' * 120}\n")
+        self.assertEqual([line.split(": ")[1][:11] for line in self.complaints().splitlines()], ["123 columns"])
+        page = prose.wrapped(f"- {long} `some code that is kept whole`\n")
+        self.assertEqual(page, f"- {('word ' * 23).rstrip()}\n  word end `some code that is kept whole`\n")
 
     def test_with_a_filter_that_no_test_case_passes_is_refused(self):
         self.write("tests/cuda/runtime.cu", HEAD + 'TEST_CASE("4.9: a kernel that never ends") {}\n')
