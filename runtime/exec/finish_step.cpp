@@ -1,4 +1,4 @@
-// finish() of handlers whose bodies enqueue: a step on the host, behind the fence of the body's tick
+// finish() of handlers whose bodies enqueue: a step on the host that runs once the fence of the body's tick is done
 // (semantics.md 4.4).
 //
 // It is given what the body was: records, times and counts as the host knows them, and bytes where they are, which is a

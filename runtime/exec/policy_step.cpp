@@ -87,7 +87,7 @@ Room room_at_gate(ChannelRun& channel, const QueuedTick& tick, bool realtime) {
 }
 
 // Values of a `latest` or `align` edge that no reader can ask for any more, because a newer one is old enough for every
-// tick to come. The reader may be behind a gate that lets few ticks in, so it cannot be left to do this.
+// tick to come. A gate before the reader may let few ticks in, so the reader cannot be left to do this.
 void drop_superseded(ChannelRun& channel) {
   const ChannelEnd& resolve = *channel.to;
   const bool same = channel.plan->same_clock;

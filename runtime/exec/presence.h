@@ -26,7 +26,7 @@ Earlier look_back(const StepRun& step, const InputRun& input, uint64_t ordinal);
 inline bool is_counted_late(const memory::Block& block) {
   return block.record != block.value && block.record->header.kind == MR_KIND_RECORDS;
 }
-// Such a block is on its way: who sees it behind the fence learns its count.
+// Such a block is on its way: a reader learns its count once the fence is done.
 inline void count_late(memory::Block& block) {
   using memory::Block;
   block.counted.store(is_counted_late(block) ? Block::kUncounted : Block::kCounted, std::memory_order_relaxed);
@@ -38,7 +38,8 @@ inline bool lost(const device::Fence& fence) {
 }
 inline bool lost(const Slot& slot) { return lost(slot.fence); }
 // Whether a device has failed that others may have followed: what waited for it was let go, and they worked on bytes
-// that never came. Known behind the fence of what they made. Its words do not tell, which hardware may still write.
+// that never came. It is known once the fence of what they made is done. The device's words do not tell, since hardware
+// may still write them.
 inline bool any_lost(const RunState& run) {
   return std::any_of(run.followed.begin(), run.followed.end(),
                      [](const device::Device* device) { return device->failed(); });
@@ -49,8 +50,8 @@ inline void await_host_block(Slot& slot) {
   slot.block->present.store(1, std::memory_order_relaxed);
   count_late(*slot.block);
 }
-// Of a slot whose presence a device decides, behind its fence: whether the value is here, and no device failed before
-// it was.
+// Whether the value is here of a slot whose presence a device decides, and no device failed before it was. To be asked
+// once its fence is done.
 inline bool arrived(const RunState& run, const Slot& slot) {
   const uint64_t at = slot.fence.word ? slot.fence.word->load(std::memory_order_acquire) : slot.fence.sequence;
   if (at == device::kFailed || at < slot.fence.sequence || any_lost(run) ||

@@ -64,8 +64,8 @@ void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentenc
 
 void RunState::fail(Error error, uint32_t clock, uint64_t index) {
   const std::lock_guard lock(failure_mutex);
-  // Of several failures the one at the earliest tick is the cause, whichever thread met it first. Before all comes a
-  // device that is lost: handlers fail on what it leaves behind.
+  // Of several failures the one at the earliest tick is the cause, whichever thread met it first. A device
+  // that is lost comes before all: handlers fail on the values that it left unfinished.
   const auto of_device = [](const Error& e) { return e.code / 100 == 7; };
   if (failures.empty()) {
     failures.push_back({std::move(error), clock, index});

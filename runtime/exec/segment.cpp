@@ -26,7 +26,7 @@ bool devices_idle(SegmentRun& segment) {
   return true;
 }
 
-// Whose handler drains with this step: behind a GPU body its finish() is the last that is called. Null: nobody's.
+// The handler that drains with this step: of a GPU body and its finish(), the finish() is called last. Null: none.
 HandlerRun* drained_here(StepRun& step) {
   if (auto* finish = dynamic_cast<FinishRun*>(&step)) return finish->body;
   const auto* body = dynamic_cast<BodyRun*>(&step);
@@ -70,7 +70,7 @@ bool begin_tick(SegmentRun& segment) {
                      pace.admitted.load(std::memory_order_acquire) > segment.ordinal ||
                      (segment.head && try_admit(pace));
   if (!there) {
-    // The end first: no ordinal is admitted behind it.
+    // The end is looked at first: no ordinal is admitted after it.
     if (!pace.ended.load(std::memory_order_acquire)) return false;
     if (pace.admitted.load(std::memory_order_acquire) <= segment.ordinal) {
       if (devices_idle(segment)) finish(segment);

@@ -89,7 +89,7 @@ struct Slot {
   const uint8_t* data = nullptr;
   memory::Block* block = nullptr; // null for `initial: empty`
   device::Fence fence;            // issued; done where the word is null
-  bool unknown = false;           // a device decides: block->present says so behind the fence
+  bool unknown = false;           // a device decides: block->present says so once the fence is done
   Cause cause = Cause::silent;    // where it is empty
 };
 

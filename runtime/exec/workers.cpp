@@ -39,7 +39,7 @@ constexpr int64_t kWakeEarlyNs = 50'000;
 // what remains: its lateness does no harm, and what ends early by x is found within x / 2, or within the least far
 // slice.
 constexpr int64_t kNearNs = 80'000, kNearSliceNs = 20'000, kFarSliceLeastNs = 250'000;
-// How long it looks out so behind the expected end: an eighth of what was expected, because what a device takes varies
+// How long it looks out so after the expected end: an eighth of what was expected, because what a device takes varies
 // in proportion, and no less than what a machine's threads delay each other by. Then it looks less often, for as long
 // again as was expected: a driver that wakes it is later than that.
 constexpr int64_t kLookOutLeastNs = 160'000, kLookOutShare = 8, kLateSliceNs = 50'000;
@@ -244,7 +244,7 @@ bool Workers::sleep_once(Worker& worker) {
   return slice > 0;
 }
 
-// What it finds behind a slice it does when it is up again: while it lies, whoever moves something rings.
+// It does what it finds after a slice once it is awake again: while it sleeps, a thread that moves something rings.
 void Workers::sleep(Worker& worker) {
   for (bool sleeps_on = true; sleeps_on;) {
     run_.bell->lie_down();

@@ -131,7 +131,7 @@ Cost cost_in(const Draft& draft, const DraftHandler& handler, uint32_t domain);
 
 // A value of as many bytes fits into no memory: a host has 47 bits of addresses. Sums over all rings stay within 64.
 inline constexpr uint64_t kBytesMax = uint64_t{1} << 47;
-// Bytes behind the mr_value that a value of this format needs at most, saturated at kBytesMax; UINT64_MAX where it is
+// Bytes that a value of this format needs at most after its mr_value, saturated at kBytesMax; UINT64_MAX where it is
 // not known.
 uint64_t capacity_of(const mr_format& format);
 // What a copy of such a value moves at most, its mr_value included; 0 where it is not known.

@@ -122,7 +122,7 @@ class Grouping {
     return handler.info->ports[handler.input_port[edge.target_input]].optional();
   }
 
-  // A group behind a gate begins as a whole, when all that feeds it is there. Where one of the group leads to another
+  // A group after a gate begins as a whole, when all that feeds it is there. Where one of the group leads to another
   // by a way around it, the group would wait for itself: then it holds the tick open instead. True where one did.
   bool open_circle() {
     if (plan_.paces.size() == plan_.clocks.size()) return false;
@@ -145,9 +145,9 @@ class Grouping {
     return false;
   }
 
-  // A group behind that reads from ticks of two kinds, its clock's and those that another group's gate let in, could
-  // only go on where both have gone: it holds the tick open instead, and so do those that it reads from. True where one
-  // did.
+  // A group after a gate that reads from ticks of two kinds, its clock's and those that another group's gate let in,
+  // could only go on where both have gone: it holds the tick open instead, and so do those that it reads from. True
+  // where one did.
   bool join_kinds() {
     std::vector<uint32_t> parent(plan_.paces.size(), kNone);
     for (const DraftEdge& edge : draft_.edges) {

@@ -9,7 +9,7 @@ namespace millrace::plan {
 
 namespace {
 
-// Where `latest` is waited for (2.5), what is pending before it is pending behind it, but for the ticks that it lags.
+// Where `latest` is waited for (2.5), what is pending before it is pending after it, but for the ticks that it lags.
 uint32_t level_through(const Plan& plan, const Channel& channel) {
   const Step& post = plan.steps[channel.from];
   const bool waits =
@@ -34,7 +34,7 @@ uint32_t level_of(const Plan& plan, uint32_t s, const std::vector<uint32_t>& loo
     if (input.output != kNone) level = std::max(level, lag_of(plan, s, input, loop));
   if (step.is<ResolveStep>()) level = std::max(level, level_through(plan, plan.channels[step.channel()]));
   for (uint32_t before : step.after) level = std::max(level, plan.steps[before].settled_level());
-  // Nothing behind a gate runs before the gate has let its tick in.
+  // Nothing after a gate runs before the gate has let its tick in.
   return std::max(level, base_level(plan, plan.paces[step.pace]));
 }
 
@@ -171,8 +171,8 @@ void find_levels(Draft& draft) {
   Plan& plan = draft.plan;
   const std::vector<uint32_t> loop = find_loops(plan);
   for (Step& step : plan.steps) step.level = 0;
-  // A gate may stand later in the order than a step behind it, and delayed edges run backwards in it: a look for each
-  // of those settles all but loops that owe ever more.
+  // A gate may stand later in the order than a step that it leads to, and delayed edges run backwards in it: a look for
+  // each of those settles all but loops that owe ever more.
   size_t looks = plan.paces.size() + 1;
   for (const Step& step : plan.steps)
     looks += static_cast<size_t>(

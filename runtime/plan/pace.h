@@ -73,7 +73,7 @@ struct Channel {
   bool busy = false;       // gate of a reader that works behind without a queue: one tick, cause `busy`
   bool queued = false;     // gate fed by a queue edge
   bool on_firing = false;  // gate that lets in the ticks on which all its values are there, without a limit of its own
-  bool every_tick = false; // gate that ticks without any value pass too: somebody behind it fires on them
+  bool every_tick = false; // gate that ticks without any value pass too: a step after it fires on them
   uint32_t lag = 0;
   int64_t within_ns = 0;
   bool same_clock = true;

@@ -2,8 +2,8 @@
 // pure: sets of formats in, formats out; negotiate.cpp makes the sets from a graph.
 //
 // Problem. An output may leave the choice of its format, and a reader may take several. A handler whose output is like
-// its input hands the format on, so that what is chosen for one output binds readers far behind it. Where nothing fits,
-// a picture has to be converted, and the place decides how often: before a fan-out once, behind it once for each
+// its input hands the format on, so that what is chosen for one output binds readers far downstream. Where nothing fits,
+// a picture has to be converted, and the place decides how often: once before a fan-out, after it once for each
 // reader.
 //
 // Why this way. An output is like one input at most, and an input has one edge, so all that hangs together by `like`
@@ -12,7 +12,7 @@
 // there are formats, so all sets of them are tried.
 //
 // What it is not. It does not know what a handler does with its formats beyond what its ports declare; where a handler
-// makes something else of its input, negotiation begins again behind it.
+// makes something else of its input, negotiation begins again after it.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct PixelTree {
     std::vector<uint32_t> passes_to; // outputs that are like what it gets
   };
   std::vector<std::vector<uint32_t>>
-      outputs; // the readers of each; the first is the root, others stand behind their own
+      outputs; // the readers of each; the first output is the root, each other one comes after the reader that makes it
   std::vector<Reader> readers;
   uint64_t choices = 0;                         // of the root
   uint32_t colours = 0;                         // readers at its ends that would take them: what a gray root costs

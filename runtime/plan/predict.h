@@ -1,5 +1,5 @@
-// What the plan expects each path through it to take: for every step behind which nothing comes, the sum of the costs
-// on the longest way there.
+// What the plan expects each path through it to take: for every step that nothing comes after, the sum of the costs on
+// the longest way there.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Which outputs share their input's buffer: those that forward it, and those that are written over it in place, the
-// writer behind every reader of what it overwrites (semantics.md 3.5).
+// Which outputs share their input's buffer: those that forward it, and those that are written over it in place. The
+// writer then comes after every reader of what it overwrites (semantics.md 3.5).
 #include <algorithm>
 #include <optional>
 
