@@ -2,8 +2,8 @@
 // pure: sets of formats in, formats out; negotiate.cpp makes the sets from a graph.
 //
 // Problem. An output may leave the choice of its format, and a reader may take several. A handler whose output is like
-// its input hands the format on, so that what is chosen for one output binds readers far downstream. Where nothing fits,
-// a picture has to be converted, and the place decides how often: once before a fan-out, after it once for each
+// its input hands the format on, so that what is chosen for one output binds readers far downstream. Where nothing
+// fits, a picture has to be converted, and the place decides how often: once before a fan-out, after it once for each
 // reader.
 //
 // Why this way. An output is like one input at most, and an input has one edge, so all that hangs together by `like`
