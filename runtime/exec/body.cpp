@@ -50,7 +50,7 @@ void begin_body(BodyCall& body) {
   body.failed = false;
 }
 
-// What the body said is checked before anybody acts on it.
+// Checks what the body said before any step acts on it.
 void end_body(BodyRun& step, BodyCall& body, mr_status status) {
   status = status_of_call(step, status, body.outputs, body.inputs);
   if (status == MR_END) step.run->stopping.store(true);

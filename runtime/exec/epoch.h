@@ -49,7 +49,8 @@ struct Epoch {
   std::atomic<uint32_t> segments_left{0}; // claimer of one that is over, and cut
 
   // cut. The segments of a plan may be cut once more (second_cut.h).
-  mutable std::mutex cut_mutex; // which steps are whose: held by who cuts, and by others than workers who look
+  mutable std::mutex cut_mutex; // guards which segment has which steps: for the thread that cuts, and for those that
+                                // look and are no workers
   std::unique_ptr<const plan::Cut> second_cut;
 };
 

@@ -2,7 +2,7 @@
 // (semantics.md 4.4).
 //
 // It is given what the body was: records, times and counts as the host knows them, and bytes where they are, which is a
-// device but for outputs that are declared `cpu`. Those are its to change and to publish; whoever reads the others has
+// device but for outputs that are declared `cpu`. Those are its to change and to publish; readers of the others have
 // begun long before. Meanwhile the body is called or launched for later ticks.
 #include "exec/finish_step.h"
 
@@ -74,7 +74,7 @@ void settle_called(FinishRun& step, uint64_t ordinal, mr_status status) {
   }
 }
 
-// The body did not run on this tick, or nobody may see what it left.
+// The body did not run on this tick, or what it left must not be seen.
 void settle_uncalled(FinishRun& step, uint64_t ordinal) {
   Slot room;
   for (size_t i = 0; i < body_inputs(step); ++i)
@@ -131,7 +131,7 @@ bool enter(BodyRun& body) { return !body.finisher || !body.entered.exchange(true
 void leave(BodyRun& body) {
   if (!body.finisher) return;
   body.entered.store(false, std::memory_order_release);
-  body.run->notify(); // who was kept out comes again
+  body.run->notify(); // a thread that was kept out comes again
 }
 
 } // namespace millrace::exec

@@ -19,7 +19,7 @@ namespace {
 
 // ---- one command for all bodies
 
-// For who is told of launches: when one begins.
+// When a launch begins; 0 where no on_launch is told of it.
 int64_t asked_ns(const RegionRun& region) {
   const RunState& run = *region.steps[0]->run;
   return run.options.on_launch ? run.now_ns() : 0;
@@ -52,7 +52,7 @@ bool prepare(BodyRun& step, BodyCall& body, uint64_t ordinal) {
     choose_blocks(step, body, ordinal);
     return true;
   }
-  // Silent by presence word: the body is replayed, calls nobody, and leaves its outputs absent.
+  // Silent by presence word: the body is replayed, calls no handler, and leaves its outputs absent.
   body.accesses.clear();
   clear_outputs(step, ordinal, cause);
   return false;

@@ -44,7 +44,7 @@ void count_drop(ChannelRun& channel, const QueuedTick& tick, Cause cause) {
     if (tick.slots[i].value) ++channel.dropped[i][static_cast<size_t>(cause)];
 }
 
-// The ordinal is dealt with: whoever asks how far this step is sees it from here on.
+// The ordinal is dealt with: a thread that asks how far this step is sees it from here on.
 void mark_passed(ChannelEnd& step, uint64_t ordinal) {
   step.passed_media_ns.store(step.pace->info(ordinal).media_time_ns, std::memory_order_release);
   step.passed.store(ordinal + 1, std::memory_order_release);

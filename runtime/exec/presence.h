@@ -1,4 +1,4 @@
-// Is a value there: what a slot says to whoever reads it, and who holds what is in it.
+// Whether a value is there: what a slot says to its readers, and which steps hold what is in it.
 #pragma once
 
 #include <algorithm>

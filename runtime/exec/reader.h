@@ -1,4 +1,4 @@
-// A source that blocks is read by a thread of its own, so that it delays nobody else (semantics.md 1.4).
+// A source that blocks is read by a thread of its own, so that it delays no other step (semantics.md 1.4).
 #pragma once
 
 #include <condition_variable>
@@ -12,7 +12,7 @@
 namespace millrace::exec {
 
 // Reads ahead by at most plan::kReadAhead values; of a live source the newest ones. The thread alone calls the handler
-// until it has left; everything public is the head's, but for stop(), which is whoever's ends the run.
+// until it has left; everything public is the head's, but for stop(), which the thread that ends the run calls.
 class Reader {
  public:
   explicit Reader(SourceRun& step);

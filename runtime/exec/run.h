@@ -81,7 +81,7 @@ struct RunOptions {
   // takes SIGSEGV; and the run's threads have stacks for signal handlers, so that an overflow of theirs can be told.
   bool explain_crashes = false;
   // Told of each launch of a captured region, by the thread that submits it: when the inputs were found issued, and
-  // when the launch had returned. For benchmarks; null: nobody.
+  // when the launch had returned. For benchmarks; null: not told.
   std::function<void(uint64_t index, int64_t begin_ns, int64_t end_ns)> on_launch;
   // Called from the monitor about ten times a second; null: never.
   std::function<void(const Progress&)> on_progress;
@@ -89,7 +89,7 @@ struct RunOptions {
   std::function<void(const std::string&)> on_message;
   // Takes what handlers say and what the run tells of itself; must outlive the run. Null: warnings go to on_message.
   Log* log = nullptr;
-  // A call did not return although it was interrupted, and nobody but this function can end it: the run waits for it.
+  // A call did not return although it was interrupted, and only this function can end it: the run waits for it.
   // Once a call, from the monitor, which does not look at anything else meanwhile; null: on_message is told.
   std::function<void(const Error&)> on_hang;
   // A script of live changes, applied at their ticks (replays what changes() recorded).
@@ -116,7 +116,7 @@ class Run {
   // Interrupts blocked handlers and drops what is in flight (second signal).
   void interrupt();
   bool finished() const;
-  // True if a device was lost while work on it was under way that nobody can end. Handlers, devices and memory of this
+  // True if a device was lost while work on it was under way that cannot be ended. Handlers, devices and memory of this
   // run must then never be destroyed, and the run does not destroy its own part of them. Waits up to half a second for
   // work that does end.
   bool is_stuck() const;
@@ -127,7 +127,7 @@ class Run {
   // What was changed and at which tick, to be given back as a script.
   std::vector<AppliedChange> changes() const;
   uint64_t ticks() const;
-  // What it has done so far. Costs whoever asks some microseconds a handler, and those who run nothing; in virtual time
+  // What it has done so far. It costs the caller some microseconds a handler, and the run nothing; in virtual time
   // after wait() only. Numbers of one report are read one after another, so they may be a few ticks apart.
   Report report() const;
   // What ran when, as JSON that Perfetto opens. After wait().

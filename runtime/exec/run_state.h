@@ -54,8 +54,8 @@ class RunState {
   std::vector<std::vector<std::unique_ptr<HandlerLife>>> lives;       // by handler of the plan, and lane
   std::vector<device::Stream*> compute, copy_in, copy_out, copy_peer; // by domain index
   std::vector<std::vector<device::Stream*>> streams; // by domain index: these, and what is a step's own
-  // By domain index: whoever advances a segment of that device holds it, but while a body in it keeps the host busy.
-  // Null: one thread submits there.
+  // By domain index: the thread that advances a segment of that device holds it, except while a body in it keeps the
+  // host busy. Null: one thread submits there.
   std::vector<std::unique_ptr<std::mutex>> submitting;
   // Those that another device may wait for, and go on although they failed: whose bodies enqueue, where there are
   // several.
@@ -118,7 +118,7 @@ class RunState {
   void watch_device(uint32_t domain);
   // Until every stream is done, so that nothing runs later into what is gone; a device that cannot is given up.
   void await_devices();
-  // After the last tick nobody reads any more: whatever still holds a block lets go of it. No worker runs then.
+  // After the last tick, when nothing reads any more: each step that still holds a block lets go of it. No worker runs.
   void let_go();
   // Notes what is submitted next, so that it can be named should the device fail.
   void note_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence);

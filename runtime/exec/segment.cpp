@@ -191,7 +191,7 @@ bool advance(SegmentRun& segment, uint32_t ticks_max) {
       }
       moved = true;
     } else if (segment.traced) {
-      segment.traced_until = trace_ticks(); // what was waited for is nobody's time
+      segment.traced_until = trace_ticks(); // the time of a wait is no handler's
     }
     const bool done = segment.measured ? run_measured_steps(segment, moved) : run_steps<false>(segment, moved);
     trace_tiny_calls(segment); // before the ordinal's place is another's

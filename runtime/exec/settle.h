@@ -66,6 +66,6 @@ inline void hold_shared(const OutputRun& output, const Slot& slot) {
 void settle_outputs(HandlerRun& step, uint64_t ordinal, std::span<const mr_output> outputs,
                     std::span<const mr_input> inputs, Cause cause);
 void settle_empty(StepRun& step, uint64_t ordinal, Cause cause);
-void clear_outputs(StepRun& step, uint64_t ordinal, Cause cause); // the same, not told to anybody yet
+void clear_outputs(StepRun& step, uint64_t ordinal, Cause cause); // the same, not told to other threads yet
 
 } // namespace millrace::exec

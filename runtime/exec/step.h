@@ -103,7 +103,7 @@ struct alignas(64) StepRun {
 
   TraceRing* trace =
       nullptr;     // built, or start: where its calls are no worker's: a reader's thread or a device's stream
-  Histogram times; // claimer, or who calls apart
+  Histogram times; // written by the segment's claimer, or by the thread that calls apart
 };
 
 // A step whose kind the plan says.

@@ -123,7 +123,7 @@ void tell_over(const RunState& run, const Result& result) {
   if (!result.ok) {
     Log::Context context;
     context.code = result.error.code;
-    context.on_terminal = false; // whoever asked for the run has it from wait()
+    context.on_terminal = false; // the caller of wait() has it from there
     say(run, LogLevel::error, "", "", result.error.what, context);
   }
   if (is_heard(run, LogLevel::info))

@@ -71,7 +71,7 @@ class Workers {
   void stand_by();
 
   RunState& run_;
-  const bool crowded_;      // more workers than processors: who finds nothing lets others run (docs/decisions/0043)
+  const bool crowded_; // more workers than processors: one that finds nothing lets others run (docs/decisions/0043)
   int64_t expect_least_ns_; // what a worker waits for shorter it spins for
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<bool> resting_{false};
@@ -83,7 +83,7 @@ class Workers {
 // One thread; time is the simulation's. Returns when all segments are done, or when nothing can move any more.
 void run_in_virtual_time(RunState& run);
 
-// Names handlers that exceed their budget, reports who waits for whom when nothing moves, tells the progress, and has
+// Names handlers that exceed their budget, reports what waits for what when nothing moves, tells the progress, and has
 // the segments cut once more where their first cut was guessed.
 class Monitor {
  public:

@@ -46,8 +46,8 @@ constexpr int64_t kLookOutLeastNs = 160'000, kLookOutShare = 8, kLateSliceNs = 5
 // What is expected sooner is not worth a sleep, later is not foreseen. Who expects to sleep spins no longer than this.
 constexpr int64_t kExpectLeastNs = 250'000, kExpectMostNs = 50'000'000;
 constexpr int64_t kSpinBeforeSleepNs = 10'000;
-// With a real device, and a core for each thread: a large frame takes more than a millisecond up and down, and who
-// sleeps meanwhile looks too late to keep the copy engines busy.
+// With a real device, and a core for each thread: a large frame takes more than a millisecond up and down, and a
+// worker that sleeps meanwhile looks too late to keep the copy engines busy.
 constexpr int64_t kExpectLeastByDeviceNs = 1'500'000;
 // A call that takes longer is not waited for where all are to rest.
 constexpr std::chrono::milliseconds kRestWithin{100};
@@ -285,7 +285,7 @@ void Workers::rest_here() {
 }
 
 // The median of what was lately: one that other threads cut short or drew out says nothing of the next, whether that is
-// a wait for somebody on another processor or a sleep from which it was woken late.
+// a wait for a thread on another processor or a sleep from which it was woken late.
 void Workers::expect(Worker& worker, int64_t idle_ns) {
   worker.lately_ns[worker.idles++ % worker.lately_ns.size()] = idle_ns;
   std::array<int64_t, 8> sorted = worker.lately_ns;
@@ -310,7 +310,7 @@ int64_t Workers::spins_for_ns(const Worker& worker) const {
   return std::max(spin, 2 * worker.idle_ns);
 }
 
-// Has nothing to do before the segments are shared out anew: nobody rings for it.
+// Has nothing to do before the segments are shared out anew: no thread rings for it.
 void Workers::stand_by() {
   std::unique_lock lock(rest_mutex_);
   rest_changed_.wait(lock, [&] { return resting_.load() || run_.finished() || run_.abort.load(); });
@@ -346,7 +346,7 @@ void Workers::loop(Worker& worker) {
     if (worker.looked_ns - worker.idle_since_ns >= spins_for_ns(worker)) sleep(worker);
   }
   const std::lock_guard lock(rest_mutex_);
-  --running_; // nobody waits for it to rest
+  --running_; // no thread waits for it to rest
   rest_changed_.notify_all();
 }
 
