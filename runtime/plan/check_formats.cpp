@@ -1,4 +1,4 @@
-// What is refused of formats: those that no format is, sizes that nobody knows, empty values of what cannot be empty.
+// What is refused of formats: those that no format is, sizes that are not known, empty values of what cannot be empty.
 #include "plan/check_formats.h"
 
 #include <string>

@@ -16,8 +16,8 @@ std::string describe_rank(uint32_t rank);
 // format has would lead beyond its arrays.
 std::string format_fault(const mr_format& format, const mr_port& port);
 
-// Once all formats are settled: refuse a value whose size nobody knows or no memory has (MR0403, MR0404), and an empty
-// initial value of a format that has none (MR0407).
+// Once all formats are settled: refuse a value whose size is not known or that fits into no memory (MR0403, MR0404),
+// and an empty initial value of a format that has none (MR0407).
 void check_sizes(const Draft& draft);
 void check_initials(const Draft& draft);
 

@@ -293,7 +293,7 @@ class Holding {
     if (span == 0) return;
     const uint32_t own = circles_.owed_least(c), ticks = ticks_in(span, clock.rate) + 1;
     clock.crowd_ticks = ticks + kSpareTicks;
-    if (clock.realtime()) return; // its reads wait for nobody, so its ticks are not held
+    if (clock.realtime()) return; // its reads do not wait, so its ticks are not held
     const uint32_t least = ticks > own ? ticks - own : 1;
     if (clock.in_flight > 0 && clock.in_flight < least)
       refuse(c, fmt::format(" has in_flight {}, and needs {}", clock.in_flight, least),

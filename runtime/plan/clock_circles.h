@@ -43,7 +43,7 @@ class ClockCircles {
   bool has(uint32_t clock) const { return circle_[clock] != kNone; }
   // The clocks that are on one circle with this one, itself among them.
   std::vector<uint32_t> round(uint32_t clock) const;
-  // Media time that a tick of this circle may be held for; 0: its own time is all that anybody waits for. Needs levels.
+  // Media time that a tick of this circle may be held for; 0: its own time is all that is waited for. Needs levels.
   int64_t span_ns(uint32_t clock) const;
   // Ticks that may be owed before an end of an edge that is in this clock, at most.
   uint32_t owed_most(uint32_t clock) const;

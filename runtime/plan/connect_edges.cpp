@@ -96,7 +96,7 @@ class Connecting {
     input.required = channel.on_firing && plan_.steps[target_of(edge).step].inputs[edge.target_input].required;
     input.delay = declared.delay;
     input.initial_empty = declared.initial_empty;
-    // The gate sees every tick, whoever is let in does not: so it is the gate that knows the last value.
+    // The gate sees every tick, and the steps after it do not: so it is the gate that knows the last value.
     input.repeat_last = declared.delay > 0 && plan_.steps[target_of(edge).step].inputs[edge.target_input].required;
     input.edge = e;
     for (uint32_t i = 0; i < plan_.steps[gate].inputs.size(); ++i) {

@@ -1,5 +1,5 @@
-// A domain: memory in one place, and what runs on what lies there. Made once, by parse_domain() and by whoever knows
-// the device; the plan and the run ask this record, never a domain's name or number.
+// A domain: memory in one place, and what runs on what lies there. Made once, by parse_domain() and by the code that
+// knows the device; the plan and the run ask this record, never a domain's name or number.
 //
 // A node is a machine that takes part in a plan. Each has one host, and the devices of a node are reached through it.
 #pragma once

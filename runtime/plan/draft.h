@@ -87,7 +87,7 @@ void attend(Draft& draft);        // what the finish of a GPU body sees
 void share_buffers(Draft& draft); // forwards and in-place
 void pack(Draft& draft);          // small copies that go the same way
 void partition(Draft& draft);     // segments and lanes
-void presume(Draft& draft);       // what a copy cannot wait for when it asks who will read it
+void presume(Draft& draft);       // what a copy cannot wait for when it asks which steps will read it
 void capture(Draft& draft);       // regions
 void lay_out(Draft& draft);       // windows, slots, rings, bytes
 void schedule(Plan& plan);        // workers
@@ -123,7 +123,7 @@ bool may_be_initial(const Plan& plan, uint32_t output);
 
 // What a call takes in a domain. Whether it runs there at all is place()'s to know.
 struct Cost {
-  double us = 0;      // 0: nobody knows
+  double us = 0;      // 0: not known
   double late_us = 0; // of a slow call (p99)
   bool sure = false;  // enough to be placed by; else it is for cutting segments only
 };

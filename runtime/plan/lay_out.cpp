@@ -176,8 +176,8 @@ class Layout {
   // A queue holds values; ticks without any have as many places beside (8.6).
   static uint32_t places_of(const Channel& gate) { return gate.every_tick ? 2 * gate.depth : gate.depth; }
 
-  // The rings in which a value of each output may live, and who reads from each ring. What a value was forwarded from
-  // mostly stands earlier in the order and has its roots already; after a delayed edge it takes another look.
+  // The rings in which a value of each output may live, and which steps read from each ring. What a value was forwarded
+  // from mostly stands earlier in the order and has its roots already; after a delayed edge it takes another look.
   void find_roots() {
     roots_.resize(plan_.outputs.size());
     readers_.resize(plan_.outputs.size());

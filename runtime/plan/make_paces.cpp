@@ -26,7 +26,7 @@ class Grouping {
   const DraftHandler& target_of(const DraftEdge& edge) const { return all_.target_of(edge); }
 
   // 1.6. First those that no sync path joins to a source, and non-sources whose outputs all leave by other policies;
-  // then back out whoever a handler that does hold the tick waits for.
+  // then take back those that a handler which holds the tick waits for.
   void find_behind() {
     const size_t count = draft_.handlers.size();
     std::vector<bool> joined(count), only_leaves(count);
@@ -63,7 +63,8 @@ class Grouping {
   }
 
   // 8.12. A handler that owes results gets a pace of its own, with all that depends on it, if that comes from it alone.
-  // Every tick of the pace is a firing of the handler: a gap in its input holds nothing open, and nobody is drained.
+  // Every tick of the pace is a firing of the handler: a gap in its input holds nothing open, and no handler is
+  // drained.
   void find_apart() {
     const auto count = static_cast<uint32_t>(draft_.handlers.size());
     apart_.assign(count, kNone);

@@ -75,7 +75,7 @@ class HandlerSteps {
     return gap;
   }
 
-  // After a GPU body: whoever reads what lies on the host reads it there, since finish() may still write it.
+  // After a GPU body: readers of what lies on the host read it from this step, since finish() may still write it.
   void add_finish(const DraftHandler& handler) {
     const uint32_t s = all_.add_step(FinishStep{handler.step}, "finish " + handler.declared->name, handler.pace);
     plan_.steps[s].after.push_back(handler.step);
@@ -94,7 +94,7 @@ class HandlerSteps {
     const auto [at, is_new] = types_.try_emplace(&info, static_cast<uint32_t>(plan_.types.size()));
     if (is_new) {
       plan_.types.push_back(info);
-      plan_.types.back().manual.clear(); // nobody reads it there
+      plan_.types.back().manual.clear(); // it is not read there
     }
     return at->second;
   }

@@ -215,7 +215,7 @@ class Negotiation {
     if (std::popcount(format.pixel_formats) == 1 && std::all_of(readers.begin(), readers.end(), is_settled)) return;
     PixelTree tree;
     tree.choices = format.pixel_formats ? format.pixel_formats & kAllPixels : kAllPixels;
-    if (tree.choices == 0) return; // none that anybody knows; its size is not known either, which is refused
+    if (tree.choices == 0) return; // none that is known; its size is not known either, which is refused
     tree.reads = reads_;
     tree.makes = makes_;
     for (uint32_t pixel = 1; pixel < MR_PIXEL_COUNT; ++pixel) {

@@ -1,5 +1,5 @@
-// Which gates let in every tick, and not only those with a value: somebody in the group fires on the others too, looks
-// back by ticks, or owes results that are waited for.
+// Which gates let in every tick, and not only those with a value: those of a group in which a handler fires on the
+// others too, looks back by ticks, or owes results that are waited for.
 #include "plan/clock_circles.h"
 #include "plan/expand.h"
 #include "plan/order.h"

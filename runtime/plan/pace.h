@@ -1,4 +1,4 @@
-// What advances together, and who runs it: clocks and paces, the channels between paces, segments and regions. See
+// What advances together, and what runs it: clocks and paces, the channels between paces, segments and regions. See
 // plan.h.
 #pragma once
 
@@ -32,7 +32,7 @@ struct Pace {
   uint32_t gap = 1;                // ticks that a handler may owe a firing beyond Step::owes before it is drained
   uint32_t slots = 1;              // slots an output, a power of two ≥ window + retain
   std::vector<uint32_t> sources;   // clock: steps, in order
-  bool generated = false;          // a source of it runs on a device, where nobody asks it
+  bool generated = false;          // a source of it runs on a device, where it is not asked
   uint64_t ticks_max = UINT64_MAX; // that source gives so many: then the clock ends
 };
 

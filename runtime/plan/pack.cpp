@@ -12,7 +12,7 @@ namespace millrace::plan {
 
 namespace {
 
-// What a handler of unknown cost is taken to last: so long that nobody is made to wait for it.
+// What a handler of unknown cost is taken to last: so long that no other handler is made to wait for it.
 constexpr double kUnknownUs = 300;
 constexpr size_t kMembersMax = 64; // a copy keeps what is wanted of it as bits
 
@@ -48,7 +48,7 @@ class Packing {
            fixed_[plan_.steps[s].outputs[0]];
   }
 
-  // Outputs of whose blocks nobody holds one for longer than its ticks, shares it, or writes over it.
+  // Outputs whose blocks no step holds for longer than their ticks, shares, or writes over.
   void find_fixed_places() {
     for (const Output& output : plan_.outputs) {
       const bool own = output.owns && output.forwards < 0 && output.in_place < 0 && output.origin == kNone;

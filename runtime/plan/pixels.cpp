@@ -99,7 +99,7 @@ class Chooser {
   }
 
   Best best_of(uint32_t output, uint32_t format) const {
-    uint64_t useful = 0; // what converting to might serve somebody
+    uint64_t useful = 0; // what converting to might serve a reader
     for (const uint32_t r : tree_.outputs[output])
       if (tree_.readers[r].may_convert) useful |= tree_.readers[r].takes;
     useful &= tree_.reads & bit(format) ? tree_.makes & ~bit(format) : 0;

@@ -232,7 +232,7 @@ uint32_t domain_read(const Draft& draft, uint32_t h) {
   return domain;
 }
 
-// Sinks for which nobody knows a price run where what they read is made: a copy for them alone would be for nothing.
+// Sinks of unknown price run where what they read is made: a copy for them alone would be for nothing.
 void follow_inputs(Draft& draft, const std::vector<std::vector<uint32_t>>& choices) {
   for (uint32_t h = 0; h < draft.handlers.size(); ++h) {
     if (!follows_inputs(draft, h, choices[h])) continue;

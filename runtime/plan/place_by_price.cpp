@@ -11,7 +11,7 @@ namespace millrace::plan {
 
 namespace {
 
-// Where nobody measured a CUDA device: of an H200 (docs/performance.md). `slope`: a graph of 8 handlers takes 10.8 µs,
+// Where a CUDA device was not measured: of an H200 (docs/performance.md). `slope`: a graph of 8 handlers takes 10.8 µs,
 // each of them 0.51. `crossover`, 64×36: a tick with one region between two copies takes 17.9 µs, some 4 of them in its
 // body.
 constexpr double kGuessedRegionUs = 6.7, kGuessedCrossingUs = 3.6;

@@ -47,7 +47,7 @@ struct Prices {
   std::vector<double> region_us, crossing_us;
   uint64_t hosts = 1;            // a bit for each domain that is one
   uint64_t pushes = 0;           // the same, as Domain::pushes
-  std::vector<uint32_t> engines; // [from * domains + to]: who copies; empty: each hop has an engine of its own
+  std::vector<uint32_t> engines; // [from * domains + to]: which engine copies; empty: each hop has an engine of its own
   double period_us = 0;          // 0: as fast as it goes
   std::vector<Task> tasks;       // every producer before its readers
   std::vector<Buffer> buffers;

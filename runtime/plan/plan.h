@@ -143,7 +143,7 @@ struct Plan {
   const plugin::HandlerInfo& type_of(const Step& step) const { return type_of(handlers[step.handler()]); }
 };
 
-// What is known of a handler before the plan is made: facts, and whom to ask for formats.
+// What is known of a handler before the plan is made: facts, and what to ask for formats.
 struct HandlerFacts {
   std::string name;
   plugin::Answers* answers = nullptr; // null: it has a mistake that was kept

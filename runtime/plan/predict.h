@@ -9,7 +9,7 @@
 namespace millrace::plan {
 
 struct PredictedPath {
-  uint32_t sink = 0;    // a handler's step that nobody reads from
+  uint32_t sink = 0;    // a handler's step that no other reads from
   double us = 0;        // from the tick's beginning until the sink is done, with nothing in its way
   uint32_t unknown = 0; // handlers on the way whose cost is not known, and counts as nothing in `us`
 };

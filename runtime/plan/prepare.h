@@ -25,13 +25,14 @@ struct Prepared {
 
 // Makes the instances of a graph: looks types up, checks and sets parameters, binds ports, probes.
 // Throws Failure (MR0304, MR0310…, MR0604).
-// `watch` is told of the handlers' calls and outlives them; null: nobody is.
+// `watch` is told of the handlers' calls and outlives them; null: nothing is told.
 // With `kept`, mistakes that do not follow from each other are added to it, and then MistakesKept is thrown: all of
 // names, parameters and edges, and where there are none, all sources that cannot be opened.
 Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe = true,
                  plugin::CallWatch* watch = nullptr, std::vector<Error>* kept = nullptr);
 
-// Facts that another plan of this graph was made with: nobody is probed, and sources are not asked for their formats.
+// Facts that another plan of this graph was made with: no handler is probed, and sources are not asked for their
+// formats.
 void know_from(const Plan& plan, Facts& facts);
 
 // The types of a registry; conversions are live handlers of their own while the plan is made.

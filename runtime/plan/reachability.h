@@ -24,7 +24,7 @@ class Reachability {
   const std::vector<uint32_t>& before(uint32_t node) const { return before_[node]; }
 
  private:
-  // The bits are made when somebody asks first, and kept up after that.
+  // The bits are made at the first question, and kept up after that.
   void find_all() const;
   bool take_over(uint32_t from, uint32_t to) const; // true if `from` leads further than before
 
