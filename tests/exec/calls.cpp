@@ -4,11 +4,11 @@
 #include <millrace/handler.h>
 
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <optional>
 
 #include "harness.h"
+#include "tests/ending.h"
 
 using namespace millrace;
 using namespace millrace::test;
@@ -60,12 +60,11 @@ struct Place {
     };
   }
 };
-std::deque<Place> meeting_places; // a body that is left behind may still be in the one of its test
-Place* meeting_place = nullptr;
+std::unique_ptr<Place> meeting_place;
 
 // Waits in the function `in`, at tick 2 where that is process.
 struct WaitsInCall final : Handler {
-  Place& place = *meeting_place; // its test's: its thread may outlive that
+  Place& place = *meeting_place;
   Input<Tensor> in_port{*this, "in"};
   Output<Tensor> out{*this, "out", like(in_port)};
   Param<std::string> in{*this, "wait_in", "process", "the function"};
@@ -106,7 +105,7 @@ const mr_plugin& calls_plugin() {
 }
 
 Setup calls_setup() {
-  meeting_place = &meeting_places.emplace_back();
+  meeting_place = std::make_unique<Place>();
   Setup setup;
   setup.workers = 2;
   setup.more = &calls_plugin();
@@ -244,41 +243,42 @@ TEST_CASE("2.8: a body that blocks on a simulated device is among those that are
   CHECK(run(p, setup).ok); // it goes on because it was named
 }
 
+// A device that is lost to a body is left behind with its thread, so each of these runs in a process of its own.
 TEST_CASE("4.9: a body that never ends loses its device, and the run ends without waiting for it") {
-  Setup setup = calls_setup();
-  setup.domains = {"cpu", "sim:0"};
-  setup.options.device_patience_ns = 100 * kMs;
-  Pipeline p = waiting_in("process");
-  p.graph.handlers[1].device = "sim:0";
-  static std::vector<std::unique_ptr<Compiled>> left_behind; // as who uses a run must
-  left_behind.push_back(std::make_unique<Compiled>(p, setup));
-  const Result result = left_behind.back()->run();
-  CHECK_FALSE(result.ok);
-  CHECK(result.error.code == 703);
-  CHECK(result.error.what.find("; under way was waits (calls.waiting) (tick 2)") != std::string::npos);
-  CHECK(left_behind.back()->live().is_stuck());
-  meeting_place->let_go(); // its thread ends with the test program
+  const Ending ending = end_of([] {
+    Setup setup = calls_setup();
+    setup.domains = {"cpu", "sim:0"};
+    setup.options.device_patience_ns = 100 * kMs;
+    Pipeline p = waiting_in("process");
+    p.graph.handlers[1].device = "sim:0";
+    Compiled& lost = *std::make_unique<Compiled>(p, setup).release(); // as whoever uses a run must
+    const Result result = lost.run();
+    const bool named = result.error.what.find("; under way was waits (calls.waiting) (tick 2)") != std::string::npos;
+    _exit(!result.ok && result.error.code == 703 && named && lost.live().is_stuck() ? 42 : 1);
+  });
+  CHECK(ending.code == 42);
 }
 
 TEST_CASE("4.9: a body that does not return keeps the tick that it was given, though its device is lost") {
   for (const uint32_t in_flight : {1u, 2u, 4u}) {
     CAPTURE(in_flight);
-    Setup setup = calls_setup();
-    setup.domains = {"cpu", "sim:0"};
-    Pipeline p;
-    p.clock(graph::ClockMode::free, 0, 1, in_flight);
-    p.add("source", "t.count", {{"count", "1000"}});
-    p.add("waits", "calls.waiting", {{"wait_in", "process"}});
-    p.connect("source", "waits");
-    p.graph.handlers[1].device = "sim:0";
-    static std::vector<std::unique_ptr<Compiled>> left_behind;
-    Compiled& run = *left_behind.emplace_back(std::make_unique<Compiled>(p, setup));
-    run.live().start();
-    meeting_place->await_entered();
-    run.device("sim:0").declare_lost("told to be lost");
-    CHECK(run.wait().error.code == 703);
-    meeting_place->let_go();
-    CHECK(meeting_place->await_found() == 2);
+    const Ending ending = end_of([&] {
+      Setup setup = calls_setup();
+      setup.domains = {"cpu", "sim:0"};
+      Pipeline p;
+      p.clock(graph::ClockMode::free, 0, 1, in_flight);
+      p.add("source", "t.count", {{"count", "1000"}});
+      p.add("waits", "calls.waiting", {{"wait_in", "process"}}).device = "sim:0";
+      p.connect("source", "waits");
+      Compiled& lost = *std::make_unique<Compiled>(p, setup).release();
+      lost.live().start();
+      meeting_place->await_entered();
+      lost.device("sim:0").declare_lost("told to be lost");
+      const bool told = lost.wait().error.code == 703;
+      meeting_place->let_go();
+      _exit(told && meeting_place->await_found() == 2 ? 42 : 1);
+    });
+    CHECK(ending.code == 42);
   }
 }
 
