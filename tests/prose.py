@@ -18,7 +18,7 @@ def prose_lines(page):
 
 def fill(line):
     """The line as lines of at most 120 columns; those after the first of a list item stand under its text."""
-    indent = " " * len(re.match(r"\s*(?:[-*]|\d+\.)?\s*", line)[0])
+    indent = " " * len(re.match(r"\s*(?:(?:[-*]|\d+\.)\s+)?", line)[0])
     lines = [""]
     for word in WHOLE.findall(line):
         if not lines[-1].strip():

@@ -48,6 +48,7 @@ class ATree(Tree):
         self.assertEqual([line.split(": ")[1][:11] for line in self.complaints().splitlines()], ["123 columns"])
         page = prose.wrapped(f"- {long} `some code that is kept whole`\n")
         self.assertEqual(page, f"- {('word ' * 23).rstrip()}\n  word end `some code that is kept whole`\n")
+        self.assertEqual(prose.wrapped(f"**Bold** {long}\n"), f"**Bold** {('word ' * 22).rstrip()}\nword word end\n")
 
     def test_with_a_filter_that_no_test_case_passes_is_refused(self):
         self.write("tests/cuda/runtime.cu", HEAD + 'TEST_CASE("4.9: a kernel that never ends") {}\n')
