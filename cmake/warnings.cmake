@@ -19,8 +19,6 @@ target_compile_options(
 
 if(MILLRACE_SANITIZE)
   add_compile_options(-fsanitize=${MILLRACE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  # AddressSanitizer finds what these would, and they are a quarter of the time that the runtime takes to compile.
-  add_compile_options(-fno-sanitize=null,object-size)
   add_link_options(-fsanitize=${MILLRACE_SANITIZE})
 endif()
 
