@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prose of documents within 120 columns: what pages that programs write are wrapped by, and what is too long elsewhere."""
+"""Keeps prose of documents within 120 columns: finds lines that are too long, and wraps pages that programs write."""
 import re
 
 COLUMNS_MAX = 120
@@ -7,12 +7,12 @@ WHOLE = re.compile(r"(?:`[^`]*`|\[[^\]]*\]\([^)]*\)|\S)+")  # a word; code and l
 
 
 def prose_lines(page):
-    """(number, line) of a Markdown page, but for code and for rows of tables, which have no other line to go to."""
+    """(number, line) of a Markdown page, without code, headings and rows of tables: these cannot go on in another line."""
     in_code = False
     for number, line in enumerate(page.splitlines(), 1):
         if line.lstrip().startswith("```"):
             in_code = not in_code
-        elif not in_code and not line.startswith(("|", "    ", "![")):
+        elif not in_code and not line.startswith(("|", "#", "    ", "![")):
             yield number, line
 
 

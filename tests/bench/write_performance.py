@@ -100,7 +100,7 @@ p99 are over the rounds, ratios are made within a round. Compare within this tab
 - `picture`: 1920×1080 test bars, converted from one format to another, resized to 1280×720 (bilinear), a line of text
   drawn, dropped: `test.pattern ! image.convert ! image.resize ! draw.text ! null.sink`;
   `videotestsrc ! videoconvert ! videoscale ! textoverlay ! fakesink`, plain, and with queues between and two threads
-  each for conversion and scaling; `scale,drawtext` behind `testsrc`, and behind `smptebars`, which draws once and hands
+  each for conversion and scaling; `scale,drawtext` after `testsrc`, and after `smptebars`, which draws once and hands
   out references. `times_the_best` is our rate over the best rival's. Where nothing is to be converted, `videoconvert`,
   `scale` and `image.convert` pass the picture on.
 """
@@ -112,8 +112,8 @@ MEDIA_EXPLANATION = """\
 ## Video beside ffmpeg
 
 The same film, 1920×1080 in H.264, in `video.file ! null.sink` beside `ffmpeg -i FILM -f null -`, and encoded again by
-libx264 with one preset in `video.file ! video.writer` beside `ffmpeg -i FILM -c:v libx264`; both fragmented MP4, both with
-as many threads. In turns; rates are pictures a second while pictures come, without the start of the process;
+libx264 with one preset in `video.file ! video.writer` beside `ffmpeg -i FILM -c:v libx264`; both fragmented MP4, both
+with as many threads. In turns; rates are pictures a second while pictures come, without the start of the process;
 `of_ffmpegs` is made within each round, `copies` is per picture.
 """
 # What another machine measured, likewise.

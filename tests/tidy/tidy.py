@@ -20,7 +20,6 @@ import unused
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import prose  # noqa: E402: found by the line above
 
-COLUMNS_MAX = prose.COLUMNS_MAX
 # A function that does not fit on a screen is not read as one thing.
 FUNCTION_LINES_MAX = 80
 # "file: function" → why this one may be longer.
@@ -137,12 +136,11 @@ def check_text(path, name):
     """Complaints about one file; `path` is where it is, `name` how it is called in complaints."""
     text = path.read_text(encoding="utf-8", errors="replace")  # some test inputs are broken on purpose
     is_code = path.suffix in CPP
-    if path.suffix == ".md":
-        yield from (f"{name}:{number}: {len(line)} columns, at most {prose.COLUMNS_MAX}; code and tables may be longer"
-                    for number, line in prose.prose_lines(text) if len(line) > prose.COLUMNS_MAX)
-    for number, line in enumerate(text.splitlines(), 1):
-        if is_code and len(line) > COLUMNS_MAX:
-            yield f"{name}:{number}: {len(line)} columns, at most {COLUMNS_MAX}"
+    numbered = list(enumerate(text.splitlines(), 1))
+    limited = numbered if is_code else prose.prose_lines(text) if path.suffix == ".md" else ()
+    yield from (f"{name}:{number}: {len(line)} columns, at most {prose.COLUMNS_MAX}"
+                for number, line in limited if len(line) > prose.COLUMNS_MAX)
+    for number, line in numbered:
         marker = MARKERS.search(line)
         if marker:
             yield f"{name}:{number}: the marker {marker.group(1)}: do it, or write it down in docs/"

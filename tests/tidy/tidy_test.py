@@ -42,13 +42,14 @@ class ATree(Tree):
         self.write("runtime/memory/add.cpp", HEAD + "// " + "a" * 118 + "\n")
         self.assertIn("add.cpp:2: 121 columns", self.complaints())
 
-    def test_with_a_long_line_of_prose_is_refused_and_of_code_or_a_table_is_not(self):
+    def test_with_a_long_line_of_prose_is_refused_and_of_code_a_heading_or_a_table_is_not(self):
         long = "word " * 24 + "end"
-        self.write("docs/page.md", f"# A page\n\n{long}\n\n| {long} |\n|---|\n\n```sh\n{long}\n```\n\n{'x' * 120}\n")
+        self.write("docs/page.md", f"# A page of {long}\n\n{long}\n\n| {long} |\n|---|\n\n```sh\n{long}\n```\n\n{'x' * 120}\n")
         self.assertEqual([line.split(": ")[1][:11] for line in self.complaints().splitlines()], ["123 columns"])
         page = prose.wrapped(f"- {long} `some code that is kept whole`\n")
         self.assertEqual(page, f"- {('word ' * 23).rstrip()}\n  word end `some code that is kept whole`\n")
         self.assertEqual(prose.wrapped(f"**Bold** {long}\n"), f"**Bold** {('word ' * 22).rstrip()}\nword word end\n")
+        self.assertEqual(prose.wrapped(f"### {long}\n"), f"### {long}\n")
 
     def test_with_a_filter_that_no_test_case_passes_is_refused(self):
         self.write("tests/cuda/runtime.cu", HEAD + 'TEST_CASE("4.9: a kernel that never ends") {}\n')
