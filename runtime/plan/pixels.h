@@ -30,8 +30,9 @@ struct PixelTree {
     bool may_convert = true;
     std::vector<uint32_t> passes_to; // outputs that are like what it gets
   };
-  std::vector<std::vector<uint32_t>>
-      outputs; // the readers of each; the first output is the root, each other one comes after the reader that makes it
+  // The readers of each output. The first output is the root; each other one comes later than the output whose reader
+  // passes its format on to it.
+  std::vector<std::vector<uint32_t>> outputs;
   std::vector<Reader> readers;
   uint64_t choices = 0;                         // of the root
   uint32_t colours = 0;                         // readers at its ends that would take them: what a gray root costs

@@ -251,7 +251,7 @@ TEST_CASE("4.9: a body that never ends loses its device, and the run ends withou
     setup.options.device_patience_ns = 100 * kMs;
     Pipeline p = waiting_in("process");
     p.graph.handlers[1].device = "sim:0";
-    Compiled& lost = *std::make_unique<Compiled>(p, setup).release(); // as whoever uses a run must
+    Compiled& lost = *std::make_unique<Compiled>(p, setup).release(); // never destroyed (run.h, is_stuck)
     const Result result = lost.run();
     const bool named = result.error.what.find("; under way was waits (calls.waiting) (tick 2)") != std::string::npos;
     _exit(!result.ok && result.error.code == 703 && named && lost.live().is_stuck() ? 42 : 1);
