@@ -28,7 +28,18 @@ LONG_FUNCTIONS_ALLOWED = {}
 # A file holds one idea, and these folders have so many that a longer file holds several.
 FOLDERS_OF_SHORT_FILES = ("runtime/plan", "runtime/exec")
 LINES_MAX = {".h": 300, ".cpp": 400}
-# What a domain is its record says (plan/domain.h).
+# Plugins include the headers of this folder by name. Its subfolders hold their parts.
+PUBLIC_HEADERS = "runtime/include/millrace"
+PUBLIC_LINES_MAX = 300
+LONG_PUBLIC_HEADERS_ALLOWED = ("abi.h",)  # one table that is read as one page
+# Standard headers that plugins got from these before they were split into parts, and may still rely on.
+PROMISED_INCLUDES = {
+    "handler.h": "concepts cstdint deque exception initializer_list limits memory new string string_view utility vector",
+    "payload.h": "array bit cstddef cstdint cstring span stdexcept string string_view type_traits vector",
+    "testing.h": "algorithm cstdlib cstring deque functional map memory mutex span stdexcept string utility vector",
+    "check_handler.h": "array atomic bit cmath cstdint exception optional string thread utility vector",
+}
+# A domain's kind is in its record (plan/domain.h).
 FOLDERS_OF_RECORDS = ("runtime/plan", "runtime/exec")
 SPELLINGS = re.compile(r"\b(is_cuda|is_sim|domain == 0)\b")
 # Whether bodies enqueue is a property of a step: one file asks the device (exec/build_steps.cpp).
@@ -199,6 +210,9 @@ def check_rooms(path, name):
     text = path.read_text(encoding="utf-8", errors="replace")
     if folder in FOLDERS_OF_SHORT_FILES and most and text.count("\n") > most:
         yield f"{name}:1: has {text.count(chr(10))} lines, at most {most}"
+    public = folder == PUBLIC_HEADERS or folder.startswith(PUBLIC_HEADERS + "/")
+    if public and path.name not in LONG_PUBLIC_HEADERS_ALLOWED and text.count("\n") > PUBLIC_LINES_MAX:
+        yield f"{name}:1: has {text.count(chr(10))} lines, at most {PUBLIC_LINES_MAX}"
     if folder in FOLDERS_OF_RECORDS:
         for match in SPELLINGS.finditer(text):
             yield f"{name}:{text.count(chr(10), 0, match.start()) + 1}: {match.group(1)}: a domain's record says what it is"
@@ -217,11 +231,16 @@ def check_public_headers(source, compiler):
         if header.name == "abi.h":
             languages.append(["-x", "c", "-std=c11"])  # the boundary is C
         for language in languages:
-            command = [compiler, *language, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", str(include), "-"]
+            command = [compiler, *language, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-H", "-I", str(include), "-"]
             result = subprocess.run(command, input=f'#include "millrace/{header.name}"\n', capture_output=True, text=True)
+            lines = result.stderr.splitlines()
             if result.returncode:
-                cause = (result.stderr.strip().splitlines() or ["?"])[0]
+                cause = next((line for line in lines if "error:" in line), "?")
                 yield f"{header.relative_to(source)}:1: does not compile alone as {language[1]}: {cause}"
+                continue
+            included = {line.rsplit("/", 1)[-1] for line in lines if re.match(r"\.+ ", line)}
+            for missing in sorted(set(PROMISED_INCLUDES.get(header.name, "").split()) - included):
+                yield f"{header.relative_to(source)}:1: includes <{missing}> no more, which plugins may have got from it"
 
 
 def check_plugin_exports(build):

@@ -148,7 +148,9 @@ std::vector<int> m::orphan(int a) { return {a}; }
     def test_with_a_file_of_several_ideas_is_refused(self):
         for name in ("runtime/plan/long.h", "runtime/memory/long.h"):
             self.write(name, HEAD + "\n" * 300)
-        self.assertEqual(self.complaints(), "runtime/plan/long.h:1: has 301 lines, at most 300")
+        self.write("runtime/include/millrace/testing/long.h", HEAD + "\n" * 300)
+        self.assertEqual(self.complaints(), "runtime/include/millrace/testing/long.h:1: has 301 lines, at most 300\n"
+                         "runtime/plan/long.h:1: has 301 lines, at most 300")
 
     def test_that_tells_domains_apart_by_their_spelling_is_refused(self):
         for word in ("is_sim(name)", "is_cuda(name)", "step.domain == 0"):
@@ -169,6 +171,14 @@ std::vector<int> m::orphan(int a) { return {a}; }
     def test_whose_public_header_needs_another_first_is_refused(self):
         self.write("runtime/include/millrace/size.h", HEAD + "inline std::size_t size_of_nothing() { return 0; }\n")
         self.assertIn("size.h:1: does not compile alone as c++", self.complaints(compiler="c++"))
+
+    def test_whose_public_header_gives_plugins_less_than_before_is_refused(self):
+        needed = tidy.PROMISED_INCLUDES["payload.h"].split()
+        lines = [f"#include <{name}>\n" for name in needed]
+        self.write("runtime/include/millrace/payload.h", HEAD + "".join(lines))
+        self.assertEqual(self.complaints(compiler="c++"), "")
+        self.write("runtime/include/millrace/payload.h", HEAD + "#include <cstdint>\n")
+        self.assertIn("payload.h:1: includes <vector> no more", self.complaints(compiler="c++"))
 
     def test_with_a_plugin_that_exports_more_than_its_entry_is_refused(self):
         self.write("plugin.c", "void millrace_plugin(void) {}\nvoid leaked(void) {}\n")

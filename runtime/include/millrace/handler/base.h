@@ -1,0 +1,165 @@
+// The base class of handlers. The members of a derived class declare its ports and parameters here.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "millrace/abi.h"
+#include "millrace/handler/facts.h"
+#include "millrace/handler/formats.h"
+#include "millrace/handler/options.h"
+#include "millrace/handler/tick.h"
+
+#pragma GCC visibility push(hidden)
+namespace millrace {
+inline namespace v1 {
+
+namespace detail {
+// A port as it was declared. bind() writes the port's place in the flat arrays of a tick into the port object.
+struct PortData {
+  mr_port port{};
+  std::string type_name;
+  uint32_t* first = nullptr; // index of its first edge
+  uint32_t* count = nullptr; // number of its edges
+};
+// A parameter as it was declared, and the member that holds its value.
+struct ParamData {
+  mr_param param{};
+  std::vector<const char*> choices;
+  void* target = nullptr;
+  void (*assign)(void* target, const mr_param_value& value) = nullptr;
+  std::string default_text;
+};
+template <class H>
+concept HasCpuBody = requires(H& h, Tick& tick, Cpu& cpu) {
+  h.process(tick, cpu);
+};
+template <class H>
+concept HasCudaBody = requires(H& h, Tick& tick, Cuda& cuda) {
+  h.process(tick, cuda);
+};
+template <class H>
+concept HasFinish = requires(H& h, Tick& tick, Cpu& cpu) {
+  h.finish(tick, cpu);
+};
+template <class H>
+struct Type;
+} // namespace detail
+
+// The base of all handlers. The members of a derived class are constructed in order, and each declares itself here.
+// handler.h draws the life of a handler; the functions below are called in that order.
+class Handler {
+ public:
+  Handler() = default;
+  Handler(const Handler&) = delete;
+  Handler& operator=(const Handler&) = delete;
+  virtual ~Handler() = default;
+
+  // Opens the file or the camera as far as rates and sizes need it. It may block, and it may throw.
+  virtual void probe(Facts&) {}
+  // Removes formats that the parameters rule out from `accepts`, which is what the port with this index (Port::port())
+  // takes or makes. An encoder removes pixel formats here, for example. Called before formats are settled. Throw
+  // std::invalid_argument to refuse the parameters.
+  virtual void narrow(uint32_t /*port*/, Format& /*accepts*/) {}
+  // Sets the formats of outputs that are not declared `like` an input. It may be called several times while a plan is
+  // made, so it changes nothing that a run depends on.
+  virtual void configure(const Formats&) {}
+  // Allocates, loads models, starts threads.
+  virtual void start() {}
+  // Publishes every deferred firing. Called at the end of the stream, and in a pause so long that deferred firings
+  // would fill the clock's window. After a pause come reset() and then process(); files are closed in stop(), not here.
+  virtual void drain() {}
+  // Closes what is open and ends the handler's threads.
+  virtual void stop() {}
+  // Forgets the past: the stream jumps, or goes on after drain().
+  virtual void reset() {}
+  // Ends a blocked call of any other function. Called from any thread.
+  virtual void interrupt() {}
+
+ protected:
+  // Traits, set in the constructor.
+
+  // Results depend on the tick's inputs alone. Several instances may run at a time.
+  void stateless() { traits_ |= MR_TRAIT_STATELESS; }
+  // Its calls may wait for something outside: a device, a file, a peer.
+  void blocking() { traits_ |= MR_TRAIT_BLOCKING; }
+  // The GPU body may be captured into a graph; see Cuda.
+  void capturable() { traits_ |= MR_TRAIT_CAPTURABLE; }
+  // The GPU body keeps the host busy for long, so it gets a submitting thread and a stream of its own.
+  void host_heavy() { traits_ |= MR_TRAIT_HOST_HEAVY; }
+  // `process` allocates nothing from the heap in a steady run. `check-handler` verifies it.
+  void no_allocation() { traits_ |= MR_TRAIT_NO_ALLOCATION; }
+  // All calls come from one thread, shared by the handlers that give the same name: for a library that needs it.
+  void thread(const char* name) { thread_ = name; }
+  // At most `count` firings are deferred at a time (Tick::defer()).
+  void max_pending(uint32_t count) { max_pending_ = count; }
+  // While a firing is deferred, up to `ticks` ticks may pass on which the handler does not fire. Each costs memory: one
+  // more tick of every value that waits for its results. A longer gap ends the run, unless the handler drains_freely().
+  // Gaps have no limit, and this is not needed, if all inputs of the downstream handlers come from this handler alone.
+  void gap(uint32_t ticks) { gap_ = ticks; }
+  // drain() followed by reset() costs only time: no key frame, lost reference or forgotten track. So the runtime may
+  // drain the handler in a gap of any length.
+  void drains_freely() { traits_ |= MR_TRAIT_DRAINS_FREELY; }
+  // The handler publishes deferred firings from its own threads, also while it is in no call.
+  void asynchronous() { traits_ |= MR_TRAIT_ASYNCHRONOUS; }
+  // The handler converts pictures: its parameters with a role (says_pixels, says_turn, …) describe the output picture.
+  // The plan inserts it on an edge whose two ends have no format in common. Among several such handlers, built-in ones
+  // come first, then the order of their names decides.
+  void converts() { traits_ |= MR_TRAIT_CONVERTS; }
+  // The expected time of one call, in microseconds.
+  void cost_hint_us(double us) { cost_hint_ns_ = static_cast<int64_t>(us * 1000); }
+  // Bytes of device memory for the GPU body alone, at Cuda::scratch(). The memory is not initialised, and it is kept
+  // from tick to tick. Call it in the constructor or in configure().
+  void needs_scratch(uint64_t bytes) { declaration_.scratch_bytes = bytes; }
+
+  // Services of the runtime.
+
+  int64_t now_ns() const { return host_->now_ns(context_); }
+  void log(uint32_t level, const std::string& sentence) const { host_->log(context_, level, sentence.c_str()); }
+  // Adds to a number of the report. Any thread may call it; in a steady run not for every tick.
+  void count(const char* name, int64_t add = 1) const { host_->count(context_, name, add); }
+  // Reports a failure from the handler's own thread, outside any call. `on_error` decides: it ends the run, or it is
+  // logged and counted. Inside a call, throw instead.
+  void fail(const std::string& sentence) const { host_->fail(context_, sentence.c_str()); }
+
+ private:
+  template <class>
+  friend class Input;
+  template <class>
+  friend class Inputs;
+  template <class>
+  friend class Output;
+  template <class>
+  friend class Param;
+  template <class>
+  friend struct detail::Type;
+
+  uint32_t add_port(detail::PortData port, uint32_t& first, uint32_t& count) {
+    port.first = &first;
+    port.count = &count;
+    ports_.push_back(std::move(port));
+    return static_cast<uint32_t>(ports_.size() - 1);
+  }
+  const mr_declaration* declare(uint32_t bodies);
+  void bind(const uint32_t* edge_counts);
+
+  std::deque<detail::PortData> ports_;
+  std::deque<detail::ParamData> params_;
+  std::vector<mr_port> raw_ports_;
+  std::vector<mr_param> raw_params_;
+  mr_declaration declaration_{};
+  uint32_t traits_ = 0;
+  uint32_t max_pending_ = 0, gap_ = 0;
+  int64_t cost_hint_ns_ = 0;
+  const char* thread_ = nullptr;
+  const mr_host* host_ = nullptr;
+  void* context_ = nullptr;
+};
+
+} // namespace v1
+} // namespace millrace
+#pragma GCC visibility pop

@@ -1,0 +1,83 @@
+// The arguments of a body: the tick, and the device it runs on (Cpu or Cuda).
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+
+#include "millrace/abi.h"
+
+#pragma GCC visibility push(hidden)
+namespace millrace {
+inline namespace v1 {
+
+// One firing of a handler. It is valid until `process` returns, or until publish() after defer().
+class Tick {
+ public:
+  explicit Tick(mr_tick& raw) : raw_(&raw) {}
+
+  uint64_t index() const { return raw_->info->index; }
+  int64_t media_time_ns() const { return raw_->info->media_time_ns; }
+  int64_t deadline_ns() const { return raw_->info->deadline_ns; }
+  uint32_t clock() const { return raw_->info->clock; }
+  uint32_t epoch() const { return raw_->info->epoch; }
+  uint64_t trace_id() const { return raw_->info->trace_id; }
+  // True if this CPU body runs on a simulated device, in place of a GPU body.
+  bool stands_in_for_gpu() const { return raw_->stands_in != 0; }
+
+  // Called by a source that has no value for now. It is asked again later.
+  void not_yet() { status_ = MR_NOT_YET; }
+  // A source calls it at its end; a value that it publishes in the same call is its last. Any other handler calls it to
+  // end the run as a signal would: no more ticks are admitted, those in flight finish, and every handler drains.
+  void end() { status_ = MR_END; }
+
+  // Defers this firing: it is published later. Keep the returned tick. Throws std::logic_error if max_pending firings
+  // are deferred already.
+  Tick defer() {
+    mr_tick* deferred = raw_->host->defer(raw_);
+    if (!deferred) throw std::logic_error("more firings are pending than max_pending declares");
+    status_ = MR_PENDING;
+    return Tick(*deferred);
+  }
+  // Publishes a deferred firing. Firings are published in the order of their ticks, else std::logic_error is thrown.
+  void publish() {
+    if (raw_->host->publish(raw_) != MR_OK) throw std::logic_error("this firing is not pending, or an earlier one is");
+  }
+
+  mr_tick& raw() { return *raw_; }
+  const mr_tick& raw() const { return *raw_; }
+  mr_status status() const { return status_; }
+
+ private:
+  mr_tick* raw_;
+  mr_status status_ = MR_OK;
+};
+
+// The CPU body's argument.
+struct Cpu {};
+
+// The GPU body's argument. The body enqueues work on stream() and returns; it never synchronises. A view's sizes,
+// strides and times are in host memory; its data pointer is in device memory.
+//
+// A `capturable` body is called when the plan is made, once for each slot, and its kernels are launched again on every
+// tick. So it must enqueue the same work for every tick. Kernels read the values that change: the tick's index and
+// media time at tick(), the count of records at value_of(). The body is called again after a live parameter has
+// changed.
+struct Cuda {
+  const mr_tick* raw = nullptr;
+  void* stream() const { return raw->native_stream; }             // a cudaStream_t
+  const mr_device_tick* tick() const { return raw->device_tick; } // in device memory
+  void* scratch() const { return raw->scratch; }                  // in device memory; needs_scratch() said its size
+  // The payload's header in device memory, with the fields that only the device knows, such as the count of records.
+  static const mr_value* value_of(const mr_input& input) {
+    return reinterpret_cast<const mr_value*>(input.data - sizeof(mr_value));
+  }
+  // The number of records in device memory. A GPU body that makes records must have a kernel write it, at most the
+  // number that was allocated.
+  static uint64_t* count_of(const mr_output& output) {
+    return &reinterpret_cast<mr_value*>(output.data - sizeof(mr_value))->as.records.count;
+  }
+};
+
+} // namespace v1
+} // namespace millrace
+#pragma GCC visibility pop
