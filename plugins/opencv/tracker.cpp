@@ -52,9 +52,9 @@ void MotionFilter::correct(double measured, double measurement_deviation) {
   if (innovation_variance <= 0) return; // both are certain: there is nothing to weigh
   const double position_gain = position_variance_ / innovation_variance;
   const double velocity_gain = covariance_ / innovation_variance;
-  const double surprise = measured - position_;
-  position_ += position_gain * surprise;
-  velocity_ += velocity_gain * surprise;
+  const double misprediction = measured - position_;
+  position_ += position_gain * misprediction;
+  velocity_ += velocity_gain * misprediction;
   velocity_variance_ -= velocity_gain * covariance_;
   covariance_ -= position_gain * covariance_;
   position_variance_ -= position_gain * position_variance_;

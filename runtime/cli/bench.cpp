@@ -190,7 +190,7 @@ std::vector<std::string> domains_for(const std::vector<const Bench*>& wanted, bo
     if (!domains.empty()) break;
     const std::string name = bench->name;
     if (by_name)
-      throw Failure(Error{408,
+      throw Failure(Error{code::device_unavailable,
                           name + " measures a device, and there is none",
                           {},
                           {why},
@@ -212,7 +212,7 @@ void write_json(const std::vector<Row>& rows, const std::string& path) {
                     {"p99", row.p99},
                     {"n", row.n}});
   std::ofstream file(path);
-  if (!(file << json.dump(2) << "\n")) throw Failure(111, "cannot write " + path);
+  if (!(file << json.dump(2) << "\n")) throw Failure(code::unwritable_file, "cannot write " + path);
 }
 
 } // namespace
@@ -226,8 +226,12 @@ int run_benches(const std::vector<std::string>& names, const std::string& json_p
   }
   for (const std::string& name : names)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw Failure(Error{
-          110, "there is no benchmark \"" + name + "\"", {}, {"benchmarks: " + list}, nearest_name(name, known), ""});
+      throw Failure(Error{code::bad_command_line,
+                          "there is no benchmark \"" + name + "\"",
+                          {},
+                          {"benchmarks: " + list},
+                          nearest_name(name, known),
+                          ""});
   std::vector<const Bench*> wanted;
   for (const Bench& bench : kBenches)
     if (names.empty() || std::find(names.begin(), names.end(), bench.name) != names.end()) wanted.push_back(&bench);

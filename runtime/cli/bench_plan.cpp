@@ -86,7 +86,7 @@ plan::Prices drawn_prices(uint32_t handlers) {
   prices.hops = {{0, 0}, {10, 0.00008}, {10, 0.00008}, {0, 0}};
   prices.period_us = 16'667;
   for (uint32_t t = 0; t < handlers; ++t) {
-    prices.tasks.push_back({{any(1, 100), t == 0 ? plan::Prices::kNever : any(1, 30)}, 1});
+    prices.tasks.push_back({{any(1, 100), t == 0 ? plan::Prices::kInfeasible : any(1, 30)}, 1});
     prices.buffers.push_back({t, any(100, 1e6), {}, 1});
     for (uint32_t i = 0; t > 0 && i < 1 + random() % 2; ++i) {
       std::vector<uint32_t>& readers = prices.buffers[t - 1 - random() % std::min(t, 4u)].readers;

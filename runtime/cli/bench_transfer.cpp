@@ -76,7 +76,7 @@ double by_hand_us(const std::string& domain, Size size, uint32_t in_flight, uint
   const auto taken = [&](device::Device& from) {
     device::DeviceStatus status;
     device::Arena* const arena = from.allocate(bytes, {true}, status);
-    if (!arena) throw Failure(701, "for frames that are copied by hand: " + status.sentence);
+    if (!arena) throw Failure(code::device_out_of_memory, "for frames that are copied by hand: " + status.sentence);
     return arena->base;
   };
   std::vector<Slot> slots(in_flight);
@@ -109,7 +109,8 @@ double by_hand_us(const std::string& domain, Size size, uint32_t in_flight, uint
   const int64_t begin = monotonic_ns();
   run(frames);
   const double us = static_cast<double>(monotonic_ns() - begin) / 1000 / static_cast<double>(frames);
-  if (const device::DeviceStatus status = device.status(); !status.ok()) throw Failure(703, status.sentence);
+  if (const device::DeviceStatus status = device.status(); !status.ok())
+    throw Failure(code::device_lost, status.sentence);
   return us;
 }
 

@@ -39,7 +39,7 @@ std::string today() {
 
 int calibrate(const CalibrateCommand& command) {
   const std::string path = machine_path(command);
-  if (path.empty()) throw Failure(111, "there is no folder for settings: name a file with --machine");
+  if (path.empty()) throw Failure(code::unwritable_file, "there is no folder for settings: name a file with --machine");
   embed::MachineFile file = embed::load_machine(path, false);
   std::vector<plan::Hop> hops = embed::measure_hops(file, embed::parse_domains(command.devices));
   std::vector<plan::LaunchCost> launches = embed::measure_launches(file, embed::parse_domains(command.devices));

@@ -8,13 +8,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cli/apart.h"
 #include "cli/commands.h"
 #include "cli/count_allocations.h"
 #include "cli/describe.h"
 #include "cli/exit_code.h"
 #include "cli/pipeline.h"
 #include "cli/plugins.h"
+#include "cli/subprocess.h"
 #include "graph/graph.h"
 #include "millrace/check_handler.h"
 #include "observe/printable.h"
@@ -32,7 +32,7 @@ class TemporaryFolder {
  public:
   TemporaryFolder() {
     std::string pattern = (fs::temp_directory_path() / "millrace-check-XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw Failure(606, "cannot make a folder like " + pattern);
+    if (!mkdtemp(pattern.data())) throw Failure(code::write_failed, "cannot make a folder like " + pattern);
     path_ = pattern;
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
@@ -54,8 +54,12 @@ std::vector<testing::Setting> given_settings(const plugin::RegisteredType& info,
   for (const std::string& set : sets) {
     const size_t equals = set.find('=');
     if (equals == std::string::npos)
-      throw Failure(
-          Error{101, "'" + set + "' assigns nothing", {}, {"expected parameter=value"}, "", "--set path=out.raw"});
+      throw Failure(Error{code::unreadable_assignment,
+                          "'" + set + "' assigns nothing",
+                          {},
+                          {"expected parameter=value"},
+                          "",
+                          "--set path=out.raw"});
     settings.push_back({set.substr(0, equals), set.substr(equals + 1)});
     instance.set_param(settings.back().name, settings.back().text, {"--set " + set, 0, 0});
   }
@@ -93,7 +97,7 @@ std::vector<testing::Setting> with_required(const plugin::RegisteredType& info, 
   for (const plugin::RegisteredType::Param& param : info.params) {
     if (!param.required() || has(settings, param.name)) continue;
     if (param.name != "path" || info.is_source())
-      throw Failure(Error{112,
+      throw Failure(Error{code::handler_not_checkable,
                           info.type + " cannot be checked without its parameter " + param.name,
                           {},
                           {param.name + ": " + param.help},
@@ -104,7 +108,7 @@ std::vector<testing::Setting> with_required(const plugin::RegisteredType& info, 
   return settings;
 }
 
-testing::Finding finding_of(const Apart& apart, int seconds_max) {
+testing::Finding finding_of(const Subprocess& apart, int seconds_max) {
   if (!apart.in_time)
     return {Verdict::fail, fmt::format("it did not return within {} s, even when interrupted", seconds_max)};
   if (apart.signal) return {Verdict::fail, fmt::format("it died: {}", strsignal(apart.signal))};
@@ -133,7 +137,7 @@ testing::Finding Checker::check(const HandlerCheck& check, const testing::Subjec
     const testing::Finding found = check.run(subject);
     return std::to_string(static_cast<int>(found.verdict)) + found.reason;
   };
-  const Apart apart = run_apart(told, command_.seconds_max, false);
+  const Subprocess apart = run_in_subprocess(told, command_.seconds_max, false);
   const testing::Finding found = finding_of(apart, command_.seconds_max);
   if (!apart.in_time) {
     hung_ = &check;

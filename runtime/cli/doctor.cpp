@@ -11,12 +11,12 @@
 #include <sstream>
 #include <thread>
 
-#include "cli/apart.h"
 #include "cli/commands.h"
 #include "cli/describe.h"
 #include "cli/exit_code.h"
 #include "cli/pipeline.h"
 #include "cli/plugins.h"
+#include "cli/subprocess.h"
 #include "embed/compose.h"
 #include "embed/device_module.h"
 
@@ -44,7 +44,7 @@ std::string asked_module() {
 }
 
 void add_cuda_devices(std::vector<Finding>& all) {
-  const std::string told = run_apart(asked_module, kChildSecondsMax, true).told;
+  const std::string told = run_in_subprocess(asked_module, kChildSecondsMax, true).told;
   if (told.empty()) return all.push_back({"devices", "cuda", false, "the driver is there and does not answer", ""});
   if (told[0] == '!') {
     const size_t end = told.rfind('!');
@@ -103,7 +103,7 @@ std::string outcome_of(const std::string& pipeline, const plugin::Registry& regi
 // `remedy`: what helps where it does not work.
 Finding tried(const std::string& name, const std::vector<std::string>& pipelines, const std::string& remedy,
               const plugin::Registry& registry) {
-  const Apart apart = run_apart(
+  const Subprocess apart = run_in_subprocess(
       [&] {
         for (const std::string& pipeline : pipelines)
           if (const std::string outcome = outcome_of(pipeline, registry); outcome != "ok") return outcome;
@@ -125,7 +125,7 @@ void add_codecs(const plugin::Registry& registry, std::vector<Finding>& all) {
   const bool videos = registry.find("video.writer") && registry.find("video.file");
   const bool pictures = registry.find("image.writer");
   std::string pattern = (fs::temp_directory_path() / "millrace-doctor-XXXXXX").string();
-  if (!mkdtemp(pattern.data())) throw Failure(606, "cannot make a folder like " + pattern);
+  if (!mkdtemp(pattern.data())) throw Failure(code::write_failed, "cannot make a folder like " + pattern);
   const std::string source = "test.pattern width=64 height=48 count=3 fps=25 format=bgr8 ! ";
   if (videos) {
     const std::string path = pattern + "/video.mp4";
@@ -159,7 +159,7 @@ void add_offers(const plugin::Registry& registry, std::vector<Finding>& all) {
       for (const Offer& offer : offers_of(*info)) offers.push_back({offer.part, offer.name, offer.words});
       return offers.dump();
     };
-    const json offers = json::parse(run_apart(asked, kChildSecondsMax, true).told, nullptr, false);
+    const json offers = json::parse(run_in_subprocess(asked, kChildSecondsMax, true).told, nullptr, false);
     if (offers.is_discarded()) {
       all.push_back({info->type, info->type, false, "asking what it offers failed", ""});
       continue;
@@ -172,7 +172,7 @@ void add_offers(const plugin::Registry& registry, std::vector<Finding>& all) {
 // Only draw.text knows where it looks for one.
 Finding font(const plugin::Registry& registry) {
   const auto write = [&] { return outcome_of("test.pattern count=1 ! draw.text ! null.sink", registry); };
-  const Apart apart = run_apart(write, kChildSecondsMax, true);
+  const Subprocess apart = run_in_subprocess(write, kChildSecondsMax, true);
   if (apart.told == "ok") return {"fonts", "DejaVu Sans", true, "draw.text writes with it", ""};
   return {"fonts", "DejaVu Sans", false, apart.told, "apt-get install fonts-dejavu-core"};
 }

@@ -5,9 +5,9 @@ namespace millrace::cli {
 
 ExitCode exit_code_of(const Error& error) {
   switch (error.code) {
-    case 604: return kInvalidPipeline; // a source that cannot be opened: nothing ran
-    case 702:
-    case 703: return kDeviceLost;
+    case code::probe_failed: return kInvalidPipeline; // a source that cannot be opened: nothing ran
+    case code::illegal_device_access:
+    case code::device_lost: return kDeviceLost;
     default: break;
   }
   switch (error.code / 100) {

@@ -89,6 +89,7 @@ std::string codes_json(const CodeInfo* one) {
     if (one && one->code != known.code) continue;
     json["codes"].push_back({{"code", format_code(known.code)},
                              {"number", known.code},
+                             {"name", known.name},
                              {"title", known.title},
                              {"explanation", known.explanation},
                              {"exit_code", exit_code_of(Error{known.code, "", {}, {}, "", ""})}});
@@ -118,7 +119,7 @@ int explain(const ExplainCommand& command) {
   const CodeInfo* info = find_code(parse_code(command.code));
   if (!command.code.empty() && !info) {
     const std::string nearest = nearest_code(command.code);
-    throw Failure(Error{107,
+    throw Failure(Error{code::unknown_error_code,
                         "there is no error code \"" + command.code + "\"",
                         {},
                         {},

@@ -57,7 +57,7 @@ std::string read_seconds(std::string& text) {
                             : hours                   ? std::to_string(std::lround(std::stod(number) * 3600)) + "s"
                             : unit.substr(0, 1) == "m" && unit.substr(0, 2) != "ms" ? number + "m"
                                                                                     : number + "s";
-  throw Failure(Error{105,
+  throw Failure(Error{code::bad_command_line,
                       "\"" + text + "\" is no duration",
                       {},
                       {"a duration is a number of seconds above 0, or has a unit: 10, 1.5, 500ms, 10s, 2m"},
@@ -68,7 +68,7 @@ const CLI::Validator kSeconds(read_seconds, "");
 
 // What belongs to a part of millrace that this version does not have.
 [[noreturn]] void not_yet(const std::string& what) {
-  throw Failure(Error{109, what + " is not there yet", {}, {}, "", ""});
+  throw Failure(Error{code::part_not_available, what + " is not there yet", {}, {}, "", ""});
 }
 
 const std::string kVersion = "millrace " MILLRACE_VERSION " (plugin ABI " + std::to_string(MR_ABI_VERSION) + ")";
@@ -104,9 +104,12 @@ Error unknown_command(const CLI::App& app, const std::string& name) {
   std::vector<std::string> names;
   for (const CLI::App* known : app.get_subcommands({})) names.push_back(known->get_name());
   const std::string nearest = nearest_name(name, names);
-  return Error{105,     "there is no command \"" + name + "\"",
-               {},      {},
-               nearest, nearest.empty() ? "millrace --help" : "millrace " + nearest + " --help"};
+  return Error{code::bad_command_line,
+               "there is no command \"" + name + "\"",
+               {},
+               {},
+               nearest,
+               nearest.empty() ? "millrace --help" : "millrace " + nearest + " --help"};
 }
 
 // The commands as CLI11 knows them, each with what it does.
@@ -210,6 +213,7 @@ class Commands {
         add("explain", "says more about an error code", [this] { return cli::explain(explain_code_); });
     explain_app.add_option("CODE", explain_code_.code, "such as MR0304; left out, all are listed");
     explain_app.add_flag("--json", explain_code_.json, "as JSON");
+    explain_app.footer("The words of the messages, such as tick, firing and late: docs/guide/glossary.md");
   }
 
   void add_new() {
@@ -318,7 +322,12 @@ std::string type_meant(const std::string& name) {
 // An argument that nothing takes.
 Error refused_extra(const CLI::App& app, const CLI::App& command, const std::string& extra,
                     const std::vector<std::string>& arguments) {
-  Error error{105, "", {}, {}, "", "millrace " + (&command == &app ? "" : command.get_name() + " ") + "--help"};
+  Error error{code::bad_command_line,
+              "",
+              {},
+              {},
+              "",
+              "millrace " + (&command == &app ? "" : command.get_name() + " ") + "--help"};
   if (extra.rfind('-', 0) == 0) {
     std::vector<std::string> names;
     for (const CLI::Option* option : command.get_options())
@@ -365,8 +374,12 @@ Error refused_value(const CLI::App& command, const std::string& words, Error err
 // What CLI11 could not read, as an error with the nearest name.
 Error usage_error(const CLI::App& app, const CLI::ParseError& failure, const std::vector<std::string>& arguments) {
   const CLI::App& command = app.get_subcommands().empty() ? app : *app.get_subcommands().front();
-  Error error{
-      105, failure.what(), {}, {}, "", "millrace " + (&command == &app ? "" : command.get_name() + " ") + "--help"};
+  Error error{code::bad_command_line,
+              failure.what(),
+              {},
+              {},
+              "",
+              "millrace " + (&command == &app ? "" : command.get_name() + " ") + "--help"};
   const std::vector<std::string> extras = command.remaining();
   if (failure.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !extras.empty())
     return refused_extra(app, command, extras.front(), arguments);
@@ -407,7 +420,7 @@ int main_of(int argc, char** argv) {
   } catch (const Failure& failure) {
     return fail(failure.error(), exit_code_of(failure.error()));
   } catch (const std::exception& failure) {
-    return fail(Error{601, failure.what(), {}, {}, "", ""}, kRunFailed);
+    return fail(Error{code::handler_failed, failure.what(), {}, {}, "", ""}, kRunFailed);
   }
 }
 

@@ -35,7 +35,7 @@ constexpr std::chrono::milliseconds kAcceptAgain{100};
 
 [[noreturn]] void refuse_address(const std::string& address) {
   throw Failure(
-      Error{105,
+      Error{code::bad_command_line,
             "--metrics takes HOST:PORT, not \"" + address + "\"",
             {},
             {"such as 127.0.0.1:9090 or [::1]:9090; :9090 is every address of the machine, port 0 a free one"},
@@ -63,7 +63,7 @@ Tcp::endpoint endpoint_of(const std::string& address) {
   asio::io_context context;
   const auto found = Tcp::resolver(context).resolve(host, digits, failed);
   if (failed || found.empty())
-    throw Failure(Error{113,
+    throw Failure(Error{code::bad_address,
                         "--metrics names no address of this machine: " + host,
                         {},
                         {failed.message()},
@@ -133,7 +133,7 @@ class MetricsServer::Server {
       acceptor_.listen();
       endpoint_ = acceptor_.local_endpoint();
     } catch (const boost::system::system_error& failed) {
-      throw Failure(Error{113,
+      throw Failure(Error{code::bad_address,
                           "--metrics cannot listen on " + address + ": " + failed.code().message(),
                           {},
                           {},

@@ -304,12 +304,13 @@ Words words_of(const std::string& type) {
   const size_t dot = type.find('.');
   const Words words{type.substr(0, dot), dot == std::string::npos ? "" : type.substr(dot + 1), type, "", ""};
   if (!is_word(words.family) || !is_word(words.name)) {
-    Error error{105, "'" + type + "' is no name for a handler type", {}, {}, {}, {}};
+    Error error{code::bad_command_line, "'" + type + "' is no name for a handler type", {}, {}, {}, {}};
     error.notes.push_back("expected family.name in small letters, digits and _, for example acme.invert");
     throw Failure(std::move(error));
   }
   if (plugin::Registry().find(type))
-    throw Failure(Error{105, "'" + type + "' is a built-in handler: no plugin may have another", {}, {}, "", ""});
+    throw Failure(Error{
+        code::bad_command_line, "'" + type + "' is a built-in handler: no plugin may have another", {}, {}, "", ""});
   return words;
 }
 
@@ -360,7 +361,7 @@ std::string filled_in(std::string_view text, const Words& words) {
 }
 
 [[noreturn]] void cannot_use(const std::string& dir, const std::string& why) {
-  throw Failure(Error{120, "cannot make a plugin project in " + dir, {}, {why}, {}, {}});
+  throw Failure(Error{code::project_folder_not_empty, "cannot make a plugin project in " + dir, {}, {why}, {}, {}});
 }
 
 } // namespace

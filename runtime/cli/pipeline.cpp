@@ -18,7 +18,9 @@ namespace {
 Error with_owner(Error error, const graph::Graph& graph, const std::string& set,
                  const std::vector<std::string>& plugin_paths) {
   const std::string key = set.substr(0, set.find('='));
-  if (error.code != 101 || key.empty() || key.size() == set.size() || key.find('.') != std::string::npos) return error;
+  if (error.code != code::unreadable_assignment || key.empty() || key.size() == set.size() ||
+      key.find('.') != std::string::npos)
+    return error;
   plugin::Registry registry;
   scan_for(registry, graph, plugin_paths);
   std::string owners;
@@ -96,7 +98,7 @@ std::string machine_path(const PipelineOptions& options) {
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw Failure(104, "cannot read " + path + ": " + std::strerror(errno));
+  if (!file) throw Failure(code::file_not_found, "cannot read " + path + ": " + std::strerror(errno));
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
@@ -108,7 +110,7 @@ void write_file(const std::string& path, const std::string& text) {
     written = false;
     cause = errno;
   }
-  if (!written) throw Failure(606, "cannot write " + path + ": " + std::strerror(cause));
+  if (!written) throw Failure(code::write_failed, "cannot write " + path + ": " + std::strerror(cause));
 }
 
 } // namespace millrace::cli

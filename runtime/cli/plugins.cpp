@@ -34,7 +34,7 @@ void scan_plugins(plugin::Registry& registry, const std::vector<std::string>& pl
   for (const std::string& folder : plugin_paths) {
     std::error_code ignored;
     if (!fs::is_directory(folder, ignored))
-      throw Failure(Error{105, "--plugin-path names no folder: " + folder, {}, {}, "", ""});
+      throw Failure(Error{code::bad_command_line, "--plugin-path names no folder: " + folder, {}, {}, "", ""});
     registry.scan(folder);
   }
 }
@@ -84,8 +84,9 @@ bool missing_by_failure(const plugin::Registry& registry, const std::string& typ
 const plugin::RegisteredType& require_type(const plugin::Registry& registry, const std::string& type,
                                            const std::string& command) {
   if (const plugin::RegisteredType* info = registry.find(type)) return *info;
-  if (missing_by_failure(registry, type)) throw PluginMissing(plugin::unknown_type(registry, 106, type, true));
-  Error error = plugin::unknown_type(registry, 106, type);
+  if (missing_by_failure(registry, type))
+    throw PluginMissing(plugin::unknown_type(registry, code::unknown_type_asked_for, type, true));
+  Error error = plugin::unknown_type(registry, code::unknown_type_asked_for, type);
   if (!error.nearest.empty()) error.edit = "millrace " + command + " " + error.nearest;
   throw Failure(std::move(error));
 }
@@ -93,7 +94,7 @@ const plugin::RegisteredType& require_type(const plugin::Registry& registry, con
 void require_plugins(const plugin::Registry& registry, const graph::Graph& graph) {
   for (const graph::Handler& handler : graph.handlers) {
     if (handler.type.empty() || !missing_by_failure(registry, handler.type)) continue;
-    Error error = plugin::unknown_type(registry, 304, handler.type, true);
+    Error error = plugin::unknown_type(registry, code::unknown_type, handler.type, true);
     error.place = handler.type_place;
     throw PluginMissing(std::move(error));
   }

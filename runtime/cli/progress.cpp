@@ -128,19 +128,19 @@ std::string paths_words(const Report& report, bool explain) {
 }
 
 // Prices decide where handlers run, so those that were far off matter where there is more than one place to be.
-bool matters(const Surprise& surprise, const Report& report) {
+bool matters(const Misprediction& misprediction, const Report& report) {
   constexpr double kFarOff = 2, kPartOfLatency = 0.1;
-  const double more = std::max(surprise.measured_us, surprise.predicted_us);
-  const double less = std::min(surprise.measured_us, surprise.predicted_us);
+  const double more = std::max(misprediction.measured_us, misprediction.predicted_us);
+  const double less = std::min(misprediction.measured_us, misprediction.predicted_us);
   return report.pools.size() > 1 && more > kFarOff * less && more - less > kPartOfLatency * report.latency_p50_us;
 }
 
-std::string surprises_words(const Report& report, bool explain) {
+std::string mispredictions_words(const Report& report, bool explain) {
   std::string words;
-  for (const Surprise& surprise : report.surprises)
-    if (explain || matters(surprise, report))
-      words += fmt::format("  {} took {}, predicted {}\n", surprise.what, us_words(surprise.measured_us),
-                           us_words(surprise.predicted_us));
+  for (const Misprediction& misprediction : report.mispredictions)
+    if (explain || matters(misprediction, report))
+      words += fmt::format("  {} took {}, predicted {}\n", misprediction.what, us_words(misprediction.measured_us),
+                           us_words(misprediction.predicted_us));
   return words;
 }
 
@@ -213,7 +213,7 @@ std::string summary_words(const Report& report, bool explain) {
   for (const EdgeReport& edge : report.edges)
     for (const auto& [cause, count] : edge.dropped)
       words += fmt::format("  {} dropped on {} → {}: {}\n", count, edge.from, edge.to, because(cause));
-  return words + errors_words(report) + busiest_words(report) + surprises_words(report, explain);
+  return words + errors_words(report) + busiest_words(report) + mispredictions_words(report, explain);
 }
 
 std::optional<Progress> parse_progress(const std::string& word) {

@@ -29,7 +29,7 @@ ReportFile::ReportFile(std::string path) : path_(std::move(path)) {
     const int cause = errno;
     const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
     const bool no_folder = cause == ENOENT && !folder.empty() && !std::filesystem::exists(folder, ignored);
-    Error error{111, "cannot write " + path_ + because(cause), {}, {}, "", ""};
+    Error error{code::unwritable_file, "cannot write " + path_ + because(cause), {}, {}, "", ""};
     if (no_folder) error.notes.push_back("there is no folder " + folder.string());
     if (no_folder) error.edit = "mkdir -p " + folder.string();
     throw Failure(std::move(error));

@@ -38,7 +38,7 @@ void refuse_shared_stdout(const embed::Composition& composition, const char* opt
       const auto* known = plan.type_of(plan.handlers[h]).find_param(param.name);
       if (known && (known->raw.flags & MR_PARAM_WRITES_PATH) && param.text == "-")
         throw Failure(
-            Error{105,
+            Error{code::bad_command_line,
                   std::string(option) + " - and " + plan.handlers[h].name + " would both write to standard output",
                   {},
                   {},
@@ -50,7 +50,7 @@ void refuse_shared_stdout(const embed::Composition& composition, const char* opt
 
 void refuse_shared_outputs(const embed::Composition& composition, const RunCommand& command) {
   if (!command.json.empty() && command.json == command.trace)
-    throw Failure(105, "--json and --trace would both write to " + command.json);
+    throw Failure(code::bad_command_line, "--json and --trace would both write to " + command.json);
   if (command.json == "-") refuse_shared_stdout(composition, "--json");
   if (command.trace == "-") refuse_shared_stdout(composition, "--trace");
 }
@@ -60,8 +60,12 @@ Progress progress_of(const RunCommand& command) {
   if (command.quiet) return Progress::none;
   if (!command.progress.empty()) {
     if (const std::optional<Progress> asked = parse_progress(command.progress)) return *asked;
-    throw Failure(
-        Error{105, "--progress is lines, bar or none, not '" + command.progress + "'", {}, {}, "", "--progress lines"});
+    throw Failure(Error{code::bad_command_line,
+                        "--progress is lines, bar or none, not '" + command.progress + "'",
+                        {},
+                        {},
+                        "",
+                        "--progress lines"});
   }
   return isatty(STDERR_FILENO) ? Progress::bar : Progress::lines;
 }
@@ -200,7 +204,7 @@ class LiveRun {
     begin_end(kLogLeftWithinNs);
     Result result;
     result.ok = false;
-    result.error.code = 610;
+    result.error.code = code::ended_before_drained;
     result.error.what = "the run was ended by " + name_of_signal(signal) + " before it had drained";
     if (const std::vector<std::string> calls = calls_under_way(); !calls.empty())
       result.error.notes.push_back("it waited for " + list_of(calls));

@@ -59,13 +59,13 @@ void QueuedStream::pop(bool rings) {
   done_.store(done + 1, std::memory_order_release);
   completed.compare_exchange_strong(done, done + 1, std::memory_order_release); // not where it says kFailed
   completed.notify_all();
-  if (bell && rings) bell->ring();
+  if (wakeup && rings) wakeup->notify();
 }
 
 void QueuedStream::fail() {
   completed.store(kFailed, std::memory_order_release);
   completed.notify_all();
-  if (bell) bell->ring();
+  if (wakeup) wakeup->notify();
 }
 
 } // namespace millrace::device

@@ -90,7 +90,8 @@ class QueuedStream : public Stream {
     const uint64_t done = done_.load(std::memory_order_relaxed);
     return published_.load(std::memory_order_acquire) > done ? &slots_[done % slots_.size()] : nullptr;
   }
-  // The head is over: moves the word and wakes hosts that sleep on it, and where `rings` those that sleep on the bell.
+  // Completes the head: advances the completed word and wakes the hosts that wait on it; with `rings` also those that
+  // wait on `wakeup`.
   void pop(bool rings = true);
   // Its device is given up while a command may never be over: the word says that all is over, for ever. Any thread.
   void fail();

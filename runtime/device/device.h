@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "device/bell.h"
+#include "device/event_count.h"
 
 struct mr_device_tick; // abi.h: the numbers of a tick as kernels read them
 
@@ -48,9 +48,9 @@ struct Stream {
   // begin_record and end_record they are the recording's.
   void* native = nullptr;
   const mr_device_tick* tick = nullptr;
-  // Rung whenever `completed` has moved; set before anything is submitted. Shared: it is rung after the word has moved,
-  // when a waiter may be gone already.
-  std::shared_ptr<Bell> bell;
+  // Notified after `completed` has advanced; set it before the first command. It is shared, because the waiter may be
+  // gone by the time of the notification.
+  std::shared_ptr<EventCount> wakeup;
 
   Stream() : completed(own_word_) {}
   explicit Stream(std::atomic<uint64_t>& word) : completed(word) {}
@@ -149,12 +149,11 @@ class Enqueuing {
   virtual void end_span(Stream& stream, const Span& span) = 0;
   virtual void collect_spans() = 0;
 
-  // The stream begins nothing that is submitted to it from here on before let_go(): a span in between has none of the
-  // time that the host takes to submit. One at a time, only where no fence of such a command is waited for before
-  // let_go(). A device lets go by itself once it has failed, or after a while: whoever is called in between and waits
-  // for the stream would wait for ever.
-  virtual void hold(Stream& stream) = 0;
-  virtual void let_go(Stream& stream) = 0;
+  // Holds back commands submitted from now on until resume(). So a span measured in between contains none of the host's
+  // time for submitting. One stream may be paused at a time, and nothing may wait for a fence of a held command. The
+  // device resumes by itself after a failure or after a while, so that a body which does wait is not stuck for ever.
+  virtual void pause(Stream& stream) = 0;
+  virtual void resume(Stream& stream) = 0;
 
   // A table that the device's module offers to built-in handlers (mr_tick::library); null: none.
   virtual const void* library() const = 0;
@@ -231,8 +230,8 @@ class Device {
   // The same without a fence in mind: run something, if anything can. For a host that waits for several.
   virtual bool force_any() { return false; }
 
-  // A host is about to sleep on the bell of this device's streams: the device rings it when a word has moved next,
-  // once. For devices whose words move without a ring; any thread.
+  // Announces that a host is about to wait on the event count of this device's streams. The device notifies it once,
+  // when a completed word advances next. For devices whose words advance without a notification. Any thread.
   virtual void watch() {}
 
   // Steady state begins or ends: in it allocate() is counted, and is an error on sim and cuda.
@@ -255,7 +254,7 @@ class Device {
   virtual void declare_lost(const std::string& sentence) { (void)sentence; }
 
   // Processors of the host that are near it, as "0-15,32"; "": any.
-  virtual std::string near_processors() const { return ""; }
+  virtual std::string local_cpus() const { return ""; }
   // Calls into its driver so far, by name; empty where it has none.
   virtual std::map<std::string, uint64_t> driver_calls() const { return {}; }
   // What its hardware says of itself now, by name and unit: "temperature_c". Empty where nothing does. Any thread.

@@ -105,7 +105,7 @@ void AppSource::stop() { queue_.abandon(); }
 void AppSource::interrupt() { queue_.abandon(); }
 
 void AppSource::process(Tick& tick, Cpu&) {
-  std::unique_ptr<Parcel> parcel = queue_.take();
+  std::unique_ptr<QueuedValue> parcel = queue_.take();
   if (!parcel) return tick.end();
   mr_tick& raw = tick.raw();
   // The runtime keeps the sentence of a refusal.
@@ -134,7 +134,7 @@ void AppSink::start() { when_full_ = when_full(*full_); }
 
 void AppSink::process(Tick& tick, Cpu&) {
   const mr_input& in = in_.raw(tick);
-  std::unique_ptr<Parcel> parcel = queue_->blank();
+  std::unique_ptr<QueuedValue> parcel = queue_->blank();
   parcel->value = *in.value;
   parcel->bytes.assign(in.data, in.data + in.value->header.extent_bytes);
   parcel->index = tick.index();

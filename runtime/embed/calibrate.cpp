@@ -99,7 +99,7 @@ void wait_a_while(void*) { std::this_thread::sleep_for(kBodyTime); }
 std::byte* take(device::Device& device, uint64_t bytes) {
   device::DeviceStatus status;
   device::Arena* const arena = device.allocate(bytes, {true}, status);
-  if (!arena) throw Failure(701, "there is no memory to measure with: " + status.sentence);
+  if (!arena) throw Failure(code::device_out_of_memory, "there is no memory to measure with: " + status.sentence);
   if (device.domain() == "cpu") std::memset(arena->base, 1, bytes);
   return arena->base;
 }
@@ -132,7 +132,7 @@ class HopMeter {
     }
     for (const auto& device : devices_)
       if (const device::DeviceStatus status = device->status(); !status.ok())
-        throw Failure(701, "while hops were measured: " + status.sentence);
+        throw Failure(code::device_out_of_memory, "while hops were measured: " + status.sentence);
     return hops;
   }
 
@@ -266,7 +266,7 @@ std::vector<plan::LaunchCost> measure_launches(const MachineFile& machine, const
     if (!device->enqueuing()) continue;
     plan::LaunchCost cost = measure_launch(*device, on_host, take(*device, 2 * kTinyBytes));
     if (const device::DeviceStatus status = device->status(); !status.ok())
-      throw Failure(701, "while launches were measured: " + status.sentence);
+      throw Failure(code::device_out_of_memory, "while launches were measured: " + status.sentence);
     if (!cost.domain.empty()) launches.push_back(std::move(cost));
   }
   return launches;

@@ -35,7 +35,7 @@ constexpr size_t kDevicesMax = 16;
 void require_cuda(const plan::Domain& domain) {
   const LoadedModule& loaded = cuda_module();
   if (domain.index < loaded.count) return;
-  Error error{408, domain.name + " is not available", {}, {}, "", "--devices cpu"};
+  Error error{code::device_unavailable, domain.name + " is not available", {}, {}, "", "--devices cpu"};
   error.notes.push_back(loaded.count == 0
                             ? loaded.why
                             : "the driver has " + std::to_string(loaded.count) + ": cuda:0" +
@@ -47,9 +47,12 @@ void require_cuda(const plan::Domain& domain) {
 [[noreturn]] void refuse_gpu_word(const std::string& name) {
   const LoadedModule& loaded = cuda_module();
   const std::string meant = gpu_meant(name);
-  Error error{105,   "--devices names an unknown device \"" + name + "\"",
-              {},    {"devices: cpu, cuda:N, sim:N"},
-              meant, "--devices " + meant};
+  Error error{code::bad_command_line,
+              "--devices names an unknown device \"" + name + "\"",
+              {},
+              {"devices: cpu, cuda:N, sim:N"},
+              meant,
+              "--devices " + meant};
   if (loaded.count == 0) {
     error.notes.push_back(meant + " is not available: " + loaded.why);
     error.edit = "--devices cpu";
@@ -122,18 +125,18 @@ std::vector<std::string> parse_domains(const std::string& list) {
     if (domain && domain->kind == plan::DomainKind::cuda) require_cuda(*domain);
     if (!gpu_meant(name).empty()) refuse_gpu_word(name);
     if (!domain || !domain->node.empty())
-      throw Failure(Error{105,
+      throw Failure(Error{code::bad_command_line,
                           "--devices names an unknown device \"" + name + "\"",
                           {},
                           {"devices: cpu, cuda:N, sim:N"},
                           nearest_name(name, {"cpu", "sim:0", "cuda:0"}),
                           "--devices cpu"});
     if (std::find(domains.begin(), domains.end(), name) != domains.end())
-      throw Failure(105, "--devices names " + name + " twice");
+      throw Failure(code::bad_command_line, "--devices names " + name + " twice");
     domains.push_back(name);
   }
   if (domains.size() > kDevicesMax)
-    throw Failure(105, "--devices names more than " + std::to_string(kDevicesMax) + " devices");
+    throw Failure(code::bad_command_line, "--devices names more than " + std::to_string(kDevicesMax) + " devices");
   return domains;
 }
 
@@ -142,7 +145,7 @@ graph::ClockMode parse_clock_mode(const std::string& word) {
   if (word == "free") return graph::ClockMode::free;
   if (word == "source") return graph::ClockMode::source;
   const std::string nearest = nearest_name(word, {"realtime", "free", "source"});
-  throw Failure(Error{105,
+  throw Failure(Error{code::bad_command_line,
                       "there is no clock mode \"" + word + "\"",
                       {},
                       {"modes: realtime, free, source"},
@@ -155,7 +158,7 @@ graph::Rational parse_rate(const std::string& text) {
   if (!rate || rate->numerator <= 0) {
     const std::string digits = text.substr(0, text.find_first_not_of("0123456789.")); // "30fps", "30 Hz"
     const auto meant = graph::read_rate(digits);
-    throw Failure(Error{105,
+    throw Failure(Error{code::bad_command_line,
                         "\"" + text + "\" is no rate",
                         {},
                         {"a rate is written 30, 29.97 or 30000/1001"},
@@ -193,7 +196,7 @@ std::vector<std::unique_ptr<device::Device>> make_devices(const MachineFile& mac
   std::string why;
   std::vector<std::unique_ptr<device::Device>> gpus;
   if (!cuda.devices.empty()) gpus = cuda_module().module->make(cuda, why);
-  if (!why.empty()) throw Failure(701, "the CUDA devices could not be opened: " + why);
+  if (!why.empty()) throw Failure(code::device_out_of_memory, "the CUDA devices could not be opened: " + why);
   size_t next_gpu = 0;
   for (const plan::Domain& domain : domains) {
     switch (domain.kind) {

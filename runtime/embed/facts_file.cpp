@@ -17,7 +17,7 @@ using nlohmann::json;
 // The largest picture that a fact may speak of; also keeps sizes in bytes within 64 bits.
 constexpr int64_t kPixelsMax = 65536;
 
-const JsonFields kFactsFile(110, "the facts cannot be used");
+const JsonFields kFactsFile(code::bad_facts, "the facts cannot be used");
 
 Pixel pixel_of(const json& object, const std::string& where) {
   const auto at = object.find("pixel_format");
@@ -74,8 +74,8 @@ void probe_handler(plugin::Instance& instance, plan::HandlerFacts& handler) {
   if (instance.probe(handler.facts) == MR_OK) return;
   graph::Handler unplaced; // facts know no places
   const plugin::HandlerInfo& info = instance.info();
-  throw Failure(plan::refusal(604, handler.name + " (" + info.type + ") could not be opened: ", unplaced, info,
-                              instance.error()));
+  throw Failure(plan::refusal(code::probe_failed, handler.name + " (" + info.type + ") could not be opened: ", unplaced,
+                              info, instance.error()));
 }
 
 } // namespace
@@ -87,8 +87,12 @@ void apply_facts(const std::string& text, bool probe, plan::Prepared& prepared) 
   for (const plan::HandlerFacts& handler : facts.handlers) names.push_back(handler.name);
   for (const auto& [name, given] : document.items()) {
     if (std::find(names.begin(), names.end(), name) == names.end())
-      throw Failure(Error{
-          301, "the facts speak of \"" + name + "\", which is no handler", {}, {}, nearest_name(name, names), ""});
+      throw Failure(Error{code::unknown_handler,
+                          "the facts speak of \"" + name + "\", which is no handler",
+                          {},
+                          {},
+                          nearest_name(name, names),
+                          ""});
   }
   for (size_t h = 0; h < facts.handlers.size(); ++h) {
     plan::HandlerFacts& handler = facts.handlers[h];

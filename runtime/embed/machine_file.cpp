@@ -23,7 +23,7 @@ using nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
 constexpr double kLargest = 1e15;
-const JsonFields kMachineFile(114, "the machine file cannot be used");
+const JsonFields kMachineFile(code::bad_machine_file, "the machine file cannot be used");
 
 bool is_simulated(const std::string& name) {
   const std::optional<plan::Domain> domain = plan::parse_domain(name);
@@ -214,7 +214,7 @@ ordered_json print_hop(const plan::Hop& hop) {
     out["engine"] = hop.engine;
     out["overlaps_compute"] = hop.price.overlaps_compute;
   }
-  if (hop.price.access_us_per_byte != plan::HopPrice::kNever)
+  if (hop.price.access_us_per_byte != plan::HopPrice::kInfeasible)
     out["access_ns_per_byte"] = hop.price.access_us_per_byte * 1000;
   return out;
 }
@@ -301,7 +301,7 @@ MachineFile load_machine(const std::string& path, bool must_be_there) {
   std::error_code failed;
   if (path.empty() || (!must_be_there && !fs::exists(path, failed))) return {};
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw Failure(104, "cannot read " + path + ": " + std::strerror(errno));
+  if (!stream) throw Failure(code::file_not_found, "cannot read " + path + ": " + std::strerror(errno));
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   try {
     return parse_machine(text);
@@ -317,7 +317,7 @@ void save_machine(const std::string& path, const MachineFile& file) {
   if (const fs::path folder = fs::path(path).parent_path(); !folder.empty()) fs::create_directories(folder, failed);
   std::ofstream stream(path, std::ios::binary);
   stream << print_machine(file);
-  if (!stream.flush()) throw Failure(111, "cannot write " + path);
+  if (!stream.flush()) throw Failure(code::unwritable_file, "cannot write " + path);
 }
 
 std::vector<plan::Hop> simulated_hops(const MachineFile& file, const std::vector<std::string>& domains) {

@@ -36,7 +36,8 @@ embed::Choices choices_of(const RuntimeOptions& options) {
   embed::Choices choices;
   choices.domains = embed::parse_domains(options.devices);
   if (options.threads > kThreadsMax)
-    throw Failure(105, "threads: " + std::to_string(options.threads) + " is more than " + std::to_string(kThreadsMax));
+    throw Failure(code::bad_command_line,
+                  "threads: " + std::to_string(options.threads) + " is more than " + std::to_string(kThreadsMax));
   choices.threads = options.threads;
   if (!options.clock.empty()) choices.clock = embed::parse_clock_mode(options.clock);
   if (!options.rate.empty()) choices.rate = embed::parse_rate(options.rate);
@@ -57,7 +58,7 @@ std::unique_ptr<Log> log_of(const RuntimeOptions& options) {
 }
 
 // Copies the planes of a picture into the one layout that pictures have here.
-void fill(embed::Parcel& parcel, const PictureRef& picture) {
+void fill(embed::QueuedValue& parcel, const PictureRef& picture) {
   parcel.value = {};
   parcel.bytes.resize(lay_out_image(picture.pixel, picture.width, picture.height, parcel.value.as.image));
   const ImageSpan target(&parcel.value, parcel.bytes.data());
@@ -74,7 +75,7 @@ void fill(embed::Parcel& parcel, const PictureRef& picture) {
   }
 }
 
-void fill(embed::Parcel& parcel, const TensorRef& tensor) {
+void fill(embed::QueuedValue& parcel, const TensorRef& tensor) {
   parcel.value = {};
   mr_tensor& to = parcel.value.as.tensor;
   to.dtype_code = tensor.dtype.code;
@@ -115,9 +116,9 @@ void check(const std::string& name, const mr_format& format, const TensorRef& te
 } // namespace
 
 struct Value::Held {
-  std::unique_ptr<embed::Parcel> parcel;
+  std::unique_ptr<embed::QueuedValue> parcel;
   std::shared_ptr<embed::ValueQueue> home;
-  Held(std::unique_ptr<embed::Parcel> the_parcel, std::shared_ptr<embed::ValueQueue> the_home)
+  Held(std::unique_ptr<embed::QueuedValue> the_parcel, std::shared_ptr<embed::ValueQueue> the_home)
       : parcel(std::move(the_parcel)), home(std::move(the_home)) {}
   Held(const Held&) = delete;
   ~Held() { home->give_back(std::move(parcel)); }
@@ -168,7 +169,8 @@ class Runtime::State {
     if (!options_.installed_plugins.empty()) registry_.scan(options_.installed_plugins);
     for (const std::string& folder : options_.plugin_paths) {
       std::error_code ignored;
-      if (!std::filesystem::is_directory(folder, ignored)) throw Failure(105, "a plugin path is no folder: " + folder);
+      if (!std::filesystem::is_directory(folder, ignored))
+        throw Failure(code::bad_command_line, "a plugin path is no folder: " + folder);
       registry_.scan(folder);
     }
   }
@@ -192,7 +194,8 @@ class Runtime::State {
       std::vector<exec::ParamChange> changes;
       for (const auto& [key, value] : values) {
         const size_t dot = key.find('.');
-        if (dot == std::string::npos) throw Failure(101, "'" + key + "' is not of the form handler.key");
+        if (dot == std::string::npos)
+          throw Failure(code::unreadable_assignment, "'" + key + "' is not of the form handler.key");
         changes.push_back({key.substr(0, dot), key.substr(dot + 1), value});
       }
       return run->set(changes);
@@ -273,7 +276,7 @@ class Runtime::State {
     check(name, source.handler->format(), ref);
     embed::ValueQueue& queue = source.handler->queue();
     if (!wait && !queue.has_room()) return false;
-    std::unique_ptr<embed::Parcel> parcel = queue.blank();
+    std::unique_ptr<embed::QueuedValue> parcel = queue.blank();
     fill(*parcel, ref);
     mr_header& header = parcel->value.header;
     header.schema = source.handler->format().schema;
@@ -307,7 +310,7 @@ class Runtime::State {
     if (!composition_) throw std::logic_error("the pipeline is not compiled: call start() or compile() before");
     plugin::Instance* instance = composition_->find(name);
     if (!instance || instance->info().type != type)
-      throw Failure(301, "there is no " + std::string(type) + " named \"" + name + "\"");
+      throw Failure(code::unknown_handler, "there is no " + std::string(type) + " named \"" + name + "\"");
     return {composition_, static_cast<H*>(instance->self())};
   }
 
@@ -422,19 +425,19 @@ void Runtime::end(const std::string& source) {
 
 std::optional<Value> Runtime::pull(const std::string& sink) {
   const auto queue = translated([&] { return state().sink_queue(sink); });
-  std::unique_ptr<embed::Parcel> parcel = queue->take();
+  std::unique_ptr<embed::QueuedValue> parcel = queue->take();
   if (!parcel) return std::nullopt;
   return Value(std::make_shared<const Value::Held>(std::move(parcel), queue));
 }
 std::optional<Value> Runtime::try_pull(const std::string& sink) {
   const auto queue = translated([&] { return state().sink_queue(sink); });
-  std::unique_ptr<embed::Parcel> parcel = queue->try_take();
+  std::unique_ptr<embed::QueuedValue> parcel = queue->try_take();
   if (!parcel) return std::nullopt;
   return Value(std::make_shared<const Value::Held>(std::move(parcel), queue));
 }
 std::optional<Value> Runtime::try_pull_newest(const std::string& sink) {
   const auto queue = translated([&] { return state().sink_queue(sink); });
-  std::unique_ptr<embed::Parcel> parcel = queue->try_take_newest();
+  std::unique_ptr<embed::QueuedValue> parcel = queue->try_take_newest();
   if (!parcel) return std::nullopt;
   return Value(std::make_shared<const Value::Held>(std::move(parcel), queue));
 }

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-const JsonFields kSavedPlan(115, "the saved plan cannot be used");
+const JsonFields kSavedPlan(code::bad_saved_plan, "the saved plan cannot be used");
 
 const json& part(const json& document, const char* key, bool is_list) {
   const auto at = document.find(key);
@@ -72,7 +72,7 @@ void require_same(const SavedPlan& saved, const plan::Plan& compiled) {
   const json::json_pointer at(changes[0].at("path").get<std::string>());
   const auto look = [&](const json& plan) { return plan.contains(at) ? shown(plan.at(at)) : "nothing"; };
   throw Failure(Error{
-      412,
+      code::plan_mismatch,
       "the saved plan does not fit this pipeline on this machine: " + at.to_string().substr(1) + " is not what it was",
       {},
       {"saved: " + look(before), "now: " + look(now)},

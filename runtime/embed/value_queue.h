@@ -13,7 +13,7 @@
 namespace millrace::embed {
 
 // A value that owns its bytes.
-struct Parcel {
+struct QueuedValue {
   mr_value value{};
   std::vector<uint8_t> bytes;
   uint64_t index = 0; // of its tick
@@ -22,24 +22,24 @@ struct Parcel {
 
 enum class WhenFull { wait, drop_oldest, drop_newest };
 
-// Any thread. Parcels that come back are used again, so that a steady stream allocates nothing.
+// Any thread. QueuedValues that come back are used again, so that a steady stream allocates nothing.
 class ValueQueue {
  public:
   // Before any other thread knows of it.
   void set_depth(size_t depth) { depth_ = depth; }
 
-  std::unique_ptr<Parcel> blank();
-  void give_back(std::unique_ptr<Parcel> parcel);
+  std::unique_ptr<QueuedValue> blank();
+  void give_back(std::unique_ptr<QueuedValue> parcel);
 
   // False: closed; the parcel is gone. Never waits once relaxed.
-  bool put(std::unique_ptr<Parcel> parcel, WhenFull when_full);
+  bool put(std::unique_ptr<QueuedValue> parcel, WhenFull when_full);
   // Whether a put would find room now: for the only one who puts.
   bool has_room() const;
 
   // The oldest; waits for one. Null: closed, and nothing waits any more.
-  std::unique_ptr<Parcel> take();
-  std::unique_ptr<Parcel> try_take();
-  std::unique_ptr<Parcel> try_take_newest();
+  std::unique_ptr<QueuedValue> take();
+  std::unique_ptr<QueuedValue> try_take();
+  std::unique_ptr<QueuedValue> try_take_newest();
 
   // Nothing more is put; what waits may be taken.
   void close();
@@ -49,13 +49,13 @@ class ValueQueue {
   void abandon();
 
  private:
-  std::unique_ptr<Parcel> pop(std::unique_lock<std::mutex>& lock);
+  std::unique_ptr<QueuedValue> pop(std::unique_lock<std::mutex>& lock);
   void drop_front();
 
   mutable std::mutex mutex_;
   std::condition_variable room_, filled_;
-  std::deque<std::unique_ptr<Parcel>> waiting_;
-  std::vector<std::unique_ptr<Parcel>> spare_;
+  std::deque<std::unique_ptr<QueuedValue>> waiting_;
+  std::vector<std::unique_ptr<QueuedValue>> spare_;
   size_t depth_ = 1;
   bool closed_ = false, relaxed_ = false;
 };

@@ -15,7 +15,7 @@
 #include "exec/settle.h"
 #include "exec/tell.h"
 #include "exec/window.h"
-#include "plan/words.h"
+#include "plan/format_text.h"
 
 namespace millrace::exec {
 
@@ -192,7 +192,7 @@ bool keeps_rate(PaceRun& pace, uint64_t ordinal, int64_t media_ns) {
                                   : std::to_string(clock.owed_ticks + 1) + " ticks, whose results may be owed, took " +
                                         ms(since(clock.owed_ticks)) + ", longer than its rate says";
   pace.run->fail(
-      Error{611,
+      Error{code::source_off_rate,
             "clock \"" + name + "\" does not keep its rate at tick " + std::to_string(ordinal) + ": " + what,
             {},
             {},
@@ -279,7 +279,7 @@ bool admit_entry(PaceRun& pace) {
 
 bool try_admit(PaceRun& pace) {
   if (pace.ended.load(std::memory_order_relaxed)) return false;
-  if (pace.plan->kind == plan::PaceKind::behind) return admit_entry(pace);
+  if (pace.plan->kind == plan::PaceKind::decoupled) return admit_entry(pace);
   return !pace.run->holding.load(std::memory_order_relaxed) && admit_clock_tick(pace);
 }
 

@@ -13,9 +13,9 @@
 #include "exec/failure.h"
 #include "exec/finish_step.h"
 #include "exec/firing.h"
-#include "exec/reach.h"
 #include "exec/region.h"
 #include "exec/settle.h"
+#include "exec/sink_latency.h"
 #include "exec/under_way.h"
 
 namespace millrace::exec {
@@ -85,12 +85,12 @@ mr_status call_by_itself(BodyRun& step, BodyCall& body) {
   const int64_t begin = run.trace_now(), begun_ns = run.now_ns();
   const plugin::UnderWayScope here({&name_call_apart, &step});
   step.apart.store(body.info.index, std::memory_order_relaxed);
-  const mr_status status = run_bodies(step, &body.tick);
+  const mr_status status = run_on_host(step, &body.tick);
   step.apart.store(HandlerRun::kNotApart, std::memory_order_relaxed);
   step.times.add(run.is_virtual ? body.cost_ns : run.now_ns() - begun_ns);
   // In virtual time a body runs when its time is over.
   run.trace_on_device(step, body.info, TraceKind::call, begin - body.cost_ns, run.trace_now());
-  note_reached(step, body.context.ordinal);
+  note_sink_latency(step, body.context.ordinal);
   return status;
 }
 
@@ -125,7 +125,7 @@ void call_now(BodyRun& step, BodyCall& body, Timing timing) {
   device::Stream& stream = *step.on.stream;
   for (size_t i = 0; i < body.inputs.size(); ++i) body.inputs[i] = body.absent[i] ? mr_input{} : body.frozen[i];
   device.set_tick(stream, numbers_of(body.info)); // a kernel of its own, and none of the body's
-  if (timing == Timing::held) device.hold(stream);
+  if (timing == Timing::held) device.pause(stream);
   const bool timed = (body.info.index & kTimedMask) == 0 && device.begin_span(stream);
   step.segment->inside.store(&step, std::memory_order_relaxed);
   {
@@ -133,7 +133,7 @@ void call_now(BodyRun& step, BodyCall& body, Timing timing) {
     device.call(stream, {&enqueue_body, &body, step.handler->name.c_str(), body.cost_ns, &body.accesses});
   }
   if (timed) device.end_span(stream, timing == Timing::held ? body_span_of(step) : span_of(step.times));
-  if (timing == Timing::held) device.let_go(stream);
+  if (timing == Timing::held) device.resume(stream);
   if (const std::string left = device.take_body_error(stream); !left.empty() && !body.failed) {
     step.instance->set_error(left);
     fail_body(step, body);
@@ -149,7 +149,7 @@ void settle_known(BodyRun& step, const BodyCall& body, uint64_t ordinal) {
     OutputRun& output = *step.outputs[o];
     Slot& slot = output.at(ordinal);
     if (body.outputs[o].state != MR_OUTPUT_SILENT) {
-      slot.unknown = false;
+      slot.presence_pending = false;
       if (output.in_host_memory) await_host_block(slot);
     } else if (!is_for_finish(step, output) || body.failed) {
       if (output.plan->owns) release(slot);
@@ -160,7 +160,7 @@ void settle_known(BodyRun& step, const BodyCall& body, uint64_t ordinal) {
 
 } // namespace
 
-void run_body(void* context) {
+void simulate_body(void* context) {
   BodyCall& body = *static_cast<BodyCall*>(context);
   BodyRun& step = static_cast<BodyRun&>(*body.context.step);
   begin_body(body);
@@ -208,7 +208,8 @@ void submit_body(BodyRun& step, uint64_t ordinal, Timing timing) {
   if (step.on.enqueuing)
     call_now(step, body, timing);
   else
-    step.on.device->run(*step.on.stream, {&run_body, &body, step.handler->name.c_str(), body.cost_ns, &body.accesses});
+    step.on.device->run(*step.on.stream,
+                        {&simulate_body, &body, step.handler->name.c_str(), body.cost_ns, &body.accesses});
   leave_fence(step, ordinal, step.on.device->signal(*step.on.stream));
   if (step.on.enqueuing) { // else the body is the device's now
     settle_known(step, body, ordinal);
@@ -251,7 +252,7 @@ void leave_fence(StepRun& step, uint64_t ordinal, const device::Fence& fence) {
 
 void note_called(BodyRun& step, uint64_t ordinal, bool called) {
   if (!step.finisher) return;
-  step.called_on[ordinal & step.pace->mask] = called;
+  step.submitted_on[ordinal & step.pace->mask] = called;
   step.called_below = ordinal + 1;
 }
 

@@ -40,14 +40,14 @@ struct BodyRun : HandlerRun {
   void* scratch = nullptr;
   std::vector<BodyCall> bodies; // by ordinal mod their number
   // The step that calls its finish() on a worker (finish_step.h); null: it has none. The handler is one object: whoever
-  // calls it has `entered` it and keeps the other out, who comes again. `called_on` and `called_below` are told by the
-  // body's stamps; the finish says with its `passed` what it is done with.
+  // calls it has `entered` it and keeps the other out, who comes again. `submitted_on` and `called_below` are told by
+  // the body's stamps; the finish says with its `passed` what it is done with.
   FinishRun* finisher = nullptr;
 
   // claimer
-  std::vector<uint8_t> called_on; // [ordinal & mask] whether the body ran, called or launched
-  uint64_t called_below = 0;      // ordinals below it were submitted, or did not fire
-  int64_t empty_span_ns = 0;      // measure_bodies: the time of a span on its stream that has nothing in it
+  std::vector<uint8_t> submitted_on; // [ordinal & mask] whether the body ran, called or launched
+  uint64_t called_below = 0;         // ordinals below it were submitted, or did not fire
+  int64_t empty_span_ns = 0;         // measure_bodies: the time of a span on its stream that has nothing in it
 
   // any
   std::atomic<bool> entered{false};
@@ -100,7 +100,7 @@ enum class Timing { as_it_comes, held }; // held: its device time without what t
 // All that it needs is issued, and nobody is in its handler.
 void submit_body(BodyRun& step, uint64_t ordinal, Timing timing);
 // A device calls these: the first for a body that runs by itself, the second for one that enqueues.
-void run_body(void* body_call);
+void simulate_body(void* body_call);
 void enqueue_body(void* body_call);
 inline BodyCall& body_of(BodyRun& step, uint64_t ordinal) { return step.bodies[ordinal % step.bodies.size()]; }
 inline device::TickNumbers numbers_of(const mr_tick_info& info) { return {info.index, info.media_time_ns}; }

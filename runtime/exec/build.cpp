@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "exec/reach.h"
 #include "exec/run_state.h"
+#include "exec/sink_latency.h"
 
 namespace millrace::exec {
 

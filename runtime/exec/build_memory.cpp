@@ -66,7 +66,7 @@ void make_empty_record(RunState& run) {
   if (!needed || std::none_of(epoch.plan.domains.begin(), epoch.plan.domains.end(), has_records)) return;
   device::DeviceStatus status;
   device::Arena* arena = run.devices[0]->allocate(sizeof(mr_value), {true}, status);
-  if (!arena) throw Failure(701, "the host has no room for an empty value: " + status.sentence);
+  if (!arena) throw Failure(code::device_out_of_memory, "the host has no room for an empty value: " + status.sentence);
   run.empty_record = arena->base;
   std::fill_n(run.empty_record, sizeof(mr_value), std::byte{0});
 }
@@ -126,7 +126,7 @@ void make_memory(RunState& run) {
       device::Arena* arena = run.devices[d]->allocate(bytes, {pinned}, status);
       if (!arena)
         throw Failure(Error{
-            701,
+            code::device_out_of_memory,
             epoch.plan.domains[d].name + " has no room for " + std::to_string(bytes) + " bytes: " + status.sentence,
             {},
             {},

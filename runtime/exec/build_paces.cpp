@@ -73,7 +73,7 @@ void make_paces(RunState& run) {
 void join_paces(RunState& run) {
   Epoch& epoch = run.epoch;
   for (auto& pace : epoch.paces) {
-    if (pace->plan->kind == plan::PaceKind::behind) {
+    if (pace->plan->kind == plan::PaceKind::decoupled) {
       pace->parent = epoch.paces[pace->plan->parent].get();
       pace->gate = &as<GateRun>(*epoch.step_runs[pace->plan->gate]);
       pace->entry = &as<EntryRun>(*epoch.step_runs[pace->plan->entry]);

@@ -12,9 +12,9 @@
 #include "exec/copy_step.h"
 #include "exec/finish_step.h"
 #include "exec/pending.h"
-#include "exec/reach.h"
 #include "exec/region.h"
 #include "exec/run_state.h"
+#include "exec/sink_latency.h"
 #include "exec/tell.h"
 #include "observe/printable.h"
 
@@ -24,7 +24,7 @@ namespace {
 
 device::Stream* make_stream(RunState& run, uint32_t domain, device::StreamKind kind) {
   device::Stream* const stream = run.devices[domain]->create_stream(kind);
-  stream->bell = run.bell;
+  stream->wakeup = run.wakeup;
   run.streams[domain].push_back(stream);
   return stream;
 }
@@ -72,7 +72,7 @@ void* make_scratch(RunState& run, const plan::Step& step) {
   device::Arena* arena = run.devices[step.domain]->allocate(step.scratch_bytes(), {}, status);
   if (arena) return arena->base;
   throw Failure(Error{
-      701,
+      code::device_out_of_memory,
       run.epoch.plan.domains[step.domain].name + " has no room for what " + step.name + " works in: " + status.sentence,
       {},
       {},
@@ -217,7 +217,7 @@ struct MakeStep {
 void join_finish(FinishRun& step, BodyRun& body) {
   step.body = &body;
   body.finisher = &step;
-  body.called_on.resize(body.pace->plan->slots);
+  body.submitted_on.resize(body.pace->plan->slots);
   step.lay_out(step.plan->inputs.size(), body.outputs.size());
   step.tick.input_count = static_cast<uint32_t>(body.inputs.size()); // what follows is what the body made
 }
@@ -316,7 +316,7 @@ void make_regions(RunState& run) {
       StepRun& step = *epoch.step_runs[s];
       step.on.region = region.get();
       if (step.plan->is<plan::CopyStep>())
-        region->riders.push_back(&as<CopyRun>(step));
+        region->fused_downloads.push_back(&as<CopyRun>(step));
       else
         region->steps.push_back(&as<BodyRun>(step));
     }

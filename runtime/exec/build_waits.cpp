@@ -139,16 +139,16 @@ uint64_t settled_below(const SegmentRun& segment, size_t position) {
 void want_stamps(RunState& run) {
   Epoch& epoch = run.epoch;
   std::vector<bool> wanted(epoch.shared.size(), false);
-  const auto want = [&](const StepShared* waited_for) {
+  const auto want = [&](const StepStamps* waited_for) {
     if (waited_for) wanted[static_cast<size_t>(waited_for - epoch.shared.data())] = true;
   };
   for (auto& step : epoch.steps) {
     for (const InputRun& input : step->inputs) want(input.producer);
-    for (const StepShared* before : step->after) want(before);
+    for (const StepStamps* before : step->after) want(before);
   }
   for (auto& segment : epoch.segments) {
     for (size_t i = 0; i < segment->steps.size(); ++i) {
-      StepShared& shared = *segment->steps[i]->shared;
+      StepStamps& shared = *segment->steps[i]->shared;
       if (!wanted[segment->steps[i]->index] || shared.wanted) continue;
       shared.wanted = true;
       const uint64_t settled = settled_below(*segment, i);

@@ -74,7 +74,7 @@ Certain certain(const StepRun& reader, const CopyRun& transfer, uint64_t ordinal
     const auto& presumed = transfer.plan->as<plan::CopyStep>().presumed;
     const auto output = static_cast<uint32_t>(source->output - reader.run->epoch.outputs.data());
     if (std::find(presumed.begin(), presumed.end(), output) != presumed.end()) continue;
-    const StepShared& producer = reader.run->epoch.shared[source->output->plan->step];
+    const StepStamps& producer = reader.run->epoch.shared[source->output->plan->step];
     if (producer.wanted && !producer.settled(at)) return Certain::open;
     if (!source->output->at(at).value) return Certain::no;
   }
@@ -89,7 +89,7 @@ void copy_blocks(CopyRun& step, const CopyCall& copy, const Slot& last, uint64_t
       wait_for(*step.on.device, *step.on.stream, source.fence);
   uint64_t extent = last.block->ring->capacity();
   // Else the block is still on its way here, or was never written, and its extent is not known.
-  if (reads_host(step) ? last.fence.done() && (!last.unknown || last.block->present.load())
+  if (reads_host(step) ? last.fence.done() && (!last.presence_pending || last.block->present.load())
                        : last.block->record != last.block->value)
     extent = last.value->header.extent_bytes;
   const auto [from, to] = copy.carried.front();
@@ -116,7 +116,8 @@ std::optional<uint64_t> wanted_members(const CopyRun& step, uint64_t ordinal) {
     const Slot& source = step.inputs[m].output->at(ordinal);
     // Where presence is the host's to know, it is: run_transfer() waited for it. Else what the host knows is that its
     // bytes will never come.
-    const bool absent = source.unknown && (host_must_know(step, source) ? !arrived(*step.run, source) : lost(source));
+    const bool absent =
+        source.presence_pending && (host_must_know(step, source) ? !arrived(*step.run, source) : lost(source));
     if (source.value && source.block && !absent) there |= uint64_t{1} << m;
   }
   for (const auto& [reader, member] : step.readers) {
@@ -133,7 +134,7 @@ std::optional<uint64_t> wanted_members(const CopyRun& step, uint64_t ordinal) {
 // The slot of one output of a copy, as it will be at the copy's fence.
 void settle_copied(CopyRun& step, const Slot& source, memory::Block& block, size_t m, uint64_t ordinal) {
   // What comes to the host is absent until the device has carried it here: one that is lost never does (4.9).
-  const bool unknown = source.unknown || writes_host(step);
+  const bool unknown = source.presence_pending || writes_host(step);
   // Of a device whose bodies enqueue the host knows presence and record at once; that the copy failed is told by its
   // fence's word (read()).
   const bool known = step.on.enqueuing;
@@ -154,7 +155,7 @@ bool can_begin(const CopyRun& step, uint64_t ordinal) {
   if (!step.on.device->has_room(*step.on.stream)) return false;
   return std::all_of(step.inputs.begin(), step.inputs.end(), [&](const InputRun& input) {
     const Slot& source = input.output->at(ordinal);
-    return !source.unknown || source.fence.done() || !host_must_know(step, source);
+    return !source.presence_pending || source.fence.done() || !host_must_know(step, source);
   });
 }
 
@@ -174,7 +175,7 @@ const Slot* choose_targets(CopyRun& step, CopyCall& copy, uint64_t wanted, uint6
     copy.carried.emplace_back(source.block, &block);
     discard(step, *step.outputs[m], block);
     settle_copied(step, source, block, m, ordinal);
-    copy.brings_presence = copy.brings_presence || step.outputs[m]->at(ordinal).unknown;
+    copy.brings_presence = copy.brings_presence || step.outputs[m]->at(ordinal).presence_pending;
   }
   return last;
 }

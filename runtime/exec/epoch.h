@@ -33,7 +33,7 @@ struct Epoch {
   std::vector<std::string> ring_names; // by ring: "video.out in sim:0"
   std::vector<OutputRun> outputs;
   std::vector<mr_value> empty_values; // by output: extent 0
-  std::vector<StepShared> shared;
+  std::vector<StepStamps> shared;
   std::vector<std::unique_ptr<ChannelRun>> channels;
   std::vector<std::unique_ptr<PaceRun>> paces;
   std::vector<std::unique_ptr<SegmentRun>> segments;

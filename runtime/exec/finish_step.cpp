@@ -9,8 +9,8 @@
 #include "exec/check_call.h"
 #include "exec/failure.h"
 #include "exec/firing.h"
-#include "exec/reach.h"
 #include "exec/settle.h"
+#include "exec/sink_latency.h"
 
 namespace millrace::exec {
 
@@ -96,7 +96,7 @@ StepResult pass(FinishRun& step, uint64_t ordinal) {
 
 StepResult FinishRun::advance(uint64_t ordinal) {
   if (!body->shared->settled(ordinal)) return StepResult::waiting;
-  const bool called = body->called_on[ordinal & pace->mask];
+  const bool called = body->submitted_on[ordinal & pace->mask];
   const device::Fence& fence = body->on.fences[ordinal & pace->mask];
   if (called && !fence.done()) return StepResult::waiting;
   const mr_tick_info& info = pace->info(ordinal);
@@ -117,7 +117,7 @@ StepResult FinishRun::advance(uint64_t ordinal) {
   if (status < 0 && !(leaves && status == MR_INTERRUPTED)) mind_failure(*body, info.index);
   leave(*body);
   settle_called(*this, ordinal, status);
-  note_reached(*body, ordinal);
+  note_sink_latency(*body, ordinal);
   return pass(*this, ordinal);
 }
 

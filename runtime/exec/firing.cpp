@@ -12,8 +12,8 @@
 #include "exec/failure.h"
 #include "exec/finish_step.h"
 #include "exec/pending.h"
-#include "exec/reach.h"
 #include "exec/settle.h"
+#include "exec/sink_latency.h"
 #include "exec/tell.h"
 
 namespace millrace::exec {
@@ -34,7 +34,7 @@ bool ready(const HandlerRun& step, uint64_t ordinal) {
     if (input.producer && !input.producer->settled(at)) return false;
     if (input.may_be_late && !input.output->at(at).fence.done()) return false;
   }
-  for (const StepShared* before : step.after)
+  for (const StepStamps* before : step.after)
     if (before && !before->settled(ordinal)) return false;
   for (const StepRun* before : step.after_on_device)
     if (!before->on.fences[ordinal & step.pace->mask].done()) return false;
@@ -328,12 +328,12 @@ mr_status call(HandlerRun& step, const mr_tick_info& info) {
   if (!step.trace) trace_tiny_calls(segment);
   if (!run.is_virtual && (!step.short_calls || segment.careful.load(std::memory_order_relaxed))) {
     const int64_t begin = run.now_ns(), traced_begin = trace_ticks();
-    status = run_bodies(step, &step.tick);
+    status = run_on_host(step, &step.tick);
     trace_call(step, traced_begin, trace_ticks());
     sample(step, run.now_ns() - begin);
   } else {
     const int64_t begin = segment.traced ? trace_ticks() : 0;
-    status = run_bodies(step, &step.tick);
+    status = run_on_host(step, &step.tick);
     if (segment.traced) trace_call(step, begin, trace_ticks());
   }
   if (!step.deferred.empty()) step.caller.store(pthread_t{}, std::memory_order_relaxed);

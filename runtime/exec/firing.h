@@ -18,7 +18,7 @@ void stamp(StepRun& step, uint64_t ordinal);
 // Live parameters up to this tick (2.7). Nobody may be in the handler.
 void apply_changes(HandlerRun& step, uint64_t index);
 // The body, and what it left to do once its device is done: at once on the host, and on sim, whose bodies run late.
-inline mr_status run_bodies(const HandlerRun& step, mr_tick* tick) {
+inline mr_status run_on_host(const HandlerRun& step, mr_tick* tick) {
   const mr_status status = step.process(step.self, tick);
   return status == MR_OK && step.finish ? step.finish(step.self, tick) : status;
 }

@@ -19,7 +19,7 @@ namespace millrace::exec {
 
 struct BodyCall;
 struct Deferred;
-struct Reach;
+struct SinkLatency;
 
 // mr_tick.context points to one of these: which firing a call of the host table is about.
 struct TickContext {
@@ -69,7 +69,7 @@ struct Owing {
 struct FlatPort {
   SlotPlace* places;
   uint64_t mask;
-  const StepShared* producer = nullptr; // of an input that another segment makes
+  const StepStamps* producer = nullptr; // of an input that another segment makes
   int32_t forwards = -1;                // of an output: the input whose buffer it may share
 };
 
@@ -108,7 +108,7 @@ struct HandlerRun : StepRun, CallArguments, Owing {
   void* self = nullptr;
   mr_status (*process)(void*, mr_tick*) = nullptr;
   mr_status (*finish)(void*, mr_tick*) = nullptr; // null: none
-  std::unique_ptr<Reach> reach;                   // of a step after which nothing comes
+  std::unique_ptr<SinkLatency> sink_latency;      // of a sink; else null
 
   // claimer
   LineVector<FlatPort> flat_inputs, flat_outputs;

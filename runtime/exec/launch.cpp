@@ -92,7 +92,7 @@ bool same_kind(const mr_value& value, const mr_value& recorded) {
 
 // Whether the host knows of all that enters that it is there and as the recording saw it.
 bool as_recorded(const RegionRun& region, uint64_t ordinal) {
-  return std::all_of(region.entries.begin(), region.entries.end(), [&](const RegionRun::Entry& entry) {
+  return std::all_of(region.entries.begin(), region.entries.end(), [&](const RegionInput& entry) {
     const Slot& slot = entry.input->output->at(ordinal);
     return slot.value && !entry.input->output->in_host_memory && same_kind(*slot.value, entry.recorded);
   });
@@ -100,17 +100,17 @@ bool as_recorded(const RegionRun& region, uint64_t ordinal) {
 
 // Whether all that a launch looks at is issued, and its presence known.
 bool border_is_ready(const RegionRun& region, uint64_t ordinal) {
-  for (const RegionRun::Entry& entry : region.entries) {
+  for (const RegionInput& entry : region.entries) {
     if (entry.input->producer && !entry.input->producer->settled(ordinal)) return false;
     const Slot& slot = entry.input->output->at(ordinal);
-    if (slot.unknown && !slot.fence.done()) return false;
+    if (slot.presence_pending && !slot.fence.done()) return false;
   }
   return std::all_of(region.steps.begin(), region.steps.end(),
                      [&](const BodyRun* step) { return step->after.empty() || issued(*step, ordinal); });
 }
 
 // The value of an exit: what the bodies said of it when they were recorded, with the times of this tick.
-void settle_exit(const RegionRun& region, const RegionRun::Exit& exit, uint64_t ordinal, const device::Fence& fence) {
+void settle_exit(const RegionRun& region, const RegionOutput& exit, uint64_t ordinal, const device::Fence& fence) {
   memory::Block& block = exit.output->ring->take(ordinal);
   const mr_value& recorded = exit.recorded[ordinal % region.plan->slots];
   if (!recorded.header.present) {
@@ -132,23 +132,23 @@ void settle_exit(const RegionRun& region, const RegionRun::Exit& exit, uint64_t 
 }
 
 // A small copy that was in the launch.
-void settle_rider(CopyRun& rider, uint64_t ordinal, const device::Fence& fence) {
-  const Slot& source = rider.inputs[0].output->at(ordinal);
-  memory::Block& block = rider.outputs[0]->ring->take(ordinal);
+void settle_fused_download(CopyRun& download, uint64_t ordinal, const device::Fence& fence) {
+  const Slot& source = download.inputs[0].output->at(ordinal);
+  memory::Block& block = download.outputs[0]->ring->take(ordinal);
   *block.record = *source.value;
   block.present.store(1, std::memory_order_relaxed);
   count_late(block);
-  settle(*rider.outputs[0], ordinal, awaited(block)); // until the fence says that the device did not fail
-  ++rider.copies;
-  rider.bytes_copied += source.value->header.extent_bytes;
-  leave_fence(rider, ordinal, fence);
-  stamp(rider, ordinal);
+  settle(*download.outputs[0], ordinal, awaited(block)); // until the fence says that the device did not fail
+  ++download.copies;
+  download.bytes_copied += source.value->header.extent_bytes;
+  leave_fence(download, ordinal, fence);
+  stamp(download, ordinal);
 }
 
 void launch_calls(RegionRun& region, uint64_t ordinal) {
   BodyRun& first = *region.steps[0];
   const int64_t begin_ns = asked_ns(region);
-  for (const RegionRun::Entry& entry : region.entries)
+  for (const RegionInput& entry : region.entries)
     wait_for(*first.on.device, *first.on.stream, entry.input->output->at(ordinal).fence);
   for (const BodyRun* step : region.steps)
     for (const StepRun* before : step->after_on_device)
@@ -156,9 +156,9 @@ void launch_calls(RegionRun& region, uint64_t ordinal) {
         wait_for(*first.on.device, *first.on.stream, before->on.fences[ordinal & before->pace->mask]);
   const device::Fence fence = replay(region, ordinal, begin_ns);
   if (lost(fence)) first.run->watch_device(region.plan->domain);
-  for (RegionRun::Entry& entry : region.entries) // first, since an exit may be written over an entry
+  for (RegionInput& entry : region.entries) // first, since an exit may be written over an entry
     entry.header = entry.input->output->at(ordinal).value->header;
-  for (const RegionRun::Exit& exit : region.exits) settle_exit(region, exit, ordinal, fence);
+  for (const RegionOutput& exit : region.exits) settle_exit(region, exit, ordinal, fence);
   first.run->note_submitted(first, ordinal, fence);
   first.segment->fences[ordinal & first.pace->mask] = fence;
   for (BodyRun* step : region.stamped) step->on.fences[ordinal & step->pace->mask] = fence;
@@ -167,7 +167,7 @@ void launch_calls(RegionRun& region, uint64_t ordinal) {
     note_called(*step, ordinal, true);
   }
   ++region.replays;
-  for (CopyRun* rider : region.riders) settle_rider(*rider, ordinal, fence);
+  for (CopyRun* download : region.fused_downloads) settle_fused_download(*download, ordinal, fence);
   region.launched[ordinal % region.plan->slots] = ordinal + 1;
   for (BodyRun* step : region.stamped) stamp(*step, ordinal);
 }

@@ -23,12 +23,12 @@ void measure_empty_span(RegionRun& region) {
   std::vector<int64_t> took;
   size_t spans = 0;
   const auto tell = [](void* context, int64_t ns) { static_cast<std::vector<int64_t>*>(context)->push_back(ns); };
-  enqueuing.hold(*first.on.stream);
+  enqueuing.pause(*first.on.stream);
   while (spans < kEmptySpans && enqueuing.begin_span(*first.on.stream)) {
     enqueuing.end_span(*first.on.stream, {tell, &took});
     ++spans;
   }
-  enqueuing.let_go(*first.on.stream);
+  enqueuing.resume(*first.on.stream);
   const device::Fence fence = device.signal(*first.on.stream);
   while (!fence.done())
     if (!device.force(fence)) std::this_thread::yield();

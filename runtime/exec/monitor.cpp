@@ -205,7 +205,7 @@ void Monitor::watch_budget(Watch& watch, int64_t now) {
 // is may end that.
 void Monitor::give_up(const Watch& watch, int64_t now) {
   if (watch.inside->on.device) return; // its device is lost before, or something else of it still moves
-  Error error{602,
+  Error error{code::over_budget,
               handler_words(*watch.inside) + " did not return from " + function_of(*watch.inside) + " of tick " +
                   std::to_string(tick_of(watch)) + " for " + seconds(now - watch.since_ns) + ", even when interrupted",
               {},

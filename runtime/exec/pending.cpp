@@ -9,8 +9,8 @@
 #include "exec/check_call.h"
 #include "exec/failure.h"
 #include "exec/firing.h"
-#include "exec/reach.h"
 #include "exec/settle.h"
+#include "exec/sink_latency.h"
 
 namespace millrace::exec {
 
@@ -198,7 +198,7 @@ bool settle_deferred(HandlerRun& step, Deferred& deferred) {
     void_outputs(step, deferred.outputs);
   }
   settle_outputs(step, ordinal, deferred.outputs, deferred.inputs, sound ? Cause::silent : Cause::error);
-  note_reached(step, ordinal);
+  note_sink_latency(step, ordinal);
   stamp(step, ordinal);
   step.owed.pop_front();
   deferred.state = Deferred::State::unused;

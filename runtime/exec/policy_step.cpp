@@ -298,7 +298,7 @@ StepResult GateRun::advance(uint64_t ordinal) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Slot* slot = read(*this, inputs[i], ordinal, initial);
     tick.slots[i] = slot ? *slot : Slot{};
-    tick.slots[i].unknown = false;
+    tick.slots[i].presence_pending = false;
   }
   const bool let_in =
       channel->plan->every_tick || (channel->plan->on_firing ? is_whole(*this, tick) : tick.has_value());
@@ -336,7 +336,7 @@ StepResult PostRun::advance(uint64_t ordinal) {
     if (room == Room::push) {
       QueuedTick& tick = push(*channel, pace->info(ordinal));
       tick.slots[0] = slot;
-      tick.slots[0].unknown = false;
+      tick.slots[0].presence_pending = false;
       hold(slot);
     }
   }
@@ -363,7 +363,7 @@ void count_lost(StepRun& step, uint64_t ordinal, Cause cause) {
   for (InputRun& input : step.inputs) {
     if (!input.queue) continue;
     const Slot& slot = input.queue->at(ordinal);
-    if (!slot.value || (slot.unknown && !slot.fence.done()) || !present(*step.run, slot)) continue;
+    if (!slot.value || (slot.presence_pending && !slot.fence.done()) || !present(*step.run, slot)) continue;
     ++(cause == Cause::every ? input.totals->lost_by_every : input.totals->lost_by_input);
   }
 }

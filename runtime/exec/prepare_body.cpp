@@ -47,7 +47,7 @@ bool fix_input(BodyRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
   body.frozen[i].value = reinterpret_cast<const mr_value*>(step.on.device->body_address(bytes_at(slot->value)));
   // Not slot->data: that may be foreign memory, which a device reads through the block that stands for it.
   body.frozen[i].data = reinterpret_cast<const uint8_t*>(step.on.device->body_address(bytes_at(slot->block->data)));
-  if (slot->unknown && !step.on.enqueuing) body.input_blocks[i] = slot->block;
+  if (slot->presence_pending && !step.on.enqueuing) body.input_blocks[i] = slot->block;
   note_reads(step, body, input, *slot->block);
   wait_for(*step.on.device, *step.on.stream, slot->fence);
   return true;
@@ -106,10 +106,10 @@ bool issued(const BodyRun& step, uint64_t ordinal) {
     if (back != Back::there) continue;
     const Slot& slot = input.output->at(at);
     if (input.output->in_host_memory && slot.block && !staged(slot)) return false;
-    if (decides_now(step.on, input) && slot.unknown && !slot.fence.done()) return false;
+    if (decides_now(step.on, input) && slot.presence_pending && !slot.fence.done()) return false;
   }
   for (size_t i = 0; i < step.after.size(); ++i) {
-    const StepShared* before = step.after[i];
+    const StepStamps* before = step.after[i];
     if (!before || same_region(step.plan->after[i])) continue;
     if (!before->settled(ordinal)) return false;
   }

@@ -55,7 +55,7 @@ void remember(InputRun& input, const Slot& slot) {
   hold(slot);
   release(input.last);
   input.last = slot;
-  input.last.unknown = false;
+  input.last.presence_pending = false;
 }
 
 void keep(InputRun& input, const Slot& slot) {

@@ -46,7 +46,7 @@ inline bool any_lost(const RunState& run) {
 }
 // Where kernels wrote to the host: the host's once the fence says that the device did not fail before.
 inline void await_host_block(Slot& slot) {
-  slot.unknown = true;
+  slot.presence_pending = true;
   slot.block->present.store(1, std::memory_order_relaxed);
   count_late(*slot.block);
 }
@@ -61,7 +61,7 @@ inline bool arrived(const RunState& run, const Slot& slot) {
   return true;
 }
 inline bool present(const RunState& run, const Slot& slot) {
-  return slot.value && (!slot.unknown || arrived(run, slot));
+  return slot.value && (!slot.presence_pending || arrived(run, slot));
 }
 
 // The slot that an input reads for this ordinal, presence resolved: a value (perhaps in `room`), or null.

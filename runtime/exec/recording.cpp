@@ -101,7 +101,7 @@ std::unique_ptr<device::Recording> record_calls(RegionRun& region, uint32_t slot
   device::Device& device = *first.on.device;
   for (BodyRun* step : region.steps) ready_to_record(*step, slot, records);
   int64_t mark = kMarkFirst;
-  for (const RegionRun::Entry& entry : region.entries) {
+  for (const RegionInput& entry : region.entries) {
     mr_value& record = records.of(entry.input->output->ring->block(slot));
     record = entry.recorded;
     record.header.pts_ns = mark++;
@@ -115,9 +115,9 @@ std::unique_ptr<device::Recording> record_calls(RegionRun& region, uint32_t slot
     step->on.enqueuing->call(*first.on.stream, {&enqueue_body, &body, name, 0, &body.accesses, &needed});
     if (const std::string refused = refused_by(*step, body); !refused.empty() && why.empty()) why = refused;
   }
-  for (const CopyRun* rider : region.riders) {
-    const memory::Block& from = rider->inputs[0].output->ring->block(slot);
-    const memory::Block& to = rider->outputs[0]->ring->block(slot);
+  for (const CopyRun* download : region.fused_downloads) {
+    const memory::Block& from = download->inputs[0].output->ring->block(slot);
+    const memory::Block& to = download->outputs[0]->ring->block(slot);
     copy_value(first.on, to.data, from.data, records.of(from));
   }
   std::unique_ptr<device::Recording> recording = device.end_record(*first.on.stream);
@@ -133,7 +133,7 @@ std::unique_ptr<device::Recording> record_runs(RegionRun& region, uint32_t slot)
   for (BodyRun* step : region.steps) {
     const int64_t cost = step->run->options.cost_ns ? step->run->options.cost_ns(step->handler->name, 0) : 0;
     BodyCall& body = step->bodies[slot];
-    first.on.device->run(*first.on.stream, {&run_body, &body, step->handler->name.c_str(), cost, &body.accesses});
+    first.on.device->run(*first.on.stream, {&simulate_body, &body, step->handler->name.c_str(), cost, &body.accesses});
   }
   return first.on.device->end_record(*first.on.stream);
 }
@@ -170,7 +170,7 @@ void find_border(RegionRun& region) {
 
 // Whose times the values that leave the region have: the marks that they carry say it.
 void learn_times(RegionRun& region) {
-  for (RegionRun::Exit& exit : region.exits) {
+  for (RegionOutput& exit : region.exits) {
     const int64_t mark = exit.recorded[0].header.pts_ns;
     const bool of_entry = mark >= kMarkFirst && mark < kMarkFirst + static_cast<int64_t>(region.entries.size());
     exit.times_of = of_entry ? static_cast<int32_t>(mark - kMarkFirst) : -1;
@@ -179,7 +179,7 @@ void learn_times(RegionRun& region) {
 
 void leave_to_streams(RegionRun& region, const std::string& why) {
   RunState& run = *region.steps[0]->run;
-  for (BodyRun* step : region.steps) { // its riders know by themselves which ticks were launched
+  for (BodyRun* step : region.steps) { // its fused_downloads know by themselves which ticks were launched
     step->life->other_calls += region.replays;
     for (InputRun& input : step->inputs)
       if (input.output) input.totals->delivered += region.replays;
@@ -199,7 +199,7 @@ bool record_calls(RegionRun& region, std::string& why) {
     std::unique_ptr<device::Recording> recording = record_calls(region, slot, records, why);
     if (!recording) return false;
     region.recordings.push_back(std::move(recording));
-    for (RegionRun::Exit& exit : region.exits) {
+    for (RegionOutput& exit : region.exits) {
       memory::Block& block = exit.output->ring->block(slot);
       exit.recorded.resize(region.plan->slots);
       exit.recorded[slot] = records.of(block);

@@ -17,26 +17,27 @@ struct CopyRun;
 inline constexpr uint64_t kManySpans = 4096, kSpanMask = 255, kLateSpanMask = 4095;
 inline bool has_span(uint64_t index) { return (index & (index < kManySpans ? kSpanMask : kLateSpanMask)) == 0; }
 
+// Where bodies enqueue, the host looks only at the values that enter a region and at those that are read outside it.
+struct RegionInput {
+  InputRun* input;
+  mr_value recorded;  // the value's header as the bodies saw it when they were recorded
+  mr_header header{}; // of the tick that is being launched
+};
+struct RegionOutput {
+  OutputRun* output;
+  int32_t times_of = -1;          // the entry whose times its values have; -1: the tick's
+  std::vector<mr_value> recorded; // by slot: the header that the bodies wrote
+};
+
 // The bodies of a region are kept per slot, with the addresses that the recording froze.
 struct RegionRun {
   const plan::Region* plan = nullptr;
   std::vector<BodyRun*> steps;                                // in order
   std::vector<std::unique_ptr<device::Recording>> recordings; // by ordinal mod slots
 
-  // Where bodies enqueue, the host looks only at what enters the region and at what somebody outside reads.
-  struct Entry {
-    InputRun* input;
-    mr_value recorded;  // what the bodies were told of it
-    mr_header header{}; // of the tick that is being launched
-  };
-  struct Exit {
-    OutputRun* output;
-    int32_t times_of = -1;          // the entry whose times its values have; -1: the tick's
-    std::vector<mr_value> recorded; // by slot: what the bodies said of it
-  };
-  std::vector<Entry> entries;
-  std::vector<Exit> exits;
-  std::vector<CopyRun*> riders;             // small copies down that are in the recording
+  std::vector<RegionInput> entries;
+  std::vector<RegionOutput> exits;
+  std::vector<CopyRun*> fused_downloads;    // small copies down that are in the recording
   std::vector<uint64_t> launched;           // by slot: 1 + the last ordinal that was one launch
   std::vector<BodyRun*> stamped;            // whose ordinals somebody outside waits for
   size_t changes_seen = 0;                  // live changes that all its steps have looked at

@@ -8,9 +8,9 @@
 #include "exec/channel.h"
 #include "exec/copy_step.h"
 #include "exec/finish_step.h"
-#include "exec/reach.h"
 #include "exec/region.h"
 #include "exec/run_state.h"
+#include "exec/sink_latency.h"
 #include "exec/source.h"
 #include "observe/histogram.h"
 
@@ -38,7 +38,7 @@ void compare(Report& report, const std::string& what, double predicted_us, doubl
   const double measured_us = sampled_us / static_cast<double>(sampled);
   const double difference = std::abs(measured_us - predicted_us);
   if (difference > kDifference * predicted_us && difference > kTooShortUs)
-    report.surprises.push_back({what, predicted_us, measured_us});
+    report.mispredictions.push_back({what, predicted_us, measured_us});
 }
 
 // Ticks on which the step was part of its region's launch.
@@ -204,19 +204,19 @@ void report_paths(const RunState& run, Report& report) {
     out.sink = epoch.plan.steps[path.sink].name;
     out.predicted_us = path.us;
     out.unknown_costs = path.unknown;
-    Histogram reach;
+    Histogram latency;
     int64_t first = 0;
     for (const HandlerRun* step : epoch.handlers) { // its lanes
       if (step->index != path.sink) continue;
-      reach.merge(step->reach->times);
-      first = std::max(first, step->reach->first_ns.get());
+      latency.merge(step->sink_latency->times);
+      first = std::max(first, step->sink_latency->first_ns.get());
     }
     out.first_us = us(first);
-    out.sampled = reach.count();
-    out.p50_us = us(reach.quantile_ns(0.5));
-    out.p99_us = us(reach.quantile_ns(0.99));
-    out.max_us = us(reach.max_ns());
-    out.sampled_us = us(reach.sum_ns());
+    out.sampled = latency.count();
+    out.p50_us = us(latency.quantile_ns(0.5));
+    out.p99_us = us(latency.quantile_ns(0.99));
+    out.max_us = us(latency.max_ns());
+    out.sampled_us = us(latency.sum_ns());
     report.paths.push_back(out);
   }
 }
@@ -265,9 +265,10 @@ Report make_report(const RunState& run) {
   report_edges(run, report);
   report_transfers(run, report);
   report_devices(run, report);
-  std::sort(report.surprises.begin(), report.surprises.end(), [](const Surprise& a, const Surprise& b) {
-    return std::abs(a.measured_us - a.predicted_us) > std::abs(b.measured_us - b.predicted_us);
-  });
+  std::sort(report.mispredictions.begin(), report.mispredictions.end(),
+            [](const Misprediction& a, const Misprediction& b) {
+              return std::abs(a.measured_us - a.predicted_us) > std::abs(b.measured_us - b.predicted_us);
+            });
   report_paths(run, report);
   report_segments(run, report);
   for (size_t r = 0; r < epoch.rings.size(); ++r) {

@@ -50,9 +50,10 @@ void Run::start() {
       started.push_back(step->instance);
       continue;
     }
-    const Error error = plan::refusal(605, step->plan->name + " (" + step->handler->type + ") could not start: ",
-                                      plan::declared_of(run.epoch.plan, run.epoch.graph, step->plan->handler()),
-                                      run.epoch.plan.type_of(*step->plan), step->instance->error());
+    const Error error =
+        plan::refusal(code::start_failed, step->plan->name + " (" + step->handler->type + ") could not start: ",
+                      plan::declared_of(run.epoch.plan, run.epoch.graph, step->plan->handler()),
+                      run.epoch.plan.type_of(*step->plan), step->instance->error());
     for (plugin::Instance* instance : started) instance->stop();
     throw Failure(error);
   }
@@ -61,7 +62,7 @@ void Run::start() {
     while (handler < run.epoch.plan.handlers.size() && run.epoch.plan.handlers[handler].name != scripted.change.handler)
       ++handler;
     if (handler == run.epoch.plan.handlers.size())
-      throw Failure(301, "the script changes " + scripted.change.handler + ", which is no handler");
+      throw Failure(code::unknown_handler, "the script changes " + scripted.change.handler + ", which is no handler");
     run.requested.push_back({handler, scripted.change.param, scripted.change.text, scripted.tick});
     run.changes_waiting = true;
   }
@@ -114,7 +115,7 @@ Result Run::wait() {
   run.watch_devices(); // the monitor looks now and then: a late fault must not pass for success
   threads_->end_ns.store(run.now_ns());
   for (device::Device* device : run.devices) device->steady(false);
-  run.let_go();
+  run.release_all_blocks();
   for (auto& ring : run.epoch.rings) ring->retire_all(); // foreign memory goes back before its handler stops
   for (HandlerRun* step : run.epoch.handlers)
     if (!RunState::is_given_up(*step) && step->instance->stop() != MR_OK)
@@ -145,7 +146,7 @@ void Run::stop() {
     for (SourceState& source : clock->sources)
       if (source.reader || source.step->segment->inside.load(std::memory_order_relaxed) == source.step)
         source.step->instance->interrupt();
-  run.bell->ring();
+  run.wakeup->notify();
 }
 
 void Run::interrupt() {
@@ -154,7 +155,7 @@ void Run::interrupt() {
   run.abort.store(true);
   for (const auto& lanes : run.lives)
     for (const auto& life : lanes) life->instance->interrupt();
-  run.bell->ring();
+  run.wakeup->notify();
 }
 
 std::vector<CallUnderWay> Run::calls_under_way() const { return exec::calls_under_way(*state_); }
@@ -169,11 +170,15 @@ void Run::set(const std::vector<ParamChange>& changes) {
     while (handler < run.epoch.plan.handlers.size() && run.epoch.plan.handlers[handler].name != change.handler)
       ++handler;
     if (handler == run.epoch.plan.handlers.size())
-      throw Failure(301, "there is no handler named \"" + change.handler + "\"");
+      throw Failure(code::unknown_handler, "there is no handler named \"" + change.handler + "\"");
     const plugin::HandlerInfo& info = run.epoch.plan.type_of(run.epoch.plan.handlers[handler]);
     const auto* param = info.find_param(change.param);
-    if (!param) throw Failure(310, change.handler + " (" + info.type + ") has no parameter \"" + change.param + "\"");
-    if (!param->live()) throw Failure(316, change.param + " of " + change.handler + " cannot be changed while it runs");
+    if (!param)
+      throw Failure(code::unknown_parameter,
+                    change.handler + " (" + info.type + ") has no parameter \"" + change.param + "\"");
+    if (!param->live())
+      throw Failure(code::parameter_not_live,
+                    change.param + " of " + change.handler + " cannot be changed while it runs");
     plugin::parse_param(info, *param, change.text, {});
     checked.push_back({handler, change.param, change.text, UINT64_MAX});
   }

@@ -11,8 +11,8 @@
 #include "exec/firing.h"
 #include "exec/pending.h"
 #include "exec/presence.h"
-#include "exec/reach.h"
 #include "exec/region.h"
+#include "exec/sink_latency.h"
 #include "exec/source.h"
 #include "plan/refusal.h"
 
@@ -57,7 +57,7 @@ void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentenc
   if (step.plan->is<plan::SourceStep>()) index = step.pace->admitted.load(std::memory_order_acquire);
   const std::string begins =
       step.plan->name + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": ";
-  fail(plan::refusal(601, begins, plan::declared_of(epoch.plan, epoch.graph, step.plan->handler()),
+  fail(plan::refusal(code::handler_failed, begins, plan::declared_of(epoch.plan, epoch.graph, step.plan->handler()),
                      epoch.plan.type_of(*step.plan), sentence),
        step.pace->plan->clock, index);
 }
@@ -118,7 +118,7 @@ void RunState::await_devices() {
   }
 }
 
-void RunState::let_go() {
+void RunState::release_all_blocks() {
   for (auto& channel : epoch.channels) release_channel(*channel);
   for (HandlerRun* step : epoch.handlers) {
     if (std::exchange(step->calling, false)) settle_call(*step, step->segment->ordinal); // it was left in the middle

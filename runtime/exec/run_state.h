@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "device/bell.h"
 #include "device/device.h"
+#include "device/event_count.h"
 #include "device/sim/access_guard.h"
 #include "exec/epoch.h"
 #include "exec/run.h"
@@ -74,7 +74,7 @@ class RunState {
   mutable std::mutex failure_mutex;
   std::vector<FailureRecord> failures;
 
-  std::shared_ptr<device::Bell> bell = std::make_shared<device::Bell>(); // any rings it
+  std::shared_ptr<device::EventCount> wakeup = std::make_shared<device::EventCount>(); // any thread notifies it
 
   // The monitor; in virtual time the only thread: no clock admits a tick while it is true (standstill.h).
   std::atomic<bool> holding{false};
@@ -103,7 +103,7 @@ class RunState {
 
   // Wakes workers after something moved that another thread may wait for.
   void notify() {
-    if (several_threads) bell->ring_if_asleep();
+    if (several_threads) wakeup->notify_if_waiting();
   }
   int64_t now_ns() const { return time->now_ns(); }
   // The one start of all clocks (1.3): the first look of any of them.
@@ -119,7 +119,7 @@ class RunState {
   // Until every stream is done, so that nothing runs later into what is gone; a device that cannot is given up.
   void await_devices();
   // After the last tick, when nothing reads any more: each step that still holds a block lets go of it. No worker runs.
-  void let_go();
+  void release_all_blocks();
   // Notes what is submitted next, so that it can be named should the device fail.
   void note_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence);
   // After a submission, where devices are synchronised: until it is done or the device has failed.

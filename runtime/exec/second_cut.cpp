@@ -11,8 +11,8 @@
 #include "exec/copy_step.h"
 #include "exec/firing.h"
 #include "exec/pending.h"
-#include "exec/reach.h"
 #include "exec/run_state.h"
+#include "exec/sink_latency.h"
 #include "exec/threads.h"
 #include "observe/histogram.h"
 

@@ -8,8 +8,8 @@
 #include "exec/finish_step.h"
 #include "exec/firing.h"
 #include "exec/pending.h"
-#include "exec/reach.h"
 #include "exec/run_state.h"
+#include "exec/sink_latency.h"
 #include "exec/tell.h"
 
 namespace millrace::exec {
@@ -123,7 +123,7 @@ void end_tick(SegmentRun& segment) {
 }
 
 // Whose stamp a waiting step lacks; null where it waits for something else, or something else as well.
-const StepShared* stamp_awaited(const StepRun& step, uint64_t ordinal) {
+const StepStamps* stamp_awaited(const StepRun& step, uint64_t ordinal) {
   if (!step.plan->is<plan::HandlerStep>()) return nullptr;
   for (const InputRun& input : step.inputs)
     if (input.producer && input.delay == 0 && !input.producer->settled(ordinal)) return input.producer;
@@ -132,10 +132,10 @@ const StepShared* stamp_awaited(const StepRun& step, uint64_t ordinal) {
 
 // A measured tick's call has returned. What is published later or runs on a device's own time is noted there.
 void note_returned(HandlerRun& step, uint64_t ordinal) {
-  if (!step.reach || step.on.device || step.call_status == MR_PENDING) return;
+  if (!step.sink_latency || step.on.device || step.call_status == MR_PENDING) return;
   std::unique_lock lock(step.pending_mutex, std::defer_lock);
   if (!step.deferred.empty()) lock.lock(); // another thread may publish an earlier one
-  note_reached(step, ordinal);
+  note_sink_latency(step, ordinal);
 }
 
 // Runs steps from the cursor on. False where one waits or a call takes virtual time.
@@ -146,7 +146,7 @@ bool run_steps(SegmentRun& segment, bool& moved) {
     if (step.flat && !segment.careful.load(std::memory_order_relaxed)) {
       auto& handler = static_cast<HandlerRun&>(step);
       if (run_flat(handler, segment.ordinal)) {
-        if constexpr (measured) note_reached(handler, segment.ordinal);
+        if constexpr (measured) note_sink_latency(handler, segment.ordinal);
         ++segment.cursor;
         continue;
       }

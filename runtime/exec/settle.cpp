@@ -25,7 +25,7 @@ void settle_outputs(HandlerRun& step, uint64_t ordinal, std::span<const mr_outpu
       continue;
     }
     Slot& slot = settle(output, ordinal, step.inputs[outputs[o].source].output->at(ordinal));
-    slot.unknown = false;
+    slot.presence_pending = false;
     hold_shared(output, slot);
   }
 }

@@ -51,7 +51,7 @@ void Standstill::begin() {
 void Standstill::go_on() {
   begun_ = false;
   run_.holding.store(false);
-  run_.bell->ring();
+  run_.wakeup->notify();
   if (workers_) workers_->go_on();
 }
 

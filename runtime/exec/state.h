@@ -11,7 +11,7 @@
 //
 //   word                     written by          says
 //   PaceRun::admitted        the pace's head     below it: ticks that exist, their infos and sources' slots written
-//   StepShared::stamp        the step's thread   == ordinal + 1: this ordinal's slots are settled (on a device: issued)
+//   StepStamps::stamp        the step's thread   == ordinal + 1: this ordinal's slots are settled (on a device: issued)
 //   ChannelEnd::passed       gate, post, resolve below it: looked at, and put into or taken from the channel
 //   ChannelEnd::passed_media_ns  the same        media time of the last of those
 //   ResolveRun::decides_at_ns    an align's      when it will not wait any more
@@ -89,7 +89,7 @@ struct Slot {
   const uint8_t* data = nullptr;
   memory::Block* block = nullptr; // null for `initial: empty`
   device::Fence fence;            // issued; done where the word is null
-  bool unknown = false;           // a device decides: block->present says so once the fence is done
+  bool presence_pending = false;  // a device decides: block->present is valid after the fence
   Cause cause = Cause::silent;    // where it is empty
 };
 
@@ -113,7 +113,7 @@ struct OutputRun {
 
 // What all lanes of a step share: for each ordinal in flight, the ordinal + 1 once it is settled. Kept beside the slots
 // of the step's first output; a step without outputs has places of its own.
-struct StepShared {
+struct StepStamps {
   SlotPlace* places = nullptr;
   std::unique_ptr<SlotPlace[]> own_places;
   uint64_t mask = 0;
@@ -210,7 +210,7 @@ struct SegmentRun {
   std::vector<StepRun*> steps;
   std::vector<const HandlerRun*> pending_steps; // those that may publish later
 
-  const StepShared* first = nullptr; // whose stamp its first step needs: an ordinal that has it is admitted
+  const StepStamps* first = nullptr; // whose stamp its first step needs: an ordinal that has it is admitted
 
   // claimer; `progress` and `done` cut, where nothing is left in it
   alignas(64) std::atomic<uint64_t> progress{0}; // ordinals below it that are this lane's are settled
@@ -218,7 +218,7 @@ struct SegmentRun {
   uint64_t ordinal = 0;
   size_t cursor = 0;
   std::atomic<bool> in_tick{false};
-  std::atomic<const StepShared*> awaits{nullptr}; // in a tick: whose stamp for `progress` it waits for, if that is all
+  std::atomic<const StepStamps*> awaits{nullptr}; // in a tick: whose stamp for `progress` it waits for, if that is all
   std::atomic<bool> done{false};
   int64_t busy_until_ns = 0;                           // virtual time
   std::vector<device::Fence> fences;                   // [ordinal & mask] the last one issued for it

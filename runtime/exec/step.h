@@ -25,13 +25,13 @@ struct InputTotals {
 
 struct InputRun {
   OutputRun* output = nullptr;
-  const StepShared* producer = nullptr; // null where it is earlier in the same segment
+  const StepStamps* producer = nullptr; // null where it is earlier in the same segment
   uint32_t delay = 0;
   uint32_t keeps = 0;
   bool required = true;
   bool initial_empty = false;
   bool repeat_last = false;
-  bool calls = false;
+  bool calls = false;       // a value here makes the handler fire
   bool may_be_late = false; // slots may carry fences or unknown presence
   uint32_t edge = plan::kNone;
   OutputRun* queue = nullptr; // of a queue: where its value of a tick is before any copy
@@ -89,10 +89,10 @@ struct alignas(64) StepRun {
   uint32_t every = 1;
   PaceRun* pace = nullptr;
   SegmentRun* segment = nullptr;
-  StepShared* shared = nullptr;
+  StepStamps* shared = nullptr;
   LineVector<InputRun> inputs;
   std::vector<OutputRun*> outputs;
-  std::vector<const StepShared*> after;        // cut; null: earlier in the same segment
+  std::vector<const StepStamps*> after;        // cut; null: earlier in the same segment
   std::vector<const StepRun*> after_on_device; // copies and bodies that read what this step writes over
   OnDevice on;
 

@@ -83,8 +83,13 @@ void RunState::watch_devices() {
 void RunState::watch_device(uint32_t d) {
   const device::DeviceStatus status = devices[d]->status();
   if (status.ok()) return;
-  fail(Error{703, epoch.plan.domains[d].name + " is lost: " + status.sentence + words_under_way(d), {}, {}, "", ""}, 0,
-       UINT64_MAX);
+  fail(Error{code::device_lost,
+             epoch.plan.domains[d].name + " is lost: " + status.sentence + words_under_way(d),
+             {},
+             {},
+             "",
+             ""},
+       0, UINT64_MAX);
 }
 
 } // namespace millrace::exec

@@ -22,7 +22,7 @@ struct SegmentRun;
 struct HandlerRun;
 
 // Workers look for segments that can go on: their own first, then those whose home is busy elsewhere. With nothing to
-// do they spin for a while, then sleep on the run's bell until something moves or a beat is due.
+// do they spin for a while, then wait on the run's event count until something moves or a beat is due.
 class Workers {
  public:
   explicit Workers(RunState& run);

@@ -56,7 +56,7 @@ constexpr std::chrono::milliseconds kRestWithin{100};
 bool may_move(const SegmentRun& segment) {
   const uint64_t next = segment.progress.load(std::memory_order_relaxed);
   if (segment.in_tick.load(std::memory_order_relaxed)) {
-    const StepShared* const awaits = segment.awaits.load(std::memory_order_relaxed);
+    const StepStamps* const awaits = segment.awaits.load(std::memory_order_relaxed);
     return !awaits || awaits->settled(next);
   }
   if (segment.head || (segment.first && segment.first->settled(next))) return true;
@@ -222,7 +222,7 @@ int64_t Workers::slice_ns(const Worker& worker, int64_t now) const {
 
 // Looks at everything once more, then sleeps. True after a slice of a sleep: the next one follows.
 bool Workers::sleep_once(Worker& worker) {
-  const uint32_t heard = run_.bell->rings();
+  const uint32_t heard = run_.wakeup->epoch();
   worker.looked_ns = run_.now_ns();
   const int64_t slice = slice_ns(worker, worker.looked_ns);
   if (slice == 0 && !worker.own.empty()) // else it looks in time itself, or has nothing to wait for
@@ -239,7 +239,7 @@ bool Workers::sleep_once(Worker& worker) {
     warm_up(worker, due);
     return false;
   }
-  run_.bell->sleep(heard, std::min(slice > 0 ? slice : kSleepMaxNs, until_beat));
+  run_.wakeup->wait(heard, std::min(slice > 0 ? slice : kSleepMaxNs, until_beat));
   worker.looked_ns = run_.now_ns();
   return slice > 0;
 }
@@ -247,9 +247,9 @@ bool Workers::sleep_once(Worker& worker) {
 // It does what it finds after a slice once it is awake again: while it sleeps, a thread that moves something rings.
 void Workers::sleep(Worker& worker) {
   for (bool sleeps_on = true; sleeps_on;) {
-    run_.bell->lie_down();
+    run_.wakeup->prepare_wait();
     sleeps_on = sleep_once(worker);
-    run_.bell->get_up();
+    run_.wakeup->cancel_wait();
     worker.looks = kOthersMask;
     if (!sleeps_on || !look(worker)) continue;
     note_idle(worker);
@@ -263,7 +263,7 @@ bool Workers::rest() {
     resting_.store(true);
   }
   rest_changed_.notify_all();
-  run_.bell->ring();
+  run_.wakeup->notify();
   std::unique_lock lock(rest_mutex_);
   return rest_changed_.wait_for(lock, kRestWithin, [&] { return at_rest_ == running_; });
 }
@@ -321,7 +321,7 @@ void Workers::loop(Worker& worker) {
   const SignalStack stack(run_.options.explain_crashes);
   prctl(PR_SET_TIMERSLACK, 1); // nanoseconds, of this thread: by default a sleep may be 50 µs longer than was asked for
   for (const SegmentRun* segment : worker.own)
-    if (segment->device) stay_near(run_.devices[segment->plan->domain]->near_processors());
+    if (segment->device) stay_near(run_.devices[segment->plan->domain]->local_cpus());
   size_t tries = 0; // of segments, since the last look at the clock
   while (!run_.finished() && !run_.abort.load(std::memory_order_relaxed)) {
     if (resting_.load(std::memory_order_relaxed)) [[unlikely]]

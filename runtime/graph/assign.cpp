@@ -13,12 +13,21 @@ namespace {
 void assign_key(const Graph& graph, Handler& handler, const std::string& key, const std::string& value,
                 const Place& place) {
   if (is_comment_key(key))
-    throw Failure(Error{103, "'" + key + "' is a comment for other tools and sets nothing", place, {}, "", ""});
+    throw Failure(Error{code::assignment_to_fixed_key,
+                        "'" + key + "' is a comment for other tools and sets nothing",
+                        place,
+                        {},
+                        "",
+                        ""});
   const auto* reserved = find_key(handler_keys(), key);
   if (!reserved) {
     if (!is_type(key))
-      throw Failure(
-          Error{101, "'" + shown(key) + "' is no name of a parameter", place, {"expected handler.key=value"}, "", ""});
+      throw Failure(Error{code::unreadable_assignment,
+                          "'" + shown(key) + "' is no name of a parameter",
+                          place,
+                          {"expected handler.key=value"},
+                          "",
+                          ""});
     const auto known =
         std::find_if(handler.params.begin(), handler.params.end(), [&](const Param& p) { return p.name == key; });
     if (known == handler.params.end())
@@ -28,7 +37,7 @@ void assign_key(const Graph& graph, Handler& handler, const std::string& key, co
     return;
   }
   if (reserved->takes == Takes::shape)
-    throw Failure(Error{103,
+    throw Failure(Error{code::assignment_to_fixed_key,
                         "'" + key + "' shapes the graph and cannot be set",
                         place,
                         {"it is changed in the pipeline itself"},
@@ -41,7 +50,7 @@ void assign_key(const Graph& graph, Handler& handler, const std::string& key, co
   } catch (const Failure& failure) {
     // The same words, but a mistake in the command, not in the text.
     Error error = as_assignment(failure.error());
-    if (error.code != 315) error.code = 108;
+    if (error.code != code::unknown_clock) error.code = code::bad_assigned_value;
     if (error.edit.find('=') != std::string::npos) error.edit = handler.name + "." + error.edit;
     throw Failure(std::move(error));
   }
@@ -55,7 +64,7 @@ void apply_set(Graph& graph, const std::string& assignment) {
   const size_t equals = assignment.find('=');
   const size_t dot = assignment.substr(0, equals).find('.');
   if (equals == std::string::npos || dot == std::string::npos || dot == 0 || dot + 1 == equals)
-    throw Failure(Error{101,
+    throw Failure(Error{code::unreadable_assignment,
                         "'" + shown(assignment) + "' assigns nothing",
                         place,
                         {"expected handler.key=value"},
@@ -69,7 +78,7 @@ void apply_set(Graph& graph, const std::string& assignment) {
     std::vector<std::string> names;
     for (const Handler& handler : graph.handlers) names.push_back(handler.name);
     const std::string nearest = nearest_name(name, names);
-    throw Failure(Error{102,
+    throw Failure(Error{code::assignment_to_unknown_handler,
                         "the pipeline has no handler '" + shown(name) + "'",
                         place,
                         {},

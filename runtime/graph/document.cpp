@@ -83,7 +83,7 @@ void check_indentation(const std::string& text, const std::string& file) {
     const size_t content = std::min(text.find_first_not_of(" \t\r", start), end);
     const size_t tab = std::min(text.find('\t', start), end);
     if (content < end && tab < content)
-      throw Failure(Error{201,
+      throw Failure(Error{code::not_yaml,
                           "a tab in the indentation",
                           {file, line, static_cast<int>(tab - start) + 1},
                           {"YAML is indented by spaces"},
@@ -148,7 +148,7 @@ std::optional<Error> refuse_indentation(std::string_view text, const std::string
   for (size_t i = open.size(); i-- > 0;) list += (list.empty() ? "" : i == 0 ? " or " : ", ") + std::to_string(open[i]);
   const std::string_view content = lines[line].substr(indent);
   const std::string key(content.substr(0, content.find_first_of(": ")));
-  return Error{201,
+  return Error{code::not_yaml,
                "this line begins after " + columns_in_words(indent) + ", and no line above it does",
                {file, at.line, static_cast<int>(indent) + 1},
                {"lines that belong together begin in one column; those above begin after " + list + " spaces"},
@@ -185,8 +185,12 @@ class Builder final : public YAML::EventHandler {
     const Position at = columns_.at(mark);
     const auto known = anchored_.find(anchor);
     if (known == anchored_.end())
-      throw Failure(
-          Error{204, "the alias is part of what it stands for", place_of(file_, at), {}, "", "write the values out"});
+      throw Failure(Error{code::alias_limit,
+                          "the alias is part of what it stands for",
+                          place_of(file_, at),
+                          {},
+                          "",
+                          "write the values out"});
     count_copies(known->second, at, static_cast<int>(open_.size()));
     finish(known->second, 0);
   }
@@ -200,7 +204,7 @@ class Builder final : public YAML::EventHandler {
     check_tag(tag, value.at);
     check_escapes(value);
     if (text.find('\0') != std::string::npos)
-      throw Failure(Error{202, "a text holds the character 0", place_of(file_, value.at), {}, "", ""});
+      throw Failure(Error{code::not_utf8, "a text holds the character 0", place_of(file_, value.at), {}, "", ""});
     finish(std::move(value), anchor);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -227,7 +231,7 @@ class Builder final : public YAML::EventHandler {
     for (size_t i = 0, length; i < value.text.size(); i += length) {
       length = sequence_length(value.text, i);
       if (length > 0) continue;
-      throw Failure(Error{202,
+      throw Failure(Error{code::not_utf8,
                           "an escape in this text makes the byte " + hex(value.text[i]) + ", which is not UTF-8",
                           place_of(file_, value.at),
                           {},
@@ -237,7 +241,7 @@ class Builder final : public YAML::EventHandler {
   }
   void check_tag(const std::string& tag, Position at) const {
     if (tag.empty() || tag == "!" || tag == "?") return;
-    throw Failure(Error{201,
+    throw Failure(Error{code::not_yaml,
                         "the tag '" + shown(tag) + "' is not read",
                         place_of(file_, at),
                         {"what a value is follows from its key"},
@@ -246,7 +250,7 @@ class Builder final : public YAML::EventHandler {
   }
   void check_depth(Position at, int depth) const {
     if (depth <= kNestingMax) return;
-    throw Failure(Error{203,
+    throw Failure(Error{code::text_limit,
                         "the text nests more than " + std::to_string(kNestingMax) + " levels",
                         place_of(file_, at),
                         {},
@@ -264,8 +268,8 @@ class Builder final : public YAML::EventHandler {
   }
   void count_copies(const Value& value, Position at, int depth) {
     if (!value.items.empty()) check_depth(at, depth + 1);
-    count(at, 204);
-    for (size_t i = 0; i < value.names.size(); ++i) count(at, 204);
+    count(at, code::alias_limit);
+    for (size_t i = 0; i < value.names.size(); ++i) count(at, code::alias_limit);
     for (const Value& item : value.items) count_copies(item, at, depth + 1);
   }
   void open(Value::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
@@ -283,7 +287,7 @@ class Builder final : public YAML::EventHandler {
     finish(std::move(closed.value), closed.anchor);
   }
   void finish(Value value, YAML::anchor_t anchor) {
-    count(value.at, 203);
+    count(value.at, code::text_limit);
     if (anchor != 0) anchored_[anchor] = value;
     if (open_.empty())
       root_ = std::move(value);
@@ -298,10 +302,15 @@ class Builder final : public YAML::EventHandler {
   }
   void add_key(Open& parent, Value key) {
     if (key.kind != Value::Kind::scalar)
-      throw Failure(Error{208, "a key has to be a name, not " + described(key), place_of(file_, key.at), {}, "", ""});
+      throw Failure(Error{code::wrong_kind_of_value,
+                          "a key has to be a name, not " + described(key),
+                          place_of(file_, key.at),
+                          {},
+                          "",
+                          ""});
     const auto [earlier, added] = parent.known.emplace(key.text, key.at);
     if (!added)
-      throw Failure(Error{205,
+      throw Failure(Error{code::duplicate_key,
                           "the key '" + shown(key.text) + "' is given twice",
                           place_of(file_, key.at),
                           {"first at " + file_ + ":" + std::to_string(earlier->second.line) + ":" +
@@ -327,7 +336,7 @@ Error refuse_alias(std::string_view text, Place place, const std::vector<std::st
   const size_t star = line.find('*', std::min(static_cast<size_t>(place.column) - 1, line.size()));
   const std::string_view rest = star == std::string_view::npos ? "" : line.substr(star + 1);
   const std::string name(rest.substr(0, rest.find_first_of(" ,]}\r")));
-  Error error{201, "nothing before this is marked '&" + shown(name) + "'", std::move(place), {}, "", ""};
+  Error error{code::not_yaml, "nothing before this is marked '&" + shown(name) + "'", std::move(place), {}, "", ""};
   error.notes.push_back("'*" + shown(name) + "' stands for a value that '&" + shown(name) + "' has marked");
   error.nearest = nearest_name(name, anchors);
   if (!error.nearest.empty())
@@ -352,7 +361,7 @@ std::optional<Error> refuse_variable(std::string_view text, const std::string& f
     const std::string handlers = "handlers.";
     const bool is_param = path.rfind(handlers, 0) == 0 && path.find('.', handlers.size()) != std::string::npos;
     const std::string variable = name.size() > 3 ? name.substr(2, name.size() - 3) : "NAME";
-    return Error{201,
+    return Error{code::not_yaml,
                  "'" + shown(name) + "' is not replaced: a pipeline knows no variables",
                  {file, number, static_cast<int>(at) + 1},
                  {"the shell gives a value to the command by --set"},
@@ -428,7 +437,7 @@ std::string to_json_text(const Value& value) {
 
 void check_text(const std::string& text, const std::string& file) {
   if (text.size() > kTextBytesMax)
-    throw Failure(Error{203,
+    throw Failure(Error{code::text_limit,
                         "the text has " + std::to_string(text.size()) + " bytes",
                         {file, 0, 0},
                         {"at most " + std::to_string(kTextBytesMax) + " are read"},
@@ -438,7 +447,7 @@ void check_text(const std::string& text, const std::string& file) {
   for (size_t i = 0; i < text.size();) {
     const size_t length = sequence_length(text, i);
     if (length == 0)
-      throw Failure(Error{202,
+      throw Failure(Error{code::not_utf8,
                           "the byte " + hex(text[i]) + " is not UTF-8 here",
                           {file, line, column},
                           {"a pipeline is UTF-8 text"},
@@ -446,7 +455,7 @@ void check_text(const std::string& text, const std::string& file) {
                           "save the file as UTF-8"});
     const auto c = static_cast<unsigned char>(text[i]);
     if ((c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F)
-      throw Failure(Error{202,
+      throw Failure(Error{code::not_utf8,
                           "the control character " + hex(text[i]) + " may not stand in a pipeline",
                           {file, line, column},
                           {},
@@ -472,7 +481,7 @@ Value read_document(const std::string& given, const std::string& file) {
     Value root = builder.take();
     Builder second(file, columns);
     if (parser.HandleNextDocument(second))
-      throw Failure(Error{201,
+      throw Failure(Error{code::not_yaml,
                           "the text holds a second document",
                           place_of(file, second.take().at),
                           {"a pipeline file is one document"},
@@ -495,7 +504,8 @@ Value read_document(const std::string& given, const std::string& file) {
     if (const Value* open = builder.innermost(); open && error.msg.find("flow not found") != std::string::npos)
       notes.push_back("opened at " + file + ":" + std::to_string(open->at.line) + ":" +
                       std::to_string(open->at.column));
-    throw Failure(Error{201, "this is not YAML: " + error.msg, place_of(file, at), std::move(notes), "", ""});
+    throw Failure(
+        Error{code::not_yaml, "this is not YAML: " + error.msg, place_of(file, at), std::move(notes), "", ""});
   }
 }
 

@@ -54,33 +54,36 @@ int64_t read_number(const KeyInfo& key, const std::string& text, const Place& pl
       !text.empty() && text.find_first_not_of("0123456789", text[0] == '-' ? 1 : 0) == std::string::npos;
   const auto number = read_whole(text);
   if (number && *number >= key.min && *number <= key.max) return *number;
-  throw Failure(wrong(digits && text != "-" ? 211 : 208, key, text, place, "a whole number from " + range));
+  throw Failure(wrong(digits && text != "-" ? code::number_out_of_range : code::wrong_kind_of_value, key, text, place,
+                      "a whole number from " + range));
 }
 
 int64_t read_duration_of(const KeyInfo& key, const std::string& text, const Place& place) {
   const auto ns = read_duration(text);
   if (ns && *ns >= key.min && *ns <= key.max) return *ns;
   if (ns)
-    throw Failure(
-        wrong(211, key, text, place, "a duration from " + write_duration(key.min) + " to " + write_duration(key.max)));
-  Error error = wrong(212, key, text, place, "a duration: a number and ns, us, ms, s or m, as in 500us, 40ms, 1.5s");
+    throw Failure(wrong(code::number_out_of_range, key, text, place,
+                        "a duration from " + write_duration(key.min) + " to " + write_duration(key.max)));
+  Error error = wrong(code::bad_duration_or_rate, key, text, place,
+                      "a duration: a number and ns, us, ms, s or m, as in 500us, 40ms, 1.5s");
   if (read_rate(text)) error.edit = key.name + ": " + text + "ms";
   throw Failure(std::move(error));
 }
 
 Rational read_rate_of(const KeyInfo& key, const std::string& text, const Place& place) {
   const auto rate = read_rate(text);
-  if (!rate) throw Failure(wrong(212, key, text, place, "beats a second: 30, 29.97 or 30000/1001"));
+  if (!rate)
+    throw Failure(wrong(code::bad_duration_or_rate, key, text, place, "beats a second: 30, 29.97 or 30000/1001"));
   if (rate->numerator == 0 || rate->numerator > key.max * rate->denominator)
-    throw Failure(
-        wrong(211, key, text, place, "more than 0 and at most " + std::to_string(key.max) + " beats a second"));
+    throw Failure(wrong(code::number_out_of_range, key, text, place,
+                        "more than 0 and at most " + std::to_string(key.max) + " beats a second"));
   return *rate;
 }
 
 int64_t read_word(const KeyInfo& key, const std::string& text, const Place& place) {
   const auto found = std::find(key.words.begin(), key.words.end(), text);
   if (found != key.words.end()) return found - key.words.begin();
-  Error error = wrong(213, key, text, place, joined(key.words));
+  Error error = wrong(code::unknown_word, key, text, place, joined(key.words));
   error.nearest = nearest_name(text, key.words);
   error.edit = key.name + ": " + (error.nearest.empty() ? key.example : error.nearest);
   throw Failure(std::move(error));
@@ -274,11 +277,12 @@ Setting read_setting(const KeyInfo& key, const std::string& text, const Place& p
   switch (key.takes) {
     case Takes::text:
       setting.text = text;
-      if (text.empty()) throw Failure(wrong(208, key, text, place, "a text"));
+      if (text.empty()) throw Failure(wrong(code::wrong_kind_of_value, key, text, place, "a text"));
       return setting;
     case Takes::name:
       setting.text = text;
-      if (!is_name(text)) throw Failure(wrong(210, key, text, place, "letters, digits, '_' and '-', a letter first"));
+      if (!is_name(text))
+        throw Failure(wrong(code::bad_name, key, text, place, "letters, digits, '_' and '-', a letter first"));
       return setting;
     case Takes::whole:
     case Takes::range: setting.number = read_number(key, text, place); return setting;
@@ -307,13 +311,14 @@ Setting read_range(const KeyInfo& key, const Value& list, const std::string& fil
   const auto is_scalar = [](const Value& value) { return value.kind == Value::Kind::scalar; };
   if (list.kind != Value::Kind::list || list.items.size() != 2 ||
       !std::all_of(list.items.begin(), list.items.end(), is_scalar))
-    refuse(208, "a whole number, or [least, most]", "[1, " + key.example + "]");
+    refuse(code::wrong_kind_of_value, "a whole number, or [least, most]", "[1, " + key.example + "]");
   const auto number = [&](const Value& value) {
     return read_number(key, value.text, {file, value.at.line, value.at.column});
   };
   const int64_t least = number(list.items[0]), most = number(list.items[1]);
   if (least > most)
-    refuse(211, "the least first, then the most", "[" + std::to_string(most) + ", " + std::to_string(least) + "]");
+    refuse(code::number_out_of_range, "the least first, then the most",
+           "[" + std::to_string(most) + ", " + std::to_string(least) + "]");
   Setting setting;
   setting.number = most;
   setting.least = least < most ? least : 0; // [3, 3] is 3
@@ -321,7 +326,7 @@ Setting read_range(const KeyInfo& key, const Value& list, const std::string& fil
 }
 
 void refuse_not_yet(const KeyInfo& key, const Place& place) {
-  throw Failure(Error{216,
+  throw Failure(Error{code::key_not_available,
                       "'" + key.name + "' is not there yet",
                       place,
                       {"it is reserved for " + key.help},
@@ -345,14 +350,14 @@ void check_edge(const Edge& edge, const std::vector<Name>& given, const std::str
   };
   for (const Rule& rule : kRules)
     if (const Name* name = at(rule.key); name && edge.policy != rule.needed)
-      throw Failure(Error{215,
+      throw Failure(Error{code::conflicting_keys,
                           std::string("'") + rule.key + "' means nothing without policy: " + rule.policy,
                           {file, name->at.line, name->at.column},
                           {},
                           "",
                           std::string("policy: ") + rule.policy});
   if (const Name* policy = at("policy"); policy && edge.policy == Policy::align && edge.within_ns == 0)
-    throw Failure(Error{207,
+    throw Failure(Error{code::missing_key,
                         "policy: align needs 'within'",
                         {file, policy->at.line, policy->at.column},
                         {"expected how far apart in media time the values may be"},
@@ -365,7 +370,11 @@ void check_clock(const Graph& graph, const Handler& handler, const Place& place)
   for (const Clock& clock : graph.clocks)
     if (!clock.name.empty()) names.push_back(clock.name);
   if (handler.clock.empty() || std::find(names.begin(), names.end(), handler.clock) != names.end()) return;
-  Error error{315, "'" + handler.name + "' names the clock '" + handler.clock + "', which is not there", place, {}, "",
+  Error error{code::unknown_clock,
+              "'" + handler.name + "' names the clock '" + handler.clock + "', which is not there",
+              place,
+              {},
+              "",
               ""};
   error.notes.push_back(names.empty() ? "the pipeline has no 'clocks:'" : "expected " + joined(names));
   error.nearest = nearest_name(handler.clock, names);

@@ -94,8 +94,12 @@ class Lexer {
       }
     }
     if (at_ == text_.size())
-      throw Failure(Error{
-          221, "this quote is not closed", begin, {}, "", std::string("another ") + quote + " where the text ends"});
+      throw Failure(Error{code::unclosed_quote,
+                          "this quote is not closed",
+                          begin,
+                          {},
+                          "",
+                          std::string("another ") + quote + " where the text ends"});
     advance();
   }
   void escaped(Word& word) {
@@ -103,8 +107,12 @@ class Lexer {
     const Place begin = place();
     advance();
     if (at_ == text_.size())
-      throw Failure(Error{
-          221, "nothing follows this backslash", begin, {"a backslash takes the next character as it is"}, "", "\\\\"});
+      throw Failure(Error{code::unclosed_quote,
+                          "nothing follows this backslash",
+                          begin,
+                          {"a backslash takes the next character as it is"},
+                          "",
+                          "\\\\"});
     word.text += text_[at_];
     advance();
   }
@@ -120,7 +128,8 @@ class LineReader {
 
   Graph read() {
     if (std::all_of(words_.begin(), words_.end(), [](const Word& word) { return word.is(";"); }))
-      throw Failure(Error{217, "the pipeline is empty", {kFile, 1, 1}, {}, "", "test.pattern ! null.sink"});
+      throw Failure(
+          Error{code::empty_pipeline, "the pipeline is empty", {kFile, 1, 1}, {}, "", "test.pattern ! null.sink"});
     while (at_ < words_.size()) read_item();
     if (awaits_item_) refuse_dangling(words_.back(), "behind");
     name_unnamed();
@@ -157,7 +166,7 @@ class LineReader {
   }
 
   [[noreturn]] void refuse_dangling(const Word& word, const char* side) const {
-    throw Failure(Error{220,
+    throw Failure(Error{code::bad_one_line_pipeline,
                         std::string("there is no handler ") + side + " this '" + word.text + "'",
                         word.place,
                         {"`!` joins two handlers"},
@@ -179,7 +188,7 @@ class LineReader {
     for (const auto& entry : given_) known.push_back(entry.first);
     for (const auto& entry : implied_) known.push_back(entry.first);
     const std::string nearest = nearest_name(name, known);
-    throw Failure(Error{223,
+    throw Failure(Error{code::reference_before_name,
                         "no handler before this is called '" + shown(name) + "'",
                         word.place,
                         {"`name.` refers to a handler"},
@@ -194,14 +203,14 @@ class LineReader {
     const bool begins = !awaits_item_;
     if (begins && !keys.empty())
       throw Failure(
-          Error{220,
+          Error{code::bad_one_line_pipeline,
                 "'" + shown(keys[0].text) + "' stands behind a reference that begins a chain",
                 keys[0].place,
                 {"parameters stand behind the handler's type, keys of an edge behind the reference it leads to"},
                 "",
                 "put it behind the type that it is for"});
     if (begins && (at_ == words_.size() || !words_[at_].is("!")))
-      throw Failure(Error{220,
+      throw Failure(Error{code::bad_one_line_pipeline,
                           "nothing is joined to '" + shown(word.text) + "'",
                           word.place,
                           {"a reference begins a chain, or ends one behind `!`"},
@@ -217,7 +226,7 @@ class LineReader {
   void read_handler(const Word& word) {
     if (has_previous_ && !awaits_item_) refuse_unjoined(word);
     if (word.equals != std::string::npos)
-      throw Failure(Error{220,
+      throw Failure(Error{code::bad_one_line_pipeline,
                           "'" + shown(word.text) + "' belongs to no handler",
                           word.place,
                           {"expected a handler type"},
@@ -225,15 +234,19 @@ class LineReader {
                           "test.pattern " + shown(word.text)});
     if (!is_type(word.text)) refuse_type(word);
     if (word.text.find('.') == std::string::npos && (given_.count(word.text) || implied_.count(word.text)))
-      throw Failure(Error{220,
+      throw Failure(Error{code::bad_one_line_pipeline,
                           "'" + word.text + "' is a handler, not a type",
                           word.place,
                           {"a reference ends in a dot or names a port"},
                           "",
                           word.text + "."});
     if (graph_.handlers.size() == kHandlersMax)
-      throw Failure(Error{
-          203, "the pipeline has more than " + std::to_string(kHandlersMax) + " handlers", word.place, {}, "", ""});
+      throw Failure(Error{code::text_limit,
+                          "the pipeline has more than " + std::to_string(kHandlersMax) + " handlers",
+                          word.place,
+                          {},
+                          "",
+                          ""});
     const size_t position = graph_.handlers.size();
     Handler handler;
     handler.type = word.text;
@@ -258,13 +271,14 @@ class LineReader {
   [[noreturn]] void refuse_unjoined(const Word& word) const {
     const std::string before = words_[at_ - 1].text;
     if (word.bare && word.text.find('.') != std::string::npos && is_type(word.text))
-      throw Failure(Error{222,
+      throw Failure(Error{code::missing_separator,
                           "'!' is missing between '" + shown(before) + "' and '" + word.text + "'",
                           word.place,
                           {"`!` joins two handlers, `;` begins a chain of its own"},
                           "",
                           "! " + word.text});
-    Error error{220, "'" + shown(word.text) + "' is neither '!' nor key=value", word.place, {}, "", ""};
+    Error error{
+        code::bad_one_line_pipeline, "'" + shown(word.text) + "' is neither '!' nor key=value", word.place, {}, "", ""};
     error.notes.push_back("expected '!', ';', key=value or a reference such as `name.`");
     if (is_foreign_join(word.text)) {
       error.notes.push_back("`!` joins two handlers");
@@ -280,7 +294,12 @@ class LineReader {
   }
 
   [[noreturn]] void refuse_type(const Word& word) const {
-    Error error{220, "'" + shown(word.text) + "' is no handler type", word.place, {"expected family.name"}, "", ""};
+    Error error{code::bad_one_line_pipeline,
+                "'" + shown(word.text) + "' is no handler type",
+                word.place,
+                {"expected family.name"},
+                "",
+                ""};
     if (const FileKind kind = file_kind(word.text); kind != FileKind::other) {
       const bool reads = !awaits_item_;
       error.notes.push_back(std::string("it is the name of a ") + (kind == FileKind::video ? "video" : "picture") +
@@ -300,15 +319,19 @@ class LineReader {
     Handler& handler = graph_.handlers[position];
     const std::string key = word.key(), value = word.value();
     if (std::any_of(keys_.begin(), keys_.end(), [&](const auto& k) { return k.first == position && k.second == key; }))
-      throw Failure(
-          Error{205, "the key '" + shown(key) + "' is given twice", word.place, {}, "", "remove one of the two"});
+      throw Failure(Error{code::duplicate_key,
+                          "the key '" + shown(key) + "' is given twice",
+                          word.place,
+                          {},
+                          "",
+                          "remove one of the two"});
     keys_.insert({position, key});
     if (is_comment_key(key)) return;
     if (key == "name") return set_name(position, word);
     if (const auto* reserved = find_key(handler_keys(), key)) {
       if (reserved->takes == Takes::not_yet) refuse_not_yet(*reserved, word.place);
       if (reserved->takes == Takes::shape)
-        throw Failure(Error{220,
+        throw Failure(Error{code::bad_one_line_pipeline,
                             "'" + key + "=' shapes the graph, which `!` does here",
                             word.place,
                             {"inputs come from the left of `!`"},
@@ -323,15 +346,19 @@ class LineReader {
       return;
     }
     if (!is_type(key))
-      throw Failure(Error{210,
+      throw Failure(Error{code::bad_name,
                           "a parameter cannot be called '" + shown(key) + "'",
                           word.place,
                           {"expected letters, digits, '_' and '-', a letter first"},
                           "",
                           "quotes around the value that this is part of"});
     if (handler.params.size() == kParamsMax)
-      throw Failure(Error{
-          203, "the handler has more than " + std::to_string(kParamsMax) + " parameters", word.place, {}, "", ""});
+      throw Failure(Error{code::text_limit,
+                          "the handler has more than " + std::to_string(kParamsMax) + " parameters",
+                          word.place,
+                          {},
+                          "",
+                          ""});
     handler.params.push_back({key, value, word.value_place, word.place});
   }
 
@@ -339,14 +366,14 @@ class LineReader {
     const std::string name = word.value();
     if (!is_name(name))
       throw Failure(
-          Error{210,
+          Error{code::bad_name,
                 "a handler cannot be called '" + shown(name) + "'",
                 word.value_place,
                 {"expected letters, digits, '_' and '-', a letter first, at most " + std::to_string(kNameLengthMax)},
                 "",
                 as_name(name).empty() ? "" : "name=" + as_name(name)});
     if (!given_.emplace(name, position).second)
-      throw Failure(Error{303,
+      throw Failure(Error{code::duplicate_name,
                           "two handlers are called '" + name + "'",
                           word.value_place,
                           {"the first is at " + std::string(kFile) +
@@ -388,8 +415,8 @@ class LineReader {
 
   void join(const Item& target, const Place& place, const std::vector<Word>& keys) {
     if (graph_.edges.size() == kEdgesMax)
-      throw Failure(
-          Error{203, "the pipeline has more than " + std::to_string(kEdgesMax) + " edges", place, {}, "", ""});
+      throw Failure(Error{
+          code::text_limit, "the pipeline has more than " + std::to_string(kEdgesMax) + " edges", place, {}, "", ""});
     Edge edge;
     edge.source_port = previous_.port;
     edge.target_port = target.port;
@@ -402,8 +429,12 @@ class LineReader {
       if (!key || key->takes == Takes::shape) refuse_edge_key(word);
       for (const Name& earlier : given)
         if (earlier.text == key->name)
-          throw Failure(
-              Error{205, "the key '" + key->name + "' is given twice", word.place, {}, "", "remove one of the two"});
+          throw Failure(Error{code::duplicate_key,
+                              "the key '" + key->name + "' is given twice",
+                              word.place,
+                              {},
+                              "",
+                              "remove one of the two"});
       try {
         key->assign(edge, read_setting(*key, word.value(), word.value_place));
       } catch (const Failure& failure) {
@@ -426,7 +457,7 @@ class LineReader {
     std::string list;
     for (const std::string& key : known) list += (list.empty() ? "" : ", ") + key;
     const std::string nearest = nearest_name(word.key(), known);
-    throw Failure(Error{206,
+    throw Failure(Error{code::unknown_key,
                         "'" + shown(word.key()) + "' is no key of an edge",
                         word.place,
                         {"expected " + list},

@@ -25,9 +25,9 @@ class Reader {
 
   Graph read(const Value& root) {
     if (root.kind == Value::Kind::null)
-      throw Failure(Error{217, "the pipeline is empty", {file_, 1, 1}, {}, "", "version: 1"});
+      throw Failure(Error{code::empty_pipeline, "the pipeline is empty", {file_, 1, 1}, {}, "", "version: 1"});
     if (root.kind == Value::Kind::scalar && root.text.find(" ! ") != std::string::npos)
-      throw Failure(Error{208,
+      throw Failure(Error{code::wrong_kind_of_value,
                           "this file holds a one-line pipeline",
                           place(root.at),
                           {"a file has keys such as version and handlers; a line is an argument of the command"},
@@ -51,14 +51,18 @@ class Reader {
   void expect(const Value& value, Value::Kind kind, const std::string& whose, const std::string& expected,
               std::string edit) const {
     if (value.kind == kind) return;
-    throw Failure(Error{
-        208, whose + " cannot be " + described(value), place(value.at), {"expected " + expected}, "", std::move(edit)});
+    throw Failure(Error{code::wrong_kind_of_value,
+                        whose + " cannot be " + described(value),
+                        place(value.at),
+                        {"expected " + expected},
+                        "",
+                        std::move(edit)});
   }
 
   // A key that no table has. A forgotten space makes `type:image.blur` one word, which deserves its own remedy.
   template <class Keys>
   [[noreturn]] void refuse_key(const Name& name, const Value& value, const std::string& where, const Keys& keys) const {
-    Error error{206, "'" + shown(name.text) + "' is no key of " + where, place(name.at), {}, "", ""};
+    Error error{code::unknown_key, "'" + shown(name.text) + "' is no key of " + where, place(name.at), {}, "", ""};
     std::string list;
     for (const auto& key : keys)
       if (key.takes != Takes::not_yet) list += key.name + ", ";
@@ -74,8 +78,12 @@ class Reader {
 
   // A required key is not there; one that is nearly it is taken for the mistake.
   [[noreturn]] void refuse_missing(const Value& map, const std::string& whose, const KeyInfo& key, Position at) const {
-    Error error{207, whose + " has no '" + key.name + "'", place(at), {"expected " + key.help},
-                "",  key.name + ": " + key.example};
+    Error error{code::missing_key,
+                whose + " has no '" + key.name + "'",
+                place(at),
+                {"expected " + key.help},
+                "",
+                key.name + ": " + key.example};
     for (size_t i = 0; i < map.names.size(); ++i) {
       if (nearest_name(map.names[i].text, {key.name}).empty()) continue;
       error.place = place(map.names[i].at);
@@ -109,7 +117,7 @@ class Reader {
     const Value* version = root.find("version");
     if (!version) refuse_missing(root, "the pipeline", key, {1, 1});
     if (scalar(key, *version).text == "1") return;
-    throw Failure(Error{209,
+    throw Failure(Error{code::unknown_version,
                         "the file format's version '" + shown(version->text) + "' is not read",
                         place(version->at),
                         {"expected 1"},
@@ -126,8 +134,12 @@ class Reader {
     if (name.text == "clock") graph_.clocks.push_back(read_clock("", name.at, value));
     if (name.text == "clocks") {
       if (root.find("clock"))
-        throw Failure(
-            Error{215, "'clock' and 'clocks' exclude each other", place(name.at), {}, "", "remove one of the two"});
+        throw Failure(Error{code::conflicting_keys,
+                            "'clock' and 'clocks' exclude each other",
+                            place(name.at),
+                            {},
+                            "",
+                            "remove one of the two"});
       expect(value, Value::Kind::map, "'clocks'", "clocks by name", "clocks: " + key->example);
       for (size_t i = 0; i < value.names.size(); ++i) {
         check_name(value.names[i], "a clock");
@@ -165,7 +177,7 @@ class Reader {
     if (is_name(name.text)) return;
     const std::string better = as_name(name.text);
     throw Failure(
-        Error{210,
+        Error{code::bad_name,
               whose + " cannot be called '" + shown(name.text) + "'",
               place(name.at),
               {"expected letters, digits, '_' and '-', a letter first, at most " + std::to_string(kNameLengthMax)},
@@ -176,10 +188,14 @@ class Reader {
   void read_handlers(const Value& value) {
     expect(value, Value::Kind::map, "'handlers'", "handlers by name", "handlers: { video: { type: test.pattern } }");
     if (value.items.empty())
-      throw Failure(
-          Error{217, "the pipeline has no handlers", place(value.at), {}, "", "video: { type: test.pattern }"});
+      throw Failure(Error{code::empty_pipeline,
+                          "the pipeline has no handlers",
+                          place(value.at),
+                          {},
+                          "",
+                          "video: { type: test.pattern }"});
     if (value.items.size() > kHandlersMax)
-      throw Failure(Error{203,
+      throw Failure(Error{code::text_limit,
                           "the pipeline has more than " + std::to_string(kHandlersMax) + " handlers",
                           place(value.names[kHandlersMax].at),
                           {},
@@ -231,7 +247,7 @@ class Reader {
     handler.type = scalar(*key, value).text;
     handler.type_place = place(value.at);
     if (!is_type(handler.type))
-      throw Failure(Error{210,
+      throw Failure(Error{code::bad_name,
                           "'" + shown(handler.type) + "' is no name of a handler type",
                           handler.type_place,
                           {"expected family.name"},
@@ -243,7 +259,7 @@ class Reader {
   void read_param(Handler& handler, const std::string& full_name, const Name& name, const Value& value) {
     if (!is_type(name.text)) refuse_param(name);
     if (value.kind == Value::Kind::null)
-      throw Failure(Error{208,
+      throw Failure(Error{code::wrong_kind_of_value,
                           "the parameter '" + full_name + "' has no value",
                           place(value.at),
                           {"expected a value behind the colon"},
@@ -257,7 +273,7 @@ class Reader {
     // `a.b: 1` and `a: {b: 1}` are one parameter, which no check of keys side by side finds.
     for (const Param& earlier : handler.params)
       if (earlier.name == full_name)
-        throw Failure(Error{205,
+        throw Failure(Error{code::duplicate_key,
                             "the parameter '" + full_name + "' is given twice",
                             place(name.at),
                             {"first at " + file_ + ":" + std::to_string(earlier.name_place.line) + ":" +
@@ -265,8 +281,12 @@ class Reader {
                             "",
                             "remove one of the two"});
     if (handler.params.size() == kParamsMax)
-      throw Failure(Error{
-          203, "the handler has more than " + std::to_string(kParamsMax) + " parameters", place(name.at), {}, "", ""});
+      throw Failure(Error{code::text_limit,
+                          "the handler has more than " + std::to_string(kParamsMax) + " parameters",
+                          place(name.at),
+                          {},
+                          "",
+                          ""});
     const bool single = value.kind == Value::Kind::scalar;
     handler.params.push_back({full_name, single ? value.text : to_json_text(value), place(value.at), place(name.at)});
   }
@@ -274,7 +294,7 @@ class Reader {
   [[noreturn]] void refuse_param(const Name& name) const {
     if (name.text.find(':') != std::string::npos) {
       const size_t colon = name.text.find(':');
-      throw Failure(Error{206,
+      throw Failure(Error{code::unknown_key,
                           "'" + shown(name.text) + "' is no key",
                           place(name.at),
                           {"expected a space behind the colon"},
@@ -282,13 +302,13 @@ class Reader {
                           shown(name.text.substr(0, colon) + ": " + name.text.substr(colon + 1))});
     }
     if (name.text == "<<")
-      throw Failure(Error{206,
+      throw Failure(Error{code::unknown_key,
                           "merge keys ('<<') are not read",
                           place(name.at),
                           {"expected the keys themselves"},
                           "",
                           "write the merged keys out"});
-    throw Failure(Error{210,
+    throw Failure(Error{code::bad_name,
                         "a parameter cannot be called '" + shown(name.text) + "'",
                         place(name.at),
                         {"expected letters, digits, '_' and '-', a letter first"},
@@ -315,7 +335,7 @@ class Reader {
   void read_input(const std::string& target, const std::string& port, const Value& value) {
     if (value.kind != Value::Kind::list) return read_edge(target, port, 0, value);
     if (value.items.empty())
-      throw Failure(Error{208,
+      throw Failure(Error{code::wrong_kind_of_value,
                           "an input cannot be an empty list",
                           place(value.at),
                           {"expected handler or handler.port"},
@@ -330,8 +350,12 @@ class Reader {
     edge.target_port = port;
     edge.target_index = index;
     if (graph_.edges.size() == kEdgesMax)
-      throw Failure(Error{
-          203, "the pipeline has more than " + std::to_string(kEdgesMax) + " edges", place(value.at), {}, "", ""});
+      throw Failure(Error{code::text_limit,
+                          "the pipeline has more than " + std::to_string(kEdgesMax) + " edges",
+                          place(value.at),
+                          {},
+                          "",
+                          ""});
     if (value.kind != Value::Kind::map) {
       expect(value, Value::Kind::scalar, "an input", "handler, handler.port, or a map with from:", "input: video");
       set_source(edge, value);
@@ -394,14 +418,14 @@ std::string pipeline_in(const std::string& folder) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code ignored;
   if (cause != ENOENT)
-    throw Failure(Error{104,
+    throw Failure(Error{code::file_not_found,
                         "the pipeline file '" + path + "' cannot be read: " +
                             (cause == 0 ? "it is no file" : std::generic_category().message(cause)),
                         {},
                         {},
                         "",
                         cause == EACCES ? "chmod u+r " + path : ""});
-  Error error{104, "there is no pipeline file '" + path + "'", {}, {}, "", ""};
+  Error error{code::file_not_found, "there is no pipeline file '" + path + "'", {}, {}, "", ""};
   const std::string name = std::filesystem::path(path).filename().string();
   if (!folder.empty() && !std::filesystem::exists(folder, ignored)) {
     error.notes.push_back("there is no folder '" + folder.string() + "'");
@@ -421,14 +445,14 @@ void refuse_media(const std::string& path, const std::string& text) {
   const bool is_utf16 = text.rfind("\xFF\xFE", 0) == 0 || text.rfind("\xFE\xFF", 0) == 0;
   const FileKind kind = file_kind(path);
   if (kind != FileKind::other)
-    throw Failure(Error{104,
+    throw Failure(Error{code::file_not_found,
                         "'" + path + "' is a " + (kind == FileKind::video ? "video" : "picture") + ", not a pipeline",
                         {},
                         {"a pipeline is a text that says what becomes of it"},
                         "",
                         "'" + source_of(path) + " ! null.sink'"});
   if (zero != std::string::npos && !is_utf16)
-    throw Failure(Error{104,
+    throw Failure(Error{code::file_not_found,
                         "'" + path + "' is no text: byte " + std::to_string(zero) + " is 0",
                         {},
                         {"a pipeline is UTF-8 text; of video and pictures it is a source: video.file, image.file"},
@@ -456,7 +480,11 @@ Reference read_reference(const std::string& text, const Place& place) {
   const size_t dot = text.find('.');
   Reference reference{text.substr(0, dot), dot == std::string::npos ? "" : text.substr(dot + 1)};
   if (is_name(reference.handler) && (dot == std::string::npos || is_name(reference.port))) return reference;
-  Error error{214, "'" + shown(text) + "' names no handler and port", place, {"expected handler or handler.port"}, "",
+  Error error{code::bad_reference,
+              "'" + shown(text) + "' names no handler and port",
+              place,
+              {"expected handler or handler.port"},
+              "",
               ""};
   if (is_list_of_references(text)) { // without the brackets of a list
     error.notes[0] += ", or a list of them";
@@ -475,7 +503,8 @@ Graph parse_yaml(const std::string& text, const std::string& file, std::vector<E
 Graph parse_file(const std::string& path, std::vector<Error>* kept) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
-    throw Failure(Error{104, "'" + path + "' is a folder, not a pipeline file", {}, {}, "", pipeline_in(path)});
+    throw Failure(
+        Error{code::file_not_found, "'" + path + "' is a folder, not a pipeline file", {}, {}, "", pipeline_in(path)});
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
   if (!stream) refuse_unread(path, errno);

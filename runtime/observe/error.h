@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "millrace/nearest.h"
+#include "observe/error_codes.h"
 
 namespace millrace {
 
@@ -17,10 +18,10 @@ struct Place {
   int column = 0;
 };
 
-// Stable codes. The hundreds tell the family: 1 usage, 2 pipeline text, 3 graph, 4 plan, 5 plugin, 6 run, 7 device.
-// Listed with their explanations in error_codes.cpp; a code is never reused.
+// Codes are stable, and named in error_codes.h. The hundreds tell the family: 1 usage, 2 pipeline text, 3 graph, 4
+// plan, 5 plugin, 6 run, 7 device.
 struct Error {
-  int code = 0;                   // 412 is printed as MR0412
+  int code = 0;                   // code::plan_mismatch, 412, is printed as MR0412
   std::string what;               // one sentence, no full stop
   Place place;                    // where, if in a text
   std::vector<std::string> notes; // the sides of a conflict, what was expected; a line each

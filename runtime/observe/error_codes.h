@@ -1,4 +1,5 @@
-// Every error code with a title and an explanation: what `millrace explain` and the reference page are made from.
+// The error codes, by name, and their titles and explanations: `millrace explain` and the reference page print them.
+// All of it is made from error_codes.inc.
 #pragma once
 
 #include <string>
@@ -6,17 +7,27 @@
 
 namespace millrace {
 
+// code::unknown_handler is 301, printed as MR0301. An Error holds the number, so that the enum converts to it.
+namespace code {
+enum : int {
+#define MR_ERROR(number, name, title, explanation) name = number,
+#include "observe/error_codes.inc"
+#undef MR_ERROR
+};
+} // namespace code
+
 struct CodeInfo {
   int code;
+  std::string name;        // as in the enum
   std::string title;       // a few words, as a heading
   std::string explanation; // whole sentences: what happened, why it is refused, what to do
 };
 
-// By rising code, each once. A code that was ever released keeps its meaning for good.
+// In rising order, each once.
 const std::vector<CodeInfo>& error_codes();
-// Null where there is no such code.
+// Null if there is no such code.
 const CodeInfo* find_code(int code);
-// Reads "MR0304", "mr304" or "304"; 0 where the text is no code.
+// Reads "MR0304", "mr304" or "304"; 0 if the text is no code.
 int parse_code(const std::string& text);
 
 } // namespace millrace

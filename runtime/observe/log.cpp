@@ -196,7 +196,7 @@ class Log::Writer {
     const std::filesystem::path folder = std::filesystem::path(settings_.file).parent_path();
     std::error_code ignored;
     if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
-      throw Failure(111, "cannot write the log " + settings_.file + ": its folder is not there");
+      throw Failure(code::unwritable_file, "cannot write the log " + settings_.file + ": its folder is not there");
     try {
       auto sink = std::make_shared<spdlog::sinks::rotating_file_sink<SinkLock>>(
           settings_.file, settings_.file_bytes_max, settings_.files_max);
@@ -204,7 +204,7 @@ class Log::Writer {
       sink->set_formatter(std::make_unique<LineFormatter>(current_, settings_.file_format));
       return sink;
     } catch (const spdlog::spdlog_ex& refused) {
-      throw Failure(111, "cannot write the log " + settings_.file + ": " + refused.what());
+      throw Failure(code::unwritable_file, "cannot write the log " + settings_.file + ": " + refused.what());
     }
   }
 

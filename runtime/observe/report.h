@@ -33,7 +33,7 @@ struct HandlerReport {
   std::string first_error;               // what it said when it failed first; "": it did not
 };
 // What took more than 20 % longer or shorter than the plan thought.
-struct Surprise {
+struct Misprediction {
   std::string what; // a handler, or a copy: "copy video → sim:0"
   double predicted_us = 0, measured_us = 0;
 };
@@ -88,7 +88,7 @@ struct Report {
   std::vector<HandlerReport> handlers;
   std::vector<EdgeReport> edges;
   std::vector<TransferReport> transfers;
-  std::vector<Surprise> surprises; // the largest first
+  std::vector<Misprediction> mispredictions; // the largest first
   std::map<std::string, PoolReport> pools;
   uint64_t latency_sampled = 0;
   double latency_p50_us = 0, latency_p99_us = 0, latency_max_us = 0;

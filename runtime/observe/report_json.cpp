@@ -61,7 +61,7 @@ std::string to_json(const Result& result) {
                                  {"p50_us", t.p50_us},
                                  {"predicted_us", t.predicted_us}});
   json["surprises"] = ordered_json::array();
-  for (const Surprise& s : report.surprises)
+  for (const Misprediction& s : report.mispredictions)
     json["surprises"].push_back({{"what", s.what}, {"predicted_us", s.predicted_us}, {"measured_us", s.measured_us}});
   json["pools"] = ordered_json::object();
   for (const auto& [domain, pool] : report.pools)

@@ -26,7 +26,7 @@ std::thread start_thread(const std::string& name, std::function<void()> body) {
   try {
     return std::thread(std::move(body));
   } catch (const std::system_error& refused) {
-    Error error{612, "cannot start " + name + ": " + refused.code().message(), {}, {}, "", ""};
+    Error error{code::no_thread, "cannot start " + name + ": " + refused.code().message(), {}, {}, "", ""};
     if (const std::string count = threads_of_this_process(); !count.empty()) error.notes.push_back(count);
     error.edit = "fewer workers (--threads 1), or higher limits: ulimit -u, ulimit -v, pids.max of the control group";
     throw Failure(std::move(error));

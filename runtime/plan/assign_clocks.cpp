@@ -4,7 +4,7 @@
 #include "graph/quantity.h"
 #include "plan/clock_circles.h"
 #include "plan/draft.h"
-#include "plan/words.h"
+#include "plan/format_text.h"
 
 namespace millrace::plan {
 
@@ -18,7 +18,8 @@ uint32_t find_clock(const Draft& draft, const std::string& name, const Place& pl
     if (draft.clocks[i].name == name) return i;
     names.push_back(draft.clocks[i].name);
   }
-  throw Failure(Error{301, "there is no clock named \"" + name + "\"", place, {}, nearest_name(name, names), ""});
+  throw Failure(Error{
+      code::unknown_handler, "there is no clock named \"" + name + "\"", place, {}, nearest_name(name, names), ""});
 }
 
 // The clock of a handler that names none: of its sync inputs, else of its other inputs, else the only one.
@@ -38,9 +39,9 @@ uint32_t clock_of_inputs(const Draft& draft, uint32_t h) {
           sides.push_back(draft.port_name(draft.edges[e].source, false, draft.edges[e].source_output) +
                           " is of clock \"" + draft.plan.clocks[draft.handlers[draft.edges[e].source].clock].name +
                           "\"");
-      throw Failure(Error{406, "the inputs of " + handler.declared->name + " belong to several clocks",
-                          handler.declared->place, sides, "",
-                          "give the slower ones policy: latest, or name one with clock:"});
+      throw Failure(
+          Error{code::clocks_without_policy, "the inputs of " + handler.declared->name + " belong to several clocks",
+                handler.declared->place, sides, "", "give the slower ones policy: latest, or name one with clock:"});
     }
   }
   return 0;
@@ -50,7 +51,12 @@ bool has_rate(const DraftHandler& handler) { return handler.facts.rate_num > 0; 
 
 // Nobody may have asked for realtime: a live source does.
 [[noreturn]] void refuse_without_rate(const Draft& draft, uint32_t c, graph::ClockMode declared) {
-  Error error{406, "a realtime clock needs a rate, and no source has one", draft.clocks[c].place, {}, "", ""};
+  Error error{code::clocks_without_policy,
+              "a realtime clock needs a rate, and no source has one",
+              draft.clocks[c].place,
+              {},
+              "",
+              ""};
   for (const DraftHandler& handler : draft.handlers) {
     if (declared != graph::ClockMode::automatic || handler.clock != c || !handler.facts.live) continue;
     if (error.place.line == 0) error.place = handler.declared->place;
@@ -80,7 +86,7 @@ void refuse_several_rates(const Draft& draft, uint32_t c) {
     return handler.declared->name + " has " + graph::write_rate(rate_of(handler)) + " per s";
   };
   throw Failure(
-      Error{406,
+      Error{code::clocks_without_policy,
             "sources of several rates share one free clock",
             other->declared->place,
             {words(*first), words(*other),
@@ -112,7 +118,7 @@ void choose_mode(Draft& draft, uint32_t c) {
     for (uint32_t h = 0; h < draft.handlers.size() && driver == kNone; ++h)
       if (draft.handlers[h].clock == c && draft.handlers[h].is_source()) driver = h;
     if (driver == kNone)
-      throw Failure(Error{406,
+      throw Failure(Error{code::clocks_without_policy,
                           "clock \"" + clock.name + "\" is to follow a source, and has none",
                           draft.clocks[c].place,
                           {},
@@ -155,7 +161,7 @@ void find_leaders(Draft& draft, uint32_t c) {
     if (leads[other] && has_source[other]) clock.leaders.push_back(other);
   if (clock.leaders.empty())
     throw Failure(Error{
-        416,
+        code::clock_without_source,
         "nothing leads the clock \"" + name_of(clock) + "\": it has no source, and no clock that has one leads to it",
         draft.clocks[c].place.line > 0 ? draft.clocks[c].place : first->declared->place,
         {"so nothing says when it ends"},
@@ -176,12 +182,12 @@ void check_policy(const Draft& draft, const DraftEdge& edge) {
     throw Failure(Error{code, what, declared.place, std::move(notes), "", edit});
   };
   if (edge.crosses_clocks && (joins_clocks(edge) || declared.delay > 0))
-    refuse(406, "an edge between clocks needs latest, queue or align", {}, "policy: latest");
+    refuse(code::clocks_without_policy, "an edge between clocks needs latest, queue or align", {}, "policy: latest");
   if (edge.crosses_clocks && declared.lag > 0)
-    refuse(215, "lag: counts the ticks of one clock, and this edge joins two",
+    refuse(code::conflicting_keys, "lag: counts the ticks of one clock, and this edge joins two",
            {"between clocks latest is the newest value by media time"}, "remove lag:");
   if (!edge.crosses_clocks && declared.policy == graph::Policy::align)
-    refuse(215, "policy: align joins two clocks, and both ends of this edge are of one",
+    refuse(code::conflicting_keys, "policy: align joins two clocks, and both ends of this edge are of one",
            {"it would wait for later ticks of its own clock"}, "policy: latest");
 }
 
@@ -205,7 +211,7 @@ void assign_clocks(Draft& draft) {
                     : handler.is_source() ? 0
                                           : clock_of_inputs(draft, h);
     if (handler.is_source() && handler.declared->clock.empty() && draft.clocks.size() > 1)
-      throw Failure(Error{406,
+      throw Failure(Error{code::clocks_without_policy,
                           "the source " + handler.declared->name + " does not say which clock it belongs to",
                           handler.declared->place,
                           {},

@@ -40,13 +40,13 @@ void check_sizes(const Draft& draft) {
       const uint64_t bytes = capacity_of(handler.outputs[o]);
       if (bytes < kBytesMax) continue;
       if (bytes != UINT64_MAX)
-        throw Failure(Error{404,
+        throw Failure(Error{code::memory_exceeded,
                             "a value of " + draft.port_name(h, false, o) + " is larger than any memory",
                             handler.declared->place,
                             {},
                             "",
                             "smaller values"});
-      throw Failure(Error{403,
+      throw Failure(Error{code::unknown_size,
                           "the size of " + draft.port_name(h, false, o) + " is not known",
                           handler.declared->place,
                           {"memory is laid out before the first tick, so its maximum must be"},
@@ -66,7 +66,7 @@ void check_initials(const Draft& draft) {
                              : format.kind == MR_KIND_TENSOR && format.rank == 0 ? "a tensor without dimensions"
                                                                                  : nullptr;
     if (kind)
-      throw Failure(Error{407,
+      throw Failure(Error{code::missing_initial_value,
                           "initial: empty: " + std::string(kind) + " cannot be empty",
                           edge.declared->place,
                           {draft.port_name(edge.source, false, edge.source_output) + " gives it"},

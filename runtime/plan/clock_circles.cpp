@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "plan/words.h"
+#include "plan/format_text.h"
 
 namespace millrace::plan {
 
@@ -68,7 +68,7 @@ void refuse_blocking_queues(const Draft& draft, const std::vector<const DraftEdg
     const auto [from, to] = clocks[e];
     const std::vector<uint32_t> way = way_without(clocks, e, from, to);
     if (way.empty()) continue;
-    Error error{414,
+    Error error{code::clock_deadlock,
                 "the queue " + draft.port_name(crossing[e]->source, false, crossing[e]->source_output) + " → " +
                     draft.port_name(crossing[e]->target, true, crossing[e]->target_input) +
                     " could stand still for ever: the clocks " + quoted_clock(draft.plan.clocks[from]) + " and " +
@@ -116,7 +116,7 @@ void refuse_late_loops(const Draft& draft, const std::vector<const DraftEdge*>& 
       if (after[h] && before[h] && draft.handlers[h].info->max_pending > 0)
         why = draft.handlers[h].declared->name + " answers later";
     if (why.empty()) continue;
-    throw Failure(Error{414,
+    throw Failure(Error{code::clock_deadlock,
                         "a loop of handlers could stand still for ever: " + described(draft, *edge),
                         edge->declared->place,
                         {why + ", and what it waits for needs an earlier value of its own"},
@@ -275,8 +275,8 @@ class Holding {
 
   [[noreturn]] void refuse(uint32_t c, const std::string& what, std::vector<std::string> notes,
                            const std::string& edit) const {
-    throw Failure(Error{415, "the clock " + quoted_clock(plan_.clocks[c]) + what, draft_.clocks[c].place,
-                        std::move(notes), "", edit});
+    throw Failure(Error{code::window_too_small, "the clock " + quoted_clock(plan_.clocks[c]) + what,
+                        draft_.clocks[c].place, std::move(notes), "", edit});
   }
 
   void hold(uint32_t c) {

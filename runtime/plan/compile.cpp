@@ -35,7 +35,7 @@ void run_passes(Draft& draft) {
   place(draft);
   expand(draft);
   route(draft);
-  attend(draft);
+  plan_finish(draft);
   order_steps(draft);
   find_levels(draft);
   share_buffers(draft);
@@ -45,7 +45,7 @@ void run_passes(Draft& draft) {
   pack(draft);
   partition(draft);
   capture(draft);
-  presume(draft);
+  break_copy_cycles(draft);
   hold_circles(draft);
   lay_out(draft);
   schedule(draft.plan);
@@ -129,7 +129,8 @@ Plan compile(const graph::Graph& graph, const Facts& facts, const Types& types, 
     }
     for (const Conversion& conversion : conversions) all.insert(draft, conversion);
   }
-  throw Failure(Error{402, "the formats of this graph cannot be settled by conversions", {}, {}, "", ""});
+  throw Failure(
+      Error{code::incompatible_formats, "the formats of this graph cannot be settled by conversions", {}, {}, "", ""});
 }
 
 } // namespace millrace::plan

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "plan/expand.h"
-#include "plan/words.h"
+#include "plan/format_text.h"
 
 namespace millrace::plan {
 
@@ -33,7 +33,7 @@ class Connecting {
     const uint32_t to = target_of(edge).step;
     StepInput& input = plan_.steps[to].inputs[edge.target_input];
     if (declared.gap > 0 && target_of(edge).info->max_pending == 0)
-      throw Failure(Error{417,
+      throw Failure(Error{code::meaningless_gap,
                           "the gap of " + draft_.port_name(edge.target, true, edge.target_input) + " means nothing: " +
                               target_of(edge).declared->name + " (" + target_of(edge).info->type + ") owes no results",
                           declared.place,

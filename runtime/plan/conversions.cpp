@@ -7,7 +7,7 @@
 
 #include "millrace/payload.h"
 #include "plan/draft.h"
-#include "plan/words.h"
+#include "plan/format_text.h"
 
 namespace millrace::plan {
 

@@ -80,17 +80,17 @@ bool follows_inputs(const Draft& draft, uint32_t handler, const std::vector<uint
 void place_by_price(Draft& draft, const std::vector<std::vector<uint32_t>>& choices);
 // Of place(), last: conversions that the plan inserted go to the side of a boundary where fewer bytes cross it.
 void place_conversions(Draft& draft, const std::vector<std::vector<uint32_t>>& choices);
-void expand(Draft& draft);        // handlers and edge policies → paces, steps, slots
-void find_hops(Draft& draft);     // of place(): the machine's hops between the plan's domains
-void route(Draft& draft);         // transfers where an edge leaves its domain
-void attend(Draft& draft);        // what the finish of a GPU body sees
-void share_buffers(Draft& draft); // forwards and in-place
-void pack(Draft& draft);          // small copies that go the same way
-void partition(Draft& draft);     // segments and lanes
-void presume(Draft& draft);       // what a copy cannot wait for when it asks which steps will read it
-void capture(Draft& draft);       // regions
-void lay_out(Draft& draft);       // windows, slots, rings, bytes
-void schedule(Plan& plan);        // workers
+void expand(Draft& draft);            // handlers and edge policies → paces, steps, slots
+void find_hops(Draft& draft);         // of place(): the machine's hops between the plan's domains
+void route(Draft& draft);             // transfers where an edge leaves its domain
+void plan_finish(Draft& draft);       // what the finish of a GPU body sees
+void share_buffers(Draft& draft);     // forwards and in-place
+void pack(Draft& draft);              // small copies that go the same way
+void partition(Draft& draft);         // segments and lanes
+void break_copy_cycles(Draft& draft); // what a copy cannot wait for when it asks which steps will read it
+void capture(Draft& draft);           // regions
+void lay_out(Draft& draft);           // windows, slots, rings, bytes
+void schedule(Plan& plan);            // workers
 
 // Fills Plan::inserted, once everything is known.
 void describe_conversions(Draft& draft);
@@ -115,7 +115,7 @@ std::vector<uint32_t> topological_order(uint32_t count, const std::vector<std::p
 // guessed where none is known. Null: there is none.
 const Hop* find_hop(const Draft& draft, uint32_t from, uint32_t to);
 // The cheapest ways for so many bytes.
-Ways ways_for(const Draft& draft, double bytes);
+CheapestRoutes ways_for(const Draft& draft, double bytes);
 
 // Whether what this output has may be the empty value of an `initial:`, through copies, forwards and other paces. That
 // one has no block.

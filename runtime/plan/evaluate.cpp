@@ -27,7 +27,7 @@ Evaluator::Evaluator(const Prices& prices, const WaysBySize& ways)
                }),
       ways_(ways),
       can_access_(std::any_of(prices.hops.begin(), prices.hops.end(),
-                              [](const HopPrice& hop) { return hop.access_us_per_byte != Prices::kNever; })),
+                              [](const HopPrice& hop) { return hop.access_us_per_byte != Prices::kInfeasible; })),
       opens_region_(prices.tasks.size(), false),
       worker_free_(prices.domains) {}
 

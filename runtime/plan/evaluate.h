@@ -25,7 +25,7 @@ class WaysBySize {
     }
   }
   WaysBySize(const WaysBySize&) = delete;
-  const Ways& of(size_t buffer) const { return of_[buffer]->ways; }
+  const CheapestRoutes& of(size_t buffer) const { return of_[buffer]->ways; }
   double late_hop_us(size_t buffer, uint32_t from, uint32_t to) const {
     return of_[buffer]->late_us[from * domains_ + to];
   }
@@ -37,7 +37,7 @@ class WaysBySize {
         : ways(prices.domains, [&](uint32_t from, uint32_t to) { return prices.hop(from, to).copy_us(bytes); }) {
       for (const HopPrice& hop : prices.hops) late_us.push_back(hop.late_copy_us(bytes));
     }
-    Ways ways;
+    CheapestRoutes ways;
     std::vector<double> late_us; // [from * domains + to]
   };
 
@@ -47,11 +47,11 @@ class WaysBySize {
 };
 
 // True where all readers of a buffer in one domain together read it in place for less than a copy costs.
-inline bool reads_in_place(const Prices& prices, const Prices::Buffer& buffer, const Ways& ways, const Places& places,
-                           uint32_t to) {
+inline bool reads_in_place(const Prices& prices, const Prices::Buffer& buffer, const CheapestRoutes& ways,
+                           const Places& places, uint32_t to) {
   const uint32_t from = places[buffer.producer];
   const double access = prices.hop(from, to).access_us_per_byte;
-  if (access == Prices::kNever || from == to) return false;
+  if (access == Prices::kInfeasible || from == to) return false;
   const auto readers = std::count_if(buffer.readers.begin(), buffer.readers.end(),
                                      [&](uint32_t reader) { return places[reader] == to; });
   return access * buffer.bytes * static_cast<double>(readers) <= ways.us(from, to);
@@ -59,7 +59,7 @@ inline bool reads_in_place(const Prices& prices, const Prices::Buffer& buffer, c
 
 // Calls `copy(from, to)` for each copy that a buffer needs, those before a hop before it.
 template <class Copy>
-void each_copy(const Prices& prices, const Prices::Buffer& buffer, const Ways& ways, const Places& places,
+void each_copy(const Prices& prices, const Prices::Buffer& buffer, const CheapestRoutes& ways, const Places& places,
                const Copy& copy) {
   const uint32_t from = places[buffer.producer];
   uint64_t wanted = 0; // domains with a reader, and those on the way there

@@ -6,8 +6,8 @@
 
 #include "memory/ring.h"
 #include "plan/draft.h"
+#include "plan/format_text.h"
 #include "plan/lay_out.h"
-#include "plan/words.h"
 
 namespace millrace::plan {
 
@@ -83,7 +83,7 @@ class Fitting {
 
   [[noreturn]] void refuse() {
     const Shortage missing = shortage();
-    Error error{404,
+    Error error{code::memory_exceeded,
                 "the plan needs " + std::to_string(missing.bytes) + " bytes in " + missing.domain + ", which has " +
                     std::to_string(missing.limit),
                 {},

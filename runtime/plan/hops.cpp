@@ -8,7 +8,7 @@
 namespace millrace::plan {
 
 double HopPrice::copy_us(double bytes) const {
-  if (!copies()) return kNever;
+  if (!copies()) return kInfeasible;
   double size = 0, us = 0; // of the sizes that are known, the largest that is not larger
   for (size_t i = 0; i < kHopSizes.size(); ++i) {
     const double next_size = static_cast<double>(kHopSizes[i]);
@@ -28,17 +28,17 @@ double HopPrice::late_copy_us(double bytes) const {
   const auto above = std::find_if(kHopSizes.begin(), kHopSizes.end(),
                                   [&](uint64_t size) { return bytes <= static_cast<double>(size); });
   const auto i = static_cast<size_t>(above - kHopSizes.begin());
-  if (!copies()) return kNever;
+  if (!copies()) return kInfeasible;
   if (i == 0) return copy_us(bytes) * times_slower(0);
   if (above == kHopSizes.end()) return copy_us(bytes) * times_slower(i - 1);
   const auto low = static_cast<double>(kHopSizes[i - 1]), high = static_cast<double>(kHopSizes[i]);
   return copy_us(bytes) * std::lerp(times_slower(i - 1), times_slower(i), (bytes - low) / (high - low));
 }
 
-Ways::Ways(uint32_t domains, const std::function<double(uint32_t, uint32_t)>& hop_us)
+CheapestRoutes::CheapestRoutes(uint32_t domains, const std::function<double(uint32_t, uint32_t)>& hop_us)
     : domains_(domains),
       hop_us_(domains * domains),
-      us_(domains * domains, HopPrice::kNever),
+      us_(domains * domains, HopPrice::kInfeasible),
       before_(domains * domains),
       nearest_(domains * domains) {
   for (uint32_t from = 0; from < domains; ++from)
@@ -46,7 +46,7 @@ Ways::Ways(uint32_t domains, const std::function<double(uint32_t, uint32_t)>& ho
   for (uint32_t from = 0; from < domains; ++from) find(from);
 }
 
-void Ways::find(uint32_t from) {
+void CheapestRoutes::find(uint32_t from) {
   double* const us = &us_[from * domains_];
   uint32_t* const nearest = &nearest_[from * domains_];
   std::iota(nearest, nearest + domains_, 0u);

@@ -17,17 +17,17 @@ namespace millrace::plan {
 inline constexpr std::array<uint64_t, 4> kHopSizes = {4 << 10, 64 << 10, 1 << 20, 16 << 20};
 
 struct HopPrice {
-  static constexpr double kNever = std::numeric_limits<double>::infinity();
-  double latency_us = kNever;          // of a copy of nothing; kNever: nothing can be copied this way
-  std::array<double, 4> us_per_byte{}; // beyond the latency, of copies as large as kHopSizes
-  std::array<double, 4> p99_us{};      // of slow copies as large as kHopSizes; 0: not known
-  double access_us_per_byte = kNever;  // of reading in place; kNever: that cannot be done
-  bool overlaps_compute = true;        // else the device runs nothing meanwhile
+  static constexpr double kInfeasible = std::numeric_limits<double>::infinity();
+  double latency_us = kInfeasible;         // of a copy of nothing; kInfeasible: nothing can be copied this way
+  std::array<double, 4> us_per_byte{};     // beyond the latency, of copies as large as kHopSizes
+  std::array<double, 4> p99_us{};          // of slow copies as large as kHopSizes; 0: not known
+  double access_us_per_byte = kInfeasible; // of reading in place; kInfeasible: that cannot be done
+  bool overlaps_compute = true;            // else the device runs nothing meanwhile
 
   HopPrice() = default;
   HopPrice(double latency, double per_byte)
       : latency_us(latency), us_per_byte{per_byte, per_byte, per_byte, per_byte} {}
-  bool copies() const { return latency_us != kNever; }
+  bool copies() const { return latency_us != kInfeasible; }
   double copy_us(double bytes) const;
   // Of a slow copy: latencies are made of these, loads of copy_us() (semantics.md 5.3).
   double late_copy_us(double bytes) const;
@@ -43,11 +43,11 @@ struct Hop {
 };
 
 // The cheapest ways between all domains, for one number of bytes.
-class Ways {
+class CheapestRoutes {
  public:
-  Ways() = default;
-  // hop_us(from, to): of a copy straight from one to the other; HopPrice::kNever where there is no such hop.
-  Ways(uint32_t domains, const std::function<double(uint32_t, uint32_t)>& hop_us);
+  CheapestRoutes() = default;
+  // hop_us(from, to): of a copy straight from one to the other; HopPrice::kInfeasible where there is no such hop.
+  CheapestRoutes(uint32_t domains, const std::function<double(uint32_t, uint32_t)>& hop_us);
 
   double us(uint32_t from, uint32_t to) const { return us_[from * domains_ + to]; }
   double hop_us(uint32_t from, uint32_t to) const { return hop_us_[from * domains_ + to]; } // as it was given

@@ -198,7 +198,7 @@ class Grouping {
     for (uint32_t h : draft_.order) {
       if (draft_.handlers[h].pace != kNone) continue;
       Pace pace;
-      pace.kind = PaceKind::behind;
+      pace.kind = PaceKind::decoupled;
       pace.clock = draft_.handlers[h].clock;
       plan_.paces.push_back(pace);
       spread(h, static_cast<uint32_t>(plan_.paces.size() - 1));

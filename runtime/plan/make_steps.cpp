@@ -129,7 +129,7 @@ class HandlerSteps {
   static void check_bypass(const DraftHandler& handler) {
     for (const auto& port : handler.info->ports)
       if (!port.is_input() && (port.raw.like < 0 || (port.raw.flags & MR_PORT_IN_PLACE)))
-        throw Failure(Error{410,
+        throw Failure(Error{code::impossible_bypass,
                             handler.declared->name + " (" + handler.info->type + ") cannot be bypassed",
                             handler.declared->place,
                             {"its output " + port.name +

@@ -22,7 +22,7 @@ class Flow {
   std::vector<bool> cut(uint32_t source, uint32_t sink) {
     while (layer(source, sink)) {
       next_.assign(first_.size(), 0);
-      while (push(source, sink, Prices::kNever) > 0) {
+      while (push(source, sink, Prices::kInfeasible) > 0) {
       }
     }
     std::vector<bool> side(first_.size());
@@ -81,7 +81,7 @@ Places cut(const Prices& prices, const WaysBySize& ways, Places places, uint32_t
   const uint32_t source = tasks + 2 * buffers, sink = source + 1; // a task on the source's side runs in `a`
   Flow flow(sink + 1);
   const auto free = [&](uint32_t t) {
-    return prices.tasks[t].us[a] != Prices::kNever || prices.tasks[t].us[b] != Prices::kNever;
+    return prices.tasks[t].us[a] != Prices::kInfeasible || prices.tasks[t].us[b] != Prices::kInfeasible;
   };
   for (uint32_t t = 0; t < tasks; ++t) {
     if (!free(t)) continue;
@@ -97,8 +97,8 @@ Places cut(const Prices& prices, const WaysBySize& ways, Places places, uint32_t
     flow.add(to_a, buffer.producer, ways.of(i).us(b, a));
     for (const uint32_t reader : buffer.readers) {
       if (!free(reader)) continue;
-      flow.add(to_b, reader, Prices::kNever);
-      flow.add(reader, to_a, Prices::kNever);
+      flow.add(to_b, reader, Prices::kInfeasible);
+      flow.add(reader, to_a, Prices::kInfeasible);
     }
   }
   const std::vector<bool> side = flow.cut(source, sink);

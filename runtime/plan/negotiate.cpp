@@ -138,12 +138,13 @@ class Negotiation {
     if (is_given) handler.outputs = given;
     if (!is_given && !draft_.facts.probed && handler.is_source()) return;
     if (!is_given && handler.answers->configure(handler.inputs, handler.outputs) != MR_OK)
-      throw Failure(refusal(402, handler.declared->name + " (" + handler.info->type + ") refuses: ", *handler.declared,
+      throw Failure(refusal(code::incompatible_formats,
+                            handler.declared->name + " (" + handler.info->type + ") refuses: ", *handler.declared,
                             *handler.info, handler.answers->error()));
     for (uint32_t o = 0; o < handler.output_count; ++o) {
       const std::string fault = format_fault(handler.outputs[o], handler.info->ports[handler.output_port[o]].raw);
       if (!fault.empty())
-        throw Failure(Error{402,
+        throw Failure(Error{code::incompatible_formats,
                             draft_.port_name(h, false, o) + " (" + handler.info->type + ") " + fault,
                             handler.declared->place,
                             {},
@@ -368,7 +369,7 @@ class Negotiation {
 
   [[noreturn]] void refuse(const DraftEdge& edge, const std::string& what, const std::string& from,
                            const std::string& to, const std::string& edit, const Place& place = {}) const {
-    throw Failure(Error{402,
+    throw Failure(Error{code::incompatible_formats,
                         what,
                         place.line > 0 ? place : edge.declared->place,
                         {draft_.port_name(edge.source, false, edge.source_output) + " gives " + from,

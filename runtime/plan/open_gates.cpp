@@ -83,7 +83,7 @@ class Opening {
 
   // To every tick, with the gates before it.
   void open_gate(uint32_t pace) {
-    for (; plan_.paces[pace].kind == PaceKind::behind; pace = plan_.paces[pace].parent) {
+    for (; plan_.paces[pace].kind == PaceKind::decoupled; pace = plan_.paces[pace].parent) {
       Step& gate = plan_.steps[plan_.paces[pace].gate];
       MR_ASSERT(!plan_.channels[gate.channel()].on_firing, "nobody waits for a tick of such a pace");
       plan_.channels[gate.channel()].every_tick = true;

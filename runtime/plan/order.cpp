@@ -197,7 +197,7 @@ void check_pending_loops(Draft& draft) {
       const Step& source = plan.steps[plan.outputs[input.output].step];
       const uint32_t pending = source.owes();
       const graph::Edge* declared = input.edge == kNone ? nullptr : draft.edges[input.edge].declared;
-      throw Failure(Error{405,
+      throw Failure(Error{code::queue_too_shallow,
                           source.name + " reads, by way of a loop, what it answers too late itself: " + step.name +
                               " reads it after " + std::to_string(input.delay),
                           declared ? declared->place : Place{},
@@ -214,7 +214,7 @@ void check_pending_loops(Draft& draft) {
     const Step& source = plan.steps[plan.handlers[draft.edges[e].source].step];
     const uint32_t settled = source.settled_level();
     if (reader.pace != source.pace || reader.level <= settled || declared.depth >= reader.level - settled) continue;
-    throw Failure(Error{405,
+    throw Failure(Error{code::queue_too_shallow,
                         "the queue of " + plan.edges[e].to + " holds " + std::to_string(declared.depth) +
                             " values, and the path that it rejoins keeps " + std::to_string(reader.level - settled) +
                             " pending",

@@ -19,7 +19,7 @@ inline constexpr int64_t kNominalRate = 30;
 // Values that a blocking source may be ahead of its clock.
 inline constexpr uint32_t kReadAhead = 2;
 
-enum class PaceKind { clock, behind };
+enum class PaceKind { clock, decoupled };
 
 struct Pace {
   PaceKind kind = PaceKind::clock;

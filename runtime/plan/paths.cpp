@@ -192,7 +192,7 @@ std::string other_name(const std::string& path) {
   if (!both_write && (first.writes || second.writes)) what = "a file is read and written by one pipeline";
   if (first.is_stream) what = both_write ? "two handlers write to standard output" : "two handlers read standard input";
   const bool has_edit = !changed.is_stream && !is_address(changed.path);
-  throw Failure(Error{413,
+  throw Failure(Error{code::file_conflict,
                       what,
                       changed.place,
                       {words_of(first), words_of(second)},
@@ -218,7 +218,7 @@ void refuse_home(const plugin::HandlerInfo::Param& param, const graph::Param& gi
     if (given.text.rfind(word, 0) != 0) continue;
     const char* const home = std::getenv("HOME");
     const std::string rest = given.text.substr(word.size() - 1);
-    throw Failure(Error{317,
+    throw Failure(Error{code::unexpanded_path,
                         "'" + word.substr(0, word.size() - 1) + "' in '" + given.text +
                             "' is nothing but a name here: a shell replaces it, and not within quotes",
                         given.place,

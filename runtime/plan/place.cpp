@@ -59,12 +59,8 @@ uint32_t asked_domain(const Draft& draft, const std::string& name, const std::st
   }
   const std::string gpu = gpu_meant(name);
   const bool is_gpu_here = !gpu.empty() && find_domain(domains, gpu).has_value();
-  Error error{408,
-              asks + " " + name + ", which is not available",
-              place,
-              {"available: " + known},
-              gpu.empty() ? nearest_name(name, names) : gpu,
-              ""};
+  Error error{code::device_unavailable, asks + " " + name + ", which is not available", place,
+              {"available: " + known},  gpu.empty() ? nearest_name(name, names) : gpu,  ""};
   const std::optional<DomainKind> kind = gpu.empty() ? kind_named(name) : DomainKind::cuda;
   if (is_gpu_here) {
     error.edit = assignment(place, key, gpu);
@@ -108,7 +104,7 @@ Demand demand_on(const Draft& draft, const DraftHandler& handler) {
     const Demand demand{asked_domain(draft, declared.domain, asks, "domain", declared.place), &draft.edges[e]};
     if (first.edge && first.domain != demand.domain)
       throw Failure(
-          Error{408,
+          Error{code::device_unavailable,
                 "the inputs of " + handler.declared->name + " are required in two domains, and it runs in one",
                 declared.place,
                 {side_words(draft, first), side_words(draft, demand)},
@@ -131,14 +127,18 @@ bool pin(const Draft& draft, DraftHandler& handler) {
   const Domain& domain = draft.plan.domains[handler.domain];
   if (demand.edge && demand.domain != handler.domain)
     throw Failure(
-        Error{408,
+        Error{code::device_unavailable,
               declared.name + " is pinned to " + domain.name + ", and one of its inputs is required elsewhere",
               demand.edge->declared->place,
               {declared.name + " has device: " + domain.name + at(declared.place), side_words(draft, demand)},
               "",
               assignment(demand.edge->declared->place, "domain", domain.name)});
   if (const std::string why_not = obstacle(handler, domain); !why_not.empty()) {
-    Error error{408, declared.name + " (" + handler.info->type + ") cannot run on " + domain.name, place, {why_not}, "",
+    Error error{code::device_unavailable,
+                declared.name + " (" + handler.info->type + ") cannot run on " + domain.name,
+                place,
+                {why_not},
+                "",
                 ""};
     if (!pinned) error.notes.push_back(side_words(draft, demand));
     error.edit = pinned ? "remove device:" : "remove domain:";
@@ -156,7 +156,7 @@ bool place_as_saved(const Draft& draft, DraftHandler& handler) {
   handler.domain =
       asked_domain(draft, saved->second, "the saved plan has " + declared.name + " on", "device", declared.place);
   if (const std::string why_not = obstacle(handler, draft.plan.domains[handler.domain]); !why_not.empty())
-    throw Failure(Error{412,
+    throw Failure(Error{code::plan_mismatch,
                         "the saved plan has " + declared.name + " on " + saved->second + ", where it cannot run",
                         declared.place,
                         {why_not},
@@ -200,7 +200,7 @@ std::string first_words(const Choices& choices) {
 }
 
 [[noreturn]] void refuse_everywhere(const Draft& draft, const DraftHandler& handler, const Choices& choices) {
-  Error error{408,
+  Error error{code::device_unavailable,
               "no device can run " + handler.declared->name + " (" + handler.info->type + ")",
               handler.declared->place,
               choices.passed_over,

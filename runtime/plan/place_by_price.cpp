@@ -130,7 +130,7 @@ class Pricing {
   void add_task(uint32_t h, double fastest) {
     const DraftHandler& handler = draft_.handlers[h];
     Prices::Task task;
-    task.us.assign(prices_.domains, Prices::kNever);
+    task.us.assign(prices_.domains, Prices::kInfeasible);
     task.late_us = task.us;
     const auto is_in = [&](const std::vector<uint32_t>& list) {
       return std::find(list.begin(), list.end(), h) != list.end();

@@ -25,9 +25,9 @@ namespace millrace::plan {
 inline constexpr uint32_t kDomainsMax = 64;
 
 struct Prices {
-  static constexpr double kNever = HopPrice::kNever;
+  static constexpr double kInfeasible = HopPrice::kInfeasible;
   struct Task {
-    std::vector<double> us;        // one call, by domain; kNever where it cannot run
+    std::vector<double> us;        // one call, by domain; kInfeasible where it cannot run
     double share = 1;              // of ticks on which it fires
     std::vector<double> late_us{}; // a slow call (p99), by domain, for latency; empty: as `us`
     double latency_us(uint32_t domain) const { return late_us.empty() ? us[domain] : late_us[domain]; }

@@ -29,7 +29,8 @@ const char* word_of(Words<Enum> words, Enum value) {
 template <class Enum>
 Enum value_of(Words<Enum> words, const char* type, const std::string& text) {
   const auto at = std::find_if(words.begin(), words.end(), [&](const auto& word) { return word.second == text; });
-  if (at == words.end()) throw millrace::Failure(115, std::string("a plan knows no ") + type + " '" + text + "'");
+  if (at == words.end())
+    throw millrace::Failure(millrace::code::bad_saved_plan, std::string("a plan knows no ") + type + " '" + text + "'");
   return at->first;
 }
 
@@ -92,7 +93,7 @@ namespace millrace::plan {
 
 MR_WORDS(DomainKind, {DomainKind::cpu, "cpu"}, {DomainKind::sim, "sim"}, {DomainKind::cuda, "cuda"})
 MR_WORDS(Bodies, {Bodies::on_host, "on_host"}, {Bodies::simulated, "simulated"}, {Bodies::enqueued, "enqueued"})
-MR_WORDS(PaceKind, {PaceKind::clock, "clock"}, {PaceKind::behind, "behind"})
+MR_WORDS(PaceKind, {PaceKind::clock, "clock"}, {PaceKind::decoupled, "behind"})
 MR_WORDS(ChannelKind, {ChannelKind::gate, "gate"}, {ChannelKind::latest, "latest"}, {ChannelKind::queue, "queue"},
          {ChannelKind::align, "align"})
 
@@ -143,7 +144,8 @@ struct nlohmann::adl_serializer<millrace::plan::StepKind> {
   static void read(const json& in, Kind& kind, std::index_sequence<I...>) {
     const std::string name = in.at("is");
     const bool known = ((name == kNames[I] && (kind = in.get<std::variant_alternative_t<I, Kind>>(), true)) || ...);
-    if (!known) throw millrace::Failure(115, "a plan has no kind of step that is called " + name);
+    if (!known)
+      throw millrace::Failure(millrace::code::bad_saved_plan, "a plan has no kind of step that is called " + name);
   }
 };
 
@@ -178,9 +180,10 @@ Plan read_plan(const nlohmann::json& json) {
     }
     return plan;
   } catch (const nlohmann::json::exception& wrong) {
-    throw Failure(115, std::string("the plan cannot be read: ") + wrong.what());
+    throw Failure(millrace::code::bad_saved_plan, std::string("the plan cannot be read: ") + wrong.what());
   } catch (const std::out_of_range&) {
-    throw Failure(115, "the plan cannot be read: an output has a record type that is not there");
+    throw Failure(millrace::code::bad_saved_plan,
+                  "the plan cannot be read: an output has a record type that is not there");
   }
 }
 

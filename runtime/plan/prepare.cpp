@@ -17,7 +17,7 @@ namespace {
 const plugin::RegisteredType& find_type(const graph::Graph& graph, const plugin::Registry& registry,
                                         const graph::Handler& declared) {
   if (const plugin::RegisteredType* info = registry.find(declared.type)) return *info;
-  Error error = plugin::unknown_type(registry, 304, declared.type);
+  Error error = plugin::unknown_type(registry, code::unknown_type, declared.type);
   error.place = declared.type_place;
   const bool in_a_line = declared.type_place.file == "pipeline";
   if (!error.nearest.empty()) error.edit = in_a_line ? error.nearest : "type: " + error.nearest;
@@ -40,7 +40,7 @@ const plugin::RegisteredType& find_type(const graph::Graph& graph, const plugin:
   const bool in_a_line = param.name_place.file == "pipeline";
   const std::string given = param.name + (in_a_line ? "=" : ": ") + param.text;
   const std::string port = edge == graph.edges.end() || edge->source_port.empty() ? "" : edge->source_port;
-  throw Failure(Error{310,
+  throw Failure(Error{code::unknown_parameter,
                       declared.name + " (" + declared.type + ") has no parameter \"" + param.name + "\"",
                       param.name_place,
                       {"'" + param.name + "' is a key of an edge, and stands " +
@@ -62,7 +62,7 @@ const plugin::RegisteredType& find_type(const graph::Graph& graph, const plugin:
   const std::string nearest = nearest_name(param.name, names);
   const auto* meant = info.find_param(nearest);
   if (nearest.empty() && !info.ports.empty() && graph::is_edge_key(param.name)) refuse_edge_key(graph, declared, param);
-  throw Failure(Error{310,
+  throw Failure(Error{code::unknown_parameter,
                       declared.name + " (" + info.type + ") has no parameter \"" + param.name + "\"",
                       param.name_place,
                       {meant ? plugin::described(*meant) : "parameters: " + (known.empty() ? "none" : known)},
@@ -103,7 +103,7 @@ std::unique_ptr<plugin::Instance> make(const graph::Graph& graph, const graph::H
     const bool given = std::any_of(declared.params.begin(), declared.params.end(),
                                    [&](const graph::Param& p) { return p.name == param.name; });
     if (param.required() && !given && is_whole)
-      throw Failure(Error{314,
+      throw Failure(Error{code::missing_parameter,
                           declared.name + " (" + info.type + ") needs the parameter " + param.name,
                           declared.place,
                           {plugin::described(param)},
@@ -152,8 +152,8 @@ std::vector<mr_format> narrowed(plugin::Instance& instance, const graph::Handler
   for (uint32_t port = 0; port < instance.info().ports.size(); ++port) {
     mr_format accepts = instance.info().ports[port].raw.accepts;
     if (instance.narrow(port, accepts) != MR_OK)
-      throw Failure(refusal(402, declared.name + " (" + declared.type + ") refuses: ", declared, instance.info(),
-                            instance.error()));
+      throw Failure(refusal(code::incompatible_formats, declared.name + " (" + declared.type + ") refuses: ", declared,
+                            instance.info(), instance.error()));
     all.push_back(accepts);
   }
   return all;
@@ -221,8 +221,8 @@ Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr
       facts.handlers[h].accepts = narrowed(instance, declared);
       if (instance.bind(count_edges(edges[declared.name], declared, info)) != MR_OK ||
           (probe && instance.probe(facts.handlers[h].facts) != MR_OK))
-        throw Failure(refusal(604, declared.name + " (" + info.type + ") could not be opened: ", declared, info,
-                              instance.error()));
+        throw Failure(refusal(code::probe_failed, declared.name + " (" + info.type + ") could not be opened: ",
+                              declared, info, instance.error()));
     });
   }
   if (kept && !kept->empty()) throw MistakesKept();

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "plan/words.h"
+#include "plan/format_text.h"
 
 namespace millrace::plan {
 

@@ -1,7 +1,7 @@
 // The plan as JSON: the contract of `millrace plan --json` (design.md §6) and what else a tool may want to know.
 #include <nlohmann/json.hpp>
 
-#include "plan/words.h"
+#include "plan/format_text.h"
 
 namespace millrace::plan {
 

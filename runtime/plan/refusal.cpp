@@ -50,9 +50,10 @@ Error refusal(int code, const std::string& begins, const graph::Handler& declare
   if (quoted && is_path(info, key)) key = quoted->name; // one room writes the files of several parameters
   const graph::Param* meant = find([&](const graph::Param& param) { return param.name == key; });
   if (!meant) meant = quoted;
-  if (!meant && code == 402) meant = find([&](const graph::Param& param) { return names(said, param.name); });
+  if (!meant && code == code::incompatible_formats)
+    meant = find([&](const graph::Param& param) { return names(said, param.name); });
   if (meant) error.place = meant->place;
-  if (const auto* known = meant ? info.find_param(meant->name) : nullptr; known && code == 402)
+  if (const auto* known = meant ? info.find_param(meant->name) : nullptr; known && code == code::incompatible_formats)
     error.notes.push_back(known->name + ": " + known->help);
 
   if (key == "type") { // another handler does what was asked for
@@ -60,7 +61,7 @@ Error refusal(int code, const std::string& begins, const graph::Handler& declare
     error.edit = error.place.file == "pipeline" ? value : "type: " + value;
   } else if (meant && meant->name == key && (!is_path(info, key) || meant == quoted)) {
     error.edit = assignment(error.place, key, value);
-  } else if (edit.empty() && code == 402) {
+  } else if (edit.empty() && code == code::incompatible_formats) {
     error.edit = "`millrace inspect " + info.type + "` says what it takes";
   }
   return error;

@@ -28,7 +28,12 @@ uint32_t find_handler(const Draft& draft, const std::string& name, const std::st
   if (const auto known = draft.handler_named.find(name); known != draft.handler_named.end()) return known->second;
   std::vector<std::string> names;
   for (const graph::Handler& handler : draft.graph.handlers) names.push_back(handler.name);
-  Error error{301, "there is no handler named \"" + name + "\"", place, {"handlers: " + joined(names)}, "", ""};
+  Error error{code::unknown_handler,
+              "there is no handler named \"" + name + "\"",
+              place,
+              {"handlers: " + joined(names)},
+              "",
+              ""};
   for (const graph::Handler& handler : draft.graph.handlers) {
     if (port.empty() || handler.type != name + "." + port) continue;
     error.notes.push_back(handler.type + " is the type of " + handler.name + "; edges go by names");
@@ -44,7 +49,7 @@ uint32_t find_handler(const Draft& draft, const std::string& name, const std::st
 [[noreturn]] void refuse_unnamed(const Draft& draft, const DraftHandler& handler,
                                  const std::vector<uint32_t>& candidates, bool input, const Place& place) {
   const std::string side = input ? "input" : "output";
-  Error error{308,
+  Error error{code::ambiguous_port,
               handler.declared->name + " (" + handler.info->type + ") has " +
                   (candidates.empty() ? "no " + side : "several " + side + "s"),
               place,
@@ -91,7 +96,7 @@ uint32_t find_port(const Draft& draft, const DraftHandler& handler, const std::s
   const std::string nearest = nearest_name(name, port_names(*handler.info, input));
   const std::string port = nearest.empty() && !candidates.empty() ? ports[candidates[0]].name : nearest;
   throw Failure(
-      Error{302,
+      Error{code::unknown_port,
             handler.declared->name + " (" + handler.info->type + ") has no " + side + " \"" + name + "\"",
             place,
             {std::string(side) + "s: " + names},
@@ -103,8 +108,12 @@ void add_handlers(Draft& draft) {
   for (uint32_t i = 0; i < draft.graph.handlers.size(); ++i) {
     const graph::Handler& declared = draft.graph.handlers[i];
     if (!draft.handler_named.emplace(declared.name, i).second)
-      throw Failure(
-          Error{303, "two handlers are named \"" + declared.name + "\"", declared.place, {}, "", "rename one of them"});
+      throw Failure(Error{code::duplicate_name,
+                          "two handlers are named \"" + declared.name + "\"",
+                          declared.place,
+                          {},
+                          "",
+                          "rename one of them"});
     const HandlerFacts& prepared = draft.facts.handlers.at(i);
     DraftHandler handler;
     handler.declared = &declared;
@@ -142,7 +151,7 @@ std::pair<uint32_t, uint32_t> take_input(const Draft& draft, DraftHandler& targe
   const auto& port = target.info->ports[input];
   if (!port.many() && target.edge_counts[input] > 0) {
     const std::string edit = rewired(draft, target);
-    throw Failure(Error{307,
+    throw Failure(Error{code::input_connected_twice,
                         "the input " + target.declared->name + "." + port.name + " is connected twice",
                         declared.place,
                         {"it takes one edge, and has one from " + first_source(draft, edge.target, port.name),
@@ -151,7 +160,7 @@ std::pair<uint32_t, uint32_t> take_input(const Draft& draft, DraftHandler& targe
                         edit.empty() ? "remove one of them" : edit});
   }
   if (port.many() && target.edge_counts[input] >= port.raw.many_max)
-    throw Failure(Error{307,
+    throw Failure(Error{code::input_connected_twice,
                         "the input " + target.declared->name + "." + port.name + " takes at most " +
                             std::to_string(port.raw.many_max) + " edges",
                         declared.place,
@@ -216,7 +225,7 @@ void lay_flat(const Draft& draft, DraftHandler& handler) {
     if (!port.is_input() || port.optional() || handler.edge_counts[p] > 0 || handler.is_refused) continue;
     attempt(draft.kept, [&] {
       throw Failure(
-          Error{306,
+          Error{code::input_not_connected,
                 "the input " + handler.declared->name + "." + port.name + " (" + port.type_name + ") is not connected",
                 handler.declared->place,
                 {handler.info->type + " cannot run without it"},
@@ -233,7 +242,7 @@ void refuse_kinds(const Draft& draft, const DraftEdge& edge, const plugin::Handl
   const DraftHandler& target = draft.handlers[edge.target];
   const std::string edit = rewired(draft, target);
   throw Failure(Error{
-      305,
+      code::port_type_mismatch,
       with_article(from.type_name) + " cannot be read as " + to.type_name,
       edge.declared->place,
       {source.declared->name + "." + from.name + " (" + source.info->type + ") gives " + from.type_name,
@@ -245,7 +254,7 @@ void refuse_kinds(const Draft& draft, const DraftEdge& edge, const plugin::Handl
 void check_delay(const graph::Edge& declared, const plugin::HandlerInfo::Port& to) {
   if (declared.delay > 0 && !declared.initial_empty && !to.optional())
     throw Failure(
-        Error{407,
+        Error{code::missing_initial_value,
               "an edge with delay: needs initial:",
               declared.place,
               {declared.delay == 1 ? "the first tick has no value to read"
@@ -253,7 +262,7 @@ void check_delay(const graph::Edge& declared, const plugin::HandlerInfo::Port& t
               "",
               assignment(declared.place, "initial", "empty")});
   if (declared.delay > 0 && declared.policy != graph::Policy::sync)
-    throw Failure(Error{215,
+    throw Failure(Error{code::conflicting_keys,
                         "delay: counts ticks, which only policy: sync reads",
                         declared.place,
                         {"the edge " + declared.source + " → " + declared.target + " has both"},
@@ -262,7 +271,7 @@ void check_delay(const graph::Edge& declared, const plugin::HandlerInfo::Port& t
                             ? "lag: " + std::to_string(declared.delay) + " in place of delay:"
                             : "remove delay:"});
   if (declared.initial_empty && declared.delay == 0 && declared.policy != graph::Policy::latest)
-    throw Failure(Error{215,
+    throw Failure(Error{code::conflicting_keys,
                         "initial: stands in for an earlier value, which only delay: and policy: latest read",
                         declared.place,
                         {"the edge " + declared.source + " → " + declared.target + " reads none"},
@@ -294,7 +303,7 @@ void check_concurrency(const DraftHandler& handler) {
                     : handler.is_source()      ? "a source is asked by its clock, one tick after another"
                                                : nullptr;
   if (why)
-    throw Failure(Error{409,
+    throw Failure(Error{code::instances_with_state,
                         handler.declared->name + " (" + handler.info->type + ") cannot run as several instances",
                         handler.declared->place,
                         {why},
@@ -334,7 +343,7 @@ void refuse_cycles(Draft& draft) {
     return edge.declared->source == last && edge.declared->target == first && edge.declared->delay == 0;
   });
   const Place& place = closing == draft.edges.end() ? draft.handlers[at].declared->place : closing->declared->place;
-  throw Failure(Error{401,
+  throw Failure(Error{code::cycle_without_delay,
                       "the graph has a cycle: " + text,
                       place,
                       {"each waits for the one before it; one edge has to read an earlier tick"},

@@ -41,7 +41,7 @@ class Router {
         if (crosses(s, i)) ++reader_count_[{plan_.steps[s].inputs[i].output, plan_.steps[s].domain}];
   }
 
-  const Ways& ways(uint64_t bytes) {
+  const CheapestRoutes& ways(uint64_t bytes) {
     const auto [at, fresh] = ways_.try_emplace(bytes);
     if (fresh) at->second = ways_for(draft_, static_cast<double>(bytes));
     return at->second;
@@ -54,7 +54,7 @@ class Router {
     const graph::Edge* declared = edge == kNone ? nullptr : draft_.edges[edge].declared;
     if (declared && declared->forbid_copy)
       throw Failure(
-          Error{411,
+          Error{code::forbidden_copy,
                 "the edge " + plan_.edges[edge].from + " → " + plan_.edges[edge].to + " needs a copy, which it forbids",
                 declared->place,
                 {plan_.edges[edge].from + " is in " + plan_.domains[plan_.outputs[output].domain].name,
@@ -75,7 +75,7 @@ class Router {
     const Output& output = plan_.outputs[o];
     if (plan_.in_host_memory(output.domain) && is_declared_gpu(s, i)) return false;
     const Hop* hop = find_hop(draft_, output.domain, domain);
-    if (!hop || hop->price.access_us_per_byte == HopPrice::kNever) return false;
+    if (!hop || hop->price.access_us_per_byte == HopPrice::kInfeasible) return false;
     AccessPlan access{s, i, plan_.steps[s].inputs[i].edge, output.domain, copied_bytes(output.format), 0, 0};
     access.predicted_us = hop->price.access_us_per_byte * static_cast<double>(access.bytes);
     access.copy_us = ways(access.bytes).us(output.domain, domain);
@@ -155,7 +155,7 @@ class Router {
   Draft& draft_;
   Plan& plan_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> replicas_, reader_count_; // by (output, domain)
-  std::map<uint64_t, Ways> ways_;                                             // by bytes
+  std::map<uint64_t, CheapestRoutes> ways_;                                   // by bytes
   std::map<uint32_t, std::vector<uint32_t>> edges_;
 };
 
@@ -270,16 +270,16 @@ const Hop* find_hop(const Draft& draft, uint32_t from, uint32_t to) {
   return hop.from.empty() ? nullptr : &hop;
 }
 
-Ways ways_for(const Draft& draft, double bytes) {
-  return Ways(static_cast<uint32_t>(draft.plan.domains.size()), [&](uint32_t from, uint32_t to) {
+CheapestRoutes ways_for(const Draft& draft, double bytes) {
+  return CheapestRoutes(static_cast<uint32_t>(draft.plan.domains.size()), [&](uint32_t from, uint32_t to) {
     const Hop* hop = find_hop(draft, from, to);
-    return hop ? hop->price.copy_us(bytes) : HopPrice::kNever;
+    return hop ? hop->price.copy_us(bytes) : HopPrice::kInfeasible;
   });
 }
 
 void route(Draft& draft) { Router(draft).run(); }
 
-void presume(Draft& draft) {
+void break_copy_cycles(Draft& draft) {
   const std::vector<Step>& steps = draft.plan.steps;
   if (std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.is<CopyStep>(); }))
     Asking(draft.plan).run();

@@ -34,7 +34,7 @@ int64_t load_of(const Plan& plan, const Segment& segment) {
 uint32_t step_before(const Plan& plan, const Segment& segment) {
   const Step& first = plan.steps[segment.steps[0]];
   if (first.is<ResolveStep>() || first.is<EntryStep>()) return plan.channels[first.channel()].from;
-  if (plan.paces[segment.pace].kind != PaceKind::behind) return kNone;
+  if (plan.paces[segment.pace].kind != PaceKind::decoupled) return kNone;
   for (const StepInput& input : first.inputs)
     if (input.output != kNone && input.delay == 0) return plan.outputs[input.output].step;
   return kNone;

@@ -48,7 +48,7 @@ class Search {
       for (uint32_t to = 0; to < prices_.domains; ++to) {
         Places candidate = places;
         for (uint32_t at = t; looks_left_ > 0;) {
-          if (prices_.tasks[at].us[to] == Prices::kNever) break;
+          if (prices_.tasks[at].us[to] == Prices::kInfeasible) break;
           const bool changes = candidate[at] != to;
           candidate[at] = to;
           if (changes) {
@@ -73,7 +73,7 @@ class Search {
     if (prices_.tasks.size() > kTasksInPairs) return false;
     bool moved = false;
     Places candidate = places;
-    const auto can = [&](size_t t, uint32_t to) { return prices_.tasks[t].us[to] != Prices::kNever; };
+    const auto can = [&](size_t t, uint32_t to) { return prices_.tasks[t].us[to] != Prices::kInfeasible; };
     for (size_t t = 0; t < places.size(); ++t)
       for (size_t u = t + 1; u < places.size(); ++u)
         for (uint32_t to = 0; to < prices_.domains; ++to)
@@ -105,7 +105,7 @@ Places all_on(const Prices& prices, uint32_t wanted) {
   Places places;
   for (const Prices::Task& task : prices.tasks) {
     const auto cheapest = static_cast<uint32_t>(std::min_element(task.us.begin(), task.us.end()) - task.us.begin());
-    places.push_back(task.us[wanted] == Prices::kNever ? cheapest : wanted);
+    places.push_back(task.us[wanted] == Prices::kInfeasible ? cheapest : wanted);
   }
   return places;
 }
@@ -116,7 +116,7 @@ bool try_all(const Prices& prices, const WaysBySize& ways, Choice& best) {
   for (const Prices::Task& task : prices.tasks) {
     choices.emplace_back();
     for (uint32_t d = 0; d < prices.domains; ++d)
-      if (task.us[d] != Prices::kNever) choices.back().push_back(d);
+      if (task.us[d] != Prices::kInfeasible) choices.back().push_back(d);
     count *= static_cast<double>(choices.back().size());
   }
   if (count > kEnumerateMax) return false;
@@ -144,7 +144,7 @@ void save_bytes(const Prices& prices, const WaysBySize& ways, Choice& choice) {
   const auto as_good = [](double a, double b) { return a <= b + std::max(kSameUs, kSamePart * b); };
   for (uint32_t t = 0; t < prices.tasks.size(); ++t) {
     for (uint32_t to = 0; to < prices.domains; ++to) {
-      if (prices.tasks[t].us[to] == Prices::kNever || to == choice.places[t]) continue;
+      if (prices.tasks[t].us[to] == Prices::kInfeasible || to == choice.places[t]) continue;
       Places places = choice.places;
       places[t] = to;
       const Score score = score_of(places);

@@ -53,7 +53,7 @@ std::string text_of(const char* text) { return text ? text : ""; }
 struct Subject {
   std::string type, plugin, path;
   [[noreturn]] void refuse(const std::string& sentence) const {
-    Error error{504, "handler type '" + type + "': " + sentence, {}, {}, {}, {}};
+    Error error{code::bad_plugin_table, "handler type '" + type + "': " + sentence, {}, {}, {}, {}};
     error.notes.push_back("plugin '" + plugin + "'" + (path.empty() ? "" : " (" + path + ")"));
     throw Failure(std::move(error));
   }
@@ -91,7 +91,12 @@ class Prototype {
   Prototype(const mr_handler_type& table, const Subject& subject) : table_(table) {
     const mr_status status = table.create(&host_.host, &host_, &self_, &declaration_);
     if (status != MR_OK) {
-      Error error{506, "handler type '" + subject.type + "' could not be constructed", {}, {}, {}, {}};
+      Error error{code::handler_not_constructed,
+                  "handler type '" + subject.type + "' could not be constructed",
+                  {},
+                  {},
+                  {},
+                  {}};
       error.notes.push_back("it said: " + (host_.sentence.empty() ? "nothing (out of memory?)" : host_.sentence));
       error.notes.push_back("plugin '" + subject.plugin + "'" +
                             (subject.path.empty() ? "" : " (" + subject.path + ")"));

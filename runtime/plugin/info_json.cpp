@@ -139,8 +139,8 @@ mr_format read_format(const json& in) {
     if (const auto at = in.find(name); at != in.end()) at->get_to(field);
   });
   if (format.rank > MR_RANK_MAX)
-    throw Failure(115, "a format has " + std::to_string(format.rank) + " dimensions, at most " +
-                           std::to_string(MR_RANK_MAX) + " are possible");
+    throw Failure(code::bad_saved_plan, "a format has " + std::to_string(format.rank) + " dimensions, at most " +
+                                            std::to_string(MR_RANK_MAX) + " are possible");
   return format;
 }
 

@@ -51,7 +51,12 @@ mr_status Instance::watched(const char* function, Call&& call) {
 Instance::Instance(const RegisteredType& type, const mr_host& host, std::string name)
     : type_(type), name_(std::move(name)) {
   if (type_.table->create(&host, this, &self_, &declaration_) == MR_OK) return;
-  Error failure{506, "handler '" + name_ + "' (" + type_.type + ") could not be constructed", {}, {}, {}, {}};
+  Error failure{code::handler_not_constructed,
+                "handler '" + name_ + "' (" + type_.type + ") could not be constructed",
+                {},
+                {},
+                {},
+                {}};
   const std::string sentence = error();
   failure.notes.push_back("it said: " + (sentence.empty() ? "nothing (out of memory?)" : sentence));
   throw Failure(std::move(failure));
@@ -101,7 +106,12 @@ void Instance::set_param(const std::string& name, const std::string& text, const
   if (!param) {
     std::vector<std::string> names;
     for (const HandlerInfo::Param& known : type_.params) names.push_back(known.name);
-    Error failure{310, type_.type + " has no parameter '" + name + "'", place, {}, nearest_name(name, names), {}};
+    Error failure{code::unknown_parameter,
+                  type_.type + " has no parameter '" + name + "'",
+                  place,
+                  {},
+                  nearest_name(name, names),
+                  {}};
     std::string list;
     for (const std::string& known : names) list += (list.empty() ? "" : ", ") + known;
     failure.notes.push_back(names.empty() ? "it has none" : "it has " + list);
@@ -112,7 +122,12 @@ void Instance::set_param(const std::string& name, const std::string& text, const
   const auto index = static_cast<uint32_t>(param - type_.params.data());
   if (type_.table->set_param(self_, index, &value) == MR_OK) return;
   // What the declaration allows but the handler's own type does not hold.
-  Error failure{312, "parameter '" + name + "' of " + type_.type + ": '" + text + "' is refused", place, {}, {}, {}};
+  Error failure{code::parameter_out_of_range,
+                "parameter '" + name + "' of " + type_.type + ": '" + text + "' is refused",
+                place,
+                {},
+                {},
+                {}};
   failure.notes.push_back(error());
   throw Failure(std::move(failure));
 }
@@ -229,9 +244,9 @@ mr_param_value parse_param(const HandlerInfo& info, const HandlerInfo::Param& pa
     reading.expected = "JSON";
   }
   if (reading.problem == ParamProblem::none) return reading.value;
-  int code = 311;
-  if (reading.problem == ParamProblem::out_of_range) code = 312;
-  if (reading.problem == ParamProblem::no_such_choice) code = 313;
+  int code = code::wrong_parameter_type;
+  if (reading.problem == ParamProblem::out_of_range) code = code::parameter_out_of_range;
+  if (reading.problem == ParamProblem::no_such_choice) code = code::unknown_choice;
   Error failure{code,
                 "parameter '" + param.name + "' of " + info.type + ": '" + text + "' is not " + reading.expected,
                 place,

@@ -28,7 +28,7 @@ std::string described(const std::string& plugin, const std::string& path) {
 void check_plugin(const mr_plugin& plugin, const std::string& path) {
   // The version comes first: a table of another version may mean anything behind it.
   if (plugin.abi_version != MR_ABI_VERSION) {
-    Error error{503, "the plugin is for another version of the plugin ABI", {}, {}, {}, {}};
+    Error error{code::wrong_abi_version, "the plugin is for another version of the plugin ABI", {}, {}, {}, {}};
     error.notes = {"plugin: ABI " + std::to_string(plugin.abi_version) + (path.empty() ? "" : " (" + path + ")"),
                    "this millrace: ABI " + std::to_string(MR_ABI_VERSION)};
     error.edit = "build the plugin again with this millrace's headers";
@@ -37,14 +37,19 @@ void check_plugin(const mr_plugin& plugin, const std::string& path) {
   const bool complete = plugin.size == sizeof(mr_plugin) && plugin.name && plugin.version &&
                         plugin.type_count <= kTypesMax && (plugin.type_count == 0 || plugin.types);
   if (!complete) {
-    Error error{504, "the plugin's table is wrong: its size, name, version or list of types", {}, {}, {}, {}};
+    Error error{code::bad_plugin_table,
+                "the plugin's table is wrong: its size, name, version or list of types",
+                {},
+                {},
+                {},
+                {}};
     if (!path.empty()) error.notes.push_back(path);
     throw Failure(std::move(error));
   }
 }
 
 [[noreturn]] void cannot_load(const std::string& path, const std::string& words) {
-  Error error{501, "cannot load the plugin " + path, {}, {}, {}, {}};
+  Error error{code::plugin_not_loaded, "cannot load the plugin " + path, {}, {}, {}, {}};
   error.notes.push_back("the loader said: " + words);
   throw Failure(std::move(error));
 }
@@ -84,13 +89,14 @@ void Registry::add(const mr_plugin& plugin, const std::string& path) {
   // Everything is read and checked before anything is registered: all types or none.
   std::map<std::string, std::unique_ptr<const RegisteredType>> fresh;
   for (uint32_t i = 0; i < plugin.type_count; ++i) {
-    if (!plugin.types[i]) throw Failure(504, "the plugin's list of types has a gap: " + described(plugin.name, path));
+    if (!plugin.types[i])
+      throw Failure(code::bad_plugin_table, "the plugin's list of types has a gap: " + described(plugin.name, path));
     auto info = read_declaration(*plugin.types[i], plugin.name, path);
     const auto known = state_->types.find(info->type);
     const HandlerInfo* first = known != state_->types.end() ? known->second.get() : nullptr;
     if (const auto twin = fresh.find(info->type); twin != fresh.end()) first = twin->second.get();
     if (first) {
-      Error error{505, "handler type '" + info->type + "' is registered twice", {}, {}, {}, {}};
+      Error error{code::duplicate_type, "handler type '" + info->type + "' is registered twice", {}, {}, {}, {}};
       error.notes = {"first by " + described(first->plugin, first->path), "then by " + described(plugin.name, path)};
       throw Failure(std::move(error));
     }
@@ -116,13 +122,13 @@ void Registry::load(const std::string& path) {
 
   void* symbol = dlsym(library, MR_PLUGIN_SYMBOL);
   if (!symbol) {
-    Error error{502, "the library is no millrace plugin: " + path, {}, {}, {}, {}};
+    Error error{code::not_a_plugin, "the library is no millrace plugin: " + path, {}, {}, {}, {}};
     error.notes.push_back("it does not export " MR_PLUGIN_SYMBOL);
     error.edit = "add MILLRACE_PLUGIN(\"name\", \"version\") to one of its files";
     throw Failure(std::move(error));
   }
   const mr_plugin* plugin = reinterpret_cast<mr_plugin_entry>(symbol)();
-  if (!plugin) throw Failure(504, "the plugin's entry returns no table: " + path);
+  if (!plugin) throw Failure(code::bad_plugin_table, "the plugin's entry returns no table: " + path);
   add(*plugin, path);
   libraries.push_back(library);
 }

@@ -434,6 +434,8 @@ class Descriptions(Command):
         texts = {self.run_it("explain", spelling).stdout for spelling in ("MR0304", "mr304", "304")}
         self.assertEqual(len(texts), 1)
         self.assertTrue(texts.pop().startswith("MR0304: "))
+        glossary = re.search(r"docs/guide/\w+\.md", self.run_it("explain", "--help").stdout).group()
+        self.assertTrue((ROOT / glossary).exists())
 
     def test_without_a_plugin_the_doctor_and_the_error_name_the_packages_that_bring_it(self):
         # A copy of the program that stands alone has the built-in handlers only.
@@ -506,11 +508,12 @@ class Descriptions(Command):
         codes = json.loads(self.run_it("explain", "--json").stdout)["codes"]
         self.assertEqual([f"{code['code']}  {code['title']}" for code in codes], listed)
         self.assertGreater(len(codes), 60)
+        self.assertEqual(len({code["name"] for code in codes}), len(codes))
         for code in codes:
             self.assertIn(code["exit_code"], (1, 2, 3, 4, 5))
 
     def test_a_benchmark_may_be_called_as_a_command(self):
-        said = self.refused("bench", "plan", "chian", code=2, error="MR0110")
+        said = self.refused("bench", "plan", "chian", code=2, error="MR0105")
         self.assertIn("did you mean 'chain'?", said)
 
     def test_what_measures_a_device_runs_on_those_that_are_named(self):

@@ -184,7 +184,7 @@ TEST_CASE(
 TEST_CASE("Prices that were far off are told where more than one place could have run the handlers, or on request") {
   Report report;
   report.latency_p50_us = 1000;
-  report.surprises = {{"blur", 100, 2400}, {"sink", 1, 3}, {"near", 1000, 1300}};
+  report.mispredictions = {{"blur", 100, 2400}, {"sink", 1, 3}, {"near", 1000, 1300}};
   report.pools["cpu"] = {};
   CHECK(summary_words(report) == "0 ticks in 0.00 s\n");
   CHECK(summary_words(report, true)

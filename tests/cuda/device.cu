@@ -180,13 +180,13 @@ TEST_CASE("4.11: spans tell device time") {
 // The device time of a body that fills 4 KiB, while the host sleeps before it launches; held or not.
 int64_t span_ns_of_a_slow_host(Rig& rig, Stream& stream, Filling& body, bool held) {
   int64_t took = 0;
-  if (held) rig.device->enqueuing()->hold(stream);
+  if (held) rig.device->enqueuing()->pause(stream);
   REQUIRE(rig.device->enqueuing()->begin_span(stream));
   std::this_thread::sleep_for(std::chrono::microseconds(200));
   rig.device->enqueuing()->call(stream, body.work());
   rig.device->enqueuing()->end_span(stream,
                                     {[](void* context, int64_t ns) { *static_cast<int64_t*>(context) = ns; }, &took});
-  if (held) rig.device->enqueuing()->let_go(stream);
+  if (held) rig.device->enqueuing()->resume(stream);
   finish(rig.device->signal(stream));
   for (int i = 0; i < 100 && took == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -216,10 +216,10 @@ TEST_CASE("4.11: a body that waits for its stream while that is held goes on aft
   Rig rig;
   Stream& stream = *rig.device->create_stream(StreamKind::compute);
   const auto begin = std::chrono::steady_clock::now();
-  rig.device->enqueuing()->hold(stream);
+  rig.device->enqueuing()->pause(stream);
   CHECK(cudaStreamSynchronize(static_cast<cudaStream_t>(stream.native)) == cudaSuccess);
   CHECK(std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(10)); // it was held until then
-  rig.device->enqueuing()->let_go(stream);
+  rig.device->enqueuing()->resume(stream);
   finish(rig.device->signal(stream));
   CHECK(rig.device->status().ok());
 }
@@ -227,10 +227,10 @@ TEST_CASE("4.11: a body that waits for its stream while that is held goes on aft
 TEST_CASE("4.9: a device that is lost while a stream of it is held lets go, and its fences are done") {
   Rig rig;
   Stream& stream = *rig.device->create_stream(StreamKind::compute);
-  rig.device->enqueuing()->hold(stream);
+  rig.device->enqueuing()->pause(stream);
   rig.device->declare_lost("told to be lost");
   CHECK(cudaStreamSynchronize(static_cast<cudaStream_t>(stream.native)) == cudaSuccess);
-  rig.device->enqueuing()->let_go(stream);
+  rig.device->enqueuing()->resume(stream);
   finish(rig.device->signal(stream));
 }
 

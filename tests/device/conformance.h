@@ -134,14 +134,14 @@ TEST_CASE_TEMPLATE("5.5: where bodies enqueue a held stream begins nothing, and 
   finish(*rig.device, rig.device->signal(stream));
   for (int round = 0; round < 2; ++round) { // again
     order.clear();
-    enqueuing.hold(stream);
+    enqueuing.pause(stream);
     rig.run(stream, second);
     const Fence held = rig.device->signal(stream);
     for (int i = 0; i < 10; ++i) {
       rig.device->force_any();
       CHECK_FALSE(held.done());
     }
-    enqueuing.let_go(stream);
+    enqueuing.resume(stream);
     rig.run(stream, third);
     finish(*rig.device, rig.device->signal(stream));
     CHECK(order == std::vector<int>{2, 3});
@@ -152,14 +152,14 @@ TEST_CASE_TEMPLATE("4.9: a device that is given up while a stream is held leaves
   T rig;
   Enqueuing& enqueuing = *rig.device->enqueuing();
   Stream& stream = *rig.device->create_stream(StreamKind::compute);
-  enqueuing.hold(stream);
+  enqueuing.pause(stream);
   const Fence fence = rig.device->signal(stream);
   CHECK_FALSE(fence.done());
   rig.device->declare_lost("told to be lost");
   finish(*rig.device, fence);
-  enqueuing.let_go(stream);
-  enqueuing.hold(stream);
-  enqueuing.let_go(stream);
+  enqueuing.resume(stream);
+  enqueuing.pause(stream);
+  enqueuing.resume(stream);
   finish(*rig.device, rig.device->signal(stream));
   CHECK_FALSE(rig.device->status().ok());
 }

@@ -69,7 +69,7 @@ inline void finish(Device& device, const Fence& fence) {
     if (device.force(fence)) continue;
     const uint64_t seen = fence.word->load();
     if (device.enqueuing())
-      std::this_thread::yield(); // such a device rings a bell, and only for who asked
+      std::this_thread::yield(); // such a device notifies an event count, and only after watch()
     else if (seen < fence.sequence)
       fence.word->wait(seen);
   }

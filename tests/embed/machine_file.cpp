@@ -120,7 +120,7 @@ TEST_CASE("3.6: a declared device has a hop each way, reads in place where it sa
   CHECK(hop_of(hops, "cpu", "sim:0").price.copy_us(1 << 20) == doctest::Approx(7 + (1 << 20) / 1000.));
   CHECK(hop_of(hops, "sim:0", "cpu").price.copy_us(1 << 20) == doctest::Approx(7 + (1 << 20) / 500.));
   CHECK(hop_of(hops, "cpu", "sim:0").price.access_us_per_byte == doctest::Approx(0.002));
-  CHECK(hop_of(hops, "cpu", "sim:1").price.access_us_per_byte == plan::HopPrice::kNever);
+  CHECK(hop_of(hops, "cpu", "sim:1").price.access_us_per_byte == plan::HopPrice::kInfeasible);
   CHECK(hop_of(hops, "sim:0", "sim:1").price.copy_us(1 << 20) == doctest::Approx(3 + (1 << 20) / 100.));
   CHECK_FALSE(hop_of(hops, "sim:2", "sim:1").price.copies());
   CHECK_THROWS(hop_of(hops, "sim:1", "sim:0")); // it was not said

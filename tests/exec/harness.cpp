@@ -428,7 +428,7 @@ void join(const plan::Hop& hop, device::SimOptions& sim) {
   const double per_byte = hop.price.us_per_byte.back();
   const double bytes_per_ns = per_byte > 0 ? 0.001 / per_byte : 0;
   if (hop.to == sim.domain && hop.from != "cpu") {
-    const bool accesses = hop.price.access_us_per_byte != plan::HopPrice::kNever;
+    const bool accesses = hop.price.access_us_per_byte != plan::HopPrice::kInfeasible;
     sim.peers[hop.from] = {hop.price.copies(), latency_ns, bytes_per_ns, accesses};
   } else if (hop.from == sim.domain && hop.to != "cpu" && sim.enqueues) { // which may push
     sim.peers[hop.to].copies = hop.price.copies();

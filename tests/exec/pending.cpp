@@ -324,11 +324,11 @@ Pipeline gappy(const std::vector<std::string>& types, const std::map<std::string
 // source → gappy → the handlers of these types, one after another, in a pace of their own: → sink by latest, which
 // reads the source too. Where the first one is `queued`, it reads by queue; a last one that is `passed_on` goes through
 // another pace behind its own.
-struct Apart {
+struct Subprocess {
   bool queued = false, passed_on = false;
   std::string domain = "cpu"; // of the other pace
 };
-Pipeline gappy_apart(const std::vector<std::string>& types, const Apart& apart,
+Pipeline gappy_apart(const std::vector<std::string>& types, const Subprocess& apart,
                      const std::map<std::string, std::string>& gaps, int64_t count, uint32_t in_flight) {
   Pipeline p = gappy(types, gaps, count, in_flight);
   p.graph.edges.back().policy = graph::Policy::latest;
@@ -432,7 +432,8 @@ TEST_CASE("8.4: a handler in a pace of its own is drained in a gap if a reader o
   std::mt19937_64 draw(13);
   int64_t n = 0;
   for (const auto& chain : chains) {
-    for (const Apart& apart : {Apart{}, Apart{true, false}, Apart{false, true}, Apart{true, true, "sim:0"}}) {
+    for (const Subprocess& apart :
+         {Subprocess{}, Subprocess{true, false}, Subprocess{false, true}, Subprocess{true, true, "sim:0"}}) {
       for (const uint32_t in_flight : {0u, 1u, 4u}) {
         if (!is_tried(n++)) continue;
         const uint64_t seed = draw() % 100'000, longest = 1 + seed % 20;

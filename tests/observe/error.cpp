@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <regex>
+#include <set>
 
 #include "observe/error_codes.h"
 
@@ -108,17 +109,23 @@ TEST_CASE("a code is found however a person writes it") {
   CHECK(find_code(1) == nullptr);
 }
 
-TEST_CASE("every code that the sources throw is in the table") {
-  const std::regex thrown(R"((?:Failure\(|Error\{|Error \w+\{)\s*(\d{3}),)");
-  int count = 0;
+TEST_CASE("sources throw codes by their names, and every code is thrown or printed") {
+  const std::regex number(R"((?:Failure\(|Error\{|Error \w+\{)\s*\d{3},)"), name(R"(code::(\w+))"),
+      printed(R"(MR0(\d{3}))");
+  std::set<std::string> used;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(MILLRACE_SOURCE_DIR "/runtime")) {
-    if (entry.path().extension() != ".cpp") continue;
+    if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
     std::ifstream stream(entry.path());
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
-    for (std::sregex_iterator found(text.begin(), text.end(), thrown), end; found != end; ++found, ++count) {
-      INFO(entry.path().filename().string() << ": " << (*found)[1].str());
-      CHECK(find_code(parse_code((*found)[1].str())) != nullptr);
-    }
+    INFO(entry.path().filename().string());
+    CHECK_FALSE(std::regex_search(text, number));
+    for (const std::regex* pattern : {&name, &printed})
+      for (std::sregex_iterator found(text.begin(), text.end(), *pattern), end; found != end; ++found)
+        used.insert((*found)[1].str());
   }
-  CHECK(count > 50);
+  for (const CodeInfo& info : error_codes()) {
+    INFO(info.name);
+    const bool known = used.contains(info.name) || used.contains(std::to_string(info.code));
+    CHECK(known);
+  }
 }

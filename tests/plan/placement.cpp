@@ -41,9 +41,9 @@ Prices random_prices(std::mt19937& random, const Wanted& wanted) {
   for (uint32_t t = 0; t < tasks; ++t) {
     Prices::Task task;
     for (uint32_t d = 0; d < wanted.domains; ++d) task.us.push_back(any(1, d == 0 ? 2000 : 800));
-    if (wanted.impossible && t > 0 && up_to(3) == 0) task.us[up_to(wanted.domains - 1)] = Prices::kNever;
+    if (wanted.impossible && t > 0 && up_to(3) == 0) task.us[up_to(wanted.domains - 1)] = Prices::kInfeasible;
     if (t == 0)
-      for (uint32_t d = 1; d < wanted.domains; ++d) task.us[d] = Prices::kNever; // a source
+      for (uint32_t d = 1; d < wanted.domains; ++d) task.us[d] = Prices::kInfeasible; // a source
     task.share = up_to(3) == 0 ? 1.0 / 3 : 1;
     prices.tasks.push_back(task);
     Prices::Buffer buffer;
@@ -67,7 +67,7 @@ void each_placement(const Prices& prices, const Each& each) {
   Places places(prices.tasks.size(), 0);
   for (;;) {
     bool can = true;
-    for (size_t t = 0; t < places.size(); ++t) can = can && prices.tasks[t].us[places[t]] != Prices::kNever;
+    for (size_t t = 0; t < places.size(); ++t) can = can && prices.tasks[t].us[places[t]] != Prices::kInfeasible;
     if (can) each(places);
     size_t t = 0;
     while (t < places.size() && ++places[t] == prices.domains) places[t++] = 0;
@@ -92,7 +92,7 @@ TEST_CASE("5.5: for two domains without loads the minimum cut is what brute forc
   for (int i = 0; i < part_of(10'000); ++i) {
     CAPTURE(i);
     const Prices prices = random_prices(random, {9, 2, 0, i % 2 == 0});
-    double least = Prices::kNever;
+    double least = Prices::kInfeasible;
     each_placement(prices, [&](const Places& places) { least = std::min(least, sum_us(prices, places)); });
     const Places places = least_sum(prices, Places(prices.tasks.size(), 0), 0, 1);
     REQUIRE(sum_us(prices, places) == doctest::Approx(least).epsilon(1e-9));
@@ -148,7 +148,7 @@ TEST_CASE("5.4: of placements that are as fast as each other the one that carrie
   prices.workers = {1, 1};
   prices.hops = {{0, 0}, {10, 0.000018}, {10, 0.000018}, {0, 0}};
   prices.period_us = 100'000;
-  prices.tasks = {{{100, Prices::kNever}, 1}, {{1000, 960}, 1}, {{100, Prices::kNever}, 1}};
+  prices.tasks = {{{100, Prices::kInfeasible}, 1}, {{1000, 960}, 1}, {{100, Prices::kInfeasible}, 1}};
   prices.buffers = {{0, 1000, {1}, 1}, {1, 1000, {2}, 1}};
   CHECK(choose_places(prices).places == Places{0, 0, 0}); // 20 µs less would be two copies more
   prices.tasks[1].us[1] = 300;
@@ -215,7 +215,7 @@ Prices five(double width, const std::vector<double>& bodies) {
                   {{0.3 + 0.0133 * pixels, bodies[1] + 12e-6 * pixels}, 1},
                   {{0.5 + 0.00003 * pixels, bodies[2] + 0.5e-6 * pixels}, 1},
                   {{2 + 0.0045 * pixels, bodies[3] + 5e-6 * pixels}, 1},
-                  {{0.3, Prices::kNever}, 1}};
+                  {{0.3, Prices::kInfeasible}, 1}};
   for (uint32_t t = 0; t < 4; ++t) prices.buffers.push_back({t, 4 * pixels, {t + 1}, 1});
   return prices;
 }
@@ -301,14 +301,14 @@ TEST_CASE("5.3: loads are made of what a copy takes at the median, latencies of 
   CHECK(price.late_copy_us(65536) == doctest::Approx(3 * price.copy_us(65536)));
   const double between = (4096.0 + 65536) / 2;
   CHECK(price.late_copy_us(between) == doctest::Approx(2.5 * price.copy_us(between)));
-  CHECK(plan::HopPrice().late_copy_us(1) == plan::HopPrice::kNever);
+  CHECK(plan::HopPrice().late_copy_us(1) == plan::HopPrice::kInfeasible);
 
   Prices prices; // 300 µs on the device and 1000 on the host, with 110 µs up and as much down
   prices.domains = 2;
   prices.workers = {1, 1};
   prices.hops = {{0, 0}, {100, 0.01}, {100, 0.01}, {0, 0}};
   prices.period_us = 100'000;
-  prices.tasks = {{{100, Prices::kNever}, 1}, {{1000, 300}, 1}, {{100, Prices::kNever}, 1}};
+  prices.tasks = {{{100, Prices::kInfeasible}, 1}, {{1000, 300}, 1}, {{100, Prices::kInfeasible}, 1}};
   prices.buffers = {{0, 1000, {1}, 1}, {1, 1000, {2}, 1}};
   const Score before = evaluate(prices, {0, 1, 0});
   CHECK(choose_places(prices).places == Places{0, 1, 0});
@@ -323,10 +323,10 @@ TEST_CASE("3.6, 5.5: the cheapest ways are what brute force finds, and form a tr
   std::mt19937 random(random_seed());
   for (int i = 0; i < 1000; ++i) {
     constexpr uint32_t kDomains = 5;
-    std::vector<double> us(kDomains * kDomains, HopPrice::kNever);
+    std::vector<double> us(kDomains * kDomains, HopPrice::kInfeasible);
     for (double& one : us)
       if (random() % 3 != 0) one = 1 + static_cast<double>(random() % 100);
-    const Ways ways(kDomains, [&](uint32_t from, uint32_t to) { return us[from * kDomains + to]; });
+    const CheapestRoutes ways(kDomains, [&](uint32_t from, uint32_t to) { return us[from * kDomains + to]; });
     std::vector<double> least = us; // Floyd and Warshall
     for (uint32_t d = 0; d < kDomains; ++d) least[d * kDomains + d] = 0;
     for (uint32_t by = 0; by < kDomains; ++by)
@@ -337,7 +337,7 @@ TEST_CASE("3.6, 5.5: the cheapest ways are what brute force finds, and form a tr
     for (uint32_t from = 0; from < kDomains; ++from)
       for (uint32_t to = 0; to < kDomains; ++to) {
         REQUIRE(ways.us(from, to) == least[from * kDomains + to]);
-        if (from == to || ways.us(from, to) == HopPrice::kNever) continue;
+        if (from == to || ways.us(from, to) == HopPrice::kInfeasible) continue;
         const uint32_t before = ways.before(from, to);
         REQUIRE(ways.us(from, to) == ways.us(from, before) + us[before * kDomains + to]);
       }

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <variant>
 
-#include "plan/words.h"
+#include "plan/format_text.h"
 #include "tests/contains.h"
 
 namespace millrace::test {

@@ -82,7 +82,7 @@ CudaDevice::~CudaDevice() {
     waiting_->closing = true;
     never_answers = waiting_->in_driver && poisoned();
   }
-  waiting_->wake.ring();
+  waiting_->wake.notify();
   if (waiter_.joinable()) never_answers ? waiter_.detach() : waiter_.join();
   // What waits for words that nobody moves any more runs out, or the driver would wait for it at its next call that
   // waits for all, a later device's too. Its memory is still there.
@@ -156,7 +156,7 @@ void CudaDevice::poison(DeviceError error, const std::string& sentence) {
   }
   complete_all();
   let_all_go();
-  waiting_->wake.ring();
+  waiting_->wake.notify();
 }
 
 // All that was issued is over, so that no host waits for ever. The hardware may still write an older word behind this;
@@ -371,7 +371,7 @@ void CudaDevice::close_gate(CudaStream& stream, const Foreign& opened_by) {
     stream.gates = opened_by.gate;
     foreign_.push_back(opened_by);
   }
-  waiting_->wake.ring();
+  waiting_->wake.notify();
   check(Call::StreamWaitValue, api_.wait_value(stream.handle, stream.gate, stream.gates));
   stream.dirty = true;
 }
@@ -461,20 +461,20 @@ void CudaDevice::collect_spans() {
   }
 }
 
-// A gate whose word is the device's own. The waiter looks at it, so that it opens even if let_go() is not reached: a
+// A gate whose word is the device's own. The waiter looks at it, so that it opens even if resume() is not reached: a
 // body that waits for its stream blocks its thread in the driver, and no call into that could help.
-void CudaDevice::hold(Stream& stream) {
+void CudaDevice::pause(Stream& stream) {
   CudaStream& held = own(stream);
   if (poisoned() || held.recorder) return;
   make_current();
   const uint64_t gate = held.gates + 1;
-  close_gate(held, {{&held.let_go, gate}, &held, gate, std::chrono::steady_clock::now() + kHeldMax});
+  close_gate(held, {{&held.resumed, gate}, &held, gate, std::chrono::steady_clock::now() + kHeldMax});
   if (poisoned()) let_all_go(); // meanwhile, when the gate was not there yet
 }
 
-void CudaDevice::let_go(Stream& stream) {
+void CudaDevice::resume(Stream& stream) {
   CudaStream& held = own(stream);
-  held.let_go.store(held.gates, std::memory_order_release);
+  held.resumed.store(held.gates, std::memory_order_release);
   open_gates();
 }
 
@@ -487,7 +487,7 @@ void CudaDevice::find_neighbourhood() {
   std::string lower = bus_id_;
   std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
   std::ifstream list("/sys/bus/pci/devices/" + lower + "/local_cpulist");
-  std::getline(list, near_processors_);
+  std::getline(list, local_cpus_);
 }
 
 } // namespace millrace::device::cuda

@@ -6,7 +6,8 @@
 // Why this way. Each stream has a word in mapped host memory. On the bare stream the copy engine or the front end
 // writes it (a stream write of the driver), in a graph a kernel does, so that who waits looks at memory and calls
 // nobody. Where another stream has to wait, an event without a time is recorded; and when hosts have gone to sleep one
-// waiter thread blocks in an event of its own, sees errors there, and rings their bell.
+// waiter thread blocks in an event of its own, sees errors there, and notifies their event
+// count.
 //
 // Invariants.
 //  - One thread submits; no function that it calls waits for the device. allocate() and what is behind it may, and is
@@ -29,10 +30,10 @@
 #include <utility>
 #include <vector>
 
-#include "device/bell.h"
 #include "device/cuda/api.h"
 #include "device/cuda/nvtx.h"
 #include "device/device.h"
+#include "device/event_count.h"
 #include "device/module.h"
 #include "device/pinned_ranges.h"
 #include "millrace/abi.h"
@@ -73,7 +74,7 @@ struct CudaStream final : Stream {
   bool has_numbers = false;
   uint64_t* gate = nullptr; // mapped: what waits for words of others waits for this one
   uint64_t gates = 0;
-  std::atomic<uint64_t> let_go{0};    // the gate up to which hold() is over
+  std::atomic<uint64_t> resumed{0};   // the gate up to which pause() is over
   std::unique_ptr<Recorder> recorder; // while it records
   TimedSpan* open_span = nullptr;
   std::string body_error;
@@ -114,7 +115,7 @@ struct Recorder {
 // What the waiter thread may still look at when its device is gone: where the hardware never answers, the thread is
 // left behind in the driver.
 struct Waiting {
-  Bell wake;
+  EventCount wake;
   std::atomic<bool> watched{false};
   std::mutex mutex;
   bool closing = false;   // under the mutex
@@ -149,17 +150,17 @@ class CudaDevice final : public Device, public Enqueuing, private PageLocker {
   bool begin_span(Stream& stream) override;
   void end_span(Stream& stream, const Span& span) override;
   void collect_spans() override;
-  void hold(Stream& stream) override;
-  void let_go(Stream& stream) override;
+  void pause(Stream& stream) override;
+  void resume(Stream& stream) override;
   void watch() override;
-  void kick() override { waiting_->wake.ring(); }
+  void kick() override { waiting_->wake.notify(); }
   DeviceStatus status() const override;
   bool failed() const override { return poisoned(); }
   uint64_t reached(const Stream& stream) const override;
   bool is_stuck() const override { return lost_.load(std::memory_order_acquire); }
   void declare_lost(const std::string& sentence) override { poison(DeviceError::lost, sentence); }
   const void* library() const override { return library_; }
-  std::string near_processors() const override { return near_processors_; }
+  std::string local_cpus() const override { return local_cpus_; }
   std::map<std::string, uint64_t> driver_calls() const override { return api_.counts(); }
   std::map<std::string, double> gauges() const override;
 
@@ -177,7 +178,7 @@ class CudaDevice final : public Device, public Enqueuing, private PageLocker {
     Fence fence;
     CudaStream* stream;
     uint64_t gate;
-    // hold(): when the gate opens in any case; else it is not held.
+    // pause(): when the gate opens in any case; else it is not held.
     std::chrono::steady_clock::time_point held_until = kNotHeld;
   };
 
@@ -231,7 +232,7 @@ class CudaDevice final : public Device, public Enqueuing, private PageLocker {
   std::shared_ptr<PinnedRanges> pinned_;
   std::shared_ptr<Group> group_;
   const void* library_;
-  std::string near_processors_, bus_id_;
+  std::string local_cpus_, bus_id_;
   bool locks_pages_ = false;
   // Under a checker, which takes nothing for an arena that comes from a pool: arenas are allocations of their own.
   const bool is_checked_ = std::getenv("MILLRACE_CUDA_CHECKED") != nullptr;

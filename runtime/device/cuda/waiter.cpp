@@ -15,11 +15,11 @@ constexpr int64_t kAfterFailureNs = 1'000'000;
 } // namespace
 
 void CudaDevice::watch() {
-  if (!waiting_->watched.exchange(true)) waiting_->wake.ring();
+  if (!waiting_->watched.exchange(true)) waiting_->wake.notify();
 }
 
 void CudaDevice::ring(const CudaStream& stream) {
-  if (stream.bell) stream.bell->ring_if_asleep();
+  if (stream.wakeup) stream.wakeup->notify_if_waiting();
 }
 
 // Opens the gates of streams that wait for words of others. True while some are closed.
@@ -27,7 +27,7 @@ bool CudaDevice::open_gates() {
   const std::lock_guard lock(foreign_mutex_);
   for (const Foreign& foreign : foreign_)
     if (foreign.held_until != kNotHeld && std::chrono::steady_clock::now() >= foreign.held_until)
-      foreign.stream->let_go.store(foreign.gate, std::memory_order_release);
+      foreign.stream->resumed.store(foreign.gate, std::memory_order_release);
   std::erase_if(foreign_, [&](const Foreign& foreign) {
     const bool first = std::none_of(foreign_.begin(), foreign_.end(), [&](const Foreign& other) {
       return other.stream == foreign.stream && other.gate < foreign.gate && !other.fence.done();
@@ -111,17 +111,17 @@ void CudaDevice::wait_loop(const std::shared_ptr<Waiting>& waiting) {
     for (size_t s = 0; s < count; ++s) ring(*streams_[s]);
   };
   while (true) {
-    const uint32_t heard = waiting->wake.rings();
+    const uint32_t heard = waiting->wake.epoch();
     if (closing()) return;
     if (poisoned()) {
       complete_all();
-      waiting->wake.sleep(heard, kAfterFailureNs);
+      waiting->wake.wait(heard, kAfterFailureNs);
       continue;
     }
     const bool gates = open_gates();
     if (!waiting->watched.load() || gates) { // where a gate may open it looks again, and does not block
       if (gates && progress() != rung_at) ring_all();
-      waiting->wake.sleep(heard, gates ? kForeignLookNs : 0);
+      waiting->wake.wait(heard, gates ? kForeignLookNs : 0);
       continue;
     }
     waiting->watched = false;

@@ -91,15 +91,15 @@ void SimDevice::end_span(Stream&, const Span& span) {
   span.tell(span.context, options_.watcher.span_ns(span_bodies_));
 }
 
-void SimDevice::hold(Stream& stream) {
+void SimDevice::pause(Stream& stream) {
   tell("hold");
   wait(stream, {&own(stream).let_go, ++own(stream).holds});
 }
 
-void SimDevice::let_go(Stream& stream) {
+void SimDevice::resume(Stream& stream) {
   tell("let go");
   own(stream).let_go.store(own(stream).holds, std::memory_order_release);
-  moved().ring();
+  moved().notify();
   kick();
 }
 

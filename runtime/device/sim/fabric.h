@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "device/bell.h"
+#include "device/event_count.h"
 
 namespace millrace::device {
 
@@ -26,7 +26,7 @@ class SimFabric {
   std::byte* find(const std::byte* seen, uint64_t bytes, std::string& domain) const;
 
   // Rung by threaded devices when a word has moved, for those whose streams wait for it.
-  Bell moved;
+  EventCount moved;
 
  private:
   mutable std::shared_mutex mutex_;

@@ -54,8 +54,8 @@ class SimDevice : public Device, public Enqueuing {
   bool begin_span(Stream& stream) override;
   void end_span(Stream& stream, const Span& span) override;
   void collect_spans() override {}
-  void hold(Stream& stream) override;
-  void let_go(Stream& stream) override;
+  void pause(Stream& stream) override;
+  void resume(Stream& stream) override;
   const void* library() const override { return nullptr; }
 
   bool checks_accesses() const override { return options_.check_races; }
@@ -80,11 +80,11 @@ class SimDevice : public Device, public Enqueuing {
   // From now on nothing begins.
   void give_up() { poisoned_ = true; }
   bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
-  // Whether the bell is rung for a command that is over.
+  // True if a completed command must notify the event count.
   bool rings() { return !options_.watcher.watched || watched_.exchange(false); }
   // What a command takes that begins while so many other engines of the device are at work.
   int64_t slowed_ns(int64_t cost_ns, uint32_t others) const;
-  Bell& moved() { return options_.fabric ? options_.fabric->moved : own_moved_; } // a word did, here or on a peer
+  EventCount& moved() { return options_.fabric ? options_.fabric->moved : own_moved_; } // a word did, here or on a peer
 
  private:
   struct SimArena {
@@ -123,7 +123,7 @@ class SimDevice : public Device, public Enqueuing {
   void fail_words();
 
   const SimOptions options_;
-  Bell own_moved_;
+  EventCount own_moved_;
   uint64_t bytes_allocated_ = 0;
   std::array<std::unique_ptr<SimArena>, kArenasMax> arenas_;
   std::atomic<size_t> arena_count_{0}; // entries below it never change

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-#include "device/bell.h"
+#include "device/event_count.h"
 #include "device/sim/sim_device.h"
 #include "observe/start_thread.h"
 
@@ -31,11 +31,11 @@ class ThreadedSim final : public SimDevice {
       if (worker.thread.joinable()) worker.thread.join(); // else it could not be started
   }
 
-  void kick() override { moved().ring(); }
+  void kick() override { moved().notify(); }
 
  private:
   struct Worker {
-    Bell submitted;
+    EventCount submitted;
     std::thread thread;
   };
 
@@ -47,38 +47,38 @@ class ThreadedSim final : public SimDevice {
   }
 
   // Streams are numbered in the order of their workers; only the submitting thread adds any.
-  void on_command(QueuedStream& stream) override { workers_[stream.index].submitted.ring(); }
+  void on_command(QueuedStream& stream) override { workers_[stream.index].submitted.notify(); }
 
   void on_poison() override { ring_all(); }
 
   void ring_all() {
     const std::lock_guard lock(workers_mutex_);
-    for (Worker& worker : workers_) worker.submitted.ring();
-    moved().ring();
+    for (Worker& worker : workers_) worker.submitted.notify();
+    moved().notify();
   }
 
-  void work(QueuedStream& stream, Bell& submitted) {
+  void work(QueuedStream& stream, EventCount& submitted) {
     while (true) {
-      const uint32_t heard = submitted.rings();
+      const uint32_t heard = submitted.epoch();
       const Command* command = stream.head();
       if (!command) {
         if (closing_) return;
-        submitted.sleep(heard);
+        submitted.wait(heard);
         continue;
       }
       until_ready(*command);
       execute_in_time(*command);
       stream.pop(rings());
-      moved().ring();
+      moved().notify();
     }
   }
 
   void until_ready(const Command& command) {
     for (int look = 0; look < kLooksBeforeSleep && !ready(command); ++look) std::this_thread::yield();
     while (true) {
-      const uint32_t heard = moved().rings();
+      const uint32_t heard = moved().epoch();
       if (ready(command)) return;
-      moved().sleep(heard, kUnrungWord_ns);
+      moved().wait(heard, kUnrungWord_ns);
     }
   }
 

@@ -1,4 +1,4 @@
-// How long measured ticks take to their sinks (reach.cpp).
+// How long measured ticks take to their sinks (sink_latency.cpp).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class RunState;
 struct HandlerRun;
 
 // From the beginning of measured ticks until a sink's call was over.
-struct Reach {
+struct SinkLatency {
   Histogram times;
   SingleWriter<int64_t> first_ns; // of the first tick, which pays for what is done once; 0: not yet
 };
@@ -20,6 +20,6 @@ struct Reach {
 // Before anything runs: finds the sinks, and gives them a place for their times.
 void watch_sinks(RunState& run);
 // A call for this ordinal is over. Of a sink it is kept how long the tick took, where it is a sampled one.
-void note_reached(HandlerRun& step, uint64_t ordinal);
+void note_sink_latency(HandlerRun& step, uint64_t ordinal);
 
 } // namespace millrace::exec

@@ -1,5 +1,5 @@
 // A child process, a pipe from it, and a limit to its time.
-#include "cli/apart.h"
+#include "cli/subprocess.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -55,12 +55,13 @@ bool read_all(int file, int seconds_max, std::string& text) {
 
 } // namespace
 
-Apart run_apart(const std::function<std::string()>& function, int seconds_max, bool silent) {
+Subprocess run_in_subprocess(const std::function<std::string()>& function, int seconds_max, bool silent) {
   std::array<int, 2> ends;
-  if (pipe(ends.data()) != 0) throw Failure(606, std::string("cannot make a pipe: ") + std::strerror(errno));
+  if (pipe(ends.data()) != 0)
+    throw Failure(code::write_failed, std::string("cannot make a pipe: ") + std::strerror(errno));
   std::fflush(nullptr);
   const pid_t child = fork();
-  if (child < 0) throw Failure(606, std::string("cannot begin a process: ") + std::strerror(errno));
+  if (child < 0) throw Failure(code::write_failed, std::string("cannot begin a process: ") + std::strerror(errno));
   if (child == 0) {
     close(ends[0]);
     try {
@@ -70,7 +71,7 @@ Apart run_apart(const std::function<std::string()>& function, int seconds_max, b
     }
   }
   close(ends[1]);
-  Apart result;
+  Subprocess result;
   result.in_time = read_all(ends[0], seconds_max, result.told);
   close(ends[0]);
   if (!result.in_time) kill(child, SIGKILL);

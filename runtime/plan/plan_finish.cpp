@@ -5,7 +5,7 @@
 
 namespace millrace::plan {
 
-void attend(Draft& draft) {
+void plan_finish(Draft& draft) {
   Plan& plan = draft.plan;
   for (Step& step : plan.steps) {
     if (!step.is<FinishStep>()) continue;

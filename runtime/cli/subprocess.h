@@ -6,7 +6,7 @@
 
 namespace millrace::cli {
 
-struct Apart {
+struct Subprocess {
   bool in_time = true; // false: it was ended
   int signal = 0;      // that it died of
   int status = 0;      // that it ended with
@@ -15,6 +15,6 @@ struct Apart {
 
 // `silent`: what it prints is nobody's business. Throws Failure (MR0606) where no process can be made. Call it while
 // this process has one thread.
-Apart run_apart(const std::function<std::string()>& function, int seconds_max, bool silent);
+Subprocess run_in_subprocess(const std::function<std::string()>& function, int seconds_max, bool silent);
 
 } // namespace millrace::cli

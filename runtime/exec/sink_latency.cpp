@@ -1,7 +1,7 @@
 // How long measured ticks take from their beginning to each sink. A tick begins when it is due, where a clock has
 // beats; else when its sources are asked for it. What a reader's thread has read before that is no part of it. It has
 // reached a sink when the sink's call is over.
-#include "exec/reach.h"
+#include "exec/sink_latency.h"
 
 #include <algorithm>
 
@@ -18,15 +18,15 @@ void watch_sinks(RunState& run) {
                        [&](const auto& path) { return path.sink == step.index; });
   };
   for (HandlerRun* step : epoch.handlers)
-    if (is_sink(*step)) step->reach = std::make_unique<Reach>();
+    if (is_sink(*step)) step->sink_latency = std::make_unique<SinkLatency>();
 }
 
-void note_reached(HandlerRun& step, uint64_t ordinal) {
+void note_sink_latency(HandlerRun& step, uint64_t ordinal) {
   PaceRun& pace = *step.pace;
-  if (!step.reach || !pace.is_measured(ordinal)) return;
+  if (!step.sink_latency || !pace.is_measured(ordinal)) return;
   const int64_t took = step.run->now_ns() - pace.latency[ordinal & pace.mask].from_ns;
-  step.reach->times.add(took);
-  if (ordinal == 0) step.reach->first_ns.set(took);
+  step.sink_latency->times.add(took);
+  if (ordinal == 0) step.sink_latency->first_ns.set(took);
 }
 
 } // namespace millrace::exec
