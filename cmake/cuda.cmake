@@ -9,7 +9,7 @@ if(NOT CMAKE_CUDA_COMPILER)
   return()
 endif()
 # Machine code for what is common in servers, and forms that drivers compile for what is older and for what is newer.
-if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
   set(CMAKE_CUDA_ARCHITECTURES 75-virtual 90)
 endif()
 enable_language(CUDA)

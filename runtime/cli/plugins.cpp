@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "cli/exit_code.h"
 #include "embed/compose.h"
@@ -15,10 +14,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool file_contains(const std::string& path, const std::string& words) {
+// Empty if the file cannot be read.
+std::string bytes_of(const std::string& path) {
+  std::error_code ignored;
+  const uintmax_t size = fs::file_size(path, ignored);
   std::ifstream file(path, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  return bytes.find(words) != std::string::npos;
+  std::string bytes(ignored ? 0 : static_cast<size_t>(size), '\0');
+  if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) bytes.clear();
+  return bytes;
 }
 
 std::vector<std::string> type_names(const plugin::Registry& registry) {
@@ -46,8 +49,9 @@ void scan_for(plugin::Registry& registry, const graph::Graph& graph, const std::
   const auto some_unknown = [&] { return std::any_of(graph.handlers.begin(), graph.handlers.end(), is_unknown); };
   // A plugin has the names of its types in it, unless it makes them up as it is loaded.
   const auto may_have_one = [&](const std::string& plugin) {
+    const std::string bytes = bytes_of(plugin);
     return std::any_of(graph.handlers.begin(), graph.handlers.end(), [&](const graph::Handler& handler) {
-      return is_unknown(handler) && file_contains(plugin, handler.type);
+      return is_unknown(handler) && bytes.find(handler.type) != std::string::npos;
     });
   };
   for (const std::string& folder : embed::standard_plugin_folders())
@@ -77,8 +81,9 @@ void warn_of_failures(const plugin::Registry& registry, const std::vector<std::s
 bool missing_by_failure(const plugin::Registry& registry, const std::string& type) {
   if (registry.find(type) || registry.failures().empty()) return false;
   if (nearest_type(type, type_names(registry)).empty()) return true;
-  return std::any_of(registry.failures().begin(), registry.failures().end(),
-                     [&](const plugin::LoadFailure& failure) { return file_contains(failure.path, type); });
+  return std::any_of(registry.failures().begin(), registry.failures().end(), [&](const plugin::LoadFailure& failure) {
+    return bytes_of(failure.path).find(type) != std::string::npos;
+  });
 }
 
 const plugin::RegisteredType& require_type(const plugin::Registry& registry, const std::string& type,
