@@ -12,7 +12,7 @@ namespace millrace::exec {
 
 namespace {
 
-// The next three run on the time of a device that runs bodies by itself: the begin and the end of a copy, and the
+// A device whose bodies do not enqueue calls the next three in stream order: the begin and the end of a copy, and the
 // presence that goes with its bytes.
 void begin_copy(void* context) {
   CopyCall& copy = *static_cast<CopyCall*>(context);
@@ -59,11 +59,11 @@ bool comes_by(const StepRun& reader, const InputRun& input, const CopyRun& trans
 
 enum class Certain { yes, no, open };
 
-// Says if the reader fires on this tick, as far as presence is known without its inputs' bytes (3.4).
+// True, false, or open if the reader fires on this tick: open while an input that it needs is not settled (3.4).
 Certain certain(const StepRun& reader, const CopyRun& transfer, uint64_t ordinal) {
   const mr_tick_info& info = transfer.pace->info(ordinal);
   for (const InputRun& input : reader.inputs)
-    if (input.delay > 0 && comes_by(reader, input, transfer)) return Certain::yes; // a later tick will tell
+    if (input.delay > 0 && comes_by(reader, input, transfer)) return Certain::yes; // a later tick reads it
   if (info.index % reader.every != 0 || later_ticks_void(*reader.run, info)) return Certain::no;
   for (const InputRun& input : reader.inputs) {
     if (!input.required || input.repeat_last || !input.output) continue;
@@ -88,15 +88,15 @@ void copy_blocks(CopyRun& step, const CopyCall& copy, const Slot& last, uint64_t
     if (const Slot& source = input.output->at(ordinal); source.block)
       wait_for(*step.on.device, *step.on.stream, source.fence);
   uint64_t extent = last.block->ring->capacity();
-  // The extent is known if the block has arrived here, or if the host has a record of it. Otherwise all of its capacity
-  // goes: it is still on its way here, or was never written.
+  // The extent is known if the block has arrived on the host, or if the host keeps the block's header itself. Otherwise
+  // the whole capacity goes: the block is still on its way, or was never written.
   if (reads_host(step) ? last.fence.done() && (!last.presence_pending || last.block->present.load())
                        : last.block->record != last.block->value)
     extent = last.value->header.extent_bytes;
   const auto [from, to] = copy.carried.front();
   const auto before_last = static_cast<uint64_t>(bytes_at(last.block->value) - bytes_at(from->value));
-  // A single block goes without its mr_value if the host has the record already, unless the mr_value says how many
-  // records there are.
+  // A single block goes without its header if the host keeps the header itself, unless the device writes the number of
+  // records there.
   const bool bare = copy.carried.size() == 1 && to->record != to->value && writes_host(step) && !is_counted_late(*to);
   const uint64_t head = bare ? sizeof(mr_value) : 0;
   const uint64_t count = before_last + sizeof(mr_value) + extent - head;
@@ -105,8 +105,8 @@ void copy_blocks(CopyRun& step, const CopyCall& copy, const Slot& last, uint64_t
   step.bytes_copied += count;
 }
 
-// True if the host must know that a copy's source is there before it submits the copy: on a device whose bodies
-// enqueue, and for a source that came down from one, because nothing passes that device's failure on.
+// True if the host must know that a copy's source is there before it submits the copy: if bodies enqueue on the copy's
+// device, or if the source was itself copied down from such a device, whose failure no stream carries to this copy.
 bool host_must_know(const CopyRun& step, const Slot& source) {
   return step.on.enqueuing || (source.block && source.block->record != source.block->value);
 }
@@ -135,10 +135,10 @@ std::optional<uint64_t> wanted_members(const CopyRun& step, uint64_t ordinal) {
 
 // Settles one output of a copy as it will be at the copy's fence.
 void settle_copied(CopyRun& step, const Slot& source, memory::Block& block, size_t m, uint64_t ordinal) {
-  // A value that comes to the host is absent until the device has carried it here; a lost device never does (4.9).
+  // The slot of a value that comes to the host waits for the fence; a lost device never completes it (4.9).
   const bool unknown = source.presence_pending || writes_host(step);
-  // On a device whose bodies enqueue, the host knows presence and record at once; the fence's word tells if the copy
-  // failed (read()).
+  // If bodies enqueue, the host knows presence and header at once, and readers learn from the fence if the copy failed
+  // (arrived(), presence.h). Otherwise `present` is false until the copy carries it.
   const bool known = step.on.enqueuing;
   block.present.store(known || !unknown, std::memory_order_relaxed);
   if (known && block.record != block.value) *block.record = *source.value;
