@@ -1,4 +1,5 @@
-// Lists the built-in handler types. By name and not by static registration: a static library drops what nobody names.
+// Lists the built-in handler types explicitly. Static registration would not work: a linker drops members of a static
+// library that nothing refers to.
 #include "handlers/builtin.h"
 
 #include <array>
@@ -43,7 +44,7 @@ const mr_handler_type& test_work_type();
 
 const mr_plugin* millrace_builtin_plugin() {
   using namespace millrace::handlers;
-  // Sorted by type: what lists them shows this order.
+  // Sorted by type name: listings show the types in this order.
   static const std::array types = {
       &draw_boxes_type(),    &draw_marker_type(),     &draw_shapes_type(),      &draw_text_type(),
       &draw_waveform_type(), &file_raw_reader_type(), &file_raw_writer_type(),  &flow_gate_type(),

@@ -3,5 +3,5 @@
 
 #include "millrace/abi.h"
 
-// The same table at every call; valid for the life of the process. From any thread.
+// Returns the same table on every call; it stays valid for the life of the process. May be called from any thread.
 const mr_plugin* millrace_builtin_plugin();

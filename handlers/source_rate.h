@@ -1,4 +1,4 @@
-// The rate of a source that is told it as a number, and the times that follow from it.
+// Computes the rate of a source from a number of beats a second, and the times of its beats.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,13 @@
 
 namespace millrace::handlers {
 
-// Beats a second, as a fraction in its lowest terms; 0: none of its own.
+// Beats a second, as a fraction in lowest terms; 0: the source has no rate of its own.
 struct SourceRate {
   int64_t numerator = 0, denominator = 1;
 };
 
-// 29.97 and its kin, 23.98 too, mean n·1000/1001; others are taken to a thousandth, or below 1 to a millionth. The
-// numerator stays below 2^30, so that its product with a second's nanoseconds fits 64 bits. fps: 0 … 100000.
+// 29.97 and similar rates, 23.98 too, mean n·1000/1001. Others are rounded to a thousandth, or below 1 to a millionth.
+// The numerator stays below 2^30, so that its product with a second's nanoseconds fits 64 bits. `fps` is 0 … 100000.
 inline SourceRate rate_of(double fps) {
   if (fps <= 0) return {};
   const double whole = std::round(fps);
@@ -26,8 +26,8 @@ inline SourceRate rate_of(double fps) {
   return {numerator / divisor, parts / divisor};
 }
 
-// When beat `index` is, from the start, in nanoseconds; of a rate that is not 0. In whole seconds and a rest, so that
-// the product stays within 64 bits for any run.
+// The time of beat `index` from the start, in nanoseconds; the rate must not be 0. Computed as whole seconds and a
+// rest, so that the product stays within 64 bits for any run.
 inline int64_t time_of_beat(const SourceRate& rate, uint64_t index) {
   constexpr int64_t kSecondNs = 1'000'000'000;
   const int64_t beats = static_cast<int64_t>(index) * rate.denominator;

@@ -1,4 +1,4 @@
-// An application with millrace inside: it draws pictures, a pipeline blurs them, and it looks at what comes back.
+// An application that embeds millrace: it draws pictures, a pipeline blurs them, and the application reads the results.
 #include <millrace/runtime.h>
 
 #include <cstdio>

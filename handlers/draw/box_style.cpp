@@ -1,4 +1,4 @@
-// Inks are mixed once a tick and not once a box.
+// Makes the style of draw.boxes. Inks are mixed once a tick, not once a box.
 #include "handlers/draw/box_style.h"
 
 namespace millrace::handlers {

@@ -8,12 +8,12 @@
 namespace millrace::handlers {
 
 struct BoxSettings {
-  int64_t thickness = 2; // of the frame; pixels
-  int64_t size = 14;     // of the labels' letters; pixels
+  int64_t thickness = 2; // thickness of the frame in pixels
+  int64_t size = 14;     // height of the label font in pixels
   bool labels = true;
 };
 
-// `digits` holds the ten digits, and its bytes are at `copied` for whoever draws.
+// `digits` holds the ten digits; `copied` is the address of its bytes in the memory of the host or device that draws.
 gpu::BoxStyle box_style(const BoxSettings& settings, Pixel pixel, const GlyphSet& glyphs, const PackedSheet& digits,
                         const void* copied);
 

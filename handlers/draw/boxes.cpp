@@ -17,11 +17,11 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kBoxesManual = &R"(
-Draws a frame around every box, over the picture, in its own memory where the plan allows. The frame
-lies inside its box and takes its colour from the track's id, else from the class, so that a track
-keeps its colour. With `labels` the id stands above it. Without boxes (the input is optional) the
-picture passes as it is. Labels need a font: DejaVu Sans, looked for where systems keep their fonts,
-or `font`.
+Draws a frame around every box onto the picture, in the picture's own memory if the plan allows. The
+frame lies inside its box. The track's id chooses the colour, or the class if there is no id, so
+that a track keeps its colour. `labels` writes the id above the frame. Without boxes (the input is
+optional) the picture passes unchanged. Labels need a font: the file `font`, or DejaVu Sans from the
+system's usual font folders.
 
     test.pattern ! draw.boxes thickness=3 ! null.sink
 )"[1];
@@ -39,7 +39,7 @@ class Boxes final : public Handler {
     try {
       sheet_ = PackedSheet(GlyphSet(*font_, static_cast<uint32_t>(*size_)), "0123456789");
     } catch (const std::runtime_error&) {
-      // That there is no such font is said by start(), where it is needed.
+      // start() reports a missing font; it needs the font only for labels.
     }
     needs_scratch(sheet_.bytes().size());
   }
@@ -74,12 +74,12 @@ class Boxes final : public Handler {
  private:
   static Rectangle rectangle(const gpu::PixelArea& area) { return {area.left, area.top, area.right, area.bottom}; }
 
-  // `copied`: where the bytes of sheet_ are for whoever draws.
+  // `copied` is the address of sheet_'s bytes in the memory of the host or device that draws.
   gpu::BoxStyle style_for(Pixel pixel, const void* copied) const {
     return box_style({*thickness_, *size_, *labels_}, pixel, glyphs_, sheet_, copied);
   }
 
-  // The letters stay on their plate.
+  // Clips the letters to their plate.
   void draw_label(const ImageSpan& picture, const gpu::BoxMark& mark, const gpu::BoxStyle& style) const {
     char text[24];
     const int length = std::snprintf(text, sizeof text, "%" PRId64, mark.id);
@@ -103,7 +103,7 @@ class Boxes final : public Handler {
   Param<int64_t> size_{*this, "size", 14, "of the labels' letters", range(4, 512), unit("px")};
   Param<std::string> font_{*this, "font", "", "a font file; empty: DejaVu Sans", reads_path};
   GlyphSet glyphs_;
-  PackedSheet sheet_; // of the digits
+  PackedSheet sheet_; // the ten digits
 };
 
 } // namespace

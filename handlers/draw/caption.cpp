@@ -1,4 +1,4 @@
-// A caption is a list of pieces: fixed text, and what changes.
+// Parses captions and fills them in. A caption is a list of pieces: fixed text, and parts that change.
 #include "handlers/draw/caption.h"
 
 #include <millrace/nearest.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kClockForm = "%Y-%m-%d %H:%M:%S";
 
-// What comes next in a text: fixed text, or what stands between braces. `text` loses it.
+// The next piece of a text: either fixed text or the place name between braces. next_cut() removes it from `text`.
 struct Cut {
   std::string fixed;
   std::optional<std::string_view> place;
@@ -64,7 +64,7 @@ std::span<const mr_field> fields_of(const CaptionSource& source) {
   return source.type ? std::span(source.type->fields, source.type->field_count) : std::span<const mr_field>();
 }
 
-// All that may stand between braces.
+// Every name that may stand between braces.
 std::vector<std::string> known_places(std::span<const CaptionSource> sources) {
   std::vector<std::string> names = {"index", "time", "clock", "utc"};
   for (const CaptionSource& source : sources) {
@@ -75,7 +75,8 @@ std::vector<std::string> known_places(std::span<const CaptionSource> sources) {
   return names;
 }
 
-// Tells of a place that there is not: the nearest there is and the text with it, else all that there are.
+// Throws for an unknown place. The message suggests the nearest known name and the corrected text, or lists all known
+// names if none is near.
 [[noreturn]] void refuse(std::string_view place, std::string_view text, std::span<const CaptionSource> sources) {
   const std::vector<std::string> known = known_places(sources);
   const std::string wrong = "{" + std::string(place) + "}", sentence = "the text has '" + wrong + "'";
@@ -136,7 +137,7 @@ void Caption::add_place(std::string_view place, std::string_view text, std::span
   pieces_.push_back(std::move(piece));
 }
 
-// False where no source has such a number.
+// False if no source has such a number.
 bool Caption::add_value(std::string_view name, std::span<const CaptionSource> sources) {
   const size_t dot = name.find('.');
   if (dot == std::string_view::npos) return false;

@@ -1,4 +1,4 @@
-// Two steps a row: its levels, which vectorises, and the counting, which does not.
+// Counts levels in two steps a row: computing the levels, which vectorises, and counting them, which does not.
 #include "handlers/draw/column_levels.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ MILLRACE_VECTORIZE void mix_luma(const uint8_t* red, const uint8_t* green, const
   for (uint32_t x = 0; x < width; ++x) luma[x] = luma_level(red[x], green[x], blue[x]);
 }
 
-// Two neighbours are most often of one level and one stretch. Counted one after the other the second would wait for
-// the first's store, so the left and the right half of the row take turns.
+// Neighbouring pixels mostly have the same level and the same stretch. Counting them one after the other would make the
+// second wait for the first one's store, so the loop alternates between the left and the right half of the row.
 void count_levels(const uint8_t* levels, const uint32_t* column_of, uint32_t width, uint32_t columns,
                   uint32_t* counts) {
   const uint32_t half = width / 2;

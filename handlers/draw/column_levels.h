@@ -1,8 +1,8 @@
-// Counts how often each level occurs in each stretch of columns of a picture: what a waveform monitor shows.
+// Counts how often each level occurs in each stretch of columns of a picture, which a waveform monitor shows.
 //
 // Rules. A picture of `width` pixels is cut into `columns` stretches: pixel x belongs to stretch x · columns / width,
 // rounded down. Every pixel counts once. Luma is BT.601 in 8 bits, at most 1 away from the real-valued formula; the
-// only channel of a gray picture is its luma and each of its colours.
+// only channel of a gray picture serves as its luma and as each of its colours.
 #pragma once
 
 #include <millrace/payload.h>
@@ -14,22 +14,24 @@
 
 namespace millrace::handlers {
 
-// The channels of one row at a time, spread out. Owned by one thread; allocates where a row is longer than reserved.
+// The separated channels of one row at a time. Owned by one thread; allocates only if a row is longer than reserved.
 class LevelRow {
  public:
   void reserve(uint32_t width);
-  // A row of an interleaved 8-bit picture; it is looked at until the next one.
+  // Reads a row of an interleaved 8-bit picture. The row must stay valid until the next read(): a gray row is not
+  // copied.
   void read(const uint8_t* row, Pixel pixel, uint32_t width);
   // A level for every pixel of the row; valid until the next read().
   const uint8_t* of(LevelOf channel);
 
  private:
   uint32_t width_ = 0;
-  const uint8_t* gray_ = nullptr; // the row itself, where it is all that there is
+  const uint8_t* gray_ = nullptr; // the row itself if the picture is gray, else null
   std::vector<uint8_t> red_, green_, blue_, alpha_, luma_;
 };
 
-// The counts of one channel. Owned by one thread; pictures and column counts within what was reserved allocate nothing.
+// The counts of one channel. Owned by one thread. Does not allocate for pictures and column counts within the reserved
+// size.
 class ColumnLevels {
  public:
   void reserve(uint32_t picture_width, uint32_t columns);

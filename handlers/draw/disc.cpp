@@ -1,4 +1,5 @@
-// Row by row: the middle of a row is a span, and only the pixels that the edge crosses are looked at one by one.
+// Draws discs row by row: the inside of a row is one span, and only the pixels that the edge crosses are computed one
+// by one.
 #include "handlers/draw/disc.h"
 
 #include <algorithm>
@@ -8,12 +9,12 @@
 namespace millrace::handlers {
 namespace {
 
-// Half the width of a circle, `dy` from its centre; below 0 where the circle does not reach.
+// Half the width of a circle at distance `dy` from its centre; below 0 if the circle does not reach that far.
 double half_chord(double radius, double dy) {
   return radius <= std::abs(dy) ? -1 : std::sqrt(radius * radius - dy * dy);
 }
 
-// The first pixel whose middle is at or behind `x`, within 0 … width.
+// The first pixel whose centre is at or after `x`, clamped to 0 … width.
 uint32_t pixel_behind(double x, uint32_t width) {
   return static_cast<uint32_t>(std::clamp(std::ceil(x - 0.5), 0.0, static_cast<double>(width)));
 }

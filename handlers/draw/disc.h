@@ -12,20 +12,22 @@ struct Spot {
   double x = 0, y = 0;
 };
 
-// Paints a disc of at least half a pixel's radius, cut off at the picture's edges. A pixel is covered by as much as the
-// edge is beyond its middle, plus a half, between 0 and 1: less than 0.1 from the share of its area that the disc has,
-// for radii of 2 and more.
+// Paints a disc of at least half a pixel's radius, cut off at the picture's edges. A pixel's coverage is the distance
+// of its centre from the edge, positive inside, plus a half, clamped to 0 … 1. For radii of 2 and more it differs by
+// less than 0.1 from the share of the pixel's area that the disc covers.
 void draw_disc(const ImageSpan& picture, Spot centre, double radius, const Ink& ink);
 
-// circle: around the middle, clockwise from the right. eight: a figure of eight that lies on its side, twice as fast
-// upwards. line: from left to right and back, slower at the ends. still: in the middle.
+// circle: around the middle, clockwise from the right. eight: a figure of eight that lies on its side; it swings up and
+// down twice a round. line: from left to right and back, slower at the ends. still: in the middle.
 enum class MarkerPath { circle, eight, line, still };
 
-// Where the time is within a period that begins at 0: 0 up to 1, of any time. `period_ns` at least 1.
+// The phase of a time in its period, 0 … 1 with 1 excluded. Periods begin at time 0, and negative times have a phase
+// too. `period_ns` is at least 1.
 double phase_at(int64_t time_ns, int64_t period_ns);
-// Where on its path the marker is, so that a disc of radius `margin` stays in the picture where it has the room.
+// The marker's position on its path. A disc of radius `margin` around it stays in the picture if the picture is large
+// enough.
 Spot marker_spot(MarkerPath path, double phase, uint32_t width, uint32_t height, double margin);
-// The radius at a phase of the pulse: largest at 0, `depth` of it smaller at a half.
+// The radius at a phase of the pulse: `radius` at phase 0, and smaller by the fraction `depth` at phase 0.5.
 double pulsed_radius(double radius, double depth, double phase);
 
 } // namespace millrace::handlers

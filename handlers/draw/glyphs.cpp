@@ -1,4 +1,4 @@
-// FreeType lives only while a GlyphSet is made: what is left is bytes.
+// Renders letters with FreeType, which lives only while a GlyphSet is made: the masks that remain are plain bytes.
 #include "handlers/draw/glyphs.h"
 
 #include <ft2build.h>
@@ -23,7 +23,7 @@ constexpr std::array<const char*, 7> kFontFolders = {
     "/usr/local/share/fonts/dejavu"};
 constexpr uint32_t kReplacement = 0xfffd;
 
-// FreeType counts in 1/64 pixel; downwards for what goes below the baseline, upwards for what goes above.
+// FreeType's unit is 1/64 pixel. Rounds up, so callers pass lengths that are positive away from the baseline.
 int32_t whole_pixels_up(FT_Pos units) { return static_cast<int32_t>((units + 63) >> 6); }
 
 struct FreeLibrary {
@@ -89,7 +89,7 @@ GlyphSet::GlyphSet(const std::string& font, uint32_t size, std::string_view extr
 
 void GlyphSet::render(void* raw_face, uint32_t code_point) {
   const FT_Face face = static_cast<FT_Face>(raw_face);
-  // A font without the letter gives its "missing" box, which is what a reader expects to see.
+  // If a font lacks the letter, FreeType gives its "missing" box, which is what a reader expects to see.
   if (FT_Load_Char(face, code_point, FT_LOAD_RENDER | FT_LOAD_TARGET_NORMAL) != 0) return;
   const FT_GlyphSlot slot = face->glyph;
   const FT_Bitmap& bitmap = slot->bitmap;
@@ -123,7 +123,7 @@ GlyphSet GlyphSet::outlined(uint32_t radius) const {
     glyph.height += 2 * radius;
     wide.masks_.resize(glyph.mask + size_t{glyph.width} * glyph.height);
     uint8_t* const to = wide.masks_.data() + glyph.mask;
-    // A mask is laid over itself once for each place of a disc; the loop over a row vectorises.
+    // The mask is laid over itself once for each offset within a disc; the loop over a row vectorises.
     for (int32_t dy = -reach; dy <= reach; ++dy)
       for (int32_t dx = -reach; dx <= reach; ++dx) {
         if (dx * dx + dy * dy > reach * reach + reach) continue; // within half a pixel of the radius

@@ -10,14 +10,14 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kMarkerManual = &R"(
-Draws a disc that moves along a path and pulses, over the picture, in its own memory where the plan
-allows. `path` is `circle` (around the middle), `eight` (a figure of eight as large as the picture),
-`line` (from left to right and back) or `still`. One round takes `period`, one pulse `beat`; in a
-pulse the radius shrinks by `pulse` of itself and grows back.
+Draws a disc onto the picture, in the picture's own memory if the plan allows. The disc moves along
+a path and pulses. `path` is `circle` (around the middle), `eight` (a figure of eight as large as
+the picture), `line` (from left to right and back) or `still`. One round takes `period`, one pulse
+takes `beat`. In a pulse the radius shrinks by the share `pulse` and grows back.
 
-Where the disc is depends on the tick's media time alone, so that it is the same in every run, and
-whoever sees it jump has lost ticks. Its edge is smooth. It stays inside the picture where that is
-large enough, else it is cut off.
+The disc's position depends only on the tick's media time. It is the same in every run, so a disc
+that jumps shows lost ticks. The disc's edge is smooth. The disc stays inside the picture if the
+picture is large enough, else it is cut off.
 
     test.pattern ! draw.marker path=eight radius=30 period=3 color="#ff3b30" ! null.sink
 )"[1];
@@ -55,7 +55,7 @@ class Marker final : public Handler {
   }
 
  private:
-  static constexpr double kRadiusMin = 0.5; // below, a smooth edge has no inside
+  static constexpr double kRadiusMin = 0.5; // a smaller disc with a smooth edge has no inside
   static int64_t nanoseconds(double seconds) { return std::max<int64_t>(std::llround(seconds * 1e9), 1); }
 
   Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8})};

@@ -1,4 +1,4 @@
-// The masks of a sheet come last, so that what is read in words before them is aligned.
+// Packs glyphs into one sheet. The masks come last, so that the words before them are aligned.
 #include "handlers/draw/packed_sheet.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace millrace::handlers {
 namespace {
 
-// What is drawn for a letter that a font lacks, and '?' too: nothing, and the pen stays.
+// Stands for a letter if the font lacks both it and '?': nothing is drawn and the pen stays.
 constexpr GlyphSet::Glyph kNothing = {};
 
 const GlyphSet::Glyph* glyph_for(const GlyphSet& glyphs, uint32_t code_point) {
@@ -15,7 +15,7 @@ const GlyphSet::Glyph* glyph_for(const GlyphSet& glyphs, uint32_t code_point) {
   return found ? found : &kNothing;
 }
 
-// Where in `chosen` the glyph is, behind its end if need be.
+// The index of the glyph in `chosen`; appends the glyph if it is missing.
 uint16_t place_of(const GlyphSet::Glyph* glyph, std::vector<const GlyphSet::Glyph*>& chosen) {
   const auto at = std::find(chosen.begin(), chosen.end(), glyph);
   const auto place = static_cast<uint16_t>(at - chosen.begin());

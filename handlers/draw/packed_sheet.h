@@ -1,4 +1,4 @@
-// Glyphs packed into one piece of memory, so that one copy takes them to a device.
+// Packs glyphs into one piece of memory, so that one copy takes them to a device.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,31 @@
 
 namespace millrace::handlers {
 
-// Owned by a handler. Its bytes stay where they are and what they are until it is assigned to, so a copy of them that
-// was captured can be repeated.
+// Owned by a handler. Its bytes keep their address and content until the sheet is assigned to, so a captured copy of
+// them can be replayed.
 class PackedSheet {
  public:
   PackedSheet() = default;
   // Glyph i stands for the i-th character of `letters`.
   PackedSheet(const GlyphSet& glyphs, std::string_view letters);
-  // The glyphs of kNumberGlyphs come first, then those of the caption's own text; and the caption as a list of them.
-  // With `outline`, the outlined() glyphs, those of all follow in the same order.
+  // The sheet holds the glyphs of kNumberGlyphs first, then those of the caption's own text. It also holds the caption
+  // as a list of glyph indices and places of numbers. If `outline` is given (a set made by outlined()), the outline
+  // glyphs of all of these follow in the same order.
   PackedSheet(const GlyphSet& glyphs, const Caption& caption, const GlyphSet* outline = nullptr);
 
   const std::vector<uint8_t>& bytes() const { return bytes_; }
-  // The sheet and the caption's list where the bytes were copied to; or at bytes().data(), on the host.
+  // The sheet and the caption's list at `copied`, the address that the bytes were copied to; on the host, pass
+  // bytes().data().
   gpu::GlyphSheet sheet(const void* copied) const;
   const uint16_t* caption(const void* copied) const;
   uint32_t caption_count() const { return caption_count_; }
-  uint32_t outline_first() const { return outline_first_; } // 0: there are none
-  // How far any of the glyphs goes up and down from the baseline; pixels.
+  uint32_t outline_first() const { return outline_first_; } // 0: no outlines
+  // How far any glyph extends above and below the baseline, in pixels.
   int32_t top() const { return top_; }
   int32_t bottom() const { return bottom_; }
 
  private:
-  // A glyph, and whose masks it has.
+  // A glyph and the set that holds its mask.
   struct Chosen {
     const GlyphSet::Glyph* glyph;
     const GlyphSet* set;

@@ -1,4 +1,4 @@
-// Clips once a rectangle, then goes row by row.
+// Paints flat colours: clips once a rectangle, then goes row by row.
 #include "handlers/draw/raster.h"
 
 #include <algorithm>

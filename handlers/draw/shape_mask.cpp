@@ -1,6 +1,6 @@
-// A shape is a signed distance: negative inside, positive outside, and never steeper than 1. So the distance at the
-// middle of a block of pixels tells of all of them whether an edge can be there at all, and only the blocks along
-// edges are looked into: time grows with a shape's outline, not with its area.
+// Rasterises shapes. A shape is a signed distance: negative inside, positive outside, and never steeper than 1. So the
+// distance at the centre of a block of pixels tells if the block can contain an edge at all, and only the blocks along
+// edges are subdivided. The time grows with a shape's outline, not with its area.
 #include "handlers/draw/shape_mask.h"
 
 #include <algorithm>
@@ -22,12 +22,12 @@ double dot(Vec a, Vec b) { return a.x * b.x + a.y * b.y; }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// A form, and the distances from its edge that are inked.
+// A form, and the range of distances from its edge that is inked.
 struct Part {
   enum class Form { box, disc, region, path } form = Form::path;
-  std::vector<Vec> points;     // box, disc: the centre; region: the corners; path: the bends
+  std::vector<Vec> points;     // box, disc: the centre; region: the corners; path: the vertices
   Vec half;                    // box: half its sides; disc: the radius, twice
-  double cosine = 1, sine = 0; // box: how it is turned
+  double cosine = 1, sine = 0; // box: its rotation
   double from = -kInfinity, to = 0;
 };
 
@@ -43,7 +43,7 @@ double distance_to_segments(const std::vector<Vec>& points, bool closed, Vec at)
   return std::sqrt(least);
 }
 
-// By the even-odd rule.
+// Decides by the even-odd rule.
 bool is_inside(const std::vector<Vec>& corners, Vec at) {
   bool inside = false;
   for (size_t i = 0; i < corners.size(); ++i) {
@@ -55,7 +55,7 @@ bool is_inside(const std::vector<Vec>& corners, Vec at) {
 
 double distance(const Part& part, Vec at) {
   switch (part.form) {
-    case Part::Form::box: { // the larger of the two, so that frames keep their corners
+    case Part::Form::box: { // the larger of the two, so that frames have sharp corners
       const Vec off = at - part.points[0];
       const double u = off.x * part.cosine + off.y * part.sine, v = off.y * part.cosine - off.x * part.sine;
       return std::max(std::abs(u) - part.half.x, std::abs(v) - part.half.y);
@@ -74,14 +74,14 @@ double distance(const Part& part, Vec at) {
   }
 }
 
-// How much of the pixel at this distance is inked.
+// The inked share of the pixel at this distance.
 double covered(const Part& part, double d) {
   return std::clamp(std::min(d + 0.5, part.to) - std::max(d - 0.5, part.from), 0.0, 1.0);
 }
 
 // ---- from shapes to parts
 
-// An ellipse by so many corners that its edge is nowhere further than this from them; pixels.
+// An ellipse is approximated by a polygon whose edge is at most this far from it, in pixels, up to kCornersMax corners.
 constexpr double kFlatness = 0.02;
 constexpr double kCornersMax = 1024;
 
@@ -124,7 +124,7 @@ std::vector<Part> parts_of(const Shape& shape, Vec picture, double thickness) {
   std::vector<Vec> points;
   for (const ShapePoint& point : shape.points) points.push_back({point.x.pixels(picture.x), point.y.pixels(picture.y)});
   const double angle = shape.angle_deg * std::numbers::pi / 180;
-  // A right angle is exact, so that an upright rectangle stays one.
+  // An angle of 0 is exact, so that an upright rectangle stays one.
   const bool upright = shape.angle_deg == 0;
   const double cosine = upright ? 1 : std::cos(angle), sine = upright ? 0 : std::sin(angle);
   const double smaller = std::min(picture.x, picture.y);
@@ -167,7 +167,7 @@ std::vector<Part> parts_of(const Shape& shape, Vec picture, double thickness) {
 
 // ---- from parts to coverage
 
-// The pixels of a picture from `left`, `top` on that a shape may touch.
+// The rectangle of a picture's pixels that a shape may touch, and their coverage.
 class Canvas {
  public:
   Canvas(const std::vector<Part>& parts, uint32_t width, uint32_t height) : parts_(parts) {
@@ -197,11 +197,11 @@ class Canvas {
   const uint8_t* row(uint32_t y) const { return coverage_.data() + size_t{y} * width_; }
 
  private:
-  static constexpr uint32_t kBlockMin = 4; // pixels on a side that are looked at one by one
+  static constexpr uint32_t kBlockMin = 4; // blocks of at most this many pixels a side are computed pixel by pixel
 
   void fill(uint32_t x, uint32_t y, uint32_t width, uint32_t height) {
     const Vec middle = {left_ + x + (width - 1) / 2.0, top_ + y + (height - 1) / 2.0};
-    const double radius = std::hypot((width - 1) / 2.0, (height - 1) / 2.0) + 0.5; // of all that the pixels reach
+    const double radius = std::hypot((width - 1) / 2.0, (height - 1) / 2.0) + 0.5; // up to the corners of its pixels
     bool touched = false;
     for (const Part& part : parts_) {
       const double d = distance(part, middle);

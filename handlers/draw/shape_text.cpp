@@ -1,4 +1,4 @@
-// One pass over the words; every refusal names the shape that it is about.
+// Parses shapes in one pass over the words; every error names the shape that it is about.
 #include "handlers/draw/shape_text.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-// The first word, which `text` loses.
+// Takes the first word off `text`.
 std::string_view next_word(std::string_view& text) {
   text = trimmed(text);
   const std::string_view word = text.substr(0, text.find_first_of(kSpace));
@@ -57,7 +57,7 @@ std::optional<ShapeLength> read_length(std::string_view text) {
   return ShapeLength{*value, percent};
 }
 
-// Two lengths with a mark between them.
+// Reads two lengths with a mark between them.
 std::optional<ShapePoint> read_pair(std::string_view word, char mark) {
   const size_t at = word.find(mark);
   if (at == std::string_view::npos) return {};
@@ -66,7 +66,7 @@ std::optional<ShapePoint> read_pair(std::string_view word, char mark) {
   return ShapePoint{*x, *y};
 }
 
-// One shape of the text.
+// Reads one shape of the text.
 class ShapeReader {
  public:
   ShapeReader(size_t number, std::string_view text) : number_(number), text_(text) {}

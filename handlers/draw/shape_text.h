@@ -1,4 +1,4 @@
-// Shapes as text: what draw.shapes is told to draw.
+// Parses shapes from text, the parameter of draw.shapes.
 //
 //   shapes   = shape { (";" | new line) shape }          empty ones do not count
 //   shape    = "rectangle" point size | "circle" point length | "ellipse" point size
@@ -8,8 +8,8 @@
 //   point    = length "," length          size = length "x" length
 //   length   = number [ "%" ]             of the picture's width or height; a circle's, of its smaller side
 //
-// Words are separated by spaces. A rectangle's point is its top left corner and its size that of all of it; a circle's
-// is its centre, with a radius behind it, an ellipse's too, with two.
+// Words are separated by spaces. A rectangle's point is its top left corner, and its size is its width and height. The
+// point of a circle or an ellipse is its centre; one radius follows for a circle, two for an ellipse.
 #pragma once
 
 #include <optional>
@@ -20,10 +20,10 @@
 
 namespace millrace::handlers {
 
-// Bounds of what is drawn before every picture; a drawing with more is a picture, and better overlaid as one.
+// Limits for shapes that are drawn on every picture; a drawing with more is better overlaid as a picture.
 inline constexpr size_t kShapesMax = 256;
 inline constexpr size_t kShapePointsMax = 1024;
-// Beyond any picture.
+// Larger than any picture.
 inline constexpr double kShapeLengthMax = 65536;
 
 enum class ShapeKind { rectangle, circle, ellipse, line, arrow, polygon };
@@ -42,13 +42,13 @@ struct Shape {
   ShapeKind kind = ShapeKind::line;
   std::vector<ShapePoint> points; // circle, ellipse, rectangle: one
   ShapePoint size;                // rectangle: width and height; ellipse: the radii; circle: its radius, twice
-  std::optional<Color> color;     // none: the handler's
+  std::optional<Color> color;     // none: the handler's `color`
   std::optional<double> thickness;
-  double angle_deg = 0; // of a rectangle or ellipse about its centre, clockwise
+  double angle_deg = 0; // rotation of a rectangle or ellipse about its centre, clockwise
   bool filled = false;
 };
 
-// Throws std::invalid_argument with the shape's number and words, and what was expected.
+// Throws std::invalid_argument with the shape's number, its words and what was expected.
 std::vector<Shape> parse_shapes(std::string_view text);
 
 } // namespace millrace::handlers

@@ -9,21 +9,22 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kShapesManual = &R"(
-Draws shapes over a picture, antialiased, in its own memory where the plan allows. `shapes` is a
-list of them, one behind the other, each on a line of its own or behind a semicolon:
+Draws shapes onto a picture, antialiased, in the picture's own memory if the plan allows. `shapes`
+is a list of them. Each is on a line of its own or separated from the one before by a semicolon:
 
     rectangle X,Y WIDTHxHEIGHT     line X,Y X,Y …        (two points or more)
     circle X,Y RADIUS              arrow X,Y X,Y         (its tip is the second)
     ellipse X,Y RADIUSxRADIUS      polygon X,Y X,Y X,Y …
 
-and behind it any of `#rrggbb` or `#rrggbbaa`, `thickness=N`, `filled`, and for rectangle and
-ellipse `angle=N` (degrees, clockwise). Lengths are pixels, with or without a point, or percentages
-of the picture's width and height (a radius of a circle: of the smaller side), as in `50%,50%`.
+A shape may be followed by any of `#rrggbb` or `#rrggbbaa`, `thickness=N`, `filled`, and for
+rectangle and ellipse `angle=N` (degrees, clockwise). Lengths are pixels, with or without decimals,
+or percentages of the picture's width and height (a circle's radius: of the smaller side), as in
+`50%,50%`.
 
-X,Y is the middle of a pixel. A rectangle's is its top left pixel, and its frame lies inside; other
-outlines have their path in the middle. Lines have round ends. A polygon that crosses itself is
-filled by the even-odd rule. What lies outside the picture is cut off. Later shapes are drawn over
-earlier ones. Shapes are laid out once, for the largest picture that the plan allows.
+X,Y is the middle of a pixel. For a rectangle it is the top left pixel, and the frame lies inside
+the rectangle. Other outlines are centred on their path. Lines have round ends. A polygon that
+crosses itself is filled by the even-odd rule. Parts outside the picture are cut off. Later shapes
+are drawn over earlier ones. Shapes are laid out once, for the largest picture that the plan allows.
 
     test.pattern ! draw.shapes shapes="circle 50%,50% 20% filled; arrow 9,90 90,50" ! null.sink
 )"[1];
@@ -63,7 +64,7 @@ class Shapes final : public Handler {
 
   Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8})};
   Output<Image> out_{*this, "video", in_place(video_)};
-  Param<std::string> shapes_{*this, "shapes", "", "what is drawn; empty: nothing"};
+  Param<std::string> shapes_{*this, "shapes", "", "the list of shapes; empty: none"};
   Param<std::string> color_{*this, "color", "#ffffff", "of shapes that have none: \"#rrggbb\" or \"#rrggbbaa\""};
   Param<double> thickness_{*this, "thickness", 2, "of outlines that have none", range(0.1, 1000), unit("px")};
   std::vector<Drawn> masks_;

@@ -16,27 +16,27 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kTextManual = &R"(
-Writes a line of text (UTF-8) over a picture, in its own memory where the plan allows. `x` and `y`
-are the top-left corner of the line, and negative ones count from the right or the bottom edge. What
-stands in braces is filled in:
+Writes a line of text (UTF-8) onto a picture, in the picture's own memory if the plan allows. `x`
+and `y` are the top-left corner of the line; negative ones count from the right or the bottom edge.
+Words in braces are filled in:
 
     {index}            the tick's index
     {time}             its media time as h:mm:ss.mmm
     {clock}, {utc}     the time of day when it is drawn, here and in UTC: 2030-12-31 23:59:59
     {clock:%H:%M:%S}   the same in a form of date(1); {utc:%H:%M:%S} likewise
-    {boxes.count}      how many records the input `boxes` has; {records.count} those of `records`
-    {boxes.score}      a field of the first of them; of `records` those that its type says
+    {boxes.count}      the number of records at the input `boxes`; {records.count}: at `records`
+    {boxes.score}      a field of the first box; for `records` any field that their type declares
     {{                 a brace
 
-Numbers with a fraction are rounded to two decimals. A dash means that an input has no value
-in the tick, or no record. With a time of day no two runs make the same picture, and it runs on the
-CPU alone.
+Numbers with a fraction are rounded to two decimals. A dash means that an input has no value in the
+tick, or no record. With a time of day no two runs make the same picture, and the handler runs on
+the CPU only.
 
-The text stays readable on any picture with a `box` under it or an `outline` around its letters.
+A `box` under the text or an `outline` around its letters keeps the text readable on any picture.
 Both are colours; "" is none. The box is `padding` larger than the line. Neither moves the text.
 
-Without `font` it is DejaVu Sans, looked for where systems keep their fonts; where there is none it
-says so before the first tick.
+Without `font` the font is DejaVu Sans from the system's usual font folders. If it is missing, the
+handler reports that before the first tick.
 
     test.pattern ! draw.text text="frame {index} at {time}" size=32 box="#000000a0" ! null.sink
 )"[1];
@@ -62,7 +62,8 @@ class Text final : public Handler {
     check_color("color", *color_, false);
     check_color("box", *box_, true);
     check_color("outline", *outline_, true);
-    // Records that come from behind the handler have no type until the plan has gone round.
+    // The type of records that come over a delayed edge is unknown in the first of the plan's two rounds of
+    // configuration.
     if (records_.connected() && !formats.in(records_).schema) return;
     const std::array<CaptionSource, gpu::kLineSourcesMax> sources = {
         CaptionSource{"boxes", boxes_.connected(), record_type_of<Box>()},
@@ -73,7 +74,7 @@ class Text final : public Handler {
       make_glyphs();
       sheet_ = PackedSheet(glyphs_, caption_, outline_->empty() ? nullptr : &outlines_);
     } catch (const std::runtime_error&) {
-      // That there is no such font is said by start(), where it is needed.
+      // start() reports a missing font: it makes the glyphs again.
     }
     needs_scratch(sheet_.bytes().size());
   }
@@ -83,7 +84,7 @@ class Text final : public Handler {
     box_color_ = parse_color(*box_).value_or(Color{});
     outline_color_ = parse_color(*outline_).value_or(Color{});
     make_glyphs();
-    if (Caption::shows_clock(*text_)) tzset(); // reads the zone's file here, and not in a tick
+    if (Caption::shows_clock(*text_)) tzset(); // reads the time zone's file here, and not in a tick
   }
 
   void process(Tick& tick, Cpu&) {
@@ -101,7 +102,8 @@ class Text final : public Handler {
     glyphs_.draw(picture, line, left, baseline, ink_of(ink_color_, picture.pixel()));
   }
 
-  // The line is made on the device, which knows index and time of a tick that is not called for.
+  // The line is made on the device, which knows the index and time of a tick even if the host does not call process()
+  // for it (a replayed graph).
   void process(Tick& tick, Cuda& cuda) {
     const ImageSpan picture = out_.modify(tick, video_);
     const gpu::DrawKernels& draw = *gpu::library_of(cuda).draw;
@@ -148,7 +150,7 @@ class Text final : public Handler {
     return y_ >= 0 ? *y_ : picture.height() + y_ - glyphs_.ascent() - glyphs_.descent();
   }
 
-  // Where there is a value.
+  // Empty if the port has no value.
   template <class Port>
   static gpu::LineRecords records_of(const Tick& tick, const Port& port) {
     if (!port.present(tick)) return {};
@@ -161,11 +163,11 @@ class Text final : public Handler {
   }
 
   Input<Image> video_{*this, "video", pixels({Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8, Pixel::bgra8})};
-  Input<Records<Box>> boxes_{*this, "boxes", optional, help("what {boxes.count} and its like show")};
+  Input<Records<Box>> boxes_{*this, "boxes", optional, help("the records that {boxes.count} and its like show")};
   Input<Any> records_{*this, "records", optional, of_records,
-                      help("any records: what {records.count} and its like show")};
+                      help("any records, which {records.count} and its like show")};
   Output<Image> out_{*this, "video", in_place(video_)};
-  Param<std::string> text_{*this, "text", "{index}", "what is written; in braces what changes"};
+  Param<std::string> text_{*this, "text", "{index}", "the text; words in braces are filled in"};
   Param<int64_t> x_{*this, "x", 16, "left edge; negative: from the right", range(-65536, 65536), unit("px"), live};
   Param<int64_t> y_{*this, "y", 16, "top edge; negative: from the bottom", range(-65536, 65536), unit("px"), live};
   Param<int64_t> size_{*this, "size", 24, "of the letters", range(4, 512), unit("px")};
@@ -177,7 +179,7 @@ class Text final : public Handler {
   Param<std::string> font_{*this, "font", "", "a font file; empty: DejaVu Sans", reads_path};
   Caption caption_;
   GlyphSet glyphs_, outlines_;
-  PackedSheet sheet_; // of the letters that the text and its numbers need
+  PackedSheet sheet_; // the letters that the text and its numbers need
   Color ink_color_, box_color_, outline_color_;
 };
 

@@ -14,20 +14,22 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kWaveformManual = &R"(
-Draws a waveform monitor: for every column of the picture which levels its pixels have, black at the
-bottom, white at the top, the brighter the more of them. `luma` is one trace (BT.601), `rgb` three
-over each other, which is white where they agree, and `parade` the three side by side. It lies over
-a corner of the picture, which it darkens by half, with lines at 0, 25, 50, 75 and 100 %; `size` is
-its share of the picture's width and height. With `position: alone` it is a picture of its own: as
-large as the input and nothing of it, for a window beside it or image.composite.
+Draws a waveform monitor. For every column of the picture it shows which levels the pixels have:
+black at the bottom, white at the top, brighter for more pixels. `luma` is one trace (BT.601), `rgb`
+is three over each other, which are white where they agree, and `parade` is the three side by side.
+The monitor covers a corner of the picture, which it darkens by half, with lines at 0, 25, 50, 75
+and 100 %; `size` is its share of the picture's width and height. With `position: alone` the output
+is a picture of its own, as large as the input but without its content, for a window beside it or
+for image.composite.
 
-Every pixel is counted. A level that 1/64 of a column's pixels have is as bright as can be; `gain`
-multiplies that. A gray picture has one trace in each mode but `parade`, which shows it three times.
+Every pixel is counted. A level that 1/64 of a column's pixels have gets full brightness; `gain`
+multiplies the brightness. A gray picture has one trace in each mode but `parade`, which shows it
+three times.
 
     test.pattern pattern=disc ! draw.waveform mode=parade size=0.5 ! null.sink
 )"[1];
 
-// What each trace shows and in which colour. Luma is green, as on the tubes.
+// The channel that a trace shows, and its colour. Luma is green, as on the tubes.
 struct Trace {
   LevelOf channel;
   Color color;
@@ -52,7 +54,7 @@ class Waveform final : public Handler {
 
   void configure(const Formats& formats) override {
     width_ = formats.in(video_).width;
-    // The counts of each trace; those of a parade share the width.
+    // Room for the counts of each trace; the traces of a parade share the width.
     needs_scratch((*mode_ == "rgb" ? 3 : 1) * sizeof(uint32_t) * kLevelCount * width_);
   }
 
@@ -73,7 +75,7 @@ class Waveform final : public Handler {
     for (size_t t = 0; t < traces_.size(); ++t) {
       const Rectangle part = parade ? third(area, static_cast<int64_t>(t)) : area;
       if (part.left >= part.right) continue;
-      // On gray every colour is the same, and so is its ink.
+      // In a gray picture every colour has the same levels, so its trace is white.
       const Color color = picture.pixel() == Pixel::gray8 ? Color{255, 255, 255} : traces_[t].color;
       trace_.add(picture, part, levels_[t], pixels, static_cast<float>(*gain_), ink_of(color, picture.pixel()));
       if (picture.pixel() == Pixel::gray8 && !parade) break;
@@ -106,7 +108,7 @@ class Waveform final : public Handler {
             static_cast<int32_t>(area.bottom)};
   }
 
-  // Where the monitor lies; a picture that is smaller than the monitor's least size is covered by it.
+  // The monitor's place in the picture. It covers a picture that is smaller than its least size.
   Rectangle place(uint32_t picture_width, uint32_t picture_height) const {
     const int64_t width = picture_width, height = picture_height;
     if (*position_ == "alone") return {0, 0, width, height};
@@ -125,7 +127,7 @@ class Waveform final : public Handler {
     return {area.left + width * index / 3, area.top, area.left + width * (index + 1) / 3, area.bottom};
   }
 
-  // All traces in one pass over the picture, while its rows are in the cache.
+  // Counts all traces in one pass over the picture, while its rows are in the cache.
   void count(const ImageView& picture, const Rectangle& area, bool parade) {
     for (size_t t = 0; t < traces_.size(); ++t) {
       const Rectangle part = parade ? third(area, static_cast<int64_t>(t)) : area;

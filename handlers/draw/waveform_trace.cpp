@@ -1,4 +1,4 @@
-// A row of the monitor is a sum of rows of counts, so all of it vectorises.
+// Paints traces of a waveform monitor. A row of the monitor is a sum of rows of counts, so all of it vectorises.
 #include "handlers/draw/waveform_trace.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ MILLRACE_VECTORIZE void add_counts(const uint32_t* counts, uint32_t columns, flo
   for (uint32_t x = 0; x < columns; ++x) sums[x] += share * static_cast<float>(static_cast<int32_t>(counts[x]));
 }
 
-// Returns the brightest.
+// Returns the brightest light of the row.
 MILLRACE_VECTORIZE uint32_t to_light(const float* sums, uint32_t columns, float scale, uint32_t* light) {
   uint32_t most = 0;
   for (uint32_t x = 0; x < columns; ++x) {
@@ -85,7 +85,7 @@ void WaveformTrace::add(const ImageSpan& picture, const Rectangle& area, const C
     sums_.assign(columns, 0.0f);
     for (uint32_t level = range.first; level < range.last; ++level)
       add_counts(levels.counts(level), columns, share_of_level(level, y, rows), sums_.data());
-    if (to_light(sums_.data(), columns, scale, light_.data()) == 0) continue; // as most rows of most pictures
+    if (to_light(sums_.data(), columns, scale, light_.data()) == 0) continue; // true for most rows of most pictures
     uint8_t* row = row_of(picture, area, y);
     if (ink.channel_count == 1) add_light<1>(light_.data(), columns, ink, row);
     if (ink.channel_count == 3) add_light<3>(light_.data(), columns, ink, row);

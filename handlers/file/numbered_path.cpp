@@ -1,4 +1,4 @@
-// Paths with a place for a number; see numbered_path.h.
+// Finds and fills in the number in a path; see numbered_path.h.
 #include "handlers/file/numbered_path.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Place {
   size_t at = std::string::npos, length = 0, digits = 0;
 };
 
-// "%d" to "%09d"; any other percent sign is one.
+// Finds "%d" or "%01d" to "%09d"; any other percent sign is literal.
 Place percent_place(const std::string& pattern, size_t from) {
   for (size_t at = pattern.find('%', from); at != std::string::npos; at = pattern.find('%', at + 1)) {
     if (pattern.compare(at, 2, "%d") == 0) return {at, 2, 1};
@@ -75,7 +75,7 @@ std::vector<uint64_t> NumberedPath::existing() const {
     const char* const end = name.data() + name.size() - after_.size();
     uint64_t number = 0;
     const auto read = std::from_chars(begin, end, number);
-    // Only the name that of() gives: "7" is not the file of "000007".
+    // Accepts only names that of() gives: "7" is not the file of "000007".
     if (read.ec != std::errc() || read.ptr != end || number > kNamedTickMax) continue;
     if (fs::path(of(number)).filename().string() == name) numbers.push_back(number);
   }

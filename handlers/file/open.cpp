@@ -42,7 +42,7 @@ uint64_t size_of(std::FILE* file) {
 File open_to_write(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
   std::error_code error;
-  if (!folder.empty()) fs::create_directories(folder, error); // fopen says what is wrong where this fails
+  if (!folder.empty()) fs::create_directories(folder, error); // if this fails, fopen reports the reason
   File file(std::fopen(path.c_str(), "wb"));
   if (!file) throw cannot_write(path);
   return file;

@@ -1,4 +1,4 @@
-// Opens the files of handlers, and says in one way what is wrong with a file that cannot be read or written.
+// Opens the files of handlers, and gives all of them the same error messages.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-// "cannot read 'PATH': WHY", to be thrown.
+// The error "cannot read 'PATH': WHY", for the caller to throw.
 std::runtime_error cannot_read(const std::string& path, const std::string& why);
-// "cannot write 'PATH': ", and what errno says.
+// The error "cannot write 'PATH': " with the reason from errno, for the caller to throw.
 std::runtime_error cannot_write(const std::string& path);
 
-// A file to be read from its first byte. Regular files with at least one byte only: reading one does not block, which
-// is why its handler has nothing to interrupt. Throws cannot_read.
+// Opens a file to be read from its first byte. It must be a regular file with at least one byte: reading one does not
+// block, so its handler has nothing to interrupt. Throws cannot_read.
 File open_to_read(const std::string& path);
-// Bytes of an open file, wherever it is read.
+// The size in bytes of an open file, wherever its position is.
 uint64_t size_of(std::FILE* file);
 
-// A file to be written; what it held before is gone, and folders on the way are made. Throws cannot_write.
+// Opens a file to be written. Its former content is lost, and missing folders are made. Throws cannot_write.
 File open_to_write(const std::string& path);
 void write_all(std::FILE* file, std::span<const uint8_t> bytes, const std::string& path);
-// Writes what is still in memory. Throws cannot_write: a full disk may be told here at last.
+// Writes the buffered rest and closes. Throws cannot_write: a full disk may be reported only here.
 void close_written(File& file, const std::string& path);
 
 } // namespace millrace::handlers

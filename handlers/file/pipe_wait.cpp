@@ -1,4 +1,4 @@
-// Slices of poll(2), which work for every kind of descriptor; see pipe_wait.h.
+// Waits in slices of poll(2), which works for every kind of descriptor; see pipe_wait.h.
 #include "handlers/file/pipe_wait.h"
 
 #include <poll.h>

@@ -5,21 +5,21 @@
 
 namespace millrace::handlers {
 
-// interrupt() may come from any thread, all else from one.
+// interrupt() may be called from any thread, all other functions only by one thread.
 class PipeWait {
  public:
-  // An interrupt is noticed so late at most.
+  // The longest time until an interrupt is noticed.
   static constexpr int kSliceMs = 20;
 
-  // Until the descriptor can be read (POLLIN) or written (POLLOUT) without blocking; also where its other end has gone
-  // or it fails, which the next call says. False: interrupted.
+  // Waits until the descriptor can be read (POLLIN) or written (POLLOUT) without blocking. It also returns true if the
+  // other end is gone or the descriptor failed; the following read or write reports that. False: interrupted.
   bool until(int descriptor, short events);
-  // Waits for one slice, for what has no descriptor yet. False: interrupted.
+  // Waits for one slice, for things that have no descriptor yet. False: interrupted.
   bool slice();
 
-  // Ends a wait of now, or the next one, once.
+  // Ends the wait that is under way, or else the next one, once.
   void interrupt() { interrupted_.store(true, std::memory_order_relaxed); }
-  // Forgets an interrupt that met no wait.
+  // Forgets an interrupt that came while nothing waited.
   void clear() { interrupted_.store(false, std::memory_order_relaxed); }
 
  private:

@@ -1,4 +1,4 @@
-// Pictures without any container; see raw_frames.h.
+// Reads raw frames from regular files; see raw_frames.h.
 #include "handlers/file/raw_frames.h"
 
 #include <array>

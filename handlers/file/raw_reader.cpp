@@ -13,28 +13,29 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kRawReaderManual = &R"(
-Gives the pictures that file.raw_writer wrote, or any other file of raw frames, one a tick: of
-each picture all rows of all planes, without padding, and nothing between two pictures. The file
-does not say what is in it, so `width`, `height` and `format` do; for nv12, i420 and p010 also
-`color` and `range`, what their numbers mean. A wrong size is seen only where the file is no
-multiple of it.
+Gives the pictures that file.raw_writer wrote, or those of any other file of raw frames, one a tick.
+A picture is all rows of all planes without padding, and nothing lies between two pictures. The file
+does not say what is in it, so `width`, `height` and `format` have to say it; for nv12, i420 and
+p010 also `color` and `range`, the meaning of their numbers. A wrong size is noticed only if the
+file is no multiple of it.
 
-With `index: true` each picture stands behind the index of its tick, as file.raw_writer writes it
-with the same parameter; ticks that no picture names are empty. `fps: 0` has no rate of its own;
-with a rate, picture n has the time n / fps. With `loop` the file begins again at its end, times
-and ticks go on, and the stream has no end.
+With `index: true` each picture follows the index of its tick, as file.raw_writer writes it with the
+same parameter; ticks without a picture are empty. With `fps: 0` the source has no rate of its own;
+with a rate, picture n has the time n / fps. With `loop` the file begins again at its end, times and
+ticks go on, and the stream has no end.
 
-A missing or empty file is refused before anything runs. So is one with a part of a picture at its
-end; with `truncated: drop` that part is left out, and the log says so.
+A missing or empty file is refused before anything runs. So is a file that ends with a part of a
+picture; with `truncated: drop` that part is left out, and the log says so.
 
-`-` is standard input, and a path may be a FIFO (`mkfifo`) or a device. Such a stream is read once,
-from where it is, by a thread of its own; its number of pictures is known at its end, where a part
-of a picture, or no picture at all, is a failure or a note as of a file. It cannot `loop`.
+`-` is standard input, and a path may be a FIFO (`mkfifo`) or a device. A thread of its own reads
+such a stream once, from its current position. The number of pictures is known only at the end. A
+part of a picture there, or no picture at all, is a failure or a note, as in a file. Such a stream
+cannot `loop`.
 
     file.raw_reader path=examples/data/disc.gray width=64 height=48 format=gray8 ! null.sink
 )"[1];
 
-constexpr int64_t kRawSideMax = 16384; // as test.pattern's
+constexpr int64_t kRawSideMax = 16384; // the same as test.pattern's
 
 class RawReader final : public Handler {
  public:
@@ -71,7 +72,7 @@ class RawReader final : public Handler {
     given_ = round_ = 0;
     next_.reset();
   }
-  // A stream cannot go back: it goes on with what comes next, as another one.
+  // A stream cannot go back, so it continues with the next picture as a new stream.
   void reset() override {
     if (!stream_.is_open()) return start();
     round_ = given_;
@@ -107,7 +108,7 @@ class RawReader final : public Handler {
     return {pixel_named(*format_), static_cast<uint32_t>(*width_), static_cast<uint32_t>(*height_), *index_};
   }
   static std::string rest_of(uint64_t count, uint64_t rest) {
-    return "behind " + std::to_string(count) + " whole pictures are " + std::to_string(rest) + " bytes of another";
+    return "after " + std::to_string(count) + " whole pictures are " + std::to_string(rest) + " bytes of another";
   }
   std::string too_short(uint64_t bytes) const {
     return "it has " + std::to_string(bytes) + " bytes, and one picture " + std::to_string(frame().bytes());
@@ -116,7 +117,7 @@ class RawReader final : public Handler {
     log(MR_LOG_WARNING, "'" + *path_ + "': " + rest_of(count, rest) + ", which are left out");
   }
 
-  // The tick of the next picture, counted over all rounds; none at the end.
+  // Finds the tick of the next picture, counted over all rounds; none at the end.
   void take_next() {
     std::optional<uint64_t> index = stream_.is_open() ? next_of_stream() : frames_->next_index();
     if (!index && loop_) {
@@ -165,16 +166,16 @@ class RawReader final : public Handler {
                      unit("1/s")};
   Param<bool> index_{*this, "index", false, "the tick's index stands before each picture"};
   Param<bool> loop_{*this, "loop", false, "begins again at the end"};
-  Param<std::string> truncated_{*this, "truncated", "fail", "what a part of a picture at the end does",
+  Param<std::string> truncated_{*this, "truncated", "fail", "what happens when the file ends with a part of a picture",
                                 choices({"fail", "drop"})};
 
   RawFrame frame_;
   SourceRate rate_;
-  std::optional<RawFrames> frames_; // of a regular file
-  RawStream stream_;                // open for all else
-  std::optional<uint64_t> next_;    // the tick of the picture that is read next
+  std::optional<RawFrames> frames_; // set for a regular file
+  RawStream stream_;                // open for everything else
+  std::optional<uint64_t> next_;    // the tick of the picture to be read next
   uint64_t given_ = 0;              // ticks since the stream began
-  uint64_t round_ = 0;              // the tick at which the file was begun last
+  uint64_t round_ = 0;              // the tick at which the file was last begun
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// Reads pipes without being caught in them; see raw_stream.h.
+// Reads raw frames from pipes so that a wait can be interrupted; see raw_stream.h.
 #include "handlers/file/raw_stream.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ void RawStream::open(const std::string& path, uint64_t frame_bytes) {
   close();
   wait_.clear();
   path_ = path;
-  // Without O_NONBLOCK, open() of a FIFO would wait for its writer where nothing can end it.
+  // Without O_NONBLOCK, open() of a FIFO would wait for its writer, and nothing could end that wait.
   descriptor_ = path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                             : ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
   if (descriptor_ < 0) throw cannot_read(path, std::strerror(errno));

@@ -11,16 +11,16 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kRawWriterManual = &R"(
-Writes the bytes of every value to a file: of pictures all rows of all planes without their
-padding, of tensors the elements in row-major order, of records and packets what is in use. Equal
-values give equal files, whatever memory they were in, so a hash of the file proves what came.
-With `index: true` the tick's index stands before each value, 8 bytes, lowest first. Folders on
-the way are made, the file is replaced at the start and whole after the end. file.raw_reader reads
-pictures back.
+Writes the bytes of every value to a file: of pictures all rows of all planes without their padding,
+of tensors the elements in row-major order, of records and packets the bytes in use. Equal values
+give equal files, whatever memory they were in, so a hash of the file proves what arrived. With
+`index: true` each value follows the index of its tick: 8 bytes, lowest first. Missing folders of
+the path are created. The file is replaced at the start and complete after the end. file.raw_reader
+reads pictures back.
 
-`-` is standard output; what the command has to say goes to standard error. A FIFO (`mkfifo`) is
-opened once somebody reads it, and who reads slowly slows the pipeline. A write that fails is a
-failure with its path, its reason and how many bytes were written before it.
+`-` is standard output; the command's messages go to standard error. A FIFO (`mkfifo`) is opened
+once a reader opens it, and a slow reader slows the pipeline. A failed write is a failure with its
+path, its reason and the number of bytes that were written before it.
 
     test.pattern width=320 height=240 count=30 ! file.raw_writer path=frames.rgb
 )"[1];
@@ -66,12 +66,12 @@ class RawWriter final : public Handler {
   }
   void write_image(const ImageView& picture) {
     for (uint32_t plane = 0; plane < picture.plane_count(); ++plane) {
-      // bytes_per_pixel of p010 counts the 16-bit luma sample, so this holds for all formats.
+      // plane_row_bytes() counts the 16-bit samples of p010, so this holds for all formats.
       const size_t bytes = plane_row_bytes(picture.pixel(), picture.width(), plane);
       for (uint32_t y = 0; y < picture.rows(plane); ++y) write(picture.row(y, plane), bytes);
     }
   }
-  // Row by row along the last dimension; elements one by one where that is not dense.
+  // Writes row by row along the last dimension, and element by element if that dimension is not dense.
   void write_tensor(const TensorView& tensor) {
     const std::span<const int64_t> shape = tensor.shape(), strides = tensor.strides();
     const size_t rank = shape.size(), element = size_t{tensor.dtype().bits} * tensor.dtype().lanes / 8;

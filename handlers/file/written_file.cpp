@@ -1,4 +1,4 @@
-// Checked writes, and waits for readers; see written_file.h.
+// Writes files and pipes, checks every write and waits for readers; see written_file.h.
 #include "handlers/file/written_file.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ namespace millrace::handlers {
 
 namespace {
 
-// Rows of pictures are collected up to this, which is what a pipe holds.
+// Writes are collected up to this size, which is the capacity of a pipe.
 constexpr size_t kBufferBytes = 64u << 10;
 
 } // namespace
@@ -41,14 +41,15 @@ void WrittenFile::open(const std::string& path) {
   } else {
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
     std::error_code error;
-    if (!folder.empty()) std::filesystem::create_directories(folder, error); // open says what is wrong where this fails
+    if (!folder.empty()) std::filesystem::create_directories(folder, error); // if this fails, open reports the reason
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   }
   if (descriptor_ < 0 || fstat(descriptor_, &facts) != 0) throw cannot_write(path_);
   waits_ = !S_ISREG(facts.st_mode);
 }
 
-// Without a reader, open() would wait where nothing can end it, so it is tried until it succeeds.
+// Without a reader, a blocking open() would wait, and nothing could end that wait. So the open is retried until it
+// succeeds.
 int WrittenFile::open_pipe() {
   for (;;) {
     const int descriptor = ::open(path_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
@@ -78,7 +79,8 @@ void WrittenFile::put(std::span<const uint8_t> bytes) {
   const HeldWriteSignals held;
   while (!bytes.empty()) {
     if (waits_ && !wait_.until(descriptor_, POLLOUT)) fail("interrupted while it waited for its reader");
-    // A pipe that can be written has room for PIPE_BUF. One that is shared cannot be told not to block on more.
+    // A pipe that can be written has room for PIPE_BUF. O_NONBLOCK cannot be set on a shared one, so it would block on
+    // more.
     const size_t piece = waits_ && shared_ ? std::min<size_t>(bytes.size(), PIPE_BUF) : bytes.size();
     const ssize_t count = ::write(descriptor_, bytes.data(), piece);
     if (count < 0 && errno != EAGAIN && errno != EINTR) fail(std::strerror(errno));
@@ -93,7 +95,7 @@ void WrittenFile::close() {
   flush();
   const int descriptor = descriptor_;
   descriptor_ = -1;
-  if (::close(descriptor) != 0 && errno != EINTR) fail(std::strerror(errno)); // a network's disk may be full only now
+  if (::close(descriptor) != 0 && errno != EINTR) fail(std::strerror(errno)); // a full network disk may show only now
 }
 
 void WrittenFile::abandon() {
@@ -102,7 +104,7 @@ void WrittenFile::abandon() {
   descriptor_ = -1;
 }
 
-// A failed write is not tried again.
+// Closes the file first: a failed write is not tried again.
 void WrittenFile::fail(const std::string& why) {
   abandon();
   throw std::runtime_error("cannot write '" + path_ + "': " + why + " (at byte " + std::to_string(written_) + ")");

@@ -1,4 +1,4 @@
-// A file, a pipe or standard output that is written from front to back.
+// Writes a file, a pipe or standard output from front to back.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,10 @@
 
 namespace millrace::handlers {
 
-// "-" is standard output. A FIFO is opened once somebody reads it. Every write is checked; what fails throws
-// std::runtime_error with path, reason and the number of bytes that were written before. No write raises a signal.
-// interrupt() may come from any thread and ends a wait for a pipe's reader, all else is called by one.
+// "-" is standard output. A FIFO is opened once it has a reader. Every write is checked; a failure throws
+// std::runtime_error with the path, the reason and the number of bytes written before. No write raises a signal.
+// interrupt() may be called from any thread and ends a wait for a pipe's reader; all other functions are called by one
+// thread.
 class WrittenFile {
  public:
   WrittenFile() = default;
@@ -20,15 +21,16 @@ class WrittenFile {
   WrittenFile& operator=(const WrittenFile&) = delete;
   ~WrittenFile() { abandon(); }
 
-  // What a regular file held before is gone, and folders on the way are made.
+  // A regular file loses its former content, and missing folders are made.
   void open(const std::string& path);
   bool is_open() const { return descriptor_ >= 0; }
   void write(std::span<const uint8_t> bytes);
-  // A value is whole: who reads a pipe gets it now. A regular file waits until there is more to write.
+  // Marks the end of a value: a pipe's reader gets it now. A regular file is written later, when more has been
+  // collected.
   void end_value();
-  // Writes what is left. Does nothing where nothing is open.
+  // Writes the buffered rest and closes. Does nothing if nothing is open.
   void close();
-  // Closes without writing what is left.
+  // Closes without writing the buffered rest.
   void abandon();
   void interrupt() { wait_.interrupt(); }
 
@@ -40,8 +42,8 @@ class WrittenFile {
 
   std::string path_;
   int descriptor_ = -1;
-  bool waits_ = false;  // it is no regular file, and a write may have to wait
-  bool shared_ = false; // with whoever gave it to this process, so its flags are left alone
+  bool waits_ = false;  // not a regular file, so a write may have to wait
+  bool shared_ = false; // shared with the process that passed it on, so its flags are left alone
   std::vector<uint8_t> buffer_;
   uint64_t written_ = 0; // bytes
   PipeWait wait_;

@@ -7,11 +7,11 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kGateManual = &R"(
-Hands on a value, or makes the tick empty; nothing is copied. `open` may change while it runs.
-Where `control` is connected, it has to agree: the gate is open at ticks where `open` is true and
-the control has a value that says yes. Records say yes when there is at least one, tensors when
-their first number is not 0, and everything else by being there. A control that does not come at
-every tick is given with `policy: latest`, which repeats its newest value.
+Hands on a value, or makes the tick empty; nothing is copied. `open` may change while it runs. If
+`control` is connected, it has to agree: the gate is open at ticks at which `open` is true and the
+control has a value that says yes. Records say yes if there is at least one, tensors if their first
+number is not 0, and any other value by being there. A control that does not come at every tick
+needs `policy: latest`, which repeats its newest value.
 
     test.pattern width=320 height=240 count=30 ! flow.gate open=false ! null.sink
 )"[1];

@@ -6,7 +6,8 @@ namespace {
 
 constexpr const char* kPassManual = &R"(
 Hands on every value of any type. The value's own buffer is forwarded: no byte is read, copied or
-allocated. It is what a handler costs that does nothing, and a place to pin an edge to a domain.
+allocated. Its cost is that of a handler that does nothing. It also serves to pin an edge to a
+domain.
 
     null.source ! flow.pass ! null.sink
 )"[1];

@@ -7,12 +7,12 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kRateManual = &R"(
-Hands on fewer values than it gets; the ticks between are empty, and nothing is copied. `one_in:
-k` keeps the first of every k values that come (`every: k` at a handler counts ticks instead).
-`per_second` divides media time into so many beats a second and keeps the first value of each
-beat, so that 30 a second become exactly 25, and values that come slower all pass; two that stand
-in neighbouring beats may be closer to each other than a beat is long. With both, what `one_in`
-keeps is limited. Both may change while it runs.
+Hands on fewer values than it gets; the ticks between are empty, and nothing is copied. `one_in: k`
+keeps the first of every k values that come (`every: k` at a handler counts ticks instead).
+`per_second` divides media time into so many beats a second and keeps the first value of each beat.
+So 30 a second become exactly 25, and slower values all pass. Two values in neighbouring beats may
+be closer to each other than one beat. With both, `per_second` limits the values that `one_in`
+keeps. Both may change while it runs.
 
 A rate cannot be raised here: within a clock a port carries at most one value a tick, so there is
 nowhere to put a repeated one. An edge with `policy: latest` to a faster clock repeats values.

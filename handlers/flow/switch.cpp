@@ -1,4 +1,4 @@
-// flow.switch: one of several inputs goes on, the others end here.
+// flow.switch: hands on one of several inputs; the others end here.
 #include <millrace/handler.h>
 
 #include <algorithm>
@@ -9,21 +9,21 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kSwitchManual = &R"(
-Hands on the value of one of its inputs, the one that `select` names: 0 is the first of the list.
-All inputs carry one format, so that nobody behind it sees more of a change than other content.
-Where the chosen input has no value the output has none either: it does not fall back to another
-one. -1 chooses nobody. `select` may change while it runs, between two ticks; a number that no
-input has is refused before the start, and chooses nobody while it runs. The value is copied,
-because it may come out of any of the inputs' memory; host objects cannot be, and are refused.
+Hands on the value of one of its inputs. `select` chooses it: 0 is the first of the list. All inputs
+have one format, so downstream only the content changes and never the format. If the chosen input
+has no value, the output has none either: there is no fallback to another input. -1 chooses no
+input. `select` may change while it runs, between two ticks. A number that no input has is refused
+before the start, and chooses no input while it runs. The value is copied, because it may come from
+the memory of any of the inputs. Host objects cannot be copied and are refused.
 
-The way back, one input to several outputs, is a `flow.gate` on each of them.
+The reverse, one input to several outputs, is a `flow.gate` on each of the outputs.
 
     test.pattern width=320 height=240 count=30 ! flow.switch select=0 ! null.sink
 )"[1];
 
 constexpr uint32_t kInputsMax = 64; // a wall of cameras; more is a mistake
 
-// Whether two formats describe values that are laid out alike. Bounds of counts and bytes may differ.
+// True if two formats describe values with the same layout. Bounds of counts and bytes may differ.
 bool same_format(const Format& a, const Format& b) {
   if (a.kind != b.kind || a.schema != b.schema || a.layout != b.layout) return false;
   if (a.kind == MR_KIND_IMAGE) return a.pixel_formats == b.pixel_formats && a.width == b.width && a.height == b.height;
@@ -40,7 +40,7 @@ class Switch final : public Handler {
   }
 
   void configure(const Formats& formats) override {
-    if (in_.count() == 0) return; // nothing to choose, and the plan says that the output's size is not known
+    if (in_.count() == 0) return; // nothing to choose from; the plan reports that the output's size is not known
     if (select_ >= static_cast<int64_t>(in_.count()))
       throw std::invalid_argument("select is " + std::to_string(*select_) + ", and the last input is " +
                                   std::to_string(in_.count() - 1));
@@ -64,7 +64,7 @@ class Switch final : public Handler {
   }
 
  private:
-  // As it is, whatever it is: the record in front and the bytes behind it.
+  // Copies a value of any kind unchanged: its mr_value and its data bytes.
   void copy(Tick& tick, const mr_input& from) const {
     const uint64_t bytes = from.value->header.extent_bytes;
     if (tick.raw().host->allocate(&tick.raw(), out_.first(), bytes) != MR_OK) throw std::bad_alloc();

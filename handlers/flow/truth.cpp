@@ -1,11 +1,12 @@
-// Whether a value says yes; see truth.h.
+// Decides if a value says yes; see truth.h.
 #include "handlers/flow/truth.h"
 
 namespace millrace::handlers {
 
 namespace {
 
-// By the bytes, so that every dtype is served: zero is all bits zero, and of a float also the sign alone.
+// Looks at the bytes, so that every dtype is served: zero has all bits zero, and a float zero may have its sign bit
+// set.
 bool first_element_is_zero(const TensorView& tensor) {
   const DType dtype = tensor.dtype();
   const size_t bytes = size_t{dtype.bits} * dtype.lanes / 8;

@@ -1,12 +1,12 @@
-// Whether a value says yes: what a handler asks that is controlled by data.
+// Decides if a value says yes, for handlers that are controlled by data.
 #pragma once
 
 #include <millrace/payload.h>
 
 namespace millrace::handlers {
 
-// Records: there is one at least. Tensors: the first element is not zero (NaN is not zero). Everything else: it is
-// there.
+// Records say yes if there is at least one, tensors if their first element is not zero (NaN is not zero), and
+// everything else by being there.
 bool says_yes(const mr_input& input);
 
 } // namespace millrace::handlers

@@ -1,4 +1,4 @@
-// Blurs pictures: a tile a block, a launch for each plane.
+// Blurs pictures: one block per tile and one launch per plane.
 #include "handlers/gpu/blur.h"
 
 #include "handlers/gpu/image_launches.h"

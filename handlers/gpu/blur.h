@@ -1,10 +1,10 @@
 // image.blur on a GPU: both passes in one kernel, whatever the radius, without memory of its own. A block blurs a tile:
-// it makes sums down the columns of the tile and of what is within the radius beside it, keeps them in shared memory,
-// and makes sums along the rows of these.
+// it sums down the columns of the tile and of its surroundings within the radius, keeps these sums in shared memory,
+// and then sums along their rows.
 //
 // Rule. Weights and roundings are those of handlers/image/gaussian.h. Sums down the columns are whole numbers below
-// 2^24, so single precision holds them and they are equal; sums along the rows are rounded to 24 bits, so a result is
-// at most 1 away, at near-ties, and what is one colour stays that colour.
+// 2^24, so single precision holds them exactly and they equal the CPU's. Sums along the rows are rounded to 24 bits, so
+// a result differs from the CPU's by at most 1, and only at near-ties. An area of one colour keeps that colour.
 #pragma once
 
 #include "handlers/gpu/samples.h"
@@ -13,16 +13,16 @@
 
 namespace millrace::handlers::gpu {
 
-inline constexpr uint32_t kBlurRows = 8;           // of a tile; a thread makes them from one look at each source row
-inline constexpr uint32_t kBlurThreads = 256;      // of a block
-inline constexpr uint32_t kBlurRadiusMax = 3 * 50; // of kSigmaMax
-// Of the source lines of a tile, the first seven are in the kernels of its first rows alone, and the last seven in
-// those of its last rows. So that no line is both, a smaller kernel has weights of 0 around it.
+inline constexpr uint32_t kBlurRows = 8;           // tile rows; a thread makes all from one read of each source row
+inline constexpr uint32_t kBlurThreads = 256;      // threads of a block
+inline constexpr uint32_t kBlurRadiusMax = 3 * 50; // the radius of kSigmaMax
+// The first seven source lines of a tile contribute only to its first rows, and the last seven only to its last rows.
+// From this radius on no line belongs to both groups, so a smaller kernel gets weights of 0 around it.
 inline constexpr uint32_t kBlurRadiusMin = (kBlurRows - 1) / 2;
 
 struct BlurWeights {
   uint32_t radius;
-  uint16_t half[kBlurRadiusMax + 1]; // the centre's and those beside it, in 1/32768
+  uint16_t half[kBlurRadiusMax + 1]; // the centre's weight and those to one side of it, in 1/32768
 };
 
 inline BlurWeights blur_weights(const GaussianKernel& kernel) {
@@ -40,7 +40,7 @@ struct PlaneBlur {
   BlurWeights weights;
 };
 
-// As wide as lets the threads of a block share the columns evenly: four bytes each, once or twice.
+// The tile width that lets the threads of a block share the columns evenly: each takes four bytes, once or twice.
 inline uint32_t blur_tile_width(uint32_t radius, uint32_t channels) {
   const uint32_t beside = 2 * radius * channels + 4, round = 4 * kBlurThreads;
   const uint32_t bytes = beside <= round / 2 ? round : 2 * round;
@@ -62,15 +62,15 @@ inline PlaneBlur plane_blur(const DevicePicture& source, const DevicePicture& ta
           weights};
 }
 
-// Where a block keeps what in its shared memory.
+// The layout of a block's shared memory.
 struct BlurMemory {
-  uint16_t* sums;  // [kBlurRows][pitch], 9.7 fixed point; the first is that of byte `origin` of the row
+  uint16_t* sums;  // [kBlurRows][pitch], 9.7 fixed point; the first sum belongs to byte blur_origin() of the row
   float* weights;  // [2 radius + 1]
   uint32_t* lines; // [2 radius + kBlurRows]: the source rows that the tile is made of
   uint32_t pitch;
 };
 
-// Four more than a multiple of 64, so that eight rows of eight bytes lie in banks of their own.
+// Sums per row: four more than a multiple of 64, so that eight bytes in each of eight rows lie in different banks.
 MR_BOTH inline uint32_t blur_pitch(uint32_t tile_width, uint32_t radius, uint32_t channels) {
   return ((tile_width + 2 * radius + 4) * channels + 4 + 63) / 64 * 64 + 4;
 }
@@ -83,8 +83,8 @@ MR_BOTH inline BlurMemory blur_memory(uint8_t* begin, uint32_t pitch, uint32_t r
   return {sums, weights, reinterpret_cast<uint32_t*>(weights + 2 * radius + 1), pitch};
 }
 
-// The byte of a row that the sums begin with: `radius` pixels left of the tile or up to three bytes before that, so
-// that it is a multiple of four; negative left of the picture.
+// The byte of a row that the sums begin with: `radius` pixels left of the tile, rounded down to a multiple of four;
+// negative left of the picture.
 template <uint32_t kChannels>
 MR_BOTH int32_t blur_origin(const PlaneBlur& blur, uint32_t left) {
   const int32_t begin = (static_cast<int32_t>(left) - static_cast<int32_t>(blur.weights.radius)) * int32_t{kChannels};
@@ -101,7 +101,8 @@ MR_BOTH inline void blur_prepare(const PlaneBlur& blur, uint32_t top, uint32_t t
     memory.lines[i] = reflect101(int64_t{top} + i - radius, blur.height);
 }
 
-// Adds four bytes of source line k, from byte `at` on, to the rows first … last of the tile: all that it reaches.
+// Adds four bytes of source line k, from byte `at` on, to the rows first … last of the tile, which are the rows that
+// the line contributes to.
 MR_BOTH inline void add_line(const PlaneBlur& blur, uint32_t at, const BlurMemory& memory, uint32_t k, uint32_t first,
                              uint32_t last, float (&down)[kBlurRows][4]) {
   const uint32_t bytes = load_cut<4>(blur.source + memory.lines[k] * blur.source_stride + at);
@@ -118,7 +119,7 @@ MR_BOTH inline void add_line(const PlaneBlur& blur, uint32_t at, const BlurMemor
   }
 }
 
-// Down the columns: four bytes of each row of the tile.
+// Sums down the columns: four bytes for each row of the tile.
 MR_BOTH inline void blur_columns_at(const PlaneBlur& blur, uint32_t at, const BlurMemory& memory, uint16_t* sums) {
   constexpr uint32_t kLast = kBlurRows - 1;
   const uint32_t end = 2 * blur.weights.radius;
@@ -142,12 +143,13 @@ MR_BOTH void blur_columns(const PlaneBlur& blur, uint32_t left, uint32_t thread,
   const int32_t origin = blur_origin<kChannels>(blur, left), bytes = static_cast<int32_t>(blur.width * kChannels);
   const auto end = static_cast<int32_t>((left + blur.tile_width + blur.weights.radius) * kChannels);
   const int32_t stop = end < bytes ? end : bytes;
-  // Since 0 is a multiple of four too, no four bytes begin left of the picture and end in it.
+  // 0 is a multiple of four too, so no group of four bytes begins left of the picture and ends in it.
   for (int32_t at = origin + static_cast<int32_t>(4 * thread); at < stop; at += int32_t{4 * kBlurThreads})
     if (at >= 0) blur_columns_at(blur, static_cast<uint32_t>(at), memory, memory.sums + (at - origin));
 }
 
-// Sums outside the picture are those of the pixels that they mirror, which are in the same tile or beside it.
+// Fills in the sums outside the picture: each equals the sum of the pixel that it mirrors, which is in the tile or
+// beside it.
 template <uint32_t kChannels>
 MR_BOTH void blur_borders(const PlaneBlur& blur, uint32_t left, uint32_t thread, const BlurMemory& memory) {
   const uint32_t radius = blur.weights.radius, end = smaller(left + blur.tile_width, blur.width) + radius;
@@ -187,7 +189,7 @@ MR_BOTH void add_pixel(const BlurMemory& memory, const uint16_t* sums, uint32_t 
   }
 }
 
-// Along a row: four pixels, whose leftmost sample is at `sums`.
+// Sums along a row for four pixels, whose leftmost sample is at `sums`.
 template <uint32_t kChannels>
 MR_BOTH void blur_four(const BlurMemory& memory, uint32_t radius, const uint16_t* sums, uint32_t (&pixels)[4]) {
   float along[4][kChannels] = {};
@@ -208,7 +210,7 @@ template <uint32_t kChannels>
 MR_BOTH void blur_rows(const PlaneBlur& blur, uint32_t left, uint32_t top, uint32_t thread, const BlurMemory& memory) {
   const int32_t origin = blur_origin<kChannels>(blur, left);
   const uint32_t radius = blur.weights.radius, right = smaller(left + blur.tile_width, blur.width);
-  // Thirty-two threads take four groups of four pixels of eight rows, which lie in banks of their own.
+  // A warp takes four groups of four pixels in each of eight rows, which lie in different banks.
   for (uint32_t i = thread; i / 32 * 16 < right - left; i += kBlurThreads) {
     const uint32_t x = left + i / 32 * 16 + i % 4 * 4, row = i / 4 % kBlurRows;
     if (x >= right || top + row >= blur.height) continue;

@@ -1,8 +1,8 @@
-// Marks functions that kernels and host code share, so that what a pixel becomes is written once and tested on the
+// Marks functions that kernels and host code share, so that the arithmetic of a pixel is written once and tested on the
 // host.
 #pragma once
 
-// MR_UNROLL stands before a loop over an array that is to stay in registers, where nothing can be indexed.
+// MR_UNROLL stands before a loop over an array that is to stay in registers, which cannot be indexed.
 #ifdef __CUDACC__
 #define MR_BOTH __host__ __device__
 #else

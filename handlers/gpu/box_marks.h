@@ -1,7 +1,7 @@
-// What draw.boxes paints where: the frame and the label of one box, pixel by pixel.
+// Computes the pixels that draw.boxes paints: the frame and the label of one box, pixel by pixel.
 //
-// Rule. Frames, plates and letters on them are opaque, so of several marks on a pixel the last one counts. Whole
-// numbers throughout: CPU and GPU paint the same bytes.
+// Rule. Frames, plates and letters are opaque, so if several marks cover a pixel, the last one counts. The arithmetic
+// uses whole numbers only, so CPU and GPU paint the same bytes.
 #pragma once
 
 #include <millrace/payload.h>
@@ -15,13 +15,13 @@
 
 namespace millrace::handlers::gpu {
 
-// Twelve hues that stay apart from each other on a screen and from most pictures.
+// Twelve hues that are easy to tell apart on a screen and from most pictures.
 inline constexpr uint32_t kBoxColors = 12;
 inline constexpr Color kBoxPalette[kBoxColors] = {{230, 25, 75},  {60, 180, 75},   {255, 225, 25}, {0, 130, 200},
                                                   {245, 130, 48}, {145, 30, 180},  {70, 240, 240}, {240, 50, 230},
                                                   {210, 245, 60}, {250, 190, 212}, {0, 128, 128},  {220, 190, 255}};
 
-// Which of them a box has: that of its track, else of its class.
+// The index of a box's colour, from the id of its track or else from its class.
 MR_BOTH inline uint32_t color_index(const Box& box) {
   const uint64_t key = box.id >= 0      ? static_cast<uint64_t>(box.id)
                        : box.label >= 0 ? static_cast<uint64_t>(box.label)
@@ -29,14 +29,15 @@ MR_BOTH inline uint32_t color_index(const Box& box) {
   return static_cast<uint32_t>(key % kBoxColors);
 }
 
-// A box beyond any picture, or not a number, is some other handler's mistake; it is not worth a failure here.
+// A box beyond any picture, or with NaN in it, is another handler's mistake. It is skipped and not treated as a
+// failure.
 inline constexpr float kBoxPlaceMax = 1e6f;
 MR_BOTH inline bool drawable(const Box& box) {
   const auto sane = [](float value) { return fabsf(value) <= kBoxPlaceMax; }; // false for NaN
   return sane(box.x) && sane(box.y) && sane(box.width) && sane(box.height) && box.width > 0 && box.height > 0;
 }
 
-// How boxes are drawn, by value for kernels. Glyph d of the sheet is the digit d.
+// How boxes are drawn; kernels take it by value. Glyph d of the sheet is the digit d.
 struct BoxStyle {
   Ink plates[kBoxColors], letters[kBoxColors];
   int32_t thickness, padding;
@@ -65,14 +66,15 @@ struct BoxMark {
 
 MR_BOTH inline int32_t rounded(float value) { return static_cast<int32_t>(lroundf(value)); }
 
-// How many digits a track's id has, as the power of ten of the first.
+// The power of ten of the id's first digit, which tells how many digits the id has.
 MR_BOTH inline uint64_t first_unit(int64_t id) {
   uint64_t unit = 1;
   while (static_cast<uint64_t>(id) / unit >= 10) unit *= 10;
   return unit;
 }
 
-// Of a drawable box. A label is a plate on top of the frame, or inside it where the picture ends above.
+// Computes the mark of a drawable box. The label is a plate on top of the frame, or inside the frame if there is no
+// room above it in the picture.
 MR_BOTH inline BoxMark mark_of(const Box& box, const BoxStyle& style) {
   BoxMark mark{};
   mark.frame = {rounded(box.x), rounded(box.y), rounded(box.x + box.width), rounded(box.y + box.height)};
@@ -93,12 +95,12 @@ MR_BOTH inline BoxMark mark_of(const Box& box, const BoxStyle& style) {
   return mark;
 }
 
-// Whether any pixel of the tile may be painted.
+// True if any pixel of the tile may be painted.
 MR_BOTH inline bool touches(const BoxMark& mark, const PixelArea& tile) {
   return mark.label.meets(tile) || (mark.frame.meets(tile) && !tile.within(mark.hole));
 }
 
-// Paints one pixel; false where the box leaves it as it is.
+// Paints one pixel; false if the box does not cover it.
 MR_BOTH inline bool paint_mark(const BoxMark& mark, const BoxStyle& style, int32_t x, int32_t y, uint8_t* pixel) {
   const bool labelled = mark.label.holds(x, y);
   if (!labelled && (!mark.frame.holds(x, y) || mark.hole.holds(x, y))) return false;

@@ -1,7 +1,6 @@
-// What one pixel becomes in another pixel format: the arithmetic of handlers/image/color.h, for the CPU and for
-// kernels.
+// Converts one pixel to another pixel format: the arithmetic of handlers/image/color.h, for the CPU and for kernels.
 //
-// Rule. Everything is whole numbers, so both give the same bits.
+// Rule. The arithmetic uses whole numbers only, so CPU and GPU give the same bits.
 #pragma once
 
 #include <millrace/abi.h>
@@ -14,8 +13,8 @@
 
 namespace millrace::handlers::gpu {
 
-// How the numbers of a YCbCr picture mean colours, in 16 bits of fraction. Numbers have 8 bits, or 10. Each row of
-// encoding coefficients has an exact sum, so that grays have no tint.
+// The coefficients between RGB and the numbers of a YCbCr picture of 8 or 10 bits, with 16 bits of fraction. Each row
+// of encoding coefficients has an exact sum, so that grays have no tint.
 struct ColorMatrix {
   int32_t black, middle, max;         // luma of black, chroma of gray, the largest number
   int32_t yr, yg, yb;                 // RGB → Y
@@ -67,7 +66,7 @@ MR_BOTH constexpr int32_t clamp_to(int32_t value, int32_t max) { return std::min
 
 // ---- from RGB -------------------------------------------------------------------------------------------------
 
-// 0.299, 0.587 and 0.114 in 15 bits; their sum is 32768, so gray pixels stay what they are.
+// 0.299, 0.587 and 0.114 with 15 bits of fraction. Their sum is 32768, so gray pixels keep their value.
 MR_BOTH constexpr uint8_t gray_of(int32_t r, int32_t g, int32_t b) {
   return static_cast<uint8_t>((9798 * r + 19235 * g + 3735 * b + (1 << 14)) >> 15);
 }
@@ -76,7 +75,7 @@ MR_BOTH constexpr int32_t luma_of(const ColorMatrix& m, int32_t r, int32_t g, in
   return clamp_to((m.yr * r + m.yg * g + m.yb * b + (m.black << 16) + (1 << 15)) >> 16, m.max);
 }
 
-// Of the sums of four pixels, which have two more bits than their mean.
+// Takes the sums of four pixels, which have two more bits than their mean.
 MR_BOTH constexpr int32_t cb_of(const ColorMatrix& m, int32_t r, int32_t g, int32_t b) {
   return clamp_to((m.ur * r + m.ug * g + m.ub * b + (m.middle << 18) + (1 << 17)) >> 18, m.max);
 }
@@ -91,12 +90,13 @@ MR_BOTH constexpr uint8_t gray_of_luma(const ColorMatrix& m, int32_t y) {
   return static_cast<uint8_t>(clamp_to(((y - m.black) * m.y_gain + (1 << 15)) >> 16, 255));
 }
 
-// The upper half of a product of 16 bits, one instruction for many; the rest is cut off.
+// The upper 16 bits of a product of two 16-bit numbers; the lower ones are cut off. One vector instruction does this
+// for many numbers.
 MR_BOTH constexpr int16_t high16(int16_t a, int16_t b) { return static_cast<int16_t>((int32_t{a} * b) >> 16); }
 
-// Y, Cr, Cb of 8 bits → RGB in 1/32: as much is left in the upper half of 16 bits of luma in 1/128 times its gain in
-// 1/16384, and of chroma in 1/256 times coefficients in 1/8192, which are up to 2.2. What three products cut off is
-// 3/32 at most; the 1 that is added to the half is its mean.
+// Decodes Y, Cr, Cb of 8 bits to RGB in units of 1/32. The upper 16 bits of a product have this unit: of luma in 1/128
+// times its gain in 1/16384, and of chroma in 1/256 times coefficients in 1/8192, which are up to 2.2. Three products
+// cut off at most 3/32; the 1 that is added to the half makes up for the mean of that.
 struct Decoding {
   Decoding() = default;
   explicit Decoding(const ColorMatrix& m)
@@ -121,7 +121,7 @@ MR_BOTH constexpr Rgb decoded(const Decoding& d, int32_t y, int32_t u, int32_t v
           static_cast<uint8_t>(clamp_to(b >> 5, 255))};
 }
 
-// The same of 10 bits, whose products need 32: rounded half up to 8 bits.
+// The same for 10 bits, whose products need 32 bits; the result is rounded half up to 8 bits.
 MR_BOTH constexpr Rgb decoded_deep(const ColorMatrix& m, int32_t y, int32_t u, int32_t v) {
   const int32_t luma = (y - m.black) * m.y_gain + (1 << 15), cb = u - m.middle, cr = v - m.middle;
   return {static_cast<uint8_t>(clamp_to((luma + m.v_r * cr) >> 16, 255)),
@@ -131,8 +131,8 @@ MR_BOTH constexpr Rgb decoded_deep(const ColorMatrix& m, int32_t y, int32_t u, i
 
 // ---- between 8 and 10 bits ------------------------------------------------------------------------------------
 
-// The same colour in numbers of other depth: limited range is four times as fine, full range reaches to 1023 instead of
-// 255. Rounded half up; exact where the depths are equal.
+// The same colour in numbers of another depth: limited range has four times as many steps, full range reaches to 1023
+// instead of 255. Rounded half up; exact if the depths are equal.
 struct Rescaling {
   int32_t gain, middle_from, middle_to, max;
 };

@@ -1,5 +1,5 @@
-// Changes pixel formats: a tile a thread. Which formats they are is asked at run time: all threads go the same way, and
-// what limits them is memory.
+// Converts pixel formats, one tile a thread. The formats are checked at run time: all threads take the same branch, and
+// the kernel is limited by memory.
 #include "handlers/gpu/convert.h"
 
 #include "handlers/gpu/image_launches.h"
@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(kBlockWidth* kBlockHeight) convert(const __gri
 } // namespace
 
 const char* launch_convert(void* stream, const DevicePicture& source, const DevicePicture& target) {
-  // What is the same already keeps its bytes, also those of p010 that mean nothing.
+  // Pictures of one format whose numbers mean the same are only copied, including the unused bits of p010.
   if (source.image.format == target.image.format && same_numbers(source.image, target.image))
     return launch_crop(stream, source, 0, 0, target);
   launch({tile_blocks(target.image, kTileWidth, kTileHeight), kBlock, 0, static_cast<cudaStream_t>(stream)}, convert,

@@ -1,6 +1,6 @@
 // image.convert on a GPU: a tile of the source becomes a tile of the target.
 //
-// Rule. The same whole numbers as convert_pixels() of handlers/image/color.h, whose rules are here too, so the bytes
+// Rule. Uses the same whole numbers as convert_pixels() of handlers/image/color.h, which states the rules, so the bytes
 // are equal.
 #pragma once
 
@@ -8,18 +8,19 @@
 
 namespace millrace::handlers::gpu {
 
-// Which way pixels go: through RGB; between the layouts of YCbCr, whose numbers mean the same; or luma alone, to gray.
+// The way of a conversion: through RGB; between YCbCr layouts whose numbers mean the same; or from luma alone to gray.
 enum class ConversionWay : uint32_t { rgb, numbers, luma };
 
 struct Conversion {
   DevicePicture source, target;
   ConversionWay way;
-  ColorMatrix from, to; // of the source and the target, where they are YCbCr
-  Decoding decoding;    // from the source's 8 bits
+  ColorMatrix from, to; // the matrices of source and target, if they are YCbCr
+  Decoding decoding;    // for a source of 8 bits
   Rescaling rescaling;  // from the source's depth to the target's
 };
 
-// Whether the numbers of both mean the same, but for their depth: both YCbCr, or both not.
+// True if the numbers of both mean the same apart from their depth: both are YCbCr with equal matrix and range, or
+// neither is YCbCr.
 inline bool same_numbers(const mr_image& a, const mr_image& b) {
   const auto matrix = [](uint32_t color) { return color < MR_COLOR_BT601 ? uint32_t{MR_COLOR_BT601} : color; };
   const bool ycbcr = is_ycbcr(static_cast<Pixel>(a.format));
@@ -59,7 +60,7 @@ MR_BOTH inline void decode(const Conversion& conversion, const YcbcrTile& number
   }
 }
 
-// The tile at (x, y) of the target, which begins there.
+// Converts the tile that begins at (x, y) of the target.
 MR_BOTH inline void convert_tile(const Conversion& conversion, uint32_t x, uint32_t y) {
   RgbaTile tile;
   if (!is_ycbcr(format_of(conversion.source))) {
@@ -74,7 +75,7 @@ MR_BOTH inline void convert_tile(const Conversion& conversion, uint32_t x, uint3
     for (uint32_t row = 0; row < kTileHeight; ++row) MR_UNROLL
     for (uint32_t i = 0; i < kTileWidth; ++i) {
       const uint32_t gray = gray_of_luma(conversion.from, static_cast<int32_t>(numbers.y[row][i]));
-      tile.pixel[row][i] = rgba(gray, gray, gray); // the gray of a gray is itself
+      tile.pixel[row][i] = rgba(gray, gray, gray); // gray_of() of a gray pixel is the pixel's own value
     }
     return store_tile(conversion.target, x, y, tile);
   }

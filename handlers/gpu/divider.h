@@ -1,4 +1,4 @@
-// Division by a number that stays: one multiplication instead of the hundred instructions of a division on a GPU.
+// Divides by a constant with one multiplication, instead of the hundred instructions of a division on a GPU.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace millrace::handlers::gpu {
 
-// The upper half of a product of 64 bits.
+// The upper 64 bits of a product of two 64-bit numbers.
 MR_BOTH inline uint64_t high64(uint64_t a, uint64_t b) {
 #ifdef __CUDA_ARCH__
   return __umul64hi(a, b);
@@ -17,9 +17,9 @@ MR_BOTH inline uint64_t high64(uint64_t a, uint64_t b) {
 #endif
 }
 
-// Exact for a divisor of 2 or more where number times divisor is below 2^64: what rounding up the reciprocal adds to
-// the quotient is number / 2^64, which is less than the 1 / divisor that the next whole number is away at least
-// (Granlund and Montgomery, 1994).
+// Exact if the divisor is 2 or more and number times divisor is below 2^64. Rounding up the reciprocal adds at most
+// number / 2^64 to the quotient. That is less than 1 / divisor, and the exact quotient is at least that far below the
+// next whole number (Granlund and Montgomery, 1994).
 struct Divider {
   Divider() = default;
   explicit Divider(uint64_t by) : reciprocal(~uint64_t{0} / by + 1) {}

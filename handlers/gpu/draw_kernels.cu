@@ -1,8 +1,8 @@
 // Kernels of draw.boxes, draw.text and draw.waveform.
 //
-// Boxes and letters lie over each other in an order that must be kept, and cover little of a picture. So a block has a
-// tile of it: its threads look at one box or letter each, those that touch the tile are kept in their order in shared
-// memory, and only then every pixel goes through them. A tile that nothing touches reads no pixel and writes none.
+// Boxes and letters overlap in an order that must be kept, and they cover little of a picture. So each block has a tile
+// of the picture. Its threads look at one box or letter each and keep those that touch the tile, in order, in shared
+// memory; only then does every pixel go through them. A tile that nothing touches reads and writes no pixel.
 #include "handlers/gpu/draw_kernels.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ constexpr uint32_t kThreads = kBlockWidth * kBlockHeight, kWarps = kThreads / 32
 
 __device__ uint32_t thread_index() { return threadIdx.y * kBlockWidth + threadIdx.x; }
 
-// For all threads of a block: the place of this one among those that keep theirs, and how many do.
+// The result of keep(), which all threads of a block call together: this thread's place among the threads that keep
+// their item, and the number of those threads.
 struct Kept {
   uint32_t place, count;
 };
@@ -47,7 +48,7 @@ __device__ uint8_t* pixel_at(const DevicePicture& picture, int32_t x, int32_t y)
 constexpr int32_t kTile = 64; // pixels, both ways
 constexpr int32_t kPixelsOfThread = kTile * kTile / static_cast<int32_t>(kThreads);
 
-// From the last box to the first: the one that is found first on a pixel is what is seen.
+// Goes from the last box to the first: the first one that covers a pixel is the visible one.
 __global__ void draw_boxes(const Box* boxes, const uint64_t* count, const __grid_constant__ BoxStyle style,
                            const __grid_constant__ DevicePicture picture) {
   await_inputs();
@@ -90,15 +91,16 @@ const char* boxes(void* stream, const Box* boxes, const uint64_t* count, const B
 
 constexpr uint32_t kCaptionMax = 512; // glyphs; a caption has no more bytes
 
-// The line of this tick in shared memory: its glyphs, and where the pen stands for each.
+// The line of this tick in shared memory: its glyphs, and the pen's place for each.
 struct SetLine {
   uint16_t glyphs[kLineGlyphsMax];
   int32_t pens[kLineGlyphsMax];
   uint32_t count;
-  int32_t left, right; // of the line
+  int32_t left, right; // x of the line's ends
 };
 
-// By all threads of a block. Every block sets the line for itself: that takes less than a kernel before this one.
+// Called by all threads of a block. Every block sets the line for itself, which takes less time than a separate kernel
+// before this one.
 __device__ void set_line(const TextLine& text, const mr_device_tick& tick, uint32_t picture_width, SetLine& line) {
   __shared__ uint16_t caption[kCaptionMax];
   const uint32_t thread = thread_index(), caption_count = min(text.caption_count, kCaptionMax);
@@ -125,7 +127,8 @@ __device__ void set_line(const TextLine& text, const mr_device_tick& tick, uint3
   __syncthreads();
 }
 
-// By all threads of a block, whose first column is `left`: the letters, or what stands for each from `first` on.
+// Called by all threads of a block, whose first column is `left`. Draws the line's letters if `first` is 0, or the
+// letters' outlines, which begin at glyph `first` of the sheet.
 __device__ void draw_letters(const TextLine& text, const SetLine& line, uint32_t first, const Ink& ink, int32_t left,
                              bool inside, const DevicePicture& picture, int32_t x, int32_t y) {
   __shared__ uint16_t seen[kThreads];
@@ -176,15 +179,15 @@ const char* text(void* stream, const TextLine& line, const mr_device_tick* tick,
 
 // ---- waveform -----------------------------------------------------------------------------------------------------
 
-// A block counts a strip of this many columns and rows in shared memory, and adds to the picture's counts what is not
-// zero: atomic additions to memory are for what remains.
+// A block counts a strip of this many columns and rows in shared memory, and then adds the non-zero counts to the
+// picture's. Only these additions are atomic operations on device memory.
 constexpr uint32_t kStrip = kBlockWidth, kStripRows = 512;
 
 __device__ uint32_t columns_of(const MonitorTrace& trace) {
   return static_cast<uint32_t>(trace.area.right - trace.area.left);
 }
 
-// Where the counts of a trace begin.
+// The first of a trace's counts.
 __device__ uint32_t* counts_of(const Monitor& monitor, uint32_t trace) {
   uint32_t* counts = monitor.counts;
   for (uint32_t t = 0; t < trace; ++t) counts += size_t{columns_of(monitor.traces[t])} * kLevelCount;

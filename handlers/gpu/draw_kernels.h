@@ -16,14 +16,14 @@ struct TextLine {
   ValuePlace values[kValuePlacesMax];
   LineRecords records[kLineSourcesMax];
   Ink ink;
-  int32_t x;              // where the pen starts; negative: as far from the right edge as the line ends
+  int32_t x;              // x of the pen's start; negative: of the line's end, from the right edge
   int32_t baseline;       // the row under the letters
   int32_t top, bottom;    // the rows that are painted
-  uint32_t outline_first; // the sheet's glyph that is the first one's outline; 0: none
+  uint32_t outline_first; // the sheet's glyph with the outline of its first one; 0: none
   Ink outline;
   bool boxed;                  // a box is painted under the letters
   int32_t box_top, box_bottom; // its rows
-  int32_t padding;             // of the box beyond the line, left and right
+  int32_t padding;             // how far the box extends beyond the line, left and right
   Ink box;
 };
 
@@ -36,25 +36,26 @@ struct MonitorTrace {
 };
 struct Monitor {
   PixelArea area; // in the picture
-  bool opaque;    // on black, else over the picture in half its brightness
+  bool opaque;    // painted on black, else over the picture at half its brightness
   uint32_t trace_count;
   MonitorTrace traces[3];
   uint32_t* counts; // device memory: kLevelCount numbers for each column of each trace
 };
 
 struct DrawKernels {
-  // Host memory that lives as long as what is captured here may run again, and does not change.
+  // Copies host memory to the device. If the copy is captured, `from` must stay valid and unchanged as long as the
+  // capture may be replayed.
   const char* (*upload)(void* stream, void* to, const void* from, uint64_t bytes);
-  // As many boxes as `count` says, one over the other; both are in device memory.
+  // Draws `*count` boxes, later ones over earlier ones; boxes and count are in device memory.
   const char* (*boxes)(void* stream, const Box* boxes, const uint64_t* count, const BoxStyle& style,
                        const DevicePicture& picture);
-  // The line that the caption gives at the index and time of `tick`, which is in device memory.
+  // Draws the caption's line for the index and time of `tick`, which is in device memory.
   const char* (*text)(void* stream, const TextLine& line, const mr_device_tick* tick, const DevicePicture& picture);
-  // Counts the levels of all of the picture, and paints over a part of it.
+  // Counts the levels of the whole picture, and paints over a part of it.
   const char* (*waveform)(void* stream, const Monitor& monitor, const DevicePicture& picture);
 };
 
-// The module's own, defined in draw_kernels.cu.
+// The table of the CUDA module, defined in draw_kernels.cu.
 const DrawKernels& draw_kernels();
 
 } // namespace millrace::handlers::gpu

@@ -1,10 +1,12 @@
-// Which samples of a row or column make up one sample of a resized region, with one arithmetic for CPU and GPU.
+// Finds the samples of a row or column that make up one sample of a resized region, with the same arithmetic on CPU and
+// GPU.
 //
 // Rules. Pixel centres are at halves: sample i of a region that begins at `begin` lies at begin + (i + 0.5) · scale −
-// 0.5, as in OpenCV. Up to a scale of 2 it is mixed from its two neighbours (bilinear); beyond it is the mean of what
-// it covers (area), parts of pixels counting as such, so that nothing aliases. At 2 both are the same. What lies
-// outside the picture has the sample at its edge. Places and weights are single precision, made of single rounded
-// operations and a fused one, so CPU and GPU get the same bits; at column 4000 a place is at most 1/4096 pixel off.
+// 0.5, as in OpenCV. Up to a scale of 2 it is mixed from its two neighbours (bilinear). Beyond, it is the mean of the
+// samples that it covers (area), partly covered ones counting in part, so that nothing aliases. At 2 both are the same.
+// A place outside the picture takes the sample at the picture's edge. Places and weights are single precision, computed
+// by individually rounded operations and one explicit fused multiply-add, so CPU and GPU get the same bits; at column
+// 4000 a place is at most 1/4096 pixel off.
 #pragma once
 
 #include <cmath>
@@ -14,13 +16,13 @@
 
 namespace millrace::handlers {
 
-// The samples first … last. The weights add up to 1; of a single sample it is all in `first_weight`.
+// The samples first … last. The weights add up to 1; if there is only one sample, `first_weight` is 1.
 struct Footprint {
   int32_t first, last;
   float first_weight, inner_weight, last_weight;
 };
 
-// Beyond this scale samples are means.
+// Beyond this scale a sample is a mean.
 inline constexpr float kBilinearScaleMax = 2;
 
 MR_BOTH inline int32_t clamped_place(float place, int32_t extent) {
@@ -45,14 +47,14 @@ MR_BOTH inline Footprint area_footprint(float begin, float scale, int32_t index,
 }
 
 // Sample `index` of a region that begins at `begin` and has `scale` of the picture's samples for each of its own, in a
-// row or column of `extent` samples. All numbers finite, the scale positive, places within ±2²² of it.
+// row or column of `extent` samples. All numbers must be finite, the scale positive, and places within ±2²² of the row.
 MR_BOTH inline Footprint footprint(float begin, float scale, int32_t index, int32_t extent) {
   return scale <= kBilinearScaleMax ? bilinear_footprint(begin, scale, index, extent)
                                     : area_footprint(begin, scale, index, extent);
 }
 
-// A region of a picture, as it is resized. `valid` is false where it has no area, lies absurdly far out or is not a
-// number: there is nothing to show then.
+// A region of a picture, as it is resized. `valid` is false if it has no area, lies absurdly far outside or contains
+// NaN: then there is nothing to show.
 struct Region {
   float left, top, scale_x, scale_y;
   bool valid;

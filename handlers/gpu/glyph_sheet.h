@@ -1,6 +1,7 @@
-// Letters as kernels draw them: masks behind each other in device memory, and which of them a line of text is made of.
+// Letters as kernels draw them: their masks, packed in device memory, and the list of glyphs that makes up a line of
+// text.
 //
-// Rule. The same whole numbers as GlyphSet::draw() and Caption::line(), so the bytes are equal.
+// Rule. Uses the same whole numbers as GlyphSet::draw() and Caption::line(), so the bytes are equal.
 #pragma once
 
 #include <millrace/abi.h>
@@ -14,23 +15,23 @@
 namespace millrace::handlers::gpu {
 
 struct SheetGlyph {
-  int32_t left, top; // of the mask, from pen and baseline; top is upwards
+  int32_t left, top; // the mask's offset from pen and baseline; top is upwards
   uint32_t width, height;
   int32_t advance;
-  uint32_t mask; // its first byte among the masks
+  uint32_t mask; // index of its first byte among the masks
 };
 
-// In the memory of whoever looks at it.
+// The pointers are valid where the sheet is read: on the host or on the device.
 struct GlyphSheet {
   const SheetGlyph* glyphs;
   const uint8_t* masks;
 };
 
-// How much of the pixel at x, y a glyph covers, 0…255, whose pen and baseline are there.
+// The coverage, 0…255, of the pixel at x, y by a glyph that is drawn at this pen and baseline.
 MR_BOTH inline uint32_t coverage_at(const GlyphSheet& sheet, uint32_t glyph, int32_t pen, int32_t baseline, int32_t x,
                                     int32_t y) {
   const SheetGlyph& shape = sheet.glyphs[glyph];
-  const auto column = static_cast<uint32_t>(x - pen - shape.left); // huge where it would be negative
+  const auto column = static_cast<uint32_t>(x - pen - shape.left); // wraps to a huge number if negative
   const auto row = static_cast<uint32_t>(y - baseline + shape.top);
   if (column >= shape.width || row >= shape.height) return 0;
   return sheet.masks[shape.mask + row * shape.width + column];
@@ -38,16 +39,16 @@ MR_BOTH inline uint32_t coverage_at(const GlyphSheet& sheet, uint32_t glyph, int
 
 // ---- lines that change from tick to tick --------------------------------------------------------------------------
 
-// A line is a list of glyphs of a sheet, with these in the places of numbers; from kFirstValuePlace on those of
-// records.
+// A line is a list of glyph indices of a sheet. These values stand for numbers instead: the tick's index and time, and
+// from kFirstValuePlace on the numbers of records.
 inline constexpr uint16_t kIndexPlace = 0xffff, kTimePlace = 0xfffe, kFirstValuePlace = 0xff00;
-inline constexpr uint32_t kValuePlacesMax = 16; // of a line
+inline constexpr uint32_t kValuePlacesMax = 16; // in a line
 inline constexpr uint32_t kLineSourcesMax = 2;  // inputs that records come from
-// The first glyphs of a sheet that has such places.
+// A sheet with such places begins with the glyphs of kNumberGlyphs.
 inline constexpr uint16_t kGlyphOfColon = 10, kGlyphOfPoint = 11, kGlyphOfMinus = 12;
 inline constexpr char kNumberGlyphs[] = "0123456789:.-";
 
-// What a caption of 512 bytes may grow to: 85 places of at most 24 glyphs.
+// The longest line of a caption of 512 bytes: 85 places of at most 24 glyphs.
 inline constexpr uint32_t kLineGlyphsMax = 2048;
 
 enum class ValueForm : uint8_t { count, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64 };
@@ -55,16 +56,16 @@ enum class ValueForm : uint8_t { count, i8, i16, i32, i64, u8, u16, u32, u64, f3
 // A number of a tick's records: how many there are, or a field of the first.
 struct ValuePlace {
   ValueForm form;
-  uint8_t source; // which of the line's records
+  uint8_t source; // index into the line's records
   uint16_t reserved;
-  uint32_t offset; // of the field; bytes from the record's first
+  uint32_t offset; // the field's place, in bytes from the record's first
 };
-// The records of one input on a tick; `value` is null where there is no value.
+// The records of one input on a tick; `value` is null if the input has no value.
 struct LineRecords {
   const mr_value* value;
   const uint8_t* data;
 };
-// What a line is made of; the memory of whoever fills it in.
+// The source of a line; its pointers are valid where the line is filled in: on the host or on the device.
 struct LineText {
   const uint16_t* caption;
   uint32_t caption_count;
@@ -79,7 +80,7 @@ MR_BOTH T loaded(const uint8_t* bytes) {
   return number;
 }
 
-// Writes glyphs one after another and stops where there is no room.
+// Writes glyphs one after another and drops those that do not fit.
 struct LineWriter {
   uint16_t* line;
   uint32_t count = 0;
@@ -87,7 +88,7 @@ struct LineWriter {
   MR_BOTH void put(uint32_t glyph) {
     if (count < kLineGlyphsMax) line[count++] = static_cast<uint16_t>(glyph);
   }
-  // At least so many digits.
+  // Writes at least `digits_min` digits.
   MR_BOTH void put_number(uint64_t number, uint32_t digits_min) {
     uint64_t unit = 1;
     for (uint32_t digits = 1; digits < digits_min || number / unit >= 10; ++digits) unit *= 10;
@@ -109,7 +110,7 @@ struct LineWriter {
     if (number < 0) put(kGlyphOfMinus);
     put_number(number < 0 ? 0 - static_cast<uint64_t>(number) : static_cast<uint64_t>(number), 1);
   }
-  // Rounds to two decimals. A value that is no number, or too large for a double to be exact, becomes a dash.
+  // Rounds to two decimals. NaN, and a value too large for a double to be exact, become a dash.
   MR_BOTH void put_decimal(double number) {
     const double size = number < 0 ? -number : number;
     if (!(size < 1e15)) return put(kGlyphOfMinus);
@@ -122,7 +123,7 @@ struct LineWriter {
     put(kGlyphOfPoint);
     put_number(part, 2);
   }
-  // A dash where there is nothing to show.
+  // Writes a dash if there is nothing to show.
   MR_BOTH void put_value(const ValuePlace& place, const LineRecords& records) {
     if (!records.value) return put(kGlyphOfMinus);
     const uint64_t there = records.value->as.records.count;
@@ -144,7 +145,7 @@ struct LineWriter {
   }
 };
 
-// The glyphs of a tick's line, into `line`, which has room for kLineGlyphsMax. Returns how many.
+// Writes the glyphs of a tick's line to `line`, which has room for kLineGlyphsMax. Returns their number.
 MR_BOTH inline uint32_t fill_line(const LineText& text, uint64_t index, int64_t media_time_ns, uint16_t* line) {
   LineWriter writer{line};
   for (uint32_t i = 0; i < text.caption_count; ++i) {

@@ -1,4 +1,4 @@
-// Half precision (IEEE 754 binary16) as bits: not every compiler of the host has such a type.
+// Half precision (IEEE 754 binary16) as bits, because not every host compiler has such a type.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace millrace::handlers {
 
-// Rounded to nearest, halves to even, as the hardware does; too large becomes infinite, and NaN stays NaN.
+// Rounded to nearest, halves to even, as the hardware does; too large a value becomes infinite, and NaN stays NaN.
 MR_BOTH inline uint16_t half_bits(float value) {
 #ifdef __CUDA_ARCH__
   return __half_as_ushort(__float2half_rn(value));
@@ -19,13 +19,13 @@ MR_BOTH inline uint16_t half_bits(float value) {
   // F. Giesen, "float->half variants": small numbers are rounded by an addition that moves their last bit to the end.
   constexpr uint32_t kInfinite = 0xffu << 23, kTooLarge = (127u + 16) << 23, kNormal = (127u - 14) << 23;
   constexpr uint32_t kShifting = (127u - 15 + 23 - 10 + 1) << 23;
-  // Every case is worked out and one is taken: loops without branches vectorise.
+  // Every case is computed and one is selected, because loops without branches vectorise.
   const auto with_sign = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (with_sign & 0x80000000u) >> 16, bits = with_sign & 0x7fffffffu;
   const auto added = std::bit_cast<uint32_t>(std::bit_cast<float>(bits) + std::bit_cast<float>(kShifting));
   const uint32_t normal = (bits + 0xfffu + (bits >> 13 & 1) - (112u << 23)) >> 13;
   const uint32_t large = 0x7c00u | (bits > kInfinite) << 9;
-  const auto chosen = [](bool condition, uint32_t yes, uint32_t no) { // a mask, where ?: would become a branch
+  const auto chosen = [](bool condition, uint32_t yes, uint32_t no) { // a mask, because ?: would become a branch
     const uint32_t mask = 0u - uint32_t{condition};
     return (yes & mask) | (no & ~mask);
   };

@@ -1,4 +1,4 @@
-// The table of the kernels of pictures.
+// The table of the picture kernels.
 #include "handlers/gpu/image_kernels.h"
 
 #include "handlers/gpu/image_launches.h"

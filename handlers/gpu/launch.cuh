@@ -1,4 +1,4 @@
-// How kernels are launched here, and what a launch has to say.
+// Computes launch grids, selects kernels by sample size, and reports the error of a launch.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,19 +12,19 @@ namespace millrace::handlers::gpu {
 
 inline constexpr unsigned kBlockWidth = 32, kBlockHeight = 8;
 
-// Blocks that cover so many threads each way.
+// The number of blocks that cover so many threads in each direction.
 inline dim3 blocks_for(uint32_t width, uint32_t height, uint32_t depth = 1) {
   return {(width + kBlockWidth - 1) / kBlockWidth, (height + kBlockHeight - 1) / kBlockHeight, depth};
 }
 
 inline const dim3 kBlock(kBlockWidth, kBlockHeight);
 
-// Blocks for a picture whose threads have tiles of this size.
+// The number of blocks for a picture whose threads have tiles of this size.
 inline dim3 tile_blocks(const mr_image& image, uint32_t tile_width, uint32_t tile_height) {
   return blocks_for((image.width + tile_width - 1) / tile_width, (image.height + tile_height - 1) / tile_height);
 }
 
-// Calls launch(std::integral_constant<uint32_t, N>) for the bytes of a sample, 1 to 4: a kernel for each.
+// Calls launch(std::integral_constant<uint32_t, N>) with the bytes of a sample, 1 to 4: there is one kernel for each.
 template <class Launch>
 void by_sample_bytes(uint32_t bytes, const Launch& launch) {
   switch (bytes) {
@@ -35,7 +35,7 @@ void by_sample_bytes(uint32_t bytes, const Launch& launch) {
   }
 }
 
-// Behind a launch: null, or what was wrong with it.
+// Call it after a launch: null, or the error message.
 inline const char* launched() {
   const cudaError_t error = cudaGetLastError();
   return error == cudaSuccess ? nullptr : cudaGetErrorString(error);

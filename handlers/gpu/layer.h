@@ -1,9 +1,9 @@
-// One layer of image.composite as a kernel takes it: where its pixels are, and what becomes of them on the way to the
-// canvas. For the CPU too, so that tests can look at it.
+// One layer of image.composite as a kernel takes it: its pixels, and their way to the canvas. It compiles for the CPU
+// too, so that tests can check it.
 //
-// Rule. A layer is converted, scaled and laid over the canvas by the same arithmetic and in the same order as
-// handlers/image/compose.h does it, rounded to 8 bits at the same places, so the bytes are equal; but for bilinear
-// scaling of a layer that is one pixel wide or high, which may be 1 away.
+// Rule. A layer is converted, scaled and laid over the canvas by the same arithmetic and in the same order as in
+// handlers/image/compose.h, and rounded to 8 bits at the same points, so the bytes are equal. The exception is bilinear
+// scaling of a layer that is one pixel wide or high, which may differ by 1.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,11 @@ struct Layer {
   LayerScaling scaling;
   BlendMode mode;
   uint8_t opacity;
-  bool turned;        // the first and the third channel change places on the way to the canvas
-  bool grays;         // the canvas is gray; a layer with alpha becomes so behind scaling, any other before
-  bool alpha;         // the fourth channel is one
-  bool premultiplied; // and is in the colours already
-  bool luma_is_gray;  // full range
+  bool turned;        // the first and the third channel are swapped on the way to the canvas
+  bool grays;         // the canvas is gray; a layer with alpha turns gray after scaling, any other before
+  bool alpha;         // the fourth channel is alpha
+  bool premultiplied; // the colours are already multiplied by alpha
+  bool luma_is_gray;  // the luma has full range
   Decoding decoding;
   int32_t y_gain, black;
   uint32_t part_x, part_y;
@@ -38,7 +38,7 @@ struct Layer {
   ResizeAxis columns{1, 1}, rows{1, 1};
 };
 
-// `blend` and `opacity` of this layer; canvas and background as a whole are the caller's.
+// `blend` and `opacity` are those of this layer; the canvas and the background are the caller's part.
 inline Layer layer_of(const DevicePicture& picture, const FittedLayer& fitted, BlendMode blend, uint8_t opacity,
                       const ComposeSettings& settings, Pixel canvas) {
   const auto pixel = static_cast<Pixel>(picture.image.format);
@@ -77,7 +77,7 @@ inline Layer layer_of(const DevicePicture& picture, const FittedLayer& fitted, B
 
 // ---- reading ------------------------------------------------------------------------------------------------------
 
-MR_BOTH inline uint32_t word_at(const uint8_t* bytes) { // whose address is a multiple of four
+MR_BOTH inline uint32_t word_at(const uint8_t* bytes) { // `bytes` is a multiple of four
 #ifdef __CUDA_ARCH__
   return *reinterpret_cast<const uint32_t*>(bytes);
 #else
@@ -93,7 +93,7 @@ MR_BOTH inline uint32_t opaque_pixel(uint32_t first, uint32_t second, uint32_t t
   return first | second << 8 | third << 16 | 0xff000000u;
 }
 
-// Red, green, blue of a YCbCr pixel, or on a gray canvas its luma in full range.
+// Red, green, blue of a YCbCr pixel, or its luma in full range if the canvas is gray.
 MR_BOTH inline uint32_t ycbcr_pixel(const Layer& layer, uint32_t luma, uint32_t u, uint32_t v) {
   if (layer.grays && layer.luma_is_gray) return opaque_pixel(luma, 0, 0);
   if (layer.grays) {
@@ -105,8 +105,8 @@ MR_BOTH inline uint32_t ycbcr_pixel(const Layer& layer, uint32_t luma, uint32_t 
   return opaque_pixel(color.r, color.g, color.b);
 }
 
-// A pixel as the layer has it, in the channels that are scaled: the canvas's, or red, green, blue, alpha where a layer
-// with alpha goes to a gray canvas.
+// Converts a pixel of the layer to the channels that are scaled: those of the canvas, or red, green, blue, alpha if a
+// layer with alpha goes to a gray canvas.
 MR_BOTH inline uint32_t in_scaled_channels(const Layer& layer, uint32_t pixel) {
   if (layer.turned) pixel = with_turned_colors(pixel);
   if (layer.grays && layer.layout == SampleLayout::packed3)
@@ -116,7 +116,7 @@ MR_BOTH inline uint32_t in_scaled_channels(const Layer& layer, uint32_t pixel) {
   return pixel;
 }
 
-// A pixel of the layer's part.
+// The pixel at x, y of the layer's part.
 MR_BOTH inline uint32_t pixel_at(const Layer& layer, uint32_t x, uint32_t y) {
   x += layer.part_x;
   y += layer.part_y;
@@ -134,8 +134,8 @@ MR_BOTH inline uint32_t pixel_at(const Layer& layer, uint32_t x, uint32_t y) {
   return in_scaled_channels(layer, pixel);
 }
 
-// Four pixels of a row of a layer in its own size, from words. False where they do not begin at a whole word, and for
-// layouts of which that brings nothing.
+// Loads four pixels of a row of an unscaled layer as words. False if they do not begin at a word boundary, and for
+// layouts that gain nothing from it.
 MR_BOTH inline bool four_pixels_at(const Layer& layer, uint32_t x, uint32_t y, uint32_t (&pixels)[4]) {
   x += layer.part_x;
   y += layer.part_y;
@@ -183,7 +183,7 @@ MR_BOTH inline uint32_t bilinear_pixel(const Layer& layer, uint32_t x, uint32_t 
   return pixel;
 }
 
-// Rows first and then columns, as the CPU sums.
+// Sums over rows first and then over columns, in the CPU's order.
 MR_BOTH inline uint32_t area_pixel(const Layer& layer, uint32_t x, uint32_t y) {
   const AreaTaps columns = area_taps(layer.columns, x), rows = area_taps(layer.rows, y);
   float sums[4] = {0, 0, 0, 0};
@@ -204,7 +204,7 @@ MR_BOTH inline uint32_t area_pixel(const Layer& layer, uint32_t x, uint32_t y) {
   return pixel;
 }
 
-// A pixel of the layer in its size on the canvas.
+// A pixel of the layer at its size on the canvas.
 MR_BOTH inline uint32_t scaled_pixel(const Layer& layer, uint32_t x, uint32_t y) {
   switch (layer.scaling) {
     case LayerScaling::nearest: return pixel_at(layer, nearest_source(layer.columns, x), nearest_source(layer.rows, y));
@@ -216,7 +216,7 @@ MR_BOTH inline uint32_t scaled_pixel(const Layer& layer, uint32_t x, uint32_t y)
 
 // ---- laying over --------------------------------------------------------------------------------------------------
 
-// Of a pixel of the layer, as scaled_pixel() gives it, and one of the canvas.
+// Lays `above`, a pixel of the layer from scaled_pixel(), over `below`, a pixel of the canvas.
 MR_BOTH inline uint32_t laid_over(const Layer& layer, uint32_t above, uint32_t below, bool below_opaque) {
   const bool added = layer.premultiplied && layer.mode == BlendMode::over && below_opaque;
   if (layer.premultiplied && !added) above = straightened(above);

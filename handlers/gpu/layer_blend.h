@@ -1,14 +1,15 @@
-// What a pixel of a layer over a pixel of a canvas becomes: the formulas of handlers/image/blend.h for one pixel, on
-// the CPU and in kernels.
+// Lays a pixel of a layer over a pixel of a canvas: the formulas of handlers/image/blend.h for one pixel, on the CPU
+// and in kernels.
 //
-// Rule. The bits are those of blend_pixels() and blend_translucent(): whole numbers over what is opaque, single
-// precision without fused multiply-add over what is translucent. A pixel is four bytes in one word, the first channel
-// lowest and alpha highest; canvases of fewer channels leave the others unused. The arithmetic takes two bytes at a
-// time, in the halves of a word.
+// Rule. The bits are those of blend_pixels() and blend_translucent(): whole numbers over an opaque canvas, single
+// precision without fused multiply-add over a translucent one. A pixel is four bytes in one word, the first channel
+// lowest and alpha highest; canvases of fewer channels do not use the others. The arithmetic takes two bytes at a time,
+// in the halves of a word.
 //
-// Premultiplied layers have their colours multiplied by their alpha already. Laid over what is opaque, by `over`, they
-// are added as they are: min(opacity · cs + (1 − as) · cb, 1), products rounded to nearest. Any other mode, and what is
-// translucent below, needs their own colour: it is divided by alpha first, to the nearest and at most 255.
+// Premultiplied layers have their colours multiplied by their alpha already. Over an opaque canvas, the mode `over`
+// adds them directly: min(opacity · cs + (1 − as) · cb, 1), products rounded to nearest. Any other mode, and a
+// translucent canvas, need the layer's own colours, so these are first divided by alpha, rounded to nearest and at most
+// 255.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ inline constexpr uint32_t kBytePair = 0x00ff00ffu;
 MR_BOTH constexpr uint32_t even_bytes(uint32_t pixel) { return pixel & kBytePair; }
 MR_BOTH constexpr uint32_t odd_bytes(uint32_t pixel) { return pixel >> 8 & kBytePair; }
 
-// Both halves / 255, rounded to nearest, of at most 255² each; exact.
+// Divides both halves by 255, rounded to nearest; exact for halves of at most 255².
 MR_BOTH constexpr uint32_t pair_divided_by_255(uint32_t pair) {
   const uint32_t sum = pair + 0x00800080u;
   return (sum + (sum >> 8 & kBytePair)) >> 8 & kBytePair;
@@ -35,16 +36,16 @@ MR_BOTH constexpr uint32_t pair_product(uint32_t a, uint32_t b) {
 }
 MR_BOTH constexpr uint32_t byte_product(uint32_t a, uint32_t b) { return pair_product(a, b); }
 
-MR_BOTH constexpr uint32_t pair_sum(uint32_t a, uint32_t b) { // at most 255
+MR_BOTH constexpr uint32_t pair_sum(uint32_t a, uint32_t b) { // saturates at 255
   const uint32_t sum = a + b, over = sum >> 8 & 0x00010001u;
   return (sum | over * 255) & kBytePair;
 }
-MR_BOTH constexpr uint32_t pair_difference(uint32_t a, uint32_t b) { // at least 0
+MR_BOTH constexpr uint32_t pair_difference(uint32_t a, uint32_t b) { // saturates at 0
   const uint32_t difference = (a | 0x01000100u) - b, whole = difference >> 8 & 0x00010001u;
   return difference & whole * 255;
 }
 
-// A mode's result of two bytes above and below.
+// The result of a mode for two bytes above and two below.
 MR_BOTH constexpr uint32_t pair_by_mode(BlendMode mode, uint32_t above, uint32_t below) {
   switch (mode) {
     case BlendMode::add: return pair_sum(below, above);
@@ -58,7 +59,7 @@ MR_BOTH constexpr uint32_t pair_by_mode(BlendMode mode, uint32_t above, uint32_t
   }
 }
 
-// The colours of the canvas under a layer of this weight, 0…255; the fourth byte stays what it is below.
+// The colours of the canvas under a layer of this weight, 0…255; the fourth byte is that of `below`.
 MR_BOTH constexpr uint32_t over_opaque(BlendMode mode, uint32_t above, uint32_t weight, uint32_t below) {
   const uint32_t even = pair_by_mode(mode, even_bytes(above), even_bytes(below));
   const uint32_t odd = pair_by_mode(mode, odd_bytes(above), odd_bytes(below));
@@ -68,7 +69,8 @@ MR_BOTH constexpr uint32_t over_opaque(BlendMode mode, uint32_t above, uint32_t 
   return mixed_even | (mixed_odd & 255) << 8 | (below & 0xff000000u);
 }
 
-// Four of the eight bytes of `a`, the lower ones, and `b`: one for each hexadecimal digit, the lowest one's lowest.
+// Selects four of eight bytes: 0…3 are those of `a`, 4…7 those of `b`. Each hexadecimal digit of kBytes names one; the
+// lowest digit gives the lowest byte.
 template <uint32_t kBytes>
 MR_BOTH inline uint32_t chosen_bytes(uint32_t a, uint32_t b) {
 #ifdef __CUDA_ARCH__
@@ -81,17 +83,17 @@ MR_BOTH inline uint32_t chosen_bytes(uint32_t a, uint32_t b) {
 #endif
 }
 
-// over_opaque() of BlendMode::over with the layer's alpha as its weight, in fewer instructions. The middle byte goes by
-// itself: with rounding to nearest, sum / 255 is sum · 257 / 65536, for the sum that pair_divided_by_255() has.
+// over_opaque() of BlendMode::over with the layer's alpha as its weight, in fewer instructions. The middle byte is
+// computed by itself: for the sum that pair_divided_by_255() forms, sum / 255 rounded to nearest is sum · 257 / 65536.
 MR_BOTH inline uint32_t simply_over_opaque(uint32_t above, uint32_t below) {
   const uint32_t weight = above >> 24, left = 255 - weight;
   const uint32_t sums = even_bytes(below) * left + (even_bytes(above) * weight + 0x00800080u);
   const uint32_t sum = (below >> 8 & 255) * left + ((above >> 8 & 255) * weight + 0x80u);
-  const uint32_t colors = chosen_bytes<0x0361>(sums + chosen_bytes<0x4341>(sums, 0), sum * 257); // the fourth is no one
+  const uint32_t colors = chosen_bytes<0x0361>(sums + chosen_bytes<0x4341>(sums, 0), sum * 257); // the fourth is unused
   return chosen_bytes<0x7210>(colors, below);
 }
 
-// Premultiplied colours of this opacity; `weight` is their alpha times it.
+// Lays over premultiplied colours of this opacity; `weight` is their alpha times the opacity.
 MR_BOTH constexpr uint32_t premultiplied_over_opaque(uint32_t above, uint32_t opacity, uint32_t weight,
                                                      uint32_t below) {
   const uint32_t left = 255 - weight;
@@ -114,7 +116,7 @@ MR_BOTH inline uint32_t straightened(uint32_t pixel) {
   return straight(0) | straight(8) | straight(16) | (pixel & 0xff000000u);
 }
 
-// Four channels over four, both alphas counting.
+// Lays four channels over four, taking both alphas into account.
 MR_BOTH inline uint32_t over_translucent(BlendMode mode, uint32_t above, uint32_t opacity, uint32_t below) {
   constexpr float kUnit = 1.0f / 255;
   const float strength = static_cast<float>(opacity) * kUnit * kUnit;

@@ -1,9 +1,9 @@
 // Kernels of image.composite: one pass over the canvas, in which each layer is read once.
 //
-// A thread has four pixels of the canvas in registers from the background to the store, so what is between the layers
-// never reaches memory. Layers come as arguments of the kernel, which are read as constants. Where all of them are four
-// channels in their own size, as overlays are, the kernel holds nothing else and takes fewer registers;
-// and where they are laid by their alpha alone, their loads do not wait for each other.
+// A thread keeps four pixels of the canvas in registers from the background to the store, so intermediate results never
+// reach memory. Layers are arguments of the kernel, which are read as constants. If all of them are unscaled and have
+// four channels, as overlays do, a kernel without the other cases needs fewer registers. If they are also laid over by
+// their alpha alone, a third kernel issues the loads of several layers before it needs the first.
 #include "handlers/gpu/layer_kernels.h"
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 namespace millrace::handlers::gpu {
 namespace {
 
-constexpr uint32_t kPixels = 4; // of a thread, beside each other
-// Arguments of a kernel may have 4 KB on every device.
+constexpr uint32_t kPixels = 4; // neighbouring pixels of a thread
+// A kernel's arguments may take 4 KB on every device.
 constexpr uint32_t kLayersAtOnce = 24;
-// Simple layers whose pixels a thread has loaded before it lays the first, and blocks of such threads that a
-// multiprocessor is to hold.
+// The number of simple layers whose pixels a thread loads before it lays the first, and the number of blocks of such
+// threads that a multiprocessor is to hold.
 constexpr uint32_t kLayersAhead = 3, kSimpleBlocksResident = 6;
 
 struct LayerStack {
@@ -25,13 +25,13 @@ struct LayerStack {
   uint32_t count;
   uint32_t background;
   bool background_opaque;
-  bool begins; // over the background, else over what is on the canvas
+  bool begins; // starts from the background, else from the canvas
 };
 static_assert(sizeof(LayerStack) + sizeof(DevicePicture) <= 4096, "a kernel's arguments");
 
 __device__ bool fits_load(const uint8_t* at) { return reinterpret_cast<uintptr_t>(at) % 16 == 0; }
 
-// Pixels of one to four bytes, their first channel lowest.
+// Loads pixels of one to four bytes, the first channel lowest.
 __device__ void load_canvas(const uint8_t* at, uint32_t channels, uint32_t count, uint32_t (&pixels)[kPixels]) {
 #pragma unroll
   for (uint32_t i = 0; i < kPixels; ++i) {
@@ -45,7 +45,7 @@ __device__ void load_canvas(const uint8_t* at, uint32_t channels, uint32_t count
 }
 
 __device__ void store_canvas(uint8_t* at, uint32_t channels, uint32_t count, const uint32_t (&pixels)[kPixels]) {
-  // Rows begin at multiples of four bytes, and so do four pixels of any size.
+  // Rows begin at multiples of four bytes, and so does every group of four pixels of any size.
   auto* words = reinterpret_cast<uint32_t*>(at);
   if (count == kPixels && channels == 4 && fits_load(at)) {
     *reinterpret_cast<uint4*>(at) = make_uint4(pixels[0], pixels[1], pixels[2], pixels[3]);
@@ -63,7 +63,7 @@ __device__ void store_canvas(uint8_t* at, uint32_t channels, uint32_t count, con
   }
 }
 
-// The layer's pixels from x on; x may be negative, and what is not `inside` is not read.
+// Reads the layer's pixels from x on. x may be negative; pixels that are not `inside` are not read.
 template <bool kPlain>
 __device__ void read_layer(const Layer& layer, int32_t x, uint32_t y, const bool (&inside)[kPixels],
                            uint32_t (&above)[kPixels]) {
@@ -83,20 +83,20 @@ __device__ void read_layer(const Layer& layer, int32_t x, uint32_t y, const bool
     return;
   }
   if (all && layer.scaling == LayerScaling::none && four_pixels_at(layer, static_cast<uint32_t>(x), y, above)) return;
-#pragma unroll // so that the pixels stay in registers
+#pragma unroll // keeps the pixels in registers
   for (uint32_t i = 0; i < kPixels; ++i)
     if (inside[i]) above[i] = scaled_pixel(layer, static_cast<uint32_t>(x) + i, y);
 }
 
-// `x` and `y` of the first of the thread's pixels within the layer.
+// `x` and `y`: the place in the layer of the first of the thread's pixels.
 template <bool kPlain>
 __device__ void lay_over(const Layer& layer, int32_t x, uint32_t y, bool below_opaque, uint32_t (&pixels)[kPixels]) {
   bool inside[kPixels];
   uint32_t above[kPixels] = {0, 0, 0, 0};
-  for (uint32_t i = 0; i < kPixels; ++i) // beyond any layer where it would be negative
+  for (uint32_t i = 0; i < kPixels; ++i) // a negative column wraps and is beyond any layer
     inside[i] = static_cast<uint32_t>(x + static_cast<int32_t>(i)) < layer.columns.target;
   read_layer<kPlain>(layer, x, y, inside, above);
-  // What most layers are, without asking every pixel.
+  // The case of most layers, decided once and not for every pixel.
   const bool usual = layer.mode == BlendMode::over && layer.opacity == 255 && !layer.premultiplied && below_opaque &&
                      !(layer.grays && layer.alpha);
   for (uint32_t i = 0; i < kPixels; ++i)
@@ -128,7 +128,8 @@ __global__ void compose_pixels(const __grid_constant__ LayerStack stack, const _
   store_canvas(at, channels, count, pixels);
 }
 
-// Where the four pixels of a layer at a place of the canvas lie, some of which may be beside it; null where all are.
+// The address of the layer's four pixels at a place of the canvas. Some of them may lie outside the layer; null if all
+// do.
 __device__ const uint8_t* simple_place(const Layer& layer, uint32_t x, uint32_t y) {
   const auto row = static_cast<uint32_t>(static_cast<int32_t>(y) - layer.top);
   const int32_t column = static_cast<int32_t>(x) - layer.left, width = static_cast<int32_t>(layer.columns.target);
@@ -137,14 +138,14 @@ __device__ const uint8_t* simple_place(const Layer& layer, uint32_t x, uint32_t 
          4 * (static_cast<int64_t>(column) + layer.part_x);
 }
 
-// Whether one load brings all four.
+// True if one load brings all four pixels.
 __device__ bool is_one_load(const Layer& layer, uint32_t x, const uint8_t* at) {
   const int32_t column = static_cast<int32_t>(x) - layer.left;
   return at && column >= 0 && column + static_cast<int32_t>(kPixels) <= static_cast<int32_t>(layer.columns.target) &&
          fits_load(at);
 }
 
-// Those that the layer has, transparent ones beside it.
+// Loads the pixels one by one; those outside the layer are transparent.
 __device__ uint4 single_pixels(const Layer& layer, uint32_t x, const uint8_t* at) {
   const int32_t column = static_cast<int32_t>(x) - layer.left;
   const auto pixel = [&](int32_t i) {
@@ -153,8 +154,8 @@ __device__ uint4 single_pixels(const Layer& layer, uint32_t x, const uint8_t* at
   return make_uint4(pixel(0), pixel(1), pixel(2), pixel(3));
 }
 
-// Layers that are laid over what is opaque by nothing but their alpha, on a canvas of four channels. The loads of
-// several are under way before the first is laid.
+// Lays layers by nothing but their alpha over an opaque canvas of four channels. The loads of several layers are issued
+// before the first is laid.
 __global__ void __launch_bounds__(kBlockWidth* kBlockHeight, kSimpleBlocksResident)
     compose_simple(const __grid_constant__ LayerStack stack, const __grid_constant__ DevicePicture canvas) {
   await_inputs();
@@ -168,7 +169,7 @@ __global__ void __launch_bounds__(kBlockWidth* kBlockHeight, kSimpleBlocksReside
 #pragma unroll 1
   for (uint32_t first = 0; first < stack.count; first += kLayersAhead) {
     const uint8_t* places[kLayersAhead];
-    bool single[kLayersAhead]; // pixels are to be loaded by themselves
+    bool single[kLayersAhead]; // pixels are loaded one by one
     uint4 above[kLayersAhead];
 #pragma unroll
     for (uint32_t i = 0; i < kLayersAhead; ++i) {
@@ -184,7 +185,7 @@ __global__ void __launch_bounds__(kBlockWidth* kBlockHeight, kSimpleBlocksReside
     for (uint32_t i = 0; i < kLayersAhead; ++i) {
       uint4 four = above[i];
       if (single[i]) four = single_pixels(stack.layers[first + i], x, places[i]);
-      // What is transparent changes nothing, and most of an overlay is.
+      // Transparent pixels change nothing, and most pixels of an overlay are transparent.
       if ((four.x | four.y | four.z | four.w) >> 24 == 0) continue;
       if (stack.layers[first + i].turned) {
         four.x = with_turned_colors(four.x), four.y = with_turned_colors(four.y);
@@ -199,7 +200,7 @@ __global__ void __launch_bounds__(kBlockWidth* kBlockHeight, kSimpleBlocksReside
   store_canvas(at, 4, count, pixels);
 }
 
-// Whether nothing of what lies below the layer can be seen anywhere on the canvas.
+// True if the layer hides everything below it on the whole canvas.
 bool hides_all(const Layer& layer, const mr_image& canvas) {
   return !layer.alpha && layer.mode == BlendMode::over && layer.opacity == 255 && layer.left <= 0 && layer.top <= 0 &&
          int64_t{layer.left} + layer.columns.target >= canvas.width &&

@@ -9,14 +9,14 @@
 namespace millrace::handlers::gpu {
 
 struct LayerKernels {
-  // Layers from the bottom upwards over the background, which is a pixel of the canvas, its first channel lowest.
-  // `background_opaque`: no pixel of the canvas is translucent. Layers overlap the canvas's memory nowhere. A launch
-  // takes as many layers as fit a kernel's arguments, and reads each once.
+  // Lays layers, from the bottom upwards, over the background, which is a pixel of the canvas with its first channel
+  // lowest. `background_opaque`: no pixel of the canvas is translucent. No layer's memory overlaps the canvas's. A
+  // launch takes as many layers as fit a kernel's arguments, and reads each once.
   const char* (*compose)(void* stream, std::span<const Layer> layers, uint32_t background, bool background_opaque,
                          const DevicePicture& canvas);
 };
 
-// The module's own, defined in layer_kernels.cu.
+// The table of the CUDA module, defined in layer_kernels.cu.
 const LayerKernels& layer_kernels();
 
 } // namespace millrace::handlers::gpu

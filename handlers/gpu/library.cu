@@ -1,4 +1,4 @@
-// The one table that the module gives to handlers.
+// Defines the one table that the CUDA module gives to handlers.
 #include "handlers/gpu/draw_kernels.h"
 #include "handlers/gpu/image_kernels.h"
 #include "handlers/gpu/layer_kernels.h"

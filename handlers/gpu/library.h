@@ -1,9 +1,8 @@
-// What the CUDA module offers to the built-in handlers: launches of its kernels, as tables of functions.
+// The interface of the CUDA module for the built-in handlers: tables of functions that launch its kernels.
 //
-// The handlers are in every binary, the kernels only in the module, which is loaded where there is a driver. So a GPU
-// body finds them through its tick, and nothing here needs CUDA to compile. Each function enqueues on the stream and
-// returns null, or the sentence of what went wrong; none synchronises, allocates or keeps state, so all of them may be
-// captured.
+// The handlers are in every binary, the kernels only in the module, which is loaded if there is a driver. So a GPU body
+// finds them through its tick, and nothing here needs CUDA to compile. Each function enqueues on the stream and returns
+// null or an error message. None synchronises, allocates or keeps state, so all of them may be captured.
 #pragma once
 
 #include <millrace/handler.h>
@@ -26,7 +25,7 @@ struct Library {
 
 inline const Library& library_of(const Cuda& cuda) { return *static_cast<const Library*>(cuda.raw->library); }
 
-// Throws what a launch had to say.
+// Throws the error message of a launch, if there is one.
 inline void check(const char* sentence) {
   if (sentence) throw std::runtime_error(sentence);
 }

@@ -1,11 +1,11 @@
-// Patches of NV12 pictures.
+// Makes patches of NV12 pictures.
 //
-// What limits such a kernel is instructions, and how long a thread waits for what it loads; memory comes after. So
-// loads are of words; a thread goes down two columns of a patch, keeps what it made of a row of the picture for the
-// next row, and loads what that needs before it colours and stores the present one; which rows those are, and their
-// weights, a block works out once (tap_mix.h; window_mix.h where footprints are wider); what tensors mostly are, halves
-// of three channels, is stored without asking. A picture made half as large, which is the mean of four pixels each, has
-// a kernel of its own.
+// Such a kernel is limited first by instructions and by the latency of its loads, and only then by memory bandwidth. So
+// it loads words. A thread goes down two columns of a patch, keeps the results of a picture row for the next row of the
+// patch, and issues the next row's loads before it colours and stores the present one. A block computes the picture
+// rows and their weights once (tap_mix.h; window_mix.h for wider footprints). The usual tensor, halves of three
+// channels, is stored without checks at run time. A picture at half its size, whose pixels are the means of four each,
+// has a kernel of its own.
 #include "handlers/gpu/nv12_patches.h"
 
 #include "handlers/gpu/launch.cuh"
@@ -17,10 +17,10 @@ namespace {
 
 constexpr uint32_t kWarp = 32;
 
-// ---- what is stored ---------------------------------------------------------------------------------------------
+// ---- storing ----------------------------------------------------------------------------------------------------
 
-// What a tensor is to a kernel: halves of three channels whose rows are even and whose bytes 32 bits can count, or
-// anything.
+// The kinds of tensors that kernels tell apart: halves of three channels whose rows are even and whose bytes 32 bits
+// can count, or anything else.
 enum class Store { planar_halves, interleaved_halves, any };
 
 Store store_of(const TensorForm& form) {
@@ -42,14 +42,14 @@ __device__ SixHalves six_halves(const ChannelForm& channels, const UnitRgb& left
   return {two_halves(six.at[0], six.at[1]), two_halves(six.at[2], six.at[3]), two_halves(six.at[4], six.at[5])};
 }
 
-// A place counted in words of a kind from the tensor's beginning, in 32 bits.
+// Stores a word at a place that is counted in words of its type from the tensor's beginning, in 32 bits.
 template <class Word>
 __device__ void store_word(void* target, uint32_t index, const Word& word) {
   *reinterpret_cast<Word*>(static_cast<uint8_t*>(target) + static_cast<uint32_t>(sizeof(Word)) * index) = word;
 }
 
-// Three words of each thread of a warp, one behind the other from the warp's `first` on. Each thread stores three that
-// lie a warp apart, so that every store of the warp fills whole lines. All threads of the warp call it, with memory
+// Stores three words of each thread of a warp consecutively, from the warp's `first` on. Each thread stores three words
+// that lie a warp apart, so that every store of the warp fills whole lines. All threads of the warp call it with memory
 // that they share.
 template <class Word>
 __device__ void store_by_warp(void* target, uint32_t first, const Word (&words)[3], Word (&shared)[3 * kWarp]) {
@@ -64,19 +64,20 @@ __device__ void store_by_warp(void* target, uint32_t first, const Word (&words)[
 
 // ---- patches of any size ----------------------------------------------------------------------------------------
 
-constexpr uint32_t kColumns = 2; // of a thread
-// Threads of a block, all in one row of the patch, and blocks that a multiprocessor holds.
+constexpr uint32_t kColumns = 2; // columns of a thread
+// The threads of a block, which are all in one row of the patch, and the blocks that a multiprocessor holds.
 constexpr uint32_t kThreads = 64, kBlocksResident = 16;
-// Rows of a thread. Below so many pixels there are too few threads to wait for memory with, unless each has few.
+// The rows of a thread. A tensor of fewer than kSmallPixels pixels has too few threads to hide the latency of memory,
+// so each gets fewer rows.
 constexpr uint32_t kRows = 8, kRowsOfSmall = 2;
 constexpr uint64_t kSmallPixels = 1 << 20;
 
-// What a thread makes: two neighbours of some rows of a patch. `x` is even.
+// The part of a patch that a thread makes: two neighbouring columns of some rows. `x` is even.
 struct Place {
   uint32_t x, top, bottom, patch;
 };
 
-// Stores the rows of a place. With kWarps all threads of a warp come here together.
+// Stores the rows of a place. With kWarps, all threads of a warp call store() together.
 template <Store kStore, bool kWarps>
 class PairRows {
  public:
@@ -116,10 +117,10 @@ class PairRows {
   const ChannelForm& channels_;
   void* target_;
   Place place_;
-  uint8_t* planes_[3]; // at the place's column
+  uint8_t* planes_[3]; // address of the place's column in each plane
 };
 
-// Rows are kept from one to the next where there are many, and otherwise all are loaded before any is mixed.
+// Many rows (kRows) keep results from one row to the next; few rows (kRowsOfSmall) are all loaded before any is mixed.
 template <Store kStore, uint32_t kRowsEach, class Columns>
 __device__ void mix_taps(const SampleSource& source, const Columns& columns, const RowPlan* plans, const Place& place,
                          const TensorForm& form, const ChannelForm& channels, void* target) {
@@ -147,13 +148,13 @@ __device__ void mix_taps(const SampleSource& source, const Columns& columns, con
       rows.take(plan);
       rows.mean(plan, pixels);
       plan = *++plans;
-      rows.load(plan); // of the next row, while this one is coloured and stored
+      rows.load(plan); // loads the next row while this one is coloured and stored
       pairs.store(y, number(pixels[0]), number(pixels[1]));
     }
   }
 }
 
-// Both in one window, or each in its own.
+// Mixes both columns from one window, or each from its own.
 template <uint32_t kWindows, Store kStore, bool kWarps>
 __device__ void mix_windows(const SampleSource& source, const Footprint& left, const Footprint& right,
                             const Place& place, const Region& region, const TensorForm& form,
@@ -171,8 +172,9 @@ __device__ void mix_windows(const SampleSource& source, const Footprint& left, c
   }
 }
 
-// Sample by sample, where a footprint is wider than a window. Not inlined: it would take registers from what is usual.
-// What its caller made is passed by value, or else it would be in memory for what is usual too.
+// Mixes sample by sample, for a footprint wider than a window. Not inlined, because it would take registers from the
+// usual cases. Values that the caller computed are passed by value, or else the usual cases would have them in memory
+// too.
 __device__ __noinline__ void mix_singly(const SampleSource& source, Footprint left, Footprint right, Place place,
                                         Region region, const TensorForm& form, const ChannelForm& channels,
                                         void* target) {
@@ -187,12 +189,12 @@ __device__ __noinline__ void mix_singly(const SampleSource& source, Footprint le
   }
 }
 
-// What is known of all footprints before a launch: two taps each way; three columns and two taps down; no more columns
-// than a window has; nothing.
+// The facts about all footprints that are known before a launch: two taps in each direction; three columns and two taps
+// down; no more columns than a window has; nothing.
 enum class Scale { two_taps, thirds, windows, any };
 
-// Beyond a scale of 2 a footprint's ends are rounded, so one near 3 might take a fifth column; at 3 itself they are
-// whole numbers.
+// Beyond a scale of 2 a footprint's ends are rounded, so at a scale near 3 it might take a fifth column; at exactly 3
+// they are whole numbers.
 Scale scale_of(const SampleSource& source, const Regions& regions, const TensorForm& form) {
   const Region picture = whole_region(source, form);
   const bool two_rows = picture.scale_y <= kBilinearScaleMax, two_columns = picture.scale_x <= kBilinearScaleMax;
@@ -212,7 +214,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksResident)
   const uint32_t x = (blockIdx.x * kThreads + threadIdx.x) * kColumns, top = blockIdx.y * kRowsEach;
   const Place place{x, top, min(top + kRowsEach, form.height), blockIdx.z};
   const Region region = kWhole ? whole_region(source, form) : region_at(regions, place.patch, source, form);
-  // One more than there are rows, which names the last one's again: nothing is loaded for it.
+  // One plan more than there are rows. It repeats the last row's plan, so nothing is loaded for it.
   __shared__ RowPlan plans[kRowsEach + 1];
   if (kScale != Scale::windows && threadIdx.x <= kRowsEach) {
     constexpr float kUnit = kScale == Scale::thirds ? Thirds::kUnit : TwoTaps::kUnit;
@@ -234,7 +236,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksResident)
     return;
   }
   const bool two_taps = region.scale_x <= kBilinearScaleMax && region.scale_y <= kBilinearScaleMax;
-  // A pixel behind the last one is made of the last one's columns and stored nowhere.
+  // A pixel after the last column uses the last one's footprint and is not stored.
   const uint32_t neighbour = min(x + 1, form.width - 1);
   if (kScale == Scale::two_taps || (kScale == Scale::any && two_taps)) {
     const auto columns_at = [&](uint32_t at) {
@@ -281,10 +283,10 @@ void launch_patches(cudaStream_t stream, const SampleSource& source, const Regio
 
 // ---- half as large ----------------------------------------------------------------------------------------------
 
-constexpr uint32_t kHalvedPixels = 4; // of a thread, in one row
+constexpr uint32_t kHalvedPixels = 4; // neighbouring pixels of a thread, in one row
 
-// Whether the tensor is the picture at exactly half its size, and all of a thread's words lie where two can be moved at
-// once. The footprints are 2 by 2 pixels then, each of which weighs a quarter, with one pair of chroma.
+// True if the tensor is the picture at exactly half its size and all of a thread's words are aligned so that two can be
+// moved at once. Then a footprint is 2 by 2 pixels, each of which weighs a quarter, with one pair of chroma.
 bool is_half_size(const SampleSource& source, const Regions& regions, const TensorForm& form, const void* target) {
   const auto aligned = [&](int plane) {
     return reinterpret_cast<uintptr_t>(source.planes[plane]) % 8 == 0 && source.strides[plane] % 8 == 0;
@@ -294,7 +296,7 @@ bool is_half_size(const SampleSource& source, const Regions& regions, const Tens
          aligned(1) && reinterpret_cast<uintptr_t>(target) % 8 == 0;
 }
 
-// Two bytes of the word added up, from byte kFirst on.
+// Adds two bytes of the word, from byte kFirst on, to `sum`.
 template <uint32_t kFirst>
 __device__ uint32_t two_bytes(uint32_t word, uint32_t sum) {
   return __dp4a(word, 0x0101u << 8 * kFirst, sum);
@@ -325,7 +327,7 @@ __global__ void __launch_bounds__(kBlockWidth* kBlockHeight)
     const Sample sample = {static_cast<float>(sums[i]) * 0.25f, us[i], vs[i]};
     pixels[i] = normalized(channels, decoded<SampleLayout::nv12>(source.numbers, sample));
   }
-  const uint32_t plane = form.width * form.height / 4, place = (y * form.width + x) / 4; // in two words each
+  const uint32_t plane = form.width * form.height / 4, place = (y * form.width + x) / 4; // in units of two words
   if constexpr (kStore == Store::planar_halves) {
     const auto store = [&](uint32_t channel, float UnitRgb::*color) {
       store_word(

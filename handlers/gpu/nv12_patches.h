@@ -1,4 +1,4 @@
-// Patches of NV12 pictures, which is what decoders give: the way of image.patches that has to be fast.
+// Makes patches of NV12 pictures, the format that decoders give, so this path of image.patches has to be fast.
 #pragma once
 
 #include "handlers/gpu/tensor_kernels.h"
@@ -6,7 +6,7 @@
 
 namespace millrace::handlers::gpu {
 
-// As TensorKernels::patches, of a picture whose rows have windows. Null, or what was wrong with the launch.
+// Like TensorKernels::patches, for a picture for which has_windows() is true. Null, or the error message of the launch.
 const char* launch_nv12_patches(void* stream, const SampleSource& source, const Regions& regions,
                                 const TensorForm& form, const ChannelForm& channels, void* target);
 

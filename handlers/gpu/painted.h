@@ -1,6 +1,6 @@
-// What test.pattern paints at a place: whole-number functions of place and index, the same on every machine and device.
+// Computes the pixels of test.pattern from place and index, the same on every machine and device.
 //
-// Rule. Everything is whole numbers, so the CPU and kernels paint the same bytes.
+// Rule. The arithmetic uses whole numbers only, so the CPU and kernels paint the same bytes.
 #pragma once
 
 #include "handlers/gpu/divider.h"
@@ -9,7 +9,7 @@
 
 namespace millrace::handlers::gpu {
 
-// All that painting a picture of this size needs, but for its index.
+// Everything that painting a picture of this size needs, except its index.
 struct Painting {
   Painting(Pattern chosen, const DevicePicture& picture)
       : target(picture),
@@ -25,10 +25,10 @@ struct Painting {
   Divider by_width, by_width_less_one, by_height_less_one;
 };
 
-// What changes from picture to picture.
+// The values that change from picture to picture.
 struct Scene {
-  uint32_t number; // to be burnt in
-  uint32_t blue;   // of the gradient
+  uint32_t number; // the number that is burnt in
+  uint32_t blue;   // the gradient's blue
   Disc disc;
 };
 MR_BOTH inline Scene scene_of(const Painting& painting, uint64_t index) {
@@ -36,13 +36,13 @@ MR_BOTH inline Scene scene_of(const Painting& painting, uint64_t index) {
           disc_at(index, painting.target.image.width, painting.target.image.height)};
 }
 
-// 0 … 255 along `size` places; the divider is size − 1, or 2 where that is less.
+// Runs from 0 to 255 along `size` places. The divider is that of size − 1, or of 2 if that is less.
 MR_BOTH inline uint32_t ramp(uint32_t i, uint32_t size, const Divider& by_size_less_one) {
   if (size == 2) return i * 255;
   return size < 2 ? 0 : static_cast<uint32_t>(by_size_less_one.quotient(uint64_t{i} * 255));
 }
 
-// Red in the lowest byte, without alpha.
+// Red is in the lowest byte; alpha is 255.
 MR_BOTH inline uint32_t pattern_color(const Painting& painting, const Scene& scene, uint32_t x, uint32_t y) {
   const uint32_t width = painting.target.image.width, height = painting.target.image.height;
   if (painting.pattern == Pattern::gradient)
@@ -56,9 +56,9 @@ MR_BOTH inline uint32_t pattern_color(const Painting& painting, const Scene& sce
   return rgba(bar_color(width < 2 ? 0 : static_cast<uint32_t>(painting.by_width.quotient(uint64_t{x} * kBarCount))));
 }
 
-// The block of the burnt number that column x lies in, of a picture that is wide enough to carry one.
+// The block of the burnt number that contains column x. The picture must be wide enough to carry a number.
 MR_BOTH inline uint32_t block_at(const Painting& painting, uint32_t x) {
-  // The last block that begins at x or before: floor(block · width / blocks) <= x.
+  // The last block that begins at or before x: floor(block · width / blocks) <= x.
   return static_cast<uint32_t>(painting.by_width.quotient((uint64_t{x} + 1) * kNumberBlocks - 1));
 }
 

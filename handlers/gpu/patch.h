@@ -1,4 +1,4 @@
-// What one number of a tensor made from a picture is: regions resized, and colours normalised.
+// Computes the numbers of a tensor made from a picture: regions are resized and colours normalised.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace millrace::handlers {
 // Red, green and blue of 0…1 become (value − mean) / deviation.
 struct TensorForm {
   uint32_t width = 0, height = 0, count = 1;
-  uint32_t channels = 3; // 1: of a gray picture, with the numbers of red
+  uint32_t channels = 3; // 1: a gray picture, normalised with the mean and deviation of red
   bool half = false;     // numbers of 16 bits, else of 32
   bool interleaved = false;
   bool blue_first = false;
-  float mean[3] = {0, 0, 0}, deviation[3] = {1, 1, 1}; // of red, green, blue
+  float mean[3] = {0, 0, 0}, deviation[3] = {1, 1, 1}; // for red, green, blue
 };
 
-// What becomes of the three colours of a picture, in the order in which it has them: value · factor + term, and where
-// among the channels of the tensor that is put.
+// The conversion of a picture's three colours, in the picture's order: value · factor + term, and the channel of the
+// tensor that the result goes to.
 struct ChannelForm {
   float factor[3], term[3];
   uint32_t place[3];
@@ -43,8 +43,8 @@ MR_BOTH inline UnitRgb normalized(const ChannelForm& channels, const UnitRgb& co
           color.blue * channels.factor[2] + channels.term[2]};
 }
 
-// Before the loops over what is between the ends of a footprint. Most footprints have nothing there, and a kernel's
-// registers are better spent on more threads than on turns of these loops at once.
+// MR_ROLLED stands before the loops over a footprint's inner samples. Most footprints have none, and a kernel's
+// registers are better spent on more threads than on unrolling these loops.
 #ifdef __CUDA_ARCH__
 #define MR_ROLLED _Pragma("unroll 1")
 #else
@@ -69,7 +69,7 @@ MR_BOTH inline Sample mixed_row(const SampleSource& source, int32_t y, const Foo
   return sum;
 }
 
-// The mean of the pixels that both footprints cover.
+// The mean of the pixels in these columns and rows.
 template <SampleLayout kLayout>
 MR_BOTH inline Sample mixed(const SampleSource& source, const Footprint& columns, const Footprint& rows) {
   Sample sum = {0, 0, 0};

@@ -1,4 +1,4 @@
-// Paints the pictures of test.pattern: a tile a thread.
+// Paints the pictures of test.pattern, one tile a thread.
 #include "handlers/gpu/image_launches.h"
 #include "handlers/gpu/launch.cuh"
 #include "handlers/gpu/painted.h"
@@ -8,7 +8,7 @@ namespace {
 
 __global__ void paint(const __grid_constant__ Painting painting, const mr_device_tick* tick) {
   await_inputs();
-  // Where the disc is takes divisions of 64 bits: once a block.
+  // The disc's place takes divisions of 64 bits, so it is computed once a block.
   __shared__ Scene scene;
   if (threadIdx.x == 0 && threadIdx.y == 0) scene = scene_of(painting, tick->index);
   __syncthreads();

@@ -1,8 +1,9 @@
-// Eight by two pixels in a thread's registers: what a kernel reads from a picture of any format, and writes to one.
+// A tile of eight by two pixels in a thread's registers, which a kernel reads from a picture of any format or writes to
+// one.
 //
-// The size is the least that has whole samples of halved chroma and, in every format, rows of at least four bytes at
-// aligned places. A tile that reaches over the edge repeats the picture's last column and row, as a chroma sample there
-// is that of the pixels that there are.
+// This is the smallest size that has whole samples of halved chroma and, in every format, rows of at least four aligned
+// bytes. A tile that reaches beyond the edge repeats the picture's last column and row, so a chroma sample there is
+// that of the existing pixels.
 #pragma once
 
 #include <millrace/payload.h>
@@ -18,7 +19,7 @@ inline constexpr uint32_t kTileWidth = 8, kTileHeight = 2, kTilePairs = kTileWid
 struct RgbaTile {
   uint32_t pixel[kTileHeight][kTileWidth];
 };
-// 8 or 10 bits each.
+// Numbers of 8 or 10 bits each.
 struct YcbcrTile {
   uint32_t y[kTileHeight][kTileWidth], u[kTilePairs], v[kTilePairs];
 };
@@ -40,12 +41,13 @@ MR_BOTH constexpr bool is_ycbcr(Pixel pixel) {
 }
 MR_BOTH constexpr bool blue_first(Pixel pixel) { return pixel == Pixel::bgr8 || pixel == Pixel::bgra8; }
 
-// The column of a row of `size` samples that stands for column x.
+// The column that stands for column x in a row of `size` samples.
 MR_BOTH inline uint32_t last_repeated(uint32_t x, uint32_t size) { return smaller(x, size - 1); }
 
 // ---- reading --------------------------------------------------------------------------------------------------
 
-// Eight samples of so many bytes from column x on. What is 32 bytes long comes in two halves, 24 in three thirds.
+// Loads eight samples of kBytes bytes from column x on. Rows of 32 bytes are loaded as two halves, rows of 24 as three
+// thirds.
 template <uint32_t kBytes>
 MR_BOTH void load_row(const uint8_t* row, uint32_t x, uint32_t size, uint32_t (&samples)[kTileWidth]) {
   constexpr uint32_t kLength = kTileWidth * kBytes;
@@ -84,7 +86,7 @@ MR_BOTH inline void load_pixels(const DevicePicture& picture, uint32_t x, uint32
     for (uint32_t& pixel : pixels) pixel = swap_red_blue(pixel);
 }
 
-// The interleaved formats of 8 bits.
+// For the interleaved formats of 8 bits.
 MR_BOTH inline void load_tile(const DevicePicture& picture, uint32_t x, uint32_t y, RgbaTile& tile) {
   load_pixels(picture, x, y, tile.pixel[0]);
   load_pixels(picture, x, last_repeated(y + 1, picture.image.height), tile.pixel[1]);
@@ -131,7 +133,7 @@ MR_BOTH inline void load_chroma(const DevicePicture& picture, uint32_t x, uint32
   for (uint32_t i = 0; i < kTilePairs; ++i) u[i] = both[2 * i], v[i] = both[2 * i + 1];
 }
 
-// nv12, i420 and p010. At odd edges chroma numbers outside the picture are of no use, and of no harm.
+// For nv12, i420 and p010. At odd edges the chroma numbers outside the picture are neither used nor harmful.
 MR_BOTH inline void load_tile(const DevicePicture& picture, uint32_t x, uint32_t y, YcbcrTile& tile) {
   load_luma(picture, x, y, tile.y[0]);
   load_luma(picture, x, last_repeated(y + 1, picture.image.height), tile.y[1]);
@@ -140,7 +142,7 @@ MR_BOTH inline void load_tile(const DevicePicture& picture, uint32_t x, uint32_t
 
 // ---- writing --------------------------------------------------------------------------------------------------
 
-// The first `count` of eight samples of so many bytes from column x on.
+// Stores the first `count` of eight samples of kBytes bytes from column x on.
 template <uint32_t kBytes>
 MR_BOTH void store_row(uint8_t* row, uint32_t x, uint32_t count, const uint32_t (&samples)[kTileWidth]) {
   constexpr uint32_t kLength = kTileWidth * kBytes;
@@ -173,7 +175,7 @@ MR_BOTH inline void store_pixels(const DevicePicture& picture, uint32_t x, uint3
   store_row<3>(row, x, count, pixels);
 }
 
-// The interleaved formats of 8 bits. Pixels of the tile are changed to samples of the picture.
+// For the interleaved formats of 8 bits. Converts the tile's pixels to the picture's samples in place.
 MR_BOTH inline void store_tile(const DevicePicture& picture, uint32_t x, uint32_t y, RgbaTile& tile) {
   store_pixels(picture, x, y, tile.pixel[0]);
   if (y + 1 < picture.image.height) store_pixels(picture, x, y + 1, tile.pixel[1]);
@@ -203,7 +205,7 @@ MR_BOTH inline void store_chroma(const DevicePicture& picture, uint32_t x, uint3
   store_row<1>(row, 2 * x, 2 * count, both);
 }
 
-// nv12, i420 and p010. Numbers of the tile are changed to samples of the picture.
+// For nv12, i420 and p010. Converts the tile's numbers to the picture's samples in place.
 MR_BOTH inline void store_tile(const DevicePicture& picture, uint32_t x, uint32_t y, YcbcrTile& tile) {
   store_luma(picture, x, y, tile.y[0]);
   if (y + 1 < picture.image.height) store_luma(picture, x, y + 1, tile.y[1]);
@@ -229,7 +231,7 @@ MR_BOTH inline void encode(const ColorMatrix& matrix, const RgbaTile& tile, Ycbc
   }
 }
 
-// Pixels into a picture of any format; the matrix is that of its numbers, where it is YCbCr.
+// Stores pixels in a picture of any format; `matrix` is that of its numbers if it is YCbCr.
 MR_BOTH inline void store_encoded(const DevicePicture& picture, const ColorMatrix& matrix, uint32_t x, uint32_t y,
                                   RgbaTile& tile) {
   if (!is_ycbcr(format_of(picture))) return store_tile(picture, x, y, tile);

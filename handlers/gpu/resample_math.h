@@ -1,9 +1,9 @@
-// Which source pixels make up a target pixel of image.resize, and how they are weighed: the arithmetic of
+// Finds and weighs the source pixels that make up a target pixel of image.resize: the arithmetic of
 // handlers/image/resample.h that the CPU and kernels share.
 //
-// Rule. `nearest` and `bilinear` are whole numbers and give the same bytes as the CPU, but for pictures of one row or
-// column, where the CPU weighs in single precision. `area` sums up the same weights in the same order in single
-// precision, where fused multiply-add may round otherwise: at most 1 away, at near-ties.
+// Rule. `nearest` and `bilinear` use whole numbers and give the same bytes as the CPU, except for pictures of one row
+// or column, for which the CPU weighs in single precision. `area` sums the same weights in the same order in single
+// precision, but fused multiply-add may round differently: at most 1 away, at near-ties.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace millrace::handlers::gpu {
 
-// One direction of a resize, sides of 1 to 65536. In units of half a target pixel all places are whole numbers.
+// One direction of a resize, for sides of 1 to 65536. All places are whole numbers in units of half a target pixel.
 struct ResizeAxis {
   ResizeAxis(uint32_t source_size, uint32_t target_size)
       : source(source_size), target(target_size), by_twice_target(2 * uint64_t{target_size}) {}
@@ -26,8 +26,8 @@ MR_BOTH inline uint32_t nearest_source(const ResizeAxis& axis, uint32_t i) {
   return static_cast<uint32_t>(axis.by_twice_target.quotient((2 * uint64_t{i} + 1) * axis.source));
 }
 
-// The two source samples at first and first + 1, the second of which weighs this much, in 1/65536. It is kept off its
-// ends, so that both weights fit 16 bits: what is cut off is a 65536th. A source of one sample has no second.
+// The source samples at first and first + 1; `weight` is that of the second, in 1/65536. It is clamped to 1 … 65535, so
+// that both weights fit 16 bits; the error is 1/65536. A source of one sample has no second.
 struct BilinearTap {
   uint32_t first;
   uint16_t weight;
@@ -43,9 +43,10 @@ MR_BOTH inline BilinearTap bilinear_tap(const ResizeAxis& axis, uint32_t i) {
   return {static_cast<uint32_t>(first), static_cast<uint16_t>(weight < 1 ? 1 : weight > 65535 ? 65535 : weight)};
 }
 
-// Two samples of 8 bits, in 1/256; then two of those, back to 8 bits. The first's weight is what the second's leaves of
-// 65536, so a product is one instruction. Each of the four products cuts off less than 1/256; the half that is added to
-// round up has their mean on top. What is equal stays equal once it is rounded.
+// mixed_sample() mixes two samples of 8 bits into units of 1/256; blended_sample() mixes two of those back to 8 bits.
+// The first's weight is 65536 minus the second's, so a product is one instruction. Each of the four products cuts off
+// less than 1/256; the mean of that is added on top of the half that rounds. Equal samples are unchanged after
+// rounding.
 MR_BOTH constexpr uint16_t mixed_sample(uint8_t a, uint8_t b, uint16_t weight) {
   const auto first = static_cast<uint16_t>(-weight);
   const auto left = static_cast<uint16_t>(a << 8), right = static_cast<uint16_t>(b << 8);
@@ -59,8 +60,8 @@ MR_BOTH constexpr uint8_t blended_sample(uint16_t left, uint16_t right, uint16_t
   return static_cast<uint8_t>(sum >> 8);
 }
 
-// The source samples first … last that target sample i covers: all weigh `inner` but for those at the ends, which may
-// be covered in part. Where both are one, it weighs `begin`.
+// The source samples first … last that target sample i covers. All weigh `inner`, except the first and the last, which
+// may be covered in part. If there is only one sample, it weighs `begin`.
 struct AreaTaps {
   uint32_t first, last;
   float begin, inner, end;

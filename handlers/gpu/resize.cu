@@ -1,4 +1,4 @@
-// Resizes pictures: a kernel for each method and count of channels.
+// Resizes pictures, with one kernel for each method and number of channels.
 #include "handlers/gpu/resize.h"
 
 #include "handlers/gpu/image_launches.h"

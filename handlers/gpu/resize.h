@@ -1,4 +1,4 @@
-// image.resize on a GPU: a thread makes some pixels of the target. Rules: resample_math.h.
+// image.resize on a GPU: a thread makes some pixels of the target. resample_math.h has the rules.
 #pragma once
 
 #include "handlers/gpu/resample_math.h"
@@ -8,7 +8,7 @@
 namespace millrace::handlers::gpu {
 
 struct Resizing {
-  DevicePicture source, target; // of one interleaved format of 8 bits
+  DevicePicture source, target; // both of the same interleaved format of 8 bits
   ResizeAxis x, y;
 };
 
@@ -19,8 +19,7 @@ inline Resizing resizing_of(const DevicePicture& source, const DevicePicture& ta
 
 MR_BOTH constexpr uint8_t channel(uint32_t pixel, uint32_t c) { return static_cast<uint8_t>(pixel >> (8 * c)); }
 
-// What a method knows of a column of the target, and of a row: it is asked once for each, and used for all rows that a
-// thread makes.
+// The taps of a target column or row. A thread computes those of a column once, and uses them for all its rows.
 template <ResizeMethod kMethod>
 MR_BOTH auto taps_of(const ResizeAxis& axis, uint32_t i) {
   if constexpr (kMethod == ResizeMethod::nearest) return nearest_source(axis, i);
@@ -49,7 +48,7 @@ MR_BOTH uint32_t resized_pixel(const Resizing& resizing, const BilinearTap& colu
   return pixel;
 }
 
-// Columns first, as the CPU does it.
+// Sums down the columns first, as the CPU does.
 template <uint32_t kChannels>
 MR_BOTH uint32_t resized_pixel(const Resizing& resizing, const AreaTaps& columns, const AreaTaps& rows) {
   const size_t stride = resizing.source.image.planes[0].stride;
@@ -71,8 +70,8 @@ MR_BOTH uint32_t resized_pixel(const Resizing& resizing, const AreaTaps& columns
   return pixel;
 }
 
-// Pixels of the target that a thread makes: four in a row, so that it writes words, and some rows of them, so that what
-// it knows of the columns serves several times. Where a pixel is made of many, one is work enough.
+// The target pixels of a thread: four in a row, so that it writes words, and several rows, so that the taps of the
+// columns are reused. If a pixel is made of many source pixels, one pixel is enough work.
 struct ResizeTile {
   uint32_t columns, rows;
 };
@@ -85,7 +84,7 @@ inline bool takes_many(const Resizing& resizing) {
   return pixels(resizing.source.image) > 8 * pixels(resizing.target.image);
 }
 
-// The tile that begins at (x, y).
+// Makes the tile that begins at (x, y).
 template <uint32_t kChannels, ResizeMethod kMethod, bool kMany>
 MR_BOTH void resize_tile_at(const Resizing& resizing, uint32_t x, uint32_t y) {
   constexpr ResizeTile kTile = resize_tile(kMethod, kMany);

@@ -1,4 +1,5 @@
-// Keeps kernels from fusing a multiplication with the addition behind it, which the CPU's numerics do not do either.
+// Keeps kernels from fusing a multiplication with the addition that follows, because the CPU code does not fuse them
+// either.
 #pragma once
 
 #include "handlers/gpu/both.h"

@@ -1,10 +1,9 @@
-// Reads single pixels of any format as numbers, mixes them, and brings them to red, green and blue of 0…1.
+// Reads single pixels of any format as numbers, mixes them, and converts them to red, green and blue of 0…1.
 //
 // Rules. All pixels of a 2x2 block have its chroma, as in image.convert. Samples are mixed as they are stored and only
 // then become RGB, by the real-valued formulas of ITU-R BT.601-7, BT.709-6 and BT.2020-2 in single precision, clamped
 // to 0…1 and not rounded to 8 bits. Color `srgb` on a YCbCr picture means BT.601. P010 has its 10 bits in the upper
-// ones of
-// 16. Results of CPU and GPU differ by what fused multiply-add leaves unrounded: at most 1e-5 of the range.
+// bits of 16. Results of CPU and GPU differ by the roundings that fused multiply-add omits: at most 1e-5 of the range.
 #pragma once
 
 #include <millrace/payload.h>
@@ -30,8 +29,8 @@ inline SampleLayout sample_layout_of(Pixel pixel) {
   }
 }
 
-// What a sample of 0 stands for and what one step of it is worth: of luma, or of every colour of an RGB picture, and of
-// Cr and Cb in red, green and blue.
+// The stored numbers that stand for 0 in luma and chroma, and the value of one step: of luma, or of every colour of an
+// RGB picture, and of Cr and Cb in red, green and blue.
 struct SampleNumbers {
   float luma_zero, luma_step, chroma_zero, red_v, green_u, green_v, blue_u;
 };
@@ -43,7 +42,7 @@ inline SampleNumbers sample_numbers_of(Pixel pixel, uint32_t color, uint32_t ran
   if (color == MR_COLOR_BT709) kr = 0.2126, kb = 0.0722;
   if (color == MR_COLOR_BT2020) kr = 0.2627, kb = 0.0593;
   const double kg = 1 - kr - kb;
-  const double unit = pixel == Pixel::p010 ? 4 : 1; // steps for each of 8 bits
+  const double unit = pixel == Pixel::p010 ? 4 : 1; // steps for each step of 8 bits
   const double top = pixel == Pixel::p010 ? 1023 : 255;
   const double luma = limited ? 219 * unit : top, chroma = limited ? 224 * unit : top;
   const auto number = [](double value) { return static_cast<float>(value); };
@@ -82,7 +81,7 @@ struct Sample {
 };
 
 struct SampleRow {
-  const uint8_t *first, *second, *third; // of the planes
+  const uint8_t *first, *second, *third; // a row of each plane
 };
 
 template <SampleLayout kLayout>
@@ -95,7 +94,8 @@ MR_BOTH inline SampleRow sample_row(const SampleSource& source, int32_t y) {
   return {row(0, y), {}, {}};
 }
 
-// Rows begin at multiples of four bytes, as in every picture of the runtime, so what belongs together is one load.
+// Rows begin at multiples of four bytes, as in every picture of the runtime, so one load brings the channels of a
+// pixel.
 template <SampleLayout kLayout>
 MR_BOTH inline Sample sample_at(const SampleRow& row, int32_t x) {
   const auto number = [](uint32_t bits) { return static_cast<float>(bits); };
@@ -147,13 +147,13 @@ MR_BOTH inline float clamped01(float value) {
 #endif
 }
 
-// 0…1, of luma of 0…1 and chroma centred at 0.
+// RGB of 0…1, from luma of 0…1 and chroma centred at 0.
 MR_BOTH inline UnitRgb unit_rgb(const SampleNumbers& n, float luma, float u, float v) {
   return {clamped01(luma + v * n.red_v), clamped01(luma + u * n.green_u + v * n.green_v),
           clamped01(luma + u * n.blue_u)};
 }
 
-// 0…1. Of packed pixels it keeps the order, whichever it is.
+// Converts to 0…1. Packed pixels keep the order of their channels.
 template <SampleLayout kLayout>
 MR_BOTH inline UnitRgb decoded(const SampleNumbers& n, const Sample& sample) {
   const float luma = (sample.a - n.luma_zero) * n.luma_step;

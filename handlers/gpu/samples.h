@@ -1,9 +1,9 @@
-// How kernels read and write the samples of a picture: in words, because a thread's load takes as long for one byte as
+// Reads and writes the samples of a picture in kernels: in words, because a thread's load takes as long for one byte as
 // for sixteen.
 //
-// Rules. Any address can be read: what is not aligned is cut out of the aligned words that hold it, which are all in
-// the picture's memory, since its rows are padded. Writing changes no byte but those of the samples; padding stays what
-// it was. So a row that begins at a multiple of 16 is fast, and any other one is right.
+// Rules. Any address can be read: an unaligned value is cut out of the aligned words that hold it, which are all in the
+// picture's memory, since its rows are padded. Writing changes no byte but those of the samples; padding is not
+// changed. So a row that begins at a multiple of 16 is fast, and any other row is still correct.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ MR_BOTH inline uint8_t* row_of(const DevicePicture& picture, uint32_t plane, uin
   return picture.data + place.offset + size_t{y} * place.stride;
 }
 
-// Bytes that one to three loads bring, or stores take away.
+// Bytes that one to three loads or stores move.
 template <uint32_t kBytes>
 struct alignas(kBytes % 16 == 0  ? 16
                : kBytes % 8 == 0 ? 8
@@ -45,7 +45,7 @@ MR_BOTH void store_words(uint8_t* at, const Words<kBytes>& words) {
   *reinterpret_cast<Words<kBytes>*>(at) = words;
 }
 
-// One to four bytes from any address, the first one lowest; what is above them is not defined.
+// Loads one to four bytes from any address, the first one lowest; the bits above them are undefined.
 template <uint32_t kBytes>
 MR_BOTH uint32_t load_cut(const uint8_t* at) {
   const uint32_t shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(at) % 4);
@@ -54,7 +54,7 @@ MR_BOTH uint32_t load_cut(const uint8_t* at) {
   return static_cast<uint32_t>((uint64_t{high} << 32 | low) >> (shift * 8));
 }
 
-// A sample of so many bytes, the first one lowest; the rest is 0.
+// Loads a sample of kBytes bytes, the first one lowest; the bits above are 0.
 template <uint32_t kBytes>
 MR_BOTH uint32_t load_sample(const uint8_t* row, uint32_t x) {
   static_assert(kBytes >= 1 && kBytes <= 4);

@@ -1,4 +1,4 @@
-// Where the CUDA module finds the tables of its kernels.
+// Declares the tables of the CUDA module's kernels, for the module itself.
 #pragma once
 
 #include "handlers/gpu/library.h"

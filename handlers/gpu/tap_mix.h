@@ -1,14 +1,14 @@
-// Mixes two neighbours of a resized NV12 picture where that has to be fast: rows bilinear, and columns bilinear or a
-// third of the picture's. window_mix.h does it for all other sizes.
+// Mixes two neighbouring pixels of a resized NV12 picture in the cases that have to be fast: rows bilinear, and columns
+// bilinear or at a third of the picture's width. window_mix.h covers all other sizes.
 //
-// Rows. A row of the picture lives in the slot of its parity, and so does a row of chroma, because the two rows that
-// are mixed are neighbours and never meet in a slot. What a row of a patch needs is then a plan of rows and weights by
-// slot, which is made once for all columns, and nothing moves from slot to slot when rows become older.
+// Rows. A row of the picture is kept in the slot of its parity, and so is a row of chroma: the two rows that are mixed
+// are neighbours, so they never share a slot. A row of a patch then needs only a plan of rows and weights by slot,
+// which is made once for all columns. Nothing moves between slots as rows age.
 //
-// Numbers. Bytes become numbers in the lowest bits of 2²³. When that is subtracted again, 128 of chroma goes with it;
-// the rows' weights hold what a step of luma is worth, and black is the term of a multiply-add. So luma is 0…1 and
-// chroma centred without an instruction for either. Sums differ from those of mixed() by the rounding of single
-// precision only.
+// Numbers. A byte becomes a float by being put into the lowest bits of 2²³. The subtraction of 2²³ also subtracts 128
+// from chroma, the rows' weights include the value of a luma step, and black is the addend of a multiply-add. So luma
+// of 0…1 and centred chroma take no extra instruction. Sums differ from those of mixed() only by the rounding of single
+// precision.
 #pragma once
 
 #include <cmath>
@@ -20,18 +20,18 @@ namespace millrace::handlers::gpu {
 
 // ---- rows -------------------------------------------------------------------------------------------------------
 
-// By slot: the rows that a row of the patch is made of, and their weights.
+// The rows that a row of the patch is made of and their weights, by slot.
 struct alignas(16) RowPlan {
   uint32_t luma[2], chroma[2];
   float luma_weight[2], chroma_weight[2];
 };
 
-// `rows` is bilinear, in a picture of that height. `luma_unit` and `chroma_unit` are what all weights are multiplied
-// by.
+// `rows` is bilinear, in a picture of that height. All weights are multiplied by `luma_unit` or `chroma_unit`.
 MR_BOTH inline RowPlan row_plan(const Footprint& rows, int32_t height, float luma_unit, float chroma_unit) {
   const auto first = static_cast<uint32_t>(rows.first), last = static_cast<uint32_t>(rows.last);
   const uint32_t pair = first >> 1, last_pair = static_cast<uint32_t>(height - 1) >> 1;
-  // Within one pair its slot has all weight; the next pair is named for the other, because a row further down needs it.
+  // If both rows share a pair of chroma, the pair's slot has all the weight. The other slot names the next pair,
+  // because a row further down needs it.
   const uint32_t next_pair = pair < last_pair ? pair + 1 : pair;
   const bool one_pair = last >> 1 == pair, odd = first % 2 != 0, odd_pair = pair % 2 != 0;
   const float first_luma = rows.first_weight * luma_unit, last_luma = rows.last_weight * luma_unit;
@@ -45,9 +45,9 @@ MR_BOTH inline RowPlan row_plan(const Footprint& rows, int32_t height, float lum
 
 // ---- columns ----------------------------------------------------------------------------------------------------
 
-inline constexpr uint32_t kBiasBits = 0x4b000000u; // of 2^23 as a float, in whose lowest bits are units
+inline constexpr uint32_t kBiasBits = 0x4b000000u; // 2^23 as a float, whose lowest bits count units
 inline constexpr float kBias = 8388608;
-inline constexpr float kChromaZero = 128; // of 8 bits, in every matrix and range
+inline constexpr float kChromaZero = 128; // for 8 bits, in every matrix and range
 
 MR_BOTH inline float float_of_bits(uint32_t bits) {
 #ifdef __CUDA_ARCH__
@@ -59,15 +59,15 @@ MR_BOTH inline float float_of_bits(uint32_t bits) {
 #endif
 }
 
-// An address in device memory that each thread has its own of, and rows from there on. The compiler would add what is
-// the same in all threads to each row's offset anew, which takes two more instructions than one multiply-add of 64
-// bits.
+// An address in device memory that differs from thread to thread, and from which rows are reached. Without this, the
+// compiler would add the part that is the same in all threads to each row's offset anew, which takes two more
+// instructions than one multiply-add of 64 bits.
 template <class Byte>
 MR_BOTH inline Byte* own_address(Byte* address) {
 #ifdef __CUDA_ARCH__
   size_t bits = __cvta_generic_to_global(address);
   asm volatile("" : "+l"(bits));
-  return static_cast<Byte*>(__cvta_global_to_generic(bits)); // still known to be in device memory
+  return static_cast<Byte*>(__cvta_global_to_generic(bits)); // the compiler still knows that it is in device memory
 #else
   return address;
 #endif
@@ -75,7 +75,7 @@ MR_BOTH inline Byte* own_address(Byte* address) {
 template <class Byte>
 MR_BOTH inline Byte* row_at(Byte* first, uint32_t row, uint32_t stride) {
 #ifdef __CUDA_ARCH__
-  uint64_t offset; // else a product of 64 by 64 bits
+  uint64_t offset; // else the compiler makes a product of 64 by 64 bits
   asm("mul.wide.u32 %0, %1, %2;" : "=l"(offset) : "r"(row), "r"(stride));
   return first + offset;
 #else
@@ -83,7 +83,7 @@ MR_BOTH inline Byte* row_at(Byte* first, uint32_t row, uint32_t stride) {
 #endif
 }
 
-// Four of the words' eight bytes; each four bits of `places` say which.
+// Selects four of the words' eight bytes; each four bits of `places` name one.
 MR_BOTH inline uint32_t four_bytes(const WindowWords& words, uint32_t places) {
 #ifdef __CUDA_ARCH__
   return __byte_perm(words.first, words.last, places);
@@ -95,7 +95,7 @@ MR_BOTH inline uint32_t four_bytes(const WindowWords& words, uint32_t places) {
 #endif
 }
 
-// The sum of four bytes, each times a byte of `weights`, and `sum`.
+// Adds four bytes, each times a byte of `weights`, to `sum`.
 MR_BOTH inline uint32_t add_bytes(uint32_t bytes, uint32_t weights, uint32_t sum) {
 #ifdef __CUDA_ARCH__
   return __dp4a(bytes, weights, sum);
@@ -105,7 +105,7 @@ MR_BOTH inline uint32_t add_bytes(uint32_t bytes, uint32_t weights, uint32_t sum
 #endif
 }
 
-// A byte above kBias.
+// A byte of the word plus kBias.
 template <uint32_t kByte>
 MR_BOTH inline float biased_byte(uint32_t word) {
 #ifdef __CUDA_ARCH__
@@ -115,16 +115,16 @@ MR_BOTH inline float biased_byte(uint32_t word) {
 #endif
 }
 
-// Two pixels of a scale of at most 2, each between two taps of a row.
+// Mixes two pixels at a scale of at most 2, each from two taps of a row.
 class TwoTaps {
  public:
-  static constexpr float kUnit = 1; // of what is mixed, in those that are stored
+  static constexpr float kUnit = 1; // the factor from mixed numbers to sample values
 
   MR_BOTH TwoTaps(const Footprint& left, const Footprint& right)
       : window_(window_of(left.first, right.last)), left_(left.last_weight), right_(right.last_weight) {
     const auto place = [&](int32_t x) { return static_cast<uint32_t>(x) - window_.word; };
     luma_ = place(left.first) | place(left.last) << 4 | place(right.first) << 8 | place(right.last) << 12;
-    u_ = luma_ & 0x6666, v_ = luma_ | 0x1111; // chroma of two columns lies where their luma does
+    u_ = luma_ & 0x6666, v_ = luma_ | 0x1111; // the chroma of two columns lies at the places of their luma
   }
   MR_BOTH const Window& window() const { return window_; }
 
@@ -146,12 +146,12 @@ class TwoTaps {
   }
 
   Window window_;
-  uint32_t luma_, u_, v_; // places of the left taps and the right ones
-  float left_, right_;    // weights of the last taps
+  uint32_t luma_, u_, v_; // places of both pixels' taps
+  float left_, right_;    // weights of the last tap of the left and the right pixel
 };
 
-// Two pixels of a picture that is three times as wide as what is made of it, x even: the sums of three columns each.
-// Those six are in two words, and the first of them begins a pair of chroma.
+// Mixes two pixels at a third of the picture's width, x even: each is the sum of three columns. These six columns are
+// in two words, and the first of them begins a pair of chroma.
 class Thirds {
  public:
   static constexpr float kUnit = 1.0f / 3;
@@ -184,9 +184,9 @@ class Thirds {
 
 // ---- both -------------------------------------------------------------------------------------------------------
 
-// The rows of the picture that two neighbours of some rows of a patch are made of. For each row of the patch: load(),
-// and, when something else was done while the words come, take() and mean(). With kKeep rows go from above down, and
-// what is in its slot from the row before is neither loaded nor mixed again.
+// The picture rows that two neighbouring columns of some rows of a patch are made of. For each row of the patch, call
+// load(), do other work while the words arrive, and then call take() and mean(). With kKeep, the rows must go from top
+// to bottom, and a picture row that is still in its slot is neither loaded nor mixed again.
 template <class Columns, bool kKeep>
 class RowSlots {
  public:
@@ -219,7 +219,7 @@ class RowSlots {
     }
   }
 
-  // Luma of 0…1 and centred chroma.
+  // Gives luma of 0…1 and centred chroma.
   MR_BOTH void mean(const RowPlan& plan, Sample (&pixels)[2]) const {
     const auto luma = [&](float LumaPair::*number) {
       return fmaf(luma_[1].*number, plan.luma_weight[1], fmaf(luma_[0].*number, plan.luma_weight[0], black_));
@@ -236,7 +236,7 @@ class RowSlots {
 
   MR_BOTH static bool has(uint32_t row, uint32_t wanted) { return kKeep && row == wanted; }
 
-  // Of a second word that no footprint reaches the bytes weigh nothing, so they stay what they are.
+  // A second word that no footprint reaches has no weight, so it keeps its old bytes.
   MR_BOTH void read(uint32_t plane, uint32_t row, WindowWords& words) const {
     const uint8_t* at = row_at(planes_[plane], row, strides_[plane]);
 #ifdef __CUDA_ARCH__
@@ -249,10 +249,10 @@ class RowSlots {
   }
 
   Columns columns_;
-  const uint8_t* planes_[2]; // at the window
+  const uint8_t* planes_[2]; // at the window's first word
   uint32_t strides_[2];
-  float black_;                                                                  // what a luma of 0 stands for
-  uint32_t luma_rows_[2] = {kNoRow, kNoRow}, chroma_rows_[2] = {kNoRow, kNoRow}; // those that are there
+  float black_;                                                                  // the value of a stored luma of 0
+  uint32_t luma_rows_[2] = {kNoRow, kNoRow}, chroma_rows_[2] = {kNoRow, kNoRow}; // the rows in the slots
   WindowWords luma_words_[2] = {}, chroma_words_[2] = {};
   LumaPair luma_[2];
   ChromaPair chroma_[2];

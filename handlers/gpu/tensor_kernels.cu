@@ -1,8 +1,8 @@
 // Kernels of image.normalize and image.patches: one pass from the picture to the tensor.
 //
-// A thread makes two neighbours of two rows. Two, because then a warp's loads lie close together even where a region
-// shrinks, and its stores of planar halves fill whole lines; two rows, because they share the columns' footprints.
-// What a pixel becomes is in patch.h. Patches of NV12 are in nv12_patches.cu.
+// A thread makes two neighbouring pixels in each of two rows. Two neighbours keep a warp's loads close together even if
+// a region shrinks, and let its stores of planar halves fill whole lines. Two rows share the columns' footprints.
+// patch.h computes the numbers of a pixel; nv12_patches.cu makes the patches of NV12.
 #include "handlers/gpu/tensor_kernels.h"
 
 #include "handlers/gpu/launch.cuh"
@@ -12,8 +12,9 @@
 namespace millrace::handlers::gpu {
 namespace {
 
-constexpr uint32_t kColumns = 2, kRows = 2; // of a thread
-// Threads of a block, and blocks that a multiprocessor is to hold: loads of patches wait long, so many have to.
+constexpr uint32_t kColumns = 2, kRows = 2; // pixels of a thread
+// The threads of a block, and the blocks that a multiprocessor is to hold: the loads of patches have a long latency, so
+// many threads have to be waiting.
 constexpr uint32_t kThreads = kBlockWidth * kBlockHeight, kBlocksResident = 4;
 
 template <SampleLayout kLayout>
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksResident)
   }
 }
 
-// Launches `start` of the picture's layout.
+// Calls `start` for the picture's layout, and returns the launch's error message or null.
 template <class Start>
 const char* for_layout(const DevicePicture& picture, Start&& start) {
   switch (sample_layout_of(static_cast<Pixel>(picture.image.format))) {

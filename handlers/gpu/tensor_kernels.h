@@ -6,23 +6,23 @@
 
 namespace millrace::handlers::gpu {
 
-// Which parts of a picture become patches. The table of boxes and their count are in device memory, because only the
-// device knows them when a captured body runs again.
+// The parts of a picture that become patches. The table of boxes and their count are in device memory, because only the
+// device knows them when a captured body is replayed.
 struct __attribute__((visibility("hidden"))) Regions {
   bool whole;            // the picture itself is the one region, and there is no table
   const Box* boxes;      // null: no boxes, all patches are zero
-  const uint64_t* count; // of the boxes
+  const uint64_t* count; // number of boxes
 };
 
 struct TensorKernels {
-  // All of a picture, which has the form's size. `target` has form.channels numbers a pixel.
+  // Normalises the whole picture, which has the form's size. `target` has form.channels numbers a pixel.
   const char* (*normalize)(void* stream, const DevicePicture& picture, const TensorForm& form, void* target);
-  // form.count patches of three channels, each number of which is written.
+  // Makes form.count patches of three channels; writes each of their numbers.
   const char* (*patches)(void* stream, const DevicePicture& picture, const Regions& regions, const TensorForm& form,
                          void* target);
 };
 
-// The module's own, defined in tensor_kernels.cu.
+// The table of the CUDA module, defined in tensor_kernels.cu.
 const TensorKernels& tensor_kernels();
 
 } // namespace millrace::handlers::gpu

@@ -1,4 +1,4 @@
-// How kernels store the numbers of a tensor, and which part of the picture a patch is.
+// Stores the numbers of a tensor in kernels, and finds the region of a picture that a patch shows.
 #pragma once
 
 #include "handlers/gpu/half.h"
@@ -14,7 +14,7 @@ __device__ inline void store(void* target, size_t index, bool half, float number
     static_cast<float*>(target)[index] = number;
 }
 
-// Two numbers at an even index.
+// Stores two numbers at an even index.
 __device__ inline void store_two(void* target, size_t index, bool half, float first, float second) {
   if (half)
     static_cast<__half2*>(target)[index / 2] = __floats2half2_rn(first, second);
@@ -22,7 +22,7 @@ __device__ inline void store_two(void* target, size_t index, bool half, float fi
     static_cast<float2*>(target)[index / 2] = make_float2(first, second);
 }
 
-// The numbers of two pixels side by side, of three channels, as they lie in an interleaved tensor.
+// The numbers of two neighbouring pixels of three channels, in the order of an interleaved tensor.
 struct SixNumbers {
   float at[6];
 };
@@ -32,7 +32,7 @@ __device__ inline SixNumbers six_numbers(const ChannelForm& channels, const Unit
            right.green, turned ? right.red : right.blue}};
 }
 
-// Two pixels side by side, one of which may be beyond the row's end.
+// Stores two neighbouring pixels, the second of which may be beyond the row's end.
 __device__ inline void store_any(const TensorForm& form, const ChannelForm& channels, void* target, uint32_t patch,
                                  uint32_t x, uint32_t y, const UnitRgb& left, const UnitRgb& right) {
   const float from_left[3] = {left.red, left.green, left.blue}, from_right[3] = {right.red, right.green, right.blue};
@@ -55,7 +55,7 @@ __device__ inline void store_any(const TensorForm& form, const ChannelForm& chan
       if (two) store(target, index + form.channels, form.half, from_right[c]);
       continue;
     }
-    // Planes of an odd count of numbers begin at odd places, and so do rows: numbers go one by one there.
+    // If the width is odd, planes and rows may begin at odd places, so numbers are stored one by one.
     const size_t index = (size_t{patch} * form.channels + place) * plane + pixel;
     if (two && even) {
       store_two(target, index, form.half, from_left[c], from_right[c]);
@@ -66,13 +66,13 @@ __device__ inline void store_any(const TensorForm& form, const ChannelForm& chan
   }
 }
 
-// The picture as one region.
+// The whole picture as one region.
 __host__ __device__ inline Region whole_region(const SampleSource& source, const TensorForm& form) {
   return region_of(0, 0, static_cast<float>(source.width), static_cast<float>(source.height),
                    static_cast<int32_t>(form.width), static_cast<int32_t>(form.height));
 }
 
-// The region of one patch; not valid behind the last one.
+// The region of one patch; not valid for patches after the last box.
 __device__ inline Region region_at(const Regions& regions, uint32_t index, const SampleSource& source,
                                    const TensorForm& form) {
   if (regions.whole) return whole_region(source, form);

@@ -1,4 +1,4 @@
-// Mirrors, turns and cuts pictures, a launch for each plane, or for all where rows are copied.
+// Mirrors, turns and cuts pictures with one launch for each plane, or one for all planes if rows are only copied.
 #include "handlers/gpu/turn.h"
 
 #include "handlers/gpu/image_launches.h"
@@ -49,11 +49,11 @@ void launch_plane(cudaStream_t stream, const PlaneTurn& plane) {
   }
 }
 
-// From (x, y) of the source on, whose planes may go upwards.
+// Copies from (x, y) of the source on; `upwards` reads the source's rows from the bottom up.
 const char* launch_copy(void* stream, const DevicePicture& source, uint32_t x, uint32_t y, const DevicePicture& target,
                         bool upwards) {
   RowCopies copies{};
-  uint32_t bytes = 0; // of the longest row: that of chroma pairs where the width is odd
+  uint32_t bytes = 0; // bytes of the longest row, which is that of chroma pairs if the width is odd
   for (uint32_t p = 0; p < target.image.plane_count; ++p) {
     copies.plane[p] = row_copy(source, x, y, target, p, upwards);
     bytes = larger(bytes, copies.plane[p].bytes);

@@ -1,6 +1,6 @@
-// image.flip and image.crop on a GPU: samples change their place and keep their bytes.
+// image.flip and image.crop on a GPU: samples change their place but not their bytes.
 //
-// Rule. The same bytes as turn_picture() of handlers/image/turn.h and cut_picture() of handlers/image/cut.h.
+// Rule. The bytes are those of turn_picture() of handlers/image/turn.h and cut_picture() of handlers/image/cut.h.
 #pragma once
 
 #include "handlers/gpu/samples.h"
@@ -11,7 +11,7 @@
 
 namespace millrace::handlers::gpu {
 
-// Rows of bytes in two places. The source's step from row to row is negative where the picture is turned upside down.
+// Rows of bytes to copy from one place to another. `source_step` is negative if the picture is turned upside down.
 struct RowCopy {
   const uint8_t* source;
   uint8_t* target;
@@ -19,7 +19,7 @@ struct RowCopy {
   uint32_t bytes, rows;
 };
 
-// One plane of the part of a picture that begins at (x, y) and is as large as the target.
+// The copy of one plane, for the part of a picture that begins at (x, y) and is as large as the target.
 inline RowCopy row_copy(const DevicePicture& source, uint32_t x, uint32_t y, const DevicePicture& target,
                         uint32_t plane, bool upwards) {
   const Pixel pixel = static_cast<Pixel>(target.image.format);
@@ -35,7 +35,7 @@ inline RowCopy row_copy(const DevicePicture& source, uint32_t x, uint32_t y, con
           to.rows};
 }
 
-// Sixteen bytes from byte x of row y on.
+// Copies sixteen bytes from byte x of row y on.
 MR_BOTH inline void copy_sixteen(const RowCopy& copy, uint32_t x, uint32_t y) {
   const uint8_t* from = copy.source + copy.source_step * y + x;
   uint8_t* to = copy.target + copy.target_step * y + x;
@@ -65,7 +65,7 @@ inline PlaneTurn plane_turn(Turn turn, const DevicePicture& source, const Device
   return {source.data + from.offset, target.data + to.offset, from.stride, to.stride, width, to.rows, turn};
 }
 
-// Four samples of a row that stays a row, mirrored, from (x, y) of the target on.
+// Stores four samples from (x, y) of the target on, from a source row that is mirrored but stays a row.
 template <uint32_t kBytes>
 MR_BOTH void mirror_four(const PlaneTurn& plane, uint32_t x, uint32_t y) {
   const uint32_t count = smaller(4, plane.width - x);
@@ -76,14 +76,14 @@ MR_BOTH void mirror_four(const PlaneTurn& plane, uint32_t x, uint32_t y) {
   store_samples<kBytes>(plane.target + y * plane.target_stride, x, samples, count);
 }
 
-// Turns that swap the sides go by squares in shared memory, so that both pictures are touched along their rows. The
-// spare column keeps threads that read down a column off each other's banks.
+// Turns that swap the sides go through squares in shared memory, so that both pictures are accessed along their rows.
+// The spare column puts the samples of a column into different banks.
 inline constexpr uint32_t kSquare = 32;
 struct TurnSquare {
   uint32_t sample[kSquare][kSquare + 1]; // [column of the target][row of the target]
 };
 
-// A thread of the square at (left, top) of the target reads the sample whose place there is (column, row).
+// Loads the sample whose place in the square at (left, top) of the target is (column, row).
 template <uint32_t kBytes>
 MR_BOTH void load_turned(const PlaneTurn& plane, uint32_t left, uint32_t top, uint32_t column, uint32_t row,
                          TurnSquare& square) {
@@ -96,7 +96,7 @@ MR_BOTH void load_turned(const PlaneTurn& plane, uint32_t left, uint32_t top, ui
   square.sample[column][row] = load_sample<kBytes>(plane.source + source_y * plane.source_stride, source_x);
 }
 
-// And writes four of them, from (column, row) on.
+// Stores four samples of the square, from (column, row) on.
 template <uint32_t kBytes>
 MR_BOTH void store_turned(const PlaneTurn& plane, uint32_t left, uint32_t top, uint32_t column, uint32_t row,
                           const TurnSquare& square) {

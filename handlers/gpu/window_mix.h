@@ -1,9 +1,9 @@
-// Mixes two neighbours of a resized NV12 picture from the words that hold all of their samples, where mixed() of
+// Mixes two neighbouring pixels of a resized NV12 picture from the words that hold all of their samples; mixed() of
 // patch.h loads each sample by itself.
 //
-// A window is four columns beside each other, which is what two neighbours cover up to a scale of 2, and one alone up
-// to a scale of 3. The weights are of the window's columns, 0 where a footprint is not, so nothing depends on where in
-// the window the footprints lie. Sums differ from those of mixed() by the rounding of single precision only.
+// A window is four neighbouring columns: two neighbouring pixels cover that many up to a scale of 2, and one pixel up
+// to a scale of 3. Each column of the window has a weight, 0 outside the footprint, so nothing depends on the
+// footprints' place in the window. Sums differ from those of mixed() only by the rounding of single precision.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@ namespace millrace::handlers::gpu {
 
 inline constexpr int32_t kWindowColumns = 4, kWindowPairs = 3;
 
-// Where a window's words are: in each row of luma and of chroma as far from its beginning, one word or two.
+// The place of a window's words: one word or two, at the same distance from the beginning of each row of luma and of
+// chroma.
 struct Window {
   uint32_t word; // bytes from the row's beginning
   bool two_words;
   uint32_t luma_shift, chroma_shift;
 };
 
-// `last` is at most three behind `first`.
+// `last` is at most `first` + 3.
 MR_BOTH inline Window window_of(int32_t first, int32_t last) {
   const auto from = static_cast<uint32_t>(first), to = static_cast<uint32_t>(last), word = from & ~3u;
   return {word, (to & ~3u) != word, (from & 3) * 8, (from & 2) * 8};
@@ -33,7 +34,7 @@ struct WindowWeights {
   float luma[kWindowColumns], chroma[kWindowPairs];
 };
 
-// Of a footprint in a window that begins at `first`.
+// The weights of a footprint in a window that begins at `first`.
 MR_BOTH inline WindowWeights window_weights(const Footprint& columns, int32_t first) {
   WindowWeights weights;
   float* luma = weights.luma;
@@ -50,7 +51,7 @@ MR_BOTH inline WindowWeights window_weights(const Footprint& columns, int32_t fi
   return weights;
 }
 
-// Rows that begin at multiples of four bytes, in planes whose bytes 32 bits can count.
+// True if rows begin at multiples of four bytes and 32 bits can count the bytes of a plane.
 inline bool has_windows(const SampleSource& source) {
   const auto fits = [&](int plane) {
     return reinterpret_cast<uintptr_t>(source.planes[plane]) % 4 == 0 && source.strides[plane] % 4 == 0 &&
@@ -75,7 +76,7 @@ MR_BOTH inline WindowWords window_words(const uint8_t* plane, uint32_t stride, i
   return words;
 }
 
-// The words' bytes from that bit on.
+// The words' bytes from bit `shift` on.
 MR_BOTH inline uint32_t cut_from(const WindowWords& words, uint32_t shift) {
 #ifdef __CUDA_ARCH__
   return __funnelshift_r(words.first, words.last, shift);
@@ -87,14 +88,15 @@ MR_BOTH inline uint32_t cut_from(const WindowWords& words, uint32_t shift) {
 template <uint32_t kByte>
 MR_BOTH inline float number_of_byte(uint32_t word) {
 #ifdef __CUDA_ARCH__
-  // In the lowest bits of 2^23, which are units: two instructions that take turns of other ones than conversions do.
+  // Puts the byte into the lowest bits of 2^23, which count units, and subtracts 2^23. These two instructions run in
+  // other pipelines than conversions do.
   return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7440u + kByte)) - 8388608.0f;
 #else
   return static_cast<float>(word >> 8 * kByte & 255);
 #endif
 }
 
-// What a row adds to two neighbours.
+// The sums of one row for two neighbouring pixels.
 struct LumaPair {
   float left = 0, right = 0;
 };
@@ -115,8 +117,9 @@ MR_BOTH inline float mix_v(uint32_t two, uint32_t third, const WindowWeights& we
          number_of_byte<1>(third) * weights.chroma[2];
 }
 
-// Two neighbours of the rows of a patch, from above down, both in one window or each in its own. A row of the picture
-// that the row before has used is not loaded again: at a scale of 1 that halves the work, and of chroma once more.
+// Mixes two neighbouring columns of a patch row by row, from top to bottom, both from one window or each from its own.
+// A picture row that the previous patch row used is not loaded again: at a scale of 1 that halves the work, and the
+// work on chroma once more.
 template <uint32_t kWindows>
 class PairMixer {
  public:
@@ -130,7 +133,7 @@ class PairMixer {
     if constexpr (kWindows == 2) windows_[1] = window_of(right.first, right.last);
   }
 
-  // The means of both. `rows` is not above the one before.
+  // The means of both pixels. `rows` must not be above those of the previous call.
   MR_BOTH void mix(const Footprint& rows, Sample (&pixels)[2]) {
     hold(rows);
     const float first = rows.first_weight, last = rows.last_weight;
@@ -182,8 +185,8 @@ class PairMixer {
             mix_v(right_two, right_third, right_)};
   }
 
-  // The rows at both ends of the footprint: what is not there yet is loaded, all before any of it is used. A last row
-  // that is the first weighs nothing.
+  // Provides the rows at both ends of the footprint. Missing ones are all loaded before any of them is used. A last row
+  // that is also the first has no weight.
   MR_BOTH void hold(const Footprint& rows) {
     const int32_t first_pair = rows.first >> 1, last_pair = rows.last >> 1;
     const bool moves = rows.first == rows_[1] && rows.first != rows_[0];
@@ -211,7 +214,7 @@ class PairMixer {
   const SampleSource& source_;
   Window windows_[kWindows];
   WindowWeights left_, right_;
-  int32_t rows_[2] = {-1, -1}, pairs_[2] = {-1, -1}; // those that are there
+  int32_t rows_[2] = {-1, -1}, pairs_[2] = {-1, -1}; // the rows that are loaded
   LumaPair luma_[2];
   ChromaPair chroma_[2];
 };

@@ -16,7 +16,8 @@ All four may change while it runs; at 0, 1, 1 and 1 the picture stays as it is. 
 point, rounded to nearest after each of the two lines. Alpha stays, and gray8 has no saturation.
 
 In nv12 and i420 the first line works on luma, within the picture's range, and chroma is multiplied
-by contrast * saturation: without gamma that does what it does in RGB, where nothing is clamped.
+by contrast * saturation. Without gamma the result is the same as in RGB, unless values are clamped
+there.
 
     test.pattern ! image.adjust brightness=0.1 contrast=1.2 gamma=1.4 saturation=0.5 ! null.sink
 )"[1];

@@ -1,5 +1,5 @@
-// Two steps on chunks that stay in the first-level cache: the mode gives bytes, then weights lay them over those below.
-// So every mode is one short loop of 16-bit arithmetic, and the weights are another.
+// Blends in two steps on chunks that stay in the first-level cache: the mode makes bytes, and then weights lay these
+// over the bytes below. So every mode is one short loop of 16-bit arithmetic, and the weights are another.
 #include "handlers/image/blend.h"
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 namespace millrace::handlers {
 namespace {
 
-// Pixels at a time, and bytes of so many with four channels.
+// The pixels of a chunk, and their bytes with four channels.
 constexpr size_t kBlendChunk = 512, kBlendChunkBytes = kBlendChunk * 4;
 
-// value / 255, rounded to nearest, of at most 255²; exact, and within 16 bits.
+// value / 255, rounded to nearest, for values up to 255²; exact, and without leaving 16 bits.
 inline uint16_t divided_by_255(uint16_t value) {
   const uint16_t sum = static_cast<uint16_t>(value + 128);
   return static_cast<uint16_t>((sum + (sum >> 8)) >> 8);
@@ -65,7 +65,8 @@ MILLRACE_VECTORIZE void scale_alpha(const uint8_t* alpha, uint8_t opacity, size_
   for (size_t i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(product(alpha[i], opacity));
 }
 
-// Each pixel's own alpha three times, and 0 for the alpha channel below, which stays.
+// Writes each pixel's alpha as the weight of its three colours, and 0 as that of the alpha channel, so that the alpha
+// below stays.
 MILLRACE_VECTORIZE void spread_own_alpha(const uint8_t* pixels, size_t count, uint8_t* weights) {
   for (size_t i = 0; i < count; ++i) {
     uint32_t pixel;
@@ -76,7 +77,7 @@ MILLRACE_VECTORIZE void spread_own_alpha(const uint8_t* pixels, size_t count, ui
   }
 }
 
-// One weight a byte.
+// Writes one weight for each byte.
 void spread_weights(const uint8_t* above, const uint8_t* alpha, uint8_t opacity, uint32_t channels, uint32_t count,
                     uint8_t* weights) {
   alignas(64) uint8_t scaled[kBlendChunkBytes];
@@ -93,7 +94,7 @@ void spread_weights(const uint8_t* above, const uint8_t* alpha, uint8_t opacity,
   if (channels == 3) pack3(scaled, scaled, scaled, count, weights);
 }
 
-// In place of weigh(): `weights` are alpha times opacity.
+// Replaces weigh() for premultiplied colours; `weights` are alpha times opacity.
 MILLRACE_VECTORIZE void add_premultiplied(const uint8_t* above, uint8_t opacity, const uint8_t* weights, size_t count,
                                           uint8_t* below) {
   for (size_t i = 0; i < count; ++i) {
@@ -102,12 +103,12 @@ MILLRACE_VECTORIZE void add_premultiplied(const uint8_t* above, uint8_t opacity,
   }
 }
 
-// What of each pixel's colour is the one below, the one above and the two mixed. They add up to 1.
+// The shares of the colour below, the colour above and their mix in each pixel's colour. They add up to 1.
 struct Shares {
   alignas(64) float below[kBlendChunk], above[kBlendChunk], mixed[kBlendChunk];
 };
 
-// `above` and `below` are alphas; below takes on that of the result.
+// `above` and `below` are alphas; `below` is replaced by the alpha of the result.
 MILLRACE_VECTORIZE void share_out(const uint8_t* above, uint8_t opacity, size_t count, uint8_t* below, Shares& shares) {
   constexpr float kUnit = 1.0f / 255;
   const float strength = static_cast<float>(opacity) * kUnit * kUnit;
@@ -163,7 +164,7 @@ void blend_premultiplied(const uint8_t* above, const uint8_t* alpha, uint8_t opa
     const uint8_t* source = above + done * channels;
     uint8_t* target = below + done * channels;
     spread_weights(source, alpha ? alpha + done : nullptr, opacity, channels, part, weights);
-    // The alpha below has no part in it and stays.
+    // The alpha channel below must stay, so it is saved and restored.
     for (uint32_t i = 0; channels == 4 && i < part; ++i) kept[i] = target[4 * size_t{i} + 3];
     add_premultiplied(source, opacity, weights, size_t{part} * channels, target);
     for (uint32_t i = 0; channels == 4 && i < part; ++i) target[4 * size_t{i} + 3] = kept[i];

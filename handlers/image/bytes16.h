@@ -1,4 +1,4 @@
-// Sixteen bytes as one vector, for shuffles that compilers do not find by themselves.
+// Holds sixteen bytes as one vector, for shuffles that compilers do not find by themselves.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Pixel formats meet in planar RGBA: a chunk of a row is spread into four short arrays, changed there by loops that
-// vectorise, and packed again. Chunks live on the stack and stay in the first-level cache.
+// Converts pixel formats by way of planar RGBA: a chunk of a row is unpacked into four short arrays, changed there by
+// loops that vectorise, and packed again. Chunks live on the stack and stay in the first-level cache.
 #include "handlers/image/color.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace millrace::handlers {
 namespace {
 
-// Even, so that chunks begin at whole chroma samples; 256 pixels of all the arrays fit a 32 KiB cache with room to
+// Even, so that chunks begin at whole chroma samples. All the arrays for 256 pixels fit a 32 KiB cache with room to
 // spare.
 constexpr uint32_t kColorChunk = 256;
 
@@ -26,7 +26,8 @@ struct RgbaChunk {
 using gpu::ColorMatrix;
 using gpu::Decoding;
 
-// p010 has its 10 bits in the upper ones of 16. Column x of plane 0, or the pair of chroma of column x in plane 1.
+// p010 has its 10 bits in the upper bits of 16. numbers_at() gives column x of plane 0, or the chroma pair of column x
+// (even) in plane 1.
 constexpr int kDeepShift = 6;
 const uint16_t* numbers_at(const ImageView& picture, uint32_t plane, uint32_t x, uint32_t y) {
   return reinterpret_cast<const uint16_t*>(picture.row(y, plane)) + x;
@@ -47,7 +48,7 @@ MILLRACE_VECTORIZE void decode(const Decoding& d, const uint8_t* y, const uint8_
   }
 }
 
-// From p010: numbers of 10 bits in the upper bits of 16; pairs of chroma.
+// Decodes p010: numbers of 10 bits in the upper bits of 16, and chroma in pairs.
 MILLRACE_VECTORIZE void decode_deep(const ColorMatrix& m, const uint16_t* y, const uint16_t* chroma, uint32_t count,
                                     RgbaChunk& out) {
   for (uint32_t i = 0; i < count; ++i) {
@@ -130,7 +131,7 @@ MILLRACE_VECTORIZE void pack_gray(const RgbaChunk& in, uint32_t count, uint8_t* 
   for (uint32_t i = 0; i < count; ++i) out[i] = gpu::gray_of(in.r[i], in.g[i], in.b[i]);
 }
 
-// The matrix is a copy: bytes that are written could be those of another's.
+// The matrix is passed by value: the bytes that are written could alias a reference.
 MILLRACE_VECTORIZE void pack_luma(const ColorMatrix m, const RgbaChunk& in, uint32_t count, uint8_t* out) {
   for (uint32_t i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(gpu::luma_of(m, in.r[i], in.g[i], in.b[i]));
 }
@@ -140,7 +141,7 @@ MILLRACE_VECTORIZE void pack_deep_luma(const ColorMatrix m, const RgbaChunk& in,
     out[i] = static_cast<uint16_t>(gpu::luma_of(m, in.r[i], in.g[i], in.b[i]) << kDeepShift);
 }
 
-// Two rows, an even count of pixels.
+// Packs the chroma of two rows with an even number of pixels.
 template <class Number>
 MILLRACE_VECTORIZE void pack_chroma(const ColorMatrix m, const RgbaChunk& top, const RgbaChunk& bottom, uint32_t pairs,
                                     Number* u, Number* v) {
@@ -172,7 +173,7 @@ void repeat_last(RgbaChunk& chunk, uint32_t count) {
   chunk.b[count] = chunk.b[count - 1];
 }
 
-// Chroma of both kinds as pairs: nv12, and p010, whose numbers are in the upper bits.
+// Packs Cb and Cr as pairs: for nv12, and for p010, whose numbers are in the upper bits.
 template <class Number>
 void pack_chroma_pairs(const ColorMatrix& matrix, const RgbaChunk& top, const RgbaChunk& bottom, uint32_t pairs, int up,
                        Number* out) {
@@ -232,7 +233,8 @@ void repack_chroma(const ImageView& source, const ImageSpan& target) {
   }
 }
 
-// One number of a YCbCr picture of either depth; of chroma plane `which` 0 is Cb and 1 is Cr.
+// luma_at() and the functions below read or write one number of a YCbCr picture of either depth; `which` is 0 for Cb
+// and 1 for Cr.
 int32_t luma_at(const ImageView& picture, uint32_t x, uint32_t y) {
   return picture.pixel() == Pixel::p010 ? *numbers_at(picture, 0, x, y) >> kDeepShift : picture.row(y)[x];
 }
@@ -255,7 +257,7 @@ void set_chroma(const ImageSpan& picture, uint32_t which, uint32_t x, uint32_t y
     picture.row(y, 1 + which)[x] = static_cast<uint8_t>(number);
 }
 
-// Between 8 and 10 bits.
+// Converts between 8 and 10 bits.
 void change_depth(const ImageView& source, const ImageSpan& target) {
   const gpu::Rescaling rescaling = gpu::rescaling(matrix_of(source), matrix_of(target), source.range());
   for (uint32_t y = 0; y < source.height(); ++y)

@@ -1,5 +1,6 @@
-// The background is painted only where no opaque layer will lie: on a wall of videos it costs next to nothing. An
-// opaque layer is scaled straight into the canvas; what is blended goes through a tile of its own.
+// Composes pictures. The background is painted only where no opaque layer will lie, so on a wall of videos it costs
+// next to nothing. An opaque layer is scaled straight into the canvas; a layer that is blended goes through a tile of
+// its own.
 #include "handlers/image/compose.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ struct Area {
   uint32_t left, top, right, bottom;
 };
 
-// The part of a layer that lies on the canvas; nothing where left >= right or top >= bottom.
+// The part of a layer that lies on the canvas; empty if left >= right or top >= bottom.
 Area visible_area(const FittedLayer& fitted, const ImageSpan& canvas) {
   const auto clamped = [](int64_t at, uint32_t side) {
     return static_cast<uint32_t>(std::clamp<int64_t>(at, 0, side));
@@ -26,8 +27,8 @@ Area visible_area(const FittedLayer& fitted, const ImageSpan& canvas) {
           clamped(fitted.y + fitted.size.height, canvas.height())};
 }
 
-// The canvas without what will be covered, as rectangles. Each cover cuts a rectangle into four at most; a layout that
-// leaves more than these pays for painting the whole background.
+// The part of the canvas that will not be covered, as rectangles. Each cover cuts a rectangle into at most four. Once
+// there are too many rectangles, further covers are ignored, and more background is painted than needed.
 class Uncovered {
  public:
   explicit Uncovered(const ImageSpan& canvas) : count_(1) { areas_[0] = {0, 0, canvas.width(), canvas.height()}; }
@@ -35,7 +36,7 @@ class Uncovered {
   void cover(const Area& cover) {
     if (cover.left >= cover.right || cover.top >= cover.bottom) return;
     const uint32_t before = count_;
-    if (before * 4 > areas_.size()) return; // covers less than it could
+    if (before * 4 > areas_.size()) return; // ignores this cover
     std::array<Area, kAreasMax> old = areas_;
     count_ = 0;
     for (uint32_t i = 0; i < before; ++i) {
@@ -69,7 +70,7 @@ void fill(const Area& area, const std::array<uint8_t, 4>& pixel, const ImageSpan
   for (uint32_t y = area.top + 1; y < area.bottom; ++y) std::memcpy(canvas.row(y) + offset, first, bytes);
 }
 
-// Gives `picture` this format and size; its bytes matter only if it keeps them.
+// Gives `picture` this format and size. Its bytes are kept only if it has them already.
 void reshape(Picture& picture, Pixel pixel, uint32_t width, uint32_t height) {
   if (picture.empty() || picture.view().pixel() != pixel || picture.view().width() != width ||
       picture.view().height() != height)
@@ -105,7 +106,7 @@ void LayerPainter::take(const ImageView* picture, const LayerCell& cell, const C
   fitted_ = fit_layer({picture->width(), picture->height()}, cell, settings.fit);
 }
 
-// The picture in the canvas's format; where it has alpha, in its own.
+// The picture in the canvas's format; a picture with alpha keeps its own format.
 ImageView LayerPainter::converted(Pixel canvas) {
   if (has_alpha(pixel_) || pixel_ == canvas) return picture();
   reshape(converted_, canvas, picture().width(), picture().height());
@@ -175,7 +176,7 @@ void LayerPainter::blend_tile(const ImageView& tile, BlendMode mode, uint8_t opa
       above = colors_.view().row(0);
     }
     if (opaque(mode, opacity)) {
-      // Not blended: below it the canvas may never have been painted, and its alpha would stay what it was.
+      // Copied and not blended: the canvas below may never have been painted, and blending would keep its alpha.
       std::memcpy(below, above, size_t{width} * channels);
     } else if (added) {
       blend_premultiplied(above, alpha ? alpha_.data() : nullptr, opacity, channels, width, below);
@@ -196,7 +197,7 @@ void Composer::run(std::span<const ImageView* const> layers, const ComposeSettin
   const auto mode_of = [&](size_t i) { return i == 0 ? BlendMode::over : settings.blend; };
   const auto opacity_of = [&](size_t i) { return i == 0 ? uint8_t{255} : settings.opacity; };
   Uncovered uncovered(canvas);
-  bool all_opaque = true; // a layer that lets something through needs all below it painted
+  bool all_opaque = true; // everything below a layer that is not opaque must be painted
   for (size_t i = 0; i < painters_.size(); ++i) {
     painters_[i].take(layers[i], cells_[i], settings);
     if (!painters_[i].visible()) continue;

@@ -1,4 +1,4 @@
-// Makes one picture of several: layers scaled to their places and laid over each other on a canvas.
+// Makes one picture of several: scales layers to their places and lays them over each other on a canvas.
 #pragma once
 
 #include <millrace/payload.h>
@@ -15,37 +15,38 @@
 
 namespace millrace::handlers {
 
-// How layers are scaled; `automatic` takes the mean where a layer becomes smaller, else weighs two by two.
+// How layers are scaled; `automatic` is `area` if a layer becomes smaller, else `bilinear`.
 enum class Scaling { automatic, nearest, bilinear, area };
 
 struct ComposeSettings {
   Fit fit = Fit::contain;
   Scaling scaling = Scaling::automatic;
-  BlendMode blend = BlendMode::over; // of all layers but the first, which lies over the background as it is
-  uint8_t opacity = 255;             // of all layers but the first
-  bool premultiplied = false;        // layers with alpha have it in their colours already
-  bool keep_last = false;            // a missing layer shows its last picture, else nothing
+  BlendMode blend = BlendMode::over;                  // for all layers but the first, which is laid over the background
+  uint8_t opacity = 255;                              // for all layers but the first
+  bool premultiplied = false;                         // the colours of layers with alpha are already multiplied by it
+  bool keep_last = false;                             // a missing layer shows its last picture, else the background
   std::array<uint8_t, 4> background = {0, 0, 0, 255}; // a pixel of the canvas
 };
 
-// Whether a pixel has an alpha channel of its own.
+// True if a pixel has an alpha channel of its own.
 inline bool has_alpha(Pixel pixel) { return pixel == Pixel::rgba8 || pixel == Pixel::bgra8; }
 
-// How a part of a picture comes to another size.
+// The method that scales a part of a picture to another size.
 ResizeMethod resize_method(Scaling scaling, Extent part, Extent size);
 
-// One layer: its memory between the picture and the canvas. Allocates only where a size or format changes.
+// Paints one layer and owns the memory between its picture and the canvas. Allocates only if a size or format changes.
 class LayerPainter {
  public:
-  // What came for this tick; null: nothing did. The view must stay valid until paint().
+  // Takes the layer's picture of this tick; null if there is none. The view must stay valid until paint().
   void take(const ImageView* picture, const LayerCell& cell, const ComposeSettings& settings);
   bool visible() const { return value_ || kept_; }
   const FittedLayer& fitted() const { return fitted_; }
-  // Whether nothing of what lies below can be seen.
+  // True if the layer hides everything below it.
   bool opaque(BlendMode mode, uint8_t opacity) const {
     return !has_alpha(pixel_) && mode == BlendMode::over && opacity == 255;
   }
-  // `below_opaque`: no pixel of the canvas is translucent. Premultiplied layers are scaled as they are.
+  // `below_opaque`: no pixel of the canvas is translucent. Premultiplied layers are scaled without dividing by alpha
+  // first.
   void paint(BlendMode mode, uint8_t opacity, bool below_opaque, const ComposeSettings& settings,
              const ImageSpan& canvas);
 
@@ -56,22 +57,22 @@ class LayerPainter {
   void blend_tile(const ImageView& tile, BlendMode mode, uint8_t opacity, bool below_opaque, bool premultiplied,
                   const ImageSpan& canvas);
 
-  const mr_value* value_ = nullptr; // of this tick's picture; null: missing
+  const mr_value* value_ = nullptr; // this tick's picture; null: missing
   const uint8_t* data_ = nullptr;
   Pixel pixel_ = Pixel::none;
-  bool kept_ = false; // tile_ holds the last picture, at its place of then
+  bool kept_ = false; // tile_ holds the last picture, and fitted_ its place
   FittedLayer fitted_;
   Picture converted_, tile_, straight_, colors_;
-  std::vector<uint8_t> alpha_; // of one row
+  std::vector<uint8_t> alpha_; // alphas of one row
   Resampler resampler_;
 };
 
-// Composes pictures of one canvas after another. Owned by one thread.
+// Composes one picture after another. Owned by one thread.
 class Composer {
  public:
   void set_layers(std::vector<LayerCell> cells);
 
-  // One entry for each layer; null: it is missing. The canvas is interleaved 8-bit and overlaps no layer.
+  // `layers` has one entry for each layer; null: it is missing. The canvas is interleaved 8-bit and overlaps no layer.
   void run(std::span<const ImageView* const> layers, const ComposeSettings& settings, const ImageSpan& canvas);
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kCompositeManual = &R"(
 Makes one picture of up to 64: its input takes a list. The first layer is at the bottom. `layout`
-says where they go:
+says where the layers go:
 
     grid     side by side in rows of `columns` (0: as many as make it square), `gap` apart
     row      all beside each other
@@ -26,26 +26,28 @@ says where they go:
     overlay  each over the whole canvas, or where `places` says
 
 `places` has one entry for each layer, with ";" between them: "x,y" for a layer in its own size, or
-"x,y,WIDTHxHEIGHT"; numbers are pixels or end in "%", may be negative, and what leaves the canvas is
-cut off. An empty entry fills the canvas: ";70%,5%,25%x25%" places the second of two.
+"x,y,WIDTHxHEIGHT". Numbers are pixels or end in "%", and may be negative. Parts outside the canvas
+are cut off. An empty entry fills the canvas: ";70%,5%,25%x25%" places the second of two.
 
-Without `width` and `height` the canvas is as large as makes the first layer keep its size. A layer
+Without `width` and `height` the canvas has the size at which the first layer keeps its own. A layer
 of another shape than its place is fitted: `contain` (all of it, over the background), `cover` (its
-middle) or `stretch`. Where it becomes smaller its pixels are averaged, unless `scaling` says else.
+middle) or `stretch`. A layer that becomes smaller has its pixels averaged, unless `scaling` says
+otherwise.
 
-Layers behind the first are laid over the others by `blend` and `opacity`: over, add, subtract,
-multiply, screen, darken, lighten and difference are those of W3C Compositing and Blending. Alpha of
-rgba8 and bgra8 layers counts; `premultiplied` says that their colours are multiplied by it already,
-as those of what was rendered often are. `format` is the canvas's; layers of any other format are
-converted. nv12 and i420 canvases are not made: convert behind it.
+Layers after the first are laid over the others by `blend` and `opacity`: over, add, subtract,
+multiply, screen, darken, lighten and difference are those of W3C Compositing and Blending. The
+alpha of rgba8 and bgra8 layers counts. `premultiplied` says that their colours are already
+multiplied by it, as is usual in rendered pictures. `format` is the canvas's; layers of any other
+format are converted. A canvas cannot be nv12 or i420: convert it afterwards.
 
-A layer may be missing in a tick, or end before the others: then `missing` shows the background in
-its place, or its `last` picture, or makes no canvas (`skip`). But for that the canvas is made in
-every tick, even with no layer at all. It has the time of the first one that is there. With
-`missing: last` it runs on the CPU alone.
+A layer may be missing in a tick, or end before the others. `missing` then shows the background in
+its place or its `last` picture, or makes no canvas (`skip`). In all other cases every tick has a
+canvas, even without any layer. The canvas has the time of the first layer that is there. With
+`missing: last` the handler runs on the CPU only.
 
-With `until: shortest` the run ends as soon as one of the layers has: its source has ended, however
-many handlers are between them. A layer that comes by `latest` or a queue never ends so.
+With `until: shortest` the run ends as soon as the source of one of the layers has ended, however
+many handlers are between them. A layer that comes by `latest` or a queue does not end the run in
+this way.
 
     test.pattern name=p ! image.composite name=wall layout=row ! null.sink p. ! wall.
 )"[1];
@@ -108,7 +110,8 @@ class Composite final : public Handler {
     if (height_ > 0) canvas_.height = static_cast<uint32_t>(*height_);
     pixel_ = canvas_pixel(first);
     settings_.background = background_pixel();
-    // A first layer that comes from behind itself has no size until the plan has gone round.
+    // The size of a first layer that comes over a delayed edge is unknown in the first of the plan's two rounds of
+    // configuration.
     if (canvas_.width > 0 && canvas_.height > 0) cells_ = place_layers(layout, count, canvas_);
     Format& out = formats.image(out_, pixel_, canvas_.width, canvas_.height);
     out.color = MR_COLOR_SRGB;
@@ -126,7 +129,7 @@ class Composite final : public Handler {
     composer_.set_layers(cells_);
   }
 
-  void reset() override { composer_.set_layers(cells_); } // the last pictures belong to the past
+  void reset() override { composer_.set_layers(cells_); } // the last pictures are from before the reset
 
   void process(Tick& tick, Cpu&) {
     Views views;
@@ -158,12 +161,12 @@ class Composite final : public Handler {
   }
 
  private:
-  using Views = std::array<ImageView, kLayersMax>; // of this tick; no value where a layer is missing
+  using Views = std::array<ImageView, kLayersMax>; // this tick's layers; a missing one has no value
 
   static bool is_there(const ImageView& view) { return view.data() && view.width() > 0; }
 
-  // False where the run ends with a layer, or one is missing and there is to be no canvas then. An empty initial value
-  // counts as missing.
+  // False if the run ends because a layer has ended, or if a layer is missing and the canvas is to be skipped. An empty
+  // initial value counts as missing.
   bool find_layers(Tick& tick, Views& views) const {
     for (uint32_t i = 0; shortest_ && i < layers_.count(); ++i) {
       if (!layers_.ended(tick, i)) continue;
@@ -188,8 +191,8 @@ class Composite final : public Handler {
     return canvas;
   }
 
-  // The canvas changes with the first of the pictures that change. Those of another clock came before and are no
-  // measure.
+  // The canvas lasts as long as the shortest of the pictures, because it changes with the first one that changes.
+  // Pictures with another time come from another clock and do not count.
   static void take_over_shortest(const Views& views, mr_header& to) {
     for (const ImageView& view : views) {
       if (!is_there(view) || view.header().pts_ns != to.pts_ns || view.header().duration_ns <= 0) continue;
@@ -253,13 +256,13 @@ class Composite final : public Handler {
   Param<std::string> scaling_{*this, "scaling", "auto", "how layers are scaled",
                               choices({"auto", "nearest", "bilinear", "area"})};
   Param<std::string> blend_{
-      *this, "blend", "over", "of all layers behind the first",
+      *this, "blend", "over", "of all layers after the first",
       choices({"over", "add", "subtract", "multiply", "screen", "darken", "lighten", "difference"})};
-  Param<double> opacity_{*this, "opacity", 1, "of all layers behind the first", range(0, 1), live};
+  Param<double> opacity_{*this, "opacity", 1, "of all layers after the first", range(0, 1), live};
   Param<bool> premultiplied_{*this, "premultiplied", false, "the colours of rgba8 and bgra8 layers hold their alpha"};
   Param<std::string> missing_{*this, "missing", "background", "what a missing layer shows",
                               choices({"background", "last", "skip"})};
-  Param<std::string> until_{*this, "until", "longest", "the end: of the layer that ends last, or first",
+  Param<std::string> until_{*this, "until", "longest", "the run ends with the layer that ends last, or first",
                             choices({"longest", "shortest"})};
   Param<std::string> background_{*this, "background", "#000000", "\"#rrggbb\" or \"#rrggbbaa\""};
   Param<std::string> format_{*this, "format", "first", "of the canvas; first: the first layer's, or rgb8",

@@ -10,18 +10,18 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kConvertManual = &R"(
-Changes the pixel format of a picture. What comes in may be any of the formats that `to` names; a
-picture that has the wanted format already is passed on as it is, with 0 copies.
+Changes the pixel format of a picture. The input may have any of the formats that `to` names; a
+picture that has the wanted format already is passed on unchanged, with 0 copies.
 
-`matrix` and `range` say what the numbers of nv12, i420 and p010 mean where one of them is made;
-pictures that come in say it themselves. Gray is BT.601 luma, full range. Arithmetic is fixed point,
+`matrix` and `range` say what the numbers of nv12, i420 and p010 mean when the handler makes one of
+them; incoming pictures carry their own. Gray is BT.601 luma, full range. Arithmetic is fixed point,
 rounded half up, and at most 1 away from the real-valued formula; a GPU gives the same bytes. Chroma
-is the mean of each 2x2 block; back, the block has one chroma. Alpha is kept where both formats have
-it and is 255 where only the target has.
+is the mean of each 2x2 block; in the other direction the whole block has that one chroma. Alpha is
+kept if both formats have it and is 255 if only the target has it.
 
-p010 has 10 bits, the upper ones of 16. Made from RGB all of them are calculated; between p010 and
-nv12 or i420 of the same matrix and range each number is scaled. Other matrices and ranges are
-reached through RGB of 8 bits.
+p010 has 10 bits, the upper ones of 16. From RGB all 10 bits are calculated. Between p010 and nv12
+or i420 of the same matrix and range each number is scaled. Other matrices and ranges are converted
+through RGB of 8 bits.
 
     test.pattern ! image.convert to=nv12 range=limited ! null.sink
 )"[1];

@@ -14,9 +14,9 @@ constexpr const char* kCropManual = &R"(
 Cuts a rectangle out of a picture: `width` by `height` pixels, the first of which is `x` from the
 left and `y` from the top. A width or height of 0 reaches to the picture's edge.
 
-A rectangle that is not wholly inside the picture is refused, before the first tick where the size
-of the pictures is known by then; it is never made smaller in silence. In nv12, i420 and p010 `x`
-and `y` must be even, since two by two pixels share their chroma; width and height may be odd.
+A rectangle that is not wholly inside the picture is refused, before the first tick if the size of
+the pictures is known by then. It is never silently made smaller. In nv12, i420 and p010 `x` and `y`
+must be even, since each 2x2 block of pixels shares its chroma; width and height may be odd.
 
     test.pattern width=640 height=480 ! image.crop x=160 y=120 width=320 height=240 ! null.sink
 )"[1];
@@ -30,7 +30,7 @@ class Crop final : public Handler {
   }
 
   void configure(const Formats& formats) override {
-    Format& out = formats.out(out_); // like the input, but for its size
+    Format& out = formats.out(out_); // like the input, except for its size
     if (out.width == 0 || out.height == 0) return;
     const bool settled = std::popcount(out.pixel_formats) == 1;
     const auto pixel = settled ? static_cast<Pixel>(std::countr_zero(out.pixel_formats)) : Pixel::none;
@@ -60,7 +60,7 @@ class Crop final : public Handler {
     return out;
   }
 
-  // Of an empty picture, such as an initial one, there is nothing to cut.
+  // An empty area for an empty picture, such as an initial one: there is nothing to cut.
   CutArea area_of(const ImageView& in) const {
     if (in.width() == 0 && in.height() == 0) return {0, 0, 0, 0};
     return cut_area(asked(), in.width(), in.height(), in.pixel());

@@ -1,4 +1,4 @@
-// One copy a row of each plane.
+// Cuts with one copy for each row of each plane.
 #include "handlers/image/cut.h"
 
 #include <cstring>
@@ -11,7 +11,8 @@
 namespace millrace::handlers {
 namespace {
 
-// One side of the rectangle; `names` are those of its parameters.
+// Checks one side of the rectangle and returns its length; `offset_name` and `length_name` are the names of its
+// parameters.
 uint32_t cut_length(uint32_t from, uint32_t length, uint32_t side, const char* offset_name, const char* length_name) {
   const auto refuse = [&](const std::string& what, const std::string& remedy) {
     throw std::invalid_argument(what + " in a picture of " + std::to_string(side) + " pixels; " + remedy);

@@ -11,12 +11,12 @@ struct CutArea {
   uint32_t x = 0, y = 0, width = 0, height = 0;
 };
 
-// The rectangle that was asked for, in a picture of this size and format; a width or height of 0 reaches to the edge.
-// Throws std::invalid_argument with what would be possible where it is not inside, or begins between two chroma
-// samples.
+// Checks the rectangle `asked` in a picture of this size and format, and resolves a width or height of 0, which reaches
+// to the edge. Throws std::invalid_argument, with the possible values, if the rectangle is not inside or begins between
+// two chroma samples.
 CutArea cut_area(const CutArea& asked, uint32_t picture_width, uint32_t picture_height, Pixel pixel);
 
-// The target has the size of the area and the source's format; `x` and `y` are even where chroma is halved.
+// Copies the area. The target has its size and the source's format; `x` and `y` are even if chroma is halved.
 void cut_picture(const ImageView& source, uint32_t x, uint32_t y, const ImageSpan& target);
 
 } // namespace millrace::handlers

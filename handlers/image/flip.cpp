@@ -16,8 +16,8 @@ Mirrors a picture or turns it by quarters. `mode` is `horizontal` (left and righ
 `transpose` (mirrored at the diagonal from the top left) or `transverse` (at the other diagonal).
 Quarter turns and diagonals swap width and height.
 
-Pixels are moved and never changed. In nv12, i420 and p010 chroma has half the size: where a side
-that is mirrored is odd, chroma comes to lie one pixel beside its luma.
+Pixels are moved and never changed. In nv12, i420 and p010 chroma has half the size: if a side that
+is mirrored is odd, chroma comes to lie one pixel beside its luma.
 
     test.pattern width=640 height=480 ! image.flip mode=rotate90 ! null.sink
 )"[1];

@@ -1,5 +1,5 @@
-// The two passes have one shape: a centre, and pairs of samples at equal distance that share a weight. The vertical
-// pass adds whole rows; the horizontal one adds the same row, shifted. So both vectorise without a gather.
+// Blurs in two passes of the same form: a centre, and pairs of samples at equal distance that share a weight. The
+// vertical pass adds whole rows; the horizontal one adds the same row, shifted. So both vectorise without a gather.
 #include "handlers/image/gaussian.h"
 
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr uint32_t kOne = 32768; // the sum of a kernel
 
-// Sums of one stretch stay in the first-level cache while the taps go over them: 1 KiB, and 4 KiB for sums.
+// The samples of one stretch (1 KiB, and 4 KiB for their sums) stay in the first-level cache while the taps go over
+// them.
 constexpr size_t kStretch = 1024;
 
 // target[x] = Σ weight · (rows above and below), 9.7 fixed point. rows[radius] is the centre.
@@ -85,7 +86,7 @@ void reflect_borders(uint16_t* row, uint32_t width, uint32_t radius, uint32_t ch
 
 uint32_t radius_of(double sigma) { return static_cast<uint32_t>(std::ceil(3 * sigma)); }
 
-// Keeps its memory, so that a change of sigma between two ticks allocates nothing.
+// Keeps the kernel's memory, so that a change of sigma between two ticks allocates nothing.
 void make_kernel(double sigma, GaussianKernel& kernel) {
   kernel.sigma = sigma;
   const uint32_t radius = radius_of(sigma);
@@ -93,8 +94,8 @@ void make_kernel(double sigma, GaussianKernel& kernel) {
   const auto sample = [sigma](uint32_t k) { return std::exp(-0.5 * k * k / (sigma * sigma)); };
   double sum = 1;
   for (uint32_t k = 1; k <= radius; ++k) sum += 2 * sample(k);
-  // From the outside inwards, each weight takes what the roundings so far left over: errors do not add up in the
-  // centre.
+  // Goes from the outside inwards and rounds the running sum, not each weight, so that rounding errors do not add up in
+  // the centre.
   double tail = 0;
   uint32_t given = 0;
   for (uint32_t k = radius; k > 0; --k) {

@@ -14,19 +14,19 @@
 
 namespace millrace::handlers {
 
-// A kernel wider than this is a job for a smaller picture; it also bounds the scratch row.
+// A wider kernel should be applied to a smaller picture; the bound also limits the scratch row.
 inline constexpr double kSigmaMax = 50;
 
-// The right half of a kernel: weights[0] is the centre's. weights[0] + 2 · (the others) = 32768.
+// The right half of a kernel: weights[0] is the centre's. weights[0] + 2 · (sum of the others) = 32768.
 struct GaussianKernel {
   double sigma = 0;
   std::vector<uint16_t> weights = {32768};
   uint32_t radius() const { return static_cast<uint32_t>(weights.size() - 1); }
 };
-// sigma in pixels, 0 … kSigmaMax; 0 leaves the picture as it is.
+// Makes a kernel; sigma is in pixels, 0 … kSigmaMax, and 0 does not change the picture.
 GaussianKernel gaussian_kernel(double sigma);
 
-// Where the reflected border takes index `i` of a row of `size` from; any i, also far outside.
+// The index that stands for index `i` of a row of `size` samples with reflected borders; any i, also far outside.
 MR_BOTH constexpr uint32_t reflect101(int64_t i, uint32_t size) {
   if (size == 1) return 0;
   const int64_t period = 2 * (int64_t{size} - 1);
@@ -34,19 +34,19 @@ MR_BOTH constexpr uint32_t reflect101(int64_t i, uint32_t size) {
   return static_cast<uint32_t>(phase < period - phase ? phase : period - phase);
 }
 
-// Blurs pictures of one sigma after another. Owned by one thread; nothing is allocated once a picture of this width was
-// seen with a kernel of this radius.
+// Blurs one picture after another. Owned by one thread. Allocates nothing once it has seen a picture of this width with
+// a kernel of this radius.
 class GaussianBlur {
  public:
   void set_sigma(double sigma);
   double sigma() const { return kernel_.sigma; }
   const GaussianKernel& kernel() const { return kernel_; }
   const GaussianKernel& chroma_kernel() const { return chroma_kernel_; }
-  // Memory for pictures with rows of up to `row_bytes`, at any sigma.
+  // Reserves memory for pictures with rows of up to `row_bytes`, at any sigma.
   void reserve(size_t row_bytes);
 
-  // Same size and format, not overlapping. Interleaved 8-bit formats (alpha is blurred like a colour), and nv12 and
-  // i420, whose chroma is blurred with half the sigma.
+  // Both pictures have the same size and format and do not overlap. Takes interleaved 8-bit formats (alpha is blurred
+  // like a colour), and nv12 and i420, whose chroma is blurred with half the sigma.
   void run(const ImageView& source, const ImageSpan& target);
 
  private:

@@ -1,5 +1,5 @@
-// Sixteen pixels of three bytes are three vectors. Compilers do not find these shuffles by themselves; written out,
-// they make the change of order five times as fast.
+// Reorders channels with vector shuffles: sixteen pixels of three bytes are three vectors. Compilers do not find these
+// shuffles by themselves; written out, they make the change of order five times as fast.
 #include "handlers/image/interleave.h"
 
 #include <cstddef>
@@ -29,7 +29,7 @@ MILLRACE_VECTORIZE void unpack3(const uint8_t* in, uint32_t count, uint8_t* firs
   }
 }
 
-// Four pixels a vector: each is sorted into four bytes a channel, then two and two vectors are joined.
+// A vector has four pixels. Two vectors are sorted into eight bytes for each channel, and these are joined in pairs.
 MILLRACE_VECTORIZE void unpack4(const uint8_t* in, uint32_t count, uint8_t* first, uint8_t* second, uint8_t* third,
                                 uint8_t* fourth) {
   uint32_t i = 0;
@@ -104,8 +104,9 @@ MILLRACE_VECTORIZE void pack4(const uint8_t* first, const uint8_t* second, const
 
 namespace {
 
-// One vector holds at least four pixels of either kind. Where pixels of three bytes are written, the four bytes too
-// many are written over by the next vector; so, and since sixteen bytes are read, the last pixels are done one by one.
+// One vector holds at least four pixels of three or four bytes. If pixels of three bytes are written, the four surplus
+// bytes are overwritten by the next vector. For this reason, and because sixteen bytes are read, the last pixels are
+// done one by one.
 constexpr uint32_t kAtOnce = 4, kSpare = 6;
 
 template <uint32_t kFrom, uint32_t kTo, bool kTurns>

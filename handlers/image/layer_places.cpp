@@ -1,4 +1,5 @@
-// Whole numbers where cells must meet without a seam; doubles for what people give in hundredths.
+// Places layers: in whole numbers for cells, which must meet without a seam, and in doubles for lengths that people
+// give as percentages.
 #include "handlers/image/layer_places.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace millrace::handlers {
 namespace {
 
-// A place or size beyond this is a slip of the pen; it also keeps sums within 64 bits.
+// A place or size beyond this is a typing error; the bound also keeps sums within 64 bits.
 constexpr double kLengthMax = 1e6;
 
 // Takes a number with an optional "%" from the front of the text.
@@ -71,7 +72,7 @@ GridShape grid_shape(const LayoutSettings& settings, uint32_t count) {
   return {columns, (count + columns - 1) / columns};
 }
 
-// Where cell `index` of `count` begins, in a side whose gaps are spread evenly.
+// The first pixel of cell `index` of `count` along a side; the room without the gaps is divided evenly.
 uint32_t cell_edge(uint32_t index, uint32_t count, uint32_t gap, uint32_t side) {
   const uint32_t room = side - gap * (count - 1);
   return static_cast<uint32_t>(uint64_t{room} * index / count) + gap * index;
@@ -97,7 +98,7 @@ std::vector<LayerCell> place_in_grid(const LayoutSettings& settings, uint32_t co
   return cells;
 }
 
-// The first fills the canvas; the others go from the corner along the upright side.
+// The first fills the canvas; the others are placed from the corner along the vertical side.
 std::vector<LayerCell> place_insets(const LayoutSettings& settings, uint32_t count, Extent canvas) {
   const auto scaled = [&](uint32_t side) {
     return static_cast<uint32_t>(std::max(std::llround(settings.scale * side), 1ll));

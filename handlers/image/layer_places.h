@@ -1,4 +1,4 @@
-// Where the layers of a composition lie on its canvas: rectangles, from a layout's name and numbers.
+// Computes the places of a composition's layers on its canvas: rectangles, from a layout's name and numbers.
 #pragma once
 
 #include <cstdint>
@@ -17,51 +17,51 @@ struct Length {
   double value = 0;
   bool percent = false;
 };
-// Where one layer lies; a width of 0 stands for the layer's own size.
+// The place of one layer; a width of 0 stands for the layer's own size.
 struct LayerPlace {
   Length x, y, width, height;
 };
-// "x,y" or "x,y,WIDTHxHEIGHT" for each layer, with ";" between them; numbers are pixels or end in "%". An empty one
-// fills the canvas. Throws std::invalid_argument with the entry that is none.
+// "x,y" or "x,y,WIDTHxHEIGHT" for each layer, with ";" between them; numbers are pixels or end in "%". An empty entry
+// fills the canvas. Throws std::invalid_argument with the invalid entry.
 std::vector<LayerPlace> parse_places(std::string_view text);
 
 struct LayoutSettings {
   LayerLayout layout = LayerLayout::grid;
-  uint32_t columns = 0; // of a grid; 0: as many as make it square
+  uint32_t columns = 0; // columns of a grid; 0: as many as make it square
   uint32_t gap = 0;     // between cells, and around insets
-  double scale = 0.3;   // of insets, as a part of the canvas
+  double scale = 0.3;   // size of insets, as a part of the canvas
   Corner corner = Corner::bottom_right;
-  std::vector<LayerPlace> places; // of an overlay
+  std::vector<LayerPlace> places; // places of an overlay's layers
 };
 
 struct Extent {
   uint32_t width = 0, height = 0;
   friend bool operator==(const Extent&, const Extent&) = default;
 };
-// The canvas on which each layer has the first one's size. `count` at least 1.
+// The size of the canvas on which the first layer keeps its size. `count` is at least 1.
 Extent natural_canvas(const LayoutSettings& settings, uint32_t count, Extent first);
 
-// A rectangle of the canvas; it may lie partly or wholly outside.
+// A rectangle on the canvas; it may lie partly or wholly outside.
 struct LayerCell {
   int64_t x = 0, y = 0;
   Extent size; // 0 x 0: the layer's own
   friend bool operator==(const LayerCell&, const LayerCell&) = default;
 };
-// One for each layer; throws std::invalid_argument where the canvas has no room for them.
+// One cell for each layer. Throws std::invalid_argument if the canvas has no room for them.
 std::vector<LayerCell> place_layers(const LayoutSettings& settings, uint32_t count, Extent canvas);
 
 // How a picture fills a rectangle of another shape.
 enum class Fit { contain, cover, stretch };
 
-// Which part of a picture is scaled to which rectangle of the canvas.
+// The part of a picture, and the rectangle of the canvas that it is scaled to.
 struct FittedLayer {
   uint32_t part_x = 0, part_y = 0;
   Extent part;
   int64_t x = 0, y = 0;
   Extent size;
 };
-// contain: all of the picture, in its shape, in the middle of the cell. cover: the middle of the picture that has the
-// cell's shape. stretch: all of it over all of the cell.
+// contain: the whole picture, in its shape, in the middle of the cell. cover: the middle part of the picture that has
+// the cell's shape. stretch: the whole picture over the whole cell.
 FittedLayer fit_layer(Extent picture, const LayerCell& cell, Fit fit);
 
 } // namespace millrace::handlers

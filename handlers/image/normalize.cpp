@@ -1,4 +1,4 @@
-// image.normalize: makes a tensor of a picture, in its size.
+// image.normalize: makes a tensor of a picture, at the picture's size.
 #include <millrace/handler.h>
 
 #include <array>
@@ -11,14 +11,14 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kNormalizeManual = &R"(
-Makes a tensor of a picture, as networks take it: red, green and blue of 0 to 1 become
-(value - mean) / std. The shape is [1, 3, height, width], or with `layout: nhwc`
-[1, height, width, 3]; a gray8 picture has one channel and the first of the numbers. `order` is that
-of the channels, while `mean` and `std` are always red's, green's and blue's.
+Makes a tensor of a picture, as networks take it: red, green and blue, scaled to 0 to 1, become
+(value - mean) / std. The shape is [1, 3, height, width], or with `layout: nhwc` [1, height, width,
+3]. A gray8 picture has one channel and uses the first of the numbers. `order` is the order of the
+channels, while `mean` and `std` are always given as red, green, blue.
 
-nv12, i420 and p010 become RGB by the matrix and range that the picture is tagged with, and are not
-rounded to 8 bits between. For another size put image.resize before it, or take image.patches, which
-does both at once.
+nv12, i420 and p010 become RGB by the matrix and range that the picture is tagged with, without
+rounding to 8 bits in between. For another size put image.resize before it, or use image.patches,
+which does both at once.
 
     test.pattern ! image.normalize mean=0.485,0.456,0.406 std=0.229,0.224,0.225 ! null.sink
 )"[1];

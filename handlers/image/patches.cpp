@@ -11,17 +11,19 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kPatchesManual = &R"(
-Cuts the regions that `boxes` names out of a picture, resizes each to `width` x `height`, makes RGB
-of it and normalises it, (value - mean) / std of 0 to 1, in one pass: what stands before a network
-that looks at what a detector found. The tensor is [count_max, 3, height, width], or with
-`layout: nhwc` [count_max, height, width, 3]; boxes behind the last one it has room for are left
-out, patches behind the last box are zero. Without a connection at `boxes` all of the picture is the
-one region. `mean` and `std` are red's, green's and blue's, whatever `order` the channels have.
+Cuts the regions that `boxes` names out of a picture, resizes each to `width` x `height`, converts
+it to RGB and normalises it: values of 0 to 1 become (value - mean) / std. All this is one pass. It
+is the step before a network that looks at a detector's results. The tensor is [count_max, 3,
+height, width], or with `layout: nhwc` [count_max, height, width, 3]. Boxes that it has no room for
+are left out; patches without a box are zero. Without a connection at `boxes` the whole picture is
+the one region. `mean` and `std` are those of red, green and blue, whatever `order` the channels
+have.
 
-A pixel of a patch is mixed from two by two of the picture's, or where the region becomes smaller
-than half, in each direction by itself, the mean of all it covers. What of a region lies outside the
-picture looks like the picture's edge. A region without any area, or with a number that is none, is
-a patch of zeros. nv12, i420 and p010 become RGB by the matrix and range of the picture's tags.
+A pixel of a patch is mixed from 2x2 pixels of the picture. In a direction in which the region
+becomes smaller than half, it is the mean of all pixels that it covers. The parts of a region
+outside the picture repeat the picture's edge. A region without any area, or with NaN in it, is a
+patch of zeros. nv12, i420 and p010 become RGB by the matrix and range that the picture is tagged
+with.
 
     test.pattern ! image.patches width=224 height=224 mean=0.5 std=0.25 dtype=f16 ! null.sink
 )"[1];
@@ -77,7 +79,7 @@ class Patches final : public Handler {
   Output<Tensor> out_{*this, "tensor", dtypes<Float16, float>(), rank(4), help("a patch for each box, three channels")};
   Param<int64_t> width_{*this, "width", 224, "of a patch", range(1, kPictureSideMax), unit("px")};
   Param<int64_t> height_{*this, "height", 224, "of a patch", range(1, kPictureSideMax), unit("px")};
-  Param<int64_t> count_max_{*this, "count_max", 64, "patches of one tensor, where boxes are connected", range(1, 1024)};
+  Param<int64_t> count_max_{*this, "count_max", 64, "patches of one tensor, if boxes are connected", range(1, 1024)};
   TensorParams numbers_{*this};
   TensorForm form_;
   PatchCutter cutter_;

@@ -1,4 +1,4 @@
-// What the planes of a picture are made of, and a window onto a part of a picture.
+// Describes the planes of a picture, and gives a window onto a part of a picture.
 #pragma once
 
 #include <millrace/payload.h>
@@ -7,23 +7,23 @@
 
 namespace millrace::handlers {
 
-// Whether chroma has half the size in both directions: nv12, i420, p010.
+// True if chroma has half the size in both directions: nv12, i420, p010.
 inline bool halves_chroma(Pixel pixel) { return pixel == Pixel::nv12 || pixel == Pixel::i420 || pixel == Pixel::p010; }
 
-// Bytes of what one column of a plane holds: a pixel, a luma sample, or a pair of chroma samples.
+// The bytes of one column of a plane: a pixel, a luma sample, or a pair of chroma samples.
 inline uint32_t sample_bytes(Pixel pixel, uint32_t plane) {
   if (plane == 0) return bytes_per_pixel(pixel);
   if (pixel == Pixel::p010) return 4;
   return pixel == Pixel::nv12 ? 2 : 1;
 }
 
-// Columns and rows of a plane of a picture so wide or so high; odd ones are rounded up.
+// The columns or rows of a plane, for a picture that is `extent` wide or high; halves are rounded up.
 inline uint32_t plane_extent(Pixel pixel, uint32_t extent, uint32_t plane) {
   return plane > 0 && halves_chroma(pixel) ? extent / 2 + extent % 2 : extent;
 }
 
-// A part of a picture as a picture: the same memory, other corners. `x` and `y` are even where chroma is halved. The
-// window must outlive the views that it gives.
+// A part of a picture as a picture of its own in the same memory. `x` and `y` are even if chroma is halved. The window
+// must outlive the views that it gives.
 template <class Byte>
 class PictureWindow {
  public:

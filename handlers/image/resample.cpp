@@ -1,5 +1,5 @@
-// Vertical first: whole source rows are weighed into one row of sums, which vectorises, and only that row is gathered
-// from horizontally.
+// Resizes pictures, vertically first: whole source rows are weighed into one row of sums, which vectorises, and only
+// that row is gathered from horizontally.
 #include "handlers/image/resample.h"
 
 #include <algorithm>
@@ -33,7 +33,8 @@ void gather_gray(const ResampleAxis& axis, const float* sums, uint8_t* out) {
   }
 }
 
-// All channels of a pixel at once. With three channels the fourth lane is the next pixel's first, and is not stored.
+// Sums all channels of a pixel at once. With three channels the fourth lane is the next pixel's first, and is not
+// stored.
 template <uint32_t kChannels>
 void gather_colors(const ResampleAxis& axis, const float* sums, uint8_t* out) {
   using Lanes = float __attribute__((vector_size(16)));
@@ -59,11 +60,11 @@ MILLRACE_VECTORIZE void blend_samples(const uint16_t* left, const uint16_t* righ
   for (size_t i = 0; i < count; ++i) out[i] = gpu::blended_sample(left[i], right[i], weights[i]);
 }
 
-// Target pixels whose taps are gathered at once: both arrays and their weights stay in the first-level cache.
+// The target pixels whose taps are gathered at once: both arrays and their weights stay in the first-level cache.
 constexpr uint32_t kGathered = 256;
 
-// The taps of `count` target pixels side by side, so that the arithmetic finds them in a row. A pixel in colour is
-// copied as four lanes whatever it has: the next one writes over what is too much.
+// Copies the taps of `count` target pixels side by side, so that the arithmetic finds them in a row. A colour pixel is
+// always copied as four lanes; the next pixel overwrites the surplus one.
 template <uint32_t kChannels>
 void gather_taps(const uint32_t* first, uint32_t count, const uint16_t* mixed, uint16_t* left, uint16_t* right) {
   for (uint32_t x = 0; x < count; ++x) {
@@ -100,12 +101,13 @@ void add_bilinear_taps(ResampleAxis& axis) {
 
 void add_area_taps(ResampleAxis& axis) {
   const double scale = static_cast<double>(axis.source) / axis.target;
-  // A footprint that begins inside a pixel touches one more than its length; none does where the scale is whole.
+  // A footprint that begins inside a pixel touches one pixel more than its length. None begins inside a pixel if the
+  // scale is a whole number.
   const uint32_t inside = axis.source % axis.target == 0 ? 0 : 1;
   axis.tap_count = std::min(axis.source, static_cast<uint32_t>(std::ceil(scale)) + inside);
   axis.weights.resize(size_t{axis.target} * axis.tap_count);
   for (uint32_t i = 0; i < axis.target; ++i) {
-    // In units of 1/target source pixels everything is a whole number, so no weight is a rounding error.
+    // All numbers are whole in units of 1/target source pixels, so no weight is a mere rounding error.
     const uint64_t begin = uint64_t{i} * axis.source, end = begin + axis.source;
     const uint32_t first = std::min(static_cast<uint32_t>(begin / axis.target), axis.source - axis.tap_count);
     axis.first[i] = first;
@@ -118,7 +120,7 @@ void add_area_taps(ResampleAxis& axis) {
   }
 }
 
-// The second tap's, in 1/65536.
+// The weight of the second tap, in 1/65536.
 uint16_t second_weight(const ResampleAxis& axis, size_t target) {
   return static_cast<uint16_t>(axis.weights[2 * target + 1] * 65536);
 }
@@ -152,7 +154,7 @@ void Resampler::prepare(uint32_t source_width, uint32_t source_height, uint32_t 
   if (!fits(x_, source_width, target_width)) x_ = resample_axis(source_width, target_width, method);
   if (!fits(y_, source_height, target_height)) y_ = resample_axis(source_height, target_height, method);
   method_ = method;
-  // With three channels there is room for the fourth lane of the last pixel.
+  // With three channels there is room for the fourth lane of the last pixel too.
   const bool two_taps = method == ResizeMethod::bilinear && x_.tap_count == 2 && y_.tap_count == 2;
   row_.resize(two_taps ? 0 : size_t{source_width} * 4);
   mixed_.resize(two_taps ? size_t{source_width} * 4 + 4 : 0);

@@ -2,10 +2,11 @@
 // (x + 0.5) · source_width / target_width − 0.5, as in OpenCV.
 //
 // Rules. `nearest` takes the source pixel that the target's centre lies in. `bilinear` weighs the two nearest in each
-// direction, the edge pixel repeated outside. `area` is the mean of what the target pixel covers, parts of pixels
-// counting as such; upwards too, where it gives sharp-edged blocks. Sums are rounded half up: single precision, or for
-// `bilinear` fixed point of 16 bits, which is a fiftieth off at most. So a result is at most 1 away from the real
-// value, and equal to it but for near-ties; what is one colour stays that colour.
+// direction, the edge pixel repeated outside. `area` is the mean of the source pixels that the target pixel covers,
+// partly covered ones counting in part. It also works upwards, and gives sharp-edged blocks there. Sums are rounded
+// half up; they are single precision, or for `bilinear` fixed point of 16 bits, which is at most a fiftieth off. So a
+// result is at most 1 away from the rounded real value, and equal to it except at near-ties. An area of one colour
+// keeps that colour.
 #pragma once
 
 #include <millrace/payload.h>
@@ -17,22 +18,22 @@ namespace millrace::handlers {
 
 enum class ResizeMethod { nearest, bilinear, area };
 
-// The source samples that make up each target sample of one direction.
+// The source samples and weights of each target sample, in one direction.
 struct ResampleAxis {
   uint32_t source = 0, target = 0;
-  uint32_t tap_count = 0;      // of every target sample; spare ones weigh 0
+  uint32_t tap_count = 0;      // taps of every target sample; spare ones weigh 0
   std::vector<uint32_t> first; // [target]; first + tap_count <= source
   std::vector<float> weights;  // [target][tap_count]; each row's sum is 1
 };
 ResampleAxis resample_axis(uint32_t source, uint32_t target, ResizeMethod method);
 
-// Resizes pictures of one size to another. Owned by one thread; allocates only where a size changes.
+// Resizes pictures of one size to another. Owned by one thread; allocates only if a size or the method changes.
 class Resampler {
  public:
-  // Sizes of at least 1 x 1.
+  // Sizes are at least 1 x 1.
   void prepare(uint32_t source_width, uint32_t source_height, uint32_t target_width, uint32_t target_height,
                ResizeMethod method);
-  // Same format, not overlapping, sizes as prepared.
+  // The pictures have the same format and the prepared sizes, and do not overlap.
   void run(const ImageView& source, const ImageSpan& target);
 
  private:
@@ -42,8 +43,8 @@ class Resampler {
   ResizeMethod method_ = ResizeMethod::bilinear;
   ResampleAxis x_, y_;
   std::vector<float> row_; // one row after the vertical pass: source width times at most 4 channels
-  // `bilinear` where both directions have two taps: the same row in 1/256, and the second tap's weight of every sample
-  // of a target row, made by the first picture.
+  // For `bilinear` if both directions have two taps: the same row in 1/256, and the second tap's weight for every
+  // sample of a target row, which the first picture fills in.
   std::vector<uint16_t> mixed_, x_weights_;
 };
 

@@ -11,11 +11,11 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kResizeManual = &R"(
-Changes the size of a picture. Where only one of `width` and `height` is given, the other follows
-from the shape of the picture that comes in.
+Changes the size of a picture. If only one of `width` and `height` is given, the other follows from
+the shape of the incoming picture.
 
-`method` is `nearest` (one source pixel, for labels and masks), `bilinear` (two by two, for
-enlarging and for little changes) or `area` (the mean of all that a target pixel covers, for making
+`method` is `nearest` (one source pixel, for labels and masks), `bilinear` (2x2 pixels, for
+enlarging and for small changes) or `area` (the mean of all that a target pixel covers, for making
 smaller without aliasing). Pixel centres are at halves, as in OpenCV. Sums are rounded half up and
 at most 1 away from the real value. A GPU gives the same bytes; with `area`, and in pictures of one
 row or column, they are at most 1 away from the CPU's.
@@ -76,7 +76,7 @@ class Resize final : public Handler {
   }
 
  private:
-  // An initial picture has no pixels to make others of.
+  // An initial picture is empty, so there are no pixels to scale.
   static bool is_empty(const ImageView& in) { return in.width() == 0 || in.height() == 0; }
   void give_empty(Tick& tick, const ImageView& in) {
     out_.allocate(tick, in.pixel(), 0, 0);
@@ -91,7 +91,8 @@ class Resize final : public Handler {
     return out;
   }
 
-  // The length that goes with `given` in a picture of along : across, to the nearest pixel, at least 1.
+  // The length that belongs to `given` if the picture is to keep its shape along : across; rounded to the nearest
+  // pixel, at least 1.
   static uint32_t in_shape(int64_t given, uint32_t along, uint32_t across) {
     const int64_t rounded = (2 * given * along + across) / (2 * int64_t{std::max(across, 1u)});
     return static_cast<uint32_t>(std::clamp<int64_t>(rounded, 1, kPictureSideMax));

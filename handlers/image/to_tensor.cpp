@@ -1,5 +1,5 @@
-// The layout of a picture is chosen once for all of it. Colours are worked out pixel by pixel into short arrays, and
-// become the tensor's numbers by loops that vectorise.
+// Makes tensors of pictures. The layout of a picture is chosen once for the whole picture. Colours are computed pixel
+// by pixel into short arrays, which loops that vectorise turn into the tensor's numbers.
 #include "handlers/image/to_tensor.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void with_layout(Pixel pixel, Work&& work) {
   }
 }
 
-// Colours of a piece of a row, channel by channel. On the stack, and in the first-level cache.
+// The colours of a piece of a row, channel by channel. It lives on the stack and stays in the first-level cache.
 constexpr uint32_t kTensorChunk = 256;
 struct ColorChunk {
   alignas(64) float colors[3][kTensorChunk];
@@ -47,7 +47,7 @@ MILLRACE_VECTORIZE void to_halves(const float* numbers, uint32_t count, uint16_t
   for (uint32_t i = 0; i < count; ++i) halves[i] = half_bits(numbers[i]);
 }
 
-// Every `step`-th place of the target.
+// Writes the numbers to every `step`-th place of the target.
 template <class Number>
 void write_strided(const Number* numbers, uint32_t count, size_t step, uint8_t* target) {
   if (step == 1) {
@@ -57,7 +57,7 @@ void write_strided(const Number* numbers, uint32_t count, size_t step, uint8_t* 
   for (uint32_t i = 0; i < count; ++i) std::memcpy(target + i * step * sizeof(Number), numbers + i, sizeof(Number));
 }
 
-// Where the numbers of one picture of a tensor go.
+// Writes the numbers of one picture of a tensor to their places.
 class PatchWriter {
  public:
   PatchWriter(const TensorForm& form, const ChannelForm& channels, uint32_t index, uint8_t* target)
@@ -65,7 +65,7 @@ class PatchWriter {
     first_ = target + index * pixels_ * form.channels * bytes();
   }
 
-  // Calls color(x) for every column of row y, and writes what becomes of it.
+  // Calls color(x) for every column of row y, and writes the normalised result.
   template <class Color>
   void put_row(uint32_t y, Color&& color) const {
     ColorChunk chunk;
@@ -98,7 +98,7 @@ class PatchWriter {
   uint8_t* first_;
 };
 
-// Three numbers, or one for all.
+// Reads three numbers, or one for all.
 void read_numbers(std::string_view text, const char* name, float (&numbers)[3]) {
   const auto wrong = [&] {
     return std::invalid_argument(std::string(name) + " '" + std::string(text) +

@@ -1,4 +1,4 @@
-// Makes tensors of pictures: colours normalised, regions cut out and resized. The arithmetic is in
+// Makes tensors of pictures: normalises colours, and cuts out and resizes regions. The arithmetic is in
 // handlers/gpu/patch.h.
 #pragma once
 
@@ -14,8 +14,9 @@
 
 namespace millrace::handlers {
 
-// What both handlers take as text: "f16" or "f32", "nchw" or "nhwc", "rgb" or "bgr"; mean and deviation are three
-// numbers with commas between them, or one for all. Throws std::invalid_argument where they are not.
+// The settings that both handlers take as text: "f16" or "f32", "nchw" or "nhwc", "rgb" or "bgr"; mean and deviation
+// are three numbers with commas between them, or one for all. tensor_form() throws std::invalid_argument if they are
+// not, or if a deviation is not above 0.
 struct TensorSettings {
   std::string dtype, layout, order, mean, deviation;
 };
@@ -24,18 +25,18 @@ TensorForm tensor_form(const TensorSettings& settings);
 inline DType tensor_dtype(const TensorForm& form) {
   return {MR_DTYPE_FLOAT, static_cast<uint8_t>(form.half ? 16 : 32), 1};
 }
-// Extents of the tensor's four dimensions.
+// The extents of the tensor's four dimensions.
 std::array<int64_t, 4> shape_of(const TensorForm& form);
 
-// All of a picture in the form's size, one channel or three. Writes every number of `target`.
+// Normalises the whole picture, which has the form's size, to one channel or three. Writes every number of `target`.
 void normalize_picture(const ImageView& picture, const TensorForm& form, uint8_t* target);
 
-// Owned by one thread; allocates only where the form becomes wider.
+// Cuts patches out of pictures. Owned by one thread; allocates only if the form becomes wider.
 class PatchCutter {
  public:
   void reserve(const TensorForm& form) { columns_.resize(form.width); }
-  // The first form.count boxes, each resized to the form's size; patches without a box, or with one that has no area or
-  // is not a number, are zero. Writes every number of `target`.
+  // Cuts out the regions of the first form.count boxes and resizes each to the form's size. Patches without a box, or
+  // with one that has no area or contains NaN, are zero. Writes every number of `target`.
   void run(const ImageView& picture, std::span<const Box> boxes, const TensorForm& form, uint8_t* target);
 
  private:

@@ -1,5 +1,5 @@
-// Colours are spread into one array a channel, chunk by chunk, so that the saturation's loop vectorises; where nothing
-// is saturated, rows of gray and of three channels are changed as the bytes that they are.
+// Adjusts the tone of pictures. Colours are spread into one array for each channel, chunk by chunk, so that the
+// saturation's loop vectorises. If the saturation is 1, rows of one or three channels are processed as plain bytes.
 #include "handlers/image/tone.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace millrace::handlers {
 namespace {
 
-// Pixels at a time: four arrays of them stay in the first-level cache.
+// The pixels of a chunk: four arrays of them stay in the first-level cache.
 constexpr uint32_t kToneChunk = 512;
 
 constexpr int32_t kOne15 = 32768;
@@ -44,7 +44,7 @@ struct ToneChunk {
   alignas(64) uint8_t first[kToneChunk], second[kToneChunk], third[kToneChunk], alpha[kToneChunk];
 };
 
-// `own` times a channel plus the same for all three, in 15 bits.
+// Each channel becomes `own` times itself plus a sum that is the same for all three, in 15 bits.
 MILLRACE_VECTORIZE void saturate(int32_t own, int32_t first_share, int32_t second_share, int32_t third_share,
                                  uint32_t count, ToneChunk& chunk) {
   for (uint32_t i = 0; i < count; ++i) {

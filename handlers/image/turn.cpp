@@ -1,5 +1,5 @@
-// Rows that stay rows are copied or reversed by shuffles. Turns that swap the sides go block by block: a block's rows
-// stay in the first-level cache while its columns are read from them.
+// Turns pictures. Rows that stay rows are copied, or reversed by shuffles. Turns that swap the sides go block by block:
+// a block's rows stay in the first-level cache while its columns are read from them.
 #include "handlers/image/turn.h"
 
 #include <algorithm>
@@ -13,16 +13,17 @@
 namespace millrace::handlers {
 namespace {
 
-// A side of the square that is transposed at a time: 32 rows of 32 samples of 4 bytes are 4 KiB, twice.
+// The side of the square that is transposed at a time: 32 rows of 32 samples of 4 bytes are 4 KiB, for source and
+// target each.
 constexpr uint32_t kBlock = 32;
 
-// One plane, as samples of so many bytes.
+// The size of a plane in samples, and the bytes of a sample.
 struct Samples {
   uint32_t width, height, bytes;
 };
 
-// Reversed groups are stored from the end of the target backwards. A group of three-byte pixels has 15 bytes: the byte
-// in front of it, which is stored too, belongs to the group that follows.
+// Reverses a row in groups, which are stored from the end of the target backwards. A group of three-byte pixels has 15
+// bytes: the byte before it, which is stored too, belongs to the next group and is overwritten by it.
 MILLRACE_VECTORIZE void reverse_row(const uint8_t* in, uint32_t count, uint32_t bytes, uint8_t* out) {
   uint32_t x = 0;
   // clang-format off
@@ -67,7 +68,8 @@ void mirror_plane(Turn turn, const ImageView& source, const ImageSpan& target, u
   }
 }
 
-// A stretch of a column becomes a stretch of a row; `step` is from row to row, and negative where it goes upwards.
+// Copies a stretch of a column to a stretch of a row. `step` is the distance from row to row, negative if it goes
+// upwards.
 template <size_t kBytes>
 void gather_column(const uint8_t* in, ptrdiff_t step, uint32_t count, uint8_t* out) {
   for (uint32_t i = 0; i < count; ++i, in += step, out += kBytes) std::memcpy(out, in, kBytes);
@@ -75,8 +77,9 @@ void gather_column(const uint8_t* in, ptrdiff_t step, uint32_t count, uint8_t* o
 
 using Words4 = uint32_t __attribute__((vector_size(16)));
 
-// Four columns of a source become four rows, as far as `count` is a multiple of four; returns how far. Pixels of three
-// bytes are spread to four, so that both kinds are turned as 32-bit words; of them 4 bytes behind the columns are read.
+// Copies four columns of a source to four rows, up to the largest multiple of four within `count`; returns that number.
+// Pixels of three bytes are spread to four, so that both kinds are turned as 32-bit words; for three bytes, the 4 bytes
+// after the columns are read too.
 MILLRACE_VECTORIZE uint32_t gather_four_columns(const uint8_t* in, ptrdiff_t step, uint32_t count, uint32_t bytes,
                                                 uint8_t* const* out) {
   uint32_t i = 0;
@@ -109,7 +112,8 @@ MILLRACE_VECTORIZE uint32_t gather_four_columns(const uint8_t* in, ptrdiff_t ste
   return i;
 }
 
-// Target sample (x, y) is the source's (y, x), counted from the other end of the source's columns or rows.
+// Target sample (x, y) is the source's (y, x), with the source's columns or rows counted from the other end if they are
+// mirrored.
 template <size_t kBytes>
 void transpose_plane(Turn turn, const ImageView& source, const ImageSpan& target, uint32_t plane,
                      const Samples& samples) {

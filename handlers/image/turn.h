@@ -1,4 +1,4 @@
-// Mirrors, turns and transposes pictures: every pixel keeps its bytes and changes its place.
+// Mirrors, turns and transposes pictures: every pixel moves, and keeps its bytes.
 #pragma once
 
 #include <millrace/payload.h>
@@ -7,15 +7,16 @@
 
 namespace millrace::handlers {
 
-// What the picture does; `rotate90` is clockwise, `transpose` mirrors at the diagonal from the top left, `transverse`
-// at the other one.
+// The kinds of turns. `rotate90` is clockwise, `transpose` mirrors at the diagonal from the top left, `transverse` at
+// the other one.
 enum class Turn { horizontal, vertical, both, rotate90, rotate270, transpose, transverse };
 
-// Whether width and height change places.
+// True if width and height are swapped.
 inline bool swaps_sides(Turn turn) { return turn >= Turn::rotate90; }
 
-// Any format. The target has the source's format, its size (sides swapped where the turn does so), and other memory.
-// Planes are turned one by one: where chroma is halved and a mirrored side is odd, chroma moves by one luma sample.
+// Turns a picture of any format. The target has the source's format and size (with swapped sides if the turn swaps
+// them), and other memory. Planes are turned one by one: if chroma is halved and a mirrored side is odd, chroma moves
+// by one luma sample.
 void turn_picture(Turn turn, const ImageView& source, const ImageSpan& target);
 
 } // namespace millrace::handlers

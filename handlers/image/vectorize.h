@@ -1,9 +1,9 @@
 // Marks a loop-heavy function for the compiler to vectorise, at any optimisation level of the build.
 #pragma once
 
-// On x86 with GCC the function is compiled twice, for every machine and for those with AVX2, and chosen once when the
-// program is loaded; fused multiply-add stays off, so both give the same bits. Sanitizers and that choice do not go
-// together (the resolver runs before they are ready), so instrumented builds have one version.
+// On x86 with GCC the function is compiled twice, for every machine and for those with AVX2, and one version is chosen
+// when the program is loaded. Fused multiply-add stays off, so both give the same bits. This choice does not work with
+// sanitizers (the resolver runs before they are ready), so instrumented builds have one version.
 #if defined(__clang__) || !defined(__GNUC__)
 #define MILLRACE_VECTORIZE
 #elif defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)

@@ -5,9 +5,9 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kSinkManual = &R"(
-Takes every value of any type and drops it: the end of a pipeline whose result nobody needs, such as
-a measurement. It runs on the device where its input is made, so that nothing is copied for it;
-`device: cpu` has it on the host.
+Takes every value of any type and drops it: the end of a pipeline whose result is not needed, such
+as a measurement. It runs on the device where its input is made, so that nothing is copied for it;
+`device: cpu` runs it on the host.
 
     test.pattern width=640 height=480 ! image.blur sigma=2 ! null.sink
 )"[1];

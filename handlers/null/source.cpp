@@ -9,10 +9,10 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kSourceManual = &R"(
-Gives a tensor of `bytes` bytes (uint8) every tick. The tick's index is in the first 8 of them,
-lowest byte first, or in as many as there are; the others are whatever the memory held, so that a
-large value costs no more to make than a small one. It has no rate of its own: alone, it runs as
-fast as the graph allows.
+Gives a tensor of `bytes` bytes (uint8) every tick. The first 8 of them, or all if there are fewer,
+are the tick's index, lowest byte first. The others keep whatever the memory held, so that a large
+value costs no more to make than a small one. It has no rate of its own: alone, it runs as fast as
+the graph allows.
 
     null.source count=1000000 ! flow.pass ! null.sink
 )"[1];

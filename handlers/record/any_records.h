@@ -1,12 +1,12 @@
-// A port that carries records of any type: the plan refuses pictures and tensors, the handler looks at the type.
+// Makes ports that carry records of any type: the plan refuses pictures and tensors, and the handler checks the type.
 #pragma once
 
 #include <millrace/handler.h>
 
 namespace millrace::handlers {
 
-// An option of a port of Any. Not a payload type of its own, because the type of the records, which a port of
-// Records<T> declares, is what is left open.
+// An option of a port of Any. It is not a payload type of its own, because a payload type Records<T> declares the type
+// of the records, which is left open here.
 struct OfRecords {};
 inline constexpr OfRecords of_records{};
 

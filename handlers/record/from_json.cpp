@@ -13,17 +13,16 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kFromJsonManual = &R"(
-Gives the records that record.to_json wrote, each at the tick that its line names; ticks that no
+Gives the records that record.to_json wrote, each at the tick that its line names. Ticks that no
 line names are empty, and the stream ends with the last line. A line without "tick" belongs to the
-tick after the line before. "time_ns", where it is there, is the records' time. It has no rate of
-its own, so that records of a video stay beside its pictures.
+tick after the line before. "time_ns", if it is there, is the records' time. It has no rate of its
+own, so that records of a video stay beside its pictures.
 
-The type of the records is what the first line's "schema" says. Fields that a line leaves out keep
-their default (of a box, only score, label and id may be missing), and keys that are not known are
-skipped. A line that is no JSON, is of another type than the first or goes back in time is
-damaged: with `damaged: fail` it is refused with line and column before anything runs, because the
-file is read once to know how many records a tick may have; with `skip` it is left out and
-counted.
+The first line's "schema" is the type of the records. Fields that a line leaves out keep their
+default (of a box, only score, label and id may be missing), and unknown keys are skipped. A line is
+damaged if it is no JSON, is of another type than the first or goes back in time. With
+`damaged: fail` such a line is refused, with line and column, before anything runs, because the file
+is read once to know how many records a tick may have. With `skip` it is left out and counted.
 
     record.from_json path=examples/data/boxes.jsonl ! null.sink
 )"[1];
@@ -47,7 +46,7 @@ class FromJson final : public Handler {
   }
 
   void configure(const Formats& formats) override {
-    if (!layout_) return; // not probed: nothing is known
+    if (!layout_) return; // not probed: nothing is known yet
     Format& out = formats.out(out_);
     out.schema = schema_of(layout_->schema);
     out.layout = layout_->layout;
@@ -103,11 +102,11 @@ class FromJson final : public Handler {
 
   Output<Any> out_{*this, "out", of_records, help("records of the type that the file holds")};
   Param<std::string> path_{*this, "path", "", "the file to read", required, reads_path};
-  Param<std::string> damaged_{*this, "damaged", "fail", "what a damaged line does", choices({"fail", "skip"})};
+  Param<std::string> damaged_{*this, "damaged", "fail", "what happens at a damaged line", choices({"fail", "skip"})};
   const RecordLayout* layout_ = nullptr; // null: not probed
   uint64_t count_max_ = 1;               // records in one line
   std::optional<RecordFile> file_;
-  RecordLine line_; // the next to be given, where has_line_
+  RecordLine line_; // the next line to give, if has_line_
   bool has_line_ = false, told_ = false;
   uint64_t given_ = 0; // ticks since the stream began
 };

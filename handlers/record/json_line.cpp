@@ -1,4 +1,4 @@
-// One tick's records as one line of JSON, and back; see json_line.h.
+// Writes one tick's records as one line of JSON, and reads it back; see json_line.h.
 #include "handlers/record/json_line.h"
 
 #include <array>
@@ -51,7 +51,7 @@ void each_number(const mr_field& field, const uint8_t* record, Use&& use) {
       case MR_DTYPES_UINT32: use(loaded<uint32_t>(bytes)); break;
       case MR_DTYPES_UINT64: use(loaded<uint64_t>(bytes)); break;
       case MR_DTYPES_FLOAT32: use(loaded<float>(bytes)); break;
-      default: use(loaded<double>(bytes)); break; // no other is declared
+      default: use(loaded<double>(bytes)); break; // no other type can be declared
     }
   }
 }
@@ -81,7 +81,8 @@ void read_field(JsonReader& json, const mr_field& field, uint8_t* record) {
   store(bytes, static_cast<int32_t>(value));
 }
 
-// The field of this name; fields mostly come in their order, so that the one behind `last` is looked at first.
+// The index of the field of this name. Fields mostly come in their order, so the search starts with the one after
+// `last`.
 size_t find_field(std::span<const mr_field> fields, std::string_view name, size_t last) {
   for (size_t i = 0; i < fields.size(); ++i) {
     const size_t f = (last + 1 + i) % fields.size();
@@ -93,7 +94,7 @@ size_t find_field(std::span<const mr_field> fields, std::string_view name, size_
 void read_record(JsonReader& json, const RecordLayout& layout, uint8_t* record) {
   const size_t place = json.position();
   const std::span<const mr_field> fields = layout.fields;
-  uint64_t seen = 0; // a bit for each field; no record that is read has 64
+  uint64_t seen = 0; // a bit for each field; no type that can be read has 64 fields
   size_t last = fields.size() - 1;
   json.object([&](const std::string& key) {
     const size_t f = find_field(fields, key, last);
@@ -152,7 +153,7 @@ void read_record_line(std::string_view text, std::span<const RecordLayout> layou
   line.count = 0;
   line.bytes.clear();
   JsonReader json(text);
-  // Where the schema stands behind the records, these are read when all the rest is known.
+  // If the schema comes after the records, the records are skipped at first and read at the end.
   std::optional<size_t> records_at;
   bool has_records = false;
   json.object([&](const std::string& key) {

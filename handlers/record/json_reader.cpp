@@ -9,7 +9,7 @@ namespace millrace::handlers {
 
 namespace {
 
-// What is skipped may be nested so deep: far beyond any real text, and far below what a stack bears.
+// The largest depth of nested values that are skipped: far beyond any real text, and far below the limit of a stack.
 constexpr uint32_t kDepthMax = 64;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -31,7 +31,8 @@ void append_utf8(std::string& text, uint32_t code) {
   add(0x80 | (code & 0x3F));
 }
 
-// Out of a type's range are only numbers with an exponent or with hundreds of digits.
+// True if a number that is out of a type's range is too small, and not too large. Such numbers have an exponent or
+// hundreds of digits.
 bool is_tiny(std::string_view number) {
   const size_t e = number.find_first_of("eE");
   if (e != std::string_view::npos) return number[e + 1] == '-';
@@ -63,7 +64,7 @@ T JsonReader::real() {
 template float JsonReader::real<float>();
 template double JsonReader::real<double>();
 
-// The text of a number, by the grammar of JSON, which from_chars knows too little of.
+// Reads the text of a number by JSON's grammar, which from_chars does not check.
 std::string_view JsonReader::number() {
   space();
   const size_t begin = position_;
@@ -107,7 +108,7 @@ std::string JsonReader::string() {
   }
 }
 
-// Where what stands for itself ends.
+// The end of the characters that stand for themselves.
 size_t JsonReader::plain_end() const {
   size_t end = position_;
   while (end < text_.size() && text_[end] != '"' && text_[end] != '\\' &&
@@ -172,7 +173,7 @@ void JsonReader::skip() {
 
 void JsonReader::end() {
   space();
-  if (position_ < text_.size()) refuse(position_, "nothing is expected behind the value");
+  if (position_ < text_.size()) refuse(position_, "nothing is expected after the value");
 }
 
 bool JsonReader::take_null() { return take_word("null"); }

@@ -1,6 +1,7 @@
 // Reads JSON (RFC 8259) from front to back, for callers that know what they expect; nothing is built in memory.
 //
-// What is not expected throws JsonError with its place. What is skipped is checked as strictly as what is read.
+// Unexpected text throws JsonError with its place. Values that are skipped are checked as strictly as those that are
+// read.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace millrace::handlers {
 class JsonError : public std::runtime_error {
  public:
   JsonError(size_t column, const std::string& what) : std::runtime_error(what), column_(column) {}
-  size_t column() const { return column_; } // in bytes, from 1
+  size_t column() const { return column_; } // byte position, from 1
 
  private:
   size_t column_;
@@ -21,22 +22,22 @@ class JsonError : public std::runtime_error {
 
 class JsonReader {
  public:
-  // `text` outlives the reader.
+  // `text` must outlive the reader.
   explicit JsonReader(std::string_view text, size_t position = 0) : text_(text), position_(position) {}
 
-  // Calls `member(key)` at each value of an object; it reads or skips that value.
+  // Calls `member(key)` at each value of an object; it must read or skip the value.
   template <class F>
   void object(F&& member) {
     expect('{', "an object");
     if (take('}')) return;
     do {
       const std::string key = string();
-      expect(':', "a colon behind the key");
+      expect(':', "a colon after the key");
       member(key);
     } while (take(','));
     expect('}', "a comma or the object's end");
   }
-  // Calls `element()` at each value of an array.
+  // Calls `element()` at each value of an array; it must read or skip the value.
   template <class F>
   void array(F&& element) {
     expect('[', "an array");
@@ -46,19 +47,19 @@ class JsonReader {
     expect(']', "a comma or the array's end");
   }
 
-  // null is not a number; 1e999 is infinite.
+  // null is refused; 1e999 is infinity.
   float f32() { return real<float>(); }
   double f64() { return real<double>(); }
-  // From `min` to the largest of int64.
+  // Reads a whole number from `min` to the largest int64.
   int64_t integer(int64_t min);
   std::string string();
-  // Any value.
+  // Skips any value.
   void skip();
-  // Nothing but space may follow.
+  // Throws if anything but space follows.
   void end();
 
   bool take_null();
-  // Where the next value begins.
+  // The place where the next value begins.
   size_t position();
   [[noreturn]] void refuse(const std::string& what) { refuse(position(), what); }
 
@@ -88,7 +89,7 @@ class JsonReader {
 
   std::string_view text_;
   size_t position_;
-  uint32_t depth_ = 0; // of what is skipped
+  uint32_t depth_ = 0; // depth of the value that is skipped
 };
 
 } // namespace millrace::handlers

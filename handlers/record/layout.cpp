@@ -1,4 +1,4 @@
-// The table of record types that can be text; see layout.h.
+// Holds the table of record types that can be text; see layout.h.
 #include "handlers/record/layout.h"
 
 #include <millrace/handler.h>

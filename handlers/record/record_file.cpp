@@ -1,4 +1,4 @@
-// A file of record lines; see record_file.h.
+// Reads a file of record lines; see record_file.h.
 #include "handlers/record/record_file.h"
 
 #include <cerrno>
@@ -10,7 +10,7 @@
 namespace millrace::handlers {
 
 namespace {
-constexpr size_t kReadBytes = 64 << 10; // enough that a call of the system is a small part of reading it
+constexpr size_t kReadBytes = 64 << 10; // so large that the system call costs little compared with parsing
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF"; // some editors begin a file with it
 } // namespace
 
@@ -42,7 +42,7 @@ void RecordFile::check(RecordLine& line) {
     throw JsonError(1, "the records are '" + std::string(line.layout->schema) + "', those before were '" +
                            std::string(layout_->schema) + "'");
   if (line.tick.value_or(next_tick_) < next_tick_)
-    throw JsonError(1, "tick " + std::to_string(*line.tick) + " stands behind tick " + std::to_string(next_tick_ - 1));
+    throw JsonError(1, "tick " + std::to_string(*line.tick) + " comes after tick " + std::to_string(next_tick_ - 1));
   if (line.tick.value_or(0) > kNamedTickMax)
     throw JsonError(1, "tick " + std::to_string(*line.tick) + " is beyond " + std::to_string(kNamedTickMax));
   layout_ = line.layout;
@@ -50,7 +50,7 @@ void RecordFile::check(RecordLine& line) {
   next_tick_ = *line.tick + 1;
 }
 
-// The next line, without its break, into text_. False at the end of the file.
+// Reads the next line, without its break, into text_. False at the end of the file.
 bool RecordFile::next_text() {
   text_.clear();
   for (;;) {

@@ -1,4 +1,4 @@
-// A file of record lines, read from front to back, and what is to be done where a line is damaged.
+// Reads a file of record lines from front to back, and skips or refuses damaged lines.
 #pragma once
 
 #include <string>
@@ -8,23 +8,23 @@
 
 namespace millrace::handlers {
 
-// A line longer than this is no line of records: a million boxes take half of it.
+// A longer line cannot be a line of records: a million boxes take half of this.
 inline constexpr size_t kLineBytesMax = size_t{256} << 20;
 
 enum class Damaged { fail, skip };
 
 class RecordFile {
  public:
-  // Throws std::runtime_error where the file cannot be opened.
+  // Throws std::runtime_error if the file cannot be opened.
   RecordFile(const std::string& path, Damaged policy);
 
-  // The next line with records, whose tick is set: it is larger than the one before, and where the line says none it is
-  // one more. All lines have one layout. False at the end. A line that is otherwise is damaged: skipped, or thrown as
-  // std::runtime_error with path, line and column.
+  // Reads the next line with records and sets its tick: larger than the one before, and one more than it if the line
+  // names none. All lines must have the same layout. False at the end. Any other line is damaged: it is skipped, or
+  // thrown as std::runtime_error with path, line and column.
   bool next(RecordLine& line);
 
   uint64_t damaged() const { return damaged_; }
-  // The sentence about the first damaged line; "" where there is none.
+  // The error message of the first damaged line; "" if there is none.
   const std::string& first_damage() const { return first_damage_; }
 
  private:
@@ -35,11 +35,11 @@ class RecordFile {
   Damaged policy_;
   File file_;
   std::string text_, buffer_;
-  size_t used_ = 0;             // bytes of buffer_ that were given
-  bool ends_with_break_ = true; // the line in text_; only the last may not
-  uint64_t number_ = 0;         // of the line in text_, from 1
+  size_t used_ = 0;             // bytes of buffer_ that have been used
+  bool ends_with_break_ = true; // true if the line in text_ ends with a break; only the last may not
+  uint64_t number_ = 0;         // number of the line in text_, from 1
   const RecordLayout* layout_ = nullptr;
-  uint64_t next_tick_ = 0; // the smallest that may follow
+  uint64_t next_tick_ = 0; // the smallest tick that may follow
   uint64_t damaged_ = 0;
   std::string first_damage_;
 };

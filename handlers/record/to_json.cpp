@@ -16,17 +16,17 @@ Writes a line of JSON for every tick that has records, however few:
 
     {"tick":7,"time_ns":280000000,"schema":"millrace.Box","records":[{"x":1.5,"y":2,…},…]}
 
-`tick` is the index on the handler's clock, `time_ns` the media time of the records: the tick's,
-where whoever made them did not say another. Ticks without a value leave no line, ticks with no
-record in the list leave an empty list. Numbers read back as the same bits; what is not a number
-is null, and infinite is 1e999; a field of several numbers is a list. Records that are known:
-millrace.Box (x, y, width, height, score, label, id), millrace.Rate (per_second, span_ns,
-interval_count) of stats.fps, millrace.Latency (p50_us, p99_us, max_us, count) of stats.latency, and
-every type of a plugin that says its fields, which `inspect` shows at the port.
+`tick` is the index on the handler's clock. `time_ns` is the media time of the records: the tick's,
+unless the handler that made them set another. Ticks without a value leave no line, ticks with no
+record in the list leave an empty list. Numbers read back as the same bits. NaN is written as null,
+infinity as 1e999, and a field of several numbers as a list. Known records are: millrace.Box (x, y,
+width, height, score, label, id), millrace.Rate (per_second, span_ns, interval_count) of stats.fps,
+millrace.Latency (p50_us, p99_us, max_us, count) of stats.latency, and every type of a plugin that
+declares its fields, which `inspect` shows at the port.
 
-Folders on the way to `path` are made; the file is replaced at the start and whole after the end.
-With `flush` a line can be read when its tick is done, for who looks on. /dev/stdout is a path
-too. What cannot be written is a failure.
+Missing folders of `path` are created. The file is replaced at the start and complete after the end.
+With `flush` a line can be read as soon as its tick is done. /dev/stdout is a path too. A failed
+write is a failure.
 
     record.from_json path=examples/data/boxes.jsonl ! record.to_json path=out/boxes.jsonl
 )"[1];
@@ -84,8 +84,8 @@ class ToJson final : public Handler {
   Param<std::string> path_{*this, "path", "", "the file to write", required, writes_path};
   Param<bool> flush_{*this, "flush", false, "a line is in the file when its tick is done"};
   File file_;
-  std::string text_;                // one line
-  std::optional<RecordLayout> own_; // of a plugin's type
+  std::string text_;                // the line being written
+  std::optional<RecordLayout> own_; // the layout of a plugin's type
   uint64_t own_schema_ = 0;
 };
 

@@ -12,17 +12,17 @@ namespace {
 
 constexpr const char* kFpsManual = &R"(
 Measures how many values a second come to it, over the last `window` seconds (the last 4096 values
-at most), and hands them on as they are, whatever they are: `out` is `in`. On a picture it writes
-the number, in the picture's own memory where the plan allows (nv12 and i420: in the luma alone;
-p010 not at all). `rate` has one record for every value but the first: the rate, how many intervals
-it is of and how long they took together.
+at most), and hands them on unchanged, whatever they are: `out` is `in`. On a picture it writes the
+number, in the picture's own memory if the plan allows (nv12 and i420: in luma only; p010: not at
+all). `rate` has one record for every value but the first: the rate, the number of intervals that it
+covers and how long they took together.
 
-What it measures is the time of the wall, that is, how fast the pipeline runs. So the number in the
-picture differs from run to run, also under a `free` clock, whose pictures are otherwise the same
-each time. With `time: media` it measures the ticks' media time instead: the speed at which the
-pictures are meant to be shown, the same in every run. `draw: false` leaves pictures alone.
+It measures wall time, that is, how fast the pipeline runs. So the number in the picture differs
+from run to run, also under a `free` clock, whose pictures are otherwise the same each time. With
+`time: media` it measures the ticks' media time instead: the speed at which the pictures are meant
+to be shown, the same in every run. `draw: false` leaves pictures alone.
 
-A handler with several outputs is joined by the name of one: `fps.out` here.
+An edge from a handler with several outputs names one of them: `fps.out` here.
 
     test.pattern ! stats.fps name=fps window=2 ; fps.out ! null.sink
 )"[1];
@@ -61,13 +61,13 @@ class Fps final : public Handler {
   }
 
   Input<Any> in_{*this, "in", help("anything but host objects")};
-  Output<Any> out_{*this, "out", in_place(in_), help("the same value, with the number where it is a picture")};
+  Output<Any> out_{*this, "out", in_place(in_), help("the same value, with the number if it is a picture")};
   Output<Records<Rate>> rate_{*this, "rate", count_max(1), help("what is measured")};
-  Param<double> window_{*this, "window", 1, "how long back it looks", range(0.001, 3600), unit("s"), live};
+  Param<double> window_{*this, "window", 1, "length of time that it covers", range(0.001, 3600), unit("s"), live};
   Param<std::string> time_{*this, "time", "wall", "which time is measured", choices({"wall", "media"})};
   Readout readout_{*this};
   RateMeter meter_;
-  std::array<char, 32> line_{}; // 10^9 a second has ten digits
+  std::array<char, 32> line_{}; // long enough: 10^9 a second has ten digits
 };
 
 } // namespace

@@ -13,20 +13,20 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kLatencyManual = &R"(
-Measures how long after its beat each value comes to it, and hands values on as they are, whatever
-they are: `out` is `in`. On a picture it writes median and 99th percentile of the last `window`
-values (nv12 and i420: in the luma alone; p010 not at all). `latency` has a record for every value
-that could be measured: p50, p99 and maximum in microseconds, and of how many values they are.
+Measures how long after its beat each value comes to it, and hands values on unchanged, whatever
+they are: `out` is `in`. On a picture it writes the median and 99th percentile of the last `window`
+values (nv12 and i420: in luma only; p010: not at all). `latency` has a record for every value that
+could be measured: p50, p99 and maximum in microseconds, and the number of values that they cover.
 
-A tick tells its deadline, which is one period of the clock behind the beat that it was due at. The
-period is `1 / rate`, or, where `rate` is 0, the shortest step from one deadline to the next; that
-is exact under a `realtime` clock, and under the clock of a live source, whose deadlines follow its
-jitter, at most as wrong as the source is late. Ticks without a deadline (a `free` clock, a file)
-cannot be measured: nothing is given out, and the picture says `no deadline`. What the whole tick
-takes there is in the report of the run.
+A tick's deadline is one period of the clock after the beat that it was due at. The period is
+`1 / rate`, or, if `rate` is 0, the shortest step from one deadline to the next. That step is exact
+under a `realtime` clock. Under the clock of a live source, whose deadlines follow its jitter, it is
+at most as wrong as the source is late. Ticks without a deadline (a `free` clock, a file) cannot be
+measured: `latency` is empty, and the picture says `no deadline`. The report of the run has the time
+that the whole tick takes there.
 
-It is the time of the wall that is measured, so the numbers in pictures differ from run to run.
-`draw: false` leaves pictures alone.
+It measures wall time, so the numbers in pictures differ from run to run. `draw: false` leaves
+pictures alone.
 
     test.pattern fps=50 live=true ! stats.latency name=late rate=50 ; late.out ! null.sink
 )"[1];
@@ -65,7 +65,7 @@ class LatencyMeter final : public Handler {
     end = append(end, "  p99 ", latency.p99_us);
     return {line_.data(), static_cast<size_t>(end - line_.data())};
   }
-  // The label, and milliseconds to the hundredth.
+  // Appends the label, and milliseconds with two decimals.
   static char* append(char* end, std::string_view label, double us) {
     end = std::copy(label.begin(), label.end(), end);
     const double shown = std::clamp(us / 1000, -1e9, 1e9);
@@ -77,10 +77,11 @@ class LatencyMeter final : public Handler {
   static constexpr size_t kLineMax = 64;
 
   Input<Any> in_{*this, "in", help("anything but host objects")};
-  Output<Any> out_{*this, "out", in_place(in_), help("the same value, with the numbers where it is a picture")};
+  Output<Any> out_{*this, "out", in_place(in_), help("the same value, with the numbers if it is a picture")};
   Output<Records<Latency>> latency_{*this, "latency", count_max(1), help("what is measured")};
-  Param<int64_t> window_{*this, "window", 240, "how many values back it looks", range(1, LatencyWindow::kCountMax)};
-  Param<double> rate_{*this, "rate", 0, "beats a second of the clock; 0: found out", range(0, 1e6), unit("1/s")};
+  Param<int64_t> window_{*this, "window", 240, "number of values that it covers", range(1, LatencyWindow::kCountMax)};
+  Param<double> rate_{*this,         "rate",     0, "beats a second of the clock; 0: taken from the deadlines",
+                      range(0, 1e6), unit("1/s")};
   Readout readout_{*this};
   LatencyWindow times_ns_;
   DueTimes due_times_;

@@ -1,4 +1,4 @@
-// A ring of values, partly sorted in a copy when it is asked.
+// Keeps latencies in a ring, and partly sorts a copy when percentiles are asked for.
 #include "handlers/stats/latency_window.h"
 
 #include <algorithm>
@@ -24,13 +24,13 @@ void LatencyWindow::add(int64_t latency_ns) {
 
 Latency LatencyWindow::latency() {
   if (count_ == 0) return {};
-  // Until it is full the ring is filled from its beginning, so the values are always the first.
+  // Until the ring is full it is filled from its beginning, so the values are always the first `count_` elements.
   const auto begin = sorted_ns_.begin(), end = begin + count_;
   std::copy_n(values_ns_.begin(), count_, begin);
   const auto middle = begin + nearest_rank(count_, 50), high = begin + nearest_rank(count_, 99);
   std::nth_element(begin, middle, end);
   const int64_t median = *middle;
-  std::nth_element(middle, high, end); // what is above it lies from there on
+  std::nth_element(middle, high, end); // all larger values are after it
   const int64_t largest = *std::max_element(high, end);
   const auto us = [](int64_t ns) { return static_cast<double>(ns) / kMicrosecond; };
   return {us(median), us(*high), us(largest), count_};

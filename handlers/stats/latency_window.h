@@ -1,4 +1,4 @@
-// Percentiles of the last latencies, and what a tick's deadline says about when it was due.
+// Computes percentiles of the last latencies, and finds the time at which a tick was due from its deadline.
 #pragma once
 
 #include <millrace/payload.h>
@@ -9,7 +9,7 @@
 
 namespace millrace::handlers {
 
-// What stats.latency gives out, of the last `count` ticks.
+// The record that stats.latency gives out, for the last `count` ticks.
 struct Latency {
   static constexpr std::string_view kSchema = "millrace.Latency";
   double p50_us = 0, p99_us = 0, max_us = 0;
@@ -20,19 +20,19 @@ struct Latency {
   }
 };
 
-// The last values and their percentiles, by nearest rank: the smallest value that so many per cent of all do not
-// exceed. Owned by one thread; allocates in its constructor only.
+// The last values and their percentiles by nearest rank: the smallest value that is not exceeded by so many per cent of
+// all values. Owned by one thread; allocates only in its constructor.
 class LatencyWindow {
  public:
   static constexpr uint32_t kCountMax = 4096;
 
   LatencyWindow() : LatencyWindow(1) {}
-  // How many values it remembers, 1 … kCountMax.
+  // `capacity` is the number of values that it remembers, 1 … kCountMax.
   explicit LatencyWindow(uint32_t capacity) : values_ns_(capacity), sorted_ns_(capacity) {}
 
   void add(int64_t latency_ns);
   void clear() { count_ = end_ = 0; }
-  // All zero where there is none. Linear in the window's size.
+  // All zero if there are no values. Takes time linear in the window's size.
   Latency latency();
 
  private:
@@ -41,14 +41,14 @@ class LatencyWindow {
   uint32_t end_ = 0, count_ = 0;
 };
 
-// When a tick was due. A tick knows its deadline alone, which is one period of its clock later; the period is given, or
-// learned as the shortest step from one deadline to the next. Owned by one thread.
+// Finds the time at which a tick was due. A tick knows only its deadline, which is one period of its clock later. The
+// period is given, or learned as the shortest step from one deadline to the next. Owned by one thread.
 class DueTimes {
  public:
-  // `period_ns`: of the clock; 0: learn it.
+  // `period_ns` is the clock's period; 0: learn it.
   explicit DueTimes(int64_t period_ns = 0) : given_ns_(period_ns) {}
 
-  // Of the tick with this deadline; empty where it has none (0), and while the period is not known.
+  // The due time of the tick with this deadline; empty if it has none (0), and as long as the period is not known.
   std::optional<int64_t> due_ns(int64_t deadline_ns);
   void clear() { last_ns_ = learned_ns_ = 0; }
 

@@ -1,4 +1,4 @@
-// A ring of times, of which the old ones are forgotten from behind.
+// Keeps times in a ring and forgets the oldest ones.
 #include "handlers/stats/rate_meter.h"
 
 namespace millrace::handlers {

@@ -1,4 +1,4 @@
-// The plate keeps the line readable on any picture.
+// Draws a line of text on a dark plate, which keeps it readable on any picture.
 #include "handlers/stats/readout.h"
 
 #include <new>
@@ -28,7 +28,7 @@ void draw_on_plate(const ImageSpan& picture, const GlyphSet& glyphs, std::string
 }
 
 Readout::Readout(Handler& owner)
-    : draw_(owner, "draw", true, "write it on the picture, where the value is one", live),
+    : draw_(owner, "draw", true, "write it on the picture, if the value is one", live),
       x_(owner, "x", 16, "left edge; negative: from the right", range(-65536, 65536), unit("px"), live),
       y_(owner, "y", 16, "top edge; negative: from the bottom", range(-65536, 65536), unit("px"), live),
       size_(owner, "size", 24, "of the letters", range(4, 512), unit("px")),

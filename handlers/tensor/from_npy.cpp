@@ -17,26 +17,26 @@ namespace {
 
 constexpr const char* kFromNpyManual = &R"(
 Gives the arrays that `numpy.save` or tensor.to_npy wrote. A path with a place for a number,
-`{index}` or `%06d` (which are the same), stands for all files that fit it: each is given at the
-tick of its number, ticks whose number is missing are empty, and the stream ends with the last;
-all have to have the type and shape of the first. Any other path is one file, whose first
+`{index}` or `%06d` (which mean the same), stands for all files that match it. Each file is given at
+the tick of its number, ticks whose number is missing are empty, and the stream ends with the last
+file. All must have the type and shape of the first. Any other path is one file, whose first
 dimension is the ticks; with `stacked: false` it is one value at one tick. It has no rate of its
 own.
 
-Whole and floating numbers of 8 to 64 bits and booleans (as uint8) are known. Arrays in Fortran's
-order and big-endian ones are turned round while they are read; only a stack in Fortran's order is
-refused, because each tick would have to read the whole file. A file that is missing, damaged,
-shorter than its shape says or that holds objects, structures, complex numbers or text is refused
-before anything runs, but of numbered ones only the first is looked at then.
+Whole and floating-point numbers of 8 to 64 bits and booleans (as uint8) can be read. Arrays in
+Fortran's order and big-endian ones are converted while they are read. Only a stack in Fortran's
+order is refused, because each tick would have to read the whole file. A file that is missing,
+damaged or shorter than its shape says, or that holds objects, structures, complex numbers or text,
+is refused before anything runs; of numbered files only the first is checked by then.
 
     tensor.from_npy path=examples/data/waves.npy ! null.sink
 )"[1];
 
-// What one tick's value is, and where in the file it begins.
+// An open file, its header and the size of one tick's value.
 struct __attribute__((visibility("hidden"))) NpySource {
   File file;
   NpyHeader header;
-  uint64_t bytes = 0; // of one value
+  uint64_t bytes = 0; // size of one tick's value
 };
 
 class FromNpy final : public Handler {
@@ -104,7 +104,7 @@ class FromNpy final : public Handler {
     return stacked_ ? first.header.shape[0] : 1;
   }
 
-  // Opens a file and stands at its first element.
+  // Opens a file and positions it at its first element.
   NpySource open(const std::string& path) const {
     NpySource source{open_to_read(path), {}, 0};
     try {
@@ -132,7 +132,7 @@ class FromNpy final : public Handler {
     read_value(*stack_, out_.allocate(tick, dtype_, shape_).data());
   }
 
-  // The next value in dense row-major order and this machine's bytes.
+  // Reads the next value, in dense row-major order and this machine's byte order.
   void read_value(NpySource& source, uint8_t* target) {
     const bool turned = source.header.fortran_order && shape_.size() > 1;
     const size_t element = source.header.element_bytes(), bytes = static_cast<size_t>(source.bytes);
@@ -152,13 +152,13 @@ class FromNpy final : public Handler {
 
   bool probed_ = false;
   std::optional<NumberedPath> pattern_;
-  std::vector<uint64_t> numbers_; // of the files that there are
-  DType dtype_{0, 0, 1};          // of a value
+  std::vector<uint64_t> numbers_; // numbers of the existing files
+  DType dtype_{0, 0, 1};          // dtype of a value
   std::vector<int64_t> shape_;
   std::optional<NpySource> stack_;
   uint64_t given_ = 0;           // ticks since the stream began
-  size_t next_file_ = 0;         // in numbers_
-  std::vector<uint8_t> scratch_; // a value in Fortran's order
+  size_t next_file_ = 0;         // index into numbers_
+  std::vector<uint8_t> scratch_; // a value in Fortran's order, before it is reordered
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// NumPy's file format .npy; see npy.h.
+// Reads and writes headers of NumPy's file format .npy; see npy.h.
 #include "handlers/tensor/npy.h"
 
 #include <algorithm>
@@ -18,12 +18,13 @@ static_assert(std::endian::native == std::endian::little, "elements are written 
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kAlignment = 64;
-// NumPy writes headers of a hundred bytes; the format allows 4 GiB, and who uses them sends no numbers.
+// NumPy writes headers of about a hundred bytes. The format allows 4 GiB, but a header that long does not describe
+// numbers.
 constexpr size_t kHeaderBytesMax = 1 << 20;
 
 [[noreturn]] void refuse(const std::string& what) { throw std::runtime_error(what); }
 
-// The little of Python's literals that the dictionary is made of.
+// Parses the few of Python's literals that the dictionary is made of.
 class Literals {
  public:
   explicit Literals(std::string_view text) : text_(text) {}
@@ -74,7 +75,7 @@ class Literals {
     const auto read = std::from_chars(text_.data() + position_, text_.data() + text_.size(), value);
     if (read.ec != std::errc() || value < 0) refuse("its header is damaged: a dimension is no number");
     position_ = static_cast<size_t>(read.ptr - text_.data());
-    take("L"); // Python 2 wrote some numbers so
+    take("L"); // Python 2 wrote some numbers with it
     return value;
   }
 
@@ -82,7 +83,7 @@ class Literals {
   size_t position_ = 0;
 };
 
-// '<f4': order, kind, bytes.
+// Parses a type such as '<f4': byte order, kind, bytes.
 void set_type(NpyHeader& header, std::string_view descr) {
   const std::string shown = "'" + std::string(descr) + "'";
   if (descr.size() >= 2 && descr[1] == 'O') refuse("it holds Python objects (" + shown + "), not numbers");
@@ -94,7 +95,7 @@ void set_type(NpyHeader& header, std::string_view descr) {
     case 'i': header.dtype.code = MR_DTYPE_INT; break;
     case 'u': header.dtype.code = MR_DTYPE_UINT; break;
     case 'f': header.dtype.code = MR_DTYPE_FLOAT; break;
-    case 'b': header.dtype.code = MR_DTYPE_UINT; break; // True is 1
+    case 'b': header.dtype.code = MR_DTYPE_UINT; break; // booleans; True is 1
     default: refuse("its elements are " + shown + ", which are no plain numbers");
   }
   if (!npy_has(header.dtype) || (descr[1] == 'b' && bytes != 1))
@@ -102,7 +103,7 @@ void set_type(NpyHeader& header, std::string_view descr) {
   header.big_endian = descr[0] == '>' && bytes > 1;
 }
 
-// Throws where the bytes of all elements do not fit 63 bits.
+// Throws if the bytes of all elements do not fit 63 bits.
 void check_size(const NpyHeader& header) {
   uint64_t bytes = header.element_bytes();
   for (const int64_t extent : header.shape) {
@@ -206,7 +207,7 @@ NpyHeader read_npy_header(std::FILE* file) {
 void copy_row_major(const uint8_t* source, std::span<const int64_t> shape, std::span<const int64_t> strides,
                     size_t element_bytes, uint8_t* target) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return;
-  // The dimensions at the end that are dense together are copied as one piece.
+  // The last dimensions, as far as they are dense together, are copied as one piece.
   size_t outer = shape.size();
   int64_t piece = 1; // elements
   while (outer > 0 && (strides[outer - 1] == piece || shape[outer - 1] == 1)) piece *= shape[--outer];

@@ -15,15 +15,15 @@ namespace {
 
 constexpr const char* kToNpyManual = &R"(
 Writes tensors to .npy files, for `numpy.load`. A path with a place for a number, `{index}` or
-`%06d` (which are the same), gives a file for every tick that has a value, numbered by the tick.
-Any other path gives one file with all values stacked along a new first dimension; they have to
-have one shape; a value without elements, such as an initial one, is left out, and which ticks had
-none is not in the file. It is whole after the end; of a run
-that breaks off, it says that it holds nothing.
+`%06d` (which mean the same), gives a file for every tick that has a value, numbered by the tick.
+Any other path gives one file with all values stacked along a new first dimension. They must have
+one shape. A value without elements, such as an initial one, is left out, and the file does not say
+which ticks had none. The file is complete after the end. After a run that breaks off, it says that
+it holds nothing.
 
-Whole and floating numbers of 8 to 64 bits are written as they are, in row-major order whatever
-the strides; bfloat16 and vectors as elements have no name in NumPy and are refused. Folders on
-the way are made, and files of the same name replaced. What cannot be written is a failure.
+Whole and floating-point numbers of 8 to 64 bits are written unchanged, in row-major order whatever
+the strides. bfloat16 and vectors as elements have no name in NumPy and are refused. Missing folders
+of the path are created, and files of the same name replaced. A failed write is a failure.
 
     test.number count=20 size=3 ! tensor.to_npy path=out/numbers.npy
 )"[1];
@@ -37,7 +37,7 @@ class ToNpy final : public Handler {
     dtype_ = {in.dtype_code, in.dtype_bits, in.dtype_lanes};
     shape_.assign(in.shape, in.shape + in.rank);
     if (in.dtype_bits > 0) check(dtype_);
-    target_.emplace(*path_); // a mistake in the path is told before the run
+    target_.emplace(*path_); // reports a mistake in the path before the run
   }
 
   void start() override {
@@ -86,7 +86,7 @@ class ToNpy final : public Handler {
     if (count_ == 0) {
       dtype_ = tensor.dtype();
       shape_.assign(tensor.shape().begin(), tensor.shape().end());
-      write_header(); // says 0 for now, and keeps the place
+      write_header(); // says 0 for now, and reserves the space
     }
     if (tensor.dtype() != dtype_ ||
         !std::equal(shape_.begin(), shape_.end(), tensor.shape().begin(), tensor.shape().end()))
@@ -97,7 +97,7 @@ class ToNpy final : public Handler {
     ++count_;
   }
 
-  // As long as the longest that may be written over it.
+  // Writes a header that is as long as the longest one that may be written over it.
   void write_header() {
     std::vector<int64_t> stacked = shape_;
     stacked.insert(stacked.begin(), INT64_MAX);
@@ -120,10 +120,10 @@ class ToNpy final : public Handler {
   Param<std::string> path_{*this, "path", "", "the file, or with {index} the files, to write", required, writes_path};
 
   std::optional<NumberedPath> target_;
-  File file_;                  // of a stack
-  DType dtype_{0, 0, 1};       // of a stack's values
-  std::vector<int64_t> shape_; // of one of them
-  int64_t count_ = 0;          // of them
+  File file_;                  // the file of a stack
+  DType dtype_{0, 0, 1};       // dtype of a stack's values
+  std::vector<int64_t> shape_; // shape of one of them
+  int64_t count_ = 0;          // number of them
   bool closed_ = true;
   std::vector<uint8_t> dense_; // one value in row-major order
 };

@@ -1,4 +1,5 @@
-// Where the blocks lie and what they say; the reader decides by the brightness of the mark, not by fixed thresholds.
+// Writes and reads the blocks of a burnt number. The reader decides by the brightness of the mark, not by fixed
+// thresholds.
 #include "handlers/test/burnt_number.h"
 
 #include <algorithm>
@@ -7,10 +8,10 @@
 namespace millrace::handlers {
 namespace {
 
-// Distance of white and black, of 255, below which the mark is taken for a picture without a number.
+// If white and black of the mark differ by less than this, of 255, the picture is taken to carry no number.
 constexpr uint32_t kContrastMin = 64;
 
-// The first column of a block; that of block kNumberBlocks is the width.
+// The first column of a block; block kNumberBlocks stands for the picture's width.
 uint32_t block_begin(uint32_t block, uint32_t width) {
   return static_cast<uint32_t>(uint64_t{block} * width / kNumberBlocks);
 }

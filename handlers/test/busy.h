@@ -1,4 +1,4 @@
-// Time that a test's handler takes.
+// Passes the time that a test's handler is to take.
 #pragma once
 
 #include <cmath>
@@ -12,13 +12,13 @@ inline double now_us() {
   return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
 }
 
-// Uses the processor.
+// Keeps the processor busy.
 inline void keep_busy(double us) {
   for (const double until = now_us() + us; now_us() < until;) {
   }
 }
 
-// Leaves the processor to others, but for the last tenth of a millisecond, which a sleep would miss.
+// Leaves the processor to others, except for the last tenth of a millisecond, which a sleep would miss.
 inline void pass_time(double us) {
   const double until = now_us() + us;
   if (us > 100) {

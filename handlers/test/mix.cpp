@@ -12,8 +12,8 @@ constexpr const char* kMixManual = &R"(
 Takes up to eight tensors of int64, any of which may be missing, and gives a tensor of `size`
 numbers that depends on all that it saw: which inputs were there, in which place, every number in
 them, the tick's index and `seed`. A value that is late, doubled, swapped or overwritten anywhere
-before it changes every number behind it. About one tick in `silent_every` has no result, and about
-one in `fail_every` fails, by a chance that follows from index and seed.
+upstream changes every number downstream. About one tick in `silent_every` has no result, and about
+one in `fail_every` fails; index and seed decide which.
 
     test.number count=100 ! test.mix seed=3 size=1000 ! test.record path=mixed.txt
 )"[1];
@@ -40,7 +40,7 @@ class Mix final : public Handler {
   }
 
  private:
-  // Failures and silences fall on different ticks though they share a seed.
+  // Makes failures and silences fall on different ticks although they share a seed.
   static constexpr uint64_t kFailure = 0x6661696c;
 
   Inputs<Tensor> in_{*this, "in", 8, optional, dtypes<int64_t>(), help("of any shape")};

@@ -1,4 +1,4 @@
-// The arithmetic of the handlers that random graphs are made of: everything that they give is a function of their
+// The arithmetic of the handlers that random graphs are made of. Everything that they give is a function of their
 // parameters, their inputs and the tick's index, so two runs of one graph can be compared number by number.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace millrace::handlers {
 
-// Scatters the bits: equal for equal arguments, and otherwise as good as random. (The finaliser of SplitMix64,
+// Scatters the bits: equal results for equal arguments, otherwise as good as random. (The finaliser of SplitMix64,
 // Steele, Lea and Flood, 2014.)
 constexpr uint64_t scatter(uint64_t bits) {
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -20,7 +20,7 @@ constexpr uint64_t joined(uint64_t hash, uint64_t next) {
   return scatter((hash + 0x9e3779b97f4a7c15ull) ^ scatter(next));
 }
 
-// What stands for an input that is empty.
+// Stands for an empty input.
 inline constexpr uint64_t kAbsent = 0x6162736e74ull;
 
 constexpr uint64_t hash_of(std::span<const int64_t> elements) {
@@ -34,7 +34,7 @@ constexpr void spread(uint64_t hash, std::span<int64_t> elements) {
   for (size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<int64_t>(scatter(hash + i));
 }
 
-// True for about one in `every` indices, by chance that is fixed by the seed; never where every is 0.
+// True for about one in `every` indices, by a chance that the seed fixes; never if `every` is 0.
 constexpr bool strikes(uint64_t index, uint64_t seed, uint64_t every) {
   return every > 0 && joined(seed, index) % every == 0;
 }

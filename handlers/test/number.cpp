@@ -9,8 +9,8 @@ namespace millrace::handlers {
 namespace {
 
 constexpr const char* kNumberManual = &R"(
-Gives a tensor of `size` numbers (int64) that follow from the tick's index and `seed` alone. By the
-same rule about one tick in `silent_every` has no value, and the tick `fail_at` fails. Made for
+Gives a tensor of `size` numbers (int64) that follow from the tick's index and `seed` alone. In the
+same way about one tick in `silent_every` has no value, and the tick `fail_at` fails. It is made for
 tests that run one graph in many ways and expect one result.
 
     test.number count=100 seed=7 ! test.mix ! test.record path=mixed.txt

@@ -1,4 +1,4 @@
-// The pictures of test.pattern: whole-number functions of place and index, the same on every machine.
+// Paints the pictures of test.pattern: whole-number functions of place and index, the same on every machine.
 #pragma once
 
 #include <millrace/payload.h>
@@ -34,7 +34,8 @@ MR_BOTH constexpr uint32_t bounce(uint64_t step, uint32_t limit) {
 // The blue of gradient `index`.
 MR_BOTH constexpr uint8_t gradient_blue(uint64_t index) { return static_cast<uint8_t>(bounce(index * 4, 255)); }
 
-// Where the disc of picture `index` is; pixels. It bounces off the edges and stays below the strip of the burnt number.
+// The place of the disc in picture `index`, in pixels. It bounces off the edges and stays below the strip of the burnt
+// number.
 struct Disc {
   uint32_t centre_x, centre_y, radius;
 };

@@ -18,10 +18,10 @@ along the top edge, which survives conversion, resizing and blur, so that a test
 frame it got (pictures narrower than 44 pixels carry none). nv12 and i420 are BT.601, limited range.
 
 With `fps: 0` it has no rate of its own, runs as the clock asks, and numbers its pictures as the
-ticks. With a rate it numbers its own pictures, whatever the clock's rate is, and picture n has
-the time n / fps; a `live` one cannot wait, like a camera, and what nobody takes in time is lost.
-`silent_every: k` leaves every k-th one out, to try what follows when a source misses a beat.
-On a GPU it paints with `fps: 0` and without `live` and `silent_every`: the same bytes.
+ticks. With a rate it numbers its own pictures, whatever the clock's rate is, and picture n has the
+time n / fps. A `live` one cannot wait, like a camera: a picture that is not taken in time is lost.
+`silent_every: k` leaves every k-th picture out, to test a source that misses a beat. On a GPU it
+paints the same bytes, but only with `fps: 0` and without `live` and `silent_every`.
 
     test.pattern width=640 height=480 count=300 fps=30 ! image.blur sigma=2 ! null.sink
 )"[1];
@@ -42,8 +42,8 @@ class TestPattern final : public Handler {
     facts.tick_count(count_ == 0 ? -1 : *count_);
     if (fps_ > 0) facts.rate(rate_of(fps_).numerator, rate_of(fps_).denominator);
     if (live_) facts.live();
-    // What a kernel paints depends on the number of the tick alone: a count of its own, and ticks without a picture,
-    // are the CPU's.
+    // A kernel paints by the number of the tick alone. A picture count of its own, and ticks without a picture, need
+    // the CPU.
     if (live_ || fps_ > 0 || silent_every_ > 0) facts.cost_us(0, -1);
   }
 
@@ -62,7 +62,7 @@ class TestPattern final : public Handler {
   }
 
   void process(Tick& tick, Cpu&) {
-    const uint64_t index = tick.index(); // with a rate: how many it has given before
+    const uint64_t index = tick.index(); // with a rate: the number of pictures given before
     if (count_ > 0 && index >= static_cast<uint64_t>(*count_)) return tick.end();
     if (silent_every_ > 0 && (index + 1) % static_cast<uint64_t>(*silent_every_) == 0) return;
     const ImageSpan picture = allocate(tick);
@@ -74,7 +74,8 @@ class TestPattern final : public Handler {
     if (!canvas_.empty()) convert_pixels(canvas_.view(), picture);
   }
 
-  // The last picture is the one before tick_count(): a body that is called once for many ticks cannot end the stream.
+  // Does not end the stream: a body that is called once for many ticks cannot. The plan ends it after tick_count()
+  // ticks.
   void process(Tick& tick, Cuda& cuda) {
     const ImageSpan picture = allocate(tick);
     gpu::check(gpu::library_of(cuda).image->paint(cuda.stream(), pattern_, cuda.tick(), gpu::on_device(picture)));
@@ -89,7 +90,7 @@ class TestPattern final : public Handler {
     return picture;
   }
 
-  // Bars are the same in every picture but for the number, so they are converted once.
+  // The bars are the same in every picture except for the number, so they are converted once.
   void paint_still() {
     uint32_t color = 0, range = 0;
     tag(color, range);
@@ -101,7 +102,7 @@ class TestPattern final : public Handler {
   void copy_still(uint64_t index, const ImageSpan& picture) {
     convert_pixels(still_.view(), picture);
     burn_number(canvas_.span(), static_cast<uint32_t>(index));
-    // Whole rows of chroma: the number's strip may end within one.
+    // Rounds up to whole rows of chroma: the number's strip may end within one.
     const uint32_t rows = std::min((burnt_number_rows(picture.height()) + 1) / 2 * 2, picture.height());
     const mr_value source = top_rows(canvas_.view().value(), rows), target = top_rows(picture.value(), rows);
     convert_pixels(ImageView(&source, canvas_.view().data()), ImageSpan(&target, picture.data()));
@@ -138,8 +139,8 @@ class TestPattern final : public Handler {
   Param<double> fps_{*this, "fps", 0, "pictures a second; 0: no rate of its own", range(0, 100000), unit("1/s")};
   Param<bool> live_{*this, "live", false, "cannot wait, like a camera"};
   Param<int64_t> silent_every_{*this, "silent_every", 0, "every k-th tick has no picture; 0: none misses", at_least(0)};
-  Picture still_;  // the bars in the output's format; empty where that is painted directly
-  Picture canvas_; // RGB to convert from; empty where the output is painted directly
+  Picture still_;  // the bars in the output's format; empty if the output is painted directly
+  Picture canvas_; // RGB to convert from; empty if the output is painted directly
   Pixel pixel_ = Pixel::rgb8;
   Pattern pattern_ = Pattern::bars;
   SourceRate rate_;

@@ -1,13 +1,13 @@
-// test.read: a reader that has to be in a given place.
+// test.read: a reader that has to run in a given place.
 #include <millrace/handler.h>
 
 namespace millrace::handlers {
 namespace {
 
 constexpr const char* kReadManual = &R"(
-Reads what it is given and keeps nothing. With `runs_on: device` it can only run on a device, and
-with `cpu` only on the host, so that whatever feeds it has to be brought there: a stand-in for a
-display, an encoder or a network card at the end of a pipeline whose placement is tried.
+Reads its input and keeps nothing. With `runs_on: device` it can only run on a device, and with
+`cpu` only on the host, so that its input has to be brought there. It stands in for a display, an
+encoder or a network card at the end of a pipeline whose placement is tested.
 
     test.pattern ! test.work cpu_us=800 device_us=90 ! test.read runs_on=cpu
 )"[1];

@@ -13,9 +13,9 @@ namespace {
 
 constexpr const char* kRecordManual = &R"(
 Writes a line of text for every tick: the index, which inputs had a value (one character an edge, 1
-or 0), and a hash of all their numbers. Takes up to eight tensors of int64, any of which may be
-missing. The file is replaced at the start and whole after the end; it is what tests compare that
-run one graph in many ways.
+or 0), and a hash of all their numbers. It takes up to eight tensors of int64, any of which may be
+missing. The file is replaced at the start and complete after the end. Tests that run one graph in
+many ways compare this file.
 
     test.number count=100 seed=7 ! test.record path=numbers.txt
 )"[1];

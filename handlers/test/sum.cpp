@@ -10,8 +10,8 @@ namespace {
 
 constexpr const char* kSumManual = &R"(
 Takes up to eight tensors of int64 of one size and gives their sum, element by element, wrapping
-around. It needs all of them: where one is missing, the runtime settles the sum empty without a
-call. A value without elements, such as an initial one, adds nothing. The counterpart of test.mix,
+around. It needs all of them: if one is missing, the runtime settles the sum empty without a call. A
+value without elements, such as an initial one, adds nothing. It is the counterpart of test.mix,
 which needs none.
 
     test.number count=100 size=4 ! test.sum ! test.record path=sum.txt
@@ -36,7 +36,7 @@ class Sum final : public Handler {
   }
 
   void process(Tick& tick, Cpu&) {
-    uint32_t first = 0; // that has elements
+    uint32_t first = 0; // the first input that has elements
     while (first + 1 < in_.count() && in_(tick, first).element_count() == 0) ++first;
     const TensorView begin = in_(tick, first);
     const std::span<int64_t> sum = out_.allocate(tick, dtype_of<int64_t>(), begin.shape()).elements<int64_t>();

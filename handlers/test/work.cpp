@@ -11,10 +11,10 @@ namespace {
 
 constexpr const char* kWorkManual = &R"(
 Works for `cpu_us` on the host, or for `device_us` on a device, then gives `bytes` bytes that follow
-from the tick's index. It says these prices to the plan, so that placements can be tried on the
+from the tick's index. It tells the plan these prices, so that placements can be tried on the
 command line: `millrace plan` shows where it would run and why. `runs_on` takes one of the two away.
-Any inputs are waited for, up to eight. On the host it keeps its thread busy; on a simulated device
-it lets time pass, as a host does that waits for a device.
+It waits for all its inputs, up to eight of any type. On the host it keeps its thread busy; on a
+simulated device it lets time pass, as a host does that waits for a device.
 
     test.pattern ! test.work cpu_us=800 device_us=90 bytes=3000000 ! test.work ! null.sink
 )"[1];
@@ -45,12 +45,12 @@ class Work final : public Handler {
   }
 
  private:
-  // What is said of one kind: its time, or that it does not run there.
+  // The price on one kind of device: its time, or -1 if it does not run there.
   double price(const Param<double>& us, const char* only_elsewhere) const {
     return *runs_on_ == only_elsewhere ? -1 : std::max(0.001, *us);
   }
 
-  Inputs<Any> in_{*this, "in", 8, help("what it waits for")};
+  Inputs<Any> in_{*this, "in", 8, help("the values that it waits for")};
   Output<Tensor> out_{*this, "out", dtypes<uint8_t>(), rank(1), help("`bytes` numbers")};
   Param<double> cpu_us_{*this, "cpu_us", 100, "a call's time on the host", range(0, 1e6), unit("us")};
   Param<double> device_us_{*this, "device_us", 10, "a call's time on a device", range(0, 1e6), unit("us")};

@@ -1,4 +1,4 @@
-// FFmpeg's objects with owners, and its error codes in words.
+// Owning pointers for FFmpeg's objects, and its error codes in words.
 #pragma once
 
 extern "C" {

@@ -1,4 +1,4 @@
-// poll() in slices before each read; see byte_stream.h.
+// Calls poll() in slices before each read; see byte_stream.h.
 #include "plugins/media/byte_stream.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@ namespace millrace::media {
 
 namespace {
 constexpr int kReadBufferBytes = 256 * 1024; // a pipe holds 64 KiB; fewer looks at the clock for large pictures
-constexpr int kReadSliceMs = 50;             // an interrupt is noticed so late at most
+constexpr int kReadSliceMs = 50;             // an interrupt is noticed after this at most
 } // namespace
 
 ByteStream::ByteStream(const std::string& path, const Interrupt& interrupt) : interrupt_(interrupt) {
@@ -29,7 +29,7 @@ ByteStream::ByteStream(const std::string& path, const Interrupt& interrupt) : in
 }
 
 ByteStream::~ByteStream() {
-  av_freep(&io_->buffer); // it may have been replaced since
+  av_freep(&io_->buffer); // FFmpeg may have replaced it since
   avio_context_free(&io_);
   if (owned_) ::close(descriptor_);
 }
@@ -38,7 +38,8 @@ int ByteStream::read(void* self, uint8_t* buffer, int size) {
   ByteStream& stream = *static_cast<ByteStream*>(self);
   for (;;) {
     if (stream.interrupt_.why() != Interrupt::Why::none) return AVERROR_EXIT;
-    // Nothing is told of a FIFO whose first writer has not come; one whose last writer has gone is at its end.
+    // poll() reports nothing for a FIFO whose first writer has not come. After the last writer has gone, read() finds
+    // the end.
     pollfd watched{stream.descriptor_, POLLIN, 0};
     const int ready = ::poll(&watched, 1, kReadSliceMs);
     if (ready < 0 && errno != EINTR) return AVERROR(errno);

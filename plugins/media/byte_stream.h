@@ -1,4 +1,4 @@
-// Bytes from a pipe, as FFmpeg reads them: FFmpeg's own pipes cannot be interrupted.
+// Lets FFmpeg read bytes from a pipe interruptibly, which FFmpeg's own pipes are not.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace millrace::media {
 
-// A FIFO or the standard input. It waits in slices, so that an interrupt ends it.
+// A FIFO or the standard input. Reads wait in slices, so that an interrupt ends them.
 class ByteStream {
  public:
-  // "-" is the standard input. A FIFO that nobody writes yet is waited for at the first read. Throws std::system_error
-  // where it cannot be opened. `interrupt` must outlive it.
+  // "-" is the standard input. The first read of a FIFO waits for a writer. Throws std::system_error if the path cannot
+  // be opened. `interrupt` must outlive it.
   ByteStream(const std::string& path, const Interrupt& interrupt);
   ~ByteStream();
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
 
   AVIOContext* io() { return io_; }
-  uint64_t count() const { return count_; } // bytes that came
+  uint64_t count() const { return count_; } // bytes read so far
 
  private:
   static int read(void* self, uint8_t* buffer, int size);

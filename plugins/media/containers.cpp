@@ -1,4 +1,4 @@
-// A table of the common containers; libavformat knows the others.
+// A table of the common containers; libavformat finds the others.
 #include "plugins/media/containers.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::string extension_of(const std::string& path) {
 Container container_with(const AVOutputFormat* format, const std::string& name) {
   Container container{format, name, Times::any, false, true, {0, 1}};
   const std::string_view muxer = format->name;
-  // MP4's muxer of libavformat 5.1 does not say of itself that it holds variable rates.
+  // The MP4 muxer of libavformat 5.1 does not declare that it holds variable rates.
   if (muxer == "yuv4mpegpipe" || (format->flags & AVFMT_NOTIMESTAMPS)) container.times = Times::none;
   if (muxer == "avi" || muxer == "dv") container.times = Times::grid;
   container.is_mov = muxer == "mp4" || muxer == "mov" || muxer == "ipod" || muxer == "ismv" || muxer == "f4v";
@@ -70,15 +70,16 @@ std::string lower(std::string text) {
 
 namespace {
 
-// Muxers that write files of their own, beside the name they are given: their files have no part file, no lock and no
-// checked writes. `segment` of video.writer makes pieces.
+// Refuses muxers that write their own files beside the given name: those have no part file, no lock and no checked
+// writes. `segment` of video.writer makes pieces instead.
 void refuse_own_files(const AVOutputFormat& format, const std::string& path) {
   const std::string_view name(format.name);
   const bool delegates = name == "segment" || name == "stream_segment" || name == "tee" || name.starts_with("image2");
   if (is_address(path) || (!(format.flags & AVFMT_NOFILE) && !delegates)) return;
-  throw std::invalid_argument("the container '" + std::string(name) +
-                              "' writes files of its own, which nobody looks after; `segment` writes pieces and `list` "
-                              "their list");
+  throw std::invalid_argument(
+      "the container '" + std::string(name) +
+      "' writes files of its own, outside the writer's care; `segment` writes pieces and `list` "
+      "their list");
 }
 
 } // namespace
@@ -133,19 +134,20 @@ std::vector<std::string> container_names() {
 bool can_hold(const Container& container, AVCodecID codec) {
   const AVCodecID own = container.format->video_codec;
   if (container.name == "y4m") return codec == AV_CODEC_ID_WRAPPED_AVFRAME;
-  if (container.name == "ts") { // whose muxer takes anything, as bytes that nobody can name afterwards
+  if (container.name == "ts") { // its muxer takes any codec, but stores it as unidentifiable bytes
     for (const AVCodecID held :
          {AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG4})
       if (codec == held) return true;
     return false;
   }
   const int answer = avformat_query_codec(container.format, codec, FF_COMPLIANCE_NORMAL);
-  // Muxers that name these and refuse them all the same.
+  // These muxers list the codecs and refuse them all the same.
   const bool is_of_mp4 = codec == AV_CODEC_ID_VP8 || codec == AV_CODEC_ID_VP9 || codec == AV_CODEC_ID_AV1;
   if (container.name == "mov" && is_of_mp4) return false;
   if (container.name == "flv" && codec == AV_CODEC_ID_MPEG4) return false;
-  // Matroska holds by its letters in AVI what has no name of its own, and libavformat does not say so when it is asked.
-  // So does QuickTime's muxer; players other than FFmpeg's know none of it there, so that only archives are let in.
+  // Matroska stores a codec without a name of its own under its AVI letters, which libavformat does not report when
+  // asked. QuickTime's muxer does the same, but only FFmpeg's players know those codecs there, so only codecs for
+  // archives are allowed.
   const bool has_letters = av_codec_get_tag(kAviTags, codec) != 0;
   if (answer == 0 && container.name == "mkv" && has_letters) return true;
   const bool is_archive = codec == AV_CODEC_ID_FFV1 || codec == AV_CODEC_ID_HUFFYUV || codec == AV_CODEC_ID_FFVHUFF;

@@ -1,4 +1,4 @@
-// Finds the container that a path or a name means, and what it can do with times.
+// Finds the container that a path or a name means, and how it stores times.
 #pragma once
 
 #include <string>
@@ -22,19 +22,19 @@ struct Container {
   const AVOutputFormat* format = nullptr;
   std::string name; // as people call it: "mp4", "mkv"
   Times times = Times::any;
-  bool is_mov = false; // of the MP4 family, which can be written in fragments
+  bool is_mov = false; // belongs to the MP4 family, which can be written in fragments
   bool has_sound = true;
-  AVRational tick = {0, 1}; // that it counts all its times in; 0: any
+  AVRational tick = {0, 1}; // the unit of all its times; 0: any unit
 };
 
 // An address such as rtmp://host/app, which libavformat opens itself.
 bool is_address(const std::string& path);
 
-// By name, else by the path's extension, else by the address's scheme. Throws std::invalid_argument with the nearest
-// name and what there is.
+// Finds the container by name, else by the path's extension, else by the address's scheme. Throws std::invalid_argument
+// with the nearest name and the names that there are.
 Container container_of(const std::string& path, const std::string& name);
 
-// The common ones that this libavformat has, as people call them.
+// The common containers that this libavformat has, as people call them.
 std::vector<std::string> container_names();
 
 // True if the container can hold the codec, as far as libavformat knows.

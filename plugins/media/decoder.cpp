@@ -1,4 +1,4 @@
-// get_buffer2 over borrowed blocks; see decoder.h.
+// Implements FFmpeg's get_buffer2 with borrowed blocks; see decoder.h.
 #include "plugins/media/decoder.h"
 
 extern "C" {
@@ -15,12 +15,12 @@ namespace millrace::media {
 
 namespace {
 
-// Rows begin at multiples of this: what the widest vector instructions of a decoder and a GPU's loads need. The luma of
-// planar formats has twice that, so that chroma, which is half as wide, has it too.
+// Rows begin at multiples of this, which the widest vector instructions of a decoder and a GPU's loads need. Luma of
+// planar formats is aligned to twice that, so that chroma, which is half as wide, is aligned too.
 constexpr uint64_t kRowBytes = 64;
-// Decoders read and write so many bytes beyond a plane's end (avcodec_default_get_buffer2 adds as much).
+// Decoders read and write up to this many bytes beyond a plane's end (avcodec_default_get_buffer2 adds as many).
 constexpr uint64_t kPlanePadding = 64 + 16;
-// A stream's size is that of its pictures; what is coded is rounded up to blocks of at most this many pixels.
+// A stream's size is the size of its pictures. The coded size is rounded up to blocks of at most this many pixels.
 constexpr int kCodedBlock = 64;
 
 uint64_t aligned(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -35,7 +35,7 @@ const AVCodec* codec_for(const AVStream& stream, const std::string& name) {
   return codec;
 }
 
-// References that a stream may need at a time, of the codecs that have several.
+// The most reference pictures that a stream of this codec needs at a time.
 uint32_t references_of(AVCodecID id) {
   switch (id) {
     case AV_CODEC_ID_H264:
@@ -64,7 +64,7 @@ Decoder::Decoder(const AVStream& stream, const DecoderSettings& settings, Log& l
 #if LIBAVCODEC_VERSION_MAJOR < 60
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-  codec_->thread_safe_callbacks = 1; // get_buffer() is; without this word threads wait for one another
+  codec_->thread_safe_callbacks = 1; // get_buffer() is thread safe; without this, threads wait for one another
 #pragma GCC diagnostic pop
 #endif
   const int status = avcodec_open2(codec_.get(), codec, nullptr);
@@ -74,7 +74,7 @@ Decoder::Decoder(const AVStream& stream, const DecoderSettings& settings, Log& l
 }
 
 Decoder::~Decoder() {
-  codec_.reset(); // its threads may log until they are gone
+  codec_.reset(); // its threads may log until they end
   log_.forget(this);
 }
 
@@ -88,7 +88,7 @@ void Decoder::work_in(BlockLender* lender, Pixel pixel, uint32_t width, uint32_t
 uint32_t Decoder::held_max() const {
   const bool by_frame = codec_->active_thread_type & FF_THREAD_FRAME;
   const int threads = by_frame ? std::max(codec_->thread_count, 1) : 1;
-  // The picture that is being written, and the one that was asked for and is not given yet.
+  // The 2: the picture that is being written, and one that was asked for and is not given yet.
   return references_of(codec_->codec_id) + static_cast<uint32_t>(threads) + 2;
 }
 
@@ -100,10 +100,10 @@ uint64_t Decoder::block_bytes(Pixel pixel, uint32_t width, uint32_t height) {
       .bytes;
 }
 
-// Planes one after another, each padded as the codec asks.
+// Lays out planes one after another, each padded as the codec asks.
 Decoder::Layout Decoder::lay_out(AVCodecContext& codec, AVPixelFormat format, int width, int height) {
   int alignments[AV_NUM_DATA_POINTERS] = {};
-  const AVPixelFormat before = codec.pix_fmt; // what is padded depends on it, and the first picture is yet to come
+  const AVPixelFormat before = codec.pix_fmt; // padding depends on it, and it is not set before the first picture
   codec.pix_fmt = format;
   avcodec_align_dimensions2(&codec, &width, &height, alignments);
   codec.pix_fmt = before;
@@ -123,7 +123,7 @@ Decoder::Layout Decoder::lay_out(AVCodecContext& codec, AVPixelFormat format, in
   return layout;
 }
 
-// From any of the decoder's threads, whose contexts are copies of ours and have its `opaque`.
+// Called from any of the decoder's threads. Their contexts are copies of ours, with the same `opaque`.
 int Decoder::get_buffer(AVCodecContext* codec, AVFrame* frame, int flags) {
   auto* decoder = static_cast<Decoder*>(codec->opaque);
   if ((codec->codec->capabilities & AV_CODEC_CAP_DR1) && decoder->lend(*codec, *frame)) return 0;
@@ -146,8 +146,8 @@ bool Decoder::lend(AVCodecContext& codec, AVFrame& frame) {
     const std::lock_guard lock(mutex_);
     lent_[block.data] = {block};
   }
-  // Read-only: some decoders (GIF, screen recordings) draw on in their last picture unless they are told that others
-  // read it; so told they take a new block and copy.
+  // Read-only, because some decoders (GIF, screen recordings) draw into their last picture. With this flag they take a
+  // new block and copy.
   frame.buf[0] = av_buffer_create(block.data, layout.bytes, &Decoder::let_go, this, AV_BUFFER_FLAG_READONLY);
   if (!frame.buf[0]) {
     let_go(this, block.data);
@@ -161,7 +161,7 @@ bool Decoder::lend(AVCodecContext& codec, AVFrame& frame) {
   return true;
 }
 
-// FFmpeg lets go of a picture: its last reference, and ours, are gone.
+// FFmpeg releases a picture: its last reference and ours are gone.
 void Decoder::let_go(void* self, uint8_t* data) {
   Decoder& decoder = *static_cast<Decoder*>(self);
   mr_block block{};

@@ -1,9 +1,9 @@
-// A video decoder that works in blocks of the plan.
+// A video decoder that writes its pictures into blocks of the plan.
 //
-// FFmpeg asks for the memory of each picture before it knows when that will be shown, writes it from threads of its
-// own, and reads pictures again that were given away, as references of later ones. So blocks are borrowed from whoever
-// lends them and go back when FFmpeg lets go of the picture. A decoder that brings its own memory, a picture of another
-// format or a lender that has none left cost a copy.
+// FFmpeg asks for a picture's memory before it knows when the picture will be shown, writes it from its own threads,
+// and later reads pictures that were already given away, as references for others. So blocks are borrowed from a lender
+// and go back when FFmpeg releases the picture. A picture is copied if the decoder uses its own memory, if the picture
+// has another format, or if the lender has no block left.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 
 namespace millrace::media {
 
-// Whoever lends blocks; called from any thread.
+// Lends blocks. Called from any thread.
 class BlockLender {
  public:
   virtual ~BlockLender() = default;
-  // False where there is none to lend.
+  // False if there is no block to lend.
   virtual bool borrow(mr_block& block) = 0;
   virtual void give_back(const mr_block& block) = 0;
 };
@@ -34,29 +34,30 @@ struct DecoderSettings {
 // Frames are taken from one thread. The lender must outlive the decoder and all frames that it gave.
 class Decoder {
  public:
-  // Throws std::runtime_error, in words, where there is no decoder or it refuses the stream.
+  // Throws std::runtime_error, in words, if there is no decoder or it refuses the stream.
   Decoder(const AVStream& stream, const DecoderSettings& settings, Log& log);
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
   ~Decoder();
 
-  // From now on pictures of this format and at most this size come in borrowed blocks; null: in FFmpeg's own memory.
+  // From now on the decoder puts pictures of this format and size into blocks of `lender`; null: into FFmpeg's own
+  // memory.
   void work_in(BlockLender* lender, Pixel pixel, uint32_t width, uint32_t height);
 
   // As avcodec_send_packet (null: the end) and avcodec_receive_frame: 0, AVERROR(EAGAIN), AVERROR_EOF or an error.
   int send(const AVPacket* packet) { return avcodec_send_packet(codec_.get(), packet); }
   int receive(AVFrame* frame) { return avcodec_receive_frame(codec_.get(), frame); }
-  // After a seek: what was sent is forgotten.
+  // Forgets all packets sent so far. Needed after a seek.
   void flush() { avcodec_flush_buffers(codec_.get()); }
 
-  // The block that the frame lies in, once: a tick's value is one tick's. Null: it lies elsewhere, or was given before,
-  // as a picture is that a stream shows twice.
+  // The block that holds the frame. Each block is returned once, since it can be the value of one tick only. Null if
+  // the frame lies elsewhere or its block was returned before, which happens if a stream shows a picture twice.
   const mr_block* block_to_give(const AVFrame& frame);
 
   const AVCodecContext& codec() const { return *codec_; }
-  // How many pictures the decoder may hold at a time: its references and what its threads work on.
+  // The most pictures that the decoder holds at a time: its references and those that its threads work on.
   uint32_t held_max() const;
-  // Bytes that a picture of this format takes in a block, with what decoders write beyond its edges.
+  // Bytes that a picture of this format takes in a block, with the margin that decoders write beyond its edges.
   uint64_t block_bytes(Pixel pixel, uint32_t width, uint32_t height);
 
  private:
@@ -82,7 +83,7 @@ class Decoder {
     mr_block block;
     bool given = false;
   };
-  std::map<const uint8_t*, Lent> lent_; // by the first byte
+  std::map<const uint8_t*, Lent> lent_; // by the block's first byte
 };
 
 } // namespace millrace::media

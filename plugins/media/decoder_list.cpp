@@ -1,4 +1,4 @@
-// Asks libavcodec and libavformat; see decoder_list.h.
+// Asks libavcodec and libavformat what they can read; see decoder_list.h.
 #include "plugins/media/decoder_list.h"
 
 #include <string>
@@ -15,7 +15,7 @@ constexpr AVCodecID kMet[] = {AV_CODEC_ID_H264,   AV_CODEC_ID_HEVC,     AV_CODEC
                               AV_CODEC_ID_GIF,    AV_CODEC_ID_RAWVIDEO, AV_CODEC_ID_THEORA,  AV_CODEC_ID_DNXHD};
 constexpr const char* kContainers[] = {"mov", "matroska", "mpegts", "avi", "flv", "ogg", "nut", "gif", "yuv4mpegpipe"};
 
-// Every decoder of the codec but those that need hardware which nobody asked for.
+// All software decoders of the codec.
 std::string decoders_of(AVCodecID id) {
   std::string names;
   void* at = nullptr;

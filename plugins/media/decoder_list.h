@@ -5,7 +5,7 @@
 
 namespace millrace::media {
 
-// Decoders of the codecs that people meet, and the containers and protocols.
+// Adds decoders of the common codecs, containers and protocols.
 void offer_decoders(Offers& offers);
 
 } // namespace millrace::media

@@ -1,4 +1,4 @@
-// The table of codecs, and each encoder's own options; see encoders.h.
+// Chooses and sets up encoders: a table of codecs, and each encoder's own options; see encoders.h.
 #include "plugins/media/encoders.h"
 
 extern "C" {
@@ -56,11 +56,11 @@ constexpr KnownCodec kCodecs[] = {
 
 constexpr int kRawTimesMax = 65535; // MPEG-4 part 2 writes the denominator of times in 16 bits
 constexpr int kTrialSize = 256;     // every encoder takes it
-constexpr int kSlicedMin = 16;      // of a side, in pixels
+constexpr int kSlicedMin = 16;      // least side of a picture for FFV1's slices, in pixels
 
-// Whether FFV1's slices keep each pixel. libavcodec 59 refuses to cut some small pictures (3 × 5), and cuts others into
+// True if FFV1's slices keep each pixel. libavcodec 59 refuses to cut some small pictures (3 × 5), and cuts others into
 // slices without pixels, which come back black (1 × 1, and 2 × 2 in gray or RGB). libavcodec 60 loses the last column
-// or row of subsampled chroma where the side is odd.
+// or row of subsampled chroma if the side is odd.
 bool slices_keep_all(const AVCodecContext& codec) {
   if (codec.width < kSlicedMin || codec.height < kSlicedMin) return false;
   int across = 0, down = 0; // chroma's shifts
@@ -106,7 +106,8 @@ std::vector<AVPixelFormat> formats_of(const AVCodec& encoder) {
   return formats;
 }
 
-// What the encoder does not take in a picture's own format, it takes in one that has the same numbers in another order.
+// The formats that hold a picture's numbers unchanged, the picture's own first. An encoder without that may take one
+// with the same numbers in another order.
 std::vector<AVPixelFormat> exact_formats(Pixel pixel) {
   switch (pixel) {
     case Pixel::i420: return {AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P};
@@ -124,7 +125,7 @@ std::vector<AVPixelFormat> exact_formats(Pixel pixel) {
 constexpr std::array kPixels = {Pixel::gray8, Pixel::rgb8, Pixel::bgr8, Pixel::rgba8,
                                 Pixel::bgra8, Pixel::nv12, Pixel::i420, Pixel::p010};
 
-// Of codecs for playing, what players play: H.264 of gray pictures is none of it.
+// True for codecs made for playback. Encoders of these take formats that players cannot play, such as gray in H.264.
 bool is_for_playing(const AVCodec& encoder) {
   switch (encoder.id) {
     case AV_CODEC_ID_H264:
@@ -162,14 +163,14 @@ int clamped(double value, int least, int most) {
 
 double pictures_a_second(AVRational rate) { return av_q2d(rate); }
 
-// An encoder keeps pictures to look ahead and to work on several at a time. What is inside it when the process is
-// killed is lost, so that it is bounded in time, whatever the rate: the same number of pictures is a breath of a fast
-// film and a minute of a slow one. With the half second that a container keeps back it is less than the two seconds
-// that may be lost, and at 30 pictures a second leaves x264 its own number of threads on 16 cores.
+// An encoder keeps pictures to look ahead and to work on several at a time. Pictures inside it are lost if the process
+// is killed, so they are bounded in time, whatever the rate: the same number of pictures is a moment of a fast film and
+// a minute of a slow one. This bound and the half second that a container keeps back are less than the two seconds that
+// may be lost. At 30 pictures a second the bound leaves x264 its own number of threads on 16 cores.
 constexpr double kInsideSeconds = 1.3;
 struct Inside {
   int lookahead; // pictures
-  int threads;   // that work on a picture each; 0: as the encoder likes
+  int threads;   // each works on one picture; 0: the encoder decides
 };
 Inside bounded_inside(AVRational rate, int lookahead, int reordered, int threads_asked, double threads_a_core) {
   const int most = std::max(1, static_cast<int>(kInsideSeconds * pictures_a_second(rate)));
@@ -220,7 +221,7 @@ class EncoderOptions {
   AVDictionary* options_ = nullptr;
 };
 
-// The names that an encoder's own option takes.
+// The names that an option of the encoder takes.
 std::vector<std::string> words_of_option(const AVCodec& encoder, const char* name) {
   std::vector<std::string> words;
   const AVClass* described = encoder.priv_class;
@@ -238,17 +239,17 @@ void check_preset(const AVCodec& encoder, const EncoderWish& wish, const std::ve
                               nearest_in_words(wish.preset, presets) + "; it has " + listed(presets, " and "));
 }
 
-// Of x264 and x265, which write to the terminal of one that they do not know.
+// The preset for x264 and x265, checked here because they write to the terminal if they do not know it.
 std::string preset_of(const AVCodec& encoder, const EncoderWish& wish) {
   static const std::vector<std::string> presets = {"ultrafast", "superfast", "veryfast", "faster",   "fast",
                                                    "medium",    "slow",      "slower",   "veryslow", "placebo"};
-  // The libraries' own default is `medium`; a recorder has to keep up with its source on a few cores.
+  // Not the libraries' own default, `medium`: a recorder has to keep up with its source on a few cores.
   if (wish.preset.empty()) return "veryfast";
   check_preset(encoder, wish, presets);
   return wish.preset;
 }
 
-// One of a number of speeds, for encoders that have numbers.
+// Sets the speed of encoders whose presets are numbers.
 void set_speed(const AVCodec& encoder, const EncoderWish& wish, EncoderOptions& options, const char* option, int most,
                int usual) {
   int speed = usual;
@@ -269,7 +270,7 @@ void set_up_x264(AVCodecContext& codec, const AVCodec& encoder, const EncoderWis
   options.set("preset", preset);
   if (inside.lookahead < x264_lookahead(preset)) options.set("rc-lookahead", int64_t{inside.lookahead});
   if (inside.threads > 0) codec.thread_count = inside.threads;
-  options.set("forced-idr", int64_t{1}); // a segment begins with a picture that needs none before it
+  options.set("forced-idr", int64_t{1}); // a segment has to begin with a picture that needs no earlier one
   if (wish.bitrate == 0) options.set("crf", std::to_string(std::clamp(51 - 0.4 * wish.quality, 0.0, 51.0)));
 }
 
@@ -279,10 +280,11 @@ void set_up_x265(AVCodecContext& codec, const AVCodec& encoder, const EncoderWis
   const Inside inside = bounded_inside(codec.framerate, x265_lookahead(preset), kReordered, 0, 0.5);
   options.set("preset", preset);
   options.set("forced-idr", int64_t{1});
-  // x265 writes to the terminal by itself; closed groups of pictures are what segments can begin with.
+  // log-level=none because x265 itself writes to the terminal; open-gop=0 because a segment has to begin with a closed
+  // group of pictures.
   std::string own = "log-level=none:open-gop=0";
   if (inside.lookahead < x265_lookahead(preset)) {
-    // Its lookahead must be longer than its runs of B-frames.
+    // The lookahead of x265 must be longer than its runs of B-frames.
     const int b_frames = std::clamp(inside.lookahead - 1, 0, 4);
     own += ":bframes=" + std::to_string(b_frames) + ":rc-lookahead=" + std::to_string(std::max(1, inside.lookahead));
   }
@@ -303,13 +305,14 @@ void set_up_vpx(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish
   if (wish.bitrate > 0) return;
   options.set("crf",
               int64_t{is_vp8 ? clamped(52 - 0.6 * wish.quality, 4, 63) : clamped(59 - 0.4 * wish.quality, 0, 63)});
-  // VP8 knows constant quality only below a bit rate: that of the pictures as they are, which none reaches.
+  // VP8 has constant quality only below a bit rate. This is the rate of the uncompressed pictures, which no film
+  // reaches.
   const double pictures = std::clamp(pictures_a_second(codec.framerate), 1.0, 240.0);
   codec.bit_rate = is_vp8 ? static_cast<int64_t>(codec.width * 12.0 * codec.height * pictures) : 0;
 }
 
 void set_up_aom(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wish, EncoderOptions& options) {
-  constexpr int kLag = 19; // the least that its own ways of looking ahead ask for
+  constexpr int kLag = 19; // the least that its own lookahead features need
   const Inside inside = bounded_inside(codec.framerate, kLag, 0, 1, 1);
   set_speed(encoder, wish, options, "cpu-used", 8, 8);
   options.set("row-mt", int64_t{1});
@@ -351,12 +354,12 @@ void set_up(AVCodecContext& codec, const AVCodec& encoder, const EncoderWish& wi
   if (contains(encoder, "_nvenc")) return set_up_nvenc(codec, encoder, wish, options);
   refuse_preset(encoder, wish);
   if (contains(encoder, "prores")) return set_up_prores(wish, options);
-  // Pictures at a time, not slices of one, is how these would be threaded: each is one more inside.
+  // These encoders would use a thread per picture, not per slice, and each thread keeps one more picture inside.
   if (is(encoder, {"ffv1"})) {
-    // Each picture by itself, for hardly a hundredth more bytes: it heeds no wish for a key frame, so that a segment
-    // could begin with few pictures only.
+    // Every picture is a key frame, for hardly 1 % more bytes: FFV1 ignores requests for key frames, so otherwise few
+    // pictures could begin a segment.
     codec.gop_size = 1;
-    // Version 3 has checksums: damage is seen, and ends at a slice.
+    // Version 3 has checksums: damage is detected, and ends at the slice.
     const bool has_slices = slices_keep_all(codec);
     codec.level = has_slices ? 3 : 1;
     if (has_slices) options.set("slicecrc", int64_t{1});
@@ -381,14 +384,14 @@ void set_meaning(AVCodecContext& codec, const EncodedPictures& pictures) {
   codec.color_primaries = meaning.primaries ? static_cast<AVColorPrimaries>(meaning.primaries) : AVCOL_PRI_UNSPECIFIED;
   codec.color_trc =
       meaning.transfer ? static_cast<AVColorTransferCharacteristic>(meaning.transfer) : AVCOL_TRC_UNSPECIFIED;
-  // MPEG-2 and MPEG-4 part 2 hold small fractions only; 0/1 says "not known", which players take as square.
+  // MPEG-2 and MPEG-4 part 2 hold small fractions only. 0/1 would mean "not known", which players take as square.
   codec.sample_aspect_ratio = {1, 1};
   if (meaning.aspect_num && meaning.aspect_den)
     av_reduce(&codec.sample_aspect_ratio.num, &codec.sample_aspect_ratio.den, meaning.aspect_num, meaning.aspect_den,
               255);
 }
 
-// Null and FFmpeg's error where the encoder refuses.
+// Null, with FFmpeg's error in `error`, if the encoder refuses.
 Codec try_open(const EncoderChoice& choice, const EncoderWish& wish, const EncodedPictures& pictures,
                bool global_header, bool may_reorder, void* opaque, int& error) {
   const AVCodec& encoder = *choice.encoder;
@@ -421,8 +424,8 @@ EncodedPictures trial_pictures(const EncoderChoice& choice) {
   return pictures;
 }
 
-// An encoder may be there without the device that it needs: opening it is the only way to know. Once a process, as that
-// does not change while it runs.
+// True if the encoder opens. An encoder may be installed without the device that it needs, and only opening it shows
+// that. Tried once a process, since the answer does not change.
 bool works(const AVCodec& encoder) {
   static std::mutex mutex;
   static std::map<std::string, bool> known;
@@ -447,7 +450,7 @@ const AVCodec* working_encoder(const KnownCodec& known) {
   return nullptr;
 }
 
-// By container: what plays best, and what is taken where that cannot be had.
+// The codecs for a container: the one that plays best, then its substitutes.
 std::vector<std::string> default_codecs(const Container& container) {
   if (container.name == "webm") return {"vp9", "vp8", "av1"};
   if (container.name == "avi") return {"mpeg4", "mjpeg"};
@@ -457,7 +460,7 @@ std::vector<std::string> default_codecs(const Container& container) {
   return {};
 }
 
-// Raw pictures come back wrong, or not at all, from a container that has no letters for their format.
+// The formats of raw pictures that the container has letters for. Others come back wrong or not at all.
 uint64_t raw_pixels_of(const Container& container) {
   const uint64_t planes = bit_of(Pixel::gray8) | bit_of(Pixel::nv12) | bit_of(Pixel::i420);
   const uint64_t rgb = bit_of(Pixel::bgr8) | bit_of(Pixel::rgba8) | bit_of(Pixel::bgra8);
@@ -488,11 +491,11 @@ EncoderChoice default_encoder(const Container& container) {
   return {own, known ? known->name : own->name, 0, ""};
 }
 
-// The format in which the encoder takes pictures of `pixel` without loss, or as is usual for it.
+// The format in which the encoder takes pictures of `pixel` without loss, or in its usual way.
 AVPixelFormat own_format(const EncoderChoice& choice, Pixel pixel) {
   const std::vector<AVPixelFormat> taken = formats_of(*choice.encoder);
   if (choice.encoder->id == AV_CODEC_ID_WRAPPED_AVFRAME) {
-    // Y4M knows planes only.
+    // Y4M holds planes only.
     if (pixel == Pixel::p010) return AV_PIX_FMT_YUV420P10LE;
     return pixel == Pixel::i420 || pixel == Pixel::gray8 ? av_format_of(pixel) : AV_PIX_FMT_NONE;
   }
@@ -509,7 +512,7 @@ AVPixelFormat own_format(const EncoderChoice& choice, Pixel pixel) {
   if (!(is_for_playing(*choice.encoder) && is_gray_or_rgb && !wants_rgb))
     for (const AVPixelFormat format : exact_formats(pixel))
       if (std::find(taken.begin(), taken.end(), format) != taken.end()) return format;
-  // An encoder of formats that millrace has not takes what is nearest to its first.
+  // An encoder that has none of millrace's formats takes pictures of the one nearest to its own first format.
   bool takes_any = false;
   for (const Pixel each : kPixels)
     for (const AVPixelFormat format : exact_formats(each))
@@ -519,7 +522,7 @@ AVPixelFormat own_format(const EncoderChoice& choice, Pixel pixel) {
   return !takes_any && nearest_pixel(taken[0]) == pixel ? taken[0] : AV_PIX_FMT_NONE;
 }
 
-// The formats of colour that are left for one that an encoder has not: those that lose least come first.
+// Substitutes for a colour format that an encoder does not have, those that lose least first.
 std::array<Pixel, 7> nearest_first(Pixel pixel) {
   using enum Pixel;
   switch (pixel) {
@@ -532,7 +535,7 @@ std::array<Pixel, 7> nearest_first(Pixel pixel) {
   }
 }
 
-// True of planes of YCbCr with more chroma than 4:2:0 has.
+// True for YCbCr with more chroma than 4:2:0.
 bool is_fuller_than_420(AVPixelFormat format) {
   const AVPixFmtDescriptor* described = av_pix_fmt_desc_get(format);
   return has_matrix(format) && (described->log2_chroma_w == 0 || described->log2_chroma_h == 0);
@@ -552,7 +555,7 @@ EncoderChoice choose_encoder(const Container& container, const EncoderWish& wish
     if (container.name == "y4m" && name == "rawvideo")
       choice.encoder = avcodec_find_encoder(AV_CODEC_ID_WRAPPED_AVFRAME);
   } else if (name == "libsvtav1") {
-    // Once opened, it never closes before it has had a picture (1.4, as Debian 12 has it), and it writes to the
+    // Once opened, it hangs when it is closed before its first picture (1.4, Debian 12's version), and it writes to the
     // terminal past FFmpeg's log.
     throw std::invalid_argument(
         "the encoder libsvtav1 is not used, as a film that fails early would never end with it; " +
@@ -582,12 +585,13 @@ AVPixelFormat encoded_format(const EncoderChoice& choice, const EncoderWish& wis
   if (const AVPixelFormat wished = wished_format(choice, wish); wished != AV_PIX_FMT_NONE) {
     const std::vector<AVPixelFormat> exact = exact_formats(pixel);
     if (std::find(exact.begin(), exact.end(), wished) != exact.end() || nearest_pixel(wished) == pixel) return wished;
-    // YCbCr of more chroma than millrace has is made of RGB at once, and not of what has lost it.
+    // YCbCr with more chroma than millrace's formats is made directly from RGB, since those formats have lost the
+    // chroma.
     return is_fuller_than_420(wished) && (pixel == Pixel::rgb8 || pixel == Pixel::bgr8) ? wished : AV_PIX_FMT_NONE;
   }
   const AVPixelFormat own = own_format(choice, pixel);
-  // A port that takes gray beside some formats of colour would be given gray where none of those comes, as the plan
-  // knows no difference between formats. It takes all of them, and the nearest is written.
+  // If a port took gray and only some colour formats, the plan would turn any other colour format into gray, since it
+  // does not rank formats. So the port takes all formats, and the nearest is written.
   if (own != AV_PIX_FMT_NONE || pixel == Pixel::gray8 || own_format(choice, Pixel::gray8) == AV_PIX_FMT_NONE)
     return own;
   for (const Pixel near : nearest_first(pixel))
@@ -608,7 +612,7 @@ uint64_t taken_pixels(const EncoderChoice& choice, const EncoderWish& wish) {
 Codec open_encoder(const EncoderChoice& choice, const EncoderWish& wish, const EncodedPictures& pictures,
                    bool global_header, bool may_reorder, void* opaque) {
   int error = 0;
-  // What the library says while it is asked belongs into our own sentence, or nowhere.
+  // The library's log lines during these attempts go into our own sentence or nowhere.
   std::string reason;
   Log heard([&](uint32_t level, const std::string& sentence) {
     if (level == MR_LOG_INFO && reason.empty()) reason = sentence;
@@ -657,10 +661,10 @@ int time_base_max(const EncoderChoice& choice) {
 }
 
 bool copies_at_once(const EncoderChoice& choice) {
-  // Each of these wrappers hands the picture to its library inside the call, and the library copies it into memory of
-  // its own. avcodec_send_frame() itself takes a reference where there is one to take, and copies what has none: a
-  // frame without an AVBufferRef would be copied twice. Encoders of libavcodec's own may keep the reference (frame
-  // threads, MPEG's reordering) and are given a copy.
+  // Each of these wrappers hands the picture to its library inside the call, and the library copies it into its own
+  // memory. avcodec_send_frame() takes a reference to a frame with an AVBufferRef and copies any other, so a frame
+  // without one would be copied twice. Encoders of libavcodec itself may keep the reference (frame threads, MPEG's
+  // reordering) and get a copy.
   return is(*choice.encoder, {"libx264", "libx264rgb", "libx265", "libvpx", "libvpx-vp9", "libaom-av1"});
 }
 

@@ -1,4 +1,4 @@
-// Rows, or libswscale; see frame_copy.h.
+// Copies rows, or converts with libswscale; see frame_copy.h.
 #include "plugins/media/frame_copy.h"
 
 extern "C" {
@@ -38,7 +38,7 @@ void FrameCopier::copy(const AVFrame& frame, const ImageSpan& picture) {
     width_ = frame.width;
     height_ = frame.height;
     range_ = number_of(frame.color_range);
-    // The numbers of YCbCr keep their range: only their places change.
+    // Between YCbCr formats the range stays: only the order of the numbers changes.
     int *inverse = nullptr, *table = nullptr, from_full = 0, to_full = 0, brightness = 0, contrast = 0, saturation = 0;
     if (sws_getColorspaceDetails(scaler_.get(), &inverse, &from_full, &table, &to_full, &brightness, &contrast,
                                  &saturation) >= 0) {

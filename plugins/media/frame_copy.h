@@ -1,4 +1,4 @@
-// From a frame of FFmpeg's to a picture of the plan's, where the decoder could not write there itself.
+// Copies a frame of FFmpeg's into a picture of the plan, for decoders that could not write there themselves.
 #pragma once
 
 #include "millrace/handler.h"
@@ -6,10 +6,10 @@
 
 namespace millrace::media {
 
-// Copies or, where the formats differ, converts. Not thread safe.
+// Copies, or converts if the formats differ. Not thread safe.
 class FrameCopier {
  public:
-  // The frame has the picture's width and height. Throws std::runtime_error where libswscale cannot convert it.
+  // The frame has the picture's width and height. Throws std::runtime_error if libswscale cannot convert it.
   void copy(const AVFrame& frame, const ImageSpan& picture);
 
  private:

@@ -1,4 +1,4 @@
-// Pooled copies, repacking, libswscale; see frames.h.
+// Copies into pooled memory, repacks, or converts with libswscale; see frames.h.
 #include "plugins/media/frames.h"
 
 extern "C" {
@@ -15,7 +15,7 @@ namespace millrace::media {
 
 namespace {
 
-constexpr int kAlignment = 64; // what SIMD of every encoder asks for
+constexpr int kAlignment = 64; // enough for the SIMD of every encoder
 
 const uint8_t* row_of(const ImageView& picture, uint32_t plane, int row) {
   return picture.row(static_cast<uint32_t>(row), plane);
@@ -25,7 +25,7 @@ int sws_matrix_of(uint32_t color) {
   return color == MR_COLOR_BT709 ? SWS_CS_ITU709 : color == MR_COLOR_BT2020 ? SWS_CS_BT2020 : SWS_CS_ITU601;
 }
 
-// The same numbers in another order, or none lost: not worth a count.
+// True if a conversion only reorders the numbers and loses none: it is not counted.
 bool is_repacking(AVPixelFormat source, AVPixelFormat target) {
   const AVPixFmtDescriptor* from = av_pix_fmt_desc_get(source);
   const AVPixFmtDescriptor* to = av_pix_fmt_desc_get(target);
@@ -96,7 +96,7 @@ FrameMaker::FrameMaker(AVPixelFormat target, bool may_lend, const Meaning& meani
   if (!frame_) throw std::bad_alloc();
 }
 
-// Of YCbCr in both: RGB and gray have one meaning only.
+// Matters only from YCbCr to YCbCr: RGB and gray have one meaning only.
 bool FrameMaker::keeps_numbers(const ImageView& picture) const {
   return !is_ycbcr(picture.pixel()) || !has_matrix(target_) ||
          (picture.range() == meaning_.range && picture.color() == meaning_.color);
@@ -114,7 +114,7 @@ AVFrame* FrameMaker::lend(const ImageView& picture) {
     frame.data[plane] = const_cast<uint8_t*>(picture.plane(plane));
     frame.linesize[plane] = static_cast<int>(picture.stride(plane));
   }
-  // With a buffer that frees nothing, avcodec_send_frame() takes a reference; without one it would make a copy.
+  // The buffer frees nothing. With it avcodec_send_frame() takes a reference; without a buffer it would copy.
   frame.buf[0] = av_buffer_create(
       frame.data[0], static_cast<size_t>(picture.header().extent_bytes), [](void*, uint8_t*) {}, nullptr,
       AV_BUFFER_FLAG_READONLY);
@@ -176,7 +176,7 @@ void FrameMaker::convert(const ImageView& picture, AVPixelFormat source) {
   if (!scaler_)
     throw std::invalid_argument(std::string("libswscale cannot make ") + av_get_pix_fmt_name(target_) + " from " +
                                 av_get_pix_fmt_name(source));
-  // libswscale leaves the matrix alone between formats of YCbCr whose two tables are the same.
+  // Between YCbCr formats libswscale keeps the matrix if both tables are the same.
   const int full = picture.range() == MR_RANGE_FULL, target_full = meaning_.range == MR_RANGE_FULL;
   const bool from_ycbcr = has_matrix(source), to_ycbcr = has_matrix(target_);
   const int* table = sws_getCoefficients(sws_matrix_of(from_ycbcr ? picture.color() : meaning_.color));

@@ -1,4 +1,5 @@
-// Pictures as an encoder wants them: lent where it copies at once, else copied, repacked or converted.
+// Makes frames for an encoder: lends the picture's memory if the encoder copies at once, else copies, repacks or
+// converts.
 #pragma once
 
 #include "millrace/handler.h"
@@ -11,31 +12,31 @@ struct BufferPoolDeleter {
   void operator()(AVBufferPool* pool) const { av_buffer_pool_uninit(&pool); }
 };
 
-// True of YCbCr: formats whose numbers have a matrix and a range.
+// True for YCbCr, the formats whose numbers have a matrix and a range.
 bool has_matrix(AVPixelFormat format);
 
-// What the numbers of a picture of `source` mean once they are in `target`. YCbCr keeps its matrix and range, made of
-// RGB it gets the matrix that players take for so many rows, in limited range. `is_jpeg`: the matrix is bt601 and the
-// range full, as JPEG has no other.
+// The meaning of a picture's numbers after conversion from `source` to `target`. YCbCr keeps its matrix and range.
+// YCbCr made from RGB gets limited range and the matrix that players assume for `height` rows. `is_jpeg`: matrix bt601
+// and full range, as JPEG has no other.
 Meaning encoded_meaning(const Meaning& picture, Pixel source, AVPixelFormat target, int height, bool is_jpeg);
 
 class FrameMaker {
  public:
-  // Frames of `target` whose numbers mean `meaning`. `may_lend`: the encoder has let go of a picture when it returns
+  // Makes frames of `target` with the given meaning. `may_lend`: the encoder releases a picture before it returns
   // (copies_at_once).
   FrameMaker(AVPixelFormat target, bool may_lend, const Meaning& meaning);
 
-  // The picture as a frame. Where it is_lent(), its memory is the picture's own and the frame must not outlive it.
-  // Throws std::invalid_argument for what cannot be converted.
+  // The picture as a frame. If is_lent(), the frame uses the picture's memory and must not outlive the picture. Throws
+  // std::invalid_argument if the picture cannot be converted.
   AVFrame* lend(const ImageView& picture);
-  // The same in memory of the frame's own.
+  // The same, in memory of its own.
   AVFrame* copy(const ImageView& picture);
   bool is_lent() const { return lent_; }
 
-  // Ends the use of the frame. Throws std::logic_error where somebody still holds lent memory.
+  // Ends the use of the frame. Throws std::logic_error if the encoder still holds lent memory.
   void release();
 
-  // Pictures whose numbers were changed, by libswscale.
+  // The number of pictures whose numbers libswscale has changed.
   int64_t converted() const { return converted_; }
 
  private:
@@ -53,9 +54,9 @@ class FrameMaker {
   int64_t converted_ = 0;
 };
 
-// 10 bits in the high bits of 16, chroma interleaved, into 10 bits in the low bits, three planes.
+// Repacks 10 bits in the high bits of 16 and interleaved chroma into 10 bits in the low bits and three planes.
 void repack_p010(const ImageView& picture, AVFrame& target);
-// Chroma interleaved into three planes.
+// Repacks interleaved chroma into three planes.
 void repack_nv12(const ImageView& picture, AVFrame& target);
 
 } // namespace millrace::media

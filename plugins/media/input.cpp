@@ -1,4 +1,4 @@
-// libavformat with our bounds and words; see input.h.
+// Wraps libavformat with our bounds and words; see input.h.
 #include "plugins/media/input.h"
 
 extern "C" {
@@ -23,7 +23,7 @@ namespace millrace::media {
 
 namespace {
 
-// What is read before the format is known, at most: FFmpeg's own bounds, written down so that they are ours.
+// The most that is read to find out the format. These are FFmpeg's own bounds, written down so that we control them.
 constexpr int64_t kProbeBytesMax = 5'000'000;
 constexpr int64_t kProbeUsMax = 5'000'000;
 constexpr int64_t kPixelsMax = 134'000'000; // 16384 × 8192: a flipped bit in a header can ask for all memory
@@ -39,7 +39,7 @@ bool begins_with(const std::string& text, const char* start) { return text.rfind
 
 std::string errno_words(int code) { return std::generic_category().message(code); }
 
-// The errors of libavformat that say little, said better.
+// Replaces error words of libavformat that say little.
 std::string open_words(int status, const Interrupt& interrupt) {
   if (const std::string words = interrupt.words(status); !words.empty()) return words;
   if (status == AVERROR_INVALIDDATA) return "the file is damaged or of a kind that is not known";
@@ -52,7 +52,8 @@ std::string too_large(int width, int height) {
          std::to_string(kPixelsMax / 1'000'000) + " million pixels that are read";
 }
 
-// Of a size that libavformat refuses its log alone speaks: the error may be any, of Y4M "Device or resource busy".
+// libavformat reports a refused picture size only in its log. The error itself may be any; for Y4M it is "Device or
+// resource busy".
 std::string refused_size(const Log& log) {
   int width = 0, height = 0;
   const std::string line = log.find("Picture size ");
@@ -60,7 +61,7 @@ std::string refused_size(const Log& log) {
                                                                                           : "";
 }
 
-// ISO 14496-12: the type of the first box follows its size. A file that is only called .mp4 has none of these.
+// ISO 14496-12: the type of the first box comes after its size. A file that is only named .mp4 has none of these types.
 bool begins_as_mp4(const std::string& path) {
   char head[8] = {};
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -155,7 +156,7 @@ void Input::open() {
   InputOptions options;
   std::string url = settings_.path;
   if (kind_ == InputKind::address) set_for_address(url, settings_.timeout_s, options);
-  if (kind_ == InputKind::file) url = "file:" + url; // a name with a colon is no protocol
+  if (kind_ == InputKind::file) url = "file:" + url; // so that a name with a colon is not taken for a protocol
   if (kind_ == InputKind::pipe) {
     try {
       bytes_ = std::make_unique<ByteStream>(settings_.path, interrupt_);
@@ -169,7 +170,7 @@ void Input::open() {
   if (is_piped && settings_.path == "-" && ::isatty(STDIN_FILENO))
     throw std::runtime_error(
         "standard input is a terminal; expected a pipe or a file, as in `millrace run … < in.mkv`");
-  const std::string before = refused_size(log_); // of an earlier file of a folder
+  const std::string before = refused_size(log_); // from an earlier file of a folder
   // On failure FFmpeg frees the context.
   const int status = avformat_open_input(&format_, url.c_str(), demuxer, &options.all);
   if (status >= 0) return;
@@ -178,7 +179,7 @@ void Input::open() {
     throw std::runtime_error("nothing came from it; expected a video, as in `millrace run … < in.mkv`");
   if (!log_.find("moov atom not found").empty() && begins_as_mp4(settings_.path))
     throw std::runtime_error(
-        "the file is damaged: its index (moov) is missing, as where a recording was not finished or "
+        "the file is damaged: its index (moov) is missing, as if a recording was not finished or "
         "the file is cut off");
   throw std::runtime_error(size != before ? size : open_words(status, interrupt_));
 }
@@ -231,7 +232,7 @@ bool Input::seek(int64_t ns) {
   interrupt_.begin();
   if (avformat_seek_file(format_, stream_->index, INT64_MIN, time, time, 0) >= 0) return true;
   if (is_live() || interrupt_.is_asked()) return false;
-  // FFmpeg may have read on to find the place, or have gone to another: nobody can say where the input stands.
+  // FFmpeg may have read on in search of the place, or gone to another one: the input's position is unknown.
   avformat_close_input(&format_);
   stream_ = nullptr;
   open_stream();
@@ -260,7 +261,7 @@ AVRational Input::rate() const {
 
 int64_t Input::duration_ns() const {
   if (stream_->duration > 0 && stream_->duration != AV_NOPTS_VALUE) return nanoseconds(stream_->duration);
-  // The whole is as long as its longest stream, which may be another.
+  // The format's duration is that of its longest stream, so it is used only if there is one stream.
   return format_->nb_streams == 1 && format_->duration > 0 ? format_->duration * 1000 : 0;
 }
 
@@ -278,13 +279,13 @@ int64_t Input::start_ns() const {
 
 int64_t Input::nanoseconds(int64_t time) const { return av_rescale_q(time, stream_->time_base, {1, 1'000'000'000}); }
 
-// The matrix takes a pixel's place to the screen's: (x, y) to (a·x + c·y, b·x + d·y), y downwards.
+// The matrix maps a pixel's position to its position on the screen: (x, y) to (a·x + c·y, b·x + d·y), y downwards.
 uint32_t Input::turn(bool& is_near) const {
   is_near = false;
   const int32_t* matrix = display_matrix_of(*stream_);
   if (!matrix) return MR_TURN_NONE;
   const int32_t a = matrix[0], b = matrix[1], c = matrix[3], d = matrix[4];
-  constexpr int32_t kSmall = 1 << 8; // of 1 << 16
+  constexpr int32_t kSmall = 1 << 8; // fixed point: 1.0 is 1 << 16
   if (std::abs(b) < kSmall && std::abs(c) < kSmall) {
     if (a > 0) return d >= 0 ? MR_TURN_NONE : MR_TURN_VERTICAL;
     return d >= 0 ? MR_TURN_HORIZONTAL : MR_TURN_BOTH;

@@ -1,4 +1,4 @@
-// What ends a call of FFmpeg that waits: a wish from another thread, or a deadline.
+// Ends a waiting call of FFmpeg, on a request from another thread or at a deadline.
 #pragma once
 
 #include <atomic>
@@ -10,36 +10,36 @@
 
 namespace millrace::media {
 
-// ask() may come from any thread, all else from the one that calls FFmpeg.
+// ask() may be called from any thread, all other functions from the thread that calls FFmpeg.
 class Interrupt {
  public:
   enum class Why { none, asked, late };
 
   Interrupt() = default;
-  // Goes by a wish that is kept elsewhere, and outlives this: ask() and clear() have no effect.
+  // Uses a request flag that is kept elsewhere and outlives this object. ask() and clear() then have no effect.
   explicit Interrupt(const std::atomic<bool>& asked) : asked_(asked) {}
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  // Ends what waits now, or the next that would, until clear().
+  // Ends the current wait and all later ones, until clear().
   void ask() { own_.store(true, std::memory_order_relaxed); }
   void clear() { own_.store(false, std::memory_order_relaxed); }
   bool is_asked() const { return asked_.load(std::memory_order_relaxed); }
 
-  // From now on a call may wait so long; 0: for ever.
+  // From now on a call may wait this long; 0: for ever.
   void allow(double seconds) {
     timeout_ = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     begun_ = Clock::now();
   }
-  // The same time again, from now.
+  // Starts the same time again, from now.
   void begin() { begun_ = Clock::now(); }
-  // Why a call that waits should end now.
+  // The reason why a waiting call should end now, if any.
   Why why() const {
     if (is_asked()) return Why::asked;
     return timeout_ > Clock::duration::zero() && Clock::now() - begun_ > timeout_ ? Why::late : Why::none;
   }
 
-  // Of a call that failed with this status; "" where it did not end because of us.
+  // Words for a call that failed with this status; "" if we did not end it.
   std::string words(int status) const {
     const Why reason = why();
     if (reason == Why::late) return "it did not answer in time (`timeout`)";

@@ -1,4 +1,4 @@
-// One callback for all of FFmpeg; see log.h.
+// The one log callback of FFmpeg; see log.h.
 #include "plugins/media/log.h"
 
 #include <cstdarg>
@@ -18,13 +18,13 @@ namespace {
 
 thread_local Log* current = nullptr;
 
-// What is alive and whose it is: a context whose `opaque` is none of them is not ours.
+// The live objects and the Log of each. A context whose `opaque` is not among them is not ours.
 struct Living {
   std::mutex mutex;
   std::map<const void*, Log*> logs;
 };
 Living& living() {
-  static Living* all = new Living; // for ever: FFmpeg may log while the process ends
+  static Living* all = new Living; // never freed: FFmpeg may log while the process ends
   return *all;
 }
 
@@ -49,7 +49,7 @@ void receive(void* object, int level, const char* format, va_list arguments) {
     const std::lock_guard lock(living().mutex);
     const auto named = living().logs.find(opaque_of(object));
     log = named == living().logs.end() ? current : named->second;
-    // Under this lock, so that a Log that is to go learns that it still has to speak.
+    // Under this lock, so that the destructor of a Log sees that the Log still has to speak.
     if (!log || !log->collect(level, text)) return;
   }
   log->speak();
@@ -81,7 +81,7 @@ void Log::forget(const void* object) {
 bool Log::collect(int av_level, const std::string& line) {
   const std::lock_guard lock(mutex_);
   if (seen_.size() >= kLinesMax || !seen_.insert(line).second) return false;
-  // A warning of FFmpeg's is seldom one for the person who runs a pipeline: the report has it, the terminal not.
+  // A warning of FFmpeg's seldom concerns the user of a pipeline, so it goes to the report and not to the terminal.
   collected_.emplace_back(av_level <= AV_LOG_ERROR ? MR_LOG_INFO : MR_LOG_DEBUG, "FFmpeg: " + line);
   return !std::exchange(is_speaking_, true);
 }
@@ -102,7 +102,7 @@ void Log::speak() {
     lock.lock();
   }
   is_speaking_ = false;
-  is_quiet_.notify_all(); // under the lock: the Log may be gone once it is let go
+  is_quiet_.notify_all(); // under the lock: once that is released, the Log may be gone
 }
 
 LogScope::LogScope(Log& log) : before_(current) { current = &log; }

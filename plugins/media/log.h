@@ -1,8 +1,8 @@
-// FFmpeg's log, led to the handler whose work it speaks of: never raw on the terminal.
+// Routes FFmpeg's log to the handler that it concerns, never raw to the terminal.
 //
-// FFmpeg has one log for the whole process, and writes to it from threads of its own. A line names the object it is of:
-// where that is a codec or a format context of ours, its `opaque` is the Log or what the Log answers for; else it
-// belongs to the handler that the thread works for at the moment (LogScope). What belongs to nobody is dropped.
+// FFmpeg has one log for the whole process, and writes to it from its own threads. A line names its object. If that is
+// a codec or format context of ours, its `opaque` is the Log or an object that the Log answers for. Otherwise the line
+// belongs to the handler that the thread works for at the moment (LogScope). A line without a handler is dropped.
 #pragma once
 
 #include <condition_variable>
@@ -17,10 +17,10 @@
 
 namespace millrace::media {
 
-// One handler's. Lines come from any thread; each is passed on once.
+// The log of one handler. Lines come from any thread. Each distinct line is passed on once.
 //
-// `say` may take long: the terminal that it writes to may be stopped. It is called by one thread at a time, under no
-// lock. A thread whose line comes meanwhile leaves it there and goes on, so that one thread waits at most.
+// `say` may take long, since its terminal may be stopped. It is called by one thread at a time, under no lock. A thread
+// that logs meanwhile leaves its line in the queue and goes on, so at most one thread waits.
 class Log {
  public:
   using Say = std::function<void(uint32_t level, const std::string& sentence)>;
@@ -30,27 +30,27 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  // Takes a line. True: the caller has to call speak(), and no other thread will.
+  // Takes a line. If it returns true, the caller has to call speak(); no other thread will.
   [[nodiscard]] bool collect(int av_level, const std::string& line);
-  // Says what was collected, until nothing is left.
+  // Passes on the collected lines until none is left.
   void speak();
-  // A line that came and begins with these words; "": none did.
+  // A line so far that begins with these words; "" if there is none.
   std::string find(const std::string& begin) const;
-  // Contexts whose `opaque` is this object are the handler's, too, until forget().
+  // Contexts whose `opaque` is this object also belong to the handler, until forget().
   void answer_for(const void* object);
   void forget(const void* object);
 
  private:
-  static constexpr size_t kLinesMax = 32; // a damaged file makes hundreds, all of the same few kinds
+  static constexpr size_t kLinesMax = 32; // a damaged file causes hundreds, of a few kinds
   const Say say_;
-  mutable std::mutex mutex_; // of what follows
+  mutable std::mutex mutex_; // guards the members below
   std::condition_variable is_quiet_;
   std::set<std::string> seen_;
   std::deque<std::pair<uint32_t, std::string>> collected_; // kLinesMax at most
   bool is_speaking_ = false;
 };
 
-// What the thread does until the end of the scope is done for this handler.
+// Until the end of the scope the thread works for this handler.
 class LogScope {
  public:
   explicit LogScope(Log& log);
@@ -62,7 +62,7 @@ class LogScope {
   Log* before_;
 };
 
-// Takes FFmpeg's log over, also from another library of the process that has taken it since.
+// Takes over FFmpeg's log, also from another library of the process that took it over since.
 void take_over_log();
 
 } // namespace millrace::media

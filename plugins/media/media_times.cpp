@@ -1,4 +1,4 @@
-// See media_times.h.
+// Mends container times; see media_times.h.
 #include "plugins/media/media_times.h"
 
 #include <algorithm>
@@ -8,8 +8,8 @@ namespace millrace::media {
 
 namespace {
 
-constexpr int64_t kJumpNs = 1'000'000'000; // decoders put pictures in the wrong order by less; joined files by more
-constexpr int64_t kGapMaxNs = 3'600'000'000'000; // no camera waits for an hour; a damaged time does
+constexpr int64_t kJumpNs = 1'000'000'000;       // decoders misorder pictures by less, joined files jump by more
+constexpr int64_t kGapMaxNs = 3'600'000'000'000; // no camera pauses for an hour, but a damaged time may
 constexpr int64_t kLastNs = INT64_MAX / 4;       // times saturate here, so that sums of two never wrap
 
 int64_t bounded(int64_t ns) { return std::clamp(ns, -kLastNs, kLastNs); }

@@ -1,4 +1,4 @@
-// From the times of a container to media times that rise: nanoseconds, the first picture at 0.
+// Converts the times of a container to rising media times in nanoseconds, with the first picture at 0.
 #pragma once
 
 #include <cstdint>
@@ -7,36 +7,36 @@ namespace millrace::media {
 
 inline constexpr int64_t kNoTime = INT64_MIN;
 
-// Not thread safe. Times that go in are a stream's, in nanoseconds of its own base, or kNoTime.
+// Not thread safe. Input times are a stream's, in nanoseconds of its own base, or kNoTime.
 class MediaTimes {
  public:
   enum class Found {
     good,    // the container's time
-    missing, // none was said: the one before and a period
-    stuck,   // it did not rise: the one before and 1 ns (semantics.md 8.9)
-    jumped   // it went back by more than a second, or on by more than an hour: the times go on with a period from here
+    missing, // the container has none: the time before plus a period
+    stuck,   // it did not rise: the time before plus 1 ns (semantics.md 8.9)
+    jumped   // it went back by over a second or forward by over an hour: times go on after one period
   };
   struct Time {
     int64_t ns = 0;
     Found found = Found::good;
   };
 
-  // `period_ns`: what lies between two pictures where nobody says. `speed`: 2 shows twice as fast.
+  // `period_ns`: the time between two pictures if the container does not say. `speed`: 2 shows twice as fast.
   explicit MediaTimes(int64_t period_ns = 40'000'000, double speed = 1) : period_ns_(period_ns), speed_(speed) {}
 
-  // What counts as 0 in the container's times; else the first picture does.
+  // Makes this time of the container 0. Without this call the first picture is at 0.
   void begin_at(int64_t container_ns) { origin_ns_ = container_ns; }
-  // A time of the container on the stream's own base, without speed: how far into the file it is. kNoTime for kNoTime.
+  // The position in the file of a container's time, in nanoseconds and without `speed`. kNoTime for kNoTime.
   int64_t in_file(int64_t container_ns) const;
-  // The next picture's. `container_ns` may be kNoTime.
+  // The next picture's media time. `container_ns` may be kNoTime.
   Time next(int64_t container_ns);
-  // The file begins again, or the next one does: its first picture comes at the end of the last one.
+  // The file begins again or the next file begins. Its first picture comes at the end of the last picture.
   void begin_again();
-  // The stream was lost for so long: its next picture comes that much later, whatever its container says.
+  // The stream was lost for this long. Its next picture comes that much later, whatever its container says.
   void begin_again_after(int64_t lost_ns);
-  // The last picture lasts so long, in the container's time; 0: not said.
+  // The last picture's duration in the container's time; 0: not known.
   void last_lasts(int64_t container_ns) { last_duration_ns_ = container_ns; }
-  // How long a picture of this container's duration is shown.
+  // The time for which a picture with this duration in the container is shown.
   int64_t shown_for(int64_t container_ns) const;
   int64_t last_ns() const { return last_ns_; }
 

@@ -1,4 +1,4 @@
-// A walk along the heads of boxes (ISO/IEC 14496-12, 4.2); see mp4_boxes.h.
+// Walks along the heads of boxes (ISO/IEC 14496-12, 4.2); see mp4_boxes.h.
 #include "plugins/media/mp4_boxes.h"
 
 #include <array>
@@ -37,7 +37,7 @@ bool breaks_off_in_a_box(const std::string& path) {
     if (bytes == 0) return false; // it goes to the end of the file
     if (bytes == 1) bytes = big_endian(head.data() + kHeadBytes, 8);
     if (bytes < kHeadBytes) return false;
-    // What programs append after the last box may look like the head of one.
+    // Only these types count, because bytes that programs append after the last box may look like a head.
     if (bytes > size - at) return type == "mdat" || type == "moof" || type == "moov";
     wants_pictures = type == "moof" || (wants_pictures && type != "mdat");
     at += bytes;

@@ -1,15 +1,15 @@
-// The outermost boxes of an MP4 or MOV file: whether the last one is all there.
+// Checks that the last of the outermost boxes of an MP4 or MOV file is complete.
 //
-// A film in fragments says no length of its own, so that one that was cut off plays without a word. Its boxes say how
-// long each of them is. A film that was cut off exactly between two fragments looks like a whole one.
+// A film in fragments does not store its length, so a film that was cut off plays without an error. But each box stores
+// its own length. A film that was cut off exactly between two fragments looks whole.
 #pragma once
 
 #include <string>
 
 namespace millrace::media {
 
-// True where the file ends within a box of pictures or of their index, or after the head of a fragment without its
-// pictures. False of a whole file, of one that is no MP4, and of one that cannot be read.
+// True if the file ends within a box of pictures or of their index, or after the head of a fragment without its
+// pictures. False for a whole file, for one that is no MP4, and for one that cannot be read.
 bool breaks_off_in_a_box(const std::string& path);
 
 } // namespace millrace::media

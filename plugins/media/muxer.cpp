@@ -1,4 +1,4 @@
-// libavformat's muxers, told to lose little when the process dies; see muxer.h.
+// Sets up libavformat's muxers to lose little if the process dies; see muxer.h.
 #include "plugins/media/muxer.h"
 
 #include <algorithm>
@@ -12,16 +12,15 @@ namespace millrace::media {
 
 namespace {
 
-// The longest piece of an MP4, and the longest cluster of a Matroska file: with what may be inside the encoder, a
-// killed recording loses less than two.
+// The longest piece of an MP4, and the longest cluster of a Matroska file. Together with the pictures inside the
+// encoder a killed recording loses less than two seconds.
 constexpr int64_t kPieceUs = 500000;
 constexpr int64_t kPieceMs = kPieceUs / 1000;
 
-// Seven packets of a transport stream: what fits into an Ethernet frame, and what receivers of UDP expect.
+// Seven packets of a transport stream: they fit into an Ethernet frame, and receivers of UDP expect that size.
 constexpr const char* kDatagramBytes = "1316";
 
-// Most protocols go by the interrupt alone. These have waits of their own that do not look at it, or habits that a
-// receiver suffers from.
+// Most protocols need only the interrupt. These have waits that do not check it, or defaults that harm a receiver.
 void set_for_target(const std::string& path, double timeout_s, AVDictionary** settings) {
   const std::string us = std::to_string(std::llround(timeout_s * 1e6));
   if (path.starts_with("rtsp://") || path.starts_with("rtsps://")) {
@@ -30,7 +29,7 @@ void set_for_target(const std::string& path, double timeout_s, AVDictionary** se
     av_dict_set(settings, "pkt_size", kDatagramBytes, 0);
   } else if (path.starts_with("srt://")) {
     av_dict_set(settings, "timeout", us.c_str(), 0);
-    // Closing it would else drop what it has not sent yet: a short film is lost whole.
+    // Without this, closing drops all unsent data, which may be the whole of a short film.
     av_dict_set_int(settings, "linger", std::max(1LL, std::llround(timeout_s)), 0);
     av_dict_set(settings, "connect_timeout", std::to_string(std::llround(timeout_s * 1e3)).c_str(), 0);
   } else {
@@ -38,14 +37,14 @@ void set_for_target(const std::string& path, double timeout_s, AVDictionary** se
   }
 }
 
-// Says the streams and the settings of the container, and writes the header. FFmpeg's error, or 0 and more.
+// Makes the streams, sets the container's options, and writes the header. Returns FFmpeg's error, or 0 or more.
 int write_header(AVFormatContext& format, const Muxer::Options& options, const MuxedStreams& streams, bool is_stream) {
   const Container& container = options.container;
   AVStream* video = avformat_new_stream(&format, nullptr);
   if (!video) throw std::bad_alloc();
   if (const int result = avcodec_parameters_copy(video->codecpar, streams.video); result < 0) return result;
-  // The muxer chooses its own letters, but Apple's players know one of the two of HEVC only, and raw pictures are told
-  // apart by nothing else.
+  // The muxer usually chooses the letters. But Apple's players know only one of HEVC's two, and only letters tell
+  // formats of raw pictures apart.
   const bool is_hevc = streams.video->codec_id == AV_CODEC_ID_HEVC && container.is_mov;
   const bool is_raw = streams.video->codec_id == AV_CODEC_ID_RAWVIDEO;
   video->codecpar->codec_tag = is_hevc ? MKTAG('h', 'v', 'c', '1') : is_raw ? streams.video->codec_tag : 0;
@@ -58,7 +57,7 @@ int write_header(AVFormatContext& format, const Muxer::Options& options, const M
     if (const int result = avcodec_parameters_copy(sound->codecpar, streams.sound->codecpar); result < 0) return result;
     sound->codecpar->codec_tag = 0;
     sound->time_base = streams.sound->time_base;
-    // MP4 has a name for each of these, which libavformat wants to be asked for twice.
+    // MP4 has a name for each of these, but libavformat regards them as experimental.
     const AVCodecID codec = sound->codecpar->codec_id;
     if (container.is_mov && (codec == AV_CODEC_ID_FLAC || codec == AV_CODEC_ID_TRUEHD))
       format.strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL;
@@ -75,7 +74,7 @@ int write_header(AVFormatContext& format, const Muxer::Options& options, const M
   } else if (container.name == "mkv" || container.name == "webm") {
     av_dict_set_int(&settings, "cluster_time_limit", kPieceMs, 0);
   } else if (container.name == "nut") {
-    format.avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED; // it holds them: the first picture is at 0
+    format.avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED; // NUT holds negative times: the first picture stays at 0
   } else if (container.name == "flv" && is_stream) {
     av_dict_set(&settings, "flvflags", "no_duration_filesize", 0);
   }
@@ -97,7 +96,7 @@ void Muxer::open(const std::string& path, const PartFile::Kept& kept) {
   abandon();
   path_ = path;
   is_address_ = is_address(path);
-  if (is_address_) return; // connected in begin(): a server may close what says nothing for long
+  if (is_address_) return; // begin() connects: a server may close a connection that is silent for long
   output_.open(path, options_.may_replace, kept);
 }
 
@@ -157,20 +156,20 @@ void Muxer::write_video(AVPacket& packet) { write(packet, video_time_base_, 0); 
 void Muxer::write_sound(AVPacket& packet) { write(packet, sound_time_base_, 1); }
 
 void Muxer::write(AVPacket& packet, AVRational time_base, int stream) {
-  std::optional<HeldWriteSignals> held; // a file's own writes see to it
+  std::optional<HeldWriteSignals> held; // only for addresses: OutputFile's writes hold the signals themselves
   if (is_address_) held.emplace();
   interrupt_.begin();
   packet.stream_index = stream;
   packet.pos = -1;
   av_packet_rescale_ts(&packet, time_base, format_->streams[stream]->time_base);
-  // Not av_interleaved_write_frame(), which keeps packets back for seconds where one of the streams has ended.
+  // Not av_interleaved_write_frame(), which keeps packets back for seconds if one of the streams has ended.
   check(av_write_frame(format_, &packet));
 }
 
 void Muxer::check(int result) {
   output_.check();
   int error = result < 0 ? result : format_ && format_->pb ? format_->pb->error : 0;
-  // RTSP's muxer passes over writes that failed: what a wait was ended for has not been sent.
+  // RTSP's muxer ignores failed writes. If a wait was ended, its packet was not sent.
   if (error >= 0 && is_address_ && interrupt_.why() != Interrupt::Why::none) error = AVERROR_EXIT;
   if (error >= 0) return;
   const std::string why = interrupt_.words(error);
@@ -199,15 +198,16 @@ void Muxer::abandon() {
   output_.abandon();
 }
 
-// After a failure no wait begins anew: a target that took nothing in time is not asked to take a farewell.
+// Does not restart the timeout, so that after a failure a target that took nothing in time gets no further time for the
+// trailer.
 void Muxer::close() {
   if (!format_) return;
   const HeldWriteSignals held;
   const bool has_own_connection = format_->oformat->flags & AVFMT_NOFILE;
-  if (begun_ && has_own_connection) av_write_trailer(format_); // RTSP's, which lets go of its connection only there
+  if (begun_ && has_own_connection) av_write_trailer(format_); // for RTSP, which closes its connection only there
   begun_ = false;
   if (is_address_ && format_->pb && !has_own_connection) avio_closep(&format_->pb);
-  // The output's own context lives on: its last bytes are still to be written.
+  // The I/O context of OutputFile lives on: it still has to write its last bytes.
   if (!is_address_) format_->pb = nullptr;
   avformat_free_context(format_);
   format_ = nullptr;

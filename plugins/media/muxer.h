@@ -1,4 +1,4 @@
-// One file, or one stream to an address: header, packets in order, trailer.
+// Writes one file, or one stream to an address: header, packets in order, trailer.
 #pragma once
 
 #include <atomic>
@@ -13,49 +13,49 @@
 
 namespace millrace::media {
 
-// What goes into a file besides its packets.
+// Properties of a file's streams.
 struct MuxedStreams {
   const AVCodecParameters* video = nullptr;
-  AVRational time_base = {1, 25}; // of the packets of `video`, which need not be the encoder's
+  AVRational time_base = {1, 25}; // for the packets of `video`; may differ from the encoder's
   AVRational rate = {25, 1};
-  const AVStream* sound = nullptr; // of the file that it is copied from; may be null
+  const AVStream* sound = nullptr; // the stream that is copied; may be null
 };
 
 class Muxer {
  public:
   struct Options {
     Container container;
-    bool fragments = true; // MP4 and MOV: pieces of at most half a second, each complete in the file
+    bool fragments = true; // MP4 and MOV: pieces of at most half a second, each complete
     bool may_replace = true;
     void* log_opaque = nullptr;
-    double timeout_s = 5; // addresses: what a call may wait
+    double timeout_s = 5; // for addresses: how long a call may wait
   };
   Muxer(const Options& options, const std::atomic<bool>& interrupted);
   ~Muxer();
   Muxer(const Muxer&) = delete;
   Muxer& operator=(const Muxer&) = delete;
 
-  // Writes the header into memory and throws it away: what only the muxer knows to refuse is refused by this. Throws
-  // std::invalid_argument. An address has no trial.
+  // Writes the header into memory and discards it, to get the refusals that only the muxer can give. Throws
+  // std::invalid_argument. Addresses are not tried.
   static void try_header(const Options& options, const MuxedStreams& streams, const std::string& path);
 
-  // Makes the file; begin() connects to an address. Throws std::runtime_error.
+  // Makes the file. An address is connected to in begin(). Throws std::runtime_error.
   void open(const std::string& path, const PartFile::Kept& kept);
   // Writes the header. Throws.
   void begin(const MuxedStreams& streams);
-  // Take packets in the time base that was said, or of the sound's own stream; in the order of their decoding times.
-  // Throw the sentence of the first write that failed.
+  // Write packets in the order of their decoding times. Video is in MuxedStreams::time_base, sound in the time base of
+  // its own stream. Throw the sentence of the first write that failed.
   void write_video(AVPacket& packet);
   void write_sound(AVPacket& packet);
-  // Trailer, last bytes, name. Throws.
+  // Writes the trailer and the last bytes, and gives the file its name. Throws.
   void finish();
-  // Closes without an end; what is there stays where it is.
+  // Closes without an end. Written bytes stay in the part file.
   void abandon();
 
   void hold_lock() { output_.hold_lock(); }
   bool has_begun() const { return begun_; }
   const std::string& path() const { return path_; }
-  // Of a file that is not whole yet; "" where there is none.
+  // The path of a file that is not whole yet; "" if there is none.
   std::string part_path() const { return output_.part_path(); }
 
  private:

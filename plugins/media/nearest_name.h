@@ -1,4 +1,4 @@
-// The name that somebody probably meant.
+// Finds the name that a person probably meant.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace millrace::media {
 
-// The nearest of `names` by edit distance, of at most a third of the length and at least 1; "" where none is near.
+// The nearest of `names` by edit distance, at most a third of the length (but 1 is always allowed); "" if none is near.
 std::string nearest_of(const std::string& given, const std::vector<std::string>& names);
-// " (did you mean 'h264'?)" with it; "" where none is near.
+// " (did you mean 'h264'?)" with the nearest name; "" if none is near.
 std::string nearest_in_words(const std::string& given, const std::vector<std::string>& names);
 
 // "a, b or c".

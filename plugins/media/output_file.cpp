@@ -1,4 +1,4 @@
-// Checked writes behind an AVIOContext; see output_file.h.
+// Implements an AVIOContext with checked writes; see output_file.h.
 #include "plugins/media/output_file.h"
 
 #include <fcntl.h>
@@ -21,8 +21,8 @@ namespace millrace::media {
 
 namespace {
 
-constexpr int kWriteBufferBytes = 1 << 18; // a picture of a good video: few calls a second, little lost by a crash
-constexpr int kWriteSliceMs = 20;          // how long an interrupt may go unseen
+constexpr int kWriteBufferBytes = 1 << 18; // about one good picture: few writes a second, little lost in a crash
+constexpr int kWriteSliceMs = 20;          // an interrupt is noticed after this at most
 constexpr mode_t kMode = 0666;
 
 std::string standard_output_name() { return "standard output"; }
@@ -58,7 +58,7 @@ void OutputFile::open(const std::string& path, bool may_replace, const PartFile:
 }
 
 void OutputFile::open_fifo(const std::string& path) {
-  // A FIFO without a reader refuses a writer that does not wait; one that waits could not be interrupted.
+  // Polls for a reader: a blocking open() could not be interrupted, and a non-blocking one fails without a reader.
   for (;;) {
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (descriptor_ >= 0) break;
@@ -78,7 +78,7 @@ void OutputFile::open_standard_output() {
     throw std::runtime_error(std::string("cannot write to standard output: ") + std::strerror(errno));
   if (S_ISFIFO(there.st_mode)) {
     may_block_ = true;
-    // An open file of our own, so that O_NONBLOCK is no affair of those who share standard output with this process.
+    // Opened separately, so that O_NONBLOCK does not affect processes that share standard output with this one.
     descriptor_ = ::open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     owns_descriptor_ = descriptor_ >= 0;
   } else if (S_ISSOCK(there.st_mode) || S_ISCHR(there.st_mode)) {
@@ -86,7 +86,7 @@ void OutputFile::open_standard_output() {
   }
   if (descriptor_ < 0) {
     descriptor_ = STDOUT_FILENO;
-    if (may_block_) piece_max_ = PIPE_BUF; // which fits at once where poll() says that anything does
+    if (may_block_) piece_max_ = PIPE_BUF; // fits without blocking if poll() reports any room
   }
   make_io(false);
 }
@@ -121,7 +121,7 @@ int64_t OutputFile::seek(void* self, int64_t offset, int whence) {
 
 int OutputFile::write_all(const uint8_t* bytes, size_t count) {
   if (!failure_.empty()) return AVERROR(EIO);
-  // A film whose file was deleted would be recorded to its end and then be nowhere.
+  // Otherwise a film whose file was deleted would be recorded to its end and then be lost.
   if (part_.is_gone()) {
     failure_ = "cannot write '" + path_ + "': its file '" + part_.part_path() + "' was removed while it was written";
     return AVERROR(ENOENT);
@@ -131,7 +131,7 @@ int OutputFile::write_all(const uint8_t* bytes, size_t count) {
     if (may_block_ && !wait_until_writable()) return AVERROR_EXIT;
     const ptrdiff_t written = write_some(descriptor_, bytes, piece_max_ ? std::min(count, piece_max_) : count);
     if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      may_block_ = true; // standard output that whoever made it has set so
+      may_block_ = true; // standard output that its creator has made non-blocking
       continue;
     }
     if (written < 0) {
@@ -150,7 +150,7 @@ int OutputFile::write_all(const uint8_t* bytes, size_t count) {
 bool OutputFile::wait_until_writable() {
   pollfd waited{descriptor_, POLLOUT, 0};
   const auto begin = std::chrono::steady_clock::now();
-  // POLLERR too: the write says what is wrong.
+  // POLLERR also ends the wait: then the write reports the error.
   while (poll(&waited, 1, kWriteSliceMs) <= 0) {
     if (!interrupted_.load(std::memory_order_relaxed)) continue;
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
@@ -181,7 +181,7 @@ void OutputFile::commit() {
   if (part_.is_open()) {
     if (!holds_lock_) part_.close();
   } else if (owns_descriptor_ && ::close(descriptor_) != 0 && errno != EINTR) {
-    fail(errno); // a network's file system may say only now that the disk is full
+    fail(errno); // a network file system may report a full disk only now
   }
   descriptor_ = -1;
   check();

@@ -1,7 +1,7 @@
-// Where a muxer's bytes go: a part file, a FIFO, a device or standard output, each write of it checked.
+// Takes a muxer's bytes and writes them, with each write checked, to a part file, a FIFO, a device or standard output.
 //
-// The first failure is remembered with path, byte and reason, because libavformat says little of it and often late.
-// Writes into a FIFO or a pipe wait in slices, for as long as their reader likes, so that an interrupt ends them.
+// The first failure is remembered with path, byte and reason, because libavformat reports little of it and often late.
+// Writes into a FIFO or a pipe wait for their reader without limit, but in slices, so that an interrupt ends them.
 #pragma once
 
 #include <atomic>
@@ -24,24 +24,24 @@ class OutputFile {
   // `path`: a file, "-" for standard output, a FIFO or a device. Waits for a FIFO's reader. Throws std::runtime_error.
   void open(const std::string& path, bool may_replace, const PartFile::Kept& kept);
 
-  // For AVFormatContext::pb; belongs to this object, and lives until it is closed.
+  // For AVFormatContext::pb. This object owns it until the file is closed.
   AVIOContext* io() const { return io_; }
 
-  // All bytes are written and the file has its name. Throws the first failure, or what the renaming met.
+  // Writes all bytes and gives the file its name. Throws the first failure, also one of the renaming.
   void commit();
-  // Lets go of a file that did not become whole; its bytes stay in the part file.
+  // Closes a file that did not become whole. Its bytes stay in the part file.
   void abandon();
-  // After commit(): goes on holding the lock, on the finished file, until the returned object is gone.
+  // Makes commit() keep the lock, on the finished file, until this object is gone.
   void hold_lock() { holds_lock_ = true; }
 
   bool is_open() const { return descriptor_ >= 0; }
   bool is_regular() const { return part_.is_open(); }
-  // "" where there is none.
+  // "" if there is none.
   std::string part_path() const { return part_.is_open() ? part_.part_path() : ""; }
   uint64_t bytes_written() const { return bytes_; }
   // "cannot write 'PATH': No space left on device (at byte 4096)…"; "" while nothing has failed.
   const std::string& failure() const { return failure_; }
-  // Throws failure() where there is one.
+  // Throws failure() if there is one.
   void check() const;
 
  private:
@@ -61,7 +61,7 @@ class OutputFile {
   AVIOContext* io_ = nullptr;
   int descriptor_ = -1;
   bool owns_descriptor_ = false, may_block_ = false, holds_lock_ = false;
-  size_t piece_max_ = 0; // bytes of one write() that a blocking pipe takes at once; 0: any
+  size_t piece_max_ = 0; // the most bytes for one write(), so that it does not block; 0: any
   int64_t position_ = 0;
   uint64_t bytes_ = 0;
 };

@@ -1,4 +1,4 @@
-// Locks, names and renames; see part_file.h.
+// Locks, names and renames part files; see part_file.h.
 #include "plugins/media/part_file.h"
 
 #include <fcntl.h>
@@ -19,17 +19,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kLinksMax = 16;       // of symbolic links that point at each other
+constexpr int kLinksMax = 16;       // links followed, since links may point at each other
 constexpr int kLeftoversMax = 1000; // part files of crashed runs beside one name
-constexpr int kTriesMax = 100;      // other writers that finish in the moment between our open and our lock
+constexpr int kTriesMax = 100;      // other writers may finish between our open and our lock
 
-// "out/a.mp4" → an edit to "out/a-2.mp4".
+// Suggests an edit from "out/a.mp4" to "out/a-2.mp4".
 std::string beside(const std::string& path) {
   const fs::path name(path);
   return "\ntry: path=" + (name.parent_path() / (name.stem().string() + "-2" + name.extension().string())).string();
 }
 
-// A path that can be written in place of one that cannot, as an edit of the parameter `path`.
+// Suggests a path that can be written, as an edit of the parameter `path`.
 std::string elsewhere(const std::string& path) {
   std::error_code error;
   const fs::path folder = fs::temp_directory_path(error);
@@ -47,7 +47,8 @@ bool is_same_file(int descriptor, const std::string& path) {
          held.st_ino == named.st_ino;
 }
 
-// Renames without replacing; on file systems that cannot, by a link, which cannot replace either. 0, or errno.
+// Renames without replacing. On file systems that cannot do this, it links and unlinks, which does not replace either.
+// Returns 0 or errno.
 int rename_to_new(const std::string& from, const std::string& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
@@ -55,7 +56,7 @@ int rename_to_new(const std::string& from, const std::string& to) {
   return unlink(from.c_str()) == 0 ? 0 : errno;
 }
 
-// Moves what a crash has left out of the way and returns its new name.
+// Renames a part file that a crash has left and returns its new name.
 std::string keep_leftover(const std::string& part_path) {
   const fs::path part = part_path;
   for (int number = 1; number <= kLeftoversMax; ++number) {
@@ -69,23 +70,23 @@ std::string keep_leftover(const std::string& part_path) {
   throw cannot_write(part_path, "there are " + std::to_string(kLeftoversMax) + " unfinished files beside it");
 }
 
-// The folder itself, or the nearest one above it that is there.
+// The folder itself, or the nearest one above it that exists.
 fs::path nearest_folder(fs::path folder) {
   std::error_code error;
   while (!folder.empty() && folder != folder.parent_path() && !fs::exists(folder, error)) folder = folder.parent_path();
   return folder;
 }
 
-// Waits until the disk has a folder's names. 0, or errno; a file system that cannot be asked has done what it does.
+// Waits until the disk has a folder's names. Returns 0 or errno; 0 also if the file system does not support it.
 int sync_folder(const fs::path& folder) {
   const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return 0; // a folder may be written by those who may not read it
+  if (descriptor < 0) return 0; // a folder may be writable and not readable
   const int error = fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
   ::close(descriptor);
   return error;
 }
 
-// True if another process holds the lock of a file that is there.
+// True if the file exists and another process holds its lock.
 bool is_locked(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return false;
@@ -145,7 +146,7 @@ void PartFile::open(const std::string& path, bool may_replace, const Kept& kept)
                                                : std::strerror(reason));
     }
     struct stat opened {};
-    // Whoever held the lock before has renamed the file, or moved it out of the way.
+    // The lock's former holder may have renamed the file or moved it out of the way.
     const bool ours = is_same_file(descriptor_, part_path_) && fstat(descriptor_, &opened) == 0;
     if (ours && opened.st_size == 0) return;
     if (ours) kept(part_path_, keep_leftover(part_path_));
@@ -159,7 +160,7 @@ void PartFile::commit() {
   if (!has_its_name()) throw cannot_write("its file '" + part_path_ + "' was removed while it was written");
   if (fdatasync(descriptor_) != 0 && errno != EINVAL)
     throw cannot_write(std::string(std::strerror(errno)) + "; what was written is in '" + part_path_ + "'");
-  // Each close() makes a network's file system send what it still holds, and says what became of that; the lock stays
+  // Each close() makes a network file system send the data that it still holds, and returns the result. The lock stays
   // with the other descriptor.
   if (const int second = ::dup(descriptor_); second >= 0 && ::close(second) != 0 && errno != EINTR)
     throw cannot_write(std::string(std::strerror(errno)) + "; what was written is in '" + part_path_ + "'");

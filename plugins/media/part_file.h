@@ -1,11 +1,11 @@
-// A file that is written beside its name and gets its name when it is whole: NAME.part.EXT, under a lock.
+// A file that is written as NAME.part.EXT, under a lock, and gets its own name when it is whole.
 //
-// Who writes holds an flock() on the part file. A second writer of the same name is refused; a part file that nobody
-// holds is what a crash has left, and is kept under another name (NAME.part-1.EXT, …). The lock goes with its process,
-// however that ends.
+// The writing process holds an flock() on the part file. A second writer of the same name is refused. A part file
+// without a lock is left from a crash and is kept under another name (NAME.part-1.EXT, …). The lock ends with its
+// process, however that ends.
 //
-// A whole film survives a loss of power: its bytes are on the disk before it gets its name, and the name is before
-// commit() returns. What is written meanwhile is the system's to write when it likes.
+// A whole film survives a loss of power: its bytes are on the disk before it gets its name, and the name is on the disk
+// before commit() returns. Until commit() the system decides when it writes the bytes to the disk.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@
 
 namespace millrace::media {
 
-// "out/film.part.mp4" of "out/film.mp4".
+// "out/film.part.mp4" for "out/film.mp4".
 std::string part_path_of(const std::string& path);
 
-// The end of a chain of symbolic links, whether it is there or not: what is renamed must not replace a link.
+// The end of a chain of symbolic links, existing or not, so that a rename does not replace a link.
 std::string resolved_path(const std::string& path);
 
 class PartFile {
  public:
-  // Told of a part file that was there, and of the name that it is kept under.
+  // Called with a part file that was there and the name under which it is kept.
   using Kept = std::function<void(const std::string& part_path, const std::string& kept_path)>;
 
   PartFile() = default;
@@ -31,20 +31,21 @@ class PartFile {
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;
 
-  // Makes folders and the part file, empty, open for reading and writing, locked. `kept` is told of what was left
-  // there. Throws std::runtime_error with the path and the system's words; also where `path` is there and may not be
-  // replaced, and where another process writes it.
+  // Makes folders and an empty part file, open for reading and writing, and locks it. Calls `kept` for a part file that
+  // was left there. Throws std::runtime_error with the path and the system's words, also if `path` exists and may not
+  // be replaced, and if another process writes it.
   void open(const std::string& path, bool may_replace, const Kept& kept);
 
-  // Waits until the disk has the bytes, gives the file its name, and waits until the disk has that. Throws where it
-  // cannot: the file system says late that it has not kept the bytes, the part file is gone or another one, a folder is
-  // gone, or `path` has come into being and may not be replaced; the file stays where it is then, and stays open.
+  // Waits until the disk has the bytes, gives the file its name, and waits until the disk has that. Throws if the file
+  // system reports late that it could not keep the bytes, if the part file is gone or was replaced, if a folder is
+  // gone, or if `path` exists by now and may not be replaced. Then the part file stays and stays open.
   void commit();
 
-  // Closes it: a part file without a byte is removed, any other stays as it is. Nothing happens after commit().
+  // Closes the part file. An empty one is removed, any other stays. After commit() only the lock is released.
   void abandon();
 
-  // After commit() the lock may be held on the finished file, for the first of several that are written in turn.
+  // Closes the file and releases the lock. After commit() the file may stay open to keep the lock on the finished file,
+  // for the first of several files that are written in turn.
   void close();
 
   bool is_open() const { return descriptor_ >= 0; }
@@ -52,10 +53,10 @@ class PartFile {
   const std::string& path() const { return path_; }
   const std::string& part_path() const { return part_path_; }
 
-  // True if the part file has lost its name: what is written into it goes nowhere.
+  // True if the part file has lost its last name, so that bytes written to it are lost.
   bool is_gone() const;
 
-  // Of a file that has its name: true while that name still means it.
+  // True if the file was committed and its name still refers to it.
   bool is_in_place() const;
 
  private:
@@ -64,8 +65,8 @@ class PartFile {
 
   std::runtime_error cannot_write(const std::string& why) const;
 
-  std::string asked_, path_, part_path_; // `asked_` is what the user wrote, `path_` the end of its links
-  std::string top_folder_;               // that was there already; the folders below it were made for this file
+  std::string asked_, path_, part_path_; // `asked_`: as the user wrote it; `path_`: the end of its links
+  std::string top_folder_;               // existed already; the folders below it were made for this file
   bool may_replace_ = true, committed_ = false;
   int descriptor_ = -1;
 };

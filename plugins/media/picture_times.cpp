@@ -1,4 +1,4 @@
-// Rounding; see picture_times.h.
+// Rounds media times; see picture_times.h.
 #include "plugins/media/picture_times.h"
 
 extern "C" {
@@ -17,8 +17,8 @@ constexpr int64_t kRoundingNs = 2; // a source's times are whole nanoseconds
 } // namespace
 
 int64_t EvenRate::place_of(int64_t time_ns) const {
-  // Half-way goes down: of a film at twice the rate every other picture is shown at its own time. A nanosecond more or
-  // less than half-way is a source's rounding.
+  // Half-way rounds down, so that every other picture of a film at twice the rate is shown at its own time. A
+  // difference of a nanosecond from half-way is the source's rounding.
   const AVRational period = av_inv_q(rate_);
   const int64_t half_ns = av_rescale_q(1, period, kNanoseconds) / 2;
   return std::max<int64_t>(0, av_rescale_q_rnd(time_ns + half_ns - kRoundingNs, kNanoseconds, period, AV_ROUND_DOWN));
@@ -29,7 +29,7 @@ EvenRate::Place EvenRate::put(int64_t time_ns, int64_t duration_ns) {
   if (count_ > 0 && place < count_) return {0, false};
   const int64_t place_ns = av_rescale_q(place, av_inv_q(rate_), kNanoseconds);
   const bool is_over = count_ > 0 && duration_ns > 0 && place_ns + kRoundingNs >= time_ns + duration_ns;
-  if (is_over) { // the picture after it takes the place, or the film ends before it
+  if (is_over) { // the next picture takes the place, or the film ends before the place
     const int64_t repeats = place - count_;
     count_ = place;
     return {repeats, false};

@@ -1,4 +1,4 @@
-// Media times of pictures as the times that a file holds.
+// Converts media times of pictures to the times that a file holds.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +7,22 @@
 
 namespace millrace::media {
 
-// At a constant rate: which places of an even film a picture takes.
+// For a constant rate: decides which places of an even film a picture takes.
 class EvenRate {
  public:
   explicit EvenRate(AVRational rate) : rate_(rate) {}
 
-  // A picture that is shown from `time_ns` on, for `duration_ns` at least: how often the one before it is repeated
-  // first, and whether it has a place of its own. It has none where it comes too soon after the one before it, or ends
-  // before the place that is nearest to it begins; repeating may show it all the same.
+  // The result for a picture: how often the picture before is repeated first, and if this one gets its own place. It
+  // gets none if it comes too soon after the one before, or ends before its nearest place begins. It may still be shown
+  // by being repeated later.
   struct Place {
     int64_t repeats = 0;
     bool is_shown = true;
   };
   Place put(int64_t time_ns, int64_t duration_ns);
-  // At the end: how often the last picture is repeated so that the film ends at `end_ns`.
+  // Called at the end: how often the last picture is repeated so that the film ends at `end_ns`.
   int64_t repeats_until(int64_t end_ns);
-  // The number of places that are taken.
+  // The number of places taken so far.
   int64_t count() const { return count_; }
 
  private:
@@ -32,12 +32,12 @@ class EvenRate {
   int64_t count_ = 0;
 };
 
-// At times of their own: units of a time base that rise strictly.
+// For pictures with their own times: gives strictly rising units of a time base.
 class FreeTimes {
  public:
   explicit FreeTimes(AVRational time_base) : time_base_(time_base) {}
-  // `moved`: the time is farther from the unit than `tolerance_ns`. `nudged`: the unit that is nearest was taken by the
-  // picture before.
+  // `moved`: the time differs from the unit by more than `tolerance_ns`. `nudged`: the picture before has the nearest
+  // unit.
   struct Time {
     int64_t at = 0;
     bool moved = false, nudged = false;

@@ -1,4 +1,4 @@
-// Tables; see pixel_formats.h.
+// Tables of pixel formats and colour tags; see pixel_formats.h.
 #include "plugins/media/pixel_formats.h"
 
 extern "C" {
@@ -23,7 +23,7 @@ constexpr std::array<std::pair<Pixel, AVPixelFormat>, 8> kSame = {{{Pixel::gray8
 
 constexpr int kAspectMost = 16; // a pixel's sides: films have at most 8:3
 
-// What is not said, and what FFmpeg uses beyond H.273's numbers, is 0.
+// The code point; 0 for "unspecified" and for FFmpeg's numbers beyond H.273.
 uint32_t code_point(int code) { return code == 2 || code < 0 || code > 255 ? 0 : static_cast<uint32_t>(code); }
 
 } // namespace
@@ -64,7 +64,7 @@ Meaning meaning_of(AVPixelFormat format, int matrix, int range, int primaries, i
     meaning.aspect_num = static_cast<uint32_t>(aspect.num);
     meaning.aspect_den = static_cast<uint32_t>(aspect.den);
   }
-  if (!is_ycbcr(nearest_pixel(format))) return meaning; // gray is of full range here, and so is RGB
+  if (!is_ycbcr(nearest_pixel(format))) return meaning; // gray and RGB have full range here
   const bool says_full = range == AVCOL_RANGE_JPEG || format == AV_PIX_FMT_YUVJ420P || format == AV_PIX_FMT_YUVJ422P ||
                          format == AV_PIX_FMT_YUVJ444P || format == AV_PIX_FMT_YUVJ440P;
   meaning.range = says_full ? MR_RANGE_FULL : MR_RANGE_LIMITED;

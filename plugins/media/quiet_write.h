@@ -1,4 +1,4 @@
-// write() whose failure is a return value and nothing else: no SIGPIPE, no SIGXFSZ, no EINTR.
+// A write() that reports failure only by its return value: no SIGPIPE, no SIGXFSZ, no EINTR.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace millrace::media {
 
-// Writes once, again after EINTR. Returns how many bytes, or -1 and errno.
+// Writes once; retries after EINTR. Returns the number of bytes, or -1 with errno set.
 ptrdiff_t write_some(int descriptor, const uint8_t* bytes, size_t count);
 
 } // namespace millrace::media

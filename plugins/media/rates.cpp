@@ -1,4 +1,4 @@
-// Fractions by a table of what people mean, and libavutil's continued fractions for the rest.
+// Makes fractions of rates: known rates by a table, others by libavutil's continued fractions.
 #include "plugins/media/rates.h"
 
 extern "C" {
@@ -18,7 +18,7 @@ constexpr double kRateMax = 1000, kRateMin = 0.001; // faster than any camera; s
 constexpr int kNumeratorMax = 100000;               // leaves room for a time base below kTimeBaseFine
 constexpr int64_t kSecondNs = 1000000000;
 constexpr double kWholeTolerance = 0.0005;    // times in whole nanoseconds or milliseconds make 30 into 29.99997
-constexpr double kBroadcastTolerance = 0.005; // 29.97 and 23.98 are what people round 30000/1001 and 24000/1001 to
+constexpr double kBroadcastTolerance = 0.005; // people round 30000/1001 and 24000/1001 to 29.97 and 23.98
 
 AVRational rate_of(double pictures_per_second) {
   const double whole = std::round(pictures_per_second);
@@ -59,7 +59,7 @@ AVRational read_rate(const std::string& parameter, const std::string& text) {
 AVRational time_base_for(AVRational rate, int denominator_max) {
   int64_t denominator = rate.num;
   while (denominator * 2 <= denominator_max) denominator *= 2;
-  // A codec with small denominators and a rate of an odd fraction: the finest that it can, to the nearest.
+  // If the rate's own numerator is too large for the codec, its finest time base is used, and times are rounded.
   return {1, static_cast<int>(denominator <= denominator_max ? denominator : denominator_max)};
 }
 

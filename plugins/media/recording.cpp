@@ -1,4 +1,4 @@
-// The way of a picture into a file; see recording.h.
+// Takes each picture through the encoder into a file; see recording.h.
 #include "plugins/media/recording.h"
 
 extern "C" {
@@ -16,9 +16,9 @@ namespace millrace::media {
 
 namespace {
 
-constexpr int64_t kGridToleranceDivisor = 50; // of a period: rounding of a source's times is below it
-constexpr uint64_t kUsualOver = 16;           // pictures that the usual size of one is taken over
-constexpr int64_t kRepeatsMax = 1000000;      // of one picture: nine hours at 30 a second, and no mistake of a clock's
+constexpr int64_t kGridToleranceDivisor = 50; // 1/50 of a period: a source's rounding is below that
+constexpr uint64_t kUsualOver = 16;           // pictures over which the usual packet size is averaged
+constexpr int64_t kRepeatsMax = 1000000; // repeats of one picture: nine hours at 30 a second; more is a clock's mistake
 
 std::string size_in_words(uint32_t width, uint32_t height) {
   return std::to_string(width) + " × " + std::to_string(height);
@@ -110,7 +110,7 @@ void Recording::put(const ImageView& picture, int64_t media_time_ns, int64_t dur
   }
   const int64_t time_ns = media_time_ns - first_time_ns_;
   if (!codec_ && (duration_ns > 0 || settings_.rate.num > 0)) begin(duration_ns);
-  if (waiting_first_) { // and this picture tells how long it lasts
+  if (waiting_first_) { // this picture tells how long the first one lasts
     const Frame first = std::move(waiting_first_);
     if (!codec_) begin(time_ns);
     add_frame(*first, 0, time_ns);
@@ -150,7 +150,7 @@ void Recording::check_alike(const ImageView& picture) {
     say_once(said_meaning_, "pictures come with other colour tags than the first; the film keeps those of the first");
 }
 
-// Opens the encoder and writes the file's header, once it is known how long a picture lasts.
+// Opens the encoder and writes the file's header. Called once it is known how long a picture lasts.
 void Recording::begin(int64_t period_ns) {
   rate_ = settings_.rate.num > 0 ? settings_.rate : rate_of_period(period_ns);
   const int finest = time_base_max(settings_.choice);
@@ -162,7 +162,7 @@ void Recording::begin(int64_t period_ns) {
     even_.emplace(rate_);
   else
     free_.emplace(time_base_);
-  // A codec with coarse times of its own gets the nearest of those, and the file the exact ones.
+  // A codec with coarse times gets the nearest of those, and the file gets the exact times.
   AVRational codec_time_base = time_base_;
   if (!is_even && !is_grid && finest < kTimeBaseFine) {
     codec_time_base = finest == 0 ? av_inv_q(rate_) : time_base_for(rate_, finest);
@@ -175,7 +175,7 @@ void Recording::begin(int64_t period_ns) {
   pictures.rate = rate_;
   pictures.time_base = codec_time_base;
   pictures.meaning = encoded_meaning_;
-  // AVI knows no times of pictures, so that they have to come in their order.
+  // AVI stores no times of pictures, so they have to be in the order in which they are shown.
   const bool may_reorder = settings_.container.times == Times::any;
   const bool global_header = settings_.container.format->flags & AVFMT_GLOBALHEADER;
   codec_ = open_encoder(settings_.choice, settings_.wish, pictures, global_header, may_reorder, &log_);
@@ -224,7 +224,7 @@ void Recording::add_evenly(AVFrame& frame, int64_t time_ns, int64_t duration_ns)
     encode(frame, next + place.repeats, next + place.repeats, 1);
 }
 
-// Of several pictures that come too fast, the latest is the one that is shown until the next.
+// If several pictures come too fast, the latest is shown until the next one, and then no longer counts as dropped.
 void Recording::repeat_last(int64_t first, int64_t count) {
   if (count == 0) return;
   for (int64_t i = 0; i < count; ++i) encode(*last_, first + i, first + i, 1);
@@ -244,7 +244,7 @@ void Recording::encode(AVFrame& frame, int64_t codec_pts, int64_t pts, int64_t d
   frame.color_trc = codec_->color_trc;
   frame.sample_aspect_ratio = codec_->sample_aspect_ratio;
   const bool begins_segment = is_due(pts) || is_nearly_full();
-  frame.quality = codec_->global_quality; // what encoders of a constant scale go by
+  frame.quality = codec_->global_quality; // read by encoders with a constant scale
   frame.pict_type = begins_segment ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE;
   inside_.push_back({codec_pts, pts, duration, begins_segment});
   end_ = std::max(end_, pts + duration);
@@ -253,8 +253,8 @@ void Recording::encode(AVFrame& frame, int64_t codec_pts, int64_t pts, int64_t d
   receive();
 }
 
-// True of the first picture after those that make a segment as large as asked for. What is inside the encoder goes into
-// the segment too, and is guessed by what came out of it.
+// True for the first picture after the segment has reached the requested size. Pictures inside the encoder still go
+// into the segment; their size is estimated from the packets that came out.
 bool Recording::is_nearly_full() {
   if (settings_.segment.bytes == 0 || asked_key_ || segment_bytes_ == 0) return false;
   const uint64_t expected = segment_bytes_ + inside_.size() * usual_bytes_;
@@ -262,7 +262,7 @@ bool Recording::is_nearly_full() {
   return asked_key_;
 }
 
-// True of the first picture of a segment by time.
+// True for the first picture of a segment by time.
 bool Recording::is_due(int64_t pts) {
   if (settings_.segment.time_ns <= 0) return false;
   const auto segment = static_cast<uint64_t>(to_ns(pts) / settings_.segment.time_ns);
@@ -285,7 +285,7 @@ void Recording::take(AVPacket& packet) {
   if (packet.pts == AV_NOPTS_VALUE) packet.pts = inside_.empty() ? end_ : inside_.front().codec_pts;
   if (packet.dts == AV_NOPTS_VALUE) packet.dts = packet.pts;
   packet.duration = 1;
-  // Encoders pass a picture's time on and not its duration. Those that hold pictures give them back in another order.
+  // Encoders pass on a picture's time but not its duration, and may return pictures in another order.
   for (auto at = inside_.begin(); at != inside_.end(); ++at) {
     if (at->codec_pts != packet.pts) continue;
     packet.duration = at->duration;
@@ -296,7 +296,7 @@ void Recording::take(AVPacket& packet) {
   }
   const bool is_full = settings_.segment.bytes > 0 && segment_bytes_ >= settings_.segment.bytes;
   const bool begins_segment = (wants_segment_ || is_full) && (packet.flags & AV_PKT_FLAG_KEY);
-  // One packet is held back, as the last one of a file has to be known.
+  // One packet is held back, because the last packet of a file needs its own duration.
   if (has_held_) write_held(begins_segment ? std::optional(packet.pts) : std::nullopt);
   if (begins_segment) next_segment(packet.pts);
   segment_bytes_ += static_cast<uint64_t>(packet.size);
@@ -310,7 +310,7 @@ void Recording::take(AVPacket& packet) {
   has_held_ = true;
 }
 
-// `file_end`: of the last packet of a file.
+// `file_end`: the end of the file, if this is its last packet.
 void Recording::write_held(std::optional<int64_t> file_end) {
   AVPacket& packet = *held_;
   has_held_ = false;
@@ -319,8 +319,8 @@ void Recording::write_held(std::optional<int64_t> file_end) {
   packet.dts -= segment_begin_;
   if (!segment_has_packets_) segment_first_dts_ = packet.dts;
   segment_has_packets_ = true;
-  // MP4 holds decoding times and how long each lasts: with pictures reordered, it is the last packet and not the last
-  // picture that has to make up the length of the film.
+  // MP4 stores decoding times and their durations. If pictures are reordered, the last packet, not the last picture,
+  // has to fill up the film's length.
   if (file_end && settings_.container.is_mov)
     packet.duration = std::max<int64_t>(1, *file_end - segment_begin_ - (packet.dts - segment_first_dts_));
   muxer_->write_video(packet);

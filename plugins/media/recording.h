@@ -1,9 +1,9 @@
-// Pictures into a film: encoder, files and sound put together.
+// Records pictures into a film: combines encoder, files and sound.
 //
 //   picture → its time in the film → frame → encoder → packets → the file of the segment, with the sound up to there
 //
-// A recording begins with its first picture. Where neither that picture nor a `rate` says how long a picture lasts, it
-// waits for the second.
+// A recording begins with its first picture. If neither that picture nor a `rate` tells how long a picture lasts, the
+// recording waits for the second picture.
 #pragma once
 
 #include <atomic>
@@ -31,16 +31,16 @@ struct RecordingSettings {
   Container container;
   EncoderWish wish;
   EncoderChoice choice;
-  AVRational rate = {0, 1}; // constant; 0: the pictures' own times
+  AVRational rate = {0, 1}; // the constant rate; 0: the pictures keep their own times
   std::string sound;
   SegmentLength segment;
   std::string list;
-  std::string failed_part; // of a recording of the same handler that failed before: what it left is no crash's
+  std::string failed_part; // the part file of the handler's last failed recording: it is not taken for a crash's
   bool may_replace = true, fragments = true;
-  double timeout_s = 5; // of an address, for the film or its sound: what a call may wait
+  double timeout_s = 5; // for an address of the film or the sound: how long a call may wait
 };
 
-// One life, used by one thread; `interrupted` may be set by any.
+// One recording, used by one thread. Any thread may set `interrupted`.
 class Recording {
  public:
   struct Counts {
@@ -54,17 +54,17 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  // Makes the first file and the list. `expected`: of the encoder for the pictures that will come, where that is known;
-  // a container that cannot hold them is refused now. Throws.
+  // Makes the first file and the list. `expected`: the encoder's parameters for the expected pictures, null if not
+  // known. Refuses a container that cannot hold them. Throws.
   void open(const AVCodecParameters* expected);
-  // Times in nanoseconds; they rise. A duration of 0 is not known. Throws std::runtime_error or std::invalid_argument.
-  // A picture that is unlike those before is left out; after any other failure no more pictures are taken, and each is
-  // refused in the same words.
+  // Adds a picture. Times are in nanoseconds and rise; a duration of 0 means not known. Throws std::runtime_error or
+  // std::invalid_argument. A picture unlike those before is refused and left out. After any other failure all further
+  // pictures are refused in the same words.
   void add(const ImageView& picture, int64_t media_time_ns, int64_t duration_ns);
-  // Ends the film and gives it its name. Without a picture nothing is left behind. Throws.
+  // Ends the film and gives it its name. A film without pictures leaves no file. Throws.
   void finish();
   Counts counts() const;
-  // Of a recording that has failed: where what was written is; else "".
+  // The path of the written part if the recording has failed; else "".
   std::string failed_part() const { return failure_.empty() || !muxer_ ? "" : muxer_->part_path(); }
 
  private:
@@ -103,35 +103,35 @@ class Recording {
   Log& log_;
   const Say say_;
 
-  std::unique_ptr<Muxer> muxer_, first_muxer_; // the first file's goes on holding its lock
+  std::unique_ptr<Muxer> muxer_, first_muxer_; // the first file's muxer keeps its lock
   Codec codec_;
   std::unique_ptr<FrameMaker> frames_;
-  Frame waiting_first_; // of unknown duration
+  Frame waiting_first_; // the first picture while its duration is unknown
   Frame last_;          // for repeating
   Sound sound_;
   SegmentList list_;
   Packet packet_, held_, sound_packet_;
   bool has_held_ = false, asked_key_ = false, wants_segment_ = false, is_last_shown_ = false;
-  std::string failure_; // the first one's words
+  std::string failure_; // words of the first failure
   std::optional<EvenRate> even_;
   std::optional<FreeTimes> free_;
-  std::optional<FreeTimes> codec_times_; // where the encoder's time base is not the file's
-  std::optional<Meaning> meaning_;       // of the pictures as they come
-  Meaning encoded_meaning_;              // as they are written
+  std::optional<FreeTimes> codec_times_; // if the encoder's time base is not the file's
+  std::optional<Meaning> meaning_;       // meaning of the incoming pictures
+  Meaning encoded_meaning_;              // meaning of the written pictures
   Pixel pixel_ = Pixel::none;
   AVPixelFormat format_ = AV_PIX_FMT_NONE;
   int width_ = 0, height_ = 0;
   AVRational rate_ = {25, 1}, time_base_ = {1, 25};
   int64_t first_time_ns_ = 0, last_time_ns_ = 0, last_duration_ns_ = 0;
-  int64_t end_ = 0; // of what was encoded, in units
+  int64_t end_ = 0; // end of the last encoded picture, in units
   bool said_meaning_ = false;
   std::deque<Waiting> inside_;
   int64_t segment_begin_ = 0;     // in units
-  int64_t segment_first_dts_ = 0; // of the packets in this file, as written
+  int64_t segment_first_dts_ = 0; // first decoding time in this file, as written
   bool segment_has_packets_ = false;
-  uint64_t usual_bytes_ = 0; // of a packet; of one that is no key frame where there are others
+  uint64_t usual_bytes_ = 0; // usual size of a packet; of packets that are no key frames if there are any
   bool has_usual_ = false;
-  uint64_t segment_bytes_ = 0; // of its packets: what the muxer keeps back is not in the file yet
+  uint64_t segment_bytes_ = 0; // bytes of its packets; the muxer may hold some back from the file
   uint64_t segment_index_ = 0, segments_due_ = 0;
   Counts counts_;
 };

@@ -1,4 +1,4 @@
-// See segment_folder.h.
+// Lists segment files; see segment_folder.h.
 #include "plugins/media/segment_folder.h"
 
 #include <algorithm>

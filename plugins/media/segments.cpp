@@ -1,4 +1,4 @@
-// Texts and names of segments; see segments.h.
+// Reads segment lengths, makes names and writes the list; see segments.h.
 #include "plugins/media/segments.h"
 
 #include <unistd.h>
@@ -44,7 +44,7 @@ std::string numbered(uint64_t index, size_t digits) {
   return text;
 }
 
-// The place and the length of a %d or %0Nd, and N. Length 0: there is none.
+// The position and length of a %d or %0Nd, and N. Length 0: there is none.
 struct Directive {
   size_t at = 0, length = 0, digits = 1;
 };
@@ -109,12 +109,12 @@ void SegmentList::begin(const std::string& path, const PartFile::Kept& kept) {
 void SegmentList::add(const std::string& segment_path) {
   if (path_.empty()) return;
   std::error_code error;
-  // Relative where both are in one place, so that the folder can be moved.
+  // Relative if both are in one folder, so that the folder can be moved.
   const fs::path folder = fs::absolute(fs::path(path_), error).parent_path();
   const fs::path segment = fs::absolute(fs::path(segment_path), error);
   std::string name = (segment.parent_path() == folder ? segment.filename() : segment).string();
   for (size_t at = name.find('\''); at != std::string::npos; at = name.find('\'', at + 4)) name.replace(at, 1, "'\\''");
-  if (is_there_ && !file_.is_in_place()) { // somebody has moved or removed the list: it is made anew, whole
+  if (is_there_ && !file_.is_in_place()) { // the list was moved or removed: write it anew
     file_.open(path_, true, [](const std::string&, const std::string&) {});
     is_there_ = false;
   }
@@ -122,7 +122,7 @@ void SegmentList::add(const std::string& segment_path) {
   text_ += "file '" + name + "'\n";
   write(text_.substr(before), before);
   if (is_there_)
-    fdatasync(file_.descriptor()); // the line can be made again from the folder, so that it is no error where it fails
+    fdatasync(file_.descriptor()); // a failure is no error: the folder's files can restore the line
   else
     file_.commit();
   is_there_ = true;
@@ -134,7 +134,7 @@ void SegmentList::write(const std::string& text, size_t at) {
     const ptrdiff_t count = write_some(file_.descriptor(), bytes + written, text.size() - written);
     if (count < 0) {
       const int error = errno;
-      const bool is_cut = ftruncate(file_.descriptor(), static_cast<off_t>(at)) == 0; // half a line is no list
+      const bool is_cut = ftruncate(file_.descriptor(), static_cast<off_t>(at)) == 0; // removes half a line
       throw std::runtime_error("cannot write '" + path_ + "': " + std::strerror(error) + " (at byte " +
                                std::to_string(at + written) + ")" + (is_cut ? "" : "; its last line is not whole"));
     }

@@ -1,4 +1,4 @@
-// A recording in several files: when the next one begins, what it is called, and the list of them.
+// Splits a recording into several files: their length, their names and the list of them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace millrace::media {
 
-// `segment`: a time ("10min") or a size ("100MB"); neither: one file.
+// The parameter `segment`: a time ("10min") or a size ("100MB"); neither: one file.
 struct SegmentLength {
   int64_t time_ns = 0;
   uint64_t bytes = 0;
@@ -21,19 +21,19 @@ SegmentLength read_segment_length(const std::string& text);
 // The name of segment `index` by a pattern: "{index}" (three digits at least) or one of %d and %03d stands for the
 // number; without either, "-000" stands before the extension.
 std::string segment_path(const std::string& pattern, uint64_t index);
-// Throws std::invalid_argument where the pattern has another % than one %d.
+// Throws std::invalid_argument if the pattern has another % after %d, or both %d and {index}.
 void check_segment_pattern(const std::string& pattern);
 
-// The finished segments, in the form of FFmpeg's concat demuxer: a file that is whole at any time, and locked from the
-// beginning to the end. A list that is there stays until the first segment is finished; then lines are added to the new
-// one, each by one write.
+// The list of finished segments, in the form of FFmpeg's concat demuxer. The file is complete at any time, and locked
+// from beginning to end. An existing list stays until the first segment is finished. Then a new list replaces it, and
+// each further segment adds a line by one write.
 class SegmentList {
  public:
-  // Throws std::runtime_error where the list could not be written, and where another process writes it.
+  // Throws std::runtime_error if the list cannot be written, or if another process writes it.
   void begin(const std::string& path, const PartFile::Kept& kept);
-  // Throws std::runtime_error where the list cannot be written; it is as long as before then.
+  // Throws std::runtime_error if the list cannot be written; then it keeps its old length.
   void add(const std::string& segment_path);
-  // Lets go of the lock.
+  // Releases the lock.
   void end() { file_.abandon(); }
 
  private:
@@ -41,7 +41,7 @@ class SegmentList {
 
   std::string path_, text_;
   PartFile file_;
-  bool is_there_ = false; // under its name
+  bool is_there_ = false; // the list has its name
 };
 
 // "4M", "500k", "2000000" in bits a second; 0 for "". Throws std::invalid_argument.

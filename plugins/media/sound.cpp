@@ -1,4 +1,4 @@
-// Reading one stream of a file; see sound.h.
+// Reads the sound stream of a file; see sound.h.
 #include "plugins/media/sound.h"
 
 extern "C" {
@@ -48,7 +48,7 @@ std::runtime_error Sound::cannot_read(const std::string& why) const {
 void Sound::begin_at(int64_t media_time_ns) {
   begin_ns_ = media_time_ns;
   has_packet_ = ended_ = false;
-  // Where it cannot be sought it is read from its beginning, and what comes too early is left out.
+  // If seeking fails, the input is read from its beginning and next() drops packets that are too early.
   if (media_time_ns > 0) input_->seek(zero_ns_ + begin_ns_);
 }
 

@@ -1,4 +1,4 @@
-// The sound of a file, packet by packet as it is there: copied beside pictures, never decoded.
+// Copies the sound of a file packet by packet, without decoding, to go beside pictures.
 #pragma once
 
 #include <atomic>
@@ -21,18 +21,18 @@ class Sound {
   Sound(const Sound&) = delete;
   Sound& operator=(const Sound&) = delete;
 
-  // Opens a file, a pipe or an address and finds its best sound; an address may be silent for `timeout_s`. Throws
-  // std::runtime_error: it cannot be read, has no sound, or one that the container cannot hold.
+  // Opens a file, a pipe or an address and finds its best sound. An address may be silent for `timeout_s`. Throws
+  // std::runtime_error if the input cannot be read, has no sound, or has a sound that the container cannot hold.
   void open(const std::string& path, const Container& container, double timeout_s, Log& log);
   bool is_open() const { return input_.has_value(); }
   const AVStream* stream() const { return input_ ? &input_->stream() : nullptr; }
 
-  // Skips what sounds before this media time: that of the file's first picture is 0, as in video.file; of a file
-  // without pictures, that of its beginning.
+  // Skips the sound before this media time. Media time 0 is the file's first picture, as in video.file; in a file
+  // without pictures it is the file's beginning.
   void begin_at(int64_t media_time_ns);
 
-  // The next packet that begins before `end_ns` after the beginning; false where there is none. Its times are in the
-  // time base of stream(), from the beginning on less `less_ns`. The packet is the caller's.
+  // The next packet that begins less than `end_ns` after the beginning; false if there is none. Its times are in the
+  // time base of stream() and count from `less_ns` after the beginning. The caller owns the packet.
   bool next(int64_t end_ns, int64_t less_ns, AVPacket& packet);
 
  private:

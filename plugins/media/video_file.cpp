@@ -1,4 +1,4 @@
-// video.file: the pictures of a video file, a pipe or an address, one a tick.
+// video.file: gives the pictures of a video file, a pipe or an address, one a tick.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -31,24 +31,24 @@ Plays the pictures of a video in their order, one a tick, and ends with it.
 
 `path` is a file, a folder of segments (played one after another, in natural order), `-` for the
 standard input, a FIFO, or an address that FFmpeg's libraries know: http, https, rtsp (over TCP),
-hls, rtmp, srt, udp. A pipe whose content does not say what it is needs `format`, by FFmpeg's name.
+hls, rtmp, srt, udp. A pipe whose content does not show its format needs `format`, by FFmpeg's name.
 
 Pictures come in the file's own pixel format, with its matrix, range, primaries, transfer and the
-shape of its pixels; what a reader needs otherwise is a step of the plan, and so is a rotation that
-the file asks for. Most decoders write straight into the plan's memory. A pixel format that millrace
-does not have becomes the nearest: i420 for 8-bit YCbCr, p010 for deeper, rgb8 or rgba8 for RGB. A
-file that does not say its matrix is taken for bt709 from 720 rows on, else for bt601. Interlaced
+shape of its pixels. The plan adds a step if a reader needs another format, or if the file asks for
+a rotation. Most decoders write straight into the plan's memory. A pixel format that millrace does
+not have becomes the nearest: i420 for 8-bit YCbCr, p010 for deeper, rgb8 or rgba8 for RGB. A file
+that does not state its matrix is taken as bt709 from 720 rows on, else as bt601. Interlaced
 pictures are given as they are. Sound and subtitles are not read; the report names them.
 
-Times are the container's, the first picture at 0: a variable rate stays one, gaps stay gaps. Times
-that do not rise are mended and counted. `start` and `end` choose a part, exact to the picture, in
-seconds of the file (not of a folder); `speed` 2 shows it twice as fast; with `loop` it begins again at its end and the
-stream has none.
+Times are the container's, with the first picture at 0: a variable rate stays one, gaps stay gaps.
+Times that do not rise are mended and counted. `start` and `end` choose a part, exact to the
+picture, in seconds of the file (not of a folder). `speed` 2 shows it twice as fast. With `loop` it
+begins again at its end and the stream has no end.
 
-Damage is skipped, counted and told once with its place; `on_damage=fail` makes it an error. An
-address is live: it cannot be slowed, a call waits for `timeout` at most, and a lost connection is
-opened again, with growing pauses, for `reconnect` at most. What cannot be opened is refused before
-anything runs.
+Damage is skipped, counted and reported once with its place; `on_damage=fail` makes it an error. An
+address is live: it cannot be slowed, and a call waits for `timeout` at most. A lost connection is
+opened again, with growing pauses, for `reconnect` at most. An input that cannot be opened is
+refused before anything runs.
 
 The report counts pictures_copied (the decoder brought memory of its own), pictures_converted,
 pictures_lost, pictures_damaged (shown, with what could be read), packets_damaged, times_mended and
@@ -57,9 +57,9 @@ reconnects.
     video.file path=media/vtest.avi ! image.blur sigma=2 ! null.sink
 )"[1];
 
-constexpr AVRational kRateFallback{25, 1}; // of a file that says none: the most common of such cameras
-constexpr size_t kSeeksMax = 3;            // of ever more time before `start`
-constexpr int kDamageInARowMax = 256;      // reads that fail one after another: nothing more is to come
+constexpr AVRational kRateFallback{25, 1}; // for a file without a rate: the most common one of such cameras
+constexpr size_t kSeeksMax = 3;            // each seek goes further before `start`
+constexpr int kDamageInARowMax = 256;      // after this many failed reads in a row nothing more will come
 constexpr std::chrono::milliseconds kPauseFirst{250}, kPauseMost{5000}, kSlice{50};
 
 std::string in_words(uint32_t width, uint32_t height) { return std::to_string(width) + " × " + std::to_string(height); }
@@ -130,7 +130,8 @@ class VideoFile final : public Handler, private BlockLender {
 
   void process(Tick& tick, Cpu&) {
     const LogScope scope(log_);
-    // The last call failed with nothing open: a file of a folder that cannot be read is passed by, the rest is over.
+    // If the last call failed with nothing open, the next file of the folder is tried; without a next file the stream
+    // ends.
     if (!decoder_ && file_ + 1 >= files_.size()) return tick.end();
     switch (decoder_ || reopen(file_ + 1) ? advance() : interrupted()) {
       case Step::end: return tick.end();
@@ -165,8 +166,8 @@ class VideoFile final : public Handler, private BlockLender {
   }
 
   void close() {
-    frame_.reset();   // it may lie in a block that goes back through the decoder
-    decoder_.reset(); // it gives back what it holds
+    frame_.reset();   // it may lie in a block that the decoder gives back
+    decoder_.reset(); // it gives back the blocks that it holds
     input_.reset();
   }
 
@@ -192,7 +193,7 @@ class VideoFile final : public Handler, private BlockLender {
       input_ = std::make_unique<Input>(InputSettings{files_[file], *format_, *stream_, *timeout_}, interrupt_, log_);
       decoder_ = std::make_unique<Decoder>(input_->stream(), DecoderSettings{*threads_, *decoder_name_}, log_);
     } catch (const std::invalid_argument&) {
-      throw; // a parameter is wrong, and says so
+      throw; // the message names a wrong parameter
     } catch (const std::runtime_error& error) {
       throw cannot_read(files_[file], error.what());
     }
@@ -206,12 +207,13 @@ class VideoFile final : public Handler, private BlockLender {
     if (skips_until_ns_ > 0 && origin_ns_ != INT64_MIN) seek_before_start();
   }
 
-  // Goes near `start`, each time further before it; at last not at all, and all pictures before it are decoded.
+  // Seeks near `start`, each time further before it. The last attempt goes to the beginning, and all pictures before
+  // `start` are decoded.
   void seek_before_start() {
     constexpr int64_t kBefore[] = {0, 3'000'000'000, 20'000'000'000};
     const int64_t before = seeks_ < std::size(kBefore) ? kBefore[seeks_] : INT64_MAX;
     ++seeks_;
-    // Without an index FFmpeg goes by the times at which pictures are decoded: the first one's is before its own.
+    // Without an index FFmpeg seeks by decoding times, and the first picture's is earlier than its own time.
     constexpr int64_t kBeforeFirst = 10'000'000'000;
     const bool to_first = before >= skips_until_ns_;
     const int64_t place = to_first ? (input_->has_index() ? 0 : -kBeforeFirst) : skips_until_ns_ - before;
@@ -224,7 +226,7 @@ class VideoFile final : public Handler, private BlockLender {
   bool seek(int64_t ns) {
     try {
       return input_->seek(ns);
-    } catch (const std::runtime_error& error) { // it was opened anew, in vain
+    } catch (const std::runtime_error& error) { // opening it anew failed
       close();
       throw cannot_read(files_[file_], error.what());
     }
@@ -232,7 +234,7 @@ class VideoFile final : public Handler, private BlockLender {
 
   static int64_t in_ns(double count) { return static_cast<int64_t>(std::llround(count * 1e9)); }
 
-  // What the first file says is planned; the others have to be alike.
+  // Reads the first file's formats for the plan. All other files have to have the same size.
   void read_formats() {
     const AVCodecParameters& said = *input_->stream().codecpar;
     const auto format = static_cast<AVPixelFormat>(said.format);
@@ -258,7 +260,7 @@ class VideoFile final : public Handler, private BlockLender {
   }
   int64_t period_ns() const { return av_rescale(1'000'000'000, rate_.den, rate_.num); }
 
-  // What a person may need to know of the file and cannot see in the pictures; the report has it.
+  // Logs, for the report, facts about the file that a person may need and cannot see in the pictures.
   void tell_what_was_found() const {
     if (!has_rate_) log(MR_LOG_WARNING, "'" + *path_ + "' says no frame rate: 25 is taken");
     if (meaning_.guessed)
@@ -280,7 +282,7 @@ class VideoFile final : public Handler, private BlockLender {
 
   // ---- reading
 
-  // Moves to the next picture to be shown: it is in frame_.
+  // Moves the next picture to be shown into frame_.
   Step advance() {
     for (;;) {
       const int status = decoder_->receive(frame_.get());
@@ -307,7 +309,7 @@ class VideoFile final : public Handler, private BlockLender {
     }
   }
 
-  // Gives the decoder one packet, or the end.
+  // Sends the decoder one packet, or the end.
   std::optional<Step> feed() {
     if (interrupt_.is_asked()) return interrupted();
     if (at_end_) {
@@ -326,7 +328,7 @@ class VideoFile final : public Handler, private BlockLender {
     if (interrupt_.is_asked()) return interrupted();
     if (status == AVERROR(EAGAIN)) return {};
     if (input_->kind() == InputKind::address && (status != AVERROR_EOF || was_cut())) {
-      lost_ = status; // what the decoder still has comes first
+      lost_ = status; // acted on once the decoder has given its pictures
       lost_in_time_ = interrupt_.why() != Interrupt::Why::late;
       at_end_ = true;
       return {};
@@ -346,19 +348,20 @@ class VideoFile final : public Handler, private BlockLender {
     return Step::interrupted;
   }
 
-  // Of a stream whose length is known: it ended before that. One of unknown length that is live never ends by itself.
+  // True if the stream ended before its known length. If the length is unknown, an end counts as a loss for protocols
+  // in which a live stream never ends by itself.
   bool was_cut() const {
     const int64_t whole = input_->duration_ns();
     if (whole <= 0) return input_->ends_are_losses();
     return reached_ns_ + lasts_at_most_ns() + 500'000'000 < whole;
   }
 
-  // Whether the picture in frame_ is one to show; nothing: look for the next.
+  // Decides if the picture in frame_ is to be shown; nothing: go on to the next one.
   std::optional<Step> look_at_picture() {
     const int64_t stamp = frame_->best_effort_timestamp;
     container_ns_ = stamp == AV_NOPTS_VALUE ? kNoTime : input_->nanoseconds(stamp);
     if (origin_ns_ == INT64_MIN && container_ns_ != kNoTime) origin_ns_ = container_ns_;
-    // Pictures of a raw stream have no times, and are a period apart.
+    // Pictures of a raw stream have no times and are a period apart.
     const bool is_raw = origin_ns_ == INT64_MIN;
     if (is_raw || container_ns_ != kNoTime) {
       const int64_t in_file = is_raw ? untimed_++ * period_ns() : container_ns_ - origin_ns_;
@@ -367,7 +370,7 @@ class VideoFile final : public Handler, private BlockLender {
         av_frame_unref(frame_.get());
         return {};
       }
-      // A seek that led too far: the pictures between `start` and here were jumped over.
+      // The seek went too far and skipped the pictures between `start` and here.
       const bool overshot = skips_until_ns_ > 0 && !is_before_start_ && in_file > skips_until_ns_ + period_ns() / 2;
       if (overshot && seeks_ <= kSeeksMax && input_->kind() != InputKind::pipe) {
         av_frame_unref(frame_.get());
@@ -386,18 +389,18 @@ class VideoFile final : public Handler, private BlockLender {
       longest_step_ns_ = std::max(longest_step_ns_, in_file - reached_ns_);
       reached_ns_ = in_file;
     }
-    skips_until_ns_ = 0; // one picture is there: those after it are
+    skips_until_ns_ = 0; // the first picture is found: all later ones are shown
     return Step::picture;
   }
 
-  // Where the rate varies the last picture is taken to last as long as the longest before it.
+  // If the rate varies, the last picture is assumed to last as long as the longest before it.
   int64_t lasts_at_most_ns() const { return std::max(2 * period_ns(), longest_step_ns_); }
 
-  // The file has given all its pictures.
+  // Called when the file has given all its pictures.
   std::optional<Step> go_on_after_end() {
     if (lost_ != 0) return reconnect(std::exchange(lost_, 0));
     if (skips_until_ns_ > 0 && seeks_ <= kSeeksMax && input_->kind() != InputKind::pipe) {
-      at_end_ = false; // the seek led behind the last key picture
+      at_end_ = false; // the seek landed after the last key picture
       decoder_->flush();
       seek_before_start();
       return {};
@@ -417,7 +420,7 @@ class VideoFile final : public Handler, private BlockLender {
     return {};
   }
 
-  // False where it was interrupted while it opened the file.
+  // False if it was interrupted while it opened the file.
   bool reopen(size_t file) {
     try {
       open(file);
@@ -441,8 +444,8 @@ class VideoFile final : public Handler, private BlockLender {
                           ", the first were " + in_words(width_, height_));
   }
 
-  // Counts that the container only guesses are off by a picture or two; where the rate varies, the time that was
-  // reached decides. True if pictures are missing.
+  // True if pictures are missing. Estimated counts are off by a picture or two, and are wrong if the rate varies; so
+  // the time that was reached decides too.
   bool report_shortfall() {
     if (announced_ <= 0 || files_.size() > 1 || *start_ > 0) return false;
     const int64_t missing = announced_ - taken_of_file_;
@@ -451,7 +454,7 @@ class VideoFile final : public Handler, private BlockLender {
     const int64_t begun = input_->start_ns() == INT64_MIN ? 0 : std::max<int64_t>(input_->start_ns(), 0);
     const int64_t slack = is_counted_ ? lasts_at_most_ns() : std::max<int64_t>(lasts_at_most_ns(), 500'000'000);
     const bool reached = whole > 0 && reached_ns_ + begun + slack >= whole;
-    announced_ = 0; // said once
+    announced_ = 0; // reported once
     if (missing <= 1 || reached) return false;
     count("pictures_lost", missing);
     tell_break("'" + files_[file_] + "' breaks off after " + std::to_string(taken_of_file_) + " of " +
@@ -459,11 +462,11 @@ class VideoFile final : public Handler, private BlockLender {
     return true;
   }
 
-  // A film in fragments says no length; the boxes of its container say theirs.
+  // A film in fragments does not store its length, but the boxes of its container store theirs.
   void report_cut_off() {
     const bool is_mp4 = std::string_view(input_->format().iformat->name).starts_with("mov,");
     if (input_->kind() != InputKind::file || !is_mp4 || !breaks_off_in_a_box(files_[file_])) return;
-    if (std::exchange(is_told_.cut_off, true) && files_.size() == 1) return; // in each round of `loop`
+    if (std::exchange(is_told_.cut_off, true) && files_.size() == 1) return; // not again in each round of `loop`
     tell_break("'" + files_[file_] + "' breaks off after " + std::to_string(taken_of_file_) +
                " pictures: the last part of it is incomplete");
   }
@@ -483,19 +486,19 @@ class VideoFile final : public Handler, private BlockLender {
     if (!std::exchange(is_told_.damage, true)) log(MR_LOG_WARNING, words + "; what follows is counted");
   }
 
-  // A container that counts its packets misses some: streams that were joined look so, too, and what is really lost
-  // shows in the pictures.
+  // A container that numbers its packets misses some. Joined streams look like that too; pictures that are really lost
+  // are counted separately.
   void note_gap() {
     count("packets_damaged");
     if (!std::exchange(is_told_.gap, true))
       log(MR_LOG_INFO, "packets are missing or damaged after " + seconds_words(reached_ns_) + "; they are counted");
   }
 
-  // The connection is lost: opens it again until it holds, for `reconnect` at most.
+  // Opens a lost connection again, for `reconnect` at most.
   std::optional<Step> reconnect(int status) {
     const auto now = std::chrono::steady_clock::now();
     if (!std::exchange(is_lost_, true))
-      lost_since_ = now; // until a picture comes: one that opens and gives none is lost
+      lost_since_ = now; // until a picture comes: a connection without pictures still counts as lost
     std::string why = lost_in_time_ ? error_words(status) : "nothing came for " + seconds_words(in_ns(*timeout_));
     const bool was_live = input_->is_live();
     const int64_t reached = reached_ns_, longest = longest_step_ns_;
@@ -518,7 +521,7 @@ class VideoFile final : public Handler, private BlockLender {
     if (was_live) {
       const auto lost = std::chrono::steady_clock::now() - last_picture_;
       times_.begin_again_after(std::chrono::duration_cast<std::chrono::nanoseconds>(lost).count());
-    } else { // a film goes on where it was
+    } else { // a film continues at its old position
       reached_ns_ = reached;
       longest_step_ns_ = longest;
       skips_until_ns_ = reached + 1;
@@ -529,7 +532,7 @@ class VideoFile final : public Handler, private BlockLender {
     return {};
   }
 
-  // False where it was interrupted.
+  // False if it was interrupted.
   bool rest(std::chrono::milliseconds pause) const {
     for (const auto until = std::chrono::steady_clock::now() + pause; std::chrono::steady_clock::now() < until;) {
       if (interrupt_.is_asked()) return false;
@@ -559,12 +562,12 @@ class VideoFile final : public Handler, private BlockLender {
     is_lost_ = false;
   }
 
-  // The picture lies in a block of the plan: it is given as it is.
+  // Gives the picture without a copy if it lies in a block of the plan; else false.
   bool in_its_block(Tick& tick, const AVFrame& frame) {
     const mr_block* block = decoder_->block_to_give(frame);
     if (!block || pixel_of(static_cast<AVPixelFormat>(frame.format)) != pixel_) return false;
     mr_image image{};
-    lay_out_image(pixel_, width_, height_, image); // planes and their rows; where they are follows
+    lay_out_image(pixel_, width_, height_, image); // planes and rows; the positions are set below
     uint64_t bytes = 0;
     for (uint32_t p = 0; p < image.plane_count; ++p) {
       if (frame.linesize[p] <= 0) return false;
@@ -588,7 +591,7 @@ class VideoFile final : public Handler, private BlockLender {
     Meaning meaning =
         meaning_of(static_cast<AVPixelFormat>(frame.format), number_of(frame.colorspace), number_of(frame.color_range),
                    number_of(frame.color_primaries), number_of(frame.color_trc), {0, 1}, frame.height);
-    if (meaning.guessed) meaning.color = meaning_.color; // what the container says
+    if (meaning.guessed) meaning.color = meaning_.color; // the container's tag
     image.color = meaning.color;
     image.range = meaning.range;
     image.primaries = meaning.primaries ? meaning.primaries : meaning_.primaries;
@@ -637,7 +640,7 @@ class VideoFile final : public Handler, private BlockLender {
   Param<int> threads_{*this, "threads", 0, "of the decoder; 0: as many as there are cores", range(0, 64)};
   Param<std::string> decoder_name_{*this, "decoder", "", "FFmpeg's name of a decoder; empty: the first of the codec"};
   Param<std::string> format_{*this, "format", "", "FFmpeg's name of a container; empty: by the content"};
-  Param<std::string> on_damage_{*this, "on_damage", "skip", "what follows where the file is damaged",
+  Param<std::string> on_damage_{*this, "on_damage", "skip", "what follows if the file is damaged",
                                 choices({"skip", "fail"})};
   Param<double> timeout_{*this, "timeout", 5.0, "how long an address may be silent", range(0.1, 3600), seconds};
   Param<double> reconnect_{*this,       "reconnect", 30.0, "how long a lost connection is opened again; 0: not at all",
@@ -648,7 +651,7 @@ class VideoFile final : public Handler, private BlockLender {
   std::vector<std::string> files_;
   size_t file_ = 0;
   std::unique_ptr<Input> input_;
-  std::unique_ptr<Decoder> decoder_; // after input_: it is gone first
+  std::unique_ptr<Decoder> decoder_; // after input_, so that it is destroyed first
   Frame frame_;
   Packet packet_;
   FrameCopier copier_;
@@ -665,21 +668,21 @@ class VideoFile final : public Handler, private BlockLender {
   bool is_counted_ = false;        // announced_ is the container's own count
   int64_t announced_ = 0;          // pictures, as the container says; 0: it does not
   int64_t taken_ = 0;              // pictures given since it was opened
-  int64_t taken_of_file_ = 0;      // of them, of the file that is open
+  int64_t taken_of_file_ = 0;      // pictures given of the open file
   int64_t origin_ns_ = INT64_MIN;  // the container's time of the file's first picture
-  int64_t container_ns_ = kNoTime; // of the picture in frame_
-  int64_t untimed_ = 0;            // pictures of this file, where none has a time
-  int64_t reached_ns_ = 0;         // how far into the file the last picture was
+  int64_t container_ns_ = kNoTime; // container's time of the picture in frame_
+  int64_t untimed_ = 0;            // pictures of this file, if none has a time
+  int64_t reached_ns_ = 0;         // position of the last picture in the file
   int64_t skips_until_ns_ = 0;     // pictures before it are only decoded
   size_t seeks_ = 0;               // how often `start` was looked for
-  bool is_before_start_ = false;   // a picture before it was seen: none at it was jumped over
-  int64_t position_ = -1;          // of the last packet, in bytes
+  bool is_before_start_ = false;   // a picture before `start` was seen, so the seek skipped none
+  int64_t position_ = -1;          // byte position of the last packet
   int64_t longest_step_ns_ = 0;    // between two pictures of the file
   int damage_in_a_row_ = 0;
   int lost_ = 0;             // FFmpeg's error with which the connection was lost; 0: it holds
-  bool lost_in_time_ = true; // it said so itself, before `timeout` was over
+  bool lost_in_time_ = true; // an error came before `timeout` was over
   bool at_end_ = false, is_cut_short_ = false;
-  bool is_lost_ = false; // the connection, and no picture has come since
+  bool is_lost_ = false; // the connection was lost, and no picture has come since
   std::chrono::steady_clock::time_point last_picture_, lost_since_;
   struct Told {
     bool damage = false, gap = false, interlaced = false, times = false, seek = false, cut_off = false;

@@ -1,4 +1,4 @@
-// video.writer: pictures into a film.
+// video.writer: writes pictures into a film.
 #include <atomic>
 #include <bit>
 #include <memory>
@@ -19,59 +19,63 @@ namespace {
 constexpr const char* kVideoWriterManual = &R"(
 Writes the pictures that it gets into a film: a file, standard output, a FIFO, or a server.
 
-The container follows from the path's extension (mp4, mov, mkv, webm, avi, ts, nut, flv, gif, y4m) or
-from `container`, which `path=-` (standard output) and most FIFOs need. Addresses go to servers: rtmp://,
-rtsp://, srt://, udp:// and tcp://, where the installed libraries have them. `millrace inspect video.writer`
-lists the containers and encoders of this machine.
+The container follows from the path's extension (mp4, mov, mkv, webm, avi, ts, nut, flv, gif, y4m)
+or from `container`, which `path=-` (standard output) and most FIFOs need. Addresses go to servers:
+rtmp://, rtsp://, srt://, udp:// and tcp://, if the installed libraries have them.
+`millrace inspect video.writer` lists the containers and encoders of this machine.
 
-Times. Each picture is shown at its media time, less that of the first, so that a film of a live source
-lasts as long as it did, whatever was dropped on the way. MP4, MOV and NUT hold such times to a
-microsecond, TS to 11 of them, Matroska, WebM and FLV to a millisecond, and the nominal rate exactly where
-they can. A picture that is closer to the one before it than that takes the container's next tick and is
-counted (pictures_nudged). AVI has numbers instead of times: a picture
-takes the nearest number that is free. Y4M has neither, so that pictures are repeated and dropped. With
-`rate: 30` that is done in any container: the film has exactly 30 pictures a second and ends where its
-media times end; of several pictures that come too fast, the latest is the one that lasts.
+Times. Each picture is shown at its media time, counted from the first picture's. So a film of a
+live source lasts as long as the source did, whatever was dropped on the way. MP4, MOV and NUT hold
+such times to a microsecond, TS to 11 of them, Matroska, WebM and FLV to a millisecond, and all hold
+the nominal rate exactly if they can. A picture that is closer than that to the one before it takes
+the container's next tick and is counted (pictures_nudged). AVI has numbers instead of times: a
+picture takes the nearest number that is free. Y4M has neither, so pictures are repeated and
+dropped. `rate: 30` does that in any container: the film has exactly 30 pictures a second and ends
+where its media times end. If several pictures come too fast, the latest one lasts.
 
-Codec. `codec` is h264, hevc, av1, vp9, vp8, mpeg4, mpeg2, mjpeg, prores, gif, one of the lossless ones,
-an encoder's own name such as libx264rgb, or four letters such as MJPG. Without it: h264, which plays
-everywhere; vp9 in WebM, mpeg4 in AVI. `quality` is one scale for all codecs, from 0 to 100; 70 is what
-x264 calls crf 23, and 15 more or less is easily seen. `bitrate: 4M` fixes the size instead. `preset` is
-the encoder's word for speed against size; x264's is veryfast unless said. `gop` is the longest time
-between key frames, at which a player can begin. `pixels` chooses what is encoded, such as yuv444p; else
-it is what comes: 8 or 10 bits in YCbCr, RGB in codecs for it. Colours, range and the shape of pixels
-are tagged as they come. Gray pictures stay gray in a codec that has gray, and colour never becomes gray
-unless `pixels: gray8` asks for it: such a codec takes any picture and writes the nearest format of its own,
-counted as pictures_converted where numbers change. JPEG knows the matrix bt601 and full range only, so that
-mjpeg converts what comes with another.
+Codec. `codec` is h264, hevc, av1, vp9, vp8, mpeg4, mpeg2, mjpeg, prores, gif, one of the lossless
+ones, an encoder's own name such as libx264rgb, or four letters such as MJPG. The default is h264,
+which plays everywhere, but vp9 in WebM and mpeg4 in AVI. `quality` is one scale for all codecs,
+from 0 to 100; 70 is x264's crf 23, and a difference of 15 is easily seen. `bitrate: 4M` fixes the
+size instead. `preset` is the encoder's word for speed against size; for x264 the default is
+veryfast. `gop` is the longest time between key frames, at which a player can begin. `pixels`
+chooses the encoded format, such as yuv444p. Without it the format of the input is kept: 8 or 10
+bits in YCbCr, RGB in codecs for it. Colours, range and the shape of pixels are tagged as in the
+input. Gray pictures stay gray in a codec that has gray, and colour never becomes gray unless
+`pixels: gray8` asks for it: such a codec takes any picture and writes its own nearest colour
+format, counted as pictures_converted if numbers change. JPEG has the matrix bt601 and full range
+only, so mjpeg converts pictures that have another.
 
-For bit-exact work take ffv1 (in mkv, avi or mov: RGB, RGBA, gray, nv12, i420 and 10 bits), huffyuv (RGB and
-RGBA, quick), ffvhuff (as huffyuv, also i420, gray and 10 bits) or png (RGB, RGBA and gray).
+For bit-exact work take ffv1 (in mkv, avi or mov: RGB, RGBA, gray, nv12, i420 and 10 bits), huffyuv
+(RGB and RGBA, quick), ffvhuff (as huffyuv, also i420, gray and 10 bits) or png (RGB, RGBA and
+gray).
 
-Sizes. H.264, H.265 and others take even sizes only. Others are refused before the pipeline runs, with
-the crop that helps.
+Sizes. H.264, H.265 and others take even sizes only. Other sizes are refused before the pipeline
+runs, with the crop that helps.
 
-Safety. The film is written to NAME.part.EXT beside its name, under a lock, and gets its name at the end.
-A second writer of the same name is refused. What a crash leaves can be played but for its last two
-seconds, and the next run keeps it as NAME.part-1.EXT and says so. That is so because MP4 and MOV are
-written in fragments of half a second; with `fragment: none` they are plain, and worth nothing before
-their end. Each write is checked: a full disk ends the run with path, reason and byte; where `on_error`
-lets the run go on, that is said once, and no more pictures are taken (`skip`) or a new film is begun
-(`restart`). A film is on the disk before it gets its name, and outlasts a loss of power. Folders on the
-way are made. A film that is there is replaced, at the end, or with `exists: fail` refused.
+Safety. The film is written to NAME.part.EXT beside its name, under a lock, and gets its name at the
+end. A second writer of the same name is refused. A film that a crash leaves can be played except
+for its last two seconds; the next run keeps it as NAME.part-1.EXT and says so. For this, MP4 and
+MOV are written in fragments of half a second. With `fragment: none` they are plain, and worth
+nothing before their end. Each write is checked: a full disk ends the run with path, reason and
+byte. If `on_error` lets the run go on, that is said once, and then no more pictures are taken
+(`skip`) or a new film is begun (`restart`). A film is on the disk before it gets its name, and
+outlasts a loss of power. Missing folders of the path are created. An existing film is replaced at
+the end, or refused with `exists: fail`.
 
-Segments. `segment: 10min` or `segment: 100MB` makes a new file at a key frame, each playable by itself
-and beginning at 0. %03d or {index} in the path is the number; without either "-000" stands before the
-extension. Codecs of which each picture stands alone (ffv1, png, mjpeg, …) are cut at any picture; others
-get a key frame where the next file is due. A file of a given size ends near it. `list` names a file that lists
-the finished ones, which ffmpeg reads with `-f concat`. It is under a lock, too.
+Segments. `segment: 10min` or `segment: 100MB` makes a new file at a key frame, each playable by
+itself and beginning at 0. %03d or {index} in the path is the number; without either "-000" is put
+before the extension. Codecs in which each picture stands alone (ffv1, png, mjpeg, …) are cut at any
+picture; others get a key frame where the next file is due. A file of a given size ends near it.
+`list` names a file that lists the finished segments, which ffmpeg reads with `-f concat`. It is
+under a lock, too.
 
-Sound. `sound` names a file whose sound is copied beside the pictures, as it is, cut to the same times:
-media time 0 is the file's first picture.
+Sound. `sound` names a file whose sound is copied unchanged beside the pictures, cut to the same
+times: media time 0 is the file's first picture.
 
-Addresses. A server is connected to with the first picture. What it does not accept, or does not take for
-`timeout`, ends the run with the address and the reason, and so does one that goes; nothing is sent again. UDP
-goes out whether anybody listens or not.
+Addresses. The first picture opens the connection to a server. If the server does not accept
+something, takes nothing for `timeout` or goes away, the run ends with the address and the reason;
+nothing is sent again. UDP is sent whether or not anything receives it.
 
     video.file path=media/vtest.avi ! video.writer path=out/copy.mp4
 )"[1];
@@ -82,11 +86,11 @@ constexpr int64_t kThreadsMax = 256;
 class VideoWriter final : public Handler {
  public:
   VideoWriter() {
-    blocking(); // a FIFO's reader and a server take their time
+    blocking(); // a FIFO's reader or a server may be slow
     cost_hint_us(4000);
   }
 
-  // What can be refused by the parameters alone is refused here.
+  // Refuses everything that the parameters alone show to be wrong.
   void narrow(uint32_t port, Format& accepts) override {
     if (port != video_.port()) return;
     const LogScope scope(log_);
@@ -95,7 +99,7 @@ class VideoWriter final : public Handler {
     accepts.pixel_formats = accepts.pixel_formats ? accepts.pixel_formats & taken : taken;
   }
 
-  // Whether the encoder takes the size is known once it opens.
+  // Opens the encoder once, because only that shows if it takes the size.
   void configure(const Formats& formats) override {
     const Format& format = formats.in(video_);
     if (format.size_kind != MR_DIM_FIXED || format.width == 0 || std::popcount(format.pixel_formats) != 1) return;
@@ -136,15 +140,15 @@ class VideoWriter final : public Handler {
     if (!recording_) throw std::logic_error("the film '" + *path_ + "' has ended");
     const LogScope scope(log_);
     const ImageView picture = video_(tick);
-    // A picture of another clock lasts until that one's next tick, which says nothing of this one's.
+    // A picture of another clock lasts until that clock's next tick, which tells nothing about this clock's ticks.
     const bool is_of_this_tick = picture.header().pts_ns == tick.media_time_ns();
     recording_->add(picture, tick.media_time_ns(), is_of_this_tick ? picture.header().duration_ns : 0);
   }
 
   void drain() override { finish(); }
-  // Without a drain (another handler has failed) what was written is a whole film all the same.
+  // Finishes the film also without a drain (after another handler's failure), so that it is whole.
   void stop() override { finish(); }
-  // A jump in the stream is no new film: the pictures after it follow those before.
+  // A jump in the stream does not begin a new film: the pictures after it follow those before.
   void reset() override {}
   void interrupt() override { interrupted_ = true; }
 
@@ -218,7 +222,7 @@ class VideoWriter final : public Handler {
   Param<std::string> segment_{*this, "segment", "", "a time such as 10min or a size such as 100MB; empty: one file",
                               cuts_paths};
   Param<std::string> list_{*this, "list", "", "a file that lists the finished segments", writes_path};
-  Param<std::string> exists_{*this, "exists", "replace", "what becomes of a film that is there",
+  Param<std::string> exists_{*this, "exists", "replace", "what becomes of an existing film",
                              choices({"replace", "fail"})};
   Param<std::string> fragment_{*this, "fragment", "auto",
                                "auto: MP4 and MOV in fragments, which a crash leaves playable; none: plain ones",
@@ -228,9 +232,9 @@ class VideoWriter final : public Handler {
   Log log_{[this](uint32_t level, const std::string& sentence) { log(level, sentence); }};
   std::atomic<bool> interrupted_ = false;
   std::unique_ptr<Recording> recording_;
-  std::string failed_part_; // of the last recording that failed; after a restart it is in the way
+  std::string failed_part_; // the last failed recording's; after a restart it is in the way
   std::tuple<uint32_t, uint32_t, Pixel> opened_{0, 0, Pixel::none};
-  Parameters expected_; // of the encoder that was opened for them
+  Parameters expected_; // parameters of the encoder that was opened for opened_
 };
 
 MILLRACE_HANDLER(VideoWriter, "video.writer", "Writes pictures into a film", kVideoWriterManual)

@@ -1,5 +1,5 @@
-// The assignment problem by shortest augmenting paths: agents are placed one by one, each at the end of the cheapest
-// chain of moves that frees a task for it.
+// Solves the assignment problem by shortest augmenting paths. Agents are placed one by one, each by the cheapest chain
+// of moves that frees a task for it.
 #include "plugins/opencv/assignment.h"
 
 #include <limits>
@@ -19,8 +19,8 @@ struct Search {
   uint32_t agents, tasks, columns;
   bool transposed; // agents are columns of the matrix
   std::vector<double> agent_price, task_price;
-  std::vector<uint32_t> agent_of;      // of each task; kNobody: free
-  std::vector<double> distance;        // of each task from the agent being placed
+  std::vector<uint32_t> agent_of;      // by task; kNobody: free
+  std::vector<double> distance;        // from the agent being placed to each task
   std::vector<uint32_t> previous_task; // on the shortest path; kNobody: the path begins here
   std::vector<char> settled;
 
@@ -29,7 +29,7 @@ struct Search {
     return cost[size_t{row} * columns + column] - agent_price[agent] - task_price[task];
   }
 
-  // Shortens distances by going through `agent`, which is reached by way of `via` at distance `so_far`.
+  // Shortens distances by paths through `agent`, which is reached via the task `via` at distance `so_far`.
   void relax(uint32_t agent, uint32_t via, double so_far) {
     for (uint32_t task = 0; task < tasks; ++task) {
       if (settled[task]) continue;
@@ -48,7 +48,7 @@ struct Search {
     return best;
   }
 
-  // Finds the free task that is cheapest to reach for `agent` and moves everybody on the path one task along.
+  // Finds the free task that is cheapest to reach for `agent` and moves each agent on the path one task along.
   void place(uint32_t agent) {
     distance.assign(tasks, kInfinity);
     previous_task.assign(tasks, kNobody);

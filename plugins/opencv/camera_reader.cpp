@@ -1,4 +1,4 @@
-// Waiting in slices; see camera_reader.h.
+// Waits for a camera in slices; see camera_reader.h.
 #include "plugins/opencv/camera_reader.h"
 
 namespace millrace::opencv {

@@ -15,27 +15,26 @@ class CameraStream {
   CameraStream(const CameraStream&) = delete;
   CameraStream& operator=(const CameraStream&) = delete;
   virtual ~CameraStream() = default;
-  // Whether a picture is there, waited for at most so long.
+  // Waits at most `timeout_ns` for a picture. True if one is there.
   virtual bool wait(int64_t timeout_ns) = 0;
-  // The picture that is there, into `target` where its size and type fit, else into new memory; false: the camera
-  // fails.
+  // Reads the picture into `target` if its size and type fit, else into new memory. False: the camera failed.
   virtual bool read(cv::Mat& target) = 0;
 };
 
 enum class CameraAnswer { picture, interrupted, silent, failed };
 
-// interrupt() may come from any thread, all else from one.
+// interrupt() may be called from any thread, all other functions from one.
 class CameraReader {
  public:
-  // A camera that gives nothing for so long is lost: the longest exposure that drivers know is a few seconds.
+  // A camera that gives nothing for this long is lost: the longest exposure that drivers know is a few seconds.
   static constexpr int64_t kSilenceMaxNs = 10'000'000'000;
-  // An interrupt is noticed so late at most.
+  // An interrupt is noticed after this time at most.
   static constexpr int64_t kSliceNs = 50'000'000;
 
   CameraAnswer next(CameraStream& stream, cv::Mat& target);
-  // Ends a wait of now, or the next one, once.
+  // Ends one wait: the current one, or else the next.
   void interrupt() { interrupted_.store(true, std::memory_order_relaxed); }
-  // Forgets an interrupt that nobody waited for.
+  // Forgets an interrupt that came while no call waited.
   void clear() { interrupted_.store(false, std::memory_order_relaxed); }
 
  private:

@@ -1,4 +1,4 @@
-// Cameras as Video4Linux lists them; see cameras.h.
+// Finds cameras through Video4Linux; see cameras.h.
 #include "plugins/opencv/cameras.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ std::string sentence_of(const std::vector<Camera>& cameras, const CameraFolders&
   return sentence;
 }
 
-// What the system says to an attempt to open it; "" where it opens.
+// The system's error when the device is opened; "" if it opens.
 std::string opening_error(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (file >= 0) {

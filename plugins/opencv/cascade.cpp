@@ -1,4 +1,4 @@
-// The usual places of cascades; see cascade.h.
+// Searches the usual places of cascades; see cascade.h.
 #include "plugins/opencv/cascade.h"
 
 #include <filesystem>

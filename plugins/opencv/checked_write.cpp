@@ -1,4 +1,4 @@
-// Plain writes with their errors; see checked_write.h.
+// Plain writes with all errors checked; see checked_write.h.
 #include "plugins/opencv/checked_write.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@ namespace millrace::opencv {
 
 namespace {
 
-// 0, or why it could not be written to its end.
+// 0, or the errno of the write that failed.
 int write_all(int file, std::span<const unsigned char> bytes, size_t& written) {
   const HeldWriteSignals held;
   while (written < bytes.size()) {
@@ -35,7 +35,7 @@ void write_picture_bytes(const std::string& path, std::span<const unsigned char>
   if (file < 0) refuse(errno, "");
   size_t written = 0;
   int error = write_all(file, bytes, written);
-  if (::close(file) != 0 && error == 0) error = errno; // a network's disk may be full only now
+  if (::close(file) != 0 && error == 0) error = errno; // a network file system may report a full disk only now
   if (error != 0) refuse(error, " (at byte " + std::to_string(written) + ")");
 }
 

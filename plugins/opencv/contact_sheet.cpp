@@ -32,7 +32,7 @@ void ContactSheet::add(const cv::Mat& picture) {
 
 cv::Mat ContactSheet::compose() const {
   if (tiles_.empty()) return {};
-  int tile_height = 0; // of the tallest: pictures may change their size in mid-stream
+  int tile_height = 0; // the tallest tile's: pictures may change size in mid-stream
   for (const cv::Mat& tile : tiles_) tile_height = std::max(tile_height, tile.rows);
   const int count = static_cast<int>(tiles_.size());
   const int columns = std::min(columns_, count), rows = (count + columns - 1) / columns;

@@ -8,16 +8,17 @@
 
 namespace millrace::opencv {
 
-// Collects tiles. A sheet that is full drops every other tile and doubles its step, so that it spans the whole stream
-// in bounded memory, however long that is. Not thread safe.
+// Collects tiles. A full sheet drops every other tile and doubles its step, so that it spans a stream of any length in
+// bounded memory. Not thread safe.
 class ContactSheet {
  public:
-  // Tiles of `tile_width` pixels, `columns` to a row, at most `tiles_max` (even); every `step`-th picture is one.
+  // Makes every `step`-th picture a tile. Tiles are `tile_width` pixels wide, `columns` to a row, at most `tiles_max`
+  // (even).
   ContactSheet(int columns, int tile_width, uint32_t tiles_max, uint64_t step);
 
-  // Offers the next picture (8 bit, three channels, blue first); it is copied only where it becomes a tile.
+  // Offers the next picture (8 bit, three channels, blue first); it is copied only if it becomes a tile.
   void add(const cv::Mat& picture);
-  // The sheet so far: rows filled left to right on black; an empty matrix where there is no tile.
+  // The sheet so far: rows filled left to right on black; an empty matrix if there is no tile.
   cv::Mat compose() const;
   void clear();
 

@@ -24,11 +24,10 @@ lbpcascade_frontalface_improved (several times faster), and others, for eyes, ca
 The frontal ones find upright faces from 20 or 24 pixels on.
 
 `width` scales the picture first: a smaller one is searched faster. `size_min` and `size_max` are in
-pixels of the input and bound the search too. A smaller `scale` tries more sizes. `group` windows
-that overlap, and one more, make a face; the score of n that do is n / (n + group + 1), so 0.5 is
-just enough.
-Boxes are in pixels of the input, best first, with label 0. A picture that is smaller than the
-cascade's window has no faces.
+pixels of the input and bound the search too. A smaller `scale` tries more sizes. A face needs
+`group` + 1 windows that overlap; n of them have the score n / (n + group + 1), so 0.5 is just
+enough. Boxes are in pixels of the input, best first, with label 0. A picture that is smaller than
+the cascade's window has no faces.
 
 A picture gives the same boxes on any number of `threads`. OpenCV has one number of threads for the
 whole process: the handler that starts last sets it.
@@ -36,7 +35,7 @@ whole process: the handler that starts last sets it.
     video.file path=media/Megamind.avi ! detect.faces width=360 every=3 ! null.sink
 )"[1];
 
-// More faces than a picture of a crowd shows at a useful size; the worst are left out.
+// More faces than a picture of a crowd shows at a useful size. Faces with the lowest scores are left out.
 constexpr uint64_t kFacesMax = 256;
 
 class DetectFaces final : public Handler {
@@ -50,7 +49,7 @@ class DetectFaces final : public Handler {
     if (*size_max_ > 0 && *size_max_ < *size_min_)
       throw std::invalid_argument("size_max is smaller than size_min: no face has such a size");
     detector_.emplace(find_cascade(*cascade_, cascade_folders()));
-    // More threads than processors would only wait for each other.
+    // Extra threads beyond the number of processors would only wait for each other.
     cv::setNumThreads(std::min(*threads_, cv::getNumberOfCPUs()));
   }
 

@@ -17,9 +17,9 @@ Finds people who stand or walk: histograms of gradients and a linear classifier 
 
 People are found from about 100 pixels of height on; `width` scales the picture first, so that the
 people in it are larger or the search is faster (its time grows with the area). `threshold` is the
-classifier's: higher finds fewer and surer. A smaller `scale` tries more sizes between the smallest
-and the largest. `group` windows that overlap, and one more, make a person. Boxes are in pixels of
-the input, best first, with label 0; the score is the classifier's, cut off at 0 and 1.
+classifier's: a higher one finds fewer people, but more surely. A smaller `scale` tries more sizes
+between the smallest and the largest. A person needs `group` + 1 windows that overlap. Boxes are in
+pixels of the input, best first, with label 0; the score is the classifier's, cut off at 0 and 1.
 
 A picture gives the same boxes on any number of `threads`. OpenCV has one number of threads for the
 whole process: the handler that starts last sets it.
@@ -27,7 +27,7 @@ whole process: the handler that starts last sets it.
     video.file path=media/vtest.avi ! detect.people every=3 ! null.sink
 )"[1];
 
-// More people than a scene can be followed with; the worst are left out.
+// More people than can be followed in one scene. People with the lowest scores are left out.
 constexpr uint64_t kPeopleMax = 256;
 
 class DetectPeople final : public Handler {
@@ -37,7 +37,7 @@ class DetectPeople final : public Handler {
     cost_hint_us(85000); // 768 × 576, scale 1.1, one core
   }
 
-  // More threads than processors would only wait for each other.
+  // Extra threads beyond the number of processors would only wait for each other.
   void start() override { cv::setNumThreads(std::min(*threads_, cv::getNumberOfCPUs())); }
 
   void process(Tick& tick, Cpu&) {

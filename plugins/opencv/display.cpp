@@ -10,7 +10,7 @@ namespace millrace::opencv {
 std::string why_no_display() {
   const char* name = std::getenv("DISPLAY");
   if (!name || !*name) return "there is no display: DISPLAY is not set";
-  // Loaded by name, so that the plugin needs no package of X11; where OpenCV shows windows, the library is there.
+  // Loaded by name, so that the plugin needs no X11 package. If OpenCV can show windows, the library is installed.
   void* library = dlopen("libX11.so.6", RTLD_NOW | RTLD_LOCAL);
   if (!library) return "there is no display: libX11.so.6 is not installed";
   const auto open = reinterpret_cast<void* (*)(const char*)>(dlsym(library, "XOpenDisplay"));

@@ -1,12 +1,12 @@
-// Whether there is a display that windows can be shown on.
+// Finds out if there is a display for windows.
 #pragma once
 
 #include <string>
 
 namespace millrace::opencv {
 
-// "" where a window can be opened, else why not. Asked before OpenCV opens one, because the toolkit behind it (Qt) ends
-// the whole process where it finds no display.
+// "" if a window can be opened, else the reason why not. To be asked before OpenCV opens a window, because OpenCV's
+// toolkit (Qt) ends the whole process if it finds no display.
 std::string why_no_display();
 
 } // namespace millrace::opencv

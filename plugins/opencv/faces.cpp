@@ -1,4 +1,4 @@
-// The face detector: grey, resize, even out the light, scan, group in a fixed order.
+// The face detector: converts to grey, resizes, evens out the light, scans, and groups in a fixed order.
 #include "plugins/opencv/faces.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace millrace::opencv {
 
 namespace {
 
-// Parts of its size by which windows of one group differ; OpenCV's own choice.
+// Windows of one group differ by at most this fraction of their size. OpenCV's own choice.
 constexpr double kFaceGroupDistance = 0.2;
 
 struct FaceCandidate {
@@ -59,7 +59,7 @@ FaceDetector::FaceDetector(const std::string& path) {
   std::string why;
   try {
     loaded = cascade_.load(path);
-  } catch (const cv::Exception& error) { // the file is no XML at all, or breaks off
+  } catch (const cv::Exception& error) { // the file is no XML, or is cut off
     why = " (" + error.err + ")";
   }
   if (!loaded || cascade_.empty()) throw std::runtime_error("'" + path + "' holds no cascade that can be read" + why);
@@ -78,13 +78,13 @@ std::vector<Box> FaceDetector::detect(const cv::Mat& picture, const FaceSettings
     cv::resize(scanned, resized_, {settings.width, height}, 0, 0, factor > 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
     scanned = resized_;
   }
-  // No window fits; the scan itself does not check that.
+  // The scan itself does not check that a window fits.
   const cv::Size window = cascade_.getOriginalWindowSize();
   if (scanned.cols < window.width || scanned.rows < window.height) return {};
   cv::equalizeHist(scanned, even_);
 
   std::vector<cv::Rect> windows;
-  // Ungrouped (the 0): OpenCV's threads append in any order and its grouping depends on the order.
+  // The 0 turns OpenCV's grouping off: its threads append windows in any order, and its grouping depends on the order.
   cascade_.detectMultiScale(even_, windows, settings.scale, 0, 0, square(settings.size_min, factor),
                             square(settings.size_max, factor));
   sort_windows(windows);

@@ -1,4 +1,4 @@
-// Scaling by area downwards and linearly upwards; see fit_picture.h.
+// Scales down by area and up linearly; see fit_picture.h.
 #include "plugins/opencv/fit_picture.h"
 
 #include <algorithm>

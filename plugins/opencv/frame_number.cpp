@@ -1,4 +1,4 @@
-// Numbers in paths, in both directions; see frame_number.h.
+// Writes numbers into paths and reads them back; see frame_number.h.
 #include "plugins/opencv/frame_number.h"
 
 #include <charconv>

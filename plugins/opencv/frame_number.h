@@ -11,7 +11,7 @@ namespace millrace::opencv {
 
 class FrameNumber {
  public:
-  // The first %d, or %01d to %09d, of the path; nothing where there is none. Any other percent sign is one.
+  // The first %d, or %01d to %09d, of the path; nothing if there is none. Any other percent sign stands for itself.
   static std::optional<FrameNumber> find(const std::string& pattern);
 
   std::string path_of(uint64_t number) const;
@@ -21,8 +21,8 @@ class FrameNumber {
   const std::string& after() const { return after_; }
 
  private:
-  std::string before_, after_; // the place
-  size_t digits_ = 1;          // at least
+  std::string before_, after_; // the text before and after the number
+  size_t digits_ = 1;          // the fewest digits
 };
 
 } // namespace millrace::opencv

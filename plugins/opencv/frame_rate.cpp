@@ -1,4 +1,4 @@
-// Fractions from floating rates: a table of intent first, continued fractions for the rest.
+// Turns floating-point rates into fractions: known rates by a table, others by continued fractions.
 #include "plugins/opencv/frame_rate.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@ constexpr int64_t kDenominatorMax = 1001; // the broadcast rates' own
 constexpr int64_t kSecondNs = 1000000000;
 constexpr double kSecondsMax = 100.0 * 366 * 86400;
 constexpr double kWholeTolerance = 0.0005;    // a container's rate is a quotient of integers: whole ones come out whole
-constexpr double kBroadcastTolerance = 0.005; // 29.97 and 23.98 are what people round 30000/1001 and 24000/1001 to
+constexpr double kBroadcastTolerance = 0.005; // people round 30000/1001 and 24000/1001 to 29.97 and 23.98
 
 // The best fraction of `value` with a bounded denominator, by its continued fraction (convergents only).
 FrameRate simplest_fraction(double value) {

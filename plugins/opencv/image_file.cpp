@@ -14,25 +14,25 @@ namespace millrace::opencv {
 namespace {
 
 constexpr const char* kImageFileManual = &R"(
-Gives a picture file, or all files that a pattern such as `frames/*.png` or `frames/%06d.png`
-matches, one a tick.
+Gives the pictures of one file, or of all files that a pattern such as `frames/*.png` or
+`frames/%06d.png` matches, one a tick.
 
 The files are looked up once, before anything runs, and come in natural order: frame2.png before
 frame10.png. `%d` stands for a number and `%06d` for one of at least six digits, in the file's name:
-the numbers that are there are given from the lowest on, and gaps are passed over. A file that has
-the pattern itself as its name is that file.
+existing numbers are given from the lowest on, and gaps are skipped. If a file has the pattern
+itself as its name, that file is read.
 
 The whole list is given `repeat` times, or, with `loop`, without end. With `fps` the source has that
 rate and picture n is shown at n / fps; without it there is a picture at each tick.
 
-Pictures are bgr8, or bgra8 with `alpha` (opaque where a file has no transparency); deeper ones are
+Pictures are bgr8, or bgra8 with `alpha` (opaque if a file has no transparency); deeper ones are
 reduced to 8 bits, and a rotation that the file asks for is applied. All have the size of the first:
 `sizes` says whether another size is refused, fitted in with its proportions kept and a black (or
 transparent) border, or stretched.
 
-A file that is missing, empty, cut off or cannot be decoded is an error that names it; of a list,
-when its turn comes. What is damaged in the middle of a file is what its decoder makes of it. Only
-regular files are read, of at most 1 GB and 134 million pixels.
+A file that is missing, empty, cut off or cannot be decoded is an error that names it; in a list,
+when its turn comes. Damage in the middle of a file is left to its decoder. Only regular files are
+read, of at most 1 GB and 134 million pixels.
 
     image.file path=examples/data/pattern-*.png fps=2 ! image.blur sigma=2 ! null.sink
 )"[1];
@@ -111,7 +111,7 @@ class ImageFile final : public Handler {
   Param<bool> alpha_{*this, "alpha", false, "keeps transparency: pictures are bgra8"};
 
   std::vector<std::string> files_;
-  cv::Mat first_; // gives the size; is not decoded again
+  cv::Mat first_; // kept, not decoded again; all pictures have its size
   int64_t shown_ = 0;
 };
 

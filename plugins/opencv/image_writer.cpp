@@ -1,4 +1,4 @@
-// image.writer: pictures into picture files, or a choice of them into one contact sheet.
+// image.writer: writes pictures into picture files, or a selection of them into one contact sheet.
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -20,12 +20,13 @@ Writes every `step`-th picture into a file of its own, or, with `columns`, into 
 when the stream ends.
 
 The path's extension chooses the format (.png, .jpg, .bmp, .tiff, .webp). Files of their own need
-`{index}` in the path, which becomes the tick's index, six digits wide; without it `%06d` or `%d` is
-that place. A contact sheet has tiles `tile_width` wide, at most `tiles` of them: when it is full,
-every other tile is dropped and the step doubles, so that the sheet spans a stream of any length.
+`{index}` in the path, which becomes the tick's index, six digits wide. If it is not there, `%06d`
+or `%d` is replaced. A contact sheet has tiles `tile_width` wide, at most `tiles` of them: when it
+is full, every other tile is dropped and the step doubles, so that the sheet spans a stream of any
+length.
 
-Folders on the way are made, and files that were there are overwritten. A picture that cannot be
-written is a failure with its path, its reason and the byte.
+Missing folders of the path are created, and existing files are overwritten. A picture that cannot
+be written is a failure with its path, its reason and the byte.
 
     video.file path=media/vtest.avi ! image.writer path=out/sheet.png columns=4 step=100
 )"[1];
@@ -66,7 +67,8 @@ class ImageWriter final : public Handler {
 
  private:
   static void write(const std::string& path, const cv::Mat& picture) {
-    // Encoded in memory: OpenCV does not say why it could not write a file, nor always that it could not.
+    // Encodes in memory, because OpenCV does not say why it could not write a file, and does not always report the
+    // failure.
     std::vector<unsigned char> bytes;
     bool encoded = false;
     std::string why = "its size or pixels are not for this format";

@@ -1,4 +1,4 @@
-// Paths that are read from; see input_path.h.
+// Checks paths of input files; see input_path.h.
 #include "plugins/opencv/input_path.h"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Numbers inside names, compared without converting them; see natural_order.h.
+// Compares numbers inside names without converting them; see natural_order.h.
 #include "plugins/opencv/natural_order.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Takes the run of digits at the front of `rest` away; what is returned has no leading zeros.
+// Removes the run of digits at the front of `rest` and returns it without leading zeros.
 std::string_view take_number(std::string_view& rest) {
   size_t length = 0;
   while (length < rest.size() && is_digit(rest[length])) ++length;
@@ -35,7 +35,7 @@ bool natural_less(std::string_view a, std::string_view b) {
     rest_b.remove_prefix(1);
   }
   if (rest_a.empty() != rest_b.empty()) return rest_a.empty();
-  // Equal but for leading zeros.
+  // The names differ only in leading zeros.
   return a.size() != b.size() ? a.size() < b.size() : a < b;
 }
 

@@ -5,7 +5,7 @@
 
 namespace millrace::opencv {
 
-// Whether `a` stands before `b`: runs of digits compare as numbers of any length, all else byte by byte; where only
+// True if `a` comes before `b`. Runs of digits compare as numbers of any length, everything else byte by byte; if only
 // leading zeros differ, fewer come first. A strict total order.
 bool natural_less(std::string_view a, std::string_view b);
 

@@ -1,4 +1,4 @@
-// Folders, extensions and numbered names of written files.
+// Folders, extensions and numbered names of output files; see output_path.h.
 #include "plugins/opencv/output_path.h"
 
 #include <fcntl.h>

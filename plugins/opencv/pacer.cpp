@@ -1,4 +1,4 @@
-// Due times from media times; see pacer.h.
+// Computes due times from media times; see pacer.h.
 #include "plugins/opencv/pacer.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace millrace::opencv {
 
 namespace {
 
-// Media times may be anything that a file says, so differences stop at the ends of the numbers.
+// A saturating difference, because a file may contain any media time.
 int64_t difference(int64_t a, int64_t b) {
   int64_t result = 0;
   if (!__builtin_sub_overflow(a, b, &result)) return result;

@@ -1,4 +1,4 @@
-// The people detector: resize, scan, group in a fixed order, take off the window's margin.
+// The people detector: resizes, scans, groups in a fixed order, and removes the window's margin.
 #include "plugins/opencv/people.h"
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace millrace::opencv {
 namespace {
 
 constexpr int kStride = 8; // pixels between windows: the smallest that histogram cells of 8 pixels allow
-// Parts of its size by which windows of one group differ; OpenCV's own choice.
+// Windows of one group differ by at most this fraction of their size. OpenCV's own choice.
 constexpr double kPersonGroupDistance = 0.2;
-// The people whom the classifier learned had 16 pixels of street around them in windows of 64 × 128.
+// The classifier was trained on windows of 64 × 128 pixels, with 16 pixels of street around each person.
 constexpr double kMarginX = 16.0 / 64, kMarginY = 16.0 / 128;
 
 struct PersonCandidate {
@@ -66,12 +66,13 @@ std::vector<Box> PeopleDetector::detect(const cv::Mat& picture, const PeopleSett
     cv::resize(picture, resized_, {settings.width, height}, 0, 0, factor > 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
     scanned = resized_;
   }
-  // No window fits; the scan itself does not check that.
+  // The scan itself does not check that a window fits.
   if (scanned.cols < histograms_.winSize.width || scanned.rows < histograms_.winSize.height) return {};
 
   std::vector<cv::Rect> windows;
   std::vector<double> weights;
-  // Ungrouped (the 0 at the end): OpenCV's threads append in any order and its grouping depends on the order.
+  // The last argument, 0, turns OpenCV's grouping off: its threads append windows in any order, and its grouping
+  // depends on the order.
   histograms_.detectMultiScale(scanned, windows, weights, settings.threshold, {kStride, kStride}, {}, settings.scale,
                                0);
   std::vector<PersonCandidate> candidates = sorted(windows, weights);

@@ -10,10 +10,10 @@
 namespace millrace::opencv {
 
 struct PeopleSettings {
-  double threshold = 0; // distance from the classifier's plane, from which on a window is a person
-  double scale = 1.1;   // from one size of people to the next
-  int width = 0;        // pixels that the picture is resized to; 0: as it is
-  int group = 2;        // overlapping windows that it takes, less one; 0: every window is reported
+  double threshold = 0; // least distance from the classifier's plane for a window to be a person
+  double scale = 1.1;   // ratio of one size of people to the next smaller one
+  int width = 0;        // pixels, to which the picture is resized; 0: as it is
+  int group = 2;        // overlapping windows that make a person, less one; 0: every window is reported
 };
 
 // The label of a person in Box.

@@ -11,7 +11,7 @@
 namespace millrace::opencv {
 
 // A header over the first plane of a packed 8-bit picture; valid as long as the picture is. Throws
-// std::invalid_argument for formats that OpenCV has no one matrix for.
+// std::invalid_argument for formats that do not fit into one matrix.
 inline cv::Mat mat_of(const ImageSpan& picture) {
   int type = CV_8UC1;
   switch (picture.pixel()) {

@@ -1,4 +1,4 @@
-// Picture files by OpenCV's decoders, and the checks that those leave out; see picture_file.h.
+// Reads picture files with OpenCV's decoders, and makes the checks that those leave out; see picture_file.h.
 #include "plugins/opencv/picture_file.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace {
 
 using Bytes = std::span<const unsigned char>;
 
-constexpr uint64_t kBytesMax = 1 << 30;       // more than the largest picture that is read takes without compression
-constexpr double kDeepToByte = 255.0 / 65535; // 16-bit samples to 8
+constexpr uint64_t kBytesMax = 1 << 30;       // more than the largest accepted picture takes uncompressed
+constexpr double kDeepToByte = 255.0 / 65535; // scales 16-bit samples to 8 bits
 
 std::vector<unsigned char> bytes_of(const std::string& path) {
   const uint64_t size = size_of_input("picture", path);
@@ -51,8 +51,8 @@ bool png_ends(Bytes bytes) {
   return false;
 }
 
-// ITU-T T.81, annex B: behind the start of the first scan there is an end of image. Looked for behind the scan, because
-// a thumbnail in the header has an end of its own.
+// ITU-T T.81, annex B: an end-of-image marker comes after the start of the first scan. The search begins at the scan,
+// because a thumbnail in the header has its own end of image.
 bool jpeg_ends(Bytes bytes) {
   constexpr unsigned char kMarker = 0xFF, kScan = 0xDA, kEnd = 0xD9;
   size_t at = 2;
@@ -65,8 +65,8 @@ bool jpeg_ends(Bytes bytes) {
   return std::search(bytes.begin() + static_cast<ptrdiff_t>(at), bytes.end(), end.begin(), end.end()) != bytes.end();
 }
 
-// By the first bytes: ISO 14496-12's file type, Matroska's EBML, RIFF with AVI, Ogg, FLV, and three packets of an MPEG
-// transport stream.
+// Recognizes videos by their first bytes: ISO 14496-12's file type, Matroska's EBML, RIFF with AVI, Ogg, FLV, and three
+// packets of an MPEG transport stream.
 bool is_video(Bytes bytes) {
   if (bytes.size() >= 12 && starts_with(bytes.subspan(4), {'f', 't', 'y', 'p'})) return true;
   if (starts_with(bytes, {0x1A, 0x45, 0xDF, 0xA3})) return true;
@@ -109,7 +109,7 @@ cv::Mat read_picture(const std::string& path, bool alpha) {
     if (picture.depth() == CV_16U) picture.convertTo(picture, CV_8U, kDeepToByte);
     if (picture.type() == CV_8UC4) return picture;
   }
-  // Read again, because as it is it may be grey, or lie on its side.
+  // Decodes again: unchanged, the picture may be grey or lie on its side.
   cv::Mat picture = decode(path, bytes, cv::IMREAD_COLOR);
   if (alpha) cv::cvtColor(picture, picture, cv::COLOR_BGR2BGRA);
   return picture;

@@ -8,13 +8,13 @@
 
 namespace millrace::opencv {
 
-// The picture as 8-bit BGR, or BGRA where `alpha` is set (opaque where the file has no transparency). Deeper pictures
-// are reduced to 8 bits; a rotation that the file asks for is applied. Throws std::runtime_error, naming the file,
-// where it is missing, empty, not a regular file, larger than 1 GB, cut off, of no known kind, or cannot be decoded.
+// The picture as 8-bit BGR, or BGRA if `alpha` is set (opaque if the file has no transparency). Deeper pictures are
+// reduced to 8 bits; a rotation that the file asks for is applied. Throws std::runtime_error, naming the file, if it is
+// missing, empty, not a regular file, larger than 1 GB, cut off, of no known kind, or cannot be decoded.
 cv::Mat read_picture(const std::string& path, bool alpha);
 
-// False for a PNG or JPEG file that is cut off. OpenCV gives such a JPEG back with its missing part in grey and without
-// a word.
+// False for a PNG or JPEG file that is cut off. OpenCV returns such a JPEG with its missing part in grey and reports no
+// error.
 bool reaches_its_end(std::span<const unsigned char> bytes);
 
 } // namespace millrace::opencv

@@ -1,4 +1,4 @@
-// Patterns of files by glob(3) or with a number, in the order in which people count; see picture_list.h.
+// Matches patterns with glob(3) or with a number, in the order in which people count; see picture_list.h.
 #include "plugins/opencv/picture_list.h"
 
 #include <glob.h>
@@ -32,7 +32,7 @@ bool is_regular(const std::string& path) {
   return fs::is_regular_file(path, error);
 }
 
-// Files whose name has a number in this place, in the order of the numbers.
+// The files that have a number at the pattern's place, in the order of the numbers.
 std::vector<std::string> numbered(const std::string& path, const FrameNumber& pattern) {
   if (pattern.after().find('/') != std::string::npos)
     throw cannot_read("picture", path, "its number is in the name of a folder");
@@ -65,7 +65,7 @@ std::vector<std::string> globbed(const std::string& path) {
   return files;
 }
 
-// The extension that most of the pictures in a folder have; ".png" where there are none.
+// The extension that most of the pictures in a folder have; ".png" if there are none.
 std::string extension_in(const std::string& folder) {
   std::error_code error;
   std::map<std::string, size_t> counts{{".png", 0}};

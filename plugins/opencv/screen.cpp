@@ -12,10 +12,10 @@ namespace millrace::opencv {
 
 namespace {
 
-constexpr int kPumpMs = 8; // between two looks at the mailboxes: a screen shows no more than 120 pictures a second
-constexpr std::chrono::seconds kShownMax{2}; // a screen that is slower than this hangs
+constexpr int kPumpMs = 8; // pause between two looks at the windows: screens show at most 120 pictures a second
+constexpr std::chrono::seconds kShownMax{2}; // a slower screen counts as hung
 
-// A window that a person may resize, with nothing in it but the picture.
+// Opens a window that a person may resize and that shows only the picture.
 void open_at_size(const std::string& title, const cv::Size& size) {
   cv::namedWindow(title, cv::WINDOW_NORMAL | cv::WINDOW_KEEPRATIO | cv::WINDOW_GUI_NORMAL);
   cv::resizeWindow(title, size);
@@ -39,7 +39,7 @@ class Screen::Window {
   cv::Mat next_;         // the newest picture
   uint64_t given_ = 0, shown_count_ = 0;
   std::string failure_;
-  cv::Mat shown_; // the screen's thread alone
+  cv::Mat shown_; // only used by the screen's thread
 };
 
 using State = Screen::Window::State;
@@ -104,7 +104,7 @@ void Screen::close(Window& window) {
   changed_.wait(lock, [&] { return window.state_ == State::gone || ending_; });
 }
 
-// Under the lock, which is given up while the toolkit works.
+// Called under the lock, which is released while the toolkit works.
 bool Screen::serve(Window& window, std::unique_lock<std::mutex>& lock) {
   const State before = window.state_;
   const bool leaves = window.leaving_ || ending_;
@@ -115,7 +115,7 @@ bool Screen::serve(Window& window, std::unique_lock<std::mutex>& lock) {
   State after = before;
   std::string failure;
   try {
-    // First of all: a picture for a window that is gone would open another.
+    // Checked first, because showing a picture in a closed window would open a new one.
     const bool is_open = before == State::open;
     const bool was_closed = is_open && !leaves && cv::getWindowProperty(window.title_, cv::WND_PROP_VISIBLE) < 1;
     if (was_closed) after = State::closed;
@@ -140,7 +140,7 @@ void Screen::loop() {
   while (!ending_) {
     changed_.wait(lock, [&] { return ending_ || !windows_.empty(); });
     bool pumped = false;
-    const std::list<std::shared_ptr<Window>> served = windows_; // open() may add to it meanwhile
+    const std::list<std::shared_ptr<Window>> served = windows_; // a copy, since open() may add windows meanwhile
     for (const std::shared_ptr<Window>& window : served) {
       pumped = serve(*window, lock) || pumped;
     }
@@ -150,7 +150,7 @@ void Screen::loop() {
       try {
         cv::waitKey(kPumpMs); // the toolkit's own events: drawing, moving, closing
       } catch (const cv::Exception&) {
-        // A toolkit that fails here fails at the next picture, which reports it.
+        // A toolkit that fails here also fails at the next picture, which reports the error.
       }
       lock.lock();
     } else if (!windows_.empty() && !ending_) {

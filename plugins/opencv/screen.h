@@ -1,9 +1,9 @@
 // The windows of this process, all shown by one thread.
 //
-// Window toolkits belong to the thread that used them first, and to the process: they are the one thing here that two
-// runtimes in a process must share. So the screen is one object, its thread begins with the first window and ends with
-// the process, and who has a picture to show leaves it here and goes on. A window shows the newest picture; those that
-// come faster than the screen shows them are passed over, and nobody ever waits for the screen unasked.
+// A window toolkit belongs to the thread that used it first, and to the process: it is the only thing here that two
+// runtimes in a process must share. So the screen is one object. Its thread starts with the first window and ends with
+// the process. A handler leaves its picture here and goes on. A window shows the newest picture and skips those that
+// come faster than the screen shows them. Only wait_until_shown() and close() wait for the screen.
 #pragma once
 
 #include <condition_variable>
@@ -27,13 +27,13 @@ class Screen {
   Screen& operator=(const Screen&) = delete;
   ~Screen();
 
-  // A window that appears with its first picture. Titles are made different by a number.
+  // Makes a window that appears with its first picture. A number is added to a title that is in use.
   std::shared_ptr<Window> open(const std::string& title);
-  // Copies the picture (8 bit, one or three channels). Throws std::runtime_error where the window could not be opened.
+  // Copies the picture (8 bit, one or three channels). Throws std::runtime_error if the window could not be opened.
   void show(Window& window, const cv::Mat& picture);
   // Waits until the newest picture is on the screen or the window is closed, at most two seconds.
   void wait_until_shown(Window& window);
-  // Whether a person has closed the window.
+  // True if a person has closed the window.
   bool is_closed(const Window& window);
   // Takes the window off the screen; returns when it is gone.
   void close(Window& window);
@@ -41,11 +41,11 @@ class Screen {
  private:
   Screen() = default;
   void loop();
-  // Does what is due for one window; true where the toolkit then has events to work on.
+  // Shows or closes one window, as is due. True if the toolkit then has events to process.
   bool serve(Window& window, std::unique_lock<std::mutex>& lock);
   std::string distinct(const std::string& title) const;
 
-  std::mutex mutex_; // guards all below and what the windows hold, but `shown`
+  std::mutex mutex_; // guards all members below and those of the windows except `shown_`
   std::condition_variable changed_;
   std::list<std::shared_ptr<Window>> windows_;
   bool ending_ = false;

@@ -1,4 +1,4 @@
-// track.boxes: detections of now and then become boxes with numbers at every tick.
+// track.boxes: turns occasional detections into numbered boxes at every tick.
 #include "millrace/handler.h"
 #include "plugins/opencv/tracker.h"
 
@@ -9,13 +9,12 @@ constexpr const char* kTrackBoxesManual = &R"(
 Follows boxes from detection to detection, gives each a number that stays with it, and says where it
 is at every tick.
 
-`video` sets the pace: there is a result for each of its values. `boxes` are detections; a tick
-without them is one at which the detector did not look (`every: 3`), and the boxes move on at their
-last speed; a tick with none in the list is one at which it looked and saw nothing. A detection
-belongs to the track whose predicted box it overlaps, by `iou_min` at least (intersection over
-union), at the least total cost over all pairs. A track is shown from its `min_hits`-th detection in
-a row on, and ends after `max_age` ticks without one. Boxes are ordered by number; score and label
-are those of the last detection.
+`video` sets the pace: there is a result for each of its values. `boxes` are detections. At a tick
+without them the detector did not look (`every: 3`), and the boxes move on at their last speed. At a
+tick with an empty list it looked and saw nothing. A detection belongs to the track whose predicted
+box it overlaps, by `iou_min` at least (intersection over union), at the least total cost over all
+pairs. A track is shown from its `min_hits`-th detection in a row on, and ends after `max_age` ticks
+without one. Boxes are ordered by number; score and label are those of the last detection.
 
     video.file name=v path=media/vtest.avi ! track.boxes name=t ! null.sink v. ! detect.people every=3 ! t.boxes
 )"[1];

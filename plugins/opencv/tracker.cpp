@@ -1,4 +1,5 @@
-// Predict, match by overlap, correct: one filter for each coordinate of a box's centre, its size smoothed.
+// The tracker: predicts, matches by overlap, corrects. Each coordinate of a box's centre has a filter; its size is
+// smoothed.
 #include "plugins/opencv/tracker.h"
 
 #include <algorithm>
@@ -10,15 +11,15 @@ namespace millrace::opencv {
 
 namespace {
 
-// Deviations as parts of the box's height, because what is nearer moves and errs by more pixels. The measurement's is
-// DeepSORT's (N. Wojke, A. Bewley, D. Paulus, 2017), 1/20. The velocity's is what a walker does in a tick of 1/10 s:
-// 1.4 m/s, 1.7 m tall. The acceleration's lets a walker stop or turn within a second.
+// Deviations are fractions of the box's height, because nearer objects move and err by more pixels. The measurement's
+// is that of DeepSORT (N. Wojke, A. Bewley, D. Paulus, 2017), 1/20. The velocity's is that of a walker (1.4 m/s, 1.7 m
+// tall) in a tick of 1/10 s. The acceleration's lets a walker stop or turn within a second.
 constexpr double kMeasurementDeviation = 1.0 / 20;
 constexpr double kVelocityDeviation = 1.0 / 12;
 constexpr double kAccelerationDeviation = 1.0 / 100;
 
-// Sizes change slowly and detectors quantise them; a predicted growth would blow up a box that is not detected for a
-// while, so a size has no velocity: each detection moves it by this part of the difference.
+// A size has no velocity, because sizes change slowly and detectors quantise them: predicted growth would blow up a box
+// that is not detected for a while. Instead each detection moves the size by this fraction of the difference.
 constexpr double kSizeGain = 0.3;
 
 double centre_x(const Box& box) { return box.x + box.width / 2.0; }
@@ -49,7 +50,7 @@ void MotionFilter::predict(double acceleration_deviation) {
 
 void MotionFilter::correct(double measured, double measurement_deviation) {
   const double innovation_variance = position_variance_ + measurement_deviation * measurement_deviation;
-  if (innovation_variance <= 0) return; // both are certain: there is nothing to weigh
+  if (innovation_variance <= 0) return; // both positions are certain: there is nothing to weigh
   const double position_gain = position_variance_ / innovation_variance;
   const double velocity_gain = covariance_ / innovation_variance;
   const double misprediction = measured - position_;
@@ -98,8 +99,8 @@ void Tracker::predict() {
 }
 
 std::vector<int32_t> Tracker::match(std::span<const Box> detections) const {
-  // A pair that may not be costs as much as the worst that may: whether it is chosen then makes no difference to the
-  // total, so it never drives a good pair apart; it is taken out afterwards.
+  // A forbidden pair costs as much as the worst allowed one. Choosing it then does not change the total, so it never
+  // separates a good pair. Forbidden pairs are removed afterwards.
   const double refused = 1.0 - settings_.overlap_min;
   std::vector<double> cost;
   cost.reserve(tracks_.size() * detections.size());
@@ -127,7 +128,7 @@ void Tracker::correct(std::span<const Box> detections) {
     tracks_[t].correct(detections[detection]);
     taken[detection] = 1;
   }
-  // What was seen once and not again was no object: a track that is not confirmed dies at the first miss.
+  // An unconfirmed track ends at its first miss: an object that is seen once and not again is no object.
   std::erase_if(tracks_, [](const Track& track) { return track.id < 0 && track.age > 0; });
   for (size_t d = 0; d < detections.size() && tracks_.size() < kTracksMax; ++d)
     if (!taken[d] && detections[d].width > 0 && detections[d].height > 0) tracks_.emplace_back(detections[d]);

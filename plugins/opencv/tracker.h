@@ -9,7 +9,7 @@
 
 namespace millrace::opencv {
 
-// Intersection over union of two boxes, 0…1; 0 where one of them has no area.
+// Intersection over union of two boxes, 0…1; 0 if one of them has no area.
 float overlap(const Box& a, const Box& b);
 
 // One coordinate that moves with nearly constant speed: a Kalman filter whose two states are position and velocity (in
@@ -17,12 +17,13 @@ float overlap(const Box& a, const Box& b);
 // Applications to Tracking and Navigation", 2001, §6.3.2.)
 class MotionFilter {
  public:
-  // `position_deviation` and `velocity_deviation`: how wrong the first position and a velocity of zero may be.
+  // `position_deviation` and `velocity_deviation`: standard errors of the first position and of the assumed velocity of
+  // zero.
   MotionFilter(double position, double position_deviation, double velocity_deviation);
 
-  // One tick passes; the speed changes by about `acceleration_deviation`.
+  // Advances by one tick, in which the speed changes by about `acceleration_deviation`.
   void predict(double acceleration_deviation);
-  // The position was measured, wrong by about `measurement_deviation`.
+  // Takes a measured position with an error of about `measurement_deviation`.
   void correct(double measured, double measurement_deviation);
 
   double position() const { return position_; }
@@ -34,31 +35,33 @@ class MotionFilter {
 };
 
 struct TrackerSettings {
-  double overlap_min = 0.3; // a detection that overlaps a prediction by less is not its
+  double overlap_min = 0.3; // a detection with less overlap does not belong to the track
   uint32_t age_max = 15;    // ticks that a track lives without a detection
   uint32_t hits_min = 2;    // detections before a track is shown and numbered
 };
 
-// Tracks at most; detections that would begin more are ignored.
+// The most tracks. Detections that would begin more are ignored.
 inline constexpr uint32_t kTracksMax = 256;
 
-// Tracks of one scene. A tick is one predict(), then, where a detector ran, one correct(). Numbers begin with 1, are
-// given when a track is confirmed, and are never given twice. The same calls give the same numbers. Not thread safe.
+// Tracks of one scene. Each tick calls predict() once, then correct() once if a detector ran. A track gets its number
+// when it is confirmed; numbers begin with 1 and are never given twice. The same calls give the same numbers. Not
+// thread safe.
 class Tracker {
  public:
   explicit Tracker(TrackerSettings settings = {}) : settings_(settings) {}
 
   void predict();
-  // What the detector saw at this tick; no boxes: it saw nothing, which is not the same as not having looked.
+  // Takes the detections of this tick. An empty list means that the detector looked and saw nothing; if it did not
+  // look, do not call this.
   void correct(std::span<const Box> detections);
-  // The confirmed tracks where they are now, by number; writes at most boxes.size() and returns how many.
+  // Writes the current boxes of the confirmed tracks, ordered by number, at most boxes.size(). Returns their count.
   size_t write(std::span<Box> boxes) const;
-  // Forgets all tracks; numbers go on.
+  // Forgets all tracks. Numbering continues.
   void clear() { tracks_.clear(); }
 
  private:
   struct Track {
-    MotionFilter x, y; // of the centre
+    MotionFilter x, y; // the centre's coordinates
     double width, height;
     float score;
     int32_t label;
@@ -71,7 +74,7 @@ class Tracker {
     void correct(const Box& detection);
   };
 
-  // For each track the index of its detection, -1 where it has none.
+  // For each track the index of its detection, -1 if it has none.
   std::vector<int32_t> match(std::span<const Box> detections) const;
 
   TrackerSettings settings_;

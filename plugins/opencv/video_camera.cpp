@@ -1,4 +1,4 @@
-// video.camera: the pictures of a camera, live.
+// video.camera: gives the live pictures of a camera.
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -19,13 +19,14 @@ constexpr const char* kVideoCameraManual = &R"(
 Gives the pictures of a camera as they come (Video4Linux).
 
 `camera` is a number, as of /dev/video0, or the path of a device. `width`, `height`, `rate` and
-`codec` (a FourCC code such as MJPG, in which many cameras are faster) are asked of the camera; it
-takes the nearest that it has, which is logged. 0 and an empty code leave the camera's own.
+`codec` (a FourCC code such as MJPG, in which many cameras are faster) are requested from the
+camera; it takes the nearest that it has, which is logged. 0 and an empty code keep the camera's
+own.
 
-The source is live: it cannot be slowed, and a picture that nobody has time for is dropped, and
-counted. A picture's time is when it was read, counted from the first one. A camera that is absent or
-in use is refused before anything runs, with the cameras that there are; one that fails, or gives
-nothing for ten seconds, ends the run with an error. Pictures are bgr8.
+The source is live: it cannot be slowed, and a picture for which the pipeline has no time is dropped
+and counted. A picture's time is when it was read, counted from the first one. A camera that is
+absent or in use is refused before anything runs, with a list of the cameras that there are. A
+camera that fails, or gives nothing for ten seconds, ends the run with an error. Pictures are bgr8.
 
     video.camera camera=0 width=640 height=480 ! null.sink
 )"[1];
@@ -39,7 +40,7 @@ class VideoForLinux final : public CameraStream {
     try {
       return cv::VideoCapture::waitAny(capture_, ready, timeout_ns);
     } catch (const cv::Exception&) {
-      return true; // this camera cannot be waited for: the reading waits, for ten seconds at most
+      return true; // OpenCV cannot wait for this camera: read() waits instead, ten seconds at most
     }
   }
   bool read(cv::Mat& target) override { return capture().grab() && capture().retrieve(target) && !target.empty(); }
@@ -99,7 +100,7 @@ class VideoCamera final : public Handler {
   void interrupt() override { reader_.interrupt(); }
 
  private:
-  // Opens the camera and reads one picture, because only then the size is certain.
+  // Opens the camera and reads one picture, because the size is certain only then.
   void open() {
     path_ = camera_path(*camera_, folders_);
     const std::string refusal = camera_refusal(path_, folders_);
@@ -131,7 +132,7 @@ class VideoCamera final : public Handler {
     if (*asked_rate_ > 0) capture.set(cv::CAP_PROP_FPS, *asked_rate_);
   }
 
-  // Says what the camera took instead of what was asked.
+  // Warns if the camera uses other values than were asked for.
   void report() const {
     const bool other_size = (*width_ > 0 && *width_ != size_.width) || (*height_ > 0 && *height_ != size_.height);
     if (other_size) log(MR_LOG_WARNING, "the camera '" + path_ + "' gives " + in_words(size_) + " instead");

@@ -1,4 +1,4 @@
-// view.window: pictures on the screen.
+// view.window: shows pictures on the screen.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -19,22 +19,23 @@ namespace {
 constexpr const char* kViewWindowManual = &R"(
 Shows pictures in a window of the size of the first one.
 
-With `pace` each picture is shown at its media time, counted from the first one, so that a file plays
-at its own speed and the pipeline works no faster than that. A late picture is shown at once; after
-a stall the film goes on from where it is and does not rush. Under a realtime clock pictures come at
-their times already, and nothing waits twice. With `pace=false` the window shows the newest picture
-and never slows the pipeline: pictures that come faster than the screen shows them are passed over.
+With `pace` each picture is shown at its media time, counted from the first one, so that a file
+plays at its own speed and the pipeline works no faster than that. A late picture is shown at once;
+after a stall the film goes on from where it is and does not rush. Under a realtime clock pictures
+come at their times already, and nothing waits twice. With `pace=false` the window shows the newest
+picture and never slows the pipeline: pictures that come faster than the screen shows them are
+passed over.
 
-Closing the window ends the run; with `closed=fail` it ends with an error that says so, with
+Closing the window ends the run. With `closed=fail` it ends with an error that says so, with
 `closed=discard` it goes on without the window. Without a display (an X server; Wayland has one
-inside) the run is refused; with `without_display=discard` it says so once and the pictures are
-discarded as fast as they come. All windows of a process are shown by one thread of their own.
+inside) the run is refused. With `without_display=discard` it says so once and the pictures are
+discarded as fast as they come. One thread of their own shows all windows of a process.
 
     video.file path=media/vtest.avi ! view.window title=street without_display=discard
 )"[1];
 
-constexpr int64_t kLookNs = 50'000'000; // a person who closes a window in a long gap is noticed so late at most
-constexpr int64_t kWaitMaxNs = int64_t{1} << 60; // 36 years: a time that a damaged file says does not overflow
+constexpr int64_t kLookNs = 50'000'000;          // a window that is closed in a long gap is noticed after this at most
+constexpr int64_t kWaitMaxNs = int64_t{1} << 60; // 36 years: a damaged file's time must not overflow
 
 class ViewWindow final : public Handler {
  public:
@@ -64,7 +65,7 @@ class ViewWindow final : public Handler {
     Screen::instance().show(*window_, mat_of(video_(tick)));
   }
 
-  // The last picture is seen, however short the stream.
+  // Makes sure that the last picture of even the shortest stream is seen.
   void drain() override {
     if (window_) Screen::instance().wait_until_shown(*window_);
   }
@@ -87,7 +88,7 @@ class ViewWindow final : public Handler {
   }
 
  private:
-  // Ends early where it is interrupted or the window is closed.
+  // Returns early if it is interrupted or the window is closed.
   void wait_for(int64_t wait_ns) {
     std::unique_lock lock(mutex_);
     const int64_t end_ns = steady_ns() + std::min(wait_ns, kWaitMaxNs);
@@ -116,7 +117,7 @@ class ViewWindow final : public Handler {
   Param<bool> pace_{*this, "pace", true, "shows each picture at its media time"};
   Param<std::string> closed_{*this, "closed", "end", "what follows when a person closes the window",
                              choices({"end", "fail", "discard"})};
-  Param<std::string> without_display_{*this, "without_display", "fail", "what happens where there is no display",
+  Param<std::string> without_display_{*this, "without_display", "fail", "what happens if there is no display",
                                       choices({"fail", "discard"})};
 
   std::shared_ptr<Screen::Window> window_;

@@ -1,15 +1,17 @@
-// `millrace bench`: runs the benchmarks, prints and writes their rows. Here are `chain` and `handover`, what one
-// handler's message costs and what a hand-over between threads costs; the others have files of their own,
+// `millrace bench`: runs the benchmarks, prints and writes their rows. `chain` and `handover` are here: the
+// costs of one handler's message and of a hand-over between threads. The others have files of their own,
 // bench_NAME.cpp.
 //
 // chain: null.source → flow.pass × N → null.sink on one thread under `free`. A case is run several times; ns per tick
 // of a run is its wall time over its ticks, accounting included. The slope from 10 to 100 handlers is the price of one
 // handler-message. `tick_16` is the time of single warm ticks of 16 handlers, from before the source's call, three
-// clock reads included. handover: a handler on one worker notes the time as it returns, one on another as it is
-// entered; one tick is in flight, so every value crosses threads and nothing queues. Both workers spin. `entered` is
-// the time between the two; `value_read` goes on until the value's bytes were read, whose cache lines have to come over
-// as well. From a source the hand-over includes the admission of the tick. `bare word` is the least that the machine
-// allows in the same run: two threads, one word, the same two clock reads.
+// clock reads included.
+//
+// handover: a handler on one worker notes the time when it returns, and a handler on another worker notes the time when
+// it is entered. One tick is in flight, so every value crosses threads and nothing queues. Both workers spin. `entered`
+// is the time between the two. `value_read` ends when the value's bytes were read, so their cache lines have to come
+// over as well. From a source the hand-over includes the admission of the tick. `bare word` is the least that the
+// machine allows in the same run: two threads, one word, the same two clock reads.
 #include "cli/bench.h"
 
 #include <millrace/handler.h>
@@ -30,9 +32,9 @@ namespace millrace::cli {
 
 namespace {
 
-// Ticks of the hand-over: the first are warm-up.
+// Ticks of the hand-over, and how many of the first ones are warm-up.
 constexpr uint64_t kHandovers = 200'000, kWarmUp = 1'000;
-// By tick: each thread writes its own, and they meet when the run is over.
+// Times by tick. Each thread writes its own list; the lists are compared when the run is over.
 struct HandoverTimes {
   std::vector<int64_t> left, entered, read;
 };
@@ -49,7 +51,7 @@ struct LeaveSource : Handler {
   }
 };
 
-struct Leave final : LeaveSource { // the same, but a tick is admitted long before, and by another
+struct Leave final : LeaveSource { // the same, but another handler's thread admitted the tick long before
   Input<Tensor> in{*this, "in"};
   Leave() { host_heavy(); } // a segment, and so a worker, of its own
 };
@@ -104,7 +106,7 @@ Row handover_row(const char* variant, const char* metric, const std::vector<int6
   return {"handover", variant, metric, "ns", quantile(ns, 0.5), quantile(ns, 0.99), ns.size()};
 }
 
-// What the two handlers do to each other, without a runtime between them.
+// The hand-over of the two handlers between two bare threads, without a runtime.
 void hand_words_over(HandoverTimes& times) {
   struct alignas(64) Word {
     std::atomic<uint64_t> value{0};
@@ -153,7 +155,7 @@ std::vector<Row> bench_handover() {
 struct Bench {
   const char* name;
   std::vector<Row> (*run)();
-  std::vector<Row> (*run_on)(const std::string& domain) = nullptr; // instead, once for each device
+  std::vector<Row> (*run_on)(const std::string& domain) = nullptr; // in place of `run`: called once for each device
 };
 constexpr Bench kBenches[] = {{"chain", &bench_chain},
                               {"handover", &bench_handover},
@@ -167,7 +169,7 @@ constexpr Bench kBenches[] = {{"chain", &bench_chain},
                               {"gpu", nullptr, &bench_gpu},
                               {"transfer", nullptr, &bench_transfer}};
 
-// The devices that are measured; none with the reason in `why`.
+// The devices to measure; if there are none, `why` gets the reason.
 std::vector<std::string> domains_of(const std::string& devices, std::string& why) {
   std::vector<std::string> domains;
   if (!devices.empty()) domains = embed::parse_domains(devices);
@@ -178,8 +180,8 @@ std::vector<std::string> domains_of(const std::string& devices, std::string& why
   return domains;
 }
 
-// Where those that measure a device do. Where nowhere, they are left out with the reason; throws Failure (MR0408) where
-// they were asked for by name.
+// The devices for the benchmarks that measure one. If there are none, prints that such a benchmark is left out, with
+// the reason, or throws Failure (MR0408) if benchmarks were asked for by name.
 std::vector<std::string> domains_for(const std::vector<const Bench*>& wanted, bool by_name,
                                      const std::string& devices) {
   std::vector<std::string> domains;

@@ -6,9 +6,9 @@
 
 namespace millrace::cli {
 
-// Runs those named (all where none is) and prints a table; writes JSON where a path is given:
-// [{bench, case, metric, unit, p50, p99, n}]. `devices`: where those run that measure a device, as `--devices` writes
-// them; "": on all GPUs. Returns the exit code. Throws Failure: an unknown name (MR0110), no device for what is named
+// Runs the named benchmarks (all if none is named) and prints a table. Writes JSON if a path is given:
+// [{bench, case, metric, unit, p50, p99, n}]. `devices`: the devices to measure, as `--devices` writes them; "": all
+// GPUs. Returns the exit code. Throws Failure: an unknown name (MR0110), no device for a benchmark that is named
 // (MR0408).
 int run_benches(const std::vector<std::string>& names, const std::string& json_path, const std::string& devices);
 

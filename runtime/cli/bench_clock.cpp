@@ -1,14 +1,15 @@
 // `millrace bench clock`: how late a beat is, and whether the clock drifts.
 //
-// `lateness` is the time from when a beat was due to when a handler behind the clock's source was entered. Due times
-// are the benchmark's own: n periods after the first beat, whatever the runtime says. `asleep` is a worker that sleeps
-// until a beat (as it comes), `spinning` one that never sleeps, `nanosleep` a bare thread that calls clock_nanosleep
-// with absolute times and nothing else, `bare spin` one that reads the clock until it is time. They take turns, a short
-// stretch each, so that a noisy machine is as noisy for all. The p99.9 is one for each stretch; its row has the middle
-// and the worst of them.
+// `lateness` is the time from when a beat is due until the handler after the clock's source is entered. The benchmark
+// computes due times itself: n periods after the first beat, independent of the runtime. `asleep` is a worker that
+// sleeps until a beat (the default), `spinning` one that never sleeps, `nanosleep` a bare thread that only calls
+// clock_nanosleep with absolute times, `bare spin` a bare thread that reads the clock until it is time. They take
+// turns, a short stretch each, so that a noisy machine is as noisy for all. Each stretch has one p99.9; the row has the
+// median and the worst of them.
+//
 // `drift` is how much later the last thousand of 10^5 beats at 10 kHz were than the first thousand, by their medians:
-// 10 s of wall time. `rounding` is the same of 10^5 beats of 30000/1001 Hz, nearly an hour, in virtual time, where
-// nothing else can move a beat: the largest distance of any from its real-valued place.
+// 10 s of wall time. `rounding` is from 10^5 beats of 30000/1001 Hz, nearly an hour, in virtual time, where nothing
+// else can move a beat: the largest distance of a beat from its exact time.
 #include "cli/bench_measure.h"
 
 #include <millrace/handler.h>
@@ -27,7 +28,7 @@ struct Beat {
   int64_t media_time_ns, entered_ns, deadline_ns;
 };
 std::vector<Beat>* beats = nullptr;
-const device::VirtualTime* virtual_time = nullptr; // where the beats' time is not the machine's
+const device::VirtualTime* virtual_time = nullptr; // null: beats run in the machine's time
 
 struct NotesBeats final : Handler {
   NotesBeats() { no_allocation(); }
@@ -61,10 +62,10 @@ std::vector<Beat> run_clock(graph::Rational rate, uint64_t ticks, exec::RunOptio
   return noted;
 }
 
-// The first stretch of a thread warms its code and its timer up.
+// The first beats of a stretch warm up the code and the timer.
 constexpr size_t kWarmBeats = 5;
 
-// Beats that nobody could take in time are skipped, so a tick's index is not its beat's number.
+// Beats that were not taken in time are skipped, so a tick's index is not its beat's number.
 double number_of(const Beat& beat, double period_ns) {
   return std::round(static_cast<double>(beat.media_time_ns) / period_ns);
 }
@@ -72,7 +73,7 @@ double number_of(const Beat& beat, double period_ns) {
 std::vector<double> lateness_us(const std::vector<Beat>& noted, double period_ns) {
   std::vector<double> late;
   if (noted.empty()) return late;
-  // A beat's deadline is the next one's due time.
+  // A beat's deadline is the due time of the next beat.
   const double first_ns = static_cast<double>(noted[0].deadline_ns) - (number_of(noted[0], period_ns) + 1) * period_ns;
   for (size_t i = kWarmBeats; i < noted.size(); ++i)
     late.push_back((static_cast<double>(noted[i].entered_ns) - first_ns - number_of(noted[i], period_ns) * period_ns) /

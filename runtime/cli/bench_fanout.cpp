@@ -1,7 +1,7 @@
-// `millrace bench fanout`: what one output costs that many read.
+// `millrace bench fanout`: the cost of one output that many handlers read.
 //
-// null.source → null.sink × N on one thread under `free`: all read the same bytes, nothing is copied. `tick` is a run's
-// wall time over its ticks, accounting included; `reader` is the slope from 1 to 64 readers.
+// null.source → null.sink × N on one thread under `free`: all sinks read the same bytes, and nothing is copied. `tick`
+// is a run's wall time over its ticks, accounting included; `reader` is the slope from 1 to 64 readers.
 #include "cli/bench_measure.h"
 
 namespace millrace::cli {
@@ -21,7 +21,7 @@ std::vector<Row> bench_fanout() {
   constexpr uint32_t kReaders[] = {1, 4, 16, 64};
   constexpr size_t kCases = std::size(kReaders);
   constexpr int kRuns = 15;
-  constexpr uint64_t kReads = 3'000'000; // of a run, so that every case takes about as long
+  constexpr uint64_t kReads = 3'000'000; // reads in one run, so that all cases take about as long
   std::vector<double> per_tick[kCases], slopes;
   for (int r = 0; r < kRuns; ++r) {
     for (size_t c = 0; c < kCases; ++c) {

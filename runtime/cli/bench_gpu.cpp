@@ -1,12 +1,12 @@
-// `millrace bench gpu`: what a tick on a device costs the host. On each GPU there is, or on the devices that
-// `--devices` names, simulated ones included: those say nothing of hardware, but all of what the runtime does around
-// it.
+// `millrace bench gpu`: the host's cost of a tick on a device. It runs on every GPU, or on the devices that `--devices`
+// names. A simulated device says nothing about hardware, but shows all of the runtime's own work around it.
 //
-// test.pattern → image.flip × (handlers − 1) → null.sink on the device, small pictures; where the device is simulated
-// the source is on the host, and there is one image.flip more. `submit` is the host's time to submit a tick, from its
-// inputs issued until the launch has returned: saturated with three ticks in flight, or so long after the one before.
-// `launch_to_host` is the time from there until a handler on the host is entered that reads the result, one tick in
-// flight. `device_time` is what a tick takes on the device, where that can tell.
+// The graph is test.pattern → image.flip × (handlers − 1) → null.sink on the device, with small pictures. If the device
+// is simulated, the source is on the host and there is one image.flip more. `submit` is the host's time to submit a
+// tick, from when its inputs are issued until the launch has returned: saturated with three ticks in flight, or with an
+// idle time between ticks. `launch_to_host` is the time from the launch's return until a handler on the host that reads
+// the result is entered, with one tick in flight. `device_time` is the time of a tick on the device, if the device
+// measures it.
 #include <millrace/handler.h>
 
 #include <algorithm>
@@ -71,7 +71,7 @@ constexpr Idle kIdles[] = {{"saturated", 0, 50'000}, {"1 ms idle", 1000, 2000}, 
 
 std::vector<Row> bench_gpu(const std::string& domain) {
   std::vector<Row> rows;
-  const uint64_t less = is_simulated(domain) ? 25 : 1; // its figures are the host's, so a few do
+  const uint64_t less = is_simulated(domain) ? 25 : 1; // its figures are the host's, so fewer ticks are enough
   for (const uint32_t handlers : {1u, 8u, 32u}) {
     const std::string variant = domain + ", " + std::to_string(handlers);
     for (const Idle& idle : kIdles) {

@@ -1,4 +1,4 @@
-// What the benchmarks are made of: rows of figures, graphs of plain handlers, and a run of one.
+// The parts that benchmarks share: rows of figures, graphs of plain handlers, and functions that run a graph.
 #pragma once
 
 #include <millrace/abi.h>
@@ -14,22 +14,22 @@
 
 namespace millrace::cli {
 
-// One line of the result; the contract is `[{bench, case, metric, unit, p50, p99, n}]`.
+// One row of the result; the JSON form `[{bench, case, metric, unit, p50, p99, n}]` is a contract.
 struct Row {
   std::string bench, variant, metric, unit;
   double p50, p99;
-  uint64_t n; // samples that the quantiles are of
+  uint64_t n; // number of samples
 };
 
-// The clock that handlers' now_ns() reads.
+// The same clock as the now_ns() of handlers.
 int64_t monotonic_ns();
 
-// 0 where there are no samples.
+// 0 if there are no samples.
 double quantile(std::vector<double> samples, double q);
 Row row_of(const std::string& bench, const std::string& variant, const std::string& metric, const std::string& unit,
            const std::vector<double>& samples);
 
-// Adds a handler, joined to the only output of `input` unless that is empty.
+// Adds a handler. If `input` is not empty, joins it to the only output of that handler.
 void add(graph::Graph& graph, const std::string& name, const std::string& type, const std::string& input);
 // Sets a parameter of the handler that was added last.
 void set(graph::Graph& graph, const std::string& param, const std::string& value);
@@ -38,26 +38,26 @@ void add_free_clock(graph::Graph& graph, uint32_t in_flight);
 // null.source → flow.pass × (handlers − 2) → null.sink.
 graph::Graph chain(uint32_t handlers);
 
-// Compiles for `workers` threads and runs to the end. `plugin`: handlers of the benchmark's own, or null. Throws
-// Failure where the run fails.
+// Compiles for `workers` threads and runs to the end. `plugin`: the benchmark's own handlers, or null. Throws Failure
+// if the run fails.
 Report run_graph(graph::Graph graph, uint32_t workers, const exec::RunOptions& options,
                  const mr_plugin* plugin = nullptr);
-// `ticks` of it, whose workers spin: what most benchmarks want.
+// Runs `ticks` ticks with workers that spin, as most benchmarks need.
 Report run_graph(graph::Graph graph, uint32_t workers, uint64_t ticks, const mr_plugin* plugin = nullptr);
 
-// Runs in virtual time for two workers, on the host and one simulated device, sim:0. `price` is what the plan is told
-// of the hops between them, `sim` what they are; `planned` is told the plan before it runs. ns until the end. Throws
-// Failure where the run fails.
+// Runs in virtual time with two workers, on the host and one simulated device, sim:0. The plan prices the hops between
+// them by `price`; `sim` says how they really are. `planned` receives the plan before it runs. Returns the ns until the
+// end. Throws Failure if the run fails.
 int64_t run_simulated(graph::Graph graph, const plan::HopPrice& price, device::SimOptions sim, exec::RunOptions options,
                       const mr_plugin* plugin = nullptr,
                       const std::function<void(const plan::Plan&)>& planned = nullptr);
 
 bool is_simulated(const std::string& domain);
-// Runs on the host and a device, by two workers, as the command does; where each handler runs the graph says. Throws
-// Failure.
+// Runs on the host and one device with two workers, as the command does. The graph says where each handler runs. Throws
+// Failure if the run fails.
 Report run_on(const std::string& domain, graph::Graph graph, const exec::RunOptions& options, const mr_plugin& plugin);
 
-// The benchmarks that have a file of their own; each says at its head what its rows are.
+// The benchmarks that have a file of their own; the head of each file describes its rows.
 std::vector<Row> bench_fanout();
 std::vector<Row> bench_clock();
 std::vector<Row> bench_overlap();
@@ -65,7 +65,7 @@ std::vector<Row> bench_pool();
 std::vector<Row> bench_placement();
 std::vector<Row> bench_plan();
 std::vector<Row> bench_trace();
-// On a device.
+// These measure one device.
 std::vector<Row> bench_gpu(const std::string& domain);
 std::vector<Row> bench_transfer(const std::string& domain);
 

@@ -1,9 +1,9 @@
 // `millrace bench overlap`: whether copies overlap with compute, by how many ticks are in flight.
 //
-// A handler on a simulated device between a source and a sink on the host, in virtual time: the copy up, the handler
-// and the copy down take 10 ms each, everything else nothing. One tick takes 30 ms. With three in flight each of the
-// three engines may always have one, which makes 100 ticks a second; no number of ticks makes more. `rate` is over all
-// ticks, the first 20 ms, in which nothing comes out, included.
+// A handler runs on a simulated device between a source and a sink on the host, in virtual time. The copy up, the
+// handler and the copy down take 10 ms each, everything else takes no time, so one tick takes 30 ms. With three ticks
+// in flight each of the three engines can always be busy, which gives 100 ticks a second; more ticks in flight give no
+// more. `rate` is over all ticks, including the first 20 ms, in which no tick completes.
 #include "cli/bench_measure.h"
 
 namespace millrace::cli {
@@ -17,7 +17,7 @@ graph::Graph up_and_down(uint32_t in_flight) {
   graph::Graph graph;
   add(graph, "source", "null.source", "");
   add(graph, "work", "test.work", "source");
-  for (const char* parameter : {"cpu_us", "device_us"}) // it would keep a real thread busy
+  for (const char* parameter : {"cpu_us", "device_us"}) // else it would keep a real thread busy
     set(graph, parameter, "0");
   graph.handlers.back().device = "sim:0";
   add(graph, "sink", "null.sink", "work");

@@ -1,15 +1,15 @@
-// `millrace bench placement`: what the planner chooses, against every other placement, on a simulated device.
+// `millrace bench placement`: compares the planner's choice with every other placement, on a simulated device.
 //
-// Two shapes of four handlers between a source and a sink on the host: a chain, and a fork that is joined again. Each
-// is planned for every combination of what a handler takes on the host, by how much the device is faster, how large the
-// values are, and how fast the hop is. Then all sixteen placements run in virtual time. Work that runs at once on the
-// device slows down, calls have a fixed cost, and the hop's rate is up to 20 % another: of that the planner knows
-// nothing. Calls take up to 20 % more or less than it was told: each call for itself (`noisy`), or each handler in each
-// place for good (`wrong`), which no plan that is made beforehand can know.
+// The graphs have four handlers between a source and a sink on the host: a chain, or a fork that is joined again. Each
+// is planned for every combination of a handler's time on the host, the device's speed-up, the size of the values and
+// the speed of the hop. Then all sixteen placements run in virtual time. The planner does not know three things: calls
+// that run at the same time on the device slow down, calls have a fixed cost, and the hop's rate differs by up to 20 %.
+// Calls take up to 20 % more or less than the planner was told. The error is another one for each call (`noisy`), or
+// the same for all calls of a handler in one place (`wrong`), which no plan that is made beforehand can know.
 //
-// `of_best` is how much longer a tick takes than with the best of the sixteen; `within_10` the part of all cases in
-// which that is at most 10 %. `host_first` and `device_first` are how much longer it takes where everything goes to one
-// side. `size` cases are the crossover: ms a tick by the size of the values.
+// `of_best` is the time of a tick relative to the best of the sixteen; `within_10` is the part of all cases in which
+// it is at most 1.1. `host_first` and `device_first` are the relative times if all handlers run on one side.
+// The `size` cases show the crossover: ms a tick by the size of the values.
 #include <millrace/handler.h>
 
 #include <algorithm>
@@ -22,16 +22,16 @@ namespace millrace::cli {
 
 namespace {
 
-constexpr uint32_t kFree = 4; // handlers that may run on either side
+constexpr uint32_t kFree = 4; // number of handlers that may run on either side
 constexpr uint64_t kPlacedTicks = 40;
 constexpr uint32_t kSeed = 20261122;
 
 struct Case {
   bool forked = false;
-  bool wrong = false; // the planner's prices are, for good; else calls vary
-  double host_us = 0; // of a call, on average
-  double faster = 1;  // the device, on average
-  uint64_t bytes = 0; // of each value
+  bool wrong = false; // true: a handler's price is wrong for the whole run; false: each call varies
+  double host_us = 0; // time of a call, on average
+  double faster = 1;  // speed-up of the device, on average
+  uint64_t bytes = 0; // size of each value
   double bytes_per_us = 0;
 };
 
@@ -75,7 +75,7 @@ const mr_plugin& placement_plugin() {
   return plugin;
 }
 
-// A case with its handlers' own numbers, and what they really are when it runs.
+// A case with the prices of its handlers, and the errors of these prices when it runs.
 struct Problem {
   Case about;
   std::array<double, kFree> host_us{}, device_us{};
@@ -85,7 +85,7 @@ struct Problem {
 
 constexpr double kHopLatencyUs = 10;
 constexpr double kError = 0.2;
-// What the planner is not told: calls have a fixed cost, and what runs at once on the device slows down.
+// The planner is not told that calls have a fixed cost, and that calls which run at once on the device slow down.
 constexpr double kHostFixedUs = 2, kDeviceFixedUs = 4, kContention = 0.1;
 
 Problem problem_of(const Case& about, std::mt19937& random) {
@@ -124,9 +124,9 @@ graph::Graph graph_of(const Problem& problem) {
   return graph;
 }
 
-constexpr uint32_t kChosen = UINT32_MAX; // by the planner
+constexpr uint32_t kChosen = UINT32_MAX; // a placement that the planner chooses
 
-// Of one call of one handler: the same in every placement.
+// The factor on the time of one call of one handler: the same in every placement.
 double noise_of(const Problem& problem, uint32_t handler, uint64_t tick) {
   if (problem.about.wrong) return 1;
   std::minstd_rand random(static_cast<uint32_t>(tick * kFree + handler + 1));
@@ -134,8 +134,8 @@ double noise_of(const Problem& problem, uint32_t handler, uint64_t tick) {
   return std::uniform_real_distribution<double>(1 - kError, 1 + kError)(random);
 }
 
-// µs a tick, in virtual time. `placement`: the bits of the handlers that run on the device; kChosen: as planned, and
-// then it says what was chosen.
+// Returns µs a tick, in virtual time. `placement` has a bit for each handler that runs on the device. kChosen: the
+// planner chooses, and `placement` is set to its choice.
 double run(const Problem& problem, uint32_t& placement) {
   graph::Graph graph = graph_of(problem);
   if (placement != kChosen)
@@ -212,7 +212,7 @@ std::vector<Row> sweep(bool wrong) {
           worst("device_first_worst", device)};
 }
 
-// The crossover: one problem, its values ever larger.
+// The crossover: one problem with larger and larger values.
 void add_sizes(std::vector<Row>& rows) {
   for (uint64_t bytes = 16 << 10; bytes <= 64 << 20; bytes *= 2) {
     std::mt19937 random(kSeed); // the same errors at every size

@@ -1,11 +1,12 @@
-// `millrace bench plan`: how long a pipeline takes from its text to its plan.
+// `millrace bench plan`: the time from a pipeline's text to its plan.
 //
-// A chain as long as the case says, and a mesh of as many, whose handlers read the two before them. `load` parses the
-// file's text, makes the handlers, gives them their parameters and probes them; `compile` is the plan's passes; `total`
-// is both. `handler` is the total for one handler: where it is the same for 64 and 1000, the work is linear.
+// The graphs are a chain of as many handlers as the case says, and a mesh of as many, in which each handler reads the
+// two before it. `load` parses the file's text, makes the handlers, gives them their parameters and probes them;
+// `compile` is the plan's passes; `total` is both. `handler` is the total divided by the handlers: the work is linear
+// if that is the same for 64 and 1000.
 //
-// placement: where so many handlers run that may all run on the host and on one device, by search; every handler reads
-// from one or two of the four before it, and costs and bytes are drawn.
+// placement: the search that places so many handlers, each of which may run on the host and on one device. Every
+// handler reads from one or two of the four before it; costs and bytes are random.
 #include "cli/bench_measure.h"
 
 #include <millrace/handler.h>

@@ -1,10 +1,11 @@
-// `millrace bench pool`: what memory costs on a tick.
+// `millrace bench pool`: the cost of memory on a tick.
 //
-// `ring` is a block taken from a ring and given back, counted (dynamic) or by index (static); `heap` is malloc and free
-// of as much. Blocks are 3.1 MB, a picture of 1920×1080 in 4:2:0. `touched` writes one byte to every page of the block
-// as well, since memory that nobody looks at costs nothing anywhere.
-// `tick` is a tick of a source and a sink on one thread, whose source allocates from its ring, or adopts foreign
-// memory, whose release is called when the reader is done.
+// `ring` takes a block from a ring and gives it back, counted (dynamic) or by index (static); `heap` is malloc and free
+// of as many bytes. Blocks are 3.1 MB, a picture of 1920×1080 in 4:2:0. `touched` also writes one byte to every page of
+// the block, because memory that is never touched costs nothing.
+//
+// `tick` is a tick of a source and a sink on one thread. The source allocates from its ring, or adopts foreign memory,
+// which is released when the reader is done.
 #include "cli/bench_measure.h"
 
 #include <millrace/handler.h>
@@ -28,7 +29,7 @@ void touch(uint8_t* data) {
   for (uint64_t i = 0; i < kBytes; i += kPage) const_cast<volatile uint8_t&>(data[i]) = 1;
 }
 
-// ns of one call, a sample a run.
+// ns of one call; one sample for each run.
 std::vector<double> time_calls(uint64_t calls, const std::function<void(uint64_t)>& call) {
   std::vector<double> samples;
   for (int r = 0; r < kPoolRuns; ++r) {
@@ -83,7 +84,7 @@ struct Allocates final : Handler {
   }
 };
 
-// The same bytes again and again, as a camera's driver that owns its buffers.
+// Publishes the same bytes again and again, like the driver of a camera that owns its buffers.
 struct Adopts final : Handler {
   Adopts() { no_allocation(); }
   Output<Tensor> out{*this, "out"};

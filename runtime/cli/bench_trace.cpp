@@ -1,7 +1,7 @@
-// `millrace bench trace`: what it costs to trace every call.
+// `millrace bench trace`: the cost of tracing every call.
 //
 // The same chain runs without and with RunOptions::trace_all in turn. `tick` is a run's wall time over its ticks;
-// `ratio` is traced over untraced, a pair of runs each: once with handlers that do nothing, once with handlers that
+// `ratio` is traced over untraced, for each pair of runs: once with handlers that do nothing, once with handlers that
 // keep the processor busy for 10 µs each.
 #include <millrace/handler.h>
 

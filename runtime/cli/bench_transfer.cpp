@@ -1,9 +1,10 @@
-// `millrace bench transfer`: what the runtime's copies take, on the devices that `bench gpu` runs on.
+// `millrace bench transfer`: the time of the runtime's copies, on the devices that `bench gpu` runs on.
 //
-// Frames of RGBA go up, are mirrored there, and come down. `frame` is the time of one in a long run, `by_hand` that of
-// a loop that has the device copy as many pinned bytes up, within itself and down, in streams of their own with as many
-// frames in flight; `ratio` of the two in one round. p50 and p99 are over the rounds. A simulated device mirrors by the
-// host, which takes longer than its copy within: the ratio is of hardware alone.
+// Frames of RGBA go up to the device, are mirrored there, and come down. `frame` is the time of one frame in a long
+// run. `by_hand` is the time in a loop that has the device copy as many pinned bytes up, within itself and down, each
+// in a stream of its own, with as many frames in flight. `ratio` is `frame` over `by_hand` in one round. p50 and p99
+// are over the rounds. A simulated device mirrors on the host, which takes longer than a copy within the device: the
+// ratio means something for hardware alone.
 #include <millrace/handler.h>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ struct Size {
   uint64_t bytes() const { return uint64_t{width} * height * 4; }
 };
 
-// The ends of a frame are written, so that each is another one; what a source does with the rest is not measured.
+// Writes the ends of a frame, so that each frame differs; the rest of a source's work is not measured.
 void mark(uint8_t* frame, uint64_t bytes, uint64_t index) {
   frame[0] = static_cast<uint8_t>(index);
   frame[bytes - 1] = static_cast<uint8_t>(index * 7);
@@ -61,7 +62,7 @@ double frame_us(const std::string& domain, Size size, uint32_t in_flight, uint64
   return run_on(domain, std::move(graph), options, frames_plugin()).duration_s * 1e6 / static_cast<double>(frames);
 }
 
-// Where the bytes of a frame are while it is under way, and the end of its way.
+// The places of a frame's bytes while it is under way, and the fence of its last copy.
 struct Slot {
   std::byte *up, *there, *mirrored, *down;
   device::Fence done;

@@ -1,4 +1,4 @@
-// `millrace calibrate`: measures, shows, and keeps what the plan prices with.
+// `millrace calibrate`: measures the costs that the plan uses, prints them, and keeps them in the machine file.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -55,7 +55,7 @@ int calibrate(const CalibrateCommand& command) {
   if (!bodies.empty()) std::printf("bodies: bytes read, then µs a call, median / p99\n");
   for (const plan::BodyCost& body : bodies) std::printf("%s\n", body_words(body).c_str());
   if (hops.empty() && bodies.empty()) {
-    std::printf("nothing to measure: name devices (--devices cpu,sim:0), or a pipeline whose handlers to time\n");
+    std::printf("nothing to measure: name devices (--devices cpu,sim:0), or a pipeline with handlers to time\n");
     return kDone;
   }
   embed::merge(file, std::move(hops), std::move(bodies), std::move(launches));

@@ -27,7 +27,7 @@ namespace {
 using testing::HandlerCheck;
 using testing::Verdict;
 
-// A folder for what the handler writes, gone with the command.
+// A folder for files that the handler writes; removed when the command ends.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -70,14 +70,15 @@ bool has(const std::vector<testing::Setting>& settings, const std::string& name)
   return std::any_of(settings.begin(), settings.end(), [&](const auto& setting) { return setting.name == name; });
 }
 
-// What the manual's example gives the handler: its author knows what it needs. What it writes goes to `folder`.
+// Adds the settings of the manual's example, whose author knows what the handler needs. Files that the handler writes
+// go to `folder`.
 std::vector<testing::Setting> with_example(const plugin::RegisteredType& info, std::vector<testing::Setting> settings,
                                            const fs::path& folder) {
   graph::Graph graph;
   try {
     graph = graph::parse_line(example_line(info));
   } catch (const Failure&) {
-    return settings; // a stranger's manual may hold anything
+    return settings; // the manual of a plugin may hold anything
   }
   for (const graph::Handler& handler : graph.handlers) {
     if (handler.type != info.type) continue;
@@ -91,7 +92,7 @@ std::vector<testing::Setting> with_example(const plugin::RegisteredType& info, s
   return settings;
 }
 
-// Refuses to guess a required parameter, but for a file to write to.
+// Adds a file to write to if the handler requires one. Refuses to guess any other required parameter.
 std::vector<testing::Setting> with_required(const plugin::RegisteredType& info, std::vector<testing::Setting> settings,
                                             const fs::path& folder) {
   for (const plugin::RegisteredType::Param& param : info.params) {
@@ -116,7 +117,7 @@ testing::Finding finding_of(const Subprocess& apart, int seconds_max) {
   return {static_cast<Verdict>(apart.told[0] - '0'), apart.told.substr(1)};
 }
 
-// Makes checks until one of them hangs: each other one would take as long again.
+// Runs checks until one of them hangs: each further one would take as long again.
 class Checker {
  public:
   explicit Checker(const CheckHandlerCommand& command) : command_(command) {}
@@ -126,11 +127,11 @@ class Checker {
  private:
   const CheckHandlerCommand& command_;
   const HandlerCheck* hung_ = nullptr;
-  testing::Finding found_; // of the one that hung
+  testing::Finding found_; // the finding of the check that hung
 };
 
 testing::Finding Checker::check(const HandlerCheck& check, const testing::Subject& subject) {
-  if (&check == hung_) return found_; // it was made to find out what the handler needs
+  if (&check == hung_) return found_; // subject_of() has run it already
   if (hung_) return {Verdict::skipped, fmt::format("not made, because '{}' did not return", hung_->name)};
   if (command_.in_process) return check.run(subject);
   const auto told = [&] {
@@ -146,7 +147,7 @@ testing::Finding Checker::check(const HandlerCheck& check, const testing::Subjec
   return found;
 }
 
-// With defaults where it works so, else with what its manual's example gives it.
+// The handler with its defaults if it works so, else with the settings of its manual's example.
 testing::Subject subject_of(const plugin::RegisteredType& info, const std::vector<testing::Setting>& given,
                             const fs::path& folder, Checker& checker) {
   const auto works = std::find_if(testing::kHandlerChecks.begin(), testing::kHandlerChecks.end(),

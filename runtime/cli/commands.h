@@ -1,4 +1,4 @@
-// What each command takes and does; main.cpp reads the command line into these.
+// The options of each command and the function that runs it; main.cpp reads the command line into these.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace millrace::cli {
 
-// What every command that works on a pipeline takes. Texts are as given; "" where they are not.
+// The options of every command that works on a pipeline. Texts are as given; "" if not given.
 struct PipelineOptions {
   std::string pipeline;
   std::vector<std::string> sets;
@@ -29,7 +29,7 @@ struct RunCommand : PipelineOptions {
   double duration_s = 0;
   std::string json, trace, metrics, progress;
   bool quiet = false, explain = false, sync_devices = false;
-  std::string log_level, log_file; // "": as without
+  std::string log_level, log_file; // "": not given
   std::string log_format = "text";
   int verbose = 0; // how often -v was given
 };
@@ -50,7 +50,7 @@ struct CheckHandlerCommand {
   std::vector<std::string> plugin_paths;
   bool json = false;
   bool in_process = false; // for a debugger: a crash takes the command with it
-  // A check of a slow handler takes seconds, under a sanitizer more; what takes longer hangs.
+  // A check of a slow handler takes seconds, and more under a sanitizer; a check that takes longer than this hangs.
   int seconds_max = 60;
 };
 
@@ -64,7 +64,7 @@ struct DoctorCommand {
   std::vector<std::string> plugin_paths;
 };
 
-// Each returns the exit code and throws Failure for what the user gave; see exit_code.h for the codes.
+// Each returns the exit code (exit_code.h), and throws Failure for a mistake in what the user gave.
 int run(const RunCommand& command);
 int plan(const PlanCommand& command);
 int check(const PipelineOptions& command);

@@ -1,5 +1,5 @@
-// Replaces the global operator new of the command, and with it that of the plugins that it loads: one test of a word of
-// the thread's own for each allocation, which is nothing beside the allocation itself.
+// Counts allocations: replaces the global operator new of the command, and with it that of the plugins that it loads.
+// This costs one test of a thread-local word for each allocation, which is nothing beside the allocation itself.
 #include "cli/count_allocations.h"
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ testing::AllocationCounter allocation_counter() {
 
 namespace {
 
-// Null where there is none.
+// Null if there is no memory.
 void* counted_allocation(size_t bytes, size_t alignment) noexcept {
   if (counting) ++allocations;
   if (bytes == 0) bytes = 1;
@@ -38,8 +38,9 @@ void* or_throw(void* memory) {
 
 } // namespace millrace::cli
 
-// The array forms call these. The nothrow one is here because AddressSanitizer brings its own, and std::stable_sort
-// gives what it took there back here. Not inlined: where only one of a pair is, the compiler takes them for a mismatch.
+// The array forms call these. The nothrow form is here because AddressSanitizer brings its own, and std::stable_sort
+// would free memory from there with the operator delete from here. They are not inlined: if only one of a pair is, the
+// compiler reports a mismatch.
 __attribute__((noinline)) void* operator new(size_t bytes) {
   return millrace::cli::or_throw(millrace::cli::counted_allocation(bytes, 1));
 }

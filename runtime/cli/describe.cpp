@@ -39,7 +39,7 @@ std::vector<std::string> ranks_of(const Port& port) {
   return ranks;
 }
 
-// The fields of records, where their type says them: "x, y, corners[4]".
+// The fields of records, if their type describes them: "x, y, corners[4]".
 std::vector<std::string> fields_of(const Port& port) {
   std::vector<std::string> names;
   const mr_record_type* type = port.raw.accepts.records;
@@ -210,7 +210,7 @@ std::string manual_snippet(const plugin::HandlerInfo& info) {
   return whole && line[0] != ' ' ? line : "";
 }
 
-// A source or a sink of the payload that a port carries, so that an example is complete; "" where none fits.
+// A source or a sink for the payload that a port carries, so that an example is complete; "" if none fits.
 std::string partner(const Port& port, bool source) {
   if (!source) return "null.sink";
   switch (port.raw.accepts.kind) {
@@ -242,7 +242,7 @@ std::vector<Offer> offers_of(const plugin::RegisteredType& info) {
   info.table->offers(&offers, [](void* context, const char* part, const char* name, const char* words) {
     static_cast<std::vector<Offer>*>(context)->push_back({part, name, words});
   });
-  // Those of a part stand together, in the order in which they were said.
+  // Offers of one part stand together; parts and offers keep the order in which the type listed them.
   std::vector<std::string> parts;
   for (const Offer& offer : offers)
     if (std::find(parts.begin(), parts.end(), offer.part) == parts.end()) parts.push_back(offer.part);

@@ -8,16 +8,16 @@
 
 namespace millrace::cli {
 
-// What a type has to choose from on this machine, such as an encoder.
+// One choice that a type offers on this machine, such as an encoder.
 struct Offer {
   std::string part, name, words;
 };
-// Asks the type; empty where it has nothing to say.
+// Asks the type; empty if it offers nothing.
 std::vector<Offer> offers_of(const plugin::RegisteredType& info);
 
 std::string describe_text(const plugin::RegisteredType& info);
 std::string describe_json(const plugin::RegisteredType& info);
-// One line that a person can paste: the manual's, else one that is made from ports and required parameters.
+// One line that a person can paste: that of the manual, else one that is made from ports and required parameters.
 std::string example_line(const plugin::HandlerInfo& info);
 
 } // namespace millrace::cli

@@ -1,4 +1,4 @@
-// Looks at what this machine has: every answer is of who knows, by loading or running it, and not by a list of
+// Looks at what this machine has. Every answer comes from loading or running the thing itself, not from a list of
 // packages.
 #include "cli/doctor.h"
 
@@ -25,14 +25,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kChildSecondsMax = 20; // a codec that needs longer for three small pictures is of no use
+constexpr int kChildSecondsMax = 20; // a codec that needs longer for three small pictures is useless
 constexpr const char* kInstallMedia = "apt-get install libavformat-dev libavcodec-dev libswscale-dev, then build again";
 constexpr const char* kInstallOpenCv = "apt-get install libopencv-dev, then build again";
 
 // ---- devices
 
-// A line for each device, or after "!" why there is none and after another what helps; asked apart, because a driver
-// keeps threads and memory that a process cannot give back.
+// One line for each device. If there is none: "!", the reason, "!", and a remedy. Asked in a process of its own,
+// because a driver keeps threads and memory that a process cannot give back.
 std::string asked_module() {
   const embed::LoadedModule& loaded = embed::cuda_module();
   std::string lines;
@@ -84,7 +84,7 @@ void add_plugins(const plugin::Registry& registry, std::vector<Finding>& all) {
   }
 }
 
-// ---- codecs: what a pipeline writes and, for videos, reads again
+// ---- codecs: tried by a pipeline that writes and, for videos, reads again
 
 std::string outcome_of(const std::string& pipeline, const plugin::Registry& registry) {
   try {
@@ -100,7 +100,7 @@ std::string outcome_of(const std::string& pipeline, const plugin::Registry& regi
   }
 }
 
-// `remedy`: what helps where it does not work.
+// `remedy`: the help if it does not work.
 Finding tried(const std::string& name, const std::vector<std::string>& pipelines, const std::string& remedy,
               const plugin::Registry& registry) {
   const Subprocess apart = run_in_subprocess(
@@ -148,8 +148,8 @@ void add_codecs(const plugin::Registry& registry, std::vector<Finding>& all) {
   fs::remove_all(pattern, ignored);
 }
 
-// What types have to choose from, such as encoders, each with what chooses it. Asked apart, because a library that is
-// asked for all it has may begin threads.
+// The choices that types offer, such as encoders, each with the way to choose it. Asked in a process of its own,
+// because a library that lists all that it has may start threads.
 void add_offers(const plugin::Registry& registry, std::vector<Finding>& all) {
   using nlohmann::json;
   for (const plugin::RegisteredType* info : registry.all()) {
@@ -169,7 +169,7 @@ void add_offers(const plugin::Registry& registry, std::vector<Finding>& all) {
   }
 }
 
-// Only draw.text knows where it looks for one.
+// Asks draw.text, because only it knows where it looks for a font.
 Finding font(const plugin::Registry& registry) {
   const auto write = [&] { return outcome_of("test.pattern count=1 ! draw.text ! null.sink", registry); };
   const Subprocess apart = run_in_subprocess(write, kChildSecondsMax, true);
@@ -183,7 +183,7 @@ std::vector<Finding> examine(const plugin::Registry& registry) {
   std::vector<Finding> codecs, all;
   add_codecs(registry, codecs);
   add_offers(registry, codecs);
-  const Finding letters = font(registry); // these three make processes, which is done while there is one thread
+  const Finding letters = font(registry); // these three make processes, so they come first, while there is one thread
   add_devices(all);
   add_plugins(registry, all);
   all.insert(all.end(), codecs.begin(), codecs.end());

@@ -9,13 +9,13 @@ enum ExitCode {
   kDone = 0,
   kRunFailed = 1,
   kWrongUsage = 2,
-  kInvalidPipeline = 3, // said before anything runs
+  kInvalidPipeline = 3, // found before anything runs
   kPluginNotLoaded = 4,
   kDeviceLost = 5,
-  kSignalled = 128, // plus the signal: 129, 130, 143
+  kSignalled = 128, // plus the number of the signal: 129, 130, 143
 };
 
-// Of an error that ends a command.
+// The exit code of a command that ends with this error.
 ExitCode exit_code_of(const Error& error);
 
 // Thrown in place of an error whose cause is a plugin that could not be loaded.

@@ -17,7 +17,7 @@ namespace millrace::cli {
 
 namespace {
 
-constexpr size_t kColumns = 80; // an explanation is read in a terminal
+constexpr size_t kColumns = 80; // explanations are read in a terminal
 
 std::string handlers_text(const plugin::Registry& registry) {
   std::string text;
@@ -65,7 +65,8 @@ std::string wrapped(const std::string& words) {
   return text + "\n";
 }
 
-// The code that was meant: letters that look like digits, digits that were swapped, else the next number of its family.
+// The code that was probably meant: that with letters read as the digits that they look like, else the nearest one of
+// its family, else the nearest by name.
 std::string nearest_code(const std::string& text) {
   std::string digits;
   for (char c : text) digits += c == 'O' || c == 'o' ? '0' : c == 'l' || c == 'I' ? '1' : c;
@@ -108,7 +109,7 @@ int handlers(const ListCommand& command) {
 
 int inspect(const ListCommand& command) {
   plugin::Registry registry;
-  registry.add(embed::app_plugin(), ""); // of applications: no command runs them, so `handlers` does not list them
+  registry.add(embed::app_plugin(), ""); // for applications: no command runs these, so `handlers` does not list them
   scan_for(registry, command.type, command.plugin_paths);
   const plugin::RegisteredType& info = require_type(registry, command.type, "inspect");
   write_file("-", command.json ? describe_json(info) : describe_text(info));

@@ -1,4 +1,4 @@
-// -v, --log-level, --log-file and --log-format; see log_settings.h.
+// Reads -v, --log-level, --log-file and --log-format; see log_settings.h.
 #include "cli/log_settings.h"
 
 #include <algorithm>

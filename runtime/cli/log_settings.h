@@ -6,7 +6,7 @@
 
 namespace millrace::cli {
 
-// Where lines go is the caller's to add.
+// The caller adds the function that receives the lines.
 LogSettings log_settings(const RunCommand& command);
 
 } // namespace millrace::cli

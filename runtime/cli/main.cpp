@@ -1,4 +1,4 @@
-// The millrace command: reads the command line, calls one command, and turns what went wrong into an exit code.
+// The millrace command: reads the command line, calls one command, and turns an error into an exit code.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -23,9 +23,9 @@ namespace {
 // More threads than this is a typing error.
 constexpr uint32_t kThreadsMax = 1024;
 
-// CLI11's own says which numbers there are, digit by digit.
-// Times are counted in nanoseconds and all else in 64 bits; strtod() knows larger numbers than they hold.
+// Times are counted in nanoseconds and all other numbers in 64 bits; strtod() reads larger numbers than these hold.
 constexpr double kSecondsMax = 9e9, kNumberMax = 0x1p63;
+// CLI11 has such a validator, but its message lists the range with all digits.
 CLI::Validator above_zero(double most) {
   const auto complaint = [most](const std::string& text) -> std::string {
     const double number = std::strtod(text.c_str(), nullptr);
@@ -35,7 +35,7 @@ CLI::Validator above_zero(double most) {
   return {complaint, ""};
 }
 
-// An option that somebody gives, a script whose variable is not set perhaps, is never as if it were not given.
+// An option with an empty value, as from a script whose variable is not set, must not count as an option not given.
 void refuse_empty_values(CLI::App& command) {
   const CLI::Validator not_empty([](const std::string& text) { return text.empty() ? "it is empty" : ""; }, "");
   for (CLI::Option* option : command.get_options())
@@ -66,7 +66,7 @@ std::string read_seconds(std::string& text) {
 }
 const CLI::Validator kSeconds(read_seconds, "");
 
-// What belongs to a part of millrace that this version does not have.
+// Refuses an option of a part of millrace that this version does not have.
 [[noreturn]] void not_yet(const std::string& what) {
   throw Failure(Error{code::part_not_available, what + " is not there yet", {}, {}, "", ""});
 }
@@ -80,7 +80,8 @@ CLI::Option* add_pipeline_options(CLI::App& app, PipelineOptions& options) {
   app.add_option("--set", options.sets, "handler.param=value; may be given again")
       ->type_name("ASSIGNMENT")
       ->allow_extra_args(false);
-  app.add_option("--devices", options.devices, "what may be used, in order: cpu, cuda:0, sim:0, …")->type_name("LIST");
+  app.add_option("--devices", options.devices, "devices that may be used, in order: cpu, cuda:0, sim:0, …")
+      ->type_name("LIST");
   app.add_option("--threads", options.threads, "threads to plan for; default: as many as cores")
       ->check(CLI::Range(uint32_t{1}, kThreadsMax));
   app.add_option("--clock", options.clock, "realtime, free or source")->type_name("MODE");
@@ -89,14 +90,13 @@ CLI::Option* add_pipeline_options(CLI::App& app, PipelineOptions& options) {
       ->type_name("DIR")
       ->allow_extra_args(false);
   app.add_option("--machine", options.machine,
-                 "what is known of this machine, and simulated devices; default: what calibrate keeps for it")
+                 "costs of this machine, and simulated devices; default: the file that calibrate keeps for it")
       ->type_name("FILE");
   return pipeline;
 }
 
 void add_plan_options(CLI::App& app, PipelineOptions& options) {
-  app.add_option("--facts", options.facts, "JSON: what the sources would say, used instead of asking them")
-      ->type_name("FILE");
+  app.add_option("--facts", options.facts, "JSON: the sources' facts, used instead of asking them")->type_name("FILE");
   app.add_flag("--no-probe", options.no_probe, "do not ask the sources");
 }
 
@@ -116,7 +116,7 @@ Error unknown_command(const CLI::App& app, const std::string& name) {
 class Commands {
  public:
   explicit Commands(CLI::App& app) : app_(app) {
-    app.require_subcommand(0, 1); // what follows a command is its own, even where it is called as another: bench plan
+    app.require_subcommand(0, 1); // words after a command belong to it, even the name of another command: bench plan
     add_run();
     add_plan();
     add_lists();
@@ -129,7 +129,7 @@ class Commands {
     for (const auto& [command, does] : actions_) refuse_empty_values(*command);
   }
 
-  // Of the command that was named.
+  // Runs the command that was named and returns its exit code.
   int call() const {
     for (const auto& [command, does] : actions_)
       if (command->parsed()) return does();
@@ -159,23 +159,24 @@ class Commands {
     app.add_option("--progress", run_.progress,
                    "bar: one line, rewritten; lines: one a minute; none; default: bar on a terminal, else lines")
         ->type_name("KIND");
-    app.add_flag("--explain", run_.explain, "in the summary also what the plan predicted");
+    app.add_flag("--explain", run_.explain, "add the plan's predictions to the summary");
     app.add_option("--node", node_, "not there yet: which of the pipeline's nodes this is")->type_name("NAME");
-    app.add_option("--plan", run_.plan, "run by a plan that `millrace plan --json` saved, or not at all")
+    app.add_option("--plan", run_.plan, "run exactly the plan that `millrace plan --json` saved, or refuse")
         ->type_name("FILE")
         ->excludes("--devices")
         ->excludes("--threads");
-    app.add_option("--trace", run_.trace, "write what ran when, for ui.perfetto.dev; - for stdout")->type_name("FILE");
+    app.add_option("--trace", run_.trace, "write a trace of the run, for ui.perfetto.dev; - for stdout")
+        ->type_name("FILE");
     app.add_flag("--sync-devices", run_.sync_devices,
                  "submit bodies and copies to devices one by one and wait for each, to find the one that fails");
     app.add_option("--metrics", run_.metrics,
-                   "answer Prometheus while it runs: 127.0.0.1:9090, :9090; port 0: a free one")
+                   "serve metrics to Prometheus while it runs: 127.0.0.1:9090, :9090; port 0: a free one")
         ->type_name("ADDR");
     add_log_options(app);
   }
 
   void add_log_options(CLI::App& app) {
-    app.add_flag("-v,--verbose", run_.verbose, "tell on stderr what the runtime does; -vv: everything");
+    app.add_flag("-v,--verbose", run_.verbose, "log to stderr what the runtime does; -vv: everything");
     app.add_option("--log-level", run_.log_level, "least level of the log; else info in a file, and warnings on stderr")
         ->type_name("LEVEL")
         ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
@@ -193,7 +194,7 @@ class Commands {
     add_plan_options(plan_app, explain_);
     CLI::Option* json = plan_app.add_flag("--json", explain_.json, "as JSON");
     plan_app.add_flag("--dot", explain_.dot, "as a Graphviz graph")->excludes(json);
-    CLI::App& check_app = add("check", "says only what is wrong", [this] { return check(check_); });
+    CLI::App& check_app = add("check", "reports errors only", [this] { return check(check_); });
     add_pipeline_options(check_app, check_);
     add_plan_options(check_app, check_);
   }
@@ -211,7 +212,7 @@ class Commands {
     plugin_path(inspect_app);
     CLI::App& explain_app =
         add("explain", "says more about an error code", [this] { return cli::explain(explain_code_); });
-    explain_app.add_option("CODE", explain_code_.code, "such as MR0304; left out, all are listed");
+    explain_app.add_option("CODE", explain_code_.code, "such as MR0304; default: list all");
     explain_app.add_flag("--json", explain_code_.json, "as JSON");
     explain_app.footer("The words of the messages, such as tick, firing and late: docs/guide/glossary.md");
   }
@@ -224,20 +225,20 @@ class Commands {
     });
     app.add_option("DIR", word_, "an empty folder, or one that is not there")->required();
     app.add_option("--name", name_, "family.name of the handler")->required();
-    app.add_flag("--cuda", with_cuda_, "with a body for GPUs too; without nvcc it is built without it");
+    app.add_flag("--cuda", with_cuda_, "also writes a body for GPUs, which is built if nvcc is there");
   }
 
   void add_bench() {
     CLI::App& app =
         add("bench", "measures the runtime itself", [this] { return run_benches(benches_, json_, bench_devices_); });
     app.add_option("NAME", benches_, "which; default: all");
-    app.add_option("--devices", bench_devices_, "where gpu and transfer measure; default: every GPU")
+    app.add_option("--devices", bench_devices_, "devices that gpu and transfer measure; default: every GPU")
         ->type_name("LIST");
     app.add_option("--json", json_, "write the numbers")->type_name("FILE");
   }
 
   void add_check_handler() {
-    CLI::App& app = add("check-handler", "drives a handler through odd lives and odd inputs",
+    CLI::App& app = add("check-handler", "tests a handler with unusual life cycles and inputs",
                         [this] { return check_handler(check_handler_); });
     app.add_option("TYPE", check_handler_.type, "such as image.blur")->required();
     app.add_option("--set", check_handler_.sets, "parameter=value; may be given again")
@@ -248,9 +249,9 @@ class Commands {
         ->allow_extra_args(false);
     app.add_flag("--json", check_handler_.json, "as JSON");
     app.add_option("--seconds", check_handler_.seconds_max,
-                   "that a check may take; the first that takes longer is the last")
+                   "that a check may take; if one takes longer, the remaining ones are skipped")
         ->check(above_zero(kSecondsMax));
-    app.add_flag("--in-process", check_handler_.in_process, "no process for each check, for a debugger");
+    app.add_flag("--in-process", check_handler_.in_process, "run all checks in this process, for a debugger");
   }
 
   void add_doctor() {
@@ -271,7 +272,7 @@ class Commands {
         ->check(above_zero(kNumberMax));
   }
 
-  // As git and cargo have it.
+  // Works like the `help` of git and cargo.
   void add_help() {
     CLI::App& app = add("help", "says what there is, or what a command takes", [this] {
       const CLI::App* about = word_.empty() ? &app_ : nullptr;
@@ -279,7 +280,7 @@ class Commands {
         if (command->get_name() == word_) about = command;
       if (!about) throw Failure(unknown_command(app_, word_));
       const std::string name = word_.empty() ? "millrace" : "millrace " + word_;
-      // help() of one whose command was named describes that command.
+      // App::help() is not used here: once a command was named, it describes that command.
       std::fputs(about->get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal).c_str(), stdout);
       return kDone;
     });
@@ -302,7 +303,7 @@ class Commands {
   std::string bench_devices_;
 };
 
-// `--set blur.sigma 2`: what should have stood behind a '='. "" where `extra` is none.
+// "blur.sigma" for `--set blur.sigma 2`, where `extra`, the "2", should follow a '='; "" if `extra` is no such word.
 std::string set_before(const std::vector<std::string>& arguments, const std::string& extra) {
   for (size_t i = 0; i + 2 < arguments.size(); ++i)
     if (arguments[i] == "--set" && arguments[i + 2] == extra && arguments[i + 1].find('=') == std::string::npos)
@@ -310,7 +311,7 @@ std::string set_before(const std::vector<std::string>& arguments, const std::str
   return "";
 }
 
-// The handler type that was meant, of all that there are; "" where none is near.
+// The known handler type that is nearest to `name`; "" if none is near.
 std::string type_meant(const std::string& name) {
   plugin::Registry registry;
   scan_plugins(registry, {});
@@ -319,7 +320,7 @@ std::string type_meant(const std::string& name) {
   return nearest_type(name, types);
 }
 
-// An argument that nothing takes.
+// The error for an argument that nothing takes.
 Error refused_extra(const CLI::App& app, const CLI::App& command, const std::string& extra,
                     const std::vector<std::string>& arguments) {
   Error error{code::bad_command_line,
@@ -365,13 +366,13 @@ Error refused_value(const CLI::App& command, const std::string& words, Error err
   error.notes.push_back(is_real ? "expected a number" : "expected a whole number");
   char* end = nullptr;
   const double number = std::strtod(value.c_str(), &end);
-  constexpr double kExactMax = 9e15; // below it each whole number is a double of its own
+  constexpr double kExactMax = 9e15; // below this every whole number is a distinct double
   if (end != value.c_str() && number >= 1 && number < kExactMax)
     error.edit = fmt::format("{} {}", name, static_cast<int64_t>(number));
   return error;
 }
 
-// What CLI11 could not read, as an error with the nearest name.
+// Turns a parse error of CLI11 into an error with the nearest name.
 Error usage_error(const CLI::App& app, const CLI::ParseError& failure, const std::vector<std::string>& arguments) {
   const CLI::App& command = app.get_subcommands().empty() ? app : *app.get_subcommands().front();
   Error error{code::bad_command_line,
@@ -404,14 +405,14 @@ int main_of(int argc, char** argv) {
     return app.exit(success);
   } catch (const CLI::ParseError& failure) {
     return fail(usage_error(app, failure, {argv + 1, argv + argc}), kWrongUsage);
-  } catch (const Failure& failure) { // a value that was read by the words of the pipeline file
+  } catch (const Failure& failure) { // from a validator that reads a value as the pipeline file does
     return fail(failure.error(), kWrongUsage);
   }
   if (app.get_subcommands().empty()) {
     std::fputs(app.help().c_str(), stderr);
     return kWrongUsage;
   }
-  // A run takes signals itself, from the first moment on.
+  // `run` handles signals itself, from the first moment on.
   if (app.get_subcommands().front()->get_name() != "run") release_signals();
   try {
     return commands.call();

@@ -1,7 +1,7 @@
 // HTTP for metrics, on Boost.Beast; see metrics_server.h.
 #include "cli/metrics_server.h"
 
-#include <utility> // first: Asio 1.74 uses std::exchange and forgets to say so
+#include <utility> // first: Asio 1.74 uses std::exchange without including this
 
 #include <boost/asio.hpp>
 #include <boost/beast.hpp>
@@ -26,11 +26,11 @@ using boost::system::error_code;
 constexpr uint32_t kRequestBytesMax = 8 * 1024;
 // Prometheus itself gives up after ten seconds.
 constexpr std::chrono::seconds kRequestTimeMax{5};
-// One scraper uses one; the rest is for its successor and for people.
+// One scraper uses one connection; the rest are for its successor and for people.
 constexpr uint32_t kConnectionsMax = 16;
-// A report costs some microseconds a handler: a flood of requests shares those that are this young.
+// A report costs some microseconds a handler, so requests share a report that is at most this old.
 constexpr std::chrono::milliseconds kTextKept{100};
-// After accept has failed, as when the process has no more file descriptors.
+// The wait after accept has failed, for instance because the process has no more file descriptors.
 constexpr std::chrono::milliseconds kAcceptAgain{100};
 
 [[noreturn]] void refuse_address(const std::string& address) {
@@ -83,7 +83,7 @@ Response answer(http::status status, const std::string& body, const char* type =
   return response;
 }
 
-// One connection: one request, one answer. Lives as long as something is asked of its socket.
+// One connection: one request, one answer. Lives as long as an operation on its socket is pending.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   using Answer = std::function<Response(const http::request<http::empty_body>&)>;
@@ -95,7 +95,7 @@ class Session : public std::enable_shared_from_this<Session> {
   ~Session() { --*open_; }
 
   void begin() {
-    stream_.expires_after(kRequestTimeMax); // for all of the request, however slowly it comes
+    stream_.expires_after(kRequestTimeMax); // for the whole request, however slowly it comes
     http::async_read(stream_, buffer_, parser_,
                      [self = shared_from_this()](error_code failed, size_t) { self->reply(failed); });
   }
@@ -179,8 +179,8 @@ class MetricsServer::Server {
         });
         return;
       }
-      accept();                              // first: whatever happens to this one, the next is heard
-      if (*open_ >= kConnectionsMax) return; // closed
+      accept();                              // first: the next connection is accepted whatever happens to this one
+      if (*open_ >= kConnectionsMax) return; // closes the socket
       const auto give = [this](const http::request<http::empty_body>& request) { return reply_to(request); };
       std::make_shared<Session>(std::move(socket), give, open_)->begin();
     });
@@ -205,7 +205,7 @@ class MetricsServer::Server {
   }
 
   Tcp::endpoint endpoint_;
-  std::shared_ptr<uint32_t> open_ = std::make_shared<uint32_t>(0); // touched by the one thread
+  std::shared_ptr<uint32_t> open_ = std::make_shared<uint32_t>(0); // used by the server's thread alone
   asio::io_context context_{1};
   Tcp::acceptor acceptor_;
   asio::steady_timer again_{context_};

@@ -34,7 +34,7 @@ std::string words_of(const Labels& labels) {
 std::string number(double value) { return std::isnan(value) ? "NaN" : fmt::format("{}", value); }
 double seconds(double us) { return us * 1e-6; }
 
-// One name with its samples. Samples of equal labels are added up: a scrape with one of them twice would be refused.
+// One name with its samples. Samples with equal labels are added up: Prometheus refuses a text that has one twice.
 class Family {
  public:
   Family(std::string name, const char* type, const char* help) : name_(std::move(name)), type_(type), help_(help) {}
@@ -42,7 +42,7 @@ class Family {
     samples_[suffix + words_of(labels)] += value;
   }
   void add(const Labels& labels, uint64_t value) { add(labels, static_cast<double>(value)); }
-  // The quantiles of a summary, and what they are of. Without a sample they are not known.
+  // The quantiles of a summary, with its sum and count. Quantiles without a sample are NaN.
   void add_times(const Labels& labels, uint64_t sampled, double p50_us, double p99_us, double sampled_us) {
     for (const auto& [quantile, us] : {std::pair{"0.5", p50_us}, {"0.99", p99_us}}) {
       Labels with = labels;
@@ -135,7 +135,7 @@ std::string memory_text(const Report& report) {
 std::string paths_text(const Report& report) {
   Family times("millrace_path_latency_seconds", "summary",
                "From a tick's beginning, or when it was due, until this sink was done; of ticks that were measured.");
-  Family predicted("millrace_path_predicted_seconds", "gauge", "What the plan expected: the known costs on the way.");
+  Family predicted("millrace_path_predicted_seconds", "gauge", "The plan's prediction: the known costs on the way.");
   for (const PathReport& path : report.paths) {
     times.add_times({{"sink", path.sink}}, path.sampled, path.p50_us, path.p99_us, path.sampled_us);
     predicted.add({{"sink", path.sink}}, seconds(path.predicted_us));

@@ -1,5 +1,5 @@
-// The files of a new plugin project. examples/plugin is what this makes of "acme.invert", and examples/plugin_cuda is
-// that with a GPU body; a test compares them.
+// The files of a new plugin project. examples/plugin is the project of "acme.invert", and examples/plugin_cuda is the
+// same with a GPU body; a test compares them with what this writes.
 #include "cli/new.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // In the texts, @family@, @FAMILY@, @name@, @type@ and @Class@ stand for acme, ACME, invert, acme.invert and Invert.
-// A line that begins with @cuda@ is for projects with a GPU body alone, one with @cpu@ for those without.
+// Lines that begin with @cuda@ are only for projects with a GPU body, lines with @cpu@ only for projects without one.
 
 constexpr std::string_view kCMakeLists =
     R"_(# The @family@ plugin: builds build/plugins/@family@_plugin.so and tests its handlers.
@@ -290,7 +290,7 @@ constexpr std::array<File, 7> kFiles = {{
     {"README.md", kReadme},
 }};
 
-// Where the parts of a type name go.
+// The words that replace the marks in the texts.
 struct Words {
   std::string family, name, type, class_name, upper_family;
 };
@@ -314,7 +314,7 @@ Words words_of(const std::string& type) {
   return words;
 }
 
-// Of names that words_of() let pass, in any locale.
+// Makes names that words_of() accepted upper case, in the same way in every locale.
 char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 std::string upper(std::string word) {
   for (char& c : word) c = upper(c);
@@ -332,7 +332,7 @@ std::string class_name_of(const std::string& name) {
   return result;
 }
 
-// Leaves out the lines that are for other projects, and the marks of the others.
+// Removes the lines that are for other projects, and the marks of the lines that stay.
 std::string lines_for(std::string_view text, Bodies bodies) {
   constexpr std::string_view kCudaLine = "@cuda@", kCpuLine = "@cpu@";
   std::string result;

@@ -5,11 +5,11 @@
 
 namespace millrace::cli {
 
-// What the handler of a new project can run on.
+// The kinds of device that the handler of a new project has a body for.
 enum class Bodies { cpu, cpu_and_cuda };
 
 // Writes the project of a plugin with one handler, `type_name` ("acme.invert"), into `dir`, which must be empty or not
-// there. Throws Failure: MR0105 where the name is not family.name, MR0120 where the folder cannot be used.
+// there. Throws Failure: MR0105 if the name is not family.name, MR0120 if the folder cannot be used.
 void write_plugin_project(const std::string& dir, const std::string& type_name, Bodies bodies);
 
 } // namespace millrace::cli

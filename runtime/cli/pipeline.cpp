@@ -1,4 +1,4 @@
-// From the options of a command to a compiled pipeline.
+// Compiles a pipeline from the options of a command.
 #include "cli/pipeline.h"
 
 #include <cerrno>
@@ -14,7 +14,7 @@ namespace millrace::cli {
 
 namespace {
 
-// "width=64" without a handler: the handlers of the pipeline that have such a parameter.
+// For "width=64" without a handler: adds to the error which handlers of the pipeline have such a parameter.
 Error with_owner(Error error, const graph::Graph& graph, const std::string& set,
                  const std::vector<std::string>& plugin_paths) {
   const std::string key = set.substr(0, set.find('='));
@@ -36,7 +36,7 @@ Error with_owner(Error error, const graph::Graph& graph, const std::string& set,
   return error;
 }
 
-// `machine_may_come`: a machine file that was named may be one that is yet to be written.
+// `machine_may_come`: a machine file that was named need not exist yet; the command will write it.
 embed::Choices choices_of(const PipelineOptions& options, bool machine_may_come) {
   embed::Choices choices;
   if (!options.plan.empty()) choices.saved = embed::parse_plan(read_file(options.plan));

@@ -1,4 +1,4 @@
-// `millrace plan` and `millrace check`: compile and say what would run, or what is wrong.
+// `millrace plan` and `millrace check`: compile a pipeline and print its plan, or its mistakes.
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,10 +13,10 @@ namespace millrace::cli {
 
 namespace {
 
-// More at once are not read; the first may be the cause of others after all.
+// People do not read more at once, and the first mistakes may have caused the others.
 constexpr size_t kMistakesMax = 20;
 
-// In the order of the text.
+// Sorts by the order of the text.
 void sort_by_place(std::vector<Error>& mistakes) {
   std::stable_sort(mistakes.begin(), mistakes.end(), [](const Error& a, const Error& b) {
     return std::tuple(a.place.line, a.place.column) < std::tuple(b.place.line, b.place.column);
@@ -56,7 +56,7 @@ int check(const PipelineOptions& command) {
     throw;
   } catch (const MistakesKept&) {
     return tell(std::move(mistakes));
-  } catch (const Failure& failure) { // which ended the reading or the plan
+  } catch (const Failure& failure) { // it ended the reading or the planning
     mistakes.push_back(failure.error());
     return tell(std::move(mistakes));
   }

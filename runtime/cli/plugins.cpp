@@ -47,7 +47,7 @@ void scan_for(plugin::Registry& registry, const graph::Graph& graph, const std::
     return !handler.type.empty() && !registry.find(handler.type);
   };
   const auto some_unknown = [&] { return std::any_of(graph.handlers.begin(), graph.handlers.end(), is_unknown); };
-  // A plugin has the names of its types in it, unless it makes them up as it is loaded.
+  // The file of a plugin contains the names of its types, unless it composes them when it is loaded.
   const auto may_have_one = [&](const std::string& plugin) {
     const std::string bytes = bytes_of(plugin);
     return std::any_of(graph.handlers.begin(), graph.handlers.end(), [&](const graph::Handler& handler) {
@@ -71,7 +71,7 @@ void warn_of_failures(const plugin::Registry& registry, const std::vector<std::s
     const bool asked_for = std::any_of(plugin_paths.begin(), plugin_paths.end(), [&](const std::string& path) {
       return (fs::path(path) / "x").parent_path().string() == folder;
     });
-    if (!asked_for) continue; // what lies around and is not used is no concern of this command
+    if (!asked_for) continue; // a standard folder may hold broken plugins that this command does not need
     std::string words = failure.error.what;
     for (const std::string& note : failure.error.notes) words += "; " + note;
     std::fprintf(stderr, "warning %s: %s\n", format_code(failure.error.code).c_str(), words.c_str());

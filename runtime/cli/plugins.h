@@ -1,4 +1,4 @@
-// Finds the plugins for a command, and says what became of them.
+// Finds and loads the plugins for a command, and reports those that failed.
 #pragma once
 
 #include <string>
@@ -13,25 +13,26 @@ namespace millrace::cli {
 // folder.
 void scan_plugins(plugin::Registry& registry, const std::vector<std::string>& plugin_paths);
 
-// Loads what a graph needs: libraries such as OpenCV take longer to load than a small pipeline takes to run. Plugins of
-// the standard folders that have no type of the graph's are left alone, unless a type stays unknown or --plugin-path
-// asks for more: then all are scanned.
+// Loads only the plugins that a graph needs: libraries such as OpenCV take longer to load than a small pipeline takes
+// to run. Plugins of the standard folders that have no type of the graph are not loaded. If a type stays unknown, or if
+// there is a --plugin-path, all are scanned.
 void scan_for(plugin::Registry& registry, const graph::Graph& graph, const std::vector<std::string>& plugin_paths);
-// Loads what one handler type needs, in the same way.
+// Loads the plugins that one handler type needs, in the same way.
 void scan_for(plugin::Registry& registry, const std::string& type, const std::vector<std::string>& plugin_paths);
 
-// A line on stderr for each plugin of a --plugin-path folder that could not be loaded.
+// Prints a line on stderr for each plugin of a --plugin-path folder that could not be loaded.
 void warn_of_failures(const plugin::Registry& registry, const std::vector<std::string>& plugin_paths);
 
-// Whether `type` is likely missing because a plugin could not be loaded: one failed, and either it has the type's name
-// in it or no other type has one like it.
+// True if `type` is probably missing because a plugin could not be loaded: one failed, and either its file contains the
+// type's name or no known type has a similar name.
 bool missing_by_failure(const plugin::Registry& registry, const std::string& type);
 
-// The type, or MR0106 with the nearest one, to be used with `command`.
+// Returns the type. Throws Failure (MR0106) if it is unknown; the error suggests `command` with the nearest type.
+// Throws PluginMissing if missing_by_failure().
 const plugin::RegisteredType& require_type(const plugin::Registry& registry, const std::string& type,
                                            const std::string& command);
 
-// Throws PluginMissing for the first handler whose type is missing so.
+// Throws PluginMissing for the first handler whose type is missing_by_failure().
 void require_plugins(const plugin::Registry& registry, const graph::Graph& graph);
 
 } // namespace millrace::cli

@@ -34,7 +34,7 @@ std::string count_of(uint64_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-// Of a live line, the parts that stay the longest first.
+// The parts of a live line; progress_words() says which are left out first if the line is too long.
 struct Parts {
   std::string ticks, percent, rate, left, late, dropped, causes;
 };
@@ -65,14 +65,14 @@ Parts parts_of(const exec::Progress& progress, double duration_s) {
   return parts;
 }
 
-// Columns that a terminal has; what is none, or does not say, is taken to have 80.
+// The number of columns of a terminal; 80 if `terminal` is none or does not say.
 size_t columns_of(std::FILE* terminal) {
   winsize size{};
   const bool said = ioctl(fileno(terminal), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return said ? size.ws_col : 80;
 }
 
-// Why a value was dropped, as a person would say it; a cause that is not known here stands for itself.
+// The cause of a drop in words; a cause that is not known here stays as it is.
 std::string because(const std::string& cause) {
   static const std::map<std::string, const char*> kWords = {
       {"busy", "the reader was still busy with an earlier tick"},
@@ -88,7 +88,7 @@ std::string because(const std::string& cause) {
 
 // Fewer measurements have no 99th percentile: it would be their maximum by another name.
 constexpr uint64_t kSampledForP99 = 100;
-// The first tick is told apart where it took so many times what half of them took at most.
+// The first tick is listed separately if it took longer than this many times the median.
 constexpr double kFirstIsSlow = 2;
 
 // "p50 2.4 ms, p99 3.1 ms, max 7.3 ms; the first tick 7.3 ms"
@@ -110,12 +110,13 @@ std::string latency_words(const Report& report) {
                                  report.latency_max_us, report.latency_first_us));
 }
 
-// What the plan expected of a way, where it knows all the costs on it: a part of them says little.
+// The time that the plan predicted for a path; "" unless it knows all costs on the path, since a part of them says
+// little.
 std::string predicted_words(const PathReport& path) {
   return path.predicted_us > 0 && path.unknown_costs == 0 ? "; predicted " + us_words(path.predicted_us) : "";
 }
 
-// Where there is one sink and no prediction to tell, the line of the latency has said it.
+// Leaves out the only sink if it has no prediction: the line of the latency has said its times.
 std::string paths_words(const Report& report, bool explain) {
   std::string words;
   for (const PathReport& path : report.paths) {
@@ -127,7 +128,7 @@ std::string paths_words(const Report& report, bool explain) {
   return words;
 }
 
-// Prices decide where handlers run, so those that were far off matter where there is more than one place to be.
+// True if a price was far off and there is more than one domain: prices decide where handlers run.
 bool matters(const Misprediction& misprediction, const Report& report) {
   constexpr double kFarOff = 2, kPartOfLatency = 0.1;
   const double more = std::max(misprediction.measured_us, misprediction.predicted_us);
@@ -144,7 +145,7 @@ std::string mispredictions_words(const Report& report, bool explain) {
   return words;
 }
 
-// Of short calls one in 64 is timed: one that was interrupted would count for 64, so their middle stands for all.
+// Only one in 64 short calls is timed. One that was interrupted would count for 64, so the median stands for all.
 double busy_us(const HandlerReport& handler) {
   if (handler.sampled == 0) return 0;
   const bool all = handler.sampled >= handler.calls;
@@ -152,8 +153,8 @@ double busy_us(const HandlerReport& handler) {
   return a_call_us * static_cast<double>(handler.calls);
 }
 
-// The handlers that took the most of the time in which handlers worked. One that waits for the world is told apart: its
-// time is the world's too.
+// The handlers that took most of the time in which handlers worked. A handler whose calls wait for something outside is
+// listed separately, because its time includes that waiting.
 std::string busiest_words(const Report& report) {
   constexpr size_t kToldMax = 3;
   constexpr double kToldFrom = 0.05, kWorthTellingS = 0.1;
@@ -251,7 +252,7 @@ void ProgressLine::end() {
   clear();
 }
 
-// Under the lock.
+// Called under the lock.
 void ProgressLine::clear() {
   if (terminal_line_is_open.exchange(false)) std::fputs(kClearLine, out_);
 }

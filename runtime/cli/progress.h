@@ -1,4 +1,4 @@
-// What a run says on stderr while it runs and when it is over.
+// The text that a run prints on stderr while it runs and when it is over.
 #pragma once
 
 #include <cstdio>
@@ -10,14 +10,14 @@
 
 namespace millrace::cli {
 
-// bar: one line, rewritten in place, for a terminal. lines: a line a minute, for a log. Messages come in all three.
+// bar: one line, rewritten in place, for a terminal. lines: one line a minute, for a log. Messages appear in all three.
 enum class Progress { none, bar, lines };
 std::optional<Progress> parse_progress(const std::string& word);
 
 // Any thread.
 class ProgressLine {
  public:
-  static constexpr double kLineEveryS = 60; // a log of a day stays short, and one sees that it lives
+  static constexpr double kLineEveryS = 60; // the log of a day stays short and still shows that the run lives
 
   // duration_s 0: no limit. `out` outlives it.
   ProgressLine(Progress kind, double duration_s, std::FILE* out = stderr)
@@ -27,7 +27,7 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
   void show(const exec::Progress& progress);
   void message(const std::string& line);
-  // The line is gone and does not come again: what follows is somebody else's, at last the shell's prompt.
+  // Removes the line for good: other output follows, at last the shell's prompt.
   void end();
 
  private:
@@ -38,11 +38,11 @@ class ProgressLine {
   std::FILE* const out_;
   std::mutex mutex_;
   bool ended_ = false;
-  double told_s_ = 0; // lines: when the last one was
+  double told_s_ = 0; // lines: time of the last one
 };
 
-// "  120/300 ticks  40 %  29.9 ticks/s  2 late  7 dropped (busy 7)  0:06 left"; what does not fit is left out, the
-// least important first.
+// "  120/300 ticks  40 %  29.9 ticks/s  2 late  7 dropped (busy 7)  0:06 left"; parts that do not fit are left
+// out, the least important first.
 std::string progress_words(const exec::Progress& progress, double duration_s, size_t columns_max = std::string::npos);
 // Ticks, time, rate; latency; each drop with its cause on the edge where it happened; failures; where the time went;
 // several lines. `explain`: also what was predicted.

@@ -1,4 +1,4 @@
-// See report_file.h.
+// Opens and writes a report or a trace; see report_file.h.
 #include "cli/report_file.h"
 
 #include <cerrno>
@@ -14,7 +14,7 @@ namespace millrace::cli {
 
 namespace {
 
-// Without a cause the system said nothing.
+// "" for 0: the system gave no cause.
 std::string because(int cause) { return cause == 0 ? "" : std::string(": ") + std::strerror(cause); }
 
 } // namespace

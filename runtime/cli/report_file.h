@@ -1,5 +1,6 @@
-// A file that a run writes when it is over: its report, its trace. It is opened before the run, so that a name that
-// cannot be written costs no run; and what cannot be written when the run is over costs a warning, not the run.
+// A file that a run writes when it is over: its report or its trace. It is opened before the run, so that a path that
+// cannot be written is refused before the run and not after it. If writing fails after the run, that is a warning: the
+// run has not failed.
 #pragma once
 
 #include <fstream>
@@ -11,14 +12,14 @@ namespace millrace::cli {
 
 class ReportFile {
  public:
-  // Opens and empties it, so that no earlier run's is taken for this one's; one that was not there is made again when
-  // there is something to write, so that a run that is killed leaves none. "-": stdout; "": nothing is written. Throws
-  // Failure (MR0111) where it cannot be opened.
+  // Opens and empties the file, so that the report of an earlier run is not taken for this one's. A file that was not
+  // there is removed again until there is something to write, so that a run that is killed leaves none. "-": stdout;
+  // "": nothing is written. Throws Failure (MR0111) if the file cannot be opened.
   explicit ReportFile(std::string path);
   ReportFile(const ReportFile&) = delete;
   ReportFile& operator=(const ReportFile&) = delete;
 
-  // Calls `writes` once where something is to be written. The sentence of a warning where that went wrong; else "".
+  // Calls `writes` once, unless the path is "". Returns the sentence of a warning if writing failed, else "".
   std::string write(const std::function<void(std::ostream&)>& writes);
 
  private:

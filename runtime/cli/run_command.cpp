@@ -1,4 +1,4 @@
-// `millrace run`: compiles, runs to the end or to a signal, reports.
+// `millrace run`: compiles a pipeline, runs it to its end or to a signal, and reports.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ namespace millrace::cli {
 
 namespace {
 
-// The report and a handler's bytes in one stream could not be told apart.
+// Refuses to write a report and the bytes of a handler to stdout: they could not be told apart.
 void refuse_shared_stdout(const embed::Composition& composition, const char* option) {
   const plan::Plan& plan = composition.plan();
   for (uint32_t h = 0; h < plan.handlers.size(); ++h) {
@@ -55,7 +55,7 @@ void refuse_shared_outputs(const embed::Composition& composition, const RunComma
   if (command.trace == "-") refuse_shared_stdout(composition, "--trace");
 }
 
-// As asked for; else for a terminal or for a log.
+// As the options ask; else `bar` on a terminal and `lines` for a log.
 Progress progress_of(const RunCommand& command) {
   if (command.quiet) return Progress::none;
   if (!command.progress.empty()) {
@@ -70,7 +70,7 @@ Progress progress_of(const RunCommand& command) {
   return isatty(STDERR_FILENO) ? Progress::bar : Progress::lines;
 }
 
-// What keeps a pipeline from running is in the log too; main() says it on the terminal.
+// Also logs the error that keeps a pipeline from running; main() prints it on the terminal.
 template <class Function>
 auto logged(Log& log, Function&& function) {
   try {
@@ -84,16 +84,16 @@ auto logged(Log& log, Function&& function) {
   }
 }
 
-// A file on a disk that hangs must not hold the report back for longer than this.
+// A log file on a disk that hangs must not delay the report for longer than this.
 constexpr int64_t kLogWrittenWithinNs = 2'000'000'000;
-// And a second signal must end the process at once.
+// The same after a second signal, which must end the process at once.
 constexpr int64_t kLogLeftWithinNs = 300'000'000;
 
-// A run that is to stop stops this much later, where nobody reads what it says.
+// The most that a terminal which takes no output may delay the stop of a run.
 constexpr std::chrono::milliseconds kTellWithin{50};
-// The end of a run waits longer for that sentence: a busy machine may be slow to write it.
+// The end of a run waits longer for the sentence about the signal: a busy machine may be slow to write it.
 constexpr std::chrono::milliseconds kToldWithin{1000};
-// What is said to be waited for is bounded: a wide graph has many calls at any moment.
+// The most calls that a message lists: a wide graph has many calls under way at any moment.
 constexpr size_t kCallsNamedMax = 3;
 
 std::string list_of(const std::vector<std::string>& calls) {
@@ -105,8 +105,7 @@ std::string list_of(const std::vector<std::string>& calls) {
 
 std::string name_of_signal(int signal) { return std::string("SIG") + sigabbrev_np(signal); }
 
-// One run of the command, and what signals and the watchdog do to it from threads of their own. It lives as long as
-// they may look at it.
+// One run of the command. Threads of the signals and of the watchdog call it too, so it outlives them.
 class LiveRun {
  public:
   explicit LiveRun(const RunCommand& command)
@@ -121,14 +120,14 @@ class LiveRun {
   ProgressLine& progress() { return progress_; }
   exec::Run& run() { return *run_; }
 
-  // Throws what compile() throws, and Failure for what it may not write.
+  // Throws what cli::compile() throws, and Failure for files that it cannot or may not write.
   void compile() {
     compiled_ = logged(log_, [&] { return cli::compile(command_, true, watch_); });
     refuse_shared_outputs(*compiled_.composition, command_);
     open_files(); // before anything runs
   }
 
-  // Throws what start() throws.
+  // Throws what exec::Run::start() throws.
   void start() {
     exec::RunOptions options;
     options.ticks_max = command_.ticks;
@@ -146,13 +145,13 @@ class LiveRun {
     if (stopped_) run->stop();
   }
 
-  // Once it has started: of a run that cannot, the error comes first.
+  // Called once the run has started: if it cannot start, the error comes first.
   void tell_notes() {
     if (command_.quiet) return;
     for (const std::string& note : compiled_.composition->plan().notes) progress_.message("note: " + note);
   }
 
-  // The run's own end, before anything is written. Where somebody else is ending the process it does not return.
+  // Begins the end of the run, before anything is written. Does not return if another thread is ending the process.
   void begin_end(int64_t log_within_ns = kLogWrittenWithinNs) {
     if (ended_.exchange(true))
       for (;;) pause();
@@ -160,7 +159,7 @@ class LiveRun {
     progress_.end();
   }
 
-  // Throws Failure where a signal came before they were opened, and they cannot be.
+  // Throws Failure if a signal came before the files were opened, and they cannot be opened.
   void write_files(const Result& result) {
     open_files();
     tell(json_->write([&](std::ostream& out) { out << to_json(result) << "\n"; }));
@@ -168,22 +167,23 @@ class LiveRun {
       tell(trace_->write([&](std::ostream& out) { run->write_trace(out); }));
   }
 
-  // Waits for the sentence that tells of the signal, so that it comes before the run's end; for kToldWithin at most.
+  // Waits until the sentence about the signal was printed, so that it comes before the run's end; kToldWithin at most.
   void await_told() {
     std::unique_lock lock(mutex_);
     told_changed_.wait_for(lock, kToldWithin, [&] { return told_; });
   }
 
-  // The first signal.
+  // Called for the first signal.
   void stop(int signal) {
-    // First what is waited for: then the run may be over at once. A terminal that takes nothing must not hold the run.
+    // Lists the calls that are waited for before it stops the run, which may then be over at once. A terminal that
+    // takes no output must not hold up the run.
     std::packaged_task<void()> tell([this, signal] { tell_stop(signal); });
     const std::future<void> told = tell.get_future();
     std::thread teller;
     try {
       teller = start_thread("the thread that tells of a signal", [&tell] { tell(); });
       told.wait_for(kTellWithin);
-    } catch (const Failure&) { // it is told below
+    } catch (const Failure&) { // it is printed below
     }
     watch_->stop();
     std::shared_ptr<exec::Run> run;
@@ -199,7 +199,7 @@ class LiveRun {
       tell();
   }
 
-  // The second: what there is to report is written, and what hangs is left as it is.
+  // Called for the second signal: writes what there is to report, and does not wait for calls that hang.
   void give_up(int signal) {
     begin_end(kLogLeftWithinNs);
     Result result;
@@ -209,7 +209,7 @@ class LiveRun {
     if (const std::vector<std::string> calls = calls_under_way(); !calls.empty())
       result.error.notes.push_back("it waited for " + list_of(calls));
     end_with(std::move(result));
-    if (const std::shared_ptr<exec::Run> run = running()) run->interrupt(); // lets go of a camera or a socket
+    if (const std::shared_ptr<exec::Run> run = running()) run->interrupt(); // so that a camera or a socket is released
   }
 
  private:
@@ -219,7 +219,7 @@ class LiveRun {
     return settings;
   }
 
-  // A signal may ask for the report while the run still opens its files.
+  // Locked because a signal may ask for the report while the run still opens its files.
   void open_files() {
     const std::lock_guard lock(mutex_);
     if (!json_) json_.emplace(command_.json);
@@ -253,7 +253,7 @@ class LiveRun {
     told_changed_.notify_all();
   }
 
-  // A handler did not come back; the monitor's thread.
+  // Called by the monitor's thread if a handler does not return from its call.
   void end_hung(const Error& error) {
     begin_end(kLogLeftWithinNs);
     Result result;
@@ -276,28 +276,28 @@ class LiveRun {
 
   const RunCommand command_;
   ProgressLine progress_;
-  Log log_; // before handlers are made, which may speak until they die
+  Log log_; // before the handlers, which may log until they are destroyed
   std::optional<ReportFile> json_, trace_;
   const std::shared_ptr<plugin::CallWatch> watch_;
   Compiled compiled_;
   std::mutex mutex_;
-  std::shared_ptr<exec::Run> run_; // once it has started
+  std::shared_ptr<exec::Run> run_; // set once it has started
   bool stopped_ = false;
-  bool told_ = false; // of the first signal
+  bool told_ = false; // true once the first signal was reported
   std::condition_variable told_changed_;
   std::atomic<bool> ended_{false};
 };
 
-// A lost device may never let go of its process: all is written, so nothing is waited for.
+// The driver of a lost device may never let its process exit. All is written, so this does not wait for it.
 [[noreturn]] void leave(int code) {
   std::fflush(nullptr);
   _exit(code);
 }
 
 int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals) {
-  std::optional<MetricsServer> metrics; // before anything runs: an address may be refused
+  std::optional<MetricsServer> metrics; // before anything runs, because an address may be refused
   if (!command.metrics.empty()) metrics.emplace(command.metrics);
-  // What a handler says of being interrupted at its start is no failure.
+  // If a signal came, an error that a handler reports at its start is no failure: it was interrupted.
   const auto ended_at_start = [&] {
     live.await_told();
     live.begin_end();
@@ -314,7 +314,7 @@ int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals)
   }
   const bool came_at_start = signals.first() != 0;
   if (metrics) metrics->serve([&] { return metrics_text(live.run().report()); });
-  if (metrics) live.progress().message("metrics: " + metrics->url()); // first: scripts read the port there
+  if (metrics) live.progress().message("metrics: " + metrics->url()); // the first message: scripts read the port there
   live.tell_notes();
   const Result result = live.run().wait();
   const int signalled = signals.first();

@@ -22,7 +22,7 @@ namespace millrace::cli {
 
 namespace {
 
-// A second signal is answered within a second: what cannot be written by then is not.
+// A second signal is answered within a second; what is not written by then is lost.
 constexpr std::chrono::milliseconds kGiveUpWithin{900};
 
 constexpr int kTaken[] = {SIGHUP, SIGINT, SIGTERM, SIGQUIT};
@@ -44,8 +44,8 @@ sigset_t taken_signals() {
 
 void prepare_standard_streams() {
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
-  // Opened the wrong way round, so that reading or writing fails as it would on a closed stream. open() takes the
-  // lowest number that is free, which is the one that was found closed.
+  // Each is opened for the wrong direction, so that reading or writing fails as it would on a closed stream. open()
+  // takes the lowest free number, which is that of the stream found closed.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(stream, F_GETFD) < 0 && errno == EBADF) open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
@@ -76,14 +76,14 @@ Signals::~Signals() {
   join_doing();
   close(signals_);
   close(end_);
-  release_signals(); // what is left to do may hang as well
+  release_signals(); // from here on a signal ends the process, because the rest may hang as well
 }
 
 void Signals::do_apart(std::function<void()> what) {
   const std::lock_guard lock(doing_mutex_);
   try {
     doing_.push_back(start_thread("the thread that does what a signal asked for", what));
-  } catch (const Failure&) { // then the next signal waits until this is done
+  } catch (const Failure&) { // no thread: the next signal waits until this is done
     what();
   }
 }
@@ -110,7 +110,7 @@ void Signals::loop() {
     if (ready < 0 && errno != EINTR) return;
     if (ready <= 0) continue;
     if (watched[1].revents && second_ == 0) return;
-    watched[1].fd = second_ == 0 ? end_ : -1; // else the process ends here, whoever else is done
+    watched[1].fd = second_ == 0 ? end_ : -1; // after a second signal this thread goes on until the process ends
     signalfd_siginfo info;
     if (watched[0].revents && read(signals_, &info, sizeof info) == sizeof info) take(static_cast<int>(info.ssi_signo));
   }

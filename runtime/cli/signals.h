@@ -1,5 +1,6 @@
-// HUP, INT and TERM: the first drains the run, the second ends the process with a report, the third at once. QUIT is a
-// second one. SIGPIPE and SIGXFSZ are errors of the write that met them (semantics.md 8.7, 8.8).
+// Handles HUP, INT and TERM: the first signal drains the run, the second ends the process with a report, the third ends
+// it at once. QUIT counts as a second one. SIGPIPE and SIGXFSZ become errors of the write that raised them
+// (semantics.md 8.7, 8.8).
 #pragma once
 
 #include <atomic>
@@ -11,28 +12,28 @@
 
 namespace millrace::cli {
 
-// To be called first of all. A write to a pipe without a reader, or above the file size limit, fails as any other write
-// does, and does not end the process. A standard stream that the caller closed is opened on nothing: else the next file
-// that is opened would take its number, and what is meant for the terminal would go into that file.
+// Call it first of all. A write to a pipe without a reader, or beyond the file size limit, then fails like any other
+// write and does not end the process. A standard stream that the caller closed is opened on /dev/null: else the next
+// file that is opened would take its number, and output for the terminal would go into that file.
 void prepare_standard_streams();
 
-// To be called before anything else can take time: a signal waits from now on until Signals takes it, or until
+// Call it before anything that can take time: from then on a signal waits until Signals takes it, or until
 // release_signals() gives it back to the system.
 void hold_signals();
 void release_signals();
 
-// Takes the signals from its construction on, in a thread of its own, so that nothing is done inside a signal handler.
-// One that was ignored when the program began, as by nohup, stays ignored. To be made before any other thread: threads
-// inherit that the signals are not theirs.
+// Takes the signals from its construction on, in a thread of its own, so that no work is done inside a signal handler.
+// A signal that was ignored when the program began, as by nohup, stays ignored. Make it before any other thread:
+// threads inherit the mask that blocks the signals.
 class Signals {
  public:
-  // What a signal asks for. Each is called at most once, in a thread of its own, because it may meet what hangs.
+  // The functions that a signal calls. Each is called at most once, in a thread of its own, because it may hang.
   struct Asked {
-    std::function<void(int signal)> stop;    // the first
-    std::function<void(int signal)> give_up; // the second: when it returns the process ends
+    std::function<void(int signal)> stop;    // for the first signal
+    std::function<void(int signal)> give_up; // for the second one: the process ends when it returns
   };
   explicit Signals(Asked asked);
-  // Waits for what a signal began; meanwhile a second one is still taken.
+  // Waits for the functions that signals have called; meanwhile it still takes a second signal.
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
@@ -47,10 +48,10 @@ class Signals {
   void join_doing();
 
   const Asked asked_;
-  int signals_ = -1, end_ = -1; // file descriptors: of the signals, of the wish to end
+  int signals_ = -1, end_ = -1; // file descriptors: the signals, and the request to end the thread
   std::atomic<int> first_{0};
   int second_ = 0;
-  std::chrono::steady_clock::time_point ends_at_{}; // after the second
+  std::chrono::steady_clock::time_point ends_at_{}; // valid after the second signal: the process ends by then
   std::mutex doing_mutex_;
   std::vector<std::thread> doing_;
   std::thread thread_; // last: it uses all of the above

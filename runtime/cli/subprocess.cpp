@@ -1,4 +1,4 @@
-// A child process, a pipe from it, and a limit to its time.
+// Runs a child process with a pipe from it and a limit to its time.
 #include "cli/subprocess.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ namespace millrace::cli {
 
 namespace {
 
-constexpr size_t kToldBytesMax = 64u << 10; // a pipe holds as much, so a child never waits for its reader
+constexpr size_t kToldBytesMax = 64u << 10; // a pipe holds this much, so a child never waits for its reader
 
 [[noreturn]] void tell(int file, const std::function<std::string()>& function, bool silent) {
   if (silent) {
@@ -33,10 +33,10 @@ constexpr size_t kToldBytesMax = 64u << 10; // a pipe holds as much, so a child 
     if (written <= 0) break;
     at += static_cast<size_t>(written);
   }
-  _exit(0); // what a library has left to run at exit is not asked for
+  _exit(0); // skips what libraries have registered to run at exit
 }
 
-// All that the child tells until it ends; false where that takes too long.
+// Reads all that the child writes until it ends; false if that takes too long.
 bool read_all(int file, int seconds_max, std::string& text) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::seconds(seconds_max);

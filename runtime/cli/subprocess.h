@@ -1,4 +1,4 @@
-// Runs a function in a process of its own: what a stranger's library does to it is told and not suffered.
+// Runs a function in a process of its own: if a foreign library crashes or hangs there, that is reported.
 #pragma once
 
 #include <functional>
@@ -7,14 +7,14 @@
 namespace millrace::cli {
 
 struct Subprocess {
-  bool in_time = true; // false: it was ended
-  int signal = 0;      // that it died of
-  int status = 0;      // that it ended with
-  std::string told;    // what the function returned, at most 64 KiB
+  bool in_time = true; // false: it took too long and was killed
+  int signal = 0;      // the signal that killed it; 0: none
+  int status = 0;      // the status with which it exited
+  std::string told;    // the result of the function, at most 64 KiB
 };
 
-// `silent`: what it prints is nobody's business. Throws Failure (MR0606) where no process can be made. Call it while
-// this process has one thread.
+// `silent`: its output is discarded. Throws Failure (MR0606) if no process can be made. Call it while this process has
+// one thread.
 Subprocess run_in_subprocess(const std::function<std::string()>& function, int seconds_max, bool silent);
 
 } // namespace millrace::cli

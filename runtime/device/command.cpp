@@ -1,4 +1,4 @@
-// Running a command, and the two ends of a stream's ring.
+// Runs commands, and implements the two ends of a stream's ring.
 #include "device/command.h"
 
 #include <cstring>
@@ -12,7 +12,7 @@ struct Performer {
   const std::atomic<bool>& stop;
 
   void operator()(const Work& work) const {
-    if (work.run) work.run(work.context); // else it only says what a body before it touches
+    if (work.run) work.run(work.context); // null: it only declares the accesses of the body before it
   }
   void operator()(const Kernel& kernel) const { kernel.run(); }
   void operator()(const Copy& copy) const {
@@ -57,7 +57,7 @@ void QueuedStream::pop(bool rings) {
     replay->recording->replays_in_flight.fetch_sub(1, std::memory_order_release);
   }
   done_.store(done + 1, std::memory_order_release);
-  completed.compare_exchange_strong(done, done + 1, std::memory_order_release); // not where it says kFailed
+  completed.compare_exchange_strong(done, done + 1, std::memory_order_release); // does not change kFailed
   completed.notify_all();
   if (wakeup && rings) wakeup->notify();
 }

@@ -1,5 +1,5 @@
-// An event count: threads sleep on it until a word that they watch may have changed. notify() makes no system call
-// while nobody waits, and a waiter that checks its condition between epoch() and wait() misses no notification.
+// An event count: threads sleep on it until a word that they watch may have changed. notify() makes no system call if
+// no thread waits, and a waiter that checks its condition between epoch() and wait() misses no notification.
 #pragma once
 
 #include <linux/futex.h>
@@ -26,7 +26,8 @@ class EventCount {
     if (waiters_.load() > 0) call(FUTEX_WAKE_PRIVATE, INT_MAX, nullptr);
   }
 
-  // Costs only a fence while nobody waits, so it may be called on every tick. Store what the waiters check before it.
+  // Costs only a memory fence if no thread waits, so it may be called on every tick. Before the call, store the state
+  // that the waiters check.
   void notify_if_waiting() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (waiters_.load(std::memory_order_relaxed) > 0) notify();

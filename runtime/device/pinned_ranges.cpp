@@ -35,7 +35,7 @@ std::string PinnedRanges::set_locker(PageLocker* locker) {
   return wrong;
 }
 
-// What stays locked by an earlier locker cannot be locked again, and need not be.
+// Pages that an earlier locker left locked cannot be locked again, and need not be.
 std::string PinnedRanges::lock(Range& range) {
   if (!locker_ || range.pages != Pages::unlocked) return "";
   std::string wrong = locker_->lock_pages(range.base, range.bytes);

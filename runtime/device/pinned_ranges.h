@@ -1,4 +1,4 @@
-// Which host memory is pinned: the devices of one runtime share one list, so that each can tell a copy that runs by
+// The list of pinned host memory, shared by the devices of one runtime. With it a device can tell a copy that runs by
 // itself from one that would secretly wait for the host (asynchronous copies from pageable memory, semantics.md 4.10).
 #pragma once
 
@@ -10,26 +10,27 @@
 
 namespace millrace::device {
 
-// Who locks pages where a real device copies by itself.
+// Locks host pages, so that a real device can copy from and to them by itself.
 struct PageLocker {
   virtual ~PageLocker() = default;
-  // What went wrong; "": nothing.
+  // Returns what went wrong; "" if nothing did.
   virtual std::string lock_pages(const std::byte* base, uint64_t bytes) = 0;
-  // False: they stay locked, as with a device that never answers, and it may still write there.
+  // False if they stay locked, as with a device that never answers; it may still write there.
   virtual bool unlock_pages(const std::byte* base) = 0;
 };
 
 // Any thread. Ranges come and go with arenas and do not overlap.
 class PinnedRanges {
  public:
-  // What went wrong with locking its pages; "": nothing, and it is in the list.
+  // Returns what went wrong when its pages were locked. "": nothing, and the range is in the list.
   std::string add(const std::byte* base, uint64_t bytes);
-  // False: its pages stay locked, so its memory must stay mapped.
+  // False if its pages stay locked; its memory must then stay mapped.
   [[nodiscard]] bool remove(const std::byte* base);
-  // Whether all of it lies in one range.
+  // True if all of it lies in one range.
   bool contains(const std::byte* address, uint64_t bytes) const;
-  // From now on pages are locked by it, those of the list too; null: no more, and all are unlocked that can be. Without
-  // one a range is pinned in name alone, which is enough for simulated devices.
+  // From now on `locker` locks pages, those of ranges in the list too. Null: pages are locked no more, and all are
+  // unlocked that can be. Without a locker a range is pinned in name alone, which is enough for simulated devices.
+  // Returns what went wrong; "" if nothing did.
   std::string set_locker(PageLocker* locker);
 
  private:
@@ -42,7 +43,7 @@ class PinnedRanges {
   std::string lock(Range& range);
   void unlock(Range& range);
 
-  mutable std::shared_mutex mutex_; // asked by simulated devices only, for each copy
+  mutable std::shared_mutex mutex_; // only simulated devices call contains(), for each copy
   std::vector<Range> ranges_;
   PageLocker* locker_ = nullptr;
 };

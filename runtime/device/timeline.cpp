@@ -1,4 +1,4 @@
-// The two clocks behind Timeline: the machine's own, and the one that jumps from event to event.
+// The two clocks that implement Timeline: the machine's own, and the one that jumps from event to event.
 #include "device/timeline.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ int64_t VirtualTime::next_ns() const {
 
 bool VirtualTime::step() {
   if (events_.empty()) return false;
-  // Taken out before it runs: an event schedules others, and may step.
+  // Taken out before it runs, because an event schedules others and may step.
   std::function<void()> run = std::move(const_cast<Event&>(events_.top()).run);
   now_ns_ = events_.top().at_ns;
   events_.pop();

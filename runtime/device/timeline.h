@@ -29,14 +29,14 @@ class VirtualTime final : public Timeline {
   bool is_virtual() const override { return true; }
   void schedule(int64_t at_ns, std::function<void()> event);
   bool empty() const { return events_.empty(); }
-  // The time of the next event; INT64_MAX where there is none.
+  // The time of the next event; INT64_MAX if there is none.
   int64_t next_ns() const;
-  // Moves to the next event's time and runs it, then every watcher in the order of their coming. False where there is
-  // no event. An event may step in its turn.
+  // Moves to the next event's time and runs it, then every watcher in the order in which they were added. False if
+  // there is no event. An event may itself call step().
   bool step();
 
-  // Whoever waits for words that any event may move (virtual devices, semantics.md 4.2) looks again after each event.
-  // A watcher neither adds nor removes watchers.
+  // Calls `look` after each event, for virtual devices, which wait for words that any event may move (semantics.md
+  // 4.2). A watcher neither adds nor removes watchers.
   void watch(const void* owner, std::function<void()> look);
   void unwatch(const void* owner);
 

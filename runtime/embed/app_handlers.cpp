@@ -1,4 +1,4 @@
-// The two handlers that end at the application; see app_handlers.h.
+// The handlers app.source and app.sink; see app_handlers.h.
 #include "embed/app_handlers.h"
 
 #include <algorithm>
@@ -12,9 +12,9 @@ namespace millrace::embed {
 namespace {
 
 constexpr const char* kSourceManual = &R"(
-Gives what the application pushes with Runtime::push, in order, one value a tick; it waits for the
-next one, and ends with Runtime::end. Every picture has the size and format that the parameters say,
-every tensor its dtype and shape. At most `depth` values wait; what is pushed beyond waits too.
+Gives the values that the application pushes with Runtime::push, in order, one a tick. It waits for
+the next one, and ends with Runtime::end. Every picture has the size and format that the parameters
+say, every tensor its dtype and shape. At most `depth` values wait; a further push waits for room.
 
 It belongs to applications that embed the runtime (millrace/runtime.h): the command has none to join
 it to, and runs no pipeline with it. test.pattern stands in for it there.
@@ -23,9 +23,9 @@ it to, and runs no pipeline with it. test.pattern stands in for it there.
 )"[1];
 
 constexpr const char* kSinkManual = &R"(
-Keeps values for the application, which pulls them with Runtime::pull. At most `depth` wait; `full`
-says what happens to one more: the pipeline waits, the oldest is dropped, or the new one is. The
-application looks at a value with Value::image, Value::tensor or Value::records.
+Keeps values for the application, which pulls them with Runtime::pull. At most `depth` wait. `full`
+says what happens when one more comes: the pipeline waits, the oldest is dropped, or the new one is
+dropped. The application looks at a value with Value::image, Value::tensor or Value::records.
 
 It belongs to applications that embed the runtime (millrace/runtime.h): the command has none to join
 it to, and runs no pipeline with it. null.sink stands in for it there.
@@ -33,7 +33,7 @@ it to, and runs no pipeline with it. null.sink stands in for it there.
     app.source format=gray8 width=64 height=48 ! image.blur sigma=2 ! app.sink full=drop_oldest
 )"[1];
 
-// Elements that a shape may have; keeps their bytes within 64 bits.
+// The most elements of a shape; keeps their bytes within 64 bits.
 constexpr int64_t kElementsMax = int64_t{1} << 40;
 
 std::vector<int64_t> parse_shape(const std::string& text) {
@@ -78,7 +78,7 @@ AppSource::AppSource() { blocking(); }
 
 void AppSource::probe(Facts& facts) {
   queue_.set_depth(static_cast<size_t>(*depth_));
-  // To a thousandth: what an application knows of its own rate.
+  // Rounded to a thousandth: an application knows its own rate no better.
   if (rate_ > 0) facts.rate(std::max(std::llround(*rate_ * 1000), 1ll), 1000);
   if (live_) facts.live();
 }
@@ -148,7 +148,7 @@ void AppSink::interrupt() { queue_->close(); }
 
 const mr_plugin& app_plugin() {
   static const mr_handler_type source =
-      detail::Type<AppSource>::table(kAppSourceType, "Gives what the application pushes", kSourceManual);
+      detail::Type<AppSource>::table(kAppSourceType, "Gives the values that the application pushes", kSourceManual);
   static const mr_handler_type sink =
       detail::Type<AppSink>::table(kAppSinkType, "Keeps values for the application to pull", kSinkManual);
   static const std::array<const mr_handler_type*, 2> types = {&sink, &source};

@@ -9,7 +9,7 @@
 #include "embed/value_queue.h"
 
 namespace millrace {
-// Hidden as what handler.h declares is.
+// Hidden, like the classes of handler.h.
 namespace embed __attribute__((visibility("hidden"))) {
 
   // Gives what the application pushed, one value a tick.
@@ -22,12 +22,12 @@ namespace embed __attribute__((visibility("hidden"))) {
     void interrupt() override; // any thread
     void process(Tick& tick, Cpu& cpu);
 
-    // What the application may push, known once the pipeline is compiled; any thread.
+    // The format of the values that the application may push; known once the pipeline is compiled. Any thread.
     const mr_format& format() const { return format_; }
     ValueQueue& queue() { return queue_; }
 
    private:
-    Output<Any> out_{*this, "out", help("what the application pushes")};
+    Output<Any> out_{*this, "out", help("the values that the application pushes")};
     Param<std::string> payload_{*this, "payload", "image", "what is pushed", choices({"image", "tensor"})};
     Param<std::string> pixel_{*this, "format", "rgb8", "pixel format of the pictures",
                               choices({"gray8", "rgb8", "bgr8", "rgba8", "bgra8", "nv12", "i420", "p010"})};
@@ -62,7 +62,7 @@ namespace embed __attribute__((visibility("hidden"))) {
    private:
     Input<Any> in_{*this, "in", help("images, tensors, records or packets")};
     Param<int64_t> depth_{*this, "depth", 4, "values that wait at most", range(1, 4096)};
-    Param<std::string> full_{*this, "full", "wait", "what a value does that finds the queue full",
+    Param<std::string> full_{*this, "full", "wait", "what happens to a value that finds the queue full",
                              choices({"wait", "drop_oldest", "drop_newest"})};
     std::shared_ptr<ValueQueue> queue_ = std::make_shared<ValueQueue>();
     WhenFull when_full_ = WhenFull::wait;
@@ -71,7 +71,7 @@ namespace embed __attribute__((visibility("hidden"))) {
   inline constexpr const char* kAppSourceType = "app.source";
   inline constexpr const char* kAppSinkType = "app.sink";
 
-  // The table of both; valid for the life of the process.
+  // The table of both handlers; valid for the life of the process.
   const mr_plugin& app_plugin();
 
 } // namespace )

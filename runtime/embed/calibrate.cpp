@@ -1,4 +1,4 @@
-// See calibrate.h.
+// The measurements of calibrate.h.
 #include "embed/calibrate.h"
 
 #include <algorithm>
@@ -13,21 +13,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A copy as small as this costs nothing but its latency.
+// A copy as small as this costs its latency alone.
 constexpr uint64_t kTinyBytes = 64;
 constexpr int kTimesMax = 200, kTimesMin = 10;
-constexpr auto kPatience = std::chrono::milliseconds(150); // for the copies of one size
-// A body that a copy is to overlap with, and the part of it that a copy which does not would have to wait for.
+constexpr auto kPatience = std::chrono::milliseconds(150); // time for the copies of one size
+// The time of a body that a copy may overlap with. A copy that does not overlap waits for most of it.
 constexpr auto kBodyTime = std::chrono::milliseconds(60);
-// A machine that does much else may hold up one copy, and hardly three in a row.
+// A busy machine may hold up one copy, but hardly three in a row.
 constexpr int kTriesToOverlap = 3;
-constexpr int kCopiesInside = 500; // of 8 MiB: some milliseconds on what is fast
-// Ticks of a region without a body: so many in a row, so often, the median counts. Under way are twice as many as a
-// window has by itself, so that the host's part of one is behind the device's of others.
+constexpr int kCopiesInside = 500; // copies of 8 MiB each; they take some milliseconds in all on a fast device
+// Ticks of a region without a body: how many in a row, and how many such rows; the median counts. Twice as many ticks
+// are under way as in the largest window that the plan chooses by itself, so that the host prepares some while the
+// device works on others.
 constexpr int kEmptyTicks = 500, kEmptyRuns = 9;
 constexpr size_t kEmptyUnderWay = 2 * plan::kInFlightMax;
 
-// The place of this machine's host among the domains that are measured.
+// The index of this machine's host among the domains that are measured.
 constexpr size_t kHost = 0;
 
 double us_since(Clock::time_point begin) {
@@ -47,7 +48,7 @@ double quantile(std::vector<double>& samples, double q) {
   return samples[at];
 }
 
-// How far apart ticks are whose last fence submit(n) returns.
+// The time between ticks. submit(n) submits tick n and returns its last fence.
 template <class Submit>
 double apart_us(device::Device& device, const Submit& submit) {
   std::vector<double> samples;
@@ -104,7 +105,7 @@ std::byte* take(device::Device& device, uint64_t bytes) {
   return arena->base;
 }
 
-// All that is measured of one machine; devices and memory live as long as it does.
+// Measures all hops of one machine. Its devices and memory live as long as it does.
 class HopMeter {
  public:
   HopMeter(const MachineFile& machine, const std::vector<std::string>& domains) : machine_(machine) {
@@ -141,7 +142,7 @@ class HopMeter {
 
   plan::Hop hop(const std::string& from, const std::string& to, const Ends& ends, bool from_host) {
     plan::Hop hop{from, to};
-    for (const plan::Hop& declared : simulated_hops(machine_, names())) // reading in place: only its bodies can tell
+    for (const plan::Hop& declared : simulated_hops(machine_, names())) // only bodies could measure reading in place
       if (declared.from == from && declared.to == to) hop.price.access_us_per_byte = declared.price.access_us_per_byte;
     hop.price.latency_us = measure([&] { return ends.copy_us(kTinyBytes); }).p50;
     for (size_t i = 0; i < plan::kHopSizes.size(); ++i) {
@@ -162,7 +163,7 @@ class HopMeter {
     return us_since(begin);
   }
 
-  // Whether the quicker of two copies waits for the other one, which was begun before it.
+  // True if the shorter of two copies waits for the longer one, which began before it.
   static bool take_turns(const Ends& up, const Ends& down) {
     const double up_us = measure([&] { return up.copy_us(kLargest); }).p50;
     const double down_us = measure([&] { return down.copy_us(kLargest); }).p50;
@@ -190,7 +191,7 @@ class HopMeter {
     return overlapped;
   }
 
-  // A body that takes a while. Where the host calls bodies it is work for the device that does it: copies within it.
+  // Keeps the device busy for a while: by a body that sleeps, or, if bodies enqueue, by copies within the device.
   static void keep_busy(const Ends& ends, device::Stream& compute) {
     if (!ends.device->enqueuing()) return ends.device->run(compute, {&wait_a_while, nullptr, "a body that waits", 0});
     const bool up = ends.stream->kind == device::StreamKind::copy_in;
@@ -201,7 +202,7 @@ class HopMeter {
   void add_peers(size_t d, std::vector<plan::Hop>& hops) {
     for (size_t from = 0; domains_[d].pushes && from < domains_.size(); ++from) {
       if (from == d || !domains_[from].pushes) continue;
-      device::Device& device = *devices_[from]; // which pushes, as the plan lets it
+      device::Device& device = *devices_[from]; // the source pushes, as in a plan
       const Ends ends{&device, device.create_stream(device::StreamKind::copy_peer), memory_[d], memory_[from]};
       hops.push_back(hop(name(from), name(d), ends, false));
     }
@@ -228,7 +229,7 @@ class HopMeter {
   std::shared_ptr<device::PinnedRanges> pinned_ = std::make_shared<device::PinnedRanges>();
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::vector<std::byte*> memory_; // by domain
-  std::vector<std::byte*> back_;   // the same for copies to the host, so that those of both directions do not meet
+  std::vector<std::byte*> back_;   // the same for copies to the host: copies of both directions do not share memory
   std::vector<char> pageable_;
 };
 
@@ -281,7 +282,7 @@ std::vector<plan::BodyCost> measure_bodies(const std::function<graph::Graph()>& 
   std::vector<plan::BodyCost> bodies;
   for (const std::string& domain : choices.domains) {
     Choices here = choices;
-    here.domains = {domain}; // first; the others take what does not run there
+    here.domains = {domain}; // first; the other domains take the handlers that do not run there
     for (const std::string& other : choices.domains)
       if (other != domain) here.domains.push_back(other);
     here.clock = graph::ClockMode::free;

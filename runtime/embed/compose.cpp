@@ -22,14 +22,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Debug builds and those with sanitizers look whether fences order all that a simulated device does to the same bytes.
+// Debug builds and builds with sanitizers check that fences order all accesses of a simulated device to the same bytes.
 #ifdef MILLRACE_CHECK_RACES
 constexpr bool kCheckRaces = true;
 #else
 constexpr bool kCheckRaces = false;
 #endif
 
-// More would be a typing error: each device has streams, and simulated ones threads, of its own.
+// More are a typing error: each device has its own streams, and a simulated one its own threads.
 constexpr size_t kDevicesMax = 16;
 
 void require_cuda(const plan::Domain& domain) {
@@ -60,7 +60,7 @@ void require_cuda(const plan::Domain& domain) {
   throw Failure(std::move(error));
 }
 
-// How many bytes there are to lay a plan out in; 0: nobody knows.
+// The bytes of memory that a domain has for a plan; 0: unknown.
 uint64_t bytes_there(const MachineFile& machine, const plan::Domain& domain) {
   switch (domain.kind) {
     case plan::DomainKind::cpu: return host_memory_limit();
@@ -72,7 +72,7 @@ uint64_t bytes_there(const MachineFile& machine, const plan::Domain& domain) {
   return 0;
 }
 
-// The least of what is there and of what a person allows.
+// The smaller of the bytes that are there and those that the machine file allows; 0: unknown.
 uint64_t bytes_limit(const MachineFile& machine, const plan::Domain& domain) {
   const uint64_t there = bytes_there(machine, domain);
   const auto allowed = machine.bytes_allowed.find(domain.name);
@@ -86,12 +86,13 @@ plan::Machine machine_of(const Choices& choices) {
   machine.use(plan::domains_named(choices.domains));
   for (plan::Domain& domain : machine.domains) domain.bytes_limit = bytes_limit(choices.machine, domain);
   machine.hops = simulated_hops(choices.machine, choices.domains);
-  machine.hops.insert(machine.hops.end(), choices.machine.hops.begin(), choices.machine.hops.end()); // the last counts
+  // If a hop is listed twice, the last one counts.
+  machine.hops.insert(machine.hops.end(), choices.machine.hops.begin(), choices.machine.hops.end());
   machine.bodies = choices.machine.bodies;
   machine.launches = choices.machine.launches;
   if (!choices.saved.text.empty()) {
     machine.workers = choices.saved.workers;
-    machine.bodies.clear(); // what handlers cost is said there
+    machine.bodies.clear(); // the saved plan says what handlers cost
   }
   return machine;
 }

@@ -1,4 +1,5 @@
-// The handler of signals that end the process; see crash_report.h. What it reads is atomic, or this thread's own.
+// Handles the signals that end the process; see crash_report.h. The handler reads only atomics and data of its own
+// thread.
 #include "embed/crash_report.h"
 
 #include <unistd.h>
@@ -26,9 +27,9 @@ constexpr std::array kFatal = {Fatal{SIGSEGV, "Segmentation fault"}, Fatal{SIGBU
 
 std::array<struct sigaction, kFatal.size()> before;
 std::atomic<int> alive{0};
-std::atomic<bool> told{false}; // abort() in a handler of SIGSEGV is the same crash
+std::atomic<bool> told{false}; // abort() in another handler of SIGSEGV is the same crash
 
-// A line that is put together without memory.
+// A line that is put together without allocating.
 class Line {
  public:
   Line& operator<<(const char* text) {
@@ -46,7 +47,7 @@ class Line {
   }
   void write_out() {
     text_[size_++] = '\n';
-    if (::write(STDERR_FILENO, text_, size_) < 0) return; // nobody to tell
+    if (::write(STDERR_FILENO, text_, size_) < 0) return; // there is no stderr to report to
   }
 
  private:
@@ -79,10 +80,10 @@ void on_crash(int number, siginfo_t* info, void*) {
     line.write_out();
   }
   sigaction(number, &before[which], nullptr);
-  if (info->si_code <= 0) raise(number); // it was sent; else what made it is done again after this returns
+  if (info->si_code <= 0) raise(number); // it was sent; else the faulting instruction runs again when this returns
 }
 
-// exit() of a plugin looks like success: the run would be over without a word.
+// Reports a plugin that calls exit(): that looks like success, and the run would be over without a word.
 void on_exit() {
   if (alive.load() == 0) return;
   const plugin::CallName call = plugin::under_way.name();
@@ -100,7 +101,7 @@ void on_exit() {
 
 CrashReport::CrashReport() {
   if (alive.fetch_add(1) > 0) return;
-  static const int registered = std::atexit(&on_exit); // once, for good: what is registered cannot be taken back
+  static const int registered = std::atexit(&on_exit); // once, because it cannot be unregistered
   (void)registered;
   struct sigaction action {};
   action.sa_sigaction = &on_crash;

@@ -1,4 +1,4 @@
-// Finds the CUDA module, loads it, and compares whose build it is.
+// Finds and loads the CUDA module, and checks that it is of the same build.
 #include "embed/device_module.h"
 
 #include <dlfcn.h>
@@ -11,8 +11,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Beside the program, or where `cmake --install` puts it; MILLRACE_CUDA_MODULE names another, or none where it is
-// empty.
+// Looks beside the program, and where `cmake --install` puts it. MILLRACE_CUDA_MODULE names another file, or none if it
+// is empty.
 std::string find_module() {
   if (const char* named = std::getenv("MILLRACE_CUDA_MODULE")) return named;
   std::error_code failed;

@@ -1,4 +1,4 @@
-// The CUDA module: found beside the program, loaded once a process, and asked what devices there are.
+// The CUDA module: found beside the program, loaded once in a process, and asked for its devices.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 
 namespace millrace::embed {
 
-// What is known of the module. Loaded by the first call, any thread; where it is not there, or of another build, or has
-// no driver or device, `module` is null and `why` says so in words that follow "cuda:0 is not available: ".
+// The module, which the first call of cuda_module() loads. Any thread. If the module is missing or of another build, or
+// if there is no driver or device, `module` is null and `why` gives the reason in words that follow "cuda:0 is not
+// available: ".
 struct LoadedModule {
   const device::DeviceModule* module = nullptr;
   std::string path, why;

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// The largest picture that a fact may speak of; also keeps sizes in bytes within 64 bits.
+// The most pixels of a picture's side in a fact; also keeps sizes in bytes within 64 bits.
 constexpr int64_t kPixelsMax = 65536;
 
 const JsonFields kFactsFile(code::bad_facts, "the facts cannot be used");
@@ -72,7 +72,7 @@ void read_handler(const json& given, plan::HandlerFacts& handler) {
 
 void probe_handler(plugin::Instance& instance, plan::HandlerFacts& handler) {
   if (instance.probe(handler.facts) == MR_OK) return;
-  graph::Handler unplaced; // facts know no places
+  graph::Handler unplaced; // facts have no places in a text
   const plugin::HandlerInfo& info = instance.info();
   throw Failure(plan::refusal(code::probe_failed, handler.name + " (" + info.type + ") could not be opened: ", unplaced,
                               info, instance.error()));

@@ -25,7 +25,7 @@ class Least {
   uint64_t least_ = UINT64_MAX;
 };
 
-// Nothing where there is no such file, or a word such as "max".
+// None if there is no such file, or if it holds a word such as "max".
 std::optional<uint64_t> number_in(const fs::path& file) {
   std::ifstream stream(file);
   uint64_t number = 0;
@@ -55,7 +55,7 @@ void add_control_groups(const fs::path& proc, const fs::path& cgroup, Least& lea
   std::ifstream groups(proc / "self" / "cgroup");
   for (std::string id, controllers, group;
        std::getline(groups, id, ':') && std::getline(groups, controllers, ':') && std::getline(groups, group);) {
-    if (group.find("..") != std::string::npos) group = "/"; // seen from within a namespace: its root is what we have
+    if (group.find("..") != std::string::npos) group = "/"; // seen from within a namespace: only its root is visible
     if (controllers.empty()) add_groups(cgroup, group, "memory.max", least);
     if (("," + controllers + ",").find(",memory,") != std::string::npos)
       add_groups(cgroup / "memory", group, "memory.limit_in_bytes", least);

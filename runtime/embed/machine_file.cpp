@@ -1,4 +1,4 @@
-// See machine_file.h.
+// Reads and writes the file of a machine; see machine_file.h.
 #include "embed/machine_file.h"
 
 #include <unistd.h>
@@ -118,7 +118,7 @@ uint64_t parse_limit(const json& given, const std::string& name) {
   return static_cast<uint64_t>(kMachineFile.whole(given, "memory_bytes", 4096, INT64_MAX, where));
 }
 
-// Times of the four sizes become rates beyond the latency.
+// Converts the times of the four sizes to µs per byte beyond the latency.
 std::array<double, 4> rates(const std::array<double, 4>& us, double latency_us) {
   std::array<double, 4> rates{};
   for (size_t i = 0; i < us.size(); ++i)
@@ -278,7 +278,8 @@ std::string print_machine(const MachineFile& file) {
   for (const plan::Hop& hop : file.hops) out["hops"].push_back(print_hop(hop));
   out["bodies"] = ordered_json::array();
   for (const plan::BodyCost& body : file.bodies) out["bodies"].push_back(print_body(body));
-  for (const plan::LaunchCost& cost : file.launches) // without one the file is what it was before there were any
+  // Without launch costs the file has no such list, as before they existed.
+  for (const plan::LaunchCost& cost : file.launches)
     out["launches"].push_back(
         {{"domain", cost.domain}, {"region_us", rounded(cost.region_us)}, {"copy_us", rounded(cost.copy_us)}});
   return out.dump(2) + "\n";

@@ -1,4 +1,4 @@
-// runtime.h over the parts of millrace: one composition after another, and the queues of its app handlers.
+// Implements runtime.h: one composition after another, and the queues of its app handlers.
 #include "millrace/runtime.h"
 
 #include <unistd.h>
@@ -19,7 +19,7 @@ namespace millrace {
 
 namespace {
 
-// The library's failures as the application sees them.
+// Rethrows a Failure of the library as the RuntimeError that the application sees.
 template <class F>
 auto translated(F&& function) {
   try {
@@ -29,7 +29,7 @@ auto translated(F&& function) {
   }
 }
 
-// As `millrace run --threads` takes.
+// The same limit as that of `millrace run --threads`.
 constexpr uint32_t kThreadsMax = 1024;
 
 embed::Choices choices_of(const RuntimeOptions& options) {
@@ -44,10 +44,10 @@ embed::Choices choices_of(const RuntimeOptions& options) {
   return choices;
 }
 
-// An application whose functions take longer than this for what is queued has it later.
+// wait() waits no longer than this for on_message and on_log to take what is queued; they get the rest later.
 constexpr int64_t kLogWrittenWithinNs = 10'000'000'000;
 
-// Null where nobody listens: then there is no thread either.
+// Null if the application has neither on_message nor on_log: then there is no thread either.
 std::unique_ptr<Log> log_of(const RuntimeOptions& options) {
   if (!options.on_message && !options.on_log) return nullptr;
   LogSettings settings;
@@ -57,7 +57,7 @@ std::unique_ptr<Log> log_of(const RuntimeOptions& options) {
   return std::make_unique<Log>(std::move(settings));
 }
 
-// Copies the planes of a picture into the one layout that pictures have here.
+// Copies the planes of a picture into the layout of lay_out_image().
 void fill(embed::QueuedValue& parcel, const PictureRef& picture) {
   parcel.value = {};
   parcel.bytes.resize(lay_out_image(picture.pixel, picture.width, picture.height, parcel.value.as.image));
@@ -96,7 +96,7 @@ void fill(embed::QueuedValue& parcel, const TensorRef& tensor) {
   parcel.bytes.assign(from, from + bytes);
 }
 
-// The plan laid out memory for one format: another is the application's mistake.
+// Refuses a value of another format: the plan laid out memory for one, so it is the application's mistake.
 void check(const std::string& name, const mr_format& format, const PictureRef& picture) {
   if (format.kind == MR_KIND_IMAGE && format.pixel_formats == bit_of(picture.pixel) && format.width == picture.width &&
       format.height == picture.height)
@@ -154,7 +154,7 @@ std::span<const uint8_t> Value::records_of(std::string_view schema, uint64_t lay
   return {held_->parcel->bytes.data(), static_cast<size_t>(std::min(records.count, there)) * record_size};
 }
 
-// The mutex guards which composition and run there are, not what they do: a push that waits holds it not.
+// The mutex guards the pointers to the composition and the run, not their work: a push that waits does not hold it.
 class Runtime::State {
  public:
   explicit State(RuntimeOptions options)
@@ -178,7 +178,7 @@ class Runtime::State {
   ~State() {
     run_ = nullptr;
     forget();
-    if (left_behind_) (void)owned_registry_.release(); // of handlers that are still called
+    if (left_behind_) (void)owned_registry_.release(); // its handlers are still called
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -227,7 +227,7 @@ class Runtime::State {
     if (options_.on_hang) options.on_hang = [this](const Error& error) { options_.on_hang(format_error(error)); };
     options.explain_crashes = options_.explain_crashes;
     options.sync_devices = options_.sync_devices;
-    over_ = true; // also where it fails: a composition runs once
+    over_ = true; // also if starting fails: a composition runs once
     std::shared_ptr<exec::Run> run = composition_->make_run(options);
     run->start();
     const std::lock_guard lock(mutex_);
@@ -266,7 +266,7 @@ class Runtime::State {
     if (log_) log_->flush(kLogWrittenWithinNs);
     outcome.report = to_json(result);
     const std::lock_guard lock(mutex_);
-    run_ = nullptr; // the composition stays: what waits in an app.sink may still be pulled
+    run_ = nullptr; // the composition stays: values that wait in an app.sink may still be pulled
     return outcome;
   }
 
@@ -289,7 +289,7 @@ class Runtime::State {
 
   void end(const std::string& name) { find<embed::AppSource>(name, embed::kAppSourceType).handler->queue().close(); }
 
-  // A child of fork() has a copy of a run and none of its threads: nothing of it can be ended there.
+  // True in a child of fork(): it has a copy of the run and none of its threads, so it cannot end the run.
   bool is_a_copy() const { return run_ && process_ != ::getpid(); }
 
   std::shared_ptr<embed::ValueQueue> sink_queue(const std::string& name) {
@@ -347,29 +347,29 @@ class Runtime::State {
 
   const RuntimeOptions options_;
   const embed::Choices choices_;
-  const std::unique_ptr<Log> log_; // null where nobody listens; outlives handlers, which may speak until they die
+  const std::unique_ptr<Log> log_; // may be null (log_of()); outlives handlers, which may log until they are destroyed
   std::unique_ptr<plugin::Registry> owned_registry_;
   plugin::Registry& registry_;
   std::optional<embed::CrashReport> crashes_;
-  bool left_behind_ = false; // handlers of the registry, see Composition::is_stuck
+  bool left_behind_ = false; // true if handlers of the registry are still called, see Composition::is_stuck
   std::optional<graph::Graph> graph_;
   bool over_ = false;  // the composition has run
-  pid_t process_ = -1; // that started the run
+  pid_t process_ = -1; // the process that started the run
   mutable std::mutex mutex_;
   std::shared_ptr<embed::Composition> composition_;
-  std::shared_ptr<exec::Run> run_; // last: it dies first
+  std::shared_ptr<exec::Run> run_; // last: it is destroyed first
 };
 
 Runtime::Runtime(RuntimeOptions options)
     : state_(translated([&] { return std::make_unique<State>(std::move(options)); })) {}
 Runtime::~Runtime() {
-  if (state_ && state_->is_a_copy()) static_cast<void>(state_.release()); // the parent's to end
+  if (state_ && state_->is_a_copy()) static_cast<void>(state_.release()); // the parent ends it
 }
 Runtime::Runtime(Runtime&&) noexcept = default;
 Runtime& Runtime::operator=(Runtime&& other) noexcept {
   if (this == &other) return *this;
   std::swap(state_, other.state_);
-  const Runtime gone(std::move(other)); // what ran here ends
+  const Runtime gone(std::move(other)); // ends the run that this object had
   return *this;
 }
 

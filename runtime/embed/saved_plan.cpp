@@ -1,4 +1,4 @@
-// See saved_plan.h.
+// Reads and compares saved plans; see saved_plan.h.
 #include "embed/saved_plan.h"
 
 #include <cmath>
@@ -21,7 +21,8 @@ const json& part(const json& document, const char* key, bool is_list) {
   return *at;
 }
 
-// What a run does by it. Prices, reasons and notes may change with the machine; these may not.
+// The parts of a plan that decide what a run does: they must be the same again. Prices, reasons and notes may change
+// with the machine.
 json what_runs(const json& plan) {
   json kept = json::object();
   for (const char* key : {"workers", "domains", "memory", "rings"}) kept[key] = plan.value(key, json());

@@ -1,5 +1,5 @@
-// A plan that `plan --json` printed, given back to a run: it says where handlers run and what they are taken to cost,
-// and what is compiled from that must be the same plan.
+// A plan that `plan --json` printed and that a run is to follow. It says where handlers run and what they cost, and the
+// plan that is compiled from that must be the same.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ struct SavedPlan {
   uint32_t workers = 1;
   std::vector<std::string> domains;
   std::map<std::string, std::string> places; // by handler
-  std::map<std::string, int64_t> costs_ns;   // by handler, of those on the host
+  std::map<std::string, int64_t> costs_ns;   // by handler, for those on the host
 };
 
 // Throws Failure (MR0115).
 SavedPlan parse_plan(const std::string& text);
-// Throws Failure (MR0412) that names the first thing in which what was compiled differs.
+// Throws Failure (MR0412), which names the first difference, unless the compiled plan is the same.
 void require_same(const SavedPlan& saved, const plan::Plan& compiled);
 
 } // namespace millrace::embed

@@ -1,4 +1,4 @@
-// What a run is made of, in sentences; see tell_composition.h.
+// Logs the plugins, the plan and the devices of a run; see tell_composition.h.
 #include "embed/tell_composition.h"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ void tell_plan(Log& log, const plan::Plan& plan) {
           fmt::format("plan: {} in {} on {}, {}", counted(plan.handlers.size(), "handler", "handlers"),
                       counted(plan.segments.size(), "segment", "segments"), list_of(plan.domains),
                       counted(plan.transfers.size(), "copy", "copies")));
-  Log::Context elsewhere; // `millrace run` shows them on its terminal by itself
+  Log::Context elsewhere; // `millrace run` prints notes on its terminal itself
   elsewhere.on_terminal = false;
   for (const std::string& note : plan.notes) log.say(LogLevel::info, log.source(), "note: " + note, elsewhere);
   if (!log.takes(LogLevel::debug)) return;

@@ -1,4 +1,4 @@
-// Tells the log what a run is made of: plugins, plan, devices.
+// Logs the parts of a run: plugins, plan, devices.
 #pragma once
 
 #include "observe/log.h"
@@ -6,7 +6,7 @@
 
 namespace millrace::embed {
 
-// Once the devices of the plan are open.
+// Call it once the devices of the plan are open.
 void tell_composition(Log& log, const plan::Plan& plan);
 
 } // namespace millrace::embed

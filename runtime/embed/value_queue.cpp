@@ -1,4 +1,4 @@
-// The queue between application and run; see value_queue.h.
+// The queue between an application and a run; see value_queue.h.
 #include "embed/value_queue.h"
 
 namespace millrace::embed {

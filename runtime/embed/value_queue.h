@@ -16,36 +16,36 @@ namespace millrace::embed {
 struct QueuedValue {
   mr_value value{};
   std::vector<uint8_t> bytes;
-  uint64_t index = 0; // of its tick
+  uint64_t index = 0; // index of its tick
   int64_t media_time_ns = 0;
 };
 
 enum class WhenFull { wait, drop_oldest, drop_newest };
 
-// Any thread. QueuedValues that come back are used again, so that a steady stream allocates nothing.
+// Any thread. A QueuedValue that is given back is used again, so that a steady stream allocates nothing.
 class ValueQueue {
  public:
-  // Before any other thread knows of it.
+  // Call it before any other thread knows the queue.
   void set_depth(size_t depth) { depth_ = depth; }
 
   std::unique_ptr<QueuedValue> blank();
   void give_back(std::unique_ptr<QueuedValue> parcel);
 
-  // False: closed; the parcel is gone. Never waits once relaxed.
+  // False: the queue is closed, and the parcel is dropped. Never waits after relax().
   bool put(std::unique_ptr<QueuedValue> parcel, WhenFull when_full);
-  // Whether a put would find room now: for the only one who puts.
+  // True if a put would find room now. Only useful if no other thread puts.
   bool has_room() const;
 
-  // The oldest; waits for one. Null: closed, and nothing waits any more.
+  // Takes the oldest value; waits for one. Null: the queue is closed and empty.
   std::unique_ptr<QueuedValue> take();
   std::unique_ptr<QueuedValue> try_take();
   std::unique_ptr<QueuedValue> try_take_newest();
 
-  // Nothing more is put; what waits may be taken.
+  // Refuses further values; those in the queue may still be taken.
   void close();
-  // Nobody waits for room any more: what finds the queue full drops the oldest.
+  // From now on put() does not wait: a value that would wait for room drops the oldest one.
   void relax();
-  // Closed, and what waits is let go.
+  // Closes the queue and drops its values.
   void abandon();
 
  private:

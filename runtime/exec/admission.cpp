@@ -1,5 +1,5 @@
-// The head of a pace: when a tick begins and when a clock ends (semantics.md 1.1 to 1.6). Everything here is done by
-// the segment that holds the head.
+// The head of a pace: when a tick begins and when a clock ends (semantics.md 1.1 to 1.6). Everything here runs on the
+// thread that has claimed the head's segment.
 #include "exec/admission.h"
 
 #include <algorithm>
@@ -31,7 +31,8 @@ void begin(PaceRun& pace) {
   tell_clock_began(pace);
 }
 
-// Admits no more. Until the readers have left their handlers, which drain after this, the head comes here again.
+// Admits no more ticks. The head comes here again until the readers have left their handlers, because those drain
+// afterwards.
 void end(PaceRun& pace) {
   pace.ending.store(true, std::memory_order_relaxed);
   bool left = true;
@@ -47,9 +48,9 @@ void end(PaceRun& pace) {
   tell_clock_ended(pace);
 }
 
-// What was asked for since the last tick of this clock takes effect on this one; a script's changes on their own.
-// Where the sources are `asked` already, what concerns one of them waits for the next tick, and whatever waits with it:
-// a request takes effect as a whole, and requests in their order.
+// Changes that were requested since the last tick of this clock take effect on this tick; a script's changes take
+// effect on the ticks that it names. If the sources were `asked` already and a request concerns one of them, all
+// requests wait for the next tick: a request takes effect as a whole, and requests take effect in their order.
 void admit_changes(PaceRun& pace, uint64_t index, bool asked) {
   RunState& run = *pace.run;
   const std::lock_guard lock(run.changes_mutex);
@@ -74,13 +75,14 @@ void admit_changes(PaceRun& pace, uint64_t index, bool asked) {
   run.changes_waiting.store(!run.requested.empty(), std::memory_order_relaxed);
 }
 
-// What steps of other paces ask of a tick. Before `admitted`.
+// Stores what steps of other paces read of a tick. Called before `admitted` is stored.
 void tell_others(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   pace.tick_index[ordinal & pace.mask].store(info.index, std::memory_order_relaxed);
   pace.tick_media_ns[ordinal & pace.mask].store(info.media_time_ns, std::memory_order_relaxed);
 }
 
-// When the head has to look again without being rung: at the next beat, or when take_live() said; else never.
+// Sets when the head has to look again without being notified: at the next beat, or at the time that take_live() set;
+// else never.
 void expect_next(PaceRun& pace) {
   if (pace.clock->plan->mode == graph::ClockMode::realtime)
     pace.due_ns.store(pace.clock->start_ns + beat_ns(pace.clock->plan->rate, pace.clock->next_beat),
@@ -89,7 +91,7 @@ void expect_next(PaceRun& pace) {
     pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
 }
 
-// Out of line, as what few ticks do: it would take registers from all.
+// Out of line, because few ticks do it and inline it would take registers from all.
 [[gnu::cold, gnu::noinline]] void measure_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
   const int64_t due = info.deadline_ns ? pace.clock->start_ns + info.media_time_ns : INT64_MAX;
@@ -108,7 +110,8 @@ void publish_tick(PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   if (pace.watch.is_due(ordinal)) [[unlikely]]
     measure_tick(pace, ordinal, info);
   if (pace.due_ns.load(std::memory_order_relaxed) != INT64_MAX) expect_next(pace);
-  // Last, since a reader begins the tick on the stamp alone; one ring for the stamps and `admitted`.
+  // Last, because a step that reads a source begins the tick on the stamp alone. One notification serves the stamps and
+  // `admitted`.
   for (SourceState& source : pace.clock->sources) {
     for (size_t o = 0; o < source.value.size(); ++o) source.step->outputs[o]->at(ordinal) = source.value[o];
     source.has_value = false;
@@ -127,7 +130,7 @@ bool must_end(PaceRun& pace, uint64_t ordinal) {
   return run.options.duration_ns && run.now_ns() - pace.clock->start_ns >= run.options.duration_ns;
 }
 
-// What a clock without sources does next (8.11).
+// The next move of a clock without sources (8.11).
 enum class Lead { tick, wait, end };
 
 bool leaders_ended(const PaceRun& pace) {
@@ -135,8 +138,8 @@ bool leaders_ended(const PaceRun& pace) {
                      [](const PaceRun* leader) { return leader->ended.load(std::memory_order_acquire); });
 }
 
-// Under `realtime`: until the channels that feed it are closed and read. The gate of a reader that fires on values
-// alone may never admit another tick, so the channels of such a reader need only be closed.
+// Under `realtime` the clock ticks until the channels that feed it are closed and read. A reader after a gate that lets
+// in only ticks with values may never get another tick, so its channels need only be closed.
 Lead follow_at_beats(PaceRun& pace) {
   if (!leaders_ended(pace)) return Lead::tick;
   for (ChannelRun* channel : pace.fed_by) {
@@ -148,16 +151,16 @@ Lead follow_at_beats(PaceRun& pace) {
   return Lead::end;
 }
 
-// Where it waits: by media times, so that it has the same ticks in every run.
+// In the other modes the clock waits, and goes by media times alone, so that it has the same ticks in every run.
 Lead follow_in_time(PaceRun& pace, uint64_t ordinal) {
-  bool over = leaders_ended(pace); // before the look: then no later tick of theirs follows
+  bool over = leaders_ended(pace); // before the look: if they have, no later tick of theirs follows
   for (const PaceRun* leader : pace.leaders) {
     const int64_t newest = leader->clock->newest_media_ns.load(std::memory_order_acquire);
     if (newest != INT64_MIN && (ordinal == 0 || newest > pace.clock->last_media_ns)) return Lead::tick;
   }
   for (ChannelRun* channel : pace.fed_by) {
     if (channel->plan->kind != plan::ChannelKind::queue || channel->plan->full != graph::Full::block) continue;
-    // A value that waits for a tick of its own, and for none of those that are there already.
+    // True if a value in the channel waits for a new tick, because the reader has passed all ticks so far.
     const bool taken = ordinal == 0 || passed_by(*channel->to).has(pace.clock->last_media_ns);
     const std::lock_guard lock(channel->mutex);
     if (taken && channel->count > 0) return Lead::tick;
@@ -171,8 +174,8 @@ Lead follow(PaceRun& pace, uint64_t ordinal) {
   return pace.clock->plan->realtime() ? follow_at_beats(pace) : follow_in_time(pace, ordinal);
 }
 
-// Whether the clock, which others hold for as long as the plan says, keeps the rate that says how many ticks that is
-// (8.3). By media times alone.
+// True if the clock keeps its rate; else the run fails. Other clocks hold its ticks for as long as the plan says, and
+// the rate says how many ticks that is (8.3). By media times alone.
 bool keeps_rate(PaceRun& pace, uint64_t ordinal, int64_t media_ns) {
   std::vector<int64_t>& recent = pace.recent_media_ns;
   if (recent.empty()) return true;
@@ -202,7 +205,7 @@ bool keeps_rate(PaceRun& pace, uint64_t ordinal, int64_t media_ns) {
   return false;
 }
 
-// No tick follows at once, so nobody is to be watched in a call that has long returned.
+// Clears the `inside` of sources: no tick follows at once, so the watchdog would watch a call that has long returned.
 void leave_calls(PaceRun& pace) {
   for (SourceState& source : pace.clock->sources) {
     std::atomic<const HandlerRun*>& inside = source.step->segment->inside;
@@ -218,7 +221,7 @@ bool admit_clock_tick(PaceRun& pace) {
   const Lead lead = over ? Lead::end : follow(pace, ordinal);
   if (lead == Lead::end) end(pace);
   if (lead != Lead::tick) return false;
-  // Before the sources are asked: they belong to the tick.
+  // Before the sources are asked, because their calls belong to the tick.
   if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal, false);
   mr_tick_info info{};
   info.clock = pace.plan->clock;
@@ -231,7 +234,7 @@ bool admit_clock_tick(PaceRun& pace) {
     if (filled) end(pace);
     return false;
   }
-  // And after them: whoever changes a parameter and then pushes a value finds it changed for that value.
+  // And after them: a program that changes a parameter and then pushes a value finds it changed for that value.
   if (pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, ordinal, true);
   if (!keeps_rate(pace, ordinal, info.media_time_ns)) {
     leave_calls(pace);
@@ -267,7 +270,8 @@ bool admit_entry(PaceRun& pace) {
     }
     feed.first = (feed.first + 1) % feed.ring.size();
     --feed.count;
-    // Under the lock: whoever counts what is in work sees the entry here or there.
+    // Under the lock, so that a thread that counts the ticks in work sees this one either in the channel or in the
+    // pace.
     pace.admitted.store(ordinal + 1, std::memory_order_release);
   }
   stamp(*pace.entry, ordinal);

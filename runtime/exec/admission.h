@@ -5,7 +5,7 @@ namespace millrace::exec {
 
 struct PaceRun;
 
-// True where a new ordinal was admitted.
+// True if a new ordinal was admitted.
 bool try_admit(PaceRun& pace);
 
 } // namespace millrace::exec

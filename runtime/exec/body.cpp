@@ -1,9 +1,9 @@
 // A body on a device, from its submission to its results (semantics.md 4.1, 4.4).
 //
-// A device is given a body in one of two ways. It runs by itself when the device reaches it, and whether its outputs
-// have values is known at its fence: handlers written for the host, on sim. Or it is called when it is submitted, on
-// the host, and enqueues its work: what it says of its outputs is known at once, and their bytes are there at the fence
-// (cuda, and sim where it enqueues). BodyRun::enqueuing tells the two apart. All else is one path.
+// A device is given a body in one of two ways. Either the body runs by itself when the device reaches it, and the
+// presence of its outputs is known at its fence: handlers written for the host, on sim. Or the host calls the body when
+// it is submitted, and the body enqueues its work: what it says of its outputs is known at once, and their bytes are
+// there at the fence (cuda, and sim if it enqueues). OnDevice::enqueuing tells the two apart. All else is one path.
 #include <algorithm>
 #include <cstring>
 
@@ -22,8 +22,8 @@ namespace millrace::exec {
 
 namespace {
 
-// An output that repeats an input is a copy of it, made where the body works; of records also of their count, which the
-// device alone may know.
+// Copies the input into an output that repeats it, where the body works. For records the copy includes their count,
+// which only the device may know.
 void repeat_input(const BodyRun& step, BodyCall& body, size_t o, const mr_input& input) {
   mr_output& output = body.outputs[o];
   output = body.given[o];
@@ -46,11 +46,11 @@ void fail_body(BodyRun& step, BodyCall& body) {
 
 void begin_body(BodyCall& body) {
   for (mr_output& output : body.outputs) output.state = MR_OUTPUT_SILENT;
-  body.given = body.outputs; // of one size: no allocation
+  body.given = body.outputs; // same size: no allocation
   body.failed = false;
 }
 
-// Checks what the body said before any step acts on it.
+// Checks what the body returned before any step acts on it.
 void end_body(BodyRun& step, BodyCall& body, mr_status status) {
   status = status_of_call(step, status, body.outputs, body.inputs);
   if (status == MR_END) step.run->stopping.store(true);
@@ -65,7 +65,7 @@ void repeat_inputs(BodyRun& step, BodyCall& body) {
 
 // ---- a body that runs by itself
 
-// Whether it fires, now that presence is known.
+// True if the body fires, now that presence is known.
 bool fires_now(BodyRun& step, BodyCall& body) {
   bool fires = !body.silent, called = !step.plan->called()->on_value;
   for (size_t i = 0; i < body.inputs.size(); ++i) {
@@ -96,7 +96,7 @@ mr_status call_by_itself(BodyRun& step, BodyCall& body) {
 
 // ---- a body that enqueues
 
-// While a body that keeps the host busy is called, another thread submits to its device.
+// Lets other threads submit to the device while a body that keeps the host busy is called.
 class OthersSubmit {
  public:
   explicit OthersSubmit(const SegmentRun& segment) : submitting_(segment.plan->heavy ? segment.submitting : nullptr) {
@@ -124,7 +124,7 @@ void call_now(BodyRun& step, BodyCall& body, Timing timing) {
   device::Enqueuing& device = *step.on.enqueuing;
   device::Stream& stream = *step.on.stream;
   for (size_t i = 0; i < body.inputs.size(); ++i) body.inputs[i] = body.absent[i] ? mr_input{} : body.frozen[i];
-  device.set_tick(stream, numbers_of(body.info)); // a kernel of its own, and none of the body's
+  device.set_tick(stream, numbers_of(body.info)); // enqueues a kernel of its own, outside the body's span
   if (timing == Timing::held) device.pause(stream);
   const bool timed = (body.info.index & kTimedMask) == 0 && device.begin_span(stream);
   step.segment->inside.store(&step, std::memory_order_relaxed);
@@ -143,7 +143,8 @@ void call_now(BodyRun& step, BodyCall& body, Timing timing) {
   if (body.failed) mind_failure(step, body.info.index);
 }
 
-// The outputs are as the body said, but a value that is written to the host is lost with the device.
+// Outputs are final once an enqueuing body returns, except values in host memory: those are there only if the device
+// has not failed by the fence.
 void settle_known(BodyRun& step, const BodyCall& body, uint64_t ordinal) {
   for (size_t o = 0; o < step.outputs.size(); ++o) {
     OutputRun& output = *step.outputs[o];
@@ -211,7 +212,7 @@ void submit_body(BodyRun& step, uint64_t ordinal, Timing timing) {
     step.on.device->run(*step.on.stream,
                         {&simulate_body, &body, step.handler->name.c_str(), body.cost_ns, &body.accesses});
   leave_fence(step, ordinal, step.on.device->signal(*step.on.stream));
-  if (step.on.enqueuing) { // else the body is the device's now
+  if (step.on.enqueuing) { // else the device has yet to run the body
     settle_known(step, body, ordinal);
     note_called(step, ordinal, body.to_finish);
   }
@@ -235,7 +236,7 @@ StepResult BodyRun::advance(uint64_t ordinal) {
 
 bool change_live(BodyRun& step, uint64_t ordinal) {
   if (step.run->changes_admitted.load(std::memory_order_acquire) == step.life->changes_seen) return true;
-  if (!at_rest(step)) return false; // those at issue count (2.7), and earlier bodies may still run
+  if (!at_rest(step)) return false; // a body has the parameters of its issue (2.7), and earlier ones may still run
   apply_changes(step, step.pace->info(ordinal).index);
   return true;
 }

@@ -1,4 +1,4 @@
-// From a plan to what runs: memory, slots, paces, segments and steps, wired by pointers so that a tick looks nothing
+// Builds a run from a plan: memory, slots, paces, segments and steps, wired by pointers so that a tick looks nothing
 // up.
 //
 // Each function adds what it is named after, and needs what those before it have made. A second cut of the segments
@@ -18,7 +18,7 @@ class RunState;
 struct RunOptions;
 struct SegmentRun;
 
-// All of it. Throws Failure where the machine has too little.
+// Builds all of it. Throws Failure if the machine has too little memory.
 std::unique_ptr<RunState> build(const plan::Plan& plan, const graph::Graph& graph, plan::Handlers& handlers,
                                 std::vector<device::Device*> devices, const RunOptions& options);
 
@@ -28,27 +28,27 @@ void make_memory(RunState& run);
 // build_paces.cpp
 void make_outputs(RunState& run);
 void make_paces(RunState& run); // and channels
-// Which steps are whose: sources, gates and entries.
+// Gives each pace its sources, or its gate and entry.
 void join_paces(RunState& run);
-// What steps of several clocks have to do with each other: which decide by time; who leads a clock without sources, and
-// what it is fed by (not what comes back from clocks that it leads to, which end with it).
+// Connects the clocks: collects the steps that decide by time, and gives each clock without sources its leaders and the
+// channels that feed it. Channels from clocks that it leads itself do not count, because those clocks end with it.
 void join_clocks(RunState& run);
 
 // build_steps.cpp
 void make_streams(RunState& run);
 void make_segments(RunState& run); // and their steps
-// One without steps, whose ticks begin at `ordinal`. Again in a second cut.
+// Makes a segment without steps, whose ticks begin at `ordinal`. A second cut calls it again.
 std::unique_ptr<SegmentRun> make_segment(RunState& run, const plan::Segment& plan_segment, uint64_t ordinal);
 void join_steps(RunState& run); // copies and their readers, bodies and their finishes, channels and their ends
 void make_regions(RunState& run);
 
 // build_waits.cpp
 void make_inputs(RunState& run);
-// What follows from which segments there are and which steps are in them. Again in a second cut.
+// Sets everything that depends on which segments there are and which steps are in them. A second cut calls it again.
 void join_segments(RunState& run);
 void wire_stamps(RunState& run);
-// Marks those that somebody waits for; of a step that nobody waited for until now, the stamps of its last ordinals come
-// late. Again in a second cut.
+// Marks the stamps that another step waits for. A step whose stamps were not wanted until now has stored none, so those
+// of its last ordinals are stored here. A second cut calls it again.
 void want_stamps(RunState& run);
 
 } // namespace millrace::exec

@@ -17,7 +17,7 @@ namespace millrace::exec {
 
 namespace {
 
-// How many pages a domain's rings take, pinned and not.
+// How many bytes the pinned rings of a domain take, or those that are not pinned.
 uint64_t ring_bytes(const plan::Plan& plan, uint32_t domain, bool pinned) {
   uint64_t bytes = 0;
   for (const plan::Ring& ring : plan.rings)
@@ -25,7 +25,7 @@ uint64_t ring_bytes(const plan::Plan& plan, uint32_t domain, bool pinned) {
   return bytes;
 }
 
-// Rings whose blocks lie side by side: at both ends of the copy in the order in which it has them.
+// Rings whose blocks lie side by side, at both ends of a copy in the order in which the copy has them.
 struct Pack {
   uint64_t stride = 0;
   std::map<uint32_t, uint64_t> offsets; // by ring
@@ -48,8 +48,8 @@ std::map<uint32_t, Pack> packs_of(const plan::Plan& plan) {
   return packs;
 }
 
-// Whether the host keeps what it knows of the values of this ring beside their blocks: those of a device whose bodies
-// enqueue, and what comes down from one or is written to the host by it.
+// True if the host keeps the records of this ring's values apart from their blocks. It does so for rings of a device
+// whose bodies enqueue, and for rings that such a device copies down to the host or writes there.
 bool needs_records(const plan::Plan& plan, const plan::Ring& ring) {
   if (!plan.in_host_memory(ring.domain)) return plan.domains[ring.domain].records_on_host;
   const plan::Step& producer = plan.steps[plan.outputs[ring.output].step];
@@ -71,7 +71,8 @@ void make_empty_record(RunState& run) {
   std::fill_n(run.empty_record, sizeof(mr_value), std::byte{0});
 }
 
-// What one copy moves is whole, with the room between its blocks.
+// The parts of an arena that rings use. In a pack a part includes the room up to the next block, because one copy moves
+// them all.
 std::vector<device::NamedBytes> parts_of(const RunState& run, const device::Arena& arena) {
   const Epoch& epoch = run.epoch;
   std::vector<device::NamedBytes> parts;
@@ -87,7 +88,8 @@ std::vector<device::NamedBytes> parts_of(const RunState& run, const device::Aren
   return parts;
 }
 
-// Inside a signal handler: reads what was laid out before, writes into a buffer of its own, calls nothing that locks.
+// Runs inside a signal handler: reads what was laid out before, writes into a buffer of its own, calls nothing that
+// locks.
 const char* name_access(const RunState& run, const void* address) {
   const Epoch& epoch = run.epoch;
   static thread_local char text[256];
@@ -117,7 +119,7 @@ const char* name_access(const RunState& run, const void* address) {
 void make_memory(RunState& run) {
   Epoch& epoch = run.epoch;
   std::vector<std::array<std::byte*, 2>> next(epoch.plan.domains.size(), {nullptr, nullptr});
-  std::vector<std::pair<uint32_t, device::Arena*>> arenas; // of devices
+  std::vector<std::pair<uint32_t, device::Arena*>> arenas; // only of devices
   for (uint32_t d = 0; d < epoch.plan.domains.size(); ++d) {
     for (const bool pinned : {false, true}) {
       const uint64_t bytes = ring_bytes(epoch.plan, d, pinned);

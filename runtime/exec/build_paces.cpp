@@ -1,4 +1,4 @@
-// Outputs, paces and channels of a run, and what paces have to do with each other.
+// Builds the outputs, paces and channels of a run, and connects the paces.
 #include "exec/build.h"
 
 #include <algorithm>

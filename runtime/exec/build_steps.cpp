@@ -1,4 +1,4 @@
-// Segments and steps of a run, with the handlers, streams and bodies that they have.
+// Builds the segments and steps of a run, with their handlers, streams and bodies.
 #include "exec/build.h"
 
 #include <algorithm>
@@ -29,7 +29,8 @@ device::Stream* make_stream(RunState& run, uint32_t domain, device::StreamKind k
   return stream;
 }
 
-// Of a device's step: copies have streams of their own, one a direction and one for those between peers.
+// The stream of a device's step. Copies have streams of their own: one for each direction and one for copies between
+// peers.
 device::Stream* stream_of(const RunState& run, const plan::Step& step) {
   if (!step.is<plan::CopyStep>()) return run.compute[step.domain];
   if (run.epoch.outputs[step.outputs[0]].in_host_memory) return run.copy_out[step.domain];
@@ -37,7 +38,7 @@ device::Stream* stream_of(const RunState& run, const plan::Step& step) {
                                                                  : run.copy_peer[step.domain];
 }
 
-// The run's words and its time, for the handler's own use.
+// Connects the handler to the run's log and, in virtual time, to the run's clock.
 void lend(RunState& run, HandlerRun& step) {
   plugin::Instance& instance = *step.instance;
   instance.in_run = &step;
@@ -80,7 +81,7 @@ void* make_scratch(RunState& run, const plan::Step& step) {
       ""});
 }
 
-// A lane but the first has an instance of its own.
+// Every lane but the first has an instance of its own.
 HandlerLife& life_of(RunState& run, uint32_t handler, uint32_t lane) {
   auto& lives = run.lives[handler];
   if (lives.size() > lane) return *lives[lane];
@@ -109,7 +110,7 @@ void give_handler(RunState& run, HandlerRun& step) {
   step.finish = step.instance->table().finish;
 }
 
-// What bodies that run late are called with.
+// Lays out the arguments of bodies, which outlive the submission.
 void make_bodies(BodyRun& step) {
   const plan::Step& plan = *step.plan;
   for (BodyCall& body : step.bodies) {
@@ -135,7 +136,7 @@ void make_bodies(BodyRun& step) {
   }
 }
 
-// Of a step on a device: where it is submitted to.
+// Sets where a step on a device is submitted to.
 void give_device(RunState& run, StepRun& step, bool enqueues) {
   const SegmentRun& segment = *step.segment;
   const uint32_t domain = step.plan->domain;
@@ -196,7 +197,7 @@ void make_step(RunState& run, SegmentRun& segment, uint32_t index) {
   epoch.steps.push_back(std::move(step));
 }
 
-// By the kind that the plan says.
+// Makes a step of the kind that the plan says.
 struct MakeStep {
   RunState& run;
   SegmentRun& segment;
@@ -219,7 +220,7 @@ void join_finish(FinishRun& step, BodyRun& body) {
   body.finisher = &step;
   body.submitted_on.resize(body.pace->plan->slots);
   step.lay_out(step.plan->inputs.size(), body.outputs.size());
-  step.tick.input_count = static_cast<uint32_t>(body.inputs.size()); // what follows is what the body made
+  step.tick.input_count = static_cast<uint32_t>(body.inputs.size()); // the inputs after these are the body's outputs
 }
 
 } // namespace
@@ -280,7 +281,7 @@ void make_segments(RunState& run) {
   epoch.step_runs.resize(epoch.plan.steps.size(), nullptr);
   run.lives.resize(epoch.plan.handlers.size());
   epoch.segments.reserve(epoch.plan.segments.size() +
-                         epoch.plan.steps.size()); // another cut makes more, and moves none in memory
+                         epoch.plan.steps.size()); // a second cut adds some, and none may move in memory
   for (const plan::Segment& plan_segment : epoch.plan.segments) {
     epoch.segments.push_back(make_segment(run, plan_segment, plan_segment.lane));
     for (uint32_t step : plan_segment.steps)

@@ -1,4 +1,4 @@
-// What steps read and what they wait for: inputs, and stamps of steps that others carry forward.
+// Builds what steps read and wait for: inputs, and stamps of steps that other segments run.
 #include "exec/build.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void add_inputs(RunState& run, StepRun& step) {
     input.edge = plan_input.edge;
     if (plan_input.output != plan::kNone) {
       input.output = &epoch.outputs[plan_input.output];
-      // What a device made, or carried here, comes with a fence; so does what passed through from another pace.
+      // A value that a device made or copied here comes with a fence, also if it passed through from another pace.
       input.may_be_late = run.has_devices;
       // On a device a value is kept until the last body that may look at it is done, not only issued.
       const uint32_t issued = step.on.device ? step.pace->plan->room : 0;
@@ -55,7 +55,7 @@ void add_inputs(RunState& run, StepRun& step) {
     if (!epoch.plan.on_host(epoch.plan.steps[before].domain)) step.after_on_device.push_back(epoch.step_runs[before]);
 }
 
-// What a step has to wait for: all that is not before it in its own segment.
+// Sets what a step has to wait for: everything that is not before it in its own segment.
 void wire(RunState& run, StepRun& step) {
   const bool alone = step.segment->plan->lanes == 1;
   step.plain = step.plan->is<plan::HandlerStep>() && !step.on.device;
@@ -126,8 +126,8 @@ void wire_stamps(RunState& run) {
 
 namespace {
 
-// Below it all of a step's ordinals are settled: where it stands in its segment, and what the head settles when it
-// admits a tick. Nobody is in the segment.
+// All of a step's ordinals below this are settled. It follows from where the step stands in its segment; sources and
+// entries are settled by the head when it admits a tick. No thread may be in the segment.
 uint64_t settled_below(const SegmentRun& segment, size_t position) {
   const StepRun& step = *segment.steps[position];
   if (step.plan->is<plan::SourceStep>() || step.plan->is<plan::EntryStep>()) return step.pace->admitted.load();

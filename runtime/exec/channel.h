@@ -38,14 +38,15 @@ struct ChannelRun {
   std::mutex mutex;
   std::vector<QueuedTick> ring; // capacity
   size_t first = 0, count = 0;
-  size_t empties = 0;  // gate: of `count`, ticks that have no value and are let in all the same
+  size_t empties = 0;  // gate: those of `count` that have no value and were let in all the same
   bool closed = false; // nothing more comes
   uint64_t pushed = 0;
-  QueuedTick current; // latest, align: what the reader holds. A gate's step puts one together in it, without the lock
+  QueuedTick current; // latest, align: the tick that the reader holds. A gate's step puts its tick together here,
+                      // without the lock
   bool has_current = false, current_read = false;
   std::vector<Drops> dropped; // by value of a tick
-  std::vector<bool> queued;   // the same: whether an edge of it is a queue
-  uint64_t left_out = 0;      // gate: ticks without a value that it turned away; no drops
+  std::vector<bool> queued;   // by value of a tick: one of its edges is a queue
+  uint64_t left_out = 0;      // gate: ticks without a value that it turned away; they are no drops
 
   QueuedTick& at(size_t i) { return ring[(first + i) % ring.size()]; }
   bool full() const { return count == ring.size(); }
@@ -73,12 +74,13 @@ struct PostRun : ChannelEnd {
 
 struct ResolveRun : ChannelEnd {
   StepResult advance(uint64_t ordinal) override;
-  // claimer, of `align` under `realtime`: when it decides without what it waits for; INT64_MAX: it waits for no time.
-  // Its own word, because the head stores the pace's `due_ns` and neither may undo what the other has said.
+  // claimer; `align` under `realtime`: when it decides even if the value that it waits for has not come; INT64_MAX: it
+  // waits for no time. It has its own word because the head stores the pace's `due_ns`, and neither may overwrite the
+  // other's time.
   std::atomic<int64_t> decides_at_ns{INT64_MAX};
 };
 
-void count_lost(StepRun& step, uint64_t ordinal, Cause cause); // every, input: values of queues
+void count_lost(StepRun& step, uint64_t ordinal, Cause cause); // values of queues that are lost by `every` or `input`
 void close_channel(ChannelRun& channel);
 void release_channel(ChannelRun& channel);
 

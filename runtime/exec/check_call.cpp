@@ -1,4 +1,5 @@
-// Checks what a call says before anybody acts on it: its status, and each output against the plan (semantics.md 8.10).
+// Checks what a call returned before any step acts on it: its status, and each output against the plan (semantics.md
+// 8.10).
 #include "exec/check_call.h"
 
 #include "exec/presence.h"

@@ -1,5 +1,5 @@
-// What a call says, before anybody acts on it (check_call.cpp; semantics.md 8.10). Sets the handler's sentence where it
-// refuses.
+// Checks what a call returned before any step acts on it (check_call.cpp; semantics.md 8.10). A refusal sets the
+// handler's error sentence.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,13 @@
 
 namespace millrace::exec {
 
-// The status of a firing: an error where it is no status, or an output is not what was planned.
+// The status of a firing. It is an error if the call returned no valid status or an output is not what was planned.
 mr_status status_of_call(HandlerRun& step, mr_status status, std::span<mr_output> outputs,
                          std::span<const mr_input> inputs);
-// Of an output whose value says that it is not there: what it took goes back, and it is silent.
+// True if the output's value is marked as not present. The output is then silent, and its block goes back (on a device
+// it stays).
 bool is_withdrawn(const HandlerRun& step, size_t o, mr_output& output);
-// `repeated`: the value of the input that it forwards; null where there is none.
+// `repeated`: the value of the input that the output forwards; null if there is none.
 bool output_is_sound(const HandlerRun& step, size_t o, const mr_output& output, const mr_value* repeated);
 
 } // namespace millrace::exec

@@ -12,8 +12,8 @@ namespace millrace::exec {
 
 namespace {
 
-// What runs on the device's own time, where it runs things by itself: a copy's begin and end, and presence that goes
-// with the bytes.
+// A device whose bodies do not enqueue calls the next three in stream order: the begin and the end of a copy, and the
+// presence that goes with its bytes.
 void begin_copy(void* context) {
   CopyCall& copy = *static_cast<CopyCall*>(context);
   copy.begun = copy.step->run->trace_now();
@@ -33,7 +33,7 @@ void carry_presence(void* context) {
     to->present.store(from->present.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
-// The output that a reader's input stands for, through the copies that were put in between.
+// Follows a reader's input back through the copies that were put in between.
 const InputRun* behind_copies(const StepRun& reader, const InputRun& input) {
   const InputRun* at = &input;
   while (at->output) {
@@ -59,11 +59,11 @@ bool comes_by(const StepRun& reader, const InputRun& input, const CopyRun& trans
 
 enum class Certain { yes, no, open };
 
-// Whether the reader fires on this tick, as far as presence is known without its inputs' bytes (3.4).
+// True, false, or open if the reader fires on this tick: open while an input that it needs is not settled (3.4).
 Certain certain(const StepRun& reader, const CopyRun& transfer, uint64_t ordinal) {
   const mr_tick_info& info = transfer.pace->info(ordinal);
   for (const InputRun& input : reader.inputs)
-    if (input.delay > 0 && comes_by(reader, input, transfer)) return Certain::yes; // a later tick will tell
+    if (input.delay > 0 && comes_by(reader, input, transfer)) return Certain::yes; // a later tick reads it
   if (info.index % reader.every != 0 || later_ticks_void(*reader.run, info)) return Certain::no;
   for (const InputRun& input : reader.inputs) {
     if (!input.required || input.repeat_last || !input.output) continue;
@@ -81,20 +81,22 @@ Certain certain(const StepRun& reader, const CopyRun& transfer, uint64_t ordinal
   return Certain::yes;
 }
 
-// One copy of all that it carries, whose last value is in `last`: one block, or those of a pack, which lie side by
-// side at both ends.
+// Enqueues one copy of all that the step carries: one block, or the blocks of a pack, which lie side by side at both
+// ends. `last` is the slot of the last value.
 void copy_blocks(CopyRun& step, const CopyCall& copy, const Slot& last, uint64_t ordinal) {
-  for (const InputRun& input : step.inputs) // also of what is not wanted, and lies between what is
+  for (const InputRun& input : step.inputs) // also unwanted ones, which lie between those that are wanted
     if (const Slot& source = input.output->at(ordinal); source.block)
       wait_for(*step.on.device, *step.on.stream, source.fence);
   uint64_t extent = last.block->ring->capacity();
-  // Else the block is still on its way here, or was never written, and its extent is not known.
+  // The extent is known if the block has arrived on the host, or if the host keeps the block's header itself. Otherwise
+  // the whole capacity goes: the block is still on its way, or was never written.
   if (reads_host(step) ? last.fence.done() && (!last.presence_pending || last.block->present.load())
                        : last.block->record != last.block->value)
     extent = last.value->header.extent_bytes;
   const auto [from, to] = copy.carried.front();
   const auto before_last = static_cast<uint64_t>(bytes_at(last.block->value) - bytes_at(from->value));
-  // Of one block whose record is at the host already that need not come, unless it says how many records there are.
+  // A single block goes without its header if the host keeps the header itself, unless the device writes the number of
+  // records there.
   const bool bare = copy.carried.size() == 1 && to->record != to->value && writes_host(step) && !is_counted_late(*to);
   const uint64_t head = bare ? sizeof(mr_value) : 0;
   const uint64_t count = before_last + sizeof(mr_value) + extent - head;
@@ -103,18 +105,18 @@ void copy_blocks(CopyRun& step, const CopyCall& copy, const Slot& last, uint64_t
   step.bytes_copied += count;
 }
 
-// Whether the host is to know that a copy's source is there before it submits the copy: on a device whose bodies
-// enqueue, and of what came down from one, whose failure nothing carries on.
+// True if the host must know that a copy's source is there before it submits the copy: if bodies enqueue on the copy's
+// device, or if the source was itself copied down from such a device, whose failure no stream carries to this copy.
 bool host_must_know(const CopyRun& step, const Slot& source) {
   return step.on.enqueuing || (source.block && source.block->record != source.block->value);
 }
 
-// What of a copy's inputs is wanted on this tick: bits by input; none where that cannot be said yet.
+// The inputs of a copy that are wanted on this tick, as bits by input; nullopt if that cannot be said yet.
 std::optional<uint64_t> wanted_members(const CopyRun& step, uint64_t ordinal) {
   uint64_t there = 0, wanted = 0, open = 0;
   for (size_t m = 0; m < step.inputs.size(); ++m) {
     const Slot& source = step.inputs[m].output->at(ordinal);
-    // Where presence is the host's to know, it is: run_transfer() waited for it. Else what the host knows is that its
+    // If the host must know presence, it does: can_begin() waited for it. Otherwise the host can only know that the
     // bytes will never come.
     const bool absent =
         source.presence_pending && (host_must_know(step, source) ? !arrived(*step.run, source) : lost(source));
@@ -131,12 +133,12 @@ std::optional<uint64_t> wanted_members(const CopyRun& step, uint64_t ordinal) {
   return wanted;
 }
 
-// The slot of one output of a copy, as it will be at the copy's fence.
+// Settles one output of a copy as it will be at the copy's fence.
 void settle_copied(CopyRun& step, const Slot& source, memory::Block& block, size_t m, uint64_t ordinal) {
-  // What comes to the host is absent until the device has carried it here: one that is lost never does (4.9).
+  // The slot of a value that comes to the host waits for the fence; a lost device never completes it (4.9).
   const bool unknown = source.presence_pending || writes_host(step);
-  // Of a device whose bodies enqueue the host knows presence and record at once; that the copy failed is told by its
-  // fence's word (read()).
+  // If bodies enqueue, the host knows presence and header at once, and readers learn from the fence if the copy failed
+  // (arrived(), presence.h). Otherwise `present` is false until the copy carries it.
   const bool known = step.on.enqueuing;
   block.present.store(known || !unknown, std::memory_order_relaxed);
   if (known && block.record != block.value) *block.record = *source.value;
@@ -150,7 +152,7 @@ void settle_not_copied(CopyRun& step, const Slot& source, size_t m, uint64_t ord
   settle(*step.outputs[m], ordinal, slot);
 }
 
-// Whether all that the copy reads is where it can be read.
+// True if the stream has room, and the host knows of each source what it must know.
 bool can_begin(const CopyRun& step, uint64_t ordinal) {
   if (!step.on.device->has_room(*step.on.stream)) return false;
   return std::all_of(step.inputs.begin(), step.inputs.end(), [&](const InputRun& input) {
@@ -159,7 +161,7 @@ bool can_begin(const CopyRun& step, uint64_t ordinal) {
   });
 }
 
-// Settles every output. The source of the last one that is copied; null: none is.
+// Settles every output. Returns the source of the last one that is copied; null: none is.
 const Slot* choose_targets(CopyRun& step, CopyCall& copy, uint64_t wanted, uint64_t ordinal) {
   const Slot* last = nullptr;
   copy.carried.clear();

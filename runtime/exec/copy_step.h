@@ -15,16 +15,16 @@ struct CopyRun;
 struct CopyCall {
   CopyRun* step = nullptr;
   mr_tick_info info{};
-  int64_t begun = 0, begun_ns = 0; // trace time, and the run's
-  // Blocks that are copied, and what to.
+  int64_t begun = 0, begun_ns = 0; // when it began: in trace time, and in the run's
+  // The blocks that are copied, each with its target.
   std::vector<std::pair<memory::Block*, memory::Block*>> carried;
-  bool brings_presence = false; // the device decides about one of them
+  bool brings_presence = false; // the presence of one of them is known only at the fence
 };
 
 // A step whose firing makes a copy certain.
 struct CopyReader {
   const StepRun* step;
-  uint32_t member; // which input of the copy it reads
+  uint32_t member; // index of the copy's input that it reads
 };
 
 struct CopyRun : StepRun {

@@ -43,14 +43,14 @@ struct Epoch {
   std::vector<ResolveRun*> timed_steps;        // those with `decides_at_ns`
   std::vector<std::unique_ptr<RegionRun>> regions;
   std::vector<plan::PredictedPath> sinks;
-  // start. Steps that may be called apart from their segment: readers' and a device's.
+  // start. Steps that may be called outside their segment, by a reader's thread or a device.
   std::vector<const HandlerRun*> apart;
 
-  std::atomic<uint32_t> segments_left{0}; // claimer of one that is over, and cut
+  std::atomic<uint32_t> segments_left{0}; // claimer of a segment that is over, and cut
 
   // cut. The segments of a plan may be cut once more (second_cut.h).
-  mutable std::mutex cut_mutex; // guards which segment has which steps: for the thread that cuts, and for those that
-                                // look and are no workers
+  mutable std::mutex cut_mutex; // guards which segment has which steps: for the thread that cuts, and for threads
+                                // that look and are no workers
   std::unique_ptr<const plan::Cut> second_cut;
 };
 

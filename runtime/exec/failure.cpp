@@ -1,4 +1,4 @@
-// What a failure means: what is told of it, and what the handler's policy makes of it (semantics.md 2.6).
+// Handles failures of handlers: reports them, and applies the on_error policy of the handler (semantics.md 2.6).
 #include "exec/failure.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 void say(HandlerRun& step, const std::string& sentence) {
   step.instance->keep(MR_LOG_ERROR, sentence);
   RunState& run = *step.run;
-  bool is_first = false; // of all lanes: on the terminal a handler is told of once
+  bool is_first = false; // the first of all lanes: only that one goes to the terminal
   {
     const std::lock_guard lock(run.failure_mutex);
     std::string& first = run.lives[step.plan->handler()][0]->first_error;
@@ -28,7 +28,7 @@ void say(HandlerRun& step, const std::string& sentence) {
 
 namespace {
 
-// A restarted handler is tried again after this long, doubled each time, at most kRestartMaxNs.
+// The back-off before a failed handler is started again. It doubles with each restart, up to kRestartMaxNs.
 constexpr int64_t kRestartFirstNs = 10'000'000;
 constexpr int64_t kRestartMaxNs = 5'000'000'000;
 
@@ -41,7 +41,7 @@ void begin_restart(HandlerRun& step) {
   step.life->restart_at_ns = step.pace->clock->plan->realtime() ? step.run->now_ns() + wait : 0;
 }
 
-// The input that stands in for a failed output; the plan saw to it that there is one.
+// The input that stands in for a failed output. The plan guarantees that there is one.
 size_t bypass_input(const HandlerRun& step, size_t output) {
   const plan::HandlerPlan& handler = *step.handler;
   for (size_t p = 0, flat = 0; p < step.instance->info().ports.size(); ++p) {

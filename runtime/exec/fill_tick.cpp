@@ -1,4 +1,4 @@
-// What sources give for a tick; see fill_tick.h.
+// Decides when a clock's next tick is, and takes its sources' values for it; see fill_tick.h.
 #include "exec/fill_tick.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace millrace::exec {
 
 namespace {
 
-// The first beat from the next one on that is due after this time. Of a fast clock more beats may have passed than
-// could be counted one by one: strides that double, and then halve.
+// The first beat, from the next one on, that is due after this time. With a fast clock, more beats may have passed than
+// can be counted one by one, so the search doubles its stride and then halves it.
 int64_t beat_after(const PaceRun& pace, int64_t time_ns) {
   const auto is_due = [&](int64_t beat) {
     return pace.clock->start_ns + beat_ns(pace.clock->plan->rate, beat) <= time_ns;
@@ -29,7 +29,7 @@ int64_t beat_after(const PaceRun& pace, int64_t time_ns) {
   return is_due(beat) ? beat + 1 : beat;
 }
 
-// Finds the beat to run now. False where none is due; then due_ns says when to look again.
+// Finds the beat to run now. False if none is due; then due_ns says when to look again.
 bool find_beat(PaceRun& pace, uint64_t ordinal) {
   const int64_t now = pace.run->now_ns();
   const auto due = [&](int64_t beat) { return pace.clock->start_ns + beat_ns(pace.clock->plan->rate, beat); };
@@ -42,7 +42,7 @@ bool find_beat(PaceRun& pace, uint64_t ordinal) {
     if (window_full(pace, ordinal)) pass_over(beat_after(pace, now), pace.clock->late);
   }
   if (due(pace.clock->next_beat) <= now) {
-    // Beats that came while the window was full, though it has room by now, were late all the same.
+    // Beats that came due while the window was full are late, even if it has room by now.
     const int64_t since = std::min(room_since_ns(pace, ordinal), now + 1);
     if (since > due(pace.clock->next_beat)) pass_over(beat_after(pace, since - 1), pace.clock->late);
     if (due(pace.clock->next_beat) <= now)
@@ -52,7 +52,8 @@ bool find_beat(PaceRun& pace, uint64_t ordinal) {
   return due(pace.clock->next_beat) <= now;
 }
 
-// The newest value that is due by the tick's time, waited for; empty where none is. The one after it is kept.
+// Takes the newest value that is due by the tick's time; empty if none is due. Answers not_yet until the source has
+// given a later value, which is kept in `next`, or has ended.
 Answer take_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal) {
   for (;;) {
     if (!source.has_next) {
@@ -72,7 +73,8 @@ Answer take_due(SourceState& source, const mr_tick_info& info, uint64_t ordinal)
   return Answer::value;
 }
 
-// `free` and `source`: every source gives its next value, waited for. False while one has none yet.
+// `free` and `source`: takes the next value of every source, or the newest that is due if it is `by_time`. False while
+// a source has none yet.
 bool ask_for_next(PaceRun& pace, const mr_tick_info& info, uint64_t ordinal) {
   bool waiting = false, ask_again = false;
   for (SourceState& source : pace.clock->sources) {
@@ -87,7 +89,7 @@ bool ask_for_next(PaceRun& pace, const mr_tick_info& info, uint64_t ordinal) {
     source.has_value = answer == Answer::value;
     source.ended = answer == Answer::end;
     waiting = waiting || answer == Answer::not_yet;
-    ask_again = ask_again || (answer == Answer::not_yet && !source.reader); // a reader tells when it has something
+    ask_again = ask_again || (answer == Answer::not_yet && !source.reader); // a reader notifies when it has something
     if (source.ended) clear(source.value, Cause::end);
   }
   if (waiting) pace.due_ns.store(ask_again ? pace.run->now_ns() + kAskAgainNs : INT64_MAX, std::memory_order_relaxed);
@@ -101,12 +103,14 @@ void drop_late(PaceRun& pace, SourceState& driver) {
   driver.has_value = false;
 }
 
-// The newest frame of a live source, which cannot be made to wait: those that come while the window is full, or that a
-// newer one overtakes, are late. One that does not block is asked at its own beats. False where there is none.
+// Takes the newest frame of a live source. A live source cannot be made to wait, so frames that come while the window
+// is full, or that a newer frame overtakes, are late. A source that does not block is asked at its own beats. False if
+// there is no frame.
 bool take_live(PaceRun& pace, SourceState& driver, const mr_tick_info& info, uint64_t ordinal) {
   const int64_t now = pace.run->now_ns();
-  int64_t look_again = INT64_MAX; // a reader tells
-  // The ring has room for a full window or for one frame in the head's hand.
+  int64_t look_again = INT64_MAX; // a reader notifies
+  // Besides what is read ahead, the ring has room for a full window, or for one tick less and a frame that the head
+  // holds.
   const bool full = window_full(pace, ordinal);
   if (!full) retire(pace, ordinal);
   if (driver.reader) {
@@ -141,7 +145,7 @@ bool gives(const std::vector<Slot>& slots) {
   return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.value; });
 }
 
-// The source whose values say the times of this clock's ticks; null where none has one for this tick.
+// The source whose values set the times of this clock's ticks; null if none has a value for this tick.
 SourceState* timing_source(PaceRun& pace) {
   for (SourceState& source : pace.clock->sources) {
     const bool paces = pace.clock->plan->driver == plan::kNone || pace.clock->plan->driver == source.step->index;
@@ -151,8 +155,8 @@ SourceState* timing_source(PaceRun& pace) {
   return nullptr;
 }
 
-// The tick's time is later than the last one's (8.9): one that is not, `from` a source's value, is replaced. False
-// where no later time is left; that ends the run.
+// Makes sure that the tick's time is later than the last tick's (8.9). A time that is not becomes the last one + 1 ns;
+// if it came `from` a source, the source counts it. False if no later time is left; that ends the run.
 bool let_time_rise(PaceRun& pace, SourceState* from, mr_tick_info& info) {
   if (info.index == 0 || info.media_time_ns > pace.clock->last_media_ns) return true;
   if (pace.clock->last_media_ns == INT64_MAX) {
@@ -193,7 +197,7 @@ bool fill_live(PaceRun& pace, SourceState& driver, mr_tick_info& info, uint64_t 
 
 [[gnu::cold, gnu::noinline]] void note_asked(PaceRun& pace) { pace.asked_ns = pace.run->now_ns(); }
 
-// `free`, and `source` where the source can wait: each tick takes the next value of every source.
+// `free`, and `source` if the source can wait: each tick takes the next value of every source.
 bool fill_in_turn(PaceRun& pace, mr_tick_info& info, uint64_t ordinal) {
   if (window_full(pace, ordinal)) return false;
   info.media_time_ns = beat_ns(nominal_rate(*pace.clock->plan), static_cast<int64_t>(ordinal));

@@ -1,5 +1,5 @@
-// When a clock's next tick is, and what its sources give for it (semantics.md 1.2 to 1.5): at a beat, when a live
-// source has something, or as soon as the window has room. For the head of the pace.
+// Decides when a clock's next tick is and takes its sources' values (semantics.md 1.2 to 1.5). A tick comes at a beat,
+// when a live source has a value, or as soon as the window has room. For the head of the pace.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace millrace::exec {
 
-// Fills the tick's times, and the values of its sources. False where there is no tick yet; then PaceRun::due_ns says
-// when to look again. True too where a source's end came instead of values: sources_ended().
+// Fills the tick's times and the values of its sources. False if there is no tick yet; PaceRun::due_ns then says when
+// to look again. Also true if a source's end came instead of values; sources_ended() tells.
 bool fill_tick(PaceRun& pace, mr_tick_info& info, uint64_t ordinal);
-// Whether all that could still give a value has ended.
+// True if the source that drives the clock has ended and no value of it is left, or if that is so for all sources.
 bool sources_ended(const PaceRun& pace);
-// The source that creates the ticks of a live clock, where it has a beat of its own or a thread that reads it.
+// The source that creates the ticks of a live clock, if it has a rate of its own or a reader thread; else null.
 SourceState* live_driver(PaceRun& pace);
 
 } // namespace millrace::exec

@@ -1,9 +1,10 @@
-// finish() of handlers whose bodies enqueue: a step on the host that runs once the fence of the body's tick is done
-// (semantics.md 4.4).
+// Calls finish() of handlers whose bodies enqueue: a step on the host that runs once the fence of the body's tick is
+// done (semantics.md 4.4).
 //
-// It is given what the body was: records, times and counts as the host knows them, and bytes where they are, which is a
-// device but for outputs that are declared `cpu`. Those are its to change and to publish; readers of the others have
-// begun long before. Meanwhile the body is called or launched for later ticks.
+// finish() gets the inputs and outputs of the body: records, times and counts as the host knows them, and bytes where
+// they are. The bytes are on a device, except those of outputs that are declared `cpu`. finish() may change and publish
+// only the `cpu` outputs; readers of the others have begun long before. Meanwhile the body is called or launched for
+// later ticks.
 #include "exec/finish_step.h"
 
 #include "exec/check_call.h"
@@ -18,7 +19,7 @@ namespace {
 
 size_t body_inputs(const FinishRun& step) { return step.body->inputs.size(); }
 
-// False where a required input was there for the body and is not any more: a device has failed meanwhile.
+// False if a required input that the body had is gone, because a device has failed meanwhile.
 bool gather(FinishRun& step, uint64_t ordinal) {
   Slot room;
   bool all_there = true;
@@ -50,7 +51,7 @@ mr_status call_finish(FinishRun& step, uint64_t ordinal) {
   SegmentRun& segment = *step.segment;
   step.context = {step.body, ordinal, nullptr, nullptr, true};
   step.tick.info = &info;
-  segment.inside.store(&body, std::memory_order_relaxed); // whose budget it is
+  segment.inside.store(&body, std::memory_order_relaxed); // the monitor applies the body's budget
   const int64_t begin_ns = run.now_ns(), begin = run.trace_now();
   body.in_finish.store(true, std::memory_order_relaxed);
   mr_status status = body.finish(body.self, &step.tick);
@@ -74,11 +75,11 @@ void settle_called(FinishRun& step, uint64_t ordinal, mr_status status) {
   }
 }
 
-// The body did not run on this tick, or what it left must not be seen.
+// Settles a tick on which the body did not run, or whose results must not be seen.
 void settle_uncalled(FinishRun& step, uint64_t ordinal) {
   Slot room;
   for (size_t i = 0; i < body_inputs(step); ++i)
-    if (step.inputs[i].repeat_last) read(step, step.inputs[i], ordinal, room); // the last value is minded on every tick
+    if (step.inputs[i].repeat_last) read(step, step.inputs[i], ordinal, room); // each tick may bring a new last value
   for (OutputRun* output : step.outputs) {
     const InputRun& made = step.inputs[static_cast<size_t>(output->plan->forwards)];
     const Slot& from = made.output->at(ordinal);
@@ -131,7 +132,7 @@ bool enter(BodyRun& body) { return !body.finisher || !body.entered.exchange(true
 void leave(BodyRun& body) {
   if (!body.finisher) return;
   body.entered.store(false, std::memory_order_release);
-  body.run->notify(); // a thread that was kept out comes again
+  body.run->notify(); // a thread that was kept out tries again
 }
 
 } // namespace millrace::exec

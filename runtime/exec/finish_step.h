@@ -11,12 +11,13 @@ struct FinishRun : StepRun, CallArguments {
   StepResult advance(uint64_t ordinal) override;
 
   BodyRun* body = nullptr;         // built
-  std::atomic<uint64_t> passed{0}; // claimer: ordinals below it are called, or not to be
+  std::atomic<uint64_t> passed{0}; // claimer: finish() was called for every ordinal below it, or is not due
 };
 
-// Of a body: nothing of it is under way, on the device or in finish(), so that its handler may change or restart.
+// True if no work of the body is under way, on the device or in finish(), so that its handler may change or restart.
 bool at_rest(const BodyRun& body);
-// Of a body about to be called: keeps finish() out until leave(). False where it is in there.
+// Called before a call of the body or of finish(): keeps the other one out until leave(). False if the other one is in
+// the handler.
 bool enter(BodyRun& body);
 void leave(BodyRun& body);
 

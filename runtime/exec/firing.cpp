@@ -1,5 +1,5 @@
-// One firing of a handler: are its inputs there, does it fire, the call, and what becomes of its outputs
-// (semantics.md 2.1, 2.2, 2.4, 2.6).
+// Fires a handler on one tick: checks that its inputs are there, decides whether it fires, calls it, and settles its
+// outputs (semantics.md 2.1, 2.2, 2.4, 2.6).
 #include "exec/firing.h"
 
 #include <algorithm>
@@ -20,10 +20,12 @@ namespace millrace::exec {
 
 namespace {
 
-// Calls that are all timed at first; then one tick in 64 where a call is so short that two clock reads would show.
+// The first kTimedAtFirst calls of a handler are all timed. If their median is below kShortCallNs, two clock reads
+// would show, so from then on only one tick in 64 is timed.
 constexpr uint64_t kTimedAtFirst = 16;
 constexpr int64_t kShortCallNs = 2'000;
-// A call that takes this long, two clock reads included, would be doubled by being traced with a look of its own.
+// A call that is shorter than this, two clock reads included, would take twice as long if it read the clock for its own
+// span in the trace.
 constexpr int64_t kTinyCallNs = 100;
 
 bool ready(const HandlerRun& step, uint64_t ordinal) {
@@ -49,7 +51,7 @@ void trace_call(HandlerRun& step, int64_t begin, int64_t end) {
   if (!step.trace) segment.traced_until = end;
 }
 
-// Behind the call. Its beginning is where the last one ended.
+// Traces a call that has returned. It began where the last one ended.
 void trace_flat_call(HandlerRun& step) {
   SegmentRun& segment = *step.segment;
   if (!step.tiny_calls) return trace_call(step, segment.traced_until, trace_ticks());
@@ -67,14 +69,14 @@ void sample(HandlerRun& step, int64_t ns) {
 
 Cause cause_of(mr_status status) { return status == MR_ERROR ? Cause::error : Cause::silent; }
 
-// What queues gave for this tick reaches the handler, or is lost.
+// Counts the values that queues gave for this tick: delivered if the handler is called, else lost.
 void deliver_queued(HandlerRun& step, uint64_t ordinal, bool called) {
   if (!called) return count_lost(step, ordinal, Cause::input);
   for (size_t i = 0; i < step.inputs.size(); ++i)
     if (step.inputs[i].queue && step.raw_inputs[i].value) ++step.inputs[i].totals->delivered;
 }
 
-// Fills raw_inputs. False where the handler does not fire; `cause` says why.
+// Fills raw_inputs. False if the handler does not fire; `cause` says why.
 bool gather(HandlerRun& step, uint64_t ordinal, Cause& cause) {
   bool fires = true, called = !step.plan->called()->on_value, over = false;
   Slot room;
@@ -99,20 +101,20 @@ bool gather(HandlerRun& step, uint64_t ordinal, Cause& cause) {
       over = over || cause == Cause::end;
     }
   }
-  if (!fires || !called) cause = over ? Cause::end : Cause::input; // an end goes on to whatever lives on it
+  if (!fires || !called) cause = over ? Cause::end : Cause::input; // its outputs pass the end on
   if (step.reads_queue) deliver_queued(step, ordinal, fires && called);
   return fires && called;
 }
 
-// A tick on which the handler is not called. False where it had to be drained and failed at that.
+// Settles a tick on which the handler is not called. The cause is `error` if the handler had to be drained and failed.
 StepResult settle_without_call(HandlerRun& step, uint64_t ordinal, Cause cause) {
   if (!drain_in_gap(step, ordinal, Fires::no)) cause = Cause::error;
   settle_empty(step, ordinal, cause);
   return StepResult::settled;
 }
 
-// Before a call: what a gap left owed is drained, and a handler that was drained is reset. False where it fails at
-// that.
+// Before a call: drains a handler that has owed a firing for too many ticks, and resets one that was drained. False if
+// the handler fails at either.
 bool ready_again(HandlerRun& step, uint64_t ordinal) {
   if (!drain_in_gap(step, ordinal, Fires::yes)) return false;
   if (!step.life->drained) return true;
@@ -138,7 +140,7 @@ StepResult run_handler(HandlerRun& step, uint64_t ordinal) {
   if (step.every > 1 && info.index % step.every != 0) {
     Slot room;
     for (InputRun& input : step.inputs)
-      if (input.repeat_last) read(step, input, ordinal, room); // the last value is minded on every tick
+      if (input.repeat_last) read(step, input, ordinal, room); // each tick may bring a new last value
     if (step.reads_queue) count_lost(step, ordinal, Cause::every);
     return settle_without_call(step, ordinal, Cause::every);
   }
@@ -203,7 +205,7 @@ void fail_call(HandlerRun& step, const mr_tick_info& info) {
 
 void fail_outside_process(HandlerRun& step, uint64_t ordinal) {
   for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT;
-  step.context.ordinal = ordinal; // not the last call's: what that deferred is still owed
+  step.context.ordinal = ordinal; // not the last call's: a firing that it deferred is still owed
   fail_call(step, step.pace->info(ordinal));
 }
 
@@ -213,10 +215,10 @@ void apply_changes(HandlerRun& step, uint64_t index) {
   for (; step.life->changes_seen < run.changes.size(); ++step.life->changes_seen) {
     const RunState::Change& change = run.changes[step.life->changes_seen];
     if (&run.epoch.plan.handlers[change.handler] != step.handler) continue; // perhaps of another clock
-    if (change.at_index > index) return;                                    // its own later ones are not earlier
+    if (change.at_index > index) return;                                    // those after it are no earlier
     try {
       step.instance->set_param(change.param, change.text, {});
-    } catch (const Failure& refused) { // what the declaration allows and the handler's own type does not hold
+    } catch (const Failure& refused) { // its declaration allows it, but the handler's own type cannot hold it
       if (run.options.on_message)
         run.options.on_message(std::string("warning: a change was refused: ") + refused.what());
     }
@@ -230,7 +232,7 @@ void stamp(StepRun& step, uint64_t ordinal) {
 }
 
 void flatten(HandlerRun& step) {
-  // A handler that restarts or is bypassed takes the way that minds its state on every call.
+  // A handler that restarts or is bypassed must have its state checked on every call, so it goes the full way.
   const bool simple = step.handler->on_error == graph::OnError::fail || step.handler->on_error == graph::OnError::skip;
   step.flat = step.plain && step.short_calls && step.every == 1 && !step.run->is_virtual && step.deferred.empty() &&
               !step.finish && simple;
@@ -246,7 +248,7 @@ void flatten(HandlerRun& step) {
 
 namespace {
 
-// What the call said is checked; a failed one is dealt with.
+// Checks what the call said, and handles a failed call.
 mr_status end_call(HandlerRun& step, const mr_tick_info& info, mr_status status) {
   status = status_of_call(step, status, step.raw_outputs, step.raw_inputs);
   if (status >= 0) [[likely]]
@@ -261,7 +263,7 @@ mr_status end_call(HandlerRun& step, const mr_tick_info& info, mr_status status)
   return MR_ERROR;
 }
 
-// Nothing to be checked: every output is silent, or a value that was checked where it was made.
+// True if nothing has to be checked: every output is silent, or repeats an input that was checked where it was made.
 bool says_nothing_new(const HandlerRun& step, mr_status status) {
   bool nothing = status == MR_OK;
   for (size_t o = 0; o < step.flat_outputs.size(); ++o) {

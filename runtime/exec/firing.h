@@ -8,24 +8,25 @@
 
 namespace millrace::exec {
 
-// The fast way; false where this firing needs the other one, and nothing has happened yet.
+// Fires by the fast way. False if this firing needs the other way; nothing has been done then.
 bool run_flat(HandlerRun& step, uint64_t ordinal);
 // Writes the tiny calls since the last look at the clock into the trace, each with an equal part of the time.
 void trace_tiny_calls(SegmentRun& segment);
 void flatten(HandlerRun& step);                       // decides whether a step may go the fast way
 void settle_call(HandlerRun& step, uint64_t ordinal); // after virtual time has passed
 void stamp(StepRun& step, uint64_t ordinal);
-// Live parameters up to this tick (2.7). Nobody may be in the handler.
+// Applies live parameter changes up to this tick (2.7). No thread may be in the handler.
 void apply_changes(HandlerRun& step, uint64_t index);
-// The body, and what it left to do once its device is done: at once on the host, and on sim, whose bodies run late.
+// Calls process() and, if it returns MR_OK, finish() at once. Neither a body on the host nor one that sim runs by
+// itself leaves device work to wait for.
 inline mr_status run_on_host(const HandlerRun& step, mr_tick* tick) {
   const mr_status status = step.process(step.self, tick);
   return status == MR_OK && step.finish ? step.finish(step.self, tick) : status;
 }
-// The handler's policy after a failed call, or a failed drain or reset between two calls (2.6).
+// Apply the handler's policy after a failed call, or after a failed drain or reset between two calls (2.6).
 void fail_call(HandlerRun& step, const mr_tick_info& info);
 void fail_outside_process(HandlerRun& step, uint64_t ordinal);
-// Calls the handler for one firing with errors, restarts and live parameters minded; outputs are in raw_outputs.
+// Calls the handler for one firing and deals with errors, restarts and live parameters. The outputs are in raw_outputs.
 mr_status call(HandlerRun& step, const mr_tick_info& info);
 
 } // namespace millrace::exec

@@ -30,68 +30,70 @@ struct TickContext {
   bool finishes = false;        // finish() on the host, of a body that enqueued
 };
 
-// What a handler is called with.
+// The arguments of a handler's call.
 struct CallArguments {
   mr_tick tick{};
   TickContext context;
   LineVector<mr_input> raw_inputs;
   LineVector<mr_output> raw_outputs;
-  // Room for so many, and `tick` says where they are.
+  // Makes room for this many inputs and outputs, and points `tick` at them.
   void lay_out(size_t input_count, size_t output_count);
 };
 
-// A firing that publishes later. `tick` is what the handler holds.
+// A firing that publishes later. The handler holds its `tick`.
 struct Deferred {
   enum class State : uint8_t { unused, owed, voided };
   mr_tick tick{};
   mr_tick_info info{};
   TickContext context;
   std::vector<mr_output> outputs;
-  std::vector<mr_input> inputs; // where they are repeated; the handler sees none any more
+  std::vector<mr_input> inputs; // for outputs that repeat one; the handler sees them no longer
   State state = State::unused;  // voided: settled without the handler, which may still hold the tick
 };
 
-// What a handler with max_pending owes (pending.cpp).
+// The firings that a handler with max_pending owes (pending.cpp).
 struct Owing {
   std::mutex pending_mutex; // guards the containers
   std::vector<Deferred> deferred;
   std::deque<Deferred*> owed, voided;
   bool asynchronous = false;   // publishes outside its calls
-  bool counts_firings = false; // and all runs must agree: `counted` stands for what it owes
+  bool counts_firings = false; // asynchronous, and all runs must agree: `counted` stands for what it owes
   // Its newest firings since it was drained, at most max_pending of them, published or not.
   std::vector<uint64_t> counted;
-  bool deferred_in_call = false;   // the firing that it is called for
-  std::atomic<pthread_t> caller{}; // the thread that is in a call of it that may publish
+  bool deferred_in_call = false;   // the current call has deferred its firing
+  std::atomic<pthread_t> caller{}; // the thread that is in a call which may publish
   std::atomic<uint64_t> oldest_owed{UINT64_MAX};
 };
 
-// The fast way of a plain handler whose inputs are all required and whose calls are short: what a tick touches, flat.
+// A port of the fast way, which holds what a tick touches in a flat form. The fast way is for plain handlers whose
+// inputs are all required and whose calls are short.
 struct FlatPort {
   SlotPlace* places;
   uint64_t mask;
-  const StepStamps* producer = nullptr; // of an input that another segment makes
-  int32_t forwards = -1;                // of an output: the input whose buffer it may share
+  const StepStamps* producer = nullptr; // input that another segment makes; else null
+  int32_t forwards = -1;                // output: the input whose buffer it may share; else -1
 };
 
 // One lane of a handler, across plans: its instance, its restarts and its counters. A new plan makes new steps and
 // keeps this. The state that the runtime will keep for handlers (semantics.md 4.7) goes here.
 struct alignas(64) HandlerLife {
   // built
-  std::unique_ptr<plugin::Instance> own; // of a lane but the first, whose instance is plan::Handlers'
+  std::unique_ptr<plugin::Instance> own; // every lane but the first; that one's instance is plan::Handlers'
   plugin::Instance* instance = nullptr;
 
   // claimer
-  SingleWriter<uint64_t> flat_calls, other_calls; // the fast way, and all others
+  SingleWriter<uint64_t> flat_calls, other_calls; // by the fast way, and all others
   uint64_t calls() const { return flat_calls + other_calls; }
   LineVector<InputTotals> inputs; // by InputRun
 
-  // whoever calls it
+  // the calling thread
   int64_t restart_at_ns = 0;
   uint32_t restarts = 0;
   bool down = false, drained = false;
   std::atomic<size_t> changes_seen{0}; // live parameters: how many of RunState::changes were looked at
-  std::atomic<uint64_t> errors{0};
-  // any, under failure_mutex. The first lane has it for all: the first sentence with which one failed and went on.
+  std::atomic<uint64_t> errors{0};     // any
+  // any, under failure_mutex. The sentence of the first failure of any lane that the policy passed over; only the first
+  // lane keeps it.
   std::string first_error;
 };
 
@@ -108,19 +110,19 @@ struct HandlerRun : StepRun, CallArguments, Owing {
   void* self = nullptr;
   mr_status (*process)(void*, mr_tick*) = nullptr;
   mr_status (*finish)(void*, mr_tick*) = nullptr; // null: none
-  std::unique_ptr<SinkLatency> sink_latency;      // of a sink; else null
+  std::unique_ptr<SinkLatency> sink_latency;      // null: it is no sink
 
   // claimer
   LineVector<FlatPort> flat_inputs, flat_outputs;
   bool calling = false; // a call that takes virtual time: begun, not settled yet
   mr_status call_status = MR_OK;
-  bool short_calls = false; // two clock reads would show: timed on timed ticks alone
-  bool tiny_calls = false;  // one would show
+  bool short_calls = false; // so short that two clock reads would show: timed on timed ticks alone
+  bool tiny_calls = false;  // so short that even one would show
 
-  // whoever calls it. Of one that is called in no worker's segment, but in a reader's thread or on a device's own time:
-  // the tick whose call is under way. A reader counts values.
+  // the calling thread. For a step that is called outside a worker's segment, by a reader's thread or on a device's own
+  // time: the tick whose call is under way. A reader counts values instead of ticks.
   std::atomic<uint64_t> apart{kNotApart};
-  std::atomic<bool> in_finish{false}; // its call is of finish(): both are its budget's to watch
+  std::atomic<bool> in_finish{false}; // the call is of finish(); the budget is for process() and finish() alike
 };
 
 // True of a step whose firings may publish later.
@@ -129,8 +131,8 @@ inline bool may_owe(StepRun& step) { return step.called() && !step.called()->def
 struct SourceRun : HandlerRun {
   StepResult advance(uint64_t) override { return StepResult::settled; } // the head did it when it admitted the tick
 
-  // whoever asks it
-  bool said_end = false;                 // perhaps together with a value: it is not asked again
+  // the thread that asks it
+  bool said_end = false;                 // perhaps together with a value; it is not asked again
   SingleWriter<uint64_t> times_replaced; // media times that did not rise
 };
 

@@ -1,4 +1,5 @@
-// What handlers of a run may call: memory from the plan, and firings that publish later (the host's side of mr_host).
+// The functions that handlers of a run may call: memory from the plan, and firings that publish later (the host's side
+// of mr_host).
 #include <cstring>
 
 #include "exec/body.h"
@@ -18,13 +19,13 @@ mr_status refuse(HandlerRun& step, const std::string& sentence) {
   return MR_ERROR;
 }
 
-// The handler numbers its outputs and inputs itself.
+// The output's number comes from the handler, so it is checked.
 bool has_output(const mr_tick& tick, uint32_t output) { return output < tick.output_count; }
 mr_status refuse_output(const mr_tick& tick, HandlerRun& step, uint32_t output) {
   return refuse(step, "it asks for output " + std::to_string(output) + " and has " + std::to_string(tick.output_count));
 }
 
-// An output that was allocated or given, and not yet written over an input.
+// The mr_output::source of an output that does not write over an input.
 constexpr uint32_t kNoSource = UINT32_MAX;
 
 std::string too_large(const HandlerRun& step, uint32_t output, uint64_t asked, uint64_t planned) {
@@ -40,7 +41,8 @@ mr_status allocate_in_body(TickContext& context, uint32_t output, uint64_t bytes
   return MR_OK;
 }
 
-// In finish() the block of the tick is the one that the body had. What is on the device its readers have begun with.
+// In finish() the output has the block that the body had. An output on a device is final, because its readers have
+// begun.
 mr_status allocate_in_finish(HandlerRun& step, mr_output& raw, uint32_t output, uint64_t bytes) {
   if (!step.run->epoch.plan.in_host_memory(step.outputs[output]->plan->domain))
     return refuse(step, "the output " + step.outputs[output]->plan->name +
@@ -56,7 +58,7 @@ mr_status allocate(mr_tick* tick, uint32_t output, uint64_t bytes) {
   if (context.body) return allocate_in_body(context, output, bytes);
   if (context.finishes) return allocate_in_finish(*context.step, tick->outputs[output], output, bytes);
   HandlerRun& step = *context.step;
-  // Held until the block is the firing's: a drain may settle it meanwhile.
+  // Held until the firing owns the block, because a drain may settle the firing meanwhile.
   std::unique_lock lock(step.pending_mutex, std::defer_lock);
   if (context.deferred) lock.lock();
   if (context.deferred && context.deferred->state != Deferred::State::owed)
@@ -78,7 +80,8 @@ mr_status allocate(mr_tick* tick, uint32_t output, uint64_t bytes) {
   return MR_OK;
 }
 
-// Adopted memory is not ours to write: its bytes move into the block that stands for it, which has room for them.
+// Adopted memory must not be written, so its bytes are copied into the block that stands for it, which has room for
+// them.
 void own_bytes(mr_output& raw) {
   auto* block = reinterpret_cast<memory::Block*>(raw.token);
   if (!block || raw.data == block->data) return;
@@ -148,7 +151,7 @@ mr_status take_foreign(mr_tick* tick, uint32_t output, const void* data, uint64_
   return MR_OK;
 }
 
-// What is refused is given back here: it is the runtime's from the moment of the call.
+// The runtime owns the memory from the moment of the call, so a refusal releases it here.
 mr_status adopt(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes, void (*release)(void*),
                 void* release_context) {
   const mr_status status = take_foreign(tick, output, data, bytes, release, release_context);
@@ -156,7 +159,7 @@ mr_status adopt(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes
   return status;
 }
 
-// ---- blocks that a handler holds, of no tick or of one that it gave them to
+// ---- blocks that a handler holds: they belong to no tick, or to the tick that it gave them to
 
 OutputRun* lent_output(void* instance, uint32_t output) {
   auto* step = static_cast<HandlerRun*>(static_cast<plugin::Instance*>(instance)->in_run);
@@ -191,7 +194,7 @@ mr_status give(mr_tick* tick, uint32_t output, uint64_t token) {
     return refuse(step,
                   "the output " + step.outputs[output]->plan->name + " gives a block that is another tick's value");
   block->given = true;
-  memory::hold(block); // for the tick's slot; the handler has its own
+  memory::hold(block); // the tick's slot holds it too; the handler keeps its own hold
   raw = {block->value, block->data, block->ring->capacity(), MR_OUTPUT_OWN, kNoSource, token};
   return MR_OK;
 }
@@ -200,7 +203,7 @@ void give_back(void* instance, uint32_t output, uint64_t token) {
   OutputRun* run = lent_output(instance, output);
   if (!run || !token) return;
   memory::release(reinterpret_cast<memory::Block*>(token));
-  run->borrowed.fetch_sub(1, std::memory_order_acq_rel); // once the ring has its room again
+  run->borrowed.fetch_sub(1, std::memory_order_acq_rel); // only after the ring has its room again
 }
 
 mr_tick* defer(mr_tick* tick) {
@@ -214,7 +217,8 @@ mr_status publish(mr_tick* tick) {
   return context.deferred ? publish_firing(*context.step, *context.deferred) : MR_ERROR;
 }
 
-// In a call the sentence waits for the call's status; from a thread of the handler's own nothing else follows.
+// In a call the sentence is kept until the call has its status. A thread of the handler's own has no status to return,
+// so the failure is handled here.
 void fail(void* instance, const char* sentence) {
   auto& handler = *static_cast<plugin::Instance*>(instance);
   auto* const step = static_cast<HandlerRun*>(handler.in_run);

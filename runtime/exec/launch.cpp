@@ -1,8 +1,8 @@
-// Launching a region: a tick of all its bodies is one command of its device (semantics.md 4.5).
+// Launches a region: a tick of all its bodies is one command of its device (semantics.md 4.5).
 //
-// Where bodies run by themselves, each finds in its BodyCall what is there on this tick, and whether it fires. Where
-// they enqueue, the host looks at the region's border only. A tick on which something that enters is missing, or is not
-// as it was recorded, is no launch: its bodies are submitted one by one.
+// A body that runs by itself finds in its BodyCall which inputs are there on this tick, and whether it fires. For
+// bodies that enqueue, the host looks only at the region's border: if a value that enters is missing, or is not as it
+// was recorded, the tick is not launched and its bodies are submitted one by one.
 #include <algorithm>
 #include <cstring>
 
@@ -19,7 +19,7 @@ namespace {
 
 // ---- one command for all bodies
 
-// When a launch begins; 0 where no on_launch is told of it.
+// The time at which a launch begins; 0 if there is no on_launch to tell it to.
 int64_t asked_ns(const RegionRun& region) {
   const RunState& run = *region.steps[0]->run;
   return run.options.on_launch ? run.now_ns() : 0;
@@ -39,7 +39,8 @@ device::Fence replay(RegionRun& region, uint64_t ordinal, int64_t begin_ns) {
 
 // ---- bodies that run by themselves
 
-// What a replay reads: the tick, presence, and which bodies do not fire. The addresses must be those recorded.
+// Prepares what the replay of a body reads: the tick, presence, and whether the body fires. The addresses must be those
+// recorded. False if the body does not fire.
 bool prepare(BodyRun& step, BodyCall& body, uint64_t ordinal) {
   Cause cause = Cause::input;
   const bool fires = fix_body(step, body, ordinal, cause);
@@ -47,12 +48,12 @@ bool prepare(BodyRun& step, BodyCall& body, uint64_t ordinal) {
   for (size_t i = 0; i < body.recorded.size(); ++i)
     MR_ASSERT(body.absent[i] || !fires || body.frozen[i].data == body.recorded[i].data,
               "a slot of a region is a function of the index");
-  body.frozen = body.recorded; // of one size: no allocation
+  body.frozen = body.recorded; // the same size each time: no allocation
   if (fires) {
     choose_blocks(step, body, ordinal);
     return true;
   }
-  // Silent by presence word: the body is replayed, calls no handler, and leaves its outputs absent.
+  // The body is replayed all the same: it finds that it is silent, calls no handler, and leaves its outputs absent.
   body.accesses.clear();
   clear_outputs(step, ordinal, cause);
   return false;
@@ -79,8 +80,8 @@ StepResult launch_runs(RegionRun& region, uint64_t ordinal) {
 
 // ---- bodies that enqueue
 
-// Whether a value is what the recording saw, as far as bodies look at it on the host. The count of records they read on
-// the device.
+// True if a value is as the recording saw it, as far as bodies look at it on the host. The number of records is left
+// out, because bodies read it on the device.
 bool same_kind(const mr_value& value, const mr_value& recorded) {
   if (value.header.kind != recorded.header.kind || value.header.layout != recorded.header.layout) return false;
   if (value.header.kind == MR_KIND_IMAGE)
@@ -90,7 +91,7 @@ bool same_kind(const mr_value& value, const mr_value& recorded) {
   return true;
 }
 
-// Whether the host knows of all that enters that it is there and as the recording saw it.
+// True if the host knows that every value that enters is there, and is as the recording saw it.
 bool as_recorded(const RegionRun& region, uint64_t ordinal) {
   return std::all_of(region.entries.begin(), region.entries.end(), [&](const RegionInput& entry) {
     const Slot& slot = entry.input->output->at(ordinal);
@@ -98,7 +99,7 @@ bool as_recorded(const RegionRun& region, uint64_t ordinal) {
   });
 }
 
-// Whether all that a launch looks at is issued, and its presence known.
+// True if everything that a launch looks at is issued, and its presence is known.
 bool border_is_ready(const RegionRun& region, uint64_t ordinal) {
   for (const RegionInput& entry : region.entries) {
     if (entry.input->producer && !entry.input->producer->settled(ordinal)) return false;
@@ -109,7 +110,7 @@ bool border_is_ready(const RegionRun& region, uint64_t ordinal) {
                      [&](const BodyRun* step) { return step->after.empty() || issued(*step, ordinal); });
 }
 
-// The value of an exit: what the bodies said of it when they were recorded, with the times of this tick.
+// Settles the value of an exit: its record as the bodies wrote it when they were recorded, with the times of this tick.
 void settle_exit(const RegionRun& region, const RegionOutput& exit, uint64_t ordinal, const device::Fence& fence) {
   memory::Block& block = exit.output->ring->take(ordinal);
   const mr_value& recorded = exit.recorded[ordinal % region.plan->slots];
@@ -131,14 +132,14 @@ void settle_exit(const RegionRun& region, const RegionOutput& exit, uint64_t ord
   if (exit.output->in_host_memory) await_host_block(slot);
 }
 
-// A small copy that was in the launch.
+// Settles a small copy that was part of the launch.
 void settle_fused_download(CopyRun& download, uint64_t ordinal, const device::Fence& fence) {
   const Slot& source = download.inputs[0].output->at(ordinal);
   memory::Block& block = download.outputs[0]->ring->take(ordinal);
   *block.record = *source.value;
   block.present.store(1, std::memory_order_relaxed);
   count_late(block);
-  settle(*download.outputs[0], ordinal, awaited(block)); // until the fence says that the device did not fail
+  settle(*download.outputs[0], ordinal, awaited(block)); // the fence says whether the device failed
   ++download.copies;
   download.bytes_copied += source.value->header.extent_bytes;
   leave_fence(download, ordinal, fence);
@@ -172,7 +173,7 @@ void launch_calls(RegionRun& region, uint64_t ordinal) {
   for (BodyRun* step : region.stamped) stamp(*step, ordinal);
 }
 
-// Live parameters changed, or a handler restarts: once nothing of the region is under way. False until then.
+// Applies changed live parameters, and restarts handlers, once nothing of the region is under way. False until then.
 bool take_changes(RegionRun& region, uint64_t ordinal) {
   const bool changed = region.steps[0]->run->changes_admitted.load(std::memory_order_acquire) != region.changes_seen;
   const bool to_restart = std::any_of(region.steps.begin(), region.steps.end(),
@@ -192,7 +193,8 @@ bool take_changes(RegionRun& region, uint64_t ordinal) {
   return true;
 }
 
-// Its bodies are called anew, so that their kernels get the new values. False while one of them may still run.
+// Records the region again: its bodies are called anew, so that their kernels get the new values. False while one of
+// them may still run.
 bool record_again(RegionRun& region) {
   for (const BodyRun* step : region.steps)
     if (!at_rest(*step)) return false;
@@ -234,7 +236,7 @@ StepResult run_region(RegionRun& region, uint64_t ordinal) {
     launch_calls(region, ordinal);
     return StepResult::settled;
   }
-  // Held: what could be recorded does not wait for its stream while it is called.
+  // The stream can be held: a body that could be recorded does not wait for its stream while it is called.
   return submit_one_by_one(region, ordinal, measured ? Timing::held : Timing::as_it_comes);
 }
 

@@ -1,4 +1,4 @@
-// Measures an empty span: that time is taken off what is measured of bodies.
+// Measures how long an empty span takes: that time is subtracted from what is measured of bodies.
 #include <algorithm>
 #include <thread>
 #include <vector>
@@ -10,7 +10,7 @@ namespace millrace::exec {
 
 namespace {
 
-// Spans with nothing in them, of which the median counts.
+// The number of empty spans that are measured; their median counts.
 constexpr size_t kEmptySpans = 15;
 
 } // namespace

@@ -16,7 +16,7 @@ namespace millrace::exec {
 namespace {
 
 constexpr std::chrono::microseconds kLookEvery{100'000};
-// For a second cut: as long as handlers are measured, and while the clocks are held.
+// For a second cut: the interval while handlers are measured, and while the clocks are held.
 constexpr std::chrono::microseconds kLookWhileMeasuring{10'000}, kLookWhileHolding{100};
 
 std::string seconds(int64_t ns) {
@@ -27,10 +27,10 @@ std::string seconds(int64_t ns) {
 
 std::string handler_words(const HandlerRun& step) { return step.plan->name + " (" + step.handler->type + ")"; }
 
-// The first input of a step that is not settled yet, as "video".
+// The producer of the first input of a step that is not settled yet, as "video"; "" if there is none.
 std::string missing_input(const StepRun& step, uint64_t ordinal) {
   for (const InputRun& input : step.inputs) {
-    // Behind a gate only the pace's own threads know which ordinal an earlier tick had.
+    // After a gate, only the pace's own threads know which ordinal an earlier tick had.
     const bool known = input.delay == 0 || step.pace->plan->kind == plan::PaceKind::clock;
     if (!input.output || !known || ordinal < input.delay) continue;
     const uint64_t at = ordinal - input.delay;
@@ -41,20 +41,21 @@ std::string missing_input(const StepRun& step, uint64_t ordinal) {
   return "";
 }
 
-// No tick is admitted before one that is in flight is done.
+// True if no tick is admitted until one that is in flight is done.
 bool has_full_window(PaceRun& pace) {
   const uint64_t admitted = pace.admitted.load(std::memory_order_acquire);
   return admitted >= pace.window && completed(pace) <= admitted - pace.window;
 }
 
-// A clock that has a beat to come and room for it. One in the past was not answered, what is asked again all the time
-// is no beat, and beats that find the window full are late one after another: those are no movement.
+// True if the clock has a beat to come and room for it, which counts as movement. A beat in the past does not count,
+// because nothing answered it; nor a source that is only asked again and again; nor beats that find the window full,
+// because they are late one after another.
 bool awaits_beat(PaceRun& pace, int64_t now) {
   const int64_t due = pace.due_ns.load(std::memory_order_relaxed);
   return due > now + kAskAgainNs && due != INT64_MAX && !has_full_window(pace);
 }
 
-// The oldest firing that a handler of this segment owes; null where none does.
+// The handler of this segment that owes the oldest firing; null if none owes one.
 const HandlerRun* owes(const SegmentRun& segment) {
   const HandlerRun* oldest = nullptr;
   uint64_t least = UINT64_MAX;
@@ -70,7 +71,7 @@ const HandlerRun* owes(const SegmentRun& segment) {
 
 std::vector<std::string> who_waits(const RunState& run) {
   std::vector<std::string> lines;
-  for (const HandlerRun* step : run.epoch.apart) { // who is in a call keeps the others waiting
+  for (const HandlerRun* step : run.epoch.apart) { // listed first: the others wait for these calls
     const uint64_t tick = step->apart.load(std::memory_order_relaxed);
     if (tick != HandlerRun::kNotApart)
       lines.push_back(step->plan->name + " is in " + function_of(*step) + " (tick " + std::to_string(tick) + ")");
@@ -151,11 +152,11 @@ void Monitor::watch_calls(int64_t now) {
     const HandlerRun& step = *run_.epoch.apart[a];
     const uint64_t tick = step.apart.load(std::memory_order_relaxed);
     watch_call(watches_[segments + a], tick == HandlerRun::kNotApart ? nullptr : &step, tick, now);
-    if (step.on.device) watches_[segments + a].moves = false; // a device has a patience of its own
+    if (step.on.device) watches_[segments + a].moves = false; // a device has a patience of its own, device_patience_ns
   }
 }
 
-// `progress`: of who calls, which may call the same step again and again.
+// `progress` is that of the segment, reader or device that calls; it may call the same step again and again.
 void Monitor::watch_call(Watch& watch, const HandlerRun* inside, uint64_t progress, int64_t now) {
   if (!inside) {
     watch.calls = UINT64_MAX; // the next one is another call
@@ -172,12 +173,12 @@ void Monitor::watch_call(Watch& watch, const HandlerRun* inside, uint64_t progre
   }
 }
 
-// Named once its budget is over, interrupted a grace period later, at once where the run is to end; after another one
-// it hangs (semantics.md 2.6, 8.7).
+// Names a call once its budget is over, and interrupts it a grace period later, or at once if the run is to end. After
+// another grace period the call is given up as hung (semantics.md 2.6, 8.7).
 void Monitor::watch_budget(Watch& watch, int64_t now) {
   const HandlerRun& inside = *watch.inside;
-  if (inside.instance->is_watched()) return; // it starts again, or drains in a gap
-  // A blocking handler waits for the world; it is held to a budget only where the pipeline gives it one.
+  if (inside.instance->is_watched()) return; // its restart or its drain in a gap, which CallWatch watches
+  // A blocking handler waits for the world, so it has a budget only if the pipeline gives it one.
   const bool unbounded = inside.handler->waits && inside.handler->budget_ns == 0;
   const int64_t budget = inside.handler->budget_ns > 0 ? inside.handler->budget_ns : run_.options.budget_ns;
   const int64_t over = now - watch.since_ns - budget;
@@ -201,10 +202,10 @@ void Monitor::watch_budget(Watch& watch, int64_t now) {
   }
 }
 
-// The bytes of a call that cannot be left are still its own, so the library cannot go on without it; whose process it
-// is may end that.
+// A call that cannot be left still owns its bytes, so the library cannot go on without it. Only the owner of the
+// process may end the process.
 void Monitor::give_up(const Watch& watch, int64_t now) {
-  if (watch.inside->on.device) return; // its device is lost before, or something else of it still moves
+  if (watch.inside->on.device) return; // its device is declared lost before, or something else still moves
   Error error{code::over_budget,
               handler_words(*watch.inside) + " did not return from " + function_of(*watch.inside) + " of tick " +
                   std::to_string(tick_of(watch)) + " for " + seconds(now - watch.since_ns) + ", even when interrupted",
@@ -233,7 +234,7 @@ void Monitor::tell(const std::string& line) const {
   if (run_.options.on_message) run_.options.on_message(line);
 }
 
-// Since a segment has gone on, whatever is called.
+// Notes when a segment last went on, whatever is called.
 void Monitor::watch_progress(int64_t now) {
   uint64_t progressed = 0;
   for (const auto& segment : run_.epoch.segments) {
@@ -244,13 +245,14 @@ void Monitor::watch_progress(int64_t now) {
   progressed_ = progressed;
 }
 
-// A run that is to end waits for the world no longer than for anything else (semantics.md 8.7).
+// A run that is to end does not wait longer for the world than for anything else: calls are interrupted after
+// standstill_ns without progress (semantics.md 8.7).
 void Monitor::watch_stopping(int64_t now) {
   if (!run_.stopping.load(std::memory_order_relaxed)) return;
   if (stopping_since_ns_ == 0) stopping_since_ns_ = now;
   const int64_t still_since = std::max({stopping_since_ns_, progressed_at_ns_, interrupted_all_ns_});
   if (now - still_since < run_.options.standstill_ns) return;
-  interrupted_all_ns_ = now; // one that came just before its call blocked was lost: again after as long
+  interrupted_all_ns_ = now; // an interrupt that comes just before a call blocks is lost, so it is repeated
   for (const Watch& watch : watches_)
     if (watch.calls != UINT64_MAX && watch.inside) watch.inside->instance->interrupt();
   if (run_.live.watch) run_.live.watch->interrupt_all();
@@ -274,8 +276,8 @@ void Monitor::watch_movement(int64_t now) {
   for (const std::string& line : who_waits(run_)) tell("  " + line);
 }
 
-// Where nothing else moves, a device that finishes nothing is lost (semantics.md 4.9). The first that does not: another
-// may wait for it.
+// Declares a device lost that finishes nothing while nothing else moves (semantics.md 4.9). Only the first such device,
+// because another may wait for it.
 void Monitor::give_up_hung_device(int64_t now) {
   for (const auto& segment : run_.epoch.segments) {
     if (!waits_for_device(*segment)) continue;

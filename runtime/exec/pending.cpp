@@ -21,7 +21,8 @@ void refresh_oldest(HandlerRun& step) {
   step.oldest_owed.store(oldest, std::memory_order_release);
 }
 
-// Under the lock. The handler may still hold its tick: the place is another firing's only once that was refused.
+// Called under the lock. The handler may still hold its tick, so the place is reused only once its publication was
+// refused, or once kVoidedMax newer firings are void.
 void make_void(HandlerRun& step, Deferred& deferred) {
   void_outputs(step, deferred.outputs);
   deferred.state = Deferred::State::voided;
@@ -31,8 +32,8 @@ void make_void(HandlerRun& step, Deferred& deferred) {
   step.voided.pop_front();
 }
 
-// The oldest firing that could still be owed after this tick; all ones where there is none. A handler holds at most
-// max_pending, so a further firing publishes the oldest.
+// The oldest firing that could still be owed after this tick; UINT64_MAX if there is none. A handler holds at most
+// max_pending firings, so a further firing publishes the oldest.
 uint64_t oldest_after(HandlerRun& step, uint64_t ordinal, Fires fires) {
   const std::lock_guard lock(step.pending_mutex);
   const bool counts = step.counts_firings;
@@ -43,7 +44,7 @@ uint64_t oldest_after(HandlerRun& step, uint64_t ordinal, Fires fires) {
   return fires == Fires::yes ? ordinal : UINT64_MAX;
 }
 
-// How many ticks too few the window has for the next tick to fit while that firing is owed.
+// The number of ticks by which the window is too small for the next tick while that firing is owed; 0 if it fits.
 uint64_t ticks_missing(const HandlerRun& step, uint64_t ordinal, uint64_t oldest) {
   const uint64_t room = uint64_t{step.plan->owes()} + step.pace->plan->gap;
   return oldest != UINT64_MAX && ordinal + 2 - oldest > room ? ordinal + 2 - oldest - room : 0;
@@ -53,7 +54,7 @@ std::string gap_sentence(const HandlerRun& step, uint64_t oldest, uint64_t missi
   const uint64_t planned = step.handler->gap;
   return fmt::format(
       "it owes the result of tick {}, and more ticks without a firing came since than its gap of {} is planned for; "
-      "say gap: {} or more on its input, or drains_freely() in its constructor where a drain costs nothing",
+      "say gap: {} or more on its input, or drains_freely() in its constructor if a drain costs nothing",
       step.pace->info(oldest).index, planned, planned + missing);
 }
 
@@ -100,7 +101,7 @@ bool drain_in_gap(HandlerRun& step, uint64_t ordinal, Fires fires) {
   if (step.deferred.empty()) return true;
   const uint64_t oldest = oldest_after(step, ordinal, fires), missing = ticks_missing(step, ordinal, oldest);
   if (missing == 0) return true;
-  // A failing run makes no more results that a drain could harm.
+  // A failing run makes no more results, so a drain harms none.
   const bool freely = step.instance->info().drains_freely() || step.run->failing.load(std::memory_order_relaxed);
   const std::string sentence = freely ? "" : gap_sentence(step, oldest, missing);
   const bool drained = drain_step(step);
@@ -110,8 +111,9 @@ bool drain_in_gap(HandlerRun& step, uint64_t ordinal, Fires fires) {
   return false;
 }
 
-// A call that owes too many would wait for itself. One that neither deferred its firing nor published another, such as
-// one that failed, leaves an older debt than was reckoned with before it.
+// Checks after a call what the handler owes. A handler that publishes only in its calls would wait for itself if it
+// owed too many firings, so such a call fails. If the call neither deferred its firing nor published another, for
+// example because it failed, an older firing is owed than was expected before the call.
 void mind_debt(HandlerRun& step, uint64_t ordinal) {
   if (step.call_status == MR_PENDING && !step.asynchronous && owes_too_many(step)) {
     const uint32_t most = step.instance->info().max_pending;
@@ -167,10 +169,10 @@ mr_tick* defer_firing(HandlerRun& step, const mr_tick& tick, uint64_t ordinal) {
   deferred.tick.input_count = 0;
   deferred.context = {&step, ordinal, nullptr, &deferred};
   deferred.tick.context = &deferred.context;
-  deferred.outputs.assign(step.raw_outputs.begin(), step.raw_outputs.end()); // of one size for ever: no allocation
+  deferred.outputs.assign(step.raw_outputs.begin(), step.raw_outputs.end()); // the same size each time: no allocation
   deferred.inputs.assign(step.raw_inputs.begin(), step.raw_inputs.end());
   deferred.tick.outputs = deferred.outputs.data();
-  for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT; // what was allocated is the firing's now
+  for (mr_output& output : step.raw_outputs) output.state = MR_OUTPUT_SILENT; // the firing owns what was allocated
   step.deferred_in_call = true;
   step.owed.push_back(&deferred);
   if (step.owed.size() == 1) step.oldest_owed.store(ordinal, std::memory_order_release);
@@ -182,8 +184,8 @@ mr_tick* defer_firing(HandlerRun& step, const mr_tick& tick, uint64_t ordinal) {
 
 namespace {
 
-// Under the lock, of a firing that is the oldest. Its outputs are checked as those of a call are; what cannot be is
-// settled empty, and ends the run where the handler's failures do. False in that case.
+// Settles the oldest firing that is owed; called under the lock. Its outputs are checked like those of a call. If one
+// is not sound, all are settled empty and the result is false; the caller then applies the handler's policy.
 bool settle_deferred(HandlerRun& step, Deferred& deferred) {
   const uint64_t ordinal = deferred.context.ordinal;
   bool sound = true;

@@ -1,5 +1,5 @@
-// Edge policies at work: gates let ticks into paces that work behind, posts put values into channels, resolves take
-// from them what `latest`, `queue` and `align` say (semantics.md 1.3, 1.6, 2.3, 2.5).
+// Runs the edge policies: gates let ticks into decoupled paces, posts put values into channels, and resolves take from
+// them what `latest`, `queue` and `align` say (semantics.md 1.3, 1.6, 2.3, 2.5).
 #include <algorithm>
 
 #include "exec/firing.h"
@@ -20,7 +20,8 @@ bool inputs_settled(const StepRun& step, uint64_t ordinal) {
   return true;
 }
 
-// Of a gate, its oldest value: ticks that have none stay, and the ones before it move up.
+// Removes the oldest tick that has a value from the channel of a gate. Ticks without a value stay, and those before the
+// removed one move up.
 void pop_value(ChannelRun& channel) {
   size_t at = 0;
   while (at + 1 < channel.count && !channel.at(at).has_value()) ++at;
@@ -38,20 +39,20 @@ void pop_front(ChannelRun& channel) {
 
 void count_drop(ChannelRun& channel, Cause cause) { ++channel.dropped[0][static_cast<size_t>(cause)]; }
 
-// Of a gate: each value of the tick on the edges that it is of.
+// For a gate: counts each value of the tick on the edges that the value belongs to.
 void count_drop(ChannelRun& channel, const QueuedTick& tick, Cause cause) {
   for (size_t i = 0; i < tick.slots.size(); ++i)
     if (tick.slots[i].value) ++channel.dropped[i][static_cast<size_t>(cause)];
 }
 
-// The ordinal is dealt with: a thread that asks how far this step is sees it from here on.
+// Marks the ordinal as dealt with: a thread that asks how far this step is sees it from here on.
 void mark_passed(ChannelEnd& step, uint64_t ordinal) {
   step.passed_media_ns.store(step.pace->info(ordinal).media_time_ns, std::memory_order_release);
   step.passed.store(ordinal + 1, std::memory_order_release);
   step.run->notify();
 }
 
-// Ticks that the pace has taken in and not finished.
+// The number of ticks that the pace has admitted and not finished.
 uint64_t in_work(PaceRun& pace) {
   const uint64_t done = completed(pace);
   const uint64_t admitted = pace.admitted.load(std::memory_order_acquire);
@@ -60,8 +61,8 @@ uint64_t in_work(PaceRun& pace) {
 
 enum class Room { push, drop, wait };
 
-// Whether one more tick, of which `tick` has the values, may go through the gate. A queue holds values: a tick that
-// has none takes no place of theirs, displaces none and is no drop (semantics.md 8.6).
+// Decides whether one more tick, whose values are in `tick`, may go through the gate. A queue holds values: a tick
+// without a value takes no place from them, displaces none and is no drop (semantics.md 8.6).
 Room room_at_gate(ChannelRun& channel, const QueuedTick& tick, bool realtime) {
   const plan::Channel& plan = *channel.plan;
   const bool has_value = tick.has_value();
@@ -86,8 +87,8 @@ Room room_at_gate(ChannelRun& channel, const QueuedTick& tick, bool realtime) {
   return Room::push;
 }
 
-// Values of a `latest` or `align` edge that no reader can ask for any more, because a newer one is old enough for every
-// tick to come. A gate before the reader may let few ticks in, so the reader cannot be left to do this.
+// Drops values of a `latest` or `align` edge that no reader can ask for any more, because a newer one is old enough for
+// every tick to come. The reader cannot be left to do this, because a gate before it may let in few ticks.
 void drop_superseded(ChannelRun& channel) {
   const ChannelEnd& resolve = *channel.to;
   const bool same = channel.plan->same_clock;
@@ -102,8 +103,9 @@ void drop_superseded(ChannelRun& channel) {
   }
 }
 
-// Whether the queue of a reader that waits has room for a value of this media time, or makes it by dropping: when every
-// tick before that time has taken, so that what is dropped follows from media times alone (semantics.md 8.1).
+// Decides whether a queue whose reader waits has room for a value of this media time. A full queue drops a value only
+// once the reader has passed every tick before that time, or its clock has ended, so that drops follow from media times
+// alone (semantics.md 8.1).
 Room room_in_queue(ChannelRun& channel, int64_t media_ns) {
   const plan::Channel& plan = *channel.plan;
   if (channel.count < plan.depth) return Room::push;
@@ -119,7 +121,7 @@ Room room_in_queue(ChannelRun& channel, int64_t media_ns) {
   return Room::drop;
 }
 
-// Whether a value may go into the channel of a `latest`, `queue` or `align` edge.
+// Decides whether a value may go into the channel of a `latest`, `queue` or `align` edge.
 Room room_at_post(ChannelRun& channel, int64_t media_ns) {
   const plan::Channel& plan = *channel.plan;
   const StepRun& resolve = *channel.to;
@@ -142,13 +144,13 @@ Room room_at_post(ChannelRun& channel, int64_t media_ns) {
   return Room::push;
 }
 
-// Of a gate: values of queues alone.
+// For a gate: counts only the values of queue edges.
 void count_queued(ChannelRun& channel, const QueuedTick& tick, Cause cause) {
   for (size_t i = 0; i < tick.slots.size(); ++i)
     if (tick.slots[i].value && channel.queued[i]) ++channel.dropped[i][static_cast<size_t>(cause)];
 }
 
-// What it held no block of.
+// For a tick that holds no blocks: there is nothing to release.
 void clear_tick(QueuedTick& tick) { std::fill(tick.slots.begin(), tick.slots.end(), Slot{}); }
 
 QueuedTick& push(ChannelRun& channel, const mr_tick_info& info) {
@@ -158,7 +160,8 @@ QueuedTick& push(ChannelRun& channel, const mr_tick_info& info) {
   return tick;
 }
 
-// What the reader holds becomes this tick's value.
+// Makes this tick, the oldest of the channel, the one that the reader holds. With `count_unread`, a held value that was
+// never read counts as superseded.
 void make_current(ChannelRun& channel, QueuedTick& tick, bool count_unread) {
   if (channel.has_current && !channel.current_read && count_unread) count_drop(channel, Cause::superseded);
   for (Slot& slot : channel.current.slots) release(slot);
@@ -193,11 +196,12 @@ StepResult resolve_latest(ResolveRun& step, ChannelRun& channel, uint64_t ordina
   const auto lag = static_cast<int64_t>(channel.plan->lag);
   const int64_t newest = static_cast<int64_t>(info.index) - lag; // by index within a clock, by media time between
   const ChannelEnd& post = *channel.from;
-  // Before the look: then nothing that is due follows.
+  // Asked before the channel is read: if it has passed, no other value that is due can follow.
   const bool passed = realtime || (same ? newest < 0 || settled_through(*post.pace, post) >= newest
                                         : passed_by(post).has(info.media_time_ns));
   const std::lock_guard lock(channel.mutex);
-  // What is due is taken before anything is waited for: the writer may wait for room until it has passed this tick.
+  // Values that are due are taken before anything is waited for: the writer may wait for room before it can pass this
+  // tick.
   const size_t waiting = channel.count;
   while (channel.count > 0) {
     QueuedTick& tick = channel.at(0);
@@ -223,12 +227,12 @@ StepResult resolve_queue(ResolveRun& step, ChannelRun& channel, uint64_t ordinal
   }
   const ChannelEnd& post = *channel.from;
   const bool passed =
-      realtime || passed_by(post).has(info.media_time_ns); // before the look: then nothing older follows
+      realtime || passed_by(post).has(info.media_time_ns); // asked before the channel is read: nothing older follows
   const std::lock_guard lock(channel.mutex);
   const auto is_due = [&](size_t i) { return realtime || channel.at(i).info.media_time_ns <= info.media_time_ns; };
   const bool due = channel.count > 0 && is_due(0);
-  // The oldest is the same whatever follows, but in a queue that drops: there a later one that is due may displace it,
-  // or may be left out because it is still there.
+  // The oldest value is certain in a queue that blocks, whatever follows. In a queue that drops, a later one that is
+  // due may displace it, or may be left out because it is still there.
   const bool certain = due && channel.plan->full == graph::Full::block;
   const bool later_is_here = channel.count > 0 && !is_due(channel.count - 1);
   if (!certain && !passed && !later_is_here) return StepResult::waiting;
@@ -249,7 +253,7 @@ StepResult resolve_align(ResolveRun& step, ChannelRun& channel, uint64_t ordinal
   const mr_tick_info& info = step.pace->info(ordinal);
   const int64_t at = info.media_time_ns, within = channel.plan->within_ns;
   const ChannelEnd& post = *channel.from;
-  const Passed writer = passed_by(post); // asked before the channel is read: nothing older can follow then
+  const Passed writer = passed_by(post); // asked before the channel is read: nothing older follows
   const bool passed = writer.has(at + within);
   const std::lock_guard lock(channel.mutex);
   const size_t waiting = channel.count;
@@ -289,11 +293,11 @@ bool is_whole(const GateRun& gate, const QueuedTick& tick) {
 StepResult GateRun::advance(uint64_t ordinal) {
   if (!inputs_settled(*this, ordinal)) return StepResult::waiting;
   const mr_tick_info& info = pace->info(ordinal);
-  for (const InputRun& input : inputs) { // what a device decides counts once it is done (4.1)
+  for (const InputRun& input : inputs) { // a value from a device counts once the device is done (4.1)
     const auto [back, at] = look_back(*this, input, ordinal);
     if (back == Back::there && !input.output->at(at).fence.done()) return StepResult::waiting;
   }
-  QueuedTick& tick = channel->current; // a gate's room to put one together, which only its own step touches
+  QueuedTick& tick = channel->current; // a gate puts its tick together here; only its own step touches it
   Slot initial;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Slot* slot = read(*this, inputs[i], ordinal, initial);

@@ -1,5 +1,5 @@
-// What a body on a device is given before it is submitted: whether all that it needs is issued, its inputs of this
-// tick, and the blocks of its outputs (semantics.md 3.4, 4.1).
+// Prepares a body on a device for its submission: checks that all it needs is issued, fixes its inputs of this tick,
+// and chooses the blocks of its outputs (semantics.md 3.4, 4.1).
 #include <cstring>
 
 #include "exec/channel.h"
@@ -14,7 +14,7 @@ device::Access access_to(const memory::Block& block, bool writes) {
   return {bytes_at(block.value), sizeof(mr_value) + block.ring->capacity(), writes};
 }
 
-// What the body reads of an input: this value, and those of earlier ticks that it keeps.
+// Notes what the body reads of an input: this value, and those of earlier ticks that it keeps.
 void note_reads(const BodyRun& step, BodyCall& body, const InputRun& input, const memory::Block& block) {
   if (!step.on.device->checks_accesses()) return;
   body.accesses.push_back(access_to(block, false));
@@ -24,14 +24,14 @@ void note_reads(const BodyRun& step, BodyCall& body, const InputRun& input, cons
   }
 }
 
-// Where a body finds the bytes of an empty initial value, of which there are none. In front of them is a record that
-// says so, which kernels read (Cuda::value_of).
+// The address of the bytes of an empty initial value, for a body. There are no bytes, but kernels read the record
+// before that address, which says so (Cuda::value_of).
 const uint8_t* no_bytes(const BodyRun& step) {
   if (!step.on.enqueuing) return nullptr;
   return reinterpret_cast<const uint8_t*>(step.on.device->body_address(step.run->empty_record) + sizeof(mr_value));
 }
 
-// False where the input is known to be empty.
+// Fixes one input of the body. False if the input is known to be empty.
 bool fix_input(BodyRun& step, BodyCall& body, size_t i, uint64_t ordinal) {
   InputRun& input = step.inputs[i];
   body.frozen[i] = {};
@@ -95,7 +95,7 @@ bool staged(const Slot& source) {
 }
 
 bool issued(const BodyRun& step, uint64_t ordinal) {
-  // What comes from the step's own region is submitted with it.
+  // Steps of the same region are submitted together with this one.
   const auto same_region = [&](uint32_t other) {
     return step.on.region && step.run->epoch.plan.steps[other].region == step.plan->region;
   };
@@ -124,7 +124,7 @@ bool fix_body(BodyRun& step, BodyCall& body, uint64_t ordinal, Cause& cause) {
   body.accesses.clear();
   body.tick.ended = 0;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
-    if (!asked && !step.inputs[i].repeat_last) continue; // the last value is minded on every tick
+    if (!asked && !step.inputs[i].repeat_last) continue; // each tick may bring a new last value
     body.absent[i] = !fix_input(step, body, i, ordinal);
     if (!asked) continue;
     const bool over = body.absent[i] && has_ended(step, step.inputs[i], ordinal);
@@ -155,7 +155,7 @@ void choose_blocks(BodyRun& step, BodyCall& body, uint64_t ordinal) {
     const int32_t place = output.plan->owns ? -1 : output.plan->in_place;
     memory::Block& block =
         place >= 0 ? *step.inputs[static_cast<size_t>(place)].output->at(ordinal).block : output.ring->take(ordinal);
-    // Absent until the body says otherwise: on a device that is lost it never will, and its bytes are never read.
+    // Absent until the body says otherwise. If the device is lost it never does, and the bytes are never read.
     if (place < 0) block.present.store(0, std::memory_order_relaxed);
     if (place < 0) discard(step, output, block);
     body.output_blocks[o] = &block;

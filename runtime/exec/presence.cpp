@@ -1,4 +1,4 @@
-// Which value an input reads on a tick, and how long it is held (semantics.md 2.3).
+// Finds the value that an input reads on a tick, and holds values for as long as they are needed (semantics.md 2.3).
 #include "exec/presence.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ Earlier look_back(const StepRun& step, const InputRun& input, uint64_t ordinal) 
   PaceRun& pace = *step.pace;
   if (pace.plan->kind == plan::PaceKind::clock)
     return ordinal < input.delay ? Earlier{Back::before_first, 0} : Earlier{Back::there, ordinal - input.delay};
-  // Behind a gate ordinals count what was let in, and a delay counts ticks.
+  // After a gate, ordinals count the ticks that were let in, but a delay counts all ticks.
   const uint64_t index = pace.info(ordinal).index;
   if (index < input.delay) return {Back::before_first, 0};
   for (uint64_t back = 1; back <= std::min<uint64_t>(input.delay, ordinal); ++back) {

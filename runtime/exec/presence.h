@@ -1,4 +1,4 @@
-// Whether a value is there: what a slot says to its readers, and which steps hold what is in it.
+// Presence of values: if a slot has one for its readers, and which steps hold its block.
 #pragma once
 
 #include <algorithm>
@@ -14,44 +14,45 @@ namespace millrace::exec {
 void hold(const Slot& slot);
 void release(Slot& slot);
 
-// Where the tick is that an input with `delay` reads.
+// The earlier tick that an input with `delay` reads.
 enum class Back { there, before_first, never }; // never: it was not let into this pace, so its slots are empty
 struct Earlier {
   Back back;
-  uint64_t ordinal; // where it is there
+  uint64_t ordinal; // valid for Back::there
 };
 Earlier look_back(const StepRun& step, const InputRun& input, uint64_t ordinal);
 
-// Of a block that a device whose bodies enqueue copies down: whether the device alone knows how much is in it.
+// For a block that a device whose bodies enqueue copies down: true if only the device knows how many records are in it.
 inline bool is_counted_late(const memory::Block& block) {
   return block.record != block.value && block.record->header.kind == MR_KIND_RECORDS;
 }
-// Such a block is on its way: a reader learns its count once the fence is done.
+// Called when such a block is on its way: notes if a reader has to learn its count once the fence is done.
 inline void count_late(memory::Block& block) {
   using memory::Block;
   block.counted.store(is_counted_late(block) ? Block::kUncounted : Block::kCounted, std::memory_order_relaxed);
 }
 
-// Whether the device that was to make a value has failed.
+// True if the device that was to make the value has failed.
 inline bool lost(const device::Fence& fence) {
   return fence.word && fence.word->load(std::memory_order_acquire) == device::kFailed;
 }
 inline bool lost(const Slot& slot) { return lost(slot.fence); }
-// Whether a device has failed that others may have followed: what waited for it was let go, and they worked on bytes
-// that never came. It is known once the fence of what they made is done. The device's words do not tell, since hardware
-// may still write them.
+// True if a device has failed that other devices may wait for: their waits were released, and they may have worked on
+// bytes that were never written. Ask once the fence of their work is done; a failure that concerns it is known by then.
+// The failed device's words do not tell, because its hardware may still write them.
 inline bool any_lost(const RunState& run) {
   return std::any_of(run.followed.begin(), run.followed.end(),
                      [](const device::Device* device) { return device->failed(); });
 }
-// Where kernels wrote to the host: the host's once the fence says that the device did not fail before.
+// Settles the slot of a value that kernels write to host memory: it is there once the fence is done, if the device has
+// not failed before.
 inline void await_host_block(Slot& slot) {
   slot.presence_pending = true;
   slot.block->present.store(1, std::memory_order_relaxed);
   count_late(*slot.block);
 }
-// Whether the value is here of a slot whose presence a device decides, and no device failed before it was. To be asked
-// once its fence is done.
+// True if the value of a slot whose presence a device decides has arrived, and no device failed before it did. Ask once
+// the slot's fence is done.
 inline bool arrived(const RunState& run, const Slot& slot) {
   const uint64_t at = slot.fence.word ? slot.fence.word->load(std::memory_order_acquire) : slot.fence.sequence;
   if (at == device::kFailed || at < slot.fence.sequence || any_lost(run) ||

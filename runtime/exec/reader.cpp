@@ -1,4 +1,4 @@
-// Reading ahead from a blocking source; see reader.h.
+// Reads ahead from a blocking source; see reader.h.
 #include "exec/reader.h"
 
 #include <chrono>
@@ -84,7 +84,7 @@ bool Reader::at_end() {
   return ended_ && values_.empty();
 }
 
-// Under the lock. Makes room of what nobody will ask for.
+// Called under the lock. Makes room by dropping values that will not be asked for any more.
 bool Reader::has_room() {
   while (rate_.numerator > 0 && values_.size() >= 2 && values_[1].due_ns <= until_ns_) {
     release_all(values_.front().slots);
@@ -94,10 +94,10 @@ bool Reader::has_room() {
   return live_ || values_.size() < plan::kReadAhead;
 }
 
-// Under the lock.
+// Called under the lock.
 void Reader::add(Read read) {
   const int64_t pts = pts_of(read.slots, info_.media_time_ns);
-  // Where the clock takes each value in turn, its head looks at their times.
+  // If the clock takes each value in turn, its head looks at their times.
   const bool due_counts = rate_.numerator > 0 && step_.pace->clock->plan->realtime();
   read.due_ns = due_counts ? due_after(step_, last_due_ns_, pts, rate_) : pts;
   last_due_ns_ = read.due_ns;
@@ -123,7 +123,7 @@ void Reader::loop() {
                                   : beat_ns(nominal_rate(*step_.pace->clock->plan), static_cast<int64_t>(info_.index));
     step_.context.ordinal = info_.index;
     info_.trace_id = info_.index;
-    // Its calls belong to no tick: what was changed on any tick so far counts.
+    // Its calls belong to no tick, so the changes of all ticks so far apply.
     if (run.changes_admitted.load(std::memory_order_acquire) != step_.life->changes_seen)
       apply_changes(step_, UINT64_MAX - 1);
     step_.apart.store(info_.index, std::memory_order_relaxed);

@@ -11,8 +11,9 @@
 
 namespace millrace::exec {
 
-// Reads ahead by at most plan::kReadAhead values; of a live source the newest ones. The thread alone calls the handler
-// until it has left; everything public is the head's, but for stop(), which the thread that ends the run calls.
+// Reads ahead by at most plan::kReadAhead values; for a live source it keeps the newest ones. Only the reader's thread
+// calls the handler until it has left. The public functions are for the head of the pace, except stop(), which the
+// thread that ends the run calls.
 class Reader {
  public:
   explicit Reader(SourceRun& step);
@@ -21,20 +22,20 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
 
   Answer take(std::vector<Slot>& slots);
-  // Whether take() would give a value that is due at this media time.
+  // True if take() would give a value that is due at this media time.
   bool has_due(int64_t media_ns);
-  // The source has a rate or is live: of several values that are due the newest counts.
+  // True if the source has a rate or is live: of several values that are due, the newest counts.
   bool newest_counts() const { return live_ || rate_.numerator > 0; }
-  // What was read and dropped since the last look, because a newer value took its place. From now on values that are
-  // followed by one that is due at `until_ns` are dropped as they are read, so that a fast file keeps its speed.
+  // Returns how many values were dropped since the last call because a newer one took their place. From now on a value
+  // is dropped as it is read if the next one is due by `until_ns`, so that a fast file keeps its speed.
   uint64_t superseded_by(int64_t until_ns);
-  // Drops what was read, without holding it for a moment. How many.
+  // Drops all values that were read, without the head taking any. Returns how many.
   uint64_t drop_all();
-  // Nothing is left and nothing more comes.
+  // True if nothing is left and nothing more comes.
   bool at_end();
 
-  // Asks the thread to leave the handler and interrupts it; true once it has left for good. Asked again until then: an
-  // interrupt that comes just before the blocking call is lost.
+  // Asks the thread to leave the handler and interrupts it; true once it has left for good. Call it again until then,
+  // because an interrupt that comes just before the blocking call is lost.
   bool leave();
   // Ends the thread.
   void stop();

@@ -1,10 +1,11 @@
-// Recording a region: its bodies once for each slot of its rings, with the addresses that they have there for ever
+// Records a region: its bodies once for each slot of its rings, with the addresses that the slot has for ever
 // (semantics.md 4.5).
 //
-// A body that runs by itself is recorded as it is: when it is replayed it finds the tick, and what of its inputs is
-// there, in its BodyCall. One that enqueues is called, and what it enqueues is recorded: it sees no tick, every input
-// is there, and what it says of its outputs holds for every launch. So the region has a border, at which the host looks
-// on each tick: what enters must be there and as the recording saw it, and what leaves gets its slot.
+// A body that runs by itself is recorded as it is: when it is replayed, it finds the tick, and which of its inputs are
+// there, in its BodyCall. A body that enqueues is called, and the work that it enqueues is recorded. In that call it
+// sees no tick and every input is there, and what it says of its outputs holds for every launch. So the region has a
+// border that the host checks on each tick: each value that enters must be there and as the recording saw it, and each
+// value that leaves gets its slot.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -17,11 +18,11 @@ namespace millrace::exec {
 
 namespace {
 
-// While a region is recorded its inputs carry these as their times, so that it can be seen which of them its outputs
-// take over.
+// While a region is recorded its inputs carry these marks as their times. The times of its outputs then show which
+// input they are taken from.
 constexpr int64_t kMarkTick = INT64_MIN + 1, kMarkFirst = INT64_MIN + 2;
 
-// The addresses that the rings give a slot for ever.
+// Gives the body the addresses that this slot has in the rings for ever.
 void freeze(BodyRun& step, BodyCall& body, uint32_t slot) {
   const auto at = [&](const void* address) { return step.on.device->body_address(bytes_at(address)); };
   for (size_t i = 0; i < step.inputs.size(); ++i) {
@@ -39,8 +40,8 @@ void freeze(BodyRun& step, BodyCall& body, uint32_t slot) {
   }
 }
 
-// What bodies are told of values while they are recorded, in the place of the records of the rings: ticks may be in
-// flight, whose records others read.
+// The records that bodies see while they are recorded. They stand in for the rings' records, because ticks may be in
+// flight whose records others read.
 class Records {
  public:
   mr_value& of(const memory::Block& block) {
@@ -53,7 +54,7 @@ class Records {
   std::map<const mr_value*, mr_value> records_;
 };
 
-// A call that sees no tick: every input is there, and the times of all are marks.
+// Prepares a call that sees no tick: every input is there, and all times are marks.
 void ready_to_record(BodyRun& step, uint32_t slot, Records& records) {
   BodyCall& body = step.bodies[slot];
   freeze(step, body, slot);
@@ -69,7 +70,8 @@ void ready_to_record(BodyRun& step, uint32_t slot, Records& records) {
   body.info.media_time_ns = kMarkTick;
 }
 
-// Which of the region's steps a body has to come after: those that it reads, and those whose readers it overwrites.
+// The region's steps that a body has to come after: those whose outputs it reads, and those that read what it writes
+// over.
 std::vector<uint32_t> needed_by(const RegionRun& region, const BodyRun& step) {
   std::vector<uint32_t> needed;
   const auto add = [&](uint32_t plan_step) {
@@ -82,7 +84,7 @@ std::vector<uint32_t> needed_by(const RegionRun& region, const BodyRun& step) {
   return needed;
 }
 
-// Why a body that enqueues cannot be recorded by what it said; "": it can.
+// Why a body that enqueues cannot be recorded, by what it said; "" if it can.
 std::string refused_by(BodyRun& step, BodyCall& body) {
   std::string why;
   if (body.failed) why = step.handler->name + " failed while it was captured: " + step.instance->error();
@@ -95,7 +97,7 @@ std::string refused_by(BodyRun& step, BodyCall& body) {
   return why;
 }
 
-// One slot of a region whose bodies enqueue. Null where it cannot be had, with the reason in `why`.
+// Records one slot of a region whose bodies enqueue. Null if that fails, with the reason in `why`.
 std::unique_ptr<device::Recording> record_calls(RegionRun& region, uint32_t slot, Records& records, std::string& why) {
   BodyRun& first = *region.steps[0];
   device::Device& device = *first.on.device;
@@ -125,7 +127,7 @@ std::unique_ptr<device::Recording> record_calls(RegionRun& region, uint32_t slot
   return why.empty() ? std::move(recording) : nullptr;
 }
 
-// One slot of a region whose bodies run by themselves.
+// Records one slot of a region whose bodies run by themselves.
 std::unique_ptr<device::Recording> record_runs(RegionRun& region, uint32_t slot) {
   BodyRun& first = *region.steps[0];
   for (BodyRun* step : region.steps) freeze(*step, step->bodies[slot], slot);
@@ -138,10 +140,10 @@ std::unique_ptr<device::Recording> record_runs(RegionRun& region, uint32_t slot)
   return first.on.device->end_record(*first.on.stream);
 }
 
-// What enters the region, and what of it somebody outside reads or waits for.
+// Finds what enters the region, and which of its outputs and bodies other steps read or wait for.
 void find_border(RegionRun& region) {
   const RunState& run = *region.steps[0]->run;
-  const auto is_inside = [&](uint32_t s) { // its bodies: what copies take along is seen from outside
+  const auto is_inside = [&](uint32_t s) { // bodies only: the copies that are recorded with them count as outside
     const plan::Step& step = run.epoch.plan.steps[s];
     return step.region == region.steps[0]->plan->region && step.is<plan::HandlerStep>();
   };
@@ -168,7 +170,7 @@ void find_border(RegionRun& region) {
   }
 }
 
-// Whose times the values that leave the region have: the marks that they carry say it.
+// Learns whose times each value that leaves the region has, from the marks that the recorded values carry.
 void learn_times(RegionRun& region) {
   for (RegionOutput& exit : region.exits) {
     const int64_t mark = exit.recorded[0].header.pts_ns;
@@ -204,7 +206,7 @@ bool record_calls(RegionRun& region, std::string& why) {
       exit.recorded.resize(region.plan->slots);
       exit.recorded[slot] = records.of(block);
       if (first_time && exit.recorded[slot].header.present)
-        *block.record = exit.recorded[slot]; // what the regions after this one are told when they begin
+        *block.record = exit.recorded[slot]; // regions that are recorded after this one read it as their input
     }
   }
   learn_times(region);

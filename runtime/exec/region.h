@@ -12,16 +12,16 @@ namespace millrace::exec {
 
 struct CopyRun;
 
-// The device's events around a region are two more calls and take the device some microseconds: they are in one tick of
-// 256, and of a long run in one of 4096, once it has begun.
+// Timing a region takes two events around it, which are two more calls and cost the device some microseconds. So one
+// tick in 256 is timed, and after the first 4096 ticks one in 4096.
 inline constexpr uint64_t kManySpans = 4096, kSpanMask = 255, kLateSpanMask = 4095;
 inline bool has_span(uint64_t index) { return (index & (index < kManySpans ? kSpanMask : kLateSpanMask)) == 0; }
 
-// Where bodies enqueue, the host looks only at the values that enter a region and at those that are read outside it.
+// If bodies enqueue, the host looks only at the values that enter a region and at those that are read outside it.
 struct RegionInput {
   InputRun* input;
   mr_value recorded;  // the value's header as the bodies saw it when they were recorded
-  mr_header header{}; // of the tick that is being launched
+  mr_header header{}; // on the tick that is being launched
 };
 struct RegionOutput {
   OutputRun* output;
@@ -39,19 +39,19 @@ struct RegionRun {
   std::vector<RegionOutput> exits;
   std::vector<CopyRun*> fused_downloads;    // small copies down that are in the recording
   std::vector<uint64_t> launched;           // by slot: 1 + the last ordinal that was one launch
-  std::vector<BodyRun*> stamped;            // whose ordinals somebody outside waits for
+  std::vector<BodyRun*> stamped;            // steps whose ordinals are waited for outside
   size_t changes_seen = 0;                  // live changes that all its steps have looked at
   bool stale = false;                       // a handler was changed or restarted since it was recorded
   SingleWriter<uint64_t> replays, streamed; // ticks by launch of the graph, and body by body
   Histogram times;                          // device time of a launch
 };
 
-// Records every slot of a region; after all handlers have started. One that cannot be recorded is left to its streams:
-// its bodies are submitted one by one.
+// Records every slot of a region, once all handlers have started. If the region cannot be recorded, its bodies are
+// submitted one by one to their streams.
 void record_region(RegionRun& region);
 StepResult run_region(RegionRun& region, uint64_t ordinal);
 void warm_up(RegionRun& region, uint64_t ordinal); // before its tick comes
-// Before bodies are measured; waits for the device.
+// Called before bodies are measured. Waits for the device.
 void measure_empty_span(RegionRun& region);
 
 } // namespace millrace::exec

@@ -1,5 +1,5 @@
-// What a run did, or has done so far, in numbers. Counters are read while they are counted: each is a SingleWriter, an
-// atomic, or under the lock of its channel.
+// Reports what a run has done so far, in numbers. Counters are read while they are being counted: each is a
+// SingleWriter, an atomic, or under the lock of its channel.
 #include "exec/report.h"
 
 #include <algorithm>
@@ -30,10 +30,11 @@ const char* policy_name(const plan::EdgePlan& edge) {
   }
 }
 
-// By the mean of what was timed: loads are planned with means (5.3).
+// Notes a prediction that was wrong. It is compared with the mean of the samples, because loads are planned with means
+// (5.3).
 void compare(Report& report, const std::string& what, double predicted_us, double sampled_us, uint64_t sampled) {
   constexpr uint64_t kSamplesMin = 8;
-  constexpr double kDifference = 0.2, kTooShortUs = 1; // a clock's own steps
+  constexpr double kDifference = 0.2, kTooShortUs = 1; // 1 µs: the clock's own steps
   if (predicted_us <= 0 || sampled < kSamplesMin) return;
   const double measured_us = sampled_us / static_cast<double>(sampled);
   const double difference = std::abs(measured_us - predicted_us);
@@ -44,7 +45,7 @@ void compare(Report& report, const std::string& what, double predicted_us, doubl
 // Ticks on which the step was part of its region's launch.
 uint64_t launches_of(const StepRun& step) { return step.on.region ? uint64_t{step.on.region->replays} : 0; }
 
-// Of each lane of a handler.
+// Adds the counts and messages of one lane to the report of its handler.
 void add_words_of(const plugin::Instance& instance, HandlerReport& out) {
   for (const auto& [name, count] : instance.counts()) out.counts[name] += count;
   for (const plugin::Instance::Message& message : instance.messages()) {
@@ -96,7 +97,8 @@ void report_handlers(const RunState& run, Report& report) {
     out.finish_p50_us = us(finish_times.quantile_ns(0.5));
     out.finish_p99_us = us(finish_times.quantile_ns(0.99));
     out.finish_max_us = us(finish_times.max_ns());
-    // The time of one that waits for the world is the world's, as of a window that shows a film at its speed.
+    // The calls of a handler that waits for the world, such as a window that shows a film at its speed, last as long as
+    // the world lets them.
     if (!handler.waits) compare(report, out.name, out.predicted_us, out.sampled_us, out.sampled);
     report.handlers.push_back(out);
   }
@@ -107,8 +109,9 @@ void add_drops(const Drops& drops, std::map<std::string, uint64_t>& dropped) {
     if (drops[c] > 0) dropped[kCauseNames[c]] += drops[c];
 }
 
-// What was dropped on an edge before its reader took it. A gate that holds a whole handler back is on no edge: what is
-// dropped at it comes to nothing, or is superseded on the edge that it was meant for, and counts there.
+// Adds what was dropped on an edge before its reader took it. A gate that holds a whole handler back belongs to no
+// edge: a value that is dropped at it makes no difference, or is superseded on the edge that it was meant for and
+// counts there.
 void add_drops(const RunState& run, uint32_t edge, std::map<std::string, uint64_t>& dropped) {
   const Epoch& epoch = run.epoch;
   for (const auto& channel : epoch.channels) {
@@ -124,7 +127,7 @@ void add_drops(const RunState& run, uint32_t edge, std::map<std::string, uint64_
       if (source.step->plan == &producer && source.passed_over > 0) dropped["rate"] += source.passed_over;
 }
 
-// What its reader took and could not use.
+// Adds the values that the reader took and could not use.
 void add_losses(const InputRun& input, std::map<std::string, uint64_t>& dropped) {
   if (!input.totals) return;
   if (input.totals->lost_by_every > 0) dropped["every"] += input.totals->lost_by_every;

@@ -1,4 +1,4 @@
-// What a run did, in numbers (report.cpp).
+// Reports in numbers what a run did (report.cpp).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace millrace::exec {
 class RunState;
 
 Report make_report(const RunState& run);
-// Adds what was dropped so far, by cause, on all edges: once where several edges share a channel.
+// Adds what was dropped so far on all edges, by cause. A channel that several edges share counts once.
 void count_drops(const RunState& run, std::map<std::string, uint64_t>& dropped);
 
 } // namespace millrace::exec

@@ -1,4 +1,4 @@
-// The life of one run; see run.h.
+// Starts a run, drives it to its end and says what it did; see run.h.
 #include "exec/run.h"
 
 #include <utility>
@@ -21,7 +21,7 @@ struct Run::Threads {
   Workers workers;
   Monitor monitor;
   int64_t begin_ns = 0;
-  std::atomic<int64_t> end_ns{INT64_MIN}; // while it runs: not yet
+  std::atomic<int64_t> end_ns{INT64_MIN}; // INT64_MIN while it runs
   bool started = false;
 };
 
@@ -37,7 +37,7 @@ Run::~Run() {
     threads_->monitor.stop();
     state_->await_devices();
   }
-  if (is_stuck()) (void)state_.release(); // what still runs there works on all of it
+  if (is_stuck()) (void)state_.release(); // work that still runs on the device uses all of it
 }
 
 bool Run::is_stuck() const { return state_->has_stuck_devices(); }
@@ -81,7 +81,7 @@ void Run::start() {
   if (run.is_virtual) return; // wait() runs it
   try {
     start_threads();
-  } catch (const Failure&) { // those that are there end, and handlers stop
+  } catch (const Failure&) { // threads that have started end, and handlers stop
     interrupt();
     wait();
     throw;

@@ -41,7 +41,7 @@ struct Progress {
 struct CallUnderWay {
   std::string handler; // "boxes (draw.boxes)"
   std::string function;
-  uint64_t tick = 0; // of a source that is read by a thread of its own: the value
+  uint64_t tick = 0; // for a source that is read by a thread of its own: the number of its value
 };
 std::string words_of(const CallUnderWay& call); // "boxes (draw.boxes) in process of tick 17"
 
@@ -61,27 +61,28 @@ struct RunOptions {
   int64_t budget_ns = 10'000'000'000; // a call that takes longer is named; per handler: budget:
   int64_t grace_ns = 5'000'000'000;   // then it is interrupted; after as much again `on_hang` is told
   int64_t idle_report_ns = 2'000'000'000;
-  int64_t standstill_ns = 10'000'000'000; // stop() was called and nothing moves: what is called is interrupted
+  int64_t standstill_ns = 10'000'000'000; // after stop(), if nothing moves for so long, calls are interrupted
   // A device that finishes nothing for so long, while nothing else moves or at the end, is lost.
   int64_t device_patience_ns = 10'000'000'000;
   // Set: one thread, simulated workers, no wall time (semantics.md 1.2 virtual, 4.10).
   device::VirtualTime* virtual_time = nullptr;
   // Virtual time only: what a call costs; null: nothing.
   std::function<int64_t(const std::string& handler, uint64_t index)> cost_ns;
-  // Every call goes into the trace, and more of them are kept; else those that are timed: all calls of 2 µs and more,
-  // and of shorter ones one tick in 64.
+  // True: every call goes into the trace, and more calls are kept. False: only timed calls do, which are all calls of 2
+  // µs or more, and shorter calls on one tick in 64.
   bool trace_all = false;
-  // Captured regions run body by body on one tick in 64, so that each body's device time is measured, without the
-  // host's to submit it; else only the region's is.
+  // True: captured regions run body by body on one tick in 64, so that each body's device time is measured, without the
+  // host's time for submitting it. False: only the region's device time is measured.
   bool measure_bodies = false;
   // The synchronising debug mode of semantics.md 4.9: on devices every body and every copy is submitted by itself and
-  // waited for, so that a fault is of the one that was under way.
+  // waited for, so that a fault belongs to the one that was under way.
   bool sync_devices = false;
-  // Whoever touches a simulated device's memory from the host is named before that ends the process (MR0702), which
-  // takes SIGSEGV; and the run's threads have stacks for signal handlers, so that an overflow of theirs can be told.
+  // Handles SIGSEGV: if a handler touches a simulated device's memory from the host, it is named before the process
+  // ends (MR0702). The run's threads also get stacks for signal handlers, so that a stack overflow of theirs can be
+  // told.
   bool explain_crashes = false;
-  // Told of each launch of a captured region, by the thread that submits it: when the inputs were found issued, and
-  // when the launch had returned. For benchmarks; null: not told.
+  // Called after each launch of a captured region, by the thread that submits it, with the time at which the inputs
+  // were found issued and the time at which the launch had returned. For benchmarks; null: never.
   std::function<void(uint64_t index, int64_t begin_ns, int64_t end_ns)> on_launch;
   // Called from the monitor about ten times a second; null: never.
   std::function<void(const Progress&)> on_progress;
@@ -89,8 +90,8 @@ struct RunOptions {
   std::function<void(const std::string&)> on_message;
   // Takes what handlers say and what the run tells of itself; must outlive the run. Null: warnings go to on_message.
   Log* log = nullptr;
-  // A call did not return although it was interrupted, and only this function can end it: the run waits for it.
-  // Once a call, from the monitor, which does not look at anything else meanwhile; null: on_message is told.
+  // Called once for a call that did not return although it was interrupted. The run waits for that call, and only this
+  // function can put an end to it. The monitor calls it and watches nothing else meanwhile; null: on_message is told.
   std::function<void(const Error&)> on_hang;
   // A script of live changes, applied at their ticks (replays what changes() recorded).
   std::vector<AppliedChange> script;
@@ -107,9 +108,9 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  // Starts all handlers and threads. Throws Failure (MR0605) where a handler cannot start; nothing runs then.
+  // Starts all handlers and threads. Throws Failure (MR0605) if a handler cannot start; nothing runs then.
   void start();
-  // Until the end; drains and stops the handlers.
+  // Waits until the end; the handlers are drained and stopped then.
   Result wait();
   // Admits no more ticks and drains (first signal); returns at once.
   void stop();
@@ -120,22 +121,23 @@ class Run {
   // run must then never be destroyed, and the run does not destroy its own part of them. Waits up to half a second for
   // work that does end.
   bool is_stuck() const;
-  // Which calls of process and finish are under way now. Any thread, once start() has returned.
+  // The calls of process and finish that are under way now. Any thread, once start() has returned.
   std::vector<CallUnderWay> calls_under_way() const;
-  // Live parameters; all of one call take effect on the same tick. Throws Failure (MR031x).
+  // Changes live parameters; all changes of one call take effect on the same tick. Throws Failure (MR031x).
   void set(const std::vector<ParamChange>& changes);
-  // What was changed and at which tick, to be given back as a script.
+  // The changes so far, each with its tick. They can be given back as RunOptions::script.
   std::vector<AppliedChange> changes() const;
   uint64_t ticks() const;
-  // What it has done so far. It costs the caller some microseconds a handler, and the run nothing; in virtual time
-  // after wait() only. Numbers of one report are read one after another, so they may be a few ticks apart.
+  // Reports what the run has done so far. It costs the caller some microseconds a handler, and the run nothing. In
+  // virtual time only after wait(). The numbers of a report are read one after another, so they may be a few ticks
+  // apart.
   Report report() const;
-  // What ran when, as JSON that Perfetto opens. After wait().
+  // Writes what ran when, as JSON that Perfetto opens. Only after wait().
   void write_trace(std::ostream& out) const;
 
  private:
   struct Threads;
-  void start_threads(); // Failure where the system has too few: those that it gave are there
+  void start_threads(); // throws Failure if the system has too few; those already started keep running
   std::unique_ptr<RunState> state_;
   std::unique_ptr<Threads> threads_;
 };

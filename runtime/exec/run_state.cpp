@@ -1,4 +1,4 @@
-// What a run is by itself, whatever is in it: its beginning and end, its first failure, its traces; see run_state.h.
+// The run itself, whatever its plan contains: its beginning and end, its first failure, its traces; see run_state.h.
 #include "exec/run_state.h"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ RunState::~RunState() {
 }
 
 void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentence) {
-  // A source counts its own values; the tick that has to do without is the next one to be admitted.
+  // The index of a source counts its values. The tick that has to do without this value is the next one to be admitted.
   if (step.plan->is<plan::SourceStep>()) index = step.pace->admitted.load(std::memory_order_acquire);
   const std::string begins =
       step.plan->name + " (" + step.handler->type + ") failed at tick " + std::to_string(index) + ": ";
@@ -64,8 +64,8 @@ void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentenc
 
 void RunState::fail(Error error, uint32_t clock, uint64_t index) {
   const std::lock_guard lock(failure_mutex);
-  // Of several failures the one at the earliest tick is the cause, whichever thread met it first. A device
-  // that is lost comes before all: handlers fail on the values that it left unfinished.
+  // The failure at the earliest tick is the cause, whichever thread met it first. A lost device comes before all
+  // others, because handlers fail on the values that it left unfinished.
   const auto of_device = [](const Error& e) { return e.code / 100 == 7; };
   if (failures.empty()) {
     failures.push_back({std::move(error), clock, index});
@@ -81,7 +81,7 @@ void RunState::fail(Error error, uint32_t clock, uint64_t index) {
 }
 
 TraceRing& RunState::add_trace(const std::string& name) {
-  // 256 KiB of what is timed anyway; on request 16 MiB of every call, which is minutes of video.
+  // 256 KiB for the calls that are timed anyway; on request 16 MiB for every call, which is minutes of video.
   constexpr size_t kKept = size_t{1} << 14, kKeptOnRequest = size_t{1} << 20;
   const bool all = options.trace_all;
   traces.push_back(std::make_unique<TraceRing>(name, all ? kKeptOnRequest : kKept, all));

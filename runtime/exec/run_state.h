@@ -53,17 +53,17 @@ class RunState {
   std::vector<std::unique_ptr<ClockRun>> clocks;                      // by clock of the plan
   std::vector<std::vector<std::unique_ptr<HandlerLife>>> lives;       // by handler of the plan, and lane
   std::vector<device::Stream*> compute, copy_in, copy_out, copy_peer; // by domain index
-  std::vector<std::vector<device::Stream*>> streams; // by domain index: these, and what is a step's own
-  // By domain index: the thread that advances a segment of that device holds it, except while a body in it keeps the
-  // host busy. Null: one thread submits there.
+  std::vector<std::vector<device::Stream*>> streams; // by domain index: these, and those that one step has to itself
+  // By domain index. The thread that advances a segment of that device holds the mutex, except while it calls a body
+  // that keeps the host busy. Null: only one thread submits there.
   std::vector<std::unique_ptr<std::mutex>> submitting;
-  // Those that another device may wait for, and go on although they failed: whose bodies enqueue, where there are
-  // several.
+  // Devices that another device may wait for, which goes on although they failed: those whose bodies enqueue, if there
+  // are several devices.
   std::vector<const device::Device*> followed;
   std::vector<device::Enqueuing*> enqueuing; // by domain index; null: bodies run there by themselves
-  std::byte* empty_record = nullptr; // pinned, all zero: that of an empty value for kernels; null where none is needed
+  std::byte* empty_record = nullptr; // pinned, all zero: the record of an empty value, for kernels; null: not needed
 
-  // built. Who touched a device's memory from the host, told before the process ends (4.10).
+  // built. Names what touched a device's memory from the host, before the process ends (4.10).
   std::unique_ptr<device::AccessGuard> access_guard;
 
   // any
@@ -76,23 +76,24 @@ class RunState {
 
   std::shared_ptr<device::EventCount> wakeup = std::make_shared<device::EventCount>(); // any thread notifies it
 
-  // The monitor; in virtual time the only thread: no clock admits a tick while it is true (standstill.h).
+  // Written by the monitor, in virtual time by the only thread. No clock admits a tick while it is true (standstill.h).
   std::atomic<bool> holding{false};
 
-  // Live parameters (2.7). Under changes_mutex any puts them into `requested`, and a head moves them to `changes`.
+  // Live parameters (2.7). Under changes_mutex any thread puts changes into `requested`, and a head moves them to
+  // `changes`.
   struct Change {
     uint32_t handler;
     std::string param, text;
-    uint64_t at_index = UINT64_MAX; // of the handler's clock; UINT64_MAX: the next tick that is admitted there
+    uint64_t at_index = UINT64_MAX; // a tick of the handler's clock; UINT64_MAX: the next one that is admitted
   };
   std::mutex changes_mutex;
-  std::vector<Change> requested;            // whose tick has not come
+  std::vector<Change> requested;            // their tick has not come
   std::vector<Change> changes;              // in the order of their admission, so that those of one clock come by index
   std::atomic<size_t> changes_admitted{0};  // head, under changes_mutex
   std::atomic<bool> changes_waiting{false}; // any, under changes_mutex
 
-  // built, and start. What ran when. Each ring has one writer, but for those of devices, whose bodies may be run by any
-  // thread that waits: they are written under `device_traces`.
+  // built, and start. The trace. Each ring has one writer, except those of devices: any thread that waits may run a
+  // device's bodies, so those rings are written under `device_traces`.
   std::vector<std::unique_ptr<TraceRing>> traces;
   std::mutex device_traces;
   int64_t trace_begin_ticks = 0, trace_begin_ns = 0;
@@ -106,7 +107,7 @@ class RunState {
     if (several_threads) wakeup->notify_if_waiting();
   }
   int64_t now_ns() const { return time->now_ns(); }
-  // The one start of all clocks (1.3): the first look of any of them.
+  // The common start of all clocks (1.3): the time of the first call by any of them.
   int64_t begin_ns() {
     int64_t unset = -1;
     const int64_t now = now_ns();
@@ -116,24 +117,26 @@ class RunState {
   void fail(Error error, uint32_t clock, uint64_t index);
   void watch_devices(); // a poisoned one ends the run
   void watch_device(uint32_t domain);
-  // Until every stream is done, so that nothing runs later into what is gone; a device that cannot is given up.
+  // Waits until every stream is done, so that no device work touches memory that is gone. A device that does not finish
+  // is given up.
   void await_devices();
-  // After the last tick, when nothing reads any more: each step that still holds a block lets go of it. No worker runs.
+  // Releases every block that is still held. Called after the last tick, when nothing reads any more and no worker
+  // runs.
   void release_all_blocks();
-  // Notes what is submitted next, so that it can be named should the device fail.
+  // Notes what was just submitted, so that it can be named if the device fails.
   void note_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence);
-  // After a submission, where devices are synchronised: until it is done or the device has failed.
+  // With RunOptions::sync_devices: waits until the submission is done or the device has failed.
   void await_submitted(const StepRun& step, uint64_t ordinal, const device::Fence& fence);
-  // Whether a handler's device was given up with something of it under way: it is not called any more.
+  // True if the handler's device was given up with work still under way: the handler is not called any more.
   static bool is_given_up(const StepRun& step) { return step.on.device && step.on.device->is_stuck(); }
-  // Whether something of a device may never end. Waits a little for what does.
+  // True if work on a device may never end. Waits up to half a second for work that does.
   bool has_stuck_devices() const;
   bool finished() const { return epoch.segments_left.load(std::memory_order_acquire) == 0; }
 
  private:
   std::atomic<int64_t> begin_ns_{-1}; // head: of the first clock that begins
-  // claimer of a device's segment, under `submitting` where several submit. The latest submissions to each device, of
-  // whichever stream: more than are ever under way on one.
+  // claimer of a device's segment, under `submitting` if several threads submit. The latest submissions to each device,
+  // on all its streams together; there is room for more than are ever under way.
   static constexpr size_t kSubmissions = 512;
   struct Submission {
     std::atomic<const StepRun*> step{nullptr};
@@ -147,7 +150,7 @@ class RunState {
   std::string words_under_way(uint32_t domain) const;
 };
 
-// After the tick on which the run failed: nothing is called any more (2.6).
+// True for ticks after the one on which the run failed: no handler is called on them (2.6).
 inline bool later_ticks_void(const RunState& run, const mr_tick_info& info) {
   return run.failing.load(std::memory_order_relaxed) &&
          info.index > run.clocks[info.clock]->fail_index.load(std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// The second cut; see second_cut.h.
+// Measures the first ticks and cuts the segments once more; see second_cut.h.
 #include "exec/second_cut.h"
 
 #include <algorithm>
@@ -20,16 +20,16 @@ namespace millrace::exec {
 
 namespace {
 
-// Calls of each handler that are waited for: enough for a median that one cold call does not decide.
+// The calls of each handler to wait for: enough for a median that one cold call does not decide.
 constexpr uint64_t kCallsWanted = 8;
-// Ticks after which those that were called less often do not hold it up any more.
+// After this many ticks, handlers that were called less often are not waited for any more.
 constexpr uint64_t kTicksMax = 64;
-// A call that is under way is waited for no longer than this; then the clocks go on, and it is tried again a little
-// later, so many times.
+// A call that is under way is waited for no longer than kHoldMaxNs. Then the clocks go on and the cut is tried again a
+// little later, at most kAttemptsMax times in all.
 constexpr int64_t kHoldMaxNs = 1'000'000'000;
 constexpr int kAttemptsMax = 5;
 
-// A pace that admits no more ticks: what it has begun ends in the segments that it has.
+// True if the pace admits no more ticks: the ticks that it has begun end in the segments that it has.
 bool is_ending(const PaceRun& pace) { return pace.ending.load() || pace.ended.load(); }
 
 bool has_measured_enough(const RunState& run) {
@@ -43,7 +43,8 @@ bool has_measured_enough(const RunState& run) {
   return true;
 }
 
-// By handler; the first of its lanes speaks for the others. In virtual time a call may take none at all: that is known.
+// The measured costs by handler; the first lane speaks for the others. In virtual time a call may take no time at all,
+// and that counts as measured.
 std::vector<int64_t> measured_costs(const RunState& run) {
   std::vector<int64_t> costs(run.epoch.plan.handlers.size(), 0);
   for (const HandlerRun* step : run.epoch.handlers) {
@@ -67,7 +68,7 @@ bool ending(const RunState& run) {
   return std::all_of(run.epoch.paces.begin(), run.epoch.paces.end(), [](const auto& pace) { return is_ending(*pace); });
 }
 
-// By segment of the plan: whether it stays as it is, whatever its steps cost.
+// By segment of the plan: true if it stays as it is, whatever its steps cost.
 std::vector<bool> segments_that_stay(const RunState& run) {
   const Epoch& epoch = run.epoch;
   std::vector<bool> stays;
@@ -76,17 +77,17 @@ std::vector<bool> segments_that_stay(const RunState& run) {
   return stays;
 }
 
-// Where a step stands at rest: the first ordinal that it is not through.
+// The first ordinal that a step at rest is not through.
 uint64_t next_of(const SegmentRun& segment, size_t position) {
   const bool is_through = segment.in_tick.load() && position < segment.cursor;
   return segment.ordinal + (is_through ? 1 : 0);
 }
 
-// Steps of segments that another cut may change, by step of the plan, with where they stand.
+// A step of a segment that another cut may change, and the ordinal at which it stands.
 struct Loose {
   StepRun* step = nullptr; // null: it stays where it is
   uint64_t next = 0;
-  uint32_t segment = plan::kNone; // of the plan
+  uint32_t segment = plan::kNone; // its segment now, index into Plan::segments
 };
 
 std::vector<Loose> loose_steps(const RunState& run, const std::vector<bool>& stays) {
@@ -101,8 +102,9 @@ std::vector<Loose> loose_steps(const RunState& run, const std::vector<bool>& sta
   return loose;
 }
 
-// How many of a new segment's steps are through the tick at which its last one stands; nothing where it could not go on
-// from there: a step is further, or one after it.
+// The number of steps at the front of a new segment that are through the tick at which its last step stands. Nothing if
+// the segment could not go on from there: a step stands at another tick, or is through that one while a step before it
+// is not.
 std::optional<size_t> through_of(const std::vector<Loose>& loose, const plan::Segment& planned) {
   const uint64_t ordinal = loose[planned.steps.back()].next;
   size_t through = 0;
@@ -112,7 +114,8 @@ std::optional<size_t> through_of(const std::vector<Loose>& loose, const plan::Se
   return through;
 }
 
-// The cut by these costs of all that stands so that it may be cut; the others keep their segments.
+// Cuts by these costs all segments whose steps stand so that they can be cut. The others keep their steps, and are
+// marked in `stays`.
 plan::Cut possible_cut(const RunState& run, const std::vector<int64_t>& costs_ns, std::vector<bool>& stays) {
   for (;;) {
     plan::Cut cut = plan::cut_again(run.epoch.plan, costs_ns, stays);
@@ -127,7 +130,8 @@ plan::Cut possible_cut(const RunState& run, const std::vector<int64_t>& costs_ns
   }
 }
 
-// A measured tick counts the segments that end it: those in flight are measured no more.
+// Stops measuring the ticks in flight: a measured tick counts the segments that end it, and the cut changes their
+// number.
 void measure_none(RunState& run) {
   for (auto& pace : run.epoch.paces)
     for (uint64_t place = 0; place <= pace->mask; ++place)
@@ -135,7 +139,7 @@ void measure_none(RunState& run) {
   for (auto& segment : run.epoch.segments) segment->measured = false;
 }
 
-// The segment goes on with these steps from where they stand.
+// Gives the segment these steps; it goes on from where they stand.
 void give_steps(SegmentRun& segment, const plan::Segment& planned, const std::vector<Loose>& loose) {
   const size_t through = *through_of(loose, planned);
   segment.plan = &planned;
@@ -143,7 +147,7 @@ void give_steps(SegmentRun& segment, const plan::Segment& planned, const std::ve
   segment.cursor = through;
   segment.in_tick.store(through > 0);
   segment.progress.store(segment.ordinal);
-  segment.changes_seen = 0; // it vouches for steps that have left
+  segment.changes_seen = 0; // its value was for steps that have left
   segment.careful.store(true);
   segment.awaits.store(nullptr);
   segment.waiting_at.store(nullptr);
@@ -154,8 +158,8 @@ void give_steps(SegmentRun& segment, const plan::Segment& planned, const std::ve
   }
 }
 
-// Steps go to the segments of the new cut. A segment whose first step begins one again stays the same object, which
-// keeps a source with the head that a reader's thread knows.
+// Moves the steps to the segments of the new cut. A segment whose first step also begins a segment of the new cut stays
+// the same object. So a source stays with the head that the thread of its reader knows.
 void move_steps(RunState& run, plan::Cut cut, const std::vector<Loose>& loose) {
   Epoch& epoch = run.epoch;
   const std::lock_guard lock(epoch.cut_mutex);

@@ -1,17 +1,16 @@
-// The cut of segments made once more, when the first ticks have said what handlers cost (semantics.md 5.2). Private to
+// Cuts the segments once more, when the first ticks have shown what handlers cost (semantics.md 5.2). Private to
 // runtime/exec.
 //
 // Problem. A pipeline's first plan often has to guess: most handlers' costs depend on the picture's size. A guess that
 // is too low leaves one worker with more than a period holds; one that is too high pays a hand-over for nothing.
 //
-// Why this way. A plan that is compiled anew would take its handlers' state, its last values and its queues with it, so
-// only the cut is made again: steps keep all that they hold and move to other segments while the run stands still
-// (standstill.h). Under realtime beats that fall into that time are skipped and counted.
+// Why this way. A newly compiled plan would lose the handlers' state, the last values and the queues. So only the cut
+// is made again: steps keep all that they hold and move to other segments while the run stands still (standstill.h).
+// Under realtime, beats that fall into that time are skipped and counted.
 //
-// A segment runs its steps one after another, tick by tick. So steps may become one segment where they stand at the
-// same tick: all before it, or the first of them through it and the others not. Steps that stand elsewhere, since their
-// tick waits for another clock or for a result that is owed, keep the segments that they have, and the cut is made
-// around them.
+// A segment runs its steps one after another, tick by tick. So steps may become one segment if they stand at the same
+// tick: all before it, or the first of them through it and the others not. Steps that stand elsewhere, because their
+// tick waits for another clock or for a result that is owed, keep their segments, and the cut is made around them.
 //
 // Limits. No handler moves to another device, no instance is added, and a handler with a thread of its own keeps that
 // thread.
@@ -32,13 +31,12 @@ class Workers;
 
 class SecondCut {
  public:
-  // `workers`: null in virtual time, where nobody else runs.
+  // `workers`: null in virtual time, which has no worker threads.
   SecondCut(RunState& run, Workers* workers);
-  // Looks whether it is time, and does what there is to do; called now and then until it is over. `nothing_comes`: see
-  // standstill.h.
+  // Does what it is time for. Called now and then until the second cut is over. `nothing_comes`: see standstill.h.
   void look(bool nothing_comes = false);
   bool measures() const { return state_ == State::measuring; }
-  // It wants to be asked again soon: the clocks are held.
+  // True while the clocks are held: look() should be called again soon.
   bool holds() const { return standstill_.has_begun(); }
 
  private:

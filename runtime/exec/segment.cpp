@@ -1,4 +1,4 @@
-// A segment's progress: tick after tick, step after step, until something is not there yet.
+// Carries a segment forward tick by tick and step by step, until something is not there yet.
 #include "exec/segment.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace millrace::exec {
 
 namespace {
 
-// Ordinals below `progress` are done for good; a finished segment holds nothing back.
+// The `progress` of a finished segment. Ordinals below `progress` are done for good, so it holds nothing back.
 constexpr uint64_t kFinished = UINT64_MAX;
 
 bool devices_idle(SegmentRun& segment) {
@@ -26,14 +26,15 @@ bool devices_idle(SegmentRun& segment) {
   return true;
 }
 
-// The handler that drains with this step: of a GPU body and its finish(), the finish() is called last. Null: none.
+// The handler to drain at this step; null if there is none. A GPU body that has a finish() is drained at its finish
+// step, because finish() is called last.
 HandlerRun* drained_here(StepRun& step) {
   if (auto* finish = dynamic_cast<FinishRun*>(&step)) return finish->body;
   const auto* body = dynamic_cast<BodyRun*>(&step);
   return body && body->finisher ? nullptr : step.called();
 }
 
-// After the last tick: handlers drain, what they still owe is published or settled, channels close.
+// After the last tick: drains the handlers, publishes or settles what they still owe, and closes channels.
 void finish(SegmentRun& segment) {
   RunState& run = *segment.run;
   for (StepRun* step : segment.steps) {
@@ -53,7 +54,8 @@ void finish(SegmentRun& segment) {
   run.notify();
 }
 
-// One look at the clock says when the tick was admitted, where this is the head, and when its first call begins.
+// Reads the clock once, for the time at which the first call of the tick begins and, if this segment is the head, at
+// which the tick was admitted.
 void trace_begin(SegmentRun& segment) {
   PaceRun& pace = *segment.pace;
   segment.traced_until = segment.run->trace_now();
@@ -62,7 +64,7 @@ void trace_begin(SegmentRun& segment) {
   segment.trace->add({now, now, pace.info(segment.ordinal).trace_id, segment.steps[0]->index, TraceKind::admit});
 }
 
-// Whether the next ordinal of this lane is there. At the end of the pace the segment finishes.
+// Begins the next ordinal of this lane. False if it is not there yet; at the end of the pace the segment then finishes.
 bool begin_tick(SegmentRun& segment) {
   PaceRun& pace = *segment.pace;
   // The stamp first: a hand-over then moves one cache line, not two.
@@ -88,8 +90,8 @@ bool begin_tick(SegmentRun& segment) {
   return true;
 }
 
-// Of a measured tick: the last of its clock's segments to end it says how long it took. Out of line, as what few ticks
-// do.
+// For a measured tick: the last of its clock's segments to end it records how long it took. Out of line, because few
+// ticks need it.
 [[gnu::cold, gnu::noinline]] void note_ended(SegmentRun& segment) {
   PaceRun& pace = *segment.pace;
   if (pace.plan->kind != plan::PaceKind::clock) return;
@@ -108,7 +110,7 @@ void end_tick(SegmentRun& segment) {
   if (segment.measured) [[unlikely]]
     note_ended(segment);
   if (segment.careful.load(std::memory_order_relaxed)) {
-    segment.changes_seen = SIZE_MAX; // changes are minded until every handler has taken them in
+    segment.changes_seen = SIZE_MAX; // ticks stay careful until every handler has taken the changes in
     for (StepRun* step : segment.steps)
       if (const HandlerRun* called = step->called())
         segment.changes_seen =
@@ -122,7 +124,8 @@ void end_tick(SegmentRun& segment) {
   segment.run->notify();
 }
 
-// Whose stamp a waiting step lacks; null where it waits for something else, or something else as well.
+// The first stamp that a waiting handler step lacks, though it may lack more than that; null if it lacks none, and for
+// other kinds of steps.
 const StepStamps* stamp_awaited(const StepRun& step, uint64_t ordinal) {
   if (!step.plan->is<plan::HandlerStep>()) return nullptr;
   for (const InputRun& input : step.inputs)
@@ -130,7 +133,8 @@ const StepStamps* stamp_awaited(const StepRun& step, uint64_t ordinal) {
   return nullptr;
 }
 
-// A measured tick's call has returned. What is published later or runs on a device's own time is noted there.
+// Notes the latency of a sink whose call on a measured tick has returned. It is noted elsewhere for a call whose result
+// is published later and for one that runs on a device's own time.
 void note_returned(HandlerRun& step, uint64_t ordinal) {
   if (!step.sink_latency || step.on.device || step.call_status == MR_PENDING) return;
   std::unique_lock lock(step.pending_mutex, std::defer_lock);
@@ -138,7 +142,7 @@ void note_returned(HandlerRun& step, uint64_t ordinal) {
   note_sink_latency(step, ordinal);
 }
 
-// Runs steps from the cursor on. False where one waits or a call takes virtual time.
+// Runs steps from the cursor on. False if one waits or a call takes virtual time.
 template <bool measured>
 bool run_steps(SegmentRun& segment, bool& moved) {
   while (segment.cursor < segment.steps.size()) {
@@ -171,7 +175,7 @@ bool run_steps(SegmentRun& segment, bool& moved) {
   return true;
 }
 
-// Out of line, so that the loop of the others stays short.
+// Out of line, so that the loop for the other ticks stays short.
 [[gnu::noinline]] bool run_measured_steps(SegmentRun& segment, bool& moved) { return run_steps<true>(segment, moved); }
 
 } // namespace
@@ -181,7 +185,7 @@ bool advance(SegmentRun& segment, uint32_t ticks_max) {
   if (segment.done.load(std::memory_order_relaxed)) return false;
   if (segment.busy_until_ns > 0 && segment.busy_until_ns > segment.run->now_ns()) return false;
   const Claim claim(segment);
-  std::unique_lock<std::mutex> submits; // where several threads submit to a device they take turns
+  std::unique_lock<std::mutex> submits; // threads that submit to one device take turns
   if (segment.submitting) submits = std::unique_lock(*segment.submitting);
   for (uint32_t tick = 0; tick < ticks_max; ++tick) {
     if (!segment.in_tick.load(std::memory_order_relaxed)) {
@@ -191,10 +195,10 @@ bool advance(SegmentRun& segment, uint32_t ticks_max) {
       }
       moved = true;
     } else if (segment.traced) {
-      segment.traced_until = trace_ticks(); // the time of a wait is no handler's
+      segment.traced_until = trace_ticks(); // waiting is not part of a handler's call
     }
     const bool done = segment.measured ? run_measured_steps(segment, moved) : run_steps<false>(segment, moved);
-    trace_tiny_calls(segment); // before the ordinal's place is another's
+    trace_tiny_calls(segment); // before the place of the ordinal is used for another
     if (!done) return moved;
     end_tick(segment);
   }

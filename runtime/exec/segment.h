@@ -7,7 +7,7 @@ namespace millrace::exec {
 
 struct SegmentRun;
 
-// Runs a claimed segment until it waits or has done `ticks_max` ticks. True where something moved.
+// Runs a claimed segment until it waits or has done `ticks_max` ticks. True if something moved.
 bool advance(SegmentRun& segment, uint32_t ticks_max);
 
 } // namespace millrace::exec

@@ -1,4 +1,4 @@
-// What becomes of the outputs of a firing; see settle.h.
+// Settles the outputs of a firing; see settle.h.
 #include "exec/settle.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// How long measured ticks take from their beginning to each sink. A tick begins when it is due, where a clock has
-// beats; else when its sources are asked for it. What a reader's thread has read before that is no part of it. It has
-// reached a sink when the sink's call is over.
+// Measures how long measured ticks take from their beginning to each sink. If the clock has beats, a tick begins when
+// it is due; else it begins when its sources are asked for it. Time that the thread of a reader spent reading before
+// that does not count. The tick has reached a sink when the sink's call is over.
 #include "exec/sink_latency.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Asking sources for values: the next one, or the newest that is due; see source.h.
+// Asks sources for values: the next one, or the newest that is due; see source.h.
 #include "exec/source.h"
 
 #include <algorithm>
@@ -11,17 +11,17 @@ namespace millrace::exec {
 
 namespace {
 
-// A file of variable rate crowds its values: so many more than its rate says may be taken at one beat.
+// A file of variable rate crowds its values: at one beat, up to this many more than its rate says may be taken.
 constexpr int64_t kCrowdedMax = 64;
 
-// How many values a source of this rate has had due by then.
+// The number of values that a source of this rate has had due by then.
 int64_t due_by(const graph::Rational& rate, int64_t media_ns) {
   const double due = static_cast<double>(media_ns) * 1e-9 * static_cast<double>(rate.numerator) /
                      static_cast<double>(rate.denominator);
   return due < 9e18 ? static_cast<int64_t>(due) : INT64_MAX / 2;
 }
 
-// Reads one value ahead where none is. False where there is none.
+// Reads one value ahead unless one is there already. False if the source has none.
 bool read_ahead(SourceState& source, const mr_tick_info& info, uint64_t ordinal) {
   if (source.has_next) return true;
   if (source.ended) return false;
@@ -61,7 +61,7 @@ void take_newest_read(SourceState& source, const mr_tick_info& info, int64_t unt
 } // namespace
 
 int64_t beat_ns(const graph::Rational& rate, int64_t beat) {
-  // Whole seconds and the rest apart, so that within centuries no product overflows.
+  // Whole seconds and the rest are computed apart, so that no product overflows within centuries.
   int64_t periods = 0, whole = 0, rest = 0, at = 0;
   const bool fits = !__builtin_mul_overflow(beat, rate.denominator, &periods) &&
                     !__builtin_mul_overflow(periods / rate.numerator, int64_t{1'000'000'000}, &whole) &&

@@ -1,4 +1,4 @@
-// See standstill.h.
+// Brings a run to a standstill, and lets it go on; see standstill.h.
 #include "exec/standstill.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 // guess does no harm: the second cut looks where steps stand only once the workers rest.
 constexpr int64_t kStillNs = 20'000'000;
 
-// Every tick that was admitted is through: nothing can move before a clock admits another one.
+// True if every tick that was admitted is through: nothing can move before a clock admits another one.
 bool is_empty(const RunState& run) {
   const Epoch& epoch = run.epoch;
   const bool waiting = std::any_of(epoch.paces.begin(), epoch.paces.end(), [](const auto& pace) {
@@ -33,7 +33,8 @@ bool is_empty(const RunState& run) {
   });
 }
 
-// A call of a segment that has not returned; in virtual time, one whose time is not over.
+// The handler of this segment that is in a call; in virtual time, one whose call is not over yet. Null if there is
+// none.
 const HandlerRun* call_under_way(const RunState& run, const SegmentRun& segment) {
   if (const HandlerRun* inside = segment.inside.load(std::memory_order_relaxed); inside && !run.is_virtual)
     return inside;
@@ -72,7 +73,7 @@ bool Standstill::has_settled(bool nothing_comes) {
 bool Standstill::is_at_rest(bool nothing_comes) {
   if (!has_settled(nothing_comes)) return false;
   if (!workers_ || workers_->rest()) return true;
-  workers_->go_on(); // one is in a call after all
+  workers_->go_on(); // a worker is in a call after all
   return false;
 }
 

@@ -1,13 +1,14 @@
-// What a run is made of while it lives: slots, paces and segments, as the plan laid them out, and the words by which
-// their threads know of each other. Steps are in step.h and a header for each kind, channels in channel.h, sources in
+// The state of a run while it lives: slots, paces and segments, as the plan laid them out, and the words by which
+// threads know how far others are. Steps are in step.h and a header for each kind, channels in channel.h, sources in
 // source.h, regions in region.h, and the run that holds them all in run_state.h. Private to runtime/exec; plan.h
-// explains the words.
+// explains the terms.
 //
-// Who touches what. A slot is written by the thread that runs its step, before the step's stamp for that ordinal is
-// stored with release; readers in other segments load the stamp with acquire first. A slot is written again only for
-// an ordinal that the pace's head admits when every segment is done with the old one. A channel has a lock of its own.
+// Slots. The thread that runs a step writes its slots and then stores the step's stamp for that ordinal with release;
+// readers in other segments load the stamp with acquire first. A slot is written again only for a later ordinal, which
+// the pace's head admits when every segment is done with the old one. A channel has a lock of its own.
 //
-// How far something is, each word written by one side and only ever growing (ordinals unless said):
+// Progress. Each word is written by one side, and all but decides_at_ns and oldest_owed only grow (ordinals unless
+// said):
 //
 //   word                     written by          says
 //   PaceRun::admitted        the pace's head     below it: ticks that exist, their infos and sources' slots written
@@ -16,19 +17,20 @@
 //   ChannelEnd::passed_media_ns  the same        media time of the last of those
 //   ResolveRun::decides_at_ns    an align's      when it will not wait any more
 //   FinishRun::passed        a finish            below it: called, or not to be
-//   HandlerRun::oldest_owed  who publishes       the first firing that is still pending; all ones: none
+//   HandlerRun::oldest_owed  the publisher       the first firing that is still pending; all ones: none
 //   SegmentRun::progress     the segment         below it: all steps of the lane's ordinals are through
-//   SegmentRun::fences_done  who asks, locked    below it: done on the device too
+//   SegmentRun::fences_done  any, locked         below it: done on the device too
 //   completed(pace)          computed            the least of progress, oldest_owed, fences_done: the window's tail
 //   PaceRun::retired         the pace's head     below it: slots that left the window have let go of their blocks
 //
-// Who writes a field is said where its block begins; a field that others write has its own word.
+// Fields. The comment at the head of a block of fields says which thread writes them; a field with another writer has a
+// comment of its own.
 //
-//   built    build.h, before anything runs; `cut` as well: a second cut (second_cut.h), while everybody rests
-//   head     whoever has claimed the segment that is the head of the pace
-//   claimer  whoever has claimed the segment: the thread that runs its steps
+//   built    build.h, before anything runs; `cut` as well: a second cut (second_cut.h), while all workers rest
+//   head     the thread that has claimed the segment that is the head of the pace
+//   claimer  the thread that has claimed the segment and runs its steps
 //   start    Run::start(), before the threads are there
-//   any      whichever thread comes to it: under the lock that is named, or an atomic
+//   any      any thread: under the lock that is named, or through an atomic
 #pragma once
 
 #include <array>
@@ -58,7 +60,7 @@ struct EntryRun;
 struct ChannelRun;
 struct SourceState;
 
-// So many tiny calls in a row share one look at the trace's clock.
+// At most this many tiny calls in a row share one look at the trace's clock.
 inline constexpr uint32_t kTinyCallsMax = 16;
 
 // Why an edge had no value, counted on the edge (semantics.md 2.1, 2.8).
@@ -88,9 +90,9 @@ struct Slot {
   const mr_value* value = nullptr;
   const uint8_t* data = nullptr;
   memory::Block* block = nullptr; // null for `initial: empty`
-  device::Fence fence;            // issued; done where the word is null
+  device::Fence fence;            // issued; done if the word is null
   bool presence_pending = false;  // a device decides: block->present is valid after the fence
-  Cause cause = Cause::silent;    // where it is empty
+  Cause cause = Cause::silent;    // why it is empty
 };
 
 // A slot and the stamp of its step on one cache line: a reader on another thread gets both with one transfer.
@@ -104,25 +106,25 @@ struct OutputRun {
   std::unique_ptr<SlotPlace[]> places;
   uint64_t mask = 0;
   memory::Ring* ring = nullptr;
-  std::atomic<uint32_t> borrowed{0}; // blocks that its handler holds, of those that its format says
+  std::atomic<uint32_t> borrowed{0}; // blocks that its handler holds by mr_host::borrow
   bool holds = false;         // its slots count as holders of blocks: released when their ordinal has left the window
   bool in_host_memory = true; // threads of the host may touch its bytes
   uint32_t retain = 0;
   Slot& at(uint64_t ordinal) { return places[ordinal & mask].slot; }
 };
 
-// What all lanes of a step share: for each ordinal in flight, the ordinal + 1 once it is settled. Kept beside the slots
-// of the step's first output; a step without outputs has places of its own.
+// The stamps of a step, which all its lanes share: for each ordinal in flight, the ordinal + 1 once it is settled. They
+// lie beside the slots of the step's first output; a step without outputs has places of its own.
 struct StepStamps {
   SlotPlace* places = nullptr;
   std::unique_ptr<SlotPlace[]> own_places;
   uint64_t mask = 0;
-  bool wanted = false; // somebody waits for these stamps
+  bool wanted = false; // another step waits for these stamps
   std::atomic<uint64_t>& stamp(uint64_t ordinal) const { return places[ordinal & mask].stamp; }
   bool settled(uint64_t ordinal) const { return stamp(ordinal).load(std::memory_order_acquire) == ordinal + 1; }
 };
 
-// Of a tick: its latency is not measured.
+// The begin time of a tick whose latency is not measured.
 inline constexpr int64_t kNotMeasured = INT64_MIN;
 
 // A clock, across plans: its beats and its sources. A new plan makes a new pace and keeps this. The head of that pace
@@ -132,7 +134,7 @@ struct ClockRun {
   std::vector<SourceState> sources;
   int64_t start_ns = -1;
   int64_t next_beat = 0;
-  int64_t last_media_ns = INT64_MIN;               // of the last tick, where there was one
+  int64_t last_media_ns = INT64_MIN;               // the last tick's, if there was one
   std::atomic<int64_t> newest_media_ns{INT64_MIN}; // the same, for clocks that this one leads
   SingleWriter<uint64_t> late, skipped;
   std::atomic<uint64_t> fail_index{UINT64_MAX}; // any, under failure_mutex: the first tick on which the run failed
@@ -146,7 +148,7 @@ struct PaceRun {
   uint32_t index = 0;
   uint64_t window = 1, mask = 0;
 
-  // head, by ordinal & mask; the last two for other paces' looks
+  // head, by ordinal & mask; other paces read the last two
   std::vector<mr_tick_info> infos;
   std::unique_ptr<std::atomic<uint64_t>[]> tick_index;
   std::unique_ptr<std::atomic<int64_t>[]> tick_media_ns;
@@ -154,7 +156,8 @@ struct PaceRun {
   // built; `segments` cut
   std::vector<SegmentRun*> segments;
   std::vector<OutputRun*> held_outputs;
-  // Of a clock without sources: those that lead it, and what it reads from clocks that it does not lead itself (8.11).
+  // For a clock without sources: the clocks that lead it, and the channels to it from clocks that it does not lead
+  // itself (8.11).
   std::vector<PaceRun*> leaders;
   std::vector<ChannelRun*> fed_by;
   PaceRun* parent = nullptr;
@@ -168,16 +171,17 @@ struct PaceRun {
   alignas(64) uint64_t completed_seen = 0; // a lower bound that only grows
 
   // head, of clocks
-  std::vector<int64_t> recent_media_ns; // [ordinal mod size] where its clock is held by others (8.3)
+  std::vector<int64_t> recent_media_ns; // [ordinal mod size] for a clock whose ticks others hold (8.3)
   uint64_t retired = 0;
   std::atomic<int64_t> due_ns{INT64_MAX}; // when the head should look again
   std::atomic<bool> ending{false};        // admits no more, and waits for readers to leave their handlers
 
   // head: latency, by ordinal & mask
   struct alignas(32) Latency {
-    // The one of this place that is measured, perhaps long ago. And cut: a device's body may look meanwhile.
+    // The last ordinal of this place that was measured, perhaps long ago. Also cut: a device's body may read it
+    // meanwhile.
     std::atomic<uint64_t> ordinal{UINT64_MAX};
-    int64_t from_ns = kNotMeasured;         // after a gate, the beginning before the gate
+    int64_t from_ns = kNotMeasured;         // when it began; after a gate: before the gate
     std::atomic<uint32_t> segments_left{0}; // any: counted down by each segment that ends the tick
   };
   std::unique_ptr<Latency[]> latency;
@@ -193,7 +197,7 @@ struct PaceRun {
   bool is_measured(uint64_t ordinal) const {
     return latency[ordinal & mask].ordinal.load(std::memory_order_relaxed) == ordinal;
   }
-  // The index of the ordinal's tick, as far as it was admitted. Any thread.
+  // The index of the ordinal's tick, if it was admitted. Any thread.
   uint64_t tick_at(uint64_t ordinal) const {
     return plan->kind == plan::PaceKind::clock ? ordinal : tick_index[ordinal & mask].load(std::memory_order_relaxed);
   }
@@ -210,15 +214,15 @@ struct SegmentRun {
   std::vector<StepRun*> steps;
   std::vector<const HandlerRun*> pending_steps; // those that may publish later
 
-  const StepStamps* first = nullptr; // whose stamp its first step needs: an ordinal that has it is admitted
+  const StepStamps* first = nullptr; // the stamps that its first step needs: an ordinal that has one is admitted
 
-  // claimer; `progress` and `done` cut, where nothing is left in it
-  alignas(64) std::atomic<uint64_t> progress{0}; // ordinals below it that are this lane's are settled
+  // claimer; down to `done` also cut, except `claimed`
+  alignas(64) std::atomic<uint64_t> progress{0}; // this lane's ordinals below it are settled
   alignas(64) std::atomic<bool> claimed{false};  // any
   uint64_t ordinal = 0;
   size_t cursor = 0;
   std::atomic<bool> in_tick{false};
-  std::atomic<const StepStamps*> awaits{nullptr}; // in a tick: whose stamp for `progress` it waits for, if that is all
+  std::atomic<const StepStamps*> awaits{nullptr}; // in a tick: it waits only for the stamp of `progress` here
   std::atomic<bool> done{false};
   int64_t busy_until_ns = 0;                           // virtual time
   std::vector<device::Fence> fences;                   // [ordinal & mask] the last one issued for it
@@ -229,21 +233,21 @@ struct SegmentRun {
 
   // claimer
   TraceRing* trace = nullptr; // its own
-  bool traced = false;        // built: every call is, not only those that are timed
+  bool traced = false;        // built: every call is traced, not only those that are timed
   int64_t traced_until = 0;   // the end of the last call: one look at the clock a call
   uint32_t tiny_calls = 0;    // since then, of this tick: they share the next look
   std::array<uint32_t, kTinyCallsMax> tiny_steps{};
 
-  // claimer
+  // claimer, and cut
   std::atomic<bool> careful{false}; // this tick is timed, or changes or a failure must be minded: no fast way
-  size_t changes_seen = 0;          // and cut
+  size_t changes_seen = 0;
 
-  Histogram latencies;   // of measured ticks that this segment was the last to end
-  bool measured = false; // this tick is one
+  Histogram latencies;   // measured ticks that this segment was the last to end
+  bool measured = false; // this tick is a measured one
 
-  // claimer, and the head for its sources: for the watchdog and the idle report
-  std::atomic<const HandlerRun*> inside{
-      nullptr}; // the last call that was begun, until the segment waits or ends its tick
+  // claimer, and the head for its sources: for the watchdog and the idle report. `inside` is the last call that was
+  // begun, until the segment waits or ends its tick.
+  std::atomic<const HandlerRun*> inside{nullptr};
   std::atomic<const StepRun*> waiting_at{nullptr};
 };
 

@@ -17,15 +17,15 @@ struct RegionRun;
 // Counts the values that one edge gave to one lane of a handler.
 struct InputTotals {
   SingleWriter<uint64_t> delivered, empty[static_cast<size_t>(Cause::count)];
-  SingleWriter<uint64_t> absent_at_fence; // of `delivered`: not there when the body ran
-  // Of a queue: values on ticks on which the handler was not called, by `every`, or because another input that it
-  // requires was empty (8.6).
+  SingleWriter<uint64_t> absent_at_fence; // part of `delivered`: not there when the body ran
+  // For a queue: values on ticks on which the handler was not called, because of `every` or because another input that
+  // it requires was empty (8.6).
   SingleWriter<uint64_t> lost_by_every, lost_by_input;
 };
 
 struct InputRun {
   OutputRun* output = nullptr;
-  const StepStamps* producer = nullptr; // null where it is earlier in the same segment
+  const StepStamps* producer = nullptr; // null if it is earlier in the same segment
   uint32_t delay = 0;
   uint32_t keeps = 0;
   bool required = true;
@@ -34,17 +34,17 @@ struct InputRun {
   bool calls = false;       // a value here makes the handler fire
   bool may_be_late = false; // slots may carry fences or unknown presence
   uint32_t edge = plan::kNone;
-  OutputRun* queue = nullptr; // of a queue: where its value of a tick is before any copy
+  OutputRun* queue = nullptr; // for a queue: the output that has its value before any copy
   Slot last;                  // repeat_last: held
   std::vector<Slot> kept;     // keeps: a ring of held slots
   uint64_t kept_next = 0;
-  InputTotals* totals = nullptr; // of a handler's: those of its life
+  InputTotals* totals = nullptr; // for a handler's input: in its HandlerLife
 };
 
-// `made_room`: it waits, but took what others may have waited to give.
+// `made_room`: the step waits, but took values from a channel, so a step that waited for room in it may go on.
 enum class StepResult { settled, waiting, made_room, calling };
 
-// Memory of whole cache lines: what one thread writes on every tick shares none with what another does.
+// Allocates whole cache lines, so that what one thread writes on every tick shares no line with what another writes.
 template <class T>
 struct LineAllocator {
   using value_type = T;
@@ -60,14 +60,14 @@ struct LineAllocator {
 template <class T>
 using LineVector = std::vector<T, LineAllocator<T>>;
 
-// Where a step is submitted to. Built; what is submitted is noted by the claimer.
+// The stream that a step is submitted to, and the fences of what was submitted. built; the claimer writes the fences.
 struct OnDevice {
   device::Device* device = nullptr;       // null: a thread of the host runs the step
   device::Enqueuing* enqueuing = nullptr; // its results are known when it is submitted; null: at its fence
   device::Stream* stream = nullptr;
   RegionRun* region = nullptr;       // it is captured with others
   std::vector<device::Fence> fences; // [ordinal & mask]
-  device::Fence last_fence;          // of the last submission
+  device::Fence last_fence;          // the last submission's
 };
 
 // One lane of one step. Each kind is a struct of its own.
@@ -79,7 +79,7 @@ struct alignas(64) StepRun {
 
   // One tick of it, by the claimer of its segment.
   virtual StepResult advance(uint64_t ordinal) = 0;
-  // The handler that it calls; null: it calls none, or is the finish of another step's.
+  // The handler that it calls; null: it calls none, or the finish() of another step's handler.
   virtual HandlerRun* called() { return nullptr; }
 
   // built; `segment` cut
@@ -101,12 +101,12 @@ struct alignas(64) StepRun {
   bool fed_by_others = false; // cut: an input comes from another segment
   bool reads_queue = false;   // built
 
-  TraceRing* trace =
-      nullptr;     // built, or start: where its calls are no worker's: a reader's thread or a device's stream
-  Histogram times; // written by the segment's claimer, or by the thread that calls apart
+  // built, or start. The ring of its reader's thread or its device's stream; null: a worker calls it.
+  TraceRing* trace = nullptr;
+  Histogram times; // written by the segment's claimer, or by the thread that calls it outside the segment
 };
 
-// A step whose kind the plan says.
+// The step as the kind that the plan says it is.
 template <class Kind>
 Kind& as(StepRun& step) {
   auto* own = dynamic_cast<Kind*>(&step);

@@ -1,4 +1,4 @@
-// What was submitted to a device and is not over: named where the device fails (semantics.md 4.9).
+// Keeps what was submitted to a device and is not over, so that it can be named if the device fails (semantics.md 4.9).
 #include <thread>
 
 #include "exec/region.h"
@@ -8,7 +8,7 @@ namespace millrace::exec {
 
 namespace {
 
-// What ends by itself does so within this time; what does not is taken for stuck.
+// Work that ends by itself does so within this time; work that does not is taken for stuck.
 constexpr std::chrono::milliseconds kEndsWithin{500};
 
 // "blur (image.blur)", "the region of blur and edges", "copy video → cuda:0".
@@ -39,7 +39,7 @@ void RunState::await_submitted(const StepRun& step, uint64_t ordinal, const devi
   device::Device& device = *step.on.device;
   const int64_t begin = monotonic.now_ns();
   while (!fence.done()) {
-    device.watch(); // one whose words move by themselves looks for errors only when it is asked to
+    device.watch(); // a device whose words move by themselves looks for errors only when asked to
     if (!device.force(fence)) std::this_thread::yield();
     if (monotonic.now_ns() - begin > options.device_patience_ns)
       device.declare_lost(words_of_work(*this, step) + " did not finish tick " +
@@ -48,8 +48,8 @@ void RunState::await_submitted(const StepRun& step, uint64_t ordinal, const devi
   if (device.failed()) watch_device(step.plan->domain);
 }
 
-// Streams run in order, so of each the first that was not reached was under way. Bodies before copies, which may only
-// have waited for them.
+// Streams run in order, so the first submission that a stream has not reached was under way. Bodies are preferred to
+// copies, which may only have waited for them.
 std::string RunState::words_under_way(uint32_t d) const {
   const StepRun* found = nullptr;
   uint64_t found_sequence = 0, found_tick = 0;

@@ -1,4 +1,4 @@
-// The sentences of a run; see tell.h.
+// Writes to the log what a run and its handlers say; see tell.h.
 #include "exec/tell.h"
 
 #include <fmt/format.h>
@@ -15,18 +15,18 @@ namespace millrace::exec {
 
 namespace {
 
-// Losses that stop for shorter than this go on.
+// Losses that stop for a shorter time than this count as going on.
 constexpr int64_t kLossOverNs = 1'000'000'000;
 
 const std::string& clock_of(const StepRun& step) { return step.pace->clock->plan->name; }
 
 bool is_heard(const RunState& run, LogLevel level) { return run.options.log && run.options.log->takes(level); }
 
-// Nobody but the thread that has claimed a segment reads it here: it may be cut anew.
+// Reads only the segment that this thread has claimed: another segment may be cut anew meanwhile.
 uint64_t tick_of_call(const HandlerRun& step) {
   const SegmentRun* const here = Claim::here();
   if (!here || here->inside.load(std::memory_order_relaxed) != &step || step.life->drained) return LogRecord::kNoTick;
-  if (step.plan->is<plan::SourceStep>()) // asked for the next tick; one with a reader speaks there
+  if (step.plan->is<plan::SourceStep>()) // asked for the next tick; calls by a reader belong to no tick
     return step.trace ? LogRecord::kNoTick : step.context.ordinal;
   if (!here->in_tick.load(std::memory_order_relaxed)) return LogRecord::kNoTick;
   const PaceRun& pace = *here->pace;
@@ -35,7 +35,7 @@ uint64_t tick_of_call(const HandlerRun& step) {
 }
 
 uint32_t stream_of_call(const HandlerRun& step) {
-  if (step.on.device) return LogRecord::kNoStream; // its inputs are a device's
+  if (step.on.device) return LogRecord::kNoStream; // its inputs are on a device
   for (const mr_input& input : step.raw_inputs)
     if (input.value) return input.value->header.stream;
   return LogRecord::kNoStream;
@@ -165,7 +165,7 @@ void LossWatch::look_at(bool at_end) {
     if (channel->plan->edges.empty()) continue;
     const plan::EdgePlan& edge = run_.epoch.plan.edges[channel->plan->edges[0]];
     const StepRun& reader = *run_.epoch.step_runs[edge.target_step];
-    Drops dropped{}; // of all that it carries
+    Drops dropped{}; // summed over all values that it carries
     {
       const std::lock_guard lock(channel->mutex);
       for (const Drops& drops : channel->dropped)

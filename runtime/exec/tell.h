@@ -1,5 +1,5 @@
-// What a run and its handlers say to the log (observe/log.h). Once, or when something changes: nothing here is called
-// by the tick, but for what handlers say themselves.
+// Tells the log what a run and its handlers have to say (observe/log.h). It does so once, or when something changes:
+// nothing here is called on every tick, except for what handlers say themselves.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct RegionRun;
 struct SegmentRun;
 struct HandlerRun;
 
-// The segment that this thread has claimed and is carrying forward; null: none. Of a handler that speaks it tells in
-// the call of which tick it does, without a word on each call.
+// The segment that this thread has claimed and is carrying forward; null: none. If a handler speaks, this tells on
+// which tick it was called, and nothing has to be written on each call.
 class Claim {
  public:
   explicit Claim(const SegmentRun& segment) : before_(claimed_) { claimed_ = &segment; }
@@ -34,7 +34,7 @@ class Claim {
   static inline thread_local const SegmentRun* claimed_ = nullptr;
 };
 
-// Leads what the handler says to the log, and what it said before: when it was probed.
+// Sends what the handler says to the log, and also what it said before, when it was probed.
 void lend_log(HandlerRun& step);
 
 void tell_clock_began(const PaceRun& pace);
@@ -46,13 +46,13 @@ void tell_not_cut(const RunState& run, const std::string& waits_for);
 void tell_restart(const HandlerRun& step);
 void tell_over(const RunState& run, const Result& result);
 
-// Tells when values begin to be dropped on an edge or ticks of a clock to be late, and when that is over. Looks at
-// counters that are counted anyway, so it sees a beginning some time later. For one thread.
+// Tells when values begin to be dropped on an edge or ticks of a clock begin to be late, and when that is over. It
+// looks at counters that are counted anyway, so it sees a beginning some time later. For one thread.
 class LossWatch {
  public:
   explicit LossWatch(RunState& run) : run_(run) {}
   void look();
-  void end(); // of the run
+  void end(); // when the run is over
 
  private:
   // One counter: what is lost, and where.
@@ -61,7 +61,7 @@ class LossWatch {
     int64_t grew_ns = 0;
     bool goes_on = false;
   };
-  // "`what` are `lost`", and when it is over how many were.
+  // Says "`what` are `lost`" when that begins, and how many were lost when it is over.
   void mind(Loss& loss, uint64_t count, int64_t now, const LogSource& source, const std::string& what,
             const std::string& lost);
   void look_at(bool at_end);

@@ -31,20 +31,20 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
   void start();
   void join();
-  // Lets every worker rest between two segments. False where one does not come out of its call for a while. Followed by
-  // go_on().
+  // Makes every worker rest between two segments. False if one does not come out of its call for a while. go_on() must
+  // follow in both cases.
   bool rest();
   void go_on();
-  // Which segments each worker looks at; before the start, or while they rest.
+  // Decides which segments each worker looks at. Called before the start, or while the workers rest.
   void share_out();
 
  private:
   struct Worker {
     std::vector<SegmentRun*> own, others;
     uint32_t looks = 0;
-    // With devices: how long it lately had nothing to do, the oldest forgotten first, and what it expects by that. What
-    // takes little longer than a worker spins anyway is spun for; through what takes longer it sleeps in slices and
-    // looks between them, because to be woken takes longer.
+    // Used with devices: `lately_ns` is how long it lately had nothing to do (a ring), and `idle_ns` is what it expects
+    // from that. It spins through a wait that is little longer than it spins anyway. Through a longer one it sleeps in
+    // slices and looks between them, because being woken takes longer.
     std::array<int64_t, 8> lately_ns{};
     size_t idles = 0;
     int64_t idle_ns = 0, idle_since_ns = 0;
@@ -72,7 +72,7 @@ class Workers {
 
   RunState& run_;
   const bool crowded_; // more workers than processors: one that finds nothing lets others run (docs/decisions/0043)
-  int64_t expect_least_ns_; // what a worker waits for shorter it spins for
+  int64_t expect_least_ns_; // a worker spins through waits that it expects to be shorter
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<bool> resting_{false};
   std::mutex rest_mutex_;
@@ -80,11 +80,12 @@ class Workers {
   size_t running_ = 0, at_rest_ = 0; // workers, under rest_mutex_
 };
 
-// One thread; time is the simulation's. Returns when all segments are done, or when nothing can move any more.
+// Runs everything on this thread, in simulated time. Returns when all segments are done, or when nothing can move any
+// more.
 void run_in_virtual_time(RunState& run);
 
 // Names handlers that exceed their budget, reports what waits for what when nothing moves, tells the progress, and has
-// the segments cut once more where their first cut was guessed.
+// the segments cut once more if their first cut was guessed.
 class Monitor {
  public:
   Monitor(RunState& run, Workers& workers);
@@ -93,13 +94,13 @@ class Monitor {
   void stop();
 
  private:
-  // What was done about a call that does not return.
+  // How far the monitor has gone with a call that does not return.
   enum class Stage { fine, named, interrupted, given_up };
   // The last call that a segment, a reader or a device was seen in.
   struct Watch {
     const HandlerRun* inside = nullptr;
-    uint64_t progress = 0; // of the segment; of a call apart its tick
-    uint64_t calls = 0;    // of the step, which may be a source that is asked again and again
+    uint64_t progress = 0; // the segment's; for a call outside a segment: its tick
+    uint64_t calls = 0;    // the step's; it may be a source that is asked again and again
     int64_t since_ns = 0;
     bool moves = false; // it is in that call now, and not in one that only asks again
     Stage stage = Stage::fine;

@@ -1,11 +1,11 @@
-// Which ticks of a clock have their latency measured: all of them where a tick lasts long enough to pay for it, else
-// one in N.
+// Chooses the ticks of a clock whose latency is measured: all of them if ticks are long enough to pay for it, else one
+// in N.
 //
-// To measure a tick is to read the clock when it begins, at each of its sinks and when it ends, and to count down a
-// word that its segments share: about 0.3 µs with what that takes from the caches, 0.6 % of kApartNs. So measured ticks
-// begin kApartNs apart on average, and a clock whose ticks begin farther apart has all of them measured. How far they
-// are apart is known from the ticks that were measured. N varies around its mean: a fixed one would find a handler with
-// `every: 4` always or never at work.
+// Measuring a tick takes a look at the time when it begins, at each of its sinks and when it ends, and counts down a
+// word that its segments share. That costs about 0.3 µs with its effect on the caches, which is 0.6 % of kApartNs. So
+// measured ticks begin kApartNs apart on average, and a clock whose ticks begin farther apart has all of them measured.
+// The ticks that were measured tell how far apart ticks begin. N varies around its mean, because a fixed N would find a
+// handler with `every: 4` always or never at work.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class TickWatch {
 
   explicit TickWatch(bool all = false) : all_(all) {}
 
-  // Whether this tick is measured. Ordinals are asked for in their order.
+  // True if this tick is measured. Ordinals are asked for in their order.
   bool is_due(uint64_t ordinal) const { return ordinal == next_; }
 
   // The tick `ordinal`, which is due, begins now.
@@ -35,12 +35,12 @@ class TickWatch {
     if (all_ || period_ns_ >= kApartNs) return;
     const int64_t apart = kApartNs / std::max<int64_t>(period_ns_, 1);
     next_ += random_below(2 * std::min(static_cast<uint64_t>(apart), kApartTicksMax) - 1);
-    if ((next_ & kTimedMask) == kTimedTick) ++next_; // to time short calls takes longer than they do
+    if ((next_ & kTimedMask) == kTimedTick) ++next_; // there, timing short calls takes longer than the calls
   }
 
  private:
-  // A mean that forgets, and that no single period moves far: after one tick that waited for a processor, ticks on cold
-  // caches would be measured more often than others.
+  // Keeps a mean that forgets, and that no single period moves far. Otherwise, after one tick that waited for a
+  // processor, ticks on cold caches would be measured more often than others.
   void note_period(int64_t period_ns) {
     constexpr int64_t kForgets = 8, kTimesMax = 8;
     const int64_t most_ns = kTimesMax * std::max<int64_t>(period_ns_, 1);

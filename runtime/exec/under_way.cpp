@@ -1,4 +1,4 @@
-// Which calls of a run are under way: for a crash on this thread, and for who asks from outside.
+// Names the calls of a run that are under way: for a crash on this thread, and for callers outside the run.
 #include "exec/under_way.h"
 
 #include "exec/handler_run.h"

@@ -1,4 +1,4 @@
-// Which calls of a run are under way (under_way.cpp).
+// Finds the calls of a run that are under way (under_way.cpp).
 #pragma once
 
 #include <vector>
@@ -11,11 +11,12 @@ namespace millrace::exec {
 class RunState;
 struct HandlerRun;
 
-// For plugin::UnderWay, the call that a worker is in by its segment, or a reader or device by its step.
+// For plugin::UnderWay: name the call that a worker is in by its segment, and the call that a reader or device is in by
+// its step.
 plugin::CallName name_call_in(const void* segment_run);
 plugin::CallName name_call_apart(const void* step_run);
 
-// Which function of its handler is called: "process" or "finish".
+// The function of its handler that is called: "process" or "finish".
 const char* function_of(const HandlerRun& step);
 
 std::vector<CallUnderWay> calls_under_way(const RunState& run);

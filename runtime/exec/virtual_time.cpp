@@ -1,5 +1,6 @@
-// A run in virtual time: simulated workers, calls that take what they are said to cost, and a clock that jumps from
-// event to event (semantics.md 1.2, 4.10). Single threaded, so every order of events is the same in every run.
+// Carries out a run in virtual time: simulated workers, calls that take what they are said to cost, and a clock that
+// jumps from event to event (semantics.md 1.2, 4.10). It is single-threaded, so events have the same order in every
+// run.
 #include <algorithm>
 
 #include "exec/channel.h"
@@ -16,7 +17,7 @@ struct SimulatedWorker {
   int64_t free_at_ns = 0;
 };
 
-// A worker that may carry the segment forward now; null where all are in a call.
+// A worker that may carry the segment forward now; null if all are in a call.
 SimulatedWorker* worker_for(const SegmentRun& segment, std::vector<SimulatedWorker>& workers, const plan::Plan& plan,
                             int64_t now) {
   if (segment.plan->pinned) {
@@ -28,7 +29,7 @@ SimulatedWorker* worker_for(const SegmentRun& segment, std::vector<SimulatedWork
   return nullptr;
 }
 
-// Everything that can move at this instant.
+// Moves everything that can move at this instant.
 void settle_instant(RunState& run, std::vector<SimulatedWorker>& workers) {
   for (bool moved = true; moved;) {
     moved = false;

@@ -1,4 +1,4 @@
-// How far paces are; see window.h.
+// Tells how far paces are; see window.h.
 #include "exec/window.h"
 
 #include <algorithm>
@@ -10,7 +10,8 @@ namespace millrace::exec {
 
 namespace {
 
-// Ticks of a pace's clock that were all looked at by its head or its gate: INT64_MAX when no more come.
+// The index of the last tick of the pace's clock such that its head or its gate has looked at all ticks up to it;
+// INT64_MAX when no more come.
 int64_t watermark(PaceRun& pace) {
   if (pace.plan->kind == plan::PaceKind::clock) {
     if (pace.ended.load(std::memory_order_acquire)) return INT64_MAX;
@@ -40,7 +41,7 @@ uint64_t completed(PaceRun& pace) {
 
 bool waits_for_device(SegmentRun& segment) {
   if (!segment.device || segment.done.load()) return false;
-  completed(*segment.pace); // looks how far its device is
+  completed(*segment.pace); // updates fences_done
   const std::lock_guard lock(segment.fences_mutex);
   return segment.fences_done < segment.progress.load(std::memory_order_acquire);
 }
@@ -59,7 +60,7 @@ int64_t room_since_ns(const PaceRun& pace, uint64_t ordinal) {
 
 int64_t settled_through(PaceRun& pace, const ChannelEnd& step) {
   for (;;) {
-    // The watermark first: what is let in later than this look lies after it.
+    // The watermark is read first: a tick that is let in later than this lies after it.
     const int64_t mark = watermark(pace);
     int64_t waiting = INT64_MAX; // the oldest tick that is let in and not begun
     uint64_t admitted;
@@ -73,7 +74,7 @@ int64_t settled_through(PaceRun& pace, const ChannelEnd& step) {
     const uint64_t settled = step.passed.load(std::memory_order_acquire);
     if (settled >= admitted) return std::min(mark, waiting == INT64_MAX ? mark : waiting - 1);
     const uint64_t index = pace.tick_index[settled & pace.mask].load(std::memory_order_acquire);
-    // Still the same ordinal in work, so the place held its index all the time.
+    // The step is still at the same ordinal, so its place held this index all the time.
     if (step.passed.load(std::memory_order_acquire) == settled) return static_cast<int64_t>(index) - 1;
   }
 }
@@ -81,7 +82,7 @@ int64_t settled_through(PaceRun& pace, const ChannelEnd& step) {
 Passed passed_by(const ChannelEnd& step) {
   PaceRun& pace = *step.pace;
   for (;;) {
-    // The end and the gate first: what is let in later than this look lies after it.
+    // The end and the gate are read first: a tick that is let in later than this lies after them.
     const Passed before =
         pace.gate ? passed_by(*pace.gate) : Passed{INT64_MIN, pace.ended.load(std::memory_order_acquire)};
     int64_t waiting = INT64_MAX; // the oldest tick that is let in and not begun
@@ -96,11 +97,12 @@ Passed passed_by(const ChannelEnd& step) {
     const uint64_t passed = step.passed.load(std::memory_order_acquire);
     if (passed >= admitted) {
       if (waiting != INT64_MAX) return {waiting - 1, false};
-      // Media time rises within a clock: so nothing is open after the last tick that was dealt with.
+      // Media time rises within a clock, so the step has passed every time up to that of the last tick that it dealt
+      // with.
       return {std::max(before.through_ns, step.passed_media_ns.load(std::memory_order_acquire)), before.ended};
     }
     const int64_t next = pace.tick_media_ns[passed & pace.mask].load(std::memory_order_acquire);
-    // Still the same ordinal in work, so the place held its time all the while.
+    // The step is still at the same ordinal, so its place held this time all the while.
     if (step.passed.load(std::memory_order_acquire) == passed) return {next - 1, false};
   }
 }

@@ -1,5 +1,5 @@
-// The window of a pace: which of its ticks are over, whether there is room for one more, and what is let go of then.
-// Steps of other paces ask here how far this one is. All but window_full() and retire() may be asked by any thread.
+// The window of a pace: which of its ticks are over, whether there is room for one more, and which blocks are released
+// then. Steps of other paces ask here how far this one is. Any thread may call all but window_full() and retire().
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace millrace::exec {
 
 // Ordinals below it are done in every segment, on devices too; monotone.
 uint64_t completed(PaceRun& pace);
-// Whether the device of this segment has not done all that was submitted to it.
+// True if the segment's device has not done everything that the segment submitted to it.
 bool waits_for_device(SegmentRun& segment);
 // When the tick that made room in the window was done.
 int64_t room_since_ns(const PaceRun& pace, uint64_t ordinal);
@@ -25,13 +25,14 @@ struct Passed {
 };
 Passed passed_by(const ChannelEnd& step);
 
-// The head's, on every tick: in line, since most of the time there is nothing to do.
+// Called by the head on every tick. Inline, because most of the time there is nothing to do.
 inline bool window_full(PaceRun& pace, uint64_t ordinal) {
   if (ordinal < pace.window || pace.completed_seen > ordinal - pace.window) return false;
   pace.completed_seen = completed(pace);
   return pace.completed_seen <= ordinal - pace.window;
 }
-// Slots whose ordinals have left the window let go of their blocks. Once an ordinal, however often it is tried.
+// Releases the blocks of slots whose ordinals have left the window. Does so once an ordinal, however often the ordinal
+// is tried.
 inline void retire(PaceRun& pace, uint64_t ordinal) {
   if (pace.retired > ordinal) return;
   pace.retired = ordinal + 1;

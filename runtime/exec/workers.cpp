@@ -1,4 +1,4 @@
-// Worker threads; see threads.h.
+// Runs the worker threads: they look for segments to carry forward, spin and sleep; see threads.h.
 #include <sched.h>
 #include <sys/prctl.h>
 
@@ -23,36 +23,38 @@ namespace millrace::exec {
 
 namespace {
 
-// Ticks of one segment before the worker looks at its others.
+// The ticks of one segment that a worker runs before it looks at its others.
 constexpr uint32_t kTicksAtOnce = 256;
 // One look in 16 goes beyond the worker's own segments: help comes within a microsecond.
 constexpr uint32_t kOthersMask = 15;
-// A clock read costs more than a try of a segment: there is one after so many.
+// A clock read costs more than a try of a segment, so there is one read after this many tries.
 constexpr size_t kTriesAClock = 64;
-// A sleeper looks around this often in any case: a lost wake costs this much and no more.
+// A sleeper looks around at least this often, so a lost wake costs no more than this.
 constexpr int64_t kSleepMaxNs = 100'000'000;
-// A sleeper wakes so much before a beat, and spins for the rest: the kernel is late by tens of microseconds.
+// A sleeper wakes this long before a beat and spins for the rest, because the kernel is late by tens of microseconds.
 constexpr int64_t kWakeEarlyNs = 50'000;
-// What a device will end is awaited in slices of sleep (docs/decisions/0019): on a virtual machine with an H200 sleeps
-// of up to 100 µs are late by 5 µs (p99 12) and cost 4.5 µs of a processor, of 200 by 6 (19), of 400 by 12 (66), of 800
-// by 14 (152), of 1600 by 25 (170). Within kNearNs of the expected end they are short. Before that a slice is half of
-// what remains: its lateness does no harm, and what ends early by x is found within x / 2, or within the least far
-// slice.
+// A worker waits for a device in slices of sleep (docs/decisions/0019). On a virtual machine with an H200, sleeps of up
+// to 100 µs are late by 5 µs (p99 12) and cost 4.5 µs of a processor; sleeps of 200 µs are late by 6 µs (19), of 400 by
+// 12 (66), of 800 by 14 (152), of 1600 by 25 (170). Within kNearNs of the expected end, slices last kNearSliceNs.
+// Before that a slice is half of what remains, and at least kFarSliceLeastNs: it may be late without harm, and work
+// that ends early by x is found within x / 2, or within the least such slice.
 constexpr int64_t kNearNs = 80'000, kNearSliceNs = 20'000, kFarSliceLeastNs = 250'000;
-// How long it looks out so after the expected end: an eighth of what was expected, because what a device takes varies
-// in proportion, and no less than what a machine's threads delay each other by. Then it looks less often, for as long
-// again as was expected: a driver that wakes it is later than that.
+// After the expected end a worker goes on with slices of kNearSliceNs for 1 / kLookOutShare of the expected time,
+// because the time of a device varies in proportion, and for at least kLookOutLeastNs, by which the threads of a
+// machine delay each other. Then slices last kLateSliceNs until twice the expected time has passed: a wake by the
+// driver would be later than that.
 constexpr int64_t kLookOutLeastNs = 160'000, kLookOutShare = 8, kLateSliceNs = 50'000;
-// What is expected sooner is not worth a sleep, later is not foreseen. Who expects to sleep spins no longer than this.
+// A wait that is expected to be shorter than kExpectLeastNs is not worth a sleep, and one longer than kExpectMostNs is
+// not foreseen. A worker that expects to sleep spins no longer than kSpinBeforeSleepNs.
 constexpr int64_t kExpectLeastNs = 250'000, kExpectMostNs = 50'000'000;
 constexpr int64_t kSpinBeforeSleepNs = 10'000;
-// With a real device, and a core for each thread: a large frame takes more than a millisecond up and down, and a
-// worker that sleeps meanwhile looks too late to keep the copy engines busy.
+// Replaces kExpectLeastNs if there is a device whose bodies enqueue, and a core for each thread: a large frame takes
+// more than a millisecond up and down, and a worker that sleeps meanwhile looks too late to keep the copy engines busy.
 constexpr int64_t kExpectLeastByDeviceNs = 1'500'000;
-// A call that takes longer is not waited for where all are to rest.
+// When all workers are to rest, a call that takes longer than this is not waited for.
 constexpr std::chrono::milliseconds kRestWithin{100};
 
-// A look from outside that writes nothing: a segment between two ticks waits for its pace to admit the next one.
+// Looks at a segment without writing anything: between two ticks a segment waits for its pace to admit the next one.
 bool may_move(const SegmentRun& segment) {
   const uint64_t next = segment.progress.load(std::memory_order_relaxed);
   if (segment.in_tick.load(std::memory_order_relaxed)) {
@@ -64,11 +66,11 @@ bool may_move(const SegmentRun& segment) {
          segment.pace->ended.load(std::memory_order_relaxed);
 }
 
-// From now on this thread runs on the processors of the list, "0-15,32"; on any where the list says nothing.
+// Keeps this thread on the processors of the list, "0-15,32"; on any if it may use none of the list.
 void stay_near(const std::string& list) {
   cpu_set_t processors;
   CPU_ZERO(&processors);
-  cpu_set_t allowed; // a process that was kept to some processors stays there
+  cpu_set_t allowed; // a process that is restricted to some processors stays there
   CPU_ZERO(&allowed);
   pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed);
   std::istringstream text(list);
@@ -111,7 +113,8 @@ void Workers::share_out() {
   }
   for (auto& segment : run_.epoch.segments)
     if (!segment->done.load()) workers_[segment->plan->home]->own.push_back(segment.get());
-  // Who has nothing of its own helps where a worker has several segments, and no more of them than there are such.
+  // A worker without segments of its own helps those that have several. There are no more such helpers than there are
+  // extra segments.
   size_t helpers = 0;
   for (const auto& worker : workers_)
     if (worker->own.size() > 1) helpers += worker->own.size() - 1;
@@ -164,7 +167,7 @@ bool Workers::look(Worker& worker) {
   bool moved = false;
   for (SegmentRun* segment : worker.own) moved = try_segment(worker, *segment) || moved;
   if (moved) return true;
-  // Looking at others takes their cache lines away from them: now and then is enough.
+  // Looking at other workers' segments takes cache lines away from those workers, so now and then is enough.
   if ((++worker.looks & kOthersMask) != 0) return false;
   for (SegmentRun* segment : worker.others) {
     const SegmentRun* busy_with = workers_[segment->plan->home]->busy.load(std::memory_order_relaxed);
@@ -193,8 +196,8 @@ bool Workers::expects(const Worker& worker) const {
   return run_.has_devices && !worker.own.empty() && worker.idle_ns > expect_least_ns_ && worker.idle_ns < kExpectMostNs;
 }
 
-// Between a sleep and the beat that ended it: what the beat's clock drives is launched soon. Once for each tick,
-// however often its clock wants to be looked at before.
+// Called between a sleep and the beat that ended it: warms up the regions that the beat's clock will launch soon. Once
+// for each tick, however often its clock wants to be looked at before.
 void Workers::warm_up(Worker& worker, int64_t due_ns) {
   for (SegmentRun* segment : worker.own) {
     const bool is_next = segment->pace->due_ns.load(std::memory_order_relaxed) == due_ns;
@@ -209,7 +212,7 @@ void Workers::warm_up(Worker& worker, int64_t due_ns) {
   }
 }
 
-// 0: nothing is expected, or no longer.
+// The next slice of sleep; 0 if nothing is expected, or not any longer.
 int64_t Workers::slice_ns(const Worker& worker, int64_t now) const {
   if (!expects(worker)) return 0;
   const int64_t expected = worker.idle_since_ns + worker.idle_ns;
@@ -244,7 +247,8 @@ bool Workers::sleep_once(Worker& worker) {
   return slice > 0;
 }
 
-// It does what it finds after a slice once it is awake again: while it sleeps, a thread that moves something rings.
+// Work that is found after a slice is done after cancel_wait(): before that, every thread that moves something rings
+// for this worker.
 void Workers::sleep(Worker& worker) {
   for (bool sleeps_on = true; sleeps_on;) {
     run_.wakeup->prepare_wait();
@@ -284,8 +288,8 @@ void Workers::rest_here() {
   --at_rest_;
 }
 
-// The median of what was lately: one that other threads cut short or drew out says nothing of the next, whether that is
-// a wait for a thread on another processor or a sleep from which it was woken late.
+// Expects the median of the latest waits. One wait that other threads cut short or drew out says nothing of the next:
+// it may have been for a thread on another processor, or a sleep from which the worker was woken late.
 void Workers::expect(Worker& worker, int64_t idle_ns) {
   worker.lately_ns[worker.idles++ % worker.lately_ns.size()] = idle_ns;
   std::array<int64_t, 8> sorted = worker.lately_ns;
@@ -297,8 +301,8 @@ void Workers::expect(Worker& worker, int64_t idle_ns) {
 
 void Workers::note_idle(Worker& worker) const {
   if (run_.has_devices) {
-    const int64_t idle = worker.looked_ns - worker.idle_since_ns; // what it did with what it found is no waiting
-    if (idle > run_.options.spin_ns) expect(worker, idle);        // what is shorter is spun for in any case
+    const int64_t idle = worker.looked_ns - worker.idle_since_ns; // work that was found is not part of the wait
+    if (idle > run_.options.spin_ns) expect(worker, idle);        // shorter waits are spun for in any case
   }
   worker.idle_since_ns = 0;
 }
@@ -310,7 +314,7 @@ int64_t Workers::spins_for_ns(const Worker& worker) const {
   return std::max(spin, 2 * worker.idle_ns);
 }
 
-// Has nothing to do before the segments are shared out anew: no thread rings for it.
+// Waits until the segments are shared out anew: this worker has nothing to do before, so no thread rings for it.
 void Workers::stand_by() {
   std::unique_lock lock(rest_mutex_);
   rest_changed_.wait(lock, [&] { return resting_.load() || run_.finished() || run_.abort.load(); });
@@ -319,10 +323,10 @@ void Workers::stand_by() {
 void Workers::loop(Worker& worker) {
   { const std::lock_guard all_are_there(rest_mutex_); }
   const SignalStack stack(run_.options.explain_crashes);
-  prctl(PR_SET_TIMERSLACK, 1); // nanoseconds, of this thread: by default a sleep may be 50 µs longer than was asked for
+  prctl(PR_SET_TIMERSLACK, 1); // 1 ns, for this thread: by default a sleep may be 50 µs longer than was asked for
   for (const SegmentRun* segment : worker.own)
     if (segment->device) stay_near(run_.devices[segment->plan->domain]->local_cpus());
-  size_t tries = 0; // of segments, since the last look at the clock
+  size_t tries = 0; // tries of segments since the last look at the clock
   while (!run_.finished() && !run_.abort.load(std::memory_order_relaxed)) {
     if (resting_.load(std::memory_order_relaxed)) [[unlikely]]
       rest_here();

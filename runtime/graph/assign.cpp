@@ -48,7 +48,7 @@ void assign_key(const Graph& graph, Handler& handler, const std::string& key, co
     reserved->assign(handler, read_setting(*reserved, value, place));
     if (key == "clock") check_clock(graph, handler, place);
   } catch (const Failure& failure) {
-    // The same words, but a mistake in the command, not in the text.
+    // The same words, but the mistake is in the command and not in the text.
     Error error = as_assignment(failure.error());
     if (error.code != code::unknown_clock) error.code = code::bad_assigned_value;
     if (error.edit.find('=') != std::string::npos) error.edit = handler.name + "." + error.edit;

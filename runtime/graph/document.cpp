@@ -1,4 +1,4 @@
-// Reads YAML into a tree by its events, which keeps what a ready-made tree loses: places, double keys, quotes.
+// Builds the tree from the events of the YAML reader: its own tree would lose places, double keys and quotes.
 #include "graph/document.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-// Turns the reader's byte columns into columns of characters, in logarithmic time also on one endless line.
+// Converts the reader's byte columns to columns of characters, in logarithmic time even on one endless line.
 class Columns {
  public:
   explicit Columns(const std::string& text) {
@@ -49,7 +49,7 @@ class Columns {
 
 Place place_of(const std::string& file, Position at) { return {file, at.line, at.column}; }
 
-// Length of the UTF-8 sequence at `i`, 0 where there is none (RFC 3629: no overlong forms, no surrogates).
+// Length of the UTF-8 sequence at `i`, 0 if there is none (RFC 3629: no overlong forms, no surrogates).
 size_t sequence_length(const std::string& text, size_t i) {
   const auto byte = [&](size_t k) { return k < text.size() ? static_cast<unsigned char>(text[k]) : 0u; };
   const auto follows = [&](size_t k) { return (byte(k) & 0xC0u) == 0x80u; };
@@ -75,7 +75,7 @@ std::string hex(char c) {
   return {'0', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
 }
 
-// YAML forbids tabs in indentation; the reader's own words for it do not help anybody.
+// YAML forbids tabs in indentation; the reader's own message for it is no help.
 void check_indentation(const std::string& text, const std::string& file) {
   int line = 1;
   for (size_t start = 0; start < text.size(); ++line) {
@@ -93,7 +93,7 @@ void check_indentation(const std::string& text, const std::string& file) {
   }
 }
 
-// What usually brings the reader to say this.
+// The usual causes of a message of the reader.
 std::vector<std::string> usual_causes(const std::string& reason) {
   if (reason.find("illegal map value") != std::string::npos)
     return {"expected one value; a text that holds ': ' has to be quoted"};
@@ -130,14 +130,14 @@ bool is_blank(std::string_view line) {
 
 std::string columns_in_words(size_t spaces) { return std::to_string(spaces) + (spaces == 1 ? " space" : " spaces"); }
 
-// A line whose indentation fits no line above it: then the reader speaks of a map that does not end, or of a value
-// that it took for the last one's continuation.
+// The error for a line whose indentation fits no line above it. The reader reports a map that does not end, or a value
+// that it took for the continuation of the last one.
 std::optional<Error> refuse_indentation(std::string_view text, const std::string& file, Position at) {
   const std::vector<std::string_view> lines = lines_of(text);
   if (at.line < 2 || static_cast<size_t>(at.line) > lines.size()) return {};
   const auto line = static_cast<size_t>(at.line) - 1;
   const size_t indent = indent_of(lines[line]);
-  std::vector<size_t> open; // columns that lines above may go on in, innermost first
+  std::vector<size_t> open; // the columns of the lines above that may be continued, innermost first
   for (size_t above = line; above-- > 0;)
     if (!is_blank(lines[above]) && (open.empty() || indent_of(lines[above]) < open.back()))
       open.push_back(indent_of(lines[above]));
@@ -156,15 +156,16 @@ std::optional<Error> refuse_indentation(std::string_view text, const std::string
                columns_in_words(meant) + " before '" + shown(key) + "'"};
 }
 
-// Grows the tree while the reader goes through the text; refuses early what is too deep, too much, or double.
+// Builds the tree while the reader goes through the text. Refuses early a text that is too deep or too large, and keys
+// that are given twice.
 class Builder final : public YAML::EventHandler {
  public:
   Builder(const std::string& file, const Columns& columns) : file_(file), columns_(columns) {}
 
   Value take() { return std::move(root_); }
-  // The list or map that was being read when the reader gave up; null where it was between them.
+  // The list or map that was being read when the reader gave up; null if there was none.
   const Value* innermost() const { return open_.empty() ? nullptr : &open_.back().value; }
-  // The keys on the way to it: "handlers.video.width".
+  // The keys that lead to it: "handlers.video.width".
   std::string path() const {
     std::string path;
     for (const Open& open : open_)
@@ -226,7 +227,7 @@ class Builder final : public YAML::EventHandler {
     bool key_next = true;                  // map: a key comes before each value
   };
 
-  // yaml-cpp makes one byte of the escapes \N and \_, which is no character.
+  // Refuses the escapes \N and \_, from which yaml-cpp makes one byte that is no character.
   void check_escapes(const Value& value) const {
     for (size_t i = 0, length; i < value.text.size(); i += length) {
       length = sequence_length(value.text, i);
@@ -294,7 +295,7 @@ class Builder final : public YAML::EventHandler {
     else if (Open& parent = open_.back(); parent.value.kind == Value::Kind::map && parent.key_next)
       add_key(parent, std::move(value));
     else {
-      // The reader places a value that is not there wherever it stopped to look for it.
+      // The reader gives a missing value the place where it stopped looking for it.
       if (value.kind == Value::Kind::null && !parent.value.names.empty()) value.at = parent.value.names.back().at;
       parent.value.items.push_back(std::move(value));
       parent.key_next = true;
@@ -330,7 +331,7 @@ class Builder final : public YAML::EventHandler {
   size_t count_ = 0;
 };
 
-// `*wide` without a `&wide` before it.
+// The error for `*wide` without a `&wide` before it.
 Error refuse_alias(std::string_view text, Place place, const std::vector<std::string>& anchors) {
   const std::string_view line = lines_of(text)[static_cast<size_t>(place.line) - 1];
   const size_t star = line.find('*', std::min(static_cast<size_t>(place.column) - 1, line.size()));
@@ -349,7 +350,7 @@ Error refuse_alias(std::string_view text, Place place, const std::vector<std::st
   return error;
 }
 
-// "${W}", which begins a map in the eyes of the reader.
+// The error for "${W}", which the reader takes for the beginning of a map.
 std::optional<Error> refuse_variable(std::string_view text, const std::string& file, int first, int last,
                                      const std::string& path) {
   const std::vector<std::string_view> lines = lines_of(text);
@@ -490,7 +491,7 @@ Value read_document(const std::string& given, const std::string& file) {
     return root;
   } catch (const YAML::Exception& thrown) {
     YAML::Exception error = thrown;
-    // From 0.8 on it names the anchor; what stands at the place is the same.
+    // yaml-cpp adds the name of the anchor from version 0.8 on; the text at the place has it in any case.
     constexpr std::string_view kNoAnchor = "the referenced anchor is not defined";
     if (error.msg.starts_with(kNoAnchor)) error.msg = kNoAnchor;
     const Position at = columns.at(error.mark);

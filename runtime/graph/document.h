@@ -1,4 +1,4 @@
-// A pipeline file's text as a tree of values that know their places; what they mean is decided elsewhere.
+// A pipeline file's text as a tree of values that know their places; other files decide what the values mean.
 #pragma once
 
 #include <string>
@@ -29,16 +29,16 @@ struct Value {
   const Value* find(const std::string& name) const;
 };
 
-// "a list", for messages.
+// The kind of a value for messages: "a list".
 std::string described(const Value& value);
-// `text` shortened to what fits a message.
+// `text`, shortened so that it fits a message.
 std::string shown(const std::string& text);
 // A list or map inside a list, as compact JSON. Plain scalars that are JSON numbers, true or false stay as written.
 std::string to_json_text(const Value& value);
 
 // Reads YAML 1.1 without tags, merge keys and tabs in the indentation; one document. Throws Failure MR0201-MR0208.
 Value read_document(const std::string& text, const std::string& file);
-// Throws Failure MR0202, MR0203 where `text` is no UTF-8, has control characters, or is too long.
+// Throws Failure MR0202, MR0203 if `text` is not UTF-8, has control characters, or is too long.
 void check_text(const std::string& text, const std::string& file);
 
 } // namespace millrace::graph

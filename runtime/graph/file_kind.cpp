@@ -1,4 +1,4 @@
-// Kinds of files by the extensions that video.file and image.file are mostly given; see file_kind.h.
+// Kinds of files by the extensions that are usual for video.file and image.file; see file_kind.h.
 #include "graph/file_kind.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace millrace::graph {
 
 namespace {
 
-// With a comma at both ends of each. The containers are those that `millrace doctor` lists, the pictures those of
-// OpenCV.
+// Each extension has a comma on both sides. The containers are those that `millrace doctor` lists, the pictures those
+// of OpenCV.
 constexpr std::string_view kVideos =
     ",mp4,m4v,mov,qt,mkv,webm,avi,ts,m2ts,mts,flv,nut,gif,y4m,mpg,mpeg,wmv,ogv,3gp,m3u8,h264,hevc,";
 constexpr std::string_view kPictures = ",png,jpg,jpeg,bmp,tif,tiff,webp,pgm,ppm,";

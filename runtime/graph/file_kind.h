@@ -1,4 +1,4 @@
-// A file that stands where a handler or a pipeline should: what a person meant by it, by its name.
+// A file name that a person gave in place of a handler or a pipeline: guesses the meaning from the name.
 #pragma once
 
 #include <string>

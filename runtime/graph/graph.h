@@ -31,19 +31,19 @@ struct Edge {
   Full full = Full::block;    // queue
   int64_t within_ns = 0;      // align
   uint32_t delay = 0;         // ticks
-  uint32_t gap = 0;           // ticks without a value, while the reader owes a result
+  uint32_t gap = 0;           // how many ticks may pass without a value while the reader owes a result
   bool initial_empty = false; // `initial: empty`: a value of extent 0 before the first
   bool forbid_copy = false, forbid_convert = false;
-  std::string domain; // where the bytes must be; "": the plan decides
+  std::string domain; // the domain in which the bytes must be; "": the plan decides
   Place place;
-  Place source_place; // of a line, where what it comes from is named; line 0: at `place`
+  Place source_place; // in a one-line pipeline: the place that names the source; line 0: the same as `place`
 };
 
 struct Param {
   std::string name; // nested keys joined by dots, as --set writes them
   std::string text; // scalar as written; a list or map as JSON
-  Place place;      // of the value
-  Place name_place; // of the key
+  Place place;      // place of the value
+  Place name_place; // place of the key
 };
 
 struct Handler {
@@ -51,14 +51,14 @@ struct Handler {
   std::vector<Param> params;
   uint32_t every = 1;
   std::string device; // "": the plan decides
-  std::string clock;  // "": of its inputs, or the only one
+  std::string clock;  // "": the clock of its inputs, or the only one
   OnError on_error = OnError::fail;
   int64_t budget_ns = 0;    // 0: the run's default
-  int64_t patience_ns = 0;  // of its other functions, also `budget`; 0: the run's default
-  uint32_t concurrency = 0; // stateless instances; 0: it was not said, which is one
-  bool refused = false;     // a part of it was refused and kept apart: nothing follows from what is missing
-  bool inserted = false;    // by the plan, which found that two formats do not meet; no text says it
-  Place place;              // of its name
+  int64_t patience_ns = 0;  // for its other functions: the second time of `budget`; 0: the run's default
+  uint32_t concurrency = 0; // stateless instances; 0: not given, which means one
+  bool refused = false;     // a part of it was refused and the error kept: the missing part causes no further errors
+  bool inserted = false;    // the plan inserted it because two formats do not match; it is in no text
+  Place place;              // place of its name
   Place type_place;
 };
 
@@ -67,7 +67,7 @@ struct Clock {
   ClockMode mode = ClockMode::automatic;
   Rational rate;                // beats a second
   uint32_t in_flight = 0;       // 0: the plan decides
-  uint32_t in_flight_least = 0; // as far as the plan may lower it where memory is short; 0: not at all
+  uint32_t in_flight_least = 0; // the plan may lower in_flight to this if memory is short; 0: it may not lower it
   Place place;
 };
 
@@ -85,21 +85,22 @@ struct Graph {
 };
 
 // Parses a pipeline file's text (YAML 1.1 subset) or a one-line string. Throws Failure, codes MR02xx, with line and
-// column. With `kept`, mistakes that do not end the reading are added to it and left out of the graph.
+// column. If `kept` is given, mistakes that do not end the reading are added to it, and the parts with them are left
+// out of the graph.
 Graph parse_file(const std::string& path, std::vector<Error>* kept = nullptr);
 Graph parse_yaml(const std::string& text, const std::string& file, std::vector<Error>* kept = nullptr);
 Graph parse_line(const std::string& text, std::vector<Error>* kept = nullptr);
-// A file where `pipeline` names one, else a one-line string.
+// Reads the file that `pipeline` names, or else parses it as a one-line string.
 Graph load(const std::string& pipeline, std::vector<Error>* kept = nullptr);
 // Applies "handler.param=value" (nested keys by dots; reserved keys like every, device too). Throws Failure, MR01xx.
 void apply_set(Graph& graph, const std::string& assignment);
 // Keys that a handler may not use as parameter names (design.md §7), "x-*" aside.
 const std::vector<std::string>& reserved_keys();
-// Such as policy, of the map of an input.
+// True for a key of an input's map, such as policy.
 bool is_edge_key(const std::string& name);
-// The pipeline file of a graph, in canonical form: parse_yaml(to_yaml(g)) is the same graph but for its places.
+// The pipeline file of a graph, in canonical form: parse_yaml(to_yaml(g)) is the same graph except for its places.
 std::string to_yaml(const Graph& graph);
-// Whether two graphs say the same; places and the order of edges are left out of account.
+// True if two graphs say the same; places and the order of edges do not count.
 bool same(const Graph& a, const Graph& b);
 // The JSON Schema of the pipeline file, made from the tables that the parser reads by.
 std::string json_schema();

@@ -1,4 +1,4 @@
-// The tables of keys, and how a value is read by what its key takes.
+// The tables of keys, and the reading of values by their keys.
 #include "graph/keys.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace millrace::graph {
 
 namespace {
 
-// What can be counted in ticks: more than that many would keep pictures alive for minutes.
+// The most for keys that count ticks: more would keep pictures alive for minutes.
 constexpr int64_t kTicksMax = 1024;
 constexpr int64_t kGapMax = 100'000;
 constexpr int64_t kQueueDepthMax = 65'536;
@@ -97,7 +97,7 @@ const std::vector<KeyInfo>& top_keys() {
       {"name", Takes::text, "what the pipeline is called in reports", "street", 0, 0, {}},
       {"clock",
        Takes::shape,
-       "what paces the pipeline, where the default does not serve",
+       "what paces the pipeline, if the default does not serve",
        "{ mode: realtime, rate: 30 }",
        0,
        0,
@@ -162,7 +162,7 @@ const std::vector<Key<Handler>>& handler_keys() {
         {}},
        [](Handler& h, const Setting& s) { h.concurrency = count_of(s); },
        [](const Handler& h) { return unless(h.concurrency, 0); }},
-      {{"priority", Takes::not_yet, "who goes first where handlers compete for a core or device", ""}},
+      {{"priority", Takes::not_yet, "which handler goes first when several compete for a core or device", ""}},
   };
   return keys;
 }

@@ -21,7 +21,7 @@ enum class Takes {
   rate,      // 30000/1001, above 0 and at most max
   word,      // one of `words`
   shape,     // read by the parser itself: it shapes the graph
-  not_yet,   // refused: the part that it is reserved for is not there; `help` says which
+  not_yet,   // refused: reserved for a part that does not exist yet; `help` says which
 };
 
 struct KeyInfo {
@@ -45,7 +45,7 @@ struct Setting {
 template <class Owner>
 struct Key : KeyInfo {
   void (*assign)(Owner&, const Setting&) = nullptr;
-  std::string (*written)(const Owner&) = nullptr; // as the file has it; "" where it is the default
+  std::string (*written)(const Owner&) = nullptr; // as a file has it; "" if it is the default
 };
 
 // The top of the file has no owner of its own: its keys shape the graph.
@@ -66,20 +66,21 @@ std::vector<std::string> names_of(const Keys& keys) {
   for (const auto& key : keys) names.push_back(key.name);
   return names;
 }
-// Keys that begin so are comments for other tools.
+// Keys that begin with x- are comments for other tools.
 inline bool is_comment_key(const std::string& name) { return name.rfind("x-", 0) == 0; }
 
 // Reads `text` as `key` takes it. Throws Failure MR0208, MR0210-MR0213 at `place`.
 Setting read_setting(const KeyInfo& key, const std::string& text, const Place& place);
-// Reads [least, most] as a key that takes a range has it. Throws Failure MR0208, MR0211 in `file`.
+// Reads the list [least, most] of a key that takes a range. Throws Failure MR0208, MR0211 in `file`.
 Setting read_range(const KeyInfo& key, const Value& list, const std::string& file);
 // Refuses a key of a part that is not there yet (MR0216).
 [[noreturn]] void refuse_not_yet(const KeyInfo& key, const Place& place);
-// Keys of an edge that mean nothing without its policy (MR0215). `given`: the names of the keys.
+// Refuses keys of an edge that mean nothing without their policy (MR0215), and a policy without a key that it needs.
+// `given`: the names of the keys.
 void check_edge(const Edge& edge, const std::vector<Name>& given, const std::string& file);
-// The clock that a handler names is there (MR0315 at `place`, where it names it).
+// Refuses a handler that names a clock which is not there (MR0315 at `place`, the place of the clock's name).
 void check_clock(const Graph& graph, const Handler& handler, const Place& place);
-// The same error for a place where keys are set by '=': its edit is written so.
+// The same error for a text in which keys are set by '=': rewrites its edit to that form.
 Error as_assignment(Error error);
 
 } // namespace millrace::graph

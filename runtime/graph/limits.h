@@ -1,4 +1,4 @@
-// What a pipeline text may not exceed, so that a broken or hostile one cannot take the machine.
+// Limits of a pipeline text, so that a broken or hostile one cannot exhaust the machine.
 #pragma once
 
 #include <cstddef>
@@ -6,17 +6,17 @@
 
 namespace millrace::graph {
 
-// 10,000 handlers of 400 letters each; the largest text that a person has a use for is a hundredth of it.
+// 10,000 handlers of 400 letters each; the largest useful text of a person is a hundredth of it.
 constexpr size_t kTextBytesMax = 4u << 20;
-// The deepest thing that a pipeline says by itself is 6; parameters may nest as they like up to here. Far below
-// what recursion over the tree can bear.
+// A pipeline's own keys nest up to 6 deep; parameters may nest up to this. It is far below what recursion over the tree
+// can bear.
 constexpr int kNestingMax = 32;
-// Keys, scalars, lists and maps after aliases are written out: ends a "billion laughs" at some 50 MB.
+// The most keys, scalars, lists and maps after aliases are written out: stops a "billion laughs" at some 50 MB.
 constexpr size_t kValuesMax = 500'000;
-// Passes of the plan are at worst quadratic in handlers: 10,000 stay within seconds.
+// Passes of the plan are at worst quadratic in handlers: 10,000 take at most seconds.
 constexpr size_t kHandlersMax = 10'000;
 constexpr size_t kEdgesMax = 100'000;
-// Handlers declare a few dozen; the search for double ones is quadratic.
+// Handlers declare a few dozen parameters; the search for double ones is quadratic.
 constexpr size_t kParamsMax = 256;
 // Names are printed in tables, and are parts of thread names and file names.
 constexpr size_t kNameLengthMax = 64;
@@ -26,7 +26,7 @@ constexpr size_t kShownLengthMax = 48;
 constexpr int64_t kMicrosecond = 1'000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
 // A budget or an alignment of more than an hour is a slip of the unit.
 constexpr int64_t kDurationNsMax = 3600 * kSecond;
-// A beat of a microsecond is below what a tick costs; numerator and denominator keep products within 64 bits.
+// A tick costs more than the microsecond between such beats. The limit of the parts keeps products within 64 bits.
 constexpr int64_t kRateMax = 1'000'000;
 constexpr int64_t kRatePartMax = 1'000'000'000;
 

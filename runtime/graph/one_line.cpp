@@ -1,8 +1,8 @@
 // Reads a one-line pipeline: `test.pattern width=640 ! image.blur sigma=2 ! null.sink`.
 //
-// Words are separated by spaces. `!` as a word of its own joins what stands left and right of it; `;` ends a chain.
-// An item is a type with key=value words behind it, or a reference to a handler that stands before it: `name.` to
-// any, `name.port` to one that name= has named. A reference after an item that no `!` follows begins a new chain.
+// Words are separated by spaces. `!` as a word of its own joins the items left and right of it; `;` ends a chain. An
+// item is a type followed by key=value words, or a reference to an earlier handler: `name.` refers to any, `name.port`
+// to one that name= has named. A reference after an item that no `!` follows begins a new chain.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -24,11 +24,11 @@ constexpr const char* kFile = "pipeline";
 // A word with its quotes and backslashes resolved.
 struct Word {
   std::string text;
-  size_t equals = std::string::npos; // of the first '=' that is neither quoted nor escaped, in `text`
-  bool bare = true;                  // nothing of it is quoted or escaped
-  Place place;                       // of its first character
-  Place value_place;                 // of what follows the '='
-  Place end;                         // behind its last character
+  size_t equals = std::string::npos; // position in `text` of the first '=' that is neither quoted nor escaped
+  bool bare = true;                  // no part of it is quoted or escaped
+  Place place;                       // place of its first character
+  Place value_place;                 // place of the first character after the '='
+  Place end;                         // place after its last character
 
   bool is(const char* mark) const { return bare && text == mark; }
   std::string key() const { return text.substr(0, equals); }
@@ -131,13 +131,13 @@ class LineReader {
       throw Failure(
           Error{code::empty_pipeline, "the pipeline is empty", {kFile, 1, 1}, {}, "", "test.pattern ! null.sink"});
     while (at_ < words_.size()) read_item();
-    if (awaits_item_) refuse_dangling(words_.back(), "behind");
+    if (awaits_item_) refuse_dangling(words_.back(), "after");
     name_unnamed();
     return std::move(graph_);
   }
 
  private:
-  // An item of the chain; what `!` joins. Handlers are by position until all names are known.
+  // An item of a chain: `!` joins two of them. Handlers are known by position until all names are known.
   struct Item {
     size_t handler = 0;
     std::string port;
@@ -174,7 +174,8 @@ class LineReader {
                         word.is("!") ? "remove it" : "null.sink"});
   }
 
-  // Null where the word is a type. `blur.x` may be a type of a family "blur": only names that a person gave count.
+  // None if the word is a type. `blur.x` may be a type of a family "blur", so before a port only names that a person
+  // gave count.
   std::optional<Item> as_reference(const Word& word) const {
     const size_t dot = word.text.find('.');
     if (!word.bare || word.equals != std::string::npos || dot == std::string::npos || dot == 0) return {};
@@ -193,7 +194,7 @@ class LineReader {
                         word.place,
                         {"`name.` refers to a handler"},
                         nearest,
-                        nearest.empty() ? "name=" + as_name(name) + " behind its type" : nearest + "."});
+                        nearest.empty() ? "name=" + as_name(name) + " after its type" : nearest + "."});
   }
 
   void read_reference_item(const Word& word, const Item& item) {
@@ -202,22 +203,22 @@ class LineReader {
     while (at_ < words_.size() && words_[at_].equals != std::string::npos) keys.push_back(words_[at_++]);
     const bool begins = !awaits_item_;
     if (begins && !keys.empty())
-      throw Failure(
-          Error{code::bad_one_line_pipeline,
-                "'" + shown(keys[0].text) + "' stands behind a reference that begins a chain",
-                keys[0].place,
-                {"parameters stand behind the handler's type, keys of an edge behind the reference it leads to"},
-                "",
-                "put it behind the type that it is for"});
+      throw Failure(Error{code::bad_one_line_pipeline,
+                          "'" + shown(keys[0].text) + "' follows a reference that begins a chain",
+                          keys[0].place,
+                          {"parameters follow the handler's type, keys of an edge follow the reference it leads to"},
+                          "",
+                          "put it after the type that it is for"});
     if (begins && (at_ == words_.size() || !words_[at_].is("!")))
       throw Failure(Error{code::bad_one_line_pipeline,
                           "nothing is joined to '" + shown(word.text) + "'",
                           word.place,
-                          {"a reference begins a chain, or ends one behind `!`"},
+                          {"a reference begins a chain, or ends one after `!`"},
                           "",
                           word.text + " ! null.sink"});
     if (!begins) join(item, word.place, keys);
-    // Behind a reference that a chain led to goes on what the handler gives out: its port was an input.
+    // After a reference that a chain led to, the chain goes on with the handler's output: the reference's port is an
+    // input.
     previous_ = Item{item.handler, begins ? item.port : "", word.place};
     has_previous_ = true;
     awaits_item_ = false;
@@ -267,7 +268,7 @@ class LineReader {
     return kJoins.count(text) > 0;
   }
 
-  // A second item without `!`: most often forgotten, sometimes a value that lost its '=' or its quotes.
+  // Refuses a second item without `!`: most often it was forgotten, sometimes a value lost its '=' or its quotes.
   [[noreturn]] void refuse_unjoined(const Word& word) const {
     const std::string before = words_[at_ - 1].text;
     if (word.bare && word.text.find('.') != std::string::npos && is_type(word.text))
@@ -384,7 +385,7 @@ class LineReader {
     graph_.handlers[position].place = word.value_place;
   }
 
-  // The last part of the type, with a number where it repeats: blur, blur2, blur3.
+  // The implied name is the last part of the type, with a number if it repeats: blur, blur2, blur3.
   void imply_name(size_t position) {
     const std::string& type = graph_.handlers[position].type;
     const std::string stem = type.substr(type.rfind('.') + 1).substr(0, kNameLengthMax - kNumberLength);
@@ -395,7 +396,7 @@ class LineReader {
     } while (!implied_.emplace(name, position).second); // a type may itself end in blur2
   }
 
-  // Names that a person gives later may take an implied one: then the implied one counts on.
+  // A name that a person gives later may be an implied one: then the implied one gets the next free number.
   void name_unnamed() {
     for (const auto& [name, position] : implied_) graph_.handlers[position].name = name;
     for (const auto& [name, position] : implied_) {
@@ -453,7 +454,7 @@ class LineReader {
 
   [[noreturn]] void refuse_edge_key(const Word& word) const {
     std::vector<std::string> known = names_of(edge_keys());
-    known.erase(known.begin()); // `from` stands left of the `!`
+    known.erase(known.begin()); // without `from`, which stands left of the `!`
     std::string list;
     for (const std::string& key : known) list += (list.empty() ? "" : ", ") + key;
     const std::string nearest = nearest_name(word.key(), known);
@@ -465,7 +466,7 @@ class LineReader {
                         nearest.empty() ? "remove it" : nearest + "=" + shown(word.value())});
   }
 
-  // Room for the number behind an implied name.
+  // Room for the number that is appended to an implied name.
   static constexpr size_t kNumberLength = 6;
 
   Lexer lexer_;
@@ -474,12 +475,12 @@ class LineReader {
   size_t at_ = 0;
   Graph graph_;
   Item previous_;
-  bool has_previous_ = false; // something that `!` may join stands left
+  bool has_previous_ = false; // an item that `!` may join stands left
   bool awaits_item_ = false;  // a `!` was read last
   std::map<std::string, size_t> given_, implied_, repeats_;
   std::set<std::pair<size_t, std::string>> keys_;
   std::map<std::pair<size_t, std::string>, uint32_t> entries_; // edges so far, by target and port
-  std::vector<std::pair<size_t, size_t>> ends_;                // of each edge: source and target
+  std::vector<std::pair<size_t, size_t>> ends_;                // source and target handler of each edge
 };
 
 } // namespace

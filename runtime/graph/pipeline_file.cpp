@@ -1,4 +1,4 @@
-// Reads a pipeline file: the document's tree into a graph, key by key as the tables say.
+// Reads a pipeline file: turns the document's tree into a graph, key by key as the tables say.
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
@@ -59,7 +59,7 @@ class Reader {
                         std::move(edit)});
   }
 
-  // A key that no table has. A forgotten space makes `type:image.blur` one word, which deserves its own remedy.
+  // Refuses a key that no table has. A forgotten space makes `type:image.blur` one word; the edit then splits it.
   template <class Keys>
   [[noreturn]] void refuse_key(const Name& name, const Value& value, const std::string& where, const Keys& keys) const {
     Error error{code::unknown_key, "'" + shown(name.text) + "' is no key of " + where, place(name.at), {}, "", ""};
@@ -76,7 +76,7 @@ class Reader {
     throw Failure(std::move(error));
   }
 
-  // A required key is not there; one that is nearly it is taken for the mistake.
+  // Refuses a map without a required key; a key that is similar to it is reported as the mistake.
   [[noreturn]] void refuse_missing(const Value& map, const std::string& whose, const KeyInfo& key, Position at) const {
     Error error{code::missing_key,
                 whose + " has no '" + key.name + "'",
@@ -100,7 +100,7 @@ class Reader {
     return value;
   }
 
-  // One key by its table; false where the parser has to read it itself.
+  // Reads one key by its table; false if the parser has to read it itself.
   template <class Owner>
   bool assign(const Key<Owner>& key, Owner& owner, const Name& name, const Value& value) const {
     if (key.takes == Takes::shape) return false;
@@ -148,7 +148,7 @@ class Reader {
     }
   }
 
-  // A clock that is one value is its rate or its mode.
+  // The edit for a clock that is written as one value: a rate or a mode.
   static std::string clock_meant(const Value& value) {
     if (value.kind != Value::Kind::scalar) return "{ mode: realtime, rate: 30 }";
     const std::string digits = value.text.substr(0, value.text.find_first_not_of("0123456789./")); // "30fps"
@@ -203,7 +203,7 @@ class Reader {
                           ""});
     for (size_t i = 0; i < value.items.size(); ++i) {
       if (attempt(kept_, [&] { read_handler(value.names[i], value.items[i]); })) continue;
-      Handler refused; // what refers to it is no mistake of its own
+      Handler refused; // kept, so that references to it are no further mistakes
       refused.name = value.names[i].text;
       refused.refused = true;
       graph_.handlers.push_back(std::move(refused));
@@ -262,7 +262,7 @@ class Reader {
       throw Failure(Error{code::wrong_kind_of_value,
                           "the parameter '" + full_name + "' has no value",
                           place(value.at),
-                          {"expected a value behind the colon"},
+                          {"expected a value after the colon"},
                           "",
                           name.text + ": \"\" for an empty text"});
     if (value.kind == Value::Kind::map && !value.items.empty()) {
@@ -270,7 +270,7 @@ class Reader {
         read_param(handler, full_name + "." + value.names[i].text, value.names[i], value.items[i]);
       return;
     }
-    // `a.b: 1` and `a: {b: 1}` are one parameter, which no check of keys side by side finds.
+    // `a.b: 1` and `a: {b: 1}` are one parameter; comparing the keys of one map does not find this.
     for (const Param& earlier : handler.params)
       if (earlier.name == full_name)
         throw Failure(Error{code::duplicate_key,
@@ -297,7 +297,7 @@ class Reader {
       throw Failure(Error{code::unknown_key,
                           "'" + shown(name.text) + "' is no key",
                           place(name.at),
-                          {"expected a space behind the colon"},
+                          {"expected a space after the colon"},
                           "",
                           shown(name.text.substr(0, colon) + ": " + name.text.substr(colon + 1))});
     }
@@ -387,7 +387,7 @@ class Reader {
   const std::string file_;
   std::vector<Error>* const kept_;
   Graph graph_;
-  std::vector<std::pair<size_t, Place>> clock_places_; // by position of the handler; clocks may stand behind it
+  std::vector<std::pair<size_t, Place>> clock_places_; // by handler; checked last, as `clocks` may follow `handlers`
 };
 
 bool is_pipeline_name(const std::filesystem::path& name) {
@@ -395,7 +395,7 @@ bool is_pipeline_name(const std::filesystem::path& name) {
   return extension == ".yaml" || extension == ".yml" || extension == ".json";
 }
 
-// Entries of a folder that are looked at for a suggestion.
+// The most entries of a folder that are looked at for a suggestion.
 constexpr int kEntriesMax = 1000;
 
 // The names of the pipeline files in a folder, sorted.
@@ -437,10 +437,10 @@ std::string pipeline_in(const std::string& folder) {
   throw Failure(std::move(error));
 }
 
-// A film or a picture that was given as the pipeline; other bytes that are no text. UTF-16 begins with a mark, and
-// has a message of its own.
+// Refuses a film or a picture that was given as the pipeline, and other bytes that are no text. UTF-16 begins with a
+// mark, and has a message of its own.
 void refuse_media(const std::string& path, const std::string& text) {
-  constexpr size_t kHead = 4096; // a container's first box, and longer than any text goes without a letter
+  constexpr size_t kHead = 4096; // enough for the first box of a container, which has a zero byte
   const size_t zero = text.substr(0, kHead).find('\0');
   const bool is_utf16 = text.rfind("\xFF\xFE", 0) == 0 || text.rfind("\xFE\xFF", 0) == 0;
   const FileKind kind = file_kind(path);
@@ -486,7 +486,7 @@ Reference read_reference(const std::string& text, const Place& place) {
               {"expected handler or handler.port"},
               "",
               ""};
-  if (is_list_of_references(text)) { // without the brackets of a list
+  if (is_list_of_references(text)) { // the brackets of a list are missing
     error.notes[0] += ", or a list of them";
     error.edit = "[" + text + "]";
     throw Failure(std::move(error));
@@ -508,7 +508,7 @@ Graph parse_file(const std::string& path, std::vector<Error>* kept) {
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
   if (!stream) refuse_unread(path, errno);
-  // One byte more than is allowed tells that there is more, without reading an endless file.
+  // Reads one byte more than is allowed: that shows that a file is too long without reading an endless one.
   std::string text(kTextBytesMax + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(stream.gcount()));

@@ -24,10 +24,10 @@ struct Unit {
 constexpr std::array<Unit, 5> kUnits = {
     {{"m", 60 * kSecond}, {"s", kSecond}, {"ms", kMillisecond}, {"us", kMicrosecond}, {"ns", 1}}};
 
-// 15 digits: numerator and denominator of a decimal fraction stay far within 64 bits.
+// With 15 digits the numerator and denominator of a decimal fraction stay far within 64 bits.
 constexpr size_t kDecimalDigitsMax = 15;
 
-// "1.5" as 15/10; nothing where it is no plain decimal number.
+// Reads "1.5" as 3/2; none if it is no plain decimal number.
 std::optional<Rational> read_decimal(const std::string& text) {
   Rational value;
   size_t digits = 0;

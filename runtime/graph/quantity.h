@@ -13,15 +13,15 @@ namespace millrace::graph {
 bool is_name(const std::string& text);
 // Names joined by dots: family.name.
 bool is_type(const std::string& text);
-// `text` with what may not stand in a name replaced by '_'; "" where nothing is left.
+// `text` with characters that a name may not have replaced by '_'; "" if nothing is left.
 std::string as_name(const std::string& text);
 
-// Decimal digits with an optional sign; nothing where there is anything else, or more than 64 bits hold.
+// Reads decimal digits with an optional minus sign; none if there is anything else, or more than 64 bits hold.
 std::optional<int64_t> read_whole(const std::string& text);
-// "40ms", "1.5s", in ns; units ns, us, ms, s, m. Nothing where it is not written so, or is no whole number of ns.
+// Reads "40ms" or "1.5s", in ns; units ns, us, ms, s, m. None if it is not written so, or is no whole number of ns.
 std::optional<int64_t> read_duration(const std::string& text);
 std::string write_duration(int64_t ns);
-// "30", "29.97", "30000/1001", in lowest terms; nothing where it is not written so or a part exceeds kRatePartMax.
+// Reads "30", "29.97" or "30000/1001", in lowest terms; none if it is not written so or a part exceeds kRatePartMax.
 std::optional<Rational> read_rate(const std::string& text);
 std::string write_rate(const Rational& rate);
 

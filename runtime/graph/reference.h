@@ -1,4 +1,4 @@
-// How an edge names where it comes from: a handler, or handler.port.
+// The form in which an edge names its source: a handler, or handler.port.
 #pragma once
 
 #include <string>

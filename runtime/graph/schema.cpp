@@ -15,10 +15,10 @@ std::string name_pattern() { return "[A-Za-z_][A-Za-z0-9_-]{0," + std::to_string
 Json scalar() { return Json::array({"string", "number", "boolean"}); }
 Json ref(const char* name) { return {{"$ref", std::string("#/$defs/") + name}}; }
 
-// Names joined by dots: a handler's type, and what its parameters are called.
+// Names joined by dots: a handler's type, and the names of its parameters.
 Json type_name() { return {{"type", "string"}, {"pattern", "^" + name_pattern() + "(\\." + name_pattern() + ")*$"}}; }
 
-// What a key takes, but for those that shape the graph.
+// The schema of a key's value. Keys that shape the graph get theirs from shape().
 Json property(const KeyInfo& key) {
   Json schema;
   schema["description"] = key.takes == Takes::not_yet ? "not there yet; reserved for " + key.help : key.help;
@@ -70,7 +70,7 @@ Json named(const char* definition) {
   return {{"type", "object"}, {"propertyNames", ref("name")}, {"additionalProperties", ref(definition)}};
 }
 
-// Adds a shape to a key that the parser reads itself, behind its description.
+// Adds the schema of a key that the parser reads itself, after its description.
 void shape(Json& schema, const char* key, const Json& shape) { schema["properties"][key].update(shape); }
 
 Json handler() {

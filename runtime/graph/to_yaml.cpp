@@ -36,7 +36,7 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
-// Negative numbers are plain too.
+// A scalar as YAML has it; negative numbers need no quotes.
 std::string scalar(const std::string& text) {
   if (is_plain(text)) return text;
   if (text.size() > 1 && text[0] == '-' && text[1] >= '0' && text[1] <= '9' && is_plain(text.substr(1))) return text;
@@ -44,7 +44,7 @@ std::string scalar(const std::string& text) {
 }
 
 std::string reference(const Edge& edge) {
-  // A handler may be called null, as the only name that YAML takes for something else.
+  // scalar(), because a handler may be called null, the only name that YAML takes for something else.
   return scalar(edge.source + (edge.source_port.empty() ? "" : "." + edge.source_port));
 }
 
@@ -113,7 +113,7 @@ void write_clocks(const Graph& graph, std::string& out) {
   }
 }
 
-// All that a handler says, in the form that the file has it: two that are written alike are alike.
+// Everything that a handler says, as a file has it: two handlers are the same if these texts are.
 std::string all_of(const Handler& handler) {
   std::string text = handler.name + "\n" + handler.type + "\n";
   write_keys(handler_keys(), handler, "", text);

@@ -36,10 +36,9 @@ Ring::~Ring() {
 }
 
 Block& Ring::next_free() {
-  // Lanes of a stateless handler take from one ring: whoever moves the count from 0 has the block.
-  // Threads that take at the same time may pass by a block that becomes free after they looked at it, so they go round
-  // again: as many blocks as there are takers are free, and each round that fails is one in which another took or
-  // freed.
+  // Lanes of a stateless handler take from one ring: the thread that moves the count from 0 gets the block. Threads
+  // that take at the same time may pass by a block that becomes free after they looked at it, so they go round again.
+  // There are always as many free blocks as takers, so in each round that fails another thread took or freed a block.
   constexpr uint32_t kRoundsMax = 1000;
   uint32_t at = next_.load(std::memory_order_relaxed);
   for (uint32_t round = 0; round < kRoundsMax; ++round) {

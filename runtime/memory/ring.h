@@ -4,10 +4,10 @@
 // device; a pool would make it a lock. But the plan knows how long every value lives: until the last reader of its
 // tick is done, and ticks in flight are bounded by the window.
 //
-// Why this way. A ring's block is a function of the tick where readers all end with their tick (static rings), so
-// taking one costs an index. Where a value may be held for longer (a queue, `latest`, a reader that works behind, an
-// application that pulls), blocks are counted, and the next free one is taken (dynamic rings); each such holder adds
-// its bound + 1 to the length, so a free one is always there. semantics.md 3.2 and 3.3.
+// Why this way. If all readers of a value end with their tick, its block is a function of the tick, so taking one costs
+// an index (static rings). If a value may be held for longer (a queue, `latest`, a decoupled reader, an application
+// that pulls), blocks are counted, and the next free one is taken (dynamic rings). Each such holder adds its bound + 1
+// to the ring's length, so a block is always free. semantics.md 3.2 and 3.3.
 //
 // Invariants.
 //  - A block is [mr_value, 256 bytes][capacity bytes], self-describing, so that one copy moves both.
@@ -32,23 +32,24 @@ namespace millrace::memory {
 
 class Ring;
 
-// One buffer's place. `value` and `data` are as the host sees them; on a device the host must not follow them.
+// One buffer's place. `value` and `data` are addresses as the host sees them; the host must not access those of a
+// device's block.
 struct Block {
   mr_value* value = nullptr;
-  // What the host says of the value: `value` itself, or a record of its own where the host cannot read that (a device
-  // whose bodies enqueue), or reads it too late (what such a device copies down).
+  // The host's description of the value. It is `value` itself, or a separate record if the host cannot read `value` (on
+  // a device whose bodies enqueue) or can read it only too late (in blocks that such a device copies down).
   mr_value* record = nullptr;
   uint8_t* data = nullptr;
   Ring* ring = nullptr;
   std::atomic<uint32_t> holds{0};
-  std::atomic<uint32_t> present{1}; // on a device the body says so when it runs; valid behind the fence
+  std::atomic<uint32_t> present{1}; // a device's body sets it when it runs; valid after the fence completes
   uint64_t generation = 0;
-  bool given = false; // lent to its handler: it is a tick's value already, and of no other tick
-  // Whether foreign bytes were brought into the block itself, for copies to devices.
+  bool given = false; // for a block lent to its handler: it already is one tick's value and cannot become another's
+  // States of `staged`: whether foreign bytes were copied into the block itself, for copies to devices.
   static constexpr uint32_t kNotStaged = 0, kStaging = 1, kStaged = 2;
   std::atomic<uint32_t> staged{kNotStaged};
-  // Of records that a device whose bodies enqueue copies down: their count comes with the bytes, and the first who sees
-  // them behind the fence learns it.
+  // States of `counted`, for records that a device whose bodies enqueue copies down. Their count arrives with the
+  // bytes; the first reader after the fence copies it into `record`.
   static constexpr uint32_t kCounted = 0, kUncounted = 1, kCounting = 2;
   std::atomic<uint32_t> counted{kCounted};
   // Foreign memory that this block stands for; released once, when the last hold ends or the block is reused.
@@ -60,15 +61,16 @@ struct Block {
 struct RingOptions {
   uint32_t length = 1;
   bool dynamic = false;
-  uint64_t capacity = 0; // bytes behind the mr_value
-  uint64_t stride = 0;   // from one block to the next; 0: they follow one another
+  uint64_t capacity = 0; // bytes after the mr_value
+  uint64_t stride = 0;   // bytes from one block to the next; 0: blocks are adjacent
   bool own_records = false;
 };
 
-// Bytes that a block of this capacity takes in an arena: blocks begin at page-friendly multiples of 256.
+// Bytes that a block of this capacity takes in an arena. Blocks begin at page-friendly multiples of 256.
 constexpr uint64_t block_bytes(uint64_t capacity) { return sizeof(mr_value) + (capacity + 255) / 256 * 256; }
 
-// Of a block that has come down, behind its fence: `record` has the count that came with the bytes. Any thread.
+// Copies the count that came down with the bytes into `record`. To be called after the block's fence completes. Any
+// thread.
 void count_records(Block& block);
 inline void learn_count(Block& block) {
   if (block.counted.load(std::memory_order_acquire) != Block::kCounted) count_records(block);
@@ -83,7 +85,8 @@ class Ring {
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  // The block for ordinal `index`: static rings by index, dynamic ones the next free, held once for its slot.
+  // The block for ordinal `index`. Static rings choose it by index; dynamic rings take the next free one and hold it
+  // once, for its slot.
   Block& take(uint64_t index) {
     Block& block = dynamic_ ? next_free() : blocks_[index % length_];
     if (block.foreign_release || has_object(block)) retire(block);
@@ -96,8 +99,7 @@ class Ring {
   uint32_t length() const { return length_; }
   uint64_t capacity() const { return capacity_; }
   Block& block(uint32_t index) { return blocks_[index]; }
-  // Most blocks that were seen held at one time, looked at on one take in 64 (dynamic rings; the length for static
-  // ones).
+  // The most blocks that were seen held at one time, sampled on one take in 64. For static rings: the length.
   uint32_t high_water() const { return high_water_; }
 
  private:
@@ -110,7 +112,7 @@ class Ring {
   }
 
  public:
-  // Gives back what the block stands for (foreign memory, a host object). Called when nobody reads it any more.
+  // Gives back what the block stands for (foreign memory, a host object). Called when it has no readers any more.
   void retire(Block& block);
   void retire_all() {
     for (uint32_t i = 0; i < length_; ++i) retire(blocks_[i]);
@@ -118,7 +120,7 @@ class Ring {
 
  private:
   std::unique_ptr<Block[]> blocks_;
-  std::vector<mr_value> records_; // of the blocks, where they have their own
+  std::vector<mr_value> records_; // the blocks' records, if they have their own; else empty
   uint32_t length_;
   uint64_t capacity_;
   bool dynamic_;
@@ -128,7 +130,7 @@ class Ring {
   std::atomic<uint32_t> taken_{0};
 };
 
-// Counts a holder of a block of a dynamic ring; static rings need none and take none.
+// Counts a holder of a block of a dynamic ring. Static rings count no holders.
 inline void hold(Block* block) {
   if (block && block->ring->dynamic()) block->holds.fetch_add(1, std::memory_order_relaxed);
 }

@@ -1,4 +1,4 @@
-// How an error is written out, and how the nearest type is found.
+// Formats errors and finds the nearest handler type.
 #include "observe/error.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace millrace {
 
 namespace {
 
-// Names that differ in their last part only belong to handlers that do the same thing in another family.
+// The part after the last dot. Handlers whose types share it do the same thing in different families.
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
 } // namespace

@@ -1,4 +1,4 @@
-// What a person is told when something that they gave cannot be used: one cause, its place, both sides, a remedy.
+// The error that a person gets when their input cannot be used: one cause, its place, both sides, a remedy.
 #pragma once
 
 #include <exception>
@@ -23,22 +23,22 @@ struct Place {
 struct Error {
   int code = 0;                   // code::plan_mismatch, 412, is printed as MR0412
   std::string what;               // one sentence, no full stop
-  Place place;                    // where, if in a text
+  Place place;                    // position, if the cause is in a text
   std::vector<std::string> notes; // the sides of a conflict, what was expected; a line each
-  std::string nearest;            // the nearest valid name, bare; "" where none is near
-  std::string edit;               // one suggested edit; "" where none can be
+  std::string nearest;            // the nearest valid name, bare; "" if none is near
+  std::string edit;               // one suggested edit; "" if there is none
 };
 
 // Several lines: "error MR0304: …", then "  at file:line:column", notes, "did you mean", "try".
 std::string format_error(const Error& error);
 // "MR0304"
 std::string format_code(int code);
-// The nearest of dotted names such as handler types: where none is near as a whole, the one whose last part is that of
-// `name`, or near it: "blur" and "video.blur" find image.blur.
+// The nearest of dotted names such as handler types. If none is near as a whole: the one whose last part equals that of
+// `name` or is near it, so that "blur" and "video.blur" find image.blur.
 std::string nearest_type(std::string_view name, const std::vector<std::string>& types);
-// "cuda:0" where the name is another word for a GPU, such as "gpu" or "cuda"; else "".
+// "cuda:0" if the name is another word for a GPU, such as "gpu" or "cuda"; else "".
 std::string gpu_meant(std::string_view name);
-// How a key is given a value where `place` is: "sigma: 2" in a file, "sigma=2" in a line or behind --set.
+// The assignment in the syntax of `place`: "sigma: 2" in a file, "sigma=2" in a one-line pipeline or after --set.
 std::string assignment(const Place& place, const std::string& key, const std::string& value);
 // "an Image", "a Tensor"
 std::string with_article(const std::string& noun);
@@ -56,13 +56,14 @@ class Failure : public std::exception {
   std::string text_;
 };
 
-// Thrown by a step whose mistakes were all kept by attempt(): there is nothing more to say.
+// Thrown by a step whose mistakes were all kept by attempt(). It carries no further information.
 class MistakesKept : public std::exception {
  public:
   const char* what() const noexcept override { return "mistakes were kept"; }
 };
 
-// Does `part`. A Failure of it is added to `kept`, and the answer is false; where `kept` is null it is thrown on.
+// Runs `part`. If it throws a Failure, adds that to `kept` and returns false; if `kept` is null, lets the Failure
+// through.
 template <class Part>
 bool attempt(std::vector<Error>* kept, const Part& part) {
   if (!kept) return part(), true;
@@ -75,7 +76,7 @@ bool attempt(std::vector<Error>* kept, const Part& part) {
   }
 }
 
-// A programmer's mistake: stays on in release builds. Prints the sentence and aborts.
+// Reports a programmer's mistake: prints the sentence and aborts. Release builds keep these checks.
 [[noreturn]] void assertion_failed(const char* expression, const char* sentence, const char* file, int line);
 #define MR_ASSERT(condition, sentence) \
   ((condition) ? void(0) : ::millrace::assertion_failed(#condition, sentence, __FILE__, __LINE__))

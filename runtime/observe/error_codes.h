@@ -1,5 +1,5 @@
 // The error codes, by name, and their titles and explanations: `millrace explain` and the reference page print them.
-// All of it is made from error_codes.inc.
+// error_codes.inc is the source of all of them.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct CodeInfo {
   std::string explanation; // whole sentences: what happened, why it is refused, what to do
 };
 
-// In rising order, each once.
+// All codes in rising order, each once.
 const std::vector<CodeInfo>& error_codes();
 // Null if there is no such code.
 const CodeInfo* find_code(int code);

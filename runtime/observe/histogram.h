@@ -1,6 +1,6 @@
 // Times in buckets of equal ratio: no allocation, one increment a sample, percentiles within 3 %.
 //
-// One thread adds; another may merge it into a histogram of its own at the same time, and ask that one.
+// One thread adds. To read the histogram meanwhile, another thread merges it into one of its own and asks that one.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ class Histogram {
  public:
   void add(int64_t ns) {
     const uint64_t value = ns < 1 ? 1 : static_cast<uint64_t>(ns);
-    if (ns > max_) max_.set(ns); // before it is counted: no quantile lies above the largest
+    if (ns > max_) max_.set(ns); // before the sample is counted, so that no quantile lies above the maximum
     sum_ += static_cast<int64_t>(value);
     ++counts_[bucket(value)];
     ++total_;
@@ -25,7 +25,7 @@ class Histogram {
     for (size_t i = 0; i < counts_.size(); ++i) {
       const uint32_t count = other.counts_[i];
       counts_[i] += count;
-      total_ += count; // of what was seen here: the other may have more by now
+      total_ += count; // the sum of the counts read here: the other's total may have grown since
     }
     sum_ += other.sum_;
     if (other.max_ > max_) max_.set(other.max_);
@@ -33,7 +33,7 @@ class Histogram {
   uint64_t count() const { return total_; }
   int64_t sum_ns() const { return sum_; }
   int64_t max_ns() const { return max_; }
-  // The upper end of the bucket that holds the quantile (0…1); 0 where nothing was added.
+  // The upper end of the bucket that holds the quantile (0…1); 0 if nothing was added.
   int64_t quantile_ns(double quantile) const {
     const auto rank = static_cast<uint64_t>(quantile * static_cast<double>(total_));
     uint64_t seen = 0;
@@ -61,7 +61,7 @@ class Histogram {
 
   static constexpr size_t kBuckets = (64 - kSubBits + 1) << kSubBits;
 
-  // Elsewhere in memory: they are 7.5 KiB, and what has a histogram is touched on each tick.
+  // On the heap: the buckets take 7.5 KiB, and objects that contain a histogram are touched on each tick.
   std::vector<SingleWriter<uint32_t>> counts_ = std::vector<SingleWriter<uint32_t>>(kBuckets);
   SingleWriter<uint64_t> total_;
   SingleWriter<int64_t> sum_, max_;

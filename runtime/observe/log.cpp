@@ -25,11 +25,11 @@ namespace millrace {
 
 namespace {
 
-// Between two looks at the queue: after something was found, and where nothing is for long.
+// Pauses between two looks at the queue: the shortest, after an entry was found, and the longest, after a long silence.
 constexpr int64_t kNapLeastNs = 1'000'000, kNapMostNs = 100'000'000;
-// How often flush() looks whether all is written.
+// flush() checks this often whether everything is written.
 constexpr long kFlushLookNs = 50'000;
-// What was lost is told no more often than this.
+// Lost entries are reported at most this often.
 constexpr int64_t kLossToldEveryNs = 1'000'000'000;
 
 using SinkLock = spdlog::details::null_mutex; // one thread writes
@@ -50,7 +50,7 @@ int64_t wall_ns() {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// The record that is being written: spdlog's messages have no fields, so its sinks look here.
+// The record that is being written. Messages of spdlog have no fields, so its sinks look here.
 struct Current {
   LogRecord record;
   std::string code;
@@ -74,7 +74,7 @@ class LineFormatter final : public spdlog::formatter {
   const LogFormat format_;
 };
 
-// What is no std::exception spdlog would let through.
+// Turns an exception of any other type into one of spdlog's, which catches only std::exception.
 template <class Function, class Argument>
 void call(const Function& function, const Argument& argument) {
   try {
@@ -119,29 +119,29 @@ class RecordSink final : public spdlog::sinks::base_sink<SinkLock> {
 };
 
 LogLevel least_of(const LogSettings& settings) {
-  LogLevel least{static_cast<uint32_t>(LogLevel::error) + 1}; // nobody listens
+  LogLevel least{static_cast<uint32_t>(LogLevel::error) + 1}; // above every level: no output listens
   if (settings.on_line) least = std::min({least, settings.line_level, settings.line_level_of_handlers});
   if (!settings.file.empty()) least = std::min(least, settings.file_level);
   if (settings.on_record) least = std::min(least, settings.record_level);
   return least;
 }
 
-// Only plain ASCII needs no second look: it is what nearly everybody says.
+// Nearly all texts are plain ASCII. Any other text has to be made printable.
 bool is_plain(std::string_view text) {
   return text.size() <= LogEntry::kTextMax &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-// Printable and not longer than an entry takes.
+// The text in printable form, not longer than an entry holds.
 std::string fitting(std::string_view text) {
   constexpr size_t kForTheCount = 40; // " … (N bytes in all)"
-  constexpr size_t kLargest = 5;      // what one byte may become
+  constexpr size_t kLargest = 5;      // bytes that one byte may become
   std::string fit = printable(text, LogEntry::kTextMax - kForTheCount);
   if (fit.size() > LogEntry::kTextMax) fit = printable(text, (LogEntry::kTextMax - kForTheCount) / kLargest);
   return fit;
 }
 
-// The number after "MR"; 0 where the word is no code.
+// The number after "MR"; 0 if the word is no code.
 int code_in(std::string_view word) {
   int code = 0;
   if (word.size() != 6 || word.substr(0, 2) != "MR") return 0;
@@ -191,7 +191,8 @@ class Log::Writer {
     logger_->set_error_handler([this](const std::string& why) { tell_failure(why); });
   }
 
-  // spdlog would make the folders on the way; a folder that was mistyped is an error here as it is for other files.
+  // spdlog would create missing folders. Here a missing folder is an error, as for other files: it may be a typing
+  // mistake.
   spdlog::sink_ptr make_file() const {
     const std::filesystem::path folder = std::filesystem::path(settings_.file).parent_path();
     std::error_code ignored;
@@ -211,7 +212,7 @@ class Log::Writer {
   void loop() {
     int64_t nap = kNapLeastNs;
     for (;;) {
-      const bool last = stopping_.load(std::memory_order_acquire); // read first: nothing is said after this look then
+      const bool last = stopping_.load(std::memory_order_acquire); // read first: then nothing is said after the look
       const size_t taken = write_queued(last);
       if (last && taken == 0) return;
       nap = taken > 0 ? kNapLeastNs : std::min(2 * nap, kNapMostNs);
@@ -227,10 +228,10 @@ class Log::Writer {
     until.tv_nsec = at % 1'000'000'000;
     if (sem_clockwait(&wake_, CLOCK_MONOTONIC, &until) != 0) return;
     while (sem_trywait(&wake_) == 0) {
-    } // who woke it more than once means the same look
+    } // several wake-ups mean one look
   }
 
-  // At most a full queue: who keeps it full must not keep the file from being flushed.
+  // Writes at most a full queue, so that threads that keep the queue full do not keep the file from being flushed.
   size_t write_queued(bool last) {
     size_t taken = 0;
     while (taken < queue_.size() && queue_.take([this](const LogEntry& entry) { write(entry); })) ++taken;
@@ -266,12 +267,12 @@ class Log::Writer {
     return true;
   }
 
-  // Once: a full disk would else have as much to say as the log.
+  // Reported once: a full disk would otherwise give an error for every entry.
   void tell_failure(const std::string& why) {
     if (std::exchange(is_failure_told_, true) || !settings_.on_line) return;
     try {
       settings_.on_line("warning: the log is not complete: " + printable(why));
-    } catch (...) { // it may be the one that failed
+    } catch (...) { // on_line may be the function that failed
     }
   }
 

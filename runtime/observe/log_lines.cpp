@@ -1,4 +1,4 @@
-// Lines of the log.
+// Formats log records as lines; see log_lines.h.
 #include "observe/log_lines.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ std::string time_text(int64_t time_ns) {
                      date.tm_hour, date.tm_min, date.tm_sec, time_ns % 1'000'000'000 / 1000);
 }
 
-// " (clock main, tick 17, stream 2)". Stream 0 is what all values have where there are no several.
+// " (clock main, tick 17, stream 2)". Stream 0 is left out: all values have it if there is only one stream.
 std::string where(const LogRecord& record) {
   std::string words;
   const auto add = [&](const std::string& word) { words += (words.empty() ? "" : ", ") + word; };

@@ -1,4 +1,4 @@
-// How a record of the log is written: for a terminal, for a person who reads a file, for a program.
+// Formats a log record in three ways: for a terminal, for a file that people read, for a program.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ const char* name_of(LogLevel level); // "warning"
 std::string terminal_line(const LogRecord& record);
 // "2024-05-01T12:00:00.123456Z info video (clock main, tick 17): the film has no sound"
 std::string text_line(const LogRecord& record);
-// {"time":"2024-05-01T12:00:00.123456Z","level":"info","handler":"video","clock":"main","tick":17,"text":"…"}; what a
-// record does not have is left out.
+// {"time":"2024-05-01T12:00:00.123456Z","level":"info","handler":"video","clock":"main","tick":17,"text":"…"}; fields
+// that the record does not have are left out.
 std::string json_line(const LogRecord& record);
 
 } // namespace millrace

@@ -1,12 +1,12 @@
-// The bounded queue between those who say something and the one thread that writes it.
+// The bounded queue between the threads that log and the one thread that writes.
 //
 // spdlog's own asynchronous queue belongs to the whole process and takes a lock to put a message in; a worker of a run
-// may do neither. Here an entry is written where it lies: a thread claims a place by one compare-and-swap, fills it and
-// marks it. Nothing is allocated, nobody waits for anybody, and no system call is made. A place carries the turn that
-// it is in (Vyukov's bounded queue), so a full queue is seen without asking the reader. What finds it full is left out
-// and counted: a log that cannot keep up must not slow down what it tells of.
+// may do neither. Here a thread writes an entry in place: it claims a place by one compare-and-swap, fills it and marks
+// it. Nothing is allocated, no thread waits for another, and no system call is made. A place carries its turn (Vyukov's
+// bounded queue), so a producer sees a full queue without asking the reader. An entry that finds the queue full is
+// counted and dropped: a log that cannot keep up must not slow down the run.
 //
-// Entries of one thread come out in the order in which it put them in.
+// Entries of one thread keep their order.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace millrace {
 struct LogSource;
 
 struct LogEntry {
-  // Four lines of a wide terminal. What a handler says beyond that is in the report.
+  // Bytes, about four lines of a wide terminal. The report has the longer sentences of handlers.
   static constexpr size_t kTextMax = 1000;
 
   const LogSource* source = nullptr;
@@ -31,7 +31,7 @@ struct LogEntry {
   uint32_t stream = LogRecord::kNoStream;
   LogLevel level = LogLevel::info;
   uint16_t code = 0;
-  uint16_t size = 0;                                          // of the text
+  uint16_t size = 0;                                          // bytes in `text`
   bool by_handler = false, on_terminal = true, as_is = false; // see Log::Context
   char text[kTextMax];
 };
@@ -43,7 +43,7 @@ class LogQueue {
     for (size_t i = 0; i <= mask_; ++i) places_[i].turn.store(i, std::memory_order_relaxed);
   }
 
-  // Any thread; fill(entry) writes all of it. False where the queue is full: then it is counted.
+  // Any thread. fill(entry) writes all fields. If the queue is full, counts the entry as lost and returns false.
   template <class Fill>
   bool push(Fill&& fill) {
     uint64_t at = tail_.load(std::memory_order_relaxed);
@@ -65,7 +65,7 @@ class LogQueue {
     }
   }
 
-  // One thread; use(entry) sees the oldest. False where there is none, or its writer is not done yet.
+  // One thread. use(entry) sees the oldest entry. False if there is none or its writer is not done yet.
   template <class Use>
   bool take(Use&& use) {
     Place& place = places_[head_ & mask_];
@@ -78,12 +78,12 @@ class LogQueue {
 
   size_t size() const { return mask_ + 1; }
   uint64_t pushed() const { return tail_.load(std::memory_order_acquire); } // places claimed so far; any thread
-  uint64_t taken() const { return head_; }                                  // the thread that takes
+  uint64_t taken() const { return head_; }                                  // only the thread that takes
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }   // any thread
 
  private:
   struct alignas(64) Place {
-    std::atomic<uint64_t> turn{0}; // == its number: free; one more: written
+    std::atomic<uint64_t> turn{0}; // == position: free; == position + 1: written
     LogEntry entry;
   };
 

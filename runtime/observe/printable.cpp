@@ -1,4 +1,4 @@
-// UTF-8 as of RFC 3629, character by character.
+// Decodes UTF-8 (RFC 3629) character by character; see printable.h.
 #include "observe/printable.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ struct Character {
   char32_t code = 0;
 };
 
-// The character that `text` begins with. Overlong forms, surrogates and what lies beyond Unicode are none.
+// The character that `text` begins with. Overlong forms, surrogates and codes beyond Unicode are no characters.
 Character first_character(std::string_view text) {
   const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
   if (byte(0) < 0x80) return {1, byte(0)};
@@ -30,7 +30,7 @@ Character first_character(std::string_view text) {
   return {bytes, code};
 }
 
-// C0 and C1 controls, DEL, and the characters that change the direction of what follows or end a line.
+// C0 and C1 controls, DEL, and the characters that change the direction of the text after them or end a line.
 bool is_control(char32_t code) {
   return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200e && code <= 0x200f) ||
          (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);

@@ -1,4 +1,4 @@
-// Text that others wrote (a handler, a library, a file's name), made fit for a terminal.
+// Makes text from elsewhere (a handler, a library, a file's name) fit for a terminal.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,18 @@
 
 namespace millrace {
 
-// A sentence that is longer than this is cut where a person reads it.
+// Longer sentences are cut to this for a person to read.
 inline constexpr size_t kPrintedBytesMax = 2000;
-// And where it is kept, for the report.
+// Longer sentences are cut to this in the report.
 inline constexpr size_t kKeptBytesMax = size_t{64} << 10;
 
-// Control characters and bytes that are no UTF-8 as \xNN, so that nothing moves the cursor, changes a colour or turns
-// the text around; lines after the first are indented, so that none looks like one of ours; at most `bytes_max` bytes
-// of it and 20 lines, with the number of bytes that there were. Line ends and blanks at the end are left out.
+// The text in printable form. Control characters and bytes that are no UTF-8 become \xNN, so that nothing moves the
+// cursor, changes a colour or reverses the text. Lines after the first are indented, so that none looks like one of
+// ours. Text beyond `bytes_max` bytes or 20 lines is replaced by the total number of bytes. Line ends and blanks at the
+// end are left out.
 std::string printable(std::string_view text, size_t bytes_max = kPrintedBytesMax);
 
-// The text, or its beginning up to a whole character and the number of bytes that there were.
+// The text; if it is longer than `bytes_max`, its beginning up to a whole character and the total number of bytes.
 std::string shortened(std::string_view text, size_t bytes_max = kKeptBytesMax);
 
 } // namespace millrace

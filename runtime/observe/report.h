@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-// A sentence of a handler's.
+// A sentence that a handler said.
 struct HandlerMessage {
   uint32_t level = 0; // MR_LOG_*
   std::string sentence;
@@ -20,19 +20,19 @@ struct HandlerMessage {
 
 struct HandlerReport {
   std::string name, type, domain;
-  bool waits = false; // for the world: its time is not its own
+  bool waits = false; // for the outside world: its times are not its own cost
   uint64_t calls = 0, errors = 0, sampled = 0;
   double p50_us = 0, p99_us = 0, max_us = 0;
   double sampled_us = 0;   // the sum of the calls that were timed
-  double predicted_us = 0; // the plan's; 0: it did not know
-  // Of a body that enqueues, whose times are the device's: its finish() on the host. 0: it has none.
+  double predicted_us = 0; // by the plan; 0: the plan did not know it
+  // Times of finish() on the host, for a body that enqueues (its other times are the device's). 0: it has no finish().
   uint64_t finish_sampled = 0;
   double finish_p50_us = 0, finish_p99_us = 0, finish_max_us = 0;
-  std::map<std::string, int64_t> counts; // what the handler counted, by its own names
-  std::vector<HandlerMessage> messages;  // what it said, each sentence once
-  std::string first_error;               // what it said when it failed first; "": it did not
+  std::map<std::string, int64_t> counts; // the handler's own counters, by name
+  std::vector<HandlerMessage> messages;  // its log sentences, each once
+  std::string first_error;               // its words at its first failure; "": it did not fail
 };
-// What took more than 20 % longer or shorter than the plan thought.
+// A handler or copy that took over 20 % more or less time than the plan predicted.
 struct Misprediction {
   std::string what; // a handler, or a copy: "copy video → sim:0"
   double predicted_us = 0, measured_us = 0;
@@ -49,30 +49,31 @@ struct TransferReport {
 };
 struct PoolReport {
   uint64_t allocated_bytes = 0, high_water_bytes = 0;
-  uint64_t steady_allocations = 0; // of the domain's memory, by anybody, once the run has begun
-  uint64_t held_blocks = 0;        // of dynamic rings, now; once the run is over any is a leak of the runtime's own
+  uint64_t steady_allocations = 0; // allocations in the domain's memory since the run began, by any caller
+  uint64_t held_blocks = 0;        // blocks of dynamic rings held now; any left after the run is a leak in the runtime
 };
-// The way of a tick to a step after which nothing comes: from when its sources are asked, or when it was due, until
-// that step's call was over. Measured as all latencies are (tick_watch.h), where the sink was called.
+// The path of a tick to a sink, a step that no step follows. Its latency runs from when the tick's sources are asked,
+// or when the tick was due, until the sink's call ends. It is sampled as all latencies are (tick_watch.h), on ticks on
+// which the sink was called.
 struct PathReport {
   std::string sink;
-  double predicted_us = 0;    // the plan's: costs on the longest way, with nothing in between
-  uint32_t unknown_costs = 0; // handlers on that way whose cost the plan does not know; they are not in predicted_us
+  double predicted_us = 0;    // by the plan: the sum of costs on the longest path, without waiting
+  uint32_t unknown_costs = 0; // handlers on that path whose cost the plan does not know; predicted_us leaves them out
   uint64_t sampled = 0;
   double p50_us = 0, p99_us = 0, max_us = 0;
-  double first_us = 0;   // of the first tick, which is among them; 0: it did not come here
+  double first_us = 0;   // the first tick's time, which the others include; 0: it did not reach the sink
   double sampled_us = 0; // the sum
 };
-// A region of handlers that a device was given as one.
+// A region: handlers that were submitted to a device as one launch.
 struct RegionReport {
   std::string domain;
   std::vector<std::string> handlers;
   uint64_t launches = 0;   // ticks on which it was one launch
   uint64_t one_by_one = 0; // ticks on which its bodies were called
-  uint64_t sampled = 0;    // device time of a launch, on one tick in 256, later in 4096
+  uint64_t sampled = 0;    // launches whose device time was measured: one tick in 256, later one in 4096
   double p50_us = 0, p99_us = 0;
 };
-// A device as it says of itself at the end, and what its driver was asked.
+// A device's own gauges at the end of the run, and the calls made to its driver.
 struct DeviceReport {
   std::string domain;
   std::map<std::string, double> gauges;         // by name and unit
@@ -92,19 +93,19 @@ struct Report {
   std::map<std::string, PoolReport> pools;
   uint64_t latency_sampled = 0;
   double latency_p50_us = 0, latency_p99_us = 0, latency_max_us = 0;
-  double latency_first_us = 0;   // of the first tick of the clock whose first took longest; it is among them
+  double latency_first_us = 0;   // the longest first tick of all clocks; the others include it
   double latency_sampled_us = 0; // the sum
   std::vector<PathReport> paths;
-  std::vector<SegmentReport> segments; // as they are now: a first cut that was guessed is made once more (5.2)
+  std::vector<SegmentReport> segments; // as they are now: a first cut that was guessed is made again once (5.2)
   std::vector<RegionReport> regions;
-  std::vector<DeviceReport> devices; // but for the host
+  std::vector<DeviceReport> devices; // without the host
   bool cut_again = false;
-  uint64_t log_lost = 0; // what was said and found the log's queue full, in the life of the log
+  uint64_t log_lost = 0; // entries that found the log's queue full, since the log was opened
 };
 
 struct Result {
   bool ok = true;
-  Error error; // the first cause, where not ok
+  Error error; // the first cause, if not ok
   Report report;
 };
 

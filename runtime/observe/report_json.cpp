@@ -101,7 +101,7 @@ std::string to_json(const Result& result) {
   json["segments"] = ordered_json::array();
   for (const SegmentReport& s : report.segments)
     json["segments"].push_back({{"domain", s.domain}, {"handlers", s.handlers}});
-  // A handler may say what is no UTF-8.
+  // A handler's words may be invalid UTF-8.
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }
 

@@ -1,4 +1,5 @@
-// A stack for the signal handlers of one thread: who has used up its own has nothing left to run one on.
+// A stack for the signal handlers of one thread: after a stack overflow the thread's own stack has no room for a
+// handler.
 #pragma once
 
 #include <csignal>
@@ -7,12 +8,12 @@
 
 namespace millrace {
 
-// Of the thread that makes it, while it lives; the one that was there before comes back.
+// Installs the stack for the calling thread. The destructor restores the one that was installed before.
 class SignalStack {
  public:
   explicit SignalStack(bool wanted) {
     if (!wanted) return;
-    memory_.reset(new std::byte[kBytes]); // not touched before it is needed
+    memory_.reset(new std::byte[kBytes]); // its pages are not touched until they are needed
     stack_t mine{};
     mine.ss_sp = memory_.get();
     mine.ss_size = kBytes;
@@ -25,7 +26,7 @@ class SignalStack {
   SignalStack& operator=(const SignalStack&) = delete;
 
  private:
-  static constexpr size_t kBytes = size_t{64} << 10; // the registers of any processor, and a handler that prints
+  static constexpr size_t kBytes = size_t{64} << 10; // any processor's registers and a handler that prints
   std::unique_ptr<std::byte[]> memory_;
   stack_t before_{};
 };

@@ -1,17 +1,17 @@
-// A number that one thread at a time writes and any thread may read while it is being counted.
+// A number that one thread at a time writes while any thread may read it.
 #pragma once
 
 #include <atomic>
 
 namespace millrace {
 
-// Relaxed loads and stores, no read-modify-write: adding costs what it costs for a plain number. Who writes may change,
-// where something else hands over between the two, as the claim of a segment does.
+// Uses relaxed loads and stores and no read-modify-write, so adding costs no more than for a plain number. The writing
+// thread may change if something else synchronizes the old and the new one, as the claim of a segment does.
 template <class T>
 class SingleWriter {
  public:
   SingleWriter() = default;
-  // Containers are filled before anybody counts.
+  // For filling containers, before any thread counts.
   SingleWriter(const SingleWriter& other) : value_(other.get()) {}
   SingleWriter& operator=(const SingleWriter& other) { return set(other.get()); }
 

@@ -1,4 +1,4 @@
-// All threads of the runtime are made here, so that one that cannot be made is told in one way.
+// Starts every thread of the runtime, so that a thread that cannot be started is always reported in the same way.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-// A thread that runs `body`. Where the system has none left: Failure MR0612 with its name, "worker 3 of 8" or "the
-// thread that …", and with how many this process has.
+// Starts a thread that runs `body`. Throws Failure MR0612 if the system has no thread left, with `name` ("worker 3 of
+// 8" or "the thread that …") and the number of threads that this process has.
 std::thread start_thread(const std::string& name, std::function<void()> body);
 
 } // namespace millrace

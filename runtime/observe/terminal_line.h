@@ -1,5 +1,5 @@
-// Whether the terminal's line is not ended yet. The process has one terminal, and who writes to it next, also a signal
-// handler, ends that line first.
+// A flag that is true while the terminal shows a line without its end. The process has one terminal, so any code that
+// writes to it next, a signal handler too, clears that line first.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,8 @@
-// What ran when: rings of spans that are written all the time and read when a run is over.
+// Records what ran when: rings of spans that are written all the time and read when a run is over.
 //
-// One thread writes a ring, and a full one forgets its oldest spans; nothing is shared and nothing is allocated on the
-// way. Times are the processor's own ticks, because reading them costs half of what clock_gettime() does (9 ns against
-// 19 ns on the machine of docs/performance.md); TraceClock turns them into nanoseconds afterwards.
+// One thread writes a ring, and a full ring forgets its oldest spans. Writing shares nothing and allocates nothing.
+// Times are the processor's own ticks, because reading them costs half of what clock_gettime() does (9 ns against 19 ns
+// on the machine of docs/performance.md); TraceClock turns them into nanoseconds afterwards.
 #pragma once
 
 #include <algorithm>
@@ -33,14 +33,15 @@ inline int64_t trace_ticks() {
 #endif
 }
 
-// A line through two readings of both clocks: when the run began, and when its trace is read.
+// Converts ticks to nanoseconds by a line through two readings of both clocks: one when the run began, one when its
+// trace is read.
 class TraceClock {
  public:
   void begin(int64_t ticks, int64_t ns) { ticks_ = ticks, ns_ = ns; }
   void end(int64_t ticks, int64_t ns) {
     if (ticks > ticks_) ns_per_tick_ = static_cast<double>(ns - ns_) / static_cast<double>(ticks - ticks_);
   }
-  // Since begin().
+  // Nanoseconds since begin().
   double ns(int64_t ticks) const { return static_cast<double>(ticks - ticks_) * ns_per_tick_; }
 
  private:
@@ -48,30 +49,30 @@ class TraceClock {
   double ns_per_tick_ = 1;
 };
 
-// A reader's `read` is of a value, which becomes some tick's later or never.
+// A reader's `read` belongs to a value, which becomes part of some tick later or never.
 enum class TraceKind : uint32_t { call, read, copy, admit };
 
-// A trace id is the tick's clock above these bits and its index in them.
+// A trace id holds the tick's index in these bits and the tick's clock above them.
 inline constexpr uint64_t kTraceIndexBits = 48;
 
-// As it is read; it is written in half the bytes.
+// A span as readers get it. The ring stores it in half the bytes.
 struct TraceSpan {
   int64_t begin, end; // ticks
-  uint64_t trace_id;  // of the tick, or the reader's count of values
-  uint32_t step;      // of the plan
+  uint64_t trace_id;  // the tick's, or the reader's count of values
+  uint32_t step;      // index in the plan
   TraceKind kind;
 };
 
 // One track of a trace: a worker, a reader, a stream of a device.
 class TraceRing {
  public:
-  // Touched: all of its memory is there before the first span, which then costs no page fault.
+  // `touched`: touches all memory now, so that the first spans cost no page faults.
   TraceRing(std::string name, size_t entries, bool touched)
       : name_(std::move(name)), mask_(std::bit_ceil(entries) - 1), entries_(new Entry[mask_ + 1]) {
     if (touched) std::fill_n(entries_.get(), mask_ + 1, Entry{});
   }
 
-  // By the one thread that writes here.
+  // Only the one thread that writes this ring.
   void add(const TraceSpan& span) {
     if (span.trace_id != trace_id_) [[unlikely]] {
       trace_id_ = span.trace_id;
@@ -82,7 +83,7 @@ class TraceRing {
     entries_[added_++ & mask_] = {step | (ticks < kTicksMax ? ticks : kTicksMax), span.end};
   }
 
-  // The same of `count` steps one after another, each with an equal part of the span.
+  // Adds `count` steps one after another, each with an equal part of the span.
   void add_row(const TraceSpan& span, const uint32_t* steps, uint32_t count) {
     const int64_t each = (span.end - span.begin) / count;
     add({span.begin, span.begin + each, span.trace_id, steps[0], span.kind});
@@ -93,9 +94,9 @@ class TraceRing {
   }
 
   const std::string& name() const { return name_; }
-  // Entries that newer ones took the place of.
+  // The number of entries that newer ones have overwritten.
   uint64_t forgotten() const { return added_ > mask_ + 1 ? added_ - (mask_ + 1) : 0; }
-  // Oldest first. When nobody writes any more.
+  // Oldest first. Call it only when the ring's thread no longer writes.
   std::vector<TraceSpan> spans() const {
     std::vector<TraceSpan> all;
     uint64_t trace_id = kUnknown;
@@ -112,13 +113,14 @@ class TraceRing {
   }
 
  private:
-  // 16 bytes a call: bit 63 set, a tick that the next entries belong to; else kind, step and duration.
+  // 16 bytes a call. If bit 63 of `what` is set, it is the tick that the next entries belong to; else it holds kind,
+  // step and duration.
   struct Entry {
     uint64_t what;
     int64_t end;
   };
   static constexpr uint64_t kTickMark = uint64_t{1} << 63;
-  static constexpr uint32_t kTicksBits = 40, kKindShift = 60; // 2⁴⁰ ticks are minutes: the watchdog speaks sooner
+  static constexpr uint32_t kTicksBits = 40, kKindShift = 60; // 2⁴⁰ ticks are minutes: the watchdog reports sooner
   static constexpr uint64_t kTicksMax = (uint64_t{1} << kTicksBits) - 1;
   static constexpr uint64_t kStepMask = (uint64_t{1} << (kKindShift - kTicksBits)) - 1; // a million steps
   static constexpr uint64_t kUnknown = UINT64_MAX;

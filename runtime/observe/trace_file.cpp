@@ -71,7 +71,7 @@ class Writer {
     event(json);
   }
 
-  // From each call of a tick to the next one on another track.
+  // Draws an arrow from each call of a tick to the next one if that is on another track.
   void arrows() {
     std::erase_if(spans_, [](const Placed& placed) {
       return placed.span.kind == TraceKind::admit || placed.span.kind == TraceKind::read;
@@ -87,7 +87,7 @@ class Writer {
       const auto end = [&](const char* phase, const Placed& at) {
         nlohmann::ordered_json json = {{"ph", phase}, {"id", id},        {"name", "tick"},         {"cat", "tick"},
                                        {"pid", 1},    {"tid", at.track}, {"ts", us(at.span.begin)}};
-        if (phase[0] == 'f') json["bp"] = "e"; // to the slice around it, not to the next one
+        if (phase[0] == 'f') json["bp"] = "e"; // ends at the enclosing slice, not at the next one
         event(json);
       };
       end("s", from);

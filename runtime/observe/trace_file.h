@@ -1,5 +1,5 @@
 // A run's trace as a file that Perfetto and chrome://tracing open: a track per worker, reader and device stream, a
-// slice per call, and arrows along a tick where it goes from one track to another.
+// slice per call, and arrows that follow a tick from one track to another.
 #pragma once
 
 #include <iosfwd>
@@ -14,11 +14,11 @@ struct TraceOfRun {
   std::string name;
   std::vector<const TraceRing*> rings; // a track each
   std::vector<std::string> steps;      // by TraceSpan::step
-  std::vector<std::string> clocks;     // by what a trace id says above kTraceIndexBits
+  std::vector<std::string> clocks;     // by a trace id's bits above kTraceIndexBits
   TraceClock clock;
 };
 
-// When nothing of the run writes its rings any more. Times are microseconds since the start.
+// To be called when no thread of the run writes its rings any more. Times are microseconds since the start.
 void write_trace(const TraceOfRun& run, std::ostream& out);
 
 } // namespace millrace

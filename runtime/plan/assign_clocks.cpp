@@ -1,4 +1,4 @@
-// Which clock each handler belongs to, and what paces each clock (semantics.md 1.2, 1.3).
+// Finds the clock of each handler, and what paces each clock (semantics.md 1.2, 1.3).
 #include <set>
 
 #include "graph/quantity.h"
@@ -22,7 +22,7 @@ uint32_t find_clock(const Draft& draft, const std::string& name, const Place& pl
       code::unknown_handler, "there is no clock named \"" + name + "\"", place, {}, nearest_name(name, names), ""});
 }
 
-// The clock of a handler that names none: of its sync inputs, else of its other inputs, else the only one.
+// The clock of a handler that names none: that of its sync inputs, else of its other inputs, else the first.
 uint32_t clock_of_inputs(const Draft& draft, uint32_t h) {
   for (const bool sync : {true, false}) {
     std::set<uint32_t> clocks;
@@ -49,7 +49,8 @@ uint32_t clock_of_inputs(const Draft& draft, uint32_t h) {
 
 bool has_rate(const DraftHandler& handler) { return handler.facts.rate_num > 0; }
 
-// Nobody may have asked for realtime: a live source does.
+// Refuses a realtime clock without a rate. If no person asked for realtime, the error names the live source that
+// implies it.
 [[noreturn]] void refuse_without_rate(const Draft& draft, uint32_t c, graph::ClockMode declared) {
   Error error{code::clocks_without_policy,
               "a realtime clock needs a rate, and no source has one",
@@ -90,12 +91,12 @@ void refuse_several_rates(const Draft& draft, uint32_t c) {
             "sources of several rates share one free clock",
             other->declared->place,
             {words(*first), words(*other),
-             "with a rate: of the clock's own each gives what is due at a beat, and nothing where nothing is"},
+             "with a rate: of the clock's own each gives its value at a beat if one is due, and nothing otherwise"},
             "",
             "give each a clock of its own under clocks:, and say policy: latest where they meet"});
 }
 
-// The mode where the file says none: `source` if exactly one source has a rate, `realtime` if any is live, else `free`.
+// Sets the mode: as declared, else `source` if exactly one source has a rate, `realtime` if any is live, else `free`.
 void choose_mode(Draft& draft, uint32_t c) {
   Clock& clock = draft.plan.clocks[c];
   uint32_t rated = 0, live = 0, sources = 0, driver = kNone;
@@ -138,7 +139,8 @@ void choose_mode(Draft& draft, uint32_t c) {
   if (clock.mode == graph::ClockMode::free && rated > 1 && !clock.rate.numerator) refuse_several_rates(draft, c);
 }
 
-// The clocks with sources that edges lead from to a clock without any: they say when it ends (8.11).
+// Finds the leaders of a clock without sources: the clocks with sources from which edges lead to it. They say when it
+// ends (8.11).
 void find_leaders(Draft& draft, uint32_t c) {
   std::vector<bool> has_source(draft.plan.clocks.size()), leads(draft.plan.clocks.size());
   const DraftHandler* first = nullptr;

@@ -14,7 +14,7 @@ bool capturable(const Plan& plan, const Step& step) {
          step.every == 1;
 }
 
-// An input whose slot is no function of the index keeps its consumer on streams.
+// True if the slot of every input is a function of the index. Otherwise the step stays on streams.
 bool slots_follow_the_index(const Plan& plan, const Step& step) {
   for (const StepInput& input : step.inputs) {
     if (input.output == kNone) continue;
@@ -25,7 +25,7 @@ bool slots_follow_the_index(const Plan& plan, const Step& step) {
   return true;
 }
 
-// "" where a body that is called before the first tick knows all that it is told of its inputs; else what varies.
+// Returns "" if a body that is called before the first tick knows all that it is told of its inputs; else what varies.
 std::string what_varies(const Plan& plan, const Step& step) {
   for (const StepInput& input : step.inputs) {
     if (input.output == kNone) continue;
@@ -37,7 +37,7 @@ std::string what_varies(const Plan& plan, const Step& step) {
       fixed = fixed && format.shape_kind[d] == MR_DIM_FIXED;
     if (!fixed) return "the size of " + plan.steps[output.step].name + "." + output.name + " is not fixed";
   }
-  for (const uint32_t o : step.outputs) { // how many records there are a kernel says; else the body does, on each tick
+  for (const uint32_t o : step.outputs) { // a kernel counts records; other sizes come from the body, on each tick
     const uint32_t kind = plan.outputs[o].format.kind;
     if (kind != MR_KIND_IMAGE && kind != MR_KIND_TENSOR && kind != MR_KIND_RECORDS)
       return "the size of what it gives on " + plan.outputs[o].name + " varies";
@@ -45,9 +45,9 @@ std::string what_varies(const Plan& plan, const Step& step) {
   return "";
 }
 
-// Whether a path leads from the region out of it and back, once this step is in it: replayed as one, it would wait for
-// itself. Regions are joined in `waits`: they are replayed as one, so a way that enters one leaves it by any of its
-// steps.
+// True if, with this step in the region, a path leads out of the region and back: replayed as one, the region would
+// wait for itself. The steps of each region are joined in `waits`, because a region is replayed as one: a path that
+// enters it may leave it by any of its steps.
 bool leads_back(const Plan& plan, const Reachability& waits, uint32_t s, uint32_t region) {
   const std::vector<uint32_t>& steps = plan.regions[region].steps;
   const auto comes_back_to = [&](uint32_t member) {
@@ -59,8 +59,8 @@ bool leads_back(const Plan& plan, const Reachability& waits, uint32_t s, uint32_
   return comes_back_to(s) || std::any_of(steps.begin(), steps.end(), comes_back_to);
 }
 
-// Copies down that are part of their region's recording: of so few bytes, and so few of them, that the way to the copy
-// engine and back would take longer than they do. They are made whether or not their readers fire.
+// The most bytes of a copy to the host that is part of its region's recording. Such copies are so small, and so few,
+// that the way to the copy engine and back would take longer. They are made whether or not their readers fire.
 constexpr uint64_t kRidesAlongMax = 4096;
 
 void take_small_copies_along(Plan& plan) {

@@ -1,4 +1,4 @@
-// What is refused of formats: those that no format is, sizes that are not known, empty values of what cannot be empty.
+// Refuses invalid formats, unknown or excessive sizes, and empty initial values of formats that cannot be empty.
 #include "plan/check_formats.h"
 
 #include <string>

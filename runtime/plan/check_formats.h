@@ -1,4 +1,4 @@
-// What formats must keep to. Private to runtime/plan.
+// Checks of formats: element types, ranks, sizes and initial values. Private to runtime/plan.
 #pragma once
 
 #include "millrace/payload.h"
@@ -6,18 +6,19 @@
 
 namespace millrace::plan {
 
-// Of a tensor: its element type, and whether what an input accepts has it and its number of dimensions.
+// For tensors: dtype_of() is the element type; takes_dtype() and takes_rank() are true if the input accepts the given
+// element type or number of dimensions.
 DType dtype_of(const mr_format& format);
 bool takes_dtype(const mr_format& accepts, const mr_format& gives);
 bool takes_rank(const mr_format& accepts, const mr_format& gives);
 std::string describe_rank(uint32_t rank);
 
-// "" where what a handler said of an output can be read, else what is wrong with it. Everybody reads it: fields that no
-// format has would lead beyond its arrays.
+// Returns "" if the format that a handler gave for an output is valid, else what is wrong with it. Later passes index
+// arrays by its fields, so an invalid format would lead beyond them.
 std::string format_fault(const mr_format& format, const mr_port& port);
 
-// Once all formats are settled: refuse a value whose size is not known or that fits into no memory (MR0403, MR0404),
-// and an empty initial value of a format that has none (MR0407).
+// Call these once all formats are settled. They refuse a value whose size is unknown or that fits into no memory
+// (MR0403, MR0404), and an empty initial value of a format that cannot be empty (MR0407).
 void check_sizes(const Draft& draft);
 void check_initials(const Draft& draft);
 

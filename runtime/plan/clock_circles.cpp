@@ -1,4 +1,4 @@
-// Circles of clocks: found, refused where they may stand still, given windows where they may not; see clock_circles.h.
+// Finds circles of clocks, refuses those that may stand still, and gives windows to the others; see clock_circles.h.
 #include "plan/clock_circles.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace millrace::plan {
 
 namespace {
 
-// One tick more than a tick may be held for: the times of a file are rounded, and a little early is no failure.
+// One spare tick: the times in a file are rounded, and a value that is a little early is no failure.
 constexpr uint32_t kSpareTicks = 1;
 
 using ClockEdges = std::vector<std::pair<uint32_t, uint32_t>>; // clocks at both ends; the direction does not count
@@ -60,7 +60,7 @@ std::string described(const Draft& draft, const DraftEdge& edge) {
          quoted_clock(draft.plan.clocks[draft.handlers[edge.target].clock]);
 }
 
-// A queue that blocks where its clocks are joined by another way too (8.2).
+// Refuses a blocking queue if its clocks are joined by another way too (8.2).
 void refuse_blocking_queues(const Draft& draft, const std::vector<const DraftEdge*>& crossing,
                             const ClockEdges& clocks) {
   for (uint32_t e = 0; e < crossing.size(); ++e) {
@@ -83,7 +83,7 @@ void refuse_blocking_queues(const Draft& draft, const std::vector<const DraftEdg
   }
 }
 
-// Handlers that an edge leads to, one after another, or that lead to one.
+// The handlers downstream of this one (`forwards`) or upstream of it, itself included.
 std::vector<bool> reached_by(const Draft& draft, uint32_t handler, bool forwards) {
   std::vector<bool> reached(draft.handlers.size());
   std::vector<uint32_t> todo{handler};
@@ -101,8 +101,8 @@ std::vector<bool> reached_by(const Draft& draft, uint32_t handler, bool forwards
   return reached;
 }
 
-// A loop of handlers across clocks needs an earlier tick of its own, by `delay`, for each of its ticks. Where it waits
-// for later times on its way, what it needs may be later than what it has.
+// Refuses loops of handlers across clocks that wait for later times. Each tick of a loop needs an earlier tick of its
+// own, by `delay`. If it waits for later times on its way, the tick that it needs may be later than those that it has.
 void refuse_late_loops(const Draft& draft, const std::vector<const DraftEdge*>& crossing) {
   const bool delays = std::any_of(draft.edges.begin(), draft.edges.end(),
                                   [](const DraftEdge& edge) { return edge.declared->delay > 0; });
@@ -193,7 +193,8 @@ int64_t ClockCircles::span_ns(uint32_t clock) const {
   for (const Channel& channel : plan_.channels) {
     if (!joins(channel) || circle_[clock_at(plan_, channel.from)] != circle_[clock]) continue;
     if (channel.kind == ChannelKind::align) span += channel.within_ns;
-    // What is owed before the writer makes the reader wait; what is owed before the reader, the writer that needs room.
+    // Ticks owed before the writer make the reader wait. Ticks owed before the reader make a writer wait that needs
+    // room.
     for (const uint32_t end : {channel.from, channel.to}) {
       const graph::Rational& rate = plan_.clocks[clock_at(plan_, end)].rate;
       const uint32_t owed = plan_.steps[end].level;
@@ -240,7 +241,7 @@ std::vector<uint32_t> ClockCircles::waits() const {
         if (input.output != kNone) changed = add(s, plan_.outputs[input.output].step) || changed;
       for (const uint32_t before : step.after) changed = add(s, before) || changed;
       const auto* copy = std::get_if<CopyStep>(&step.kind);
-      for (const uint32_t reader : copy ? copy->readers : std::vector<uint32_t>{}) // it asks what else they need
+      for (const uint32_t reader : copy ? copy->readers : std::vector<uint32_t>{}) // it asks for their inputs
         for (const StepInput& input : plan_.steps[reader].inputs)
           if (input.output != kNone && input.required) changed = add(s, plan_.outputs[input.output].step) || changed;
       if (plan_.paces[step.pace].gate != kNone) changed = add(s, plan_.paces[step.pace].gate) || changed;

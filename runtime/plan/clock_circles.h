@@ -7,16 +7,16 @@
 // Why this way. The graph has a node for each clock and an edge for each edge between clocks that waits. It has no
 // directions, because a writer that waits for room waits against the edge. An edge is a bridge if it is the only way
 // between its two sides; no circle of waits goes through a bridge. The clocks that are joined by other edges form a
-// *circle*. A wait in a circle goes from one tick to another whose media time is later by at most `within` and by what
-// may be owed before the edge's writer and before its reader, each edge once, until it comes to a clock whose window is
-// full. Where every window is longer than the sum of those, the tick at its tail is earlier than the one that the wait
-// began with: no wait comes back to itself.
+// *circle*. A chain of waits in a circle leads from tick to tick. Over each edge, the media time rises by at most
+// `within` plus what may be owed before the edge's writer and before its reader. The chain uses each edge once and ends
+// at a clock whose window is full. If every window is longer than the sum of these rises, the tick at that window's
+// tail is earlier than the tick at which the chain began: no wait comes back to itself.
 //
 // Invariants.
 //  - The sum is over all edges of a circle, not over the longest way round: circles that share a clock can be walked
 //    one after the other.
-//  - A window gives its length only where the steps at its head are not held by one that waits: in a circle a segment
-//    has only steps that wait for the same edges, and a step that waits for room stands alone (partition.cpp).
+//  - A window is used in full only if no waiting step holds up the steps at its head. So in a circle a segment has only
+//    steps that wait for the same edges, and a step that waits for room has a segment of its own (partition.cpp).
 #pragma once
 
 #include <cstdint>
@@ -26,32 +26,33 @@
 
 namespace millrace::plan {
 
-// Refuses what may stand still for ever whatever the windows are: a queue that blocks on a circle (MR0414), a circle of
-// handlers that takes a later value of another clock and needs an earlier one of its own for it (MR0414).
+// Refuses graphs that may stand still for ever with any window: a queue that blocks on a circle (MR0414), and a circle
+// of handlers that takes a later value of another clock and needs an earlier one of its own for it (MR0414).
 void refuse_standing_circles(const Draft& draft);
 
-// How long the ticks of each clock may be held by others of its circle, and how many that are (8.3): Clock::held_ns,
-// held_ticks. Refuses (MR0415) an `in_flight` that is fixed below, and a clock of no rate.
+// Sets Clock::held_ns, held_ticks, owed_ticks and crowd_ticks of the clocks on circles (8.3). Refuses (MR0415) a fixed
+// `in_flight` that is too small for that, and a clock that needs a rate and has none.
 void hold_circles(Draft& draft);
 
 class ClockCircles {
  public:
   explicit ClockCircles(const Plan& plan);
 
-  // Whether the channel joins two clocks of one circle.
+  // True if one clock of the channel waits for the other and both are on one circle.
   bool joins(const Channel& channel) const;
   bool has(uint32_t clock) const { return circle_[clock] != kNone; }
   // The clocks that are on one circle with this one, itself among them.
   std::vector<uint32_t> round(uint32_t clock) const;
-  // Media time that a tick of this circle may be held for; 0: its own time is all that is waited for. Needs levels.
+  // The media time for which a tick of this circle may be held; 0 if ticks wait only for values of their own time.
+  // Needs levels.
   int64_t span_ns(uint32_t clock) const;
-  // Ticks that may be owed before an end of an edge that is in this clock, at most.
+  // The most ticks that may be owed before an end of a circle's edge, if that end is in this clock.
   uint32_t owed_most(uint32_t clock) const;
-  // Ticks that are owed before every edge that leaves the clock, at least, and for which its own window has room beside
-  // those in flight: a pace of its own has that room in a window of its own.
+  // The fewest ticks owed before an edge that leaves the clock. The clock's window has room for them beside those in
+  // flight. A writer in a decoupled pace counts as 0, because its pace has that room in its own window.
   uint32_t owed_least(uint32_t clock) const;
-  // By step: which waits for other clocks of a circle have to end before it can run. Equal numbers, equal waits; 0:
-  // none.
+  // By step: a number for the set of waits for other clocks of a circle that must end before the step can run. Equal
+  // numbers mean equal sets; 0 means no wait.
   std::vector<uint32_t> waits() const;
 
  private:
@@ -59,7 +60,7 @@ class ClockCircles {
   std::vector<uint32_t> circle_; // by clock
 };
 
-// Ticks of this rate that so much media time holds at most, begun ones too.
+// The most ticks of this rate that fit into the span; a tick that only begins in it counts.
 uint32_t ticks_in(int64_t span_ns, const graph::Rational& rate);
 
 } // namespace millrace::plan

@@ -1,4 +1,4 @@
-// From a declared graph to a plan: runs the passes in order, and begins again where negotiation asks for a conversion.
+// From a declared graph to a plan: runs the passes in order, and begins again if negotiation asks for a conversion.
 #include <map>
 #include <optional>
 
@@ -11,11 +11,11 @@ namespace millrace::plan {
 
 namespace {
 
-// One round finds all conversions, another that there are no more. A handler that makes something else of its input
-// than its ports say may cost a round; more than these means that two ask for each other's formats for ever.
+// One round finds all conversions, and another that there are no more. A handler whose output differs from what its
+// ports say may cost a round. More rounds than these mean that two handlers ask for each other's formats for ever.
 constexpr int kConversionRoundsMax = 64;
 
-// Formats point to record types of plugins; the plan has copies of them, each once.
+// Formats point to record types of plugins; the plan has its own copies of them, one of each.
 void keep_records(Plan& plan) {
   std::map<const mr_record_type*, const mr_record_type*> kept;
   for (Output& output : plan.outputs) {
@@ -55,7 +55,7 @@ void run_passes(Draft& draft) {
   keep_records(draft.plan);
 }
 
-// The graph and its facts with what the plan inserts. They are copied once something is.
+// The graph and its facts, with the conversions that the plan inserts. They are copied at the first insertion.
 class Extended {
  public:
   Extended(const graph::Graph& graph, const Facts& facts, const Types& types)
@@ -64,7 +64,7 @@ class Extended {
   const graph::Graph& graph() const { return graph_ ? *graph_ : declared_; }
   const Facts& facts() const { return graph_ ? facts_ : declared_facts_; }
 
-  // Adds a conversion between an output and those of its readers that want the same.
+  // Adds a conversion between an output and those of its readers that want the same one.
   void insert(const Draft& draft, const Conversion& conversion) {
     if (!graph_) {
       graph_ = declared_;
@@ -85,7 +85,7 @@ class Extended {
     first.policy = graph::Policy::sync;
     first.delay = 0;
     first.initial_empty = false;
-    first.domain.clear(); // where the bytes must be is said of what the readers get
+    first.domain.clear(); // `domain:` stays with the edges that the readers read
     first.target = convert.name;
     first.target_port = "";
     first.target_index = 0;

@@ -1,5 +1,5 @@
-// Edges: within a pace an input reads its output's slot; into a pace that works behind it goes by a gate, and by
-// `latest`, `queue` and `align` by a post and a resolve step (2.3).
+// Connects edges: within a pace an input reads its output's slot; a value enters a decoupled pace by a gate; `latest`,
+// `align`, and `queue` between clocks go by a post and a resolve step (2.3).
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -96,7 +96,7 @@ class Connecting {
     input.required = channel.on_firing && plan_.steps[target_of(edge).step].inputs[edge.target_input].required;
     input.delay = declared.delay;
     input.initial_empty = declared.initial_empty;
-    // The gate sees every tick, and the steps after it do not: so it is the gate that knows the last value.
+    // The gate sees every tick and the steps after it do not, so the gate is the one that knows the last value.
     input.repeat_last = declared.delay > 0 && plan_.steps[target_of(edge).step].inputs[edge.target_input].required;
     input.edge = e;
     for (uint32_t i = 0; i < plan_.steps[gate].inputs.size(); ++i) {
@@ -141,7 +141,8 @@ class Connecting {
     return gate;
   }
 
-  // The resolve step's output that a `latest`, `queue` or `align` edge is read from; shared by readers that agree.
+  // The resolve step's output from which a `latest`, `queue` or `align` edge is read. `latest` edges that agree share
+  // one.
   uint32_t through_channel(uint32_t e, uint32_t from) {
     const DraftEdge& edge = draft_.edges[e];
     const graph::Edge& declared = *edge.declared;
@@ -182,14 +183,14 @@ class Connecting {
     channel.initial_empty = declared.initial_empty;
     channel.edges.push_back(e);
     channel.entries.push_back(0);
-    // A queue gives to the ticks that its reader fires on, and to no other (8.6).
+    // A queue gives values only to the ticks on which its reader fires (8.6).
     if (declared.policy == graph::Policy::queue) plan_.steps[resolve].every = target_of(edge).declared->every;
     plan_.channels.push_back(channel);
     if (declared.policy == graph::Policy::latest) latest_[key] = output;
     return output;
   }
 
-  // A pace that nothing feeds by sync or queue fires every tick: a gate without values.
+  // A pace that no edge feeds by sync or queue fires every tick: it gets a gate without values.
   void make_empty_gates() {
     for (uint32_t p = static_cast<uint32_t>(plan_.clocks.size()); p < plan_.paces.size(); ++p)
       if (plan_.paces[p].gate == kNone) gate_of(p, plan_.paces[p].clock);

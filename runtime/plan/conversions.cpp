@@ -1,4 +1,4 @@
-// Conversions that negotiation inserted: where they run, and what the plan says of them (semantics.md 5.6).
+// Places the conversions that negotiation inserted, and describes them in the plan (semantics.md 5.6).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace millrace::plan {
 
 namespace {
 
-// What crosses boundaries when a conversion runs in one domain or another. A copy to a domain that has one anyway, for
-// another reader, costs nothing.
+// The bytes that cross boundaries if a conversion runs in one domain or another. A copy to a domain costs nothing if
+// the domain gets one anyway, for another reader.
 class Sides {
  public:
   Sides(const Draft& draft, uint32_t handler, const std::set<uint32_t>& unplaced) : convert_(draft.handlers[handler]) {
@@ -42,7 +42,7 @@ class Sides {
   }
   bool is_source(uint32_t domain) const { return domain == source_; }
 
-  // UINT64_MAX where an edge forbids what it needs.
+  // UINT64_MAX if an edge forbids a copy that this needs.
   uint64_t bytes_in(uint32_t domain) const {
     uint64_t bytes = 0;
     if (!has_it_.count(domain)) bytes += copied_bytes(convert_.inputs[0]);
@@ -59,8 +59,8 @@ class Sides {
   const DraftHandler& convert_;
   uint32_t source_ = 0;
   bool may_copy_in_ = true;
-  // Domains: of its readers, also in the order of the graph; of those that must not get a copy; of those that have what
-  // is converted.
+  // Domains. readers_: of its readers; in_order_ has the same in the order of the graph. must_be_: of readers that must
+  // not get a copy. has_it_: those that have the conversion's input anyway.
   std::set<uint32_t> readers_, must_be_, has_it_;
   std::vector<uint32_t> in_order_;
 };
@@ -72,7 +72,7 @@ void place_conversion(Draft& draft, uint32_t h, const std::vector<uint32_t>& cho
   std::vector<uint32_t> domains;
   for (const uint32_t domain : sides.domains())
     if (std::find(choices.begin(), choices.end(), domain) != choices.end()) domains.push_back(domain);
-  if (domains.empty()) return; // it runs on neither side, and stays where it can
+  if (domains.empty()) return; // it can run on neither side, and stays where it is
   const auto fewer = [&](uint32_t a, uint32_t b) { return sides.bytes_in(a) < sides.bytes_in(b); };
   std::stable_sort(domains.begin(), domains.end(), fewer);
   handler.domain = domains[0];
@@ -85,9 +85,9 @@ void place_conversion(Draft& draft, uint32_t h, const std::vector<uint32_t>& cho
   }
   const uint64_t here = sides.bytes_in(domains[0]), there = sides.bytes_in(domains[1]);
   const std::string& other = draft.plan.domains[domains[1]].name;
-  handler.reason = sides.is_source(domains[0]) ? "before the copy: " : "behind the copy: ";
+  handler.reason = sides.is_source(domains[0]) ? "before the copy: " : "after the copy: ";
   if (there == UINT64_MAX)
-    handler.reason += "an edge forbids the one that it would take in " + other;
+    handler.reason += "an edge forbids the copy that it would need in " + other;
   else
     handler.reason += fmt::format("{} a tick cross, {} if it were in {}", bytes_words(here), bytes_words(there), other);
 }
@@ -100,7 +100,7 @@ std::string size_of(const mr_format& format) {
   return size;
 }
 
-// Of a conversion of sizes: what it is there for.
+// The reason for a conversion of sizes: "boxes takes square pixels".
 std::string wish_of_size(const DraftHandler& conversion, const std::string& reader, const std::string& source) {
   const graph::Param& first = conversion.declared->params.at(0);
   if (conversion.info->converts(MR_ROLE_TURN)) return source + " asks for " + first.name + "=" + first.text;
@@ -119,7 +119,7 @@ std::string wish_of(const Draft& draft, const DraftEdge& edge, uint64_t from, co
 } // namespace
 
 void place_conversions(Draft& draft, const std::vector<std::vector<uint32_t>>& choices) {
-  std::set<uint32_t> unplaced; // where a price put it, it stays
+  std::set<uint32_t> unplaced; // conversions that a price placed stay there
   for (uint32_t h = 0; h < draft.handlers.size(); ++h)
     if (draft.handlers[h].declared->inserted && draft.handlers[h].reason.empty()) unplaced.insert(h);
   for (const uint32_t h : std::set(unplaced)) {

@@ -1,4 +1,5 @@
-// What a call takes: as measured on this machine, else as the handler says with its parameters, else as its type hints.
+// Finds the time of a call: as measured on this machine, else as the handler says for its parameters, else its type's
+// hint.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +9,7 @@ namespace millrace::plan {
 
 namespace {
 
-// A measurement of another size is taken as long as it is not more than so many times smaller or larger.
+// A measurement at another size counts only if that size is at most this many times smaller or larger.
 constexpr double kFarthest = 4;
 
 uint64_t known_bytes(const mr_format& format) {
@@ -16,7 +17,7 @@ uint64_t known_bytes(const mr_format& format) {
   return bytes == UINT64_MAX ? 0 : bytes;
 }
 
-// As bytes_read() of the plan that is being made.
+// The same as bytes_read() of plan.h, for the plan that is being made.
 uint64_t bytes_read(const DraftHandler& handler) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < handler.inputs.size(); ++i)
@@ -26,7 +27,7 @@ uint64_t bytes_read(const DraftHandler& handler) {
   return bytes;
 }
 
-// Between measurements of two sizes in proportion; beyond them in proportion to the nearest.
+// Interpolates linearly between measurements of two sizes; beyond them the time is in proportion to the nearest.
 std::optional<Cost> between(const std::vector<const BodyCost*>& known, double bytes) {
   const BodyCost* below = nullptr;
   const BodyCost* above = nullptr;
@@ -82,7 +83,7 @@ Cost cost_in(const Draft& draft, const DraftHandler& handler, uint32_t domain) {
   if (const auto measured = between(known, static_cast<double>(bytes_read(handler)))) return *measured;
   const int64_t said = draft.plan.on_host(domain) ? handler.facts.cost_cpu_ns : handler.facts.cost_gpu_ns;
   const double us = static_cast<double>(said > 0 ? said : handler.info->cost_hint_ns) / 1000;
-  return {us, us, draft.plan.on_host(domain) || said > 0}; // a hint is of the host's body
+  return {us, us, draft.plan.on_host(domain) || said > 0}; // a hint is for the host's body
 }
 
 } // namespace millrace::plan

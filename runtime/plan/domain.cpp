@@ -1,4 +1,4 @@
-// What each kind of domain can do, and how its name is read; see domain.h.
+// The properties of each kind of domain, and the parser of domain names; see domain.h.
 #include "plan/domain.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 struct Kind {
   const char* word;
-  bool indexed; // of others a node has one
+  bool indexed; // else a node has only one
   Bodies bodies;
   bool host_memory, records_on_host, pushes;
 };
@@ -72,7 +72,7 @@ std::vector<Domain> domains_named(const std::vector<std::string>& names) {
   std::vector<Domain> domains;
   for (const std::string& name : names) {
     const std::optional<Domain> domain = parse_domain(name);
-    MR_ASSERT(domain, "who makes records for several names has looked at each");
+    MR_ASSERT(domain, "a caller that makes records for several names has looked at each");
     domains.push_back(*domain);
   }
   return domains;

@@ -22,16 +22,16 @@ struct DraftHandler {
   uint32_t input_count = 0, output_count = 0;
   std::vector<uint32_t> input_port;  // flat input → declared port
   std::vector<uint32_t> output_port; // flat output → declared port
-  std::vector<uint32_t> input_edge;  // flat input → draft edge, kNone where not connected
+  std::vector<uint32_t> input_edge;  // flat input → draft edge, kNone if not connected
   std::vector<mr_format> inputs, outputs;
   uint32_t clock = kNone;
-  bool only_source = false; // of its clock
+  bool only_source = false; // the only one of its clock
   uint32_t domain = 0;
   std::string reason;
   uint32_t pace = kNone;
   uint32_t step = kNone;
   int64_t cost_ns = 0;
-  bool is_refused = false; // it or an edge to it has a mistake that was kept: nothing is said of unconnected inputs
+  bool is_refused = false; // it or an edge to it has a mistake that was kept: unconnected inputs are not reported
   bool is_source() const { return input_count == 0; }
 };
 
@@ -46,7 +46,7 @@ struct DraftEdge {
 struct Conversion {
   std::vector<size_t> edges; // indices into graph.edges: readers of one output that want the same
   std::string type;
-  std::string wish; // of its name: "rgb8", "upright", "square"
+  std::string wish; // part of its name: "rgb8", "upright", "square"
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
@@ -56,38 +56,38 @@ struct Draft {
   const Types& types;
   const Machine& machine;
   const Options& options;
-  std::vector<graph::Clock> clocks{};     // as in the graph; where it declares none, one
+  std::vector<graph::Clock> clocks{};     // as in the graph; one if it declares none
   std::vector<DraftHandler> handlers{};   // as in the graph
   std::vector<DraftEdge> edges{};         // as in the graph
-  std::vector<uint32_t> order{};          // handlers, every edge without delay forwards
+  std::vector<uint32_t> order{};          // handlers, in an order in which every edge without delay points forwards
   std::vector<uint32_t> handler_output{}; // [handler] → its first output in plan.outputs
   Plan plan{};
   std::unordered_map<std::string_view, uint32_t> handler_named{}; // its index in the graph
   std::vector<Hop> hops{};                                        // between all domains of the plan, for find_hop
-  std::vector<Error>* kept = nullptr;                             // of resolve(): gets its mistakes; null: it throws
+  std::vector<Error>* kept = nullptr;                             // resolve() adds its mistakes here; null: it throws
 
   std::string port_name(uint32_t handler, bool input, uint32_t flat) const;
 };
 
-// The passes, one a file.
+// The passes, one per file.
 void resolve(Draft& draft);                      // names → indices; cycles; what must be connected
-void assign_clocks(Draft& draft);                // which clock a handler belongs to; the clocks' modes
+void assign_clocks(Draft& draft);                // the clock of each handler; the clocks' modes
 std::vector<Conversion> negotiate(Draft& draft); // formats; what must be converted
 void place(Draft& draft);                        // domains
-// Of place(): true for a sink that may run in several domains and whose price is not known in all of them.
+// For place(): true for a sink that may run in several domains and whose price is not known in all of them.
 bool follows_inputs(const Draft& draft, uint32_t handler, const std::vector<uint32_t>& choices);
-// Of place(): handlers whose price is known in every domain that they have the choice of are placed by it, all at once.
+// For place(): places, all at once, the handlers whose price is known in every domain that they may run in.
 void place_by_price(Draft& draft, const std::vector<std::vector<uint32_t>>& choices);
-// Of place(), last: conversions that the plan inserted go to the side of a boundary where fewer bytes cross it.
+// For place(), last: puts each inserted conversion on the side of a boundary that makes fewer bytes cross it.
 void place_conversions(Draft& draft, const std::vector<std::vector<uint32_t>>& choices);
 void expand(Draft& draft);            // handlers and edge policies → paces, steps, slots
-void find_hops(Draft& draft);         // of place(): the machine's hops between the plan's domains
-void route(Draft& draft);             // transfers where an edge leaves its domain
-void plan_finish(Draft& draft);       // what the finish of a GPU body sees
+void find_hops(Draft& draft);         // for place(): the machine's hops between the plan's domains
+void route(Draft& draft);             // transfers for edges that leave their domain
+void plan_finish(Draft& draft);       // the inputs of the finish of GPU bodies
 void share_buffers(Draft& draft);     // forwards and in-place
 void pack(Draft& draft);              // small copies that go the same way
 void partition(Draft& draft);         // segments and lanes
-void break_copy_cycles(Draft& draft); // what a copy cannot wait for when it asks which steps will read it
+void break_copy_cycles(Draft& draft); // outputs that a copy cannot wait for when it asks which readers fire
 void capture(Draft& draft);           // regions
 void lay_out(Draft& draft);           // windows, slots, rings, bytes
 void schedule(Plan& plan);            // workers
@@ -101,40 +101,39 @@ std::string describe_pixels(uint64_t bits);
 std::string describe_dtypes(uint32_t set);
 std::string describe_ranks(uint32_t set);
 
-// Whether the segments of a pace were cut without knowing what all its handlers cost, and may be cut again.
+// True if the segments of a pace were cut without knowing the costs of all its handlers, and may be cut again.
 bool guesses(const Plan& plan, uint32_t pace);
 
-// The window of a pace whose segments were cut again, as far as there is room for it.
+// The window of a pace after its segments were cut again, as wide as its room allows.
 uint32_t wider_window(const Plan& plan, uint32_t pace);
 
-// An order of `count` nodes in which every edge points forwards, stable by index; shorter than count where there is a
+// An order of `count` nodes in which every edge points forwards, stable by index; shorter than count if there is a
 // cycle.
 std::vector<uint32_t> topological_order(uint32_t count, const std::vector<std::pair<uint32_t, uint32_t>>& edges);
 
-// The hop from one domain of the plan straight to another, as the machine has it; between the host and a device one is
-// guessed where none is known. Null: there is none.
+// The direct hop from one domain of the plan to another. Between a host and its device it is a guess if the machine
+// knows none. Null if there is none.
 const Hop* find_hop(const Draft& draft, uint32_t from, uint32_t to);
 // The cheapest ways for so many bytes.
 CheapestRoutes ways_for(const Draft& draft, double bytes);
 
-// Whether what this output has may be the empty value of an `initial:`, through copies, forwards and other paces. That
-// one has no block.
+// True if the value of this output may be the empty value of an `initial:`, also by way of copies, forwards and other
+// paces. Such a value has no block.
 bool may_be_initial(const Plan& plan, uint32_t output);
 
-// What a call takes in a domain. Whether it runs there at all is place()'s to know.
+// The time of a call in a domain. Only place() knows if the handler can run there at all.
 struct Cost {
   double us = 0;      // 0: not known
-  double late_us = 0; // of a slow call (p99)
-  bool sure = false;  // enough to be placed by; else it is for cutting segments only
+  double late_us = 0; // time of a slow call (p99)
+  bool sure = false;  // good enough for placement; else for cutting segments only
 };
 Cost cost_in(const Draft& draft, const DraftHandler& handler, uint32_t domain);
 
-// A value of as many bytes fits into no memory: a host has 47 bits of addresses. Sums over all rings stay within 64.
+// A value this large fits into no memory: a host has 47 bits of addresses. Sums over all rings stay within 64 bits.
 inline constexpr uint64_t kBytesMax = uint64_t{1} << 47;
-// Bytes that a value of this format needs at most after its mr_value, saturated at kBytesMax; UINT64_MAX where it is
-// not known.
+// The most bytes that a value of this format needs after its mr_value, saturated at kBytesMax; UINT64_MAX if unknown.
 uint64_t capacity_of(const mr_format& format);
-// What a copy of such a value moves at most, its mr_value included; 0 where it is not known.
+// The most bytes that a copy of such a value moves, its mr_value included; 0 if unknown.
 uint64_t copied_bytes(const mr_format& format);
 
 } // namespace millrace::plan

@@ -1,4 +1,4 @@
-// The evaluator: how full each resource would be, how long a tick takes on a list schedule, what is carried.
+// The evaluator: how full each resource would be, how long a tick takes on a list schedule, and how much is carried.
 #include "plan/evaluate.h"
 
 #include <cmath>
@@ -39,7 +39,7 @@ Score Evaluator::operator()(const Places& places) {
     const Prices::Task& task = prices_.tasks[t];
     const double us = (task.us[places[t]] + reading_us(t, places)) * task.share;
     load_[places[t]] += us;
-    score.load_us = std::max(score.load_us, us); // it is not entered twice at a time
+    score.load_us = std::max(score.load_us, us); // calls of one task never overlap
   }
   add_regions(places);
   for (uint32_t b = 0; b < prices_.buffers.size(); ++b) {
@@ -77,7 +77,7 @@ void Evaluator::add_regions(const Places& places) {
     uint32_t region = 1;
     for (const uint32_t b : read_by_.of(t)) {
       const uint32_t producer = prices_.buffers[b].producer;
-      if (producer >= t) continue; // by a delay: of an earlier tick
+      if (producer >= t) continue; // by a delay, from an earlier tick
       const uint32_t* const before = &passed_[producer * domains];
       for (uint32_t d = 0; d < domains; ++d) passed[d] = std::max(passed[d], before[d]);
       region = std::max(region, before[here] + (places[producer] == here ? 0 : 1));
@@ -123,7 +123,7 @@ double Evaluator::latency_us(const Places& places) {
 void Evaluator::carry(uint32_t b, double made, const Places& places) {
   const Prices::Buffer& buffer = prices_.buffers[b];
   double* const there = &there_[b * prices_.domains];
-  std::fill(there, there + prices_.domains, made); // also where it is read in place
+  std::fill(there, there + prices_.domains, made); // also for readers in place
   each_copy(prices_, buffer, ways_.of(b), places, [&](uint32_t from, uint32_t to) {
     const HopPrice& hop = prices_.hop(from, to);
     double& engine = engine_[prices_.engine(from, to)];

@@ -1,5 +1,5 @@
-// What one placement costs, as the search and the cut calculate it over and over: tables that depend on prices alone
-// are made once. Private to placement; see placement.h.
+// Evaluates placements for the search and the cut. Tables that depend on prices alone are made once, because the search
+// evaluates many placements. Private to placement; see placement.h.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 
 namespace millrace::plan {
 
-// Differences that are of the rounding alone.
+// True if the two differ by rounding alone.
 bool same(double a, double b);
 
-// The cheapest ways of each buffer, and how long a slow copy takes on each hop; buffers of one size share theirs.
+// The cheapest ways of each buffer, and the time of a slow copy on each hop; buffers of one size share them.
 class WaysBySize {
  public:
   explicit WaysBySize(const Prices& prices) : domains_(prices.domains) {
@@ -46,7 +46,7 @@ class WaysBySize {
   std::vector<const OfSize*> of_;
 };
 
-// True where all readers of a buffer in one domain together read it in place for less than a copy costs.
+// True if all readers of a buffer in one domain together read it in place for no more than a copy costs.
 inline bool reads_in_place(const Prices& prices, const Prices::Buffer& buffer, const CheapestRoutes& ways,
                            const Places& places, uint32_t to) {
   const uint32_t from = places[buffer.producer];
@@ -57,7 +57,7 @@ inline bool reads_in_place(const Prices& prices, const Prices::Buffer& buffer, c
   return access * buffer.bytes * static_cast<double>(readers) <= ways.us(from, to);
 }
 
-// Calls `copy(from, to)` for each copy that a buffer needs, those before a hop before it.
+// Calls `copy(from, to)` for each copy that a buffer needs; the copy to a domain comes before the copies from it.
 template <class Copy>
 void each_copy(const Prices& prices, const Prices::Buffer& buffer, const CheapestRoutes& ways, const Places& places,
                const Copy& copy) {
@@ -78,7 +78,7 @@ void each_copy(const Prices& prices, const Prices::Buffer& buffer, const Cheapes
   }
 }
 
-// Which buffers each task makes or reads, one list after another.
+// Lists the buffers that each task makes or reads; the lists of all tasks lie one after another.
 class Lists {
  public:
   template <class Each> // each(add): calls add(task, buffer)
@@ -105,12 +105,12 @@ class Evaluator {
   Score operator()(const Places& places);
 
  private:
-  // Finds the regions and adds what each of them takes beside its calls. The n-th region of a domain comes after the
-  // way out of the one before it (capture.cpp).
+  // Finds the regions and adds the time that each takes beside its calls. The n-th region of a domain comes after a way
+  // out of the domain from the region before it (capture.cpp).
   void add_regions(const Places& places);
-  // What a task takes longer because it reads some of its inputs where they are.
+  // The extra time of a task that reads some of its inputs in place.
   double reading_us(uint32_t t, const Places& places) const;
-  // One tick alone: each call on the worker of its domain that is free first, each copy on its engine.
+  // The time of one tick alone. Each call runs on the worker of its domain that is free first, each copy on its engine.
   double latency_us(const Places& places);
   void carry(uint32_t b, double made, const Places& places);
 
@@ -119,10 +119,10 @@ class Evaluator {
   const WaysBySize& ways_;
   const bool can_access_;
   std::vector<double> load_, engine_; // by domain; [from * domains + to]
-  std::vector<uint32_t> passed_;      // [task * domains + domain]: regions there on the way to it, its own included
-  std::vector<double> region_share_;  // [domain * tasks + region]: of ticks on which it is launched
-  std::vector<bool> opens_region_;    // by task: it is the first of its region
-  std::vector<double> there_;         // [buffer * domains + domain]: when it is there
+  std::vector<uint32_t> passed_; // [task * domains + domain]: regions there on the way to the task, its own included
+  std::vector<double> region_share_; // [domain * tasks + region]: share of ticks on which it is launched
+  std::vector<bool> opens_region_;   // by task: it is the first of its region
+  std::vector<double> there_;        // [buffer * domains + domain]: when the buffer is there
   std::vector<std::vector<double>> worker_free_;
 };
 

@@ -1,12 +1,14 @@
-// Handlers and edge policies become steps. Who works behind is found first (1.6), since each group of those has a pace
-// of its own; then come the handlers' steps, the edges between them, and the gates that let every tick in.
+// Turns handlers and edge policies into steps. It finds the decoupled handlers first (1.6), since each group of them
+// has a pace of its own; then it makes the handlers' steps, connects the edges, and marks the gates that let every tick
+// in.
 #include "plan/expand.h"
 
 namespace millrace::plan {
 
 namespace {
 
-// An instance among several does not see the ticks between its own, so it could not tell the last value.
+// Leaves one instance to a handler with an input that repeats or keeps earlier values. One instance of several does not
+// see the ticks of the others, so it could not tell the last value.
 void keep_whole(Plan& plan) {
   for (HandlerPlan& handler : plan.handlers) {
     if (handler.lanes == 1) continue;

@@ -1,4 +1,4 @@
-// What the parts of expand() share: who works behind, in which pace, and the steps that they make. Private to
+// State that the parts of expand() share: the decoupled handlers, their paces, and the steps made so far. Private to
 // runtime/plan.
 #pragma once
 
@@ -15,9 +15,9 @@ struct Expansion {
 
   Draft& draft;
   Plan& plan;
-  std::vector<bool> behind;              // by handler: works behind, by rule 1.6 or because it stands apart
-  std::vector<uint32_t> apart;           // by handler: the handler with whose firings its pace counts (8.12)
-  std::map<uint32_t, uint32_t> finished; // what a body makes on the host → what finish() makes of it
+  std::vector<bool> behind;              // by handler: decoupled, by rule 1.6 or because it stands apart
+  std::vector<uint32_t> apart;           // by handler: the handler whose firings its pace counts (8.12), or kNone
+  std::map<uint32_t, uint32_t> finished; // a body's output on the host → the finish step's output for it
 
   const DraftHandler& source_of(const DraftEdge& edge) const { return draft.handlers[edge.source]; }
   const DraftHandler& target_of(const DraftEdge& edge) const { return draft.handlers[edge.target]; }
@@ -26,15 +26,15 @@ struct Expansion {
 };
 
 inline bool is_sync(const DraftEdge& edge) { return edge.declared->policy == graph::Policy::sync; }
-// A reader by queue runs at the value's own tick (2.3): where it holds the tick open, so does the writer.
+// A queue's reader runs at the value's own tick (2.3): if the reader holds the tick open, so does the writer.
 inline bool joins_tick(const DraftEdge& edge) {
   return is_sync(edge) || (edge.declared->policy == graph::Policy::queue && !edge.crosses_clocks);
 }
 
 // The parts, in order.
-void make_paces(Expansion& expansion);         // who works behind or apart, and the pace of each handler
+void make_paces(Expansion& expansion);         // the handlers that are decoupled or apart, and the pace of each handler
 void make_handler_steps(Expansion& expansion); // a step for each handler and each finish(), with inputs and outputs
 void connect_edges(Expansion& expansion);      // each edge to its input: straight, by a gate or by a channel
-void open_gates(Expansion& expansion);         // which gates let every tick in
+void open_gates(Expansion& expansion);         // marks the gates that let every tick in
 
 } // namespace millrace::plan

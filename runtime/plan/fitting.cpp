@@ -1,4 +1,4 @@
-// The last word on windows: a plan that does not fit into the memory of a domain is laid out again with fewer ticks in
+// Fits windows into memory: a plan that does not fit into the memory of a domain is laid out again with fewer ticks in
 // flight, as far as its clocks allow, or refused with the sum of what it needs (semantics.md 1.5 and 3.2).
 #include <fmt/format.h>
 
@@ -13,21 +13,21 @@ namespace millrace::plan {
 
 namespace {
 
-// Lays the plan out so that it fits: as it was asked for, else without what is a convenience, else with fewer ticks in
-// flight where a clock allows that.
+// Lays the plan out so that it fits: as asked for, else without room for another cut, else with fewer ticks in flight
+// on clocks that allow it.
 class Fitting {
  public:
   explicit Fitting(Draft& draft) : draft_(draft), plan_(draft.plan), before_(draft.plan) {}
 
   void run() {
-    // Room for another cut is a convenience.
+    // Room for another cut is only a convenience.
     if (before_.guessed && fits(before_.clocks, true)) return;
     if (fits(before_.clocks, false)) return;
     const Shortage asked = shortage();
     uint32_t steps = 0;
     for (const Clock& clock : before_.clocks) steps += spare(clock);
     if (!fits(lowered(steps), false)) refuse();
-    uint32_t too_few = 0; // steps that do not suffice, below `steps`, which do
+    uint32_t too_few = 0; // steps that are not enough; `steps` are
     while (steps - too_few > 1) {
       const uint32_t middle = too_few + (steps - too_few) / 2;
       (fits(lowered(middle), false) ? steps : too_few) = middle;
@@ -47,7 +47,8 @@ class Fitting {
     return clock.in_flight_least == 0 ? 0 : clock.in_flight - clock.in_flight_least;
   }
 
-  // One tick less for the clock that has the most in flight, so many times.
+  // The clocks after this many steps; each step takes one tick from the clock that has the most in flight and allows
+  // it.
   std::vector<Clock> lowered(uint32_t steps) const {
     std::vector<Clock> clocks = before_.clocks;
     const auto fewer = [](const Clock& a, const Clock& b) {
@@ -102,7 +103,7 @@ class Fitting {
     throw Failure(std::move(error));
   }
 
-  // Fewer ticks in flight, where one alone would fit.
+  // Suggests fewer ticks in flight if a single one would fit.
   std::string remedy() {
     uint32_t most = 1;
     for (const Clock& clock : plan_.clocks) most = std::max(most, clock.in_flight);

@@ -1,4 +1,4 @@
-// How the printed forms of a plan and its errors name things, so that they all say the same.
+// Words for the printed forms of a plan and its errors, so that they all name things alike.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// How many bytes a value of a format may take, and formats in words.
+// The most bytes that a value of a format may take, and formats in words.
 #include <algorithm>
 #include <bit>
 
@@ -8,7 +8,7 @@
 namespace millrace::plan {
 
 uint64_t capacity_of(const mr_format& format) {
-  const auto known = [](uint64_t bytes) { return std::min(bytes, kBytesMax); }; // UINT64_MAX says that it is not
+  const auto known = [](uint64_t bytes) { return std::min(bytes, kBytesMax); }; // UINT64_MAX means unknown
   switch (format.kind) {
     case MR_KIND_IMAGE: {
       if (!format.width || !format.height || std::popcount(format.pixel_formats) != 1) return UINT64_MAX;

@@ -9,7 +9,7 @@ namespace millrace::plan {
 
 double HopPrice::copy_us(double bytes) const {
   if (!copies()) return kInfeasible;
-  double size = 0, us = 0; // of the sizes that are known, the largest that is not larger
+  double size = 0, us = 0; // the largest known size below `bytes`, and its time beyond the latency
   for (size_t i = 0; i < kHopSizes.size(); ++i) {
     const double next_size = static_cast<double>(kHopSizes[i]);
     const double next_us = next_size * us_per_byte[i];
@@ -20,7 +20,8 @@ double HopPrice::copy_us(double bytes) const {
   return latency_us + bytes * us_per_byte.back();
 }
 
-// Between two sizes by how much slower than the median it is in proportion; beyond them as at the nearest.
+// Between two sizes, interpolates how many times slower than the median a slow copy is; beyond them, it is as at the
+// nearest.
 double HopPrice::late_copy_us(double bytes) const {
   const auto times_slower = [&](size_t i) {
     return std::max(1.0, p99_us[i] / copy_us(static_cast<double>(kHopSizes[i])));
@@ -53,7 +54,7 @@ void CheapestRoutes::find(uint32_t from) {
   us[from] = 0;
   before_[from * domains_ + from] = from;
   for (uint32_t settled = 0; settled < domains_; ++settled) {
-    // Of equals the first domain, so that equal machines give equal plans.
+    // The first domain wins a tie, so that equal machines give equal plans.
     uint32_t* const next = std::min_element(nearest + settled, nearest + domains_, [&](uint32_t a, uint32_t b) {
       return us[a] != us[b] ? us[a] < us[b] : a < b;
     });

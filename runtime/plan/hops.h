@@ -1,8 +1,8 @@
-// Hops between domains, what a copy or a read over one costs, and the cheapest ways (design.md §1, semantics.md 3.6).
+// Hops between domains, the cost of a copy or a read over one, and the cheapest ways (design.md §1, semantics.md 3.6).
 //
 // A hop leads from one domain to another: a copy engine, a peer copy, memory that the other side may read in place.
-// Times are piecewise: a copy of 4 KiB is all latency and one of 16 MiB all bandwidth, and what lies between follows
-// neither. So a hop keeps the rate of four sizes and time is linear from one to the next.
+// Times are piecewise: a copy of 4 KiB is all latency, one of 16 MiB is all bandwidth, and sizes between follow
+// neither. So a hop keeps the rate of four sizes, and time is linear from one to the next.
 #pragma once
 
 #include <array>
@@ -18,10 +18,10 @@ inline constexpr std::array<uint64_t, 4> kHopSizes = {4 << 10, 64 << 10, 1 << 20
 
 struct HopPrice {
   static constexpr double kInfeasible = std::numeric_limits<double>::infinity();
-  double latency_us = kInfeasible;         // of a copy of nothing; kInfeasible: nothing can be copied this way
-  std::array<double, 4> us_per_byte{};     // beyond the latency, of copies as large as kHopSizes
-  std::array<double, 4> p99_us{};          // of slow copies as large as kHopSizes; 0: not known
-  double access_us_per_byte = kInfeasible; // of reading in place; kInfeasible: that cannot be done
+  double latency_us = kInfeasible;         // time of an empty copy; kInfeasible: nothing can be copied this way
+  std::array<double, 4> us_per_byte{};     // beyond the latency, for copies of kHopSizes bytes
+  std::array<double, 4> p99_us{};          // time of slow copies of kHopSizes bytes; 0: not known
+  double access_us_per_byte = kInfeasible; // time of reading in place; kInfeasible: that cannot be done
   bool overlaps_compute = true;            // else the device runs nothing meanwhile
 
   HopPrice() = default;
@@ -29,15 +29,15 @@ struct HopPrice {
       : latency_us(latency), us_per_byte{per_byte, per_byte, per_byte, per_byte} {}
   bool copies() const { return latency_us != kInfeasible; }
   double copy_us(double bytes) const;
-  // Of a slow copy: latencies are made of these, loads of copy_us() (semantics.md 5.3).
+  // The time of a slow copy. Latencies are sums of these, loads are sums of copy_us() (semantics.md 5.3).
   double late_copy_us(double bytes) const;
 };
 
-// What a machine has between two of its domains.
+// The connection from one domain of a machine to another.
 struct Hop {
   std::string from, to;
-  HopPrice price{};                    // of pinned memory, medians
-  std::array<double, 4> pageable_us{}; // the same from memory that is not pinned, of copies as large as kHopSizes
+  HopPrice price{};                    // for pinned memory, medians
+  std::array<double, 4> pageable_us{}; // time of copies of kHopSizes bytes from memory that is not pinned
   std::string engine{};                // hops of one engine take turns; "": it has one of its own
   bool measured = true;                // or declared; else it is a guess
 };
@@ -46,7 +46,7 @@ struct Hop {
 class CheapestRoutes {
  public:
   CheapestRoutes() = default;
-  // hop_us(from, to): of a copy straight from one to the other; HopPrice::kInfeasible where there is no such hop.
+  // hop_us(from, to): the time of a direct copy; HopPrice::kInfeasible if there is no such hop.
   CheapestRoutes(uint32_t domains, const std::function<double(uint32_t, uint32_t)>& hop_us);
 
   double us(uint32_t from, uint32_t to) const { return us_[from * domains_ + to]; }

@@ -21,7 +21,7 @@ bool has_lanes(const Plan& plan, uint32_t pace) {
                      [&](const Segment& segment) { return segment.pace == pace && segment.lanes > 1; });
 }
 
-// The longest path of a pace, where a step counts `own(step)` when it begins something that its producer was not in.
+// The longest path of a pace. A step adds `own(step)`, unless `same` says that it is in one unit with its producer.
 template <class Own, class Same>
 uint32_t longest_way(const Plan& plan, uint32_t pace, const Own& own, const Same& same) {
   std::vector<uint32_t> length(plan.steps.size(), 0);
@@ -48,7 +48,7 @@ uint32_t segments_in_a_row(const Plan& plan, uint32_t pace) {
       [](const Step& producer, const Step& step) { return producer.segment == step.segment; });
 }
 
-// As many segments as another cut could make of it.
+// The most segments in a row that another cut could make.
 uint32_t handlers_in_a_row(const Plan& plan, uint32_t pace) {
   return longest_way(
       plan, pace, [&](const Step& step) { return step.handler() == kNone ? 0 : plan.segments[step.segment].lanes; },
@@ -64,7 +64,7 @@ uint32_t pending_in_a_row(const Plan& plan, uint32_t p) {
   return pending;
 }
 
-// Ticks in flight without being asked for (semantics.md 1.5).
+// Ticks in flight if the plan chooses them (semantics.md 1.5).
 uint32_t in_flight_of(const Plan& plan, uint32_t pace) {
   const uint32_t path = segments_in_a_row(plan, pace);
   return has_lanes(plan, pace) ? path : std::min(path, kInFlightMax);
@@ -130,21 +130,21 @@ class Layout {
       if (gate.busy) in_flight = room = 1; // one tick is its bound
       if (const uint32_t fixed = fixed_[pace.clock]; gate.on_firing && fixed > 0)
         in_flight = room = std::min(in_flight, fixed);
-      if (meets_a_circle(p)) in_flight = std::max(in_flight, clock.held_ticks); // but where another clock holds it
+      if (meets_a_circle(p)) in_flight = std::max(in_flight, clock.held_ticks); // another clock may hold its ticks
       room = std::max(room, in_flight);
     }
     pace.window = in_flight + pending;
     pace.room = room + pending;
     const auto owing = std::count_if(plan_.steps.begin(), plan_.steps.end(),
                                      [&](const Step& step) { return step.pace == p && step.owes() > 0; });
-    // Handlers in a row share the room: were each at its bound, one would still be drained before the window is full.
-    // On a circle of clocks that room is for the ticks that others hold.
+    // Handlers in a row share the room, so that one is drained before the window is full even if each is at its bound.
+    // On a circle of clocks that room is for the ticks that other clocks hold.
     const bool has_room = clock.held_ns == 0 && !reads_owed_aside(plan_, pace.clock);
     if (owing > 0 && has_room) pace.gap = 1 + (in_flight - 1) / static_cast<uint32_t>(owing);
   }
 
-  // True where a step of the pace is read by another clock of a circle, or waits for one, through others of its clock
-  // too.
+  // True if another clock of a circle reads a step of the pace, or a step of the pace waits for another clock of a
+  // circle, also by way of other steps of its own clock.
   bool meets_a_circle(uint32_t pace) const {
     for (uint32_t s = 0; s < plan_.steps.size(); ++s)
       if (plan_.steps[s].pace == pace && waits_[s] != 0) return true;
@@ -159,8 +159,8 @@ class Layout {
     switch (channel.kind) {
       case ChannelKind::gate: channel.capacity = channel.busy ? to.room : places_of(channel); break;
       case ChannelKind::latest:
-        // Within a clock the writer may be a window ahead, and what is owed before the reader's gate; between clocks
-        // two suffice, one read and one beyond it.
+        // Within a clock the writer may be ahead by a window and by the ticks owed before the reader's gate. Between
+        // clocks two suffice, one that is read and one beyond it.
         channel.capacity =
             channel.same_clock ? std::max(from.room, to.room + base_level(plan_, to)) + channel.lag + 1 : 2;
         break;
@@ -173,11 +173,11 @@ class Layout {
       channel.capacity = std::max(channel.capacity, ticks_in(writer.held_ns, writer.rate) + 2);
   }
 
-  // A queue holds values; ticks without any have as many places beside (8.6).
+  // A queue holds values; ticks without a value have as many places of their own (8.6).
   static uint32_t places_of(const Channel& gate) { return gate.every_tick ? 2 * gate.depth : gate.depth; }
 
-  // The rings in which a value of each output may live, and which steps read from each ring. What a value was forwarded
-  // from mostly stands earlier in the order and has its roots already; after a delayed edge it takes another look.
+  // Finds the rings in which a value of each output may live, and the steps that read from each ring. An output's
+  // source is mostly earlier in the order, so its roots are known already; a delayed edge takes another pass.
   void find_roots() {
     roots_.resize(plan_.outputs.size());
     readers_.resize(plan_.outputs.size());
@@ -192,7 +192,7 @@ class Layout {
           for (uint32_t root : roots_[input.output]) readers_[root].push_back({&step, &input});
   }
 
-  // True where there are more than before.
+  // True if it found more than there were before.
   bool find_roots_of(const Step& step, uint32_t o) {
     const Output& output = plan_.outputs[o];
     std::set<uint32_t>& roots = roots_[o];
@@ -292,7 +292,7 @@ class Layout {
     return touched;
   }
 
-  // Makes these rings as long as the longest of them, and at least so long; their length.
+  // Makes these rings as long as the longest of them, and at least `length`. Returns their length.
   uint32_t level(const std::set<uint32_t>& rings, uint32_t length, bool& changed) {
     for (const uint32_t r : rings) length = std::max(length, plan_.rings[r].length);
     for (const uint32_t r : rings) {
@@ -302,11 +302,11 @@ class Layout {
     return length;
   }
 
-  // Rings that one region touches have one length: a recording is made for each slot. Regions that share a ring
-  // lengthen each other's. So do rings that are copied together.
+  // Rings that one region touches have one length, because a recording is made for each slot; so have rings that are
+  // copied together. Regions that share a ring lengthen each other's rings.
   void level_regions() {
     for (Region& region : plan_.regions) {
-      std::erase_if(region.steps, [&](uint32_t s) { // copies whose blocks are held go their own way
+      std::erase_if(region.steps, [&](uint32_t s) { // copies whose blocks are held leave the region
         Step& step = plan_.steps[s];
         const bool alone = step.is<CopyStep>() && plan_.rings[plan_.outputs[step.outputs[0]].ring].dynamic;
         if (alone) step.region = kNone;

@@ -1,4 +1,4 @@
-// What a plan is made for: a machine with what is known of it, and what a person chose.
+// The inputs of a plan besides its graph: the machine with its measurements, and the choices of a person.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,32 @@
 
 namespace millrace::plan {
 
-// What a call of a handler takes in a domain, as it was measured there.
+// The time of a handler's calls in a domain, as measured there.
 struct BodyCost {
   std::string type, settings; // its parameters as declared, sorted: "radius=3 sigma=2"
   std::string domain;
-  uint64_t bytes = 0; // that its inputs hold at most; of a source its outputs
+  uint64_t bytes = 0; // the most that its inputs hold; for a source, its outputs
   double mean_us = 0, p50_us = 0, p99_us = 0;
-  uint64_t calls = 0; // that were measured
+  uint64_t calls = 0; // number of calls measured
 };
 
-// What a device takes on each tick beside the time of its bodies and of the bytes that are copied.
+// The time that a device takes on each tick beside its bodies and the bytes that are copied.
 struct LaunchCost {
   std::string domain;
-  double region_us = 0; // of each region: its launch, its tick's numbers, its signal
-  double copy_us = 0;   // of each copy: what waits for it and is waited for, and submitting it
+  double region_us = 0; // per region: its launch, its tick's numbers, its signal
+  double copy_us = 0;   // per copy: its submission, and the waits before and after it
 };
 
 struct Machine {
   uint32_t workers = 1;               // threads to plan for
   std::vector<Domain> domains = {{}}; // its host, then its devices
-  std::vector<uint32_t> order = {0};  // of those: where handlers run that are not pinned, in order of preference
+  std::vector<uint32_t> order = {0};  // indices of `domains` for handlers that are not pinned, in order of preference
   std::vector<Hop> hops;              // between a host and its devices, a missing one is guessed
   std::vector<BodyCost> bodies;
-  std::vector<LaunchCost> launches; // where bodies are enqueued, a missing one is guessed; elsewhere it is nothing
+  std::vector<LaunchCost> launches; // a missing one is guessed if bodies are enqueued there; else it costs nothing
 
-  // Sets `domains` and `order`. A host that is not among the `preferred` is there for what runs nowhere else.
+  // Sets `domains` and `order`. A host that is not among the `preferred` serves only handlers that can run nowhere
+  // else.
   void use(const std::vector<Domain>& preferred) {
     domains = with_host(preferred);
     order.clear();
@@ -49,7 +50,7 @@ struct Options {
   std::optional<graph::ClockMode> clock; // overrides the file
   std::optional<graph::Rational> rate;
   std::map<std::string, int64_t>
-      costs_ns; // by handler, measured or declared: where it runs, and for placing it, on the host
+      costs_ns; // by handler, measured or declared: the cost where it runs; for placement, on the host
   std::map<std::string, std::string> places; // by handler: a domain, as in a plan that was saved
   bool by_price = true;                      // else handlers that are not pinned go to the first domain that runs them
 };

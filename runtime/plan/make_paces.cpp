@@ -1,5 +1,5 @@
-// Who works behind (1.6) or in a pace of its own (8.12), and the pace of each handler: one for each clock, and one for
-// each group that works behind.
+// Finds the handlers that are decoupled (1.6) or have a pace of their own (8.12), and the pace of each handler: one for
+// each clock, and one for each decoupled group.
 #include <algorithm>
 
 #include "plan/expand.h"
@@ -25,8 +25,8 @@ class Grouping {
   const DraftHandler& source_of(const DraftEdge& edge) const { return all_.source_of(edge); }
   const DraftHandler& target_of(const DraftEdge& edge) const { return all_.target_of(edge); }
 
-  // 1.6. First those that no sync path joins to a source, and non-sources whose outputs all leave by other policies;
-  // then take back those that a handler which holds the tick waits for.
+  // 1.6. First marks the handlers that no sync path joins to a source, and non-sources whose outputs all leave by other
+  // policies. Then takes back those that a handler which holds the tick open waits for.
   void find_behind() {
     const size_t count = draft_.handlers.size();
     std::vector<bool> joined(count), only_leaves(count);
@@ -62,9 +62,9 @@ class Grouping {
     }
   }
 
-  // 8.12. A handler that owes results gets a pace of its own, with all that depends on it, if that comes from it alone.
-  // Every tick of the pace is a firing of the handler: a gap in its input holds nothing open, and no handler is
-  // drained.
+  // 8.12. A handler that owes results gets a pace of its own, together with all that depends on it, if that depends on
+  // nothing else. Every tick of the pace is a firing of the handler: a gap in its input holds nothing open, and no
+  // handler is drained.
   void find_apart() {
     const auto count = static_cast<uint32_t>(draft_.handlers.size());
     apart_.assign(count, kNone);
@@ -123,8 +123,8 @@ class Grouping {
     return handler.info->ports[handler.input_port[edge.target_input]].optional();
   }
 
-  // A group after a gate begins as a whole, when all that feeds it is there. Where one of the group leads to another
-  // by a way around it, the group would wait for itself: then it holds the tick open instead. True where one did.
+  // A group after a gate begins as a whole, once all that feeds it is there. If a path leads out of the group and back
+  // to it, the group would wait for itself, so it holds the tick open instead. True if a group did.
   bool open_circle() {
     if (plan_.paces.size() == plan_.clocks.size()) return false;
     const auto handlers = static_cast<uint32_t>(draft_.handlers.size());
@@ -146,9 +146,9 @@ class Grouping {
     return false;
   }
 
-  // A group after a gate that reads from ticks of two kinds, its clock's and those that another group's gate let in,
-  // could only go on where both have gone: it holds the tick open instead, and so do those that it reads from. True
-  // where one did.
+  // A group after a gate may read from ticks of two kinds: its clock's, and those that another group's gate let in. It
+  // could advance only when both have advanced, so it holds the tick open instead, and so do the groups that it reads
+  // from. True if a group did.
   bool join_kinds() {
     std::vector<uint32_t> parent(plan_.paces.size(), kNone);
     for (const DraftEdge& edge : draft_.edges) {
@@ -194,7 +194,7 @@ class Grouping {
     }
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
       draft_.handlers[h].pace = behind_[h] ? kNone : draft_.handlers[h].clock;
-    // Handlers that work behind share a pace if sync edges join them, also through one that stands apart.
+    // Decoupled handlers share a pace if sync edges join them, also through one that stands apart.
     for (uint32_t h : draft_.order) {
       if (draft_.handlers[h].pace != kNone) continue;
       Pace pace;
@@ -212,7 +212,7 @@ class Grouping {
       const uint32_t other = edge.source == h ? edge.target : edge.target == h ? edge.source : kNone;
       if (other == kNone) continue;
       if (takes_part(other, apart_[h])) spread(other, pace);
-      // Two that feed one which stands apart share a pace: its gate waits for both.
+      // Two handlers that feed one which stands apart share a pace: its gate waits for both.
       if (edge.source != h || apart_[other] != other || apart_before_[other] != apart_[h]) continue;
       for (const DraftEdge& beside : draft_.edges)
         if (beside.target == other && is_sync(beside) && takes_part(beside.source, apart_[h]))
@@ -220,7 +220,7 @@ class Grouping {
     }
   }
 
-  // True if the handler works behind, within the pace of `root` (kNone: its clock's), and has no pace yet.
+  // True if the handler is decoupled, belongs to the pace of `root` (kNone: its clock's), and has no pace yet.
   bool takes_part(uint32_t h, uint32_t root) const {
     return behind_[h] && apart_[h] == root && draft_.handlers[h].pace == kNone;
   }
@@ -231,7 +231,7 @@ class Grouping {
   std::vector<bool>& behind_;
   std::vector<uint32_t>& apart_;
   std::vector<bool> behind_alone_;     // by rule 1.6 alone
-  std::vector<uint32_t> apart_before_; // by a handler apart: what apart_ said of it without its own pace
+  std::vector<uint32_t> apart_before_; // by handler: its apart_ as it is without a pace of its own
 };
 
 } // namespace

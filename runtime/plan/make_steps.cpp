@@ -1,5 +1,5 @@
-// A step for each handler, with its inputs and outputs laid flat, and one for the finish() of each GPU body; what the
-// plan says of the handlers.
+// Makes a step for each handler, with its inputs and outputs laid flat, and one for the finish() of each GPU body;
+// fills Plan::handlers.
 #include <algorithm>
 #include <cmath>
 
@@ -19,7 +19,7 @@ class HandlerSteps {
     for (uint32_t h : draft_.order) {
       DraftHandler& handler = draft_.handlers[h];
       const graph::Handler& declared = *handler.declared;
-      // A source on a device is called as other bodies are, and its clock counts for it.
+      // A source on a device is called like any other body, and its clock counts its ticks for it.
       const bool asked = handler.is_source() && plan_.on_host(handler.domain);
       const bool enqueues = plan_.domains[handler.domain].bodies == Bodies::enqueued;
       HandlerStep called{h, ticks_owed(h)};
@@ -45,7 +45,7 @@ class HandlerSteps {
       }
       for (uint32_t o = 0; o < handler.output_count; ++o) {
         const auto& port = handler.info->ports[handler.output_port[o]];
-        const bool on_host = port.raw.memory == MR_MEMORY_CPU; // where a GPU body's kernels write it
+        const bool on_host = port.raw.memory == MR_MEMORY_CPU; // a GPU body's kernels write it there
         const uint32_t domain = on_host ? host_of(plan_.domains, handler.domain) : handler.domain;
         const uint32_t output = all_.add_output(handler.step, port.name, handler.outputs[o], domain);
         const int32_t like =
@@ -75,7 +75,8 @@ class HandlerSteps {
     return gap;
   }
 
-  // After a GPU body: readers of what lies on the host read it from this step, since finish() may still write it.
+  // Adds the finish step of a GPU body. Readers of outputs on the host read them from this step, since finish() may
+  // still write them.
   void add_finish(const DraftHandler& handler) {
     const uint32_t s = all_.add_step(FinishStep{handler.step}, "finish " + handler.declared->name, handler.pace);
     plan_.steps[s].after.push_back(handler.step);
@@ -94,7 +95,7 @@ class HandlerSteps {
     const auto [at, is_new] = types_.try_emplace(&info, static_cast<uint32_t>(plan_.types.size()));
     if (is_new) {
       plan_.types.push_back(info);
-      plan_.types.back().manual.clear(); // it is not read there
+      plan_.types.back().manual.clear(); // a plan needs no manual
     }
     return at->second;
   }

@@ -1,5 +1,5 @@
-// Where values are: outputs, which have a slot for each tick in flight, and the rings of blocks that their bytes lie
-// in. See plan.h.
+// The memory of values: outputs, which have a slot for each tick in flight, and the rings of blocks that hold their
+// bytes. See plan.h.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Output {
   uint32_t step = 0;
   uint32_t port = 0;       // flat index within the step
   std::string name;        // "video", for reports
-  uint32_t domain = 0;     // where its bytes are
+  uint32_t domain = 0;     // the domain of its bytes
   mr_format format{};      // capacity, not extent
   uint32_t origin = kNone; // entry, resolve: the output whose buffers pass through
   uint32_t pack = kNone;   // its blocks lie beside those of others of this pack, so that one copy moves them

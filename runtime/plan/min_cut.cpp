@@ -1,5 +1,6 @@
-// Which of two domains each task runs in so that calls and copies take least in sum: a minimum cut, where a task's
-// calls are arcs to both ends and a copy is an arc between the producer and all its readers on the other side.
+// Chooses one of two domains for each task so that the sum of calls and copies is least. This is a minimum cut, in
+// which a task's calls are arcs to both ends and a copy is an arc between the producer and all its readers on the other
+// side.
 #include "plan/min_cut.h"
 
 #include <algorithm>
@@ -85,13 +86,13 @@ Places cut(const Prices& prices, const WaysBySize& ways, Places places, uint32_t
   };
   for (uint32_t t = 0; t < tasks; ++t) {
     if (!free(t)) continue;
-    flow.add(source, t, prices.tasks[t].us[b]); // paid where it runs in b
+    flow.add(source, t, prices.tasks[t].us[b]); // paid if it runs in b
     flow.add(t, sink, prices.tasks[t].us[a]);
   }
   for (uint32_t i = 0; i < buffers; ++i) {
     const Prices::Buffer& buffer = prices.buffers[i];
     if (!free(buffer.producer)) continue;
-    // One copy for all its readers over there: a node that follows them, and whose arc to the producer has the price.
+    // One copy serves all readers on the other side: a node that follows them, whose arc to the producer has the price.
     const uint32_t to_b = tasks + 2 * i, to_a = to_b + 1;
     flow.add(buffer.producer, to_b, ways.of(i).us(a, b));
     flow.add(to_a, buffer.producer, ways.of(i).us(b, a));

@@ -1,5 +1,5 @@
-// Formats: what each output makes and each input takes, settled in the order of the data; where two sides share no
-// pixel format, a conversion is asked for. Which formats need the fewest of them is calculated in pixels.cpp.
+// Settles the format of each output and input in the order of the data. If two sides share no pixel format, it asks for
+// a conversion; pixels.cpp finds the formats that need the fewest conversions.
 #include <algorithm>
 #include <bit>
 #include <cctype>
@@ -15,7 +15,7 @@ namespace millrace::plan {
 
 namespace {
 
-// What an input is told of the output that feeds it, before and after it is known.
+// The format of a port before it is settled: all that the port accepts.
 mr_format unset(const mr_format& accepts) {
   mr_format format = accepts;
   format.size = sizeof(mr_format);
@@ -34,13 +34,13 @@ std::string described_kind(uint32_t kind) {
 }
 
 constexpr uint64_t kYcbcr = 1ull << MR_PIXEL_NV12 | 1ull << MR_PIXEL_I420 | 1ull << MR_PIXEL_P010;
-constexpr uint32_t kHdRows = 720; // from so many rows on untagged video is taken for bt709
-// As parameters with MR_ROLE_TURN call them, by MR_TURN_*.
+constexpr uint32_t kHdRows = 720; // untagged video with this many rows or more is taken for bt709
+// The words that parameters with MR_ROLE_TURN use, by MR_TURN_*.
 constexpr const char* kTurnNames[MR_TURN_COUNT] = {"",         "horizontal", "vertical",  "both",
                                                    "rotate90", "rotate270",  "transpose", "transverse"};
 
 constexpr const char* kNothingConverts = "there is no handler that converts what it carries";
-constexpr const char* kUpright = "upright"; // of a conversion's name
+constexpr const char* kUpright = "upright"; // part of a conversion's name
 
 constexpr uint64_t kAllPixels = ((1ull << MR_PIXEL_COUNT) - 1) & ~1ull;
 
@@ -71,7 +71,7 @@ class Negotiation {
       }
     }
     std::vector<Conversion> wanted;
-    // What lies on its side is turned first: what its readers want of it is another picture then.
+    // Pictures on their side are turned first: what their readers want depends on the turned picture.
     const bool turns = std::any_of(conversions_.begin(), conversions_.end(),
                                    [](const auto& one) { return one.first.wish == kUpright; });
     for (const auto& [key, edges] : conversions_)
@@ -88,12 +88,12 @@ class Negotiation {
     friend auto operator<=>(const Wanted&, const Wanted&) = default;
   };
 
-  // What was chosen for an edge: `gets` is the format of its reader where the output has the format `gives`.
+  // The choice for an edge: its reader gets the format `gets` if the output has the format `gives`.
   struct Settled {
     uint64_t gives = 0, gets = 0;
   };
 
-  // What converts, and which pixel formats it reads and makes, as it declares it.
+  // Finds the types that convert, and the pixel formats that the one for pixels declares to read and make.
   void find_conversions() {
     convert_ = draft_.types.converter(MR_ROLE_PIXELS);
     turn_ = draft_.types.converter(MR_ROLE_TURN);
@@ -155,12 +155,12 @@ class Negotiation {
     }
   }
 
-  // A parameter of a converter, by its role; nothing where it has none.
+  // Sets the converter's parameter with this role, if it has one.
   static void set(Wanted& conversion, const plugin::HandlerInfo& converter, uint32_t role, std::string text) {
     if (const auto* param = converter.find_role(role)) conversion.settings.emplace_back(param->name, std::move(text));
   }
 
-  // What a source gives on its side is turned upright once, for all readers.
+  // A picture on its side is turned upright once, for all readers.
   void ask_to_turn(uint32_t h, uint32_t output) {
     const mr_format& format = draft_.handlers[h].outputs[output];
     if (format.kind != MR_KIND_IMAGE || format.turn == MR_TURN_NONE || format.turn >= MR_TURN_COUNT) return;
@@ -174,7 +174,7 @@ class Negotiation {
     }
   }
 
-  // The size at which the picture has its shape with square pixels: no side is made smaller.
+  // Asks for the size that keeps the picture's shape with square pixels; no side is made smaller.
   void ask_for_square(uint32_t e, const mr_format& gives) {
     const DraftEdge& edge = draft_.edges[e];
     const uint64_t num = gives.aspect_num, den = gives.aspect_den;
@@ -187,8 +187,8 @@ class Negotiation {
     conversions_[std::move(conversion)].push_back(e);
   }
 
-  // A conversion to a pixel format. Between formats of YCbCr the numbers keep their meaning; made from RGB they get the
-  // matrix that players take for a picture of this size.
+  // Asks for a conversion to a pixel format. Between YCbCr formats the numbers keep their meaning. Numbers that are
+  // made from RGB get the matrix that players take for a picture of this size.
   void ask_for_pixels(uint32_t e, const mr_format& gives, uint64_t wanted) {
     const DraftEdge& edge = draft_.edges[e];
     const std::string to(kPixelNames[static_cast<size_t>(std::countr_zero(wanted))]);
@@ -206,8 +206,8 @@ class Negotiation {
     conversions_[std::move(conversion)].push_back(e);
   }
 
-  // Chooses the format of an output, and what everybody gets that it reaches by `like`; not where that was chosen
-  // before, by the output that this one is like.
+  // Chooses the format of an output and of all readers that it reaches by `like`, unless the output that this one is
+  // like settled them before.
   void settle_pixels(uint32_t h, uint32_t output) {
     mr_format& format = draft_.handlers[h].outputs[output];
     if (format.kind != MR_KIND_IMAGE) return;
@@ -216,7 +216,7 @@ class Negotiation {
     if (std::popcount(format.pixel_formats) == 1 && std::all_of(readers.begin(), readers.end(), is_settled)) return;
     PixelTree tree;
     tree.choices = format.pixel_formats ? format.pixel_formats & kAllPixels : kAllPixels;
-    if (tree.choices == 0) return; // none that is known; its size is not known either, which is refused
+    if (tree.choices == 0) return; // no known format, so no known size: check_sizes() refuses it
     tree.reads = reads_;
     tree.makes = makes_;
     for (uint32_t pixel = 1; pixel < MR_PIXEL_COUNT; ++pixel) {
@@ -239,7 +239,7 @@ class Negotiation {
     }
   }
 
-  // All that an output reaches by `like`, into `tree`; the edge of each of its readers.
+  // Adds all that an output reaches by `like` to `tree`. Returns the edge of each of the tree's readers.
   std::vector<uint32_t> grow(PixelTree& tree, uint32_t h, uint32_t output) const {
     std::vector<uint32_t> edges;
     std::vector<std::pair<uint32_t, uint32_t>> outputs{{h, output}}; // handler and flat output
@@ -262,8 +262,8 @@ class Negotiation {
     return edges;
   }
 
-  // How many readers would take colours at the ends of what an edge leads to: through handlers that pass pictures on,
-  // and through conversions that were inserted before, so that every round counts the same.
+  // Counts the readers at the ends downstream of an edge that would take colours. It looks through handlers that pass
+  // pictures on and through conversions that were inserted before, so that every round counts the same.
   uint32_t colours_at_ends(uint32_t e, std::vector<uint32_t>& seen) const {
     if (std::find(seen.begin(), seen.end(), e) != seen.end()) return 0; // by a delay
     seen.push_back(e);
@@ -292,14 +292,14 @@ class Negotiation {
     return found;
   }
 
-  // Takes the format of an edge into its input; asks for a conversion where that was chosen, or is the only way.
+  // Gives an input the format of its edge; asks for a conversion if one was chosen or is the only way.
   void accept(uint32_t e) {
     const DraftEdge& edge = draft_.edges[e];
     DraftHandler& target = draft_.handlers[edge.target];
     const auto& port = target.info->ports[target.input_port[edge.target_input]];
     const mr_format gives = draft_.handlers[edge.source].outputs[edge.source_output];
     mr_format& gets = target.inputs[edge.target_input] = gives;
-    gets.held = 0; // its source's own
+    gets.held = 0; // concerns its source alone
     gets.turn = MR_TURN_NONE;
     if (port.raw.accepts.kind != MR_KIND_ANY && gives.kind != port.raw.accepts.kind && gives.kind != MR_KIND_ANY)
       refuse(edge, "the two ends of an edge carry different payloads", described_kind(gives.kind), port.type_name,
@@ -318,7 +318,7 @@ class Negotiation {
       ask_for_square(e, gives);
   }
 
-  // Nothing converts tensors, so what the two ends say has to meet.
+  // Nothing converts tensors, so the two ends have to agree.
   void check_tensor(const DraftEdge& edge, const mr_format& gives) const {
     const mr_format& wants = accepts(edge);
     if (!takes_dtype(wants, gives)) refuse_dtype(edge, gives, wants.dtypes);
@@ -328,7 +328,7 @@ class Negotiation {
              "a handler between them that gives tensors of " + describe_ranks(wants.ranks));
   }
 
-  // A parameter of the writer by which it gives one of these types is the edit, where it has one: "float32" or "f32".
+  // Refuses; the edit is the writer's parameter that chooses one of these types, if it has one: "float32" or "f32".
   [[noreturn]] void refuse_dtype(const DraftEdge& edge, const mr_format& gives, uint32_t dtypes) const {
     const std::string what = "the two ends of an edge share no element type", from = name_of(dtype_of(gives)),
                       to = describe_dtypes(dtypes);
@@ -351,7 +351,7 @@ class Negotiation {
     refuse(edge, what, from, to, "a handler between them that gives " + to);
   }
 
-  // The first format of a reader that the one it is given can be converted to; that itself where there is none.
+  // The reader's first format to which the given one can be converted; the given one if there is none.
   uint64_t first_made_for(const DraftEdge& edge, uint64_t gives) const {
     const uint64_t can = edge.declared->forbid_convert || !(reads_ & gives) ? 0 : takes(edge) & makes_;
     return can ? can & (~can + 1) : gives;
@@ -381,7 +381,7 @@ class Negotiation {
   Draft& draft_;
   std::vector<std::vector<std::vector<uint32_t>>> readers_; // by handler and flat output: edges
   std::vector<Settled> settled_;                            // by edge
-  // What converts pixel formats, turns, and scales to square pixels; null: nothing does.
+  // The types that convert pixel formats, turn, and scale to square pixels; null if there is none.
   const plugin::HandlerInfo *convert_ = nullptr, *turn_ = nullptr, *scale_ = nullptr;
   uint64_t reads_ = 0, makes_ = 0;                    // pixel formats, by convert_
   std::map<Wanted, std::vector<size_t>> conversions_; // the edges that each serves

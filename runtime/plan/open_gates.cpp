@@ -1,5 +1,5 @@
-// Which gates let in every tick, and not only those with a value: those of a group in which a handler fires on the
-// others too, looks back by ticks, or owes results that are waited for.
+// Finds the gates that let in every tick, and not only those with a value: gates of a group in which a handler fires on
+// the other ticks too, looks back by ticks, reads a queue between clocks, or owes results that are waited for.
 #include "plan/clock_circles.h"
 #include "plan/expand.h"
 #include "plan/order.h"
@@ -22,8 +22,8 @@ class Opening {
   const DraftHandler& source_of(const DraftEdge& edge) const { return all_.source_of(edge); }
   const DraftHandler& target_of(const DraftEdge& edge) const { return all_.target_of(edge); }
 
-  // Without a required input of its tick a handler fires every tick (2.2), so its gate lets every tick in; but one that
-  // reads a queue runs at the queue's values (2.3).
+  // A handler without a required input of its tick fires every tick (2.2), so its gate lets every tick in. A handler
+  // that reads a queue does not: it runs at the queue's values (2.3).
   void find_callers() {
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
       const DraftHandler& handler = draft_.handlers[h];
@@ -40,8 +40,9 @@ class Opening {
     }
   }
 
-  // A delay counts ticks, so a group that looks back within itself is let into every one of them. So is one that reads
-  // a queue between clocks, which gives a value to a tick whatever the group's other inputs have (8.6).
+  // A delay counts ticks, so the gate of a group that looks back within itself lets in every tick. So does the gate of
+  // a group that reads a queue between clocks: the queue gives a value to a tick whatever the group's other inputs have
+  // (8.6).
   void open_gates() {
     for (const DraftEdge& edge : draft_.edges) {
       if (!behind_[edge.target]) continue;
@@ -52,8 +53,8 @@ class Opening {
   }
 
   // A group that owes results has to see every tick if a reader outside it, or another clock of a circle, waits for
-  // them: ticks are what drains a handler that is not called (8.3, 8.4). The writer into such a reader's channel waits
-  // too, until the reader has come to its tick and made room.
+  // them: only ticks drain a handler that is not called (8.3, 8.4). The writer into such a reader's channel waits too,
+  // until the reader has come to its tick and made room.
   void open_gates_of_owing() {
     const ClockCircles circles(plan_);
     std::vector<bool> waited_for(draft_.handlers.size()), reads(plan_.paces.size());
@@ -68,7 +69,7 @@ class Opening {
       for (const uint32_t e : channel.edges) add_inputs(target_of(draft_.edges[e]));
       reads[plan_.steps[channel.to].pace] = true;
     }
-    for (const DraftEdge& edge : draft_.edges) // what the gate of the reader waits for
+    for (const DraftEdge& edge : draft_.edges) // the reader's gate waits for these
       if (reads[target_of(edge).pace] && joins_tick(edge) && source_of(edge).pace != target_of(edge).pace)
         todo.push_back(edge.source);
     while (!todo.empty()) {
@@ -81,11 +82,11 @@ class Opening {
     }
   }
 
-  // To every tick, with the gates before it.
+  // Opens the gate of the pace, and the gates before it, to every tick.
   void open_gate(uint32_t pace) {
     for (; plan_.paces[pace].kind == PaceKind::decoupled; pace = plan_.paces[pace].parent) {
       Step& gate = plan_.steps[plan_.paces[pace].gate];
-      MR_ASSERT(!plan_.channels[gate.channel()].on_firing, "nobody waits for a tick of such a pace");
+      MR_ASSERT(!plan_.channels[gate.channel()].on_firing, "nothing waits for a tick of such a pace");
       plan_.channels[gate.channel()].every_tick = true;
       gate.every = 1;
     }

@@ -9,7 +9,7 @@ namespace millrace::plan {
 
 namespace {
 
-// Where `latest` is waited for (2.5), what is pending before it is pending after it, but for the ticks that it lags.
+// If `latest` is waited for (2.5), ticks that are pending before it are pending after it too, less those that it lags.
 uint32_t level_through(const Plan& plan, const Channel& channel) {
   const Step& post = plan.steps[channel.from];
   const bool waits =
@@ -17,8 +17,8 @@ uint32_t level_through(const Plan& plan, const Channel& channel) {
   return waits && post.level > channel.lag ? post.level - channel.lag : 0;
 }
 
-// Ticks that a step lags behind the newest that its source has begun. A loop's reader comes before its source within a
-// tick, so there the answer must be older by one.
+// The number of ticks by which a step is later than the newest tick that its source has begun. In a loop the reader
+// comes before its source within a tick, so there the answer must be older by one.
 uint32_t lag_of(const Plan& plan, uint32_t s, const StepInput& input, const std::vector<uint32_t>& loop) {
   const uint32_t from = plan.outputs[input.output].step;
   const Step& source = plan.steps[from];
@@ -119,7 +119,7 @@ void order_steps(Draft& draft) {
   for (uint32_t s = 0; s < plan.steps.size(); ++s) {
     for (const StepInput& input : plan.steps[s].inputs) {
       if (input.output == kNone) continue;
-      // A reader by delay comes before its source in a loop only. Elsewhere it comes after: in one segment it would
+      // Only in a loop does a reader by delay come before its source. Elsewhere it comes after: in one segment it would
       // otherwise wait for an owed value, and keep the handler that owes it from running.
       const uint32_t source = plan.outputs[input.output].step;
       if (input.delay == 0 || loop[source] != loop[s]) edges.emplace_back(source, s);
@@ -171,8 +171,8 @@ void find_levels(Draft& draft) {
   Plan& plan = draft.plan;
   const std::vector<uint32_t> loop = find_loops(plan);
   for (Step& step : plan.steps) step.level = 0;
-  // A gate may stand later in the order than a step that it leads to, and delayed edges run backwards in it: a look for
-  // each of those settles all but loops that owe ever more.
+  // A gate may be later in the order than a step that it leads to, and delayed edges run backwards in it. One pass for
+  // each of those settles everything but loops that owe ever more.
   size_t looks = plan.paces.size() + 1;
   for (const Step& step : plan.steps)
     looks += static_cast<size_t>(

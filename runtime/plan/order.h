@@ -7,7 +7,7 @@ namespace millrace::plan {
 
 // Renumbers the steps so that every dependency within a tick points forwards.
 void order_steps(Draft& draft);
-// Puts steps elsewhere in all that refers to them: place[old] = new.
+// Updates all references to steps: place[old] = new.
 void renumber(Plan& plan, const std::vector<uint32_t>& place);
 // Sums max_pending along the paths: steps of one segment must share the sum, or a tick would wait for itself.
 void find_levels(Draft& draft);
@@ -17,10 +17,10 @@ bool is_waited_for_apart(const Plan& plan, const Channel& channel);
 // reader is placed by levels alone, so nothing may be owed for longer than levels say.
 bool reads_owed_aside(const Plan& plan, uint32_t clock);
 // True if the reader waits for its source at the time of its own tick, as levels have it: it reads this tick, or one by
-// `delay` whose value may be owed for as long as the delay is. Whoever looks for circles of waits goes by this.
+// `delay` whose value may be owed for as long as the delay is. Searches for circles of waits rely on this.
 bool waits_in_time(const Plan& plan, const Step& reader, const StepInput& input);
 
-// What is pending before a pace begins: the level of its gate.
+// The ticks that are pending before a pace begins: the level of its gate.
 uint32_t base_level(const Plan& plan, const Pace& pace);
 // Refuses loops whose delay, or queue whose depth, is too short for what is pending on their way (semantics.md 2.3).
 void check_pending_loops(Draft& draft);

@@ -1,5 +1,5 @@
-// What advances together, and what runs it: clocks and paces, the channels between paces, segments and regions. See
-// plan.h.
+// Clocks and paces, which are sets of steps that advance together; the channels between paces; the segments and regions
+// that run steps. See plan.h.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace millrace::plan {
 
-// The widest window that is chosen without being asked for (semantics.md 1.5).
+// The most ticks in flight that the plan chooses without lanes and circles of clocks (semantics.md 1.5).
 inline constexpr uint32_t kInFlightMax = 4;
-// Without any rate media time counts this many ticks a second.
+// Ticks per second of media time for a clock without any rate.
 inline constexpr int64_t kNominalRate = 30;
-// Values that a blocking source may be ahead of its clock.
+// The number of values by which a blocking source may be ahead of its clock.
 inline constexpr uint32_t kReadAhead = 2;
 
 enum class PaceKind { clock, decoupled };
@@ -24,37 +24,38 @@ enum class PaceKind { clock, decoupled };
 struct Pace {
   PaceKind kind = PaceKind::clock;
   uint32_t clock = 0;              // index into Plan::clocks
-  uint32_t parent = kNone;         // behind: the pace of its gate
-  uint32_t gate = kNone;           // behind: step
-  uint32_t entry = kNone;          // behind: step
+  uint32_t parent = kNone;         // decoupled: the pace of its gate
+  uint32_t gate = kNone;           // decoupled: step
+  uint32_t entry = kNone;          // decoupled: step
   uint32_t window = 1;             // ordinals in flight
-  uint32_t room = 1;               // what memory is laid out for: the window may grow so far when the cut is made again
-  uint32_t gap = 1;                // ticks that a handler may owe a firing beyond Step::owes before it is drained
-  uint32_t slots = 1;              // slots an output, a power of two ≥ window + retain
+  uint32_t room = 1;               // the window that memory is laid out for: `window` may grow so far at another cut
+  uint32_t gap = 1;                // ticks beyond Step::owes for which a handler may owe a firing before it is drained
+  uint32_t slots = 1;              // slots per output, a power of two ≥ room + retain
   std::vector<uint32_t> sources;   // clock: steps, in order
-  bool generated = false;          // a source of it runs on a device, where it is not asked
-  uint64_t ticks_max = UINT64_MAX; // that source gives so many: then the clock ends
+  bool generated = false;          // one of its sources runs on a device, where the clock does not ask it
+  uint64_t ticks_max = UINT64_MAX; // ticks that such a source gives: then the clock ends
 };
 
 struct Clock {
   std::string name;
   graph::ClockMode mode = graph::ClockMode::free; // never automatic
   graph::Rational rate;                           // 0: none
-  bool live = false;                              // a live source paces it: realtime's rules of lateness
+  bool live = false;                              // a live source paces it: realtime's rules of lateness hold
   uint32_t driver = kNone;                        // mode source: the step that creates the ticks
   uint32_t in_flight = 1;
-  uint32_t in_flight_least = 0; // 0: in_flight stays as it is; else it may be lowered so far where memory is short
+  uint32_t in_flight_least = 0; // 0: in_flight stays as it is; else it may be lowered so far if memory is short
   uint32_t pending = 0;         // the largest sum of max_pending on a path
-  // Where clocks wait for each other in a circle (8.3): media time for which one of its ticks may be held meanwhile;
-  // how many of its ticks are in flight at least for that; how many it may owe to the others; how many ticks are never
-  // within less than `held_ns`, or the run fails.
+  // For clocks that wait for each other in a circle (8.3). held_ns: the media time for which one of its ticks may be
+  // held. held_ticks: its ticks in flight, at least, for that. owed_ticks: the most ticks that it may owe to the
+  // others. crowd_ticks: the run fails if so many of its ticks come within less than held_ns.
   int64_t held_ns = 0;
   uint32_t held_ticks = 0, owed_ticks = 0, crowd_ticks = 0;
-  std::vector<uint32_t> leaders; // of one without sources: clocks with sources that edges lead from (8.11)
-  // Realtime rules: latest is the newest that is done, drops happen. Else everything is waited for (2.5).
+  std::vector<uint32_t> leaders; // for a clock without sources: clocks with sources that edges lead from (8.11)
+  // True under realtime rules: latest is the newest that is done, and drops happen. Else everything is waited for
+  // (2.5).
   bool realtime() const { return mode == graph::ClockMode::realtime || live; }
-  // A file never changes speed (1.4): under `free` with a rate that is not the source's own, a tick takes the newest
-  // value that is due by its media time, waited for, and none where none is.
+  // True if the clock is `free` with a rate other than the source's own. A file never changes speed (1.4), so a tick
+  // waits for the newest value that is due by its media time and takes it, or takes none if none is due.
   bool takes_what_is_due(const mr_facts& source) const {
     const bool rates = mode == graph::ClockMode::free && rate.numerator > 0 && source.rate_num > 0;
     return rates && rate.numerator * source.rate_den != source.rate_num * rate.denominator;
@@ -70,16 +71,16 @@ struct Channel {
   uint32_t depth = 1;    // values that may wait
   uint32_t capacity = 1; // entries the ring holds
   graph::Full full = graph::Full::block;
-  bool busy = false;       // gate of a reader that works behind without a queue: one tick, cause `busy`
+  bool busy = false;       // gate of a decoupled reader without a queue: one tick, drops have the cause `busy`
   bool queued = false;     // gate fed by a queue edge
-  bool on_firing = false;  // gate that lets in the ticks on which all its values are there, without a limit of its own
-  bool every_tick = false; // gate that ticks without any value pass too: a step after it fires on them
+  bool on_firing = false;  // gate that lets in the ticks that have all its required values, without a limit of its own
+  bool every_tick = false; // gate that also lets in ticks without any value: a step after it fires on them
   uint32_t lag = 0;
   int64_t within_ns = 0;
   bool same_clock = true;
   bool initial_empty = false;
-  std::vector<uint32_t> edges;   // whose drops are counted here
-  std::vector<uint32_t> entries; // by edge: which value of an entry is its own; of others than gates there is one
+  std::vector<uint32_t> edges;   // edges whose drops are counted here
+  std::vector<uint32_t> entries; // by edge: index of its value in an entry; 0 if this is no gate
 };
 
 struct Segment {

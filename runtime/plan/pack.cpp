@@ -1,5 +1,5 @@
-// Small copies that cross the same boundary in one tick become one: on a device the price of such a copy is that of
-// beginning it (semantics.md 4.6). Blocks of what is packed lie side by side, so nothing is gathered first.
+// Joins small copies that cross the same boundary in one tick: on a device such a copy costs no more than its start
+// (semantics.md 4.6). The blocks of packed values lie side by side, so nothing is gathered first.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -12,9 +12,9 @@ namespace millrace::plan {
 
 namespace {
 
-// What a handler of unknown cost is taken to last: so long that no other handler is made to wait for it.
+// The time assumed for a handler of unknown cost: so long that no other handler is made to wait for it.
 constexpr double kUnknownUs = 300;
-constexpr size_t kMembersMax = 64; // a copy keeps what is wanted of it as bits
+constexpr size_t kMembersMax = 64; // a copy keeps one bit for each member, set if it is wanted
 
 class Packing {
  public:
@@ -41,14 +41,14 @@ class Packing {
   double bytes_of(uint32_t s) const { return static_cast<double>(copied_bytes(source_of(s).format)); }
   bool is_packed(uint32_t s) const { return source_of(s).pack != kNone || target_of(s).pack != kNone; }
 
-  // Where the bytes cost less than to begin the copy at all, and their place is a function of the tick.
+  // True if the bytes cost no more than the start of the copy, and their place is a function of the tick.
   bool is_small(uint32_t s) const {
     const HopPrice& hop = hop_of(s);
     return hop.copy_us(bytes_of(s)) <= 2 * hop.latency_us && fixed_[plan_.steps[s].inputs[0].output] &&
            fixed_[plan_.steps[s].outputs[0]];
   }
 
-  // Outputs whose blocks no step holds for longer than their ticks, shares, or writes over.
+  // Finds the outputs whose blocks no step holds for longer than their ticks, shares, or writes over.
   void find_fixed_places() {
     for (const Output& output : plan_.outputs) {
       const bool own = output.owns && output.forwards < 0 && output.in_place < 0 && output.origin == kNone;
@@ -69,7 +69,7 @@ class Packing {
     }
   }
 
-  // Made when it is asked first: most plans need it nowhere.
+  // Made at the first call, since most plans never need it.
   Reachability& waits() {
     if (!waits_) waits_ = waits_of(plan_);
     return *waits_;
@@ -95,7 +95,7 @@ class Packing {
     });
   }
 
-  // When each step is done in a tick that nothing holds up.
+  // Finds when each step is done in a tick that nothing holds up.
   void find_times() {
     made_us_.resize(plan_.steps.size());
     for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
@@ -111,7 +111,7 @@ class Packing {
 
   void join(const std::vector<uint32_t>& pack) {
     const uint32_t number = packs_;
-    packs_ += 2; // what it is copied from, and to
+    packs_ += 2; // one for the sources, one for the targets
     Step& first = plan_.steps[pack[0]];
     CopyStep& joined = first.as<CopyStep>();
     joined.members.assign(joined.readers.size(), 0);
@@ -177,8 +177,8 @@ class Packing {
   uint32_t packs_ = 0;
   std::vector<bool> fixed_;           // by output
   std::vector<double> made_us_;       // by step
-  std::optional<Reachability> waits_; // with what was joined as one
-  std::vector<uint32_t> into_;        // by step: the one that does its work now, mostly itself
+  std::optional<Reachability> waits_; // each joined copy counts as one
+  std::vector<uint32_t> into_;        // by step: the step that does its work now, mostly itself
 };
 
 } // namespace

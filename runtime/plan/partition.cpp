@@ -1,4 +1,4 @@
-// Steps into segments: cut where the domain changes, where results come later, where a handler blocks or runs as
+// Cuts steps into segments: where the domain changes, where results come later, where a handler blocks or runs as
 // several instances, and where a segment would take too much of the period (semantics.md 5.2).
 #include <algorithm>
 #include <map>
@@ -15,12 +15,13 @@ namespace {
 
 // The part of a period that a segment may fill.
 constexpr double kLoadMax = 0.8;
-// What a handler is taken to cost before it was measured: a picture at video size, on one core.
+// The cost assumed for a handler that was not measured: a picture at video size, on one core.
 constexpr int64_t kUnknownCostNs = 300'000;
 // A segment shorter than this gains nothing from a cut: a hand-over to a sleeping thread costs as much (research, §6).
 constexpr int64_t kSegmentMinNs = 20'000;
 
-// Whether a step's calls fill a host's thread of its segment: a blocking source is read by a thread of its own.
+// True if a step's calls take time of its segment's host thread. A blocking source does not: it is read by a thread of
+// its own.
 bool counts(const Plan& plan, const Step& step) {
   if (step.handler() == kNone || !plan.on_host(step.domain)) return false;
   return !step.is<SourceStep>() || !plan.handlers[step.handler()].waits;
@@ -28,7 +29,7 @@ bool counts(const Plan& plan, const Step& step) {
 
 class Partition {
  public:
-  // `before`: the plan whose cut is made again, and which of its segments stay; null: this is the first.
+  // `before`: the plan whose cut is made again; `stays`: which of its segments stay. Both are null for the first cut.
   Partition(Plan& plan, const Plan* before, const std::vector<bool>* stays)
       : plan_(plan),
         before_(before),
@@ -63,8 +64,8 @@ class Partition {
   bool stands_alone(const Step& step) const {
     if (step.is<CopyStep>()) return true;   // waits for its readers' inputs; must not hold up its device
     if (step.is<FinishStep>()) return true; // waits for a device in the middle of a tick
-    if (step.is<PostStep>() && circles_.joins(plan_.channels[step.channel()])) return true; // for room there
-    if (step.is<GateStep>() && circles_.has(plan_.paces[step.pace].clock)) return true;     // for room in a pace
+    if (step.is<PostStep>() && circles_.joins(plan_.channels[step.channel()])) return true; // waits for room there
+    if (step.is<GateStep>() && circles_.has(plan_.paces[step.pace].clock)) return true;     // waits for room in a pace
     if (step.handler() == kNone || step.is<SourceStep>()) return false;
     const HandlerPlan& handler = plan_.handlers[step.handler()];
     const plugin::HandlerInfo& type = plan_.type_of(handler);
@@ -99,10 +100,11 @@ class Partition {
       return segment;
     }
     if (const uint32_t kept = kept_segment(s); kept != kNone) return append(kept, s);
-    // Sources of a clock are asked one after another by its head.
+    // The head of a clock asks its sources one after another.
     if (step.is<SourceStep>()) return append(keyed(heads_, {step.pace, 0, 0, 0}, s), s);
     if (!plan_.on_host(step.domain)) {
-      // Behind a way out of the device and back the next tick's first part would wait for this one's second.
+      // After a way out of the device and back, a segment of its own begins. In one segment, the next tick's first part
+      // would wait for this tick's second part.
       uint32_t& segment = devices_.try_emplace({step.pace, step.domain, step.level, waits_[s]}, kNone).first->second;
       if (segment == kNone || leads_back(s, segment)) segment = open(s);
       return append(segment, s);
@@ -115,7 +117,7 @@ class Partition {
     return append(open(s), s);
   }
 
-  // Where the cut is made again: the segment of a step that may not move, with all that was in it; else kNone.
+  // If the cut is made again and the step may not move: its segment, with all that was in it. Else kNone.
   uint32_t kept_segment(uint32_t s) {
     const Step& step = plan_.steps[s];
     if (!before_ || !plan_.on_host(step.domain)) return kNone;
@@ -136,8 +138,8 @@ class Partition {
     return known[key] = open(s);
   }
 
-  // The open segment of the last of the steps that this one reads on the host. Where clocks wait for each other a
-  // segment has only steps that wait for the same of them: one that is held holds no other.
+  // The open segment of the last step on the host that this one reads. If clocks wait for each other, all steps of a
+  // segment wait for the same clocks, so that a step which is held holds up no other.
   uint32_t latest_producer(uint32_t s) const {
     const Step& step = plan_.steps[s];
     uint32_t latest = kNone;
@@ -153,8 +155,8 @@ class Partition {
     return latest == kNone ? kNone : plan_.steps[latest].segment;
   }
 
-  // Whether a path leads from the segment out of it and back to this step: joined, it would hold the segment's next
-  // tick until the others are done with this one.
+  // True if a path leads out of the segment and back to this step. If the step joined, the segment's next tick would be
+  // held until the other steps are done with this one.
   bool leads_back(uint32_t s, uint32_t segment) {
     const std::vector<uint32_t>& steps = plan_.segments[segment].steps;
     return std::any_of(reach().before(s).begin(), reach().before(s).end(), [&](uint32_t outside) {
@@ -163,7 +165,7 @@ class Partition {
     });
   }
 
-  // Made when it is asked first: most plans need it nowhere.
+  // Made at the first call, since most plans never need it.
   Reachability& reach() {
     if (!reach_) reach_ = waits_of(plan_);
     return *reach_;
@@ -204,7 +206,7 @@ class Partition {
   std::map<uint32_t, uint32_t> kept_; // old segment → new one
 };
 
-// Whose cost is guessed, for a reader of the plan.
+// A note for the reader of the plan: the handlers whose cost is guessed.
 std::string unknown_costs(const Plan& plan) {
   std::string names;
   for (const HandlerPlan& handler : plan.handlers)
@@ -224,7 +226,7 @@ bool guesses(const Plan& plan, uint32_t pace) {
   const auto unknown = [&](const Step& step) {
     return step.pace == pace && counts(plan, step) && plan.handlers[step.handler()].cost_ns == 0;
   };
-  size_t movable = 0; // of a single one there is nothing to cut
+  size_t movable = 0; // a single one cannot be cut
   for (const Segment& segment : plan.segments)
     if (segment.pace == pace && moves(plan, segment))
       for (const uint32_t s : segment.steps) movable += plan.steps[s].handler() != kNone;
@@ -245,7 +247,7 @@ Cut cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns, const std:
     if (again.handlers[h].cost_ns == 0) again.handlers[h].cost_ns = costs_ns[h];
   Partition(again, &plan, &stays).run();
   schedule(again);
-  // A thread that a handler has seen stays its thread.
+  // A pinned segment keeps its thread, which its handlers have seen.
   for (Segment& segment : again.segments)
     for (const Segment& old : plan.segments)
       if (segment.pinned && old.lane == segment.lane && old.steps == segment.steps) segment.home = old.home;

@@ -47,7 +47,7 @@ struct Use {
   bool is_stream = false; // "-"
 };
 
-// What is on the disk under this name; a device such as /dev/null may be shared and is none.
+// The file on the disk that a name stands for. A device such as /dev/null may be shared, so it has no identity.
 struct Identity {
   dev_t device;
   ino_t inode;
@@ -64,7 +64,7 @@ bool is_device(const fs::path& path) {
   return ::stat(path.c_str(), &status) == 0 && (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode));
 }
 
-// How long the place for a number is with which the text begins: "{index}" or "%06d"; 0 where there is none.
+// The length of the place for a number with which the text begins, "{index}" or "%06d"; 0 if it begins with none.
 size_t place_length(std::string_view text) {
   constexpr std::string_view kIndex = "{index}";
   if (text.starts_with(kIndex)) return kIndex.size();
@@ -73,7 +73,7 @@ size_t place_length(std::string_view text) {
   return end != text.npos && text[end] == 'd' ? end + 1 : 0;
 }
 
-// What stands before, between and after a path's places for a number: one part more than it has places.
+// The parts before, between and after a path's places for a number: one part more than places.
 std::vector<std::string> parts_between_places(const std::string& path) {
   std::vector<std::string> parts(1);
   for (size_t at = 0; at < path.size();) {
@@ -87,7 +87,7 @@ std::vector<std::string> parts_between_places(const std::string& path) {
   return parts;
 }
 
-// Whether the text is the parts with a number between each two.
+// True if the text is the parts with a number between each two.
 bool has_numbers_between(std::string_view text, std::span<const std::string> parts) {
   if (!text.starts_with(parts[0])) return false;
   text.remove_prefix(parts[0].size());
@@ -102,12 +102,12 @@ bool names(const Use& pattern, const Use& plain) {
   const std::vector<std::string> numbered = parts_between_places(pattern.canonical.string());
   if (numbered.size() > 1 && has_numbers_between(plain.canonical.string(), numbered)) return true;
   if (pattern.writes || pattern.path.find_first_of("*?[") == std::string::npos) return false;
-  // A writer with numbers of its own is asked with one of its names.
+  // A writer with numbers of its own is compared by one of its names.
   const std::string one = fmt::format("{}", fmt::join(parts_between_places(plain.canonical.string()), "000000"));
   return ::fnmatch(pattern.canonical.c_str(), one.c_str(), FNM_PATHNAME) == 0;
 }
 
-// A folder that is read holds what is written, and holds it now.
+// True if `folder` is read as a whole, and the written file lies in it and is there now.
 bool is_folder_of(const Use& folder, const Use& file) {
   std::error_code error;
   if (folder.writes || !fs::is_directory(folder.canonical, error)) return false;
@@ -129,7 +129,7 @@ bool cuts_paths(const graph::Handler& handler, const plugin::HandlerInfo& info) 
   });
 }
 
-// The names of a path's pieces, also where it has no place for a number: "take.mp4" → "take-%03d.mp4".
+// The pattern of the names of a path's pieces, even if it has no place for a number: "take.mp4" → "take-%03d.mp4".
 std::string pieces_of(const std::string& path) {
   if (parts_between_places(path).size() > 1) return path;
   const fs::path name(path);

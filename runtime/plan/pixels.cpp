@@ -1,4 +1,4 @@
-// The best formats of a tree, from its leaves to its root; see pixels.h.
+// Finds the best formats of a tree, from its leaves to its root; see pixels.h.
 #include "plan/pixels.h"
 
 #include <bit>
@@ -13,7 +13,7 @@ uint32_t lowest(uint64_t formats) { return static_cast<uint32_t>(std::countr_zer
 
 struct Badness {
   uint32_t impossible = 0;
-  uint32_t lost = 0; // readers that would take colours and get a picture that was made gray, or chosen so
+  uint32_t lost = 0; // readers that would take colours, if a conversion or the root's format makes the picture gray
   uint32_t conversions = 0;
   uint32_t early = 0; // readers that get a converted picture and would have taken it as it was
   uint32_t rank = 0;  // how far the converted formats are from what their readers name first
@@ -69,7 +69,7 @@ class Chooser {
            std::tie(b.impossible, b.lost, b.conversions, b.bytes);
   }
 
-  // All that hangs on a reader that gets this format.
+  // The cost of everything downstream of a reader that gets this format.
   Badness behind(const PixelTree::Reader& reader, uint32_t format) const {
     Badness cost;
     for (const uint32_t o : reader.passes_to) cost += best_[o][format].cost;
@@ -99,12 +99,12 @@ class Chooser {
   }
 
   Best best_of(uint32_t output, uint32_t format) const {
-    uint64_t useful = 0; // what converting to might serve a reader
+    uint64_t useful = 0; // formats that may serve a reader if the output is converted to them
     for (const uint32_t r : tree_.outputs[output])
       if (tree_.readers[r].may_convert) useful |= tree_.readers[r].takes;
     useful &= tree_.reads & bit(format) ? tree_.makes & ~bit(format) : 0;
     Best best{cost_with(output, format, 0), 0};
-    // All sets of them, each a bit pattern within `useful`.
+    // Tries all sets of useful formats, each a bit pattern within `useful`.
     for (uint64_t made = useful & (~useful + 1); made != 0; made = (made - useful) & useful) {
       if (best.cost.impossible == 0 && best.cost.lost == 0 &&
           static_cast<uint32_t>(std::popcount(made)) > best.cost.conversions)
@@ -124,7 +124,7 @@ class Chooser {
     return cost;
   }
 
-  // From the root on, what each reader gets.
+  // Sets what each reader gets, from the root on.
   void tell(PixelChoice& choice) const {
     std::vector<uint32_t> formats(tree_.outputs.size());
     formats[0] = choice.format;

@@ -1,5 +1,5 @@
-// Where each handler runs: by what it can do and the order in which devices were named; then, where prices are known,
-// by those (place_by_price.cpp).
+// Chooses the domain of each handler: by what it can do and the order in which devices were named; then by prices, if
+// they are known (place_by_price.cpp).
 #include <algorithm>
 
 #include "plan/draft.h"
@@ -8,7 +8,8 @@ namespace millrace::plan {
 
 namespace {
 
-// "" where a source can run on a device: there its clock counts for it, so that its pictures are functions of the tick.
+// Returns "" if a source can run on a device, else why it cannot. There its clock counts for it, so that its pictures
+// are functions of the tick.
 std::string obstacle_to_source(const DraftHandler& handler, const Domain& domain) {
   if (domain.bodies != Bodies::enqueued || !handler.info->has_cuda())
     return "a source is called by its clock, on the cpu";
@@ -18,7 +19,7 @@ std::string obstacle_to_source(const DraftHandler& handler, const Domain& domain
   return "";
 }
 
-// "" where the handler can run there, else why it cannot.
+// Returns "" if the handler can run there, else why it cannot.
 std::string obstacle(const DraftHandler& handler, const Domain& domain) {
   if ((domain.is_host() ? handler.facts.cost_cpu_ns : handler.facts.cost_gpu_ns) < 0)
     return "with these parameters it does not run there";
@@ -40,13 +41,13 @@ std::string obstacle(const DraftHandler& handler, const Domain& domain) {
     if (port.raw.memory == MR_MEMORY_CPU && !writes_host) return "its port " + port.name + " is declared cpu";
     const bool finishes = enqueued && (handler.info->traits & MR_TRAIT_FINISH);
     if (port.raw.memory == MR_MEMORY_CPU && finishes && handler.declared->on_error == graph::OnError::bypass)
-      return "where its finish fails its port " + port.name + ", declared cpu, cannot repeat what is on the device";
+      return "if its finish fails, its port " + port.name + ", declared cpu, cannot repeat what is on the device";
     if (port.raw.accepts.kind == MR_KIND_OBJECT) return "its port " + port.name + " carries a host object";
   }
   return "";
 }
 
-// A domain that is asked for by name: `asks` begins the sentence, `key` is the word that it was asked with.
+// Finds a domain by name, or refuses. `asks` begins the sentence of the error, `key` is the key that gave the name.
 uint32_t asked_domain(const Draft& draft, const std::string& name, const std::string& asks, const char* key,
                       const Place& place) {
   const std::vector<Domain>& domains = draft.plan.domains;
@@ -115,7 +116,7 @@ Demand demand_on(const Draft& draft, const DraftHandler& handler) {
   return first;
 }
 
-// Puts a handler where `device:`, or `domain:` of an input, has it; false where nothing does.
+// Puts a handler where its `device:`, or the `domain:` of an input, says; false if neither is given.
 bool pin(const Draft& draft, DraftHandler& handler) {
   const graph::Handler& declared = *handler.declared;
   const bool pinned = !declared.device.empty();
@@ -148,7 +149,7 @@ bool pin(const Draft& draft, DraftHandler& handler) {
   return true;
 }
 
-// Puts a handler where the plan that is to be made again has it; false where there is none.
+// Puts a handler where the saved plan has it; false if that does not name it.
 bool place_as_saved(const Draft& draft, DraftHandler& handler) {
   const auto saved = draft.options.places.find(handler.declared->name);
   if (saved == draft.options.places.end()) return false;
@@ -166,15 +167,17 @@ bool place_as_saved(const Draft& draft, DraftHandler& handler) {
   return true;
 }
 
-// A sink acts on the host, unless it was written for a device: the body that a simulated device borrows is the host's.
+// True for a sink that acts on the host because it was not written for a device: the body that a simulated device
+// borrows is the host's.
 bool stays_on_host(const DraftHandler& handler, const Domain& host) {
   return handler.output_count == 0 && !handler.info->has_cuda() && obstacle(handler, host).empty();
 }
 
-// The domains that a handler which is not pinned may run in, in the order of --devices, and why not in others.
+// The domains that a handler which is not pinned may run in, in the order of --devices, and the reasons against the
+// others.
 struct Choices {
   std::vector<uint32_t> domains;
-  std::vector<std::string> passed_over; // before the first of them: "cuda:0: it has no CUDA body"
+  std::vector<std::string> passed_over; // those before the first: "cuda:0: it has no CUDA body"
 };
 
 Choices choices_of(const Draft& draft, const DraftHandler& handler) {
@@ -218,7 +221,7 @@ std::string first_words(const Choices& choices) {
   throw Failure(std::move(error));
 }
 
-// The domain of all that the handler reads; kNone where they are several, or there is nothing.
+// The domain of all that the handler reads; kNone if there are several, or if it reads nothing.
 uint32_t domain_read(const Draft& draft, uint32_t h) {
   uint32_t domain = kNone;
   for (const DraftEdge& edge : draft.edges) {
@@ -232,7 +235,7 @@ uint32_t domain_read(const Draft& draft, uint32_t h) {
   return domain;
 }
 
-// Sinks of unknown price run where what they read is made: a copy for them alone would be for nothing.
+// Sinks of unknown price run where their inputs are made: a copy for them alone would gain nothing.
 void follow_inputs(Draft& draft, const std::vector<std::vector<uint32_t>>& choices) {
   for (uint32_t h = 0; h < draft.handlers.size(); ++h) {
     if (!follows_inputs(draft, h, choices[h])) continue;

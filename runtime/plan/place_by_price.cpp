@@ -1,4 +1,4 @@
-// Prices from the graph, and the result in words (semantics.md 5.3 to 5.6); the calculation is placement.h.
+// Makes prices from the graph, and words from the result (semantics.md 5.3 to 5.6); placement.h has the calculation.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace millrace::plan {
 
 namespace {
 
-// Where a CUDA device was not measured: of an H200 (docs/performance.md). `slope`: a graph of 8 handlers takes 10.8 µs,
-// each of them 0.51. `crossover`, 64×36: a tick with one region between two copies takes 17.9 µs, some 4 of them in its
-// body.
+// Guesses for a CUDA device that was not measured, from an H200 (docs/performance.md). `slope`: a graph of 8 handlers
+// takes 10.8 µs, each of them 0.51. `crossover`, 64×36: a tick with one region between two copies takes 17.9 µs, some 4
+// of them in its body.
 constexpr double kGuessedRegionUs = 6.7, kGuessedCrossingUs = 3.6;
 
 std::string time_words(double us) {
@@ -40,13 +40,13 @@ class Pricing {
   }
 
  private:
-  // What a call takes there where that is more than a guess; 0: it is not known.
+  // The time of a call there if it is more than a guess; else 0.
   Cost known(const DraftHandler& handler, uint32_t domain) const {
     const Cost cost = cost_in(draft_, handler, domain);
     return cost.sure ? cost : Cost{};
   }
 
-  // A copy that an edge forbids would have to be priced as never; both its ends stay where the order puts them.
+  // A forbidden copy would need an infinite price, so both ends of its edge stay where the order of devices puts them.
   bool is_tied(uint32_t h) const {
     return std::any_of(draft_.edges.begin(), draft_.edges.end(), [&](const DraftEdge& edge) {
       return (edge.source == h || edge.target == h) && edge.declared->forbid_copy;
@@ -59,7 +59,8 @@ class Pricing {
                                       [&](uint32_t d) { return known(draft_.handlers[h], d).us > 0; });
       if (choices_[h].size() > 1 && priced && !is_tied(h)) free_.push_back(h);
     }
-    // What only reads is moved with the others, at no price: fixed somewhere it would charge them for a copy.
+    // Handlers that only read are moved with the others, at no price: if they were fixed, they would charge the others
+    // for a copy.
     for (uint32_t h = 0; h < draft_.handlers.size() && !free_.empty(); ++h)
       if (follows_inputs(draft_, h, choices_[h]) && !is_tied(h)) followers_.push_back(h);
   }
@@ -81,7 +82,7 @@ class Pricing {
     }
     add_hops();
     add_launches();
-    double fastest = 0; // of the clocks that do not wait
+    double fastest = 0; // the highest rate of the clocks that do not wait
     for (uint32_t c = 0; c < draft_.plan.clocks.size(); ++c)
       if (draft_.plan.clocks[c].realtime()) fastest = std::max(fastest, rate_of(c));
     if (fastest > 0) prices_.period_us = 1e6 / fastest;

@@ -1,18 +1,18 @@
-// Where handlers run, as a calculation over prices (semantics.md 5.3 to 5.5). Private to runtime/plan, and pure:
+// Calculates from prices in which domains handlers run (semantics.md 5.3 to 5.5). Private to runtime/plan, and pure:
 // numbers in, numbers out; place.cpp makes the numbers from a graph and words from the result.
 //
 // Problem. A handler that may run in several domains is faster in one of them, and the bytes that it reads and makes
-// may have to be carried there and back. What one choice costs depends on all the others: a copy serves every reader in
-// its domain, a worker or a copy engine that is full delays whatever waits for it.
+// may have to be carried there and back. The cost of one choice depends on all the others: a copy serves every reader
+// in its domain, and a full worker or copy engine delays everything that waits for it.
 //
 // Why this way. One evaluator prices every candidate alike: how full each worker, device and copy engine would be, then
 // how long one tick takes under a list schedule on them, then how many bytes are carried. Candidates come from a
-// minimum cut, which is exact where loads do not matter and there are two domains, and from moving handlers and chains
-// one after another until nothing gets better. Small graphs are enumerated.
+// minimum cut, which is exact if there are two domains and loads do not matter, and from moving handlers and chains one
+// after another until nothing gets better. Small graphs are enumerated.
 //
-// What it is not. Prices do not change while it calculates, and contention is known to the evaluator only as queues for
-// workers and engines: kernels that share a device are taken to run one after another. What is read in place is read
-// from where it was made, never from a replica.
+// What it is not. Prices do not change while it calculates. The evaluator knows contention only as queues for workers
+// and engines: it assumes that kernels which share a device run one after another. A value that is read in place is
+// read where it was made, never from a replica.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ inline constexpr uint32_t kDomainsMax = 64;
 struct Prices {
   static constexpr double kInfeasible = HopPrice::kInfeasible;
   struct Task {
-    std::vector<double> us;        // one call, by domain; kInfeasible where it cannot run
-    double share = 1;              // of ticks on which it fires
+    std::vector<double> us;        // one call, by domain; kInfeasible if it cannot run there
+    double share = 1;              // share of ticks on which it fires
     std::vector<double> late_us{}; // a slow call (p99), by domain, for latency; empty: as `us`
     double latency_us(uint32_t domain) const { return late_us.empty() ? us[domain] : late_us[domain]; }
   };
@@ -42,11 +42,11 @@ struct Prices {
   uint32_t domains = 1;          // at most kDomainsMax; a host has a hop to and from each of its devices
   std::vector<uint32_t> workers; // by domain: calls at once
   std::vector<HopPrice> hops;    // [from * domains + to]
-  // By domain, or empty: what a device takes on each tick for each of its regions, and for each copy that it submits,
-  // however few bytes. A region is what runs between one way out of the domain and the next.
+  // By domain, or empty: the time that a device takes on each tick for each of its regions, and for each copy that it
+  // submits, however few bytes. A region is the work between one way out of the domain and the next.
   std::vector<double> region_us, crossing_us;
-  uint64_t hosts = 1;            // a bit for each domain that is one
-  uint64_t pushes = 0;           // the same, as Domain::pushes
+  uint64_t hosts = 1;            // a bit for each domain that is a host
+  uint64_t pushes = 0;           // a bit for each domain that pushes (Domain::pushes)
   std::vector<uint32_t> engines; // [from * domains + to]: which engine copies; empty: each hop has an engine of its own
   double period_us = 0;          // 0: as fast as it goes
   std::vector<Task> tasks;       // every producer before its readers
@@ -65,13 +65,13 @@ struct Prices {
 
 using Places = std::vector<uint32_t>; // by task: its domain
 
-// What a placement costs. Lower is better, in this order; without a period the largest load comes before the latency.
+// The cost of a placement. Lower is better, field by field in this order; load_us counts only without a period.
 struct Score {
   double overload = 0;   // by how much the fullest resource exceeds what it may be filled to; 0: it fits
-  double load_us = 0;    // of the fullest resource, a tick
-  double latency_us = 0; // of one tick alone
-  double bytes = 0;      // carried a tick
-  uint32_t copies = 0;   // on a tick on which all fire
+  double load_us = 0;    // time of the fullest resource, a tick
+  double latency_us = 0; // time of one tick alone
+  double bytes = 0;      // number carried a tick
+  uint32_t copies = 0;   // number on a tick on which all handlers fire
 };
 Score evaluate(const Prices& prices, const Places& places);
 bool is_better(const Prices& prices, const Score& a, const Score& b);
@@ -86,7 +86,7 @@ struct Choice {
   Places places;
   Score score;
   bool exact = false;  // all placements were tried
-  double bound_us = 0; // nothing is better than this: of the load without a period, else of the latency
+  double bound_us = 0; // lower bound of the load without a period, else of the latency
 };
 // `enumerate`: small graphs are solved by trying everything.
 Choice choose_places(const Prices& prices, bool enumerate = true);

@@ -6,12 +6,12 @@
 //
 // Why this way. The plan knows one kind of thing that runs, the *step*, and one kind of thing that steps share, the
 // *slot*: the place of one output's value for one tick. Handlers are steps; so is every copy that crosses a boundary
-// and every edge policy: a `latest` edge is a step that resolves it into a slot of the reader's own tick, a `queue`
-// or a reader that works behind begins at a gate. So a handler only ever reads slots of its own tick (or k ticks
-// before it, by `delay`), and all rules about time sit in a handful of steps (semantics.md 1 and 2).
+// and every edge policy: a `latest` edge is a step that resolves it into a slot of the reader's own tick, and a gate
+// lets ticks into a `queue` or a decoupled reader. So a handler only ever reads slots of its own tick (or k ticks
+// before it, by `delay`), and all rules about time are in a handful of steps (semantics.md 1 and 2).
 //
 //   pace      a set of steps that advance together, with dense ordinals of their own: one for each clock, and one for
-//             each group of handlers that works behind (1.6), whose ordinals count what its gate let through
+//             each decoupled group of handlers (1.6), whose ordinals count the ticks that its gate let in
 //   segment   steps of one pace and one domain that one worker runs one after another; lanes are copies of a segment
 //             whose handler is stateless: lane j of L takes the ordinals n ≡ j (mod L)
 //   channel   a bounded queue between two paces, fed by a gate or a post step
@@ -60,7 +60,7 @@ struct HandlerPlan {
   int64_t budget_ns = 0;
   int64_t cost_ns = 0;               // expected time of one call; 0: not known
   bool waits = false;                // its calls wait for the world: a blocking handler, or a source that says so
-  std::string reason;                // why it runs where it runs
+  std::string reason;                // why it runs in this domain
   std::vector<uint32_t> edge_counts; // per declared port
   std::vector<uint32_t> first_entry; // per declared port: its first flat index
 };
@@ -83,32 +83,32 @@ struct TransferPlan {
   std::vector<std::string> route; // domains
   uint64_t bytes = 0;
   double predicted_us = 0;
-  double apart_us = 0;  // several outputs in one: what their copies would take one by one
+  double apart_us = 0;  // for several outputs in one copy: the time of their copies one by one
   bool guessed = false; // the hop was not measured
   std::string reason;
 };
 
-// What a device reads where it is instead of copying it (semantics.md 3.6).
+// An input that a device reads in place instead of copying it (semantics.md 3.6).
 struct AccessPlan {
   uint32_t step = 0, input = 0; // the reader
   uint32_t edge = kNone;
-  uint32_t domain = 0; // where the bytes are
+  uint32_t domain = 0; // the domain of the bytes
   uint64_t bytes = 0;
   double predicted_us = 0;
-  double copy_us = 0; // what a copy for all readers of that domain would have taken
+  double copy_us = 0; // time of one copy for all readers in the reader's domain
 };
 
 // A conversion that negotiation added to the graph.
 struct InsertedPlan {
   uint32_t handler = 0;             // index into Plan::handlers
   graph::Handler declared;          // as a person would have written it
-  std::string from, to;             // pixel formats: "bgr8", "rgb8"; sizes of what is turned or scaled: "64×48"
+  std::string from, to;             // pixel formats: "bgr8", "rgb8"; sizes if it turns or scales: "64×48"
   std::string source;               // "video.video"
   std::vector<std::string> readers; // "boxes.video", …
   std::string reason;               // "boxes takes rgb8"
   double predicted_us = 0;          // a call; 0: not known
   uint32_t width = 0, height = 0;
-  uint64_t bytes = 0; // of the picture that it makes
+  uint64_t bytes = 0; // size of the picture that it makes
 };
 
 struct Plan {
@@ -129,71 +129,72 @@ struct Plan {
   std::vector<TransferPlan> transfers;
   std::vector<AccessPlan> accesses;
   std::vector<InsertedPlan> inserted;
-  std::vector<std::string> notes;         // what a reader should know: "drop_oldest acts as block under free"
+  std::vector<std::string> notes;         // for the reader of a plan: "drop_oldest acts as block under free"
   std::map<std::string, uint64_t> memory; // bytes by domain
   uint32_t workers = 1;                   // threads for segments without one of their own
   uint32_t threads = 1;                   // workers + named + blocking
   double latency_us = 0;                  // predicted; 0: not known
   bool guessed = false; // segments were cut without knowing what all handlers cost: the run cuts them once more
 
-  // Whether a thread of the host runs what is in this domain, and whether its bytes are the host's to touch.
+  // on_host() is true if host threads run the steps of this domain, in_host_memory() if host threads may touch its
+  // bytes.
   bool on_host(uint32_t domain) const { return domains[domain].is_host(); }
   bool in_host_memory(uint32_t domain) const { return domains[domain].host_memory; }
   const plugin::HandlerInfo& type_of(const HandlerPlan& handler) const { return types[handler.info]; }
   const plugin::HandlerInfo& type_of(const Step& step) const { return type_of(handlers[step.handler()]); }
 };
 
-// What is known of a handler before the plan is made: facts, and what to ask for formats.
+// A handler as known before the plan is made: its facts, and the object that answers for its formats.
 struct HandlerFacts {
   std::string name;
   plugin::Answers* answers = nullptr; // null: it has a mistake that was kept
   mr_facts facts{};
-  std::vector<mr_format> outputs; // flat; given from outside, then the handler is not asked for them
+  std::vector<mr_format> outputs; // flat; if given from outside, the handler is not asked for them
   std::vector<mr_format> accepts; // by port: as declared, narrowed by the parameters
 };
 
-// Of a graph, in its order.
+// The facts of a graph's handlers, in the graph's order.
 struct Facts {
   std::vector<HandlerFacts> handlers;
   bool probed = true;
 };
 
-// What the compiler knows of handler types beyond those of the graph: which convert what an edge carries.
+// The handler types that the compiler may use beyond those of the graph: converters for what an edge carries.
 class Types {
  public:
   virtual ~Types() = default;
-  // The type to convert with where a parameter of it has this role (MR_ROLE_*); null: there is none.
+  // The converter type that has a parameter with this role (MR_ROLE_*); null if there is none.
   virtual const plugin::HandlerInfo* converter(uint32_t role) const = 0;
-  // Who answers for such a handler with these parameters.
+  // Makes an object that answers for such a handler with these parameters, and its ports' formats.
   struct Answering {
     std::unique_ptr<plugin::Answers> answers;
-    std::vector<mr_format> accepts; // as of HandlerFacts
+    std::vector<mr_format> accepts; // as in HandlerFacts
   };
   virtual Answering answering(const graph::Handler& declared) const = 0;
 };
 
-// The passes, in order. Throws Failure, MR03xx and MR04xx. It changes nothing but by asking `facts` for formats, so
+// Runs the passes in order. Throws Failure, MR03xx and MR04xx. Its only side effect is to ask `facts` for formats, so
 // plans of one graph may be made side by side, each with answers of its own.
 Plan compile(const graph::Graph& graph, const Facts& facts, const Types& types, const Machine& machine,
              const Options& options);
 
-// The segments of a plan cut once more, now that handlers were measured (semantics.md 5.2): `costs_ns` by handler, 0
-// where there is none. Segments that may not move (moves()) or are said to stay, by segment, are as they were, and so
-// are the homes of those that are pinned; windows grow as far as their room goes.
+// Cuts the segments of a plan once more, now that handlers were measured (semantics.md 5.2). `costs_ns`: by handler, 0
+// if not measured; `stays`: by segment. Segments that may not move (moves()) or that stay do not change, nor do the
+// homes of pinned segments. Windows grow as far as their room goes.
 struct Cut {
   std::vector<Segment> segments;
   std::vector<uint32_t> windows; // by pace
 };
 Cut cut_again(const Plan& plan, const std::vector<int64_t>& costs_ns, const std::vector<bool>& stays);
-// Whether another cut may change this segment: any of the host's workers may run it.
+// True if another cut may change this segment: any of the host's workers may run it.
 bool moves(const Plan& plan, const Segment& segment);
 
-// By which a measurement of a handler's body is found again, beside type and domain: its settings, and how many bytes
-// its inputs hold at most (of a source its outputs).
+// The keys of a measured body beside its type and domain: its settings, and the most bytes that its inputs hold (for a
+// source, its outputs).
 std::string settings_of(const graph::Handler& declared);
 uint64_t bytes_read(const Plan& plan, uint32_t handler);
 
-// What `millrace plan` prints.
+// The output of `millrace plan`.
 std::string print_text(const Plan& plan);
 std::string print_json(const Plan& plan);
 std::string print_dot(const Plan& plan);

@@ -1,6 +1,7 @@
-// What finish() of a handler whose body enqueues is given: the inputs of the body as it had them, copies included, and
-// what it made (semantics.md 4.4). So whoever writes over any of that comes behind it, and it comes with its times
-// where the body was captured with others.
+// Gives the finish() of an enqueuing body its inputs: the inputs of the body as the body had them, copies included, and
+// the outputs of the body (semantics.md 4.4). So a step that writes over any of them comes after the finish step. The
+// finish step is a reader outside the body's region, so these values also have their times if the body was captured
+// with others.
 #include "plan/draft.h"
 
 namespace millrace::plan {

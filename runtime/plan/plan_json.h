@@ -1,6 +1,6 @@
-// A plan as JSON, whole, and read again: what is written, read and written once more is the same bytes. A plan can be
-// kept so, compared, and shipped to where it runs. (What `millrace plan --json` prints is for people and their scripts:
-// print_json() in plan.h.)
+// Writes a whole plan as JSON and reads it again: a plan that is written, read and written once more gives the same
+// bytes. So a plan can be kept, compared, and shipped to where it runs. (What `millrace plan --json` prints is for
+// people and their scripts: print_json() in plan.h.)
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,7 +10,8 @@
 namespace millrace::plan {
 
 nlohmann::json write_plan(const Plan& plan);
-// Throws Failure (MR0115): it says what is missing, or of another type than it should be. Indices are not followed.
+// Throws Failure (MR0115), which says what is missing or of the wrong type. Indices are not checked, but for those of
+// record types.
 Plan read_plan(const nlohmann::json& json);
 
 } // namespace millrace::plan

@@ -1,4 +1,4 @@
-// What the plan says of an output's values; see planned_value.h.
+// Makes values from the planned format of an output; see planned_value.h.
 #include "plan/planned_value.h"
 
 #include <bit>
@@ -18,7 +18,7 @@ mr_value header_of(const Output& output) {
   return value;
 }
 
-// The planned shape, rows after rows. Returns how many elements it has.
+// Sets the planned shape, row after row. Returns the number of elements.
 int64_t lay_out_tensor(const mr_format& format, mr_tensor& tensor) {
   tensor.dtype_code = format.dtype_code;
   tensor.dtype_bits = format.dtype_bits;

@@ -1,4 +1,4 @@
-// The longest way to each sink; see predict.h.
+// Finds the longest way to each sink; see predict.h.
 #include "plan/predict.h"
 
 #include <algorithm>

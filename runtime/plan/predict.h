@@ -1,5 +1,5 @@
-// What the plan expects each path through it to take: for every step that nothing comes after, the sum of the costs on
-// the longest way there.
+// Predicts the time of each path through a plan: for every handler that no step reads from, the sum of the costs on the
+// longest way there.
 #pragma once
 
 #include <vector>
@@ -14,13 +14,14 @@ struct PredictedPath {
   uint32_t unknown = 0; // handlers on the way whose cost is not known, and counts as nothing in `us`
 };
 
-// In the order of the steps. A step begins when its inputs are there and what comes before it in its segment is done;
-// a queue between clocks, a delay and `latest` begin anew, since no tick waits for the same tick across them.
+// The paths in the order of the steps. A step begins when its inputs are there and the step before it in its segment is
+// done. A queue between clocks, a delay and `latest` begin a new path, since no tick waits for the same tick across
+// them.
 std::vector<PredictedPath> predict_paths(const Plan& plan);
 
 // The longest of these paths.
 struct PredictedLatency {
-  double us = 0;        // at least, where something is unknown
+  double us = 0;        // a lower bound if `unknown` > 0
   uint32_t unknown = 0; // handlers of the whole plan whose cost is not known
 };
 PredictedLatency predict_latency(const Plan& plan);

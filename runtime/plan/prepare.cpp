@@ -31,7 +31,7 @@ const plugin::RegisteredType& find_type(const graph::Graph& graph, const plugin:
   throw Failure(std::move(error));
 }
 
-// A key of an edge that stands among the parameters of the handler that the edge leads to.
+// Refuses a key of an edge that stands among the parameters of the handler that the edge leads to.
 [[noreturn]] void refuse_edge_key(const graph::Graph& graph, const graph::Handler& declared,
                                   const graph::Param& param) {
   const auto edge = std::find_if(graph.edges.begin(), graph.edges.end(),
@@ -146,7 +146,7 @@ std::vector<uint32_t> count_edges(const std::vector<const graph::Edge*>& edges, 
   return counts;
 }
 
-// What each port takes or makes with the parameters that are set.
+// The format that each port takes or makes with the parameters that are set.
 std::vector<mr_format> narrowed(plugin::Instance& instance, const graph::Handler& declared) {
   std::vector<mr_format> all;
   for (uint32_t port = 0; port < instance.info().ports.size(); ++port) {

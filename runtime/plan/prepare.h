@@ -12,27 +12,27 @@
 
 namespace millrace::plan {
 
-// In the order of the graph's, then of those that the plan inserted.
+// Handlers in the graph's order, then those that the plan inserted.
 struct Handlers {
   std::vector<std::unique_ptr<plugin::Instance>> instances;
-  plugin::CallWatch* watch = nullptr; // of their calls
+  plugin::CallWatch* watch = nullptr; // told of their calls
 };
 
 struct Prepared {
   Handlers handlers;
-  Facts facts; // asks them
+  Facts facts; // asks the handlers
 };
 
 // Makes the instances of a graph: looks types up, checks and sets parameters, binds ports, probes.
 // Throws Failure (MR0304, MR0310…, MR0604).
 // `watch` is told of the handlers' calls and outlives them; null: nothing is told.
-// With `kept`, mistakes that do not follow from each other are added to it, and then MistakesKept is thrown: all of
-// names, parameters and edges, and where there are none, all sources that cannot be opened.
+// With `kept`, mistakes that do not follow from each other are added to it, and then MistakesKept is thrown: all
+// mistakes of names, parameters and edges; if there are none, all sources that cannot be opened.
 Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe = true,
                  plugin::CallWatch* watch = nullptr, std::vector<Error>* kept = nullptr);
 
-// Facts that another plan of this graph was made with: no handler is probed, and sources are not asked for their
-// formats.
+// Takes over the facts that another plan of this graph was made with: no handler is probed, and sources are not asked
+// for their formats.
 void know_from(const Plan& plan, Facts& facts);
 
 // The types of a registry; conversions are live handlers of their own while the plan is made.
@@ -53,7 +53,7 @@ class LiveTypes final : public Types {
 Plan compile(const graph::Graph& graph, Prepared& prepared, const plugin::Registry& registry, const mr_host& host,
              const Machine& machine, const Options& options);
 
-// What was declared of a handler of the plan: by the graph that it was made of, or by the plan itself.
+// The declaration of a handler of the plan: from the graph, or from the plan if it inserted the handler.
 const graph::Handler& declared_of(const Plan& plan, const graph::Graph& graph, uint32_t handler);
 
 // Another instance of a handler with the formats that the plan settled: a lane of a stateless one.

@@ -10,7 +10,7 @@ namespace millrace::plan {
 
 namespace {
 
-// Within the quotes of a dot string.
+// Escapes text for the quotes of a dot string.
 std::string escaped(const std::string& text) {
   std::string out;
   for (char c : text) {
@@ -20,7 +20,7 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-// Whether the plan added it, and no person.
+// True if the plan added the step, not a person.
 bool is_added(const Plan& plan, const Step& step) {
   return step.handler() == kNone || std::any_of(plan.inserted.begin(), plan.inserted.end(),
                                                 [&](const InsertedPlan& by) { return by.handler == step.handler(); });

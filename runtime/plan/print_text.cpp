@@ -137,7 +137,7 @@ class Printer {
     const Pace& pace = plan_.paces[segment.pace];
     if (pace.kind == PaceKind::decoupled) {
       const bool on_firing = plan_.channels[plan_.steps[pace.gate].channel()].on_firing;
-      words += fmt::format(", behind its clock by at most {}", count_of(pace.window, on_firing ? "firing" : "tick"));
+      words += fmt::format(", lags its clock by at most {}", count_of(pace.window, on_firing ? "firing" : "tick"));
     }
     return words;
   }
@@ -174,7 +174,7 @@ class Printer {
     return words + details + (details.empty() || reason.empty() ? "" : "; ") + reason;
   }
 
-  // How many results it may owe, and how long a gap its window holds meanwhile.
+  // The number of results that it may owe, and the gap that its window can hold meanwhile.
   std::string owes_words(const Step& step, const HandlerPlan& handler) const {
     std::string words = "owes up to " + count_of(plan_.type_of(handler).max_pending, "result");
     const Pace& pace = plan_.paces[step.pace];
@@ -184,7 +184,7 @@ class Printer {
                                plan_.type_of(handler).drains_freely() ? "drained" : "fails", count_of(gap, "tick"));
   }
 
-  // The output whose bytes a copy carries, through whatever domains they came.
+  // The output whose bytes a copy carries, whatever domains they came through.
   std::string carried(const Step& transfer, size_t member) const {
     const Output* output = &plan_.outputs[transfer.inputs[member].output];
     for (;;) {
@@ -252,7 +252,7 @@ class Printer {
       if (edge.policy == graph::Policy::latest && channel.lag > 0) return fmt::format(", lag {}", channel.lag);
       if (edge.policy == graph::Policy::align)
         return fmt::format(", within {:.1f} ms", static_cast<double>(channel.within_ns) / 1e6);
-      if (edge.policy == graph::Policy::sync) return ", read behind the clock";
+      if (edge.policy == graph::Policy::sync) return ", read asynchronously";
     }
     return "";
   }

@@ -1,4 +1,4 @@
-// See reachability.h.
+// Finds and updates the bits of a reachability; see reachability.h.
 #include "plan/reachability.h"
 
 #include "plan/order.h"

@@ -1,5 +1,5 @@
-// Which nodes of a graph lead to which: one adjacency, and one set of bits a node that answers in a single look. The
-// searches of the passes ask it ("would this tick wait for itself?"). Private to runtime/plan.
+// Answers which nodes of a graph lead to which: one adjacency, and one set of bits per node, so that an answer is a
+// single look. The passes ask it "would this tick wait for itself?". Private to runtime/plan.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class Reachability {
   explicit Reachability(size_t count) : next_(count), before_(count), words_((count + 63) / 64) {}
 
   void add(uint32_t from, uint32_t to);
-  // The two are one from now on: what leads to either leads on from either.
+  // Makes the two one: what leads to either leads on from either.
   void join(uint32_t a, uint32_t b) {
     add(a, b);
     add(b, a);
@@ -24,7 +24,7 @@ class Reachability {
   const std::vector<uint32_t>& before(uint32_t node) const { return before_[node]; }
 
  private:
-  // The bits are made at the first question, and kept up after that.
+  // The bits are made at the first question and kept up to date after that.
   void find_all() const;
   bool take_over(uint32_t from, uint32_t to) const; // true if `from` leads further than before
 
@@ -33,8 +33,8 @@ class Reachability {
   mutable std::vector<uint64_t> reached_; // [node * words_ + word]; empty: not made yet
 };
 
-// The steps of a plan, each after those that it waits for within a tick: what it reads in time (waits_in_time), what
-// must have settled before, and at the other end of a channel what puts ticks in.
+// The waits of a plan's steps within a tick. Each step comes after the steps that it reads in time (waits_in_time), the
+// steps that must have settled before it, and the step that writes into its channel.
 Reachability waits_of(const Plan& plan);
 
 } // namespace millrace::plan

@@ -47,7 +47,7 @@ Error refusal(int code, const std::string& begins, const graph::Handler& declare
     return param == declared.params.end() ? nullptr : &*param;
   };
   const graph::Param* const quoted = find([&](const graph::Param& param) { return quotes_path(said, info, param); });
-  if (quoted && is_path(info, key)) key = quoted->name; // one room writes the files of several parameters
+  if (quoted && is_path(info, key)) key = quoted->name; // shared code says path= for every parameter with a path
   const graph::Param* meant = find([&](const graph::Param& param) { return param.name == key; });
   if (!meant) meant = quoted;
   if (!meant && code == code::incompatible_formats)

@@ -23,7 +23,7 @@ std::string joined(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-// `port`: what stands after the dot; a type that stands where a name should is told from a slip of the pen by it.
+// `port`: the text after the dot. It tells a type that was written in place of a name from a typing error.
 uint32_t find_handler(const Draft& draft, const std::string& name, const std::string& port, const Place& place) {
   if (const auto known = draft.handler_named.find(name); known != draft.handler_named.end()) return known->second;
   std::vector<std::string> names;
@@ -45,7 +45,7 @@ uint32_t find_handler(const Draft& draft, const std::string& name, const std::st
   throw Failure(std::move(error));
 }
 
-// An edge that names no port, where there is none or the choice is not plain.
+// Refuses an edge that names no port if the handler has none on that side or several.
 [[noreturn]] void refuse_unnamed(const Draft& draft, const DraftHandler& handler,
                                  const std::vector<uint32_t>& candidates, bool input, const Place& place) {
   const std::string side = input ? "input" : "output";
@@ -136,7 +136,7 @@ struct Ends {
   uint32_t output = 0, input = 0, position = 0;
 };
 
-// Where the edge that an input has already comes from.
+// The source of the edge that an input has already.
 std::string first_source(const Draft& draft, uint32_t target, const std::string& port) {
   for (const DraftEdge& edge : draft.edges)
     if (edge.target == target && (edge.declared->target_port.empty() || edge.declared->target_port == port))
@@ -144,7 +144,8 @@ std::string first_source(const Draft& draft, uint32_t target, const std::string&
   return "elsewhere";
 }
 
-// The port of the edge's target, with one edge more, and the position among its edges.
+// Counts one more edge for the input port of the edge's target. Returns the port and the edge's position among its
+// edges.
 std::pair<uint32_t, uint32_t> take_input(const Draft& draft, DraftHandler& target, const DraftEdge& edge) {
   const graph::Edge& declared = *edge.declared;
   const uint32_t input = find_port(draft, target, declared.target_port, true, declared.place);
@@ -170,7 +171,7 @@ std::pair<uint32_t, uint32_t> take_input(const Draft& draft, DraftHandler& targe
   return {input, target.edge_counts[input]++};
 }
 
-// Ports of all edges, and how many edges each list takes.
+// Finds the ports of all edges, and the number of edges of each list.
 void find_ends(Draft& draft, std::vector<Ends>& ends) {
   for (const graph::Edge& declared : draft.graph.edges) {
     DraftEdge edge;
@@ -195,7 +196,7 @@ void find_ends(Draft& draft, std::vector<Ends>& ends) {
   }
 }
 
-// The sources of this graph that could feed an input, else what could be written.
+// An edit that feeds an input: from a handler of this graph if one fits, else with one that could be written.
 std::string source_for(const Draft& draft, const DraftHandler& reader, const plugin::HandlerInfo::Port& input) {
   const bool in_a_line = reader.declared->place.file == "pipeline";
   for (const DraftHandler& handler : draft.handlers)
@@ -289,7 +290,7 @@ void connect(Draft& draft, const std::vector<Ends>& ends) {
     target.input_edge[edge.target_input] = e;
     const auto& from = source.info->ports[ends[e].output];
     const auto& to = target.info->ports[ends[e].input];
-    // Two that were swapped are one mistake.
+    // Two edges that were swapped are one mistake.
     if (!kinds_agree(from.raw.accepts, to.raw.accepts) && !target.is_refused &&
         !attempt(draft.kept, [&] { refuse_kinds(draft, edge, from, to); }))
       target.is_refused = true;
@@ -348,7 +349,7 @@ void refuse_cycles(Draft& draft) {
                       place,
                       {"each waits for the one before it; one edge has to read an earlier tick"},
                       "",
-                      place.file == "pipeline" ? "delay=1 initial=empty behind the reference"
+                      place.file == "pipeline" ? "delay=1 initial=empty after the reference"
                                                : "{ from: " + last + ", delay: 1, initial: empty }"});
 }
 

@@ -18,7 +18,7 @@ bool is_plain(const graph::Edge& edge) {
          !edge.forbid_convert && edge.domain.empty();
 }
 
-// Which input each of `sources` would be read by, so that all kinds agree and none stays without what it needs.
+// Finds an input for each of `sources`, so that all kinds agree and no required input stays unconnected.
 bool match(const DraftHandler& target, const std::vector<const plugin::HandlerInfo::Port*>& sources,
            std::vector<uint32_t>& inputs) {
   const auto& ports = target.info->ports;
@@ -39,7 +39,7 @@ bool match(const DraftHandler& target, const std::vector<const plugin::HandlerIn
   return false;
 }
 
-// More inputs than this are no slip of the pen, and every order of them is tried.
+// More inputs than this are no slip of the pen; the limit bounds the search, which tries every order of them.
 constexpr size_t kRewiredMax = 6;
 
 } // namespace
@@ -63,7 +63,7 @@ std::string rewired(const Draft& draft, const DraftHandler& target) {
   std::vector<uint32_t> inputs;
   if (sources.empty() || !match(target, sources, inputs)) return "";
   const bool in_a_line = target.declared->place.file == "pipeline";
-  // A line refers to ports of handlers only that name= has named, which are placed at that name.
+  // A one-line pipeline can refer to ports only of handlers that name= has named; their place is that of the name.
   if (in_a_line && target.declared->place.column == target.declared->type_place.column) return "";
   std::string text;
   for (size_t i = 0; i < sources.size(); ++i) {

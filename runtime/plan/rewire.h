@@ -1,4 +1,4 @@
-// Edges that were led to the wrong inputs. Private to runtime/plan.
+// Suggests other inputs for edges that lead to the wrong ones. Private to runtime/plan.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace millrace::plan {
 
-// Whether an input of the format `to` can be given what has the format `from`.
+// True if an input of the format `to` can take a value of the format `from`.
 bool kinds_agree(const mr_format& from, const mr_format& to);
 
-// The edges of a handler led to inputs that take them, as an edit; "" where there is no such way.
+// An edit that leads the edges of a handler to inputs that take them; "" if there is no such way.
 std::string rewired(const Draft& draft, const DraftHandler& target);
 
 } // namespace millrace::plan

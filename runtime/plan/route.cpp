@@ -1,5 +1,6 @@
-// Copies: every edge that leaves its domain is led over transfer steps, one for each (buffer, domain), so that all
-// readers there share it and longer routes share their first hops (semantics.md 3.4); or it is read where it is (3.6).
+// Adds copies: an edge that leaves its domain goes through copy steps, one for each (buffer, domain), so that all
+// readers there share it and longer routes share their first hops (semantics.md 3.4); or the value is read in place
+// (3.6).
 #include <algorithm>
 #include <map>
 
@@ -11,7 +12,7 @@ namespace millrace::plan {
 
 namespace {
 
-// What a hop between the host and a device is taken to cost before it was measured: a card on PCIe 3.0 x16.
+// The cost assumed for a hop between the host and a device that was not measured: a card on PCIe 3.0 x16.
 constexpr double kGuessedLatencyUs = 10, kGuessedUsPerByte = 1.0 / 12'000;
 
 class Router {
@@ -28,7 +29,7 @@ class Router {
   }
 
  private:
-  // Only handlers read bytes; the others move references.
+  // Only handlers read bytes; the other steps move references.
   bool crosses(uint32_t s, uint32_t i) const {
     const Step& step = plan_.steps[s];
     const uint32_t output = step.inputs[i].output;
@@ -69,7 +70,8 @@ class Router {
     return handler.info->ports[handler.input_port[i]].raw.memory == MR_MEMORY_GPU;
   }
 
-  // Where all readers of a domain together read it in place for less than the copies would cost.
+  // True if all readers of the domain together read it in place for no more than the copy would cost. Records the
+  // access.
   bool reads_in_place(uint32_t s, uint32_t i) {
     const uint32_t o = plan_.steps[s].inputs[i].output, domain = plan_.steps[s].domain;
     const Output& output = plan_.outputs[o];
@@ -85,7 +87,7 @@ class Router {
     return true;
   }
 
-  // The output's replica in `domain`; made from the one before it on the cheapest way there.
+  // The output's replica in `domain`, made from the domain before it on the cheapest way there.
   uint32_t replica(uint32_t output, uint32_t domain, uint32_t reader, uint32_t edge) {
     const uint32_t home = plan_.outputs[output].domain;
     const uint32_t before = ways(copied_bytes(plan_.outputs[output].format)).before(home, domain);
@@ -159,10 +161,9 @@ class Router {
   std::map<uint32_t, std::vector<uint32_t>> edges_;
 };
 
-// A copy asks whether its readers fire, so it waits for what else they need. All these waits together must be free of
-// cycles, with the order of steps within a segment counted in. A copy that asks for a result which may be owed waits
-// for later ticks, and these may read the copy by `delay`: such waits are looked at last, with delayed edges counted
-// in.
+// A copy asks if its readers fire, so it waits for their other inputs. All these waits, and the order of steps within a
+// segment, must together be free of cycles. A copy that asks for a result which may be owed waits for later ticks, and
+// these may read the copy by `delay`. Such waits are added last, together with delayed edges.
 class Asking {
  public:
   explicit Asking(Plan& plan) : plan_(plan), waits_(waits_of(plan)) {

@@ -1,6 +1,7 @@
-// Segments to threads: blocking handlers and named threads get their own, a device's segments share one that submits to
-// it and does nothing else (a call on the host would hold up all that waits to be submitted: semantics.md 4.3), but for
-// bodies that keep the host busy, which have one each; the rest prefer the worker with the least to do.
+// Assigns segments to threads. Blocking handlers and named threads get threads of their own. A device's segments share
+// one that submits to it and does nothing else, since a call on the host would hold up all that waits to be submitted
+// (semantics.md 4.3); but bodies that keep the host busy have one each. The other segments prefer the worker with the
+// least to do.
 #include <algorithm>
 #include <map>
 
@@ -30,7 +31,7 @@ int64_t load_of(const Plan& plan, const Segment& segment) {
   return load;
 }
 
-// The step that a segment waits for first, if the segment works behind or begins at a `latest`; else kNone.
+// The step that a segment waits for first, if it is decoupled or begins at a `latest`; else kNone.
 uint32_t step_before(const Plan& plan, const Segment& segment) {
   const Step& first = plan.steps[segment.steps[0]];
   if (first.is<ResolveStep>() || first.is<EntryStep>()) return plan.channels[first.channel()].from;
@@ -40,8 +41,8 @@ uint32_t step_before(const Plan& plan, const Segment& segment) {
   return kNone;
 }
 
-// The worker of that step. A row of such segments, shared out one by one, would be handed from thread to thread at
-// every one of them, and each look of a thread at all its segments would find one that can move.
+// The worker of that step. If a row of such segments were shared out one by one, each of them would hand its tick to
+// another thread, and each look of a thread at all its segments would find one that can move.
 uint32_t worker_before(const Plan& plan, const Segment& segment) {
   const uint32_t step = step_before(plan, segment);
   if (step == kNone) return kNone;
@@ -82,7 +83,7 @@ void schedule(Plan& plan) {
       const uint32_t before = worker_before(plan, segment);
       const int64_t own = load_of(plan, segment);
       segment.home = static_cast<uint32_t>(std::min_element(load.begin(), load.end()) - load.begin());
-      // No worker takes more than its part of all for that.
+      // But no worker takes more than its share of the whole load for that.
       if (before != kNone && load[before] + own <= all / plan.workers) segment.home = before;
       load[segment.home] += own;
     }

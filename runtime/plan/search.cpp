@@ -1,5 +1,5 @@
-// The search for a placement: small graphs are tried in every way, larger ones begin at cuts and at one domain for all,
-// and move tasks and chains while anything gets better.
+// Searches for a placement: it tries small graphs in every way; larger ones begin at cuts and at one domain for all,
+// and it moves tasks and chains while anything gets better.
 #include <algorithm>
 
 #include "plan/evaluate.h"
@@ -9,18 +9,19 @@ namespace millrace::plan {
 
 namespace {
 
-// Placements that are all tried.
+// If there are no more placements than this, all are tried.
 constexpr double kEnumerateMax = 4096;
-// Candidates that a search looks at: without end up to this many tasks, then so few that a large graph plans at once.
+// The number of candidates that a search looks at: unlimited up to this many tasks, then so few that a large graph
+// plans at once.
 constexpr size_t kTasksSmall = 32, kLooksOfLarge = 220;
-// Tasks that are also moved two at a time.
+// Up to this many tasks, tasks are also moved two at a time.
 constexpr size_t kTasksInPairs = 16;
-// By how much a device's calls are made dearer before a cut, so that fewer of them go there: prices of its load.
+// Factors on the price of a device's calls before a cut, so that fewer of them go there: they stand for its load.
 constexpr double kLoadPrices[] = {1, 1.5, 3};
 // Times that differ by less are as good as each other (5.4).
 constexpr double kSamePart = 0.05, kSameUs = 50;
 
-// Better placements from one that is there, one move after another.
+// Improves a placement, one move after another.
 class Search {
  public:
   Search(const Prices& prices, const WaysBySize& ways, Choice& best)
@@ -41,7 +42,7 @@ class Search {
   }
 
  private:
-  // Moves a task, or a task and what follows it, to another domain; true where something was better.
+  // Moves a task, or a task and what follows it, to another domain; true if something got better.
   bool improve(Places& places, Score& score) {
     bool moved = false;
     for (uint32_t t = 0; t < prices_.tasks.size(); ++t) {
@@ -68,7 +69,7 @@ class Search {
     return moved;
   }
 
-  // Two tasks at once, wherever they are: of a full resource one has to leave before another can come.
+  // Moves two tasks at once, wherever they are: one may have to leave a full resource before another can come.
   bool move_two(Places& places, Score& score) {
     if (prices_.tasks.size() > kTasksInPairs) return false;
     bool moved = false;
@@ -100,7 +101,7 @@ class Search {
   size_t looks_left_ = 0;
 };
 
-// Where each task is cheapest, copies left aside, with `wanted` before all others.
+// Puts each task into `wanted` if it can run there, else where its call is cheapest, copies left aside.
 Places all_on(const Prices& prices, uint32_t wanted) {
   Places places;
   for (const Prices::Task& task : prices.tasks) {
@@ -136,7 +137,7 @@ bool try_all(const Prices& prices, const WaysBySize& ways, Choice& best) {
   }
 }
 
-// Among placements as good as the best, one move away: the one that carries fewer bytes (5.4).
+// Chooses the placement of fewest bytes among those that are as good as the best and one move away from it (5.4).
 void save_bytes(const Prices& prices, const WaysBySize& ways, Choice& choice) {
   if (prices.tasks.size() > kTasksSmall) return;
   const Score best = choice.score;
@@ -149,7 +150,7 @@ void save_bytes(const Prices& prices, const WaysBySize& ways, Choice& choice) {
       places[t] = to;
       const Score score = score_of(places);
       if (score.overload > best.overload || !as_good(score.latency_us, best.latency_us)) continue;
-      // Of loads the part counts: of a tick that takes 80 µs, 50 are no trifle.
+      // For loads only the ratio counts: 50 µs are no trifle in a tick that takes 80 µs.
       if (prices.period_us == 0 && score.load_us > best.load_us * (1 + kSamePart)) continue;
       const bool fewer = score.bytes < choice.score.bytes && !same(score.bytes, choice.score.bytes);
       if (!fewer) continue;
@@ -159,7 +160,7 @@ void save_bytes(const Prices& prices, const WaysBySize& ways, Choice& choice) {
   }
 }
 
-// No placement is below this: the longest way with every call at its cheapest and no copy; without a period all
+// A lower bound for all placements: the longest way with every call at its cheapest and no copy; without a period, all
 // cheapest calls shared out over all workers, or the longest of them.
 double bound_us(const Prices& prices) {
   std::vector<double> end(prices.tasks.size(), 0);

@@ -1,5 +1,5 @@
-// Which outputs share their input's buffer: those that forward it, and those that are written over it in place. The
-// writer then comes after every reader of what it overwrites (semantics.md 3.5).
+// Finds the outputs that share their input's buffer: those that forward it, and those that are written over it in
+// place. The writer then comes after every reader of the bytes that it overwrites (semantics.md 3.5).
 #include <algorithm>
 #include <optional>
 
@@ -34,7 +34,7 @@ class Sharing {
   }
 
  private:
-  // A bypassed handler repeats its input where it fails, so its output may be its own buffer or its input's.
+  // A bypassed handler repeats its input if it fails, so its output may be its own buffer or its input's.
   void allow_bypass(Output& output, const Step& step) const {
     if (step.handler() == kNone || output.forwards >= 0) return;
     const HandlerPlan& handler = plan_.handlers[step.handler()];
@@ -47,7 +47,7 @@ class Sharing {
     }
   }
 
-  // A conversion that has nothing to do passes its input on; it has a buffer of its own for all that.
+  // A conversion that has nothing to do passes its input on; it still has a buffer of its own.
   void allow_repeat(Output& output, const Step& step) const {
     if (step.handler() == kNone || output.forwards >= 0 || step.inputs.size() != 1) return;
     const plugin::HandlerInfo& info = plan_.type_of(step);
@@ -61,7 +61,8 @@ class Sharing {
     }
   }
 
-  // The buffer that an output's value lives in, of this generation: through forwards and what passes paces.
+  // The output that has the buffer of this output's value, traced through forwards and other paces. A write in place
+  // makes another generation of the buffer and is not traced.
   uint32_t buffer_of(uint32_t o) const {
     for (;;) {
       const Output& output = plan_.outputs[o];
@@ -74,7 +75,7 @@ class Sharing {
     }
   }
 
-  // Made when it is asked first: most plans need it nowhere.
+  // Made at the first call, since most plans never need it.
   Reachability& waits() {
     if (!waits_) waits_ = waits_of(plan_);
     return *waits_;
@@ -136,7 +137,8 @@ class Sharing {
     decided_.push_back(o);
   }
 
-  // Whether a handler that passes its input on may give a copy of an empty initial value. `ways` bounds a loop.
+  // True if the output may be a copy of an empty initial value, because its handler passes its input on. `ways` bounds
+  // a loop.
   bool copies_initial(uint32_t o, size_t ways) const {
     const Output& output = plan_.outputs[o];
     const Step& step = plan_.steps[output.step];

@@ -1,4 +1,4 @@
-// What runs: a plan knows one kind of thing that does, the step. See plan.h.
+// Steps, the one kind of thing that runs in a plan. See plan.h.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@ namespace millrace::plan {
 // No such step, output, … of a plan.
 inline constexpr uint32_t kNone = UINT32_MAX;
 
-// Each kind of step is a struct of its own, which holds what that kind alone has.
+// Each kind of step is a struct of its own, which holds the data of that kind alone.
 
 // A handler: its segment calls it, or its device runs its body.
 struct HandlerStep {
   uint32_t handler = kNone;   // index into Plan::handlers
   uint32_t owes = 0;          // ticks of its pace for which it may owe a firing: its pending ones and its gap
-  bool on_value = false;      // reads a queue and requires nothing: fires where an input that `calls` has a value
+  bool on_value = false;      // reads a queue and requires nothing: fires if an input that `calls` has a value
   uint64_t scratch_bytes = 0; // device memory that its GPU body works in
 };
 
 // A handler without inputs that the head of its clock asks.
 struct SourceStep : HandlerStep {};
 
-// Calls finish() of a handler whose body enqueued, once its device is done with the tick. Its inputs are what the body
-// reads and then what it makes; its outputs pass on what of that lies on the host.
+// Calls finish() of a handler whose body enqueued, once its device is done with the tick. Its inputs are the body's
+// inputs and then the body's outputs. Its outputs pass on the body's outputs in host memory.
 struct FinishStep {
   uint32_t body = kNone; // step
 };
@@ -33,13 +33,13 @@ struct FinishStep {
 // Copies the buffers of its inputs to another domain.
 struct CopyStep {
   std::vector<uint32_t> readers; // steps whose firing makes the copy certain
-  std::vector<uint32_t> members; // of several outputs: which input each of `readers` reads
-  // Outputs that its readers need as well and that come after it: to wait for those would be for ever, so they are
-  // taken to have a value.
+  std::vector<uint32_t> members; // copy of several outputs: by reader, the index of its value among the copy's inputs
+  // Outputs that its readers need as well and that depend on this copy. To wait for them would take for ever, so they
+  // are taken to have a value.
   std::vector<uint32_t> presumed;
 };
 
-// Lets ticks into a pace that works behind, and counts what it turns away.
+// Lets ticks into a decoupled pace, and counts those that it turns away.
 struct GateStep {
   uint32_t channel = kNone;
 };
@@ -69,19 +69,19 @@ struct StepInput {
   uint32_t edge = kNone;   // index into Plan::edges
   bool required = true;
   bool initial_empty = false; // before the first value: a value of extent 0
-  bool repeat_last = false;   // a required delayed input repeats the last value where the slot is empty (2.3)
+  bool repeat_last = false;   // a required delayed input repeats the last value if the slot is empty (2.3)
   uint32_t keeps = 0;         // past values that stay valid
   bool calls = false;         // sync or queue: a value of this tick, for HandlerStep::on_value
 };
 
 struct Step {
   StepKind kind;
-  std::string name; // the handler's; of a runtime step a description: "copy video → sim:0"
+  std::string name; // the handler's; a runtime step has a description: "copy video → sim:0"
   uint32_t pace = 0;
   uint32_t segment = kNone;      // the first of its lanes
   uint32_t domain = 0;           // index into Plan::domains
   std::vector<StepInput> inputs; // handlers: flat, as the ABI counts them
-  std::vector<uint32_t> outputs; // indices into Plan::outputs; of a handler flat, as the ABI counts them
+  std::vector<uint32_t> outputs; // indices into Plan::outputs; handlers: flat, as the ABI counts them
   std::vector<uint32_t> after; // steps that must have settled the same tick before: readers of what is written in place
   uint32_t every = 1;          // fires on ticks whose index is a multiple
   uint32_t level = 0;          // the sum of max_pending before it: steps of one segment share it
@@ -99,13 +99,13 @@ struct Step {
   const Kind& as() const {
     return std::get<Kind>(kind);
   }
-  // What it has as a handler, sources among them; null: it is none.
+  // Its data as a handler or a source; null if it is neither.
   const HandlerStep* called() const;
   uint32_t handler() const { return called() ? called()->handler : kNone; }
   uint32_t owes() const { return called() ? called()->owes : 0; }
   uint64_t scratch_bytes() const { return called() ? called()->scratch_bytes : 0; }
   uint32_t settled_level() const { return level + owes(); } // when the last result that it may owe is there
-  uint32_t channel() const;                                 // of a gate, entry, post or resolve; else kNone
+  uint32_t channel() const;                                 // for a gate, entry, post or resolve; else kNone
 };
 
 inline const HandlerStep* Step::called() const {

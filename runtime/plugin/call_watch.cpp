@@ -1,4 +1,4 @@
-// A list of calls and the thread that looks at it; see call_watch.h.
+// The list of calls and the thread that looks at it; see call_watch.h.
 #include "plugin/call_watch.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::chrono::milliseconds kLookEvery{100};
 // An interrupt that comes just before its call blocks is lost, so it is given again after this long.
 constexpr std::chrono::milliseconds kInterruptAgain{10};
-// A run that is to end and in which nothing moves waits this long for a call that may take longer.
+// Once the run is to end, a call is interrupted after this time, even if it may take longer.
 constexpr std::chrono::seconds kStandstill{10};
 
 std::string seconds(std::chrono::nanoseconds time) {
@@ -27,7 +27,7 @@ std::string seconds(std::chrono::nanoseconds time) {
 
 std::string name_of(const Instance& instance) { return instance.name() + " (" + instance.info().type + ")"; }
 
-// Such a call waits for the world, and the world is not wanted any more.
+// True for calls that wait for something outside, such as a camera; a run that is to end does not need it any more.
 bool opens(const std::string_view function) {
   return function == "probe" || function == "configure" || function == "start";
 }
@@ -67,7 +67,7 @@ void CallWatch::stop() {
   wake_.notify_all();
 }
 
-// Under the lock, so that no handler goes meanwhile: a call ends under it too.
+// Works under the lock, so that no handler is destroyed meanwhile: end() takes the lock too.
 void CallWatch::interrupt_all() {
   const std::lock_guard lock(mutex_);
   for (const Call& call : calls_) call.instance->interrupt();
@@ -88,7 +88,7 @@ void CallWatch::loop() {
   }
 }
 
-// Under the lock.
+// Called under the lock.
 void CallWatch::look() {
   const auto now = std::chrono::steady_clock::now();
   for (Call& call : calls_) {

@@ -1,6 +1,6 @@
 // Watches the calls of handlers that belong to no tick (semantics.md 8.7): probe, configure, start, drain, reset and
-// stop. One that takes too long is named; once the run is to end it is interrupted. process() and finish() are the
-// run's to watch (exec/monitor.cpp).
+// stop. A call that takes too long is named; once the run is to end it is interrupted. The run itself watches process()
+// and finish() (exec/monitor.cpp).
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@ namespace millrace::plugin {
 
 class Instance;
 
-// Of one runtime; outlives its handlers. Any thread.
+// Watches the handlers of one runtime and outlives them. Any thread.
 class CallWatch {
  public:
   struct Options {
     int64_t patience_ns = 10'000'000'000; // per handler: the second time of `budget:`
-    // Warnings, a line each, from a thread of this object; null: dropped.
+    // Receives warnings, one line each, from a thread of this object; null: they are dropped.
     std::function<void(const std::string&)> on_message;
   };
 
@@ -37,16 +37,16 @@ class CallWatch {
     std::chrono::steady_clock::time_point since;
     bool named = false;
   };
-  // A handler's thread begins and ends a call.
+  // The thread that calls the handler reports the begin and the end of a call.
   std::list<Call>::iterator begin(Instance& instance, const char* function);
   void end(std::list<Call>::iterator call);
 
-  // The run is to end: from now on calls of probe, configure and start are interrupted, and others once they are past
-  // their time. Returns at once.
+  // Tells that the run is to end: from now on calls of probe, configure and start are interrupted, and other calls once
+  // they are past their time. Returns at once.
   void stop();
-  // Nothing else moves: what is under way is interrupted now.
+  // Interrupts all calls that are under way now; for a run in which nothing else moves.
   void interrupt_all();
-  // "boxes (draw.boxes) in start", those that were begun first in front.
+  // The calls under way, the oldest first: "boxes (draw.boxes) in start".
   std::vector<std::string> words() const;
 
  private:

@@ -1,4 +1,4 @@
-// Reads and checks declarations: every rule about names, ports, parameters and traits is in this file.
+// Reads and checks declarations: all rules about names, ports, parameters and traits are in this file.
 #include "plugin/declaration.h"
 
 #include <algorithm>
@@ -10,17 +10,17 @@
 namespace millrace::plugin {
 namespace {
 
-// Bounds on what a plugin may declare: far above any handler, far below what would exhaust memory.
+// Bounds of a declaration: far above any handler, and far below what would exhaust memory.
 constexpr uint32_t kPortsMax = 256;
 constexpr uint32_t kParamsMax = 256;
-constexpr uint32_t kEdgesMax = 256;   // of an input that takes a list
+constexpr uint32_t kEdgesMax = 256;   // edges of an input that takes a list
 constexpr uint32_t kKeepsMax = 64;    // each kept value is one more slot of memory in its ring
-constexpr uint32_t kPendingMax = 256; // so is each pending firing
-constexpr uint32_t kGapMax = 100'000; // and each tick of a gap
-constexpr uint32_t kFieldsMax = 1024; // of a record
+constexpr uint32_t kPendingMax = 256; // each pending firing is one more slot too
+constexpr uint32_t kGapMax = 100'000; // and so is each tick of a gap
+constexpr uint32_t kFieldsMax = 1024; // fields of a record
 constexpr size_t kNameMax = 64;
 
-// What the pipeline file says about a handler beside its parameters.
+// The keys of a handler in the pipeline file that are not its parameters.
 constexpr std::array<std::string_view, 14> kReservedKeys = {"type",    "input",    "inputs",      "every",   "device",
                                                             "node",    "clock",    "on_error",    "batch",   "budget",
                                                             "isolate", "for_each", "concurrency", "priority"};
@@ -49,7 +49,7 @@ bool is_type_name(std::string_view type) {
 
 std::string text_of(const char* text) { return text ? text : ""; }
 
-// Where a complaint belongs; `refuse` throws MR0504 with the type and the plugin named.
+// The type that is checked; `refuse` throws MR0504 with the type and the plugin named.
 struct Subject {
   std::string type, plugin, path;
   [[noreturn]] void refuse(const std::string& sentence) const {
@@ -75,7 +75,7 @@ void check_table(const mr_handler_type& table, const Subject& subject) {
 
 // ---- the prototype
 
-// Gets the sentence of a constructor that fails; nothing else is legal while a prototype lives.
+// The host of a prototype. It gets the sentence of a constructor that fails; other calls are not legal.
 struct PrototypeHost {
   std::string sentence;
   mr_host host = basic_host();
@@ -143,7 +143,7 @@ void check_traits(const mr_declaration& declared, const mr_handler_type& table, 
                   "it declares that it drains freely, which means nothing without max_pending");
 }
 
-// The fields of a record type lie within its records, each a number that is known.
+// Requires that the fields of a record type lie within its records, and that each is a number of a known type.
 void check_records(const mr_port& port, const std::string& who, const Subject& subject) {
   const mr_record_type& type = *port.accepts.records;
   subject.require(port.accepts.kind == MR_KIND_RECORDS && type.size == sizeof(mr_record_type) && type.name &&
@@ -162,7 +162,7 @@ void check_records(const mr_port& port, const std::string& who, const Subject& s
   }
 }
 
-// Ports are checked before anything is copied, so that `like` can be followed.
+// Each port is checked before it is copied; `like` may refer to a port that is checked later.
 void check_port(const mr_declaration& declared, uint32_t index, const Subject& subject) {
   const mr_port& port = declared.ports[index];
   subject.require(port.size == sizeof(mr_port) && port.direction <= MR_OUTPUT,
@@ -266,7 +266,7 @@ HandlerInfo::Param copy_param(const mr_param& param) {
   return copy;
 }
 
-// What the plan sets it must be able to set: a pixel format by its name, a turn by its name, a size.
+// Requires that the plan can set a parameter with a role: a pixel format or a turn by its name, a size as a number.
 void check_role(const mr_declaration& declared, const mr_param& param, const std::string& who, const Subject& subject) {
   if (param.role == MR_ROLE_NONE) return;
   const bool is_size = param.role == MR_ROLE_WIDTH || param.role == MR_ROLE_HEIGHT;
@@ -278,13 +278,13 @@ void check_role(const mr_declaration& declared, const mr_param& param, const std
   const bool is_listed = param.role == MR_ROLE_PIXELS || param.role == MR_ROLE_TURN;
   subject.require(!is_listed || (param.choices && *param.choices),
                   who + " has a role whose choices have to be said: what the handler can make");
-  // The plan sets these two only where they are otherwise.
+  // The plan sets these two only if they differ from this default.
   const char* expected = param.role == MR_ROLE_MATRIX ? "bt601" : param.role == MR_ROLE_RANGE ? "limited" : nullptr;
   subject.require(!expected || text_of(param.default_value) == expected,
                   who + " has another default than its role's, which is " + text_of(expected));
 }
 
-// The plan inserts it, and sets nothing but what has a role.
+// Checks a handler that the plan inserts: the plan sets only the parameters with a role.
 void check_converter(const mr_declaration& declared, const Subject& subject) {
   if (!(declared.traits & MR_TRAIT_CONVERTS)) return;
   uint32_t inputs = 0;
@@ -313,7 +313,7 @@ void check_converter(const mr_declaration& declared, const Subject& subject) {
                                                                          "' is required, which the plan would not set");
 }
 
-// A default that its own declaration would refuse is a mistake of the author; required parameters have none.
+// Refuses a default that its own declaration would refuse: a mistake of the author. Required parameters have none.
 void check_defaults(const HandlerInfo& info, const Subject& subject) {
   for (const HandlerInfo::Param& param : info.params) {
     if (param.required()) continue;

@@ -1,4 +1,4 @@
-// How many fields an aggregate has, so that what writes and reads them one by one does not compile when one is added.
+// Counts the fields of an aggregate, so that code which lists them one by one does not compile after one was added.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ constexpr bool is_made_of(std::index_sequence<I...>) {
   return requires { T{((void)I, AnyField{})...}; };
 }
 
-// As many as it can be made of. An array in it counts as its elements.
+// The largest number of values that T can be initialised from. An array in it counts as its elements.
 template <class T, size_t N = 0>
 constexpr size_t field_count() {
   if constexpr (is_made_of<T>(std::make_index_sequence<N + 1>{}))

@@ -1,4 +1,4 @@
-// Names of other frameworks for what is here under another name, or needs no handler here.
+// Names in other frameworks, for which millrace has another name or needs no handler.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@ namespace millrace::plugin {
 
 struct ForeignName {
   std::string_view name;   // an element or filter
-  std::string_view origin; // whose it is
-  std::string_view type;   // the handler type that does it here; "" where none is needed
-  std::string_view words;  // how it is done here, where that is no type or more than it
+  std::string_view origin; // the framework, as a possessive: "GStreamer's"
+  std::string_view type;   // the handler type that does it here; "" if none is needed
+  std::string_view words;  // how it is done here, if not by a type alone
 };
 
-// Null where the name is nobody's that is known.
+// Null if the name is in no framework of the table.
 const ForeignName* find_foreign_name(std::string_view name);
 
 } // namespace millrace::plugin

@@ -1,4 +1,4 @@
-// See handler_info.h.
+// Copies and finds parts of a declaration; see handler_info.h.
 #include "plugin/handler_info.h"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
-// What a handler type declares, as data: it can be copied, compared, written as JSON and read again (info_json.h). The
-// code of the type is no part of it, so that a type may be known by its declaration alone, as those of another node
-// are.
+// The declaration of a handler type, as data: it can be copied, compared, written as JSON and read again (info_json.h).
+// It has no code of the type, so that a type may be known by its declaration alone, like the types of another node.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +26,14 @@ bool same(const mr_record_type& a, const mr_record_type& b);
 struct HandlerInfo {
   std::string type, summary, manual;
   std::string plugin; // the plugin's name; "millrace" for built-ins
-  std::string path;   // of the shared library; "" for built-ins
+  std::string path;   // path of the shared library; "" for built-ins
   uint32_t traits = 0;
   uint32_t max_pending = 0;
-  uint32_t gap = 0; // ticks without a firing that may come while one is owed (semantics.md 8.12)
+  uint32_t gap = 0; // how many ticks without a firing may pass while one is owed (semantics.md 8.12)
   std::string thread;
   int64_t cost_hint_ns = 0;
 
-  // The texts of `raw` are here, and its pointers to them null; raw.accepts.records points into `records`.
+  // The texts of `raw` are copied here, and its pointers to them are null; raw.accepts.records points into `records`.
   struct Port {
     std::string name, help, type_name;
     std::shared_ptr<const RecordType> records{}; // null: not described
@@ -53,7 +52,7 @@ struct HandlerInfo {
   std::vector<Port> ports; // in declaration order: the index is the ABI's
   std::vector<Param> params;
 
-  // Null where there is none.
+  // Null if there is none.
   const Port* find_port(const std::string& name, uint32_t direction) const;
   const Param* find_param(const std::string& name) const;
   const Param* find_role(uint32_t role) const; // MR_ROLE_*

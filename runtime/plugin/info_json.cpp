@@ -14,8 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-// Calls `each(name, field)` for all that a format says, but for its record type. One name per field: the compiler does
-// not see one that is forgotten, a test does (tests/plugin/info_json.cpp).
+// Calls `each(name, field)` for every field of a format except its record type. The compiler does not notice a field
+// that is missing here, but a test does (tests/plugin/info_json.cpp).
 template <class Format, class Each>
 void each_field(Format& f, const Each& each) {
   each("kind", f.kind);

@@ -1,4 +1,4 @@
-// A live handler behind its table: construction, parameters from text, and the calls of its life.
+// A live handler: its construction, its parameters from text, and the calls of its life, through its table.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,12 +14,12 @@ namespace millrace::plugin {
 
 namespace {
 
-// A report is read by people: what a handler counts beyond these is left out of it, and out of memory.
+// The most numbers of a handler in a report, which people read; others are not counted.
 constexpr size_t kCountsMax = 64;
 
 } // namespace
 
-// A call that is under way, for the watch and for a handler of SIGSEGV.
+// A call that is under way, for CallWatch and for the handler of SIGSEGV.
 class Instance::WatchedCall {
  public:
   WatchedCall(Instance& instance, const char* function)
@@ -76,7 +76,7 @@ void Instance::set_error(std::string sentence) {
 
 namespace {
 
-// handler.h says nothing for std::bad_alloc, for want of memory to say it.
+// The sentence for a failure without one: handler.h gives none for std::bad_alloc, as there may be no memory for it.
 std::string said_nothing(const char* function) {
   return std::string(function) + " failed without saying why; perhaps there was no memory left";
 }
@@ -95,7 +95,7 @@ std::string Instance::taken_error() const {
   return taken_error_;
 }
 
-// MR_ERROR never leaves without a sentence.
+// Makes sure that MR_ERROR has a sentence.
 mr_status Instance::with_sentence(mr_status status, const char* function) {
   if (status == MR_ERROR && error().empty()) set_error(said_nothing(function));
   return status;
@@ -121,7 +121,7 @@ void Instance::set_param(const std::string& name, const std::string& text, const
   set_error("");
   const auto index = static_cast<uint32_t>(param - type_.params.data());
   if (type_.table->set_param(self_, index, &value) == MR_OK) return;
-  // What the declaration allows but the handler's own type does not hold.
+  // The declaration allows the value, but the handler's own type cannot hold it.
   Error failure{code::parameter_out_of_range,
                 "parameter '" + name + "' of " + type_.type + ": '" + text + "' is refused",
                 place,
@@ -194,7 +194,7 @@ void Instance::interrupt() { type_.table->interrupt(self_); }
 
 namespace {
 
-// The declaration as param_text.h reads it; `choices` holds what it points to.
+// The declaration in the form that param_text.h reads; it points into `choices`.
 mr_param with_choices(const HandlerInfo::Param& param, std::vector<const char*>& choices) {
   mr_param declared = param.raw;
   declared.unit = param.unit.c_str();
@@ -205,7 +205,7 @@ mr_param with_choices(const HandlerInfo::Param& param, std::vector<const char*>&
   return declared;
 }
 
-// "2,5" → "2.5"; "" where the text is no number with a decimal comma.
+// "2,5" → "2.5"; "" if the text is no number with a decimal comma.
 std::string with_point(std::string text) {
   const size_t comma = text.find(',');
   if (comma == std::string::npos || comma == 0 || comma + 1 == text.size() ||
@@ -216,8 +216,8 @@ std::string with_point(std::string text) {
   return text;
 }
 
-// What to write in place of a text that is refused: the choice nearest to it, the number in it ("2px", "2,5"), the end
-// of the range that it is beyond; else the default.
+// A value to suggest for a text that is refused: the nearest choice, the number in it ("2px", "2,5"), the end of the
+// range that it exceeds; else the default.
 std::string usable_value(const HandlerInfo::Param& param, const std::string& text) {
   if (const std::string near = nearest_name(text, param.choices); !near.empty()) return near;
   const bool whole = param.raw.type == MR_PARAM_INT;
@@ -275,7 +275,7 @@ mr_host basic_host() {
   mr_host host{};
   host.size = sizeof host;
   host.abi_version = MR_ABI_VERSION;
-  // Outside a run there are no ticks, so nothing can be asked of one.
+  // Outside a run there are no ticks, so the functions of a tick refuse.
   host.allocate = [](mr_tick*, uint32_t, uint64_t) -> mr_status { return MR_ERROR; };
   host.modify = [](mr_tick*, uint32_t, uint32_t) -> mr_status { return MR_ERROR; };
   host.adopt = [](mr_tick*, uint32_t, const void*, uint64_t, void (*)(void*), void*) -> mr_status { return MR_ERROR; };

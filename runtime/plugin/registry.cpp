@@ -1,4 +1,4 @@
-// Finds handler types: registers tables of this process, opens shared libraries, and keeps what failed.
+// Finds handler types: registers tables of this process, opens shared libraries, and keeps their failures.
 #include "plugin/registry.h"
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// More types than a registry of any size needs; a larger count is a table that was read wrongly.
+// More types than any plugin has; a larger count means that the table was read wrongly.
 constexpr uint32_t kTypesMax = 4096;
 
 std::string described(const std::string& plugin, const std::string& path) {
@@ -26,7 +26,7 @@ std::string described(const std::string& plugin, const std::string& path) {
 }
 
 void check_plugin(const mr_plugin& plugin, const std::string& path) {
-  // The version comes first: a table of another version may mean anything behind it.
+  // Checks the version first: in a table of another version the other fields may mean anything.
   if (plugin.abi_version != MR_ABI_VERSION) {
     Error error{code::wrong_abi_version, "the plugin is for another version of the plugin ABI", {}, {}, {}, {}};
     error.notes = {"plugin: ABI " + std::to_string(plugin.abi_version) + (path.empty() ? "" : " (" + path + ")"),
@@ -69,13 +69,13 @@ const RegisteredType* first_converter(const Types& types, uint32_t role) {
 
 } // namespace
 
-// Libraries stay open for the life of the process, also those that were refused: their code may be behind a release
-// function of adopted memory, a thread or an exit handler long after the last instance has gone. An open library
-// costs its pages; an unloaded one that is still called costs the process.
+// Libraries stay open for the life of the process, also those that were refused: a release function of adopted memory,
+// a thread or an exit handler may run their code long after the last instance was destroyed. An open library costs its
+// pages; a call into an unloaded one would crash the process.
 struct Registry::State {
   Types types;
   std::array<const RegisteredType*, MR_ROLE_COUNT> converters{}; // by role
-  std::vector<void*> libraries; // dlopen's handles, to know a library that comes by a second path
+  std::vector<void*> libraries; // dlopen's handles, to recognise a library that is loaded by a second path
   std::vector<LoadFailure> failures;
   std::vector<std::string> folders;
   std::set<std::string> scanned; // files that scan() has tried
@@ -86,7 +86,7 @@ Registry::~Registry() = default;
 
 void Registry::add(const mr_plugin& plugin, const std::string& path) {
   check_plugin(plugin, path);
-  // Everything is read and checked before anything is registered: all types or none.
+  // All types are read and checked before any is registered: all or none.
   std::map<std::string, std::unique_ptr<const RegisteredType>> fresh;
   for (uint32_t i = 0; i < plugin.type_count; ++i) {
     if (!plugin.types[i])
@@ -108,13 +108,14 @@ void Registry::add(const mr_plugin& plugin, const std::string& path) {
 }
 
 void Registry::load(const std::string& path) {
-  // Made absolute, because dlopen looks a bare file name up in the system's folders.
+  // The path is made absolute, because dlopen looks up a bare file name in the system's folders.
   const std::string file = fs::absolute(path).lexically_normal().string();
   std::error_code ignored;
   if (!fs::exists(file, ignored)) cannot_load(path, "no such file");
-  // A pipe would be waited for.
+  // dlopen would wait for a pipe.
   if (!fs::is_regular_file(file, ignored)) cannot_load(path, "it is no regular file");
-  // RTLD_NOW: a missing symbol is told now and not in the middle of a run. RTLD_LOCAL: plugins do not see each other.
+  // RTLD_NOW: a missing symbol is reported now and not during a run. RTLD_LOCAL: plugins do not see each other's
+  // symbols.
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) cannot_load(path, dlerror());
   std::vector<void*>& libraries = state_->libraries;
@@ -141,7 +142,7 @@ void Registry::scan(const std::string& folder, const Wanted& wanted) {
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
     if (entry.path().extension() == ".so") files.push_back(entry.path().string());
-  // By name, so that which of two plugins comes first does not depend on the file system.
+  // Sorted by name, so that the order of plugins does not depend on the file system.
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) {
     if (state_->scanned.contains(file) || (wanted && !wanted(file))) continue;
@@ -180,7 +181,7 @@ Error unknown_type(const Registry& registry, int code, const std::string& type, 
   error.notes.push_back(looked);
   if (in_a_failed_plugin) error.nearest.clear();
   if (!in_a_failed_plugin && (type == "video.file" || type == "video.writer")) {
-    // Left out of a build without FFmpeg's libraries: no other type is meant.
+    // A build without FFmpeg's libraries lacks these types: no other type is meant.
     error.nearest.clear();
     error.notes.push_back(type + " is in the plugin media, which is built where FFmpeg's libraries are");
     error.edit = "apt-get install libavformat-dev libavcodec-dev libswscale-dev, then build again";

@@ -1,4 +1,4 @@
-// Handler types that this process knows: built-ins and what plugins brought, with their declarations read once.
+// Handler types that this process knows, with their declarations read once (Registry), and live handlers (Instance).
 #pragma once
 
 #include <atomic>
@@ -34,20 +34,20 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // Loads one plugin. All its types or none; throws Failure (MR0501…): no plugin, ABI mismatch, duplicate type, a
-  // constructor that throws.
+  // Loads one plugin, all of its types or none. Throws Failure (MR0501…) for a file that is no plugin, another ABI
+  // version, a type that is known already, or a constructor that throws.
   void load(const std::string& path);
-  // Loads every *.so of a folder, or those that are `wanted`; none twice. Failures are kept, not thrown. A folder that
-  // does not exist is no error.
+  // Loads every *.so of a folder, or those that are `wanted`, and none twice. Failures are kept, not thrown. A folder
+  // that does not exist is no error.
   using Wanted = std::function<bool(const std::string& path)>;
   void scan(const std::string& folder, const Wanted& wanted = {});
   // Registers a table from this process (built-ins, tests, embedders). Throws Failure like load.
   void add(const mr_plugin& plugin, const std::string& path);
 
-  // Null where it is not known.
+  // Null if the type is not known.
   const RegisteredType* find(const std::string& type) const;
-  std::vector<const RegisteredType*> all() const; // by type
-  // The first that converts() and has a parameter with this role, built-in ones before others; null: there is none.
+  std::vector<const RegisteredType*> all() const; // sorted by type
+  // The first type that converts() and has a parameter with this role, built-in types before others; null: none.
   const RegisteredType* find_converter(uint32_t role) const;
   const std::vector<LoadFailure>& failures() const;
   // The folders that scan() was given and that are there, in order.
@@ -58,15 +58,16 @@ class Registry {
   std::unique_ptr<State> state_;
 };
 
-// MR0304 or another code for a type that is not known: where it was looked for, and the nearest one; where none is
-// near, or the plugin that has it failed, what could not be loaded. The place is the caller's to add.
+// The error with code MR0304 or another one for a type that is not known. It says where the type was looked for and the
+// nearest type; if none is near, or if the plugin of the type failed, it lists the plugins that could not be loaded.
+// The caller adds the place.
 Error unknown_type(const Registry& registry, int code, const std::string& type, bool in_a_failed_plugin = false);
 
-// A live handler. Its functions return what the handler said; on MR_ERROR `error()` has the sentence.
-// One caller at a time, but for interrupt().
+// A live handler. Its functions return the handler's status; on MR_ERROR `error()` has the sentence. One thread at a
+// time may call it, except for interrupt().
 class Instance final : public Answers {
  public:
-  // Constructs the handler; `host` must outlive it. Throws Failure (MR0506) where the constructor fails.
+  // Constructs the handler; `host` must outlive it. Throws Failure (MR0506) if the constructor fails.
   Instance(const RegisteredType& type, const mr_host& host, std::string name);
   ~Instance() override;
   Instance(const Instance&) = delete;
@@ -77,14 +78,14 @@ class Instance final : public Answers {
   const mr_handler_type& table() const { return *type_.table; }
   const std::string& name() const { return name_; }
   void* self() const { return self_; }
-  // Device memory that its GPU body works in, as it said when it was last configured.
+  // Bytes of device memory that its GPU body works in, as set by its last configure().
   uint64_t scratch_bytes() const override { return declaration_->scratch_bytes; }
-  // The last sentence of a failure; set by mr_host.fail, which may come from a thread of the handler's own.
+  // The sentence of the last failure. mr_host.fail sets it, which a thread of the handler's own may call.
   std::string error() const override;
   void set_error(std::string sentence);
-  // The sentence of a failure of this function, which the next one does not find again; never empty.
+  // Takes the sentence of a failure of this function, so that the next failure does not find it again; never empty.
   std::string take_error(const char* function);
-  std::string taken_error() const; // the last one that was taken
+  std::string taken_error() const; // the sentence that was taken last
 
   // Parses `text` by the parameter's declaration. Throws Failure: MR0310 unknown, MR0311 wrong type, MR0312 out of
   // range, MR0313 no such choice.
@@ -96,32 +97,34 @@ class Instance final : public Answers {
   mr_status drain();
   mr_status stop();
   mr_status reset();
-  // Whether the type narrows `accepts`, the format of a port as it was declared, by the parameters that were set.
+  // Removes from `accepts`, the declared format of a port, the formats that the parameters rule out. Leaves it as it is
+  // if the type has no narrow().
   mr_status narrow(uint32_t port, mr_format& accepts);
   void interrupt(); // any thread
 
-  // What the handler has said and counted since it was made; each sentence once, and of many the first.
+  // The sentences and counts of the handler since it was made: each sentence once, and only the first ones if they are
+  // many.
   using Message = plugin::Message;
   std::vector<Message> messages() const { return said_.messages(); }
   std::map<std::string, int64_t> counts() const;
-  // From any thread. keep() tells nobody; true where the sentence is new.
+  // Any thread may call these. keep() does not call on_log; it returns true if the sentence is new.
   void log(uint32_t level, std::string_view sentence);
   bool keep(uint32_t level, std::string_view sentence);
   void count(const std::string& name, int64_t add);
-  // Keeps a warning about the handler beside what it says itself.
+  // Keeps a warning about the handler, together with its own sentences.
   void note(const std::string& sentence);
 
-  // Set before probe(). Null: nobody watches its calls.
+  // Set before probe(). Null: its calls are not watched.
   CallWatch* watch = nullptr;
-  int64_t patience_ns = 0; // 0: the watch's
-  // Whether it is in a function that `watch` minds. Any thread.
+  int64_t patience_ns = 0; // 0: the default of the watch
+  // True while it is in a function that `watch` watches. Any thread.
   bool is_watched() const { return watched_calls_.load(std::memory_order_relaxed) > 0; }
 
-  // What a run lends its handlers; set before start(). Null: a message is only kept, time is the machine's. `first`:
-  // the sentence was not said before.
+  // Functions of the run, set before start(). Null: a message is only kept, and time is the machine's. `first`: the
+  // sentence is new.
   std::function<void(uint32_t level, std::string_view sentence, bool first)> on_log;
   std::function<int64_t()> clock_ns;
-  void* in_run = nullptr; // of the run's own functions of mr_host: its step; null outside a run
+  void* in_run = nullptr; // the handler's step, for the run's functions of mr_host; null outside a run
 
  private:
   class WatchedCall;
@@ -133,7 +136,7 @@ class Instance final : public Answers {
   std::string name_;
   void* self_ = nullptr;
   std::atomic<uint32_t> watched_calls_{0};
-  const mr_declaration* declaration_ = nullptr; // of this instance; what does not change is in type_
+  const mr_declaration* declaration_ = nullptr; // that of this instance; the parts that never change are in type_
   mutable std::mutex said_mutex_;               // guards what follows
   std::string error_, taken_error_;
   std::map<std::string, int64_t> counts_;
@@ -144,11 +147,11 @@ class Instance final : public Answers {
 mr_param_value parse_param(const HandlerInfo& info, const HandlerInfo::Param& param, const std::string& text,
                            const Place& place);
 
-// A parameter in a line: "sigma: a number from 0 to 50 px, default 2: strength".
+// A parameter in one line: "sigma: a number from 0 to 50 px, default 2: strength".
 std::string described(const HandlerInfo::Param& param);
 
-// The parts of mr_host that need no run: fail (keeps the sentence in the Instance), log and now_ns (as the Instance was
-// told). The rest refuses.
+// The functions of mr_host that need no run: fail keeps the sentence in the Instance; log, count and now_ns work as the
+// Instance is set up. The other functions refuse.
 mr_host basic_host();
 
 } // namespace millrace::plugin

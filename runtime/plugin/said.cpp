@@ -1,4 +1,4 @@
-// Sentences that are kept; see said.h.
+// Keeps and counts the sentences of a handler; see said.h.
 #include "plugin/said.h"
 
 #include "observe/printable.h"
@@ -16,7 +16,7 @@ bool Said::count_again(std::string_view sentence, size_t from) {
 }
 
 bool Said::add(uint32_t level, std::string_view sentence, bool noted) {
-  std::string cut; // empty where it is short enough to stay as it is
+  std::string cut; // empty if the sentence is short enough to stay as it is
   if (sentence.size() > kKeptBytesMax) sentence = cut = shortened(sentence);
   const size_t known = count_.load(std::memory_order_acquire);
   if (count_again(sentence, 0)) return false;

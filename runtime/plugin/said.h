@@ -1,6 +1,6 @@
-// What a handler has said: each sentence once, with how often, and of many the first.
+// The sentences of a handler: each once, with a count, and only the first ones if they are many.
 //
-// A handler may say the same on every tick, so a sentence that is known is only counted: without a lock and without an
+// A handler may log the same sentence on every tick, so a known sentence is only counted, without a lock or an
 // allocation.
 #pragma once
 
@@ -19,23 +19,23 @@ struct Message {
   uint32_t level = 0; // MR_LOG_*
   std::string sentence;
   uint64_t times = 1;
-  bool noted = false; // of the handler and not by it; whoever noted it has told it
+  bool noted = false; // it is about the handler and not by it; the code that noted it has reported it
 };
 
 // Any thread.
 class Said {
  public:
-  // True where it is new and kept.
+  // True if the sentence is new and was kept.
   bool add(uint32_t level, std::string_view sentence, bool noted = false);
   std::vector<Message> messages() const;
 
  private:
-  // A report is read by people: what a handler says beyond these is left out of it, and out of memory.
+  // The most sentences in a report, which people read; further ones are not kept.
   static constexpr size_t kMessagesMax = 64;
   struct Kept {
     uint32_t level = 0;
     bool noted = false;
-    std::string sentence; // written before `count_` says that it is there, and never again
+    std::string sentence; // written before `count_` includes it, and never again
     std::atomic<uint64_t> times{1};
   };
   bool count_again(std::string_view sentence, size_t from);

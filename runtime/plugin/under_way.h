@@ -1,5 +1,5 @@
-// The call of a handler that a thread is in, for whoever has to name it when the thread itself no longer can: the
-// command's handler of SIGSEGV. Nothing is written per call: a thread says once where its call can be looked up.
+// The handler call that a thread is in, for a signal handler that must name it (embed/crash_report.h), since the thread
+// itself no longer can. Nothing is written per call: a thread sets once where its call can be looked up.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct CallName {
   uint64_t tick = kNoTick;
 };
 
-// Async-signal-safe on its own thread: `look_up` reads what this thread wrote before, and calls nothing that locks.
+// Async-signal-safe on its own thread: `look_up` reads data that this thread wrote before, and takes no lock.
 struct UnderWay {
   CallName (*look_up)(const void* of) = nullptr;
   const void* of = nullptr;

@@ -874,7 +874,7 @@ class Pipes(Command):
 
     def test_a_stream_that_is_cut_off_or_empty_is_said(self):
         data = self.pictures(4)
-        for sent, words in ((data[:-1], "behind 3 whole pictures are 9215 bytes of another"),
+        for sent, words in ((data[:-1], "after 3 whole pictures are 9215 bytes of another"),
                             (b"", "cannot read '-': it has 0 bytes, and one picture 9216")):
             result = self.through(self.READER + "file.raw_writer path=out.rgb", sent)
             self.assertEqual(result.returncode, 1)

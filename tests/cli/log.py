@@ -26,7 +26,7 @@ class Log(unittest.TestCase):
         # Two pictures of 8x8 gray and a part of another, of which the reader warns.
         (self.folder / "in.gray").write_bytes(bytes(64 * 2 + 5))
         self.pipeline = "file.raw_reader path=in.gray width=8 height=8 format=gray8 truncated=drop ! null.sink"
-        self.words = "'in.gray': behind 2 whole pictures are 5 bytes of another, which are left out"
+        self.words = "'in.gray': after 2 whole pictures are 5 bytes of another, which are left out"
         self.warning = "warning raw_reader: " + self.words
 
     def run_it(self, *arguments, code=0):

@@ -256,7 +256,7 @@ TEST_CASE(
     CHECK(result.error.what ==
           "coder (apart.coder) failed at tick 20: it owes the result of tick 17, and more ticks without a firing came "
           "since than its gap of 0 is planned for; say gap: 1 or more on its input, or drains_freely() in its "
-          "constructor where a drain costs nothing");
+          "constructor if a drain costs nothing");
     const std::vector<int64_t> seen = values(result.seen("apart"));
     CHECK(seen.size() == 20); // what it owed is delivered
   }
@@ -300,7 +300,7 @@ TEST_CASE("8.12: the plan says at the handler which of the ways it has") {
     CHECK(text.find(words) != std::string::npos);
   };
   has(printed("apart.coder", false), "gate of coder: the ticks that it fires on pass, and wait for room");
-  has(printed("apart.coder", false), "behind its clock by at most 4 firings");
+  has(printed("apart.coder", false), "lags its clock by at most 4 firings");
   has(printed("apart.coder", true), "owes up to 3 results, fails in a gap of more than 0 ticks");
   has(printed("apart.roomy", true), "owes up to 3 results, fails in a gap of more than 10 ticks");
   has(printed("apart.free", true), "owes up to 3 results, drained in a gap of more than 0 ticks");

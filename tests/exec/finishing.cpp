@@ -659,7 +659,7 @@ TEST_CASE("4.4: an input declared cpu is nothing for kernels, nor is a bypass th
   judge.on_error = graph::OnError::bypass;
   bypassed.connect("source.out", "judge.in");
   CHECK(why_not(std::move(bypassed)) ==
-        "where its finish fails its port boxes, declared cpu, cannot repeat what is on the device");
+        "if its finish fails, its port boxes, declared cpu, cannot repeat what is on the device");
 }
 
 TEST_CASE("3.2: a device's silent outputs take no block from a ring whose blocks are held") {

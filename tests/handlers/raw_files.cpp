@@ -158,12 +158,12 @@ TEST_CASE("a part of a picture at the end is refused, or left out with a note") 
   TableTest strict = gray_reader(path);
   CHECK(strict.start() == MR_ERROR);
   CHECK(strict.error() ==
-        "cannot read '" + path + "': behind 2 whole pictures are 1 bytes of another; truncated=drop leaves them out");
+        "cannot read '" + path + "': after 2 whole pictures are 1 bytes of another; truncated=drop leaves them out");
   TableTest lenient = gray_reader(path, {"truncated", "drop"});
   CHECK(played(lenient, 3) == "ac|");
   REQUIRE(lenient.logs().size() == 1);
   CHECK(lenient.logs()[0].sentence ==
-        "'" + path + "': behind 2 whole pictures are 1 bytes of another, which are left out");
+        "'" + path + "': after 2 whole pictures are 1 bytes of another, which are left out");
   TableTest too_short = gray_reader(folder.write("y", "a"), {"truncated", "drop"});
   CHECK(too_short.start() == MR_ERROR);
   CHECK(too_short.error().ends_with("it has 1 bytes, and one picture 2"));
@@ -287,7 +287,7 @@ TEST_CASE("a picture larger than a pipe comes through it whole, in planes and od
 TEST_CASE("a stream that ends in a picture, or before its first one, is a failure or a note as of a file") {
   const ScratchFolder folder;
   const std::string path = fifo(folder);
-  const std::string cut = "behind 2 whole pictures are 1 bytes of another";
+  const std::string cut = "after 2 whole pictures are 1 bytes of another";
   TableTest strict = gray_reader(path);
   REQUIRE(strict.start() == MR_OK);
   std::thread writer = feeder(path, "abcde");

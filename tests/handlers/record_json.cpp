@@ -262,7 +262,7 @@ TEST_CASE("a damaged line is refused with its column and what is wrong") {
   CHECK(line_complaint(R"({"schema":"millrace.Box","records":[],"schema":"millrace.Box"})") ==
         "48: the schema is said twice");
   CHECK(line_complaint("[1]") == "1: an object is expected");
-  CHECK(line_complaint(std::string(kNoBoxes) + "{}") == "39: nothing is expected behind the value");
+  CHECK(line_complaint(std::string(kNoBoxes) + "{}") == "39: nothing is expected after the value");
 }
 
 TEST_CASE("no truncation and no changed byte of a line does more than throw or read as records") {
@@ -425,7 +425,7 @@ TEST_CASE("a damaged line is refused before the run, with path, line and column"
   };
   const std::string good = line_of({{}}, 5);
   CHECK(refusal(good + "\n{\"tick\":x}\n") == "line 3, column 9: a number is expected");
-  CHECK(refusal(good + line_of({}, 5)) == "line 2, column 1: tick 5 stands behind tick 5");
+  CHECK(refusal(good + line_of({}, 5)) == "line 2, column 1: tick 5 comes after tick 5");
   CHECK(refusal(line_of({}, 99'999'999'999)) == "line 1, column 1: tick 99999999999 is beyond 10000000000");
   CHECK(refusal(good + good.substr(0, 40)).find("as if the file were cut off") != std::string::npos);
   CHECK(refusal("\n \n") == "there is no line in it");

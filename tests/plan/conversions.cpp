@@ -39,7 +39,7 @@ TEST_CASE("5.1: a picture that gets smaller is converted before the copy, one th
   const Planned larger(across("p.nv12", "p.rgb"), two_devices);
   CHECK(place_of(larger) == "sim:0");
   CHECK(carried(larger) == 64 * 48 + 64 * 24 + sizeof(mr_value));
-  CHECK(larger.reason("reader~rgb8") == "behind the copy: 4.8 KiB a tick cross, 9.2 KiB if it were in cpu");
+  CHECK(larger.reason("reader~rgb8") == "after the copy: 4.8 KiB a tick cross, 9.2 KiB if it were in cpu");
 }
 
 TEST_CASE("5.1: a picture that stays as large is converted on its reader's side") {

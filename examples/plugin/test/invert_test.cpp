@@ -9,13 +9,13 @@ namespace {
 
 int failures = 0;
 
-// Unlike assert(), also in a release build.
+// Unlike assert(), this also checks in a release build.
 void check(bool holds, const char* sentence) {
   if (!holds) std::fprintf(stderr, "not true: %s\n", sentence);
   if (!holds) ++failures;
 }
 
-// The first byte of what the handler makes of a picture that is 10 everywhere.
+// The first byte of the handler's result for a picture that is 10 everywhere.
 int made_of_ten(const char* strength) {
   mr::testing::HandlerTest<Invert> test({{"strength", strength}});
   test.input("video", mr::testing::image(mr::Pixel::rgb8, 5, 3, 10));

@@ -1,4 +1,4 @@
-// The kernel of acme.invert: a thread for each byte.
+// The kernel of acme.invert: one thread per byte.
 #include <cuda_runtime.h>
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// The kernel of acme.invert, as its body and its test call it.
+// Declares the kernel of acme.invert for its body and its test.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,6 @@ struct DeviceRows {
 };
 
 // Enqueues the work of process() for `rows` rows of `row_bytes` bytes on `stream`, a cudaStream_t. Throws
-// std::runtime_error with CUDA's words where that fails.
+// std::runtime_error with CUDA's words if that fails.
 void enqueue_invert(void* stream, DeviceRows<uint8_t> to, DeviceRows<const uint8_t> from, uint32_t row_bytes,
                     uint32_t rows, float strength);

@@ -15,13 +15,13 @@ namespace {
 
 int failures = 0;
 
-// Unlike assert(), also in a release build.
+// Unlike assert(), this also checks in a release build.
 void check(bool holds, const char* sentence) {
   if (!holds) std::fprintf(stderr, "not true: %s\n", sentence);
   if (!holds) ++failures;
 }
 
-// The first byte of what the handler makes of a picture that is 10 everywhere.
+// The first byte of the handler's result for a picture that is 10 everywhere.
 int made_of_ten(const char* strength) {
   mr::testing::HandlerTest<Invert> test({{"strength", strength}});
   test.input("video", mr::testing::image(mr::Pixel::rgb8, 5, 3, 10));
@@ -35,10 +35,10 @@ constexpr uint32_t kWidth = 256, kHeight = 5; // a row has every value of a byte
 
 bool has_gpu() {
   int count = 0;
-  return cudaGetDeviceCount(&count) == cudaSuccess && count > 0; // an error where there is no driver
+  return cudaGetDeviceCount(&count) == cudaSuccess && count > 0; // without a driver the call returns an error
 }
 
-// The largest difference of a byte between what the kernel and what the CPU body make of one picture.
+// The largest difference of a byte between the results of the kernel and the CPU body for one picture.
 int difference_at(const char* strength) {
   const mr::testing::Value picture =
       mr::testing::image(mr::Pixel::gray8, kWidth, kHeight, [](auto x, auto y, auto) { return x + y; });
@@ -69,7 +69,7 @@ void check_the_kernel() {
   std::printf(has_gpu() ? "the kernel runs\n" : "there is no GPU: the kernel is not run\n");
   if (!has_gpu()) return;
   for (const char* strength : {"0", "0.3", "0.5", "1"})
-    check(difference_at(strength) <= 1, "the kernel is the CPU body's to one step"); // of rounding
+    check(difference_at(strength) <= 1, "the kernel is the CPU body's to one step"); // they may round differently
 }
 #else
 void check_the_kernel() { std::printf("built without nvcc: there is no kernel\n"); }

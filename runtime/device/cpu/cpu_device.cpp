@@ -1,4 +1,4 @@
-// Arenas by mmap, commands by calling them.
+// Makes arenas with mmap, and runs commands by calling them.
 #include "device/cpu/cpu_device.h"
 
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 namespace millrace::device {
 namespace {
 
-// From here on the kernel's 2 MiB pages save more misses than they can waste memory (at most 1/4).
+// From this size on, 2 MiB pages of the kernel are worth it: they save misses, and waste at most 1/4 of the memory.
 constexpr uint64_t kHugePageArenaMin = 8ull << 20;
 
 } // namespace
@@ -20,11 +20,11 @@ CpuDevice::CpuDevice(std::shared_ptr<PinnedRanges> pinned, uint64_t bytes_limit)
     : Device("cpu"), pinned_(std::move(pinned)), bytes_limit_(bytes_limit) {}
 
 CpuDevice::~CpuDevice() {
-  poisoned_ = true; // what is held back is given up, not run
+  poisoned_ = true; // commands that are held back are dropped, not run
   for (const auto& stream : streams_) advance(*stream);
   for (const Arena& arena : arenas_) {
     const bool stays_locked = arena.properties.pinned && pinned_ && !pinned_->remove(arena.base);
-    // Leaked: hardware that was given up may still write there, and whoever was given the addresses next could not lock
+    // Leaked: hardware that was given up may still write there, and the next owner of the addresses could not lock
     // them.
     if (stays_locked) continue;
     munmap(arena.base, arena.bytes);
@@ -40,7 +40,7 @@ Arena* CpuDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceSta
     status = {DeviceError::out_of_memory, "cpu has no " + std::to_string(bytes) + " bytes left"};
     return nullptr;
   }
-  if (rounded >= kHugePageArenaMin) madvise(base, rounded, MADV_HUGEPAGE); // advice: a kernel without them is as well
+  if (rounded >= kHugePageArenaMin) madvise(base, rounded, MADV_HUGEPAGE); // advice: a kernel may have no huge pages
   if (properties.pinned && pinned_) {
     if (const std::string wrong = pinned_->add(static_cast<std::byte*>(base), rounded); !wrong.empty()) {
       munmap(base, rounded);

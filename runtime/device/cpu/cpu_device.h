@@ -12,14 +12,16 @@
 
 namespace millrace::device {
 
-// A stream behind a fence that is not done holds its commands back, as any device does, until kick(), force() or the
-// next submission finds the fence done; so every function is the submitting thread's, but for status().
+// Like any device, it holds back a stream's commands that come after a fence that is not done. They run once kick(),
+// force() or the next submission finds the fence done. So every function belongs to the submitting thread, except
+// status(), failed(), reached() and declare_lost().
 class CpuDevice final : public Device {
  public:
-  // A stream holds back no more than this. The deepest window (semantics.md 1.5) has a few commands for each handler.
+  // The most commands that a stream holds back. The deepest window (semantics.md 1.5) has a few commands for each
+  // handler.
   static constexpr uint32_t kCommandsHeldMax = 4096;
 
-  // Pinned arenas are entered in `pinned` where there is one. bytes_limit 0: what the system gives.
+  // Pinned arenas are entered in `pinned` unless it is null. bytes_limit 0: as much as the system gives.
   explicit CpuDevice(std::shared_ptr<PinnedRanges> pinned = nullptr, uint64_t bytes_limit = 0);
   ~CpuDevice() override;
 
@@ -44,7 +46,7 @@ class CpuDevice final : public Device {
 
  private:
   void submit(Stream& stream, Command command);
-  // Runs what the stream holds back, up to a fence that is not done. False where nothing could run.
+  // Runs the commands that the stream holds back, up to a fence that is not done. False if none could run.
   bool advance(QueuedStream& stream);
   void poison(DeviceError error, const std::string& sentence);
 

@@ -25,7 +25,7 @@ void* driver_function(const char* name) {
   return error == cudaSuccess && found == cudaDriverEntryPointSuccess ? function : nullptr;
 }
 
-// "GraphLaunch:100:700" → a fault; false where it is none.
+// Reads a fault such as "GraphLaunch:100:700". False if the text is no fault.
 bool read_fault(const std::string& text, Fault& fault) {
   std::istringstream parts(text);
   std::string name, nth, error;

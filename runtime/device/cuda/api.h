@@ -1,7 +1,8 @@
-// Every call into CUDA goes through here: named, counted, and where a test asks for it made to fail.
+// Calls into CUDA: each is named and counted, and fails if a test asks for that.
 //
-// A call that fails is classed (semantics.md 4.9): out of memory is told to whoever asked; anything else ends the
-// device, because from then on nothing of its context can be trusted.
+// Errors are classed (semantics.md 4.9). Out of memory in allocate() is reported to its caller, and so are pages that
+// cannot be locked, errors that a body left, and failed captures. Any other error ends the device, because nothing of
+// its context can be trusted from then on.
 #pragma once
 
 #include <cuda.h>
@@ -16,7 +17,7 @@
 
 namespace millrace::device::cuda {
 
-// The functions of CUDA's runtime that the module calls, without their prefix.
+// The functions of CUDA's runtime that Api::call() calls, without their prefix.
 #define MILLRACE_CUDA_CALLS(X) \
   X(GetDeviceCount)            \
   X(SetDevice)                 \
@@ -60,19 +61,19 @@ enum class Call : uint8_t {
 #define MILLRACE_NAME(name) name,
   MILLRACE_CUDA_CALLS(MILLRACE_NAME)
 #undef MILLRACE_NAME
-      StreamWriteValue, // of the driver, from here on
+      StreamWriteValue, // the driver's functions, from here on
   StreamWaitValue,
   GraphKernelNodeGetParams,
   GraphExecKernelNodeSetParams,
   GraphLaunch,
-  LaunchKernel, // of the module's own
+  LaunchKernel, // the module's own kernels
   count
 };
 inline constexpr size_t kCalls = static_cast<size_t>(Call::count);
 const char* name_of(Call call);
 
-// What a test makes fail: the n-th call (from 1) of one function answers with this error and is not made; 0: none.
-// A hang is a fence that never comes: completion words are no longer written.
+// A failure that a test asks for: the n-th call (from 1) of one function answers with this error and is not made; 0:
+// none.
 struct Fault {
   Call call = Call::count;
   uint64_t nth = 0;
@@ -92,8 +93,8 @@ MILLRACE_CUDA_CALLS(MILLRACE_FUNCTION)
 // Any thread.
 class Api {
  public:
-  // Faults from text, "GraphLaunch:100:700,StreamWriteValue:5:719": function, which of its calls, the error's number.
-  // What cannot be read is told in `wrong`.
+  // Reads faults from text, "GraphLaunch:100:700,StreamWriteValue:5:719": function, number of the call, number of the
+  // error. `wrong` tells which part cannot be read.
   Api(const std::string& faults, std::string& wrong);
 
   template <Call id, class... Arguments>
@@ -101,24 +102,27 @@ class Api {
     const cudaError_t fault = count(id);
     return fault != cudaSuccess ? fault : FunctionOf<id>::value(arguments...);
   }
-  // Before what is not a function of the runtime: what it must answer with, or cudaSuccess.
+  // Counts a call before it is made. Returns the error that a test wants instead of the call, or cudaSuccess. Callers
+  // need it only for calls that are not functions of CUDA's runtime.
   cudaError_t count(Call call) {
     const uint64_t nth = counts_[static_cast<size_t>(call)].fetch_add(1, std::memory_order_relaxed) + 1;
     return fault_count_ == 0 ? cudaSuccess : injected(call, nth);
   }
 
-  // Calls of the driver that the runtime does not have. Null where it is too old.
+  // Calls of the driver that the runtime does not have. is_complete() is false if the driver is too old for one of
+  // these or of those below.
   cudaError_t write_value(cudaStream_t stream, void* word, uint64_t value);
   cudaError_t wait_value(cudaStream_t stream, void* word, uint64_t least);
   bool is_complete() const {
     return write_value_ && wait_value_ && kernel_of_node_ && set_parameters_ && launch_graph_;
   }
-  // On each tick, where CUDA's runtime would ask the driver for the current context and the kernel's function as well.
+  // set_parameters() and launch_graph() are called on each tick. The same calls of CUDA's runtime would also ask the
+  // driver for the current context and the kernel's function.
   cudaError_t kernel_of_node(cudaGraphNode_t node, CUDA_KERNEL_NODE_PARAMS& parameters);
   cudaError_t set_parameters(cudaGraphExec_t exec, cudaGraphNode_t node, const CUDA_KERNEL_NODE_PARAMS& parameters);
   cudaError_t launch_graph(cudaGraphExec_t exec, cudaStream_t stream);
 
-  std::map<std::string, uint64_t> counts() const; // those that were called
+  std::map<std::string, uint64_t> counts() const; // only functions that were called
 
  private:
   cudaError_t injected(Call call, uint64_t nth) const;

@@ -1,4 +1,4 @@
-// Memory, streams, fences and time of one GPU; see cuda_device.h.
+// Implements memory, streams, fences and time of one GPU; see cuda_device.h.
 #include "device/cuda/cuda_device.h"
 
 #include <algorithm>
@@ -12,16 +12,18 @@
 namespace millrace::device::cuda {
 namespace {
 
-constexpr size_t kLine = 128;      // one word's place: never two in what a processor fetches at once
-constexpr size_t kStreamsMax = 64; // of one device: a run has four
+constexpr size_t kLine = 128;      // space for one word: a processor never fetches two words at once
+constexpr size_t kStreamsMax = 64; // per device; a run has four
 constexpr size_t kTicksMax = 1024; // recordings and streams that have a tick of their own
-constexpr size_t kSpansMax = 64;   // not told yet
+constexpr size_t kSpansMax = 64;   // open or not reported yet
 constexpr uint64_t kSmallCopyMax = 4096;
-// In a gate: at least whatever a stream waits for. The hardware compares as signed numbers.
+// A gate with this value is open for every wait of its stream. It is INT64_MAX, because the hardware compares as signed
+// numbers.
 constexpr uint64_t kAllGates = INT64_MAX;
-// How long a stream is held at most: a body is submitted in microseconds, and one that waits is noticed soon.
+// The longest time that a stream is held: a body is submitted in microseconds, and a body that waits is noticed soon.
 constexpr auto kHeldMax = std::chrono::milliseconds(20);
-// Signals under way on one stream. CUDA itself holds about a thousand launches before it makes the caller wait.
+// The most signals under way on one stream. CUDA itself holds about a thousand launches before it makes the caller
+// wait.
 constexpr uint64_t kUnderWayMax = CudaStream::kEvents - 1;
 
 } // namespace
@@ -45,7 +47,7 @@ CudaDevice::CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shar
   cudaMemPoolProps properties{};
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location = {cudaMemLocationTypeDevice, static_cast<int>(ordinal_)};
-  uint64_t keep = UINT64_MAX; // what was freed stays in the pool
+  uint64_t keep = UINT64_MAX; // freed memory stays in the pool
   void* words = nullptr;
   const bool made =
       ask<Call::MemPoolCreate>(&pool_, &properties) &&
@@ -64,7 +66,7 @@ CudaDevice::CudaDevice(uint32_t ordinal, const ModuleOptions& options, std::shar
     if (!ask<Call::EventCreateWithFlags>(&span.begin, 0u) || !ask<Call::EventCreateWithFlags>(&span.end, 0u)) return;
   ask<Call::EventCreateWithFlags>(&waiters_event_, unsigned{cudaEventDisableTiming | cudaEventBlockingSync});
   find_neighbourhood();
-  if (pinned_ && group_->devices.empty()) { // the first locks pages for all
+  if (pinned_ && group_->devices.empty()) { // the first device locks pages for all
     locks_pages_ = true;
     if (const std::string wrong = pinned_->set_locker(this); !wrong.empty()) poison(DeviceError::out_of_memory, wrong);
   }
@@ -84,13 +86,14 @@ CudaDevice::~CudaDevice() {
   }
   waiting_->wake.notify();
   if (waiter_.joinable()) never_answers ? waiter_.detach() : waiter_.join();
-  // What waits for words that nobody moves any more runs out, or the driver would wait for it at its next call that
-  // waits for all, a later device's too. Its memory is still there.
+  // Opens every gate, so that streams which wait for words that no thread moves any more run out. Otherwise the driver
+  // would wait for them in its next call that waits for everything, even in a later device's. Their memory is still
+  // there.
   for (auto& stream : streams_)
     if (stream->gate) std::atomic_ref<uint64_t>(*stream->gate).store(kAllGates, std::memory_order_release);
   if (locks_pages_) pinned_->set_locker(nullptr);
   std::erase(group_->devices, this);
-  if (poisoned()) return; // whatever is asked of such a device may never be answered, and its context is of no more use
+  if (poisoned()) return; // calls for such a device may never return, and its context is of no more use
   make_current();
   for (auto& stream : streams_) {
     ask<Call::StreamSynchronize>(stream->handle);
@@ -120,7 +123,7 @@ CudaDevice::~CudaDevice() {
   if (pool_) ask<Call::MemPoolDestroy>(pool_);
 }
 
-// A thread keeps the device that it was given last.
+// Sets the device of the calling thread, unless the thread still has it from the last call.
 void CudaDevice::make_current() {
   static thread_local uint32_t current = UINT32_MAX;
   if (current == ordinal_) return;
@@ -159,8 +162,8 @@ void CudaDevice::poison(DeviceError error, const std::string& sentence) {
   waiting_->wake.notify();
 }
 
-// All that was issued is over, so that no host waits for ever. The hardware may still write an older word behind this;
-// the waiter does it again and again.
+// Marks everything as over, so that no host waits for ever. The hardware may still write an older word after this, so
+// the waiter repeats it.
 void CudaDevice::complete_all() {
   const size_t count = stream_count_.load(std::memory_order_acquire);
   for (size_t s = 0; s < count; ++s) {
@@ -184,7 +187,7 @@ Arena* CudaDevice::allocate(uint64_t bytes, ArenaProperties properties, DeviceSt
   const cudaError_t error = is_checked_ ? api_.call<Call::Malloc>(&base, wanted)
                                         : api_.call<Call::MallocFromPoolAsync>(&base, wanted, pool_, setup_);
   if (error == cudaErrorMemoryAllocation) {
-    (void)cudaGetLastError(); // told here, and to nobody who asks later
+    (void)cudaGetLastError(); // reported here; clears the error, so that no later call reports it again
     status = {DeviceError::out_of_memory, domain() + ": " + std::to_string(bytes) + " bytes are wanted of " +
                                               std::to_string(bytes_limit_) + ", of which " +
                                               std::to_string(bytes_allocated_) + " are taken by this run"};
@@ -217,14 +220,14 @@ std::string CudaDevice::lock_pages(const std::byte* base, uint64_t bytes) {
 }
 
 bool CudaDevice::unlock_pages(const std::byte* base) {
-  if (group_->any_lost) return false; // it may never answer, and may still write there
+  if (group_->any_lost) return false; // the lost device may never answer, and may still write there
   make_current();
   const cudaError_t error = api_.call<Call::HostUnregister>(const_cast<void*>(static_cast<const void*>(base)));
   if (error != cudaSuccess) (void)cudaGetLastError();
   return error == cudaSuccess;
 }
 
-// Memory of each is within reach of the others where the hardware can.
+// Lets this device access the memory of its peers, if the hardware can.
 void CudaDevice::enable_peers() {
   make_current();
   for (CudaDevice* peer : group_->devices) {
@@ -248,7 +251,7 @@ Stream* CudaDevice::create_stream(StreamKind kind) {
   MR_ASSERT(streams_.size() < kStreamsMax, "a device has at most 64 streams");
   make_current();
   const size_t index = streams_.size();
-  // A device that could not be made has no words: its streams have some that are over from the start.
+  // A device that could not be made has no words. Its streams share one that is over from the start.
   static std::atomic<uint64_t> over{kFailed};
   auto* word = words_ ? reinterpret_cast<std::atomic<uint64_t>*>(words_ + 2 * index * kLine) : &over;
   auto stream = std::make_unique<CudaStream>(*word);
@@ -264,7 +267,7 @@ Stream* CudaDevice::create_stream(StreamKind kind) {
     }
     stream->native = stream->handle;
   }
-  streams_.reserve(kStreamsMax); // the waiter looks at it
+  streams_.reserve(kStreamsMax); // never moves: the waiter reads it
   streams_.push_back(std::move(stream));
   stream_count_.store(streams_.size(), std::memory_order_release);
   if (poisoned()) complete_all();
@@ -275,10 +278,10 @@ void CudaDevice::copy(Stream& stream, std::byte* target, const std::byte* source
   if (poisoned() || bytes == 0) return;
   make_current();
   CudaStream& to = own(stream);
-  auto* const on = static_cast<cudaStream_t>(to.native); // of the branch, inside a body that is captured
+  auto* const on = static_cast<cudaStream_t>(to.native); // the branch's stream, inside a body that is captured
   if (to.recorder) {
     if (!to.recorder->inside) join_branches(to);
-    if (bytes <= kSmallCopyMax) { // a kernel is on its way sooner than the copy engine
+    if (bytes <= kSmallCopyMax) { // a kernel starts sooner than the copy engine
       if (const cudaError_t error = launch_copy(on, target, source, bytes); error != cudaSuccess)
         fail_recording(*to.recorder, Call::LaunchKernel, error);
       return;
@@ -308,8 +311,9 @@ Fence CudaDevice::signal(Stream& stream) {
   return {&at.completed, at.issued};
 }
 
-// Behind the write of the word for `issued`. A stream that another one of its device waited for once has an event
-// behind each signal from then on; with peers all have, since those are submitted to by other threads.
+// Called after the write of the word for `issued` is enqueued. Once another stream of the same device has waited for a
+// stream, that stream gets an event after each signal. If there are peers, every stream gets one, because other threads
+// submit to the peers.
 void CudaDevice::note_signal(CudaStream& stream) {
   if (group_->devices.size() > 1 || stream.events_from > 0) record_event(stream);
   stream.signalled.store(stream.issued, std::memory_order_release);
@@ -351,16 +355,16 @@ void CudaDevice::wait(Stream& stream, const Fence& fence) {
 
 void CudaDevice::wait_for_event(CudaStream& stream, CudaDevice& of, CudaStream& other, uint64_t sequence) {
   if (&of == this && group_->devices.size() == 1 && other.events_from == 0) {
-    other.events_from = other.issued; // the fence or behind it
+    other.events_from = other.issued; // this fence or a later one
     record_event(other);
   }
-  // An event that was recorded again since says that the fence is long done.
+  // If the event was recorded again since, the fence is long done.
   if (other.recorded.load(std::memory_order_acquire) - sequence >= CudaStream::kEvents) return;
   ask<Call::StreamWaitEvent>(stream.handle, other.event_behind(sequence), 0u);
   stream.dirty = true;
 }
 
-// The stream waits for a gate in mapped memory, which the waiter opens when it has seen the foreign word.
+// Makes the stream wait for a gate in mapped memory. The waiter opens the gate when it has seen the foreign word.
 void CudaDevice::wait_for_foreign(CudaStream& stream, const Fence& fence) {
   close_gate(stream, {fence, &stream, stream.gates + 1});
 }
@@ -388,9 +392,9 @@ void CudaDevice::call(Stream& stream, const Work& work) {
   if (!on.recorder) {
     work.run(work.context);
     on.dirty = true;
-    // What it launched wrongly and did not look at would be the next caller's.
+    // Takes the errors of launches that the body did not check; otherwise the next caller would get them.
     if (const cudaError_t left = cudaGetLastError(); left != cudaSuccess)
-      on.body_error = "it left an error of CUDA behind: " + std::string(cudaGetErrorString(left));
+      on.body_error = "it left a CUDA error: " + std::string(cudaGetErrorString(left));
     return;
   }
   if (!on.recorder->failure.empty()) return;
@@ -443,8 +447,8 @@ void CudaDevice::end_span(Stream& stream, const Span& span) {
   timed.span = span;
   if (poisoned()) return;
   timed.told = !ask<Call::EventRecord>(timed.end, of.handle);
-  of.dirty = true; // a fence behind it, or the last one would be asked for too early
-  collect_spans(); // behind the work: nobody waits for this
+  of.dirty = true; // the next fence comes after the event; the last one would be done too early
+  collect_spans(); // after the work was submitted, so nothing waits for this
 }
 
 void CudaDevice::collect_spans() {
@@ -461,15 +465,15 @@ void CudaDevice::collect_spans() {
   }
 }
 
-// A gate whose word is the device's own. The waiter looks at it, so that it opens even if resume() is not reached: a
-// body that waits for its stream blocks its thread in the driver, and no call into that could help.
+// Closes a gate whose word is the device's own. The waiter looks at it too, so the gate opens even if resume() is not
+// reached: a body that waits for its stream blocks its thread in the driver, and no call into the driver could help.
 void CudaDevice::pause(Stream& stream) {
   CudaStream& held = own(stream);
   if (poisoned() || held.recorder) return;
   make_current();
   const uint64_t gate = held.gates + 1;
   close_gate(held, {{&held.resumed, gate}, &held, gate, std::chrono::steady_clock::now() + kHeldMax});
-  if (poisoned()) let_all_go(); // meanwhile, when the gate was not there yet
+  if (poisoned()) let_all_go(); // it failed before the gate was there
 }
 
 void CudaDevice::resume(Stream& stream) {

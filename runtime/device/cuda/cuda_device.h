@@ -1,21 +1,21 @@
-// A GPU of NVIDIA behind the device interface.
+// An NVIDIA GPU as a device.
 //
-// Problem. CUDA's calls are asynchronous, but what they leave behind to wait on is not: to ask whether something is
+// Problem. CUDA's calls are asynchronous, but there is no cheap way to wait for their end. Asking whether something is
 // over is a call into the driver that takes a lock, and a callback costs more than the tick that it ends.
 //
-// Why this way. Each stream has a word in mapped host memory. On the bare stream the copy engine or the front end
-// writes it (a stream write of the driver), in a graph a kernel does, so that who waits looks at memory and calls
-// nobody. Where another stream has to wait, an event without a time is recorded; and when hosts have gone to sleep one
-// waiter thread blocks in an event of its own, sees errors there, and notifies their event
-// count.
+// Why this way. Each stream has a word in mapped host memory. Outside graphs the stream itself writes it (a stream
+// write of the driver, done by the copy engine or the front end); in a graph a kernel does. So a waiting thread reads
+// memory and calls nothing. If another stream has to wait, an event without a time is recorded. When hosts have gone to
+// sleep, one waiter thread blocks in an event, sees errors there, and notifies the hosts' event count.
 //
 // Invariants.
-//  - One thread submits; no function that it calls waits for the device. allocate() and what is behind it may, and is
-//    not called in steady state.
-//  - The word of a stream only grows; events[sequence mod kEvents], where there is one, was recorded behind its write.
-//  - A device that failed has all its words at what was issued, before and after (device.h).
+//  - One thread submits, and no function that it calls waits for the device; only bodies are called by several threads
+//    (Enqueuing::call). allocate() and the functions that it calls may wait, and are not called in steady state.
+//  - The word of a stream only grows until the device fails. An event events[sequence mod kEvents], if there is one,
+//    was recorded after the write of the word.
+//  - All words of a failed device hold kFailed, so every fence is done, issued before or after (device.h).
 //
-// What it is not. No memory manager: arenas live as long as the device.
+// Limits. This is no memory manager: arenas live as long as the device.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ struct Recorder;
 // The devices of one runtime, which may wait for each other and copy from each other.
 struct Group {
   std::vector<CudaDevice*> devices;
-  std::atomic<bool> any_lost{false}; // also one that is gone: its hardware may still be at work
+  std::atomic<bool> any_lost{false}; // stays true once the device is gone: its hardware may still be at work
 };
 
 struct TimedSpan {
@@ -56,36 +56,37 @@ struct TimedSpan {
 };
 
 struct CudaStream final : Stream {
-  // Sequences that can be waited for at a time; a window has a few signals for each tick in flight.
+  // The most sequences that can be waited for at a time; a window has a few signals for each tick in flight.
   static constexpr uint64_t kEvents = 256;
 
   explicit CudaStream(std::atomic<uint64_t>& word) : Stream(word) {}
 
   cudaStream_t handle = nullptr;
   std::array<cudaEvent_t, kEvents> events{};
-  // Each sequence from here on has an event behind it, up to `recorded`; 0: no stream of its device waited for it yet.
+  // Each sequence from this one up to `recorded` has an event after it. 0: no stream of its device has waited for it
+  // yet.
   std::atomic<uint64_t> events_from{0};
   std::atomic<uint64_t> recorded{0};
-  std::atomic<uint64_t> signalled{0}; // `issued` for other threads
+  std::atomic<uint64_t> signalled{0}; // the latest `issued` that is signalled, for other threads
   std::atomic<uint64_t> reached{0};   // `completed` when the device failed
   bool dirty = false;                 // something was enqueued since the last signal
   mr_device_tick* own_tick = nullptr;
   TickNumbers numbers;
   bool has_numbers = false;
-  uint64_t* gate = nullptr; // mapped: what waits for words of others waits for this one
+  uint64_t* gate = nullptr; // mapped; the stream waits for it instead of a foreign word
   uint64_t gates = 0;
-  std::atomic<uint64_t> resumed{0};   // the gate up to which pause() is over
+  std::atomic<uint64_t> resumed{0};   // pause() is over up to this gate
   std::unique_ptr<Recorder> recorder; // while it records
   TimedSpan* open_span = nullptr;
   std::string body_error;
 
-  // Behind the sequence, which is at most `recorded`. Before the first one that has an event that one serves.
+  // The event after the sequence, which is at most `recorded`. Sequences before `events_from` use its event.
   cudaEvent_t event_behind(uint64_t sequence) const {
     return events[std::max(sequence, events_from.load(std::memory_order_acquire)) % kEvents];
   }
 };
 
-// A graph of one slot.
+// The graph of one slot.
 struct CudaRecording final : Recording {
   CudaDevice* device = nullptr;
   cudaGraph_t graph = nullptr;
@@ -93,12 +94,12 @@ struct CudaRecording final : Recording {
   cudaGraphNode_t set_tick = nullptr;
   CUDA_KERNEL_NODE_PARAMS set_tick_kernel{};
   mr_device_tick* tick = nullptr;
-  mr_device_tick value{}; // of the latest launch
+  mr_device_tick value{}; // numbers of the latest launch
   ~CudaRecording() override;
 };
 
-// What runs while a stream records: bodies that do not need each other go to streams of their own, so that they become
-// branches of the graph.
+// The state of a stream while it records. Bodies that do not need each other go to streams of their own, so that they
+// become branches of the graph.
 struct Recorder {
   struct Ran {
     cudaStream_t stream;
@@ -109,11 +110,11 @@ struct Recorder {
   mr_device_tick* tick = nullptr;
   cudaEvent_t begun = nullptr;
   bool inside = false; // a body is being called
-  std::string failure; // the first thing that no graph can hold; the capture is over then, and the device is not
+  std::string failure; // the first error of the capture; ends the capture, not the device
 };
 
-// What the waiter thread may still look at when its device is gone: where the hardware never answers, the thread is
-// left behind in the driver.
+// The state that the waiter thread may still read after its device is gone: if the hardware never answers, the thread
+// stays blocked in the driver.
 struct Waiting {
   EventCount wake;
   std::atomic<bool> watched{false};
@@ -165,7 +166,7 @@ class CudaDevice final : public Device, public Enqueuing, private PageLocker {
   std::map<std::string, double> gauges() const override;
 
   bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
-  // This device's stream whose word it is; null where it is another's.
+  // This device's stream that has the fence's word; null if the word belongs to another device.
   CudaStream* stream_of(const Fence& fence) const;
   void enable_peers();
   void free_tick(mr_device_tick* tick);
@@ -178,7 +179,7 @@ class CudaDevice final : public Device, public Enqueuing, private PageLocker {
     Fence fence;
     CudaStream* stream;
     uint64_t gate;
-    // pause(): when the gate opens in any case; else it is not held.
+    // Set by pause(): the time at which the gate opens in any case. kNotHeld: pause() did not close the gate.
     std::chrono::steady_clock::time_point held_until = kNotHeld;
   };
 
@@ -188,7 +189,7 @@ class CudaDevice final : public Device, public Enqueuing, private PageLocker {
   CudaStream& own(Stream& stream) { return static_cast<CudaStream&>(stream); }
   void make_current();
   template <Call id, class... Arguments>
-  bool ask(Arguments... arguments) { // the driver; false: the device is poisoned now
+  bool ask(Arguments... arguments) { // asks the driver; false: the device is poisoned now
     return check(id, api_.call<id>(arguments...));
   }
   bool check(Call call, cudaError_t error);
@@ -227,25 +228,26 @@ class CudaDevice final : public Device, public Enqueuing, private PageLocker {
   mutable std::mutex status_mutex_;
   DeviceStatus status_;
   std::atomic<bool> poisoned_{false};
-  std::atomic<bool> lost_{false}; // it finished nothing for too long: what runs there may run for ever
+  std::atomic<bool> lost_{false}; // it finished nothing for too long; work on it may run for ever
   Api api_;
   std::shared_ptr<PinnedRanges> pinned_;
   std::shared_ptr<Group> group_;
   const void* library_;
   std::string local_cpus_, bus_id_;
   bool locks_pages_ = false;
-  // Under a checker, which takes nothing for an arena that comes from a pool: arenas are allocations of their own.
+  // True under a checker. A checker does not accept an arena that comes from a pool, so arenas are allocations of their
+  // own.
   const bool is_checked_ = std::getenv("MILLRACE_CUDA_CHECKED") != nullptr;
 
   cudaMemPool_t pool_ = nullptr;
-  cudaStream_t setup_ = nullptr; // allocations
+  cudaStream_t setup_ = nullptr; // for allocations
   uint64_t bytes_limit_ = 0, bytes_allocated_ = 0;
   std::vector<std::unique_ptr<Arena>> arenas_;
   std::vector<std::unique_ptr<NvtxArena>> named_arenas_;
 
-  std::byte* words_ = nullptr; // mapped: two a stream, a cache line each
+  std::byte* words_ = nullptr; // mapped; two per stream, each in cache lines of its own
   std::vector<std::unique_ptr<CudaStream>> streams_;
-  std::atomic<size_t> stream_count_{0}; // those that the waiter may look at
+  std::atomic<size_t> stream_count_{0}; // streams that the waiter may look at
   std::vector<mr_device_tick*> free_ticks_;
   std::vector<cudaStream_t> side_streams_;
   std::vector<cudaEvent_t> capture_events_;
@@ -253,7 +255,7 @@ class CudaDevice final : public Device, public Enqueuing, private PageLocker {
   std::string record_failure_;
   std::vector<TimedSpan> spans_;
 
-  std::mutex recording_mutex_; // held while a stream records: the waiter must not touch one that does
+  std::mutex recording_mutex_; // held while a stream records: the waiter must not touch such a stream
   mr_device_tick* ticks_ = nullptr;
   cudaEvent_t waiters_event_ = nullptr;
   std::mutex foreign_mutex_;

@@ -1,4 +1,4 @@
-// What the runtime finds in this module; see module.h.
+// The entry points of the CUDA module; see module.h.
 #include "device/module.h"
 
 #include <algorithm>

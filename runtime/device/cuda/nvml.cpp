@@ -1,4 +1,4 @@
-// Asks the driver's management library, which is loaded by the first question.
+// Asks the driver's management library, and loads it at the first question.
 #include "device/cuda/nvml.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// Arenas and their blocks for checkers; see nvtx.h.
+// Names arenas and their blocks for checkers; see nvtx.h.
 #include "device/cuda/nvtx.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// What profilers and checkers are told: a nanosecond where none looks.
+// Tells profilers and checkers about bodies and arenas; costs a nanosecond if none is attached.
 #pragma once
 
 #include <nvtx3/nvToolsExt.h>
@@ -18,8 +18,8 @@ class NvtxRange {
   NvtxRange& operator=(const NvtxRange&) = delete;
 };
 
-// An arena of which a checker (compute-sanitizer's memcheck) takes only the named parts for memory: it reports what a
-// kernel touches between two blocks. To be made once CUDA is there, and to be ended before the arena is freed.
+// Tells a checker (compute-sanitizer's memcheck) that only the named parts of an arena are memory, so that it reports a
+// kernel that touches bytes between two blocks. Make it once CUDA is there, and end it before the arena is freed.
 class NvtxArena {
  public:
   NvtxArena(const Arena& arena, const std::vector<NamedBytes>& parts);

@@ -1,4 +1,4 @@
-// Bodies that are captured into a graph once, and the graph's launches.
+// Captures bodies into a graph once, and launches the graph.
 //
 // A recording's graph is [set_tick] → bodies → [signal]: the first node writes the tick's numbers, which are a by-value
 // argument that replay() changes in the instance; the last one writes the stream's word. So a tick of any number of
@@ -12,7 +12,7 @@
 namespace millrace::device::cuda {
 namespace {
 
-// Branches of one region; more of them take turns.
+// The most branches beside the recorded stream itself; further bodies go to that stream.
 constexpr size_t kSideStreamsMax = 8;
 
 } // namespace
@@ -65,8 +65,9 @@ void CudaDevice::fail_recording(Recorder& recorder, Call call, cudaError_t error
   (void)cudaGetLastError();
 }
 
-// Where a body goes on that needs only some of those before it: behind one of them if nothing follows that yet, else to
-// a stream that has nothing in this recording, joined to all that it needs.
+// Chooses the stream for a body that needs only some of the bodies before it. This is the stream of one of those if
+// nothing follows it there yet, else a stream that has nothing in this recording. The chosen stream is joined to all
+// bodies that it needs.
 cudaStream_t CudaDevice::branch_for(CudaStream& stream, const std::vector<uint32_t>* after) {
   Recorder& recorder = *stream.recorder;
   if (!after) {
@@ -120,8 +121,8 @@ std::unique_ptr<Recording> CudaDevice::end_record(Stream& stream) {
   const std::unique_ptr<Recorder> recorder = std::move(on.recorder);
   stream.tick = on.own_tick;
   if (poisoned()) return nullptr;
-  // What a body did that no graph can hold ends the capture, and is told by the next call: no fault of the device. The
-  // capture is ended in any case, or the thread could do nothing else.
+  // If a body did something that no graph can hold, the capture has ended, and the next call reports it. This is no
+  // fault of the device. The capture is ended in any case, or the thread could do nothing else.
   cudaGraph_t graph = nullptr;
   cudaError_t error = cudaSuccess;
   if (recorder->failure.empty())
@@ -141,7 +142,7 @@ std::unique_ptr<Recording> CudaDevice::instantiate(cudaGraph_t graph, mr_device_
   recording->device = this;
   recording->graph = graph;
   recording->tick = tick;
-  size_t roots = 1; // set_tick: all else comes behind it
+  size_t roots = 1; // set_tick: everything else comes after it
   if (!ask<Call::GraphGetRootNodes>(graph, &recording->set_tick, &roots)) return nullptr;
   MR_ASSERT(roots == 1, "a recording's graph begins with set_tick");
   if (!check(Call::GraphKernelNodeGetParams, api_.kernel_of_node(recording->set_tick, recording->set_tick_kernel)))
@@ -157,7 +158,7 @@ std::unique_ptr<Recording> CudaDevice::instantiate(cudaGraph_t graph, mr_device_
   return recording;
 }
 
-// Gives the instance its tick's numbers: its next launch has them.
+// Sets the tick's numbers in the instance, for its next launch.
 bool CudaDevice::set_value(CudaRecording& recording) {
   void* arguments[] = {&recording.tick, &recording.value};
   recording.set_tick_kernel.kernelParams = arguments;
@@ -165,7 +166,7 @@ bool CudaDevice::set_value(CudaRecording& recording) {
                api_.set_parameters(recording.exec, recording.set_tick, recording.set_tick_kernel));
 }
 
-// After a long idle most of a launch is waiting for memory that the processor has forgotten.
+// After a long idle time most of a launch is spent on memory that is no longer in the processor's caches.
 void CudaDevice::warm_up(Stream& stream, Recording& recording) {
   if (own(stream).recorder || poisoned()) return;
   make_current();
@@ -176,7 +177,7 @@ void CudaDevice::replay(Stream& stream, Recording& recording, const TickNumbers&
   CudaStream& on = own(stream);
   if (on.recorder) return poison(DeviceError::invalid, domain() + ": replay() while its stream records");
   ++on.issued;
-  on.dirty = false; // the graph's own signal is behind what was enqueued before
+  on.dirty = false; // the graph's own signal comes after everything enqueued before
   if (poisoned()) return;
   make_current();
   auto& graph = static_cast<CudaRecording&>(recording);

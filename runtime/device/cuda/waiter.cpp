@@ -7,9 +7,10 @@
 namespace millrace::device::cuda {
 namespace {
 
-// How often a word is looked at that nobody rings for: far below a tick, and 20,000 looks a second are little.
+// The interval at which a word that comes without a notification is checked: far below a tick, and 20,000 checks a
+// second cost little.
 constexpr int64_t kForeignLookNs = 50'000;
-// How often the words of a device that failed are set anew, in case the hardware wrote an older one.
+// The interval at which the words of a failed device are set again, in case the hardware wrote an older one.
 constexpr int64_t kAfterFailureNs = 1'000'000;
 
 } // namespace
@@ -22,7 +23,7 @@ void CudaDevice::ring(const CudaStream& stream) {
   if (stream.wakeup) stream.wakeup->notify_if_waiting();
 }
 
-// Opens the gates of streams that wait for words of others. True while some are closed.
+// Opens the gates of streams whose foreign words have come. True while some gates are closed.
 bool CudaDevice::open_gates() {
   const std::lock_guard lock(foreign_mutex_);
   for (const Foreign& foreign : foreign_)
@@ -39,7 +40,7 @@ bool CudaDevice::open_gates() {
   return !foreign_.empty();
 }
 
-// No stream is held any more, whoever holds it.
+// Ends every pause(), so that no stream is held any more.
 void CudaDevice::let_all_go() {
   {
     const std::lock_guard lock(foreign_mutex_);
@@ -66,7 +67,7 @@ CudaStream* CudaDevice::most_wanted() const {
   return found;
 }
 
-// How far all words are together: changes whenever one has moved.
+// The sum of all words: it changes whenever one has moved.
 uint64_t CudaDevice::progress() const {
   uint64_t sum = 0;
   const size_t count = stream_count_.load(std::memory_order_acquire);
@@ -74,16 +75,17 @@ uint64_t CudaDevice::progress() const {
   return sum;
 }
 
-// Blocks until the stream's next fence is done. False where the device is gone meanwhile: nothing of it may be touched.
+// Blocks until the stream's next fence is done. False if the device is destroyed meanwhile; nothing of it may then be
+// touched.
 bool CudaDevice::await(Waiting& waiting, CudaStream& stream) {
   const uint64_t next = stream.completed.load(std::memory_order_acquire) + 1;
   cudaEvent_t event = stream.event_behind(next);
-  if (stream.recorded.load(std::memory_order_acquire) < next) { // nobody else waits for it: all that is enqueued, then
+  if (stream.recorded.load(std::memory_order_acquire) < next) { // no stream waits for it: take all that is enqueued
     const std::lock_guard lock(recording_mutex_);
     event = waiters_event_;
     if (!ask<Call::EventRecord>(event, stream.handle)) return true;
   }
-  if (open_gates()) return true; // one that was closed meanwhile may be before the event, and nobody else opens it
+  if (open_gates()) return true; // a gate closed meanwhile may be before the event, and this thread must open it
   const cudaError_t injected = api_.count(Call::EventSynchronize);
   {
     const std::lock_guard lock(waiting.mutex);
@@ -119,16 +121,17 @@ void CudaDevice::wait_loop(const std::shared_ptr<Waiting>& waiting) {
       continue;
     }
     const bool gates = open_gates();
-    if (!waiting->watched.load() || gates) { // where a gate may open it looks again, and does not block
+    if (!waiting->watched.load() || gates) { // looks again and does not block while a gate may open
       if (gates && progress() != rung_at) ring_all();
       waiting->wake.wait(heard, gates ? kForeignLookNs : 0);
       continue;
     }
     waiting->watched = false;
-    // Once: that wakes all, and who sleeps on asks again, but for those whose sleep is short in any case.
+    // Waits only once: that wakes all hosts, and those that sleep on ask again, unless their sleep is short in any
+    // case.
     CudaStream* const stream = poisoned() ? nullptr : most_wanted();
     if (stream && !await(*waiting, *stream)) return;
-    // Without a stream it was over before it was looked at: who sleeps has not seen it.
+    // Without a stream everything was over before this look, and the sleepers have not seen it.
     if (stream || progress() != rung_at) ring_all();
   }
 }

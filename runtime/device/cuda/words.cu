@@ -1,4 +1,4 @@
-// The kernels behind words.h.
+// The kernels that words.h enqueues.
 #include <cuda/atomic>
 
 #include <millrace/launch.cuh>

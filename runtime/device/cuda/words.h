@@ -1,5 +1,5 @@
-// The two kernels of the runtime itself: one gives a recording's kernels the numbers of their tick, one tells the host
-// that all before it is done.
+// The kernels of the runtime itself: one gives kernels the numbers of their tick, one tells the host that everything
+// before it is done, and one copies bytes.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,10 +12,10 @@ namespace millrace::device::cuda {
 
 // Enqueues *target = value. `target` is device memory.
 cudaError_t launch_set_tick(cudaStream_t stream, mr_device_tick* target, const mr_device_tick& value);
-// Enqueues: the word, in mapped host memory, becomes tick->sequence, once all that the stream did before can be seen by
-// the host.
+// Enqueues a write of tick->sequence to the word, which is in mapped host memory. The write happens once the host can
+// see everything that the stream did before.
 cudaError_t launch_signal(cudaStream_t stream, uint64_t* word, const mr_device_tick* tick);
-// Enqueues a copy by the device's own hands, between any two of its memory and mapped host memory.
+// Enqueues a copy that a kernel makes. Each end may be in the device's memory or in mapped host memory.
 cudaError_t launch_copy(cudaStream_t stream, void* target, const void* source, uint64_t bytes);
 
 } // namespace millrace::device::cuda

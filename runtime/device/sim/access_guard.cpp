@@ -1,5 +1,5 @@
-// The table of simulated arenas and the signal handler that reads it. What the handler reads is atomic and never
-// freed, because a fault may come at any point of any thread.
+// The table of simulated arenas and the signal handler that reads it. A fault may come at any point of any thread, so
+// the tables are static and never freed, and an atomic store publishes each entry.
 #include "device/sim/access_guard.h"
 
 #include <signal.h>
@@ -20,18 +20,18 @@ constexpr size_t kDomainLengthMax = 32;
 
 struct Range {
   std::atomic<uintptr_t> begin{0};
-  std::atomic<uintptr_t> end{0}; // 0: free; written last when it comes, first when it goes
+  std::atomic<uintptr_t> end{0}; // 0: free; written last on entry, first on removal
   char domain[kDomainLengthMax] = {};
 };
 struct Namer {
-  std::atomic<AccessNamer> name{nullptr}; // null: free; written last when it comes
+  std::atomic<AccessNamer> name{nullptr}; // null: free; written last on entry
   std::atomic<void*> context{nullptr};
 };
 
 std::array<Range, kGuardedRangesMax> ranges;
 std::array<Namer, kAccessGuardsMax> namers;
 std::atomic<int> guard_count{0};
-std::mutex tables_mutex; // of those who come and go, not of the signal handler
+std::mutex tables_mutex; // held to add and remove entries; the signal handler does not take it
 struct sigaction action_before;
 
 const Range* find_range(uintptr_t address) {
@@ -55,7 +55,7 @@ void print(const char* text) {
   size_t left = std::strlen(text);
   while (left > 0) {
     const ssize_t written = write(STDERR_FILENO, text, left);
-    if (written <= 0) return; // nobody to tell
+    if (written <= 0) return; // the line cannot be printed anywhere else
     text += written;
     left -= static_cast<size_t>(written);
   }
@@ -78,7 +78,7 @@ void pass_on(int signal_number, siginfo_t* info, void* machine_context) {
   if (action_before.sa_handler != SIG_DFL && action_before.sa_handler != SIG_IGN) {
     return action_before.sa_handler(signal_number);
   }
-  // The access is tried again after this returns, and ends the process as it would have without us.
+  // The access is repeated after this returns, and then ends the process as it would have without this handler.
   struct sigaction by_default = {};
   by_default.sa_handler = SIG_DFL;
   sigaction(signal_number, &by_default, nullptr);
@@ -119,7 +119,7 @@ void install() {
 void uninstall() {
   struct sigaction now = {};
   sigaction(SIGSEGV, nullptr, &now);
-  if (is_ours(now)) sigaction(SIGSEGV, &action_before, nullptr); // else somebody came after us and may chain to us
+  if (is_ours(now)) sigaction(SIGSEGV, &action_before, nullptr); // else a later handler may chain to ours
 }
 
 } // namespace

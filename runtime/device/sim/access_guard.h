@@ -1,8 +1,9 @@
-// Says who touched a simulated device's memory from the host: a handler for SIGSEGV that knows the simulated arenas
-// of this process and ends it with one line, "error MR0702: …", instead of a core dump.
+// Reports which handler touched a simulated device's memory from the host. It handles SIGSEGV, knows the simulated
+// arenas of this process, and ends the process with one line, "error MR0702: …", instead of a core dump.
 //
-// Signal handlers are the process's, so this table is too; it is the one place in the runtime that is, it holds nothing
-// but addresses, and several runtimes share it without knowing of each other. Nothing is installed unless asked for.
+// Signal handlers belong to the process, so this table does too. It is the only such table in the runtime. It holds
+// nothing but addresses and names of domains, and several runtimes share it without knowing of each other. Nothing is
+// installed unless asked for.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace millrace::device {
 
-// Enters a simulated arena while it lives. Beyond kGuardedRangesMax at a time, an arena is still inaccessible, but a
-// fault in it is reported as any other.
+// Keeps a simulated arena in the table while this object lives. With more than kGuardedRangesMax at a time, an arena
+// beyond them is still inaccessible, but a fault in it is reported like any other.
 class GuardedRange {
  public:
   GuardedRange(const void* base, uint64_t bytes, std::string_view domain);
@@ -23,17 +24,18 @@ class GuardedRange {
   int slot_;
 };
 
-inline constexpr int kGuardedRangesMax = 1024; // 8 runtimes of 8 devices of 16 arenas
-inline constexpr int kAccessGuardsMax = 16;    // one a runtime
+inline constexpr int kGuardedRangesMax = 1024; // enough for 8 runtimes of 8 devices of 16 arenas
+inline constexpr int kAccessGuardsMax = 16;    // one per runtime
 inline constexpr int kAccessExitCode = 5;      // as for a device that was lost (MR0702)
 
 // Called on the faulting thread, inside the signal handler: only async-signal-safe calls, text prepared beforehand.
-// The sentence without code and line break, naming handler, port and buffer; null where the address is not its own.
+// Returns the sentence without code and line break, naming handler, port and buffer; null if the address is not its
+// own.
 using AccessNamer = const char* (*)(void* context, const void* address);
 
-// While one lives, an access to a guarded range prints one line and ends the process with kAccessExitCode. The
-// signal handler comes with the first and goes with the last; a fault elsewhere goes to whoever had the signal before.
-// Any thread.
+// While at least one lives, an access to a guarded range prints one line and ends the process with kAccessExitCode. The
+// first one installs the signal handler and the last one removes it. A fault elsewhere goes to the handler that was
+// installed before. Any thread.
 class AccessGuard {
  public:
   AccessGuard(AccessNamer namer, void* context);

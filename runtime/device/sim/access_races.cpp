@@ -1,4 +1,4 @@
-// Happens-before between what the commands of one device touch, by vector clocks (Fidge, Mattern 1988) over its
+// Tracks happens-before between accesses of one device's commands, by vector clocks (Fidge, Mattern 1988) over its
 // streams.
 #include "device/sim/access_races.h"
 
@@ -39,7 +39,7 @@ void AccessRaces::on_wait(const Stream& stream, const Fence& fence) {
     uint64_t& reached = clock[source->stream->index];
     reached = std::max(reached, fence.sequence);
   }
-  // Only the newest snapshot that is over still counts for fences of the past.
+  // Among the snapshots that are over, only the newest is still needed, for fences of the past.
   const uint64_t completed = stream.completed.load(std::memory_order_acquire);
   while (waiter.snapshots.size() > 1 && waiter.snapshots[1].sequence <= completed) {
     waiter.snapshots.erase(waiter.snapshots.begin());

@@ -1,5 +1,5 @@
-// The simulated device that does nothing until somebody's wait makes it, and then in an order that helps nobody: what
-// works on it waits for all that it needs.
+// The simulated device that does nothing until a wait forces it, and then runs commands in an unhelpful order. Code
+// that works on it must wait for everything that it needs.
 #include <mutex>
 #include <random>
 #include <vector>
@@ -15,7 +15,7 @@ class AdversarialSim final : public SimDevice {
 
   bool force(const Fence& fence) override {
     while (!fence.done()) {
-      if (!force_any()) return fence.done(); // another thread may have come first
+      if (!force_any()) return fence.done(); // another thread may have run it
     }
     return true;
   }
@@ -43,7 +43,7 @@ class AdversarialSim final : public SimDevice {
   void on_command(QueuedStream&) override {}
   void on_poison() override {}
 
-  std::mutex mutex_; // of those who force; submitting takes no lock
+  std::mutex mutex_; // held by threads that force; submitting does not take it
   std::mt19937_64 random_;
   std::vector<QueuedStream*> streams_;
   std::vector<QueuedStream*> ready_;

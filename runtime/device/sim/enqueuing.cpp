@@ -1,5 +1,5 @@
-// A simulated device whose bodies enqueue: they are called when they are submitted, and leave kernels, copies and waits
-// on their stream, as a GPU's do.
+// A simulated device whose bodies enqueue. It calls them when they are submitted, and they leave kernels, copies and
+// waits on their stream, as on a GPU.
 #include <thread>
 
 #include "device/sim/sim_device.h"
@@ -18,12 +18,12 @@ class EnqueuingStream final : public QueuedStream, public SimQueue {
 
   void launch(std::function<void()> kernel) override {
     Command command{Kernel{std::move(kernel)}, Engine::compute, Injected::none, body_cost_ns};
-    body_cost_ns = 0; // the first kernel of a body takes what all of it costs
+    body_cost_ns = 0; // the first kernel of a body takes the time of the whole body
     submit_(*this, std::move(command));
   }
 
   mr_device_tick own_tick{};
-  int64_t body_cost_ns = 0; // of the body that is being called
+  int64_t body_cost_ns = 0; // cost of the body that is being called
   uint64_t holds = 0;
   std::atomic<uint64_t> let_go{0};
 
@@ -55,7 +55,7 @@ void SimDevice::call(Stream& stream, const Work& work) {
   on.body_cost_ns = static_cast<int64_t>(static_cast<double>(work.cost_ns) / options_.speed);
   work.run(work.context);
   on.body_cost_ns = 0;
-  // After its kernels: who touches the same bytes has to come after all of them.
+  // Submitted after its kernels: any other access to the same bytes must come after all of them.
   if (work.accesses && options_.check_races)
     submit(stream, {Work{nullptr, nullptr, work.name, 0, work.accesses}, Engine::none});
 }

@@ -1,4 +1,4 @@
-// What simulated devices know of each other: whose memory lies where, and that a word of one has moved.
+// The state that simulated devices share: the memory of each, and the notification that a word of one has moved.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,18 @@ namespace millrace::device {
 class SimFabric {
  public:
   struct Range {
-    const std::byte* seen; // by the host
-    std::byte* working;    // by bodies and copies
+    const std::byte* seen; // as the host sees it
+    std::byte* working;    // as bodies and copies see it
     uint64_t bytes;
     std::string domain;
   };
   void add(Range range);
   void remove(const std::byte* seen);
-  // Where these bytes are for a body or copy, and in whose memory; null where they are nobody's.
+  // Returns the address at which a body or copy finds these bytes, and sets `domain` to their device's. Null if no
+  // device has all of them.
   std::byte* find(const std::byte* seen, uint64_t bytes, std::string& domain) const;
 
-  // Rung by threaded devices when a word has moved, for those whose streams wait for it.
+  // Notified by threaded devices when a word has moved, for devices whose streams wait for that word.
   EventCount moved;
 
  private:

@@ -1,4 +1,4 @@
-// Memory, checks at submission and the running of a command, for all simulated devices.
+// Implements memory, checks at submission and the running of a command, for all simulated devices.
 #include "device/sim/sim_device.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ int64_t copy_cost_ns(uint64_t bytes, int64_t latency_ns, double bytes_per_ns) {
   return latency_ns + std::llround(static_cast<double>(bytes) / bytes_per_ns);
 }
 
-// Whether the n-th (from 1) of something is among the `count` that follow the first `before`.
+// True if the n-th (from 1) of something is among the `count` that follow the first `before`.
 bool strikes(uint64_t nth, uint64_t before, uint64_t count) { return nth > before && nth - before <= count; }
 
 } // namespace
@@ -47,7 +47,7 @@ SimDevice::SimDevice(const SimOptions& options) : Device(options.domain), option
 
 SimDevice::~SimDevice() {
   for (const auto& stream : streams_) {
-    while (stream->head()) stream->pop(); // given up
+    while (stream->head()) stream->pop(); // dropped
   }
   if (!options_.fabric) return;
   for (size_t i = 0; i < arena_count_; ++i) options_.fabric->remove(arenas_[i]->arena.base);
@@ -91,7 +91,7 @@ const SimDevice::SimArena* SimDevice::find_arena(const std::byte* address) const
   return nullptr;
 }
 
-// A body that enqueues copies between addresses as it has them.
+// Translates an address as bodies have it to the host's, because a body that enqueues copies between such addresses.
 const std::byte* SimDevice::as_host_sees(const std::byte* address) const {
   const size_t count = options_.enqueues ? arena_count_.load(std::memory_order_acquire) : 0;
   for (size_t i = 0; i < count; ++i) {
@@ -147,7 +147,7 @@ Stream* SimDevice::create_stream(StreamKind kind) {
 
 void SimDevice::run(Stream& stream, const Work& work) {
   const auto cost_ns = static_cast<int64_t>(static_cast<double>(work.cost_ns) / options_.speed);
-  // What rides on a copy stream (a presence word, a time) takes no time and disturbs no body.
+  // Work that rides on a copy stream (a presence word, a time) takes no time and disturbs no body.
   const Engine engine = stream.kind == StreamKind::compute ? Engine::compute : Engine::none;
   submit(stream, {work, engine, Injected::none, cost_ns});
 }
@@ -269,7 +269,7 @@ void SimDevice::check_races(const QueuedStream& stream, const Command& command) 
   if (const Work* work = std::get_if<Work>(&command.operation)) {
     if (!work->accesses) return;
     for (Access access : *work->accesses) {
-      access.address = body_address(const_cast<std::byte*>(access.address)); // as copies have theirs
+      access.address = body_address(const_cast<std::byte*>(access.address)); // the kind of address that copies have
       check_race(stream, {work->name, true}, access);
     }
   } else if (const Copy* copy = std::get_if<Copy>(&command.operation)) {
@@ -316,7 +316,8 @@ bool SimDevice::ready(const Command& command) const {
 }
 
 void SimDevice::execute(const Command& command) {
-  struct Executing { // before the look at `poisoned`: whoever poisons and then counts misses none
+  // Counts before `poisoned_` is read, so that a thread that poisons and then reads the count misses no command.
+  struct Executing {
     std::atomic<uint32_t>& count;
     explicit Executing(std::atomic<uint32_t>& of) : count(of) { ++count; }
     ~Executing() { --count; }
@@ -336,7 +337,7 @@ uint64_t SimDevice::reached(const Stream& stream) const {
   return poisoned() ? asked.reached.load() : asked.done();
 }
 
-// A body that never ends would hold its stream's word for ever.
+// Fails the words too, because a body that never ends would hold its stream's word for ever.
 void SimDevice::declare_lost(const std::string& sentence) {
   poison(DeviceError::lost, sentence);
   fail_words();
@@ -354,7 +355,7 @@ DeviceStatus SimDevice::status() const {
 
 void SimDevice::poison(DeviceError error, const std::string& sentence) {
   {
-    // Held over both, so that whoever saw the device poisoned also finds why.
+    // Held over both, so that a thread that saw the device poisoned also finds the reason.
     const std::lock_guard lock(status_mutex_);
     if (poisoned_) return;
     {

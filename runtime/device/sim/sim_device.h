@@ -1,5 +1,5 @@
-// What the three kinds of simulated device share: memory, what is checked when a command is submitted, and what running
-// one means. The kinds differ in when a command runs.
+// The base of the three kinds of simulated device: memory, checks at submission, and the running of a command. The
+// kinds differ in when a command runs.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace millrace::device {
 
 class SimDevice : public Device, public Enqueuing {
  public:
-  // A plan has a few arenas a domain (one a property), and a second plan lives beside it during a swap.
+  // A plan has a few arenas per domain (one per property), and a second plan lives beside it during a swap.
   static constexpr size_t kArenasMax = 256;
 
   ~SimDevice() override;
@@ -68,23 +68,24 @@ class SimDevice : public Device, public Enqueuing {
  protected:
   explicit SimDevice(const SimOptions& options);
 
-  // The first two are called by the submitting thread, on_poison by any, once.
+  // The submitting thread calls the first two. Any thread calls on_poison, once.
   virtual void on_stream(QueuedStream& stream) = 0;
   virtual void on_command(QueuedStream& stream) = 0;
   virtual void on_poison() = 0;
 
-  // Whether the head of a stream may begin.
+  // True if the head of a stream may begin.
   bool ready(const Command& command) const;
-  // Runs it, or does not where the device is poisoned; the caller then pops it.
+  // Runs the command, unless the device is poisoned. The caller then pops it.
   void execute(const Command& command);
-  // From now on nothing begins.
+  // Lets no command begin from now on.
   void give_up() { poisoned_ = true; }
   bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
   // True if a completed command must notify the event count.
   bool rings() { return !options_.watcher.watched || watched_.exchange(false); }
-  // What a command takes that begins while so many other engines of the device are at work.
+  // The time that a command takes if it begins while so many other engines of the device are at work.
   int64_t slowed_ns(int64_t cost_ns, uint32_t others) const;
-  EventCount& moved() { return options_.fabric ? options_.fabric->moved : own_moved_; } // a word did, here or on a peer
+  // Notified when a word has moved, here or on a peer.
+  EventCount& moved() { return options_.fabric ? options_.fabric->moved : own_moved_; }
 
  private:
   struct SimArena {
@@ -93,16 +94,16 @@ class SimDevice : public Device, public Enqueuing {
     GuardedRange guard;
     SimArena(uint64_t bytes, ArenaProperties properties, const std::string& domain);
   };
-  // One end of a copy: where its bytes are when it runs.
+  // One end of a copy, for the time when the copy runs.
   struct End {
-    std::byte* address = nullptr; // null: not to be copied from or to
+    std::byte* address = nullptr; // null: the device may not copy from or to it
     bool on_device = false;
-    const SimPeer* peer = nullptr; // it is in this one's memory
+    const SimPeer* peer = nullptr; // the end is in this peer's memory
   };
 
-  // In the memory of another device of the fabric.
+  // Bytes in the memory of another device of the fabric.
   struct Elsewhere {
-    std::byte* address = nullptr;  // for a body or copy; null: it lies in none of them
+    std::byte* address = nullptr;  // as a body or copy sees it; null: no device has it
     const SimPeer* peer = nullptr; // null: this device does not reach it
   };
 
@@ -112,7 +113,7 @@ class SimDevice : public Device, public Enqueuing {
   End find_end(const std::byte* address, uint64_t bytes) const;
   bool refuse_while_recording(Stream& stream, const char* call);
   std::unique_ptr<QueuedStream> make_stream();
-  static const mr_device_tick* tick_of(const Stream& stream); // its own, not a recording's
+  static const mr_device_tick* tick_of(const Stream& stream); // the stream's own, not a recording's
   void submit(Stream& stream, Command command);
   std::function<void()> beginning_of_replay(RecordedCommands& recording, const TickNumbers& numbers);
   void tell(const std::string& call) const;
@@ -128,8 +129,8 @@ class SimDevice : public Device, public Enqueuing {
   std::array<std::unique_ptr<SimArena>, kArenasMax> arenas_;
   std::atomic<size_t> arena_count_{0}; // entries below it never change
   std::vector<std::unique_ptr<QueuedStream>> streams_;
-  std::mutex streams_mutex_; // whoever poisons looks at them while one may be added
-  std::mutex submitting_;    // bodies that enqueue may be in two threads; over what follows
+  std::mutex streams_mutex_; // poison() reads the streams while one may be added
+  std::mutex submitting_; // guards races_, runs_ and copies_: bodies that enqueue may submit from two threads at once
   AccessRaces races_;
   uint64_t allocations_ = 0, runs_ = 0, copies_ = 0, recordings_ = 0; // submitted so far, for SimFaults
   std::atomic<uint64_t> replays_{0};

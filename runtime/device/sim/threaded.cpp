@@ -12,11 +12,11 @@
 namespace millrace::device {
 namespace {
 
-// How often a waiting stream looks at a word that nobody rings for (another device's, a host thread's): far below a
-// tick, and 5,000 looks a second of a core are nothing.
+// The interval at which a waiting stream checks a word that comes without a notification (another device's, a host
+// thread's). It is far below a tick, and 5,000 checks a second cost a core next to nothing.
 constexpr int64_t kUnrungWord_ns = 200'000;
-// Looks before the first sleep. A command of another stream is often over within that; yielding, because a machine may
-// have fewer cores than streams.
+// Checks before the first sleep. A command of another stream is often over within that time. The thread yields between
+// checks, because a machine may have fewer cores than streams.
 constexpr int kLooksBeforeSleep = 32;
 
 class ThreadedSim final : public SimDevice {
@@ -28,7 +28,7 @@ class ThreadedSim final : public SimDevice {
     give_up();
     ring_all();
     for (Worker& worker : workers_)
-      if (worker.thread.joinable()) worker.thread.join(); // else it could not be started
+      if (worker.thread.joinable()) worker.thread.join(); // otherwise it could not be started
   }
 
   void kick() override { moved().notify(); }
@@ -82,7 +82,7 @@ class ThreadedSim final : public SimDevice {
     }
   }
 
-  // Copies of one direction take turns at their engine; bodies take the time that they take.
+  // Copies of one direction take turns at their engine; bodies take as long as they really run.
   void execute_in_time(const Command& command) {
     const bool paced = command.cost_ns > 0 && command.engine != Engine::compute && !poisoned();
     if (!paced) return execute(command);
@@ -95,7 +95,7 @@ class ThreadedSim final : public SimDevice {
   }
 
   std::atomic<bool> closing_{false};
-  std::atomic<uint32_t> copying_{0}; // engines that do
+  std::atomic<uint32_t> copying_{0}; // engines that copy at this moment
   std::array<std::mutex, kEngineCount> engines_;
   std::mutex workers_mutex_; // poison may come from a worker while a stream is added
   std::deque<Worker> workers_;

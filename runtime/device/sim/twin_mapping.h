@@ -1,5 +1,5 @@
-// One memory file mapped twice: at the address that the host sees nobody may touch it, at the other bodies and copies
-// work. So an address of a simulated device that reaches the host faults at once, as a GPU's would.
+// One memory file mapped twice: at the address that the host sees every access faults, and bodies and copies use the
+// other one. So an address of a simulated device that reaches the host faults at once, as a GPU's would.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@ namespace millrace::device {
 
 class TwinMapping {
  public:
-  // A whole number of pages. Where the system gives none, seen() is null.
+  // Maps `bytes`, a whole number of pages. seen() is null if the system gives no memory.
   explicit TwinMapping(uint64_t bytes);
   ~TwinMapping();
   TwinMapping(const TwinMapping&) = delete;
   TwinMapping& operator=(const TwinMapping&) = delete;
 
-  std::byte* seen() const { return seen_; }       // by the host: never accessible
+  std::byte* seen() const { return seen_; }       // the address that the host sees: never accessible
   std::byte* working() const { return working_; } // the device's own
   uint64_t bytes() const { return bytes_; }
 

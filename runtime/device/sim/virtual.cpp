@@ -33,7 +33,7 @@ class VirtualSim final : public SimDevice {
  private:
   struct Lane {
     QueuedStream* stream;
-    bool running = false; // its head is
+    bool running = false; // its head has begun
     uint64_t turn = 0;    // the order in which heads became ready; 0: not ready
   };
 
@@ -41,7 +41,7 @@ class VirtualSim final : public SimDevice {
   void on_command(QueuedStream&) override { start_what_can(); }
   void on_poison() override { start_what_can(); }
 
-  // An engine is free for whoever has been ready for longest.
+  // Starts commands on free engines; an engine takes the stream that has been ready for longest.
   void start_what_can() {
     for (Lane& lane : lanes_) {
       const Command* head = lane.running || lane.turn != 0 ? nullptr : lane.stream->head();

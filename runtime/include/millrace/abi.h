@@ -1,25 +1,25 @@
 /* The boundary between millrace and a plugin: plain C tables, one exported symbol, nothing of C++ across it.
  *
  * Problem. A plugin and the runtime are built at different times, by different compilers, against different
- * standard libraries. Whatever crosses between them must have one meaning for both, must be checkable when the
- * plugin is loaded, and must cost a handler's message no more than an indirect call.
+ * standard libraries. Everything that crosses between them must have one meaning for both, must be checkable when
+ * the plugin is loaded, and must cost a handler's message no more than an indirect call.
  *
  * Why this way. Every table begins with its own size, so a reader can tell what a writer knew. A plugin exports
  * one function that returns its table; the runtime hands each instance a table of its own functions. Handlers
- * describe themselves by being constructed once: the declaration of ports, parameters and traits is read off
- * that instance and from nowhere else. A payload is a 256-byte POD record (mr_value) that stands in front of the
- * bytes in the same block, so that one copy moves both, to a device or over a network, and no code on the way
- * needs to know the type.
+ * describe themselves by being constructed once: the declaration of ports, parameters and traits is read from
+ * that instance and from nowhere else. A payload begins with a 256-byte POD record (mr_value). Its bytes follow in
+ * the same block, so that one copy moves both, to a device or over a network, and no code on the way needs to know
+ * the type.
  *
  * Invariants.
  *  - mr_value is exactly 256 bytes; tests/plugin/abi_golden.txt holds the layout of everything here.
  *  - Until 1.0 MR_ABI_VERSION must match exactly; a mismatch is refused with both numbers.
- *  - No function of a plugin lets an exception out; a failure is reported by mr_host.fail and MR_ERROR.
+ *  - No function of a plugin lets an exception out; it reports a failure by mr_host.fail and MR_ERROR.
  *  - A plugin is never unloaded while anything of it lives.
  *  - Pointers in declarations live as long as the instance; pointers in an mr_tick until the call returns.
- *  - `process` is never entered twice at a time for one instance. `interrupt` may come from any thread.
+ *  - `process` never runs twice at a time for one instance. `interrupt` may come from any thread.
  *
- * What it is not. Not a stable ABI yet (1.0 makes it one), and not a C convenience API: authors use handler.h.
+ * This is not a stable ABI yet (1.0 makes it one), and not a C convenience API: authors use handler.h.
  */
 #ifndef MILLRACE_ABI_H
 #define MILLRACE_ABI_H
@@ -40,10 +40,10 @@ extern "C" {
 typedef int32_t mr_status;
 enum {
   MR_OK = 0,
-  MR_PENDING = 1, /* this firing publishes later (mr_host.defer was called) */
-  MR_NOT_YET = 2, /* a source has nothing for now */
-  MR_END = 3,     /* a source has nothing any more */
-  MR_ERROR = -1,  /* mr_host.fail has the sentence */
+  MR_PENDING = 1, /* this firing is published later (mr_host.defer was called) */
+  MR_NOT_YET = 2, /* a source has no value for now */
+  MR_END = 3,     /* a source has no more values */
+  MR_ERROR = -1,  /* the sentence was given to mr_host.fail */
   MR_INTERRUPTED = -2
 };
 
@@ -77,7 +77,7 @@ enum { MR_RANGE_FULL = 0, MR_RANGE_LIMITED = 1 };
 /* DLPack's codes, so that a tensor needs no translation. */
 enum { MR_DTYPE_INT = 0, MR_DTYPE_UINT = 1, MR_DTYPE_FLOAT = 2, MR_DTYPE_BFLOAT = 4 };
 
-/* Sets of element types, for what a port takes or makes. */
+/* Sets of element types: those that a port takes or makes. */
 enum {
   MR_DTYPES_INT8 = 1u,
   MR_DTYPES_INT16 = 2u,
@@ -98,18 +98,18 @@ enum { MR_FLAG_KEYFRAME = 1u };
 
 typedef struct mr_header {
   uint64_t schema;       /* hash of the payload type's name (mr::schema_of) */
-  uint64_t layout;       /* hash of the record's memory layout; 0 where the kind says it all */
+  uint64_t layout;       /* hash of the record's memory layout; 0 if the kind is enough to know it */
   uint32_t kind;         /* MR_KIND_* */
   uint32_t stream;       /* which camera or file, for handlers that mix several */
   int64_t pts_ns;        /* presentation time on the clock's media time base */
   int64_t duration_ns;   /* 0: unknown */
   uint32_t flags;        /* MR_FLAG_* */
   uint32_t present;      /* 0: the firing stayed silent; a device may write this word */
-  uint64_t extent_bytes; /* bytes in use behind this record, at most the block's capacity */
+  uint64_t extent_bytes; /* bytes in use after this mr_value, at most the block's capacity */
 } mr_header;
 
 typedef struct mr_plane {
-  uint64_t offset; /* from the first byte behind the mr_value */
+  uint64_t offset; /* from the first byte after the mr_value */
   uint32_t stride; /* bytes from row to row */
   uint32_t rows;
 } mr_plane;
@@ -164,21 +164,21 @@ typedef struct mr_value {
 
 /* ---- formats: what the plan knows of a payload before the first tick -------------------------------------- */
 
-/* A field of a record: a number, or several behind one another. */
+/* A field of a record: one number, or an array of numbers. */
 typedef struct mr_field {
   const char* name;
-  uint32_t offset; /* bytes from the record's first */
-  uint32_t count;  /* numbers; 1: no array */
+  uint32_t offset; /* bytes from the record's first byte */
+  uint32_t count;  /* how many numbers; 1: no array */
   uint8_t dtype_code, dtype_bits;
   uint16_t reserved;
   uint32_t reserved_too;
 } mr_field;
 
-/* A record type for who shows records of types that it does not know. Lives as long as its plugin. */
+/* Describes a record type to code that shows records without knowing their type. Lives as long as its plugin. */
 typedef struct mr_record_type {
   uint32_t size;
   uint32_t field_count;
-  const char* name; /* its schema is the hash of this */
+  const char* name; /* the type's schema is the hash of this name */
   const mr_field* fields;
 } mr_record_type;
 
@@ -187,7 +187,7 @@ enum { MR_DIM_FIXED = 0, MR_DIM_BOUNDED = 1, MR_DIM_UNKNOWN = 2 };
 /* In the order of image.flip's modes. */
 enum {
   MR_TURN_NONE = 0,
-  MR_TURN_HORIZONTAL = 1, /* left and right change places */
+  MR_TURN_HORIZONTAL = 1, /* swaps left and right */
   MR_TURN_VERTICAL = 2,
   MR_TURN_BOTH = 3,
   MR_TURN_ROTATE90 = 4, /* clockwise */
@@ -201,39 +201,40 @@ typedef struct mr_format {
   uint32_t size;
   uint32_t kind;
   uint64_t schema, layout;
-  uint64_t pixel_formats; /* bit set of MR_PIXEL_* that will do; one bit when settled; 0: any */
-  uint32_t width, height; /* image: the maximum where bounded; 0: unknown */
+  uint64_t pixel_formats; /* bit set of the MR_PIXEL_* that are accepted; one bit when settled; 0: any */
+  uint32_t width, height; /* image; the maximum if size_kind is bounded; 0: unknown */
   uint32_t size_kind;     /* MR_DIM_* of width and height */
   uint32_t color, range;
   uint8_t dtype_code, dtype_bits;
   uint16_t dtype_lanes;
   uint32_t rank;
-  int64_t shape[MR_RANK_MAX]; /* tensor: the maximum where bounded */
+  int64_t shape[MR_RANK_MAX]; /* tensor; the maximum of a dimension that is bounded */
   uint32_t shape_kind[MR_RANK_MAX];
   uint64_t record_size, record_count_max;
-  /* packet: the largest; image: what a block has at least, more than the layout needs where a decoder pads its
-   * pictures; others: computed by the plan */
+  /* packet: the largest size; image: the least size of a block, more than the layout needs if a decoder pads its
+   * pictures; other kinds: computed by the plan */
   uint64_t bytes_max;
   uint32_t primaries, transfer;    /* image: as in mr_image */
   uint32_t aspect_num, aspect_den; /* image: as in mr_image */
-  uint32_t turn;                   /* image of a source: MR_TURN_*, what makes it upright; a step of the plan does */
-  uint32_t held;                   /* output: blocks that the handler holds at a time (mr_host.borrow) */
-  /* Of ports; what a settled format has is in dtype_* and rank. */
-  uint32_t dtypes;               /* tensor: set of MR_DTYPES_* that will do; 0: any */
-  uint32_t ranks;                /* tensor: 1 << rank for each that will do; 0: any */
-  const mr_record_type* records; /* records: what they are made of; null: not described */
+  uint32_t turn;                   /* image of a source: the MR_TURN_* that makes it upright, which a step applies */
+  uint32_t held;                   /* output: how many blocks the handler may hold (mr_host.borrow) */
+  /* The sets are for ports. A settled format has its element type in dtype_* and its dimensions in rank. */
+  uint32_t dtypes;               /* tensor: set of the MR_DTYPES_* that are accepted; 0: any */
+  uint32_t ranks;                /* tensor: 1 << rank for each rank that is accepted; 0: any */
+  const mr_record_type* records; /* records: their type; null: not described */
 } mr_format;
 
 typedef struct mr_facts {
   uint32_t size;
   uint32_t live;              /* 1: cannot wait and cannot be slowed (a camera) */
-  int64_t rate_num, rate_den; /* beats a second; 0/0: none of its own */
+  int64_t rate_num, rate_den; /* beats a second; rate_num 0: no rate of its own */
   int64_t tick_count;         /* -1: unknown or endless */
-  /* One call's time with these parameters, by the kind of device that the body runs on; 0: not said; below 0: with
-     these parameters it does not run there. */
+  /* The time of one call with these parameters, for each kind of device that a body may run on. 0: unknown; negative:
+     the body does not run there with these parameters. */
   int64_t cost_cpu_ns, cost_gpu_ns;
-  uint32_t
-      waits; /* 1: a source whose calls wait for others, such as a pipe's writer: as MR_TRAIT_BLOCKING, of this one */
+  /* 1: the calls of this source wait for something outside, such as the writer of a pipe; like MR_TRAIT_BLOCKING, but
+     for this instance alone. */
+  uint32_t waits;
   uint32_t reserved;
 } mr_facts;
 
@@ -246,8 +247,8 @@ enum {
   MR_PORT_MANY = 2u,     /* input: takes a list of edges */
   MR_PORT_FORWARDS = 4u, /* output: may publish the input's own buffer (see like) */
   MR_PORT_IN_PLACE = 8u, /* output: may be written over the input's buffer (see like) */
-  MR_PORT_REPEATS = 16u, /* output of a handler with one input: may publish its buffer where the formats are equal */
-  MR_PORT_SQUARE = 32u   /* input: takes square pixels only; others are scaled by a step of the plan */
+  MR_PORT_REPEATS = 16u, /* output: may publish the buffer of the handler's only input if the formats are equal */
+  MR_PORT_SQUARE = 32u   /* input: takes square pixels only; a step of the plan scales other pictures */
 };
 
 typedef struct mr_port {
@@ -256,30 +257,30 @@ typedef struct mr_port {
   const char* name;
   const char* help;
   const char* type_name; /* "Image", "Tensor", "Records<Box>", … as people read it */
-  mr_format accepts;     /* what an input takes or an output may make; unset fields: anything */
+  mr_format accepts;     /* the formats that an input takes or an output may make; an unset field allows any */
   uint32_t flags;        /* MR_PORT_* */
   uint32_t memory;       /* MR_MEMORY_* */
-  uint32_t many_max;     /* with MR_PORT_MANY: edges at most */
-  uint32_t keeps;        /* input: past values that stay valid */
-  int32_t like;          /* output: port index of the input whose format it has; -1: configure says */
+  uint32_t many_max;     /* with MR_PORT_MANY: the most edges */
+  uint32_t keeps;        /* input: how many past values stay valid */
+  int32_t like;          /* output: port index of the input whose format it has; -1: configure sets the format */
   uint32_t reserved;
 } mr_port;
 
 enum { MR_PARAM_BOOL = 0, MR_PARAM_INT = 1, MR_PARAM_FLOAT = 2, MR_PARAM_STRING = 3, MR_PARAM_JSON = 4 };
-/* A path that is relative is so to the folder of the pipeline file that says it; the handler is given the whole of it.
- * A text with "://" is an address and "-" a standard stream: both stay as they are. */
+/* A relative path begins at the folder of the pipeline file that gives it; the handler receives the complete path.
+ * A text with "://" is an address and "-" is a standard stream: both stay as they are. */
 enum {
   MR_PARAM_LIVE = 1u,
   MR_PARAM_REQUIRED = 2u,
   MR_PARAM_HAS_RANGE = 4u,
   MR_PARAM_READS_PATH = 8u,   /* string: names a file, or files by a pattern, that the handler reads */
   MR_PARAM_WRITES_PATH = 16u, /* string: names a file, or files by a pattern, that the handler writes */
-  MR_PARAM_DURATION = 32u,    /* number of seconds; a text may say its unit: 500ms, 5s, 10min, 2h */
-  /* A path that is written in pieces, each of a number, where a parameter with CUTS_PATHS is not empty:
-   * "take-%03d.mp4", and for "take.mp4", which has no place for a number, "take-000.mp4" and so on. Beside WRITES_PATH.
-   */
+  MR_PARAM_DURATION = 32u,    /* number of seconds; its text may have a unit: 500ms, 5s, 10min, 2h */
+  /* Used with WRITES_PATH: the handler writes numbered pieces instead of one file if a parameter with CUTS_PATHS is not
+   * empty. "take-%03d.mp4" names the pieces. "take.mp4", which has no place for a number, becomes "take-000.mp4" and so
+   * on. */
   MR_PARAM_IN_PIECES = 64u,
-  MR_PARAM_CUTS_PATHS = 128u /* string: where it is not empty, the paths with IN_PIECES are written so */
+  MR_PARAM_CUTS_PATHS = 128u /* string: if it is not empty, the paths with IN_PIECES are written in pieces */
 };
 
 typedef struct mr_param_value {
@@ -292,10 +293,10 @@ typedef struct mr_param_value {
   } as;
 } mr_param_value;
 
-/* Of a handler with MR_TRAIT_CONVERTS: what of its output a parameter says. */
+/* For a handler with MR_TRAIT_CONVERTS: the property of the output picture that a parameter sets. */
 enum {
   MR_ROLE_NONE = 0,
-  MR_ROLE_PIXELS = 1, /* string: the pixel format, one of its choices; of the other roles those with it: */
+  MR_ROLE_PIXELS = 1, /* string: the pixel format, one of its choices; MATRIX and RANGE may accompany it */
   MR_ROLE_MATRIX = 2, /* string: bt601, bt709, bt2020 */
   MR_ROLE_RANGE = 3,  /* string: full, limited */
   MR_ROLE_TURN = 4,   /* string: how the picture is turned, as MR_TURN_* are called: horizontal, rotate90, … */
@@ -309,10 +310,10 @@ typedef struct mr_param {
   uint32_t type;
   const char* name;
   const char* help;
-  const char* unit; /* "" where there is none */
+  const char* unit; /* "" if there is none */
   mr_param_value default_value;
   double min, max;            /* with MR_PARAM_HAS_RANGE */
-  const char* const* choices; /* ends with a null pointer; null: free */
+  const char* const* choices; /* ends with a null pointer; null: any text */
   uint32_t flags;
   uint32_t role; /* MR_ROLE_* */
 } mr_param;
@@ -327,9 +328,9 @@ enum {
   MR_TRAIT_FINISH = 64u,         /* has a host body that runs after the device is done */
   MR_TRAIT_NO_ALLOCATION = 128u, /* process allocates nothing from the heap */
   MR_TRAIT_ASYNCHRONOUS = 256u,  /* publishes deferred firings outside its calls, from threads of its own */
-  MR_TRAIT_DRAINS_FREELY = 512u, /* drain, then reset, costs nothing but time: what it makes is the same without them */
-  /* Makes of one picture one that differs in what its parameters with a role say, and in nothing else: the plan puts it
-   * between an output and a reader that wants the picture so. */
+  MR_TRAIT_DRAINS_FREELY = 512u, /* drain followed by reset costs only time: the results are the same as without them */
+  /* Converts a picture: the result differs only in the properties that the parameters with a role set. The plan inserts
+   * the handler between an output and a reader that needs the picture so. */
   MR_TRAIT_CONVERTS = 1024u
 };
 
@@ -341,10 +342,10 @@ typedef struct mr_declaration {
   uint32_t param_count;
   const mr_param* params;
   uint32_t max_pending;
-  uint32_t gap;         /* ticks without a firing that may come while a firing is owed */
+  uint32_t gap;         /* how many ticks without a firing may pass while a firing is pending */
   const char* thread;   /* runs on the thread of this name; null: any worker */
-  int64_t cost_hint_ns; /* one call's time, as the author expects it; 0: not said */
-  /* Device memory that the GPU body works in, kept from tick to tick; configure may set it. */
+  int64_t cost_hint_ns; /* the time of one call, as the author expects it; 0: unknown */
+  /* Bytes of device memory that the GPU body works in, kept from tick to tick; configure may set this. */
   uint64_t scratch_bytes;
 } mr_declaration;
 
@@ -352,7 +353,7 @@ typedef struct mr_declaration {
 
 typedef struct mr_tick_info {
   uint32_t clock;
-  uint32_t epoch; /* rises on a seek and on a new plan, and a run has neither yet: 0 */
+  uint32_t epoch; /* increases on a seek and on a new plan; always 0 for now, because a run has neither yet */
   uint64_t index;
   int64_t media_time_ns;
   int64_t deadline_ns; /* on the monotonic clock; 0: none */
@@ -369,19 +370,19 @@ enum { MR_OUTPUT_SILENT = 0, MR_OUTPUT_OWN = 1, MR_OUTPUT_FORWARDED = 2, MR_OUTP
 typedef struct mr_output {
   mr_value* value;
   uint8_t* data;
-  uint64_t capacity; /* bytes behind data */
+  uint64_t capacity; /* bytes at data */
   uint32_t state;    /* MR_OUTPUT_* */
-  uint32_t source;   /* forwarded: the flat index of the input it repeats */
-  uint64_t token;    /* the runtime's: which block this is */
+  uint32_t source;   /* forwarded: the flat index of the input whose buffer it publishes */
+  uint64_t token;    /* for the runtime: identifies the block */
 } mr_output;
 
 enum { MR_DEVICE_CPU = 0, MR_DEVICE_CUDA = 1 };
 
-/* What kernels read of their tick, in device memory: a GPU body that was captured is not called on each. */
+/* The tick in device memory, for kernels: a captured GPU body is not called on each tick. */
 typedef struct mr_device_tick {
   uint64_t index;
   int64_t media_time_ns;
-  uint64_t sequence; /* the runtime's: the fence behind it */
+  uint64_t sequence; /* for the runtime: the number that signals the tick's fence */
 } mr_device_tick;
 
 typedef struct mr_host mr_host;
@@ -390,25 +391,25 @@ typedef struct mr_tick {
   uint32_t size;
   uint32_t device; /* MR_DEVICE_*: which body was called */
   const mr_tick_info* info;
-  const mr_input* inputs; /* flat: a port that takes a list has several entries */
+  const mr_input* inputs; /* flat: a port that takes a list has one entry for each edge */
   mr_output* outputs;
   uint32_t input_count, output_count;
   const mr_host* host;
-  void* context;       /* the runtime's */
+  void* context;       /* for the runtime */
   void* native_stream; /* cudaStream_t on cuda; null on cpu */
-  uint64_t stands_in;  /* 1: a CPU body that runs on a simulated device, in a GPU body's place */
-  /* cuda, else null: all three are the same for every tick of a slot, so that a body can be captured. */
+  uint64_t stands_in;  /* 1: this CPU body runs on a simulated device, in place of a GPU body */
+  /* On cuda, else null. All three are the same for every tick of a slot, so that a body can be captured. */
   const mr_device_tick* device_tick; /* in device memory, written before the body's kernels run */
   void* scratch;                     /* in device memory: mr_declaration.scratch_bytes */
   const void* library;               /* kernels of the built-in handlers: handlers/gpu/library.h */
-  uint64_t ended;                    /* a bit for each of the first 64 inputs: empty, and no value comes any more */
+  uint64_t ended;                    /* a bit for each of the first 64 inputs: it is empty and gets no more values */
 } mr_tick;
 
-/* Memory of an output that a handler holds. */
+/* A block of an output that a handler holds. */
 typedef struct mr_block {
   uint8_t* data;
-  uint64_t capacity; /* bytes behind data */
-  uint64_t token;    /* the runtime's: which block this is */
+  uint64_t capacity; /* bytes at data */
+  uint64_t token;    /* for the runtime: identifies the block */
 } mr_block;
 
 enum { MR_LOG_DEBUG = 0, MR_LOG_INFO = 1, MR_LOG_WARNING = 2, MR_LOG_ERROR = 3 };
@@ -417,38 +418,40 @@ enum { MR_LOG_DEBUG = 0, MR_LOG_INFO = 1, MR_LOG_WARNING = 2, MR_LOG_ERROR = 3 }
 struct mr_host {
   uint32_t size;
   uint32_t abi_version;
-  /* A block for an output, from the plan's memory: fills value, data, capacity, token; never blocks. Asked again in the
-   * same firing, the same block. MR_ERROR where more is asked than was planned (the sentence is set). */
+  /* Gives an output a block of planned memory: fills value, data, capacity and token. Never blocks. A second call in
+   * the same firing gives the same block. MR_ERROR if `bytes` is more than planned; the sentence is set. */
   mr_status (*allocate)(mr_tick* tick, uint32_t output, uint64_t bytes);
-  /* The input's bytes for writing: the input's own block where the plan allows, else a fresh block with a copy. */
+  /* Gives an output the input's bytes for writing: the input's own block if the plan allows it, else a new block with a
+   * copy. */
   mr_status (*modify)(mr_tick* tick, uint32_t output, uint32_t input);
-  /* Publishes memory that is not the plan's; value is filled, data stays readable until release is called, once, from
-   * any thread. MR_ERROR, after release, where the output holds something already or more is given than was planned. */
+  /* Publishes foreign memory and fills value. `data` must stay readable until release is called: once, from any thread.
+   * MR_ERROR, after release was called, if the output has a value already or `bytes` is more than planned. */
   mr_status (*adopt)(mr_tick* tick, uint32_t output, const void* data, uint64_t bytes, void (*release)(void*),
                      void* release_context);
-  /* Makes this firing pending: the tick returned lives until publish. Null where max_pending is exceeded. */
+  /* Makes this firing pending. The returned tick lives until publish. Null if max_pending firings are pending. */
   mr_tick* (*defer)(mr_tick* tick);
-  /* Settles a deferred firing; firings are published in the order of their ticks. By the thread that is inside a call
-   * of the handler; with MR_TRAIT_ASYNCHRONOUS by any. MR_ERROR if the firing is no longer owed, for example
-   * after a drain that left it. */
+  /* Settles a deferred firing. Firings are published in the order of their ticks. Only the thread that is inside a call
+   * of the handler may call this; with MR_TRAIT_ASYNCHRONOUS any thread may. MR_ERROR if the firing is no longer owed,
+   * for example after a drain that left it. */
   mr_status (*publish)(mr_tick* deferred);
-  /* The sentence of a failure. In a call of the handler the last one before MR_ERROR counts; from a thread of the
-   * handler's own it is a failure by itself. */
+  /* Gives the sentence of a failure. Inside a call of the handler the last sentence before MR_ERROR counts. A sentence
+   * from a thread of the handler's own is a failure by itself. */
   void (*fail)(void* instance, const char* sentence);
   void (*log)(void* instance, uint32_t level, const char* sentence);
   /* Monotonic nanoseconds of the run's clock (virtual in tests). */
   int64_t (*now_ns)(void* instance);
-  /* A block of an output whose format says how many are `held`, before it is known which tick it will be for; the
-   * handler may read it for as long as it holds it, also after it gave it to a tick. From any thread between start and
-   * stop; never blocks. MR_ERROR where as many are held, or none was planned; no sentence is set. */
+  /* Borrows a block of an output before its tick is known. The output's format says how many blocks may be `held`. The
+   * handler may read the block for as long as it holds it, also after it gave it to a tick. Any thread may call this
+   * between start and stop; it never blocks. MR_ERROR if that many are held already, or none was planned; no sentence
+   * is set. */
   mr_status (*borrow)(void* instance, uint32_t output, mr_block* block);
-  /* A borrowed block becomes the output's value of this tick, and of no other; the handler holds it all the same. Fills
-   * value, data, capacity and token as allocate does. */
+  /* Makes a borrowed block the output's value of this tick, and of no other tick. The handler still holds the block.
+   * Fills value, data, capacity and token as allocate does. */
   mr_status (*give)(mr_tick* tick, uint32_t output, uint64_t token);
-  /* Ends the hold of a borrowed block, once; from any thread, until stop has returned. */
+  /* Ends the hold of a borrowed block. Called once for each block, from any thread, until stop has returned. */
   void (*give_back)(void* instance, uint32_t output, uint64_t token);
-  /* Adds to a number of the report, `handlers.NAME.counts`: a few words with underscores. From any thread; not free, so
-   * not for every tick of a steady run. */
+  /* Adds to a number of the report, in `handlers.NAME.counts`. `name` is a few words joined by underscores. Any thread
+   * may call this. It is not free: do not call it on every tick of a steady run. */
   void (*count)(void* instance, const char* name, int64_t add);
 };
 
@@ -463,10 +466,10 @@ typedef struct mr_handler_type {
   mr_status (*create)(const mr_host* host, void* instance, void** self, const mr_declaration** declaration);
   void (*destroy)(void* self);
   mr_status (*set_param)(void* self, uint32_t param, const mr_param_value* value);
-  /* How many edges each port has (1 or 0 but for MR_PORT_MANY), once, before configure. */
+  /* Tells how many edges each port has: 0 or 1, or more for MR_PORT_MANY. Called once, before configure. */
   mr_status (*bind)(void* self, const uint32_t* edge_counts);
   mr_status (*probe)(void* self, mr_facts* facts);
-  /* Output formats from input formats, both flat. Called again when the plan tries another choice. */
+  /* Sets the output formats from the input formats, both flat. Called again when the plan tries another choice. */
   mr_status (*configure)(void* self, const mr_format* inputs, uint32_t input_count, mr_format* outputs,
                          uint32_t output_count);
   mr_status (*start)(void* self);
@@ -478,11 +481,11 @@ typedef struct mr_handler_type {
   mr_status (*stop)(void* self);
   mr_status (*reset)(void* self);
   void (*interrupt)(void* self);
-  /* Narrows what a port takes or makes by the parameters that were set, before formats are settled; null: as declared.
-   * `accepts` comes as it was declared. */
+  /* Removes from `accepts` the formats of a port that the parameters rule out, before formats are settled. `accepts`
+   * comes as it was declared. Null: every port is as declared. */
   mr_status (*narrow)(void* self, uint32_t port, mr_format* accepts);
-  /* What this machine has for this type to choose from, such as codecs: says each once, most important first; null:
-   * nothing that depends on the machine. Needs no instance. */
+  /* Lists the choices that this type has on this machine, such as codecs: calls `say` once for each, the most important
+   * first. Null: no choice depends on the machine. Needs no instance. */
   void (*offers)(void* context, void (*say)(void* context, const char* part, const char* name, const char* words));
 } mr_handler_type;
 

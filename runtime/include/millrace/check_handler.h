@@ -6,8 +6,7 @@
 // `millrace check-handler TYPE` runs the same checks, each in a process of its own, so that a crash or a call that
 // never returns is a finding too. Nothing here knows a handler: values are made from the declaration of the ports.
 // A handler may refuse a size or a value, in words; it may not fail after it has accepted, nor behave otherwise than it
-// declared. One thread calls; where a check needs a second one it makes it.
-#pragma once
+// declared. One thread calls; a check that needs a second one makes it.
 //
 // The parts: check_handler/subject.h (the verdict), check_handler/feed.h (values from a declaration),
 // check_handler/rig.h (a handler with its inputs), and the checks in life.h, inputs.h and promises.h.
@@ -61,7 +60,7 @@ inline constexpr std::array kHandlerChecks = {
     HandlerCheck{"optional", "it works when optional inputs are empty or not connected",
                  &check::run<check::works_without_optional_inputs>},
     HandlerCheck{"gaps", "it works when values come now and then", &check::run<check::takes_gaps>},
-    HandlerCheck{"unread", "it works when nobody reads its outputs", &check::run<check::works_unread>},
+    HandlerCheck{"unread", "it works when nothing reads its outputs", &check::run<check::works_unread>},
     HandlerCheck{"parameters", "the ends of ranges and all choices are taken or refused in words",
                  &check::run<check::takes_its_parameters>},
     HandlerCheck{"live", "live parameters may change between ticks", &check::run<check::changes_live>},

@@ -2,7 +2,7 @@
 // unversioned form).
 //
 // The structs below have the layout and the field names of the specification, under names of our own, so that this
-// header and a library's own dlpack.h can be included together. Where a library's type is wanted, name it:
+// header and a library's own dlpack.h can be included together. Name the library's type to get it:
 //
 //   at::Tensor input = at::fromDLPack(mr::to_dlpack<DLManagedTensor>(frame(tick)));      // reads our bytes
 //   mr::adopt_dlpack(scores, tick, at::toDLPack(model(input)));                          // publishes its bytes
@@ -47,8 +47,8 @@ struct ManagedTensor {
 static_assert(sizeof(ManagedTensor) == 64, "DLManagedTensor's layout on a 64-bit machine");
 } // namespace dlpack
 
-// A description of the view's own bytes. It must be used and deleted before `process` returns, as the view itself;
-// the deleter frees the description alone. DLPack cannot say "read only": who is given an input must not write to it.
+// Describes the view's own bytes. Like the view, the description must be used and deleted before `process` returns; the
+// deleter frees the description alone. DLPack cannot say "read only": code that receives an input must not write to it.
 template <class Managed = dlpack::ManagedTensor, class Byte>
 Managed* to_dlpack(const BasicTensor<Byte>& view, dlpack::DeviceType device = dlpack::kCpu, int32_t device_id = 0) {
   struct Description {
@@ -78,7 +78,8 @@ Managed* to_dlpack(const BasicTensor<Byte>& view, dlpack::DeviceType device = dl
 }
 
 namespace detail {
-// Bytes from the first element to behind the last one; throws where the tensor is not of this device or our form.
+// The number of bytes from the first element to the end of the last one. Throws std::invalid_argument if the tensor is
+// on another device or has a form that millrace does not.
 template <class Dl>
 uint64_t dlpack_extent(const Dl& tensor, uint32_t device, mr_tensor& layout) {
   const auto where = static_cast<int32_t>(tensor.device.device_type);
@@ -107,9 +108,9 @@ uint64_t dlpack_extent(const Dl& tensor, uint32_t device, mr_tensor& layout) {
 }
 } // namespace detail
 
-// Publishes a library's tensor as the output's value and takes it over: its deleter is called once, when the last
-// reader is done, or before this function throws (std::invalid_argument for another device or a form that we have
-// not).
+// Publishes a library's tensor as the output's value and takes ownership: its deleter is called once, when the last
+// reader is done or before this function throws. Throws std::invalid_argument for another device or a form that
+// millrace does not have.
 template <class Managed>
 void adopt_dlpack(const Output<Tensor>& output, Tick& tick, Managed* managed) {
   const auto release = [](void* context) {

@@ -11,19 +11,23 @@
 //
 // The life of a handler:
 //
-//   constructor ──► probe ──► narrow ──► configure ──► start ──► process, finish ──► drain ──► stop ──► destructor
-//   └────────── while the plan is made ──────────┘       ▲        ▲          │         │         │
-//                                                        │        ├── next ──┘         │         │
-//                                                        │        └── reset ◄──────────┘         │
-//                                                        │          (a seek, or a long pause)    │
-//                                                        └─────────── reset ◄────────────────────┘
-//                                                                   (on_error: restart)
+//   constructor ─► parameters ─► narrow ─► probe ─► configure      while the plan is made
+//                                                       │
+//          ┌────────────────────────────────────────────┘
+//          ▼
+//        start ─► process, finish ─► drain ─► stop ─► destructor   while it runs
+//          ▲       ▲          │        │        │
+//          │       ├── next ──┘        │        │
+//          │       └── reset ◄─────────┘        │                  after a long pause
+//          └────────── reset ◄──────────────────┘                  on_error: restart
 //
 //   - An instance is called by one thread at a time, and its ticks come in order. The thread may change from call to
 //     call. interrupt() is the exception: it comes from any thread, at any time, more than once.
 //   - Calls up to start() may block. A blocking `process` belongs to a handler that declares blocking().
-//   - narrow() may be called several times for a port. reset() may come at any time between two ticks.
-//   - stop() may come without start(), for instance after a plan that failed. The destructor may come after any call.
+//   - finish(Tick&, Cpu&) runs on the host once the GPU body's work of that tick is done.
+//   - narrow() may be called several times for a port, and configure() several times until formats are settled.
+//   - A second instance of a stateless handler is configured and started, but neither narrowed nor probed.
+//   - stop() also comes after a start() that failed in a restart. The destructor may come after any call.
 //   - Each function may throw. The exception ends at this boundary, and its text becomes the sentence of the failure.
 //
 // The classes are header-only over the C tables of abi.h, in an inline namespace with hidden visibility: a plugin

@@ -1,20 +1,20 @@
-// Launches kernels of a captured body so that each may come up while the one before it ends (programmatic dependent
-// launch; compute capability 9 and CUDA 13). In a chain of short kernels the way from one to the next is a large part
-// of the time. For .cu files; needs CUDA's headers and nothing else of millrace.
+// Launches kernels of a captured body so that each may start up while the one before it ends (programmatic dependent
+// launch; compute capability 9 and CUDA 13). In a chain of short kernels, the gaps between them are a large part of the
+// time. For .cu files; it needs CUDA's headers and nothing else of millrace.
 //
 //     __global__ void invert(uint8_t* to, const uint8_t* from, uint64_t count) {
-//       millrace::await_inputs(); // first of all: before it nothing may be read that others write, and nothing written
+//       millrace::await_inputs(); // first: before it a kernel may not write, nor read what other kernels write
 //       …
 //     }
 //     …
 //     if (const cudaError_t error = millrace::launch({blocks, threads, 0, stream}, invert, to, from, count); error) …
 //
-// It takes what the kernel was compiled for: machine code or PTX of compute_90 or newer. Any other one is launched as
-// with <<<…>>>, and so are all outside captures.
+// This needs a kernel that was compiled as machine code or PTX of compute_90 or newer. launch() starts any other kernel
+// as <<<…>>> does, and also every kernel outside a capture.
 //
-// Invariant. A kernel that is launched so calls await_inputs() in every thread that touches memory, and in one thread
-// at least whatever its arguments are: who waits for this kernel relies on it for all that came before. One that does
-// not is launched with <<<…>>>, as ever, and may stand between others.
+// Invariant. A kernel that is launched so calls await_inputs() in every thread that touches memory, and in at least one
+// thread for any arguments: the work that waits for this kernel relies on it to have waited for all earlier work.
+// Launch a kernel that does not with <<<…>>>; it may stand between others.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,9 +23,9 @@
 
 namespace millrace {
 
-// On the device. Lets the kernel behind this one come up, and waits until all that this one depends on is over and can
-// be read. What comes up has to wait in its turn, so it may as well be told at once; its blocks take room meanwhile
-// that branches beside it would find.
+// Called on the device. Lets the next kernel in the stream start up, and waits until all work that this kernel depends
+// on is over and its results can be read. The next kernel waits in await_inputs() in its turn, so this one may let it
+// start at once. The cost: its blocks meanwhile occupy room that parallel branches could use.
 __device__ inline void await_inputs() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
@@ -41,8 +41,8 @@ struct LaunchShape {
 
 namespace detail {
 
-// Whether the code that runs here was compiled to wait in await_inputs(). What a driver compiles from older PTX was
-// not, whatever device it is for.
+// True if the code that runs here was compiled to wait in await_inputs(). Code that a driver compiles from older PTX
+// was not, on any device.
 inline bool awaits_inputs(const void* kernel) {
   cudaFuncAttributes attributes{};
   const bool known = cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess;
@@ -50,8 +50,8 @@ inline bool awaits_inputs(const void* kernel) {
   return known && attributes.ptxVersion >= 90;
 }
 
-// Whether what the stream's capture depends on is one kernel and nothing else. Behind several branches, copies and
-// fills a kernel comes up when they are over.
+// True if the stream's capture depends on one kernel and nothing else. After several branches, a copy or a fill, a
+// kernel starts up when they are over.
 inline bool follows_one_kernel([[maybe_unused]] cudaStream_t stream) {
 #if CUDART_VERSION >= 13000
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -69,8 +69,8 @@ inline bool follows_one_kernel([[maybe_unused]] cudaStream_t stream) {
 
 } // namespace detail
 
-// As kernel<<<blocks, threads, shared_bytes, stream>>>(arguments…). What went wrong is returned, and also what CUDA
-// keeps as the last error.
+// Like kernel<<<blocks, threads, shared_bytes, stream>>>(arguments…). Returns the error, which CUDA also keeps as its
+// last error.
 template <class... Parameters, class... Arguments>
 cudaError_t launch(const LaunchShape& shape, void (*kernel)(Parameters...), Arguments&&... arguments) {
   cudaLaunchConfig_t config{};

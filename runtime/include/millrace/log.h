@@ -1,4 +1,4 @@
-// What a runtime says of its work, record by record; RuntimeOptions::on_log takes them.
+// The records of a runtime's log; RuntimeOptions::on_log receives them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ inline namespace v1 {
 
 enum class LogLevel : uint32_t { debug, info, warning, error }; // the numbers of MR_LOG_*
 
-// One thing that happened. The texts are valid until the function that is given the record returns.
+// One event. The texts are valid until the function that receives the record returns.
 struct LogRecord {
   static constexpr uint64_t kNoTick = UINT64_MAX;
   static constexpr uint32_t kNoStream = UINT32_MAX;
@@ -17,10 +17,10 @@ struct LogRecord {
   LogLevel level = LogLevel::info;
   int64_t time_ns = 0;         // since 1970, UTC
   std::string_view code;       // "MR0602"; "": none
-  std::string_view handler;    // its name in the pipeline; "": the runtime speaks of nobody in particular
+  std::string_view handler;    // its name in the pipeline; "": the record is about no handler
   std::string_view clock;      // its name in the pipeline; "": none
-  uint64_t tick = kNoTick;     // index of the clock's tick in whose call it was said
-  uint32_t stream = kNoStream; // of the first input's value: which camera or file
+  uint64_t tick = kNoTick;     // index of the clock's tick during whose call it was logged; kNoTick: none
+  uint32_t stream = kNoStream; // stream of the first input's value, which tells the camera or file; kNoStream: none
   std::string_view text;       // UTF-8 without control characters; lines after the first are indented
 };
 

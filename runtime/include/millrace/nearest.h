@@ -1,4 +1,4 @@
-// Finds the name that somebody meant: for messages about a name that there is not.
+// Finds the known name that is nearest to an unknown one, for error messages.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace millrace {
 inline namespace v1 {
 
 namespace detail {
-// Names longer than this are no typing mistakes: bounds the time that a suggestion may take.
+// The longest name that a suggestion is sought for. This bounds the time of the search.
 inline constexpr size_t kSuggestedLengthMax = 128;
 
 // Insertions, deletions, substitutions and swaps of neighbours: the optimal string alignment form of the
@@ -44,8 +44,8 @@ inline std::string in_small_letters(std::string_view text) {
 
 } // namespace detail
 
-// The nearest of `names` by edit distance (at most a third of the length, at least 1), "" where none is near. Capital
-// letters differ by nothing.
+// The nearest of `names` by edit distance: at most a third of the length, at least 1. "" if none is near. The case of
+// letters does not count.
 inline std::string nearest_name(std::string_view name, const std::vector<std::string>& names) {
   if (name.empty() || name.size() > detail::kSuggestedLengthMax) return "";
   // A third of the letters may differ, but never all of them: 'x' is not near 'y'.
@@ -63,7 +63,7 @@ inline std::string nearest_name(std::string_view name, const std::vector<std::st
   return best ? *best : "";
 }
 
-// The names with the nearest first, as a sentence names them: "strength, size, color"; "none" where there are none.
+// The names as a list for a sentence, the nearest first: "strength, size, color"; "none" if there are no names.
 inline std::string listed_from(std::string_view name, std::vector<std::string> names) {
   if (name.size() <= detail::kSuggestedLengthMax) {
     const std::string small = detail::in_small_letters(name);

@@ -1,5 +1,5 @@
-// Reads a parameter's text by its declaration: the one reading of "0.5", "yes" or "fast" that the runtime, the tests
-// of handlers and the command line share.
+// Reads a parameter's text by its declaration. The runtime, the tests of handlers and the command line share it, so
+// that "0.5", "yes" or "fast" means the same everywhere.
 #pragma once
 
 #include <cctype>
@@ -19,11 +19,11 @@ inline namespace v1 {
 
 enum class ParamProblem { none, wrong_type, out_of_range, no_such_choice };
 
-// A value, or what is wrong with the text. A string value points into the text.
+// A value, or the problem with the text. A string value points into the text.
 struct ParamReading {
   mr_param_value value{};
   ParamProblem problem = ParamProblem::none;
-  std::string expected; // what would have been right, as people read it: "a number from 0 to 1 px"
+  std::string expected; // if there is a problem: the values that are allowed, in words: "a number from 0 to 1 px"
 };
 
 namespace detail {
@@ -48,7 +48,7 @@ inline bool read_bool(std::string_view text, int64_t& result) {
   return false;
 }
 
-// Decimal, or hexadecimal behind 0x; no octal, because people write 007 and mean seven.
+// Reads decimal digits, or hexadecimal ones after 0x. There is no octal, because people write 007 and mean seven.
 inline ParamProblem read_int(const std::string& text, int64_t& result) {
   const size_t digits = text.find_first_not_of("+-");
   if (digits == std::string::npos || digits > 1) return ParamProblem::wrong_type;
@@ -63,7 +63,7 @@ inline ParamProblem read_int(const std::string& text, int64_t& result) {
   return errno == ERANGE ? ParamProblem::out_of_range : ParamProblem::none;
 }
 
-// A finite number; "nan" and "inf" are no parameter's value.
+// Reads a finite number; no parameter can be "nan" or "inf".
 inline ParamProblem read_float(const std::string& text, double& result) {
   if (text.empty() || text.find_first_not_of("0123456789+-.eE") != std::string::npos) return ParamProblem::wrong_type;
   char* end = nullptr;
@@ -72,7 +72,7 @@ inline ParamProblem read_float(const std::string& text, double& result) {
   return std::isfinite(result) ? ParamProblem::none : ParamProblem::out_of_range;
 }
 
-// Seconds as a number, or with its unit: 500ms, 5s, 10min, 2h.
+// Reads a number of seconds, or a number with a unit: 500ms, 5s, 10min, 2h.
 inline ParamProblem read_seconds(const std::string& text, double& result) {
   struct Known {
     std::string_view unit;
@@ -116,7 +116,7 @@ inline std::string expected_text(const mr_param& param) {
 }
 } // namespace detail
 
-// `text` must outlive the result where the parameter is a string.
+// If the parameter is a string, `text` must outlive the result.
 inline ParamReading read_param(const mr_param& param, const std::string& text) {
   ParamReading reading;
   reading.value.type = param.type;

@@ -8,12 +8,14 @@
 //   runtime.end("source");
 //   millrace::Outcome outcome = runtime.wait();
 //
-// A pipeline takes values from the application by handlers of type app.source and gives them by app.sink; each has a
-// bounded queue (`depth`). Several runtimes in one process do not know of each other.
+// A pipeline takes values from the application through handlers of type app.source and gives values through app.sink.
+// Each has a bounded queue (`depth`). Several runtimes in one process are independent of each other.
 //
-// Threads: load, set before start, compile, start and wait belong to one thread. push, pull, end, set while it runs,
-// stop, interrupt and finished may come from any, each app.source and app.sink from one at a time. What the user gave
-// and cannot be used is thrown as RuntimeError; what the application did in the wrong order as std::logic_error.
+// Threads: load, set before start, compile, start and wait belong to one thread. Any thread may call push, pull, end,
+// stop, interrupt, finished, and set during a run, but only one thread at a time for each app.source and app.sink.
+//
+// Errors: RuntimeError if something that the user gave cannot be used; std::logic_error if the application calls
+// functions in the wrong order.
 #pragma once
 
 #include <array>
@@ -34,7 +36,7 @@
 namespace millrace {
 inline namespace v1 __attribute__((visibility("hidden"))) {
 
-  // A pipeline, parameter or plugin that cannot be used; what() is what the command would print, several lines.
+  // A pipeline, parameter or plugin cannot be used. what() is the text that the command would print, several lines.
   class RuntimeError : public std::exception {
    public:
     RuntimeError(std::string code, std::string text) : code_(std::move(code)), text_(std::move(text)) {}
@@ -46,36 +48,39 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
   };
 
   struct RuntimeOptions {
-    // Folders of plugins beside those where it looks by itself: `plugins` beside the program, ../lib/millrace/plugins,
-    // `installed_plugins`, and those of the environment's MILLRACE_PLUGIN_PATH. The first plugin with a type counts.
+    // Folders of plugins in addition to the standard ones: `plugins` beside the program, ../lib/millrace/plugins,
+    // `installed_plugins`, and the folders of the environment's MILLRACE_PLUGIN_PATH. If several plugins have a type,
+    // the first one counts.
     std::vector<std::string> plugin_paths;
-#ifdef MILLRACE_PLUGIN_FOLDER // the CMake package of an installed millrace says it
+#ifdef MILLRACE_PLUGIN_FOLDER // defined by the CMake package of an installed millrace
     std::string installed_plugins = MILLRACE_PLUGIN_FOLDER;
 #else
-    std::string installed_plugins; // "": none are looked for
+    std::string installed_plugins; // "": there is no such folder
 #endif
-    std::string devices = "cpu"; // what may be used, in order: "sim:0,cpu"
-    uint32_t threads = 0;        // to plan for; 0: as many as cores
-    std::string clock, rate;     // override the pipeline's: "free", "30000/1001"
-    uint64_t ticks_max = 0;      // 0: until the sources end
+    std::string devices = "cpu"; // devices that may be used, in order of preference: "sim:0,cpu"
+    uint32_t threads = 0;        // number to plan for; 0: one for each core
+    std::string clock, rate;     // override those of the pipeline: "free", "30000/1001"
+    uint64_t ticks_max = 0;      // 0: the run ends with its sources
     int64_t duration_ns = 0;     // 0: no limit
-    // Warnings and what handlers say from info upwards, a line each, each sentence of a handler once; null: dropped.
+    // Receives warnings, and messages of handlers from level info upwards, one line each. Each sentence of a handler
+    // comes once. Null: the messages are dropped.
     std::function<void(const std::string&)> on_message;
-    // What handlers say and what the runtime tells of its work, record by record, from this level upwards; null:
-    // dropped. Both are called by one thread of this runtime's own, one at a time, and wait() returns when all was
-    // given. They may take their time: what comes faster than they take it is left out and counted (`log` of the
-    // report). What they throw is dropped.
+    // Receives the log of handlers and of the runtime, record by record, from `log_level` upwards. Null: the records
+    // are dropped. One thread of this runtime calls on_message and on_log, one at a time, and wait() returns once they
+    // have received everything, or after 10 s. They may be slow: if records come faster than they take them, some are
+    // left out and counted (`log` of the report). Exceptions that they throw are dropped.
     std::function<void(const LogRecord&)> on_log;
     LogLevel log_level = LogLevel::info;
-    // A handler did not return from its call although it was interrupted (MR0602): what() as the command prints it. The
-    // library cannot end such a call, and ends no process: wait() goes on waiting. Told once a call, from a thread of
-    // the runtime that watches nothing else meanwhile; null: told to on_message.
+    // Called if a handler does not return from a call although it was interrupted (MR0602), with the text that the
+    // command would print. The library cannot end such a call and does not end the process: wait() goes on waiting.
+    // Called once for each such call, from a thread of the runtime that watches nothing else meanwhile. Null:
+    // on_message receives the text.
     std::function<void(const std::string&)> on_hang;
-    // A crash inside a handler is named on stderr before the process dies of it (MR0608, MR0609), and so is a host's
-    // access to a simulated device's memory (MR0702). Takes SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT for the process
-    // while the runtime lives; without it no signal of the program is touched.
+    // Before the process dies, names on stderr the handler in whose call it crashed (MR0608) or called exit() (MR0609),
+    // and also a host's access to a simulated device's memory (MR0702). For this the runtime handles SIGSEGV, SIGBUS,
+    // SIGFPE, SIGILL and SIGABRT of the process while it lives. If false, it touches no signal of the program.
     bool explain_crashes = false;
-    // Bodies and copies are submitted to devices one by one and waited for, so that a fault is of the one that is
+    // Submits bodies and copies to devices one by one and waits for each, so that a fault belongs to the one that is
     // named.
     bool sync_devices = false;
   };
@@ -83,7 +88,7 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
   // How a run ended.
   struct Outcome {
     bool ok = false;
-    std::string code, error; // of the first cause, where not ok
+    std::string code, error; // if not ok: those of the first cause
     uint64_t ticks = 0;
     double duration_s = 0;
     std::string report; // JSON, as `millrace run --json` writes it
@@ -107,18 +112,19 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
     const void* data = nullptr;
   };
 
-  // A value that was pulled. It stays as it is for as long as any copy of it lives, also behind the runtime's end.
+  // A value that was pulled. It stays unchanged for as long as any copy of it lives, also after the runtime was
+  // destroyed.
   class Value {
    public:
-    uint64_t index() const;        // of the tick that it belongs to
-    int64_t media_time_ns() const; // of that tick
+    uint64_t index() const;        // index of the value's tick
+    int64_t media_time_ns() const; // media time of that tick
     const mr_header& header() const;
     bool is_image() const { return header().kind == MR_KIND_IMAGE; }
     bool is_tensor() const { return header().kind == MR_KIND_TENSOR; }
-    ImageView image() const;                // std::logic_error where it is none
-    TensorView tensor() const;              // std::logic_error where it is none
-    std::span<const uint8_t> bytes() const; // as they lie in memory, of any kind of value
-    // std::logic_error where it holds no records, or those of another type.
+    ImageView image() const;                // throws std::logic_error if it is no image
+    TensorView tensor() const;              // throws std::logic_error if it is no tensor
+    std::span<const uint8_t> bytes() const; // as they lie in memory; for any kind of value
+    // Throws std::logic_error if the value holds no records, or records of another type.
     template <Record T>
     std::span<const T> records() const {
       static_assert(alignof(T) <= alignof(std::max_align_t), "values are aligned for plain types");
@@ -137,7 +143,7 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
   class Runtime {
    public:
     explicit Runtime(RuntimeOptions options = {});
-    // Interrupts what still runs; in a child of fork() that is left to the parent. If a device was lost
+    // Interrupts a run that is not over; in a child of fork() it leaves that to the parent. If a device was lost
     // while work on it was under way (MR0703), the destructor does not wait for that work: the handlers, memory and
     // device of that run stay until the process ends. The driver of a lost GPU may wait in exit(): leave by
     // std::_Exit().
@@ -145,52 +151,55 @@ inline namespace v1 __attribute__((visibility("hidden"))) {
     Runtime(Runtime&&) noexcept;
     Runtime& operator=(Runtime&&) noexcept;
 
-    // A pipeline file, or a one-line pipeline.
+    // Loads a pipeline file, or a one-line pipeline.
     void load(const std::string& pipeline);
-    // The text of a pipeline file; `name` stands for it in errors.
+    // Loads the text of a pipeline file; errors call it `name`.
     void load_text(const std::string& yaml, const std::string& name = "pipeline");
 
-    // Before start: any key, as --set. While it runs: live parameters; those of one call change on the same tick, and
-    // what is pushed afterwards sees them. Where a source's is among them, that may be one tick later.
+    // Before start: sets any key, like --set. During a run: sets live parameters. Those of one call change on the same
+    // tick, and values that are pushed afterwards see them. If a parameter of a source is among them, that may be one
+    // tick later.
     void set(const std::string& key, const std::string& value); // "blur.sigma", "2.5"
     void set(const std::vector<std::pair<std::string, std::string>>& values);
 
-    // Opens the sources and plans. start() does it where it was not done.
+    // Opens the sources and makes the plan. start() does it if it was not done.
     void compile();
-    // The plan in words and as JSON; compiles where that was not done.
+    // The plan in words and as JSON; compiles if that was not done.
     std::string explain();
     std::string plan_json();
 
     void start();
-    // No more ticks; what is on its way is finished. app.sinks let go of what nobody pulls. Returns at once.
+    // Admits no more ticks; those in flight are finished. From now on an app.sink that would wait for room drops its
+    // oldest value instead. Returns at once.
     void stop();
-    // Drops what is on its way as well.
+    // Like stop(), but drops the ticks in flight.
     void interrupt();
     bool finished() const;
-    // Until the end. An app.sink whose queue is full and waits (`full: wait`) must be pulled from, by another thread.
-    // Afterwards the pipeline may be started again.
+    // Waits for the end of the run. Meanwhile another thread must pull from every app.sink that waits if its queue is
+    // full (`full: wait`). Afterwards the pipeline may be started again.
     Outcome wait();
 
-    // Copies the value into the queue of an app.source. push waits for room; false: the run takes no more values.
-    // try_push does not wait; false: no room, or no more values. pts_ns: media time; kNoTime: that of its tick.
+    // Copies the value into the queue of an app.source. push waits for room and returns false if the run takes no more
+    // values. try_push does not wait and returns false also if there is no room. pts_ns: the value's media time;
+    // kNoTime: the media time of its tick.
     static constexpr int64_t kNoTime = INT64_MIN;
     bool push(const std::string& source, const PictureRef& picture, int64_t pts_ns = kNoTime);
     bool push(const std::string& source, const TensorRef& tensor, int64_t pts_ns = kNoTime);
     bool try_push(const std::string& source, const PictureRef& picture, int64_t pts_ns = kNoTime);
     bool try_push(const std::string& source, const TensorRef& tensor, int64_t pts_ns = kNoTime);
-    // The source has no more values; those in its queue are still used.
+    // Ends the source: it takes no more values. Those in its queue are still used.
     void end(const std::string& source);
 
-    // The oldest value that waits in an app.sink. pull waits for one; none: the run gives no more.
+    // Takes the oldest value that waits in an app.sink. Waits for one; none: the run gives no more values.
     std::optional<Value> pull(const std::string& sink);
-    // Does not wait; none: there is none now.
+    // The same without waiting; none: there is no value now.
     std::optional<Value> try_pull(const std::string& sink);
-    // The newest that waits; older ones are dropped.
+    // Takes the newest value and drops the older ones, without waiting; none: there is no value now.
     std::optional<Value> try_pull_newest(const std::string& sink);
 
    private:
     class State;
-    State& state() const; // std::logic_error where this was moved from
+    State& state() const; // throws std::logic_error if this was moved from
     std::unique_ptr<State> state_;
   };
 

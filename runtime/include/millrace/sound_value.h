@@ -1,5 +1,5 @@
-// Compares a value with the format that was planned for its output, in one place for the runtime, `check-handler` and
-// tests of handlers. Finding a fault allocates nothing; saying it does.
+// Compares a value with the format that was planned for its output. The runtime, `check-handler` and tests of handlers
+// share it. find_fault() allocates nothing; words_of() does.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ enum class ValueFault : uint8_t {
 
 namespace detail {
 
-// Whether every plane that the format has lies within the bytes of the value, with whole rows.
+// True if every plane of the format lies within the bytes of the value, with whole rows.
 inline bool planes_fit(const mr_image& image, uint64_t bytes) {
   const auto pixel = static_cast<Pixel>(image.format);
   const uint64_t half_width = (uint64_t{image.width} + 1) / 2, half_height = (uint64_t{image.height} + 1) / 2;
@@ -66,7 +66,7 @@ inline ValueFault image_fault(const mr_format& planned, const mr_value& value) {
   return planes_fit(image, value.header.extent_bytes) ? ValueFault::none : ValueFault::planes;
 }
 
-// The last element that the strides reach lies within `elements`, and so do as many as the shape counts.
+// True if the last element that the strides reach lies within `elements`, and the shape counts no more than `elements`.
 inline bool elements_fit(const mr_tensor& tensor, uint64_t elements) {
   uint64_t count = 1, last = 0;
   for (uint32_t d = 0; d < tensor.rank; ++d) {
@@ -129,8 +129,8 @@ inline std::string pixel_words(uint64_t bits) {
 
 } // namespace detail
 
-// What is wrong with a value whose block has room for so many bytes. A value of no elements, such as an empty initial
-// one and what is made of it, fits every format of its type.
+// The first fault of a value whose block has room for `capacity` bytes. A value without elements fits every format of
+// its type: an empty initial value, and values that are made from it.
 inline ValueFault find_fault(const mr_format& planned, const mr_value& value, uint64_t capacity) {
   const mr_header& header = value.header;
   if (header.extent_bytes > capacity) return ValueFault::bytes;
@@ -145,7 +145,7 @@ inline ValueFault find_fault(const mr_format& planned, const mr_value& value, ui
   }
 }
 
-// "is 160x90, and 320x90 was planned": follows the name of the output.
+// The fault in words that follow the name of the output: "is 160x90, and 320x90 was planned".
 inline std::string words_of(ValueFault fault, const mr_format& planned, const mr_value& value, uint64_t capacity) {
   const mr_image& image = value.as.image;
   const mr_tensor& tensor = value.as.tensor;

@@ -1,9 +1,9 @@
 // Keeps the signals of a failed write from the program that a handler is part of.
 //
-// A write to a pipe without a reader raises SIGPIPE, and one above the limit of a file's size SIGXFSZ; unless the
-// program has said otherwise, either ends it. A handler is a guest in its program: it must not change how signals are
-// treated there, and a full disk or a reader that left has to become the sentence of an error. So a handler that writes
-// files, pipes or sockets does it inside a scope:
+// A write to a pipe without a reader raises SIGPIPE, and a write beyond the limit of a file's size raises SIGXFSZ.
+// Either ends the program unless it has arranged otherwise. A handler is a guest in its program: it must not change how
+// signals are treated there, and a file that is too large or a reader that left has to become the sentence of an error.
+// So a handler that writes files, pipes or sockets does it inside a scope:
 //
 //   const mr::HeldWriteSignals held;
 //   if (::write(file, bytes, count) < 0) throw std::runtime_error(std::strerror(errno)); // EPIPE, EFBIG
@@ -20,9 +20,9 @@
 namespace millrace {
 inline namespace v1 {
 
-// While it lives, a write of this thread that fails returns EPIPE or EFBIG and raises nothing: both signals are blocked
-// in the thread, and those that came meanwhile are taken away at the end. A signal that waited before, and a mask that
-// blocked them before, stay. Scopes may be nested. Errno stays as it is. Costs four system calls.
+// While it lives, a failed write of this thread returns EPIPE or EFBIG and raises nothing: both signals are blocked in
+// the thread, and the destructor removes those that came meanwhile. A signal that was pending before, and a mask that
+// blocked them before, stay. Scopes may be nested. errno stays as it is. Costs four system calls.
 class HeldWriteSignals {
  public:
   HeldWriteSignals() {
@@ -31,7 +31,7 @@ class HeldWriteSignals {
     sigpending(&pending);
     sigemptyset(&held_);
     for (const int signal : {SIGPIPE, SIGXFSZ})
-      if (!sigismember(&pending, signal)) sigaddset(&held_, signal); // one that waits already is not ours
+      if (!sigismember(&pending, signal)) sigaddset(&held_, signal); // a signal that is pending already is not ours
     pthread_sigmask(SIG_BLOCK, &held_, &before_);
   }
   HeldWriteSignals(const HeldWriteSignals&) = delete;

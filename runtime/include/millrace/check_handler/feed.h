@@ -20,12 +20,12 @@ namespace check {
 
 // Sizes and formats of the inputs of one run.
 struct Feed {
-  uint32_t width = 64, height = 48;  // of pictures; tensors and packets scale with them
+  uint32_t width = 64, height = 48;  // size of pictures; tensors and packets scale with it
   uint32_t pixel = 0;                // MR_PIXEL_*; 0: the first that the port takes
-  DType dtype = dtype_of<int64_t>(); // of tensors, if the port takes it or leaves it open
+  DType dtype = dtype_of<int64_t>(); // element type of tensors, if the port takes it or leaves it open
   uint32_t rank = 1;                 // dimensions of tensors, under the same condition
   uint64_t records = 5;
-  uint32_t edges = 1;          // of an input that takes a list
+  uint32_t edges = 1;          // number of edges of an input that takes a list
   bool optional_inputs = true; // connected
   bool optional_values = true; // with a value
 };

@@ -187,8 +187,8 @@ inline std::string works_unread(const Subject& subject) {
     outputs = true;
   }
   if (!outputs) throw Skip("it has no outputs");
-  require_start(rig, "with nobody to read it");
-  for (uint64_t k = 0; k < 3; ++k) require_fine(rig, rig.tick(k), "when nobody reads its outputs");
+  require_start(rig, "with no reader");
+  for (uint64_t k = 0; k < 3; ++k) require_fine(rig, rig.tick(k), "when nothing reads its outputs");
   return "";
 }
 

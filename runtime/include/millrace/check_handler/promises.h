@@ -49,7 +49,7 @@ inline std::string ends_as_it_said(const Subject& subject) {
     given += !result.not_yet();
   }
   require(given == count, "it told " + std::to_string(count) + " ticks and " +
-                              (given > count ? "goes on behind them" : "ends after " + std::to_string(given)));
+                              (given > count ? "goes on after them" : "ends after " + std::to_string(given)));
   require(rig.tick(0).end(), "asked again after its end, it begins anew");
   return "";
 }

@@ -51,7 +51,7 @@ struct Type;
 } // namespace detail
 
 // The base of all handlers. The members of a derived class are constructed in order, and each declares itself here.
-// handler.h draws the life of a handler; the functions below are called in that order.
+// handler.h draws when each of the functions below is called.
 class Handler {
  public:
   Handler() = default;
@@ -61,21 +61,21 @@ class Handler {
 
   // Opens the file or the camera as far as rates and sizes need it. It may block, and it may throw.
   virtual void probe(Facts&) {}
-  // Removes formats that the parameters rule out from `accepts`, which is what the port with this index (Port::port())
-  // takes or makes. An encoder removes pixel formats here, for example. Called before formats are settled. Throw
+  // Removes the formats that the parameters rule out from `accepts`, the formats that a port takes or makes. `port` is
+  // the index that port() of the Input or Output gives. An encoder removes pixel formats here, for example. Throw
   // std::invalid_argument to refuse the parameters.
   virtual void narrow(uint32_t /*port*/, Format& /*accepts*/) {}
   // Sets the formats of outputs that are not declared `like` an input. It may be called several times while a plan is
-  // made, so it changes nothing that a run depends on.
+  // made: the last call counts, so open nothing and allocate nothing here.
   virtual void configure(const Formats&) {}
   // Allocates, loads models, starts threads.
   virtual void start() {}
-  // Publishes every deferred firing. Called at the end of the stream, and in a pause so long that deferred firings
-  // would fill the clock's window. After a pause come reset() and then process(); files are closed in stop(), not here.
+  // Publishes every deferred firing. Called at the end of the stream; of a handler that drains_freely() also in a gap
+  // too long for the clock's window, after which reset() and process() come. Files are closed in stop(), not here.
   virtual void drain() {}
   // Closes what is open and ends the handler's threads.
   virtual void stop() {}
-  // Forgets the past: the stream jumps, or goes on after drain().
+  // Forgets the past. Called before process() goes on after drain(), and before start() in a restart.
   virtual void reset() {}
   // Ends a blocked call of any other function. Called from any thread.
   virtual void interrupt() {}
@@ -93,18 +93,21 @@ class Handler {
   void host_heavy() { traits_ |= MR_TRAIT_HOST_HEAVY; }
   // `process` allocates nothing from the heap in a steady run. `check-handler` verifies it.
   void no_allocation() { traits_ |= MR_TRAIT_NO_ALLOCATION; }
-  // All calls come from one thread, shared by the handlers that give the same name: for a library that needs it.
+  // process(), finish() and drain() come from one thread, which handlers that give the same name share: for a library
+  // that needs it. Construction, probe(), configure(), start() and stop() come from other threads.
   void thread(const char* name) { thread_ = name; }
-  // At most `count` firings are deferred at a time (Tick::defer()).
+  // At most `count` firings are deferred when a call returns; during a call one more may be (Tick::defer()).
   void max_pending(uint32_t count) { max_pending_ = count; }
-  // While a firing is deferred, up to `ticks` ticks may pass on which the handler does not fire. Each costs memory: one
-  // more tick of every value that waits for its results. A longer gap ends the run, unless the handler drains_freely().
-  // Gaps have no limit, and this is not needed, if all inputs of the downstream handlers come from this handler alone.
+  // From a firing until its publication, at most `ticks` ticks in all may pass on which the handler does not fire. Each
+  // costs memory: one more tick of every value that waits for its results. A longer gap ends the run, unless the
+  // handler drains_freely(). Gaps have no limit, and this is not needed, if all inputs of the downstream handlers come
+  // from this handler alone.
   void gap(uint32_t ticks) { gap_ = ticks; }
   // drain() followed by reset() costs only time: no key frame, lost reference or forgotten track. So the runtime may
   // drain the handler in a gap of any length.
   void drains_freely() { traits_ |= MR_TRAIT_DRAINS_FREELY; }
-  // The handler publishes deferred firings from its own threads, also while it is in no call.
+  // The handler publishes deferred firings from its own threads, also while it is in no call. (Handlers that lag their
+  // clock are another matter: the edges of the pipeline make them so.)
   void asynchronous() { traits_ |= MR_TRAIT_ASYNCHRONOUS; }
   // The handler converts pictures: its parameters with a role (says_pixels, says_turn, …) describe the output picture.
   // The plan inserts it on an edge whose two ends have no format in common. Among several such handlers, built-in ones
@@ -120,7 +123,7 @@ class Handler {
 
   int64_t now_ns() const { return host_->now_ns(context_); }
   void log(uint32_t level, const std::string& sentence) const { host_->log(context_, level, sentence.c_str()); }
-  // Adds to a number of the report. Any thread may call it; in a steady run not for every tick.
+  // Adds to a number of the report. Any thread may call it. It is not free: do not call it on every tick.
   void count(const char* name, int64_t add = 1) const { host_->count(context_, name, add); }
   // Reports a failure from the handler's own thread, outside any call. `on_error` decides: it ends the run, or it is
   // logged and counted. Inside a call, throw instead.

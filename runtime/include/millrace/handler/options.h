@@ -100,7 +100,6 @@ struct SquarePixels {};
 inline constexpr SquarePixels square_pixels{};
 
 // The parameter names a file, or files by a pattern. A relative path begins at the folder of the pipeline file. Before
-
 // a run, the paths that its handlers read and write are compared.
 struct ReadsPath {};
 inline constexpr ReadsPath reads_path{};
@@ -108,7 +107,6 @@ struct WritesPath {};
 inline constexpr WritesPath writes_path{};
 
 // Used with writes_path: the handler writes numbered pieces instead of one file if the parameter with cuts_paths is not
-
 // empty. The pattern names the pieces; "take.mp4" becomes "take-000.mp4" and so on.
 struct InPieces {};
 inline constexpr InPieces in_pieces{};

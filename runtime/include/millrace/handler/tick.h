@@ -10,7 +10,7 @@
 namespace millrace {
 inline namespace v1 {
 
-// One firing of a handler. It is valid until `process` returns, or until publish() after defer().
+// One firing of a handler. It is valid until `process` returns; the tick that defer() returns, until its publish().
 class Tick {
  public:
   explicit Tick(mr_tick& raw) : raw_(&raw) {}
@@ -30,8 +30,9 @@ class Tick {
   // end the run as a signal would: no more ticks are admitted, those in flight finish, and every handler drains.
   void end() { status_ = MR_END; }
 
-  // Defers this firing: it is published later. Keep the returned tick. Throws std::logic_error if max_pending firings
-  // are deferred already.
+  // Defers this firing: it is published later. Keep the returned tick, which is valid until its publish() and has no
+  // inputs. Throws std::logic_error if more firings would be deferred than max_pending allows, if it is called twice in
+  // a call, and in a GPU body or finish().
   Tick defer() {
     mr_tick* deferred = raw_->host->defer(raw_);
     if (!deferred) throw std::logic_error("more firings are pending than max_pending declares");
@@ -56,12 +57,13 @@ class Tick {
 struct Cpu {};
 
 // The GPU body's argument. The body enqueues work on stream() and returns; it never synchronises. A view's sizes,
-// strides and times are in host memory; its data pointer is in device memory.
+// strides and times are in host memory; its data pointer points into device memory.
 //
-// A `capturable` body is called when the plan is made, once for each slot, and its kernels are launched again on every
-// tick. So it must enqueue the same work for every tick. Kernels read the values that change: the tick's index and
-// media time at tick(), the count of records at value_of(). The body is called again after a live parameter has
-// changed.
+// A `capturable` body is called after start(), once for each slot of the window; then the recorded kernels are launched
+// again on every tick. So it must enqueue the same work for every tick. Kernels read the values that change: the tick's
+// index and media time at tick(), the count of records at value_of(). The body is called again after a live parameter
+// has changed or after a restart, and it is called directly on a tick that differs from the recording, for instance
+// because an input is empty.
 struct Cuda {
   const mr_tick* raw = nullptr;
   void* stream() const { return raw->native_stream; }             // a cudaStream_t

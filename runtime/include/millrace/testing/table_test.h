@@ -209,7 +209,7 @@ class TableTest {
     std::vector<Value> input_values;
     std::vector<uint64_t> input_hashes;
     std::vector<mr_output> outputs;
-    std::vector<std::shared_ptr<Block>> blocks; // of outputs
+    std::vector<std::shared_ptr<Block>> blocks; // the outputs' blocks
     bool deferred = false, published = false;
   };
 

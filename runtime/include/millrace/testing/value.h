@@ -32,7 +32,7 @@ class Block {
   static constexpr uint8_t kGuard = 0x5C;
   static constexpr size_t kGuardBytes = 65536;      // after the bytes: four rows of a 4K picture
   static constexpr size_t kGuardBytesBefore = 4096; // a row of a small one, above its first
-  static constexpr size_t kAlignment = 64;          // what the runtime promises for the first byte
+  static constexpr size_t kAlignment = 64;          // the runtime promises this much for the first byte
 
   explicit Block(uint64_t capacity) : capacity_(capacity) {
     const size_t total = kGuardBytesBefore + sizeof(mr_value) + static_cast<size_t>(capacity) + kGuardBytes;
@@ -66,7 +66,7 @@ class Block {
   uint64_t capacity() const { return capacity_; }
   bool foreign() const { return release_; }
   bool intact() const { return is_guard(memory_ + sizeof(mr_value) + (foreign() ? 0 : capacity_), kGuardBytes); }
-  const mr_record_type* record_type = nullptr; // of records: the description of their type
+  const mr_record_type* record_type = nullptr; // if these are records: the description of their type
   bool intact_before() const { return is_guard(base_, kGuardBytesBefore); }
   uint64_t hash() {
     const auto bytes = reinterpret_cast<const char*>(data_);
