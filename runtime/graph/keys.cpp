@@ -155,7 +155,7 @@ const std::vector<Key<Handler>>& handler_keys() {
       {{"for_each", Takes::not_yet, "a handler for each item of a list", ""}},
       {{"concurrency",
         Takes::whole,
-        "how many instances of a stateless handler run; left out, the plan decides",
+        "how many instances of a stateless handler run; 1 if left out",
         "2",
         1,
         kConcurrencyMax,

@@ -65,6 +65,11 @@ EDGES = {
 # The registry holds the table of the built-in handlers, the CUDA module that of their kernels.
 INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h"), ("device", "handlers/gpu/tables.h")}
 
+# A comment begins with its subject: these words begin a clause, and the subject comes last or not at all.
+CLAUSE_BEGINS = re.compile(r"^\s*//+ (What|Whether|Who|Whose|Whoever|Whatever|Of|Where|Which|Whichever)\b")
+CLAUSE_TRAILS = re.compile(r"[;{,)] +// (what|whether|who|whose|of|where|which)\b")
+FOLDERS_OF_PLAIN_WORDS = ("runtime/", "handlers/", "plugins/", "examples/")
+
 # Spelled in two parts so that this file does not complain about itself.
 MARKERS = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
 VAGUE_NAMES = ("util", "utils", "common", "helper", "helpers", "manager")
@@ -170,6 +175,19 @@ def check_text(path, name):
         for function, first, last in functions(text):
             if last - first + 1 > FUNCTION_LINES_MAX and f"{name}: {function}" not in LONG_FUNCTIONS_ALLOWED:
                 yield f"{name}:{first}: {function} has {last - first + 1} lines, at most {FUNCTION_LINES_MAX}"
+
+
+def check_comments(path, name):
+    """Comments that begin with a dependent clause; a comment's first line alone is looked at."""
+    before = ""
+    in_literal = False
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        begins = CLAUSE_BEGINS.match(line) if not before.lstrip().startswith("//") else None
+        found = None if in_literal else begins or CLAUSE_TRAILS.search(line)
+        if found:
+            yield f"{name}:{number}: a comment begins with its subject, not with '{found.group(1)}'"
+        in_literal = (in_literal or 'R"' in line) and not re.search(r'\)\w*"', line)
+        before = line
 
 
 # ---- dependencies --------------------------------------------------------------------------------------------------
@@ -287,6 +305,8 @@ def complaints(source, build=None, compiler=None):
     for path in files_of(source):
         name = path.relative_to(source).as_posix()
         yield from check_text(path, name)
+        if path.suffix in CPP and name.startswith(FOLDERS_OF_PLAIN_WORDS):
+            yield from check_comments(path, name)
         if path.suffix in CPP and name.split("/")[0] in ("runtime", "handlers", "plugins"):
             yield from check_includes(path, name)
         yield from check_rooms(path, name)

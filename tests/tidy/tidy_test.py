@@ -130,6 +130,14 @@ std::vector<int> m::orphan(int a) { return {a}; }
         self.assertIn("add.cpp:1: a file begins", self.complaints())
         self.assertIn("add.py:1: a file begins", self.complaints())
 
+    def test_whose_comments_begin_with_a_clause_is_refused(self):
+        self.write("runtime/memory/add.cpp", HEAD + "\n// Whether it adds.\nbool adds = true; // of the sum\n// The sum:\n// what else\n"
+                   'const char* text = R"(\n// Of a text.\n)";\n')
+        found = self.complaints()
+        self.assertIn("add.cpp:3: a comment begins with its subject, not with 'Whether'", found)
+        self.assertIn("add.cpp:4: a comment begins with its subject, not with 'of'", found)
+        self.assertEqual(found.count("begins with its subject"), 2)
+
     def test_with_a_path_of_one_machine_is_refused(self):
         self.write("docs/guide.md", "Run it in /home" + "/me/millrace.\n")
         self.assertIn("guide.md:1: a path of one machine", self.complaints())
