@@ -104,7 +104,7 @@ MILLRACE_HANDLER(@Class@, "@type@", "Inverts a picture")
 MILLRACE_PLUGIN("@family@", "0.1.0")
 )_";
 
-constexpr std::string_view kKernelHeader = R"_(// The kernel of @type@, as its body and its test call it.
+constexpr std::string_view kKernelHeader = R"_(// Declares the kernel of @type@ for its body and its test.
 #pragma once
 
 #include <cstddef>
@@ -118,12 +118,12 @@ struct DeviceRows {
 };
 
 // Enqueues the work of process() for `rows` rows of `row_bytes` bytes on `stream`, a cudaStream_t. Throws
-// std::runtime_error with CUDA's words where that fails.
+// std::runtime_error with CUDA's words if that fails.
 void enqueue_@name@(void* stream, DeviceRows<uint8_t> to, DeviceRows<const uint8_t> from, uint32_t row_bytes,
                     uint32_t rows, float strength);
 )_";
 
-constexpr std::string_view kKernel = R"_(// The kernel of @type@: a thread for each byte.
+constexpr std::string_view kKernel = R"_(// The kernel of @type@: one thread per byte.
 #include <cuda_runtime.h>
 
 #include <stdexcept>
@@ -168,13 +168,13 @@ namespace {
 
 int failures = 0;
 
-// Unlike assert(), also in a release build.
+// Unlike assert(), this also checks in a release build.
 void check(bool holds, const char* sentence) {
   if (!holds) std::fprintf(stderr, "not true: %s\n", sentence);
   if (!holds) ++failures;
 }
 
-// The first byte of what the handler makes of a picture that is 10 everywhere.
+// The first byte of the handler's result for a picture that is 10 everywhere.
 int made_of_ten(const char* strength) {
   mr::testing::HandlerTest<@Class@> test({{"strength", strength}});
   test.input("video", mr::testing::image(mr::Pixel::rgb8, 5, 3, 10));
@@ -188,10 +188,10 @@ int made_of_ten(const char* strength) {
 @cuda@
 @cuda@bool has_gpu() {
 @cuda@  int count = 0;
-@cuda@  return cudaGetDeviceCount(&count) == cudaSuccess && count > 0; // an error where there is no driver
+@cuda@  return cudaGetDeviceCount(&count) == cudaSuccess && count > 0; // without a driver the call returns an error
 @cuda@}
 @cuda@
-@cuda@// The largest difference of a byte between what the kernel and what the CPU body make of one picture.
+@cuda@// The largest difference of a byte between the results of the kernel and the CPU body for one picture.
 @cuda@int difference_at(const char* strength) {
 @cuda@  const mr::testing::Value picture =
 @cuda@      mr::testing::image(mr::Pixel::gray8, kWidth, kHeight, [](auto x, auto y, auto) { return x + y; });
@@ -222,7 +222,7 @@ int made_of_ten(const char* strength) {
 @cuda@  std::printf(has_gpu() ? "the kernel runs\n" : "there is no GPU: the kernel is not run\n");
 @cuda@  if (!has_gpu()) return;
 @cuda@  for (const char* strength : {"0", "0.3", "0.5", "1"})
-@cuda@    check(difference_at(strength) <= 1, "the kernel is the CPU body's to one step"); // of rounding
+@cuda@    check(difference_at(strength) <= 1, "the kernel is the CPU body's to one step"); // they may round differently
 @cuda@}
 @cuda@#else
 @cuda@void check_the_kernel() { std::printf("built without nvcc: there is no kernel\n"); }

@@ -243,7 +243,7 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("millrace", help="the command")
     parser.add_argument("plugins", help="the folder of oracle.so")
-    parser.add_argument("--graphs", type=int, default=int(os.environ.get("MILLRACE_ORACLE_GRAPHS", 1000)))
+    parser.add_argument("--graphs", type=int, default=int(os.environ.get("MILLRACE_ORACLE_GRAPHS", 500)))
     parser.add_argument("--seed", default=os.environ.get("MILLRACE_SEED", "1"))
     parser.add_argument("--first", type=int, default=0, help="the number of the first graph")
     parser.add_argument("--clocks", type=int, help="draw only pipelines of so many clocks")
