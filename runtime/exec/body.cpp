@@ -253,7 +253,7 @@ void leave_fence(StepRun& step, uint64_t ordinal, const device::Fence& fence) {
 
 void note_called(BodyRun& step, uint64_t ordinal, bool called) {
   if (!step.finisher) return;
-  step.submitted_on[ordinal & step.pace->mask] = called;
+  step.finish_due[ordinal & step.pace->mask] = called;
   step.called_below = ordinal + 1;
 }
 

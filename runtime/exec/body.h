@@ -42,13 +42,13 @@ struct BodyRun : HandlerRun {
   std::vector<BodyCall> bodies; // by ordinal mod their number
   // The step that calls finish() on a worker (finish_step.h); null: the handler has no finish(). Body and finish() are
   // calls of one handler object, so the step that is in a call has `entered` set, and the other step waits and tries
-  // again. The body's stamp publishes `submitted_on`; the finish step reports its progress in `passed`.
+  // again. The body's stamp publishes `finish_due`; the finish step reports its progress in `passed`.
   FinishRun* finisher = nullptr;
 
   // claimer
-  std::vector<uint8_t> submitted_on; // [ordinal & mask] finish() is due: the body returned MR_OK or was launched
-  uint64_t called_below = 0;         // every ordinal below it was submitted or did not fire
-  int64_t empty_span_ns = 0;         // measure_bodies: how long an empty span takes on its stream
+  std::vector<uint8_t> finish_due; // [ordinal & mask] finish() is due: the body returned MR_OK or was launched
+  uint64_t called_below = 0;       // every ordinal below it was submitted or did not fire
+  int64_t empty_span_ns = 0;       // measure_bodies: how long an empty span takes on its stream
 
   // any
   std::atomic<bool> entered{false};

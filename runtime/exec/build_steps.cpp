@@ -218,7 +218,7 @@ struct MakeStep {
 void join_finish(FinishRun& step, BodyRun& body) {
   step.body = &body;
   body.finisher = &step;
-  body.submitted_on.resize(body.pace->plan->slots);
+  body.finish_due.resize(body.pace->plan->slots);
   step.lay_out(step.plan->inputs.size(), body.outputs.size());
   step.tick.input_count = static_cast<uint32_t>(body.inputs.size()); // the inputs after these are the body's outputs
 }

@@ -34,7 +34,7 @@ void carry_presence(void* context) {
 }
 
 // Follows a reader's input back through the copies that were put in between.
-const InputRun* behind_copies(const StepRun& reader, const InputRun& input) {
+const InputRun* copied_input(const StepRun& reader, const InputRun& input) {
   const InputRun* at = &input;
   while (at->output) {
     const plan::Step& producer = reader.run->epoch.plan.steps[at->output->plan->step];
@@ -70,7 +70,7 @@ Certain certain(const StepRun& reader, const CopyRun& transfer, uint64_t ordinal
     const auto [back, at] = look_back(reader, input, ordinal);
     if (back == Back::before_first) continue;
     if (back == Back::never) return Certain::no;
-    const InputRun* source = behind_copies(reader, input);
+    const InputRun* source = copied_input(reader, input);
     const auto& presumed = transfer.plan->as<plan::CopyStep>().presumed;
     const auto output = static_cast<uint32_t>(source->output - reader.run->epoch.outputs.data());
     if (std::find(presumed.begin(), presumed.end(), output) != presumed.end()) continue;

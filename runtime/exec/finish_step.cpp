@@ -97,7 +97,7 @@ StepResult pass(FinishRun& step, uint64_t ordinal) {
 
 StepResult FinishRun::advance(uint64_t ordinal) {
   if (!body->shared->settled(ordinal)) return StepResult::waiting;
-  const bool called = body->submitted_on[ordinal & pace->mask];
+  const bool called = body->finish_due[ordinal & pace->mask];
   const device::Fence& fence = body->on.fences[ordinal & pace->mask];
   if (called && !fence.done()) return StepResult::waiting;
   const mr_tick_info& info = pace->info(ordinal);

@@ -69,7 +69,7 @@ const HandlerRun* owes(const SegmentRun& segment) {
 
 } // namespace
 
-std::vector<std::string> who_waits(const RunState& run) {
+std::vector<std::string> waiting_lines(const RunState& run) {
   std::vector<std::string> lines;
   for (const HandlerRun* step : run.epoch.apart) { // listed first: the others wait for these calls
     const uint64_t tick = step->apart.load(std::memory_order_relaxed);
@@ -273,7 +273,7 @@ void Monitor::watch_movement(int64_t now) {
   idle_reported_ = true;
   if (!run_.options.on_message) return;
   tell("warning MR0603: nothing has moved for " + seconds(now - moved_at_ns_));
-  for (const std::string& line : who_waits(run_)) tell("  " + line);
+  for (const std::string& line : waiting_lines(run_)) tell("  " + line);
 }
 
 // Declares a device lost that finishes nothing while nothing else moves (semantics.md 4.9). Only the first such device,

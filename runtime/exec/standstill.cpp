@@ -87,7 +87,7 @@ std::string Standstill::waits_for() const {
     if (waits_for_device(*segment))
       return segment->steps[0]->plan->name + " waits for " + run_.epoch.plan.domains[segment->plan->domain].name;
   }
-  const std::vector<std::string> waiting = who_waits(run_);
+  const std::vector<std::string> waiting = waiting_lines(run_);
   return waiting.empty() ? "the workers" : waiting[0];
 }
 

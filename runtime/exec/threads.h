@@ -135,6 +135,6 @@ class Monitor {
 };
 
 // "boxes waits for video (tick 17)", a line each.
-std::vector<std::string> who_waits(const RunState& run);
+std::vector<std::string> waiting_lines(const RunState& run);
 
 } // namespace millrace::exec

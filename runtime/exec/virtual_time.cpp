@@ -81,7 +81,7 @@ void run_in_virtual_time(RunState& run) {
     if (next == INT64_MAX && second_cut.holds()) continue; // it has just begun
     if (next == INT64_MAX) {
       std::string lines;
-      for (const std::string& line : who_waits(run)) lines += "; " + line;
+      for (const std::string& line : waiting_lines(run)) lines += "; " + line;
       run.fail(Error{code::no_progress, "nothing can move any more" + lines, {}, {}, "", ""}, 0, UINT64_MAX);
       return;
     }

@@ -15,7 +15,7 @@ struct Expansion {
 
   Draft& draft;
   Plan& plan;
-  std::vector<bool> behind;              // by handler: decoupled, by rule 1.6 or because it stands apart
+  std::vector<bool> decoupled;           // by handler: by rule 1.6, or because it stands apart
   std::vector<uint32_t> apart;           // by handler: the handler whose firings its pace counts (8.12), or kNone
   std::map<uint32_t, uint32_t> finished; // a body's output on the host → the finish step's output for it
 

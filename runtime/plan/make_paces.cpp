@@ -12,10 +12,10 @@ namespace {
 class Grouping {
  public:
   explicit Grouping(Expansion& all)
-      : all_(all), draft_(all.draft), plan_(all.plan), behind_(all.behind), apart_(all.apart) {}
+      : all_(all), draft_(all.draft), plan_(all.plan), decoupled_(all.decoupled), apart_(all.apart) {}
 
   void run() {
-    find_behind();
+    find_decoupled();
     find_apart();
     do make_paces();
     while (open_circle() || join_kinds());
@@ -27,7 +27,7 @@ class Grouping {
 
   // 1.6. First marks the handlers that no sync path joins to a source, and non-sources whose outputs all leave by other
   // policies. Then takes back those that a handler which holds the tick open waits for.
-  void find_behind() {
+  void find_decoupled() {
     const size_t count = draft_.handlers.size();
     std::vector<bool> joined(count), only_leaves(count);
     for (bool changed = true; changed;) { // delay edges run backwards in `order`
@@ -46,8 +46,8 @@ class Grouping {
       leaves[edge.source] = true;
       if (is_sync(edge)) only_leaves[edge.source] = false;
     }
-    behind_.assign(count, false);
-    for (uint32_t h = 0; h < count; ++h) behind_[h] = !joined[h] || (only_leaves[h] && leaves[h]);
+    decoupled_.assign(count, false);
+    for (uint32_t h = 0; h < count; ++h) decoupled_[h] = !joined[h] || (only_leaves[h] && leaves[h]);
     back_out();
   }
 
@@ -55,8 +55,8 @@ class Grouping {
     for (bool changed = true; changed;) {
       changed = false;
       for (const DraftEdge& edge : draft_.edges) {
-        if (!joins_tick(edge) || !behind_[edge.source] || behind_[edge.target]) continue;
-        behind_[edge.source] = false;
+        if (!joins_tick(edge) || !decoupled_[edge.source] || decoupled_[edge.target]) continue;
+        decoupled_[edge.source] = false;
         changed = true;
       }
     }
@@ -69,14 +69,14 @@ class Grouping {
     const auto count = static_cast<uint32_t>(draft_.handlers.size());
     apart_.assign(count, kNone);
     apart_before_.assign(count, kNone);
-    behind_alone_ = behind_;
+    decoupled_alone_ = decoupled_;
     for (const uint32_t h :
          draft_.order) { // one that depends on another comes later, and its pace is within the other's
       const std::vector<uint32_t> group = dependents_alone(h);
       apart_before_[h] = apart_[h];
       for (const uint32_t member : group) {
         apart_[member] = h;
-        behind_[member] = true;
+        decoupled_[member] = true;
       }
     }
   }
@@ -133,11 +133,11 @@ class Grouping {
       if (edge.declared->delay > 0) continue;
       ways.add(edge.source, edge.target);
       const uint32_t pace = target_of(edge).pace;
-      if (joins_tick(edge) && behind_[edge.target] && source_of(edge).pace != pace)
+      if (joins_tick(edge) && decoupled_[edge.target] && source_of(edge).pace != pace)
         ways.add(edge.source, handlers + pace);
     }
     for (uint32_t h = 0; h < handlers; ++h)
-      if (behind_[h]) ways.add(handlers + draft_.handlers[h].pace, h);
+      if (decoupled_[h]) ways.add(handlers + draft_.handlers[h].pace, h);
     for (uint32_t pace = 0; pace < plan_.paces.size(); ++pace) {
       if (!ways.leads(handlers + pace, handlers + pace)) continue;
       hold_open(pace);
@@ -153,7 +153,7 @@ class Grouping {
     std::vector<uint32_t> parent(plan_.paces.size(), kNone);
     for (const DraftEdge& edge : draft_.edges) {
       const uint32_t from = source_of(edge).pace, to = target_of(edge).pace;
-      if (!joins_tick(edge) || !behind_[edge.target] || from == to) continue;
+      if (!joins_tick(edge) || !decoupled_[edge.target] || from == to) continue;
       if (parent[to] != kNone && parent[to] != from) {
         plan_.notes.push_back(target_of(edge).declared->name +
                               " holds its tick open: it reads from ticks of two kinds, all of its clock and some");
@@ -167,9 +167,9 @@ class Grouping {
 
   void hold_open(uint32_t pace) {
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
-      if (!behind_[h] || draft_.handlers[h].pace != pace) continue;
+      if (!decoupled_[h] || draft_.handlers[h].pace != pace) continue;
       if (apart_[h] != kNone) return join_again(apart_[h]);
-      behind_[h] = false;
+      decoupled_[h] = false;
     }
     back_out();
   }
@@ -181,7 +181,7 @@ class Grouping {
       if (apart_before_[h] == root) apart_before_[h] = outside;
       if (apart_[h] != root) continue;
       apart_[h] = outside;
-      behind_[h] = outside != kNone || behind_alone_[h];
+      decoupled_[h] = outside != kNone || decoupled_alone_[h];
     }
   }
 
@@ -193,7 +193,7 @@ class Grouping {
       plan_.paces.push_back(pace);
     }
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
-      draft_.handlers[h].pace = behind_[h] ? kNone : draft_.handlers[h].clock;
+      draft_.handlers[h].pace = decoupled_[h] ? kNone : draft_.handlers[h].clock;
     // Decoupled handlers share a pace if sync edges join them, also through one that stands apart.
     for (uint32_t h : draft_.order) {
       if (draft_.handlers[h].pace != kNone) continue;
@@ -222,15 +222,15 @@ class Grouping {
 
   // True if the handler is decoupled, belongs to the pace of `root` (kNone: its clock's), and has no pace yet.
   bool takes_part(uint32_t h, uint32_t root) const {
-    return behind_[h] && apart_[h] == root && draft_.handlers[h].pace == kNone;
+    return decoupled_[h] && apart_[h] == root && draft_.handlers[h].pace == kNone;
   }
 
   Expansion& all_;
   Draft& draft_;
   Plan& plan_;
-  std::vector<bool>& behind_;
+  std::vector<bool>& decoupled_;
   std::vector<uint32_t>& apart_;
-  std::vector<bool> behind_alone_;     // by rule 1.6 alone
+  std::vector<bool> decoupled_alone_;  // by rule 1.6 alone
   std::vector<uint32_t> apart_before_; // by handler: its apart_ as it is without a pace of its own
 };
 

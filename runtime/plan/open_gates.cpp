@@ -10,7 +10,7 @@ namespace {
 
 class Opening {
  public:
-  explicit Opening(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan), behind_(all.behind) {}
+  explicit Opening(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan), decoupled_(all.decoupled) {}
 
   void run() {
     find_callers();
@@ -36,7 +36,7 @@ class Opening {
         reads_queue = reads_queue || !is_sync(draft_.edges[handler.input_edge[i]]);
       }
       if (reads_queue && !requires_one) step.as<HandlerStep>().on_value = true;
-      if (behind_[h] && !requires_one && !reads_queue) open_gate(handler.pace);
+      if (decoupled_[h] && !requires_one && !reads_queue) open_gate(handler.pace);
     }
   }
 
@@ -45,7 +45,7 @@ class Opening {
   // (8.6).
   void open_gates() {
     for (const DraftEdge& edge : draft_.edges) {
-      if (!behind_[edge.target]) continue;
+      if (!decoupled_[edge.target]) continue;
       const bool looks_back = edge.declared->delay > 0 && source_of(edge).pace == target_of(edge).pace;
       const bool takes = edge.declared->policy == graph::Policy::queue && edge.crosses_clocks;
       if (looks_back || takes) open_gate(target_of(edge).pace);
@@ -95,7 +95,7 @@ class Opening {
   Expansion& all_;
   Draft& draft_;
   Plan& plan_;
-  const std::vector<bool>& behind_;
+  const std::vector<bool>& decoupled_;
 };
 
 } // namespace

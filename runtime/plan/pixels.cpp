@@ -70,7 +70,7 @@ class Chooser {
   }
 
   // The cost of everything downstream of a reader that gets this format.
-  Badness behind(const PixelTree::Reader& reader, uint32_t format) const {
+  Badness downstream(const PixelTree::Reader& reader, uint32_t format) const {
     Badness cost;
     for (const uint32_t o : reader.passes_to) cost += best_[o][format].cost;
     return cost;
@@ -80,11 +80,11 @@ class Chooser {
   Served serve(const PixelTree::Reader& reader, uint32_t format, uint64_t made) const {
     const bool takes_it = reader.takes & bit(format);
     Served served;
-    if (takes_it) served = {behind(reader, format), format};
+    if (takes_it) served = {downstream(reader, format), format};
     bool is_served = takes_it;
     for (uint64_t left = reader.may_convert ? made & reader.takes : 0; left != 0; left &= left - 1) {
       const uint32_t other = lowest(left);
-      Served converted{behind(reader, other), other};
+      Served converted{downstream(reader, other), other};
       converted.cost.early += takes_it;
       converted.cost.lost += other == MR_PIXEL_GRAY8 && (reader.takes & ~bit(MR_PIXEL_GRAY8)) != 0;
       converted.cost.rank += static_cast<uint32_t>(std::popcount(reader.takes & (bit(other) - 1)));
@@ -93,7 +93,7 @@ class Chooser {
       is_served = true;
     }
     if (is_served) return served;
-    served = {behind(reader, format), format};
+    served = {downstream(reader, format), format};
     ++served.cost.impossible;
     return served;
   }
