@@ -178,7 +178,7 @@ class Runtime::State {
   ~State() {
     run_ = nullptr;
     forget();
-    if (left_behind_) (void)owned_registry_.release(); // its handlers are still called
+    if (registry_in_use_) (void)owned_registry_.release(); // its handlers are still called
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -340,7 +340,7 @@ class Runtime::State {
 
   void forget() {
     const std::lock_guard lock(mutex_);
-    left_behind_ = left_behind_ || (composition_ && composition_->is_stuck());
+    registry_in_use_ = registry_in_use_ || (composition_ && composition_->is_stuck());
     composition_ = nullptr;
     over_ = false;
   }
@@ -351,7 +351,7 @@ class Runtime::State {
   std::unique_ptr<plugin::Registry> owned_registry_;
   plugin::Registry& registry_;
   std::optional<embed::CrashReport> crashes_;
-  bool left_behind_ = false; // true if handlers of the registry are still called, see Composition::is_stuck
+  bool registry_in_use_ = false; // true if handlers of the registry are still called, see Composition::is_stuck
   std::optional<graph::Graph> graph_;
   bool over_ = false;  // the composition has run
   pid_t process_ = -1; // the process that started the run

@@ -16,7 +16,7 @@
 //  that keeps to the count it was planned for. release() is legal from any thread.
 //  - A generation counts how often a block was taken; (block, generation) names a buffer for ever.
 //
-// What it is not. No pool and no allocator: nothing here grows.
+// Limits. No pool and no allocator: nothing here grows.
 #pragma once
 
 #include <atomic>

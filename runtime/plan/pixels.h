@@ -11,7 +11,7 @@
 // the root. Only the readers of one output depend on each other, because they share conversions. One output is
 // converted to each format once at most, so all sets of formats are tried.
 //
-// What it is not. It does not know what a handler does with its formats beyond the declarations of its ports. If a
+// Limits. It does not know what a handler does with its formats beyond the declarations of its ports. If a
 // handler makes another format of its input, negotiation begins again after it.
 #pragma once
 

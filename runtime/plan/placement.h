@@ -10,7 +10,7 @@
 // minimum cut, which is exact if there are two domains and loads do not matter, and from moving handlers and chains one
 // after another until nothing gets better. Small graphs are enumerated.
 //
-// What it is not. Prices do not change while it calculates. The evaluator knows contention only as queues for workers
+// Limits. Prices do not change while it calculates. The evaluator knows contention only as queues for workers
 // and engines: it assumes that kernels which share a device run one after another. A value that is read in place is
 // read where it was made, never from a replica.
 #pragma once

@@ -24,7 +24,7 @@
 //  - A plan is data alone: indices and texts, no pointer to a handler, a registry or the graph. It can be compared,
 //    written as JSON and read again (plan_json.h).
 //
-// What it is not. It holds no memory, thread or handler; exec/ makes those from it.
+// Limits. It holds no memory, thread or handler; exec/ makes those from it.
 #pragma once
 
 #include <cstdint>

@@ -187,7 +187,7 @@ TEST_CASE("8.12: every counts in the clock's ticks there, and memory is for firi
 TEST_CASE("8.12: a handler stays with its clock if a reader waits for a tick of its results") {
   const auto is_apart = [](Pipeline& p) {
     Compiled compiled(p, apart_setup());
-    return compiled.behind("coder");
+    return compiled.decoupled("coder");
   };
   const auto with_store = [] {
     Pipeline p = gap_of_eighty("apart.coder");

@@ -11,7 +11,7 @@ TEST_CASE("2.3: a delay counts ticks of the clock, also after a gate that lets e
       "t.count name=source count=7 ; t.relay name=second every=2 ! t.paced name=paced ! t.sink name=sink log=second ; "
       "source. ! second. policy=queue depth=4 ! paced.extra delay=2");
   Compiled compiled(p, {});
-  CHECK(compiled.behind("paced"));
+  CHECK(compiled.decoupled("paced"));
   REQUIRE(compiled.run().ok);
   // Ticks 0, 2, 4, 6 have a value; two ticks before each of them was the one before it.
   std::vector<int64_t> seen;
@@ -55,7 +55,7 @@ TEST_CASE("2.3: a delayed required input repeats the edge's last value, also one
     edge.initial_empty = true;
     p.connect("both", "sink", behind ? graph::Policy::latest : graph::Policy::sync);
     Compiled compiled(p, {});
-    CHECK((compiled.behind("both")) == behind);
+    CHECK((compiled.decoupled("both")) == behind);
     REQUIRE(compiled.run().ok);
     std::vector<int64_t> even;
     for (const Seen& entry : compiled.seen("repeats"))
@@ -82,7 +82,7 @@ TEST_CASE("2.3: a reader of a queue that requires nothing runs at the queue's va
     p.connect("mix", "sink.in");
     if (!behind) p.connect("source", "sink.in");
     Compiled compiled(p, {});
-    CHECK((compiled.behind("mix")) == behind);
+    CHECK((compiled.decoupled("mix")) == behind);
     const Ran result = compiled.run();
     REQUIRE(result.ok);
     CHECK(result.handler("mix").calls == 3);

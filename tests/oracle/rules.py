@@ -162,13 +162,13 @@ class Pipeline:
         """The most ticks that may be owed on a path within a clock."""
         return sum(h.max_pending * h.every for h in self.handlers.values() if h.clock == clock)
 
-    def behind(self, names):
+    def downstream(self, names):
         """Handlers, and all that read them, one after another."""
         readers = {edge.reader for edge in self.edges() if edge.writer in names}
-        return names if readers <= names else self.behind(names | readers)
+        return names if readers <= names else self.downstream(names | readers)
 
     def depends_on_itself(self, name):
-        return name in self.behind({edge.reader for edge in self.edges() if edge.writer == name})
+        return name in self.downstream({edge.reader for edge in self.edges() if edge.writer == name})
 
     def rate(self, clock):
         """Ticks a second, or None."""
@@ -593,7 +593,7 @@ class Run:
         owing = [h for h in self.pipeline.handlers.values() if h.max_pending and not self._stands_apart(h.name)]
         if in_flight == 1 or any((e.delay or e.lag) and self._owes(e.writer) for e in self.pipeline.edges()):
             return 1
-        owed = self.pipeline.behind({handler.name for handler in owing})
+        owed = self.pipeline.downstream({handler.name for handler in owing})
         aside = any(edge.writer in owed and (edge.delay or edge.policy == "latest") for edge in self.pipeline.edges())
         if aside or not all(map(self._holds_ticks, owing)):
             return None

@@ -25,11 +25,11 @@ Pipeline street(graph::Policy to_overlay) {
 
 TEST_CASE("1.6: a handler whose outputs all leave by latest works behind, one that is read by sync does not") {
   const Planned behind(street(graph::Policy::latest));
-  CHECK(behind.behind("detect"));
-  CHECK_FALSE(behind.behind("overlay"));
-  CHECK_FALSE(behind.behind("show"));
+  CHECK(behind.decoupled("detect"));
+  CHECK_FALSE(behind.decoupled("overlay"));
+  CHECK_FALSE(behind.decoupled("show"));
   CHECK(behind.window("detect") == 1); // its bound: one tick
-  CHECK_FALSE(Planned(street(graph::Policy::sync)).behind("detect"));
+  CHECK_FALSE(Planned(street(graph::Policy::sync)).decoupled("detect"));
 }
 
 TEST_CASE("1.6: the gate of a handler with every: lets in only the ticks on which it fires") {
@@ -45,7 +45,7 @@ TEST_CASE("1.6: a sink that reads by queue works behind, bounded by the queue's 
   edge.depth = 6;
   edge.full = graph::Full::drop_newest;
   const Planned planned(p);
-  CHECK(planned.behind("writer"));
+  CHECK(planned.decoupled("writer"));
   CHECK(planned.gate("writer").depth == 6);
   CHECK(planned.gate("writer").queued);
   CHECK_FALSE(planned.gate("writer").busy);
@@ -56,9 +56,9 @@ TEST_CASE("1.6: handlers that work behind share a pace if sync joins them; a sou
       "t.count name=source ; t.relay name=first ! t.relay name=second ! t.sink name=sink log=none ; source. ! "
       "first. policy=queue");
   const Planned planned(p);
-  CHECK_FALSE(planned.behind("source"));
+  CHECK_FALSE(planned.decoupled("source"));
   for (const char* name : {"first", "second", "sink"}) {
-    CHECK(planned.behind(name));
+    CHECK(planned.decoupled(name));
     CHECK(planned.in_step(name, "first"));
   }
 }
@@ -68,8 +68,8 @@ TEST_CASE("1.6: a handler that holds the tick open makes those that it waits for
       "t.count name=source ! t.relay name=side ; t.need name=both ! t.sink name=sink log=none ; source. ! both.a ; "
       "side. ! both.b policy=queue");
   const Planned planned(p);
-  CHECK_FALSE(planned.behind("side"));
-  CHECK_FALSE(planned.behind("both"));
+  CHECK_FALSE(planned.decoupled("side"));
+  CHECK_FALSE(planned.decoupled("both"));
 }
 
 TEST_CASE("1.6, 2.2: a gate lets in ticks without a value if a handler after it fires on them") {
@@ -99,8 +99,8 @@ TEST_CASE("1.6: a group that would wait for itself by another path holds the tic
   p.connect("behind", "both.b");
   p.connect("both", "sink");
   const Planned planned(p);
-  CHECK_FALSE(planned.behind("behind"));
-  CHECK_FALSE(planned.behind("both"));
+  CHECK_FALSE(planned.decoupled("behind"));
+  CHECK_FALSE(planned.decoupled("both"));
 }
 
 TEST_CASE(

@@ -32,7 +32,7 @@ TEST_CASE("1.6: a gate that nothing feeds by sync or queue lets every tick in") 
   p.add("watch", "t.sink", {{"log", "none"}}); // reads by latest alone
   p.connect("source", "watch", graph::Policy::latest);
   const Planned planned(p);
-  REQUIRE(planned.behind("watch"));
+  REQUIRE(planned.decoupled("watch"));
   const GateView gate = planned.gate("watch");
   CHECK_FALSE(gate.fed);
   CHECK(gate.every_tick);
@@ -44,7 +44,7 @@ TEST_CASE("1.6: a queue that rejoins its own tick holds it open, and the plan sa
       "t.count name=source ! t.late name=late ; t.need name=both ! t.sink name=sink log=none ; late. ! both.a ; "
       "source. ! both.b policy=queue depth=8");
   const Planned planned(p);
-  CHECK_FALSE(planned.behind("both"));
+  CHECK_FALSE(planned.decoupled("both"));
   CHECK(planned.queue_capacities().empty());
   CHECK(contains(planned.line_with("source.out → both.b"), "the queue holds the tick open"));
 }
@@ -140,7 +140,7 @@ TEST_CASE("3.5: a writer in another pace or after a latest edge copies, since ot
   Pipeline p(
       "t.count name=source ; t.paint name=paint ! t.sink name=sink log=none ; source. ! paint. policy=queue depth=2");
   const Planned planned(p);
-  REQUIRE(planned.behind("paint"));
+  REQUIRE(planned.decoupled("paint"));
   CHECK(planned.owns_memory("paint"));
   CHECK(planned.has_note("the buffer is held by another pace"));
 }

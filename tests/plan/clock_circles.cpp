@@ -121,7 +121,7 @@ TEST_CASE("8.3: a clock's own window holds what a circle needs, also where the d
   queue.full = graph::Full::drop_oldest;
   join(p, "hx", "hy", graph::Policy::latest);
   const Planned planned(p);
-  CHECK(planned.behind("late"));
+  CHECK(planned.decoupled("late"));
   // 8 results and one period to spare: 90 ms, which are 9 ticks of the clock, one more, and one to spare.
   CHECK(planned.window("sy") == 9 + 1 + 1);
   CHECK(planned.window("late") == 9 + 1 + 1 + 8);

@@ -100,7 +100,7 @@ bool PlanView::gated_by(const std::string& handler, const std::string& other) co
 }
 
 GateView PlanView::gate(const std::string& handler) const {
-  if (!behind(handler)) throw std::invalid_argument(handler + " has no gate: it does not work behind its clock");
+  if (!decoupled(handler)) throw std::invalid_argument(handler + " has no gate: it is not decoupled from its clock");
   const plan::Step& gate = plan_->steps[pace(handler).gate];
   const plan::Channel& channel = plan_->channels[gate.channel()];
   return {gate.every, channel.depth, !gate.inputs.empty(), channel.queued, channel.busy, channel.every_tick};

@@ -110,7 +110,7 @@ class PlanView {
   uint32_t window(const std::string& handler) const { return pace(handler).window; }
   uint32_t room(const std::string& handler) const { return pace(handler).room; }
   uint32_t slots(const std::string& handler) const { return pace(handler).slots; }
-  bool behind(const std::string& handler) const { return pace(handler).kind == plan::PaceKind::decoupled; }
+  bool decoupled(const std::string& handler) const { return pace(handler).kind == plan::PaceKind::decoupled; }
   bool in_step(const std::string& one, const std::string& other) const { return &pace(one) == &pace(other); }
   // Its gate belongs to the pace of the other one.
   bool gated_by(const std::string& handler, const std::string& other) const;
