@@ -11,6 +11,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "tests/file_bytes.h"
+
 namespace millrace::media {
 
 std::string output_of(const std::string& command) {
@@ -100,6 +102,20 @@ Probed probe(const std::string& path) {
 std::string decoded(const std::string& path, const std::string& pix_fmt) {
   return output_of("ffmpeg -nostdin -v error -i '" + path + "' -map 0:v -f rawvideo -vsync passthrough -pix_fmt " +
                    pix_fmt + " -");
+}
+
+std::vector<std::string> decoded(const std::vector<Shown>& films) {
+  if (films.empty()) return {};
+  std::string inputs, outputs;
+  for (size_t i = 0; i < films.size(); ++i) {
+    inputs += " -i '" + films[i].path + "'";
+    outputs += " -map " + std::to_string(i) + ":v -f rawvideo -vsync passthrough -pix_fmt " + films[i].pix_fmt + " '" +
+               films[i].path + ".raw'";
+  }
+  output_of("ffmpeg -nostdin -v error -y" + inputs + outputs);
+  std::vector<std::string> all;
+  for (const Shown& film : films) all.push_back(bytes_of(film.path + ".raw"));
+  return all;
 }
 
 std::string plain_bytes(const testing::Value& picture) {

@@ -38,6 +38,11 @@ Probed probe(const std::string& path);
 
 // The bytes of all pictures of a file in this pixel format, as ffmpeg decodes them.
 std::string decoded(const std::string& path, const std::string& pix_fmt);
+// Decodes several films in one process of ffmpeg: its start takes longer than decoding a short film.
+struct Shown {
+  std::string path, pix_fmt;
+};
+std::vector<std::string> decoded(const std::vector<Shown>& films);
 // The same of a numbered picture, without padding.
 std::string plain_bytes(const testing::Value& picture);
 
