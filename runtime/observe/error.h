@@ -19,7 +19,7 @@ struct Place {
 };
 
 // Codes are stable, and named in error_codes.h. The hundreds tell the family: 1 usage, 2 pipeline text, 3 graph, 4
-// plan, 5 plugin, 6 run, 7 device.
+// plan, 5 plugin, 6 run, 7 device, 8 nodes and links.
 struct Error {
   int code = 0;                   // code::plan_mismatch, 412, is printed as MR0412
   std::string what;               // one sentence, no full stop

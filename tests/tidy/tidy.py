@@ -59,11 +59,16 @@ EDGES = {
     "plan": {"graph", "plugin", "memory", "device", "observe"},
     "exec": {"plan", "graph", "plugin", "memory", "device", "observe"},
     "net": {"device", "memory", "observe"},
-    "embed": {"exec", "plan", "graph", "plugin", "memory", "device", "observe"},
+    "embed": {"exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
     "cli": {"embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
 }
 # The registry holds the table of the built-in handlers, the CUDA module that of their kernels.
 INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h"), ("device", "handlers/gpu/tables.h")}
+
+# The link's core takes bytes, time and random numbers as arguments, so that a simulator and a fuzzer run the same code.
+FOLDERS_WITHOUT_A_SYSTEM = ("runtime/net", "runtime/net/sim")
+SYSTEM_HEADERS = re.compile(r"(boost|openssl|sys|netinet|arpa|net)/|(unistd|fcntl|poll|netdb|chrono|random|thread|mutex|"
+                            r"condition_variable|future|atomic|ctime|time|fstream|filesystem)(\.h)?$")
 
 # A comment begins with its subject: these words begin a clause, and the subject comes last or not at all.
 CLAUSE_BEGINS = re.compile(r"^\s*//+ (What|Whether|Who|Whose|Whoever|Whatever|Of|Where|Which|Whichever)\b")
@@ -202,6 +207,8 @@ def check_includes(path, name):
     for match in INCLUDE.finditer(text):
         line, included = text.count("\n", 0, match.start(2)) + 1, match.group(2)
         head = included.split("/")[0]
+        if match.group(1) == "<" and SYSTEM_HEADERS.match(included) and "/".join(parts[:-1]) in FOLDERS_WITHOUT_A_SYSTEM:
+            yield f"{name}:{line}: includes <{included}>; the link's core knows no system, net/system does"
         if head == "millrace" or match.group(1) == "<":
             continue
         in_tree = "/" in included and (head in EDGES or head in ("handlers", "plugins", "runtime"))

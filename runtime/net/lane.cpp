@@ -1,0 +1,32 @@
+// Takes turns between the crossings of one connection.
+#include "net/lane.h"
+
+namespace millrace::net {
+namespace {
+
+constexpr size_t kOpenBytesMax = 1 + kCrossingNameBytesMax + 4 + 1 + 1 + 8 * kValuesMax + 8 + 8;
+
+} // namespace
+
+void Lane::write_crossings(bool takes_new) {
+  for (; opens_written < incoming.size() && outbox.has_room(kOpenBytesMax); ++opens_written) {
+    Incoming& crossing = *incoming[opens_written];
+    ByteWriter body = outbox.body(kOpenBytesMax);
+    write_open(crossing.open(), body);
+    Head head;
+    head.type = RecordType::open;
+    head.crossing = crossing.plan().number;
+    outbox.add(head, body);
+  }
+  // A crossing that had nothing is not asked again until the others were.
+  for (size_t idle = 0; idle < outgoing.size() && outbox.waiting_bytes() < kWaitingBytesMax;) {
+    switch (outgoing[turn]->write_next(outbox, takes_new)) {
+      case Outgoing::Wrote::no_room: return;
+      case Outgoing::Wrote::nothing: ++idle; break;
+      case Outgoing::Wrote::record: idle = 0; break;
+    }
+    turn = (turn + 1) % outgoing.size();
+  }
+}
+
+} // namespace millrace::net

@@ -1,0 +1,85 @@
+// One crossing at its sender: parcels that were sent and not acknowledged, and the one that is being written.
+//
+// Parcels have numbers without gaps, from 0 in each pairing of two processes:
+//
+//   acknowledged        next                taken
+//   |  sent, held        |  held, to be sent  |  still with the run
+//
+// `taken - acknowledged` is at most the depth, and `taken` at most the credit. After a cut the peer's OPEN says which
+// number it expects, `next` goes back to it, and the rest is sent again. When the peer's process is another, all that
+// is held is lost with it, and the numbers begin anew.
+#pragma once
+
+#include <memory>
+
+#include "net/crossing.h"
+#include "net/outbox.h"
+
+namespace millrace::net {
+
+class Outgoing {
+ public:
+  Outgoing(const CrossingPlan& plan, Departure& departure);
+
+  const CrossingPlan& plan() const { return plan_; }
+
+  // Another process is the peer. Parcels that are held count as lost.
+  void begin_pairing();
+  // The connection is gone; nothing is sent until the next OPEN.
+  void close();
+  // The reader's OPEN came.
+  Fault open(const Open& open);
+
+  enum class Wrote : uint8_t { nothing, record, no_room };
+  // Adds the next record, if there is one and it may be sent. `takes_new`: parcels may be taken from the run.
+  Wrote write_next(Outbox& outbox, bool takes_new);
+  // All bytes of this parcel were given to the connection.
+  void gave(uint64_t number) { gave_ = number + 1; }
+
+  Fault read_state(const ReaderState& state);
+  // The clock has passed a time that the reader was not told yet.
+  bool has_passed() const;
+  SenderState write_state();
+  // The connection that states go over is another: what it told may be lost.
+  void retell() { has_told_ = false; }
+
+  // Everything that was taken has been acknowledged.
+  bool is_drained() const { return acknowledged_ == taken_; }
+  bool is_open() const { return is_open_; }
+  // A parcel could be sent if the run had one.
+  bool has_credit() const { return taken_ < credit_ && taken_ - acknowledged_ < plan_.depth && !ended_; }
+
+  struct Counts {
+    uint64_t sent = 0; // parcels whose numbers were given out, ends among them
+    uint64_t acknowledged = 0;
+    uint64_t lost = 0;
+    std::array<uint64_t, kCausesMax> left_out{}; // ticks, as parcels told
+  };
+  const Counts& counts() const { return counts_; }
+
+ private:
+  Parcel& held(uint64_t number) { return held_[number % plan_.depth]; }
+  bool take();
+  void release(uint64_t before, bool acknowledged);
+  void write_tick_record(Outbox& outbox);
+  void write_chunk(Outbox& outbox);
+  void skip_empty_values(const Parcel& parcel);
+  void finish_parcel(Outbox& outbox);
+
+  CrossingPlan plan_;
+  Departure& departure_;
+  std::unique_ptr<Parcel[]> held_;
+  uint64_t acknowledged_ = 0, next_ = 0, taken_ = 0, credit_ = 0, gave_ = 0;
+  bool is_open_ = false;
+  bool ended_ = false;
+  Parcel end_; // kept, so that another process of the peer learns of it too
+  // The parcel `next_` while it is being written.
+  bool in_parcel_ = false;
+  uint32_t value_ = 0;
+  uint64_t at_ = 0;
+  SenderState told_; // the last that was written to this connection
+  bool has_told_ = false;
+  Counts counts_;
+};
+
+} // namespace millrace::net

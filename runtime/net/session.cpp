@@ -1,0 +1,323 @@
+// A session's connections: greeting, pairing, cuts, and the records of the control connection.
+#include "net/session.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "observe/error.h"
+
+namespace millrace::net {
+
+Session::Session(const SessionOptions& options)
+    : options_(options),
+      random_state_(options.seed),
+      lanes_(1 + options.data_lanes),
+      outgoing_(kCrossingsMax),
+      incoming_(kCrossingsMax) {
+  MR_ASSERT(options.data_lanes >= 1 && options.data_lanes <= kDataLanesMax, "a link has 1 to 4 data connections");
+  MR_ASSERT(options.self.session != 0, "a session's number is not 0");
+  if (options.dials) lanes_[0].dial_at_ns = INT64_MIN;
+}
+
+void Session::add(const CrossingPlan& plan, Departure& departure) {
+  MR_ASSERT(plan.number < kCrossingsMax && plan.lane >= 1 && plan.lane < lanes_.size() && !outgoing_[plan.number],
+            "a crossing has a number of its own and a data connection");
+  outgoing_[plan.number] = std::make_unique<Outgoing>(plan, departure);
+  lanes_[plan.lane].outgoing.push_back(outgoing_[plan.number].get());
+}
+
+void Session::add(const CrossingPlan& plan, Arrival& arrival) {
+  MR_ASSERT(plan.number < kCrossingsMax && plan.lane >= 1 && plan.lane < lanes_.size() && !incoming_[plan.number],
+            "a crossing has a number of its own and a data connection");
+  incoming_[plan.number] = std::make_unique<Incoming>(plan, arrival);
+  lanes_[plan.lane].incoming.push_back(incoming_[plan.number].get());
+}
+
+// splitmix64
+uint64_t Session::random() {
+  uint64_t bits = random_state_ += 0x9E3779B97F4A7C15u;
+  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9u;
+  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBu;
+  return bits ^ (bits >> 31);
+}
+
+Hello Session::hello(uint32_t lane) const {
+  const Self& self = options_.self;
+  Hello hello;
+  hello.version_least = self.version_least;
+  hello.version_most = self.version_most;
+  hello.features = self.features;
+  hello.mandatory = self.mandatory;
+  hello.node = self.node;
+  hello.session = self.session;
+  hello.pairing = pairing_;
+  hello.run = self.run;
+  hello.epoch = self.epoch;
+  hello.brief = self.brief;
+  hello.lane = lane;
+  return hello;
+}
+
+// ---- events --------------------------------------------------------------------------------------------------------
+
+void Session::tell(EventType type, uint32_t lane, Fault fault, std::string_view sentence) {
+  MR_ASSERT(event_end_ - event_begin_ < kEventsMax, "the owner of a session polls after each call");
+  events_[event_end_++ % kEventsMax] = {type, lane, fault, sentence};
+}
+
+bool Session::poll(Event& event) {
+  if (event_begin_ == event_end_) return false;
+  event = events_[event_begin_++ % kEventsMax];
+  return true;
+}
+
+// ---- a connection comes --------------------------------------------------------------------------------------------
+
+// All that belonged to the connection before.
+void Session::let_go(uint32_t lane) {
+  Lane& connection = lanes_[lane];
+  for (Outgoing* crossing : connection.outgoing) crossing->close();
+  for (Incoming* crossing : connection.incoming) crossing->close();
+  connection.outbox.begin(false);
+  connection.state = Lane::State::down;
+  connection.reading = nullptr;
+  connection.dial_at_ns = connection.give_up_at_ns = INT64_MAX;
+}
+
+void Session::connect(uint32_t lane, bool checks_bodies, int64_t now_ns) {
+  let_go(lane);
+  Lane& connection = lanes_[lane];
+  connection.inbox.begin(checks_bodies);
+  connection.outbox.begin(checks_bodies);
+  connection.state = Lane::State::greeting;
+  connection.give_up_at_ns = now_ns + kGreetingNs;
+}
+
+void Session::dialled(uint32_t lane, bool checks_bodies, int64_t now_ns) {
+  if (lanes_[lane].state != Lane::State::dialling) return tell(EventType::close, lane);
+  connect(lane, checks_bodies, now_ns);
+  write_hello(RecordType::hello, lane);
+}
+
+void Session::write_hello(RecordType type, uint32_t lane) {
+  Hello said = hello(lane);
+  if (type == RecordType::welcome) {
+    said.version_least = said.version_most = version_;
+    said.features = features_;
+    said.mandatory &= features_;
+  }
+  ByteWriter body = lanes_[lane].outbox.body(kHelloBytes);
+  net::write_hello(said, body);
+  Head head;
+  head.type = type;
+  lanes_[lane].outbox.add(head, body);
+}
+
+Fault Session::check_peer(const Hello& hello) const {
+  const Self& self = options_.self;
+  if (hello.node != options_.peer) return Fault::node;
+  if (hello.version_least > self.version_most || hello.version_most < self.version_least) return Fault::version;
+  if ((hello.mandatory & ~self.features) != 0 || (self.mandatory & ~hello.features) != 0) return Fault::feature;
+  if (hello.run != self.run || hello.brief != self.brief) return Fault::plan;
+  return hello.lane < lanes_.size() ? Fault::none : Fault::lane;
+}
+
+Fault Session::accept(const Hello& hello, bool checks_bodies, int64_t now_ns) {
+  if (gone_) return Fault::leaving;
+  if (const Fault fault = check_peer(hello); fault != Fault::none) return fault;
+  if (hello.lane == 0) return accept_control(hello, checks_bodies, now_ns);
+  if (pairing_ == 0 || hello.pairing != pairing_ || hello.session != peer_session_) return Fault::stale;
+  connect(hello.lane, checks_bodies, now_ns);
+  write_hello(RecordType::welcome, hello.lane);
+  come_up(hello.lane, now_ns);
+  return Fault::none;
+}
+
+Fault Session::accept_control(const Hello& hello, bool checks_bodies, int64_t now_ns) {
+  const bool is_other = hello.session != peer_session_;
+  // While one process is heard, another one with its identity is a mistake of whoever started it.
+  if (is_other && is_up(0) && heartbeat_.presence(now_ns) == Presence::there) return Fault::running_already;
+  version_ = std::min(hello.version_most, options_.self.version_most);
+  features_ = hello.features & options_.self.features;
+  connect(0, checks_bodies, now_ns);
+  const bool goes_on = !is_other && pairing_ != 0 && hello.pairing == pairing_;
+  if (!goes_on) begin_pairing(random() | 1, hello.session);
+  write_hello(RecordType::welcome, 0);
+  come_up(0, now_ns);
+  tell(goes_on ? EventType::back : EventType::met, 0);
+  return Fault::none;
+}
+
+// Numbers begin at 0, so no connection of the pairing before is of use.
+void Session::begin_pairing(uint64_t pairing, uint64_t peer_session) {
+  for (uint32_t lane = 1; lane < lanes_.size(); ++lane)
+    if (lanes_[lane].has_connection()) {
+      let_go(lane);
+      tell(EventType::close, lane);
+    }
+  for (Lane& lane : lanes_) {
+    for (Outgoing* crossing : lane.outgoing) crossing->begin_pairing();
+    for (Incoming* crossing : lane.incoming) crossing->begin_pairing();
+  }
+  pairing_ = pairing;
+  peer_session_ = peer_session;
+  ++pairings_;
+  heartbeat_.forget();
+  peer_leaving_ = peer_drained_ = false;
+}
+
+void Session::come_up(uint32_t lane, int64_t now_ns) {
+  Lane& connection = lanes_[lane];
+  connection.state = Lane::State::up;
+  connection.give_up_at_ns = INT64_MAX;
+  connection.opens_written = 0;
+  connection.redial.succeeded();
+  if (lane != 0) return;
+  heartbeat_.begin(now_ns);
+  presence_ = Presence::there;
+  has_pong_ = told_leaving_ = told_drained_ = false;
+  for (Lane& each : lanes_) {
+    for (Outgoing* crossing : each.outgoing) crossing->retell();
+    for (Incoming* crossing : each.incoming) crossing->retell();
+  }
+  if (!options_.dials) return;
+  for (uint32_t i = 1; i < lanes_.size(); ++i)
+    if (lanes_[i].state == Lane::State::down) lanes_[i].dial_at_ns = now_ns;
+}
+
+Fault Session::read_welcome(uint32_t lane, int64_t now_ns) {
+  Hello hello;
+  if (const Fault fault = read_hello(lanes_[lane].inbox.body(), hello); fault != Fault::none) return fault;
+  if (const Fault fault = check_peer(hello); fault != Fault::none) return fault;
+  if (hello.lane != lane) return Fault::lane;
+  if (hello.version_least != hello.version_most) return Fault::version;
+  if ((hello.features & ~options_.self.features) != 0) return Fault::feature;
+  if (lane != 0) {
+    if (hello.pairing != pairing_ || hello.session != peer_session_) return Fault::stale;
+    come_up(lane, now_ns);
+    return Fault::none;
+  }
+  if (hello.pairing == 0) return Fault::session;
+  const bool goes_on = hello.pairing == pairing_;
+  if (goes_on && hello.session != peer_session_) return Fault::session;
+  version_ = hello.version_most;
+  features_ = hello.features;
+  if (!goes_on) begin_pairing(hello.pairing, hello.session);
+  come_up(0, now_ns);
+  tell(goes_on ? EventType::back : EventType::met, 0);
+  return Fault::none;
+}
+
+// ---- a connection goes ---------------------------------------------------------------------------------------------
+
+void Session::cut(uint32_t lane, int64_t now_ns) {
+  Lane& connection = lanes_[lane];
+  if (connection.state == Lane::State::down) return;
+  let_go(lane);
+  if (options_.dials && !gone_ && (lane == 0 || is_up(0)))
+    connection.dial_at_ns = connection.redial.next_ns(now_ns, random());
+}
+
+void Session::drop(uint32_t lane, int64_t now_ns) {
+  if (!lanes_[lane].has_connection()) return;
+  cut(lane, now_ns);
+  tell(EventType::close, lane);
+}
+
+void Session::drop_all(int64_t now_ns) {
+  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) drop(lane, now_ns);
+}
+
+// Says why, if the connection is not in the middle of much, and closes.
+void Session::refuse(uint32_t lane, Fault fault, int64_t now_ns) {
+  Lane& connection = lanes_[lane];
+  tell(EventType::refused, lane, fault, sentence_of(fault));
+  connection.redial.refused();
+  constexpr size_t kBytes = 4 + kSentenceBytesMax;
+  if (!connection.outbox.has_room(kBytes)) return drop(lane, now_ns);
+  ByteWriter body = connection.outbox.body(kBytes);
+  write_farewell({fault, sentence_of(fault)}, body);
+  Head head;
+  head.type = RecordType::refuse;
+  connection.outbox.add(head, body);
+  connection.state = Lane::State::closing;
+  connection.give_up_at_ns = now_ns + kSecond;
+}
+
+size_t write_refusal(Fault fault, bool checks_bodies, std::span<std::byte> bytes) {
+  Outbox outbox;
+  outbox.begin(checks_bodies);
+  ByteWriter body = outbox.body(4 + kSentenceBytesMax);
+  write_farewell({fault, sentence_of(fault)}, body);
+  Head head;
+  head.type = RecordType::refuse;
+  outbox.add(head, body);
+  const Bytes whole = outbox.pieces()[0];
+  MR_ASSERT(whole.size() <= bytes.size(), "a refusal has room");
+  std::copy(whole.begin(), whole.end(), bytes.begin());
+  return whole.size();
+}
+
+// ---- time ----------------------------------------------------------------------------------------------------------
+
+int64_t Session::next_timer(int64_t now_ns) const {
+  int64_t next = INT64_MAX;
+  for (const Lane& lane : lanes_) next = std::min({next, lane.dial_at_ns, lane.give_up_at_ns});
+  if (presence_ != Presence::away) next = std::min(next, heartbeat_.next_presence_ns(now_ns));
+  // What waits to be written goes first, once the connection takes it.
+  if (is_up(0) && lanes_[0].outbox.empty()) {
+    next = std::min(next, heartbeat_.next_ping_ns());
+    if (states_are_due()) next = std::min(next, states_are_urgent() ? now_ns : state_at_ns_);
+  }
+  return std::max(next, now_ns);
+}
+
+void Session::on_time(int64_t now_ns) {
+  for (uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+    Lane& connection = lanes_[lane];
+    if (now_ns >= connection.give_up_at_ns) {
+      if (connection.state == Lane::State::greeting) tell(EventType::refused, lane, Fault::slow_greeting);
+      connection.redial.refused();
+      drop(lane, now_ns);
+    }
+    if (now_ns >= connection.dial_at_ns) {
+      connection.dial_at_ns = INT64_MAX;
+      connection.state = Lane::State::dialling;
+      tell(EventType::dial, lane);
+    }
+  }
+  look_at_presence(now_ns);
+  look_at_drain(now_ns);
+}
+
+void Session::look_at_presence(int64_t now_ns) {
+  if (presence_ == Presence::away) return;
+  const Presence now = heartbeat_.presence(now_ns);
+  if (now == presence_) return;
+  presence_ = now;
+  if (now == Presence::there) tell(EventType::there, 0);
+  if (now == Presence::suspect) tell(EventType::suspect, 0);
+  if (now != Presence::away) return;
+  tell(EventType::away, 0);
+  drop_all(now_ns); // what a dead connection holds is lost anyway, and a new one may find a way
+}
+
+// ---- leaving -------------------------------------------------------------------------------------------------------
+
+void Session::leave() { leaving_ = true; }
+
+void Session::look_at_drain(int64_t now_ns) {
+  if (gone_ || !told_drained_ || !peer_drained_ || !lanes_[0].outbox.empty()) return;
+  gone_ = true;
+  tell(EventType::drained, 0);
+  drop_all(now_ns);
+  for (Lane& lane : lanes_) lane.dial_at_ns = INT64_MAX;
+}
+
+uint64_t Session::bytes_copied() const {
+  uint64_t sum = 0;
+  for (const Lane& lane : lanes_) sum += lane.inbox.bytes_copied();
+  return sum;
+}
+
+} // namespace millrace::net

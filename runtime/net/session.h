@@ -1,0 +1,184 @@
+// One peer over all its connections: greeting, versions, crossings, and going on after a cut.
+//
+// It does no I/O and keeps no time. Its owner (the link's thread, a simulator or a fuzzer) tells it what happened on a
+// connection and how late it is, moves bytes by room() and gather(), and polls for events. It never calls back into its
+// owner; it calls the crossings' Departures and Arrivals.
+//
+// Two processes that met are a pairing, with a random number that the accepting side draws. It says that both remember
+// the same parcels. A HELLO that names the current pairing goes on with it; any other begins a new one, in which
+// numbers begin at 0 and what the old one had not acknowledged is lost. The accepting side decides, and tells its
+// decision in WELCOME. If that is lost in a cut, the next HELLO names the old pairing, and yet another one begins.
+//
+// A record that may not come now, or not on this connection, is refused. In these states of a connection may come:
+//
+//   greeting                       WELCOME, REFUSE
+//   up, control                    STATE, PING, PONG, GOAWAY, REFUSE
+//   up, data                       OPEN, TICK, DATA, END, REFUSE
+//   down, dialling, closing        nothing is read
+//
+// Presence is measured on the control connection alone: suspect after 1.5 s of silence, away after 3 s. A peer that is
+// away loses all its connections, and is dialled again.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "net/heartbeat.h"
+#include "net/lane.h"
+
+namespace millrace::net {
+
+// This process, as it tells its peers.
+struct Self {
+  std::array<std::byte, 32> node{};
+  uint64_t session = 0; // random; not 0
+  uint64_t run = 0;
+  uint32_t epoch = 0;
+  std::array<std::byte, 32> brief{};
+  uint16_t version_least = kVersionLeast, version_most = kVersionMost;
+  uint64_t features = 0, mandatory = 0;
+};
+
+struct SessionOptions {
+  Self self;
+  std::array<std::byte, 32> peer{}; // the peer's node id
+  bool dials = false;               // this side dials, the other one accepts
+  uint32_t data_lanes = 1;
+  uint64_t seed = 0; // random: for pairings and jitter
+};
+
+enum class EventType : uint8_t {
+  dial,        // connect `lane`, then call dialled() or cut()
+  close,       // let the connection of `lane` go; the session has done so
+  met,         // the peer is there with a new pairing: another process, or the first
+  back,        // the peer is there again, and the pairing goes on
+  there,       // heard again after it was suspect
+  suspect,     // not heard for 1.5 s
+  away,        // not heard for 3 s
+  refused,     // this side refused the peer: `fault`
+  was_refused, // the peer refused this side: `fault` and `sentence`
+  leaving,     // the peer is about to leave: nothing new is sent either way
+  drained,     // both sides have all that was sent; the link is over
+};
+
+struct Event {
+  EventType type{};
+  uint32_t lane = 0;
+  Fault fault{};
+  std::string_view sentence; // valid until the session is called again
+};
+
+class Session {
+ public:
+  explicit Session(const SessionOptions& options);
+
+  // Before the first connection. Numbers of crossings are those of the plan, the same at both ends.
+  void add(const CrossingPlan& plan, Departure& departure);
+  void add(const CrossingPlan& plan, Arrival& arrival);
+
+  // ---- connections ----
+
+  // The connection that was asked for is there. `checks_bodies`: its transport does not.
+  void dialled(uint32_t lane, bool checks_bodies, int64_t now_ns);
+  // A peer has dialled and said this. If the answer is a fault, tell it by write_refusal() and close; else the
+  // connection is lane `hello.lane` from now on, in place of the one that it had.
+  Fault accept(const Hello& hello, bool checks_bodies, int64_t now_ns);
+  // The connection is gone, or could not be made.
+  void cut(uint32_t lane, int64_t now_ns);
+
+  // The next bytes of a connection go here. received() says how many came; then room() is another place.
+  std::span<std::byte> room(uint32_t lane);
+  void received(uint32_t lane, size_t bytes, int64_t now_ns);
+  // The bytes to be written, in order; none if there is nothing to say. sent() says how many went.
+  std::span<const Bytes> gather(uint32_t lane, int64_t now_ns);
+  void sent(uint32_t lane, size_t bytes, int64_t now_ns);
+
+  // ---- time and events ----
+
+  int64_t next_timer(int64_t now_ns) const;
+  void on_time(int64_t now_ns);
+  bool poll(Event& event);
+  // Takes no more parcels from the run; when all that was sent has arrived on both sides, the link is over.
+  void leave();
+
+  // ---- what a person sees ----
+
+  bool is_connected(uint32_t lane) const { return lanes_[lane].has_connection(); }
+  // The connection's bytes are read; nothing that a refused peer still says is.
+  bool wants_bytes(uint32_t lane) const {
+    return lanes_[lane].state == Lane::State::greeting || lanes_[lane].state == Lane::State::up;
+  }
+  bool is_up(uint32_t lane) const { return lanes_[lane].state == Lane::State::up; }
+  Presence presence() const { return presence_; }
+  Heartbeat::Offset offset(int64_t now_ns) const { return heartbeat_.offset(now_ns); }
+  uint16_t version() const { return version_; }
+  uint64_t features() const { return features_; } // those of both sides
+  uint64_t pairings() const { return pairings_; } // how many there have been
+  const Outgoing* outgoing(uint16_t crossing) const { return outgoing_[crossing].get(); }
+  const Incoming* incoming(uint16_t crossing) const { return incoming_[crossing].get(); }
+  uint64_t bytes_copied() const; // of bodies, in user space
+
+ private:
+  uint64_t random();
+  Hello hello(uint32_t lane) const;
+  void tell(EventType type, uint32_t lane, Fault fault = {}, std::string_view sentence = {});
+
+  Fault check_peer(const Hello& hello) const;
+  Fault accept_control(const Hello& hello, bool checks_bodies, int64_t now_ns);
+  void begin_pairing(uint64_t pairing, uint64_t peer_session);
+  void let_go(uint32_t lane);
+  void connect(uint32_t lane, bool checks_bodies, int64_t now_ns);
+  void come_up(uint32_t lane, int64_t now_ns);
+  void drop(uint32_t lane, int64_t now_ns);
+  void drop_all(int64_t now_ns);
+  void refuse(uint32_t lane, Fault fault, int64_t now_ns);
+
+  Fault read_record(uint32_t lane, int64_t now_ns);
+  Fault read_welcome(uint32_t lane, int64_t now_ns);
+  Fault read_control(const Head& head, Bytes body, int64_t now_ns);
+  Fault read_data_lane(uint32_t lane);
+  Fault read_state(Bytes body);
+  Fault begin_data(uint32_t lane);
+  void write_hello(RecordType type, uint32_t lane);
+  void write_control(int64_t now_ns);
+  void write_states(int64_t now_ns);
+  void write_farewells();
+  bool states_are_urgent() const;
+  bool states_are_due() const;
+  void look_at_presence(int64_t now_ns);
+  void look_at_drain(int64_t now_ns);
+
+  SessionOptions options_;
+  uint64_t random_state_;
+  std::vector<Lane> lanes_;
+  std::vector<std::unique_ptr<Outgoing>> outgoing_; // by the crossing's number
+  std::vector<std::unique_ptr<Incoming>> incoming_;
+
+  // The peer.
+  uint64_t pairing_ = 0, peer_session_ = 0, pairings_ = 0;
+  uint16_t version_ = 0;
+  uint64_t features_ = 0;
+  Presence presence_ = Presence::away;
+  Heartbeat heartbeat_;
+
+  // To be written on the control connection.
+  bool has_pong_ = false;
+  Times pong_;
+  int64_t state_at_ns_ = 0; // no earlier, unless it is urgent
+
+  // Leaving.
+  bool leaving_ = false, peer_leaving_ = false, peer_drained_ = false, gone_ = false;
+  bool told_leaving_ = false, told_drained_ = false;
+
+  static constexpr size_t kEventsMax = 64;
+  std::array<Event, kEventsMax> events_{};
+  size_t event_begin_ = 0, event_end_ = 0;
+  std::array<char, kSentenceBytesMax> sentence_{};
+};
+
+// A whole REFUSE record, for a connection that has no session.
+size_t write_refusal(Fault fault, bool checks_bodies, std::span<std::byte> bytes);
+
+} // namespace millrace::net

@@ -1,0 +1,237 @@
+// A session's records: what may come when, what is written next, and what each record does.
+#include <algorithm>
+
+#include "net/session.h"
+#include "observe/error.h"
+
+namespace millrace::net {
+
+std::span<std::byte> Session::room(uint32_t lane) { return lanes_[lane].inbox.room(); }
+
+void Session::received(uint32_t lane, size_t bytes, int64_t now_ns) {
+  Lane& connection = lanes_[lane];
+  // Nothing counts that a refused peer still says.
+  if (!wants_bytes(lane)) return;
+  connection.inbox.received(bytes);
+  while (wants_bytes(lane)) {
+    Fault fault{};
+    switch (connection.inbox.next()) {
+      case Inbox::Next::nothing: return;
+      case Inbox::Next::record: fault = read_record(lane, now_ns); break;
+      case Inbox::Next::data: fault = begin_data(lane); break;
+      case Inbox::Next::data_whole: connection.reading->end_data(); break;
+      case Inbox::Next::fault: fault = connection.inbox.fault(); break;
+    }
+    if (fault != Fault::none) return refuse(lane, fault, now_ns);
+  }
+}
+
+// The table of session.h.
+Fault Session::read_record(uint32_t lane, int64_t now_ns) {
+  Lane& connection = lanes_[lane];
+  const Head& head = connection.inbox.head();
+  const Bytes body = connection.inbox.body();
+  if (head.type == RecordType::refuse) {
+    Farewell farewell;
+    if (const Fault fault = read_farewell(body, farewell); fault != Fault::none) return fault;
+    const auto end = std::copy(farewell.sentence.begin(), farewell.sentence.end(), sentence_.begin());
+    tell(EventType::was_refused, lane, farewell.code, {sentence_.data(), static_cast<size_t>(end - sentence_.begin())});
+    connection.redial.refused();
+    drop(lane, now_ns);
+    return Fault::none;
+  }
+  if (connection.state == Lane::State::greeting)
+    return head.type == RecordType::welcome ? read_welcome(lane, now_ns) : Fault::unexpected;
+  return lane == 0 ? read_control(head, body, now_ns) : read_data_lane(lane);
+}
+
+Fault Session::read_control(const Head& head, Bytes body, int64_t now_ns) {
+  heartbeat_.heard(now_ns);
+  look_at_presence(now_ns);
+  ByteReader reader(body);
+  switch (head.type) {
+    case RecordType::state: return read_state(body);
+    case RecordType::ping:
+      has_pong_ = true;
+      pong_ = {reader.get<int64_t>(), now_ns, 0};
+      return Fault::none;
+    case RecordType::pong: {
+      Times times;
+      times.t1 = reader.get<int64_t>();
+      times.t2 = reader.get<int64_t>();
+      times.t3 = reader.get<int64_t>();
+      heartbeat_.answered(times, now_ns);
+      return Fault::none;
+    }
+    case RecordType::go_away: {
+      Farewell farewell;
+      if (const Fault fault = read_farewell(body, farewell); fault != Fault::none) return fault;
+      if (!peer_leaving_) tell(EventType::leaving, 0, farewell.code);
+      peer_leaving_ = true;
+      peer_drained_ = peer_drained_ || farewell.code == Fault::drained;
+      look_at_drain(now_ns);
+      return Fault::none;
+    }
+    default: return Fault::unexpected;
+  }
+}
+
+Fault Session::read_state(Bytes body) {
+  ByteReader reader(body);
+  while (!reader.at_end()) {
+    StateEntry entry;
+    if (const Fault fault = read_state_entry(reader, entry); fault != Fault::none) return fault;
+    if (entry.crossing >= kCrossingsMax) return Fault::crossing;
+    Outgoing* const outgoing = outgoing_[entry.crossing].get();
+    Incoming* const incoming = incoming_[entry.crossing].get();
+    if (entry.of_sender ? !incoming : !outgoing) return Fault::crossing;
+    const Fault fault = entry.of_sender ? incoming->read_state(entry.sender) : outgoing->read_state(entry.reader);
+    if (fault != Fault::none) return fault;
+  }
+  return Fault::none;
+}
+
+Fault Session::read_data_lane(uint32_t lane) {
+  const Head& head = lanes_[lane].inbox.head();
+  const Bytes body = lanes_[lane].inbox.body();
+  if (head.crossing >= kCrossingsMax) return Fault::crossing;
+  switch (head.type) {
+    case RecordType::open: {
+      Outgoing* const crossing = outgoing_[head.crossing].get();
+      if (!crossing || crossing->plan().lane != lane) return Fault::crossing;
+      Open open;
+      const Fault fault = read_open(body, open);
+      return fault != Fault::none ? fault : crossing->open(open);
+    }
+    case RecordType::tick:
+    case RecordType::end: {
+      Incoming* const crossing = incoming_[head.crossing].get();
+      if (!crossing || crossing->plan().lane != lane) return Fault::crossing;
+      return crossing->read_tick(head, body);
+    }
+    default: return Fault::unexpected;
+  }
+}
+
+Fault Session::begin_data(uint32_t lane) {
+  Lane& connection = lanes_[lane];
+  const Head& head = connection.inbox.head();
+  if (lane == 0 || connection.state != Lane::State::up) return Fault::unexpected;
+  Incoming* const crossing = head.crossing < kCrossingsMax ? incoming_[head.crossing].get() : nullptr;
+  if (!crossing || crossing->plan().lane != lane) return Fault::crossing;
+  std::span<std::byte> target;
+  if (const Fault fault = crossing->begin_data(head, target); fault != Fault::none) return fault;
+  connection.reading = crossing;
+  connection.inbox.read_data(target);
+  return Fault::none;
+}
+
+// ---- writing -------------------------------------------------------------------------------------------------------
+
+std::span<const Bytes> Session::gather(uint32_t lane, int64_t now_ns) {
+  Lane& connection = lanes_[lane];
+  if (!connection.has_connection()) return {};
+  if (connection.state == Lane::State::up) {
+    if (lane == 0)
+      write_control(now_ns);
+    else
+      connection.write_crossings(!leaving_ && !peer_leaving_);
+  }
+  return connection.outbox.pieces();
+}
+
+void Session::sent(uint32_t lane, size_t bytes, int64_t now_ns) {
+  Lane& connection = lanes_[lane];
+  if (!connection.has_connection()) return;
+  connection.outbox.sent(bytes);
+  for (Outbox::Mark mark; connection.outbox.take_mark(mark);) outgoing_[mark.crossing]->gave(mark.number);
+  if (connection.state == Lane::State::closing && connection.outbox.empty()) drop(lane, now_ns);
+  if (lane == 0) look_at_drain(now_ns);
+}
+
+void Session::write_control(int64_t now_ns) {
+  Outbox& outbox = lanes_[0].outbox;
+  Head head;
+  if (heartbeat_.ping_due(now_ns) && outbox.has_room(kPingBytes)) {
+    ByteWriter body = outbox.body(kPingBytes);
+    body.put(now_ns);
+    head.type = RecordType::ping;
+    outbox.add(head, body);
+    heartbeat_.pinged(now_ns);
+  }
+  if (has_pong_ && outbox.has_room(kPongBytes)) {
+    ByteWriter body = outbox.body(kPongBytes);
+    body.put(pong_.t1);
+    body.put(pong_.t2);
+    body.put(now_ns);
+    head.type = RecordType::pong;
+    outbox.add(head, body);
+    has_pong_ = false;
+  }
+  if (states_are_due() && (now_ns >= state_at_ns_ || states_are_urgent())) write_states(now_ns);
+  write_farewells();
+}
+
+bool Session::states_are_urgent() const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) {
+    return std::any_of(lane.incoming.begin(), lane.incoming.end(),
+                       [](const Incoming* crossing) { return crossing->is_urgent(); });
+  });
+}
+
+bool Session::states_are_due() const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) {
+    return std::any_of(lane.incoming.begin(), lane.incoming.end(),
+                       [](const Incoming* crossing) { return crossing->is_due(); }) ||
+           std::any_of(lane.outgoing.begin(), lane.outgoing.end(),
+                       [](const Outgoing* crossing) { return crossing->has_passed(); });
+  });
+}
+
+// All crossings that have moved, in one record.
+void Session::write_states(int64_t now_ns) {
+  Outbox& outbox = lanes_[0].outbox;
+  constexpr size_t kBytes = kStateEntryBytes * kStateEntriesMax;
+  if (!outbox.has_room(kBytes)) return;
+  ByteWriter body = outbox.body(kBytes);
+  size_t entries = 0;
+  for (const Lane& lane : lanes_) {
+    for (Incoming* crossing : lane.incoming)
+      if (crossing->is_due() && entries < kStateEntriesMax) {
+        write_state_entry({crossing->plan().number, false, crossing->write_state(), {}}, body);
+        ++entries;
+      }
+    for (Outgoing* crossing : lane.outgoing)
+      if (crossing->has_passed() && entries < kStateEntriesMax) {
+        write_state_entry({crossing->plan().number, true, {}, crossing->write_state()}, body);
+        ++entries;
+      }
+  }
+  Head head;
+  head.type = RecordType::state;
+  outbox.add(head, body);
+  state_at_ns_ = now_ns + kStateEveryNs;
+}
+
+// GOAWAY: first that one side leaves, then that all that this side had to send has arrived.
+void Session::write_farewells() {
+  Outbox& outbox = lanes_[0].outbox;
+  const auto write = [&](Fault code) {
+    constexpr size_t kBytes = 4 + kSentenceBytesMax;
+    if (!outbox.has_room(kBytes)) return false;
+    ByteWriter body = outbox.body(kBytes);
+    write_farewell({code, sentence_of(code)}, body);
+    Head head;
+    head.type = RecordType::go_away;
+    outbox.add(head, body);
+    return true;
+  };
+  if (leaving_ && !told_leaving_) told_leaving_ = write(Fault::leaving);
+  if (!(leaving_ || peer_leaving_) || told_drained_) return;
+  for (const Lane& lane : lanes_)
+    for (const Outgoing* crossing : lane.outgoing)
+      if (!crossing->is_drained()) return;
+  told_drained_ = write(Fault::drained);
+}
+
+} // namespace millrace::net
