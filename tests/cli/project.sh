@@ -17,7 +17,7 @@ quietly() {
 }
 
 quietly "$millrace" new mine --name acme.invert
-quietly cmake -S mine -B mine/build -Dmillrace_DIR="$build"
+quietly cmake -S mine -B mine/build -Dmillrace_DIR="$build" -DCMAKE_BUILD_TYPE=Debug # a third less time
 quietly cmake --build mine/build
 
 plugins=mine/build/plugins

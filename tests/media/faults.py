@@ -3,7 +3,7 @@
 
 usage: faults.py MILLRACE FOLDER_OF_CHECK_PLUGIN FOLDER_TO_KEEP_THINGS_IN [TEST…]
 
-MILLRACE_SIGNALS=N sends each of HUP, INT, TERM and KILL N times (else 25); MILLRACE_SEED repeats a run's moments.
+MILLRACE_SIGNALS=N sends each of HUP, INT, TERM and KILL N times (else 15); MILLRACE_SEED repeats a run's moments.
 """
 import array
 import concurrent.futures
@@ -23,9 +23,9 @@ import corpus
 import rig
 from rig import FFMPEG, Media, call, environment, said
 
-SIGNALS = int(os.environ.get("MILLRACE_SIGNALS", "25"))
+SIGNALS = int(os.environ.get("MILLRACE_SIGNALS", "15"))  # three of each container
 SEED = int(os.environ.get("MILLRACE_SEED", str(random.SystemRandom().randrange(10**9))))
-if SIGNALS > 25:
+if SIGNALS > 15:
     rig.PROGRAM_SECONDS_MAX += 12 * SIGNALS  # four signals, each of up to 4 s of recording and a look at it, four at a time
 SECONDS_TO_END = 10  # after a signal; a machine that is busy with other things included
 CONTAINERS = ["mp4", "mkv", "mov", "ts", "avi"]

@@ -18,7 +18,7 @@ import rig
 from faults import Process
 from rig import FFMPEG, Media, call, said
 
-LONG_S = float(os.environ.get("MILLRACE_LONG_S", "3"))
+LONG_S = float(os.environ.get("MILLRACE_LONG_S", "2"))
 IS_LONG = LONG_S > 60
 WARM_S = 2.0  # caches, lazily loaded libraries and pools have filled by then
 RSS_SLACK_KIB = 4096  # of what the allocator does; a picture leaked each round would be far more
@@ -75,7 +75,7 @@ class Flat(Media):
     def test_a_signal_while_a_film_begins_again_is_no_failure(self):
         path = self.corpus_file("vp9.webm")  # it is short: most of the time it is being opened
         draw = random.Random(SEED)
-        for _ in range(1 if IS_LONG else 20):
+        for _ in range(1 if IS_LONG else 12):
             process = Process(self, f"video.file path={path} loop=true ! null.sink")
             time.sleep(draw.uniform(0.3, 0.5))
             self.assertEqual(process.end(signal.SIGINT), 130, process.said())

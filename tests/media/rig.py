@@ -83,8 +83,19 @@ def probe(path, *more):
     return json.loads(call(["ffprobe", "-v", "quiet", "-show_streams", "-show_format", "-of", "json", *more, path]))
 
 
+def looked_at(path):
+    """What ffprobe says of a film's streams, its container and its pictures; asked once of each film."""
+    status = os.stat(path)
+    return _looked_at(path, status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+@functools.cache
+def _looked_at(path, *_):
+    return probe(path, "-show_frames")
+
+
 def video_stream(path):
-    return next(stream for stream in probe(path)["streams"] if stream["codec_type"] == "video")
+    return next(stream for stream in looked_at(path)["streams"] if stream["codec_type"] == "video")
 
 
 def stream_and_frames(path, stream="v:0"):
@@ -95,12 +106,13 @@ def stream_and_frames(path, stream="v:0"):
 
 def frames(path):
     """What ffprobe says of each picture."""
-    return stream_and_frames(path)[1]
+    index = video_stream(path)["index"]
+    return [frame for frame in looked_at(path)["frames"] if frame["stream_index"] == index]
 
 
 def times_ns(path):
     """The time of each picture in nanoseconds, less the first's."""
-    return times_of(*stream_and_frames(path))
+    return times_of(video_stream(path), frames(path))
 
 
 def times_of(stream, pictures):

@@ -52,8 +52,13 @@ def is_bound(port):
 
 def opens(process, path):
     """Whether a process holds a file open."""
-    held = pathlib.Path(f"/proc/{process.process.pid}/fd")
-    return any(os.path.realpath(entry) == os.path.realpath(path) for entry in held.iterdir())
+    for entry in pathlib.Path(f"/proc/{process.process.pid}/fd").iterdir():
+        try:
+            if os.readlink(entry) == os.path.realpath(path):
+                return True
+        except FileNotFoundError:  # it was closed meanwhile
+            pass
+    return False
 
 
 class Receiver:

@@ -12,7 +12,8 @@ import threading
 
 import corpus
 import rig
-from rig import FFMPEG, Media, call, counts, environment, fraction, frame_md5s, probe, said, times_ns, video_stream
+from rig import (FFMPEG, Media, call, counts, environment, fraction, frame_md5s, looked_at, probe, said, times_ns,
+                 video_stream)
 
 NS = 10**9
 TIME_SLACK_NS = 1000  # what a time base of a millionth of a second loses
@@ -47,8 +48,19 @@ def slack(path):
 class Written(Media):
     def write(self, line, name, *arguments, **options):
         """Runs a line whose last handler is the writer of `name`; the path, whose .part file has gone."""
+        self.told = self.report(line.replace("OUT", str(self.folder / name)), *arguments, **options)
+        return self.whole(name, line)
+
+    def write_all(self, source, films):
+        """Runs one line with a writer for each (name, options): to start a process takes longer than to write a film."""
+        writers = [f"video.writer path={self.folder / name} {options}" for name, options in films]
+        line = f"{source} name=source ! " + "  source. ! ".join(writers)
+        self.told = self.report(line)
+        return [self.whole(name, line) for name, _ in films]
+
+    def whole(self, name, line):
+        """The path of a film that was written; its .part file has gone."""
         path = self.folder / name
-        self.told = self.report(line.replace("OUT", str(path)), *arguments, **options)
         if "%" not in name:
             self.assertTrue(path.exists(), f"{name} is there after {line}")
         stem, extension = name.split("%")[0].split(".")[0], name.rsplit(".", 1)[-1]
@@ -63,7 +75,7 @@ class Written(Media):
         self.assertEqual(wrong[:4], [], f"each time of {path.name} is its tick's {words}: (picture, file, tick)")
 
     def lasts(self, path, seconds, delta):
-        self.assertAlmostEqual(float(probe(path)["format"]["duration"]), seconds, delta=delta,
+        self.assertAlmostEqual(float(looked_at(path)["format"]["duration"]), seconds, delta=delta,
                                msg=f"{path.name} lasts as long as its media times say")
 
     def not_begun(self, line, *words):
@@ -146,8 +158,8 @@ handlers:
 
 class Exact(Written):
     def exact(self, source, name, pixels, options):
-        path = self.write(f"{source} ! video.writer name=save path=OUT {options}", name)
-        expected = [picture["md5"] for picture in self.pictures(source)]
+        path = self.folder / name
+        expected = [picture["md5"] for picture in self.pictures(f"{source} name=source ! video.writer path={path} {options}  source.")]
         self.assertEqual(frame_md5s(path, "-pix_fmt", pixels), expected, f"{name} of {pixels} is bit-exact")
 
     def test_ffv1_huffyuv_and_png_keep_every_bit(self):
@@ -162,7 +174,7 @@ class Exact(Written):
                                formats[pixel], options)
 
     def test_ffv1_keeps_10_bits(self):
-        self.exact(f"video.file name=in path={self.corpus_file('h264_10_bit.mkv')}", "film.mkv", "p010le", "codec=ffv1")
+        self.exact(f"video.file path={self.corpus_file('h264_10_bit.mkv')}", "film.mkv", "p010le", "codec=ffv1")
 
     def test_h264_and_hevc_keep_10_bits(self):
         for codec, encoder in (("h264", "libx264"), ("hevc", "libx265")):
@@ -179,6 +191,8 @@ class Exact(Written):
 
 
 class Times(Written):
+    AS_H264 = [(f"film.{extension}", "codec=h264") for extension in ("mp4", "mov", "mkv", "ts", "nut")]
+
     def test_every_third_picture_lasts_as_long(self):
         path = self.write("test.pattern width=96 height=64 fps=30 count=150 ! image.blur every=3 ! video.writer path=OUT", "film.mp4")
         self.same_times(path, [i * NS // 10 for i in range(50)])
@@ -216,9 +230,8 @@ handlers:
     def test_variable_rates_are_kept(self):
         for source in ("variable_rate.mkv", "variable_rate.mp4"):
             expected = [picture["media_time"] for picture in self.pictures(f"video.file path={self.corpus_file(source)}")]
-            for name in ("film.mp4", "film.mov", "film.mkv", "film.ts", "film.nut"):
-                with self.subTest(source=source, name=name):
-                    path = self.write(f"video.file path={self.corpus_file(source)} ! video.writer path=OUT codec=h264", name)
+            for path in self.write_all(f"video.file path={self.corpus_file(source)}", self.AS_H264):
+                with self.subTest(source=source, name=path.name):
                     self.same_times(path, expected)
 
     def test_times_that_hardly_rise_are_all_kept(self):
@@ -226,9 +239,8 @@ handlers:
         self.need_encoder("libx264")
         source = self.corpus_file("equal_times.mkv")
         expected = [picture["media_time"] for picture in self.pictures(f"video.file path={source}")]
-        for name in ("film.mp4", "film.mov", "film.mkv", "film.ts", "film.nut"):
-            with self.subTest(name=name):
-                path = self.write(f"video.file path={source} ! video.writer path=OUT codec=h264", name)
+        for path in self.write_all(f"video.file path={source}", self.AS_H264):
+            with self.subTest(name=path.name):
                 got = times_ns(path)
                 self.assertEqual(len(got), len(expected))
                 self.assertEqual(got, sorted(got), "no time falls")
@@ -344,17 +356,18 @@ class Meaning(Written):
 
     def test_tags_are_kept(self):
         names = [name for matrix in ("bt601", "bt709", "bt2020") for name in (f"{matrix}_limited.mp4", f"{matrix}_full.mp4")]
+        self.need_encoder("libx264", "libx265", "ffv1")
+        targets = ("h264.mp4", "hevc.mkv", "ffv1.mkv", "h264.ts")
         for source in names:
-            for target, codec, encoder in (("film.mp4", "h264", "libx264"), ("film.mkv", "hevc", "libx265"), ("film.mkv", "ffv1", "ffv1"),
-                                           ("film.ts", "h264", "libx264")):
-                self.need_encoder(encoder)
-                with self.subTest(source=source, codec=codec):
-                    path = self.write(f"video.file path={self.corpus_file(source)} ! video.writer path=OUT codec={codec}", target)
+            written = self.write_all(f"video.file path={self.corpus_file(source)}",
+                                     [(target, f"codec={target.split('.')[0]}") for target in targets])
+            for path in written:
+                with self.subTest(source=source, target=path.name):
                     own, got = video_stream(self.corpus_file(source)), video_stream(path)
                     for key in ("color_space", "color_range", "color_transfer", "color_primaries"):
-                        if codec == "ffv1" and key == "color_space":  # kept by Matroska
+                        if path.name == "ffv1.mkv" and key == "color_space":  # kept by Matroska
                             continue
-                        self.assertEqual(got.get(key), own.get(key), f"{key} of {source} as {codec} in {target}")
+                        self.assertEqual(got.get(key), own.get(key), f"{key} of {source} as {path.name}")
 
     def test_hdr_stays_hdr(self):
         self.need_encoder("libx265")
@@ -365,9 +378,10 @@ class Meaning(Written):
 
     def test_the_shape_of_pixels_is_kept(self):
         for source, ratio in (("pixels_16_11.mp4", 16 / 11), ("pixels_8_9.mkv", 8 / 9)):
-            for name in ("film.mp4", "film.mkv", "film.avi", "film.ts", "film.mov"):
-                path = self.write(f"video.file path={self.corpus_file(source)} ! video.writer path=OUT", name)
-                self.assertAlmostEqual(fraction(video_stream(path)["sample_aspect_ratio"]), ratio, places=3, msg=f"{source} as {name}")
+            films = [(f"film.{extension}", "") for extension in ("mp4", "mkv", "avi", "ts", "mov")]
+            for path in self.write_all(f"video.file path={self.corpus_file(source)}", films):
+                self.assertAlmostEqual(fraction(video_stream(path)["sample_aspect_ratio"]), ratio, places=3,
+                                       msg=f"{source} as {path.name}")
 
     def test_pictures_from_rgb_are_tagged(self):
         for height, matrix in ((64, "bt601"), (720, "bt709")):
@@ -389,9 +403,9 @@ class Meaning(Written):
             self.assertEqual(video_stream(path)["pix_fmt"], pixels)
 
     def test_odd_sizes_are_kept_where_the_codec_can(self):
-        for name, codec in (("film.mkv", "ffv1"), ("film.webm", "vp9"), ("film.avi", "mjpeg"), ("film.avi", "mpeg4"), ("film.mkv", "png")):
-            path = self.write(f"test.pattern width=65 height=37 fps=10 count=3 ! video.writer path=OUT codec={codec}", name)
-            self.assertEqual((video_stream(path)["width"], video_stream(path)["height"]), (65, 37), codec)
+        films = [(name, f"codec={name.split('.')[0]}") for name in ("ffv1.mkv", "vp9.webm", "mjpeg.avi", "mpeg4.avi", "png.mkv")]
+        for path in self.write_all("test.pattern width=65 height=37 fps=10 count=3", films):
+            self.assertEqual((video_stream(path)["width"], video_stream(path)["height"]), (65, 37), path.name)
 
     def test_odd_sizes_are_refused_with_the_crop_where_the_codec_cannot(self):
         for codec in ("h264", "hevc"):
@@ -404,15 +418,13 @@ class Meaning(Written):
 
 class Choices(Written):
     def test_more_quality_is_more_bytes(self):
-        for name, codec, encoder in (("film.mp4", "h264", "libx264"), ("film.mp4", "hevc", "libx265"), ("film.webm", "vp9", "libvpx-vp9"),
-                                     ("film.webm", "vp8", "libvpx"), ("film.avi", "mpeg4", "mpeg4"), ("film.avi", "mjpeg", "mjpeg"),
-                                     ("film.mp4", "av1", "libsvtav1"), ("film.ts", "mpeg2", "mpeg2video")):
+        for extension, codec, encoder in (("mp4", "h264", "libx264"), ("mp4", "hevc", "libx265"), ("webm", "vp9", "libvpx-vp9"),
+                                          ("webm", "vp8", "libvpx"), ("avi", "mpeg4", "mpeg4"), ("avi", "mjpeg", "mjpeg"),
+                                          ("mp4", "av1", "libsvtav1"), ("ts", "mpeg2", "mpeg2video")):
             self.need_encoder(encoder)
-            sizes = []
-            for quality in (20, 70, 95):
-                path = self.write(f"test.pattern pattern=disc width=160 height=120 fps=10 count=10 ! draw.text text=words ! "
-                                  f"video.writer path=OUT codec={codec} quality={quality}", name)
-                sizes.append(path.stat().st_size)
+            films = [(f"{quality}.{extension}", f"codec={codec} quality={quality}") for quality in (20, 70, 95)]
+            written = self.write_all("test.pattern pattern=disc width=160 height=120 fps=10 count=10 ! draw.text text=words", films)
+            sizes = [path.stat().st_size for path in written]
             self.assertTrue(sizes[0] < sizes[1] < sizes[2], f"{codec}: {sizes}")
 
     def test_quality_70_is_crf_23(self):

@@ -4,10 +4,11 @@
     python3 tests/oracle/run.py build/millrace build/oracle_plugins --graphs 1000 --seed 7
     python3 tests/oracle/run.py build/millrace build/oracle_plugins --file out/oracle/7-12.json
 
-Each pipeline runs on 1, 2 and 8 threads and, where simulated devices are there, once more with some handlers on
-`sim:0`. A run that stands still, crashes, is refused wrongly or not refused, fires otherwise or reads something else
-has failed. Then its seed is printed, the pipeline is made smaller as long as it fails in the same way, and both are
-left in --keep with what was expected and what came. What was mended is kept in the folder `found` and run first.
+Each pipeline runs on 1, 2 or 8 threads, as its seed draws, and, where simulated devices are there, once more with some
+handlers on `sim:0`. With --every-width, and if they once failed, pipelines run on 1, 2 and 8 threads. A run that stands
+still, crashes, is refused wrongly or not refused, fires otherwise or reads something else has failed. Then its seed is
+printed, the pipeline is made smaller as long as it fails in the same way, and both are left in --keep with what was
+expected and what came. What was mended is kept in the folder `found` and run first.
 MILLRACE_SEED and MILLRACE_ORACLE_GRAPHS stand in for the options.
 """
 import argparse
@@ -34,6 +35,7 @@ REFUSED = 3  # exit code of a pipeline that is invalid
 STANDS_STILL = b"MR0603"
 STANDS_STILL_S = 5
 FOUND = pathlib.Path(__file__).resolve().parent / "found"
+WIDTHS = (1, 2, 8)  # numbers of threads
 ON_DEVICE = ("oracle.mix", "oracle.any", "oracle.stateless")
 
 
@@ -183,15 +185,15 @@ def check(command, document, expectation, way):
     return Failure("counts", way, words) if words else None
 
 
-def ways_of(document, expectation, seed, with_sim):
+def ways_of(document, expectation, seed, every_width, with_sim):
     if expectation.must_refuse:
         return [Way(2)]
-    ways = [Way(1), Way(2), Way(8)]
+    ways = [Way(threads) for threads in WIDTHS] if every_width else [Way(random.Random(f"{seed} wide").choice(WIDTHS))]
     able = [name for name, keys in document["handlers"].items() if keys["type"] in ON_DEVICE]
     draw = random.Random(f"{seed} on devices")
     chosen = tuple(document.get("x-on-sim", [name for name in able if draw.random() < 0.5]))
     if with_sim and chosen:
-        ways.append(Way(draw.choice((1, 2, 8)), chosen))
+        ways.append(Way(draw.choice(WIDTHS), chosen))
     return ways
 
 
@@ -200,11 +202,11 @@ def expect(document):
     return rules.expect(document)
 
 
-def compare(command, document, seed, with_sim):
+def compare(command, document, seed, every_width, with_sim):
     """(the failure or None, how many firings were expected)"""
     expectation = expect(document)
     firings = sum(map(len, expectation.records.values()))
-    for way in ways_of(document, expectation, seed, with_sim):
+    for way in ways_of(document, expectation, seed, every_width, with_sim):
         failure = check(command, document, expectation, way)
         if failure:
             return failure, firings, bool(expectation.must_refuse)
@@ -249,6 +251,7 @@ def options():
     parser.add_argument("--clocks", type=int, help="draw only pipelines of so many clocks")
     parser.add_argument("--leave-out", nargs="*", default=[], help="late, align, led or every")
     parser.add_argument("--file", nargs="*", default=[], help="compare these pipelines in place of random ones")
+    parser.add_argument("--every-width", action="store_true", help="each on 1, 2 and 8 threads, in place of one of them")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--timeout", type=float, default=120, help="seconds after which a run has not ended")
     parser.add_argument("--failures", type=int, default=5, help="end after so many")
@@ -260,15 +263,15 @@ def options():
 
 
 def pipelines(arguments):
-    """(seed, pipeline) of all that are to be compared: those that once failed come first."""
+    """(seed, pipeline, on every width) of all that are to be compared: those that once failed come first."""
     for path in arguments.file or sorted(FOUND.glob("*.json")):
         document = json.loads(pathlib.Path(path).read_text())
-        yield document.get("x-seed", pathlib.Path(path).stem), document
+        yield document.get("x-seed", pathlib.Path(path).stem), document, True
     if arguments.file:
         return
     for number in range(arguments.first, arguments.first + arguments.graphs):
         seed = f"{arguments.seed}:{number}" + (f":{arguments.clocks}" if arguments.clocks else "")
-        yield seed, graphs.pipeline(seed, arguments.clocks, arguments.leave_out)
+        yield seed, graphs.pipeline(seed, arguments.clocks, arguments.leave_out), arguments.every_width
 
 
 def main():
@@ -280,10 +283,11 @@ def main():
         waiting, to_come = {}, pipelines(arguments)
         while True:
             while len(waiting) < 2 * arguments.jobs and len(failed) < arguments.failures:
-                seed, document = next(to_come, (None, None))
+                seed, document, every_width = next(to_come, (None, None, None))
                 if seed is None:
                     break
-                waiting[pool.submit(compare, command, document, seed, not arguments.no_sim)] = (seed, document)
+                future = pool.submit(compare, command, document, seed, every_width, not arguments.no_sim)
+                waiting[future] = (seed, document)
             if not waiting:
                 break
             done, _ = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED)

@@ -9,6 +9,7 @@ to their first pictures. A run of a test pattern without an end is ended after s
 form: its command and options must be those of --help. The commands of ```console blocks are run, and their output is
 compared, by readme_test.py and tests/cli/transcripts.py; those of ./dev by dev_commands.py.
 """
+import functools
 import os
 import pathlib
 import re
@@ -114,16 +115,23 @@ def as_run(command):
     return f"{command} --ticks {PICTURES}" if endless else command
 
 
+@functools.cache
+def cut_films():
+    """A folder with the first pictures of each sample video, which goes when the script ends."""
+    folder = tempfile.TemporaryDirectory()
+    for film in (ROOT / "media").glob("*.avi"):
+        cut = ["ffmpeg", "-loglevel", "error", "-i", str(film), "-frames:v", str(PICTURES), "-c:v", "copy", "-an"]
+        subprocess.run([*cut, str(pathlib.Path(folder.name) / film.name)], check=True, timeout=60, stdin=subprocess.DEVNULL)
+    return folder
+
+
 def lay_out(page, build, folder):
     """The folder that the commands of a page are run in."""
     (folder / "out").mkdir()
-    (folder / "media").mkdir()
+    shutil.copytree(cut_films().name, folder / "media")
     for name in ("examples", "dev"):
         (folder / name).symlink_to(ROOT / name)
     (folder / "build").symlink_to(build)
-    for film in (ROOT / "media").glob("*.avi"):
-        cut = ["ffmpeg", "-loglevel", "error", "-i", str(film), "-frames:v", str(PICTURES), "-c:v", "copy", "-an"]
-        subprocess.run([*cut, str(folder / "media" / film.name)], check=True, timeout=60, stdin=subprocess.DEVNULL)
     (folder / "film.mkv").symlink_to("media/vtest.avi")
     (folder / "vtest.avi").symlink_to("media/vtest.avi")
     for block in readme_test.blocks(page, "yaml"):
@@ -143,7 +151,8 @@ def run_page(name, shown, page, build):
         script = 'set -eo pipefail; trap \'echo "failed: $BASH_COMMAND"\' ERR\n' + "\n".join(shown)
         script = script.replace("/path/to/millrace/build", str(build))
         environment = {**os.environ, "PATH": f"{build}:{os.environ['PATH']}", "HOME": scratch,
-                       "MILLRACE_MACHINE": str(folder / "machine.json")}
+                       "MILLRACE_MACHINE": str(folder / "machine.json"),
+                       "CMAKE_BUILD_TYPE": "Debug"}  # plugin_project builds the same projects with optimization
         done = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=SECONDS_MAX, stdin=subprocess.DEVNULL)
     if done.returncode:
