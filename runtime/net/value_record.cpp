@@ -116,7 +116,8 @@ ValueFault reason_of(millrace::ValueFault fault, const mr_format& planned, const
     case Found::bytes: return ValueFault::extent;
     case Found::pixels: return ValueFault::pixel_format;
     case Found::size: return ValueFault::picture_size;
-    case Found::planes: {
+    case Found::planes:
+    case Found::layout: {
       const ValueFault numbers = fault_of_plane_numbers(value.as.image);
       return numbers != ValueFault::none ? numbers : ValueFault::plane_extent;
     }

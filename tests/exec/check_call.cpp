@@ -111,7 +111,10 @@ struct Painter final : Handler {
     const bool nv12 = wrong && *how == "nv12", half = wrong && *how == "half";
     out.allocate(tick, nv12 ? Pixel::nv12 : picture.pixel(), half ? picture.width() / 2 : picture.width(),
                  picture.height());
-    if (wrong && *how == "plane") out.raw(tick).value->as.image.planes[0].stride *= 2;
+    mr_image& image = out.raw(tick).value->as.image;
+    if (wrong && *how == "plane") image.planes[0].stride *= 2;
+    if (wrong && *how == "rows") ++image.planes[0].rows; // a reader that walks over them writes past its own picture
+    if (wrong && *how == "planes") ++image.plane_count;
   }
 };
 struct Pictures final : Handler {
@@ -304,9 +307,12 @@ TEST_CASE("8.10: the same on a simulated device, and a skipped tick is empty the
 }
 
 TEST_CASE("8.10: a picture that is not what `like` promised is refused, and not handed to a reader that trusts it") {
+  const std::string other_planes = "has other planes or rows than its pixel format and height ask for";
   const std::map<std::string, std::string> mistakes = {{"nv12", "is in nv12, and bgr8 was planned"},
                                                        {"half", "is 160x90, and 320x90 was planned"},
-                                                       {"plane", "has a plane that ends past its bytes"}};
+                                                       {"plane", "has a plane that ends past its bytes"},
+                                                       {"rows", other_planes},
+                                                       {"planes", other_planes}};
   for (const auto& [how, words] : mistakes) {
     Pipeline p;
     p.add("source", "said.pictures");

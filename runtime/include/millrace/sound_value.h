@@ -20,6 +20,7 @@ enum class ValueFault : uint8_t {
   pixels,
   size,
   planes,
+  layout,
   dtype,
   rank,
   shape,
@@ -29,8 +30,9 @@ enum class ValueFault : uint8_t {
 
 namespace detail {
 
-// True if every plane of the format lies within the bytes of the value, with whole rows.
-inline bool planes_fit(const mr_image& image, uint64_t bytes) {
+// `layout`: handlers walk over the planes and rows that a picture says, so they are exactly those of its format and
+// size. `planes`: a plane does not lie within the bytes of the value, with whole rows.
+inline ValueFault plane_fault(const mr_image& image, uint64_t bytes) {
   const auto pixel = static_cast<Pixel>(image.format);
   const uint64_t half_width = (uint64_t{image.width} + 1) / 2, half_height = (uint64_t{image.height} + 1) / 2;
   uint32_t planes = 1;
@@ -42,15 +44,16 @@ inline bool planes_fit(const mr_image& image, uint64_t bytes) {
     planes = 3;
     chroma = half_width;
   }
-  if (image.plane_count < planes || image.plane_count > MR_PLANES_MAX) return false;
+  if (image.plane_count != planes) return ValueFault::layout;
   for (uint32_t i = 0; i < planes; ++i) {
     const mr_plane& plane = image.planes[i];
     const uint64_t row = i == 0 ? uint64_t{image.width} * bytes_per_pixel(pixel) : chroma;
     const uint64_t rows = i == 0 ? image.height : half_height;
-    if (plane.stride < row || plane.rows < rows || plane.offset > bytes) return false;
-    if ((rows - 1) * plane.stride + row > bytes - plane.offset) return false;
+    if (plane.rows != rows) return ValueFault::layout;
+    if (plane.stride < row || plane.offset > bytes) return ValueFault::planes;
+    if ((rows - 1) * plane.stride + row > bytes - plane.offset) return ValueFault::planes;
   }
-  return true;
+  return ValueFault::none;
 }
 
 inline ValueFault image_fault(const mr_format& planned, const mr_value& value) {
@@ -63,7 +66,7 @@ inline ValueFault image_fault(const mr_format& planned, const mr_value& value) {
   if (fixed ? image.width != planned.width || image.height != planned.height : planned.width && !fits)
     return ValueFault::size;
   if (image.width == 0 || image.height == 0) return ValueFault::size;
-  return planes_fit(image, value.header.extent_bytes) ? ValueFault::none : ValueFault::planes;
+  return plane_fault(image, value.header.extent_bytes);
 }
 
 // True if the last element that the strides reach lies within `elements`, and the shape counts no more than `elements`.
@@ -168,6 +171,7 @@ inline std::string words_of(ValueFault fault, const mr_format& planned, const mr
              (planned.size_kind == MR_DIM_FIXED ? "" : "at most ") + size(planned.width, planned.height) +
              " was planned";
     case ValueFault::planes: return "has a plane that ends past its bytes";
+    case ValueFault::layout: return "has other planes or rows than its pixel format and height ask for";
     case ValueFault::dtype:
       return "is of " + name_of(DType{tensor.dtype_code, tensor.dtype_bits, tensor.dtype_lanes}) + ", and " +
              name_of(DType{planned.dtype_code, planned.dtype_bits, planned.dtype_lanes}) + " was planned";
