@@ -16,6 +16,7 @@ namespace millrace::net {
 
 // The number of a cause for which an edge has no value on a tick. The run names all of them; a link needs these.
 using Cause = uint8_t;
+inline constexpr Cause kCauseError = 2;
 inline constexpr Cause kCauseLink = 13; // the sender had no room while the link was slow or cut
 inline constexpr Cause kCauseAway = 14; // the peer was away
 inline constexpr Cause kCauseLost = 15; // sent, but never acknowledged by a process that is gone
@@ -103,7 +104,7 @@ struct CrossingPlan {
   uint32_t depth = 2;
   Delivery delivery = Delivery::reliable;
   std::vector<mr_format> formats;   // one a value
-  std::vector<uint64_t> capacities; // bytes of a block of each value
+  std::vector<uint64_t> capacities; // bytes of the reader's block of each value
 };
 
 } // namespace millrace::net

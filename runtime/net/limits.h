@@ -16,7 +16,7 @@ inline constexpr uint32_t kDataLanesMax = 4;
 inline constexpr uint32_t kLanesMax = 1 + kDataLanesMax;
 // A data record. Larger ones are no faster on a socket, and the crossings of a connection take turns by records.
 inline constexpr uint32_t kChunkBytesMax = 1 * kMiB;
-// Any other record: 64 values of at most 212 bytes, with the tick's own fields; 1,024 entries of a state.
+// Any other record: 64 values of at most 193 bytes, with the tick's own fields; 1,024 entries of a state.
 inline constexpr uint32_t kSmallBodyBytesMax = 32 * kKiB;
 // What is read at once where records are small; at most this much of a frame is copied in user space.
 inline constexpr size_t kInboxBytes = 64 * kKiB;

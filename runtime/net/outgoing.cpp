@@ -51,9 +51,9 @@ Fault Outgoing::open(const Open& open) {
     if (open.format_hashes[i] != hash_of(plan_.formats[i])) return Fault::open_format;
   // All that it has was given to some connection, and it still needs what it has not.
   if (is_open_ || open.expected < acknowledged_ || open.expected > gave_) return Fault::open_expected;
-  if (open.credit < credit_) return Fault::state_falls;
   release(open.expected, true);
-  credit_ = open.credit;
+  // A state may have come first, over the control connection, and said more.
+  credit_ = std::max(credit_, open.credit);
   // A parcel may be acknowledged once it was given to this connection: until then its bytes are still to be read here.
   next_ = gave_ = open.expected;
   in_parcel_ = false;
@@ -75,6 +75,13 @@ bool Outgoing::take() {
   parcel.clear();
   if (!departure_.next(parcel)) return false;
   MR_ASSERT(parcel.value_count == (parcel.end ? 0 : plan_.formats.size()), "a parcel has the values of its crossing");
+  // A handler's mistake costs its own value, and not the link: the reader would refuse the whole connection.
+  for (uint8_t i = 0; i < parcel.value_count; ++i) {
+    Value& value = parcel.values[i];
+    if (!value.value || fault_of(*value.value, plan_.formats[i], plan_.capacities[i]) == ValueFault::none) continue;
+    value = {nullptr, nullptr, kCauseError};
+    ++counts_.unsound;
+  }
   if (parcel.end) {
     ended_ = true;
     end_ = parcel;
@@ -90,6 +97,7 @@ Outgoing::Wrote Outgoing::write_next(Outbox& outbox, bool takes_new) {
   if (!in_parcel_) {
     if (!outbox.has_room(tick_bytes_most(plan_))) return Wrote::no_room;
     if (next_ == taken_ && !(takes_new && take())) return Wrote::nothing;
+    if (next_ >= credit_) return Wrote::nothing; // an end that another process is to learn of
     write_tick_record(outbox);
     return Wrote::record;
   }

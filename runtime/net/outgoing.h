@@ -53,6 +53,7 @@ class Outgoing {
     uint64_t sent = 0; // parcels whose numbers were given out, ends among them
     uint64_t acknowledged = 0;
     uint64_t lost = 0;
+    uint64_t unsound = 0;                        // values that are not what was planned; they are sent as empty
     std::array<uint64_t, kCausesMax> left_out{}; // ticks, as parcels told
   };
   const Counts& counts() const { return counts_; }
