@@ -2,6 +2,8 @@
 """Runs the command as scripts do: exit codes, what is printed where, files, signals.
 
 usage: commands.py MILLRACE [unittest arguments]
+
+Most tests run a copy of the command without its plugins: to load OpenCV takes longer than most of these runs.
 """
 import fcntl
 import hashlib
@@ -11,6 +13,7 @@ import pathlib
 import pty
 import re
 import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -20,7 +23,7 @@ import termios
 import time
 import unittest
 
-MILLRACE = ""
+MILLRACE = WITH_PLUGINS = ""
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SECONDS_MAX = 60
 
@@ -53,8 +56,11 @@ class Command(unittest.TestCase):
         self.assertEqual(process.returncode, 0)
         return seen
 
+    def program(self):
+        return MILLRACE
+
     def run_it(self, *arguments, code=0, environment=None, cwd=None):
-        result = subprocess.run([MILLRACE, *map(str, arguments)], cwd=cwd or self.folder, capture_output=True, text=True,
+        result = subprocess.run([self.program(), *map(str, arguments)], cwd=cwd or self.folder, capture_output=True, text=True,
                                 timeout=SECONDS_MAX, stdin=subprocess.DEVNULL,
                                 env={**os.environ, "MILLRACE_MACHINE": "", **(environment or {})})
         self.assertEqual(result.returncode, code, f"{arguments}\n{result.stdout}{result.stderr}")
@@ -337,7 +343,8 @@ class Checks(Command):
         rows = re.findall(r'\{"([^"]+)", k(?:Gst|Filter), "([^"]*)", (.*)\},', table)
         self.assertGreater(len(rows), 50)
         self.assertEqual(len({name for name, _, _ in rows}), len(rows))
-        known = [handler["type"] for handler in json.loads(self.run_it("handlers", "--json").stdout)["handlers"]]
+        listed = subprocess.run([WITH_PLUGINS, "handlers", "--json"], capture_output=True, check=True, timeout=SECONDS_MAX).stdout
+        known = [handler["type"] for handler in json.loads(listed)["handlers"]]
         pattern = re.compile(r"(video|view|detect|track)\.|image\.(file|writer)$")  # of plugins, which may not be built
         for name, here, words in rows:
             self.assertNotIn(name, known)
@@ -395,6 +402,9 @@ class Plugins(Command):
 class Descriptions(Command):
     said = {}  # what was said of each type: several tests look at all of them, and most of a process is its start
 
+    def program(self):
+        return WITH_PLUGINS
+
     def says_of(self, *arguments):
         if arguments not in self.said:
             self.said[arguments] = self.run_it(*arguments).stdout
@@ -438,19 +448,15 @@ class Descriptions(Command):
         self.assertTrue((ROOT / glossary).exists())
 
     def test_without_a_plugin_the_doctor_and_the_error_name_the_packages_that_bring_it(self):
-        # A copy of the program that stands alone has the built-in handlers only.
-        alone = self.folder / "millrace"
-        alone.write_bytes(pathlib.Path(MILLRACE).read_bytes())
-        alone.chmod(0o755)
         packages = "apt-get install libavformat-dev libavcodec-dev libswscale-dev, then build again"
         environment = {**os.environ, "MILLRACE_PLUGIN_PATH": "", "MILLRACE_MACHINE": ""}
-        told = json.loads(subprocess.run([alone, "doctor", "--json"], capture_output=True, env=environment,
+        told = json.loads(subprocess.run([MILLRACE, "doctor", "--json"], capture_output=True, env=environment,
                                          timeout=SECONDS_MAX, check=True).stdout)["findings"]
         missing = {found["name"]: found for found in told if found["part"] == "codecs"}
         self.assertEqual(set(missing), {"FFmpeg", "OpenCV"})
         self.assertEqual(missing["FFmpeg"]["remedy"], packages)
         for kind in ("video.file", "video.writer"):
-            said = subprocess.run([alone, "check", f"{kind} path=x ! null.sink"], capture_output=True, env=environment,
+            said = subprocess.run([MILLRACE, "check", f"{kind} path=x ! null.sink"], capture_output=True, env=environment,
                                   text=True, timeout=SECONDS_MAX)
             self.assertEqual(said.returncode, 3)
             self.assertIn(f"error MR0304: the handler type \"{kind}\" is not known", said.stderr)
@@ -958,5 +964,8 @@ class BrokenOutputs(Command):
 
 
 if __name__ == "__main__":
-    MILLRACE = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    built, alone = pathlib.Path(sys.argv.pop(1)).resolve(), tempfile.TemporaryDirectory()
+    WITH_PLUGINS, MILLRACE = str(built), shutil.copy(built, alone.name)
+    for module in built.parent.glob("millrace_cuda.so"):
+        shutil.copy(module, alone.name)
     unittest.main(verbosity=1)
