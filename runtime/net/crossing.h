@@ -1,4 +1,4 @@
-// What goes over a link: parcels of one crossing, and the two ends that a run puts behind it.
+// Parcels of one crossing, and the two ends by which a run is joined to a link.
 //
 // A parcel is one tick of a crossing with its values. A run gives parcels through a Departure and takes them through an
 // Arrival; each belongs to the link's thread while a session calls it. Neither may block.
@@ -19,7 +19,6 @@ using Cause = uint8_t;
 inline constexpr Cause kCauseError = 2;
 inline constexpr Cause kCauseLink = 13; // the sender had no room while the link was slow or cut
 inline constexpr Cause kCauseAway = 14; // the peer was away
-inline constexpr Cause kCauseLost = 15; // sent, but never acknowledged by a process that is gone
 
 enum class Delivery : uint8_t { live = 0, reliable = 1 };
 inline constexpr uint8_t kDeliveryCount = 2;

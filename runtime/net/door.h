@@ -1,5 +1,5 @@
-// What strangers may cost: how many connections may wait to be known, from where, how fast, with how many bytes, for
-// how long.
+// Bounds the cost of strangers: how many connections may wait to be known, from where, how fast, with how many bytes,
+// for how long.
 //
 // Everybody who reaches the port is a stranger until its key is known. The listener asks the door before it spends
 // anything on a connection, and turns it away without a word where the door is shut.
@@ -40,7 +40,7 @@ class Door {
   std::array<IpAddress, kKnownMax> known_{};
   uint64_t known_count_ = 0;
 
-  std::array<IpAddress, kStrangersMax> addresses_{}; // of those that wait
+  std::array<IpAddress, kStrangersMax> addresses_{}; // one for each that waits
   uint32_t waiting_ = 0;
   uint64_t turned_away_ = 0;
   int64_t tokens_from_ns_ = INT64_MIN; // the bucket holds the tokens of the time since then

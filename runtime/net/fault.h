@@ -55,8 +55,7 @@ enum class Fault : uint16_t {
   state_falls = 38,
   // Strangers, time and rate.
   slow_greeting = 39,
-  crowded = 40,
-  stranger_bytes = 41,
+  // 40 and 41 are free: a stranger who costs too much is told nothing.
   // GOAWAY.
   leaving = 42,
   delivery = 43,

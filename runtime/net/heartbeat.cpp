@@ -29,10 +29,12 @@ void Heartbeat::answered(const Times& times, int64_t t4) {
     return static_cast<int64_t>(static_cast<uint64_t>(later) - static_cast<uint64_t>(earlier));
   };
   const int64_t there = difference(times.t3, times.t2), whole = difference(t4, times.t1);
-  if (there < 0 || whole < 0 || there > whole) return;
+  // A peer that took longer was away.
+  if (there < 0 || whole < 0 || there > whole || whole > kAwayAfterNs) return;
   const int64_t there_ns = difference(times.t2, times.t1), back_ns = difference(times.t3, t4);
   // Half of each, so that the sum of two large numbers stays one.
-  samples_[count_++ % kRoundTripsKept] = {there_ns / 2 + back_ns / 2, whole - there, t4};
+  // The clocks drift apart from t1 on: an answer may have waited long at the peer.
+  samples_[count_++ % kRoundTripsKept] = {there_ns / 2 + back_ns / 2, whole - there, times.t1};
 }
 
 Heartbeat::Offset Heartbeat::offset(int64_t now_ns) const {

@@ -26,7 +26,6 @@ class Heartbeat {
   Presence presence(int64_t now_ns) const;
   int64_t next_ping_ns() const { return next_ping_ns_; }
   int64_t next_presence_ns(int64_t now_ns) const; // when presence() changes next
-  int64_t heard_ns() const { return heard_ns_; }
 
   // An answer came at t4. Times that cannot be (a round trip below 0) are let go.
   void answered(const Times& times, int64_t t4);

@@ -19,7 +19,7 @@ void Inbox::begin(bool checks_bodies) {
 
 std::span<std::byte> Inbox::room() {
   if (!target_.empty()) return target_;
-  if (begin_ > 0) { // what is unread is the beginning of one record: at most 32 KiB
+  if (begin_ > 0) { // the unread bytes begin one record: at most 32 KiB
     std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;

@@ -1,4 +1,4 @@
-// What came over one connection and was not read yet: small records from a buffer, large bodies straight into a block.
+// Reads the records of one connection: small ones from a buffer, large bodies straight into their block.
 //
 // The owner of the connection reads into room() and says how much came. Small records are read 64 KiB at a time. The
 // bytes of DATA go into the block that they belong to; only what came together with its head is copied. After a large

@@ -22,7 +22,7 @@ class Incoming {
   void begin_pairing();
   // The connection is gone, and with it the part of a parcel that has come.
   void close();
-  // What the connection begins with; parcels may come after it.
+  // The record with which the connection begins; parcels may come after it.
   Open open();
   bool is_open() const { return is_open_; }
 
@@ -66,7 +66,7 @@ class Incoming {
   bool is_open_ = false;
   bool ended_ = false;
   bool in_parcel_ = false;
-  uint32_t value_ = 0; // of the parcel that is coming in
+  uint32_t value_ = 0; // index within the parcel that is coming in
   uint64_t at_ = 0;
   uint64_t chunk_ = 0;
   Parcel parcel_;

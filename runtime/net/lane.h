@@ -24,12 +24,12 @@ struct Lane {
   Outbox outbox;
   Redial redial;
   int64_t dial_at_ns = INT64_MAX;
-  int64_t give_up_at_ns = INT64_MAX; // of a greeting, or of a refusal that is being written
+  int64_t give_up_at_ns = INT64_MAX; // ends a greeting, or a refusal that is being written
 
   // The crossings of a data connection.
   std::vector<Outgoing*> outgoing;
   std::vector<Incoming*> incoming;
-  size_t opens_written = 0;    // of `incoming`
+  size_t opens_written = 0;    // as many of `incoming` have theirs
   size_t turn = 0;             // the next of `outgoing`
   Incoming* reading = nullptr; // the crossing whose DATA is coming in
 

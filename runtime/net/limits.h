@@ -18,7 +18,7 @@ inline constexpr uint32_t kLanesMax = 1 + kDataLanesMax;
 inline constexpr uint32_t kChunkBytesMax = 1 * kMiB;
 // Any other record: 64 values of at most 193 bytes, with the tick's own fields; 1,024 entries of a state.
 inline constexpr uint32_t kSmallBodyBytesMax = 32 * kKiB;
-// What is read at once where records are small; at most this much of a frame is copied in user space.
+// As much is read at once where records are small. At most this much of a frame is copied in user space.
 inline constexpr size_t kInboxBytes = 64 * kKiB;
 // Heads and small records that wait to be written. Two of the largest records find room beside each other.
 inline constexpr size_t kOutboxBytes = 128 * kKiB;
@@ -30,8 +30,8 @@ inline constexpr uint64_t kWaitingBytesMax = 256 * kKiB;
 
 // ---- crossings -----------------------------------------------------------------------------------------------------
 
-inline constexpr uint32_t kCrossingsMax = 1024;        // of two nodes; a pipeline of 1,000 handlers has fewer
-inline constexpr uint32_t kValuesMax = 64;             // of one crossing
+inline constexpr uint32_t kCrossingsMax = 1024;        // between two nodes; a pipeline of 1,000 handlers has fewer
+inline constexpr uint32_t kValuesMax = 64;             // in one crossing
 inline constexpr uint32_t kDepthMax = 64;              // parcels that are not acknowledged; what fills a long way
 inline constexpr uint64_t kValueBytesMax = 256 * kMiB; // one value: twice an 8K picture of four 16-bit channels
 inline constexpr uint32_t kCausesMax = 32;             // numbers of causes, of which a few are in use
@@ -45,7 +45,7 @@ inline constexpr int64_t kPingEveryNs = 500 * kMillisecond;
 inline constexpr int64_t kSuspectAfterNs = 1'500 * kMillisecond; // three pings were not answered
 inline constexpr int64_t kAwayAfterNs = 3 * kSecond;             // six
 inline constexpr uint32_t kRoundTripsKept = 16;                  // 8 s of pings, from which the least is taken
-inline constexpr int64_t kDriftPpmMax = 200;                     // of two machines' clocks, to each other
+inline constexpr int64_t kDriftPpmMax = 200;                     // two machines' clocks, to each other
 inline constexpr int64_t kStateEveryNs = 5 * kMillisecond;
 inline constexpr uint32_t kStateEveryParcels = 8;
 inline constexpr int64_t kRedialFirstNs = 100 * kMillisecond, kRedialMaxNs = 5 * kSecond;
@@ -56,7 +56,7 @@ inline constexpr int64_t kGreetingNs = 5 * kSecond; // from a connection to its 
 inline constexpr uint64_t kStrangerBytesMax = 16 * kKiB; // before a peer is known; a handshake of TLS takes 2 to 5 KiB
 inline constexpr int64_t kStrangerNs = 5 * kSecond;
 inline constexpr uint32_t kStrangersMax = 128;        // handshakes at once; one takes 40 KiB of OpenSSL's memory
-inline constexpr uint32_t kStrangersOfAddressMax = 8; // of those, from one address
+inline constexpr uint32_t kStrangersOfAddressMax = 8; // from one address
 inline constexpr uint32_t kStrangersPerSecond = 20, kStrangersBurst = 64; // an RSA-free handshake takes 0.3 ms
 
 } // namespace millrace::net

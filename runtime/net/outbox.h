@@ -1,4 +1,5 @@
-// What waits to be written to one connection: heads and small bodies in bytes of its own, large bodies where they lie.
+// Records that wait to be written to one connection: heads and small bodies in bytes of its own, large bodies in their
+// blocks.
 //
 // Records are added whole. The owner of the connection writes pieces() in order and says how much went. Nothing is
 // allocated after construction: a record that finds no room waits with its owner until all that is here has gone.
@@ -48,7 +49,7 @@ class Outbox {
   std::unique_ptr<std::byte[]> bytes_;
   std::unique_ptr<Bytes[]> pieces_;
   std::unique_ptr<Mark[]> marks_;
-  size_t used_bytes_ = 0; // of bytes_; all of them are free again once everything has gone
+  size_t used_bytes_ = 0; // all are free again once everything has gone
   size_t piece_begin_ = 0, piece_end_ = 0;
   size_t mark_begin_ = 0, mark_end_ = 0;
   uint64_t added_bytes_ = 0, sent_bytes_ = 0;

@@ -82,10 +82,10 @@ inline constexpr uint16_t kVersionLeast = 1, kVersionMost = 1;
 struct Hello {
   uint16_t version_least = kVersionLeast, version_most = kVersionMost;
   uint64_t features = 0;  // offered; a peer that does not know one ignores it
-  uint64_t mandatory = 0; // of those, the ones without which this side cannot work
+  uint64_t mandatory = 0; // features without which this side cannot work
   std::array<std::byte, 32> node{};
   uint64_t session = 0; // random, of this process; not 0
-  uint64_t pairing = 0; // of both processes, as this side remembers it; 0: none
+  uint64_t pairing = 0; // as this side remembers it; 0: none
   uint64_t run = 0;     // the run's random number
   uint32_t epoch = 0;
   std::array<std::byte, 32> brief{}; // the plan's hash

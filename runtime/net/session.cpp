@@ -94,7 +94,7 @@ void Session::connect(uint32_t lane, bool checks_bodies, int64_t now_ns) {
 }
 
 void Session::dialled(uint32_t lane, bool checks_bodies, int64_t now_ns) {
-  if (lanes_[lane].state != Lane::State::dialling) return tell(EventType::close, lane);
+  if (gone_ || lanes_[lane].state != Lane::State::dialling) return tell(EventType::close, lane);
   connect(lane, checks_bodies, now_ns);
   write_hello(RecordType::hello, lane);
 }
@@ -105,6 +105,7 @@ void Session::write_hello(RecordType type, uint32_t lane) {
     said.version_least = said.version_most = version_;
     said.features = features_;
     said.mandatory &= features_;
+    if (lane == 0) said.pairing = proposed_;
   }
   ByteWriter body = lanes_[lane].outbox.body(kHelloBytes);
   net::write_hello(said, body);
@@ -126,6 +127,9 @@ Fault Session::accept(const Hello& hello, bool checks_bodies, int64_t now_ns) {
   if (gone_) return Fault::leaving;
   if (const Fault fault = check_peer(hello); fault != Fault::none) return fault;
   if (hello.lane == 0) return accept_control(hello, checks_bodies, now_ns);
+  // A data connection may overtake the answer on the control connection.
+  const bool is_proposed = hello.pairing == proposed_ && hello.session == proposed_session_;
+  if (is_proposed && proposed_ != pairing_ && lanes_[0].state == Lane::State::greeting) begin_proposed(now_ns);
   if (pairing_ == 0 || hello.pairing != pairing_ || hello.session != peer_session_) return Fault::stale;
   connect(hello.lane, checks_bodies, now_ns);
   write_hello(RecordType::welcome, hello.lane);
@@ -134,18 +138,29 @@ Fault Session::accept(const Hello& hello, bool checks_bodies, int64_t now_ns) {
 }
 
 Fault Session::accept_control(const Hello& hello, bool checks_bodies, int64_t now_ns) {
-  const bool is_other = hello.session != peer_session_;
+  const bool is_other = pairing_ == 0 || hello.session != peer_session_;
   // While one process is heard, another one with its identity is a mistake of whoever started it.
   if (is_other && is_up(0) && heartbeat_.presence(now_ns) == Presence::there) return Fault::running_already;
   version_ = std::min(hello.version_most, options_.self.version_most);
   features_ = hello.features & options_.self.features;
   connect(0, checks_bodies, now_ns);
-  const bool goes_on = !is_other && pairing_ != 0 && hello.pairing == pairing_;
-  if (!goes_on) begin_pairing(random() | 1, hello.session);
+  // A pairing that was proposed before may have begun on the other side.
+  const bool was_proposed = hello.pairing == proposed_ && hello.session == proposed_session_ && proposed_ != 0;
+  if (!is_other && hello.pairing == pairing_)
+    proposed_ = pairing_;
+  else if (!was_proposed)
+    proposed_ = random() | 1;
+  proposed_session_ = hello.session;
   write_hello(RecordType::welcome, 0);
+  return Fault::none;
+}
+
+// The peer has begun the pairing that it was told in WELCOME.
+void Session::begin_proposed(int64_t now_ns) {
+  const bool goes_on = proposed_ == pairing_;
+  if (!goes_on) begin_pairing(proposed_, proposed_session_);
   come_up(0, now_ns);
   tell(goes_on ? EventType::back : EventType::met, 0);
-  return Fault::none;
 }
 
 // Numbers begin at 0, so no connection of the pairing before is of use.
@@ -171,7 +186,7 @@ void Session::come_up(uint32_t lane, int64_t now_ns) {
   connection.state = Lane::State::up;
   connection.give_up_at_ns = INT64_MAX;
   connection.opens_written = 0;
-  connection.redial.succeeded();
+  connection.redial.succeeded(now_ns);
   if (lane != 0) return;
   heartbeat_.begin(now_ns);
   presence_ = Presence::there;
@@ -214,6 +229,7 @@ void Session::cut(uint32_t lane, int64_t now_ns) {
   Lane& connection = lanes_[lane];
   if (connection.state == Lane::State::down) return;
   let_go(lane);
+  if (lane == 0) look_at_drain(now_ns);
   if (options_.dials && !gone_ && (lane == 0 || is_up(0)))
     connection.dial_at_ns = connection.redial.next_ns(now_ns, random());
 }
@@ -232,7 +248,8 @@ void Session::drop_all(int64_t now_ns) {
 void Session::refuse(uint32_t lane, Fault fault, int64_t now_ns) {
   Lane& connection = lanes_[lane];
   tell(EventType::refused, lane, fault, sentence_of(fault));
-  connection.redial.refused();
+  connection.redial.refused(now_ns);
+  connection.inbox.begin(false); // nothing of it is read any more, and room() has room again
   constexpr size_t kBytes = 4 + kSentenceBytesMax;
   if (!connection.outbox.has_room(kBytes)) return drop(lane, now_ns);
   ByteWriter body = connection.outbox.body(kBytes);
@@ -264,7 +281,7 @@ int64_t Session::next_timer(int64_t now_ns) const {
   int64_t next = INT64_MAX;
   for (const Lane& lane : lanes_) next = std::min({next, lane.dial_at_ns, lane.give_up_at_ns});
   if (presence_ != Presence::away) next = std::min(next, heartbeat_.next_presence_ns(now_ns));
-  // What waits to be written goes first, once the connection takes it.
+  // Bytes that wait to be written go first, once the connection takes them.
   if (is_up(0) && lanes_[0].outbox.empty()) {
     next = std::min(next, heartbeat_.next_ping_ns());
     if (states_are_due()) next = std::min(next, states_are_urgent() ? now_ns : state_at_ns_);
@@ -277,7 +294,7 @@ void Session::on_time(int64_t now_ns) {
     Lane& connection = lanes_[lane];
     if (now_ns >= connection.give_up_at_ns) {
       if (connection.state == Lane::State::greeting) tell(EventType::refused, lane, Fault::slow_greeting);
-      connection.redial.refused();
+      connection.redial.refused(now_ns);
       drop(lane, now_ns);
     }
     if (now_ns >= connection.dial_at_ns) {
@@ -299,7 +316,9 @@ void Session::look_at_presence(int64_t now_ns) {
   if (now == Presence::suspect) tell(EventType::suspect, 0);
   if (now != Presence::away) return;
   tell(EventType::away, 0);
-  drop_all(now_ns); // what a dead connection holds is lost anyway, and a new one may find a way
+  // A dead connection brings nothing more, and a new one may find a way. One that is greeting is the new one.
+  for (uint32_t lane = 0; lane < lanes_.size(); ++lane)
+    if (lane != 0 || lanes_[0].state != Lane::State::greeting) drop(lane, now_ns);
 }
 
 // ---- leaving -------------------------------------------------------------------------------------------------------
@@ -307,7 +326,9 @@ void Session::look_at_presence(int64_t now_ns) {
 void Session::leave() { leaving_ = true; }
 
 void Session::look_at_drain(int64_t now_ns) {
-  if (gone_ || !told_drained_ || !peer_drained_ || !lanes_[0].outbox.empty()) return;
+  if (gone_ || !peer_drained_) return;
+  // The side that dialled hears the last word. The other one waits until it was heard, or the peer is away.
+  if (!options_.dials && (!told_drained_ || lanes_[0].has_connection())) return;
   gone_ = true;
   tell(EventType::drained, 0);
   drop_all(now_ns);

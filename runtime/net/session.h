@@ -5,19 +5,27 @@
 // owner; it calls the crossings' Departures and Arrivals.
 //
 // Two processes that met are a pairing, with a random number that the accepting side draws. It says that both remember
-// the same parcels. A HELLO that names the current pairing goes on with it; any other begins a new one, in which
-// numbers begin at 0 and what the old one had not acknowledged is lost. The accepting side decides, and tells its
-// decision in WELCOME. If that is lost in a cut, the next HELLO names the old pairing, and yet another one begins.
+// the same parcels. A HELLO that names the current pairing goes on with it. For any other HELLO the accepting side
+// proposes a new pairing in WELCOME: numbers begin at 0, and parcels that the old one had not acknowledged are lost.
+// The side that dialled begins it with WELCOME, and sends a PING at once. The accepting side begins it with that
+// answer, and keeps the old pairing until then: a HELLO may come late, from a process that has died or has dialled
+// again since.
 //
 // A record that may not come now, or not on this connection, is refused. In these states of a connection may come:
 //
-//   greeting                       WELCOME, REFUSE
+//   greeting, of the dialler       WELCOME, REFUSE
+//   greeting, control, accepted    any that may come when it is up: with it the connection is up
 //   up, control                    STATE, PING, PONG, GOAWAY, REFUSE
 //   up, data                       OPEN, TICK, DATA, END, REFUSE
 //   down, dialling, closing        nothing is read
 //
 // Presence is measured on the control connection alone: suspect after 1.5 s of silence, away after 3 s. A peer that is
 // away loses all its connections, and is dialled again.
+//
+// When a side leaves, both take no more parcels. The side that dialled says `drained` once all of its own are
+// acknowledged. The accepting side says so after it has heard that, once its own are acknowledged too. The side that
+// dialled then ends the connections. If that last word is lost in a cut, the next dial says the same: it is refused
+// because the peer has left.
 #pragma once
 
 #include <array>
@@ -115,10 +123,11 @@ class Session {
   Heartbeat::Offset offset(int64_t now_ns) const { return heartbeat_.offset(now_ns); }
   uint16_t version() const { return version_; }
   uint64_t features() const { return features_; } // those of both sides
+  uint64_t pairing() const { return pairing_; }   // 0: none yet
   uint64_t pairings() const { return pairings_; } // how many there have been
   const Outgoing* outgoing(uint16_t crossing) const { return outgoing_[crossing].get(); }
   const Incoming* incoming(uint16_t crossing) const { return incoming_[crossing].get(); }
-  uint64_t bytes_copied() const; // of bodies, in user space
+  uint64_t bytes_copied() const; // body bytes, in user space
 
  private:
   uint64_t random();
@@ -127,6 +136,7 @@ class Session {
 
   Fault check_peer(const Hello& hello) const;
   Fault accept_control(const Hello& hello, bool checks_bodies, int64_t now_ns);
+  void begin_proposed(int64_t now_ns);
   void begin_pairing(uint64_t pairing, uint64_t peer_session);
   void let_go(uint32_t lane);
   void connect(uint32_t lane, bool checks_bodies, int64_t now_ns);
@@ -158,6 +168,7 @@ class Session {
 
   // The peer.
   uint64_t pairing_ = 0, peer_session_ = 0, pairings_ = 0;
+  uint64_t proposed_ = 0, proposed_session_ = 0; // in the last WELCOME of the control connection
   uint16_t version_ = 0;
   uint64_t features_ = 0;
   Presence presence_ = Presence::away;

@@ -36,12 +36,16 @@ Fault Session::read_record(uint32_t lane, int64_t now_ns) {
     if (const Fault fault = read_farewell(body, farewell); fault != Fault::none) return fault;
     const auto end = std::copy(farewell.sentence.begin(), farewell.sentence.end(), sentence_.begin());
     tell(EventType::was_refused, lane, farewell.code, {sentence_.data(), static_cast<size_t>(end - sentence_.begin())});
-    connection.redial.refused();
+    connection.redial.refused(now_ns);
+    // A peer leaves the link when both sides have all.
+    if (farewell.code == Fault::leaving && (leaving_ || peer_leaving_)) peer_drained_ = true;
     drop(lane, now_ns);
+    look_at_drain(now_ns);
     return Fault::none;
   }
-  if (connection.state == Lane::State::greeting)
+  if (connection.state == Lane::State::greeting && options_.dials)
     return head.type == RecordType::welcome ? read_welcome(lane, now_ns) : Fault::unexpected;
+  if (connection.state == Lane::State::greeting) begin_proposed(now_ns);
   return lane == 0 ? read_control(head, body, now_ns) : read_data_lane(lane);
 }
 
@@ -146,7 +150,6 @@ void Session::sent(uint32_t lane, size_t bytes, int64_t now_ns) {
   connection.outbox.sent(bytes);
   for (Outbox::Mark mark; connection.outbox.take_mark(mark);) outgoing_[mark.crossing]->gave(mark.number);
   if (connection.state == Lane::State::closing && connection.outbox.empty()) drop(lane, now_ns);
-  if (lane == 0) look_at_drain(now_ns);
 }
 
 void Session::write_control(int64_t now_ns) {
@@ -228,6 +231,7 @@ void Session::write_farewells() {
   };
   if (leaving_ && !told_leaving_) told_leaving_ = write(Fault::leaving);
   if (!(leaving_ || peer_leaving_) || told_drained_) return;
+  if (!options_.dials && !peer_drained_) return;
   for (const Lane& lane : lanes_)
     for (const Outgoing* crossing : lane.outgoing)
       if (!crossing->is_drained()) return;

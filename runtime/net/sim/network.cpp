@@ -23,7 +23,8 @@ struct Connection : std::enable_shared_from_this<Connection> {
   // The direction that one side writes.
   struct Pipe {
     std::deque<Segment> segments;
-    size_t occupied = 0; // of the buffers, as the writer knows
+    size_t occupied = 0; // bytes in the buffers, as the writer knows
+    uint64_t written = 0;
     int64_t wire_free_ns = 0, last_arrival_ns = 0;
     int64_t ends_ns = INT64_MAX;
     bool is_reset = false; // the end loses what was not read before it
@@ -42,7 +43,7 @@ struct Connection : std::enable_shared_from_this<Connection> {
   // The direction that `side` writes.
   const Line& line_from(size_t side) { return network.line(sides[side].address, sides[1 - side].address); }
   int64_t now_ns() const { return network.time_.now_ns(); }
-  bool is_stalled(size_t writer) { return is_cut || line_from(writer).blocked; }
+  bool is_stalled(size_t writer) { return now_ns() < held_until_ns || line_from(writer).blocked; }
 
   void ready_at(int64_t at_ns, size_t side) {
     network.time_.schedule(at_ns, [self = shared_from_this(), side] {
@@ -88,6 +89,7 @@ struct Connection : std::enable_shared_from_this<Connection> {
   std::array<Pipe, 2> pipes;
   std::array<Side, 2> sides;
   bool is_cut = false;
+  int64_t held_until_ns = 0;
 };
 
 // ---- an end --------------------------------------------------------------------------------------------------------
@@ -167,7 +169,8 @@ Transfer End::write(std::span<const Bytes> pieces) {
     }
   send();
   if (bytes == 0) return {Moved::would_block, 0};
-  // Somebody who is gone answers with a reset, unless nothing gets through.
+  pipe.written += bytes;
+  // The machine of an end that is closed answers with a reset, unless nothing gets through.
   if (!connection.is_cut && !connection.sides[1 - side_].is_open)
     connection.fail_at(connection.now_ns() + line.latency_ns + connection.line_from(1 - side_).latency_ns, side_);
   return {Moved::some, bytes};
@@ -219,9 +222,16 @@ void Network::dial(Address from, Address to, std::function<void(std::unique_ptr<
     const auto connection = std::make_shared<Connection>(*this, made_, from, to);
     connections_[made_++] = connection;
     listener->second.accept(std::make_unique<End>(connection, 1 - Connection::kDialler));
-    time_.schedule(back_ns,
-                   [done, connection] { done(std::make_unique<End>(connection, Connection::kDialler)); });
+    time_.schedule(back_ns, [done, connection] { done(std::make_unique<End>(connection, Connection::kDialler)); });
   });
+}
+
+void Network::hold(uint64_t number, int64_t for_ns) {
+  const auto found = connections_.find(number);
+  const auto connection = found == connections_.end() ? nullptr : found->second.lock();
+  if (!connection) return;
+  connection->held_until_ns = std::max(connection->held_until_ns, time_.now_ns() + for_ns);
+  for (const size_t side : {size_t{0}, size_t{1}}) connection->ready_at(connection->held_until_ns, side);
 }
 
 void Network::cut(uint64_t number, int64_t dialler_learns_ns, int64_t listener_learns_ns) {
@@ -237,6 +247,12 @@ void Network::cut(uint64_t number, int64_t dialler_learns_ns, int64_t listener_l
   }
   connection->fail_at(now_ns + std::min(dialler_learns_ns, kNoticeNs), Connection::kDialler);
   connection->fail_at(now_ns + std::min(listener_learns_ns, kNoticeNs), 1 - Connection::kDialler);
+}
+
+uint64_t Network::bytes_written(uint64_t number, bool by_dialler) const {
+  const auto found = connections_.find(number);
+  const auto connection = found == connections_.end() ? nullptr : found->second.lock();
+  return connection ? connection->pipes[by_dialler ? Connection::kDialler : 1 - Connection::kDialler].written : 0;
 }
 
 std::vector<uint64_t> Network::connections() const {

@@ -1,12 +1,13 @@
 // A simulated network over virtual time: connections that are slow, jittered, sliced, cut, half open or one way only.
 //
-// A connection behaves as TCP does, seen from above. Bytes keep their order, and none is missing before another. A write
-// is partial when the socket's buffer is full, and a reader that does not read blocks the writer. What was written before
-// a close arrives after it and before the end; a close with unread bytes resets the connection instead. An end whose
-// connection was cut learns of it when the network says so, or at its next write once the other end is gone.
+// A connection behaves as TCP does, seen from above. Bytes keep their order, and none is missing before another. A
+// write is partial when the socket's buffer is full, and a reader that does not read blocks the writer. What was
+// written before a close arrives after it and before the end; a close with unread bytes resets the connection instead.
+// An end whose connection was cut learns of it when the network says so, or at its next write once the other end is
+// gone.
 //
-// Single threaded. Calls return at once; `on_ready` is called by an event of the virtual time when an end may be able to
-// read or write again. A network outlives its ends.
+// Single threaded. Calls return at once; `on_ready` is called by an event of the virtual time when an end may be able
+// to read or write again. A network outlives its ends.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +30,8 @@ using Address = uint32_t;
 // One direction between two addresses.
 struct Line {
   int64_t latency_ns = 100'000;
-  int64_t jitter_ns = 0; // up to this much more, drawn for each write
-  uint64_t bytes_per_second = 0; // of each connection; 0: no limit
+  int64_t jitter_ns = 0;            // up to this much more, drawn for each write
+  uint64_t bytes_per_second = 0;    // for each connection; 0: no limit
   size_t buffer_bytes = 256 * kKiB; // written and not read: both sockets' buffers
   size_t slice_most = 0;            // a read gives from 1 to this many bytes; 0: all that is there
   bool blocked = false;             // nothing arrives, and nobody can dial
@@ -62,7 +63,7 @@ class End {
   // Ends this direction; reading goes on.
   void shut();
   void on_ready(std::function<void()> ready);
-  // Of the connection, from 0 in the order in which they were made.
+  // The connection's number; they count from 0 in the order in which they were made.
   uint64_t number() const;
 
  private:
@@ -89,9 +90,13 @@ class Network {
   // This many of a thousand dials are not answered.
   void lose_dials(uint32_t per_mille) { lost_dials_ = per_mille; }
 
+  // Nothing arrives on one connection for that time, as when a packet is lost again and again. Others go on.
+  void hold(uint64_t number, int64_t for_ns);
   // Ends a connection between any two bytes. Each end learns of it so much later. What has arrived there may be read
   // until then, and what it writes is lost.
   void cut(uint64_t number, int64_t dialler_learns_ns, int64_t listener_learns_ns);
+  // Bytes that one side has written; 0 once the connection is gone.
+  uint64_t bytes_written(uint64_t number, bool by_dialler) const;
   // Those that live, in the order in which they were made.
   std::vector<uint64_t> connections() const;
 

@@ -9,7 +9,7 @@ namespace millrace::net {
 namespace {
 
 constexpr size_t kHostBytesMax = 253;
-constexpr size_t kLocalBytesMax = 107; // of sockaddr_un
+constexpr size_t kLocalBytesMax = 107; // as sockaddr_un has it
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   Error error;

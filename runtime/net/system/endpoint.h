@@ -12,7 +12,7 @@ inline constexpr uint16_t kDefaultPort = 7433;
 struct Endpoint {
   std::string host; // a name or an address without brackets; "" for a Unix socket
   uint16_t port = kDefaultPort;
-  std::string local; // of a Unix socket: a path, or a name after '@'
+  std::string local; // a Unix socket: a path, or a name after '@'
 
   bool is_local() const { return !local.empty(); }
 };

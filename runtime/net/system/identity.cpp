@@ -26,7 +26,7 @@ using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
   char reason[256] = "no reason given";
   if (const unsigned long error = ERR_get_error()) ERR_error_string_n(error, reason, sizeof reason);
   ERR_clear_error();
-  throw Failure(kBadIdentity, sentence + ": " + reason);
+  throw Failure(code::bad_identity, sentence + ": " + reason);
 }
 
 Key new_key() {
@@ -54,7 +54,7 @@ Key parse_key(const std::string& pem, const std::filesystem::path& path) {
   ERR_clear_error();
   if (key && EVP_PKEY_get_base_id(key.get()) == EVP_PKEY_ED25519) return key;
   const std::string sentence = key ? "the key is no Ed25519 key" : "the file holds no key that can be read";
-  throw Failure(Error{kBadIdentity,
+  throw Failure(Error{code::bad_identity,
                       sentence,
                       {path.string(), 0, 0},
                       {"without the file this node makes a new key, and its peers have to be invited anew"},

@@ -90,7 +90,7 @@ void KnownPeers::take_line(std::string_view text) {
 }
 
 [[noreturn]] void KnownPeers::refuse(const std::string& sentence) const {
-  throw Failure(Error{kBadIdentity, sentence, {file_.string(), 0, 0}, {}, {}, {}});
+  throw Failure(Error{code::bad_identity, sentence, {file_.string(), 0, 0}, {}, {}, {}});
 }
 
 void KnownPeers::read_lines() {

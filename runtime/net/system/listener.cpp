@@ -1,6 +1,9 @@
 // The listener's thread: door, handshake and HELLO of everybody who connects.
 #include "net/system/listener.h"
 
+#include <fcntl.h>
+#include <sys/socket.h>
+
 #include <array>
 #include <atomic>
 #include <boost/asio.hpp>
@@ -65,6 +68,8 @@ class Listener::Thread {
   void read_hello(const StrangerPointer& stranger);
   void finish(const StrangerPointer& stranger);
   void leave(const StrangerPointer& stranger, bool became_known);
+  void refuse(const StrangerPointer& stranger);
+  void drain(const StrangerPointer& stranger);
 
   ListenOptions options_;
   TakeGuest take_;
@@ -74,7 +79,6 @@ class Listener::Thread {
   std::vector<std::unique_ptr<Tcp::acceptor>> acceptors_;
   std::vector<std::unique_ptr<Local::acceptor>> local_acceptors_;
   std::vector<Endpoint> endpoints_;
-  asio::steady_timer again_{context_};
   std::atomic<uint64_t> accepted_{0}, turned_away_{0}, refused_{0}, taken_{0};
   std::atomic<uint32_t> waiting_{0};
   std::thread thread_;
@@ -91,7 +95,7 @@ struct Listener::Thread::Stranger {
   IpAddress from;
   asio::posix::stream_descriptor waiter;
   asio::steady_timer deadline;
-  bool shook_hands = false;
+  bool shook_hands = false, is_refused = false;
   // A HELLO and no byte more: what follows belongs to the session.
   std::array<std::byte, kHeadBytes + kHelloBytes + 1024 + kCrcBytes> bytes{};
   size_t size = 0, wanted = kHeadBytes;
@@ -120,8 +124,10 @@ void Listener::Thread::listen(const Endpoint& endpoint) {
   auto acceptor = std::make_unique<Tcp::acceptor>(context_);
   const Tcp::endpoint address = found.begin()->endpoint();
   acceptor->open(address.protocol(), failed);
+  // A program that this process starts would keep the port.
+  if (!failed) fcntl(acceptor->native_handle(), F_SETFD, FD_CLOEXEC);
   if (!failed) acceptor->set_option(asio::socket_base::reuse_address(true), failed);
-  // Of an address that means all, the other family is listened at by itself.
+  // An address that means all stands for its own family: the other one is listened at by itself.
   if (!failed && address.address().is_v6()) acceptor->set_option(asio::ip::v6_only(true), failed);
   if (!failed) acceptor->bind(address, failed);
   if (!failed) acceptor->listen(kTcpBacklog, failed);
@@ -137,7 +143,7 @@ void Listener::Thread::listen_locally(const Endpoint& endpoint) {
   Descriptor socket = listen_local(endpoint.local, why);
   if (!socket) refuse_endpoint(endpoint, why);
   auto acceptor = std::make_unique<Local::acceptor>(context_);
-  const int copy = dup(socket.number()); // Asio closes its own
+  const int copy = fcntl(socket.number(), F_DUPFD_CLOEXEC, 0); // Asio closes its own
   error_code failed;
   if (copy < 0 || acceptor->assign(Local(), copy, failed)) refuse_endpoint(endpoint, "no descriptor is left");
   endpoints_.push_back(endpoint);
@@ -153,8 +159,8 @@ void Listener::Thread::accept_from(Acceptor& acceptor) {
       come(std::move(socket));
       return accept_from(acceptor);
     }
-    again_.expires_after(kAcceptAgain);
-    again_.async_wait([this, &acceptor](error_code) { accept_from(acceptor); });
+    const auto again = std::make_shared<asio::steady_timer>(context_, kAcceptAgain);
+    again->async_wait([this, &acceptor, again](error_code) { accept_from(acceptor); });
   });
 }
 
@@ -211,7 +217,7 @@ void Listener::Thread::leave(const StrangerPointer& stranger, bool became_known)
 bool Listener::Thread::wait(const StrangerPointer& stranger, Moved moved) {
   if (moved == Moved::some) return true;
   if (moved != Moved::want_read && moved != Moved::want_write) {
-    leave(stranger, false);
+    refuse(stranger);
     return false;
   }
   const bool write = moved == Moved::want_write;
@@ -223,8 +229,27 @@ bool Listener::Thread::wait(const StrangerPointer& stranger, Moved moved) {
   return false;
 }
 
+// TLS has told a peer why it is refused. A close with unread bytes would destroy that, so the peer closes first.
+void Listener::Thread::refuse(const StrangerPointer& stranger) {
+  const Trouble trouble = stranger->transport->trouble();
+  if (trouble != Trouble::unknown_peer && trouble != Trouble::other_peer) return leave(stranger, false);
+  stranger->is_refused = true;
+  ::shutdown(stranger->transport->descriptor(), SHUT_WR);
+  drain(stranger);
+}
+
+void Listener::Thread::drain(const StrangerPointer& stranger) {
+  std::array<std::byte, 4096> unread;
+  ssize_t got = 1;
+  for (uint64_t sum = 0; got > 0 && !Door::is_too_much(sum); sum += unread.size())
+    got = ::recv(stranger->transport->descriptor(), unread.data(), unread.size(), MSG_DONTWAIT);
+  if (got >= 0 || errno != EAGAIN) return leave(stranger, false);
+  wait(stranger, Moved::want_read);
+}
+
 void Listener::Thread::pump(const StrangerPointer& stranger) {
   if (Door::is_too_much(received_bytes(stranger->transport->descriptor()))) return leave(stranger, false);
+  if (stranger->is_refused) return drain(stranger);
   if (!stranger->shook_hands) {
     if (!wait(stranger, stranger->transport->handshake())) return;
     stranger->shook_hands = true;

@@ -28,7 +28,7 @@ class Listener {
   Listener(const ListenOptions& options, TakeGuest take);
   ~Listener();
 
-  // Where it listens, with the ports that were found.
+  // Its addresses, with the ports that were found.
   const std::vector<Endpoint>& endpoints() const;
 
   struct Counts {

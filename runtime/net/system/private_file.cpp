@@ -17,7 +17,7 @@ namespace {
 constexpr mode_t kOthers = 077, kOthersWrite = 022;
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& sentence, std::string edit = "") {
-  throw Failure(Error{kBadIdentity, sentence, {path.string(), 0, 0}, {}, {}, std::move(edit)});
+  throw Failure(Error{code::bad_identity, sentence, {path.string(), 0, 0}, {}, {}, std::move(edit)});
 }
 
 [[noreturn]] void fail_by_system(const std::filesystem::path& path, const char* act) {

@@ -10,11 +10,8 @@
 
 namespace millrace::net {
 
-// MR0815: this node's identity cannot be used: its key, the list of known peers, or OpenSSL's Ed25519 or TLS 1.3.
-inline constexpr int kBadIdentity = 815;
-
-// Makes the folder with mode 0700 where it is not there. Throws Failure if it cannot, if the folder is another user's,
-// or if others may write to it: they could put their own key in place of ours.
+// Makes the folder with mode 0700 where it is not there. Throws Failure (MR0815) if it cannot, if the folder is another
+// user's, or if others may write to it: they could put their own key in place of ours.
 void make_private_folder(const std::filesystem::path& folder);
 
 // Keeps other processes that take the same lock out of a folder. It waits for them; they hold it for milliseconds.

@@ -27,6 +27,12 @@ constexpr int kMovesInTurn = 16;
 // A connection that ends has this long to be read to its end.
 constexpr int64_t kEndingNs = kSecond;
 
+size_t bytes_of(std::span<const Bytes> pieces) {
+  size_t sum = 0;
+  for (const Bytes piece : pieces) sum += piece.size();
+  return sum;
+}
+
 // Waits for a descriptor that a transport owns.
 class Waiter {
  public:
@@ -72,18 +78,24 @@ class Reactor::Thread {
   void act(Link& link, const Event& event);
   void set_timer(Link& link);
 
+  using DiallingPointer = std::shared_ptr<Dialling>;
   void dial(Link& link, uint32_t lane);
-  void try_next(const std::shared_ptr<Dialling>& dialling);
-  void connect(const std::shared_ptr<Dialling>& dialling, const Tcp::resolver::results_type& found);
-  void dialled(const std::shared_ptr<Dialling>& dialling, Descriptor socket, bool is_local);
+  void try_next(const DiallingPointer& dialling);
+  void try_endpoint(const DiallingPointer& dialling);
+  void look_up(const DiallingPointer& dialling, const Endpoint& endpoint);
+  void connect(const DiallingPointer& dialling, const Tcp::endpoint& address);
+  void give_up(const DiallingPointer& dialling, const std::string& why);
+  void dialled(const DiallingPointer& dialling, Descriptor socket, bool is_local);
   void accept(Guest guest);
   void refuse(Guest guest, Fault fault);
 
   void arm(const ConnectionPointer& connection, bool write);
+  void pump_later(const ConnectionPointer& connection);
   void pump(const ConnectionPointer& connection);
   bool shake_hands(const ConnectionPointer& connection);
   void read(const ConnectionPointer& connection);
   void write(const ConnectionPointer& connection);
+  void let_go(const ConnectionPointer& connection);
   void lose(const ConnectionPointer& connection);
   void end(const ConnectionPointer& connection);
   void go_on_ending(const ConnectionPointer& connection);
@@ -125,8 +137,11 @@ struct Reactor::Thread::Connection {
   Link* link; // null: a guest that was refused
   uint32_t lane;
   std::unique_ptr<Transport> transport;
-  Waiter waiter; // let go before the transport closes its descriptor
+  Waiter waiter;                      // let go before the transport closes its descriptor
+  std::shared_ptr<Dialling> dialling; // during the handshake of a side that dials
   bool waits_to_read = false, waits_to_write = false;
+  bool is_posted = false;                 // a pump is on its way
+  bool owes_bytes = false;                // the last write took a part: the stream cannot end in order here
   std::array<std::byte, 2048> farewell{}; // a refusal that is being written
   size_t farewell_bytes = 0;
 };
@@ -152,7 +167,8 @@ void Reactor::Thread::stop() {
   if (!thread_.joinable()) return;
   asio::post(context_, [this] {
     for (const auto& link : links_)
-      for (ConnectionPointer& connection : link->lanes) connection.reset();
+      for (const ConnectionPointer& connection : link->lanes)
+        if (connection) connection->let_go(); // waits hold it until the reactor is destroyed
     context_.stop();
   });
   thread_.join();
@@ -169,7 +185,7 @@ void Reactor::Thread::listen_for_the_bell() {
     if (failed) return;
     uint64_t rings = 0;
     [[maybe_unused]] const ssize_t got = ::read(bell_.native_handle(), &rings, sizeof rings);
-    rung_.store(false);
+    rung_.exchange(false); // an exchange, so that what was written before the ring is seen here
     for (const auto& link : links_) settle(*link);
     listen_for_the_bell();
   });
@@ -211,15 +227,20 @@ void Reactor::Thread::set_timer(Link& link) {
 
 // ---- dialling ------------------------------------------------------------------------------------------------------
 
+// One attempt: all endpoints of the peer in turn, and of each all its addresses. A handshake that fails belongs to the
+// attempt, since another machine may have the first address by now.
 struct Reactor::Thread::Dialling {
   Dialling(asio::io_context& context, Link& of, uint32_t number)
-      : link(of), lane(number), socket(context), give_up(context) {}
+      : link(of), lane(number), socket(context), deadline(context) {}
 
   Link& link;
   uint32_t lane;
-  size_t endpoint = 0;
+  size_t endpoint = 0; // the next one
+  std::vector<Tcp::endpoint> addresses;
+  size_t address = 0; // the next one
   Tcp::socket socket;
-  asio::steady_timer give_up;
+  std::weak_ptr<Connection> connection; // in its handshake
+  asio::steady_timer deadline;          // one address has this long
 };
 
 void Reactor::Thread::dial(Link& link, uint32_t lane) {
@@ -227,50 +248,75 @@ void Reactor::Thread::dial(Link& link, uint32_t lane) {
   try_next(std::make_shared<Dialling>(context_, link, lane));
 }
 
-// The next endpoint of the peer, or back to the session where there is none left.
-void Reactor::Thread::try_next(const std::shared_ptr<Dialling>& dialling) {
+// The next address, or back to the session where there is none left.
+void Reactor::Thread::try_next(const DiallingPointer& dialling) {
   Link& link = dialling->link;
-  if (dialling->endpoint == link.options.endpoints.size()) {
-    link.session.cut(dialling->lane, now_ns());
-    settle(link);
-    return;
-  }
-  const Endpoint& endpoint = link.options.endpoints[dialling->endpoint++];
+  if (link.lanes[dialling->lane]) return; // the peer has dialled meanwhile
+  if (dialling->address < dialling->addresses.size())
+    return connect(dialling, dialling->addresses[dialling->address++]);
+  if (dialling->endpoint < link.options.endpoints.size()) return try_endpoint(dialling);
+  link.session.cut(dialling->lane, now_ns());
+  settle(link);
+}
+
+void Reactor::Thread::give_up(const DiallingPointer& dialling, const std::string& why) {
+  Link& link = dialling->link;
+  dialling->deadline.cancel();
+  link.why[dialling->lane] = to_text(link.options.endpoints[dialling->endpoint - 1]) + ": " + why;
+  try_next(dialling);
+}
+
+void Reactor::Thread::try_endpoint(const DiallingPointer& dialling) {
+  const Endpoint& endpoint = dialling->link.options.endpoints[dialling->endpoint++];
+  dialling->addresses.clear();
+  dialling->address = 0;
   if (endpoint.is_local()) {
     std::string why;
     Descriptor socket = dial_local(endpoint.local, why);
-    if (socket) return dialled(dialling, std::move(socket), true);
-    link.why[dialling->lane] = to_text(endpoint) + ": " + why;
-    return try_next(dialling);
+    return socket ? dialled(dialling, std::move(socket), true) : give_up(dialling, why);
   }
-  dialling->give_up.expires_after(std::chrono::nanoseconds(kGreetingNs));
-  dialling->give_up.async_wait([dialling](error_code failed) {
-    error_code ignored;
-    if (!failed) dialling->socket.close(ignored);
-  });
+  // The resolver looks up one name after another, so an address does not wait for it.
+  error_code is_name;
+  const asio::ip::address address = asio::ip::make_address(endpoint.host, is_name);
+  if (is_name) return look_up(dialling, endpoint);
+  connect(dialling, {address, endpoint.port});
+}
+
+void Reactor::Thread::look_up(const DiallingPointer& dialling, const Endpoint& endpoint) {
   resolver_.async_resolve(endpoint.host, std::to_string(endpoint.port),
-                          [this, dialling, endpoint](error_code failed, const Tcp::resolver::results_type& found) {
-                            if (!failed) return connect(dialling, found);
-                            dialling->give_up.cancel();
-                            dialling->link.why[dialling->lane] = to_text(endpoint) + ": " + failed.message();
+                          [this, dialling](error_code error, const Tcp::resolver::results_type& found) {
+                            if (error) return give_up(dialling, error.message());
+                            for (const auto& each : found) dialling->addresses.push_back(each.endpoint());
                             try_next(dialling);
                           });
 }
 
-void Reactor::Thread::connect(const std::shared_ptr<Dialling>& dialling, const Tcp::resolver::results_type& found) {
-  asio::async_connect(dialling->socket, found, [this, dialling](error_code failed, const Tcp::endpoint&) {
-    dialling->give_up.cancel();
-    if (!failed) return dialled(dialling, Descriptor(dialling->socket.release()), false);
-    const Endpoint& endpoint = dialling->link.options.endpoints[dialling->endpoint - 1];
-    dialling->link.why[dialling->lane] = to_text(endpoint) + ": " + failed.message();
+void Reactor::Thread::connect(const DiallingPointer& dialling, const Tcp::endpoint& address) {
+  dialling->deadline.expires_after(std::chrono::nanoseconds(kGreetingNs));
+  dialling->deadline.async_wait([this, dialling](error_code error) {
+    if (error) return;
+    error_code ignored;
+    dialling->socket.close(ignored); // its wait ends; after that it is closed already
+    const ConnectionPointer connection = dialling->connection.lock();
+    if (connection && connection->stage == Connection::Stage::handshake) {
+      let_go(connection);
+      give_up(dialling, "it did not say who it is in time");
+    }
+  });
+  dialling->socket.async_connect(address, [this, dialling](error_code error) {
+    if (!error) return dialled(dialling, Descriptor(dialling->socket.release()), false);
     error_code ignored;
     dialling->socket.close(ignored);
-    try_next(dialling);
+    give_up(dialling, error == asio::error::operation_aborted ? "no answer" : error.message());
   });
 }
 
-void Reactor::Thread::dialled(const std::shared_ptr<Dialling>& dialling, Descriptor socket, bool is_local) {
+void Reactor::Thread::dialled(const DiallingPointer& dialling, Descriptor socket, bool is_local) {
   Link& link = dialling->link;
+  if (link.lanes[dialling->lane]) { // the peer has dialled meanwhile
+    dialling->deadline.cancel();
+    return;
+  }
   std::unique_ptr<Transport> transport;
   if (is_local) {
     transport = std::make_unique<LocalTransport>(std::move(socket));
@@ -286,6 +332,8 @@ void Reactor::Thread::dialled(const std::shared_ptr<Dialling>& dialling, Descrip
       transport = std::make_unique<PlainTransport>(std::move(socket));
   }
   const auto connection = std::make_shared<Connection>(context_, &link, dialling->lane, std::move(transport));
+  connection->dialling = dialling;
+  dialling->connection = connection;
   link.lanes[dialling->lane] = connection;
   pump(connection);
 }
@@ -335,6 +383,15 @@ void Reactor::Thread::arm(const ConnectionPointer& connection, bool write) {
                           });
 }
 
+// Once the others had their turn. A second pump on its way would beget two more.
+void Reactor::Thread::pump_later(const ConnectionPointer& connection) {
+  if (std::exchange(connection->is_posted, true)) return;
+  asio::post(context_, [this, connection] {
+    connection->is_posted = false;
+    pump(connection);
+  });
+}
+
 void Reactor::Thread::pump(const ConnectionPointer& connection) {
   if (connection->stage == Connection::Stage::gone) return;
   if (connection->stage == Connection::Stage::ending) return go_on_ending(connection);
@@ -347,14 +404,18 @@ bool Reactor::Thread::shake_hands(const ConnectionPointer& connection) {
   switch (connection->transport->handshake()) {
     case Moved::some:
       connection->stage = Connection::Stage::joined;
+      connection->dialling->deadline.cancel();
+      connection->dialling.reset();
       connection->link->session.dialled(connection->lane, !connection->transport->checks_bytes(), now_ns());
       return true;
     case Moved::want_read: arm(connection, false); return false;
     case Moved::want_write: arm(connection, true); return false;
     default: break;
   }
-  lose(connection);
-  settle(*connection->link);
+  const DiallingPointer dialling = connection->dialling;
+  const std::string why = connection->transport->why();
+  let_go(connection);
+  give_up(dialling, why);
   return false;
 }
 
@@ -370,7 +431,7 @@ void Reactor::Thread::read(const ConnectionPointer& connection) {
       default: return lose(connection);
     }
   }
-  if (connection->stage == Connection::Stage::joined) asio::post(context_, [this, connection] { pump(connection); });
+  if (connection->stage == Connection::Stage::joined) pump_later(connection);
 }
 
 void Reactor::Thread::write(const ConnectionPointer& connection) {
@@ -379,6 +440,7 @@ void Reactor::Thread::write(const ConnectionPointer& connection) {
     const std::span<const Bytes> pieces = session.gather(connection->lane, now_ns());
     if (pieces.empty()) return;
     const Transfer transfer = connection->transport->write(pieces);
+    connection->owes_bytes = transfer.bytes < bytes_of(pieces);
     switch (transfer.moved) {
       case Moved::some: session.sent(connection->lane, transfer.bytes, now_ns()); continue;
       case Moved::want_write: return arm(connection, true);
@@ -386,24 +448,30 @@ void Reactor::Thread::write(const ConnectionPointer& connection) {
       default: return lose(connection);
     }
   }
-  asio::post(context_, [this, connection] { pump(connection); });
+  pump_later(connection);
 }
 
 // The connection has ended by itself.
 void Reactor::Thread::lose(const ConnectionPointer& connection) {
   Link& link = *connection->link;
   link.why[connection->lane] = connection->transport->why();
+  const bool is_current = link.lanes[connection->lane] == connection;
+  let_go(connection);
+  if (is_current) link.session.cut(connection->lane, now_ns());
+}
+
+void Reactor::Thread::let_go(const ConnectionPointer& connection) {
   connection->let_go();
-  if (link.lanes[connection->lane] != connection) return;
-  link.lanes[connection->lane].reset();
-  link.session.cut(connection->lane, now_ns());
+  ConnectionPointer& current = connection->link->lanes[connection->lane];
+  if (current == connection) current.reset();
 }
 
 // The session has let the connection go. A close with unread bytes would destroy what was written last, so it is read
-// to its end.
+// to its end. A record that was written in part goes no further: its bytes are no longer the link's.
 void Reactor::Thread::end(const ConnectionPointer& connection) {
   if (connection->link && connection->link->lanes[connection->lane] == connection)
     connection->link->lanes[connection->lane].reset();
+  if (connection->owes_bytes) return connection->let_go();
   connection->stage = Connection::Stage::ending;
   const auto timer = std::make_shared<asio::steady_timer>(context_, std::chrono::nanoseconds(kEndingNs));
   timer->async_wait([connection, timer](error_code) { connection->let_go(); });
@@ -416,7 +484,7 @@ void Reactor::Thread::go_on_ending(const ConnectionPointer& connection) {
     const Bytes rest(connection->farewell.data(), connection->farewell_bytes);
     const Transfer transfer = transport.write({&rest, 1});
     if (transfer.moved == Moved::want_write) return arm(connection, true);
-    if (transfer.moved != Moved::some) break;
+    if (transfer.moved != Moved::some) return connection->let_go();
     std::copy(rest.begin() + static_cast<std::ptrdiff_t>(transfer.bytes), rest.end(), connection->farewell.begin());
     connection->farewell_bytes -= transfer.bytes;
   }

@@ -15,7 +15,7 @@ inline constexpr int kKeepIdleS = 5, kKeepIntervalS = 1, kKeepCount = 3;
 
 // Both return false with errno. No send or receive buffer is set: that ends the kernel's own tuning of them.
 bool make_non_blocking(int socket); // and closed in programs that this process starts
-// Of a TCP socket: no delay of small records, and the three above.
+// For a TCP socket: no delay of small records, and the three above.
 bool set_link_options(int socket);
 
 // Chooses the congestion control, such as "bbr" for a long way that loses packets. "" if done, else a sentence: it

@@ -26,16 +26,14 @@ namespace {
 // AES-128 is the fastest where the processor has AES. A peer without it puts ChaCha20 first, and gets it.
 constexpr const char* kSuites = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384";
 constexpr const char* kGroups = "X25519:P-256"; // larger ones cost a stranger nothing and us milliseconds
-constexpr long kCertificateBytesMax = 4096;     // of the peer's chain; ours has some 300
-constexpr size_t kReadAheadBytes = 64 * 1024;   // four records for one system call
+constexpr long kCertificateBytesMax = 4096;     // the peer's chain; ours has some 300
 
 bool apply_settings(SSL_CTX* context, const Identity& identity) {
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_ENABLE_KTLS |
                                    SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_read_ahead(context, 1);
-  SSL_CTX_set_default_read_buffer_len(context, kReadAheadBytes);
+  SSL_CTX_set_read_ahead(context, 1); // else it reads twice a record; a larger buffer than OpenSSL's own saves nothing
   SSL_CTX_set_max_cert_list(context, kCertificateBytesMax);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
@@ -58,7 +56,7 @@ TlsContext::TlsContext(const Identity& identity)
     : context_(SSL_CTX_new(TLS_method()), SSL_CTX_free), id_(identity.id()) {
   ERR_clear_error();
   if (!context_ || !apply_settings(context_.get(), identity))
-    throw Failure(kBadIdentity, "OpenSSL cannot be set up for TLS 1.3: " + last_openssl_reason());
+    throw Failure(code::bad_identity, "OpenSSL cannot be set up for TLS 1.3: " + last_openssl_reason());
   SSL_CTX_set_cert_verify_callback(context_.get(), &TlsTransport::verify, nullptr);
 }
 

@@ -35,8 +35,9 @@ enum class Trouble : uint8_t {
   not_expected  // MR0803, said by the peer: it expected another node than us
 };
 
-// Belongs to one thread at a time; no call blocks or raises a signal. The descriptor is closed with the object. A process that
-// closes while bytes of the peer are unread may destroy what it wrote last: shut(), read until `closed`, then let go.
+// Belongs to one thread at a time; no call blocks or raises a signal. The descriptor is closed with the object. A
+// process that closes while bytes of the peer are unread may destroy what it wrote last: shut(), read until `closed`,
+// then let go.
 class Transport {
  public:
   virtual ~Transport() = default;
