@@ -166,6 +166,7 @@ constexpr Bench kBenches[] = {{"chain", &bench_chain},
                               {"placement", &bench_placement},
                               {"overlap", &bench_overlap},
                               {"trace", &bench_trace},
+                              {"net", &bench_net},
                               {"gpu", nullptr, &bench_gpu},
                               {"transfer", nullptr, &bench_transfer}};
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Tests what write_performance.py makes of the page's tables of a GPU."""
+"""Tests what write_performance.py makes of the page's parts that are measured by themselves."""
 import unittest
 
-from write_performance import (GPU_BEGIN, GPU_END, MEDIA_BEGIN, MEDIA_END, gpu_tables, with_gpu_tables,
-                               with_media_table)
+from write_performance import (GPU_BEGIN, GPU_END, MEDIA_BEGIN, MEDIA_END, NET_BEGIN, NET_END, gpu_tables, with_gpu_tables,
+                               with_media_table, with_net_table)
 
 PRINTED = """
 ### slope: time added by a handler
@@ -69,6 +69,37 @@ class WithMediaTable(unittest.TestCase):
         self.assertEqual(again.count(MEDIA_BEGIN), 1)
         self.assertNotIn("0.50", again)
         self.assertEqual(with_media_table(again, self.result(1.5), "measured so"), again)
+
+
+class WithNetTable(unittest.TestCase):
+    def result(self, of_socket_crc, over_socket, missing=()):
+        def row(bench, case, metric, unit, value):
+            return {"bench": bench, "case": case, "program": "millrace, plain", "metric": metric, "unit": unit, "p50": value, "p99": value,
+                    "n": 9}
+        return {"rows": [row("transfer", "6.2 MB", "of_socket_crc", "ratio", of_socket_crc),
+                         row("transfer", "6.2 MB", "of_socket", "ratio", 0.4),
+                         row("one_way", "warm", "over_socket", "µs", over_socket),
+                         row("one_way", "idle", "of_socket", "ratio", 1.2)], "missing": list(missing)}
+
+    def test_each_goal_has_its_verdict_and_a_figure_that_is_only_told_has_none(self):
+        page = with_net_table("# P\n", self.result(0.85, 20.5), "measured so")
+        self.assertIn("of_socket_crc | 0.85 | 0.85 | ratio | ≥ 0.85 | met |", page)
+        self.assertIn("over_socket | 20.50 | 20.50 | µs | ≤ 20 | **missed** |", page)
+        self.assertIn("| one_way | idle | millrace, plain | of_socket | 1.20 | 1.20 | ratio | ≤ 1.5 | met |", page)
+        self.assertIn("| transfer | 6.2 MB | millrace, plain | of_socket | 0.40 | 0.40 | ratio |  |  |", page)
+
+    def test_the_table_stands_after_that_of_films_and_before_that_of_a_gpu(self):
+        media = {"rows": self.result(1, 1)["rows"]}
+        page = with_media_table(with_gpu_tables("# P\n\ntext\n", PRINTED, "one machine"), media, "measured so")
+        again = with_net_table(page, self.result(0.9, 1), "measured so")
+        self.assertLess(again.index(MEDIA_END), again.index(NET_BEGIN))
+        self.assertLess(again.index(NET_END), again.index(GPU_BEGIN))
+        self.assertEqual(with_net_table(again, self.result(0.9, 1), "measured so"), again)
+
+    def test_programs_that_are_missing_are_named_until_they_are_measured(self):
+        page = with_net_table("# P\n", self.result(0.5, 1, ["ZeroMQ is not measured"]), "measured so")
+        self.assertIn("\n- ZeroMQ is not measured\n" + NET_END, page)
+        self.assertNotIn("not measured", with_net_table(page, self.result(0.5, 1), "measured so"))
 
 
 if __name__ == "__main__":

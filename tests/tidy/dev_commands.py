@@ -26,6 +26,7 @@ SHORT = {
     "bench --write": (["bench", "--write", "plan"], "written: "),
     "bench --peers": (["bench", "--peers", "--rounds", "1"], "times_ours"),
     "bench --peers media": (["bench", "--peers", "media", "--rounds", "1"], "of_ffmpegs"),
+    "bench --peers net": (["bench", "--peers", "net", "--installed", "--rounds", "1"], "of_socket_crc"),
     "stress": "the test of this name runs a short form of it",
     "gpu-test": "needs a GPU",
     "gpu-bench": "needs a GPU",
