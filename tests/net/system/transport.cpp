@@ -1,0 +1,275 @@
+// All transports keep one contract; sockets have the options that they should; local ones pass descriptors.
+#include "net/system/transport.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "net/system/local.h"
+#include "net/system/plain.h"
+#include "net/system/socket_options.h"
+#include "net/system/tls.h"
+#include "tests/contains.h"
+#include "tests/net/system/sockets.h"
+#include "tests/net/system/transport_suite.h"
+
+using namespace millrace;
+using namespace millrace::net;
+using namespace millrace::net::test;
+
+namespace {
+
+template <class Made>
+Ends ends_of(Sockets sockets) {
+  return {std::make_unique<Made>(std::move(sockets.dialled)), std::make_unique<Made>(std::move(sockets.accepted))};
+}
+
+Way plain_way(const std::string& name, int family) {
+  Way way{name, [family] { return ends_of<PlainTransport>(tcp_sockets(family)); }, wait_for_ends, close_by_reset};
+  return way;
+}
+
+Way local_way() {
+  Way way{"local", [] { return ends_of<LocalTransport>(local_sockets()); }, wait_for_ends, close_by_reset};
+  way.tells_reset = false; // the kernel ends a Unix socket in order, unless bytes were not read
+  return way;
+}
+
+Way tls_way(const std::string& name, std::function<Sockets()> make) {
+  const auto left = std::make_shared<TlsContext>(Identity::generate());
+  const auto right = std::make_shared<TlsContext>(Identity::generate());
+  Way way{name, {}, wait_for_ends, close_by_reset};
+  way.proves_peers = true;
+  way.connect = [=] {
+    Sockets sockets = make();
+    const auto knows = [](const NodeId& known) { return [known](const NodeId& id) { return id == known; }; };
+    return Ends{std::make_unique<TlsTransport>(*left, std::move(sockets.dialled), Side::dials,
+                                               PeerTerms{knows(right->id()), right->id(), "right"}),
+                std::make_unique<TlsTransport>(*right, std::move(sockets.accepted), Side::listens,
+                                               PeerTerms{knows(left->id())})};
+  };
+  return way;
+}
+
+int option_of(int socket, int level, int option) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  CHECK(::getsockopt(socket, level, option, &value, &size) == 0);
+  return value;
+}
+
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "millrace-local-XXXXXX").string();
+    REQUIRE(mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string file(const char* name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// An abstract address that no other process of this machine uses.
+std::string own_address() { return "@millrace-test-" + std::to_string(::getpid()); }
+
+} // namespace
+
+TEST_CASE("plain TCP over IPv4 keeps the contract") { check_contract(plain_way("IPv4", AF_INET)); }
+
+TEST_CASE("plain TCP over IPv6 keeps the contract") {
+  if (has_ipv6())
+    check_contract(plain_way("IPv6", AF_INET6));
+  else
+    MESSAGE("Not tested: this machine has no IPv6");
+}
+
+TEST_CASE("TLS keeps the contract") {
+  check_contract(tls_way("TLS", [] { return tcp_sockets(AF_INET); }));
+}
+
+TEST_CASE("a local socket keeps the contract") { check_contract(local_way()); }
+
+TEST_CASE("transports keep the contract with the options of a link") {
+  const auto with_options = [] {
+    Sockets sockets = tcp_sockets(AF_INET);
+    REQUIRE(set_link_options(sockets.dialled.number()));
+    REQUIRE(set_link_options(sockets.accepted.number()));
+    return sockets;
+  };
+  check_contract({"IPv4", [=] { return ends_of<PlainTransport>(with_options()); }, wait_for_ends, close_by_reset});
+  check_contract(tls_way("TLS", with_options));
+}
+
+TEST_CASE("each transport says whether damaged bytes make it fail") {
+  CHECK_FALSE(connected(plain_way("IPv4", AF_INET)).left->checks_bytes());
+  CHECK(connected(local_way()).left->checks_bytes());
+  CHECK(connected(tls_way("TLS", [] { return tcp_sockets(AF_INET); })).left->checks_bytes());
+}
+
+// ---- options
+// -----------------------------------------------------------------------------------------------------------
+
+TEST_CASE("a transport's socket does not block, and is closed in programs that are started") {
+  const Ends ends = ends_of<PlainTransport>(tcp_sockets(AF_INET));
+  CHECK((::fcntl(ends.left->descriptor(), F_GETFL) & O_NONBLOCK) != 0);
+  CHECK((::fcntl(ends.left->descriptor(), F_GETFD) & FD_CLOEXEC) != 0);
+}
+
+TEST_CASE("a link's socket has a link's options") {
+  const Sockets sockets = tcp_sockets(AF_INET);
+  const int socket = sockets.dialled.number();
+  REQUIRE(set_link_options(socket));
+  CHECK(option_of(socket, IPPROTO_TCP, TCP_NODELAY) == 1);
+  CHECK(option_of(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT) == 262'144);
+  CHECK(option_of(socket, IPPROTO_TCP, TCP_USER_TIMEOUT) == 5'000);
+  CHECK(option_of(socket, SOL_SOCKET, SO_KEEPALIVE) == 1);
+  CHECK_FALSE(set_link_options(local_sockets().dialled.number()));
+  CHECK_FALSE(make_non_blocking(-1));
+}
+
+TEST_CASE("a congestion control is chosen by its name, or refused with those that there are") {
+  const Sockets sockets = tcp_sockets(AF_INET);
+  CHECK(choose_congestion_control(sockets.dialled.number(), "reno") == "");
+  const std::string why = choose_congestion_control(sockets.dialled.number(), "vegan");
+  CHECK(contains(why, "the congestion control vegan cannot be used: this machine does not have it; there are "));
+  CHECK(contains(why, "reno"));
+}
+
+// ---- local sockets
+// -----------------------------------------------------------------------------------------------------
+
+TEST_CASE("a descriptor arrives with the byte that it was sent with") {
+  const Folder folder;
+  const Way way = local_way();
+  const Ends ends = connected(way);
+  auto& left = static_cast<LocalTransport&>(*ends.left);
+  auto& right = static_cast<LocalTransport&>(*ends.right);
+  std::ofstream(folder.file("sent")) << "what the file holds";
+  const Descriptor file(::open(folder.file("sent").c_str(), O_RDONLY));
+  const std::byte bytes[] = {std::byte{1}, std::byte{2}, std::byte{3}};
+  write_all(left, bytes);
+  CHECK(left.send_descriptor(file.number(), bytes).bytes == 3);
+  write_all(left, bytes);
+  std::byte room[100];
+  CHECK(right.read(std::span(room).first(2)).bytes == 2);
+  CHECK_FALSE(right.take_descriptor());
+  CHECK(right.read(room).bytes == 4); // the kernel ends a read after the bytes that a descriptor came with
+  const Descriptor taken = right.take_descriptor();
+  REQUIRE(taken);
+  CHECK_FALSE(right.take_descriptor());
+  CHECK(taken.number() != file.number());
+  CHECK((::fcntl(taken.number(), F_GETFD) & FD_CLOEXEC) != 0);
+  char text[100] = {};
+  CHECK(::read(taken.number(), text, sizeof text - 1) == 19);
+  CHECK(std::string(text) == "what the file holds");
+}
+
+TEST_CASE("a peer that passes too many descriptors is cut off, and they are closed") {
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  const auto before = open_files();
+  {
+    const Ends ends = connected(local_way());
+    auto& left = static_cast<LocalTransport&>(*ends.left);
+    const std::byte byte{};
+    std::byte room[1];
+    for (size_t i = 0; i < kDescriptorsMax; ++i) {
+      REQUIRE(left.send_descriptor(left.descriptor(), {&byte, 1}).bytes == 1);
+      CHECK(ends.right->read(room).moved == Moved::some);
+    }
+    REQUIRE(left.send_descriptor(left.descriptor(), {&byte, 1}).bytes == 1);
+    CHECK(ends.right->read(room).moved == Moved::failed);
+    CHECK(ends.right->trouble() == Trouble::protocol);
+    CHECK(ends.right->why() == "the peer passed more than 16 descriptors");
+  }
+  CHECK(open_files() == before);
+}
+
+TEST_CASE("a local address is dialled, by path or abstract") {
+  const Folder folder;
+  for (const std::string& address : {folder.file("socket"), own_address()}) {
+    CAPTURE(address);
+    std::string why;
+    const Descriptor listener = listen_local(address, why);
+    REQUIRE_MESSAGE(listener, why);
+    if (address[0] != '@') {
+      struct stat facts {};
+      REQUIRE(::stat(address.c_str(), &facts) == 0);
+      CHECK((facts.st_mode & 07777) == 0600);
+    }
+    Descriptor dialled = dial_local(address, why);
+    REQUIRE_MESSAGE(dialled, why);
+    Descriptor accepted(::accept(listener.number(), nullptr, nullptr));
+    REQUIRE(accepted);
+    LocalTransport left(std::move(dialled)), right(std::move(accepted));
+    CHECK(left.handshake() == Moved::some);
+    CHECK(right.handshake() == Moved::some);
+    // Somebody listens there, so nobody else can.
+    CHECK_FALSE(listen_local(address, why));
+    CHECK(contains(why, "the address cannot be used"));
+  }
+}
+
+TEST_CASE("a path that a dead process left is used again, and any other file is not") {
+  const Folder folder;
+  std::string why;
+  { const Descriptor listener = listen_local(folder.file("socket"), why); }
+  CHECK_FALSE(dial_local(folder.file("socket"), why));
+  CHECK(contains(why, "nobody answers"));
+  CHECK(listen_local(folder.file("socket"), why));
+  std::ofstream(folder.file("file")) << "kept";
+  CHECK_FALSE(listen_local(folder.file("file"), why));
+  CHECK(std::filesystem::file_size(folder.file("file")) == 4);
+}
+
+TEST_CASE("an address that no socket can have is refused") {
+  std::string why;
+  for (const std::string& address : {std::string(), std::string("@"), std::string(108, 'a')}) {
+    CHECK_FALSE(listen_local(address, why));
+    CHECK(contains(why, "the address has to be"));
+    CHECK_FALSE(dial_local(address, why));
+  }
+}
+
+TEST_CASE("another user's process is refused") {
+  if (::geteuid() != 0) {
+    MESSAGE("Not tested: only root can be another user");
+    return;
+  }
+  std::string why;
+  const std::string address = own_address();
+  const Descriptor listener = listen_local(address, why);
+  REQUIRE(listener);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setuid(65534) != 0) _exit(1);
+    const Descriptor socket = dial_local(address, why);
+    char byte;
+    _exit(socket && ::recv(socket.number(), &byte, 1, 0) <= 0 ? 0 : 1);
+  }
+  pollfd polled{listener.number(), POLLIN, 0};
+  REQUIRE(::poll(&polled, 1, 10'000) == 1);
+  {
+    LocalTransport transport(Descriptor(::accept(listener.number(), nullptr, nullptr)));
+    CHECK(transport.handshake() == Moved::failed);
+    CHECK(transport.trouble() == Trouble::unknown_peer);
+    CHECK(transport.why() == "the peer is a process of another user, whose number is 65534");
+    std::byte room[1];
+    CHECK(transport.read(room).moved == Moved::failed);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
+}
