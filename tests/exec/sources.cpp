@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness.h"
+#include "tests/part.h"
 
 using namespace millrace;
 using namespace millrace::test;
@@ -477,7 +478,8 @@ TEST_CASE("2.8: a source that has nothing yet is not movement: the run says that
 }
 
 TEST_CASE("2.8: a source that blocks is out of its call before it drains, and no interrupt is lost on the way") {
-  for (int round = 0; round < 200; ++round) {
+  const int64_t rounds = part_of(200);
+  for (int round = 0; round < rounds; ++round) {
     Setup setup = threaded_setup();
     setup.options.ticks_max = 3;
     const Ran ran = run(source_to_sink("s.stuck", {{"count", "3"}}, "ticks_end"), setup);
@@ -485,7 +487,7 @@ TEST_CASE("2.8: a source that blocks is out of its call before it drains, and no
     CHECK_FALSE(Stuck::drained_inside);
     CHECK(values(ran.seen("ticks_end")) == std::vector<int64_t>{0, 1, 2});
   }
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     Compiled compiled(source_to_sink("s.stuck", {{"count", "3"}}, "stopped"), threaded_setup());
     compiled.live().start();
     while (round % 2 == 0 && !Stuck::waits) std::this_thread::yield();

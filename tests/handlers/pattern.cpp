@@ -10,6 +10,7 @@
 #include "handlers/test/burnt_number.h"
 #include "handlers/test/painting.h"
 #include "pictures.h"
+#include "tests/part.h"
 
 using namespace millrace;
 using namespace millrace::handlers;
@@ -31,10 +32,12 @@ Picture numbered(Pixel pixel, uint32_t width, uint32_t height, Pattern pattern, 
 } // namespace
 
 TEST_CASE("a burnt number is read back from every format, pattern and size that has room for it") {
+  int64_t n = 0;
   for (Pixel pixel : {Pixel::rgb8, Pixel::gray8, Pixel::bgra8, Pixel::nv12, Pixel::i420})
     for (Pattern pattern : {Pattern::bars, Pattern::gradient, Pattern::disc})
       for (const auto& [width, height] : {std::pair{88u, 64u}, {641u, 479u}, {1280u, 720u}})
         for (uint32_t number : kNumbers) {
+          if (!test::is_tried(n++)) continue;
           const Picture picture = numbered(pixel, width, height, pattern, number);
           INFO(size_of(picture.view()) << ", number " << number);
           CHECK(read_burnt_number(picture.view()) == number);
@@ -42,9 +45,11 @@ TEST_CASE("a burnt number is read back from every format, pattern and size that 
 }
 
 TEST_CASE("a burnt number survives being halved, doubled and blurred") {
+  int64_t n = 0;
   for (uint32_t number : kNumbers)
     for (ResizeMethod method : {ResizeMethod::nearest, ResizeMethod::bilinear, ResizeMethod::area})
       for (const auto& [width, height] : {std::pair{320u, 240u}, {1280u, 960u}, {500u, 240u}}) {
+        if (!test::is_tried(n++)) continue;
         const Picture picture = numbered(Pixel::rgb8, 640, 480, Pattern::gradient, number);
         Picture resized(Pixel::rgb8, width, height), blurred(Pixel::rgb8, width, height);
         Resampler resampler;

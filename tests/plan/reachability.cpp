@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/part.h"
+
 namespace millrace::plan {
 namespace {
 
@@ -35,7 +37,7 @@ class BySearch {
 } // namespace
 
 TEST_CASE("which nodes lead to which is what a search finds, while edges are added and nodes joined") {
-  for (uint32_t seed = 1; seed <= 60; ++seed) {
+  for (uint32_t seed = 1; seed <= test::part_of(60); ++seed) {
     CAPTURE(seed);
     std::mt19937 engine(seed);
     const auto random = [&] { return static_cast<uint32_t>(engine()); };
