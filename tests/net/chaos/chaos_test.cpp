@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "proxy.h"
+#include "sample.h"
 #include "tests/milliseconds.h"
 
 namespace millrace::chaos {
@@ -222,13 +223,6 @@ struct Pair {
 
   Socket dialler, server;
 };
-
-std::string sample(size_t size) {
-  std::string text(size, ' ');
-  Draw draw(3);
-  for (char& c : text) c = static_cast<char>(draw.next());
-  return text;
-}
 
 // Sends while the caller receives.
 class Sending {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sample.h"
 #include "stream.h"
 #include "tests/milliseconds.h"
 #include "tests/part.h"
@@ -51,13 +52,6 @@ std::string take_all(Stream& stream, int64_t& now_ns) {
       text += take(stream, now_ns);
     }
   }
-}
-
-std::string sample(size_t size) {
-  std::string text(size, ' ');
-  Draw draw(9);
-  for (char& c : text) c = static_cast<char>(draw.next());
-  return text;
 }
 
 } // namespace
