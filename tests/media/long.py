@@ -20,7 +20,8 @@ from rig import FFMPEG, Media, call, said
 
 LONG_S = float(os.environ.get("MILLRACE_LONG_S", "2"))
 IS_LONG = LONG_S > 60
-WARM_S = 2.0  # caches, lazily loaded libraries and pools have filled by then
+WARM_S = 2.0  # caches, lazily loaded libraries and pools have filled by then, unless the machine is very busy
+SETTLED_S, SETTLE_S_MAX = 0.5, 30
 RSS_SLACK_KIB = 4096  # of what the allocator does; a picture leaked each round would be far more
 OPENS, SEEKS = 100, 1000 if IS_LONG else 300
 SEED = int(os.environ.get("MILLRACE_SEED", str(random.SystemRandom().randrange(10**9))))
@@ -43,12 +44,24 @@ class Flat(Media):
             self.skipTest(reason)
         return path
 
+    @staticmethod
+    def warm_up(process):
+        """Waits until a process takes hardly any more memory. One that leaks never settles, and the looks after this find it."""
+        time.sleep(WARM_S)
+        end, before = time.monotonic() + SETTLE_S_MAX, 0
+        while process.poll() is None and time.monotonic() < end:
+            now = resident_kib(process.pid)
+            if now - before < RSS_SLACK_KIB / 8:
+                break
+            before = now
+            time.sleep(SETTLED_S)
+
     def flat(self, line, rate=25, **options):
         """Runs a line without an end of its own, and looks at its process after the start and again at the end."""
         length = ["--ticks", round(LONG_S * rate)] if IS_LONG else []
         process = Process(self, line, *length, **options)
         pid = process.process.pid
-        time.sleep(WARM_S)
+        self.warm_up(process.process)
         before, open_before, grown, opened = resident_kib(pid), descriptors(pid), [], []
         end = time.monotonic() + (rig.PROGRAM_SECONDS_MAX if IS_LONG else LONG_S)
         while time.monotonic() < end:
