@@ -36,7 +36,9 @@ struct Lane {
   bool has_connection() const { return state == State::greeting || state == State::up || state == State::closing; }
 
   // Adds OPENs, then records of the crossings in turn, one each, until enough waits to be written.
-  void write_crossings(bool takes_new);
+  void write_crossings(bool takes_new, size_t chunk_bytes_most);
+  // Something of a parcel, or of what was added, is still to be written.
+  bool is_in_the_middle() const;
 };
 
 } // namespace millrace::net

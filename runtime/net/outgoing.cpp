@@ -92,7 +92,7 @@ bool Outgoing::take() {
   return true;
 }
 
-Outgoing::Wrote Outgoing::write_next(Outbox& outbox, bool takes_new) {
+Outgoing::Wrote Outgoing::write_next(Outbox& outbox, bool takes_new, size_t chunk_bytes_most) {
   if (!is_open_) return Wrote::nothing;
   if (!in_parcel_) {
     if (!outbox.has_room(tick_bytes_most(plan_))) return Wrote::no_room;
@@ -101,8 +101,9 @@ Outgoing::Wrote Outgoing::write_next(Outbox& outbox, bool takes_new) {
     write_tick_record(outbox);
     return Wrote::record;
   }
-  if (!outbox.has_room(0)) return Wrote::no_room;
-  write_chunk(outbox);
+  const Bytes chunk = next_chunk();
+  if (chunk.size() > chunk_bytes_most || !outbox.has_room(0)) return Wrote::no_room;
+  write_chunk(outbox, chunk);
   return Wrote::record;
 }
 
@@ -142,14 +143,17 @@ void Outgoing::finish_parcel(Outbox& outbox) {
   ++next_;
 }
 
-void Outgoing::write_chunk(Outbox& outbox) {
-  const Parcel& parcel = held(next_);
-  const Bytes bytes = bytes_of(parcel.values[value_]);
-  const size_t size = std::min<size_t>(kChunkBytesMax, bytes.size() - static_cast<size_t>(at_));
+Bytes Outgoing::next_chunk() {
+  const Bytes bytes = bytes_of(held(next_).values[value_]);
+  return bytes.subspan(static_cast<size_t>(at_),
+                       std::min<size_t>(kChunkBytesMax, bytes.size() - static_cast<size_t>(at_)));
+}
+
+void Outgoing::write_chunk(Outbox& outbox, Bytes chunk) {
   outbox.add_data({RecordType::data, static_cast<uint8_t>(value_), plan_.number, 0, next_, static_cast<uint32_t>(at_)},
-                  bytes.subspan(static_cast<size_t>(at_), size));
-  at_ += size;
-  skip_empty_values(parcel);
+                  chunk);
+  at_ += chunk.size();
+  skip_empty_values(held(next_));
   finish_parcel(outbox);
 }
 

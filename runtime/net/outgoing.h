@@ -31,8 +31,11 @@ class Outgoing {
   Fault open(const Open& open);
 
   enum class Wrote : uint8_t { nothing, record, no_room };
-  // Adds the next record, if there is one and it may be sent. `takes_new`: parcels may be taken from the run.
-  Wrote write_next(Outbox& outbox, bool takes_new);
+  // Adds the next record, if there is one and it may be sent. `takes_new`: parcels may be taken from the run. A larger
+  // part of a value than `chunk_bytes_most` finds no room.
+  Wrote write_next(Outbox& outbox, bool takes_new, size_t chunk_bytes_most = kChunkBytesMax);
+  // A parcel's head was added, and not yet all of its values.
+  bool is_in_parcel() const { return in_parcel_; }
   // All bytes of this parcel were given to the connection.
   void gave(uint64_t number) { gave_ = number + 1; }
 
@@ -63,7 +66,8 @@ class Outgoing {
   bool take();
   void release(uint64_t before, bool acknowledged);
   void write_tick_record(Outbox& outbox);
-  void write_chunk(Outbox& outbox);
+  Bytes next_chunk();
+  void write_chunk(Outbox& outbox, Bytes chunk);
   void skip_empty_values(const Parcel& parcel);
   void finish_parcel(Outbox& outbox);
 

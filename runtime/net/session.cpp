@@ -330,6 +330,7 @@ void Session::look_at_drain(int64_t now_ns) {
   // The side that dialled hears the last word. The other one waits until it was heard, or the peer is away.
   if (!options_.dials && (!told_drained_ || lanes_[0].has_connection())) return;
   gone_ = true;
+  presence_ = Presence::away; // nobody is missed from now on
   tell(EventType::drained, 0);
   drop_all(now_ns);
   for (Lane& lane : lanes_) lane.dial_at_ns = INT64_MAX;

@@ -99,8 +99,9 @@ class Session {
   // The next bytes of a connection go here. received() says how many came; then room() is another place.
   std::span<std::byte> room(uint32_t lane);
   void received(uint32_t lane, size_t bytes, int64_t now_ns);
-  // The bytes to be written, in order; none if there is nothing to say. sent() says how many went.
-  std::span<const Bytes> gather(uint32_t lane, int64_t now_ns);
+  // The bytes to be written, in order; none if there is nothing to say. sent() says how many went. Parts of values that
+  // are larger than `chunk_bytes_most` wait for a later call.
+  std::span<const Bytes> gather(uint32_t lane, int64_t now_ns, size_t chunk_bytes_most = kChunkBytesMax);
   void sent(uint32_t lane, size_t bytes, int64_t now_ns);
 
   // ---- time and events ----
@@ -119,6 +120,7 @@ class Session {
     return lanes_[lane].state == Lane::State::greeting || lanes_[lane].state == Lane::State::up;
   }
   bool is_up(uint32_t lane) const { return lanes_[lane].state == Lane::State::up; }
+  bool is_in_the_middle(uint32_t lane) const { return lanes_[lane].is_in_the_middle(); }
   Presence presence() const { return presence_; }
   Heartbeat::Offset offset(int64_t now_ns) const { return heartbeat_.offset(now_ns); }
   uint16_t version() const { return version_; }

@@ -132,14 +132,14 @@ Fault Session::begin_data(uint32_t lane) {
 
 // ---- writing -------------------------------------------------------------------------------------------------------
 
-std::span<const Bytes> Session::gather(uint32_t lane, int64_t now_ns) {
+std::span<const Bytes> Session::gather(uint32_t lane, int64_t now_ns, size_t chunk_bytes_most) {
   Lane& connection = lanes_[lane];
   if (!connection.has_connection()) return {};
   if (connection.state == Lane::State::up) {
     if (lane == 0)
       write_control(now_ns);
     else
-      connection.write_crossings(!leaving_ && !peer_leaving_);
+      connection.write_crossings(!leaving_ && !peer_leaving_, chunk_bytes_most);
   }
   return connection.outbox.pieces();
 }

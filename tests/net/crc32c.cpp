@@ -59,7 +59,7 @@ TEST_CASE("no bytes leave a checksum as it is") {
 TEST_CASE("all ways to compute a checksum agree, for every length up to 4096 at every alignment") {
   const std::vector<std::byte> bytes = random_bytes_for_checksums(4096 + 8);
   for (size_t length = 0; length <= 4096; ++length) {
-    if (!test::is_tried(static_cast<int64_t>(length))) continue;
+    if (!millrace::test::is_tried(static_cast<int64_t>(length))) continue;
     CAPTURE(length);
     for (size_t start = 0; start < 8; ++start) {
       const Bytes part = Bytes(bytes).subspan(start, length);
@@ -71,7 +71,7 @@ TEST_CASE("all ways to compute a checksum agree, for every length up to 4096 at 
 TEST_CASE("all ways to compute a checksum agree on long bytes, for every kind of rest") {
   const std::vector<std::byte> bytes = random_bytes_for_checksums(128 * 1024 + 7);
   std::mt19937 random(random_seed());
-  for (int64_t n = test::part_of(400); n > 0; --n) {
+  for (int64_t n = millrace::test::part_of(400); n > 0; --n) {
     const size_t start = random() % 8, length = random() % (bytes.size() - start + 1);
     CAPTURE(start);
     CAPTURE(length);
@@ -89,7 +89,7 @@ TEST_CASE("a checksum goes on where the one before ended") {
   const std::vector<std::byte> bytes = random_bytes_for_checksums(40'000);
   const uint32_t whole = crc32c(bytes);
   std::mt19937 random(random_seed());
-  for (int64_t n = test::part_of(400); n > 0; --n) {
+  for (int64_t n = millrace::test::part_of(400); n > 0; --n) {
     const size_t cut = random() % (bytes.size() + 1);
     CAPTURE(cut);
     check_checksums(Bytes(bytes).subspan(cut), crc32c(Bytes(bytes).first(cut)), whole);
@@ -112,7 +112,7 @@ TEST_CASE("a checksum tells each flip of one bit, of two bits and of a burst of 
     flip(first);
   }
   std::mt19937 random(random_seed());
-  for (int64_t n = test::part_of(20'000); n > 0; --n) {
+  for (int64_t n = millrace::test::part_of(20'000); n > 0; --n) {
     const size_t at = random() % (bits - 31);
     const uint32_t burst = static_cast<uint32_t>(random()) | 1u;
     std::vector<std::byte> kept = bytes;

@@ -538,7 +538,8 @@ TEST_CASE("a history that is run twice is the same") {
 
 TEST_CASE("histories that are drawn keep all promises of a link") {
   const char* const asked = std::getenv("MILLRACE_SEEDS");
-  const uint64_t count = asked ? std::strtoull(asked, nullptr, 10) : static_cast<uint64_t>(test::part_of(500));
+  const uint64_t count =
+      asked ? std::strtoull(asked, nullptr, 10) : static_cast<uint64_t>(millrace::test::part_of(500));
   Totals totals;
   for (uint64_t seed = random_seed(), last = seed + count; seed < last; ++seed) {
     const Outcome outcome = simulate(seed, totals);

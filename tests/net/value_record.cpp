@@ -621,7 +621,7 @@ TEST_CASE("a damaged record is refused, or its value lies within its block and i
   const auto below = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random); };
   const std::vector<uint64_t> telling = {
       0, 1, 2, 3, 8, 9, 64, 255, 256, 65535, kMostElements, 1u << 31, kMost32, kLeastSigned, kMostSigned, kMost64};
-  for (int64_t n = test::part_of(200'000); n > 0; --n) {
+  for (int64_t n = millrace::test::part_of(200'000); n > 0; --n) {
     const size_t from = below(kAnyKind), to = below(8) ? from : below(kExampleCount);
     std::vector<std::byte> record = record_of(static_cast<Example>(from));
     for (size_t damages = 1 + below(4); damages > 0; --damages) {

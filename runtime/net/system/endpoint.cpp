@@ -1,6 +1,7 @@
 // Reads and writes addresses.
 #include "net/system/endpoint.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "observe/error.h"
@@ -23,8 +24,8 @@ constexpr size_t kLocalBytesMax = 107; // as sockaddr_un has it
 
 Endpoint parse_endpoint(std::string_view text) {
   Endpoint endpoint;
-  if (text.substr(0, 6) == "local:") {
-    endpoint.local = text.substr(6);
+  if (text == "local" || text.substr(0, 6) == "local:") { // a host of this name could not be written with its port
+    endpoint.local = text.substr(std::min<size_t>(6, text.size()));
     if (endpoint.local.empty() || endpoint.local == "@") refuse(text, "a local address has a path or a name");
     if (endpoint.local.size() > kLocalBytesMax) refuse(text, "a local address has at most 107 bytes");
     if (endpoint.local.find('\0') != std::string::npos) refuse(text, "a path has no zero byte");
@@ -45,7 +46,8 @@ Endpoint parse_endpoint(std::string_view text) {
   if (endpoint.host.empty()) refuse(text, "there is no host");
   if (endpoint.host.size() > kHostBytesMax) refuse(text, "a host has at most 253 bytes");
   for (const char letter : endpoint.host)
-    if (letter <= ' ' || letter == 0x7F) refuse(text, "a host has neither blanks nor control characters");
+    if (static_cast<unsigned char>(letter) <= ' ' || letter == 0x7F)
+      refuse(text, "a host has neither blanks nor control characters");
   if (port.empty()) return endpoint;
   unsigned number = 0;
   const char* const end = port.data() + port.size();

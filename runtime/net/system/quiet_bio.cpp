@@ -47,7 +47,8 @@ int write_quietly(BIO* bio, const char* bytes, int size) {
   BIO_get_fd(bio, &socket);
   BIO_clear_retry_flags(bio);
   errno = 0;
-  const int sent = static_cast<int>(::send(socket, bytes, static_cast<size_t>(size), MSG_NOSIGNAL));
+  const int flags = MSG_NOSIGNAL | (BIO_get_callback_arg(bio) ? MSG_MORE : 0);
+  const int sent = static_cast<int>(::send(socket, bytes, static_cast<size_t>(size), flags));
   if (sent <= 0 && BIO_sock_should_retry(sent)) BIO_set_retry_write(bio);
   return sent;
 }
@@ -71,6 +72,11 @@ BIO* new_quiet_bio(int socket) {
   BIO* bio = method ? BIO_new(method) : nullptr;
   if (bio) BIO_set_fd(bio, socket, BIO_NOCLOSE);
   return bio;
+}
+
+void set_more_follows(BIO* bio, bool more_follows) {
+  static char marks[] = "more"; // the argument of a callback that there is not: a word for us
+  BIO_set_callback_arg(bio, more_follows ? marks : nullptr);
 }
 
 } // namespace millrace::net

@@ -11,5 +11,8 @@ namespace millrace::net {
 
 // A BIO over a socket, which it does not close. Null if memory is short.
 bio_st* new_quiet_bio(int socket);
+// Bytes that are written from now on have others right after them: the kernel may wait for these before it sends. A
+// record of TLS is a write of its own, and without this each of them wakes the peer.
+void set_more_follows(bio_st* bio, bool more_follows);
 
 } // namespace millrace::net

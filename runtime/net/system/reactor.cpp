@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <boost/asio.hpp>
+#include <mutex>
 #include <thread>
 
 #include "device/timeline.h"
@@ -32,6 +33,26 @@ size_t bytes_of(std::span<const Bytes> pieces) {
   for (const Bytes piece : pieces) sum += piece.size();
   return sum;
 }
+
+// Values of which so much is left are written by the thread that rings: some 20 µs of its time.
+constexpr size_t kWrittenHereBytesMax = 64 * kKiB;
+
+// Whose turn it is to touch the links: the link's thread, or one that rings while that sleeps. A mutex that may be
+// tried by its holder: a run that is asked for a parcel may ring.
+class Turn {
+ public:
+  bool try_lock() { return !taken_.test_and_set(std::memory_order_acquire); }
+  void lock() {
+    while (!try_lock()) taken_.wait(true, std::memory_order_relaxed);
+  }
+  void unlock() {
+    taken_.clear(std::memory_order_release);
+    taken_.notify_one();
+  }
+
+ private:
+  std::atomic_flag taken_;
+};
 
 // Waits for a descriptor that a transport owns.
 class Waiter {
@@ -64,7 +85,7 @@ class Reactor::Thread {
   void stop();
   void give(Guest guest);
   void ring();
-  void post(std::function<void()> work) { asio::post(context_, std::move(work)); }
+  void post(std::function<void()> work);
 
  private:
   struct Link;
@@ -73,7 +94,16 @@ class Reactor::Thread {
   using ConnectionPointer = std::shared_ptr<Connection>;
 
   int64_t now_ns() const { return time_.now_ns(); }
+  // Each handler of Asio's is one of these.
+  template <class Work>
+  auto in_turn(Work work) {
+    return [this, work = std::move(work)](auto&&... results) mutable {
+      const std::lock_guard turn(turn_);
+      work(std::forward<decltype(results)>(results)...);
+    };
+  }
   void listen_for_the_bell();
+  bool write_here(Link& link);
   void settle(Link& link);
   void act(Link& link, const Event& event);
   void set_timer(Link& link);
@@ -106,6 +136,7 @@ class Reactor::Thread {
   Tcp::resolver resolver_{context_};
   asio::posix::stream_descriptor bell_;
   std::atomic<bool> rung_{false};
+  Turn turn_;
   std::vector<std::unique_ptr<Link>> links_;
   std::thread thread_;
 };
@@ -117,6 +148,7 @@ struct Reactor::Thread::Link {
   Session session;
   std::array<ConnectionPointer, kLanesMax> lanes{};
   std::array<std::string, kLanesMax> why{};
+  size_t control_endpoint = 0; // the control connection's, at which data connections begin to dial
   asio::steady_timer timer;
   int64_t timer_ns = INT64_MAX; // when it goes off
 };
@@ -157,15 +189,17 @@ Session& Reactor::Thread::add(const LinkOptions& options) {
 
 void Reactor::Thread::start() {
   thread_ = start_thread("the thread of the links", [this] {
-    listen_for_the_bell();
-    for (const auto& link : links_) settle(*link);
+    in_turn([this] {
+      listen_for_the_bell();
+      for (const auto& link : links_) settle(*link);
+    })();
     context_.run();
   });
 }
 
 void Reactor::Thread::stop() {
   if (!thread_.joinable()) return;
-  asio::post(context_, [this] {
+  post([this] {
     for (const auto& link : links_)
       for (const ConnectionPointer& connection : link->lanes)
         if (connection) connection->let_go(); // waits hold it until the reactor is destroyed
@@ -174,21 +208,47 @@ void Reactor::Thread::stop() {
   thread_.join();
 }
 
+void Reactor::Thread::post(std::function<void()> work) { asio::post(context_, in_turn(std::move(work))); }
+
 void Reactor::Thread::ring() {
+  if (rung_.load()) return; // it will look
+  if (std::unique_lock turn(turn_, std::try_to_lock); turn) {
+    bool is_done = true;
+    for (const auto& link : links_) is_done = write_here(*link) && is_done;
+    if (is_done) return;
+  }
   if (rung_.exchange(true)) return;
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t wrote = ::write(bell_.native_handle(), &one, sizeof one); // full: it rings already
 }
 
+// Small parcels, on the thread that rings. False if the link's thread has to go on.
+bool Reactor::Thread::write_here(Link& link) {
+  bool is_done = true;
+  for (uint32_t lane = 1; lane < link.lanes.size(); ++lane) {
+    const ConnectionPointer& connection = link.lanes[lane];
+    if (!connection || connection->stage != Connection::Stage::joined || !link.session.is_up(lane)) continue;
+    if (connection->waits_to_write || connection->owes_bytes) return false;
+    const std::span<const Bytes> pieces = link.session.gather(lane, now_ns(), kWrittenHereBytesMax);
+    if (!pieces.empty()) {
+      const Transfer transfer = connection->transport->write(pieces);
+      connection->owes_bytes = transfer.bytes < bytes_of(pieces);
+      if (transfer.moved == Moved::some) link.session.sent(lane, transfer.bytes, now_ns());
+    }
+    is_done = is_done && !link.session.is_in_the_middle(lane);
+  }
+  return is_done && link.session.next_timer(now_ns()) >= link.timer_ns;
+}
+
 void Reactor::Thread::listen_for_the_bell() {
-  bell_.async_wait(asio::posix::descriptor_base::wait_read, [this](error_code failed) {
-    if (failed) return;
-    uint64_t rings = 0;
-    [[maybe_unused]] const ssize_t got = ::read(bell_.native_handle(), &rings, sizeof rings);
-    rung_.exchange(false); // an exchange, so that what was written before the ring is seen here
-    for (const auto& link : links_) settle(*link);
-    listen_for_the_bell();
-  });
+  bell_.async_wait(asio::posix::descriptor_base::wait_read, in_turn([this](error_code failed) {
+                     if (failed) return;
+                     uint64_t rings = 0;
+                     [[maybe_unused]] const ssize_t got = ::read(bell_.native_handle(), &rings, sizeof rings);
+                     rung_.exchange(false); // an exchange, so that what was written before the ring is seen here
+                     for (const auto& link : links_) settle(*link);
+                     listen_for_the_bell();
+                   }));
 }
 
 // After anything that a session was told: what it wants to say and do, until there is nothing left.
@@ -218,11 +278,11 @@ void Reactor::Thread::set_timer(Link& link) {
   if (next_ns >= link.timer_ns) return; // it goes off early enough
   link.timer_ns = next_ns;
   link.timer.expires_at(asio::steady_timer::time_point(std::chrono::nanoseconds(next_ns)));
-  link.timer.async_wait([this, &link](error_code failed) {
+  link.timer.async_wait(in_turn([this, &link](error_code failed) {
     if (failed) return;
     link.timer_ns = INT64_MAX;
     settle(link);
-  });
+  }));
 }
 
 // ---- dialling ------------------------------------------------------------------------------------------------------
@@ -235,7 +295,7 @@ struct Reactor::Thread::Dialling {
 
   Link& link;
   uint32_t lane;
-  size_t endpoint = 0; // the next one
+  size_t endpoint = 0, tried = 0;
   std::vector<Tcp::endpoint> addresses;
   size_t address = 0; // the next one
   Tcp::socket socket;
@@ -254,7 +314,7 @@ void Reactor::Thread::try_next(const DiallingPointer& dialling) {
   if (link.lanes[dialling->lane]) return; // the peer has dialled meanwhile
   if (dialling->address < dialling->addresses.size())
     return connect(dialling, dialling->addresses[dialling->address++]);
-  if (dialling->endpoint < link.options.endpoints.size()) return try_endpoint(dialling);
+  if (dialling->tried < link.options.endpoints.size()) return try_endpoint(dialling);
   link.session.cut(dialling->lane, now_ns());
   settle(link);
 }
@@ -262,12 +322,15 @@ void Reactor::Thread::try_next(const DiallingPointer& dialling) {
 void Reactor::Thread::give_up(const DiallingPointer& dialling, const std::string& why) {
   Link& link = dialling->link;
   dialling->deadline.cancel();
-  link.why[dialling->lane] = to_text(link.options.endpoints[dialling->endpoint - 1]) + ": " + why;
+  link.why[dialling->lane] = to_text(link.options.endpoints[dialling->endpoint]) + ": " + why;
   try_next(dialling);
 }
 
 void Reactor::Thread::try_endpoint(const DiallingPointer& dialling) {
-  const Endpoint& endpoint = dialling->link.options.endpoints[dialling->endpoint++];
+  Link& link = dialling->link;
+  const size_t first = dialling->lane == 0 ? 0 : link.control_endpoint;
+  dialling->endpoint = (first + dialling->tried++) % link.options.endpoints.size();
+  const Endpoint& endpoint = link.options.endpoints[dialling->endpoint];
   dialling->addresses.clear();
   dialling->address = 0;
   if (endpoint.is_local()) {
@@ -284,16 +347,16 @@ void Reactor::Thread::try_endpoint(const DiallingPointer& dialling) {
 
 void Reactor::Thread::look_up(const DiallingPointer& dialling, const Endpoint& endpoint) {
   resolver_.async_resolve(endpoint.host, std::to_string(endpoint.port),
-                          [this, dialling](error_code error, const Tcp::resolver::results_type& found) {
+                          in_turn([this, dialling](error_code error, const Tcp::resolver::results_type& found) {
                             if (error) return give_up(dialling, error.message());
                             for (const auto& each : found) dialling->addresses.push_back(each.endpoint());
                             try_next(dialling);
-                          });
+                          }));
 }
 
 void Reactor::Thread::connect(const DiallingPointer& dialling, const Tcp::endpoint& address) {
   dialling->deadline.expires_after(std::chrono::nanoseconds(kGreetingNs));
-  dialling->deadline.async_wait([this, dialling](error_code error) {
+  dialling->deadline.async_wait(in_turn([this, dialling](error_code error) {
     if (error) return;
     error_code ignored;
     dialling->socket.close(ignored); // its wait ends; after that it is closed already
@@ -302,13 +365,14 @@ void Reactor::Thread::connect(const DiallingPointer& dialling, const Tcp::endpoi
       let_go(connection);
       give_up(dialling, "it did not say who it is in time");
     }
-  });
-  dialling->socket.async_connect(address, [this, dialling](error_code error) {
-    if (!error) return dialled(dialling, Descriptor(dialling->socket.release()), false);
-    error_code ignored;
-    dialling->socket.close(ignored);
-    give_up(dialling, error == asio::error::operation_aborted ? "no answer" : error.message());
-  });
+  }));
+  dialling->socket.async_connect(address, in_turn([this, dialling](error_code error) {
+                                   if (!error) return dialled(dialling, Descriptor(dialling->socket.release()), false);
+                                   error_code ignored;
+                                   dialling->socket.close(ignored);
+                                   give_up(dialling,
+                                           error == asio::error::operation_aborted ? "no answer" : error.message());
+                                 }));
 }
 
 void Reactor::Thread::dialled(const DiallingPointer& dialling, Descriptor socket, bool is_local) {
@@ -343,7 +407,7 @@ void Reactor::Thread::dialled(const DiallingPointer& dialling, Descriptor socket
 void Reactor::Thread::give(Guest guest) {
   // A std::function has to be copied, a guest cannot be.
   auto shared = std::make_shared<Guest>(std::move(guest));
-  asio::post(context_, [this, shared] { accept(std::move(*shared)); });
+  post([this, shared] { accept(std::move(*shared)); });
 }
 
 void Reactor::Thread::accept(Guest guest) {
@@ -351,6 +415,8 @@ void Reactor::Thread::accept(Guest guest) {
   if (proven && proven->bytes != guest.hello.node) return refuse(std::move(guest), Fault::node);
   for (const auto& link : links_) {
     if (link->options.session.peer != guest.hello.node) continue;
+    // Over TCP without TLS anybody may say that it is this node.
+    if (link->options.tls && !guest.transport->checks_bytes()) return refuse(std::move(guest), Fault::node);
     const uint32_t lane = guest.hello.lane;
     const Fault fault = link->session.accept(guest.hello, !guest.transport->checks_bytes(), now_ns());
     if (fault != Fault::none) return refuse(std::move(guest), fault);
@@ -377,16 +443,16 @@ void Reactor::Thread::arm(const ConnectionPointer& connection, bool write) {
   if (waits) return;
   waits = true;
   connection->waiter.wait(write ? asio::posix::descriptor_base::wait_write : asio::posix::descriptor_base::wait_read,
-                          [this, connection, write](error_code failed) {
+                          in_turn([this, connection, write](error_code failed) {
                             (write ? connection->waits_to_write : connection->waits_to_read) = false;
                             if (!failed) pump(connection);
-                          });
+                          }));
 }
 
 // Once the others had their turn. A second pump on its way would beget two more.
 void Reactor::Thread::pump_later(const ConnectionPointer& connection) {
   if (std::exchange(connection->is_posted, true)) return;
-  asio::post(context_, [this, connection] {
+  post([this, connection] {
     connection->is_posted = false;
     pump(connection);
   });
@@ -405,6 +471,7 @@ bool Reactor::Thread::shake_hands(const ConnectionPointer& connection) {
     case Moved::some:
       connection->stage = Connection::Stage::joined;
       connection->dialling->deadline.cancel();
+      if (connection->lane == 0) connection->link->control_endpoint = connection->dialling->endpoint;
       connection->dialling.reset();
       connection->link->session.dialled(connection->lane, !connection->transport->checks_bytes(), now_ns());
       return true;
@@ -474,7 +541,7 @@ void Reactor::Thread::end(const ConnectionPointer& connection) {
   if (connection->owes_bytes) return connection->let_go();
   connection->stage = Connection::Stage::ending;
   const auto timer = std::make_shared<asio::steady_timer>(context_, std::chrono::nanoseconds(kEndingNs));
-  timer->async_wait([connection, timer](error_code) { connection->let_go(); });
+  timer->async_wait(in_turn([connection, timer](error_code) { connection->let_go(); }));
   go_on_ending(connection);
 }
 

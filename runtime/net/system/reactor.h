@@ -41,7 +41,9 @@ class Reactor {
 
   // Any thread: a connection for one of the links; it is refused if it is for none.
   void give(Guest guest);
-  // Any thread: a run has given or taken parcels. Cheap if the link's thread is awake.
+  // Any thread: a run has given or taken parcels. If the link's thread sleeps, small parcels are written at once, by
+  // the calling thread: to wake another one first would double the time of an idle link. The rest is left to the link's
+  // thread. Never waits.
   void ring();
   // Any thread: runs `work` on the link's thread, where sessions may be looked at.
   void post(std::function<void()> work);

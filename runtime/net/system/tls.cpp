@@ -212,12 +212,14 @@ Transfer TlsTransport::write(std::span<const Bytes> pieces) {
   cursor.pass_empty();
   // OpenSSL sends what it has encrypted, not what it is given the second time.
   if (const size_t owed = std::max(gathered_, begun_); owed > 0) Cursor(cursor).advance(owed);
-  size_t taken = 0;
+  size_t taken = 0, left = 0;
+  for (Cursor rest = cursor; !rest.pieces.empty(); rest.advance(rest.first().size())) left += rest.first().size();
   while (!cursor.pieces.empty()) {
     const bool is_short = cursor.first().size() < kTlsRecordBytes && cursor.pieces.size() > 1;
     if (gathered_ == 0 && is_short) gathered_ = gather(cursor);
     const Bytes next = gathered_ > 0 ? Bytes(record_).first(gathered_) : cursor.first();
     size_t bytes = 0;
+    set_more_follows(SSL_get_wbio(ssl_.get()), left > std::min(next.size(), kTlsRecordBytes));
     ERR_clear_error();
     const int result = SSL_write_ex(ssl_.get(), next.data(), next.size(), &bytes);
     const int system_error = errno;
@@ -231,6 +233,7 @@ Transfer TlsTransport::write(std::span<const Bytes> pieces) {
     gathered_ = begun_ = 0;
     cursor.advance(bytes);
     taken += bytes;
+    left -= bytes;
   }
   return {Moved::some, taken};
 }
