@@ -141,8 +141,8 @@ rounds, ratios and differences are made within a round. A connection and 20 mess
   buffer and knows no messages, so large ones alone are measured.
 - `one_way`: from the giving of a message of 1 KiB to its arrival, directly after the one before (`warm`) or 1 ms
   later, when all threads sleep (`idle`); `time` is the median and `time_p99` the 99th percentile of one round. A bare
-  socket is written to by the thread that gives, a link by a thread of its own, which has to wake up first: `handed` is
-  a bare socket with such a thread.
+  socket is written to by the thread that gives; so is a link whose own thread sleeps. `handed` is a bare socket with a
+  thread of its own, which has to wake up first.
 """
 # What another machine measured, likewise.
 GPU_BEGIN, GPU_END = "<!-- gpu begin -->", "<!-- gpu end -->"

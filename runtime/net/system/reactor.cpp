@@ -37,13 +37,17 @@ size_t bytes_of(std::span<const Bytes> pieces) {
 // Values of which so much is left are written by the thread that rings: some 20 µs of its time.
 constexpr size_t kWrittenHereBytesMax = 64 * kKiB;
 
-// Whose turn it is to touch the links: the link's thread, or one that rings while that sleeps. A mutex that may be
+// One thread at a time touches the links: their own, or one that rings while that sleeps. A mutex that may be
 // tried by its holder: a run that is asked for a parcel may ring.
 class Turn {
  public:
-  bool try_lock() { return !taken_.test_and_set(std::memory_order_acquire); }
+  bool try_lock() { return !is_wanted_.load(std::memory_order_relaxed) && take(); }
+  // The link's thread alone. While it waits, threads that ring do not go before it.
   void lock() {
-    while (!try_lock()) taken_.wait(true, std::memory_order_relaxed);
+    if (take()) return;
+    is_wanted_.store(true, std::memory_order_relaxed);
+    while (!take()) taken_.wait(true, std::memory_order_relaxed);
+    is_wanted_.store(false, std::memory_order_relaxed);
   }
   void unlock() {
     taken_.clear(std::memory_order_release);
@@ -51,7 +55,10 @@ class Turn {
   }
 
  private:
+  bool take() { return !taken_.test_and_set(std::memory_order_acquire); }
+
   std::atomic_flag taken_;
+  std::atomic<bool> is_wanted_{false};
 };
 
 // Waits for a descriptor that a transport owns.
@@ -211,6 +218,8 @@ void Reactor::Thread::stop() {
 void Reactor::Thread::post(std::function<void()> work) { asio::post(context_, in_turn(std::move(work))); }
 
 void Reactor::Thread::ring() {
+  // Either this thread sees that the bell was answered, or the link's thread sees what was written before the ring.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (rung_.load()) return; // it will look
   if (std::unique_lock turn(turn_, std::try_to_lock); turn) {
     bool is_done = true;
@@ -245,7 +254,8 @@ void Reactor::Thread::listen_for_the_bell() {
                      if (failed) return;
                      uint64_t rings = 0;
                      [[maybe_unused]] const ssize_t got = ::read(bell_.native_handle(), &rings, sizeof rings);
-                     rung_.exchange(false); // an exchange, so that what was written before the ring is seen here
+                     rung_.exchange(false);
+                     std::atomic_thread_fence(std::memory_order_seq_cst); // as in ring()
                      for (const auto& link : links_) settle(*link);
                      listen_for_the_bell();
                    }));
