@@ -90,9 +90,11 @@ class Giver : public Departure {
  public:
   static constexpr size_t kMadeMax = 64;
 
-  Giver(const Contents& contents, uint32_t depth, uint64_t first_index = 0)
+  // Each process of the sender has a number of its own, which its ticks say as their clock.
+  Giver(const Contents& contents, uint32_t depth, uint64_t first_index = 0, uint32_t process = 0)
       : contents_(contents),
         depth_(depth),
+        process_(process),
         next_index_(first_index),
         blocks_(depth * contents.values),
         values_(depth * contents.values) {
@@ -115,6 +117,7 @@ class Giver : public Departure {
   bool next(Parcel& parcel) override {
     if (given_ == made_) return false;
     const Made& tick = ticks_[given_ % kMadeMax];
+    parcel.tick.clock = process_;
     parcel.tick.index = tick.index;
     parcel.tick.media_time_ns = media_of(tick.index);
     parcel.tick.trace_id = mixed(tick.index);
@@ -149,6 +152,7 @@ class Giver : public Departure {
   uint64_t acknowledged() const { return acknowledged_; }
   uint64_t lost() const { return lost_; }
   uint64_t last_index() const { return last_index_; }
+  uint32_t process() const { return process_; }
   uint64_t next_index() const { return last_index_ == kNoIndex ? next_index_ : last_index_ + 1; }
   bool has_ended() const { return has_ended_; }
   const char* broken() const { return broken_; }
@@ -177,6 +181,7 @@ class Giver : public Departure {
 
   Contents contents_;
   uint32_t depth_;
+  uint32_t process_;
   uint64_t next_index_;
   std::vector<std::vector<uint8_t>> blocks_;
   std::vector<mr_value> values_;
@@ -208,11 +213,12 @@ class Taker : public Arrival {
   void arrive(const Parcel& parcel) override {
     const mr_tick_info& tick = parcel.tick;
     if (arrived_ - taken_in_ >= depth_) broken_ = "nothing arrives without credit";
-    const bool is_other = other_may_come_ && parcel.previous != last_index_;
+    const bool is_other = tick.clock > process_;
+    if (tick.clock < process_) broken_ = "a process does not come back after another one";
     if (has_ended_ && !is_other) broken_ = "nothing arrives after the end";
     if (last_index_ != kNoIndex && tick.index <= last_index_) broken_ = "parcels arrive in order, each once";
     if (arrived_ > 0 && !is_other && parcel.previous != last_index_) broken_ = "no parcel is missing";
-    if (is_other) other_may_come_ = false;
+    process_ = tick.clock;
     if (tick.media_time_ns != media_of(tick.index) || tick.trace_id != mixed(tick.index))
       broken_ = "a tick arrives as it was given";
     if (tick.media_time_ns <= passed_ns_) broken_ = "no parcel comes after its time was passed";
@@ -244,13 +250,9 @@ class Taker : public Arrival {
   uint64_t credit() const override { return taken_in_ + depth_; }
 
   void passed(int64_t media_ns) override {
-    if (media_ns <= passed_ns_ && !other_may_come_) broken_ = "a passed time rises";
+    if (media_ns <= passed_ns_) broken_ = "a passed time rises";
     passed_ns_ = media_ns;
   }
-
-  // Another process of the sender has begun. Parcels of the one before may still be under way; the first that does not
-  // go on from them is the new one's.
-  void expect_other_process() { other_may_come_ = true; }
 
   uint64_t arrived() const { return arrived_; }
   uint64_t last_index() const { return last_index_; }
@@ -276,10 +278,11 @@ class Taker : public Arrival {
   std::vector<std::vector<uint8_t>> blocks_;
   std::vector<mr_value> values_;
   std::vector<Waiting> waiting_;
+  uint32_t process_ = 0;
   uint64_t arrived_ = 0, taken_in_ = 0, left_out_ = 0;
   uint64_t last_index_ = kNoIndex;
   int64_t passed_ns_ = INT64_MIN;
-  bool has_ended_ = false, other_may_come_ = false;
+  bool has_ended_ = false;
   const char* broken_ = nullptr;
 };
 

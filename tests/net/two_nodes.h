@@ -249,8 +249,8 @@ class TwoNodes {
     if (!sessions_[side]) return;
     if (way.from == side) {
       // A new process goes on later in the clock's count.
-      way.giver = std::make_unique<Giver>(way.contents, way.plan.depth, way.giver->next_index() + 2);
-      way.taker->expect_other_process();
+      way.giver =
+          std::make_unique<Giver>(way.contents, way.plan.depth, way.giver->next_index() + 2, way.giver->process() + 1);
     } else {
       way.taker = std::make_unique<Taker>(way.contents, way.plan.depth);
     }
