@@ -4,19 +4,21 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <ctime>
 #include <optional>
+#include <semaphore>
+#include <stdexcept>
 
 #include "cli/bench_measure.h"
 #include "net/system/listener.h"
 #include "net/system/reactor.h"
-#include "observe/error.h"
 
 namespace millrace::cli {
 namespace {
 
 constexpr uint64_t kWarmUp = 20;
-constexpr int64_t kPatienceNs = 60 * net::kSecond;
+constexpr std::chrono::seconds kPatience{60};
 
 // As many parcels as make 8 MiB may be under way, at least two.
 uint32_t depth_for(uint64_t bytes) {
@@ -86,20 +88,17 @@ class Taker final : public net::Arrival {
     return {&block.value, block.data.data(), block.data.size()};
   }
   void arrive(const net::Parcel&) override {
-    ++count_;
     // The one who waits is woken once: a call of the system for each parcel would be measured too.
-    if (count_ == awaited.load(std::memory_order_relaxed)) {
-      arrived_ns.store(monotonic_ns(), std::memory_order_relaxed);
-      arrived.store(count_, std::memory_order_release);
-      arrived.notify_one();
-    }
+    if (++count_ != awaited.load(std::memory_order_relaxed)) return;
+    arrived_ns = monotonic_ns();
+    arrived.release();
   }
   uint64_t credit() const override { return count_ + blocks_.size(); }
   void passed(int64_t) override {}
 
   std::atomic<uint64_t> awaited{0}; // set before the parcels are given
-  std::atomic<uint64_t> arrived{0};
-  std::atomic<int64_t> arrived_ns{0};
+  std::binary_semaphore arrived{0};
+  int64_t arrived_ns = 0; // to be read after `arrived`
 
  private:
   std::vector<Block> blocks_;
@@ -162,12 +161,8 @@ class Pair {
     taker.awaited.store(parcels, std::memory_order_relaxed);
     giver.allowed.store(parcels, std::memory_order_release);
     left_.reactor.ring();
-    const int64_t begun_ns = monotonic_ns();
-    for (uint64_t arrived = taker.arrived.load(); arrived < parcels; arrived = taker.arrived.load()) {
-      if (monotonic_ns() - begun_ns > kPatienceNs)
-        throw Failure(code::link_not_listening, "the link of the benchmark stands still");
-      taker.arrived.wait(arrived);
-    }
+    if (!taker.arrived.try_acquire_for(kPatience))
+      throw std::runtime_error("the link of the benchmark has stood still for a minute");
   }
 
   Giver giver;
@@ -185,7 +180,7 @@ double send_parcels(LinkKind kind, uint64_t bytes, uint64_t parcels) {
   pair.send(kWarmUp);
   const int64_t begun_ns = monotonic_ns();
   pair.send(kWarmUp + parcels);
-  return static_cast<double>(pair.taker.arrived_ns.load() - begun_ns) / 1e9;
+  return static_cast<double>(pair.taker.arrived_ns - begun_ns) / 1e9;
 }
 
 std::vector<double> send_one_by_one(LinkKind kind, uint64_t bytes, uint64_t parcels, int64_t idle_ns) {
@@ -198,7 +193,7 @@ std::vector<double> send_one_by_one(LinkKind kind, uint64_t bytes, uint64_t parc
     }
     const int64_t begun_ns = monotonic_ns();
     pair.send(i);
-    if (i > kWarmUp) ns.push_back(static_cast<double>(pair.taker.arrived_ns.load() - begun_ns));
+    if (i > kWarmUp) ns.push_back(static_cast<double>(pair.taker.arrived_ns - begun_ns));
   }
   return ns;
 }

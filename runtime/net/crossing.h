@@ -1,7 +1,8 @@
 // Parcels of one crossing, and the two ends by which a run is joined to a link.
 //
 // A parcel is one tick of a crossing with its values. A run gives parcels through a Departure and takes them through an
-// Arrival; each belongs to the link's thread while a session calls it. Neither may block.
+// Arrival. A session calls them on the link's thread, or on the thread that rings for it, one at a time. Neither may
+// block.
 #pragma once
 
 #include <array>

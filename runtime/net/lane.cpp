@@ -4,21 +4,13 @@
 #include <algorithm>
 
 namespace millrace::net {
-namespace {
-
-constexpr size_t kOpenBytesMax = 1 + kCrossingNameBytesMax + 4 + 1 + 1 + 8 * kValuesMax + 8 + 8;
-
-} // namespace
 
 void Lane::write_crossings(bool takes_new, size_t chunk_bytes_most) {
   for (; opens_written < incoming.size() && outbox.has_room(kOpenBytesMax); ++opens_written) {
     Incoming& crossing = *incoming[opens_written];
     ByteWriter body = outbox.body(kOpenBytesMax);
     write_open(crossing.open(), body);
-    Head head;
-    head.type = RecordType::open;
-    head.crossing = crossing.plan().number;
-    outbox.add(head, body);
+    outbox.add({RecordType::open, 0, crossing.plan().number, 0, 0, 0}, body);
   }
   // A crossing that had nothing is not asked again until the others were.
   for (size_t idle = 0; idle < outgoing.size() && outbox.waiting_bytes() < kWaitingBytesMax;) {

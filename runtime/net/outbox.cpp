@@ -37,6 +37,14 @@ void Outbox::add(Head head, const ByteWriter& body) {
   add_piece({begin, size});
 }
 
+bool Outbox::add_farewell(RecordType type, Fault code) {
+  if (!has_room(kFarewellBytesMax)) return false;
+  ByteWriter sentence = body(kFarewellBytesMax);
+  write_farewell({code, sentence_of(code)}, sentence);
+  add(type, sentence);
+  return true;
+}
+
 void Outbox::add_data(Head head, Bytes body) {
   MR_ASSERT(has_room(0), "a record is written where there is room for it");
   head.length = static_cast<uint32_t>(body.size());

@@ -25,7 +25,9 @@ class Outbox {
   // The body is written here, then add() puts a head before it. `head.length` is set from the body.
   ByteWriter body(size_t body_bytes_most);
   void add(Head head, const ByteWriter& body);
-  void add(Head head) { add(head, body(0)); }
+  void add(RecordType type, const ByteWriter& body) { add({type, 0, 0, 0, 0, 0}, body); }
+  // REFUSE or GOAWAY, with the reason's own sentence. False if there is no room.
+  bool add_farewell(RecordType type, Fault code);
   // DATA, whose body stays where it is until it was sent.
   void add_data(Head head, Bytes body);
   // When the record that was added last has gone, take_mark() gives the crossing and number in its head.

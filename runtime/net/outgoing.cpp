@@ -11,7 +11,7 @@ namespace {
 
 // A TICK with all values full.
 size_t tick_bytes_most(const CrossingPlan& plan) {
-  return 58 + 9 * kGapCausesMax + plan.formats.size() * (1 + kValueRecordBytesMax);
+  return kTickBytesMax + plan.formats.size() * (1 + kValueRecordBytesMax);
 }
 
 Bytes bytes_of(const Value& value) {
@@ -111,14 +111,7 @@ void Outgoing::write_tick_record(Outbox& outbox) {
   const Parcel& parcel = held(next_);
   ByteWriter body = outbox.body(tick_bytes_most(plan_));
   write_tick(parcel, body);
-  for (uint8_t i = 0; i < parcel.value_count; ++i) {
-    const Value& value = parcel.values[i];
-    body.put(value.value ? kValueFull : kValueEmpty);
-    if (value.value)
-      write_value(*value.value, body);
-    else
-      body.put(value.cause);
-  }
+  write_values(parcel, body);
   outbox.add({parcel.end ? RecordType::end : RecordType::tick, 0, plan_.number, 0, next_, 0}, body);
   in_parcel_ = true;
   value_ = 0;

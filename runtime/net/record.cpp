@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "net/crc32c.h"
+#include "net/value_record.h"
 
 namespace millrace::net {
 namespace {
@@ -15,23 +16,19 @@ struct Shape {
   uint32_t least, most;
   bool has_crossing, has_number, has_place;
 };
-constexpr uint32_t kTickBytesLeast = 4 + 4 + 8 + 8 + 8 + 8 + 8 + 8 + 1 + 1;
-constexpr uint32_t kGapBytes = 1 + 8;
-constexpr uint32_t kFarewellBytesLeast = 2 + 2;
-constexpr uint32_t kOpenBytesLeast = 1 + 4 + 1 + 1 + 8 + 8;
 constexpr Shape kShapes[] = {
     {},
-    {"HELLO", kHelloBytes, kHelloBytes + 1024, false, false, false}, // a later version may say more
-    {"WELCOME", kHelloBytes, kHelloBytes + 1024, false, false, false},
-    {"OPEN", kOpenBytesLeast, kOpenBytesLeast + kCrossingNameBytesMax + 8 * kValuesMax, true, false, false},
+    {"HELLO", kHelloBytes, kHelloBytes + kLaterHelloBytesMax, false, false, false},
+    {"WELCOME", kHelloBytes, kHelloBytes + kLaterHelloBytesMax, false, false, false},
+    {"OPEN", kOpenBytesLeast, kOpenBytesMax, true, false, false},
     {"TICK", kTickBytesLeast, kSmallBodyBytesMax, true, true, false},
     {"DATA", 1, kChunkBytesMax, true, true, true},
-    {"END", kTickBytesLeast, kTickBytesLeast + kGapBytes* kGapCausesMax, true, true, false},
+    {"END", kTickBytesLeast, kTickBytesMax, true, true, false},
     {"STATE", kStateEntryBytes, kStateEntryBytes* kStateEntriesMax, false, false, false},
     {"PING", kPingBytes, kPingBytes, false, false, false},
     {"PONG", kPongBytes, kPongBytes, false, false, false},
-    {"GOAWAY", kFarewellBytesLeast, kFarewellBytesLeast + kSentenceBytesMax, false, false, false},
-    {"REFUSE", kFarewellBytesLeast, kFarewellBytesLeast + kSentenceBytesMax, false, false, false},
+    {"GOAWAY", kFarewellBytesLeast, kFarewellBytesMax, false, false, false},
+    {"REFUSE", kFarewellBytesLeast, kFarewellBytesMax, false, false, false},
 };
 static_assert(std::size(kShapes) == kRecordTypeLast + 1);
 static_assert(kStateEntryBytes * kStateEntriesMax <= kSmallBodyBytesMax);
@@ -203,6 +200,17 @@ void write_tick(const Parcel& parcel, ByteWriter& writer) {
     writer.put(parcel.gaps[i].ticks);
   }
   writer.put(parcel.value_count);
+}
+
+void write_values(const Parcel& parcel, ByteWriter& writer) {
+  for (uint8_t i = 0; i < parcel.value_count; ++i) {
+    const Value& value = parcel.values[i];
+    writer.put(value.value ? kValueFull : kValueEmpty);
+    if (value.value)
+      write_value(*value.value, writer);
+    else
+      writer.put(value.cause);
+  }
 }
 
 Fault read_tick(ByteReader& reader, Parcel& parcel) {

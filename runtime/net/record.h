@@ -91,6 +91,7 @@ struct Hello {
   std::array<std::byte, 32> brief{}; // the plan's hash
   uint32_t lane = 0;                 // 0: control
 };
+inline constexpr uint32_t kLaterHelloBytesMax = 1024; // as much more may a later version say
 inline constexpr uint32_t kHelloBytes = 4 + 2 + 2 + 8 + 8 + 32 + 8 + 8 + 8 + 4 + 32 + 4;
 
 void write_hello(const Hello& hello, ByteWriter& writer);
@@ -109,6 +110,8 @@ struct Open {
   uint64_t credit = 0;   // numbers below this may be sent
 };
 
+inline constexpr uint32_t kOpenBytesLeast = 1 + 4 + 1 + 1 + 8 + 8;
+inline constexpr uint32_t kOpenBytesMax = kOpenBytesLeast + kCrossingNameBytesMax + 8 * kValuesMax;
 void write_open(const Open& open, ByteWriter& writer);
 Fault read_open(Bytes body, Open& open);
 // A hash of all that two plans must agree on for one value.
@@ -116,12 +119,15 @@ uint64_t hash_of(const mr_format& format);
 
 // ---- TICK, END -----------------------------------------------------------------------------------------------------
 
+inline constexpr uint32_t kTickBytesLeast = 4 + 4 + 8 + 8 + 8 + 8 + 8 + 8 + 1 + 1;
+inline constexpr uint32_t kTickBytesMax = kTickBytesLeast + (1 + 8) * kGapCausesMax; // without values
 // The fields before a tick's values; END has them alone, with no values.
 void write_tick(const Parcel& parcel, ByteWriter& writer);
 Fault read_tick(ByteReader& reader, Parcel& parcel); // leaves the reader at the first value
 
 // A value begins with one byte: 0 for an empty one, then its cause; 1 for one that has a record (value_record.h).
 inline constexpr uint8_t kValueEmpty = 0, kValueFull = 1;
+void write_values(const Parcel& parcel, ByteWriter& writer);
 
 // ---- STATE ---------------------------------------------------------------------------------------------------------
 
@@ -160,6 +166,8 @@ struct Farewell {
   Fault code{};
   std::string_view sentence; // points into the body; without control characters
 };
+inline constexpr uint32_t kFarewellBytesLeast = 2 + 2;
+inline constexpr uint32_t kFarewellBytesMax = kFarewellBytesLeast + kSentenceBytesMax;
 void write_farewell(const Farewell& farewell, ByteWriter& writer);
 Fault read_farewell(Bytes body, Farewell& farewell);
 

@@ -10,7 +10,7 @@ namespace millrace::net {
 
 Session::Session(const SessionOptions& options)
     : options_(options),
-      random_state_(options.seed),
+      random_(options.seed),
       lanes_(1 + options.data_lanes),
       outgoing_(kCrossingsMax),
       incoming_(kCrossingsMax) {
@@ -31,14 +31,6 @@ void Session::add(const CrossingPlan& plan, Arrival& arrival) {
             "a crossing has a number of its own and a data connection");
   incoming_[plan.number] = std::make_unique<Incoming>(plan, arrival);
   lanes_[plan.lane].incoming.push_back(incoming_[plan.number].get());
-}
-
-// splitmix64
-uint64_t Session::random() {
-  uint64_t bits = random_state_ += 0x9E3779B97F4A7C15u;
-  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9u;
-  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBu;
-  return bits ^ (bits >> 31);
 }
 
 Hello Session::hello(uint32_t lane) const {
@@ -109,9 +101,7 @@ void Session::write_hello(RecordType type, uint32_t lane) {
   }
   ByteWriter body = lanes_[lane].outbox.body(kHelloBytes);
   net::write_hello(said, body);
-  Head head;
-  head.type = type;
-  lanes_[lane].outbox.add(head, body);
+  lanes_[lane].outbox.add(type, body);
 }
 
 Fault Session::check_peer(const Hello& hello) const {
@@ -149,7 +139,7 @@ Fault Session::accept_control(const Hello& hello, bool checks_bodies, int64_t no
   if (!is_other && hello.pairing == pairing_)
     proposed_ = pairing_;
   else if (!was_proposed)
-    proposed_ = random() | 1;
+    proposed_ = random_.next() | 1;
   proposed_session_ = hello.session;
   write_hello(RecordType::welcome, 0);
   return Fault::none;
@@ -231,7 +221,7 @@ void Session::cut(uint32_t lane, int64_t now_ns) {
   let_go(lane);
   if (lane == 0) look_at_drain(now_ns);
   if (options_.dials && !gone_ && (lane == 0 || is_up(0)))
-    connection.dial_at_ns = connection.redial.next_ns(now_ns, random());
+    connection.dial_at_ns = connection.redial.next_ns(now_ns, random_.next());
 }
 
 void Session::drop(uint32_t lane, int64_t now_ns) {
@@ -250,13 +240,7 @@ void Session::refuse(uint32_t lane, Fault fault, int64_t now_ns) {
   tell(EventType::refused, lane, fault, sentence_of(fault));
   connection.redial.refused(now_ns);
   connection.inbox.begin(false); // nothing of it is read any more, and room() has room again
-  constexpr size_t kBytes = 4 + kSentenceBytesMax;
-  if (!connection.outbox.has_room(kBytes)) return drop(lane, now_ns);
-  ByteWriter body = connection.outbox.body(kBytes);
-  write_farewell({fault, sentence_of(fault)}, body);
-  Head head;
-  head.type = RecordType::refuse;
-  connection.outbox.add(head, body);
+  if (!connection.outbox.add_farewell(RecordType::refuse, fault)) return drop(lane, now_ns);
   connection.state = Lane::State::closing;
   connection.give_up_at_ns = now_ns + kSecond;
 }
@@ -264,11 +248,7 @@ void Session::refuse(uint32_t lane, Fault fault, int64_t now_ns) {
 size_t write_refusal(Fault fault, bool checks_bodies, std::span<std::byte> bytes) {
   Outbox outbox;
   outbox.begin(checks_bodies);
-  ByteWriter body = outbox.body(4 + kSentenceBytesMax);
-  write_farewell({fault, sentence_of(fault)}, body);
-  Head head;
-  head.type = RecordType::refuse;
-  outbox.add(head, body);
+  outbox.add_farewell(RecordType::refuse, fault);
   const Bytes whole = outbox.pieces()[0];
   MR_ASSERT(whole.size() <= bytes.size(), "a refusal has room");
   std::copy(whole.begin(), whole.end(), bytes.begin());

@@ -35,6 +35,7 @@
 
 #include "net/heartbeat.h"
 #include "net/lane.h"
+#include "net/random.h"
 
 namespace millrace::net {
 
@@ -132,7 +133,6 @@ class Session {
   uint64_t bytes_copied() const; // body bytes, in user space
 
  private:
-  uint64_t random();
   Hello hello(uint32_t lane) const;
   void tell(EventType type, uint32_t lane, Fault fault = {}, std::string_view sentence = {});
 
@@ -163,7 +163,7 @@ class Session {
   void look_at_drain(int64_t now_ns);
 
   SessionOptions options_;
-  uint64_t random_state_;
+  Random random_;
   std::vector<Lane> lanes_;
   std::vector<std::unique_ptr<Outgoing>> outgoing_; // by the crossing's number
   std::vector<std::unique_ptr<Incoming>> incoming_;

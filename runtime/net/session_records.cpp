@@ -5,6 +5,16 @@
 #include "observe/error.h"
 
 namespace millrace::net {
+namespace {
+
+// The crossing with the number that a peer said, if it is there and goes over this connection.
+template <class Crossing>
+Crossing* on_lane(const std::vector<std::unique_ptr<Crossing>>& crossings, uint16_t number, uint32_t lane) {
+  Crossing* const crossing = number < crossings.size() ? crossings[number].get() : nullptr;
+  return crossing && crossing->plan().lane == lane ? crossing : nullptr;
+}
+
+} // namespace
 
 std::span<std::byte> Session::room(uint32_t lane) { return lanes_[lane].inbox.room(); }
 
@@ -98,19 +108,18 @@ Fault Session::read_state(Bytes body) {
 Fault Session::read_data_lane(uint32_t lane) {
   const Head& head = lanes_[lane].inbox.head();
   const Bytes body = lanes_[lane].inbox.body();
-  if (head.crossing >= kCrossingsMax) return Fault::crossing;
   switch (head.type) {
     case RecordType::open: {
-      Outgoing* const crossing = outgoing_[head.crossing].get();
-      if (!crossing || crossing->plan().lane != lane) return Fault::crossing;
+      Outgoing* const crossing = on_lane(outgoing_, head.crossing, lane);
+      if (!crossing) return Fault::crossing;
       Open open;
       const Fault fault = read_open(body, open);
       return fault != Fault::none ? fault : crossing->open(open);
     }
     case RecordType::tick:
     case RecordType::end: {
-      Incoming* const crossing = incoming_[head.crossing].get();
-      if (!crossing || crossing->plan().lane != lane) return Fault::crossing;
+      Incoming* const crossing = on_lane(incoming_, head.crossing, lane);
+      if (!crossing) return Fault::crossing;
       return crossing->read_tick(head, body);
     }
     default: return Fault::unexpected;
@@ -121,8 +130,8 @@ Fault Session::begin_data(uint32_t lane) {
   Lane& connection = lanes_[lane];
   const Head& head = connection.inbox.head();
   if (lane == 0 || connection.state != Lane::State::up) return Fault::unexpected;
-  Incoming* const crossing = head.crossing < kCrossingsMax ? incoming_[head.crossing].get() : nullptr;
-  if (!crossing || crossing->plan().lane != lane) return Fault::crossing;
+  Incoming* const crossing = on_lane(incoming_, head.crossing, lane);
+  if (!crossing) return Fault::crossing;
   std::span<std::byte> target;
   if (const Fault fault = crossing->begin_data(head, target); fault != Fault::none) return fault;
   connection.reading = crossing;
@@ -154,12 +163,10 @@ void Session::sent(uint32_t lane, size_t bytes, int64_t now_ns) {
 
 void Session::write_control(int64_t now_ns) {
   Outbox& outbox = lanes_[0].outbox;
-  Head head;
   if (heartbeat_.ping_due(now_ns) && outbox.has_room(kPingBytes)) {
     ByteWriter body = outbox.body(kPingBytes);
     body.put(now_ns);
-    head.type = RecordType::ping;
-    outbox.add(head, body);
+    outbox.add(RecordType::ping, body);
     heartbeat_.pinged(now_ns);
   }
   if (has_pong_ && outbox.has_room(kPongBytes)) {
@@ -167,8 +174,7 @@ void Session::write_control(int64_t now_ns) {
     body.put(pong_.t1);
     body.put(pong_.t2);
     body.put(now_ns);
-    head.type = RecordType::pong;
-    outbox.add(head, body);
+    outbox.add(RecordType::pong, body);
     has_pong_ = false;
   }
   if (states_are_due() && (now_ns >= state_at_ns_ || states_are_urgent())) write_states(now_ns);
@@ -210,25 +216,13 @@ void Session::write_states(int64_t now_ns) {
         ++entries;
       }
   }
-  Head head;
-  head.type = RecordType::state;
-  outbox.add(head, body);
+  outbox.add(RecordType::state, body);
   state_at_ns_ = now_ns + kStateEveryNs;
 }
 
 // GOAWAY: first that one side leaves, then that all that this side had to send has arrived.
 void Session::write_farewells() {
-  Outbox& outbox = lanes_[0].outbox;
-  const auto write = [&](Fault code) {
-    constexpr size_t kBytes = 4 + kSentenceBytesMax;
-    if (!outbox.has_room(kBytes)) return false;
-    ByteWriter body = outbox.body(kBytes);
-    write_farewell({code, sentence_of(code)}, body);
-    Head head;
-    head.type = RecordType::go_away;
-    outbox.add(head, body);
-    return true;
-  };
+  const auto write = [&](Fault code) { return lanes_[0].outbox.add_farewell(RecordType::go_away, code); };
   if (leaving_ && !told_leaving_) told_leaving_ = write(Fault::leaving);
   if (!(leaving_ || peer_leaving_) || told_drained_) return;
   if (!options_.dials && !peer_drained_) return;

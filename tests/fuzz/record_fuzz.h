@@ -100,14 +100,7 @@ inline const char* look_at_tick(const Head& head, Bytes body) {
   std::array<std::byte, 1024> room;
   ByteWriter writer(room);
   write_tick(arrived, writer);
-  for (uint8_t i = 0; i < arrived.value_count; ++i) {
-    const Value& value = arrived.values[i];
-    writer.put(value.value ? kValueFull : kValueEmpty);
-    if (value.value)
-      write_value(*value.value, writer);
-    else
-      writer.put(value.cause);
-  }
+  write_values(arrived, writer);
   return is_same(writer, body) ? nullptr : "a parcel is written as it was read";
 }
 

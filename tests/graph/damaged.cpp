@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "tests/fuzz/packed.h"
 
 using namespace millrace;
 using namespace millrace::graph;
@@ -61,30 +62,11 @@ void check_one(const std::string& text, Parse parse) {
   }
 }
 
-// The inputs that a fuzzer found to reach something of their own, as tests/fuzz/corpus.py packs them.
-std::vector<std::string> fuzzed(const char* name) {
-  std::ifstream stream(std::string(MILLRACE_SOURCE_DIR) + "/tests/fuzz/corpus/" + name);
-  std::vector<std::string> texts;
-  for (std::string line; std::getline(stream, line);) {
-    std::string& text = texts.emplace_back();
-    for (size_t at = 0; at < line.size(); ++at) {
-      if (line[at] != '\\') {
-        text += line[at];
-      } else if (line[++at] == 'x') {
-        text += static_cast<char>(std::stoi(line.substr(at + 1, 2), nullptr, 16));
-        at += 2;
-      } else {
-        text += line[at] == 'n' ? '\n' : '\\';
-      }
-    }
-  }
-  return texts;
-}
-
 } // namespace
 
 TEST_CASE("what fuzzers have found is read or refused, with a code and a place") {
-  const std::vector<std::string> lines = fuzzed("line.txt"), files = fuzzed("pipeline.txt");
+  const std::vector<std::string> lines = unpacked(MILLRACE_SOURCE_DIR, "line.txt"),
+                                 files = unpacked(MILLRACE_SOURCE_DIR, "pipeline.txt");
   CHECK(lines.size() > 500);
   CHECK(files.size() > 500);
   for (const std::string& text : lines) {

@@ -2,10 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
-#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
+
+#include "tests/fuzz/packed.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
@@ -14,25 +15,7 @@ namespace {
 constexpr unsigned kSeed = 14;
 constexpr int kDamagedOfEach = 12;
 
-// The films that tests/fuzz/corpus.py packed, one a line.
-std::vector<std::string> films() {
-  std::ifstream stream(std::string(MILLRACE_SOURCE_DIR) + "/tests/fuzz/corpus/media.txt");
-  std::vector<std::string> found;
-  for (std::string line; std::getline(stream, line);) {
-    std::string& film = found.emplace_back();
-    for (size_t at = 0; at < line.size(); ++at) {
-      if (line[at] != '\\') {
-        film += line[at];
-      } else if (line[++at] == 'x') {
-        film += static_cast<char>(std::stoi(line.substr(at + 1, 2), nullptr, 16));
-        at += 2;
-      } else {
-        film += line[at] == 'n' ? '\n' : '\\';
-      }
-    }
-  }
-  return found;
-}
+std::vector<std::string> films() { return millrace::unpacked(MILLRACE_SOURCE_DIR, "media.txt"); }
 
 // Aborts where something does not hold that has to.
 void play(const std::string& film) {

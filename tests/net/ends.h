@@ -1,4 +1,5 @@
-// The two ends of a crossing as tests put them behind a session: every byte of a parcel follows from its index.
+// A sender and a reader for tests of sessions. Every byte of a parcel follows from its index, so each end knows what
+// the other one has.
 //
 // Neither end allocates after its construction. A block is overwritten as soon as it is free, so that a link which
 // still uses it brings bytes that nobody gave. What is wrong is kept as the sentence that was broken: null if nothing
@@ -11,15 +12,11 @@
 #include <vector>
 
 #include "net/crossing.h"
+#include "net/random.h"
 
 namespace millrace::net::test {
 
-constexpr uint64_t mixed(uint64_t bits) { // splitmix64
-  bits += 0x9E3779B97F4A7C15u;
-  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9u;
-  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBu;
-  return bits ^ (bits >> 31);
-}
+inline uint64_t mixed(uint64_t bits) { return Random(bits).next(); }
 
 // The values of a crossing's ticks: packets of up to `bytes_max` bytes; one in five is empty or has no bytes.
 struct Contents {

@@ -1,6 +1,7 @@
 // The inputs that fuzzers of the link found to reach something of their own, as tests/fuzz/corpus.py packs them.
 #include <doctest/doctest.h>
 
+#include <span>
 #include <string>
 
 #include "tests/fuzz/hello_fuzz.h"
@@ -13,12 +14,12 @@ namespace millrace::net {
 namespace {
 
 void replay(const char* name, size_t least, const char* (*look_at)(Bytes)) {
-  const auto inputs = unpacked(std::string(MILLRACE_SOURCE_DIR) + "/tests/fuzz/corpus/" + name);
+  const auto inputs = unpacked(MILLRACE_SOURCE_DIR, name);
   CHECK(inputs.size() >= least);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!millrace::test::is_tried(static_cast<int64_t>(i))) continue;
     INFO(name << ", line " << i + 1);
-    const char* const broken = look_at(inputs[i]);
+    const char* const broken = look_at(std::as_bytes(std::span(inputs[i])));
     CHECK_MESSAGE(broken == nullptr, broken);
   }
 }

@@ -4,12 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <random>
 #include <set>
 #include <vector>
 
 #include "tests/contains.h"
+#include "tests/fuzz/packed.h"
 #include "tests/seed.h"
 
 using namespace millrace;
@@ -45,26 +45,6 @@ bool is_read_as(const std::string& text, const NodeId& expected) {
   NodeId id;
   NodeIdFault fault;
   return parse_node_id(text, id, fault) && id == expected;
-}
-
-// The inputs that a fuzzer found to reach something of their own, as tests/fuzz/corpus.py packs them.
-std::vector<std::string> fuzzed() {
-  std::ifstream stream(std::string(MILLRACE_SOURCE_DIR) + "/tests/fuzz/corpus/node_id.txt");
-  std::vector<std::string> texts;
-  for (std::string line; std::getline(stream, line);) {
-    std::string& text = texts.emplace_back();
-    for (size_t at = 0; at < line.size(); ++at) {
-      if (line[at] != '\\') {
-        text += line[at];
-      } else if (line[++at] == 'x') {
-        text += static_cast<char>(std::stoi(line.substr(at + 1, 2), nullptr, 16));
-        at += 2;
-      } else {
-        text += line[at] == 'n' ? '\n' : '\\';
-      }
-    }
-  }
-  return texts;
 }
 
 } // namespace
@@ -222,7 +202,7 @@ TEST_CASE("a refused text leaves the id as it was") {
 }
 
 TEST_CASE("what a fuzzer has found is an id or refused") {
-  const std::vector<std::string> texts = fuzzed();
+  const std::vector<std::string> texts = unpacked(MILLRACE_SOURCE_DIR, "node_id.txt");
   CHECK(texts.size() > 100);
   int read = 0;
   for (const std::string& text : texts) {

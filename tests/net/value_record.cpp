@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "tests/fuzz/packed.h"
 #include "tests/fuzz/value_record_fuzz.h"
 #include "tests/part.h"
 #include "tests/seed.h"
@@ -81,25 +81,6 @@ void check_damages(const std::vector<Damage>& damages) {
       CHECK_MESSAGE(fault == expected, sentence_of(fault));
     }
   }
-}
-
-std::vector<std::vector<std::byte>> fuzzed_records() {
-  std::ifstream stream(std::string(MILLRACE_SOURCE_DIR) + "/tests/fuzz/corpus/value_record.txt");
-  std::vector<std::vector<std::byte>> inputs;
-  for (std::string line; std::getline(stream, line);) {
-    std::vector<std::byte>& input = inputs.emplace_back();
-    for (size_t at = 0; at < line.size(); ++at) {
-      if (line[at] != '\\') {
-        input.push_back(static_cast<std::byte>(line[at]));
-      } else if (line[++at] == 'x') {
-        input.push_back(static_cast<std::byte>(std::stoi(line.substr(at + 1, 2), nullptr, 16)));
-        at += 2;
-      } else {
-        input.push_back(static_cast<std::byte>(line[at] == 'n' ? '\n' : '\\'));
-      }
-    }
-  }
-  return inputs;
 }
 
 } // namespace
@@ -639,10 +620,10 @@ TEST_CASE("a damaged record is refused, or its value lies within its block and i
 }
 
 TEST_CASE("every record of the fuzzer's corpus is refused or keeps the rules") {
-  const std::vector<std::vector<std::byte>> inputs = fuzzed_records();
+  const std::vector<std::string> inputs = unpacked(MILLRACE_SOURCE_DIR, "value_record.txt");
   CHECK(inputs.size() > 100);
-  for (const std::vector<std::byte>& input : inputs) {
-    const char* broken = look_at_value_record(input);
+  for (const std::string& input : inputs) {
+    const char* broken = look_at_value_record(std::as_bytes(std::span(input)));
     CHECK_MESSAGE(broken == nullptr, broken);
   }
 }

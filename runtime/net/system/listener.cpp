@@ -17,6 +17,7 @@
 #include "net/system/plain.h"
 #include "net/system/received_bytes.h"
 #include "net/system/socket_options.h"
+#include "net/system/waiter.h"
 #include "observe/error.h"
 #include "observe/start_thread.h"
 
@@ -87,17 +88,14 @@ class Listener::Thread {
 struct Listener::Thread::Stranger {
   Stranger(asio::io_context& context, std::unique_ptr<Transport> stream, const IpAddress& address)
       : transport(std::move(stream)), from(address), waiter(context, transport->descriptor()), deadline(context) {}
-  ~Stranger() {
-    if (waiter.is_open()) waiter.release(); // the transport owns the descriptor
-  }
 
   std::unique_ptr<Transport> transport;
   IpAddress from;
-  asio::posix::stream_descriptor waiter;
+  Waiter waiter; // let go before the transport closes its descriptor
   asio::steady_timer deadline;
   bool shook_hands = false, is_refused = false;
   // A HELLO and no byte more: what follows belongs to the session.
-  std::array<std::byte, kHeadBytes + kHelloBytes + 1024 + kCrcBytes> bytes{};
+  std::array<std::byte, kHeadBytes + kHelloBytes + kLaterHelloBytesMax + kCrcBytes> bytes{};
   size_t size = 0, wanted = kHeadBytes;
   Head head;
 };
@@ -209,7 +207,7 @@ void Listener::Thread::leave(const StrangerPointer& stranger, bool became_known)
   --waiting_;
   door_.leave(stranger->from, became_known);
   stranger->deadline.cancel();
-  if (stranger->waiter.is_open()) stranger->waiter.release();
+  stranger->waiter.release();
   stranger->transport.reset();
 }
 
@@ -220,12 +218,9 @@ bool Listener::Thread::wait(const StrangerPointer& stranger, Moved moved) {
     refuse(stranger);
     return false;
   }
-  const bool write = moved == Moved::want_write;
-  stranger->waiter.async_wait(
-      write ? asio::posix::descriptor_base::wait_write : asio::posix::descriptor_base::wait_read,
-      [this, stranger](error_code failed) {
-        if (!failed && stranger->transport) pump(stranger);
-      });
+  stranger->waiter.wait(moved == Moved::want_write, [this, stranger](error_code failed) {
+    if (!failed && stranger->transport) pump(stranger);
+  });
   return false;
 }
 

@@ -13,6 +13,7 @@
 #include "net/system/local.h"
 #include "net/system/plain.h"
 #include "net/system/socket_options.h"
+#include "net/system/waiter.h"
 #include "observe/error.h"
 #include "observe/start_thread.h"
 
@@ -59,25 +60,6 @@ class Turn {
 
   std::atomic_flag taken_;
   std::atomic<bool> is_wanted_{false};
-};
-
-// Waits for a descriptor that a transport owns.
-class Waiter {
- public:
-  Waiter(asio::io_context& context, int descriptor) : waiter_(context, descriptor) {}
-  ~Waiter() { release(); }
-
-  void release() {
-    if (waiter_.is_open()) waiter_.release(); // waits end, and the descriptor stays open
-  }
-
-  template <class Then>
-  void wait(asio::posix::descriptor_base::wait_type type, Then then) {
-    waiter_.async_wait(type, std::move(then));
-  }
-
- private:
-  asio::posix::stream_descriptor waiter_;
 };
 
 } // namespace
@@ -452,8 +434,7 @@ void Reactor::Thread::arm(const ConnectionPointer& connection, bool write) {
   bool& waits = write ? connection->waits_to_write : connection->waits_to_read;
   if (waits) return;
   waits = true;
-  connection->waiter.wait(write ? asio::posix::descriptor_base::wait_write : asio::posix::descriptor_base::wait_read,
-                          in_turn([this, connection, write](error_code failed) {
+  connection->waiter.wait(write, in_turn([this, connection, write](error_code failed) {
                             (write ? connection->waits_to_write : connection->waits_to_read) = false;
                             if (!failed) pump(connection);
                           }));

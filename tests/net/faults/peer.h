@@ -12,8 +12,8 @@
 
 namespace millrace::net::test {
 
-// Of both crossings, in this process and in the other. Those to the peer are more than the kernel takes from a sender
-// whose peer is stopped, so that a write is under way when the peer is away.
+// Both processes have the same two crossings, of this depth. The values to the peer are larger than the kernel takes
+// from a sender whose peer is stopped, so a write is under way when the peer is away.
 inline constexpr uint32_t kPeerDepth = 8;
 inline Contents contents_to_peer() { return packets(900'000, 11); }
 inline Contents contents_from_peer() { return packets(70'000, 12); }

@@ -230,7 +230,7 @@ struct Credentials {
   std::shared_ptr<TlsContext> tls;
 };
 
-// What a session told, with times.
+// The events that a session told, each with its time.
 class Events {
  public:
   struct Told {

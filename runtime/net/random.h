@@ -1,9 +1,9 @@
-// The randomness of a simulation: all of it comes from one seed, and is the same on every machine.
+// Random numbers that all come from one seed, and are the same on every machine.
 #pragma once
 
 #include <cstdint>
 
-namespace millrace::net::sim {
+namespace millrace::net {
 
 class Random {
  public:
@@ -36,4 +36,4 @@ class Random {
   uint64_t state_;
 };
 
-} // namespace millrace::net::sim
+} // namespace millrace::net
