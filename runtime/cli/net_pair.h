@@ -10,8 +10,8 @@ namespace millrace::cli {
 
 enum class LinkKind : uint8_t { plain, tls, local };
 
-// Sends `parcels` parcels of one value of `bytes` each as fast as they go, each from a block of its own, and returns
-// the seconds from the first parcel's giving to the last one's arrival. Throws std::runtime_error if the link stands still
+// Sends `parcels` parcels of one value of `bytes` each as fast as they go, each from a block of its own. Returns the
+// seconds from the first parcel's giving to the last one's arrival. Throws std::runtime_error if the link stands still
 // for a minute.
 double send_parcels(LinkKind kind, uint64_t bytes, uint64_t parcels);
 
