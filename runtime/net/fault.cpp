@@ -45,13 +45,15 @@ constexpr const char* kSentences[] = {
     "more bytes came than the value has",
     "a parcel came after the crossing's end",
     "a parcel was acknowledged that was not sent",
-    "an acknowledgement, a credit or a passed time has fallen",
+    "an acknowledgement, a credit, a passed time or a count of bytes has fallen",
     "the peer took too long to say who it is",
     "the peer gave a reason that is not in use",
     "the peer gave a reason that is not in use",
     "the node is leaving",
     "a crossing has an unknown delivery",
     "all that the node had to send has arrived",
+    "the peer says that more bytes have come than were written",
+    "bytes of a data connection have vanished on the way",
 };
 static_assert(std::size(kSentences) == static_cast<size_t>(Fault::count));
 

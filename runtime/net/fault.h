@@ -60,6 +60,9 @@ enum class Fault : uint16_t {
   leaving = 42,
   delivery = 43,
   drained = 44, // GOAWAY: all that the node had to send has arrived
+  // PONG.
+  received = 45, // more bytes of a data connection than were written
+  vanished = 46, // not told to the peer: the connection brings it nothing
   count,
 };
 

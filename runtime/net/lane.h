@@ -10,6 +10,7 @@
 
 #include "net/inbox.h"
 #include "net/incoming.h"
+#include "net/lane_watch.h"
 #include "net/outbox.h"
 #include "net/outgoing.h"
 #include "net/redial.h"
@@ -23,6 +24,7 @@ struct Lane {
   Inbox inbox;
   Outbox outbox;
   Redial redial;
+  LaneWatch watch;
   int64_t dial_at_ns = INT64_MAX;
   int64_t give_up_at_ns = INT64_MAX; // ends a greeting, or a refusal that is being written
 

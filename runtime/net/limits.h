@@ -50,6 +50,13 @@ inline constexpr int64_t kStateEveryNs = 5 * kMillisecond;
 inline constexpr uint32_t kStateEveryParcels = 8;
 inline constexpr int64_t kRedialFirstNs = 100 * kMillisecond, kRedialMaxNs = 5 * kSecond;
 inline constexpr int64_t kGreetingNs = 5 * kSecond; // from a connection to its WELCOME
+// Bytes of a data connection that have not come for so long, while no others came either, have vanished. TCP itself
+// cuts a connection whose bytes nobody acknowledges after 5 s, and a packet may be lost five times (6.2 s) before it
+// gets through. A line of 1.7 kB/s brings a whole record of TLS (16 KiB) within it: one that is slower may be cut.
+inline constexpr int64_t kLaneSilentNs = 10 * kSecond;
+// The peer has said for so long that it no longer has a data connection. The end of the stream comes sooner if it
+// comes.
+inline constexpr int64_t kLaneGoneNs = 1 * kSecond;
 
 // ---- strangers -----------------------------------------------------------------------------------------------------
 

@@ -92,6 +92,7 @@ void write_hello(const Hello& hello, ByteWriter& writer) {
   writer.put(hello.epoch);
   writer.put_bytes(hello.brief);
   writer.put(hello.lane);
+  writer.put(hello.connection);
 }
 
 Fault read_hello(Bytes body, Hello& hello) {
@@ -108,6 +109,7 @@ Fault read_hello(Bytes body, Hello& hello) {
   hello.epoch = reader.get<uint32_t>();
   reader.take_into(hello.brief);
   hello.lane = reader.get<uint32_t>();
+  hello.connection = reader.get<uint64_t>();
   if (!reader.good()) return Fault::body_short;
   if (hello.version_least == 0 || hello.version_least > hello.version_most) return Fault::version;
   // Only a later version may say more than these fields.
@@ -115,7 +117,7 @@ Fault read_hello(Bytes body, Hello& hello) {
   if ((hello.mandatory & ~hello.features) != 0) return Fault::feature;
   if (hello.session == 0) return Fault::session;
   if (hello.lane >= kLanesMax) return Fault::lane;
-  return Fault::none;
+  return (hello.lane == 0) == (hello.connection == 0) ? Fault::none : Fault::lane;
 }
 
 void write_open(const Open& open, ByteWriter& writer) {
@@ -270,6 +272,30 @@ Fault read_state_entry(ByteReader& reader, StateEntry& entry) {
     entry.reader.credit = reader.get<uint64_t>();
   }
   return reader.good() ? Fault::none : Fault::body_short;
+}
+
+void write_pong(const Pong& pong, ByteWriter& writer) {
+  writer.put(pong.times.t1);
+  writer.put(pong.times.t2);
+  writer.put(pong.times.t3);
+  for (const LaneCount& lane : pong.lanes) {
+    writer.put(lane.connection);
+    writer.put(lane.bytes);
+  }
+}
+
+Fault read_pong(Bytes body, Pong& pong) {
+  ByteReader reader(body);
+  pong.times.t1 = reader.get<int64_t>();
+  pong.times.t2 = reader.get<int64_t>();
+  pong.times.t3 = reader.get<int64_t>();
+  for (LaneCount& lane : pong.lanes) {
+    lane.connection = reader.get<uint64_t>();
+    lane.bytes = reader.get<uint64_t>();
+    if (lane.connection == 0 && lane.bytes != 0) return Fault::field;
+  }
+  if (!reader.good()) return Fault::body_short;
+  return reader.at_end() ? Fault::none : Fault::body_long;
 }
 
 void write_farewell(const Farewell& farewell, ByteWriter& writer) {

@@ -12,7 +12,7 @@
 //
 // A connection carries, in this order: HELLO (by the side that dialled) and WELCOME; then on the control connection
 // STATE, PING, PONG, GOAWAY, REFUSE, and on a data connection OPEN (from the reader of each crossing), then TICK with
-// its DATA, or END.
+// its DATA, or END. A data connection has a number, which its HELLO says; PONG says how many bytes of each have come.
 //
 //   type u8 | flags u8 | crossing u16 | length u32 | number u64 | at u32 | crc u32        24 bytes
 //
@@ -90,9 +90,11 @@ struct Hello {
   uint32_t epoch = 0;
   std::array<std::byte, 32> brief{}; // the plan's hash
   uint32_t lane = 0;                 // 0: control
+  // Counts the data connections that the dialling process has made, from 1 on; 0 on control. WELCOME repeats it.
+  uint64_t connection = 0;
 };
 inline constexpr uint32_t kLaterHelloBytesMax = 1024; // as much more may a later version say
-inline constexpr uint32_t kHelloBytes = 4 + 2 + 2 + 8 + 8 + 32 + 8 + 8 + 8 + 4 + 32 + 4;
+inline constexpr uint32_t kHelloBytes = 4 + 2 + 2 + 8 + 8 + 32 + 8 + 8 + 8 + 4 + 32 + 4 + 8;
 
 void write_hello(const Hello& hello, ByteWriter& writer);
 Fault read_hello(Bytes body, Hello& hello);
@@ -158,7 +160,18 @@ Fault read_state_entry(ByteReader& reader, StateEntry& entry);
 struct Times {
   int64_t t1 = 0, t2 = 0, t3 = 0;
 };
-inline constexpr uint32_t kPingBytes = 8, kPongBytes = 24;
+// The bytes of a data connection that the side which says it has received (lane_watch.h).
+struct LaneCount {
+  uint64_t connection = 0; // as its HELLO said; 0: none, and then there are no bytes
+  uint64_t bytes = 0;
+};
+struct Pong {
+  Times times;
+  std::array<LaneCount, kDataLanesMax> lanes; // from lane 1 on; what a link does not have is 0
+};
+inline constexpr uint32_t kPingBytes = 8, kPongBytes = 3 * 8 + 16 * kDataLanesMax;
+void write_pong(const Pong& pong, ByteWriter& writer);
+Fault read_pong(Bytes body, Pong& pong);
 
 // ---- GOAWAY, REFUSE ------------------------------------------------------------------------------------------------
 

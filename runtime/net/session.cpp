@@ -47,6 +47,7 @@ Hello Session::hello(uint32_t lane) const {
   hello.epoch = self.epoch;
   hello.brief = self.brief;
   hello.lane = lane;
+  hello.connection = lanes_[lane].watch.connection();
   return hello;
 }
 
@@ -71,6 +72,7 @@ void Session::let_go(uint32_t lane) {
   for (Outgoing* crossing : connection.outgoing) crossing->close();
   for (Incoming* crossing : connection.incoming) crossing->close();
   connection.outbox.begin(false);
+  connection.watch.begin(0);
   connection.state = Lane::State::down;
   connection.reading = nullptr;
   connection.dial_at_ns = connection.give_up_at_ns = INT64_MAX;
@@ -88,6 +90,7 @@ void Session::connect(uint32_t lane, bool checks_bodies, int64_t now_ns) {
 void Session::dialled(uint32_t lane, bool checks_bodies, int64_t now_ns) {
   if (gone_ || lanes_[lane].state != Lane::State::dialling) return tell(EventType::close, lane);
   connect(lane, checks_bodies, now_ns);
+  if (lane != 0) lanes_[lane].watch.begin(++connections_);
   write_hello(RecordType::hello, lane);
 }
 
@@ -122,6 +125,7 @@ Fault Session::accept(const Hello& hello, bool checks_bodies, int64_t now_ns) {
   if (is_proposed && proposed_ != pairing_ && lanes_[0].state == Lane::State::greeting) begin_proposed(now_ns);
   if (pairing_ == 0 || hello.pairing != pairing_ || hello.session != peer_session_) return Fault::stale;
   connect(hello.lane, checks_bodies, now_ns);
+  lanes_[hello.lane].watch.begin(hello.connection);
   write_hello(RecordType::welcome, hello.lane);
   come_up(hello.lane, now_ns);
   return Fault::none;
@@ -194,7 +198,7 @@ Fault Session::read_welcome(uint32_t lane, int64_t now_ns) {
   Hello hello;
   if (const Fault fault = read_hello(lanes_[lane].inbox.body(), hello); fault != Fault::none) return fault;
   if (const Fault fault = check_peer(hello); fault != Fault::none) return fault;
-  if (hello.lane != lane) return Fault::lane;
+  if (hello.lane != lane || hello.connection != lanes_[lane].watch.connection()) return Fault::lane;
   if (hello.version_least != hello.version_most) return Fault::version;
   if ((hello.features & ~options_.self.features) != 0) return Fault::feature;
   if (lane != 0) {

@@ -22,6 +22,11 @@
 // Presence is measured on the control connection alone: suspect after 1.5 s of silence, away after 3 s. A peer that is
 // away loses all its connections, and is dialled again.
 //
+// A data connection in which bytes vanish is cut alone (lane_watch.h), dialled again, and brings what was not
+// acknowledged once more. The peer's PONGs say how much has come, and each is looked at when it comes. So this has no
+// timer but that of the pings: the cut is at most one ping and one round trip late, and a process that was stopped
+// hears the peer before it judges it.
+//
 // When a side leaves, both take no more parcels. The side that dialled says `drained` once all of its own are
 // acknowledged. The accepting side says so after it has heard that, once its own are acknowledged too. The side that
 // dialled then ends the connections. If that last word is lost in a cut, the next dial says the same: it is refused
@@ -66,7 +71,7 @@ enum class EventType : uint8_t {
   there,       // heard again after it was suspect
   suspect,     // not heard for 1.5 s
   away,        // not heard for 3 s
-  refused,     // this side refused the peer: `fault`
+  refused,     // this side refused the peer, or gave a connection up: `fault`
   was_refused, // the peer refused this side: `fault` and `sentence`
   leaving,     // the peer is about to leave: nothing new is sent either way
   drained,     // both sides have all that was sent; the link is over
@@ -151,10 +156,12 @@ class Session {
   Fault read_welcome(uint32_t lane, int64_t now_ns);
   Fault read_control(const Head& head, Bytes body, int64_t now_ns);
   Fault read_data_lane(uint32_t lane);
+  Fault read_pong(Bytes body, int64_t now_ns);
   Fault read_state(Bytes body);
   Fault begin_data(uint32_t lane);
   void write_hello(RecordType type, uint32_t lane);
   void write_control(int64_t now_ns);
+  void write_pong(int64_t now_ns);
   void write_states(int64_t now_ns);
   void write_farewells();
   bool states_are_urgent() const;
@@ -165,6 +172,7 @@ class Session {
   SessionOptions options_;
   Random random_;
   std::vector<Lane> lanes_;
+  uint64_t connections_ = 0;                        // data connections that this side has dialled
   std::vector<std::unique_ptr<Outgoing>> outgoing_; // by the crossing's number
   std::vector<std::unique_ptr<Incoming>> incoming_;
 
@@ -178,7 +186,7 @@ class Session {
 
   // To be written on the control connection.
   bool has_pong_ = false;
-  Times pong_;
+  Times ping_;              // that the PONG answers
   int64_t state_at_ns_ = 0; // no earlier, unless it is urgent
 
   // Leaving.

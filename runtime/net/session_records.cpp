@@ -23,6 +23,7 @@ void Session::received(uint32_t lane, size_t bytes, int64_t now_ns) {
   // Nothing counts that a refused peer still says.
   if (!wants_bytes(lane)) return;
   connection.inbox.received(bytes);
+  connection.watch.received(bytes);
   while (wants_bytes(lane)) {
     Fault fault{};
     switch (connection.inbox.next()) {
@@ -67,16 +68,9 @@ Fault Session::read_control(const Head& head, Bytes body, int64_t now_ns) {
     case RecordType::state: return read_state(body);
     case RecordType::ping:
       has_pong_ = true;
-      pong_ = {reader.get<int64_t>(), now_ns, 0};
+      ping_ = {reader.get<int64_t>(), now_ns, 0};
       return Fault::none;
-    case RecordType::pong: {
-      Times times;
-      times.t1 = reader.get<int64_t>();
-      times.t2 = reader.get<int64_t>();
-      times.t3 = reader.get<int64_t>();
-      heartbeat_.answered(times, now_ns);
-      return Fault::none;
-    }
+    case RecordType::pong: return read_pong(body, now_ns);
     case RecordType::go_away: {
       Farewell farewell;
       if (const Fault fault = read_farewell(body, farewell); fault != Fault::none) return fault;
@@ -88,6 +82,25 @@ Fault Session::read_control(const Head& head, Bytes body, int64_t now_ns) {
     }
     default: return Fault::unexpected;
   }
+}
+
+Fault Session::read_pong(Bytes body, int64_t now_ns) {
+  Pong pong;
+  if (const Fault fault = net::read_pong(body, pong); fault != Fault::none) return fault;
+  for (uint32_t lane = 1; lane <= kDataLanesMax; ++lane) {
+    const LaneCount& count = pong.lanes[lane - 1];
+    if (lane >= lanes_.size() && count.connection != 0) return Fault::lane;
+    if (lane >= lanes_.size() || !is_up(lane)) continue;
+    const Fault fault = lanes_[lane].watch.heard(count, pong.times.t1, now_ns);
+    if (fault == Fault::vanished) {
+      tell(EventType::refused, lane, fault, sentence_of(fault));
+      drop(lane, now_ns);
+    } else if (fault != Fault::none) {
+      return fault;
+    }
+  }
+  heartbeat_.answered(pong.times, now_ns);
+  return Fault::none;
 }
 
 Fault Session::read_state(Bytes body) {
@@ -157,6 +170,7 @@ void Session::sent(uint32_t lane, size_t bytes, int64_t now_ns) {
   Lane& connection = lanes_[lane];
   if (!connection.has_connection()) return;
   connection.outbox.sent(bytes);
+  if (connection.state == Lane::State::up) connection.watch.sent(bytes, now_ns); // HELLO goes before it is up
   for (Outbox::Mark mark; connection.outbox.take_mark(mark);) outgoing_[mark.crossing]->gave(mark.number);
   if (connection.state == Lane::State::closing && connection.outbox.empty()) drop(lane, now_ns);
 }
@@ -169,16 +183,19 @@ void Session::write_control(int64_t now_ns) {
     outbox.add(RecordType::ping, body);
     heartbeat_.pinged(now_ns);
   }
-  if (has_pong_ && outbox.has_room(kPongBytes)) {
-    ByteWriter body = outbox.body(kPongBytes);
-    body.put(pong_.t1);
-    body.put(pong_.t2);
-    body.put(now_ns);
-    outbox.add(RecordType::pong, body);
-    has_pong_ = false;
-  }
+  if (has_pong_ && outbox.has_room(kPongBytes)) write_pong(now_ns);
   if (states_are_due() && (now_ns >= state_at_ns_ || states_are_urgent())) write_states(now_ns);
   write_farewells();
+}
+
+void Session::write_pong(int64_t now_ns) {
+  Pong pong;
+  pong.times = {ping_.t1, ping_.t2, now_ns};
+  for (uint32_t lane = 1; lane < lanes_.size(); ++lane) pong.lanes[lane - 1] = lanes_[lane].watch.count();
+  ByteWriter body = lanes_[0].outbox.body(kPongBytes);
+  net::write_pong(pong, body);
+  lanes_[0].outbox.add(RecordType::pong, body);
+  has_pong_ = false;
 }
 
 bool Session::states_are_urgent() const {

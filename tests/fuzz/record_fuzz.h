@@ -131,6 +131,7 @@ inline const char* look_at_body(const Head& head, Bytes body) {
     case RecordType::tick:
     case RecordType::end: return look_at_tick(head, body);
     case RecordType::state: return look_at_state(body);
+    case RecordType::pong: return look_at(body, read_pong, write_pong, kPongBytes);
     case RecordType::go_away:
     case RecordType::refuse: return look_at(body, read_farewell, write_farewell, 0);
     default: return nullptr;

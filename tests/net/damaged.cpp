@@ -74,11 +74,11 @@ struct Type {
 };
 // The numbers of mrl/1, said once more.
 constexpr Type kTypes[] = {
-    {RecordType::hello, 120, 1144, false, false, false},  {RecordType::welcome, 120, 1144, false, false, false},
+    {RecordType::hello, 128, 1152, false, false, false},  {RecordType::welcome, 128, 1152, false, false, false},
     {RecordType::open, 23, 631, true, false, false},      {RecordType::tick, 58, 32'768, true, true, false},
     {RecordType::data, 1, 1'048'576, true, true, true},   {RecordType::end, 58, 130, true, true, false},
     {RecordType::state, 19, 19'456, false, false, false}, {RecordType::ping, 8, 8, false, false, false},
-    {RecordType::pong, 24, 24, false, false, false},      {RecordType::go_away, 4, 516, false, false, false},
+    {RecordType::pong, 88, 88, false, false, false},      {RecordType::go_away, 4, 516, false, false, false},
     {RecordType::refuse, 4, 516, false, false, false},
 };
 
@@ -129,7 +129,7 @@ void damage_heads(Tally& tally) {
 constexpr Field kMagicField{"magic", 0, 4}, kVersionLeastField{"least version", 4, 2},
     kVersionMostField{"most version", 6, 2}, kFeatures{"features", 8, 8}, kMandatory{"mandatory", 16, 8},
     kSession{"session", 56, 8}, kPairingField{"pairing", 64, 8}, kRun{"run", 72, 8}, kEpoch{"epoch", 80, 4},
-    kLaneField{"lane", 116, 4};
+    kLaneField{"lane", 116, 4}, kConnection{"connection", 120, 8};
 constexpr Field kNode{"node", 24, 32}, kBrief{"brief", 84, 32};
 
 Buffer hello_of(const Hello& hello) {
@@ -157,6 +157,9 @@ void damage_greetings(Tally& tally) {
   const std::vector<Try> any{{0, kGood}, {1, kGood}, {kMost64, kGood}};
   const std::vector<Try> runs{{0, Fault::plan}, {1, Fault::plan}, {9, kGood}, {kMost64, Fault::plan}};
   const std::vector<Try> sessions{{0, Fault::session}, {1, kGood}, {kMost64, kGood}};
+  const std::vector<Try> lanes{{0, kGood},       {1, Fault::lane}, {2, Fault::lane},
+                               {4, Fault::lane}, {5, Fault::lane}, {kMost32, Fault::lane}};
+  const std::vector<Try> connections{{0, kGood}, {1, Fault::lane}, {kMost64, Fault::lane}}; // of control
   const std::vector<Try> mandatory{{0, kGood}, {1, Fault::feature}, {kMost64, Fault::feature}};
   const std::vector<FieldTries> of_hello{
       {kMagicField, magics},
@@ -168,8 +171,8 @@ void damage_greetings(Tally& tally) {
       {kPairingField, any},
       {kRun, runs},
       {kEpoch, any},
-      {kLaneField,
-       {{0, kGood}, {1, Fault::stale}, {2, Fault::lane}, {4, Fault::lane}, {5, Fault::lane}, {kMost32, Fault::lane}}}};
+      {kLaneField, lanes},
+      {kConnection, connections}};
   const std::vector<FieldTries> of_welcome{
       {kMagicField, magics},
       {kVersionLeastField, {{0, Fault::version}, {1, kGood}, {2, Fault::version}, {0xFFFF, Fault::version}}},
@@ -180,8 +183,8 @@ void damage_greetings(Tally& tally) {
       {kPairingField, {{0, Fault::session}, {1, kGood}, {kMost64, kGood}}},
       {kRun, runs},
       {kEpoch, any},
-      {kLaneField,
-       {{0, kGood}, {1, Fault::lane}, {2, Fault::lane}, {4, Fault::lane}, {5, Fault::lane}, {kMost32, Fault::lane}}}};
+      {kLaneField, lanes},
+      {kConnection, connections}};
   for (const bool is_welcome : {false, true}) {
     const Talk talk(is_welcome);
     const Buffer good = hello_of(talk.hello(0, is_welcome ? kPairing : 0));
@@ -197,6 +200,12 @@ void damage_greetings(Tally& tally) {
         tally.check(answer_to(damaged, is_welcome), field.at == kNode.at ? Fault::node : Fault::plan,
                     name + field.name);
       }
+    // Nobody has a pairing yet: a sound data connection is stale, or not the one that was dialled.
+    const Buffer of_data = with(good, kLaneField, 1);
+    for (const uint64_t number : {uint64_t{0}, uint64_t{1}, kMost64})
+      tally.check(answer_to(with(of_data, kConnection, number), is_welcome),
+                  is_welcome || number == 0 ? Fault::lane : Fault::stale, name + "connection of data");
+    tally.check(answer_to(with(with(good, kLaneField, 2), kConnection, 1), is_welcome), Fault::lane, name + "lane 2");
     Buffer longer = good;
     longer.push_back({});
     tally.check(answer_to(longer, is_welcome), Fault::body_long, name + "a byte more");
@@ -505,12 +514,48 @@ void damage_farewells(Tally& tally) {
     for (const uint64_t number : {uint64_t{0}, uint64_t{1}, kLeastSigned, kLeastSigned - 1, kMost64}) {
       if (time.at == 0)
         tally.check(fault_on_control(RecordType::ping, with(Buffer(8), time, number)), kGood, "PING, a time");
-      tally.check(fault_on_control(RecordType::pong, with(Buffer(24), time, number)), kGood, "PONG, a time");
+      tally.check(fault_on_control(RecordType::pong, with(Buffer(kPongBytes), time, number)), kGood, "PONG, a time");
     }
   for (const size_t size : {size_t{0}, size_t{7}, size_t{9}, size_t{24}})
     tally.check(fault_on_control(RecordType::ping, Buffer(size)), Fault::length, "PING, length");
-  for (const size_t size : {size_t{0}, size_t{8}, size_t{23}, size_t{25}})
+  for (const size_t size : {size_t{0}, size_t{24}, size_t{87}, size_t{89}})
     tally.check(fault_on_control(RecordType::pong, Buffer(size)), Fault::length, "PONG, length");
+}
+
+// The peer's counts of the bytes of data connections. The link has one, with the number 1.
+void damage_counts(Tally& tally) {
+  for (const bool dials : {false, true}) {
+    const auto check = [&](size_t lane, std::vector<LaneCount> counts, Fault expected, const char* what) {
+      Talk talk(dials);
+      talk.come_up(true);
+      Fault fault{};
+      for (const LaneCount& count : counts) {
+        Pong said;
+        said.lanes[lane - 1] = count;
+        REQUIRE(fault == kGood);
+        fault = fault_of(talk, 0,
+                         record_of(RecordType::pong, body_of([&](ByteWriter& writer) { write_pong(said, writer); })));
+      }
+      tally.check(fault, expected, std::string("PONG, ") + what);
+    };
+    Talk sample(dials);
+    sample.come_up(true);
+    const uint64_t written = sample.written; // OPEN, and WELCOME by the side that accepts
+    for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, written - 1, written})
+      check(1, {{1, bytes}}, kGood, "as many bytes as were written, or fewer");
+    for (const uint64_t bytes : {written + 1, kLeastSigned, kMost64})
+      check(1, {{1, bytes}}, Fault::received, "more bytes than were written");
+    check(1, {{1, 2}, {1, 1}}, Fault::state_falls, "a count that falls");
+    check(1, {{1, 2}, {1, 2}, {1, written}}, kGood, "a count that rises");
+    for (const uint64_t other : {uint64_t{2}, kMost64})
+      for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, kMost64})
+        check(1, {{1, 2}, {other, bytes}}, kGood, "the bytes of another connection");
+    for (const uint64_t bytes : {uint64_t{1}, kMost64}) check(1, {{0, bytes}}, Fault::field, "bytes of no connection");
+    for (const size_t lane : {size_t{2}, size_t{3}, size_t{4}}) {
+      check(lane, {{1, 0}}, Fault::lane, "a connection that the link does not have");
+      check(lane, {{0, 1}}, Fault::field, "bytes of no connection");
+    }
+  }
 }
 
 // ---- order ---------------------------------------------------------------------------------------------------------
@@ -606,6 +651,7 @@ TEST_CASE("more than 900 records damaged by hand are each refused with their rea
   damage_data(tally);
   damage_states(tally);
   damage_farewells(tally);
+  damage_counts(tally);
   disorder(tally);
   CHECK(tally.count() > 900);
 }

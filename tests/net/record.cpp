@@ -29,21 +29,20 @@ struct Golden {
 std::vector<Golden> golden_records() {
   const Buffer hello = test::body_of([](ByteWriter& writer) { write_hello(test::some_hello(), writer); });
   const Buffer open = test::body_of([](ByteWriter& writer) { write_open(test::some_open(), writer); });
-  const Buffer times = test::body_of([](ByteWriter& writer) {
-    for (const int64_t time : {int64_t{1}, int64_t{-2}, int64_t{3}}) writer.put(time);
-  });
+  const Buffer pong = test::body_of([](ByteWriter& writer) { write_pong(test::some_pong(), writer); });
   const Buffer bytes = test::bytes_from("0a0b0c");
-  const Bytes first_time = Bytes(times).first(kPingBytes);
+  const Bytes first_time = Bytes(pong).first(kPingBytes);
   return {
       {test::record_of(RecordType::hello, hello),
-       "0100000078000000000000000000000000000000995591606d726c310100010006000000000000000200000000000000"
+       "01000000800000000000000000000000000000007be4b73a6d726c310100010006000000000000000200000000000000"
        "ab000000000000000000000000000000000000000000000000000000000000cd88776655443322110300000000000000"
        "040000000000000005000000000700000000000000000000000000000000000000000000000000000000000001000000"
-       "3b79e0c2"},
+       "0900000000000000091196d4"},
       {test::record_of(RecordType::welcome, hello, false),
-       "02000000780000000000000000000000000000005e4d55396d726c310100010006000000000000000200000000000000"
+       "0200000080000000000000000000000000000000bcfc73636d726c310100010006000000000000000200000000000000"
        "ab000000000000000000000000000000000000000000000000000000000000cd88776655443322110300000000000000"
-       "040000000000000005000000000700000000000000000000000000000000000000000000000000000000000001000000"},
+       "040000000000000005000000000700000000000000000000000000000000000000000000000000000000000001000000"
+       "0900000000000000"},
       {test::record_of(head_of(RecordType::open, 3), open),
        "0300030031000000000000000000000000000000bb3cdc3c0a6d61696e2f303e67707504000000010208070605040302"
        "01090000000000000005000000000000000900000000000000e1988761"},
@@ -65,9 +64,10 @@ std::vector<Golden> golden_records() {
        "ffffffffffff04000000000000002a6eef2b"},
       {test::record_of(RecordType::ping, first_time),
        "080000000800000000000000000000000000000000b2d38a0100000000000000adcf14c5"},
-      {test::record_of(RecordType::pong, times),
-       "0900000018000000000000000000000000000000026db6ab0100000000000000feffffffffffffff0300000000000000"
-       "408bec7e"},
+      {test::record_of(RecordType::pong, pong),
+       "0900000058000000000000000000000000000000fecf2ef30100000000000000feffffffffffffff0300000000000000"
+       "040000000000000005000000000000000000000000000000000000000000000000000000000000000000000000000000"
+       "06000000000000000000000000000000397cafbd"},
       {test::record_of(RecordType::go_away, test::some_farewell()),
        "0a00000017000000000000000000000000000000fa966bae2a001300746865206e6f6465206973206c656176696e67dc"
        "788920"},
@@ -121,6 +121,7 @@ TEST_CASE("a greeting comes back field by field") {
   CHECK(read.epoch == said.epoch);
   CHECK(read.brief == said.brief);
   CHECK(read.lane == said.lane);
+  CHECK(read.connection == said.connection);
 }
 
 TEST_CASE("an opening comes back field by field, with the longest name and the most values") {
@@ -179,6 +180,21 @@ TEST_CASE("the state of a reader and of a sender come back") {
   CHECK(of_sender.sender.after == 4);
 }
 
+TEST_CASE("an answer to a ping comes back with its times and the bytes of each data connection") {
+  const Pong said = test::some_pong();
+  const Buffer body = test::body_of([&](ByteWriter& writer) { write_pong(said, writer); });
+  REQUIRE(body.size() == kPongBytes);
+  Pong read;
+  REQUIRE(read_pong(body, read) == Fault::none);
+  CHECK(read.times.t1 == said.times.t1);
+  CHECK(read.times.t2 == said.times.t2);
+  CHECK(read.times.t3 == said.times.t3);
+  for (size_t i = 0; i < kDataLanesMax; ++i) {
+    CHECK(read.lanes[i].connection == said.lanes[i].connection);
+    CHECK(read.lanes[i].bytes == said.lanes[i].bytes);
+  }
+}
+
 TEST_CASE("a farewell is cut to its most bytes when it is written") {
   const std::string sentence(kSentenceBytesMax + 5, 'x');
   const Buffer body = test::body_of([&](ByteWriter& writer) { write_farewell({Fault::plan, sentence}, writer); });
@@ -233,6 +249,7 @@ TEST_CASE("a body that was cut anywhere is refused") {
       Open open;
       Farewell farewell;
       Parcel parcel;
+      Pong pong;
       ByteReader reader(body);
       switch (head.type) {
         case RecordType::hello:
@@ -241,6 +258,7 @@ TEST_CASE("a body that was cut anywhere is refused") {
           break;
         case RecordType::open: CHECK(read_open(body, open) == Fault::body_short); break;
         case RecordType::end: CHECK(read_tick(reader, parcel) == Fault::body_short); break;
+        case RecordType::pong: CHECK(read_pong(body, pong) == Fault::body_short); break;
         case RecordType::go_away:
         case RecordType::refuse: CHECK(read_farewell(body, farewell) == Fault::body_short); break;
         default: break; // a tick's values and a state's entries are the crossings' (incoming.cpp, session.cpp)

@@ -237,6 +237,14 @@ TEST_CASE("a data connection of a pairing that is over, or that nobody had, is r
   other.session = 99;
   CHECK(talk.session.accept(other, true, talk.now) == Fault::stale);
   CHECK_MESSAGE(talk.session.is_up(1), "the one that was there stays");
+  Talk another(true);
+  another.come_up();
+  another.dial(1);
+  Hello welcome = another.hello(1, kPairing);
+  ++welcome.connection;
+  another.welcome(1, welcome);
+  CHECK(another.told(EventType::refused));
+  CHECK_MESSAGE(another.fault == Fault::lane, "a WELCOME names the connection over which it goes");
   Talk dialling(true);
   dialling.come_up();
   dialling.dial(1);
@@ -292,10 +300,7 @@ TEST_CASE("another control connection tells every state again, for the last one 
 TEST_CASE("the offset of another process is not that of the one before") {
   Talk talk(false);
   talk.come_up();
-  const Buffer pong = test::body_of([&](ByteWriter& writer) {
-    for (const int64_t time : {talk.now, int64_t{5}, int64_t{5}}) writer.put(time);
-  });
-  talk.feed(0, test::record_of(RecordType::pong, pong));
+  talk.feed(0, talk.pong(talk.now, 0, 0));
   CHECK(talk.session.offset(talk.now).known);
   talk.now += kAwayAfterNs;
   talk.session.on_time(talk.now);
@@ -419,14 +424,14 @@ TEST_CASE("a peer that is silent is suspect, then away; its connections are let 
   CHECK_MESSAGE(talk.events() == std::vector{EventType::dial}, "control alone; the data connection comes after it");
 }
 
-TEST_CASE("a dial that fails is tried again after 0.1 s, doubling to 5 s") {
+TEST_CASE("a dial that fails is tried again after 0.1 s, doubling to 5 s, each wait twice") {
   TwoNodes nodes({});
   nodes.begin(0);
   nodes.begin(1);
   nodes.let_dials_fail(true);
   std::vector<int64_t> waits;
   int64_t before = nodes.now_ns();
-  for (int n = 0; n < 10; ++n) {
+  for (int n = 0; n < 18; ++n) {
     nodes.pass(nodes.session(0).next_timer(nodes.now_ns()) - nodes.now_ns());
     waits.push_back(nodes.now_ns() - before);
     before = nodes.now_ns();
@@ -434,14 +439,54 @@ TEST_CASE("a dial that fails is tried again after 0.1 s, doubling to 5 s") {
   CHECK(waits[0] == 0);
   CHECK(waits[1] == 0);
   int64_t expected = kRedialFirstNs;
-  for (size_t n = 2; n < waits.size(); ++n, expected = std::min(2 * expected, kRedialMaxNs)) {
+  for (size_t n = 2; n < waits.size(); ++n) {
     CHECK(waits[n] <= expected);
     CHECK(waits[n] > expected * 3 / 4 - 1);
+    if (n % 2 == 1) expected = std::min(2 * expected, kRedialMaxNs);
   }
+  CHECK(expected == kRedialMaxNs);
   nodes.let_dials_fail(false);
   nodes.run(6 * kSecond);
   CHECK(nodes.session(0).is_up(0));
   CHECK(nodes.session(0).is_up(1));
+}
+
+TEST_CASE("after an outage of up to 1 s a link flows again within 0.4 s, whatever came before") {
+  TwoNodes nodes({});
+  nodes.add(0, 1, 4, {});
+  nodes.begin(0);
+  nodes.begin(1);
+  nodes.run(kSecond);
+  int64_t longest_ns = 0;
+  for (uint64_t turn = 0; turn < 300; ++turn) {
+    CAPTURE(turn);
+    const uint64_t drawn = test::mixed(turn);
+    const auto below = [&](int shift, int64_t ns) { return static_cast<int64_t>(drawn >> shift & 255) * ns / 255; };
+    nodes.run(below(0, 400 * kMillisecond)); // some were up for less than 0.1 s
+    // A long outage before; and one connection learns of a cut before the other.
+    const bool is_short = drawn >> 40 & 3;
+    const int64_t away_ns = is_short ? below(8, kSecond) : kSecond + below(8, 5 * kSecond);
+    const int64_t begun_ns = nodes.now_ns();
+    nodes.let_dials_fail(true);
+    const auto first = static_cast<uint32_t>(drawn >> 42 & 1);
+    nodes.cut_both(first);
+    for (int64_t late = below(16, 20 * kMillisecond); late > 0; late -= kMillisecond) nodes.pass(kMillisecond);
+    nodes.cut_both(1 - first);
+    while (nodes.now_ns() < begun_ns + away_ns) nodes.pass(kMillisecond);
+    nodes.let_dials_fail(false);
+    const uint64_t arrived = nodes.way(0).taker->arrived();
+    const int64_t back_ns = nodes.now_ns();
+    nodes.way(0).giver->make();
+    while (nodes.way(0).taker->arrived() == arrived && nodes.now_ns() < back_ns + 9 * kSecond)
+      nodes.run(kMillisecond, kMillisecond);
+    if (is_short) longest_ns = std::max(longest_ns, nodes.now_ns() - back_ns);
+  }
+  // The steps of this test are 1 ms, and a link needs some of them.
+  CHECK(longest_ns <= 410 * kMillisecond);
+  CHECK(longest_ns > 300 * kMillisecond);
+  nodes.run(kSecond);
+  CHECK(nodes.is_all_there());
+  CHECK(nodes.broken() == nullptr);
 }
 
 TEST_CASE("parcels arrive both ways, in order and each once, through cuts at any byte") {

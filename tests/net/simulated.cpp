@@ -309,9 +309,38 @@ TEST_CASE("a data connection that is saturated for ten minutes is never suspect"
   pair.run(600 * kSecond);
   for (const Process* process : {pair.dialler, pair.listener}) {
     CHECK(process->count(EventType::suspect) == 0);
+    CHECK(process->count(EventType::refused) == 0);
     CHECK(process->count(EventType::met) == 1);
   }
   CHECK(pair.listener->taker(0)->value_bytes() > 600 * kBytesPerSecond * 95 / 100);
+}
+
+TEST_CASE("a data connection in which bytes vanish is dialled again, and control and its peer stay") {
+  for (const bool from_dialler : {true, false}) {
+    CAPTURE(from_dialler);
+    CrossingSetup crossing = crossing_of();
+    crossing.from_dialler = from_dialler;
+    crossing.ticks = 1000;
+    Pair pair({crossing});
+    pair.start();
+    pair.run(kSecond);
+    const uint64_t control = pair.connection(0), data = pair.connection(1);
+    pair.world.network.vanish(data, from_dialler);
+    const Process& sender = from_dialler ? *pair.dialler : *pair.listener;
+    const auto is_cut = [&] { return sender.count(EventType::close) == 1; };
+    CHECK(!pair.run_until(is_cut, kLaneSilentNs - kSecond));
+    CHECK(pair.run_until(is_cut, 2 * kSecond));
+    // The end of what the listener wrote vanishes too, so that the dialler hears of it by its pings alone.
+    CHECK(pair.run_until([&] { return pair.dialler->count(EventType::dial) == 3; }, kLaneGoneNs + 2 * kPingEveryNs));
+    CHECK(pair.drain(20 * kSecond));
+    pair.check();
+    CHECK(pair.connection(0) == control);
+    CHECK(pair.connection(1) != data);
+    for (const Process* process : {pair.dialler, pair.listener}) {
+      CHECK(process->count(EventType::suspect) == 0);
+      CHECK(process->count(EventType::met) == 1);
+    }
+  }
 }
 
 TEST_CASE("the offset of two clocks is within its error, though they drift and one direction is slower") {

@@ -227,4 +227,27 @@ TEST_CASE("one simulated connection may be held while others go on") {
   CHECK(Wire::read(*second_listener, last).size() == 10);
 }
 
+TEST_CASE("bytes of one simulated direction may vanish, with its end, while its writer goes on writing") {
+  Line line;
+  line.buffer_bytes = 1000;
+  Wire wire(line);
+  Wire::write(*wire.dialler, Wire::bytes(10));
+  wire.run(kMillisecond); // they are there
+  Wire::write(*wire.dialler, Wire::bytes(20));
+  wire.network.vanish(0, true);
+  for (int n = 0; n < 10; ++n) {
+    CHECK(Wire::write(*wire.dialler, Wire::bytes(900)).moved == Moved::some);
+    wire.run(kMillisecond);
+  }
+  Moved last{};
+  CHECK(Wire::read(*wire.listener, last).size() == 10);
+  Wire::write(*wire.listener, Wire::bytes(30));
+  wire.run(kMillisecond);
+  CHECK(Wire::read(*wire.dialler, last).size() == 30);
+  wire.dialler.reset();
+  wire.run(kSecond);
+  CHECK(Wire::read(*wire.listener, last).empty());
+  CHECK(last == Moved::would_block);
+}
+
 } // namespace millrace::net::sim

@@ -51,6 +51,7 @@ struct Talk {
     made.run = 9;
     made.pairing = of_pairing;
     made.lane = lane;
+    made.connection = lane == 0 ? 0 : connection;
     return made;
   }
 
@@ -68,11 +69,19 @@ struct Talk {
   void welcome(uint32_t lane, const Hello& said) {
     feed(lane, record_of(RecordType::welcome, body_of([&](ByteWriter& writer) { write_hello(said, writer); })));
   }
+  // An answer to a PING that left so long ago, and the bytes that the peer has received of the data connection.
+  Buffer pong(int64_t asked_ns, uint64_t of_connection, uint64_t bytes) const {
+    Pong said;
+    said.times.t1 = asked_ns;
+    said.lanes[0] = {of_connection, bytes};
+    return record_of(RecordType::pong, body_of([&](ByteWriter& writer) { write_pong(said, writer); }));
+  }
   // The types of records that the session has to say, and the body of the last.
   std::vector<RecordType> hear(uint32_t lane) {
     Buffer bytes;
     for (const Bytes piece : session.gather(lane, now)) bytes.insert(bytes.end(), piece.begin(), piece.end());
     session.sent(lane, bytes.size(), now);
+    if (lane == 1) written += bytes.size();
     std::vector<RecordType> types;
     for (size_t at = 0; at < bytes.size();) {
       Head head;
@@ -107,6 +116,11 @@ struct Talk {
     REQUIRE(told(EventType::dial));
     session.dialled(lane, true, now);
     REQUIRE(hear(lane) == std::vector{RecordType::hello});
+    if (lane == 0) return;
+    Hello said;
+    REQUIRE(read_hello(last, said) == Fault::none);
+    connection = said.connection;
+    written = 0;
   }
   // Up on control, and on the data connection if that is asked for.
   void come_up(bool with_data = false) {
@@ -142,6 +156,8 @@ struct Talk {
   Session session;
   int64_t now = kSecond;
   uint64_t pairing = 0;
+  uint64_t connection = 1; // the number of the data connection
+  uint64_t written = 0;    // bytes that the session wrote to it, without HELLO
   Buffer last;
   Fault fault{};
   std::string sentence;

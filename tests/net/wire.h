@@ -74,6 +74,7 @@ inline Hello some_hello() {
   hello.epoch = 5;
   hello.brief[1] = std::byte{7};
   hello.lane = 1;
+  hello.connection = 9;
   return hello;
 }
 inline Open some_open() {
@@ -121,6 +122,13 @@ inline Buffer some_state() {
     write_state_entry({1, false, {5, 9}, {}}, writer);
     write_state_entry({2, true, {}, {-3, 4}}, writer);
   });
+}
+inline Pong some_pong() {
+  Pong pong;
+  pong.times = {1, -2, 3};
+  pong.lanes[0] = {4, 5};
+  pong.lanes[3] = {6, 0};
+  return pong;
 }
 inline Buffer some_farewell() {
   return body_of([](ByteWriter& writer) { write_farewell({Fault::leaving, sentence_of(Fault::leaving)}, writer); });

@@ -28,6 +28,7 @@ struct Connection : std::enable_shared_from_this<Connection> {
     int64_t wire_free_ns = 0, last_arrival_ns = 0;
     int64_t ends_ns = INT64_MAX;
     bool is_reset = false; // the end loses what was not read before it
+    bool vanishes = false;
   };
   struct Side {
     Address address = 0;
@@ -43,7 +44,14 @@ struct Connection : std::enable_shared_from_this<Connection> {
   // The direction that `side` writes.
   const Line& line_from(size_t side) { return network.line(sides[side].address, sides[1 - side].address); }
   int64_t now_ns() const { return network.time_.now_ns(); }
-  bool is_stalled(size_t writer) { return now_ns() < held_until_ns || line_from(writer).blocked; }
+  // A block stalls bytes under way; a cut leaves those that came.
+  bool is_stalled(size_t writer) { return !is_cut && (now_ns() < held_until_ns || line_from(writer).blocked); }
+  // A reset that came ends both directions.
+  bool has_failed(size_t side) {
+    const Pipe& pipe = pipes[1 - side];
+    if (pipe.is_reset && pipe.ends_ns <= now_ns() && !is_stalled(1 - side)) sides[side].has_failed = true;
+    return sides[side].has_failed;
+  }
 
   void ready_at(int64_t at_ns, size_t side) {
     network.time_.schedule(at_ns, [self = shared_from_this(), side] {
@@ -54,6 +62,13 @@ struct Connection : std::enable_shared_from_this<Connection> {
     network.time_.schedule(at_ns, [self = shared_from_this(), side] {
       self->sides[side].has_failed = true;
       if (self->sides[side].ready) self->sides[side].ready();
+    });
+  }
+  // The writer learns of room that is free again.
+  void free_at(int64_t at_ns, size_t writer, size_t bytes) {
+    network.time_.schedule(at_ns, [self = shared_from_this(), writer, bytes] {
+      self->pipes[writer].occupied -= bytes;
+      if (self->sides[writer].ready) self->sides[writer].ready();
     });
   }
   // After all that was written before.
@@ -70,7 +85,7 @@ struct Connection : std::enable_shared_from_this<Connection> {
   }
   void end_pipe(size_t writer, bool reset) {
     Pipe& pipe = pipes[writer];
-    if (is_cut || (pipe.ends_ns != INT64_MAX && !reset)) return;
+    if (is_cut || pipe.vanishes || (pipe.ends_ns != INT64_MAX && !reset)) return;
     pipe.ends_ns = arrival(writer, 0);
     pipe.is_reset = reset;
     ready_at(pipe.ends_ns, 1 - writer);
@@ -107,13 +122,8 @@ Transfer End::read(std::span<std::byte> room) {
   Connection& connection = *connection_;
   Connection::Pipe& pipe = connection.pipes[writer];
   const int64_t now_ns = connection.now_ns();
-  if (connection.sides[side_].has_failed) return {Moved::failed, 0};
-  // A block stalls what comes; a cut leaves what has come.
-  const bool stalled = !connection.is_cut && connection.is_stalled(writer);
-  if (!stalled && pipe.is_reset && pipe.ends_ns <= now_ns) {
-    connection.sides[side_].has_failed = true;
-    return {Moved::failed, 0};
-  }
+  if (connection.has_failed(side_)) return {Moved::failed, 0};
+  const bool stalled = connection.is_stalled(writer);
   const Line& line = connection.line_from(writer);
   size_t most = room.size();
   if (line.slice_most > 0) most = std::min<size_t>(most, 1 + connection.network.random_.below(line.slice_most));
@@ -127,12 +137,7 @@ Transfer End::read(std::span<std::byte> room) {
     if (segment.read == segment.bytes.size()) pipe.segments.pop_front();
   }
   if (bytes > 0) {
-    // The writer learns of the room that is free again.
-    const int64_t told_ns = now_ns + connection.line_from(side_).latency_ns;
-    connection.network.time_.schedule(told_ns, [shared = connection_, writer, bytes] {
-      shared->pipes[writer].occupied -= bytes;
-      if (shared->sides[writer].ready) shared->sides[writer].ready();
-    });
+    connection.free_at(now_ns + connection.line_from(side_).latency_ns, writer, bytes);
     return {Moved::some, bytes};
   }
   if (!stalled && pipe.segments.empty() && pipe.ends_ns <= now_ns) return {Moved::closed, 0};
@@ -143,7 +148,7 @@ Transfer End::write(std::span<const Bytes> pieces) {
   Connection& connection = *connection_;
   Connection::Pipe& pipe = connection.pipes[side_];
   Connection::Side& own = connection.sides[side_];
-  if (own.has_failed || own.is_shut) return {Moved::failed, 0};
+  if (connection.has_failed(side_) || own.is_shut) return {Moved::failed, 0};
   const Line& line = connection.line_from(side_);
   size_t room = line.buffer_bytes > pipe.occupied ? line.buffer_bytes - pipe.occupied : 0;
   size_t bytes = 0;
@@ -151,7 +156,9 @@ Transfer End::write(std::span<const Bytes> pieces) {
   const auto send = [&] {
     if (segment.empty()) return;
     pipe.occupied += segment.size();
-    if (!connection.is_cut && connection.sides[1 - side_].is_open) {
+    if (pipe.vanishes) {
+      connection.free_at(connection.now_ns() + line.latency_ns, side_, segment.size());
+    } else if (!connection.is_cut && connection.sides[1 - side_].is_open) {
       const int64_t arrives_ns = connection.arrival(side_, segment.size());
       pipe.segments.push_back({arrives_ns, std::move(segment), 0});
       connection.ready_at(arrives_ns, 1 - side_);
@@ -171,7 +178,7 @@ Transfer End::write(std::span<const Bytes> pieces) {
   if (bytes == 0) return {Moved::would_block, 0};
   pipe.written += bytes;
   // The machine of an end that is closed answers with a reset, unless nothing gets through.
-  if (!connection.is_cut && !connection.sides[1 - side_].is_open)
+  if (!connection.is_cut && !pipe.vanishes && !connection.sides[1 - side_].is_open)
     connection.fail_at(connection.now_ns() + line.latency_ns + connection.line_from(1 - side_).latency_ns, side_);
   return {Moved::some, bytes};
 }
@@ -247,6 +254,24 @@ void Network::cut(uint64_t number, int64_t dialler_learns_ns, int64_t listener_l
   }
   connection->fail_at(now_ns + std::min(dialler_learns_ns, kNoticeNs), Connection::kDialler);
   connection->fail_at(now_ns + std::min(listener_learns_ns, kNoticeNs), 1 - Connection::kDialler);
+}
+
+void Network::vanish(uint64_t number, bool by_dialler) {
+  const auto found = connections_.find(number);
+  const auto connection = found == connections_.end() ? nullptr : found->second.lock();
+  if (!connection || connection->is_cut) return;
+  const size_t writer = by_dialler ? Connection::kDialler : 1 - Connection::kDialler;
+  Connection::Pipe& pipe = connection->pipes[writer];
+  pipe.vanishes = true;
+  const int64_t now_ns = time_.now_ns();
+  std::erase_if(pipe.segments, [&](const Connection::Segment& segment) {
+    if (segment.arrives_ns <= now_ns) return false;
+    connection->free_at(segment.arrives_ns, writer, segment.bytes.size());
+    return true;
+  });
+  if (pipe.ends_ns <= now_ns) return;
+  pipe.ends_ns = INT64_MAX;
+  pipe.is_reset = false;
 }
 
 uint64_t Network::bytes_written(uint64_t number, bool by_dialler) const {

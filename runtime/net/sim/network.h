@@ -2,9 +2,9 @@
 //
 // A connection behaves as TCP does, seen from above. Bytes keep their order, and none is missing before another. A
 // write is partial when the socket's buffer is full, and a reader that does not read blocks the writer. What was
-// written before a close arrives after it and before the end; a close with unread bytes resets the connection instead.
-// An end whose connection was cut learns of it when the network says so, or at its next write once the other end is
-// gone.
+// written before a close arrives after it and before the end. A close with unread bytes resets the connection instead:
+// once the reset arrives, the other end neither reads nor writes. An end whose connection was cut learns of it when the
+// network says so, or at its next write once the other end is gone.
 //
 // Single threaded. Calls return at once; `on_ready` is called by an event of the virtual time when an end may be able
 // to read or write again. A network outlives its ends.
@@ -95,6 +95,9 @@ class Network {
   // Ends a connection between any two bytes. Each end learns of it so much later. What has arrived there may be read
   // until then, and what it writes is lost.
   void cut(uint64_t number, int64_t dialler_learns_ns, int64_t listener_learns_ns);
+  // Bytes that one side writes vanish from now on, with those under way and the end of the stream; to its system they
+  // are acknowledged. The other direction goes on.
+  void vanish(uint64_t number, bool by_dialler);
   // Bytes that one side has written; 0 once the connection is gone.
   uint64_t bytes_written(uint64_t number, bool by_dialler) const;
   // Those that live, in the order in which they were made.

@@ -404,7 +404,7 @@ void Process::act(const Event& event) {
     case EventType::back: return peer_away(false);
     case EventType::refused:
       // Nobody damages bytes here, so that two sound sessions never find fault with a record.
-      if (event.fault != Fault::slow_greeting)
+      if (event.fault != Fault::slow_greeting && event.fault != Fault::vanished)
         history_.fail(std::string("a sound peer was refused: ") + sentence_of(event.fault));
       return;
     default: return;

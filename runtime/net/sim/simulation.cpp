@@ -7,7 +7,8 @@
 namespace millrace::net::sim {
 namespace {
 
-// After the faults: the longest wait before a dial, a dial that nobody answers, and a link that is found dead are 16 s.
+// After the faults: the longest wait before a dial, a dial that nobody answers, and a link that is found dead are 16 s;
+// a data connection in which bytes vanish is found in 11 s.
 constexpr int64_t kDrainNs = 120 * kSecond;
 constexpr int64_t kLeaveNs = 60 * kSecond;
 
@@ -125,6 +126,7 @@ class Simulation {
   void cut(bool all);
   void block();
   void hold();
+  void vanish();
   void stop();
   void kill();
   void twin();
@@ -221,13 +223,14 @@ void Simulation::draw_faults() {
 
 void Simulation::fault() {
   if (is_healed_) return;
-  switch (random_.below(11)) {
+  switch (random_.below(12)) {
     case 0:
     case 1:
     case 2: return cut(false);
     case 3: return cut(true);
     case 4: return block();
     case 9: return hold();
+    case 10: return vanish();
     case 5: return stop();
     case 6: return kills_ ? kill() : stop();
     case 7: return twins_come_ ? twin() : cut(false);
@@ -274,6 +277,16 @@ void Simulation::hold() {
   const int64_t for_ns = random_.spread(kMillisecond, 6 * kSecond);
   world_.history.note(Step::fault, number, static_cast<uint64_t>(for_ns), "held");
   world_.network.hold(number, for_ns);
+}
+
+void Simulation::vanish() {
+  const std::vector<uint64_t> numbers = world_.network.connections();
+  if (numbers.empty()) return;
+  ++totals_.vanished;
+  const uint64_t number = numbers[random_.below(numbers.size())], sides = 1 + random_.below(3);
+  world_.history.note(Step::fault, number, sides, "bytes vanish");
+  for (const bool by_dialler : {true, false})
+    if (sides & (by_dialler ? 1 : 2)) world_.network.vanish(number, by_dialler);
 }
 
 void Simulation::stop() {
@@ -412,6 +425,7 @@ std::string describe(const Totals& totals) {
   add(totals.left_out, "ticks left out; faults: ");
   add(totals.cuts, "cuts, ");
   add(totals.half_open, "half-open, ");
+  add(totals.vanished, "connections in which bytes vanish, ");
   add(totals.holds, "connections held, ");
   add(totals.blocks, "blocks of a direction or both, ");
   add(totals.stops, "stops, ");

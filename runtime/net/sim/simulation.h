@@ -51,7 +51,8 @@ void check_counts(World& world, const Process& dialler, const Process& listener)
 struct Totals {
   uint64_t histories = 0, virtual_seconds = 0, pairings = 0;
   uint64_t given = 0, arrived = 0, lost = 0, left_out = 0;
-  uint64_t cuts = 0, half_open = 0, holds = 0, blocks = 0, stops = 0, kills = 0, twins = 0, lost_dials = 0, changes = 0;
+  uint64_t cuts = 0, half_open = 0, vanished = 0, holds = 0, blocks = 0, stops = 0, kills = 0, twins = 0,
+           lost_dials = 0, changes = 0;
   uint64_t leaves_in_faults = 0;
 };
 // A paragraph for people.
