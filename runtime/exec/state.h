@@ -128,8 +128,8 @@ struct StepStamps {
 inline constexpr int64_t kNotMeasured = INT64_MIN;
 
 // A clock, across plans: its beats and its sources. A new plan makes a new pace and keeps this. The head of that pace
-// writes all of it.
-struct ClockRun {
+// writes all of it, on lines of its own.
+struct alignas(64) ClockRun {
   const plan::Clock* plan = nullptr; // built
   std::vector<SourceState> sources;
   int64_t start_ns = -1;
@@ -141,6 +141,16 @@ struct ClockRun {
 };
 
 struct PaceRun {
+  struct alignas(32) Latency {
+    // The last ordinal of this place that was measured, perhaps long ago. Also cut: a device's body may read it
+    // meanwhile.
+    std::atomic<uint64_t> ordinal{UINT64_MAX};
+    int64_t from_ns = kNotMeasured;         // when it began; after a gate: before the gate
+    std::atomic<uint32_t> segments_left{0}; // any: counted down by each segment that ends the tick
+  };
+
+  // Down to `admitted` no word is written on every tick, because all threads of the pace read these on every tick.
+  //
   // built; `window` cut
   RunState* run = nullptr;
   const plan::Pace* plan = nullptr;
@@ -148,10 +158,11 @@ struct PaceRun {
   uint32_t index = 0;
   uint64_t window = 1, mask = 0;
 
-  // head, by ordinal & mask; other paces read the last two
+  // head, by ordinal & mask; other paces read `tick_index` and `tick_media_ns`
   std::vector<mr_tick_info> infos;
   std::unique_ptr<std::atomic<uint64_t>[]> tick_index;
   std::unique_ptr<std::atomic<int64_t>[]> tick_media_ns;
+  std::unique_ptr<Latency[]> latency;
 
   // built; `segments` cut
   std::vector<SegmentRun*> segments;
@@ -176,15 +187,6 @@ struct PaceRun {
   std::atomic<int64_t> due_ns{INT64_MAX}; // when the head should look again
   std::atomic<bool> ending{false};        // admits no more, and waits for readers to leave their handlers
 
-  // head: latency, by ordinal & mask
-  struct alignas(32) Latency {
-    // The last ordinal of this place that was measured, perhaps long ago. Also cut: a device's body may read it
-    // meanwhile.
-    std::atomic<uint64_t> ordinal{UINT64_MAX};
-    int64_t from_ns = kNotMeasured;         // when it began; after a gate: before the gate
-    std::atomic<uint32_t> segments_left{0}; // any: counted down by each segment that ends the tick
-  };
-  std::unique_ptr<Latency[]> latency;
   TickWatch watch;
   int64_t asked_ns = INT64_MAX;   // when the sources were last asked for a tick that will be measured
   SingleWriter<int64_t> first_ns; // claimer of the segment that ends the first tick: its latency; 0: not yet
