@@ -10,6 +10,7 @@
 #include "exec/run_state.h"
 #include "exec/threads.h"
 #include "exec/under_way.h"
+#include "exec/virtual_driver.h"
 #include "observe/log.h"
 #include "observe/trace_file.h"
 #include "plan/refusal.h"
@@ -103,7 +104,13 @@ void Run::start_threads() {
 
 Result Run::wait() {
   RunState& run = *state_;
-  if (run.is_virtual) run_in_virtual_time(run);
+  if (run.is_virtual) {
+    VirtualDriver driver(*run.options.virtual_time);
+    driver.add(*this);
+    driver.drive();
+  }
+  // In virtual time others may have gone on after this run.
+  const int64_t after_end_ns = run.is_virtual ? run.now_ns() - run.virtual_end_ns : 0;
   threads_->workers.join();
   for (auto& clock : run.clocks)
     for (SourceState& source : clock->sources)
@@ -113,7 +120,7 @@ Result Run::wait() {
   for (device::Enqueuing* device : run.enqueuing)
     if (device) device->collect_spans();
   run.watch_devices(); // the monitor looks now and then: a late fault must not pass for success
-  threads_->end_ns.store(run.now_ns());
+  threads_->end_ns.store(run.now_ns() - after_end_ns);
   for (device::Device* device : run.devices) device->steady(false);
   run.release_all_blocks();
   for (auto& ring : run.epoch.rings) ring->retire_all(); // foreign memory goes back before its handler stops

@@ -64,7 +64,8 @@ struct RunOptions {
   int64_t standstill_ns = 10'000'000'000; // after stop(), if nothing moves for so long, calls are interrupted
   // A device that finishes nothing for so long, while nothing else moves or at the end, is lost.
   int64_t device_patience_ns = 10'000'000'000;
-  // Set: one thread, simulated workers, no wall time (semantics.md 1.2 virtual, 4.10).
+  // Set: one thread, simulated workers, no wall time (semantics.md 1.2 virtual, 4.10). wait() drives the run, if no
+  // VirtualDriver has driven it before.
   device::VirtualTime* virtual_time = nullptr;
   // Virtual time only: what a call costs; null: nothing.
   std::function<int64_t(const std::string& handler, uint64_t index)> cost_ns;
@@ -136,6 +137,7 @@ class Run {
   void write_trace(std::ostream& out) const;
 
  private:
+  friend class VirtualDriver;
   struct Threads;
   void start_threads(); // throws Failure if the system has too few; those already started keep running
   std::unique_ptr<RunState> state_;

@@ -79,6 +79,10 @@ class RunState {
   // Written by the monitor, in virtual time by the only thread. No clock admits a tick while it is true (standstill.h).
   std::atomic<bool> holding{false};
 
+  // Virtual time, the only thread: when the run had finished, was interrupted or stood still for good. Nothing drives
+  // it from then on. INT64_MAX: it goes on.
+  int64_t virtual_end_ns = INT64_MAX;
+
   // Live parameters (2.7). Under changes_mutex any thread puts changes into `requested`, and a head moves them to
   // `changes`.
   struct Change {
