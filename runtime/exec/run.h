@@ -54,9 +54,20 @@ struct AppliedChange {
   ParamChange change;
 };
 
+// A failure that ends a run (2.6): no handler is called on ticks of the clock that are later than the index. All ones:
+// it belongs to no tick.
+struct FailureRecord {
+  Error error;
+  uint32_t clock = 0; // index into Plan::clocks
+  uint64_t index = 0;
+};
+
+// RunOptions::begin_ns: the clocks begin at the time of the first look of any of them.
+inline constexpr int64_t kAtFirstLook = INT64_MIN;
+
 struct RunOptions {
   uint64_t ticks_max = 0;             // 0: until the sources end
-  int64_t duration_ns = 0;            // 0: no limit
+  int64_t duration_ns = 0;            // counted from begin_ns; 0: no limit
   int64_t spin_ns = 50'000;           // a worker with nothing to do spins this long before it sleeps
   int64_t budget_ns = 10'000'000'000; // a call that takes longer is named; per handler: budget:
   int64_t grace_ns = 5'000'000'000;   // then it is interrupted; after as much again `on_hang` is told
@@ -67,6 +78,13 @@ struct RunOptions {
   // Set: one thread, simulated workers, no wall time (semantics.md 1.2 virtual, 4.10). wait() drives the run, if no
   // VirtualDriver has driven it before.
   device::VirtualTime* virtual_time = nullptr;
+  // The time that threads run by, which goes on as fast as the machine's; it must outlive the run. Deadlines that
+  // handlers see are in this time, and so is mr_host::now_ns. Null: the machine's monotonic time. Not together with
+  // virtual_time.
+  const device::Timeline* time = nullptr;
+  // When all clocks begin, in the run's time, and not negative: media time 0 is then, and duration_ns counts from it.
+  // No clock ticks before. Beats that are over when the run comes to look are skipped.
+  int64_t begin_ns = kAtFirstLook;
   // Virtual time only: what a call costs; null: nothing.
   std::function<int64_t(const std::string& handler, uint64_t index)> cost_ns;
   // True: every call goes into the trace, and more calls are kept. False: only timed calls do, which are all calls of 2

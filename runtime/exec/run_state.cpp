@@ -23,9 +23,15 @@ Epoch::~Epoch() = default;
 
 RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, plan::Handlers& the_handlers,
                    std::vector<device::Device*> the_devices, const RunOptions& the_options)
-    : epoch(the_plan, the_graph), live(the_handlers), options(the_options), devices(std::move(the_devices)) {
+    : epoch(the_plan, the_graph),
+      live(the_handlers),
+      options(the_options),
+      devices(std::move(the_devices)),
+      begin_ns_(the_options.begin_ns) {
   const plan::Plan& plan = epoch.plan;
-  time = options.virtual_time ? static_cast<const device::Timeline*>(options.virtual_time) : &monotonic;
+  MR_ASSERT(!options.time || !options.virtual_time, "a run has one time");
+  MR_ASSERT(options.begin_ns == kAtFirstLook || options.begin_ns >= 0, "a run cannot begin at a negative time");
+  time = options.virtual_time ? options.virtual_time : options.time ? options.time : &monotonic;
   is_virtual = options.virtual_time != nullptr;
   has_devices = plan.domains.size() > 1;
   several_threads = !is_virtual && plan.threads > 1;

@@ -23,13 +23,6 @@ namespace millrace::exec {
 struct HandlerLife;
 struct HandlerRun;
 
-// A failure that ends the run (2.6). The first one counts.
-struct FailureRecord {
-  Error error;
-  uint32_t clock = 0;
-  uint64_t index = 0;
-};
-
 class RunState {
  public:
   RunState(const plan::Plan& plan, const graph::Graph& graph, plan::Handlers& handlers,
@@ -111,9 +104,9 @@ class RunState {
     if (several_threads) wakeup->notify_if_waiting();
   }
   int64_t now_ns() const { return time->now_ns(); }
-  // The common start of all clocks (1.3): the time of the first call by any of them.
+  // The common start of all clocks (1.3): the one that was given, else the time of the first call by any of them.
   int64_t begin_ns() {
-    int64_t unset = -1;
+    int64_t unset = kAtFirstLook;
     const int64_t now = now_ns();
     return begin_ns_.compare_exchange_strong(unset, now) ? now : unset;
   }
@@ -138,7 +131,7 @@ class RunState {
   bool finished() const { return epoch.segments_left.load(std::memory_order_acquire) == 0; }
 
  private:
-  std::atomic<int64_t> begin_ns_{-1}; // head: of the first clock that begins
+  std::atomic<int64_t> begin_ns_; // built, or head: of the first clock that begins
   // claimer of a device's segment, under `submitting` if several threads submit. The latest submissions to each device,
   // on all its streams together; there is room for more than are ever under way.
   static constexpr size_t kSubmissions = 512;
