@@ -129,8 +129,11 @@ Result Run::wait() {
       run.fail(*step, step->segment->ordinal, step->instance->error());
   threads_->started = false;
   Result result;
-  result.ok = run.failures.empty();
-  if (!result.ok) result.error = run.failures[0].error;
+  {
+    const std::lock_guard lock(run.failure_mutex); // fail() may still come
+    result.ok = run.failures.empty();
+    if (!result.ok) result.error = run.failures[0].error;
+  }
   result.report = report();
   tell_over(run, result);
   return result;
@@ -163,6 +166,12 @@ void Run::interrupt() {
   for (const auto& lanes : run.lives)
     for (const auto& life : lanes) life->instance->interrupt();
   run.wakeup->notify();
+}
+
+void Run::fail(const Error& error, uint32_t clock, uint64_t index) {
+  MR_ASSERT(clock < state_->clocks.size(), "a run fails on a clock of its plan");
+  state_->note_failure({error, clock, index});
+  state_->wakeup->notify(); // also the only worker, which no other thread rings for
 }
 
 std::vector<CallUnderWay> Run::calls_under_way() const { return exec::calls_under_way(*state_); }

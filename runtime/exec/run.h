@@ -4,8 +4,8 @@
 //   run.start();
 //   Result result = run.wait();
 //
-// start() and wait() are called by one thread; stop(), set(), interrupt() and, once start() has returned, report() may
-// come from any.
+// start() and wait() are called by one thread; stop(), set(), interrupt(), fail() and, once start() has returned,
+// report() may come from any.
 #pragma once
 
 #include <cstdint>
@@ -112,6 +112,10 @@ struct RunOptions {
   // Called once for a call that did not return although it was interrupted. The run waits for that call, and only this
   // function can put an end to it. The monitor calls it and watches nothing else meanwhile; null: on_message is told.
   std::function<void(const Error&)> on_hang;
+  // Called for each failure of this run that is its first, takes the place of its error, or fails a clock at an earlier
+  // tick; and for a call that is given up as hung, before on_hang. The thread that failed calls it, so several may at
+  // once. It may call fail() of other runs. Not called for failures that Run::fail() was given; null: never.
+  std::function<void(const FailureRecord&)> on_failure;
   // A script of live changes, applied at their ticks (replays what changes() recorded).
   std::vector<AppliedChange> script;
 };
@@ -135,6 +139,9 @@ class Run {
   void stop();
   // Interrupts blocked handlers and drops what is in flight (second signal).
   void interrupt();
+  // Makes the run fail as a handler's failure on that tick would: no clock admits another tick, and of those admitted
+  // the later ones are void. Returns at once. Any thread; on_failure is not told.
+  void fail(const Error& error, uint32_t clock, uint64_t index);
   bool finished() const;
   // True if a device was lost while work on it was under way that cannot be ended. Handlers, devices and memory of this
   // run must then never be destroyed, and the run does not destroy its own part of them. Waits up to half a second for

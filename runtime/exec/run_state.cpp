@@ -69,21 +69,33 @@ void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentenc
 }
 
 void RunState::fail(Error error, uint32_t clock, uint64_t index) {
+  const FailureRecord failure{std::move(error), clock, index};
+  if (note_failure(failure) && options.on_failure) options.on_failure(failure); // outside of the lock
+}
+
+bool RunState::note_failure(const FailureRecord& failure) {
   const std::lock_guard lock(failure_mutex);
   // The failure at the earliest tick is the cause, whichever thread met it first. A lost device comes before all
   // others, because handlers fail on the values that it left unfinished.
   const auto of_device = [](const Error& e) { return e.code / 100 == 7; };
-  if (failures.empty()) {
-    failures.push_back({std::move(error), clock, index});
-  } else if (of_device(error) != of_device(failures[0].error)) {
-    if (of_device(error)) failures[0] = {std::move(error), clock, index};
-  } else if (failures[0].clock == clock && index < failures[0].index) {
-    failures[0] = {std::move(error), clock, index};
+  bool is_news = failures.empty();
+  if (is_news) {
+    failures.push_back(failure);
+  } else {
+    const FailureRecord& first = failures[0];
+    is_news = of_device(failure.error) != of_device(first.error)
+                  ? of_device(failure.error)
+                  : first.clock == failure.clock && failure.index < first.index;
+    if (is_news) failures[0] = failure;
   }
-  std::atomic<uint64_t>& fail_index = clocks[clock]->fail_index;
-  if (index < fail_index.load()) fail_index.store(index);
+  std::atomic<uint64_t>& fail_index = clocks[failure.clock]->fail_index;
+  if (failure.index < fail_index.load()) {
+    fail_index.store(failure.index);
+    is_news = true;
+  }
   failing.store(true);
   notify();
+  return is_news;
 }
 
 TraceRing& RunState::add_trace(const std::string& name) {

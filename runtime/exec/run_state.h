@@ -112,6 +112,9 @@ class RunState {
   }
   void fail(HandlerRun& step, uint64_t ordinal, const std::string& sentence);
   void fail(Error error, uint32_t clock, uint64_t index);
+  // fail() without telling on_failure. True if the failure is news: it is now the run's error, or its clock fails at an
+  // earlier tick than before.
+  bool note_failure(const FailureRecord& failure);
   void watch_devices(); // a poisoned one ends the run
   void watch_device(uint32_t domain);
   // Waits until every stream is done, so that no device work touches memory that is gone. A device that does not finish

@@ -135,14 +135,19 @@ bool VirtualDriver::look_at_cuts(bool nothing_comes) {
   return again;
 }
 
+// All runs fail before any of them tells, so that each has its own lines although they may tell each other.
 void VirtualDriver::give_up() {
+  std::vector<std::pair<RunState*, FailureRecord>> told;
   for (auto& member : members_) {
     if (!member->goes_on()) continue;
     std::string lines;
     for (const std::string& line : waiting_lines(*member->run)) lines += "; " + line;
     member->run->virtual_end_ns = time_.now_ns();
-    member->run->fail(Error{code::no_progress, "nothing can move any more" + lines, {}, {}, "", ""}, 0, UINT64_MAX);
+    const FailureRecord failure{Error{code::no_progress, "nothing can move any more" + lines, {}, {}, "", ""}, 0,
+                                UINT64_MAX};
+    if (member->run->note_failure(failure) && member->run->options.on_failure) told.emplace_back(member->run, failure);
   }
+  for (const auto& [run, failure] : told) run->options.on_failure(failure);
 }
 
 void VirtualDriver::drive() {

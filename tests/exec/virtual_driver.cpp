@@ -137,7 +137,10 @@ TEST_CASE("1.2: what an actor moves at an instant lets runs that were added befo
 
 TEST_CASE("1.2: a run that stands still fails once nothing can move, and says what waits; the others end as they do") {
   Stage stage;
-  Compiled still(line({"v.owing"}, "seen", 3), stage.setup("still"));
+  Setup of_owing = stage.setup("still");
+  std::vector<exec::FailureRecord> told;
+  of_owing.options.on_failure = [&](const exec::FailureRecord& failure) { told.push_back(failure); };
+  Compiled still(line({"v.owing"}, "seen", 3), of_owing);
   Compiled other(at_rate(10, 5), stage.setup("other", 5 * kMs));
   still.live().start();
   other.live().start();
@@ -155,6 +158,34 @@ TEST_CASE("1.2: a run that stands still fails once nothing can move, and says wh
   CHECK(of_still.error.what.starts_with("nothing can move any more; "));
   CHECK(of_still.error.what.find("h1 has not published what it owes (tick 0)") != std::string::npos);
   CHECK(of_still.seen_if_any("seen").empty());
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].index == UINT64_MAX); // no tick in particular
+}
+
+TEST_CASE("1.2: runs that stand still together fail each by itself, though they tell each other") {
+  Stage stage;
+  std::vector<exec::Run*> runs;
+  size_t told = 0;
+  const auto tells = [&](const std::string& name, size_t other) {
+    Setup setup = stage.setup(name);
+    setup.options.on_failure = [&, other](const exec::FailureRecord&) {
+      ++told;
+      runs[other]->fail(Error{code::handler_failed, "the other run failed", {}, {}, "", ""}, 0, UINT64_MAX);
+    };
+    return setup;
+  };
+  Compiled a(line({"v.owing"}, "seen", 3), tells("a", 1)), b(line({"v.owing"}, "seen", 3), tells("b", 0));
+  runs = {&a.live(), &b.live()};
+  exec::VirtualDriver driver(stage.time);
+  for (exec::Run* each : runs) {
+    each->start();
+    driver.add(*each);
+  }
+  driver.drive();
+  CHECK(a.wait().error.code == 603);
+  CHECK(b.wait().error.code == 603);
+  results_owed.clear();
+  CHECK(told == 2);
 }
 
 TEST_CASE("1.2: a run that is interrupted or stopped at an instant ends, and the others go on") {
