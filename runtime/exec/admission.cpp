@@ -21,14 +21,31 @@ namespace millrace::exec {
 
 namespace {
 
-// All clocks start together; sources say their rates once.
-void begin(PaceRun& pace) {
-  pace.clock->start_ns = pace.run->begin_ns();
+// All clocks start together; sources say their rates once. False before a start that was given: the head looks again
+// then. A run that ends before its start begins at once, because only clocks that have begun end.
+bool begin(PaceRun& pace) {
+  const RunState& run = *pace.run;
+  const int64_t start = pace.run->begin_ns();
+  const bool over = run.stopping.load(std::memory_order_relaxed) || run.failing.load(std::memory_order_relaxed);
+  if (run.now_ns() < start && !over) {
+    pace.due_ns.store(start, std::memory_order_relaxed);
+    return false;
+  }
+  pace.due_ns.store(INT64_MAX, std::memory_order_relaxed);
+  pace.clock->start_ns = start;
   for (SourceState& source : pace.clock->sources) {
     source.rate = rate_of(*source.step);
     source.by_time = pace.clock->plan->takes_what_is_due(source.step->handler->facts);
   }
+  // A live source may have been read before the start. Its clock ticks from then on, so older frames are no ticks and
+  // not late either.
+  const SourceState* const driver = live_driver(pace);
+  if (driver && driver->reader && run.options.begin_ns != kAtFirstLook) {
+    driver->reader->drop_all();
+    driver->reader->superseded_by(INT64_MIN);
+  }
   tell_clock_began(pace);
+  return true;
 }
 
 // Admits no more ticks. The head comes here again until the readers have left their handlers, because those drain
@@ -216,7 +233,7 @@ void leave_calls(PaceRun& pace) {
 
 bool admit_clock_tick(PaceRun& pace) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
-  if (pace.clock->start_ns < 0) begin(pace);
+  if (pace.clock->start_ns == kNotBegun && !begin(pace)) return false;
   const bool over = pace.ending.load(std::memory_order_relaxed) || must_end(pace, ordinal);
   const Lead lead = over ? Lead::end : follow(pace, ordinal);
   if (lead == Lead::end) end(pace);

@@ -53,7 +53,7 @@ void lend(RunState& run, HandlerRun& step) {
     for (const auto& said : instance.messages()) // when it was probed
       if (!said.noted) instance.on_log(said.level, said.sentence, true);
   }
-  if (run.is_virtual) instance.clock_ns = [&run] { return run.now_ns(); };
+  if (run.is_virtual || run.options.time) instance.clock_ns = [&run] { return run.now_ns(); };
 }
 
 void make_deferred(HandlerRun& step) {

@@ -213,6 +213,8 @@ void Monitor::give_up(const Watch& watch, int64_t now) {
               {},
               "",
               ""};
+  // First, because on_hang may end the process.
+  if (run_.options.on_failure) run_.options.on_failure({error, watch.inside->pace->plan->clock, tick_of(watch)});
   if (run_.options.on_hang) return run_.options.on_hang(error);
   tell(format_error(error));
 }

@@ -1,6 +1,7 @@
 // Reads ahead from a blocking source; see reader.h.
 #include "exec/reader.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -119,7 +120,7 @@ void Reader::loop() {
     if (stopping_ || step_.said_end || run.stopping.load() || run.failing.load()) break;
     lock.unlock();
     info_.media_time_ns = rate_.numerator > 0 ? beat_ns(rate_, static_cast<int64_t>(info_.index))
-                          : live_             ? run.now_ns() - run.begin_ns()
+                          : live_             ? std::max<int64_t>(run.now_ns() - run.begin_ns(), 0)
                                   : beat_ns(nominal_rate(*step_.pace->clock->plan), static_cast<int64_t>(info_.index));
     step_.context.ordinal = info_.index;
     info_.trace_id = info_.index;

@@ -10,6 +10,7 @@
 #include "exec/run_state.h"
 #include "exec/threads.h"
 #include "exec/under_way.h"
+#include "exec/virtual_driver.h"
 #include "observe/log.h"
 #include "observe/trace_file.h"
 #include "plan/refusal.h"
@@ -103,7 +104,13 @@ void Run::start_threads() {
 
 Result Run::wait() {
   RunState& run = *state_;
-  if (run.is_virtual) run_in_virtual_time(run);
+  if (run.is_virtual) {
+    VirtualDriver driver(*run.options.virtual_time);
+    driver.add(*this);
+    driver.drive();
+  }
+  // In virtual time others may have gone on after this run.
+  const int64_t after_end_ns = run.is_virtual ? run.now_ns() - run.virtual_end_ns : 0;
   threads_->workers.join();
   for (auto& clock : run.clocks)
     for (SourceState& source : clock->sources)
@@ -113,7 +120,7 @@ Result Run::wait() {
   for (device::Enqueuing* device : run.enqueuing)
     if (device) device->collect_spans();
   run.watch_devices(); // the monitor looks now and then: a late fault must not pass for success
-  threads_->end_ns.store(run.now_ns());
+  threads_->end_ns.store(run.now_ns() - after_end_ns);
   for (device::Device* device : run.devices) device->steady(false);
   run.release_all_blocks();
   for (auto& ring : run.epoch.rings) ring->retire_all(); // foreign memory goes back before its handler stops
@@ -122,8 +129,11 @@ Result Run::wait() {
       run.fail(*step, step->segment->ordinal, step->instance->error());
   threads_->started = false;
   Result result;
-  result.ok = run.failures.empty();
-  if (!result.ok) result.error = run.failures[0].error;
+  {
+    const std::lock_guard lock(run.failure_mutex); // fail() may still come
+    result.ok = run.failures.empty();
+    if (!result.ok) result.error = run.failures[0].error;
+  }
   result.report = report();
   tell_over(run, result);
   return result;
@@ -156,6 +166,12 @@ void Run::interrupt() {
   for (const auto& lanes : run.lives)
     for (const auto& life : lanes) life->instance->interrupt();
   run.wakeup->notify();
+}
+
+void Run::fail(const Error& error, uint32_t clock, uint64_t index) {
+  MR_ASSERT(clock < state_->clocks.size(), "a run fails on a clock of its plan");
+  state_->note_failure({error, clock, index});
+  state_->wakeup->notify(); // also the only worker, which no other thread rings for
 }
 
 std::vector<CallUnderWay> Run::calls_under_way() const { return exec::calls_under_way(*state_); }

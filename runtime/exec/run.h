@@ -4,8 +4,8 @@
 //   run.start();
 //   Result result = run.wait();
 //
-// start() and wait() are called by one thread; stop(), set(), interrupt() and, once start() has returned, report() may
-// come from any.
+// start() and wait() are called by one thread; stop(), set(), interrupt(), fail() and, once start() has returned,
+// report() may come from any.
 #pragma once
 
 #include <cstdint>
@@ -54,9 +54,20 @@ struct AppliedChange {
   ParamChange change;
 };
 
+// A failure that ends a run (2.6): no handler is called on ticks of the clock that are later than the index. All ones:
+// it belongs to no tick.
+struct FailureRecord {
+  Error error;
+  uint32_t clock = 0; // index into Plan::clocks
+  uint64_t index = 0;
+};
+
+// RunOptions::begin_ns: the clocks begin at the time of the first look of any of them.
+inline constexpr int64_t kAtFirstLook = INT64_MIN;
+
 struct RunOptions {
   uint64_t ticks_max = 0;             // 0: until the sources end
-  int64_t duration_ns = 0;            // 0: no limit
+  int64_t duration_ns = 0;            // counted from begin_ns; 0: no limit
   int64_t spin_ns = 50'000;           // a worker with nothing to do spins this long before it sleeps
   int64_t budget_ns = 10'000'000'000; // a call that takes longer is named; per handler: budget:
   int64_t grace_ns = 5'000'000'000;   // then it is interrupted; after as much again `on_hang` is told
@@ -64,8 +75,16 @@ struct RunOptions {
   int64_t standstill_ns = 10'000'000'000; // after stop(), if nothing moves for so long, calls are interrupted
   // A device that finishes nothing for so long, while nothing else moves or at the end, is lost.
   int64_t device_patience_ns = 10'000'000'000;
-  // Set: one thread, simulated workers, no wall time (semantics.md 1.2 virtual, 4.10).
+  // Set: one thread, simulated workers, no wall time (semantics.md 1.2 virtual, 4.10). wait() drives the run, if no
+  // VirtualDriver has driven it before.
   device::VirtualTime* virtual_time = nullptr;
+  // The time that threads run by, which goes on as fast as the machine's; it must outlive the run. Deadlines that
+  // handlers see are in this time, and so is mr_host::now_ns. Null: the machine's monotonic time. Not together with
+  // virtual_time.
+  const device::Timeline* time = nullptr;
+  // When all clocks begin, in the run's time, and not negative: media time 0 is then, and duration_ns counts from it.
+  // No clock ticks before. Beats that are over when the run comes to look are skipped.
+  int64_t begin_ns = kAtFirstLook;
   // Virtual time only: what a call costs; null: nothing.
   std::function<int64_t(const std::string& handler, uint64_t index)> cost_ns;
   // True: every call goes into the trace, and more calls are kept. False: only timed calls do, which are all calls of 2
@@ -93,6 +112,10 @@ struct RunOptions {
   // Called once for a call that did not return although it was interrupted. The run waits for that call, and only this
   // function can put an end to it. The monitor calls it and watches nothing else meanwhile; null: on_message is told.
   std::function<void(const Error&)> on_hang;
+  // Called for each failure of this run that is its first, takes the place of its error, or fails a clock at an earlier
+  // tick; and for a call that is given up as hung, before on_hang. The thread that failed calls it, so several may at
+  // once. It may call fail() of other runs. Not called for failures that Run::fail() was given; null: never.
+  std::function<void(const FailureRecord&)> on_failure;
   // A script of live changes, applied at their ticks (replays what changes() recorded).
   std::vector<AppliedChange> script;
 };
@@ -116,6 +139,9 @@ class Run {
   void stop();
   // Interrupts blocked handlers and drops what is in flight (second signal).
   void interrupt();
+  // Makes the run fail as a handler's failure on that tick would: no clock admits another tick, and of those admitted
+  // the later ones are void. Returns at once. Any thread; on_failure is not told.
+  void fail(const Error& error, uint32_t clock, uint64_t index);
   bool finished() const;
   // True if a device was lost while work on it was under way that cannot be ended. Handlers, devices and memory of this
   // run must then never be destroyed, and the run does not destroy its own part of them. Waits up to half a second for
@@ -136,6 +162,7 @@ class Run {
   void write_trace(std::ostream& out) const;
 
  private:
+  friend class VirtualDriver;
   struct Threads;
   void start_threads(); // throws Failure if the system has too few; those already started keep running
   std::unique_ptr<RunState> state_;

@@ -23,9 +23,15 @@ Epoch::~Epoch() = default;
 
 RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, plan::Handlers& the_handlers,
                    std::vector<device::Device*> the_devices, const RunOptions& the_options)
-    : epoch(the_plan, the_graph), live(the_handlers), options(the_options), devices(std::move(the_devices)) {
+    : epoch(the_plan, the_graph),
+      live(the_handlers),
+      options(the_options),
+      devices(std::move(the_devices)),
+      begin_ns_(the_options.begin_ns) {
   const plan::Plan& plan = epoch.plan;
-  time = options.virtual_time ? static_cast<const device::Timeline*>(options.virtual_time) : &monotonic;
+  MR_ASSERT(!options.time || !options.virtual_time, "a run has one time");
+  MR_ASSERT(options.begin_ns == kAtFirstLook || options.begin_ns >= 0, "a run cannot begin at a negative time");
+  time = options.virtual_time ? options.virtual_time : options.time ? options.time : &monotonic;
   is_virtual = options.virtual_time != nullptr;
   has_devices = plan.domains.size() > 1;
   several_threads = !is_virtual && plan.threads > 1;
@@ -63,21 +69,33 @@ void RunState::fail(HandlerRun& step, uint64_t index, const std::string& sentenc
 }
 
 void RunState::fail(Error error, uint32_t clock, uint64_t index) {
+  const FailureRecord failure{std::move(error), clock, index};
+  if (note_failure(failure) && options.on_failure) options.on_failure(failure); // outside of the lock
+}
+
+bool RunState::note_failure(const FailureRecord& failure) {
   const std::lock_guard lock(failure_mutex);
   // The failure at the earliest tick is the cause, whichever thread met it first. A lost device comes before all
   // others, because handlers fail on the values that it left unfinished.
   const auto of_device = [](const Error& e) { return e.code / 100 == 7; };
-  if (failures.empty()) {
-    failures.push_back({std::move(error), clock, index});
-  } else if (of_device(error) != of_device(failures[0].error)) {
-    if (of_device(error)) failures[0] = {std::move(error), clock, index};
-  } else if (failures[0].clock == clock && index < failures[0].index) {
-    failures[0] = {std::move(error), clock, index};
+  bool is_news = failures.empty();
+  if (is_news) {
+    failures.push_back(failure);
+  } else {
+    const FailureRecord& first = failures[0];
+    is_news = of_device(failure.error) != of_device(first.error)
+                  ? of_device(failure.error)
+                  : first.clock == failure.clock && failure.index < first.index;
+    if (is_news) failures[0] = failure;
   }
-  std::atomic<uint64_t>& fail_index = clocks[clock]->fail_index;
-  if (index < fail_index.load()) fail_index.store(index);
+  std::atomic<uint64_t>& fail_index = clocks[failure.clock]->fail_index;
+  if (failure.index < fail_index.load()) {
+    fail_index.store(failure.index);
+    is_news = true;
+  }
   failing.store(true);
   notify();
+  return is_news;
 }
 
 TraceRing& RunState::add_trace(const std::string& name) {

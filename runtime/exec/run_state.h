@@ -23,13 +23,6 @@ namespace millrace::exec {
 struct HandlerLife;
 struct HandlerRun;
 
-// A failure that ends the run (2.6). The first one counts.
-struct FailureRecord {
-  Error error;
-  uint32_t clock = 0;
-  uint64_t index = 0;
-};
-
 class RunState {
  public:
   RunState(const plan::Plan& plan, const graph::Graph& graph, plan::Handlers& handlers,
@@ -79,6 +72,10 @@ class RunState {
   // Written by the monitor, in virtual time by the only thread. No clock admits a tick while it is true (standstill.h).
   std::atomic<bool> holding{false};
 
+  // Virtual time, the only thread: when the run had finished, was interrupted or stood still for good. Nothing drives
+  // it from then on. INT64_MAX: it goes on.
+  int64_t virtual_end_ns = INT64_MAX;
+
   // Live parameters (2.7). Under changes_mutex any thread puts changes into `requested`, and a head moves them to
   // `changes`.
   struct Change {
@@ -107,14 +104,17 @@ class RunState {
     if (several_threads) wakeup->notify_if_waiting();
   }
   int64_t now_ns() const { return time->now_ns(); }
-  // The common start of all clocks (1.3): the time of the first call by any of them.
+  // The common start of all clocks (1.3): the one that was given, else the time of the first call by any of them.
   int64_t begin_ns() {
-    int64_t unset = -1;
+    int64_t unset = kAtFirstLook;
     const int64_t now = now_ns();
     return begin_ns_.compare_exchange_strong(unset, now) ? now : unset;
   }
   void fail(HandlerRun& step, uint64_t ordinal, const std::string& sentence);
   void fail(Error error, uint32_t clock, uint64_t index);
+  // fail() without telling on_failure. True if the failure is news: it is now the run's error, or its clock fails at an
+  // earlier tick than before.
+  bool note_failure(const FailureRecord& failure);
   void watch_devices(); // a poisoned one ends the run
   void watch_device(uint32_t domain);
   // Waits until every stream is done, so that no device work touches memory that is gone. A device that does not finish
@@ -134,7 +134,7 @@ class RunState {
   bool finished() const { return epoch.segments_left.load(std::memory_order_acquire) == 0; }
 
  private:
-  std::atomic<int64_t> begin_ns_{-1}; // head: of the first clock that begins
+  std::atomic<int64_t> begin_ns_; // built, or head: of the first clock that begins
   // claimer of a device's segment, under `submitting` if several threads submit. The latest submissions to each device,
   // on all its streams together; there is room for more than are ever under way.
   static constexpr size_t kSubmissions = 512;

@@ -127,12 +127,15 @@ struct StepStamps {
 // The begin time of a tick whose latency is not measured.
 inline constexpr int64_t kNotMeasured = INT64_MIN;
 
+// The start of a clock that has not begun.
+inline constexpr int64_t kNotBegun = INT64_MIN;
+
 // A clock, across plans: its beats and its sources. A new plan makes a new pace and keeps this. The head of that pace
 // writes all of it, on lines of its own.
 struct alignas(64) ClockRun {
   const plan::Clock* plan = nullptr; // built
   std::vector<SourceState> sources;
-  int64_t start_ns = -1;
+  int64_t start_ns = kNotBegun;
   int64_t next_beat = 0;
   int64_t last_media_ns = INT64_MIN;               // the last tick's, if there was one
   std::atomic<int64_t> newest_media_ns{INT64_MIN}; // the same, for clocks that this one leads

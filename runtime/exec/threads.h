@@ -80,10 +80,6 @@ class Workers {
   size_t running_ = 0, at_rest_ = 0; // workers, under rest_mutex_
 };
 
-// Runs everything on this thread, in simulated time. Returns when all segments are done, or when nothing can move any
-// more.
-void run_in_virtual_time(RunState& run);
-
 // Names handlers that exceed their budget, reports what waits for what when nothing moves, tells the progress, and has
 // the segments cut once more if their first cut was guessed.
 class Monitor {
