@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -162,7 +163,7 @@ Lead follow_at_beats(PaceRun& pace) {
   for (ChannelRun* channel : pace.fed_by) {
     const ChannelEnd& to = *channel->to;
     const std::lock_guard lock(channel->mutex);
-    const bool comes_again = to.pace == &pace || to.pace->feed->plan->every_tick;
+    const bool comes_again = to.pace == &pace || !to.pace->feed || to.pace->feed->plan->every_tick;
     if (!channel->closed || (channel->count > 0 && comes_again)) return Lead::tick;
   }
   return Lead::end;
@@ -296,12 +297,73 @@ bool admit_entry(PaceRun& pace) {
   return true;
 }
 
+// The least index of the ticks that wait at a far pace's feeds; nothing if a feed has none and may still get one.
+// `ended`: none has a tick, and none will get one.
+std::optional<mr_tick_info> next_far_tick(PaceRun& pace, bool& ended) {
+  std::optional<mr_tick_info> next;
+  ended = true;
+  for (const FeedRun& feed : pace.feeds) {
+    const std::lock_guard lock(feed.channel->mutex);
+    if (feed.channel->count == 0 && feed.channel->closed) continue;
+    ended = false;
+    if (feed.channel->count == 0) return std::nullopt;
+    const mr_tick_info& info = feed.channel->at(0).info;
+    if (!next || info.index < next->index) next = info;
+  }
+  return next;
+}
+
+// Takes the tick out of the feed, if it is there, into the slots of the entry. Else these are empty.
+void take_from(const FeedRun& feed, PaceRun& pace, uint64_t ordinal, uint64_t index) {
+  ChannelRun& channel = *feed.channel;
+  const std::lock_guard lock(channel.mutex);
+  const bool there = channel.count > 0 && channel.at(0).info.index == index;
+  const size_t values = channel.current.slots.size();
+  for (size_t v = 0; v < values; ++v) {
+    Slot& slot = pace.entry->outputs[feed.first + v]->at(ordinal);
+    slot = there ? std::exchange(channel.at(0).slots[v], Slot{}) : nothing(channel.closed ? Cause::end : Cause::link);
+  }
+  if (!there) return;
+  PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
+  if (const int64_t from_ns = channel.at(0).from_ns; from_ns != kNotMeasured) {
+    latency.ordinal.store(ordinal, std::memory_order_relaxed);
+    latency.from_ns = from_ns;
+  }
+  if (!channel.at(0).has_value() && channel.empties > 0) --channel.empties;
+  channel.first = (channel.first + 1) % channel.ring.size();
+  --channel.count;
+  ++channel.passed_on;
+}
+
+// A far pace runs every tick of its clock, once all its feeds have it.
+bool admit_far(PaceRun& pace) {
+  const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
+  if (window_full(pace, ordinal)) return false;
+  bool ended = false;
+  const std::optional<mr_tick_info> info = next_far_tick(pace, ended);
+  if (ended) end(pace);
+  if (!info) return false;
+  retire(pace, ordinal);
+  // The clock's own pace takes changes in where it is; elsewhere each of its far paces does, at the ticks they name.
+  const bool is_home = pace.run->epoch.paces[pace.plan->clock]->plan->node == pace.plan->node;
+  if (!is_home && pace.run->changes_waiting.load(std::memory_order_relaxed)) admit_changes(pace, info->index, false);
+  pace.infos[ordinal & pace.mask] = *info;
+  tell_others(pace, ordinal, *info);
+  pace.latency[ordinal & pace.mask].ordinal.store(UINT64_MAX, std::memory_order_relaxed);
+  for (const FeedRun& feed : pace.feeds) take_from(feed, pace, ordinal, info->index);
+  pace.admitted.store(ordinal + 1, std::memory_order_release);
+  stamp(*pace.entry, ordinal);
+  pace.run->notify();
+  return true;
+}
+
 } // namespace
 
 bool try_admit(PaceRun& pace) {
   if (pace.ended.load(std::memory_order_relaxed)) return false;
   if (pace.plan->kind == plan::PaceKind::decoupled) return admit_entry(pace);
-  return !pace.run->holding.load(std::memory_order_relaxed) && admit_clock_tick(pace);
+  if (pace.run->holding.load(std::memory_order_relaxed)) return false;
+  return pace.plan->kind == plan::PaceKind::far ? admit_far(pace) : admit_clock_tick(pace);
 }
 
 } // namespace millrace::exec

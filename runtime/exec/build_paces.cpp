@@ -14,6 +14,20 @@
 
 namespace millrace::exec {
 
+namespace {
+
+// The number of values that a tick has in the channel.
+size_t values_of(const plan::Plan& plan, uint32_t index) {
+  const plan::Channel& channel = plan.channels[index];
+  if (channel.kind != plan::ChannelKind::gate) return 1;
+  if (channel.from != plan::kNone) return plan.steps[channel.from].inputs.size();
+  const plan::Pace& pace = plan.paces[plan.steps[channel.to].pace];
+  return std::find_if(pace.feeds.begin(), pace.feeds.end(), [&](const plan::Feed& feed) { return feed.channel == index; })
+      ->count;
+}
+
+} // namespace
+
 void make_outputs(RunState& run) {
   Epoch& epoch = run.epoch;
   epoch.outputs = std::vector<OutputRun>(epoch.plan.outputs.size());
@@ -53,12 +67,12 @@ void make_paces(RunState& run) {
       if (output.holds && epoch.plan.steps[output.plan->step].pace == p) pace->held_outputs.push_back(&output);
     epoch.paces.push_back(std::move(pace));
   }
-  for (const plan::Channel& plan_channel : epoch.plan.channels) {
+  for (uint32_t c = 0; c < epoch.plan.channels.size(); ++c) {
+    const plan::Channel& plan_channel = epoch.plan.channels[c];
     auto channel = std::make_unique<ChannelRun>();
     channel->plan = &plan_channel;
     channel->ring.resize(plan_channel.capacity);
-    const size_t values =
-        plan_channel.kind == plan::ChannelKind::gate ? epoch.plan.steps[plan_channel.from].inputs.size() : 1;
+    const size_t values = values_of(epoch.plan, c);
     for (QueuedTick& tick : channel->ring) tick.slots.resize(values);
     channel->current.slots.resize(values);
     channel->dropped.resize(values);
@@ -73,6 +87,13 @@ void make_paces(RunState& run) {
 void join_paces(RunState& run) {
   Epoch& epoch = run.epoch;
   for (auto& pace : epoch.paces) {
+    if (pace->plan->node != epoch.plan.node) continue; // it has no steps here
+    if (pace->plan->kind == plan::PaceKind::far) {
+      pace->entry = &as<EntryRun>(*epoch.step_runs[pace->plan->entry]);
+      for (const plan::Feed& feed : pace->plan->feeds)
+        pace->feeds.push_back({epoch.channels[feed.channel].get(), feed.first});
+      continue;
+    }
     if (pace->plan->kind == plan::PaceKind::decoupled) {
       pace->parent = epoch.paces[pace->plan->parent].get();
       pace->gate = &as<GateRun>(*epoch.step_runs[pace->plan->gate]);
@@ -95,6 +116,7 @@ void join_clocks(RunState& run) {
   for (const auto& channel : epoch.channels)
     if (channel->plan->kind == plan::ChannelKind::align && channel->to->pace->clock->plan->realtime())
       epoch.timed_steps.push_back(&as<ResolveRun>(*channel->to));
+  // A channel between two clocks has both ends here: from another node its values come through a far pace of the first.
   const auto clock_of = [&](uint32_t step) { return epoch.plan.paces[epoch.plan.steps[step].pace].clock; };
   for (auto& pace : epoch.paces) {
     if (pace->plan->kind != plan::PaceKind::clock || pace->clock->plan->leaders.empty()) continue;
@@ -104,12 +126,14 @@ void join_clocks(RunState& run) {
     for (bool changed = true; changed;) {
       changed = false;
       for (const plan::Channel& channel : epoch.plan.channels) {
+        if (!plan::is_whole(channel)) continue;
         if (!led[clock_of(channel.from)] || led[clock_of(channel.to)]) continue;
         led[clock_of(channel.to)] = changed = true;
       }
     }
     for (auto& channel : epoch.channels)
-      if (clock_of(channel->plan->to) == pace->plan->clock && !led[clock_of(channel->plan->from)])
+      if (plan::is_whole(*channel->plan) && clock_of(channel->plan->to) == pace->plan->clock &&
+          !led[clock_of(channel->plan->from)])
         pace->fed_by.push_back(channel.get());
   }
 }

@@ -177,7 +177,9 @@ void fill(RunState& run, CopyRun& step) {
 
 void fill(RunState&, FinishRun&) {} // join_steps()
 
-void fill(RunState& run, ChannelEnd& step) { step.channel = run.epoch.channels[step.plan->channel()].get(); }
+void fill(RunState& run, ChannelEnd& step) {
+  if (step.plan->channel() != plan::kNone) step.channel = run.epoch.channels[step.plan->channel()].get();
+}
 
 template <class Kind>
 void make_step(RunState& run, SegmentRun& segment, uint32_t index) {
@@ -301,8 +303,8 @@ void join_steps(RunState& run) {
             {epoch.step_runs[plan->readers[r]], plan->members.empty() ? 0 : plan->members[r]});
   }
   for (auto& channel : epoch.channels) {
-    channel->from = &as<ChannelEnd>(*epoch.step_runs[channel->plan->from]);
-    channel->to = &as<ChannelEnd>(*epoch.step_runs[channel->plan->to]);
+    if (channel->plan->from != plan::kNone) channel->from = &as<ChannelEnd>(*epoch.step_runs[channel->plan->from]);
+    if (channel->plan->to != plan::kNone) channel->to = &as<ChannelEnd>(*epoch.step_runs[channel->plan->to]);
   }
 }
 

@@ -31,8 +31,8 @@ struct ChannelEnd;
 struct ChannelRun {
   // built
   const plan::Channel* plan = nullptr;
-  ChannelEnd* from = nullptr; // a gate or post
-  ChannelEnd* to = nullptr;   // an entry or resolve
+  ChannelEnd* from = nullptr; // a gate or post; null: on another node
+  ChannelEnd* to = nullptr;   // an entry or resolve; null: on another node
 
   // any, under `mutex`
   std::mutex mutex;
@@ -41,8 +41,10 @@ struct ChannelRun {
   size_t empties = 0;  // gate: those of `count` that have no value and were let in all the same
   bool closed = false; // nothing more comes
   uint64_t pushed = 0;
-  QueuedTick current; // latest, align: the tick that the reader holds. A gate's step puts its tick together here,
-                      // without the lock
+  size_t taken = 0;       // to another node: those of `count` that the link has, oldest first
+  uint64_t passed_on = 0; // from another node: ticks that the pace has taken out
+  QueuedTick current;     // latest, align: the tick that the reader holds. A gate's step puts its tick together here,
+                          // without the lock
   bool has_current = false, current_read = false;
   std::vector<Drops> dropped; // by value of a tick
   std::vector<bool> queued;   // by value of a tick: one of its edges is a queue

@@ -67,10 +67,13 @@ Room room_at_gate(ChannelRun& channel, const QueuedTick& tick, bool realtime) {
   const plan::Channel& plan = *channel.plan;
   const bool has_value = tick.has_value();
   const size_t alike = has_value ? channel.count - channel.empties : channel.empties;
-  PaceRun& pace = *channel.to->pace;
-  const bool room = plan.busy ? channel.count + in_work(pace) < pace.window && !channel.full() : alike < plan.depth;
+  const auto has_idle_place = [&] {
+    PaceRun& pace = *channel.to->pace;
+    return channel.count + in_work(pace) < pace.window && !channel.full();
+  };
+  const bool room = plan.busy ? has_idle_place() : plan.far ? !channel.full() : alike < plan.depth;
   if (room) return Room::push;
-  if (!realtime) return Room::wait;
+  if (!realtime || plan.far) return Room::wait;
   if (!has_value) {
     ++channel.left_out;
     return Room::drop;

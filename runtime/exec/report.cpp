@@ -68,6 +68,7 @@ void report_handlers(const RunState& run, Report& report) {
   const Epoch& epoch = run.epoch;
   for (uint32_t h = 0; h < epoch.plan.handlers.size(); ++h) {
     const plan::HandlerPlan& handler = epoch.plan.handlers[h];
+    if (handler.step == plan::kNone) continue; // another node runs it
     HandlerReport out;
     out.name = handler.name;
     out.type = handler.type;
@@ -121,6 +122,7 @@ void add_drops(const RunState& run, uint32_t edge, std::map<std::string, uint64_
     const std::lock_guard lock(channel->mutex);
     add_drops(channel->dropped[channel->plan->entries[static_cast<size_t>(at - edges.begin())]], dropped);
   }
+  if (epoch.plan.edges[edge].source_output == plan::kNone) return; // its source is on another node
   const plan::Step& producer = epoch.plan.steps[epoch.plan.outputs[epoch.plan.edges[edge].source_output].step];
   for (const auto& clock : run.clocks)
     for (const SourceState& source : clock->sources)

@@ -163,6 +163,8 @@ class Run {
 
  private:
   friend class VirtualDriver;
+  friend class Departure;
+  friend class Arrival;
   struct Threads;
   void start_threads(); // throws Failure if the system has too few; those already started keep running
   std::unique_ptr<RunState> state_;

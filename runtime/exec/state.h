@@ -63,7 +63,8 @@ struct SourceState;
 // At most this many tiny calls in a row share one look at the trace's clock.
 inline constexpr uint32_t kTinyCallsMax = 16;
 
-// Why an edge had no value, counted on the edge (semantics.md 2.1, 2.8).
+// Why an edge had no value, counted on the edge (semantics.md 2.1, 2.8). The numbers travel over links and stay as they
+// are.
 enum class Cause : uint8_t {
   silent,
   every,
@@ -78,11 +79,15 @@ enum class Cause : uint8_t {
   failed,
   restart,
   input,
+  link,
+  away,
+  lost,
+  late,
   count
 };
-inline constexpr const char* kCauseNames[] = {"silent",     "every",   "error",   "busy", "queue_full",
-                                              "superseded", "end",     "not_yet", "rate", "unaligned",
-                                              "failed",     "restart", "input"};
+inline constexpr const char* kCauseNames[] = {"silent", "every",   "error", "busy",      "queue_full", "superseded",
+                                              "end",    "not_yet", "rate",  "unaligned", "failed",     "restart",
+                                              "input",  "link",    "away",  "lost",      "late"};
 static_assert(std::size(kCauseNames) == static_cast<size_t>(Cause::count));
 
 // One output's value for one ordinal. A null value is an empty slot.
@@ -143,6 +148,12 @@ struct alignas(64) ClockRun {
   std::atomic<uint64_t> fail_index{UINT64_MAX}; // any, under failure_mutex: the first tick on which the run failed
 };
 
+// A channel from which a far pace takes its ticks, and the entry's output that its first value becomes.
+struct FeedRun {
+  ChannelRun* channel = nullptr;
+  uint32_t first = 0;
+};
+
 struct PaceRun {
   struct alignas(32) Latency {
     // The last ordinal of this place that was measured, perhaps long ago. Also cut: a device's body may read it
@@ -178,6 +189,7 @@ struct PaceRun {
   GateRun* gate = nullptr;
   EntryRun* entry = nullptr;
   ChannelRun* feed = nullptr;
+  std::vector<FeedRun> feeds; // far
 
   // head
   alignas(64) std::atomic<uint64_t> admitted{0}; // lines of their own: others look at them all the time

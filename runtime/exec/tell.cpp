@@ -164,6 +164,7 @@ void LossWatch::look_at(bool at_end) {
   for (const auto& channel : run_.epoch.channels) {
     if (channel->plan->edges.empty()) continue;
     const plan::EdgePlan& edge = run_.epoch.plan.edges[channel->plan->edges[0]];
+    if (edge.target_step == plan::kNone) continue; // another node tells of its readers
     const StepRun& reader = *run_.epoch.step_runs[edge.target_step];
     Drops dropped{}; // summed over all values that it carries
     {

@@ -13,7 +13,7 @@ namespace {
 // The index of the last tick of the pace's clock such that its head or its gate has looked at all ticks up to it;
 // INT64_MAX when no more come.
 int64_t watermark(PaceRun& pace) {
-  if (pace.plan->kind == plan::PaceKind::clock) {
+  if (!pace.parent) { // it runs every tick
     if (pace.ended.load(std::memory_order_acquire)) return INT64_MAX;
     return static_cast<int64_t>(pace.admitted.load(std::memory_order_acquire)) - 1;
   }

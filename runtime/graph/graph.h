@@ -52,6 +52,7 @@ struct Handler {
   uint32_t every = 1;
   std::string device; // "": the plan decides
   std::string clock;  // "": the clock of its inputs, or the only one
+  std::string node;   // the node that runs it; "": the first of Options::nodes
   OnError on_error = OnError::fail;
   int64_t budget_ns = 0;    // 0: the run's default
   int64_t patience_ns = 0;  // for its other functions: the second time of `budget`; 0: the run's default

@@ -125,6 +125,18 @@ void refuse_late_loops(const Draft& draft, const std::vector<const DraftEdge*>& 
   }
 }
 
+// The edges between clocks on which one clock waits for the other, and those clocks.
+std::pair<std::vector<const DraftEdge*>, ClockEdges> waiting_edges(const Draft& draft) {
+  std::pair<std::vector<const DraftEdge*>, ClockEdges> found;
+  for (const DraftEdge& edge : draft.edges) {
+    const uint32_t from = draft.handlers[edge.source].clock, to = draft.handlers[edge.target].clock;
+    if (!edge.crosses_clocks || (draft.plan.clocks[to].realtime() && !blocks(edge))) continue;
+    found.first.push_back(&edge);
+    found.second.emplace_back(from, to);
+  }
+  return found;
+}
+
 int64_t time_of(uint32_t ticks, const graph::Rational& rate) { // rounded down, as beats are
   return static_cast<int64_t>(
       std::floor(1e9L * ticks * static_cast<long double>(rate.denominator) / static_cast<long double>(rate.numerator)));
@@ -148,16 +160,28 @@ uint32_t ticks_in(int64_t span_ns, const graph::Rational& rate) {
 }
 
 void refuse_standing_circles(const Draft& draft) {
-  std::vector<const DraftEdge*> crossing;
-  ClockEdges clocks;
-  for (const DraftEdge& edge : draft.edges) {
-    const uint32_t from = draft.handlers[edge.source].clock, to = draft.handlers[edge.target].clock;
-    if (!edge.crosses_clocks || (draft.plan.clocks[to].realtime() && !blocks(edge))) continue;
-    crossing.push_back(&edge);
-    clocks.emplace_back(from, to);
-  }
+  const auto [crossing, clocks] = waiting_edges(draft);
   refuse_blocking_queues(draft, crossing, clocks);
   refuse_late_loops(draft, crossing);
+}
+
+void refuse_circles_over_nodes(const Draft& draft) {
+  const auto [crossing, clocks] = waiting_edges(draft);
+  std::vector<std::set<uint32_t>> nodes(draft.plan.clocks.size());
+  for (const DraftHandler& handler : draft.handlers) nodes[handler.clock].insert(handler.node);
+  for (uint32_t e = 0; e < clocks.size(); ++e) {
+    const auto [from, to] = clocks[e];
+    if (nodes[from].size() == 1 && nodes[from] == nodes[to]) continue;
+    if (way_without(clocks, e, from, to).empty()) continue;
+    throw Failure(Error{code::not_over_nodes,
+                        "the clocks " + quoted_clock(draft.plan.clocks[from]) + " and " +
+                            quoted_clock(draft.plan.clocks[to]) +
+                            " wait for each other by several ways, and are on several nodes",
+                        crossing[e]->declared->place,
+                        {described(draft, *crossing[e])},
+                        "",
+                        "the same node: for all their handlers"});
+  }
 }
 
 ClockCircles::ClockCircles(const Plan& plan) : plan_(plan), circle_(plan.clocks.size(), kNone) {

@@ -30,6 +30,9 @@ namespace millrace::plan {
 // of handlers that takes a later value of another clock and needs an earlier one of its own for it (MR0414).
 void refuse_standing_circles(const Draft& draft);
 
+// Refuses circles whose handlers are on several nodes (MR0818): no plan of a node sees such a circle whole.
+void refuse_circles_over_nodes(const Draft& draft);
+
 // Sets Clock::held_ns, held_ticks, owed_ticks and crowd_ticks of the clocks on circles (8.3). Refuses (MR0415) a fixed
 // `in_flight` that is too small for that, and a clock that needs a rate and has none.
 void hold_circles(Draft& draft);

@@ -1,4 +1,5 @@
 // From a declared graph to a plan: runs the passes in order, and begins again if negotiation asks for a conversion.
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -6,6 +7,7 @@
 #include "plan/draft.h"
 #include "plan/order.h"
 #include "plan/predict.h"
+#include "plan/stages.h"
 
 namespace millrace::plan {
 
@@ -79,6 +81,7 @@ class Extended {
       convert.name = edge.target + "~" + conversion.wish + std::to_string(n);
     convert.place = edge.place;
     convert.clock = draft.plan.clocks[draft.handlers[drafted.source].clock].name;
+    convert.node = node_of(conversion);
     convert.inserted = true;
     for (const auto& [name, text] : conversion.settings) convert.params.push_back({name, text, edge.place, edge.place});
     graph::Edge first = edge;
@@ -104,6 +107,15 @@ class Extended {
   }
 
  private:
+  // The readers' node, if they share one; else that of the output.
+  std::string node_of(const Conversion& conversion) const {
+    const auto node_of_reader = [&](size_t e) { return graph_->find(graph_->edges[e].target)->node; };
+    const std::string node = node_of_reader(conversion.edges[0]);
+    const bool shared = std::all_of(conversion.edges.begin(), conversion.edges.end(),
+                                    [&](size_t e) { return node_of_reader(e) == node; });
+    return shared ? node : graph_->find(graph_->edges[conversion.edges[0]].source)->node;
+  }
+
   const graph::Graph& declared_;
   const Facts& declared_facts_;
   const Types& types_;
@@ -120,8 +132,10 @@ Plan compile(const graph::Graph& graph, const Facts& facts, const Types& types, 
   for (int round = 0; round < kConversionRoundsMax; ++round) {
     Draft draft{all.graph(), all.facts(), types, machine, options};
     draft.plan.name = graph.name;
+    draft.plan.node = options.node;
     resolve(draft);
     assign_clocks(draft);
+    find_stages(draft);
     const std::vector<Conversion> conversions = negotiate(draft);
     if (conversions.empty()) {
       run_passes(draft);

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "plan/expand.h"
+#include "plan/far_feeds.h"
 #include "plan/format_text.h"
 
 namespace millrace::plan {
@@ -13,7 +14,7 @@ namespace {
 
 class Connecting {
  public:
-  explicit Connecting(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan), apart_(all.apart) {}
+  explicit Connecting(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan), apart_(all.apart), far_(all) {}
 
   void run() {
     for (uint32_t e = 0; e < draft_.edges.size(); ++e) connect(e);
@@ -24,14 +25,16 @@ class Connecting {
   const DraftHandler& source_of(const DraftEdge& edge) const { return all_.source_of(edge); }
   const DraftHandler& target_of(const DraftEdge& edge) const { return all_.target_of(edge); }
 
+  bool is_here(uint32_t pace) const { return plan_.paces[pace].node == draft_.options.node; }
+
   void connect(uint32_t e) {
     const DraftEdge& edge = draft_.edges[e];
     const graph::Edge& declared = *edge.declared;
-    const uint32_t made = draft_.handler_output[edge.source] + edge.source_output;
+    const bool is_made_here = is_here(source_of(edge).pace);
+    const uint32_t made = is_made_here ? draft_.handler_output[edge.source] + edge.source_output : kNone;
     const auto finished = all_.finished.find(made);
     const uint32_t from = finished == all_.finished.end() ? made : finished->second;
     const uint32_t to = target_of(edge).step;
-    StepInput& input = plan_.steps[to].inputs[edge.target_input];
     if (declared.gap > 0 && target_of(edge).info->max_pending == 0)
       throw Failure(Error{code::meaningless_gap,
                           "the gap of " + draft_.port_name(edge.target, true, edge.target_input) + " means nothing: " +
@@ -48,14 +51,21 @@ class Connecting {
     shown.source_output = made;
     shown.target_step = to;
     shown.target_input = edge.target_input;
-    input.edge = e;
     const uint32_t source_pace = source_of(edge).pace, target_pace = target_of(edge).pace;
     const bool drops = declared.full != graph::Full::block;
     if (declared.policy == graph::Policy::queue && drops && !plan_.clocks[target_of(edge).clock].realtime())
       shown.note = edge.crosses_clocks ? "drops by media time" : "drop acts as block where the clock waits";
     if (declared.gap > 0 && apart_[edge.target] == edge.target)
       shown.note = "gap: not needed, since nothing waits for the ticks of a gap";
-    if (declared.policy == graph::Policy::sync && source_pace == target_pace) {
+    if (to == kNone) { // it is read on another node
+      plan_.edges.push_back(shown);
+      return;
+    }
+    StepInput& input = plan_.steps[to].inputs[edge.target_input];
+    input.edge = e;
+    if (joins_tick(edge) && source_pace != target_pace && plan_.paces[target_pace].kind == PaceKind::far) {
+      input.output = far_.value_in(target_pace, e);
+    } else if (declared.policy == graph::Policy::sync && source_pace == target_pace) {
       input.output = from;
       input.delay = declared.delay;
       input.initial_empty = declared.initial_empty;
@@ -68,7 +78,9 @@ class Connecting {
         input.output = through_gate(e, from);
       }
     } else {
-      input.output = through_channel(e, from);
+      const uint32_t posting = far_.posting_pace(e);
+      input.output = posting == kNone ? through_channel(e, from, source_pace)
+                                      : through_channel(e, far_.value_in(posting, e), posting);
     }
     plan_.edges.push_back(shown);
   }
@@ -143,7 +155,7 @@ class Connecting {
 
   // The resolve step's output from which a `latest`, `queue` or `align` edge is read. `latest` edges that agree share
   // one.
-  uint32_t through_channel(uint32_t e, uint32_t from) {
+  uint32_t through_channel(uint32_t e, uint32_t from, uint32_t source_pace) {
     const DraftEdge& edge = draft_.edges[e];
     const graph::Edge& declared = *edge.declared;
     const uint32_t pace = target_of(edge).pace;
@@ -160,7 +172,7 @@ class Connecting {
     const Output source = plan_.outputs[from];
     const std::string what = draft_.port_name(edge.source, false, edge.source_output);
     const auto number = static_cast<uint32_t>(plan_.channels.size());
-    const uint32_t post = all_.add_step(PostStep{number}, "post " + what, source_of(edge).pace);
+    const uint32_t post = all_.add_step(PostStep{number}, "post " + what, source_pace);
     StepInput input;
     input.output = from;
     input.required = false;
@@ -193,13 +205,15 @@ class Connecting {
   // A pace that no edge feeds by sync or queue fires every tick: it gets a gate without values.
   void make_empty_gates() {
     for (uint32_t p = static_cast<uint32_t>(plan_.clocks.size()); p < plan_.paces.size(); ++p)
-      if (plan_.paces[p].gate == kNone) gate_of(p, plan_.paces[p].clock);
+      if (plan_.paces[p].kind == PaceKind::decoupled && plan_.paces[p].gate == kNone && is_here(p))
+        gate_of(p, plan_.paces[p].clock);
   }
 
   Expansion& all_;
   Draft& draft_;
   Plan& plan_;
   const std::vector<uint32_t>& apart_;
+  const FarFeeds far_;
   std::map<std::tuple<uint32_t, uint32_t, graph::Policy, uint32_t, bool>, uint32_t> latest_;
 };
 

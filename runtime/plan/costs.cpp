@@ -60,8 +60,9 @@ std::string settings_of(const graph::Handler& declared) {
 }
 
 uint64_t bytes_read(const Plan& plan, uint32_t handler) {
-  const Step& step = plan.steps[plan.handlers[handler].step];
   uint64_t bytes = 0;
+  if (plan.handlers[handler].step == kNone) return bytes; // another node runs it
+  const Step& step = plan.steps[plan.handlers[handler].step];
   for (const StepInput& input : step.inputs)
     if (input.output != kNone) bytes += known_bytes(plan.outputs[input.output].format);
   if (step.inputs.empty())

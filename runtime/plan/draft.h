@@ -25,6 +25,8 @@ struct DraftHandler {
   std::vector<uint32_t> input_edge;  // flat input → draft edge, kNone if not connected
   std::vector<mr_format> inputs, outputs;
   uint32_t clock = kNone;
+  uint32_t node = 0;        // index into Options::nodes
+  uint32_t stage = 0;       // 0: in its clock's own pace, or decoupled from it; else in a far pace (stages.h)
   bool only_source = false; // the only one of its clock
   uint32_t domain = 0;
   std::string reason;
@@ -59,6 +61,7 @@ struct Draft {
   std::vector<graph::Clock> clocks{};     // as in the graph; one if it declares none
   std::vector<DraftHandler> handlers{};   // as in the graph
   std::vector<DraftEdge> edges{};         // as in the graph
+  std::vector<uint32_t> homes{};          // by clock: its node
   std::vector<uint32_t> order{};          // handlers, in an order in which every edge without delay points forwards
   std::vector<uint32_t> handler_output{}; // [handler] → its first output in plan.outputs
   Plan plan{};

@@ -3,6 +3,8 @@
 // in.
 #include "plan/expand.h"
 
+#include <algorithm>
+
 namespace millrace::plan {
 
 namespace {
@@ -11,7 +13,7 @@ namespace {
 // see the ticks of the others, so it could not tell the last value.
 void keep_whole(Plan& plan) {
   for (HandlerPlan& handler : plan.handlers) {
-    if (handler.lanes == 1) continue;
+    if (handler.lanes == 1 || handler.step == kNone) continue;
     for (const StepInput& input : plan.steps[handler.step].inputs) {
       if (!input.repeat_last && input.keeps == 0) continue;
       handler.lanes = 1;
@@ -22,6 +24,20 @@ void keep_whole(Plan& plan) {
 }
 
 } // namespace
+
+uint32_t Expansion::ticks_owed(uint32_t h) const {
+  const DraftHandler& handler = draft.handlers[h];
+  if (apart[h] == h) return handler.info->max_pending;
+  return handler.info->max_pending * handler.declared->every + gap_of(h);
+}
+
+uint32_t Expansion::gap_of(uint32_t h) const {
+  if (draft.handlers[h].info->max_pending == 0) return 0;
+  uint32_t gap = draft.handlers[h].info->gap;
+  for (const DraftEdge& edge : draft.edges)
+    if (edge.target == h) gap = std::max(gap, edge.declared->gap);
+  return gap;
+}
 
 uint32_t Expansion::add_step(StepKind kind, std::string name, uint32_t pace) {
   Step step;

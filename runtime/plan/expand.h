@@ -17,10 +17,20 @@ struct Expansion {
   Plan& plan;
   std::vector<bool> decoupled;           // by handler: by rule 1.6, or because it stands apart
   std::vector<uint32_t> apart;           // by handler: the handler whose firings its pace counts (8.12), or kNone
+  std::vector<uint32_t> owed_after;      // by handler: ticks that may be pending after it, on all nodes together
   std::map<uint32_t, uint32_t> finished; // a body's output on the host → the finish step's output for it
 
   const DraftHandler& source_of(const DraftEdge& edge) const { return draft.handlers[edge.source]; }
   const DraftHandler& target_of(const DraftEdge& edge) const { return draft.handlers[edge.target]; }
+  // True if the port that the edge leads to need not have a value.
+  bool is_optional(const DraftEdge& edge) const {
+    const DraftHandler& handler = target_of(edge);
+    return handler.info->ports[handler.input_port[edge.target_input]].optional();
+  }
+  // The most ticks of its pace for which the handler may owe a firing. In a pace of its own every tick is a firing.
+  // Elsewhere a handler with every: k owes a firing for k times as long.
+  uint32_t ticks_owed(uint32_t handler) const;
+  uint32_t gap_of(uint32_t handler) const; // ticks without a firing that it is planned for while it owes one
   uint32_t add_step(StepKind kind, std::string name, uint32_t pace);
   uint32_t add_output(uint32_t step, std::string name, const mr_format& format, uint32_t domain);
 };

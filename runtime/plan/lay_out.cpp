@@ -10,6 +10,7 @@
 #include "memory/ring.h"
 #include "plan/clock_circles.h"
 #include "plan/draft.h"
+#include "plan/far_feeds.h"
 #include "plan/order.h"
 
 namespace millrace::plan {
@@ -125,6 +126,8 @@ class Layout {
       room = clock.in_flight > 0 ? in_flight : std::max(room, in_flight);
       clock.in_flight = in_flight;
       clock.pending = pending;
+    } else if (pace.kind == PaceKind::far) {
+      if (const uint32_t fixed = fixed_[pace.clock]; fixed > 0) in_flight = room = fixed;
     } else {
       const Channel& gate = plan_.channels[plan_.steps[pace.gate].channel()];
       if (gate.busy) in_flight = room = 1; // one tick is its bound
@@ -139,8 +142,14 @@ class Layout {
                                      [&](const Step& step) { return step.pace == p && step.owes() > 0; });
     // Handlers in a row share the room, so that one is drained before the window is full even if each is at its bound.
     // On a circle of clocks that room is for the ticks that other clocks hold.
-    const bool has_room = clock.held_ns == 0 && !reads_owed_aside(plan_, pace.clock);
+    const bool has_room = clock.held_ns == 0 && !reads_owed_aside(plan_, pace.clock) && !is_spread(pace.clock);
     if (owing > 0 && has_room) pace.gap = 1 + (in_flight - 1) / static_cast<uint32_t>(owing);
+  }
+
+  // True if ticks of the clock go to far paces, whose levels are for what handlers owe without such room.
+  bool is_spread(uint32_t clock) const {
+    return std::any_of(plan_.paces.begin(), plan_.paces.end(),
+                       [&](const Pace& pace) { return pace.clock == clock && pace.kind == PaceKind::far; });
   }
 
   // True if another clock of a circle reads a step of the pace, or a step of the pace waits for another clock of a
@@ -149,11 +158,12 @@ class Layout {
     for (uint32_t s = 0; s < plan_.steps.size(); ++s)
       if (plan_.steps[s].pace == pace && waits_[s] != 0) return true;
     return std::any_of(plan_.channels.begin(), plan_.channels.end(), [&](const Channel& channel) {
-      return circles_.joins(channel) && plan_.steps[channel.from].pace == pace;
+      return circles_.joins(channel) && plan_.steps[channel.from].pace == pace; // a whole channel
     });
   }
 
   void set_capacity(Channel& channel) {
+    if (channel.far) return void(channel.capacity = channel.depth);
     const Pace& from = plan_.paces[plan_.steps[channel.from].pace];
     const Pace& to = plan_.paces[plan_.steps[channel.to].pace];
     switch (channel.kind) {
@@ -247,14 +257,24 @@ class Layout {
       if (blocking || (facts.rate_num > 0 && clock.realtime()) || clock.takes_what_is_due(facts))
         hold(ring, kReadAhead + 1, "read ahead by the source");
     }
+    if (const Channel* feed = arrival_of(o)) hold(ring, feed->depth + 1, "on their way from another node");
     if (output.format.held > 0) hold(ring, output.format.held, "worked in by " + producer.name);
     if (!plan_.on_host(producer.domain)) ring.pinned = plan_.in_host_memory(ring.domain); // a device writes it
     plan_.outputs[o].ring = static_cast<uint32_t>(plan_.rings.size());
     plan_.rings.push_back(ring);
   }
 
+  // The feed by which an entry's values come from another node; null if the output is no such value.
+  const Channel* arrival_of(uint32_t o) const {
+    const Output& output = plan_.outputs[o];
+    const Step& entry = plan_.steps[output.step];
+    if (!entry.is<EntryStep>() || output.origin != kNone) return nullptr;
+    return &plan_.channels[feed_of(plan_.paces[entry.pace], output.port).channel];
+  }
+
   void hold_for_channel(Ring& ring, const Step& reader) {
     const Channel& channel = plan_.channels[reader.channel()];
+    if (channel.to == kNone) return hold(ring, channel.depth + 1, "held for another node");
     const Step& far = plan_.steps[channel.to];
     uint32_t retain = 0;
     for (uint32_t o : far.outputs) retain = std::max(retain, plan_.outputs[o].retain);

@@ -53,6 +53,10 @@ struct Options {
       costs_ns; // by handler, measured or declared: the cost where it runs; for placement, on the host
   std::map<std::string, std::string> places; // by handler: a domain, as in a plan that was saved
   bool by_price = true;                      // else handlers that are not pinned go to the first domain that runs them
+  // The nodes that run the graph together, and which of them this plan is for. Every node compiles the whole graph, and
+  // its plan has the steps of its own handlers alone. Empty: this machine runs everything.
+  std::vector<std::string> nodes;
+  uint32_t node = 0;
 };
 
 } // namespace millrace::plan

@@ -1,9 +1,12 @@
 // Finds the handlers that are decoupled (1.6) or have a pace of their own (8.12), and the pace of each handler: one for
-// each clock, and one for each decoupled group.
+// each clock, one for each node, clock and later stage (stages.h), and one for each decoupled group.
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "plan/expand.h"
 #include "plan/reachability.h"
+#include "plan/stages.h"
 
 namespace millrace::plan {
 
@@ -19,6 +22,7 @@ class Grouping {
     find_apart();
     do make_paces();
     while (open_circle() || join_kinds());
+    find_far_levels();
   }
 
  private:
@@ -47,7 +51,10 @@ class Grouping {
       if (is_sync(edge)) only_leaves[edge.source] = false;
     }
     decoupled_.assign(count, false);
-    for (uint32_t h = 0; h < count; ++h) decoupled_[h] = !joined[h] || (only_leaves[h] && leaves[h]);
+    for (uint32_t h = 0; h < count; ++h)
+      decoupled_[h] = draft_.handlers[h].stage == 0 && (!joined[h] || (only_leaves[h] && leaves[h]));
+    for (const DraftEdge& edge : draft_.edges) // every tick of it has to reach the other node
+      if (source_of(edge).node != target_of(edge).node) decoupled_[edge.source] = false;
     back_out();
   }
 
@@ -85,12 +92,14 @@ class Grouping {
   // a member reads from elsewhere or fires on ticks on which the handler does not.
   std::vector<uint32_t> dependents_alone(uint32_t root) const {
     if (draft_.handlers[root].info->max_pending == 0 || !fires_on_values(root)) return {};
+    if (draft_.handlers[root].stage > 0) return {};
     std::vector<uint32_t> group{root};
     const auto has = [&](uint32_t h) { return std::find(group.begin(), group.end(), h) != group.end(); };
     for (size_t i = 0; i < group.size(); ++i) {
       for (const DraftEdge& edge : draft_.edges) {
         if (edge.source != group[i]) continue;
         if (!joins_tick(edge) || edge.declared->delay > 0) return {};
+        if (target_of(edge).stage > 0 || target_of(edge).node != source_of(edge).node) return {};
         if (!has(edge.target)) group.push_back(edge.target);
       }
     }
@@ -100,7 +109,7 @@ class Grouping {
         if (edge.target != h) continue;
         if (has(edge.source) == (h == root)) return {};
         if (edge.crosses_clocks && edge.declared->policy != graph::Policy::latest) return {};
-        is_called = is_called || (joins_tick(edge) && (!is_sync(edge) || !is_optional(edge)));
+        is_called = is_called || (joins_tick(edge) && (!is_sync(edge) || !all_.is_optional(edge)));
       }
       if (!is_called) return {};
     }
@@ -113,14 +122,9 @@ class Grouping {
     for (const DraftEdge& edge : draft_.edges) {
       if (edge.target != h || !joins_tick(edge)) continue;
       if (!is_sync(edge) || edge.declared->delay > 0) return false;
-      requires_one = requires_one || !is_optional(edge);
+      requires_one = requires_one || !all_.is_optional(edge);
     }
     return requires_one;
-  }
-
-  bool is_optional(const DraftEdge& edge) const {
-    const DraftHandler& handler = target_of(edge);
-    return handler.info->ports[handler.input_port[edge.target_input]].optional();
   }
 
   // A group after a gate begins as a whole, once all that feeds it is there. If a path leads out of the group and back
@@ -190,18 +194,63 @@ class Grouping {
     for (uint32_t c = 0; c < plan_.clocks.size(); ++c) {
       Pace pace;
       pace.clock = c;
+      pace.node = draft_.homes[c];
       plan_.paces.push_back(pace);
     }
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
       draft_.handlers[h].pace = decoupled_[h] ? kNone : draft_.handlers[h].clock;
+    make_far_paces();
     // Decoupled handlers share a pace if sync edges join them, also through one that stands apart.
     for (uint32_t h : draft_.order) {
       if (draft_.handlers[h].pace != kNone) continue;
       Pace pace;
       pace.kind = PaceKind::decoupled;
       pace.clock = draft_.handlers[h].clock;
+      pace.node = draft_.handlers[h].node;
       plan_.paces.push_back(pace);
       spread(h, static_cast<uint32_t>(plan_.paces.size() - 1));
+    }
+  }
+
+  void make_far_paces() {
+    std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> known; // node, clock, stage
+    for (const uint32_t h : draft_.order) {
+      DraftHandler& handler = draft_.handlers[h];
+      if (handler.stage == 0) continue;
+      const auto [at, is_new] = known.try_emplace({handler.node, handler.clock, handler.stage}, plan_.paces.size());
+      handler.pace = at->second;
+      if (!is_new) continue;
+      Pace pace;
+      pace.kind = PaceKind::far;
+      pace.clock = handler.clock;
+      pace.node = handler.node;
+      plan_.paces.push_back(pace);
+    }
+  }
+
+  // The ticks that are pending before each far pace begins: steps of other nodes are in no plan of this one, so the
+  // levels of steps (order.h) cannot say it.
+  void find_far_levels() {
+    std::vector<uint32_t>& owed = all_.owed_after;
+    owed.resize(draft_.handlers.size());
+    for (uint32_t h = 0; h < owed.size(); ++h) owed[h] = all_.ticks_owed(h);
+    size_t looks = draft_.handlers.size() + 1; // a loop that owes ever more is refused elsewhere
+    for (bool changed = true; changed && looks > 0; --looks) {
+      changed = false;
+      for (const uint32_t h : draft_.order) {
+        uint32_t before = 0;
+        for (const DraftEdge& edge : draft_.edges)
+          if (edge.target == h && !edge.crosses_clocks)
+            before = std::max(before, owed[edge.source] - std::min(owed[edge.source], edge.declared->delay));
+        const uint32_t after = before + all_.ticks_owed(h);
+        changed = changed || after != owed[h];
+        owed[h] = after;
+      }
+    }
+    for (const DraftEdge& edge : draft_.edges) {
+      Pace& pace = plan_.paces[target_of(edge).pace];
+      if (pace.kind == PaceKind::far && source_of(edge).pace != target_of(edge).pace && !edge.crosses_clocks)
+        pace.level = std::max(pace.level, owed[edge.source]);
     }
   }
 

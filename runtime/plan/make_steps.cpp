@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plan/expand.h"
+#include "plan/stages.h"
 
 namespace millrace::plan {
 
@@ -11,7 +12,7 @@ namespace {
 
 class HandlerSteps {
  public:
-  explicit HandlerSteps(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan), apart_(all.apart) {}
+  explicit HandlerSteps(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan) {}
 
   void run() {
     draft_.handler_output.resize(draft_.handlers.size());
@@ -19,10 +20,15 @@ class HandlerSteps {
     for (uint32_t h : draft_.order) {
       DraftHandler& handler = draft_.handlers[h];
       const graph::Handler& declared = *handler.declared;
+      if (!is_here(draft_, handler)) {
+        draft_.handler_output[h] = kNone;
+        describe(h);
+        continue;
+      }
       // A source on a device is called like any other body, and its clock counts its ticks for it.
       const bool asked = handler.is_source() && plan_.on_host(handler.domain);
       const bool enqueues = plan_.domains[handler.domain].bodies == Bodies::enqueued;
-      HandlerStep called{h, ticks_owed(h)};
+      HandlerStep called{h, all_.ticks_owed(h)};
       if (enqueues) called.scratch_bytes = handler.answers->scratch_bytes();
       handler.step =
           all_.add_step(asked ? StepKind(SourceStep{called}) : StepKind(called), declared.name, handler.pace);
@@ -60,21 +66,6 @@ class HandlerSteps {
   }
 
  private:
-  // In a pace of its own every tick is a firing. Elsewhere a handler with every: k owes a firing for k times as long.
-  uint32_t ticks_owed(uint32_t h) const {
-    const DraftHandler& handler = draft_.handlers[h];
-    if (apart_[h] == h) return handler.info->max_pending;
-    return handler.info->max_pending * handler.declared->every + gap_of(h);
-  }
-
-  uint32_t gap_of(uint32_t h) const {
-    if (draft_.handlers[h].info->max_pending == 0) return 0;
-    uint32_t gap = draft_.handlers[h].info->gap;
-    for (const DraftEdge& edge : draft_.edges)
-      if (edge.target == h) gap = std::max(gap, edge.declared->gap);
-    return gap;
-  }
-
   // Adds the finish step of a GPU body. Readers of outputs on the host read them from this step, since finish() may
   // still write them.
   void add_finish(const DraftHandler& handler) {
@@ -112,7 +103,7 @@ class HandlerSteps {
     out.domain = handler.domain;
     out.clock = handler.clock;
     out.every = declared.every;
-    out.gap = gap_of(h);
+    out.gap = all_.gap_of(h);
     out.lanes = std::max(1u, declared.concurrency);
     out.on_error = declared.on_error;
     out.budget_ns = declared.budget_ns;
@@ -142,7 +133,6 @@ class HandlerSteps {
   Expansion& all_;
   Draft& draft_;
   Plan& plan_;
-  const std::vector<uint32_t>& apart_;
   std::map<const plugin::HandlerInfo*, uint32_t> types_; // those that are in plan_.types already
 };
 

@@ -27,6 +27,7 @@ class Opening {
   void find_callers() {
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h) {
       const DraftHandler& handler = draft_.handlers[h];
+      if (handler.step == kNone) continue; // another node runs it
       Step& step = plan_.steps[handler.step];
       bool requires_one = false, reads_queue = false;
       for (uint32_t i = 0; i < handler.input_count; ++i) {

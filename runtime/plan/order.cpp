@@ -81,7 +81,8 @@ std::vector<uint32_t> find_loops(const Plan& plan) {
       if (input.output != kNone) next[plan.outputs[input.output].step].push_back(s);
     for (const uint32_t before : plan.steps[s].after) next[before].push_back(s);
   }
-  for (const Channel& channel : plan.channels) next[channel.from].push_back(channel.to);
+  for (const Channel& channel : plan.channels)
+    if (is_whole(channel)) next[channel.from].push_back(channel.to);
   return components(next);
 }
 
@@ -126,7 +127,8 @@ void order_steps(Draft& draft) {
     }
     for (uint32_t before : plan.steps[s].after) edges.emplace_back(before, s);
   }
-  for (const Channel& channel : plan.channels) edges.emplace_back(channel.from, channel.to);
+  for (const Channel& channel : plan.channels)
+    if (is_whole(channel)) edges.emplace_back(channel.from, channel.to);
   const std::vector<uint32_t> order = topological_order(static_cast<uint32_t>(plan.steps.size()), edges);
   MR_ASSERT(order.size() == plan.steps.size(), "resolve() refused all cycles, and no pass may add one");
   std::vector<uint32_t> place(order.size());
@@ -140,6 +142,7 @@ void order_steps(Draft& draft) {
 }
 
 bool is_waited_for_apart(const Plan& plan, const Channel& channel) {
+  if (!is_whole(channel)) return false;
   const uint32_t to = plan.steps[channel.to].pace;
   return channel.kind != ChannelKind::gate && channel.same_clock && plan.steps[channel.from].pace != to &&
          !plan.clocks[plan.paces[to].clock].realtime();
@@ -153,6 +156,7 @@ bool reads_owed_aside(const Plan& plan, uint32_t clock) {
       if (source.settled_level() > 0) return true;
     }
   return std::any_of(plan.channels.begin(), plan.channels.end(), [&](const Channel& channel) {
+    if (!is_whole(channel)) return false; // a gate
     const Step& from = plan.steps[channel.from];
     return plan.paces[from.pace].clock == clock && from.level > 0 &&
            (channel.lag > 0 || is_waited_for_apart(plan, channel));
@@ -165,7 +169,9 @@ bool waits_in_time(const Plan& plan, const Step& reader, const StepInput& input)
   return input.delay == 0 || source.settled_level() >= reader.level + input.delay;
 }
 
-uint32_t base_level(const Plan& plan, const Pace& pace) { return pace.gate == kNone ? 0 : plan.steps[pace.gate].level; }
+uint32_t base_level(const Plan& plan, const Pace& pace) {
+  return pace.gate == kNone ? pace.level : plan.steps[pace.gate].level;
+}
 
 void find_levels(Draft& draft) {
   Plan& plan = draft.plan;
@@ -210,6 +216,7 @@ void check_pending_loops(Draft& draft) {
   for (uint32_t e = 0; e < draft.edges.size(); ++e) {
     const graph::Edge& declared = *draft.edges[e].declared;
     if (declared.policy != graph::Policy::queue || draft.edges[e].crosses_clocks) continue;
+    if (plan.edges[e].target_step == kNone || plan.edges[e].source_output == kNone) continue; // on another node
     const Step& reader = plan.steps[plan.edges[e].target_step];
     const Step& source = plan.steps[plan.handlers[draft.edges[e].source].step];
     const uint32_t settled = source.settled_level();

@@ -19,14 +19,26 @@ inline constexpr int64_t kNominalRate = 30;
 // The number of values by which a blocking source may be ahead of its clock.
 inline constexpr uint32_t kReadAhead = 2;
 
-enum class PaceKind { clock, decoupled };
+// far: it runs every tick of its clock, later: its ticks come from paces that run them earlier, on this node or on
+// others (stages.h).
+enum class PaceKind { clock, decoupled, far };
+
+// A way by which the ticks of a far pace come: from one of the paces before it.
+struct Feed {
+  uint32_t channel = kNone; // index into Plan::channels
+  uint32_t first = 0;       // its values are the entry's outputs from this one on
+  uint32_t count = 0;       // of values
+};
 
 struct Pace {
   PaceKind kind = PaceKind::clock;
+  uint32_t node = 0;               // index into Options::nodes; on the others it has no steps
   uint32_t clock = 0;              // index into Plan::clocks
   uint32_t parent = kNone;         // decoupled: the pace of its gate
   uint32_t gate = kNone;           // decoupled: step
-  uint32_t entry = kNone;          // decoupled: step
+  uint32_t entry = kNone;          // decoupled, far: step
+  uint32_t level = 0;              // far: ticks that are pending before it begins, on whatever node
+  std::vector<Feed> feeds;         // far
   uint32_t window = 1;             // ordinals in flight
   uint32_t room = 1;               // the window that memory is laid out for: `window` may grow so far at another cut
   uint32_t gap = 1;                // ticks beyond Step::owes for which a handler may owe a firing before it is drained
@@ -66,8 +78,8 @@ enum class ChannelKind { gate, latest, queue, align };
 
 struct Channel {
   ChannelKind kind = ChannelKind::latest;
-  uint32_t from = kNone; // post or gate step
-  uint32_t to = kNone;   // resolve or entry step
+  uint32_t from = kNone; // post or gate step; kNone: on another node
+  uint32_t to = kNone;   // resolve or entry step; kNone: on another node
   uint32_t depth = 1;    // values that may wait
   uint32_t capacity = 1; // entries the ring holds
   graph::Full full = graph::Full::block;
@@ -75,6 +87,7 @@ struct Channel {
   bool queued = false;     // gate fed by a queue edge
   bool on_firing = false;  // gate that lets in the ticks that have all its required values, without a limit of its own
   bool every_tick = false; // gate that also lets in ticks without any value: a step after it fires on them
+  bool far = false;        // feed of a far pace: each tick takes a place, with or without values
   uint32_t lag = 0;
   int64_t within_ns = 0;
   bool same_clock = true;
@@ -82,6 +95,9 @@ struct Channel {
   std::vector<uint32_t> edges;   // edges whose drops are counted here
   std::vector<uint32_t> entries; // by edge: index of its value in an entry; 0 if this is no gate
 };
+
+// True if both ends are on this node.
+inline bool is_whole(const Channel& channel) { return channel.from != kNone && channel.to != kNone; }
 
 struct Segment {
   uint32_t pace = 0;

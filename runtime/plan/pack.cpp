@@ -53,7 +53,8 @@ class Packing {
     for (const Output& output : plan_.outputs) {
       const bool own = output.owns && output.forwards < 0 && output.in_place < 0 && output.origin == kNone;
       const bool read_ahead = output.step != kNone && plan_.steps[output.step].is<SourceStep>();
-      fixed_.push_back(own && !read_ahead);
+      const bool arrives = output.step != kNone && plan_.steps[output.step].is<EntryStep>();
+      fixed_.push_back(own && !read_ahead && !arrives);
     }
     for (const Step& step : plan_.steps) {
       for (size_t i = 0; i < step.inputs.size(); ++i) {

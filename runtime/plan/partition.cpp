@@ -111,9 +111,10 @@ class Partition {
     }
     const uint32_t joined = latest_producer(s);
     const bool light = step.is<GateStep>() || step.is<PostStep>();
-    const bool fits = light || load_[joined == kNone ? 0 : joined] + cost_of(step) <= budget_of(step.pace);
+    if (joined == kNone) return append(open(s), s);
+    const bool fits = light || load_[joined] + cost_of(step) <= budget_of(step.pace);
     // With one worker nothing overlaps, and a segment may as well wait in its middle.
-    if (joined != kNone && fits && (plan_.workers == 1 || !leads_back(s, joined))) return append(joined, s);
+    if (fits && (plan_.workers == 1 || !leads_back(s, joined))) return append(joined, s);
     return append(open(s), s);
   }
 
@@ -210,7 +211,7 @@ class Partition {
 std::string unknown_costs(const Plan& plan) {
   std::string names;
   for (const HandlerPlan& handler : plan.handlers)
-    if (counts(plan, plan.steps[handler.step]) && handler.cost_ns == 0)
+    if (handler.step != kNone && counts(plan, plan.steps[handler.step]) && handler.cost_ns == 0)
       names += (names.empty() ? "" : ", ") + handler.name;
   return "costs not known: " + names + "; " + std::to_string(kUnknownCostNs / 1000) +
          " µs are taken for each, and the segments are cut once more after the first ticks";

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/draft.h"
+#include "plan/stages.h"
 
 namespace millrace::plan {
 
@@ -270,6 +271,10 @@ void place(Draft& draft) {
   std::vector<std::vector<uint32_t>> choices(draft.handlers.size());
   for (size_t h = 0; h < draft.handlers.size(); ++h) {
     DraftHandler& handler = draft.handlers[h];
+    if (!is_here(draft, handler)) { // its own node places it; its values come by way of the host
+      choices[h] = {0};
+      continue;
+    }
     if (place_as_saved(draft, handler) || pin(draft, handler)) {
       choices[h] = {handler.domain};
       continue;

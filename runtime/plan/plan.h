@@ -111,8 +111,17 @@ struct InsertedPlan {
   uint64_t bytes = 0; // size of the picture that it makes
 };
 
+// A channel whose other end is on another node: its ticks are parcels of a link.
+struct CrossingPlan {
+  std::string name;     // the same on both nodes: "main/0>2" is from pace 0 to pace 2
+  std::string node;     // the other one
+  uint32_t channel = 0; // the end here
+  bool departs = false; // ticks leave here; else they arrive
+};
+
 struct Plan {
   std::string name;
+  uint32_t node = 0;           // the node that it is for: Options::node
   std::vector<Domain> domains; // as the machine has them
   std::vector<plugin::HandlerInfo> types;
   std::vector<HandlerPlan> handlers; // those of the graph, then those that were inserted
@@ -124,6 +133,7 @@ struct Plan {
   std::vector<std::shared_ptr<const plugin::RecordType>> records; // those that formats of outputs point to
   std::vector<Ring> rings;
   std::vector<Channel> channels;
+  std::vector<CrossingPlan> crossings;
   std::vector<Segment> segments;
   std::vector<Region> regions;
   std::vector<TransferPlan> transfers;

@@ -85,8 +85,8 @@ MR_WORDS(ClockMode, {ClockMode::automatic, "automatic"}, {ClockMode::realtime, "
          {ClockMode::source, "source"})
 MR_FIELDS(Rational, numerator, denominator)
 MR_FIELDS(Param, name, text, place, name_place)
-MR_FIELDS(Handler, name, type, params, every, device, clock, on_error, budget_ns, patience_ns, concurrency, refused,
-          inserted, place, type_place)
+MR_FIELDS(Handler, name, type, params, every, device, clock, node, on_error, budget_ns, patience_ns, concurrency,
+          refused, inserted, place, type_place)
 } // namespace millrace::graph
 
 namespace millrace::plan {
@@ -94,7 +94,7 @@ namespace millrace::plan {
 MR_WORDS(DomainKind, {DomainKind::cpu, "cpu"}, {DomainKind::sim, "sim"}, {DomainKind::cuda, "cuda"})
 MR_WORDS(Bodies, {Bodies::on_host, "on_host"}, {Bodies::simulated, "simulated"}, {Bodies::enqueued, "enqueued"})
 // "behind" stays the word for a decoupled pace: plans that were saved have it.
-MR_WORDS(PaceKind, {PaceKind::clock, "clock"}, {PaceKind::decoupled, "behind"})
+MR_WORDS(PaceKind, {PaceKind::clock, "clock"}, {PaceKind::decoupled, "behind"}, {PaceKind::far, "far"})
 MR_WORDS(ChannelKind, {ChannelKind::gate, "gate"}, {ChannelKind::latest, "latest"}, {ChannelKind::queue, "queue"},
          {ChannelKind::align, "align"})
 
@@ -105,11 +105,14 @@ MR_FIELDS(EdgePlan, from, to, policy, delay, source_output, target_step, target_
 MR_FIELDS(TransferPlan, step, edges, route, bytes, predicted_us, apart_us, guessed, reason)
 MR_FIELDS(AccessPlan, step, input, edge, domain, bytes, predicted_us, copy_us)
 MR_FIELDS(InsertedPlan, handler, declared, from, to, source, readers, reason, predicted_us, width, height, bytes)
-MR_FIELDS(Pace, kind, clock, parent, gate, entry, window, room, gap, slots, sources, generated, ticks_max)
+MR_FIELDS(Feed, channel, first, count)
+MR_FIELDS(Pace, kind, node, clock, parent, gate, entry, level, feeds, window, room, gap, slots, sources, generated,
+          ticks_max)
 MR_FIELDS(Clock, name, mode, rate, live, driver, in_flight, in_flight_least, pending, held_ns, held_ticks, owed_ticks,
           crowd_ticks, leaders)
-MR_FIELDS(Channel, kind, from, to, depth, capacity, full, busy, queued, on_firing, every_tick, lag, within_ns,
+MR_FIELDS(Channel, kind, from, to, depth, capacity, full, busy, queued, on_firing, every_tick, far, lag, within_ns,
           same_clock, initial_empty, edges, entries)
+MR_FIELDS(CrossingPlan, name, node, channel, departs)
 MR_FIELDS(Segment, pace, domain, lane, lanes, home, pinned, blocking, heavy, thread, steps)
 MR_FIELDS(Region, domain, slots, steps)
 MR_FIELDS(Output, step, port, name, domain, format, origin, pack, ring, retain, forwards, in_place, owns, connected)
@@ -155,10 +158,10 @@ namespace millrace::plan {
 MR_FIELDS(Step, kind, name, pace, segment, domain, inputs, outputs, after, every, level, region)
 
 // All but the record types that formats of outputs point to.
-static_assert(field_count<Plan>() == 23, "each field of Plan is one of these, or `records`");
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plan, name, domains, types, handlers, edges, clocks, paces, steps, outputs, rings,
-                                   channels, segments, regions, transfers, accesses, inserted, notes, memory, workers,
-                                   threads, latency_us, guessed)
+static_assert(field_count<Plan>() == 25, "each field of Plan is one of these, or `records`");
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plan, name, node, domains, types, handlers, edges, clocks, paces, steps, outputs,
+                                   rings, channels, crossings, segments, regions, transfers, accesses, inserted, notes,
+                                   memory, workers, threads, latency_us, guessed)
 
 nlohmann::json write_plan(const Plan& plan) {
   nlohmann::json json = plan;

@@ -44,7 +44,7 @@ std::vector<PredictedPath> predict_paths(const Plan& plan) {
     for (const StepInput& input : step.inputs)
       if (input.output != kNone && input.delay == 0) way = std::max(way, done[plan.outputs[input.output].step]);
     for (const uint32_t before : step.after) way = std::max(way, done[before]);
-    if (step.is<EntryStep>()) way = std::max(way, done[plan.channels[step.channel()].from]);
+    if (step.is<EntryStep>() && step.channel() != kNone) way = std::max(way, done[plan.channels[step.channel()].from]);
     const Way own = cost_of(plan, s);
     way.us += own.us;
     way.unknown += own.unknown;

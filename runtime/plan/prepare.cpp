@@ -235,7 +235,7 @@ void know_from(const Plan& plan, Facts& facts) {
                                     [&](const HandlerPlan& other) { return other.name == handler.name; });
     if (known == plan.handlers.end()) continue;
     handler.facts = known->facts;
-    if (!handler.answers->info().is_source()) continue;
+    if (!handler.answers->info().is_source() || known->step == kNone) continue;
     handler.outputs.clear();
     for (const uint32_t output : plan.steps[known->step].outputs)
       handler.outputs.push_back(plan.outputs[output].format);
@@ -253,7 +253,8 @@ Plan compile(const graph::Graph& graph, Prepared& prepared, const plugin::Regist
   Plan plan = compile(graph, prepared.facts, LiveTypes(registry, host, prepared.handlers.watch), machine, options);
   for (const InsertedPlan& inserted : plan.inserted) {
     auto instance = make_inserted(inserted.declared, registry, host, prepared.handlers.watch);
-    configure(*instance, plan, plan.steps[plan.handlers[inserted.handler].step]);
+    if (const uint32_t step = plan.handlers[inserted.handler].step; step != kNone)
+      configure(*instance, plan, plan.steps[step]);
     prepared.handlers.instances.push_back(std::move(instance));
   }
   return plan;

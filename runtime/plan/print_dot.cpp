@@ -57,7 +57,7 @@ std::string arrows(const Plan& plan) {
     }
   }
   for (const Channel& channel : plan.channels)
-    text += fmt::format("  step{} -> step{} [style=dotted];\n", channel.from, channel.to);
+    if (is_whole(channel)) text += fmt::format("  step{} -> step{} [style=dotted];\n", channel.from, channel.to);
   return text;
 }
 

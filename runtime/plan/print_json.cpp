@@ -16,7 +16,7 @@ ordered_json handlers(const Plan& plan) {
   for (const HandlerPlan& handler : plan.handlers)
     json[handler.name] = {{"type", handler.type},
                           {"domain", plan.domains[handler.domain].name},
-                          {"segment", plan.steps[handler.step].segment},
+                          {"segment", handler.step == kNone ? kNone : plan.steps[handler.step].segment},
                           {"clock", plan.clocks[handler.clock].name},
                           {"every", handler.every},
                           {"instances", handler.lanes},

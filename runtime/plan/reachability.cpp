@@ -48,7 +48,8 @@ Reachability waits_of(const Plan& plan) {
       if (waits_in_time(plan, plan.steps[s], input)) waits.add(plan.outputs[input.output].step, s);
     for (const uint32_t before : plan.steps[s].after) waits.add(before, s);
   }
-  for (const Channel& channel : plan.channels) waits.add(channel.from, channel.to);
+  for (const Channel& channel : plan.channels)
+    if (is_whole(channel)) waits.add(channel.from, channel.to);
   return waits;
 }
 

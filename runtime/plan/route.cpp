@@ -29,11 +29,17 @@ class Router {
   }
 
  private:
-  // Only handlers read bytes; the other steps move references.
+  // Only handlers and links read bytes; the other steps move references.
   bool crosses(uint32_t s, uint32_t i) const {
     const Step& step = plan_.steps[s];
     const uint32_t output = step.inputs[i].output;
+    if (is_departure(step)) return output != kNone && !plan_.in_host_memory(plan_.outputs[output].domain);
     return step.is<HandlerStep>() && output != kNone && plan_.outputs[output].domain != step.domain;
+  }
+
+  // A gate whose ticks leave for another node: a link sends bytes of the host.
+  bool is_departure(const Step& step) const {
+    return step.is<GateStep>() && plan_.channels[step.channel()].to == kNone;
   }
 
   void count_readers(size_t step_count) {
@@ -51,7 +57,7 @@ class Router {
   void lead(uint32_t s, uint32_t i) {
     const uint32_t output = plan_.steps[s].inputs[i].output, domain = plan_.steps[s].domain;
     const uint32_t edge = plan_.steps[s].inputs[i].edge;
-    if (reads_in_place(s, i)) return;
+    if (plan_.steps[s].is<HandlerStep>() && reads_in_place(s, i)) return;
     const graph::Edge* declared = edge == kNone ? nullptr : draft_.edges[edge].declared;
     if (declared && declared->forbid_copy)
       throw Failure(

@@ -34,7 +34,8 @@ int64_t load_of(const Plan& plan, const Segment& segment) {
 // The step that a segment waits for first, if it is decoupled or begins at a `latest`; else kNone.
 uint32_t step_before(const Plan& plan, const Segment& segment) {
   const Step& first = plan.steps[segment.steps[0]];
-  if (first.is<ResolveStep>() || first.is<EntryStep>()) return plan.channels[first.channel()].from;
+  if (first.channel() != kNone && (first.is<ResolveStep>() || first.is<EntryStep>()))
+    return plan.channels[first.channel()].from;
   if (plan.paces[segment.pace].kind != PaceKind::decoupled) return kNone;
   for (const StepInput& input : first.inputs)
     if (input.output != kNone && input.delay == 0) return plan.outputs[input.output].step;

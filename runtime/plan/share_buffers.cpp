@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "plan/draft.h"
+#include "plan/far_feeds.h"
 #include "plan/reachability.h"
 
 namespace millrace::plan {
@@ -176,15 +177,26 @@ class Sharing {
 
 } // namespace
 
+namespace {
+
+// True if the gate before an entry may give it an empty initial value. A gate on another node may.
+bool enters_empty(const Plan& plan, const Step& entry, uint32_t port) {
+  const auto is_initial = [&](const Channel& channel, uint32_t input) {
+    return channel.from == kNone || plan.steps[channel.from].inputs[input].initial_empty;
+  };
+  if (entry.channel() != kNone) return is_initial(plan.channels[entry.channel()], port);
+  const Feed& feed = feed_of(plan.paces[entry.pace], port);
+  return is_initial(plan.channels[feed.channel], port - feed.first);
+}
+
+} // namespace
+
 bool may_be_initial(const Plan& plan, uint32_t o) {
   for (;;) {
     const Output& output = plan.outputs[o];
     const Step& step = plan.steps[output.step];
     if (step.is<ResolveStep>() && plan.channels[step.channel()].initial_empty) return true;
-    if (step.is<EntryStep>()) {
-      const Step& gate = plan.steps[plan.channels[step.channel()].from];
-      if (gate.inputs[output.port].initial_empty) return true;
-    }
+    if (step.is<EntryStep>() && enters_empty(plan, step, output.port)) return true;
     if (step.is<CopyStep>())
       o = step.inputs[output.port].output;
     else if (output.origin != kNone)

@@ -560,6 +560,8 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
   machine.launches = setup_.launches;
   plan::Options options;
   options.costs_ns = setup_.costs_ns;
+  options.nodes = setup_.nodes;
+  options.node = setup_.node;
   plan_ = plan::compile(graph_, prepared_, registry_, exec::host_table(), machine, options);
   // A run needs of its plan only what is written of it.
   if (setup_.seed % 2 == 1) plan_ = plan::read_plan(plan::write_plan(plan_));
@@ -580,7 +582,7 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
     sim.fabric = fabric;
     sim.enqueues = domain.bodies == plan::Bodies::enqueued;
     for (const plan::Hop& hop : setup_.hops) join(hop, sim);
-    sim.time = setup_.virtual_time ? &time_ : nullptr;
+    sim.time = setup_.virtual_time ? &time() : nullptr;
     sim.adversarial = setup_.adversarial || (sim.enqueues && !setup_.virtual_time);
     sim.check_races = true;
     sim.seed = setup_.seed;
@@ -589,7 +591,7 @@ Compiled::Compiled(Pipeline pipeline, const Setup& setup)
     devices_.push_back(device::make_sim(sim));
   }
   if (setup_.virtual_time) {
-    setup_.options.virtual_time = &time_;
+    setup_.options.virtual_time = &time();
     if (!setup_.options.cost_ns)
       setup_.options.cost_ns = [costs = setup_.costs_ns](const std::string& handler, uint64_t) {
         const auto at = costs.find(handler);

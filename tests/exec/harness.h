@@ -113,6 +113,9 @@ struct Setup {
   std::function<void(device::SimOptions&)> gpu = [](device::SimOptions&) {};
   // Set: makes cuda:N instead, in the order of the plan's domains.
   std::function<std::unique_ptr<device::Device>(const std::string&, std::shared_ptr<device::PinnedRanges>)> make_gpu;
+  std::vector<std::string> nodes; // that run the graph together; empty: this one alone
+  uint32_t node = 0;
+  device::VirtualTime* time = nullptr; // set: virtual time, together with other runs
   std::vector<plan::Hop> hops; // the plan is told of them, and the devices have them
   exec::RunOptions options;
   plugin::CallWatch* watch = nullptr;      // outlives the run
@@ -148,7 +151,7 @@ class Compiled : public PlanView {
   bool lost_a_device() const;
   device::Device& device(const std::string& domain) const;
   const plan::Plan& plan() const { return plan_; }
-  device::VirtualTime& time() { return time_; }
+  device::VirtualTime& time() { return setup_.time ? *setup_.time : time_; }
 
  private:
   Setup setup_;

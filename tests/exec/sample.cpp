@@ -234,6 +234,17 @@ uint64_t failing_tick(const std::string& what) {
   return at == std::string::npos ? 0 : std::strtoull(what.c_str() + at + key.size(), nullptr, 10);
 }
 
+// What was seen before the tick that failed.
+void take_logs(const Sample& sample, std::map<std::string, std::vector<Seen>>& seen, Outcome& outcome) {
+  for (const std::string& name : logs_of(sample)) {
+    std::vector<Seen> log = outcome.refused == 0 ? std::move(seen.at(name)) : std::vector<Seen>();
+    std::erase_if(log, [&](const Seen& one) { return one.index >= outcome.ends_at; });
+    // Lanes write theirs in any order.
+    std::stable_sort(log.begin(), log.end(), [](const Seen& a, const Seen& b) { return a.index < b.index; });
+    outcome.logs[name] = std::move(log);
+  }
+}
+
 } // namespace
 
 int64_t drawn_cost_ns(const std::string& handler, uint64_t) {
@@ -310,13 +321,40 @@ Outcome try_run(const Sample& sample, const Way& way) {
     outcome.refused = failure.error().code;
     outcome.error = failure.what();
   }
-  for (const std::string& name : logs_of(sample)) {
-    std::vector<Seen> log = outcome.refused == 0 ? std::move(seen.at(name)) : std::vector<Seen>();
-    std::erase_if(log, [&](const Seen& one) { return one.index >= outcome.ends_at; });
-    // Lanes write theirs in any order.
-    std::stable_sort(log.begin(), log.end(), [](const Seen& a, const Seen& b) { return a.index < b.index; });
-    outcome.logs[name] = std::move(log);
+  take_logs(sample, seen, outcome);
+  return outcome;
+}
+
+Outcome try_run(const Sample& sample, const Way& way, const Nodes& nodes) {
+  Outcome outcome;
+  Pipeline pipeline = sample.pipeline;
+  Setup setup;
+  setup.workers = way.workers;
+  setup.seed = way.adversary.value_or(0);
+  setup.options.script = sample.script;
+  if (way.measured) setup.options.cost_ns = drawn_cost_ns;
+  if (way.on_devices) {
+    setup.domains = sample.domains;
+    for (size_t h = 0; h < sample.devices.size(); ++h)
+      pipeline.graph.handlers[h].device = sample.devices[h].empty() ? "cpu" : sample.devices[h];
   }
+  std::map<std::string, std::vector<Seen>> seen;
+  try {
+    Spread spread(pipeline, nodes, setup);
+    const Ran ran = spread.run();
+    seen = ran.all_seen();
+    outcome.ok = ran.ok;
+    outcome.report = ran.report;
+    outcome.code = ran.error.code;
+    outcome.error = ran.error.what;
+    if (ran.error.code == code::no_progress) outcome.stuck = ran.error.what;
+    if (!ran.ok) outcome.ends_at = failing_tick(ran.error.what);
+    outcome.parcels = spread.parcels();
+  } catch (const Failure& failure) {
+    outcome.refused = failure.error().code;
+    outcome.error = failure.what();
+  }
+  take_logs(sample, seen, outcome);
   return outcome;
 }
 

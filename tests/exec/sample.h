@@ -8,6 +8,7 @@
 
 #include "harness.h"
 #include "reference.h"
+#include "spread.h"
 
 namespace millrace::test {
 
@@ -62,9 +63,12 @@ struct Outcome {
   std::map<std::string, std::vector<Seen>> logs;
   plan::Plan plan;
   Report report;
+  uint64_t parcels = 0; // over links
 };
 
 Outcome try_run(const Sample& sample, const Way& way);
+// Over these nodes, which its handlers name.
+Outcome try_run(const Sample& sample, const Way& way, const Nodes& nodes);
 
 // Where the second differs from the first, in words; "" where it does not.
 std::string difference(const Outcome& expected, const Outcome& outcome);

@@ -1,0 +1,100 @@
+// Moves ticks between the channels of crossings and whoever carries them; see crossing.h.
+#include "exec/crossing.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "exec/channel.h"
+#include "exec/presence.h"
+#include "exec/run.h"
+#include "exec/run_state.h"
+#include "exec/settle.h"
+
+namespace millrace::exec {
+
+Departure::Departure(Run& run, const plan::CrossingPlan& crossing)
+    : run_(*run.state_), channel_(*run_.epoch.channels[crossing.channel]) {}
+
+bool Departure::next(Parcel& parcel) {
+  const std::lock_guard lock(channel_.mutex);
+  if (channel_.taken == channel_.count) {
+    if (!channel_.closed || gave_end_) return false;
+    gave_end_ = parcel.end = true;
+    parcel.values.clear();
+    return true;
+  }
+  const QueuedTick& tick = channel_.at(channel_.taken++);
+  parcel.end = false;
+  parcel.tick = tick.info;
+  parcel.values.resize(tick.slots.size());
+  for (size_t v = 0; v < tick.slots.size(); ++v) {
+    const Slot& slot = tick.slots[v];
+    if (slot.block) memory::learn_count(*slot.block);
+    parcel.values[v] = {slot.value, slot.data, static_cast<uint8_t>(slot.cause)};
+  }
+  return true;
+}
+
+void Departure::let_go() {
+  {
+    const std::lock_guard lock(channel_.mutex);
+    MR_ASSERT(channel_.taken > 0, "only what was taken is let go");
+    if (!channel_.at(0).has_value() && channel_.empties > 0) --channel_.empties;
+    for (Slot& slot : channel_.at(0).slots) release(slot);
+    channel_.first = (channel_.first + 1) % channel_.ring.size();
+    --channel_.count;
+    --channel_.taken;
+  }
+  run_.notify();
+}
+
+Arrival::Arrival(Run& run, const plan::CrossingPlan& crossing)
+    : run_(*run.state_), channel_(*run_.epoch.channels[crossing.channel]) {
+  const PaceRun& pace = *channel_.to->pace;
+  const auto feed = std::find_if(pace.feeds.begin(), pace.feeds.end(),
+                                 [&](const FeedRun& one) { return one.channel == &channel_; });
+  for (size_t v = 0; v < channel_.current.slots.size(); ++v)
+    rings_.push_back(pace.entry->outputs[feed->first + v]->ring);
+  blocks_.resize(rings_.size());
+}
+
+Arrival::~Arrival() {
+  for (memory::Block* block : blocks_)
+    if (block) memory::release(block);
+}
+
+ParcelRoom Arrival::room(uint32_t value) {
+  memory::Block*& block = blocks_[value];
+  if (!block) block = &rings_[value]->take(0);
+  return {block->record, block->data, rings_[value]->capacity()};
+}
+
+void Arrival::arrive(const Parcel& parcel) {
+  {
+    const std::lock_guard lock(channel_.mutex);
+    if (parcel.end) {
+      channel_.closed = true;
+    } else {
+      MR_ASSERT(!channel_.full(), "no more parcels come than the credit allows");
+      QueuedTick& tick = channel_.at(channel_.count++);
+      ++channel_.pushed;
+      tick.info = parcel.tick;
+      tick.from_ns = kNotMeasured;
+      for (size_t v = 0; v < tick.slots.size(); ++v) {
+        const bool there = parcel.values[v].value != nullptr;
+        tick.slots[v] = there ? value_in(*std::exchange(blocks_[v], nullptr))
+                              : nothing(static_cast<Cause>(parcel.values[v].cause));
+      }
+      if (!tick.has_value()) ++channel_.empties;
+    }
+  }
+  run_.notify();
+}
+
+uint64_t Arrival::credit() const {
+  const std::lock_guard lock(channel_.mutex);
+  return channel_.passed_on + channel_.plan->depth;
+}
+
+} // namespace millrace::exec

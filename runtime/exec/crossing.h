@@ -1,0 +1,79 @@
+// The ends at which ticks leave a run for another node, and come in from one. Whoever composes a run joins them to
+// links; the run knows of no network.
+//
+// A parcel is one tick of a crossing with its values. Each end belongs to one thread, which may be any: the run's
+// threads work at the other side of the channel.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "memory/ring.h"
+#include "millrace/abi.h"
+#include "plan/plan.h"
+
+namespace millrace::exec {
+
+struct ChannelRun;
+class Run;
+class RunState;
+
+// One value on its way: `data` holds value->header.extent_bytes bytes in host memory.
+struct ParcelValue {
+  const mr_value* value = nullptr; // null: empty
+  const uint8_t* data = nullptr;
+  uint8_t cause = 0; // why it is empty
+};
+
+struct Parcel {
+  mr_tick_info tick{};
+  bool end = false; // no parcel follows; it has no values
+  std::vector<ParcelValue> values;
+};
+
+// Gives the ticks of one crossing, on the sending side. The run outlives it.
+class Departure {
+ public:
+  Departure(Run& run, const plan::CrossingPlan& crossing);
+
+  // The oldest parcel that was not taken yet; false if there is none now. Its values stay valid until let_go().
+  bool next(Parcel& parcel);
+  // The oldest parcel that was taken has arrived: its blocks and its place are free. The end is not let go.
+  void let_go();
+
+ private:
+  RunState& run_;
+  ChannelRun& channel_;
+  bool gave_end_ = false;
+};
+
+// The block that one value's bytes go into.
+struct ParcelRoom {
+  mr_value* value = nullptr;
+  uint8_t* data = nullptr;
+  uint64_t capacity = 0; // bytes at data
+};
+
+// Takes the ticks of one crossing, on the receiving side. The run outlives it.
+class Arrival {
+ public:
+  Arrival(Run& run, const plan::CrossingPlan& crossing);
+  ~Arrival();
+  Arrival(const Arrival&) = delete;
+  Arrival& operator=(const Arrival&) = delete;
+
+  // The block for a value of the next parcel, the same until arrive(). It never fails within the credit.
+  ParcelRoom room(uint32_t value);
+  // Parcels come in their order, each once. Values that are there lie in the blocks of room().
+  void arrive(const Parcel& parcel);
+  // The number of parcels that may have arrived by now: those that the run has taken in, and the crossing's depth.
+  uint64_t credit() const;
+
+ private:
+  RunState& run_;
+  ChannelRun& channel_;
+  std::vector<memory::Ring*> rings_;    // by value
+  std::vector<memory::Block*> blocks_;  // by value: of the next parcel; null: none was asked for
+};
+
+} // namespace millrace::exec

@@ -1,0 +1,157 @@
+// Finds the feeds of far paces and makes their steps; see far_feeds.h.
+#include "plan/far_feeds.h"
+
+#include <algorithm>
+
+#include "plan/stages.h"
+
+namespace millrace::plan {
+
+const Feed& feed_of(const Pace& pace, uint32_t output) {
+  return *std::find_if(pace.feeds.begin(), pace.feeds.end(),
+                       [&](const Feed& feed) { return output - feed.first < feed.count; });
+}
+
+namespace {
+
+// Ticks that may wait at a far pace beside those that are pending before it: one is on its way while another is used.
+constexpr uint32_t kFarDepthLeast = 2;
+
+} // namespace
+
+FarFeeds::FarFeeds(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan) {
+  for (uint32_t e = 0; e < draft_.edges.size(); ++e) {
+    const DraftEdge& edge = draft_.edges[e];
+    const uint32_t from = source_of(e).pace, to = target_of(e).pace;
+    if (joins_tick(edge)) {
+      if (plan_.paces[to].kind == PaceKind::far && from != to) add_value(to, e, true);
+    } else if (source_of(e).node != target_of(e).node) {
+      add_value(posting_pace_for(from, target_of(e).node), e, false);
+    }
+  }
+  feed_the_unfed();
+  for (auto& [ends, feed] : feeds_) make_feed(ends, feed);
+}
+
+uint32_t FarFeeds::posting_pace(uint32_t e) const {
+  const DraftEdge& edge = draft_.edges[e];
+  if (joins_tick(edge)) return kNone;
+  const auto at = posting_.find({source_of(e).pace, target_of(e).node});
+  return source_of(e).node == target_of(e).node || at == posting_.end() ? kNone : at->second;
+}
+
+uint32_t FarFeeds::value_in(uint32_t pace, uint32_t edge) const {
+  if (!is_here(pace)) return kNone;
+  const Found& feed = feeds_.at({pace, source_of(edge).pace});
+  const auto at =
+      std::find_if(feed.edges.begin(), feed.edges.end(), [&](const auto& one) { return one.first == edge; });
+  return plan_.steps[plan_.paces[pace].entry].outputs[feed.first + at->second];
+}
+
+void FarFeeds::add_value(uint32_t pace, uint32_t e, bool looks_back) {
+  const DraftEdge& edge = draft_.edges[e];
+  Value value{edge.source, edge.source_output, 0, false, false};
+  if (looks_back) { // the gate sees every tick before, so it is the one that looks back
+    value.delay = edge.declared->delay;
+    value.initial_empty = edge.declared->initial_empty;
+    value.repeat_last = value.delay > 0 && !all_.is_optional(edge);
+  }
+  Found& feed = feeds_[{pace, source_of(e).pace}];
+  auto at = std::find(feed.values.begin(), feed.values.end(), value);
+  if (at == feed.values.end()) at = feed.values.insert(at, value);
+  feed.edges.emplace_back(e, static_cast<uint32_t>(at - feed.values.begin()));
+}
+
+uint32_t FarFeeds::posting_pace_for(uint32_t from, uint32_t node) {
+  const auto [at, is_new] = posting_.try_emplace({from, node}, static_cast<uint32_t>(plan_.paces.size()));
+  if (is_new) {
+    Pace pace;
+    pace.kind = PaceKind::far;
+    pace.clock = plan_.paces[from].clock;
+    pace.node = node;
+    plan_.paces.push_back(pace);
+    for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
+      if (draft_.handlers[h].pace == from)
+        plan_.paces.back().level = std::max(plan_.paces.back().level, all_.owed_after[h]);
+  }
+  return at->second;
+}
+
+// A far pace that reads nothing of its ticks still runs each of them: its clock's own pace tells it.
+void FarFeeds::feed_the_unfed() {
+  for (uint32_t p = 0; p < plan_.paces.size(); ++p) {
+    if (plan_.paces[p].kind != PaceKind::far) continue;
+    const auto at = feeds_.lower_bound({p, 0});
+    if (at == feeds_.end() || at->first.first != p) feeds_[{p, plan_.paces[p].clock}];
+  }
+}
+
+void FarFeeds::make_feed(const Ends& ends, Found& feed) {
+  const auto [to, from] = ends;
+  const bool from_here = is_here(from), to_here = is_here(to);
+  if (!from_here && !to_here) return;
+  const auto number = static_cast<uint32_t>(plan_.channels.size());
+  plan_.channels.emplace_back();
+  {
+    Channel& channel = plan_.channels.back();
+    channel.kind = ChannelKind::gate;
+    channel.every_tick = true;
+    channel.far = true;
+    channel.depth = std::max(kFarDepthLeast, 1 + plan_.paces[to].level);
+    for (const auto& [edge, value] : feed.edges) {
+      channel.edges.push_back(edge);
+      channel.entries.push_back(value);
+    }
+  }
+  if (from_here) plan_.channels[number].from = make_gate(ends, feed, number);
+  if (to_here) {
+    Pace& pace = plan_.paces[to];
+    if (pace.entry == kNone) pace.entry = all_.add_step(EntryStep{}, "entry of pace " + std::to_string(to), to);
+    feed.first = static_cast<uint32_t>(plan_.steps[pace.entry].outputs.size());
+    pace.feeds.push_back({number, feed.first, static_cast<uint32_t>(feed.values.size())});
+    plan_.channels[number].to = pace.entry;
+    make_outputs(to, feed, from_here);
+  }
+  if (from_here && to_here) return;
+  const Clock& clock = plan_.clocks[plan_.paces[to].clock];
+  plan_.crossings.push_back({clock.name + "/" + std::to_string(from) + ">" + std::to_string(to),
+                             draft_.options.nodes[plan_.paces[from_here ? to : from].node], number, from_here});
+}
+
+uint32_t FarFeeds::make_gate(const Ends& ends, const Found& feed, uint32_t channel) {
+  const uint32_t gate = all_.add_step(GateStep{channel}, "gate of pace " + std::to_string(ends.first), ends.second);
+  for (const Value& value : feed.values) {
+    StepInput input;
+    input.output = output_of(value);
+    input.required = false;
+    input.delay = value.delay;
+    input.initial_empty = value.initial_empty;
+    input.repeat_last = value.repeat_last;
+    plan_.steps[gate].inputs.push_back(input);
+  }
+  for (const auto& [edge, value] : feed.edges)
+    if (plan_.steps[gate].inputs[value].edge == kNone) plan_.steps[gate].inputs[value].edge = edge;
+  return gate;
+}
+
+void FarFeeds::make_outputs(uint32_t pace, Found& feed, bool from_here) {
+  for (const Value& value : feed.values) {
+    const DraftHandler& maker = draft_.handlers[value.handler];
+    const std::string& name = maker.info->ports[maker.output_port[value.output]].name;
+    const uint32_t from = from_here ? output_of(value) : kNone;
+    const uint32_t domain = from_here ? plan_.outputs[from].domain : 0;
+    const uint32_t output = all_.add_output(plan_.paces[pace].entry, name, maker.outputs[value.output], domain);
+    plan_.outputs[output].origin = from;
+    plan_.outputs[output].connected = true;
+  }
+}
+
+bool FarFeeds::is_here(uint32_t pace) const { return plan_.paces[pace].node == draft_.options.node; }
+
+uint32_t FarFeeds::output_of(const Value& value) const {
+  const uint32_t made = draft_.handler_output[value.handler] + value.output;
+  const auto finished = all_.finished.find(made);
+  return finished == all_.finished.end() ? made : finished->second;
+}
+
+} // namespace millrace::plan

@@ -1,0 +1,143 @@
+// Finds nodes, homes and stages; see stages.h.
+#include "plan/stages.h"
+
+#include <algorithm>
+
+#include "plan/clock_circles.h"
+#include "plan/format_text.h"
+
+namespace millrace::plan {
+
+namespace {
+
+class Spreading {
+ public:
+  explicit Spreading(Draft& draft) : draft_(draft), nodes_(draft.options.nodes), homes_(draft.plan.clocks.size(), 0) {}
+
+  void run() {
+    for (const uint32_t h : draft_.order) find_node(h);
+    find_homes();
+    refuse_led_clocks();
+    refuse_circles_over_nodes(draft_);
+    find_stages();
+  }
+
+ private:
+  const std::string& node_name(uint32_t node) const { return nodes_[node]; }
+
+  void find_node(uint32_t h) {
+    DraftHandler& handler = draft_.handlers[h];
+    if (handler.declared->node.empty()) return;
+    const auto at = std::find(nodes_.begin(), nodes_.end(), handler.declared->node);
+    if (at == nodes_.end())
+      throw Failure(Error{code::unknown_handler,
+                          handler.declared->name + " is to run on \"" + handler.declared->node +
+                              "\", which is no node of this pipeline",
+                          handler.declared->place,
+                          {},
+                          nearest_name(handler.declared->node, nodes_),
+                          ""});
+    handler.node = static_cast<uint32_t>(at - nodes_.begin());
+  }
+
+  // The home of a clock: the node of its sources. Without sources: that of the clocks that lead it.
+  void find_homes() {
+    for (uint32_t c = 0; c < homes_.size(); ++c) {
+      const DraftHandler* source = nullptr;
+      for (const DraftHandler& handler : draft_.handlers) {
+        if (!handler.is_source() || handler.clock != c) continue;
+        if (source && source->node != handler.node) refuse_two_homes(*source, handler);
+        source = &handler;
+      }
+      homes_[c] = source ? source->node : kNone;
+    }
+    for (uint32_t c = 0; c < homes_.size(); ++c)
+      if (homes_[c] == kNone) homes_[c] = draft_.plan.clocks[c].leaders.empty() ? 0 : node_of_leader(c);
+    for (uint32_t c = 0; c < homes_.size(); ++c) draft_.homes.push_back(homes_[c]);
+  }
+
+  uint32_t node_of_leader(uint32_t c) const { return homes_[draft_.plan.clocks[c].leaders[0]]; }
+
+  [[noreturn]] void refuse_two_homes(const DraftHandler& one, const DraftHandler& other) const {
+    throw Failure(Error{code::clock_on_two_nodes,
+                        "the sources of clock \"" + name_of(draft_.plan.clocks[one.clock]) +
+                            "\" are on two nodes, and one has to say when a tick begins",
+                        other.declared->place,
+                        {one.declared->name + " is on " + node_name(one.node),
+                         other.declared->name + " is on " + node_name(other.node)},
+                        "",
+                        "a clock of its own for " + other.declared->name + ", and latest or align where they meet"});
+  }
+
+  // A clock without sources goes by what its leaders have passed and by the channels that feed it (8.11).
+  void refuse_led_clocks() const {
+    for (const DraftHandler& handler : draft_.handlers) {
+      const Clock& clock = draft_.plan.clocks[handler.clock];
+      if (clock.leaders.empty()) continue;
+      const bool led_from_elsewhere = std::any_of(clock.leaders.begin(), clock.leaders.end(), [&](uint32_t leader) {
+        return homes_[leader] != homes_[handler.clock];
+      });
+      if (handler.node != homes_[handler.clock] || led_from_elsewhere)
+        throw Failure(
+            Error{code::not_over_nodes,
+                  "clock \"" + name_of(clock) + "\" has no source, and it is on another node than what leads it",
+                  handler.declared->place,
+                  {handler.declared->name + " is on " + node_name(handler.node)},
+                  "",
+                  "node: " + node_name(homes_[clock.leaders[0]])});
+    }
+  }
+
+  uint32_t stage_after(const DraftEdge& edge) const {
+    const DraftHandler& source = draft_.handlers[edge.source];
+    return source.stage + (source.node != draft_.handlers[edge.target].node ? 1 : 0);
+  }
+
+  // The longest ways, by repetition. Without a loop over a link a way visits each handler once, so that its stage is at
+  // most their number.
+  void find_stages() {
+    for (DraftHandler& handler : draft_.handlers) handler.stage = handler.node == homes_[handler.clock] ? 0 : 1;
+    const auto most = static_cast<uint32_t>(draft_.handlers.size());
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const DraftEdge& edge : draft_.edges) {
+        DraftHandler& target = draft_.handlers[edge.target];
+        if (!is_waited_for(draft_, edge) || stage_after(edge) <= target.stage) continue;
+        target.stage = stage_after(edge);
+        changed = true;
+        if (target.stage > most) refuse_loop(edge);
+      }
+    }
+  }
+
+  [[noreturn]] void refuse_loop(const DraftEdge& edge) const {
+    const DraftHandler &source = draft_.handlers[edge.source], &target = draft_.handlers[edge.target];
+    throw Failure(Error{code::loop_over_nodes,
+                        "a loop goes over a link: " + source.declared->name + " and " + target.declared->name +
+                            " each wait for the other, and not all of the loop is on one node",
+                        edge.declared->place,
+                        {source.declared->name + " is on " + node_name(source.node),
+                         target.declared->name + " is on " + node_name(target.node)},
+                        "",
+                        "the same node: for all handlers of the loop"});
+  }
+
+  Draft& draft_;
+  const std::vector<std::string>& nodes_;
+  std::vector<uint32_t> homes_; // by clock
+};
+
+} // namespace
+
+bool is_waited_for(const Draft& draft, const DraftEdge& edge) {
+  const bool joins = edge.declared->policy == graph::Policy::sync ||
+                     (edge.declared->policy == graph::Policy::queue && !edge.crosses_clocks);
+  return joins || !draft.plan.clocks[draft.handlers[edge.target].clock].realtime();
+}
+
+void find_stages(Draft& draft) {
+  if (draft.options.nodes.size() > 1) Spreading(draft).run();
+  draft.homes.resize(draft.plan.clocks.size());
+}
+
+} // namespace millrace::plan

@@ -1,0 +1,158 @@
+// Joins the runs of several nodes by links in virtual time; see spread.h.
+#include "spread.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "exec/crossing.h"
+#include "exec/virtual_driver.h"
+
+namespace millrace::test {
+
+struct Message {
+  exec::Parcel parcel;
+  std::vector<mr_value> values;
+  std::vector<std::vector<uint8_t>> bytes;
+
+  explicit Message(const exec::Parcel& from) : parcel(from), values(from.values.size()), bytes(from.values.size()) {
+    for (size_t v = 0; v < values.size(); ++v) {
+      exec::ParcelValue& value = parcel.values[v];
+      if (!value.value) continue;
+      values[v] = *value.value;
+      bytes[v].assign(value.data, value.data + values[v].header.extent_bytes);
+      value.value = &values[v];
+      value.data = bytes[v].data();
+    }
+  }
+  int64_t size() const {
+    size_t size = 64;
+    for (const auto& one : bytes) size += one.size();
+    return static_cast<int64_t>(size);
+  }
+};
+
+struct Spread::Crossing {
+  Crossing(Compiled& sender, const plan::CrossingPlan& out, Compiled& receiver, const plan::CrossingPlan& in)
+      : departure(sender.live(), out), arrival(receiver.live(), in) {}
+  exec::Departure departure;
+  exec::Arrival arrival;
+  size_t from = 0, to = 0;
+  uint64_t sent = 0, credit = 0, told_credit = 0;
+  bool ended = false;
+  std::optional<exec::Parcel> in_hand;
+};
+
+Spread::Spread(const Pipeline& pipeline, const Nodes& nodes, const Setup& setup) : nodes_(nodes) {
+  for (size_t n = 0; n < nodes_.names.size(); ++n) {
+    Setup own = setup;
+    own.nodes = nodes_.names;
+    own.node = static_cast<uint32_t>(n);
+    own.virtual_time = true;
+    own.time = &time_;
+    own.options.on_failure = [this, n](const exec::FailureRecord& failure) { tell_all(n, failure); };
+    runs_.push_back(std::make_unique<Compiled>(pipeline, own));
+  }
+  join_crossings();
+}
+
+Spread::~Spread() { crossings_.clear(); }
+
+void Spread::join_crossings() {
+  for (size_t from = 0; from < runs_.size(); ++from)
+    for (const plan::CrossingPlan& out : runs_[from]->plan().crossings) {
+      if (!out.departs) continue;
+      const size_t to = static_cast<size_t>(std::find(nodes_.names.begin(), nodes_.names.end(), out.node) -
+                                            nodes_.names.begin());
+      const auto& arriving = runs_[to]->plan().crossings;
+      const auto in = std::find_if(arriving.begin(), arriving.end(), [&](const plan::CrossingPlan& one) {
+        return !one.departs && one.name == out.name && one.node == nodes_.names[from];
+      });
+      if (in == arriving.end()) throw std::logic_error("crossing " + out.name + " has no other end");
+      crossings_.push_back(std::make_unique<Crossing>(*runs_[from], out, *runs_[to], *in));
+      crossings_.back()->from = from;
+      crossings_.back()->to = to;
+    }
+}
+
+void Spread::tell_all(size_t node, const exec::FailureRecord& failure) {
+  failures_.push_back(failure);
+  for (size_t n = 0; n < runs_.size(); ++n)
+    if (n != node) runs_[n]->live().fail(failure.error, failure.clock, failure.index);
+}
+
+int64_t Spread::arrival_ns(size_t from, size_t to, int64_t bytes) {
+  const Link link = nodes_.link(from, to);
+  int64_t& free_at = free_at_ns_[{from, to}];
+  free_at = std::max(free_at, time_.now_ns()) + static_cast<int64_t>(link.ns_per_byte * static_cast<double>(bytes));
+  int64_t at = free_at + link.latency_ns;
+  for (const auto& [begin, end] : link.cuts)
+    if (at >= begin && at < end) at = end;
+  free_at = std::max(free_at, at - link.latency_ns); // none overtakes another
+  return at;
+}
+
+bool Spread::move(Crossing& crossing) {
+  if (const uint64_t credit = crossing.arrival.credit(); credit > crossing.told_credit) {
+    crossing.told_credit = credit;
+    time_.schedule(arrival_ns(crossing.to, crossing.from, 16), [&crossing, credit] { crossing.credit = credit; });
+  }
+  if (crossing.ended) return false;
+  if (!crossing.in_hand) {
+    exec::Parcel parcel;
+    if (!crossing.departure.next(parcel)) return false;
+    crossing.in_hand = parcel;
+  }
+  if (!crossing.in_hand->end && crossing.sent == crossing.credit) return false;
+  const auto message = std::make_shared<Message>(*crossing.in_hand);
+  crossing.in_hand.reset();
+  crossing.ended = message->parcel.end;
+  if (!crossing.ended) ++crossing.sent, ++parcels_;
+  time_.schedule(arrival_ns(crossing.from, crossing.to, message->size()), [this, &crossing, message] {
+    for (uint32_t v = 0; v < message->values.size(); ++v) {
+      if (!message->parcel.values[v].value) continue;
+      const exec::ParcelRoom room = crossing.arrival.room(v);
+      if (message->bytes[v].size() > room.capacity) throw std::logic_error("a value is larger than its room");
+      *room.value = message->values[v];
+      std::memcpy(room.data, message->bytes[v].data(), message->bytes[v].size());
+    }
+    crossing.arrival.arrive(message->parcel);
+    if (!message->parcel.end)
+      time_.schedule(arrival_ns(crossing.to, crossing.from, 16), [&crossing] { crossing.departure.let_go(); });
+  });
+  return true;
+}
+
+Ran Spread::run() {
+  exec::VirtualDriver driver(time_);
+  for (auto& one : runs_) {
+    one->live().start();
+    driver.add(one->live());
+  }
+  driver.add([this] {
+    bool moved = false;
+    for (auto& crossing : crossings_) moved = move(*crossing) || moved;
+    return moved;
+  });
+  driver.drive();
+  Ran all;
+  auto log = std::make_shared<ValueLog>();
+  for (auto& one : runs_) {
+    const Ran ran = one->wait();
+    if (&one == &runs_[0]) {
+      static_cast<Result&>(all) = ran;
+    } else {
+      all.report.handlers.insert(all.report.handlers.end(), ran.report.handlers.begin(), ran.report.handlers.end());
+      all.ok = all.ok && ran.ok;
+    }
+    for (const auto& [name, seen] : ran.all_seen()) {
+      log->declare(name);
+      for (const Seen& one_seen : seen) log->write(name, one_seen);
+    }
+  }
+  if (!failures_.empty()) all.error = failures_[0].error;
+  all.log = log;
+  return all;
+}
+
+} // namespace millrace::test

@@ -1,0 +1,61 @@
+// A graph that several nodes run together: a plan and a run for each of them, all on one virtual time, and links
+// between them that take time and may be cut.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness.h"
+
+namespace millrace::test {
+
+// One direction between two nodes.
+struct Link {
+  int64_t latency_ns = 0;
+  double ns_per_byte = 0;
+  std::vector<std::pair<int64_t, int64_t>> cuts; // begin and end: nothing that would arrive then does before the end
+};
+
+struct Nodes {
+  std::vector<std::string> names = {"home"};
+  std::function<Link(size_t from, size_t to)> link = [](size_t, size_t) { return Link{}; };
+};
+
+// A parcel with bytes of its own, as a network carries it.
+struct Message;
+
+class Spread {
+ public:
+  // `setup` is that of each node. Virtual time is set.
+  Spread(const Pipeline& pipeline, const Nodes& nodes, const Setup& setup = {});
+  ~Spread();
+  // The first error of any node, and what the handlers of all nodes saw.
+  Ran run();
+  const Compiled& on(size_t node) const { return *runs_[node]; }
+  // The parcels that went over links, without ends.
+  uint64_t parcels() const { return parcels_; }
+  int64_t now_ns() const { return time_.now_ns(); }
+
+ private:
+  struct Crossing;
+  void tell_all(size_t node, const exec::FailureRecord& failure);
+  void join_crossings();
+  bool move(Crossing& crossing);
+  int64_t arrival_ns(size_t from, size_t to, int64_t bytes);
+
+  Nodes nodes_;
+  device::VirtualTime time_;
+  std::vector<std::unique_ptr<Compiled>> runs_; // by node
+  std::vector<std::unique_ptr<Crossing>> crossings_;
+  std::map<std::pair<size_t, size_t>, int64_t> free_at_ns_; // when a link has sent what it was given
+  std::vector<exec::FailureRecord> failures_;               // in the order in which they were told
+  uint64_t parcels_ = 0;
+};
+
+} // namespace millrace::test
