@@ -52,8 +52,8 @@ void Departure::let_go() {
 Arrival::Arrival(Run& run, const plan::CrossingPlan& crossing)
     : run_(*run.state_), channel_(*run_.epoch.channels[crossing.channel]) {
   const PaceRun& pace = *channel_.to->pace;
-  const auto feed = std::find_if(pace.feeds.begin(), pace.feeds.end(),
-                                 [&](const FeedRun& one) { return one.channel == &channel_; });
+  const auto feed =
+      std::find_if(pace.feeds.begin(), pace.feeds.end(), [&](const FeedRun& one) { return one.channel == &channel_; });
   for (size_t v = 0; v < channel_.current.slots.size(); ++v)
     rings_.push_back(pace.entry->outputs[feed->first + v]->ring);
   blocks_.resize(rings_.size());
@@ -83,8 +83,8 @@ void Arrival::arrive(const Parcel& parcel) {
       tick.from_ns = kNotMeasured;
       for (size_t v = 0; v < tick.slots.size(); ++v) {
         const bool there = parcel.values[v].value != nullptr;
-        tick.slots[v] = there ? value_in(*std::exchange(blocks_[v], nullptr))
-                              : nothing(static_cast<Cause>(parcel.values[v].cause));
+        tick.slots[v] =
+            there ? value_in(*std::exchange(blocks_[v], nullptr)) : nothing(static_cast<Cause>(parcel.values[v].cause));
       }
       if (!tick.has_value()) ++channel_.empties;
     }

@@ -72,8 +72,8 @@ class Arrival {
  private:
   RunState& run_;
   ChannelRun& channel_;
-  std::vector<memory::Ring*> rings_;    // by value
-  std::vector<memory::Block*> blocks_;  // by value: of the next parcel; null: none was asked for
+  std::vector<memory::Ring*> rings_;   // by value
+  std::vector<memory::Block*> blocks_; // by value: of the next parcel; null: none was asked for
 };
 
 } // namespace millrace::exec

@@ -2,6 +2,8 @@
 #include "spread.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -52,6 +54,7 @@ Spread::Spread(const Pipeline& pipeline, const Nodes& nodes, const Setup& setup)
     own.time = &time_;
     own.options.on_failure = [this, n](const exec::FailureRecord& failure) { tell_all(n, failure); };
     runs_.push_back(std::make_unique<Compiled>(pipeline, own));
+    if (std::getenv("MILLRACE_SHOW")) std::puts(plan::print_text(runs_.back()->plan()).c_str());
   }
   join_crossings();
 }
@@ -62,8 +65,8 @@ void Spread::join_crossings() {
   for (size_t from = 0; from < runs_.size(); ++from)
     for (const plan::CrossingPlan& out : runs_[from]->plan().crossings) {
       if (!out.departs) continue;
-      const size_t to = static_cast<size_t>(std::find(nodes_.names.begin(), nodes_.names.end(), out.node) -
-                                            nodes_.names.begin());
+      const size_t to =
+          static_cast<size_t>(std::find(nodes_.names.begin(), nodes_.names.end(), out.node) - nodes_.names.begin());
       const auto& arriving = runs_[to]->plan().crossings;
       const auto in = std::find_if(arriving.begin(), arriving.end(), [&](const plan::CrossingPlan& one) {
         return !one.departs && one.name == out.name && one.node == nodes_.names[from];
@@ -76,7 +79,6 @@ void Spread::join_crossings() {
 }
 
 void Spread::tell_all(size_t node, const exec::FailureRecord& failure) {
-  failures_.push_back(failure);
   for (size_t n = 0; n < runs_.size(); ++n)
     if (n != node) runs_[n]->live().fail(failure.error, failure.clock, failure.index);
 }
@@ -143,14 +145,15 @@ Ran Spread::run() {
       static_cast<Result&>(all) = ran;
     } else {
       all.report.handlers.insert(all.report.handlers.end(), ran.report.handlers.begin(), ran.report.handlers.end());
-      all.ok = all.ok && ran.ok;
+      all.report.cut_again = all.report.cut_again || ran.report.cut_again;
+      if (ran.ok != all.ok || ran.error.what != all.error.what)
+        throw std::logic_error("nodes disagree: “" + all.error.what + "” and “" + ran.error.what + "”");
     }
     for (const auto& [name, seen] : ran.all_seen()) {
       log->declare(name);
       for (const Seen& one_seen : seen) log->write(name, one_seen);
     }
   }
-  if (!failures_.empty()) all.error = failures_[0].error;
   all.log = log;
   return all;
 }

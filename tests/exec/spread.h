@@ -54,7 +54,6 @@ class Spread {
   std::vector<std::unique_ptr<Compiled>> runs_; // by node
   std::vector<std::unique_ptr<Crossing>> crossings_;
   std::map<std::pair<size_t, size_t>, int64_t> free_at_ns_; // when a link has sent what it was given
-  std::vector<exec::FailureRecord> failures_;               // in the order in which they were told
   uint64_t parcels_ = 0;
 };
 
