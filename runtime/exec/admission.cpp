@@ -335,6 +335,13 @@ void take_from(const FeedRun& feed, PaceRun& pace, uint64_t ordinal, uint64_t in
   ++channel.passed_on;
 }
 
+// Several far paces of the clock may be here, one before the other.
+void note_media_time(ClockRun& clock, int64_t media_ns) {
+  int64_t newest = clock.newest_media_ns.load(std::memory_order_relaxed);
+  while (newest < media_ns && !clock.newest_media_ns.compare_exchange_weak(newest, media_ns, std::memory_order_release))
+    continue;
+}
+
 // A far pace runs every tick of its clock, once all its feeds have it.
 bool admit_far(PaceRun& pace) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
@@ -351,6 +358,7 @@ bool admit_far(PaceRun& pace) {
   tell_others(pace, ordinal, *info);
   pace.latency[ordinal & pace.mask].ordinal.store(UINT64_MAX, std::memory_order_relaxed);
   for (const FeedRun& feed : pace.feeds) take_from(feed, pace, ordinal, info->index);
+  if (!is_home) note_media_time(*pace.clock, info->media_time_ns);
   pace.admitted.store(ordinal + 1, std::memory_order_release);
   stamp(*pace.entry, ordinal);
   pace.run->notify();

@@ -17,7 +17,6 @@ struct Expansion {
   Plan& plan;
   std::vector<bool> decoupled;           // by handler: by rule 1.6, or because it stands apart
   std::vector<uint32_t> apart;           // by handler: the handler whose firings its pace counts (8.12), or kNone
-  std::vector<uint32_t> owed_after;      // by handler: ticks that may be pending after it, on all nodes together
   std::map<uint32_t, uint32_t> finished; // a body's output on the host → the finish step's output for it
 
   const DraftHandler& source_of(const DraftEdge& edge) const { return draft.handlers[edge.source]; }

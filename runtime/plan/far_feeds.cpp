@@ -29,6 +29,9 @@ FarFeeds::FarFeeds(Expansion& all) : all_(all), draft_(all.draft), plan_(all.pla
       add_value(posting_pace_for(from, target_of(e).node), e, false);
     }
   }
+  for (uint32_t c = 0; c < plan_.clocks.size(); ++c)
+    for (uint32_t& leader : plan_.paces[c].led_by)
+      if (draft_.homes[leader] != draft_.homes[c]) leader = posting_pace_for(leader, draft_.homes[c]);
   feed_the_unfed();
   for (auto& [ends, feed] : feeds_) make_feed(ends, feed);
 }
@@ -72,7 +75,7 @@ uint32_t FarFeeds::posting_pace_for(uint32_t from, uint32_t node) {
     plan_.paces.push_back(pace);
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
       if (draft_.handlers[h].pace == from)
-        plan_.paces.back().level = std::max(plan_.paces.back().level, all_.owed_after[h]);
+        plan_.paces.back().level = std::max(plan_.paces.back().level, draft_.handlers[h].owed_after);
   }
   return at->second;
 }

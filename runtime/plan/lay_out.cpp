@@ -127,7 +127,9 @@ class Layout {
       clock.in_flight = in_flight;
       clock.pending = pending;
     } else if (pace.kind == PaceKind::far) {
-      if (const uint32_t fixed = fixed_[pace.clock]; fixed > 0) in_flight = room = fixed;
+      const uint32_t fixed = fixed_[pace.clock];
+      in_flight = fixed > 0 ? fixed : std::max(in_flight, clock.held_ticks);
+      room = fixed > 0 ? fixed : std::max(room, in_flight);
     } else if (pace.gate != kNone) { // else another node has it
       const Channel& gate = plan_.channels[plan_.steps[pace.gate].channel()];
       if (gate.busy) in_flight = room = 1; // one tick is its bound
@@ -163,7 +165,7 @@ class Layout {
   }
 
   void set_capacity(Channel& channel) {
-    if (channel.far) return void(channel.capacity = channel.depth);
+    if (channel.far) return hold_feed(channel);
     const Pace& from = plan_.paces[plan_.steps[channel.from].pace];
     const Pace& to = plan_.paces[plan_.steps[channel.to].pace];
     switch (channel.kind) {
@@ -181,6 +183,12 @@ class Layout {
     const bool holds = channel.kind == ChannelKind::latest || channel.kind == ChannelKind::align;
     if (holds && writer.held_ns > 0 && circles_.joins(channel))
       channel.capacity = std::max(channel.capacity, ticks_in(writer.held_ns, writer.rate) + 2);
+  }
+
+  void hold_feed(Channel& channel) {
+    const uint32_t pace = plan_.steps[channel.to == kNone ? channel.from : channel.to].pace;
+    channel.depth = std::max(channel.depth, plan_.clocks[plan_.paces[pace].clock].held_ticks);
+    channel.capacity = channel.depth;
   }
 
   // A queue holds values; ticks without a value have as many places of their own (8.6).

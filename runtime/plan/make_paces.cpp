@@ -195,6 +195,7 @@ class Grouping {
       Pace pace;
       pace.clock = c;
       pace.node = draft_.homes[c];
+      pace.led_by = plan_.clocks[c].leaders; // a clock's own pace has its number
       plan_.paces.push_back(pace);
     }
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
@@ -231,8 +232,8 @@ class Grouping {
   // The ticks that are pending before each far pace begins: steps of other nodes are in no plan of this one, so the
   // levels of steps (order.h) cannot say it. A pace begins as a whole, once all that feeds it is there.
   void find_far_levels() {
-    std::vector<uint32_t>& owed = all_.owed_after;
-    owed.assign(draft_.handlers.size(), 0);
+    if (draft_.options.nodes.size() < 2) return;
+    std::vector<uint32_t> owed(draft_.handlers.size(), 0);
     std::vector<uint32_t> begins(plan_.paces.size(), 0); // ticks that are pending before the pace
     size_t looks = draft_.handlers.size() + 1;           // a loop that owes ever more is refused elsewhere
     for (bool changed = true; changed && looks > 0; --looks) {
@@ -254,6 +255,7 @@ class Grouping {
     }
     for (uint32_t p = 0; p < plan_.paces.size(); ++p)
       if (plan_.paces[p].kind == PaceKind::far) plan_.paces[p].level = begins[p];
+    for (size_t h = 0; h < owed.size(); ++h) draft_.handlers[h].owed_after = owed[h];
   }
 
   void spread(uint32_t h, uint32_t pace) {
