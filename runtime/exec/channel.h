@@ -41,10 +41,11 @@ struct ChannelRun {
   size_t empties = 0;  // gate: those of `count` that have no value and were let in all the same
   bool closed = false; // nothing more comes
   uint64_t pushed = 0;
-  size_t taken = 0;       // to another node: those of `count` that the link has, oldest first
-  uint64_t passed_on = 0; // from another node: ticks that the pace has taken out
-  QueuedTick current;     // latest, align: the tick that the reader holds. A gate's step puts its tick together here,
-                          // without the lock
+  size_t taken = 0;              // to another node: those of `count` that the link has, oldest first
+  int64_t passed_ns = INT64_MIN; // from another node: no tick at or before this media time comes any more
+  uint64_t passed_on = 0;        // from another node: ticks that the pace has taken out
+  QueuedTick current; // latest, align: the tick that the reader holds. A gate's step puts its tick together here,
+                      // without the lock
   bool has_current = false, current_read = false;
   std::vector<Drops> dropped; // by value of a tick
   std::vector<bool> queued;   // by value of a tick: one of its edges is a queue

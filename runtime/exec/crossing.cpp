@@ -10,6 +10,7 @@
 #include "exec/run.h"
 #include "exec/run_state.h"
 #include "exec/settle.h"
+#include "exec/window.h"
 
 namespace millrace::exec {
 
@@ -47,6 +48,12 @@ void Departure::let_go() {
     --channel_.taken;
   }
   run_.notify();
+}
+
+int64_t Departure::passed_ns() const {
+  const int64_t passed = passed_by(*channel_.from).through_ns; // first: nothing older is let in later
+  const std::lock_guard lock(channel_.mutex);
+  return channel_.taken < channel_.count ? channel_.at(channel_.taken).info.media_time_ns - 1 : passed;
 }
 
 Arrival::Arrival(Run& run, const plan::CrossingPlan& crossing)
@@ -88,6 +95,14 @@ void Arrival::arrive(const Parcel& parcel) {
       }
       if (!tick.has_value()) ++channel_.empties;
     }
+  }
+  run_.notify();
+}
+
+void Arrival::passed(int64_t media_ns) {
+  {
+    const std::lock_guard lock(channel_.mutex);
+    channel_.passed_ns = std::max(channel_.passed_ns, media_ns);
   }
   run_.notify();
 }

@@ -40,6 +40,8 @@ class Departure {
   bool next(Parcel& parcel);
   // The oldest parcel that was taken has arrived: its blocks and its place are free. The end is not let go.
   void let_go();
+  // Every parcel that was not taken yet has a later media time than this (8.1). It never falls.
+  int64_t passed_ns() const;
 
  private:
   RunState& run_;
@@ -66,6 +68,8 @@ class Arrival {
   ParcelRoom room(uint32_t value);
   // Parcels come in their order, each once. Values that are there lie in the blocks of room().
   void arrive(const Parcel& parcel);
+  // The sender's clock has passed this media time: no parcel at or before it comes any more (8.1).
+  void passed(int64_t media_ns);
   // The number of parcels that may have arrived by now: those that the run has taken in, and the crossing's depth.
   uint64_t credit() const;
 

@@ -184,6 +184,16 @@ std::vector<const DraftEdge*> one_a_channel(const Draft& draft, const std::vecto
 
 } // namespace
 
+std::vector<bool> may_be_on_circle(const Draft& draft) {
+  const ClockEdges edges = waiting_edges(draft).second;
+  std::vector<bool> on_circle(draft.plan.clocks.size());
+  for (uint32_t e = 0; e < edges.size(); ++e) {
+    const auto [from, to] = edges[e];
+    if (!way_without(edges, e, from, to).empty()) on_circle[from] = on_circle[to] = true;
+  }
+  return on_circle;
+}
+
 void find_circles(Draft& draft) {
   std::vector<Clock>& all = draft.plan.clocks;
   ClockEdges edges;

@@ -30,6 +30,9 @@ namespace millrace::plan {
 // of handlers that takes a later value of another clock and needs an earlier one of its own for it (MR0414).
 void refuse_standing_circles(const Draft& draft);
 
+// By clock: true if it may be on a circle, whatever channels edges share. To be asked before handlers have paces.
+std::vector<bool> may_be_on_circle(const Draft& draft);
+
 // Sets Clock::circle of all clocks. Needs the paces of all handlers.
 void find_circles(Draft& draft);
 

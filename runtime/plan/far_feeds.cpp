@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "plan/clock_circles.h"
 #include "plan/stages.h"
 
 namespace millrace::plan {
@@ -19,28 +20,36 @@ constexpr uint32_t kFarDepthLeast = 2;
 
 } // namespace
 
-FarFeeds::FarFeeds(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan) {
+FarFeeds::FarFeeds(Expansion& all)
+    : all_(all), draft_(all.draft), plan_(all.plan), on_circle_(may_be_on_circle(all.draft)) {
   for (uint32_t e = 0; e < draft_.edges.size(); ++e) {
     const DraftEdge& edge = draft_.edges[e];
     const uint32_t from = source_of(e).pace, to = target_of(e).pace;
     if (joins_tick(edge)) {
       if (plan_.paces[to].kind == PaceKind::far && from != to) add_value(to, e, true);
     } else if (source_of(e).node != target_of(e).node) {
-      add_value(posting_pace_for(from, target_of(e).node), e, false);
+      add_value(posting_pace_for(from, target_of(e).node, e), e, false);
     }
   }
   for (uint32_t c = 0; c < plan_.clocks.size(); ++c)
     for (uint32_t& leader : plan_.paces[c].led_by)
-      if (draft_.homes[leader] != draft_.homes[c]) leader = posting_pace_for(leader, draft_.homes[c]);
+      if (draft_.homes[leader] != draft_.homes[c]) leader = posting_pace_for(leader, draft_.homes[c], kNone);
   feed_the_unfed();
   for (auto& [ends, feed] : feeds_) make_feed(ends, feed);
 }
 
 uint32_t FarFeeds::posting_pace(uint32_t e) const {
   const DraftEdge& edge = draft_.edges[e];
-  if (joins_tick(edge)) return kNone;
-  const auto at = posting_.find({source_of(e).pace, target_of(e).node});
-  return source_of(e).node == target_of(e).node || at == posting_.end() ? kNone : at->second;
+  if (joins_tick(edge) || source_of(e).node == target_of(e).node) return kNone;
+  const auto [handler, output] = posted_alone(e);
+  return posting_.at({source_of(e).pace, target_of(e).node, handler, output});
+}
+
+// A pace begins as a whole. On a circle of clocks one value might so wait for what only another one waits for.
+std::pair<uint32_t, uint32_t> FarFeeds::posted_alone(uint32_t e) const {
+  const DraftEdge& edge = draft_.edges[e];
+  const bool alone = on_circle_[source_of(e).clock] || on_circle_[target_of(e).clock];
+  return alone ? std::pair{edge.source, edge.source_output} : std::pair{kNone, kNone};
 }
 
 uint32_t FarFeeds::value_in(uint32_t pace, uint32_t edge) const {
@@ -65,8 +74,11 @@ void FarFeeds::add_value(uint32_t pace, uint32_t e, bool looks_back) {
   feed.edges.emplace_back(e, static_cast<uint32_t>(at - feed.values.begin()));
 }
 
-uint32_t FarFeeds::posting_pace_for(uint32_t from, uint32_t node) {
-  const auto [at, is_new] = posting_.try_emplace({from, node}, static_cast<uint32_t>(plan_.paces.size()));
+uint32_t FarFeeds::posting_pace_for(uint32_t from, uint32_t node, uint32_t e) {
+  // What tells a clock without sources how far its leader is (8.11) has no value to wait for.
+  const auto [handler, output] = e == kNone ? std::pair{kNone, 0u} : posted_alone(e);
+  const auto [at, is_new] =
+      posting_.try_emplace({from, node, handler, output}, static_cast<uint32_t>(plan_.paces.size()));
   if (is_new) {
     Pace pace;
     pace.kind = PaceKind::far;

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "plan/clock_circles.h"
 #include "plan/expand.h"
 #include "plan/reachability.h"
 #include "plan/stages.h"
@@ -214,11 +215,15 @@ class Grouping {
   }
 
   void make_far_paces() {
-    std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> known; // node, clock, stage
+    const std::vector<bool> on_circle = may_be_on_circle(draft_);
+    std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, uint32_t> known; // node, clock, stage, handler
     for (const uint32_t h : draft_.order) {
       DraftHandler& handler = draft_.handlers[h];
       if (handler.stage == 0) continue;
-      const auto [at, is_new] = known.try_emplace({handler.node, handler.clock, handler.stage}, plan_.paces.size());
+      // A pace begins as a whole. On a circle a handler might so wait for what another one of its pace waits for.
+      const uint32_t alone = on_circle[handler.clock] ? first_of_loop(h) : kNone;
+      const auto [at, is_new] =
+          known.try_emplace({handler.node, handler.clock, handler.stage, alone}, plan_.paces.size());
       handler.pace = at->second;
       if (!is_new) continue;
       Pace pace;
@@ -227,6 +232,36 @@ class Grouping {
       pace.node = handler.node;
       plan_.paces.push_back(pace);
     }
+  }
+
+  // The first handler that this one reads and that reads this one, by edges within their node, clock and stage; itself
+  // if it is in no loop.
+  uint32_t first_of_loop(uint32_t h) const {
+    const std::vector<bool> before = reached_within(h, false), after = reached_within(h, true);
+    for (uint32_t other = 0; other < h; ++other)
+      if (before[other] && after[other]) return other;
+    return h;
+  }
+
+  std::vector<bool> reached_within(uint32_t h, bool forwards) const {
+    const auto place_of = [&](uint32_t at) {
+      const DraftHandler& handler = draft_.handlers[at];
+      return std::tuple(handler.node, handler.clock, handler.stage);
+    };
+    std::vector<bool> reached(draft_.handlers.size());
+    std::vector<uint32_t> todo{h};
+    reached[h] = true;
+    while (!todo.empty()) {
+      const uint32_t at = todo.back();
+      todo.pop_back();
+      for (const DraftEdge& edge : draft_.edges) {
+        const uint32_t near = forwards ? edge.source : edge.target, next = forwards ? edge.target : edge.source;
+        if (near != at || reached[next] || place_of(next) != place_of(h)) continue;
+        reached[next] = true;
+        todo.push_back(next);
+      }
+    }
+    return reached;
   }
 
   // The ticks that are pending before each far pace begins: steps of other nodes are in no plan of this one, so the

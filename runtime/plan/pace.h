@@ -63,7 +63,7 @@ struct Clock {
   // others. crowd_ticks: the run fails if so many of its ticks come within less than held_ns.
   int64_t held_ns = 0;
   uint32_t held_ticks = 0, owed_ticks = 0, crowd_ticks = 0;
-  uint32_t circle = kNone; // clocks that wait for each other in a circle have one number
+  uint32_t circle = kNone;       // clocks that wait for each other in a circle have one number
   std::vector<uint32_t> leaders; // for a clock without sources: clocks with sources that edges lead from (8.11)
   // True under realtime rules: latest is the newest that is done, and drops happen. Else everything is waited for
   // (2.5).

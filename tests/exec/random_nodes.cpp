@@ -3,69 +3,16 @@
 // MILLRACE_SEED=n tries the one graph of that seed, MILLRACE_GRAPHS=n another number of graphs than 200.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <random>
+#include <map>
+#include <optional>
 
+#include "clock_graphs.h"
+#include "cutting.h"
 #include "sample.h"
 #include "tests/part.h"
 
 using namespace millrace;
 using namespace millrace::test;
-
-namespace {
-
-class Cutting {
- public:
-  explicit Cutting(uint64_t seed) : random_(seed) {}
-
-  // Puts the sample's handlers on one to four nodes. Most stay beside what they read.
-  Nodes cut(Sample& sample) {
-    Nodes nodes;
-    nodes.names.resize(1 + up_to(3));
-    for (size_t n = 0; n < nodes.names.size(); ++n) nodes.names[n] = "node" + std::to_string(n);
-    const std::string& home = nodes.names[up_to(nodes.names.size() - 1)];
-    for (graph::Handler& handler : sample.pipeline.graph.handlers) {
-      handler.node = nodes.names[up_to(nodes.names.size() - 1)];
-      if (handler.type == "t.count" || handler.type == "t.foreign") handler.node = home;
-      if (up_to(2) > 0) continue;
-      for (const graph::Edge& edge : sample.pipeline.graph.edges)
-        if (edge.target == handler.name && !is_source(handler))
-          handler.node = sample.pipeline.graph.find(edge.source)->node;
-    }
-    std::vector<Link> links;
-    for (size_t n = 0; n < nodes.names.size() * nodes.names.size(); ++n) links.push_back(draw_link());
-    nodes.link = [links, count = nodes.names.size()](size_t from, size_t to) { return links[from * count + to]; };
-    return nodes;
-  }
-
- private:
-  uint64_t up_to(uint64_t most) { return random_() % (most + 1); }
-  static bool is_source(const graph::Handler& handler) {
-    return handler.type == "t.count" || handler.type == "t.foreign";
-  }
-  Link draw_link() {
-    Link link;
-    link.latency_ns = static_cast<int64_t>(up_to(3) == 0 ? 0 : up_to(20) * 1'000'000);
-    link.ns_per_byte = up_to(2) == 0 ? static_cast<double>(up_to(10'000)) : 0.01;
-    for (int64_t at = 0; up_to(1) == 0;) {
-      at += static_cast<int64_t>(up_to(100'000'000));
-      link.cuts.emplace_back(at, at + static_cast<int64_t>(up_to(400'000'000)));
-      at = link.cuts.back().second;
-    }
-    return link;
-  }
-
-  std::mt19937_64 random_;
-};
-
-std::string places(const Sample& sample) {
-  std::string words;
-  for (const graph::Handler& handler : sample.pipeline.graph.handlers)
-    words += handler.name + " on " + handler.node + "\n";
-  return words;
-}
-
-} // namespace
 
 TEST_CASE("7.13: random graphs over one to four nodes give what they give on one machine, with links that are cut") {
   const int64_t only = from_environment("MILLRACE_SEED", -1);
@@ -75,8 +22,8 @@ TEST_CASE("7.13: random graphs over one to four nodes give what they give on one
   for (int64_t seed = only >= 0 ? only : 1; accepted < wanted; ++seed) {
     INFO("MILLRACE_SEED=", seed);
     Sample sample = draw_sample(static_cast<uint64_t>(seed), seed % 4 == 0 ? Values::large : Values::small);
-    const Nodes nodes = Cutting(static_cast<uint64_t>(seed)).cut(sample);
-    INFO(describe(sample), places(sample));
+    const Nodes nodes = cut_at_random(sample.pipeline, static_cast<uint64_t>(seed));
+    INFO(describe(sample), places_of(sample.pipeline));
     const Way way{static_cast<uint32_t>(1 + seed % 4), seed % 3 == 0, {}, seed % 2 == 0};
     const Outcome outcome = try_run(sample, way, nodes);
     if (outcome.refused) {
@@ -106,4 +53,49 @@ TEST_CASE("7.13: random graphs over one to four nodes give what they give on one
     if (!outcome.ok) ++features["failed run"];
   }
   for (const auto& [name, count] : features) MESSAGE(name, ": ", count);
+}
+
+TEST_CASE("8.1, 8.2, 8.3, 8.11: a random graph of several clocks over nodes gives what it gives on one machine") {
+  const int64_t only = from_environment("MILLRACE_SEED", -1);
+  const int64_t wanted = from_environment("MILLRACE_CLOCKS", part_of(200));
+  std::map<std::string, int64_t> ways;
+  for (int64_t seed = only >= 0 ? only : 1; seed <= (only >= 0 ? only : wanted); ++seed) {
+    CAPTURE(seed);
+    Pipeline p = draw_clocks(static_cast<uint64_t>(seed));
+    const int refused = code_of(p, clocks_setup(1, true));
+    const Nodes nodes = cut_at_random(p, static_cast<uint64_t>(seed));
+    INFO(text_of(p), "\n", places_of(p));
+    const Setup setup = seed % 3 == 0 ? measured_setup() : clocks_setup(static_cast<uint32_t>(1 + seed % 2), true);
+    std::optional<Spread> spread;
+    try {
+      spread.emplace(p, nodes, setup);
+    } catch (const Failure& failure) {
+      CAPTURE(failure.what());
+      const int code = failure.error().code;
+      ++ways["refused with " + std::to_string(code) + (refused == 0 ? ", on one machine not" : "")];
+      // On one node handlers share paces and channels, so that fewer windows have to be held.
+      if (code / 100 != 8 && code != code::window_too_small && code != code::queue_too_shallow)
+        REQUIRE(code == refused);
+      continue;
+    }
+    const Ran ran = spread->run();
+    if (ran.error.code != code::source_off_rate) REQUIRE(ran.error.what == "");
+    // Feeds have room for what is owed on other ways, whatever the depth of a queue is.
+    REQUIRE((refused == 0 || refused == code::queue_too_shallow));
+    if (refused != 0) continue;
+    const Ran expected = run(p, clocks_setup(1, true));
+    if (expected.error.code == code::source_off_rate) {
+      ++ways["off its rate"];
+      continue;
+    }
+    REQUIRE(expected.ok);
+    for (const auto& [name, log] : expected.all_seen()) {
+      CAPTURE(name);
+      REQUIRE(log == ran.seen_if_any(name));
+    }
+    ++ways[std::to_string(nodes.names.size()) + " nodes"];
+    if (spread->parcels() > 0) ++ways["parcels"];
+  }
+  if (only >= 0) return;
+  for (const auto& [way, count] : ways) MESSAGE(way, ": ", count);
 }

@@ -41,6 +41,7 @@ struct Spread::Crossing {
   exec::Arrival arrival;
   size_t from = 0, to = 0;
   uint64_t sent = 0, credit = 0, told_credit = 0;
+  int64_t told_passed_ns = INT64_MIN;
   bool ended = false;
   std::optional<exec::Parcel> in_hand;
 };
@@ -100,6 +101,12 @@ bool Spread::move(Crossing& crossing) {
     time_.schedule(arrival_ns(crossing.to, crossing.from, 16), [&crossing, credit] { crossing.credit = credit; });
   }
   if (crossing.ended) return false;
+  const int64_t passed = crossing.in_hand ? INT64_MIN : crossing.departure.passed_ns(); // what is in hand was taken
+  if (passed > crossing.told_passed_ns) {
+    crossing.told_passed_ns = passed;
+    time_.schedule(arrival_ns(crossing.from, crossing.to, 16),
+                   [&crossing, passed] { crossing.arrival.passed(passed); });
+  }
   if (!crossing.in_hand) {
     exec::Parcel parcel;
     if (!crossing.departure.next(parcel)) return false;
