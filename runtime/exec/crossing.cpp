@@ -28,6 +28,7 @@ bool Departure::next(Parcel& parcel) {
   const QueuedTick& tick = channel_.at(channel_.taken++);
   parcel.end = false;
   parcel.tick = tick.info;
+  parcel.gap = static_cast<uint8_t>(tick.gap);
   parcel.values.resize(tick.slots.size());
   for (size_t v = 0; v < tick.slots.size(); ++v) {
     const Slot& slot = tick.slots[v];
@@ -41,7 +42,6 @@ void Departure::let_go() {
   {
     const std::lock_guard lock(channel_.mutex);
     MR_ASSERT(channel_.taken > 0, "only what was taken is let go");
-    if (!channel_.at(0).has_value() && channel_.empties > 0) --channel_.empties;
     for (Slot& slot : channel_.at(0).slots) release(slot);
     channel_.first = (channel_.first + 1) % channel_.ring.size();
     --channel_.count;
@@ -49,6 +49,20 @@ void Departure::let_go() {
   }
   run_.notify();
 }
+
+namespace {
+
+void set_away(RunState& run, ChannelRun& channel, bool away) {
+  {
+    const std::lock_guard lock(channel.mutex);
+    channel.away = away;
+  }
+  run.notify();
+}
+
+} // namespace
+
+void Departure::peer_away(bool away) { set_away(run_, channel_, away); }
 
 int64_t Departure::passed_ns() const {
   const int64_t passed = passed_by(*channel_.from).through_ns; // first: nothing older is let in later
@@ -87,17 +101,19 @@ void Arrival::arrive(const Parcel& parcel) {
       QueuedTick& tick = channel_.at(channel_.count++);
       ++channel_.pushed;
       tick.info = parcel.tick;
+      tick.gap = static_cast<Cause>(parcel.gap);
       tick.from_ns = kNotMeasured;
       for (size_t v = 0; v < tick.slots.size(); ++v) {
         const bool there = parcel.values[v].value != nullptr;
         tick.slots[v] =
             there ? value_in(*std::exchange(blocks_[v], nullptr)) : nothing(static_cast<Cause>(parcel.values[v].cause));
       }
-      if (!tick.has_value()) ++channel_.empties;
     }
   }
   run_.notify();
 }
+
+void Arrival::away(bool away) { set_away(run_, channel_, away); }
 
 void Arrival::passed(int64_t media_ns) {
   {
