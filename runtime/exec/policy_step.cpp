@@ -68,8 +68,7 @@ Room room_at_gate(ChannelRun& channel, const QueuedTick& tick, bool realtime) {
   const bool has_value = tick.has_value();
   const size_t alike = has_value ? channel.count - channel.empties : channel.empties;
   PaceRun& pace = *channel.to->pace;
-  const bool room =
-      plan.busy ? channel.count + in_work(pace) < pace.window && !channel.full() : alike < plan.depth;
+  const bool room = plan.busy ? channel.count + in_work(pace) < pace.window && !channel.full() : alike < plan.depth;
   if (room) return Room::push;
   if (!realtime) return Room::wait;
   if (!has_value) {

@@ -14,9 +14,12 @@ namespace {
 // The index of the last tick of the pace's clock such that its head or its gate has looked at all ticks up to it;
 // INT64_MAX when no more come.
 int64_t watermark(PaceRun& pace) {
-  if (!pace.parent) { // it runs every tick
+  if (!pace.parent) {
     if (pace.ended.load(std::memory_order_acquire)) return INT64_MAX;
-    return static_cast<int64_t>(pace.admitted.load(std::memory_order_acquire)) - 1;
+    const auto admitted = static_cast<int64_t>(pace.admitted.load(std::memory_order_acquire));
+    if (pace.feeds.empty() || admitted == 0) return admitted - 1; // a clock's own pace runs every tick
+    return static_cast<int64_t>(
+        pace.tick_index[static_cast<uint64_t>(admitted - 1) & pace.mask].load(std::memory_order_acquire));
   }
   return settled_through(*pace.parent, *pace.gate);
 }

@@ -21,6 +21,11 @@ struct Expansion {
 
   const DraftHandler& source_of(const DraftEdge& edge) const { return draft.handlers[edge.source]; }
   const DraftHandler& target_of(const DraftEdge& edge) const { return draft.handlers[edge.target]; }
+  // The pace in which a gate lets the edge's value into the decoupled pace of its target.
+  uint32_t gate_pace(const DraftEdge& edge) const {
+    const DraftHandler &source = source_of(edge), &target = target_of(edge);
+    return target.base == kNone || source.base == target.base ? source.pace : target.base;
+  }
   // True if the port that the edge leads to need not have a value.
   bool is_optional(const DraftEdge& edge) const {
     const DraftHandler& handler = target_of(edge);

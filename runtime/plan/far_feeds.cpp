@@ -24,11 +24,11 @@ FarFeeds::FarFeeds(Expansion& all)
     : all_(all), draft_(all.draft), plan_(all.plan), on_circle_(may_be_on_circle(all.draft)) {
   for (uint32_t e = 0; e < draft_.edges.size(); ++e) {
     const DraftEdge& edge = draft_.edges[e];
-    const uint32_t from = source_of(e).pace, to = target_of(e).pace;
-    if (joins_tick(edge)) {
-      if (plan_.paces[to].kind == PaceKind::far && from != to) add_value(to, e, true);
-    } else if (source_of(e).node != target_of(e).node) {
-      add_value(posting_pace_for(from, target_of(e).node, e), e, false);
+    const uint32_t from = source_of(e).pace, to = target_of(e).pace, base = target_of(e).base;
+    if (!joins_tick(edge)) {
+      if (source_of(e).node != target_of(e).node) add_value(posting_pace_for(from, target_of(e).node, e), e, false);
+    } else if (from != to && base != kNone && all_.gate_pace(edge) == base && from != base) {
+      add_value(base, e, to == base);
     }
   }
   for (uint32_t c = 0; c < plan_.clocks.size(); ++c)

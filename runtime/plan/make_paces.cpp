@@ -52,10 +52,15 @@ class Grouping {
       if (is_sync(edge)) only_leaves[edge.source] = false;
     }
     decoupled_.assign(count, false);
-    for (uint32_t h = 0; h < count; ++h)
-      decoupled_[h] = draft_.handlers[h].stage == 0 && (!joined[h] || (only_leaves[h] && leaves[h]));
-    for (const DraftEdge& edge : draft_.edges) // every tick of it has to reach the other node
-      if (source_of(edge).node != target_of(edge).node) decoupled_[edge.source] = false;
+    for (uint32_t h = 0; h < count; ++h) {
+      const DraftHandler& handler = draft_.handlers[h];
+      const bool may_be = handler.stage == 0 || plan_.clocks[handler.clock].realtime();
+      decoupled_[h] = may_be && (!joined[h] || (only_leaves[h] && leaves[h]));
+    }
+    for (const DraftEdge& edge : draft_.edges) { // a reader on another node that waits needs every tick
+      const bool waits = joins_tick(edge) || !plan_.clocks[target_of(edge).clock].realtime();
+      if (source_of(edge).node != target_of(edge).node && waits) decoupled_[edge.source] = false;
+    }
     back_out();
   }
 
@@ -157,8 +162,9 @@ class Grouping {
   bool join_kinds() {
     std::vector<uint32_t> parent(plan_.paces.size(), kNone);
     for (const DraftEdge& edge : draft_.edges) {
-      const uint32_t from = source_of(edge).pace, to = target_of(edge).pace;
-      if (!joins_tick(edge) || !decoupled_[edge.target] || from == to) continue;
+      const uint32_t to = target_of(edge).pace;
+      if (!joins_tick(edge) || !decoupled_[edge.target] || source_of(edge).pace == to) continue;
+      const uint32_t from = all_.gate_pace(edge);
       if (parent[to] != kNone && parent[to] != from) {
         plan_.notes.push_back(target_of(edge).declared->name +
                               " holds its tick open: it reads from ticks of two kinds, all of its clock and some");
@@ -224,7 +230,8 @@ class Grouping {
       const uint32_t alone = on_circle[handler.clock] ? first_of_loop(h) : kNone;
       const auto [at, is_new] =
           known.try_emplace({handler.node, handler.clock, handler.stage, alone}, plan_.paces.size());
-      handler.pace = at->second;
+      handler.base = at->second;
+      if (!decoupled_[h]) handler.pace = at->second;
       if (!is_new) continue;
       Pace pace;
       pace.kind = PaceKind::far;
@@ -279,10 +286,13 @@ class Grouping {
         for (const DraftEdge& edge : draft_.edges)
           if (edge.target == h && !edge.crosses_clocks)
             before = std::max(before, owed[edge.source] - std::min(owed[edge.source], edge.declared->delay));
-        for (const DraftEdge& edge : draft_.edges)
-          if (edge.target == h && plan_.paces[pace].kind != PaceKind::clock && joins_tick(edge) &&
-              source_of(edge).pace != pace)
-            begins[pace] = std::max(begins[pace], owed[edge.source]);
+        for (const DraftEdge& edge : draft_.edges) {
+          if (edge.target != h || plan_.paces[pace].kind == PaceKind::clock || !joins_tick(edge) ||
+              source_of(edge).pace == pace)
+            continue;
+          for (const uint32_t gated : {pace, all_.gate_pace(edge)}) // a clock's own pace waits for nothing
+            if (gated >= plan_.clocks.size()) begins[gated] = std::max(begins[gated], owed[edge.source]);
+        }
         const uint32_t after = std::max(before, begins[pace]) + all_.ticks_owed(h);
         changed = changed || after > owed[h];
         owed[h] = std::max(owed[h], after);
@@ -298,7 +308,7 @@ class Grouping {
     for (const DraftEdge& edge : draft_.edges) {
       if (!is_sync(edge)) continue;
       const uint32_t other = edge.source == h ? edge.target : edge.target == h ? edge.source : kNone;
-      if (other == kNone) continue;
+      if (other == kNone || draft_.handlers[other].base != draft_.handlers[h].base) continue;
       if (takes_part(other, apart_[h])) spread(other, pace);
       // Two handlers that feed one which stands apart share a pace: its gate waits for both.
       if (edge.source != h || apart_[other] != other || apart_before_[other] != apart_[h]) continue;

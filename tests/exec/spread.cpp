@@ -36,11 +36,11 @@ struct Message {
 
 struct Spread::Crossing {
   Crossing(Compiled& sender, const plan::CrossingPlan& out, Compiled& receiver, const plan::CrossingPlan& in)
-      : departure(sender.live(), out), arrival(receiver.live(), in) {}
+      : departure(sender.live(), out), arrival(receiver.live(), in), credit(arrival.credit()), told_credit(credit) {}
   exec::Departure departure;
   exec::Arrival arrival;
   size_t from = 0, to = 0;
-  uint64_t sent = 0, credit = 0, told_credit = 0;
+  uint64_t sent = 0, credit, told_credit; // a crossing is opened before the runs begin
   int64_t told_passed_ns = INT64_MIN;
   bool ended = false;
   std::optional<exec::Parcel> in_hand;
@@ -76,7 +76,22 @@ void Spread::join_crossings() {
       crossings_.push_back(std::make_unique<Crossing>(*runs_[from], out, *runs_[to], *in));
       crossings_.back()->from = from;
       crossings_.back()->to = to;
+      tell_cuts(*crossings_.back(), nodes_.link(from, to));
     }
+}
+
+void Spread::tell_cuts(Crossing& crossing, const Link& link) {
+  const auto tell = [this, &crossing](int64_t at_ns, bool away) {
+    time_.schedule(at_ns, [&crossing, away] {
+      crossing.departure.peer_away(away);
+      crossing.arrival.away(away);
+    });
+  };
+  for (const auto& [begin, end] : link.cuts) {
+    if (link.away_after_ns == 0 || begin + link.away_after_ns >= end) continue;
+    tell(begin + link.away_after_ns, true);
+    tell(end, false);
+  }
 }
 
 void Spread::tell_all(size_t node, const exec::FailureRecord& failure) {

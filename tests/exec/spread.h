@@ -20,6 +20,7 @@ struct Link {
   int64_t latency_ns = 0;
   double ns_per_byte = 0;
   std::vector<std::pair<int64_t, int64_t>> cuts; // begin and end: nothing that would arrive then does before the end
+  int64_t away_after_ns = 0; // both ends are told that the other node is away, so long after a cut began; 0: never
 };
 
 struct Nodes {
@@ -46,6 +47,7 @@ class Spread {
   struct Crossing;
   void tell_all(size_t node, const exec::FailureRecord& failure);
   void join_crossings();
+  void tell_cuts(Crossing& crossing, const Link& link);
   bool move(Crossing& crossing);
   int64_t arrival_ns(size_t from, size_t to, int64_t bytes);
 
