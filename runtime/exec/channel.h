@@ -16,7 +16,7 @@ struct QueuedTick {
   mr_tick_info info{};
   int64_t from_ns = kNotMeasured; // as PaceRun::Latency
   std::vector<Slot> slots;
-  Cause gap = Cause::link; // of a feed: why ticks directly before it are missing
+  Cause gap = Cause::link; // feed: why ticks directly before it are missing
   bool has_value() const {
     return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.value != nullptr; });
   }
@@ -46,7 +46,7 @@ struct ChannelRun {
   int64_t passed_ns = INT64_MIN; // from another node: no tick at or before this media time comes any more
   uint64_t passed_on = 0;        // from another node: ticks that the pace has taken out
   bool away = false;             // a feed under realtime rules: the other node is away
-  Cause gap = Cause::link;       // of a feed: of the next tick
+  Cause gap = Cause::link;       // feed: why ticks before the next one are missing
   QueuedTick current; // latest, align: the tick that the reader holds. A gate's step puts its tick together here,
                       // without the lock
   bool has_current = false, current_read = false;

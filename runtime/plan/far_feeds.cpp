@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "plan/clock_circles.h"
+#include "plan/format_text.h"
 #include "plan/stages.h"
 
 namespace millrace::plan {
@@ -19,6 +20,22 @@ namespace {
 constexpr uint32_t kFarDepthLeast = 2;
 
 } // namespace
+
+const Channel* arrival_of(const Plan& plan, uint32_t o) {
+  const Output& output = plan.outputs[o];
+  const Step& entry = plan.steps[output.step];
+  if (!entry.is<EntryStep>() || output.origin != kNone) return nullptr;
+  return &plan.channels[feed_of(plan.paces[entry.pace], output.port).channel];
+}
+
+void hold_feeds(Plan& plan) {
+  for (Channel& channel : plan.channels) {
+    if (!channel.far) continue;
+    const uint32_t pace = plan.steps[channel.to == kNone ? channel.from : channel.to].pace;
+    channel.depth = std::max(channel.depth, plan.clocks[plan.paces[pace].clock].held_ticks);
+    channel.capacity = channel.depth;
+  }
+}
 
 FarFeeds::FarFeeds(Expansion& all)
     : all_(all), draft_(all.draft), plan_(all.plan), on_circle_(may_be_on_circle(all.draft)) {
@@ -75,7 +92,7 @@ void FarFeeds::add_value(uint32_t pace, uint32_t e, bool looks_back) {
 }
 
 uint32_t FarFeeds::posting_pace_for(uint32_t from, uint32_t node, uint32_t e) {
-  // What tells a clock without sources how far its leader is (8.11) has no value to wait for.
+  // A pace that tells a clock without sources how far its leader is (8.11) waits for no value.
   const auto [handler, output] = e == kNone ? std::pair{kNone, 0u} : posted_alone(e);
   const auto [at, is_new] =
       posting_.try_emplace({from, node, handler, output}, static_cast<uint32_t>(plan_.paces.size()));
@@ -129,7 +146,7 @@ void FarFeeds::make_feed(const Ends& ends, Found& feed) {
   }
   if (from_here && to_here) return;
   const Clock& clock = plan_.clocks[plan_.paces[to].clock];
-  plan_.crossings.push_back({clock.name + "/" + std::to_string(from) + ">" + std::to_string(to),
+  plan_.crossings.push_back({name_of(clock) + "/" + std::to_string(from) + ">" + std::to_string(to),
                              draft_.options.nodes[plan_.paces[from_here ? to : from].node], number, from_here});
 }
 

@@ -14,6 +14,10 @@ namespace millrace::plan {
 
 // The feed by which the output of a far pace's entry comes.
 const Feed& feed_of(const Pace& pace, uint32_t output);
+// The feed by which an entry's value comes from another node; null if the output is no such value.
+const Channel* arrival_of(const Plan& plan, uint32_t output);
+// Gives feeds the places that circles of clocks need (8.3).
+void hold_feeds(Plan& plan);
 
 class FarFeeds {
  public:

@@ -85,6 +85,7 @@ class Layout {
           Output& output = plan_.outputs[input.output];
           output.retain = std::max(output.retain, input.delay);
         }
+    hold_feeds(plan_);
     for (Channel& channel : plan_.channels) set_capacity(channel);
     retain_shared();
     find_roots();
@@ -165,7 +166,7 @@ class Layout {
   }
 
   void set_capacity(Channel& channel) {
-    if (channel.far) return hold_feed(channel);
+    if (channel.far) return;
     const Pace& from = plan_.paces[plan_.steps[channel.from].pace];
     const Pace& to = plan_.paces[plan_.steps[channel.to].pace];
     switch (channel.kind) {
@@ -183,12 +184,6 @@ class Layout {
     const bool holds = channel.kind == ChannelKind::latest || channel.kind == ChannelKind::align;
     if (holds && writer.held_ns > 0 && circles_.joins(channel))
       channel.capacity = std::max(channel.capacity, ticks_in(writer.held_ns, writer.rate) + 2);
-  }
-
-  void hold_feed(Channel& channel) {
-    const uint32_t pace = plan_.steps[channel.to == kNone ? channel.from : channel.to].pace;
-    channel.depth = std::max(channel.depth, plan_.clocks[plan_.paces[pace].clock].held_ticks);
-    channel.capacity = channel.depth;
   }
 
   // A queue holds values; ticks without a value have as many places of their own (8.6).
@@ -265,19 +260,11 @@ class Layout {
       if (blocking || (facts.rate_num > 0 && clock.realtime()) || clock.takes_what_is_due(facts))
         hold(ring, kReadAhead + 1, "read ahead by the source");
     }
-    if (const Channel* feed = arrival_of(o)) hold(ring, feed->depth + 1, "on their way from another node");
+    if (const Channel* feed = arrival_of(plan_, o)) hold(ring, feed->depth + 1, "on their way from another node");
     if (output.format.held > 0) hold(ring, output.format.held, "worked in by " + producer.name);
     if (!plan_.on_host(producer.domain)) ring.pinned = plan_.in_host_memory(ring.domain); // a device writes it
     plan_.outputs[o].ring = static_cast<uint32_t>(plan_.rings.size());
     plan_.rings.push_back(ring);
-  }
-
-  // The feed by which an entry's values come from another node; null if the output is no such value.
-  const Channel* arrival_of(uint32_t o) const {
-    const Output& output = plan_.outputs[o];
-    const Step& entry = plan_.steps[output.step];
-    if (!entry.is<EntryStep>() || output.origin != kNone) return nullptr;
-    return &plan_.channels[feed_of(plan_.paces[entry.pace], output.port).channel];
   }
 
   void hold_for_channel(Ring& ring, const Step& reader) {

@@ -27,7 +27,7 @@ enum class PaceKind { clock, decoupled, far };
 struct Feed {
   uint32_t channel = kNone; // index into Plan::channels
   uint32_t first = 0;       // its values are the entry's outputs from this one on
-  uint32_t count = 0;       // of values
+  uint32_t count = 0;       // its values
 };
 
 struct Pace {
@@ -39,7 +39,7 @@ struct Pace {
   uint32_t entry = kNone;          // decoupled, far: step
   uint32_t level = 0;              // far: ticks that are pending before it begins, on whatever node
   std::vector<Feed> feeds;         // far
-  std::vector<uint32_t> led_by;    // of a clock without sources: paces of this node that know how far its leaders are
+  std::vector<uint32_t> led_by;    // clocks without sources: paces of this node that know how far its leaders are
   uint32_t window = 1;             // ordinals in flight
   uint32_t room = 1;               // the window that memory is laid out for: `window` may grow so far at another cut
   uint32_t gap = 1;                // ticks beyond Step::owes for which a handler may owe a firing before it is drained
