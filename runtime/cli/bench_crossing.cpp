@@ -1,8 +1,8 @@
 // `millrace bench crossing`: the cost of a tick that goes to another node, and of one that comes from there.
 //
 // `here`: null.source → null.sink on one thread. `sends`: the sink is on another node, and a thread takes each parcel
-// and lets it go. `takes`: the source is on another node, and a thread gives parcels. The link's own thread does no more
-// than that, so `tick`, a run's wall time over its ticks, is the most that its worker needs for them.
+// and lets it go. `takes`: the source is on another node, and a thread gives parcels. The link's own thread does no
+// more than that, so `tick`, a run's wall time over its ticks, is the most that its worker needs for them.
 #include <cstring>
 #include <thread>
 

@@ -318,7 +318,7 @@ bool admit_far(PaceRun& pace) {
   pace.infos[ordinal & pace.mask] = *info;
   tell_others(pace, ordinal, *info);
   pace.latency[ordinal & pace.mask].ordinal.store(UINT64_MAX, std::memory_order_relaxed);
-  for (const FeedRun& feed : pace.feeds) take_from(feed, pace, ordinal, info->index);
+  for (const FeedRun& feed : pace.feeds) take_from(feed, pace, ordinal, *info);
   if (!is_home) note_media_time(*pace.clock, info->media_time_ns);
   pace.admitted.store(ordinal + 1, std::memory_order_release);
   stamp(*pace.entry, ordinal);

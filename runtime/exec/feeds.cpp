@@ -33,11 +33,15 @@ void pop(ChannelRun& channel) {
   ++channel.passed_on;
 }
 
+bool is_before(const mr_tick_info& a, const mr_tick_info& b) {
+  return a.epoch != b.epoch ? a.epoch < b.epoch : a.index < b.index;
+}
+
 void drop_late(PaceRun& pace, ChannelRun& channel) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
   if (ordinal == 0) return;
-  const uint64_t last = pace.info(ordinal - 1).index;
-  while (channel.count > 0 && channel.at(0).info.index <= last) {
+  const mr_tick_info& last = pace.info(ordinal - 1);
+  while (channel.count > 0 && !is_before(last, channel.at(0).info)) {
     count_left_out(channel, channel.at(0), Cause::late);
     for (Slot& slot : channel.at(0).slots) release(slot);
     pop(channel);
@@ -70,16 +74,16 @@ NextTick next_tick(PaceRun& pace) {
     if (channel.count == 0 && channel.away && realtime) continue;
     if (channel.count == 0) return {};
     const mr_tick_info& info = channel.at(0).info;
-    if (!next.info || info.index < next.info->index) next.info = info;
+    if (!next.info || is_before(info, *next.info)) next.info = info;
   }
   return next;
 }
 
-void take_from(const FeedRun& feed, PaceRun& pace, uint64_t ordinal, uint64_t index) {
+void take_from(const FeedRun& feed, PaceRun& pace, uint64_t ordinal, const mr_tick_info& info) {
   ChannelRun& channel = *feed.channel;
   const std::lock_guard lock(channel.mutex);
   const size_t values = channel.current.slots.size();
-  if (channel.count == 0 || channel.at(0).info.index != index) {
+  if (channel.count == 0 || is_before(info, channel.at(0).info)) {
     const Cause cause = channel.count > 0 ? channel.at(0).gap : channel.closed ? Cause::end : Cause::away;
     for (size_t v = 0; v < values; ++v) pace.entry->outputs[feed.first + v]->at(ordinal) = nothing(cause);
     return;

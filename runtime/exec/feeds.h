@@ -25,6 +25,6 @@ struct NextTick {
 NextTick next_tick(PaceRun& pace);
 
 // Moves the tick out of the feed, if it is there, into the slots of the entry. Else these are empty.
-void take_from(const FeedRun& feed, PaceRun& pace, uint64_t ordinal, uint64_t index);
+void take_from(const FeedRun& feed, PaceRun& pace, uint64_t ordinal, const mr_tick_info& info);
 
 } // namespace millrace::exec

@@ -18,6 +18,10 @@ namespace {
 
 // Ticks that may wait at a far pace beside those that are pending before it: one is on its way while another is used.
 constexpr uint32_t kFarDepthLeast = 2;
+// Ticks of a round trip for which memory is laid out, at most.
+constexpr uint32_t kFarDepthMost = 64;
+// Time beside the way: threads are woken at both ends.
+constexpr int64_t kSlackNs = 2'000'000;
 
 } // namespace
 
@@ -129,7 +133,7 @@ void FarFeeds::make_feed(const Ends& ends, Found& feed) {
     channel.kind = ChannelKind::gate;
     channel.every_tick = true;
     channel.far = true;
-    channel.depth = std::max(kFarDepthLeast, 1 + plan_.paces[to].level);
+    channel.depth = std::max({kFarDepthLeast, 1 + plan_.paces[to].level, ticks_on_the_way(to)});
     for (const auto& [edge, value] : feed.edges) {
       channel.edges.push_back(edge);
       channel.entries.push_back(value);
@@ -148,6 +152,13 @@ void FarFeeds::make_feed(const Ends& ends, Found& feed) {
   const Clock& clock = plan_.clocks[plan_.paces[to].clock];
   plan_.crossings.push_back({name_of(clock) + "/" + std::to_string(from) + ">" + std::to_string(to),
                              draft_.options.nodes[plan_.paces[from_here ? to : from].node], number, from_here});
+}
+
+// The ticks of a round trip; also of feeds within a node, which hold as many beside those that go over links.
+uint32_t FarFeeds::ticks_on_the_way(uint32_t pace) const {
+  const Clock& clock = plan_.clocks[plan_.paces[pace].clock];
+  if (draft_.options.round_trip_ns == 0 || clock.rate.numerator == 0) return 0;
+  return std::min(kFarDepthMost, 1 + ticks_in(draft_.options.round_trip_ns + kSlackNs, clock.rate));
 }
 
 uint32_t FarFeeds::make_gate(const Ends& ends, const Found& feed, uint32_t channel) {

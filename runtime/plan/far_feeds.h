@@ -52,6 +52,7 @@ class FarFeeds {
   std::pair<uint32_t, uint32_t> posted_alone(uint32_t edge) const;
   void feed_the_unfed();
   void make_feed(const Ends& ends, Found& feed);
+  uint32_t ticks_on_the_way(uint32_t pace) const;
   uint32_t make_gate(const Ends& ends, const Found& feed, uint32_t channel);
   void make_outputs(uint32_t pace, Found& feed, bool from_here);
   bool is_here(uint32_t pace) const;

@@ -63,6 +63,9 @@ struct Options {
   // its plan has the steps of its own handlers alone. Empty: this machine runs everything.
   std::vector<std::string> nodes;
   uint32_t node = 0;
+  // The longest time for which a parcel and its answer are under way between two nodes: crossings have places for the
+  // ticks of that time.
+  int64_t round_trip_ns = 0;
 };
 
 } // namespace millrace::plan

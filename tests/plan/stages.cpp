@@ -73,6 +73,21 @@ TEST_CASE("7.6: a feed has a place for each tick that may be pending before its 
     if (channel.far && plan::is_whole(channel)) CHECK(channel.depth == 1 + 8); // camera to both, beside the way
 }
 
+TEST_CASE("7.6: a crossing has a place for each tick of a round trip, if the clock has a rate") {
+  const auto depth = [](int64_t rate, int64_t round_trip_ms) {
+    Pipeline p = overlay();
+    p.clock(graph::ClockMode::realtime, rate);
+    plan::Options options = on(0);
+    options.round_trip_ns = round_trip_ms * kMs;
+    const Planned home(p, {}, options);
+    for (const plan::Channel& channel : home.plan().channels) CHECK(channel.depth == home.plan().channels[0].depth);
+    return home.plan().channels[0].depth;
+  };
+  CHECK(depth(30, 0) == 2);
+  CHECK(depth(100, 38) == 5);    // 40 ms with what waking threads takes: 4 ticks, and one more
+  CHECK(depth(100, 1000) == 64); // memory has an end
+}
+
 TEST_CASE("7.14: a loop over a link is refused, with both nodes and what helps") {
   Pipeline p("t.count name=source ! t.paced name=detect ! t.relay name=track ! t.sink name=sink log=none");
   graph::Edge& loop = p.connect("track", "detect.extra");

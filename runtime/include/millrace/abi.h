@@ -356,7 +356,7 @@ typedef struct mr_tick_info {
   uint32_t epoch; /* increases on a seek and on a new plan; always 0 for now, because a run has neither yet */
   uint64_t index;
   int64_t media_time_ns;
-  int64_t deadline_ns; /* on the monotonic clock; 0: none */
+  int64_t deadline_ns; /* on the run's time, which is the monotonic clock unless the program gave another; 0: none */
   uint64_t trace_id;
 } mr_tick_info;
 
