@@ -13,6 +13,8 @@
 
 namespace millrace::exec {
 
+static_assert(kNotMeasured == INT64_MIN, "a parcel says it so");
+
 Departure::Departure(Run& run, const plan::CrossingPlan& crossing)
     : run_(*run.state_), channel_(*run_.epoch.channels[crossing.channel]) {}
 
@@ -27,6 +29,7 @@ bool Departure::next(Parcel& parcel) {
   const QueuedTick& tick = channel_.at(channel_.taken++);
   parcel.end = false;
   parcel.tick = tick.info;
+  parcel.begun_ns = tick.from_ns;
   parcel.values.resize(tick.slots.size());
   for (size_t v = 0; v < tick.slots.size(); ++v) {
     const Slot& slot = tick.slots[v];
@@ -39,6 +42,7 @@ bool Departure::next(Parcel& parcel) {
 void Departure::let_go() {
   {
     const std::lock_guard lock(channel_.mutex);
+    if (channel_.released) return;
     MR_ASSERT(channel_.taken > 0, "only what was taken is let go");
     if (!channel_.at(0).has_value() && channel_.empties > 0) --channel_.empties;
     for (Slot& slot : channel_.at(0).slots) release(slot);
@@ -49,11 +53,16 @@ void Departure::let_go() {
   run_.notify();
 }
 
+uint64_t Departure::made() const {
+  const std::lock_guard lock(channel_.mutex);
+  return channel_.pushed + (channel_.closed ? 1 : 0);
+}
+
 Arrival::Arrival(Run& run, const plan::CrossingPlan& crossing)
     : run_(*run.state_), channel_(*run_.epoch.channels[crossing.channel]) {
   const PaceRun& pace = *channel_.to->pace;
-  const auto feed = std::find_if(pace.feeds.begin(), pace.feeds.end(),
-                                 [&](const FeedRun& one) { return one.channel == &channel_; });
+  const auto feed =
+      std::find_if(pace.feeds.begin(), pace.feeds.end(), [&](const FeedRun& one) { return one.channel == &channel_; });
   for (size_t v = 0; v < channel_.current.slots.size(); ++v)
     rings_.push_back(pace.entry->outputs[feed->first + v]->ring);
   blocks_.resize(rings_.size());
@@ -73,6 +82,7 @@ ParcelRoom Arrival::room(uint32_t value) {
 void Arrival::arrive(const Parcel& parcel) {
   {
     const std::lock_guard lock(channel_.mutex);
+    if (channel_.released) return; // blocks that were asked for stay those of the next parcel
     if (parcel.end) {
       channel_.closed = true;
     } else {
@@ -80,11 +90,11 @@ void Arrival::arrive(const Parcel& parcel) {
       QueuedTick& tick = channel_.at(channel_.count++);
       ++channel_.pushed;
       tick.info = parcel.tick;
-      tick.from_ns = kNotMeasured;
+      tick.from_ns = parcel.begun_ns;
       for (size_t v = 0; v < tick.slots.size(); ++v) {
         const bool there = parcel.values[v].value != nullptr;
-        tick.slots[v] = there ? value_in(*std::exchange(blocks_[v], nullptr))
-                              : nothing(static_cast<Cause>(parcel.values[v].cause));
+        tick.slots[v] =
+            there ? value_in(*std::exchange(blocks_[v], nullptr)) : nothing(static_cast<Cause>(parcel.values[v].cause));
       }
       if (!tick.has_value()) ++channel_.empties;
     }

@@ -3,61 +3,12 @@
 // MILLRACE_SEED=n tries the one graph of that seed, MILLRACE_GRAPHS=n another number of graphs than 200.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <random>
-
+#include "cut_nodes.h"
 #include "sample.h"
 #include "tests/part.h"
 
 using namespace millrace;
 using namespace millrace::test;
-
-namespace {
-
-class Cutting {
- public:
-  explicit Cutting(uint64_t seed) : random_(seed) {}
-
-  // Puts the sample's handlers on one to four nodes. Most stay beside what they read.
-  Nodes cut(Sample& sample) {
-    Nodes nodes;
-    nodes.names.resize(1 + up_to(3));
-    for (size_t n = 0; n < nodes.names.size(); ++n) nodes.names[n] = "node" + std::to_string(n);
-    const std::string& home = nodes.names[up_to(nodes.names.size() - 1)];
-    for (graph::Handler& handler : sample.pipeline.graph.handlers) {
-      handler.node = nodes.names[up_to(nodes.names.size() - 1)];
-      if (handler.type == "t.count" || handler.type == "t.foreign") handler.node = home;
-      if (up_to(2) > 0) continue;
-      for (const graph::Edge& edge : sample.pipeline.graph.edges)
-        if (edge.target == handler.name && !is_source(handler)) handler.node = sample.pipeline.graph.find(edge.source)->node;
-    }
-    std::vector<Link> links;
-    for (size_t n = 0; n < nodes.names.size() * nodes.names.size(); ++n) links.push_back(draw_link());
-    nodes.link = [links, count = nodes.names.size()](size_t from, size_t to) { return links[from * count + to]; };
-    return nodes;
-  }
-
- private:
-  uint64_t up_to(uint64_t most) { return random_() % (most + 1); }
-  static bool is_source(const graph::Handler& handler) {
-    return handler.type == "t.count" || handler.type == "t.foreign";
-  }
-  Link draw_link() {
-    Link link;
-    link.latency_ns = static_cast<int64_t>(up_to(3) == 0 ? 0 : up_to(20) * 1'000'000);
-    link.ns_per_byte = up_to(2) == 0 ? static_cast<double>(up_to(10'000)) : 0.01;
-    for (int64_t at = 0; up_to(1) == 0;) {
-      at += static_cast<int64_t>(up_to(100'000'000));
-      link.cuts.emplace_back(at, at + static_cast<int64_t>(up_to(400'000'000)));
-      at = link.cuts.back().second;
-    }
-    return link;
-  }
-
-  std::mt19937_64 random_;
-};
-
-} // namespace
 
 TEST_CASE("7.13: random graphs over one to four nodes give what they give on one machine, with links that are cut") {
   const int64_t only = from_environment("MILLRACE_SEED", -1);
@@ -67,7 +18,7 @@ TEST_CASE("7.13: random graphs over one to four nodes give what they give on one
   for (int64_t seed = only >= 0 ? only : 1; accepted < wanted; ++seed) {
     INFO("MILLRACE_SEED=", seed);
     Sample sample = draw_sample(static_cast<uint64_t>(seed), Values::small);
-    const Nodes nodes = Cutting(static_cast<uint64_t>(seed)).cut(sample);
+    const Nodes nodes = cut_over_nodes(sample, static_cast<uint64_t>(seed));
     INFO(describe(sample));
     if (only >= 0) MESSAGE(describe(sample));
     const Way way{static_cast<uint32_t>(1 + seed % 4), seed % 3 == 0, {}, seed % 2 == 0};
