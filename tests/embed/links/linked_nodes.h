@@ -36,7 +36,8 @@ class LinkedNodes {
   ~LinkedNodes();
 
   // Drives the runs to their end, lets the links drain, and waits for the runs. The error is of the first run that
-  // failed. If virtual time passes this limit, the runs are interrupted and the error says so.
+  // failed. At the limit of virtual time all processes are killed: then the runs fail, because nothing can move, and
+  // the error says what they wait for.
   Ran run(int64_t limit_ns = 600 * net::kSecond);
 
   // ---- after run() ----
@@ -75,6 +76,7 @@ class LinkedNodes {
   void cut();
   void block();
   bool wake_changed();
+  void give_up();
   void drain();
   net::sim::Address address(size_t node, size_t peer) const { return static_cast<uint32_t>(1 + node * 64 + peer); }
   void after(int64_t ns, std::function<void()> call) { time_.schedule(time_.now_ns() + ns, std::move(call)); }
