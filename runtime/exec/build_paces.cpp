@@ -22,7 +22,8 @@ size_t values_of(const plan::Plan& plan, uint32_t index) {
   if (channel.kind != plan::ChannelKind::gate) return 1;
   if (channel.from != plan::kNone) return plan.steps[channel.from].inputs.size();
   const plan::Pace& pace = plan.paces[plan.steps[channel.to].pace];
-  return std::find_if(pace.feeds.begin(), pace.feeds.end(), [&](const plan::Feed& feed) { return feed.channel == index; })
+  return std::find_if(pace.feeds.begin(), pace.feeds.end(),
+                      [&](const plan::Feed& feed) { return feed.channel == index; })
       ->count;
 }
 

@@ -128,7 +128,7 @@ class Layout {
       clock.pending = pending;
     } else if (pace.kind == PaceKind::far) {
       if (const uint32_t fixed = fixed_[pace.clock]; fixed > 0) in_flight = room = fixed;
-    } else {
+    } else if (pace.gate != kNone) { // else another node has it
       const Channel& gate = plan_.channels[plan_.steps[pace.gate].channel()];
       if (gate.busy) in_flight = room = 1; // one tick is its bound
       if (const uint32_t fixed = fixed_[pace.clock]; gate.on_firing && fixed > 0)

@@ -229,29 +229,31 @@ class Grouping {
   }
 
   // The ticks that are pending before each far pace begins: steps of other nodes are in no plan of this one, so the
-  // levels of steps (order.h) cannot say it.
+  // levels of steps (order.h) cannot say it. A pace begins as a whole, once all that feeds it is there.
   void find_far_levels() {
     std::vector<uint32_t>& owed = all_.owed_after;
-    owed.resize(draft_.handlers.size());
-    for (uint32_t h = 0; h < owed.size(); ++h) owed[h] = all_.ticks_owed(h);
-    size_t looks = draft_.handlers.size() + 1; // a loop that owes ever more is refused elsewhere
+    owed.assign(draft_.handlers.size(), 0);
+    std::vector<uint32_t> begins(plan_.paces.size(), 0); // ticks that are pending before the pace
+    size_t looks = draft_.handlers.size() + 1;           // a loop that owes ever more is refused elsewhere
     for (bool changed = true; changed && looks > 0; --looks) {
       changed = false;
       for (const uint32_t h : draft_.order) {
-        uint32_t before = 0;
+        const uint32_t pace = draft_.handlers[h].pace;
+        uint32_t before = begins[pace];
         for (const DraftEdge& edge : draft_.edges)
           if (edge.target == h && !edge.crosses_clocks)
             before = std::max(before, owed[edge.source] - std::min(owed[edge.source], edge.declared->delay));
-        const uint32_t after = before + all_.ticks_owed(h);
-        changed = changed || after != owed[h];
-        owed[h] = after;
+        for (const DraftEdge& edge : draft_.edges)
+          if (edge.target == h && plan_.paces[pace].kind != PaceKind::clock && joins_tick(edge) &&
+              source_of(edge).pace != pace)
+            begins[pace] = std::max(begins[pace], owed[edge.source]);
+        const uint32_t after = std::max(before, begins[pace]) + all_.ticks_owed(h);
+        changed = changed || after > owed[h];
+        owed[h] = std::max(owed[h], after);
       }
     }
-    for (const DraftEdge& edge : draft_.edges) {
-      Pace& pace = plan_.paces[target_of(edge).pace];
-      if (pace.kind == PaceKind::far && source_of(edge).pace != target_of(edge).pace && !edge.crosses_clocks)
-        pace.level = std::max(pace.level, owed[edge.source]);
-    }
+    for (uint32_t p = 0; p < plan_.paces.size(); ++p)
+      if (plan_.paces[p].kind == PaceKind::far) plan_.paces[p].level = begins[p];
   }
 
   void spread(uint32_t h, uint32_t pace) {

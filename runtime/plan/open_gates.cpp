@@ -83,9 +83,9 @@ class Opening {
     }
   }
 
-  // Opens the gate of the pace, and the gates before it, to every tick.
+  // Opens the gate of the pace, and the gates before it, to every tick. Another node opens its own.
   void open_gate(uint32_t pace) {
-    for (; plan_.paces[pace].kind == PaceKind::decoupled; pace = plan_.paces[pace].parent) {
+    for (; plan_.paces[pace].gate != kNone; pace = plan_.paces[pace].parent) {
       Step& gate = plan_.steps[plan_.paces[pace].gate];
       MR_ASSERT(!plan_.channels[gate.channel()].on_firing, "nothing waits for a tick of such a pace");
       plan_.channels[gate.channel()].every_tick = true;

@@ -80,6 +80,7 @@ std::vector<uint32_t> find_loops(const Plan& plan) {
     for (const StepInput& input : plan.steps[s].inputs)
       if (input.output != kNone) next[plan.outputs[input.output].step].push_back(s);
     for (const uint32_t before : plan.steps[s].after) next[before].push_back(s);
+    if (const uint32_t entry = entry_before(plan, s); entry != kNone) next[entry].push_back(s);
   }
   for (const Channel& channel : plan.channels)
     if (is_whole(channel)) next[channel.from].push_back(channel.to);
@@ -113,6 +114,11 @@ void renumber(Plan& plan, const std::vector<uint32_t>& place) {
   }
 }
 
+uint32_t entry_before(const Plan& plan, uint32_t s) {
+  const uint32_t entry = plan.paces[plan.steps[s].pace].entry;
+  return entry == s ? kNone : entry;
+}
+
 void order_steps(Draft& draft) {
   Plan& plan = draft.plan;
   const std::vector<uint32_t> loop = find_loops(plan);
@@ -126,6 +132,7 @@ void order_steps(Draft& draft) {
       if (input.delay == 0 || loop[source] != loop[s]) edges.emplace_back(source, s);
     }
     for (uint32_t before : plan.steps[s].after) edges.emplace_back(before, s);
+    if (const uint32_t entry = entry_before(plan, s); entry != kNone) edges.emplace_back(entry, s);
   }
   for (const Channel& channel : plan.channels)
     if (is_whole(channel)) edges.emplace_back(channel.from, channel.to);

@@ -22,6 +22,8 @@ bool waits_in_time(const Plan& plan, const Step& reader, const StepInput& input)
 
 // The ticks that are pending before a pace begins: the level of its gate.
 uint32_t base_level(const Plan& plan, const Pace& pace);
+// The entry that the step comes after, because a pace begins a tick as a whole; kNone: it begins with its clock.
+uint32_t entry_before(const Plan& plan, uint32_t step);
 // Refuses loops whose delay, or queue whose depth, is too short for what is pending on their way (semantics.md 2.3).
 void check_pending_loops(Draft& draft);
 

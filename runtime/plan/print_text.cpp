@@ -135,7 +135,7 @@ class Printer {
       words += fmt::format("worker {}", segment.home);
     if (segment.lanes > 1) words += fmt::format(", {} instances", segment.lanes);
     const Pace& pace = plan_.paces[segment.pace];
-    if (pace.kind == PaceKind::decoupled) {
+    if (pace.gate != kNone) {
       const bool on_firing = plan_.channels[plan_.steps[pace.gate].channel()].on_firing;
       words += fmt::format(", lags its clock by at most {}", count_of(pace.window, on_firing ? "firing" : "tick"));
     }

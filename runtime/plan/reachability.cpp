@@ -47,6 +47,7 @@ Reachability waits_of(const Plan& plan) {
     for (const StepInput& input : plan.steps[s].inputs)
       if (waits_in_time(plan, plan.steps[s], input)) waits.add(plan.outputs[input.output].step, s);
     for (const uint32_t before : plan.steps[s].after) waits.add(before, s);
+    if (const uint32_t entry = entry_before(plan, s); entry != kNone) waits.add(entry, s);
   }
   for (const Channel& channel : plan.channels)
     if (is_whole(channel)) waits.add(channel.from, channel.to);

@@ -114,7 +114,6 @@ class Sharing {
       for (uint32_t i = 0; i < reader.inputs.size(); ++i) {
         const StepInput& read = reader.inputs[i];
         if (read.output == kNone || buffer_of(read.output) != buffer || s == writer) continue;
-        if (is_forward_of(s, i)) continue; // its readers are looked at themselves
         const auto* finish = std::get_if<FinishStep>(&reader.kind);
         if (finish && finish->body == writer) continue; // sees it as the body left it
         if (read.delay > 0 || read.keeps > 0) return refuse(o, reader.name + " reads the picture on later ticks");
@@ -127,7 +126,7 @@ class Sharing {
         for (uint32_t other : reader.outputs)
           if (plan_.outputs[other].in_place == static_cast<int32_t>(i) && decided(other))
             return refuse(o, reader.name + " writes in place already");
-        before.push_back(s);
+        if (!waits().leads(s, writer)) before.push_back(s);
       }
     }
     for (const uint32_t reader : before) {
@@ -138,16 +137,22 @@ class Sharing {
     decided_.push_back(o);
   }
 
-  // True if the output may be a copy of an empty initial value, because its handler passes its input on. `ways` bounds
-  // a loop.
+  // True if the output may be a copy of an empty initial value, because its handler passes its input on or is bypassed.
+  // `ways` bounds a loop.
   bool copies_initial(uint32_t o, size_t ways) const {
     const Output& output = plan_.outputs[o];
     const Step& step = plan_.steps[output.step];
-    if (step.handler() == kNone || ways == 0) return false;
+    if (ways == 0) return false;
+    if (step.is<CopyStep>()) return copies_initial(step.inputs[output.port].output, ways - 1);
+    if (step.is<FinishStep>())
+      return copies_initial(step.inputs[static_cast<size_t>(output.forwards)].output, ways - 1);
+    if (step.handler() == kNone) return false;
     const HandlerPlan& handler = plan_.handlers[step.handler()];
     uint32_t flat = 0;
     for (const auto& port : plan_.type_of(handler).ports) {
-      if (port.is_input() || flat++ != output.port || !(port.raw.flags & MR_PORT_FORWARDS)) continue;
+      if (port.is_input() || flat++ != output.port) continue;
+      const bool passes_on = (port.raw.flags & MR_PORT_FORWARDS) || handler.on_error == graph::OnError::bypass;
+      if (!passes_on) continue;
       const StepInput& input = step.inputs[handler.first_entry[static_cast<size_t>(port.raw.like)]];
       if (input.output == kNone) return false;
       return input.initial_empty || may_be_initial(plan_, input.output) || copies_initial(input.output, ways - 1);
@@ -155,11 +160,6 @@ class Sharing {
     return false;
   }
 
-  bool is_forward_of(uint32_t s, uint32_t i) const {
-    for (uint32_t o : plan_.steps[s].outputs)
-      if (plan_.outputs[o].forwards == static_cast<int32_t>(i)) return true;
-    return false;
-  }
   bool buffer_passes_paces(uint32_t o) const {
     for (;;) {
       const Output& output = plan_.outputs[o];

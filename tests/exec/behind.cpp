@@ -88,3 +88,31 @@ TEST_CASE("2.3: a reader of a queue that requires nothing runs at the queue's va
     CHECK(result.handler("mix").calls == 3);
   }
 }
+
+TEST_CASE("8.4: a gate does not stand behind a step that waits for what comes after the gate") {
+  Pipeline p;
+  p.add("source", "t.count", {{"count", "12"}});
+  for (const char* name : {"first", "side", "back"}) p.add(name, "t.relay");
+  for (const char* name : {"aside", "joined"}) p.add(name, "t.sink", {{"log", name}});
+  graph::Edge& before = p.connect("back", "first"); // a tick before: so first is ordered after back
+  before.delay = 1;
+  before.initial_empty = true;
+  p.connect("source", "side", graph::Policy::latest); // side and aside are a group of their own
+  p.connect("side", "aside.in");
+  p.connect("first", "aside.in"); // the group begins once this is there
+  p.connect("source", "joined.in");
+  p.connect("side", "back", graph::Policy::latest);
+  p.connect("first", "joined.in");
+  p.connect("back", "joined.in");
+  for (const uint32_t workers : {1u, 2u}) {
+    CAPTURE(workers);
+    Setup setup;
+    setup.workers = workers;
+    setup.virtual_time = true;
+    Compiled compiled(p, setup);
+    CHECK(compiled.decoupled("side"));
+    const Ran result = compiled.run();
+    REQUIRE(result.error.what == "");
+    CHECK(values(result.seen("joined"), 1) == values(result.seen("aside"), 1));
+  }
+}

@@ -55,6 +55,13 @@ class Cutting {
 
 } // namespace
 
+std::string places(const Sample& sample) {
+  std::string words;
+  for (const graph::Handler& handler : sample.pipeline.graph.handlers)
+    words += handler.name + " on " + handler.node + "\n";
+  return words;
+}
+
 Nodes cut_over_nodes(Sample& sample, uint64_t seed) { return Cutting(seed).cut(sample); }
 
 } // namespace millrace::test

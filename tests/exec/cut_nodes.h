@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "sample.h"
 
@@ -10,5 +11,7 @@ namespace millrace::test {
 // Puts the sample's handlers on one to four nodes, and draws the links between them. Most handlers stay beside what
 // they read.
 Nodes cut_over_nodes(Sample& sample, uint64_t seed);
+// The node of each handler, a line each.
+std::string places(const Sample& sample);
 
 } // namespace millrace::test

@@ -116,7 +116,7 @@ struct Setup {
   std::vector<std::string> nodes; // that run the graph together; empty: this one alone
   uint32_t node = 0;
   device::VirtualTime* time = nullptr; // set: virtual time, together with other runs
-  std::vector<plan::Hop> hops; // the plan is told of them, and the devices have them
+  std::vector<plan::Hop> hops;         // the plan is told of them, and the devices have them
   exec::RunOptions options;
   plugin::CallWatch* watch = nullptr;      // outlives the run
   std::map<std::string, int64_t> costs_ns; // virtual time, and the partition

@@ -2,6 +2,8 @@
 #include "node_runs.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace millrace::test {
@@ -17,11 +19,11 @@ NodeRuns::NodeRuns(const Pipeline& pipeline, const std::vector<std::string>& nam
     own.time = &time;
     own.options.on_failure = [this, n](const exec::FailureRecord& failure) { tell_all(n, failure); };
     runs_.push_back(std::make_unique<Compiled>(pipeline, own));
+    if (std::getenv("MILLRACE_SHOW")) std::puts(plan::print_text(runs_.back()->plan()).c_str());
   }
 }
 
 void NodeRuns::tell_all(size_t node, const exec::FailureRecord& failure) {
-  failures_.push_back(failure);
   for (size_t n = 0; n < runs_.size(); ++n)
     if (n != node) runs_[n]->live().fail(failure.error, failure.clock, failure.index);
 }
@@ -58,14 +60,15 @@ Ran NodeRuns::wait() {
       static_cast<Result&>(all) = ran;
     } else {
       all.report.handlers.insert(all.report.handlers.end(), ran.report.handlers.begin(), ran.report.handlers.end());
-      all.ok = all.ok && ran.ok;
+      all.report.cut_again = all.report.cut_again || ran.report.cut_again;
+      if (ran.ok != all.ok || ran.error.what != all.error.what)
+        throw std::logic_error("nodes disagree: “" + all.error.what + "” and “" + ran.error.what + "”");
     }
     for (const auto& [name, seen] : ran.all_seen()) {
       log->declare(name);
       for (const Seen& one_seen : seen) log->write(name, one_seen);
     }
   }
-  if (!failures_.empty()) all.error = failures_[0].error;
   all.log = log;
   return all;
 }

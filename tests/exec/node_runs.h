@@ -29,7 +29,7 @@ class NodeRuns {
 
   // Starts all runs, and adds them to the driver.
   void start(exec::VirtualDriver& driver);
-  // The first error of any node, and what the handlers of all nodes saw. After the drive.
+  // The result, and what the handlers of all nodes saw; after the drive. Throws if the nodes do not agree how it ended.
   Ran wait();
 
   size_t size() const { return runs_.size(); }
@@ -41,7 +41,6 @@ class NodeRuns {
 
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<Compiled>> runs_; // by node
-  std::vector<exec::FailureRecord> failures_;   // in the order in which they were told
 };
 
 } // namespace millrace::test

@@ -40,6 +40,18 @@ TEST_CASE("3.5: the writer comes after every other reader of the same tick") {
   CHECK(planned.comes_later("paint", "other"));
 }
 
+TEST_CASE("3.5: the writer comes after a reader that may pass the picture on, also where nobody reads what it passes") {
+  for (const char* type : {"t.forward", "t.relay"}) {
+    CAPTURE(std::string(type));
+    Pipeline p = painting();
+    p.add("reader", type).on_error = graph::OnError::bypass;
+    p.connect("source", "reader");
+    const Planned planned(p);
+    CHECK(in_place(planned));
+    CHECK(comes_after(planned, "reader"));
+  }
+}
+
 TEST_CASE("3.5: a reader by delay, by latest, by queue or that keeps the value forces a copy") {
   for (const char* way : {"delay", "latest", "queue", "keeps"}) {
     CAPTURE(std::string(way));
@@ -114,4 +126,19 @@ TEST_CASE("3.5: what may be a copy of an empty initial value is not written over
   p.graph.edges[0].delay = 1;
   p.graph.edges[0].initial_empty = true;
   CHECK(Planned(p).owns_memory("paint"));
+}
+
+TEST_CASE("3.5: so is what was copied from a device, where a handler passed it on or was bypassed") {
+  for (const char* type : {"t.forward", "t.relay"}) {
+    CAPTURE(std::string(type));
+    Pipeline p("t.count name=source ! t.forward name=pass ! t.paint name=paint");
+    p.graph.handlers[1].type = type;
+    p.graph.handlers[1].device = "sim:0";
+    p.graph.handlers[1].on_error = graph::OnError::bypass;
+    p.graph.handlers[2].device = "cpu";
+    CHECK_FALSE(Planned(p, two_devices).owns_memory("paint"));
+    p.graph.edges[0].delay = 1;
+    p.graph.edges[0].initial_empty = true;
+    CHECK(Planned(p, two_devices).owns_memory("paint"));
+  }
 }
