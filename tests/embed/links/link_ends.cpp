@@ -46,6 +46,11 @@ void check_the_same(const Ran& expected, const Ran& ran, const LinkedNodes& node
   for (const auto& [name, seen] : expected.all_seen()) CHECK(ran.seen_if_any(name) == seen);
 }
 
+std::vector<Seen> before_tick(uint64_t index, std::vector<Seen> seen) {
+  std::erase_if(seen, [&](const Seen& one) { return one.index >= index; });
+  return seen;
+}
+
 } // namespace
 
 TEST_CASE("7.13: a line whose middle is on another node gives what it gives on one, over a link") {
@@ -57,10 +62,10 @@ TEST_CASE("7.13: a line whose middle is on another node gives what it gives on o
   CHECK(nodes.parcels() == 100);
 }
 
-TEST_CASE("7.13: two nodes over a bad network give what one gives") {
+TEST_CASE("7.13: two nodes over a bad network give what one gives, and the ends of runs allocate nothing") {
   Pipeline pipeline(
       "t.count name=source count=200 size=40 ! t.relay name=a add=1000 ! t.relay name=b log=b ! "
-      "t.join name=c ! t.sink name=sink log=seen; source. ! c.");
+      "t.join name=c ! t.sink name=sink log=seen source. ! c.");
   const Ran expected = run(pipeline);
   put(pipeline, "gpu", {"a", "b"});
   uint64_t cuts = 0, came_back = 0;
@@ -69,11 +74,99 @@ TEST_CASE("7.13: two nodes over a bad network give what one gives") {
     LinkedNodes nodes(pipeline, {"home", "gpu"}, bad_wires(seed));
     check_the_same(expected, nodes.run(), nodes);
     CHECK(nodes.parcels() == 400);
+    CHECK(nodes.allocations() == 0);
     cuts += nodes.cuts();
     came_back += nodes.sessions_came_back();
   }
   CHECK(cuts > 20);
   CHECK(came_back > 10);
+}
+
+TEST_CASE("7.13: three nodes in a ring of links give what one gives, with two data connections each") {
+  // home → gpu → cloud → home, and each node also reads what the one before it has read.
+  Pipeline pipeline(
+      "t.count name=source count=120 size=20 ! t.relay name=on_gpu add=7 ! t.join name=on_cloud ! t.join name=joined ! "
+      "t.sink name=sink log=seen source. ! on_cloud. on_gpu. ! joined. source. ! t.late name=late after=2 ! joined. "
+      "joined. ! t.sink name=far log=far");
+  const Ran expected = run(pipeline);
+  put(pipeline, "gpu", {"on_gpu", "late"});
+  put(pipeline, "cloud", {"on_cloud", "far"});
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    INFO("seed ", seed);
+    Wires wires = bad_wires(seed);
+    wires.data_lanes = 2;
+    wires.faults = 24;
+    LinkedNodes nodes(pipeline, {"home", "gpu", "cloud"}, wires);
+    check_the_same(expected, nodes.run(), nodes);
+    CHECK(nodes.allocations() == 0);
+  }
+}
+
+TEST_CASE("7.6: large values go from block to block: what a session copies does not grow with them") {
+  uint64_t copied[2] = {};
+  for (const bool large : {false, true}) {
+    Pipeline pipeline("t.count name=source count=30 size=" + std::to_string(large ? 400'000 : 20'000) +
+                      " ! t.relay name=far ! t.sink name=sink log=seen");
+    const Ran expected = run(pipeline);
+    put(pipeline, "gpu", {"far"});
+    Wires wires;
+    wires.line = [](net::sim::Line& line, net::Random&) { line.bytes_per_second = 1'000'000'000; };
+    LinkedNodes nodes(pipeline, {"home", "gpu"}, wires);
+    check_the_same(expected, nodes.run(), nodes);
+    CHECK(nodes.parcels() == 60);
+    copied[large] = nodes.bytes_copied();
+  }
+  // Of each value at most what was read with the record before it (net/limits.h, kInboxBytes).
+  CHECK(copied[true] <= 60 * net::kInboxBytes);
+  CHECK(copied[true] < 2 * copied[false] + 60 * net::kInboxBytes);
+}
+
+TEST_CASE("2.6, 7.11: a handler that fails on another node ends all runs at its tick, while connections are cut") {
+  Pipeline pipeline(
+      "t.count name=source count=60 ! t.relay name=far fail_at=40 ! t.join name=joined ! t.sink name=sink log=seen "
+      "source. ! joined.");
+  const Ran expected = run(pipeline);
+  REQUIRE_FALSE(expected.ok);
+  put(pipeline, "gpu", {"far"});
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    INFO("seed ", seed);
+    LinkedNodes nodes(pipeline, {"home", "gpu"}, bad_wires(seed));
+    const Ran ran = nodes.run();
+    REQUIRE(nodes.broken() == "");
+    CHECK_FALSE(ran.ok);
+    CHECK(ran.error.what == expected.error.what);
+    CHECK(before_tick(40, ran.seen("seen")) == before_tick(40, expected.seen("seen")));
+  }
+}
+
+TEST_CASE("7.4: both nodes' plans give a crossing the same number, name, depth and formats on their link") {
+  Pipeline pipeline(
+      "t.count name=source count=5 ! t.relay name=a ! t.relay name=b ! t.relay name=c ! t.sink name=sink log=seen "
+      "source. ! t.late name=late after=5 ! t.sink name=other log=other source. ! other.");
+  put(pipeline, "gpu", {"a", "c", "late"});
+  put(pipeline, "cloud", {"other"});
+  LinkedNodes nodes(pipeline, {"home", "gpu", "cloud"}, Wires{});
+  const auto of = [&](size_t node, const std::string& peer) {
+    return embed::link_crossings(nodes.on(node).plan(), peer, 2);
+  };
+  const std::vector<net::CrossingPlan> here = of(0, "gpu"), there = of(1, "home");
+  REQUIRE(here.size() > 2);
+  REQUIRE(there.size() == here.size());
+  for (size_t i = 0; i < here.size(); ++i) {
+    CHECK(here[i].number == i);
+    CHECK(here[i].lane == 1 + i % 2);
+    CHECK(there[i].number == i);
+    CHECK(there[i].lane == here[i].lane);
+    CHECK(there[i].name == here[i].name);
+    CHECK(there[i].depth == here[i].depth);
+    CHECK(there[i].delivery == net::Delivery::reliable);
+    CHECK(there[i].capacities == here[i].capacities);
+    REQUIRE(there[i].formats.size() == here[i].formats.size());
+    for (size_t v = 0; v < here[i].formats.size(); ++v)
+      CHECK(net::hash_of(there[i].formats[v]) == net::hash_of(here[i].formats[v]));
+  }
+  CHECK(of(1, "cloud").size() == of(2, "gpu").size());
+  CHECK(of(1, "nobody").empty());
 }
 
 } // namespace millrace::test
