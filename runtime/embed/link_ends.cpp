@@ -79,6 +79,25 @@ std::vector<uint32_t> outputs_of(const plan::Plan& plan, const plan::CrossingPla
   return outputs;
 }
 
+// `things`: "values".
+void require_at_most(uint64_t most, uint64_t count, const std::string& crossing, const std::string& peer,
+                     const char* things) {
+  if (count <= most) return;
+  throw Failure(code::crossing_too_large, "crossing " + crossing + " with node " + peer + " has " +
+                                              std::to_string(count) + " " + things + ", and a link carries " +
+                                              std::to_string(most));
+}
+
+void require_fits(const net::CrossingPlan& plan, const std::string& peer) {
+  const auto check = [&](uint64_t most, uint64_t count, const char* things) {
+    require_at_most(most, count, plan.name, peer, things);
+  };
+  check(net::kCrossingNameBytesMax, plan.name.size(), "characters in its name");
+  check(net::kDepthMax, plan.depth, "ticks under way");
+  check(net::kValuesMax, plan.formats.size(), "values");
+  for (const uint64_t bytes : plan.capacities) check(net::kValueBytesMax, bytes, "bytes in a value");
+}
+
 net::CrossingPlan on_link(const plan::Plan& plan, const plan::CrossingPlan& crossing, uint16_t number,
                           uint32_t data_lanes) {
   net::CrossingPlan made;
@@ -98,9 +117,12 @@ net::CrossingPlan on_link(const plan::Plan& plan, const plan::CrossingPlan& cros
 
 std::vector<net::CrossingPlan> link_crossings(const plan::Plan& plan, const std::string& peer, uint32_t data_lanes) {
   std::vector<net::CrossingPlan> crossings;
-  for (const plan::CrossingPlan& crossing : plan.crossings)
-    if (crossing.node == peer)
-      crossings.push_back(on_link(plan, crossing, static_cast<uint16_t>(crossings.size()), data_lanes));
+  for (const plan::CrossingPlan& crossing : plan.crossings) {
+    if (crossing.node != peer) continue;
+    require_at_most(net::kCrossingsMax, crossings.size() + 1, crossing.name, peer, "crossings up to it");
+    crossings.push_back(on_link(plan, crossing, static_cast<uint16_t>(crossings.size()), data_lanes));
+    require_fits(crossings.back(), peer);
+  }
   return crossings;
 }
 

@@ -64,7 +64,8 @@ struct LinkEnd {
 };
 
 // The crossings between the plan's node and the peer, in the order that both nodes' plans have them in. A crossing's
-// place in it is its number on the link. They take turns on the data connections.
+// place in it is its number on the link. They take turns on the data connections. Throws Failure (MR0819) if a link
+// cannot carry one of them.
 std::vector<net::CrossingPlan> link_crossings(const plan::Plan& plan, const std::string& peer, uint32_t data_lanes = 1);
 
 // The ends of all of them.

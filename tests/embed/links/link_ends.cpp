@@ -169,4 +169,36 @@ TEST_CASE("7.4: both nodes' plans give a crossing the same number, name, depth a
   CHECK(of(1, "nobody").empty());
 }
 
+TEST_CASE("MR0819: a crossing that a link cannot carry is refused by name") {
+  Pipeline pipeline = line({}, "seen", 1);
+  put(pipeline, "gpu", {"sink"});
+  LinkedNodes nodes(pipeline, {"home", "gpu"}, Wires{});
+  const auto refusal = [&](const std::function<void(plan::Plan&)>& change) {
+    plan::Plan plan = nodes.on(0).plan();
+    change(plan);
+    try {
+      embed::link_crossings(plan, "gpu");
+    } catch (const Failure& failure) {
+      CHECK(failure.error().code == code::crossing_too_large);
+      return failure.error().what;
+    }
+    return std::string();
+  };
+  CHECK(refusal([](plan::Plan&) {}).empty());
+  CHECK(refusal([](plan::Plan& plan) { plan.channels[0].depth = 65; }) ==
+        "crossing /0>1 with node gpu has 65 ticks under way, and a link carries 64");
+  CHECK(refusal([](plan::Plan& plan) {
+          std::vector<plan::StepInput>& inputs = plan.steps[plan.channels[0].from].inputs;
+          inputs.resize(65, inputs[0]);
+        }) == "crossing /0>1 with node gpu has 65 values, and a link carries 64");
+  CHECK(refusal([](plan::Plan& plan) { plan.crossings[0].name = std::string(97, 'a'); }).find("97 characters") !=
+        std::string::npos);
+  CHECK(refusal([](plan::Plan& plan) { plan.crossings.resize(1025, plan.crossings[0]); }) ==
+        "crossing /0>1 with node gpu has 1025 crossings up to it, and a link carries 1024");
+  CHECK(refusal([](plan::Plan& plan) {
+          mr_format& format = plan.outputs[plan.steps[plan.channels[0].from].inputs[0].output].format;
+          format.shape[0] = int64_t{1} << 26;
+        }).find("536870912 bytes in a value") != std::string::npos);
+}
+
 } // namespace millrace::test
