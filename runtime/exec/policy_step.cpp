@@ -304,7 +304,7 @@ StepResult GateRun::advance(uint64_t ordinal) {
   Slot initial;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Slot* slot = read(*this, inputs[i], ordinal, initial);
-    tick.slots[i] = slot ? *slot : Slot{};
+    tick.slots[i] = slot ? *slot : nothing(why_empty(*this, inputs[i], ordinal));
     tick.slots[i].presence_pending = false;
   }
   const bool let_in =

@@ -169,6 +169,51 @@ TEST_CASE("7.4: both nodes' plans give a crossing the same number, name, depth a
   CHECK(of(1, "nobody").empty());
 }
 
+TEST_CASE(
+    "7.4: a departure says the parcel before, and the cause of an empty value; its end stands after the last tick") {
+  Pipeline pipeline("t.count name=source count=2 ! t.relay name=a every=2 ! t.sink name=sink log=seen");
+  put(pipeline, "gpu", {"sink"});
+  Setup setup;
+  setup.nodes = {"home", "gpu"};
+  setup.virtual_time = true;
+  Compiled home(pipeline, setup);
+  embed::LinkDeparture departure(home.live(), home.plan().crossings.at(0));
+  home.live().start();
+  exec::VirtualDriver driver(home.time());
+  driver.add(home.live());
+  driver.drive();
+  net::Parcel parcel;
+  REQUIRE(departure.next(parcel));
+  CHECK(parcel.previous == net::kNoIndex);
+  REQUIRE(parcel.value_count == 1);
+  CHECK(parcel.values[0].value);
+  const int64_t media_ns = parcel.tick.media_time_ns;
+  REQUIRE(departure.next(parcel));
+  CHECK(parcel.previous == 0);
+  CHECK_FALSE(parcel.values[0].value);
+  CHECK(parcel.values[0].cause == 1); // `every`
+  CHECK(parcel.tick.media_time_ns > media_ns);
+  REQUIRE(departure.next(parcel));
+  CHECK(parcel.end);
+  CHECK(parcel.tick.index == 2);
+  CHECK(parcel.previous == 1);
+  CHECK(parcel.value_count == 0);
+  CHECK_FALSE(departure.next(parcel));
+  CHECK(home.wait().ok);
+}
+
+TEST_CASE("7.4: a reader on another node learns that an input has ended, as one on the same node does") {
+  Pipeline pipeline(
+      "t.count name=short count=3 ! t.ended name=sink log=ended ; "
+      "t.count name=long count=6 ! sink. short. ! t.relay name=between ! sink.");
+  const Ran expected = run(pipeline);
+  CHECK(expected.seen("ended").at(2).values == std::vector<int64_t>{0, 0, 0});
+  CHECK(expected.seen("ended").at(3).values == std::vector<int64_t>{1, 0, 1});
+  put(pipeline, "gpu", {"sink"});
+  LinkedNodes nodes(pipeline, {"home", "gpu"}, bad_wires(1));
+  check_the_same(expected, nodes.run(), nodes);
+}
+
 TEST_CASE("MR0819: a crossing that a link cannot carry is refused by name") {
   Pipeline pipeline = line({}, "seen", 1);
   put(pipeline, "gpu", {"sink"});
