@@ -161,7 +161,8 @@ constexpr Bench kBenches[] = {{"chain", &bench_chain},         {"handover", &ben
                               {"fanout", &bench_fanout},       {"clock", &bench_clock},
                               {"pool", &bench_pool},           {"plan", &bench_plan},
                               {"placement", &bench_placement}, {"overlap", &bench_overlap},
-                              {"trace", &bench_trace},         {"net", &bench_net},
+                              {"trace", &bench_trace},         {"crossing", &bench_crossing},
+                              {"net", &bench_net},
                               {"gpu", nullptr, &bench_gpu},    {"transfer", nullptr, &bench_transfer}};
 
 // The devices to measure; if there are none, `why` gets the reason.

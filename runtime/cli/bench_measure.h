@@ -60,6 +60,7 @@ Report run_on(const std::string& domain, graph::Graph graph, const exec::RunOpti
 // The benchmarks that have a file of their own; the head of each file describes its rows.
 std::vector<Row> bench_fanout();
 std::vector<Row> bench_clock();
+std::vector<Row> bench_crossing();
 std::vector<Row> bench_net();
 std::vector<Row> bench_overlap();
 std::vector<Row> bench_pool();

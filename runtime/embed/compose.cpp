@@ -216,20 +216,34 @@ std::vector<std::unique_ptr<device::Device>> make_devices(const MachineFile& mac
   return devices;
 }
 
+Preparation::Preparation(graph::Graph graph, const plugin::Registry& registry, const mr_host& host,
+                         const Choices& choices)
+    : registry_(&registry),
+      host_(&host),
+      machine_file_(choices.machine),
+      saved_(choices.saved),
+      watch_(choices.watch),
+      graph_(std::move(graph)),
+      prepared_(prepare(graph_, registry, host, choices)),
+      machine_(machine_of(choices)),
+      options_(options_of(choices)) {}
+
 Composition::Composition(graph::Graph graph, const plugin::Registry& registry, const mr_host& host,
                          const Choices& choices)
-    : parts_(std::make_unique<Parts>()) {
-  Parts& parts = *parts_;
-  parts.machine = choices.machine;
-  parts.watch = choices.watch;
-  parts.graph = std::move(graph);
-  parts.prepared = prepare(parts.graph, registry, host, choices);
-  parts.plan = plan::compile(parts.graph, parts.prepared, registry, host, machine_of(choices), options_of(choices));
-  if (!choices.saved.text.empty()) require_same(choices.saved, parts.plan);
+    : Composition(Preparation(std::move(graph), registry, host, choices), options_of(choices)) {}
+
+Composition::Composition(Preparation&& preparation, const plan::Options& options) {
+  Preparation& from = preparation;
+  plan::Plan plan = plan::compile(from.graph_, from.prepared_, *from.registry_, *from.host_, from.machine_, options);
+  if (!from.saved_.text.empty()) require_same(from.saved_, plan);
+  parts_ = std::make_unique<Parts>(std::move(preparation), std::move(plan));
 }
 
+Composition::Parts::Parts(Preparation the_preparation, plan::Plan the_plan)
+    : preparation(std::move(the_preparation)), plan(std::move(the_plan)) {}
+
 plugin::Instance* Composition::find(const std::string& handler) const {
-  for (const auto& instance : parts_->prepared.handlers.instances)
+  for (const auto& instance : parts_->preparation.prepared_.handlers.instances)
     if (instance->name() == handler) return instance.get();
   return nullptr;
 }
@@ -251,7 +265,7 @@ std::unique_ptr<exec::Run> Composition::make_run(const exec::RunOptions& options
   Parts& parts = *parts_;
   MR_ASSERT(parts.devices.empty(), "a composition runs once");
   parts.pinned = std::make_shared<device::PinnedRanges>();
-  parts.devices = make_devices(parts.machine, parts.plan.domains, parts.pinned);
+  parts.devices = make_devices(parts.preparation.machine_file_, parts.plan.domains, parts.pinned);
   std::vector<device::Device*> devices;
   for (const auto& device : parts.devices) devices.push_back(device.get());
   exec::RunOptions chosen = options;
@@ -259,7 +273,8 @@ std::unique_ptr<exec::Run> Composition::make_run(const exec::RunOptions& options
     tell_composition(*log, parts.plan);
     if (!options.on_message) chosen.on_message = [log](const std::string& line) { log->say_line(line); };
   }
-  return std::make_unique<exec::Run>(parts.plan, parts.graph, parts.prepared.handlers, devices, chosen);
+  Preparation& preparation = parts.preparation;
+  return std::make_unique<exec::Run>(parts.plan, preparation.graph_, preparation.prepared_.handlers, devices, chosen);
 }
 
 } // namespace millrace::embed

@@ -50,18 +50,49 @@ std::vector<std::unique_ptr<device::Device>> make_devices(const MachineFile& mac
                                                           const std::vector<plan::Domain>& domains,
                                                           const std::shared_ptr<device::PinnedRanges>& pinned);
 
+// A pipeline whose handlers are made and probed, and the machine that they may run on. A plan is compiled from this and
+// from options. A node of a fleet offers it to the others first, and is told the options then. Not thread safe.
+class Preparation {
+ public:
+  // Checks the pipeline, makes and probes its handlers, then finds the devices and their prices. `registry` and `host`
+  // must outlive it and its composition. Throws Failure.
+  Preparation(graph::Graph graph, const plugin::Registry& registry, const mr_host& host, const Choices& choices);
+
+  const graph::Graph& graph() const { return graph_; }
+  const plan::Facts& facts() const { return prepared_.facts; }
+  const plan::Machine& machine() const { return machine_; }
+  // The options for running here alone: the clock, the rate and the saved places of the choices.
+  const plan::Options& options() const { return options_; }
+
+ private:
+  friend class Composition;
+
+  const plugin::Registry* registry_;
+  const mr_host* host_;
+  MachineFile machine_file_;
+  SavedPlan saved_;
+  std::shared_ptr<plugin::CallWatch> watch_;
+  graph::Graph graph_;
+  plan::Prepared prepared_;
+  plan::Machine machine_;
+  plan::Options options_;
+};
+
 // A compiled pipeline, with everything that its plan and its run refer to. Not thread safe. It runs only once, because
 // handlers keep state.
 class Composition {
  public:
-  // Makes the handlers, probes, compiles. `registry` and `host` must outlive it. Throws Failure.
+  // Prepares, and compiles with the preparation's own options. Throws Failure.
   Composition(graph::Graph graph, const plugin::Registry& registry, const mr_host& host, const Choices& choices);
+  // Compiles, and takes the preparation over. Throws Failure, also if the choices had a saved plan and these options
+  // make another one; then the preparation is kept, and other options may be tried.
+  Composition(Preparation&& preparation, const plan::Options& options);
   ~Composition();
 
   const plan::Plan& plan() const { return parts_->plan; }
   // The declaration of a handler of the plan, also of one that the plan inserted.
   const graph::Handler& declared_of(uint32_t handler) const {
-    return plan::declared_of(parts_->plan, parts_->graph, handler);
+    return plan::declared_of(parts_->plan, parts_->preparation.graph(), handler);
   }
   plugin::Instance* find(const std::string& handler) const; // null if there is none
 
@@ -75,13 +106,11 @@ class Composition {
  private:
   // The run refers to these by address.
   struct Parts {
-    MachineFile machine;
-    std::shared_ptr<plugin::CallWatch> watch;
-    graph::Graph graph;
-    plan::Prepared prepared;
+    Preparation preparation;
     plan::Plan plan;
     std::shared_ptr<device::PinnedRanges> pinned;
     std::vector<std::unique_ptr<device::Device>> devices; // by domain of the plan
+    Parts(Preparation the_preparation, plan::Plan the_plan);
     ~Parts(); // destroys the host's device last: other devices copy into its memory
   };
   std::unique_ptr<Parts> parts_;

@@ -27,7 +27,9 @@ bool LinkDeparture::next(net::Parcel& parcel) {
   parcel.begun_ns = parcel_.end ? INT64_MIN : parcel_.begun_ns;
   const bool goes_on = has_last_ && last_.epoch == parcel.tick.epoch;
   parcel.previous = goes_on ? last_.index : net::kNoIndex;
-  MR_ASSERT(parcel.tick.index == parcel.previous + 1, "each tick of a crossing makes a parcel");
+  const uint64_t missing = parcel.tick.index - parcel.previous - 1; // also right for kNoIndex, which is -1
+  parcel.gap_count = missing > 0 ? 1 : 0;
+  parcel.gaps[0] = {parcel_.gap, missing};
   parcel.value_count = static_cast<uint8_t>(parcel_.values.size());
   for (size_t v = 0; v < parcel_.values.size(); ++v) {
     const exec::ParcelValue& value = parcel_.values[v];
@@ -50,6 +52,7 @@ void LinkArrival::arrive(const net::Parcel& parcel) {
   parcel_.tick = parcel.tick;
   parcel_.begun_ns = parcel.begun_ns;
   parcel_.end = parcel.end;
+  parcel_.gap = parcel.gap_count > 0 ? parcel.gaps[0].cause : 0;
   parcel_.values.resize(parcel.value_count);
   for (size_t v = 0; v < parcel_.values.size(); ++v) {
     const net::Value& value = parcel.values[v];

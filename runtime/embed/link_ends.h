@@ -12,8 +12,8 @@
 // An end is used by one thread at a time, the one that calls its session. The run outlives its ends, and they outlive
 // the session. Run::wait() releases all blocks, so the session is not used any more when it is called.
 //
-// Limits. A run makes a parcel of each tick, so that no parcel tells of ticks that were left out. A clock's media time
-// is told by its parcels alone. Nobody is woken: whoever drives the session looks at made() and credit().
+// Limits. A run tells one cause for the ticks between two parcels. Nobody is woken: whoever drives the session looks at
+// made(), passed_ns() and credit(). Nor is a run told that its peer is away.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,7 @@ class LinkDeparture final : public net::Departure {
 
   bool next(net::Parcel& parcel) override;
   void let_go(const net::Parcel& parcel, bool acknowledged) override;
-  int64_t passed_ns() const override { return INT64_MIN; } // each tick's parcel says it
+  int64_t passed_ns() const override { return departure_.passed_ns(); }
   // Once it has grown, next() may have another parcel.
   uint64_t made() const { return departure_.made(); }
 
@@ -49,7 +49,7 @@ class LinkArrival final : public net::Arrival {
   net::Room room(uint32_t value) override;
   void arrive(const net::Parcel& parcel) override;
   uint64_t credit() const override { return arrival_.credit(); }
-  void passed(int64_t) override {} // no reader asks for it
+  void passed(int64_t media_ns) override { arrival_.passed(media_ns); }
 
  private:
   exec::Arrival arrival_;

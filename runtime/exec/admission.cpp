@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "exec/feeds.h"
 #include "exec/fill_tick.h"
 #include "exec/firing.h"
 #include "exec/reader.h"
@@ -297,50 +297,18 @@ bool admit_entry(PaceRun& pace) {
   return true;
 }
 
-// The least index of the ticks that wait at a far pace's feeds; nothing if a feed has none and may still get one.
-// `ended`: none has a tick, and none will get one.
-std::optional<mr_tick_info> next_far_tick(PaceRun& pace, bool& ended) {
-  std::optional<mr_tick_info> next;
-  ended = true;
-  for (const FeedRun& feed : pace.feeds) {
-    const std::lock_guard lock(feed.channel->mutex);
-    if (feed.channel->count == 0 && feed.channel->closed) continue;
-    ended = false;
-    if (feed.channel->count == 0) return std::nullopt;
-    const mr_tick_info& info = feed.channel->at(0).info;
-    if (!next || info.index < next->index) next = info;
-  }
-  return next;
-}
-
-// Takes the tick out of the feed, if it is there, into the slots of the entry. Else these are empty.
-void take_from(const FeedRun& feed, PaceRun& pace, uint64_t ordinal, uint64_t index) {
-  ChannelRun& channel = *feed.channel;
-  const std::lock_guard lock(channel.mutex);
-  const bool there = channel.count > 0 && channel.at(0).info.index == index;
-  const size_t values = channel.current.slots.size();
-  for (size_t v = 0; v < values; ++v) {
-    Slot& slot = pace.entry->outputs[feed.first + v]->at(ordinal);
-    slot = there ? std::exchange(channel.at(0).slots[v], Slot{}) : nothing(channel.closed ? Cause::end : Cause::link);
-  }
-  if (!there) return;
-  PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
-  if (const int64_t from_ns = channel.at(0).from_ns; from_ns != kNotMeasured) {
-    latency.ordinal.store(ordinal, std::memory_order_relaxed);
-    latency.from_ns = from_ns;
-  }
-  if (!channel.at(0).has_value() && channel.empties > 0) --channel.empties;
-  channel.first = (channel.first + 1) % channel.ring.size();
-  --channel.count;
-  ++channel.passed_on;
+// Several far paces of the clock may be here, one before the other.
+void note_media_time(ClockRun& clock, int64_t media_ns) {
+  int64_t newest = clock.newest_media_ns.load(std::memory_order_relaxed);
+  while (newest < media_ns && !clock.newest_media_ns.compare_exchange_weak(newest, media_ns, std::memory_order_release))
+    continue;
 }
 
 // A far pace runs every tick of its clock, once all its feeds have it.
 bool admit_far(PaceRun& pace) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
   if (window_full(pace, ordinal)) return false;
-  bool ended = false;
-  const std::optional<mr_tick_info> info = next_far_tick(pace, ended);
+  const auto [info, ended] = next_tick(pace);
   if (ended) end(pace);
   if (!info) return false;
   retire(pace, ordinal);
@@ -351,6 +319,7 @@ bool admit_far(PaceRun& pace) {
   tell_others(pace, ordinal, *info);
   pace.latency[ordinal & pace.mask].ordinal.store(UINT64_MAX, std::memory_order_relaxed);
   for (const FeedRun& feed : pace.feeds) take_from(feed, pace, ordinal, info->index);
+  if (!is_home) note_media_time(*pace.clock, info->media_time_ns);
   pace.admitted.store(ordinal + 1, std::memory_order_release);
   stamp(*pace.entry, ordinal);
   pace.run->notify();

@@ -120,8 +120,8 @@ void join_clocks(RunState& run) {
   // A channel between two clocks has both ends here: from another node its values come through a far pace of the first.
   const auto clock_of = [&](uint32_t step) { return epoch.plan.paces[epoch.plan.steps[step].pace].clock; };
   for (auto& pace : epoch.paces) {
-    if (pace->plan->kind != plan::PaceKind::clock || pace->clock->plan->leaders.empty()) continue;
-    for (const uint32_t leader : pace->clock->plan->leaders) pace->leaders.push_back(epoch.paces[leader].get());
+    if (pace->plan->led_by.empty() || pace->plan->node != epoch.plan.node) continue;
+    for (const uint32_t leader : pace->plan->led_by) pace->leaders.push_back(epoch.paces[leader].get());
     std::vector<bool> led(epoch.plan.clocks.size());
     led[pace->plan->clock] = true;
     for (bool changed = true; changed;) {

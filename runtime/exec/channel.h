@@ -16,6 +16,7 @@ struct QueuedTick {
   mr_tick_info info{};
   int64_t from_ns = kNotMeasured; // as PaceRun::Latency
   std::vector<Slot> slots;
+  Cause gap = Cause::link; // feed: why ticks directly before it are missing
   bool has_value() const {
     return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.value != nullptr; });
   }
@@ -42,10 +43,13 @@ struct ChannelRun {
   bool closed = false;   // nothing more comes
   bool released = false; // the run is over: nothing is put in or taken out any more
   uint64_t pushed = 0;
-  size_t taken = 0;       // to another node: those of `count` that the link has, oldest first
-  uint64_t passed_on = 0; // from another node: ticks that the pace has taken out
-  QueuedTick current;     // latest, align: the tick that the reader holds. A gate's step puts its tick together here,
-                          // without the lock
+  size_t taken = 0;              // to another node: those of `count` that the link has, oldest first
+  int64_t passed_ns = INT64_MIN; // from another node: no tick at or before this media time comes any more
+  uint64_t passed_on = 0;        // from another node: ticks that the pace has taken out
+  bool away = false;             // a feed under realtime rules: the other node is away
+  Cause gap = Cause::link;       // feed: why ticks before the next one are missing
+  QueuedTick current; // latest, align: the tick that the reader holds. A gate's step puts its tick together here,
+                      // without the lock
   bool has_current = false, current_read = false;
   std::vector<Drops> dropped; // by value of a tick
   std::vector<bool> queued;   // by value of a tick: one of its edges is a queue

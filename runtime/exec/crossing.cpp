@@ -10,6 +10,7 @@
 #include "exec/run.h"
 #include "exec/run_state.h"
 #include "exec/settle.h"
+#include "exec/window.h"
 
 namespace millrace::exec {
 
@@ -30,6 +31,7 @@ bool Departure::next(Parcel& parcel) {
   parcel.end = false;
   parcel.tick = tick.info;
   parcel.begun_ns = tick.from_ns;
+  parcel.gap = static_cast<uint8_t>(tick.gap);
   parcel.values.resize(tick.slots.size());
   for (size_t v = 0; v < tick.slots.size(); ++v) {
     const Slot& slot = tick.slots[v];
@@ -44,7 +46,6 @@ void Departure::let_go() {
     const std::lock_guard lock(channel_.mutex);
     if (channel_.released) return;
     MR_ASSERT(channel_.taken > 0, "only what was taken is let go");
-    if (!channel_.at(0).has_value() && channel_.empties > 0) --channel_.empties;
     for (Slot& slot : channel_.at(0).slots) release(slot);
     channel_.first = (channel_.first + 1) % channel_.ring.size();
     --channel_.count;
@@ -56,6 +57,26 @@ void Departure::let_go() {
 uint64_t Departure::made() const {
   const std::lock_guard lock(channel_.mutex);
   return channel_.pushed + (channel_.closed ? 1 : 0);
+}
+
+namespace {
+
+void set_away(RunState& run, ChannelRun& channel, bool away) {
+  {
+    const std::lock_guard lock(channel.mutex);
+    channel.away = away;
+  }
+  run.notify();
+}
+
+} // namespace
+
+void Departure::peer_away(bool away) { set_away(run_, channel_, away); }
+
+int64_t Departure::passed_ns() const {
+  const int64_t passed = passed_by(*channel_.from).through_ns; // first: nothing older is let in later
+  const std::lock_guard lock(channel_.mutex);
+  return channel_.taken < channel_.count ? channel_.at(channel_.taken).info.media_time_ns - 1 : passed;
 }
 
 Arrival::Arrival(Run& run, const plan::CrossingPlan& crossing)
@@ -91,13 +112,23 @@ void Arrival::arrive(const Parcel& parcel) {
       ++channel_.pushed;
       tick.info = parcel.tick;
       tick.from_ns = parcel.begun_ns;
+      tick.gap = static_cast<Cause>(parcel.gap);
       for (size_t v = 0; v < tick.slots.size(); ++v) {
         const bool there = parcel.values[v].value != nullptr;
         tick.slots[v] =
             there ? value_in(*std::exchange(blocks_[v], nullptr)) : nothing(static_cast<Cause>(parcel.values[v].cause));
       }
-      if (!tick.has_value()) ++channel_.empties;
     }
+  }
+  run_.notify();
+}
+
+void Arrival::away(bool away) { set_away(run_, channel_, away); }
+
+void Arrival::passed(int64_t media_ns) {
+  {
+    const std::lock_guard lock(channel_.mutex);
+    channel_.passed_ns = std::max(channel_.passed_ns, media_ns);
   }
   run_.notify();
 }

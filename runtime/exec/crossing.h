@@ -32,6 +32,7 @@ struct ParcelValue {
 struct Parcel {
   mr_tick_info tick{};
   int64_t begun_ns = INT64_MIN; // when its tick began at the clock's home, in the run's time; INT64_MIN: not measured
+  uint8_t gap = 0;              // why ticks directly before it are missing, if any are
   bool end = false;             // no parcel follows; it has no values
   std::vector<ParcelValue> values;
 };
@@ -47,6 +48,10 @@ class Departure {
   void let_go();
   // The parcels so far, the end among them: once it has grown, next() may have another one.
   uint64_t made() const;
+  // While the other node is away, ticks of a clock with realtime rules are left out (7.9). Others wait.
+  void peer_away(bool away);
+  // Every parcel that was not taken yet has a later media time than this (8.1). It never falls.
+  int64_t passed_ns() const;
 
  private:
   RunState& run_;
@@ -73,6 +78,11 @@ class Arrival {
   ParcelRoom room(uint32_t value);
   // Parcels come in their order, each once. Values that are there lie in the blocks of room().
   void arrive(const Parcel& parcel);
+  // While the other node is away, a pace with realtime rules does not wait for this crossing (7.9). Ticks that come
+  // after a later one was begun without them are dropped, cause `late`.
+  void away(bool away);
+  // The sender's clock has passed this media time: no parcel at or before it comes any more (8.1).
+  void passed(int64_t media_ns);
   // The number of parcels that may have arrived by now: those that the run has taken in, and the crossing's depth.
   uint64_t credit() const;
 

@@ -1,7 +1,9 @@
 // Runs the edge policies: gates let ticks into decoupled paces, posts put values into channels, and resolves take from
 // them what `latest`, `queue` and `align` say (semantics.md 1.3, 1.6, 2.3, 2.5).
 #include <algorithm>
+#include <utility>
 
+#include "exec/feeds.h"
 #include "exec/firing.h"
 #include "exec/settle.h"
 #include "exec/window.h"
@@ -59,21 +61,16 @@ uint64_t in_work(PaceRun& pace) {
   return admitted > done ? admitted - done : 0;
 }
 
-enum class Room { push, drop, wait };
-
 // Decides whether one more tick, whose values are in `tick`, may go through the gate. A queue holds values: a tick
 // without a value takes no place from them, displaces none and is no drop (semantics.md 8.6).
 Room room_at_gate(ChannelRun& channel, const QueuedTick& tick, bool realtime) {
   const plan::Channel& plan = *channel.plan;
   const bool has_value = tick.has_value();
   const size_t alike = has_value ? channel.count - channel.empties : channel.empties;
-  const auto has_idle_place = [&] {
-    PaceRun& pace = *channel.to->pace;
-    return channel.count + in_work(pace) < pace.window && !channel.full();
-  };
-  const bool room = plan.busy ? has_idle_place() : plan.far ? !channel.full() : alike < plan.depth;
+  PaceRun& pace = *channel.to->pace;
+  const bool room = plan.busy ? channel.count + in_work(pace) < pace.window && !channel.full() : alike < plan.depth;
   if (room) return Room::push;
-  if (!realtime || plan.far) return Room::wait;
+  if (!realtime) return Room::wait;
   if (!has_value) {
     ++channel.left_out;
     return Room::drop;
@@ -312,7 +309,10 @@ StepResult GateRun::advance(uint64_t ordinal) {
   const bool fires = info.index % every == 0;
   if (let_in) {
     const std::lock_guard lock(channel->mutex);
-    const Room room = fires ? room_at_gate(*channel, tick, pace->clock->plan->realtime()) : Room::drop;
+    const bool realtime = pace->clock->plan->realtime();
+    const Room room = channel->plan->far ? room_in_feed(*channel, tick, realtime)
+                      : fires            ? room_at_gate(*channel, tick, realtime)
+                                         : Room::drop;
     if (room == Room::wait) {
       clear_tick(tick);
       return StepResult::waiting;
@@ -320,8 +320,9 @@ StepResult GateRun::advance(uint64_t ordinal) {
     if (!fires) count_queued(*channel, tick, Cause::every);
     if (room == Room::push) {
       for (const Slot& slot : tick.slots) hold(slot);
-      if (!tick.has_value()) ++channel->empties;
+      if (!channel->plan->far && !tick.has_value()) ++channel->empties;
       QueuedTick& pushed = push(*channel, info);
+      pushed.gap = std::exchange(channel->gap, Cause::link);
       pushed.from_ns = pace->from_ns(ordinal);
       std::swap(pushed.slots, tick.slots);
     }

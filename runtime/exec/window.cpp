@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "exec/channel.h"
 #include "exec/handler_run.h"
 
 namespace millrace::exec {
@@ -13,9 +14,12 @@ namespace {
 // The index of the last tick of the pace's clock such that its head or its gate has looked at all ticks up to it;
 // INT64_MAX when no more come.
 int64_t watermark(PaceRun& pace) {
-  if (!pace.parent) { // it runs every tick
+  if (!pace.parent) {
     if (pace.ended.load(std::memory_order_acquire)) return INT64_MAX;
-    return static_cast<int64_t>(pace.admitted.load(std::memory_order_acquire)) - 1;
+    const auto admitted = static_cast<int64_t>(pace.admitted.load(std::memory_order_acquire));
+    if (pace.feeds.empty() || admitted == 0) return admitted - 1; // a clock's own pace runs every tick
+    return static_cast<int64_t>(
+        pace.tick_index[static_cast<uint64_t>(admitted - 1) & pace.mask].load(std::memory_order_acquire));
   }
   return settled_through(*pace.parent, *pace.gate);
 }
@@ -79,12 +83,40 @@ int64_t settled_through(PaceRun& pace, const ChannelEnd& step) {
   }
 }
 
+namespace {
+
+// How far what feeds a far pace has come: no tick at or before that time comes from there any more.
+Passed passed_by_feeds(const PaceRun& pace) {
+  Passed least{INT64_MAX, true};
+  for (const FeedRun& feed : pace.feeds) {
+    ChannelRun& channel = *feed.channel;
+    Passed passed = channel.from ? passed_by(*channel.from) : Passed{INT64_MIN, false};
+    const std::lock_guard lock(channel.mutex);
+    if (channel.count > 0)
+      passed = {channel.at(0).info.media_time_ns - 1, false};
+    else if (channel.closed)
+      passed = {INT64_MAX, true};
+    else if (!channel.from)
+      passed = {channel.passed_ns, false};
+    least = {std::min(least.through_ns, passed.through_ns), least.ended && passed.ended};
+  }
+  return least;
+}
+
+// How far a step has come, if its pace has dealt with all that was let in.
+Passed passed_before(const PaceRun& pace) {
+  if (pace.gate) return passed_by(*pace.gate);
+  if (!pace.feeds.empty()) return passed_by_feeds(pace);
+  return {INT64_MIN, pace.ended.load(std::memory_order_acquire)};
+}
+
+} // namespace
+
 Passed passed_by(const ChannelEnd& step) {
   PaceRun& pace = *step.pace;
   for (;;) {
-    // The end and the gate are read first: a tick that is let in later than this lies after them.
-    const Passed before =
-        pace.gate ? passed_by(*pace.gate) : Passed{INT64_MIN, pace.ended.load(std::memory_order_acquire)};
+    // The end, the gate and the feeds are read first: a tick that is let in later than this lies after them.
+    const Passed before = passed_before(pace);
     int64_t waiting = INT64_MAX; // the oldest tick that is let in and not begun
     uint64_t admitted;
     if (pace.feed) {

@@ -165,57 +165,68 @@ void refuse_standing_circles(const Draft& draft) {
   refuse_late_loops(draft, crossing);
 }
 
-void refuse_circles_over_nodes(const Draft& draft) {
-  const auto [crossing, clocks] = waiting_edges(draft);
-  std::vector<std::set<uint32_t>> nodes(draft.plan.clocks.size());
-  for (const DraftHandler& handler : draft.handlers) nodes[handler.clock].insert(handler.node);
-  for (uint32_t e = 0; e < clocks.size(); ++e) {
-    const auto [from, to] = clocks[e];
-    if (nodes[from].size() == 1 && nodes[from] == nodes[to]) continue;
-    if (way_without(clocks, e, from, to).empty()) continue;
-    throw Failure(Error{code::not_over_nodes,
-                        "the clocks " + quoted_clock(draft.plan.clocks[from]) + " and " +
-                            quoted_clock(draft.plan.clocks[to]) +
-                            " wait for each other by several ways, and are on several nodes",
-                        crossing[e]->declared->place,
-                        {described(draft, *crossing[e])},
-                        "",
-                        "the same node: for all their handlers"});
-  }
+namespace {
+
+// Edges between clocks, each with those that share its channel: readers in one pace that take the same `latest`.
+std::vector<const DraftEdge*> one_a_channel(const Draft& draft, const std::vector<const DraftEdge*>& crossing) {
+  std::vector<const DraftEdge*> apart;
+  const auto shares = [&](const DraftEdge& a, const DraftEdge& b) {
+    return a.source == b.source && a.source_output == b.source_output &&
+           draft.handlers[a.target].pace == draft.handlers[b.target].pace &&
+           a.declared->policy == graph::Policy::latest && b.declared->policy == graph::Policy::latest &&
+           a.declared->lag == b.declared->lag && a.declared->initial_empty == b.declared->initial_empty;
+  };
+  for (const DraftEdge* edge : crossing)
+    if (std::none_of(apart.begin(), apart.end(), [&](const DraftEdge* other) { return shares(*other, *edge); }))
+      apart.push_back(edge);
+  return apart;
 }
 
-ClockCircles::ClockCircles(const Plan& plan) : plan_(plan), circle_(plan.clocks.size(), kNone) {
+} // namespace
+
+std::vector<bool> may_be_on_circle(const Draft& draft) {
+  const ClockEdges edges = waiting_edges(draft).second;
+  std::vector<bool> on_circle(draft.plan.clocks.size());
+  for (uint32_t e = 0; e < edges.size(); ++e) {
+    const auto [from, to] = edges[e];
+    if (!way_without(edges, e, from, to).empty()) on_circle[from] = on_circle[to] = true;
+  }
+  return on_circle;
+}
+
+void find_circles(Draft& draft) {
+  std::vector<Clock>& all = draft.plan.clocks;
   ClockEdges edges;
-  for (const Channel& channel : plan.channels)
-    if (makes_wait(plan, channel)) edges.emplace_back(clock_at(plan, channel.from), clock_at(plan, channel.to));
+  for (const DraftEdge* edge : one_a_channel(draft, waiting_edges(draft).first))
+    edges.emplace_back(draft.handlers[edge->source].clock, draft.handlers[edge->target].clock);
   for (uint32_t e = 0; e < edges.size(); ++e) {
     const auto [from, to] = edges[e];
     if (way_without(edges, e, from, to).empty()) continue; // a bridge
-    const uint32_t joined = std::min({from, to, circle_[from], circle_[to]});
-    for (const uint32_t old : {circle_[from], circle_[to]})
-      for (uint32_t& circle : circle_)
-        if (old != kNone && circle == old) circle = joined;
-    circle_[from] = circle_[to] = joined;
+    const uint32_t joined = std::min({from, to, all[from].circle, all[to].circle});
+    for (const uint32_t old : {all[from].circle, all[to].circle})
+      for (Clock& clock : all)
+        if (old != kNone && clock.circle == old) clock.circle = joined;
+    all[from].circle = all[to].circle = joined;
   }
 }
 
 bool ClockCircles::joins(const Channel& channel) const {
   if (!makes_wait(plan_, channel)) return false;
-  const uint32_t from = circle_[clock_at(plan_, channel.from)];
-  return from != kNone && from == circle_[clock_at(plan_, channel.to)];
+  const uint32_t from = plan_.clocks[clock_at(plan_, channel.from)].circle;
+  return from != kNone && from == plan_.clocks[clock_at(plan_, channel.to)].circle;
 }
 
 std::vector<uint32_t> ClockCircles::round(uint32_t clock) const {
   std::vector<uint32_t> clocks;
-  for (uint32_t c = 0; c < circle_.size(); ++c)
-    if (circle_[clock] != kNone && circle_[c] == circle_[clock]) clocks.push_back(c);
+  for (uint32_t c = 0; c < plan_.clocks.size(); ++c)
+    if (has(clock) && plan_.clocks[c].circle == plan_.clocks[clock].circle) clocks.push_back(c);
   return clocks;
 }
 
 int64_t ClockCircles::span_ns(uint32_t clock) const {
   int64_t span = 0;
   for (const Channel& channel : plan_.channels) {
-    if (!joins(channel) || circle_[clock_at(plan_, channel.from)] != circle_[clock]) continue;
+    if (!joins(channel) || plan_.clocks[clock_at(plan_, channel.from)].circle != plan_.clocks[clock].circle) continue;
     if (channel.kind == ChannelKind::align) span += channel.within_ns;
     // Ticks owed before the writer make the reader wait. Ticks owed before the reader make a writer wait that needs
     // room.
@@ -271,7 +282,7 @@ std::vector<uint32_t> ClockCircles::waits() const {
       if (plan_.paces[step.pace].gate != kNone) changed = add(s, plan_.paces[step.pace].gate) || changed;
     }
     for (const Channel& channel : plan_.channels)
-      if (channel.same_clock) changed = add(channel.to, channel.from) || changed;
+      if (channel.same_clock && is_whole(channel)) changed = add(channel.to, channel.from) || changed;
   }
   std::map<std::set<uint32_t>, uint32_t> known{{{}, 0}};
   for (uint32_t s = 0; s < plan_.steps.size(); ++s)
@@ -304,10 +315,28 @@ class Holding {
                         draft_.clocks[c].place, std::move(notes), "", edit});
   }
 
+  // Adds the edges of the circle whose readers are on other nodes.
+  void add_other_nodes(uint32_t c, int64_t& span, uint32_t& owed) const {
+    for (const DraftEdge* edge : one_a_channel(draft_, waiting_edges(draft_).first)) {
+      const DraftHandler &source = draft_.handlers[edge->source], &target = draft_.handlers[edge->target];
+      if (target.node == draft_.options.node || plan_.clocks[source.clock].circle != plan_.clocks[c].circle ||
+          plan_.clocks[target.clock].circle != plan_.clocks[c].circle)
+        continue;
+      if (edge->declared->policy == graph::Policy::align) span += edge->declared->within_ns;
+      for (const uint32_t end : {edge->source, edge->target}) {
+        const uint32_t clock = draft_.handlers[end].clock, ticks = draft_.handlers[end].owed_after;
+        const graph::Rational& rate = plan_.clocks[clock].rate;
+        if (ticks > 0 && rate.numerator > 0) span += time_of(ticks + kSpareTicks, rate);
+        if (clock == c) owed = std::max(owed, ticks);
+      }
+    }
+  }
+
   void hold(uint32_t c) {
     Clock& clock = plan_.clocks[c];
-    const int64_t span = circles_.span_ns(c);
-    const uint32_t owed = circles_.owed_most(c);
+    int64_t span = circles_.span_ns(c);
+    uint32_t owed = circles_.owed_most(c);
+    add_other_nodes(c, span, owed);
     if (clock.rate.numerator == 0 && (span > 0 || owed > 0))
       refuse(c, " needs a rate: it and " + others(c) + " wait for each other",
              {span > 0 ? fmt::format("its ticks may be held for {} ms, and nothing says how many those are", ms(span))

@@ -30,8 +30,11 @@ namespace millrace::plan {
 // of handlers that takes a later value of another clock and needs an earlier one of its own for it (MR0414).
 void refuse_standing_circles(const Draft& draft);
 
-// Refuses circles whose handlers are on several nodes (MR0818): no plan of a node sees such a circle whole.
-void refuse_circles_over_nodes(const Draft& draft);
+// By clock: true if it may be on a circle, whatever channels edges share. To be asked before handlers have paces.
+std::vector<bool> may_be_on_circle(const Draft& draft);
+
+// Sets Clock::circle of all clocks. Needs the paces of all handlers.
+void find_circles(Draft& draft);
 
 // Sets Clock::held_ns, held_ticks, owed_ticks and crowd_ticks of the clocks on circles (8.3). Refuses (MR0415) a fixed
 // `in_flight` that is too small for that, and a clock that needs a rate and has none.
@@ -39,15 +42,15 @@ void hold_circles(Draft& draft);
 
 class ClockCircles {
  public:
-  explicit ClockCircles(const Plan& plan);
+  explicit ClockCircles(const Plan& plan) : plan_(plan) {}
 
   // True if one clock of the channel waits for the other and both are on one circle.
   bool joins(const Channel& channel) const;
-  bool has(uint32_t clock) const { return circle_[clock] != kNone; }
+  bool has(uint32_t clock) const { return plan_.clocks[clock].circle != kNone; }
   // The clocks that are on one circle with this one, itself among them.
   std::vector<uint32_t> round(uint32_t clock) const;
-  // The media time for which a tick of this circle may be held; 0 if ticks wait only for values of their own time.
-  // Needs levels.
+  // The media time for which a tick of this circle may be held because of channels of this node; 0 if ticks wait only
+  // for values of their own time. Needs levels.
   int64_t span_ns(uint32_t clock) const;
   // The most ticks that may be owed before an end of a circle's edge, if that end is in this clock.
   uint32_t owed_most(uint32_t clock) const;
@@ -60,7 +63,6 @@ class ClockCircles {
 
  private:
   const Plan& plan_;
-  std::vector<uint32_t> circle_; // by clock
 };
 
 // The most ticks of this rate that fit into the span; a tick that only begins in it counts.

@@ -63,8 +63,11 @@ class Connecting {
     }
     StepInput& input = plan_.steps[to].inputs[edge.target_input];
     input.edge = e;
+    const uint32_t gate_pace = all_.gate_pace(edge);
     if (joins_tick(edge) && source_pace != target_pace && plan_.paces[target_pace].kind == PaceKind::far) {
       input.output = far_.value_in(target_pace, e);
+    } else if (joins_tick(edge) && source_pace != target_pace && gate_pace != source_pace) {
+      input.output = through_gate(e, far_.value_in(gate_pace, e), gate_pace);
     } else if (declared.policy == graph::Policy::sync && source_pace == target_pace) {
       input.output = from;
       input.delay = declared.delay;
@@ -75,7 +78,7 @@ class Connecting {
         input.output = from;
         shown.note = "joined with its own tick again: the queue holds the tick open";
       } else {
-        input.output = through_gate(e, from);
+        input.output = through_gate(e, from, source_pace);
       }
     } else {
       const uint32_t posting = far_.posting_pace(e);
@@ -86,9 +89,9 @@ class Connecting {
   }
 
   // The entry's output that carries `from` into the pace of the edge's target.
-  uint32_t through_gate(uint32_t e, uint32_t from) {
+  uint32_t through_gate(uint32_t e, uint32_t from, uint32_t parent) {
     const DraftEdge& edge = draft_.edges[e];
-    const uint32_t pace = target_of(edge).pace, parent = source_of(edge).pace;
+    const uint32_t pace = target_of(edge).pace;
     const uint32_t gate = gate_of(pace, parent);
     const uint32_t entry = plan_.paces[pace].entry;
     Channel& channel = plan_.channels[plan_.steps[gate].channel()];
@@ -204,9 +207,12 @@ class Connecting {
 
   // A pace that no edge feeds by sync or queue fires every tick: it gets a gate without values.
   void make_empty_gates() {
-    for (uint32_t p = static_cast<uint32_t>(plan_.clocks.size()); p < plan_.paces.size(); ++p)
-      if (plan_.paces[p].kind == PaceKind::decoupled && plan_.paces[p].gate == kNone && is_here(p))
-        gate_of(p, plan_.paces[p].clock);
+    for (uint32_t p = static_cast<uint32_t>(plan_.clocks.size()); p < plan_.paces.size(); ++p) {
+      if (plan_.paces[p].kind != PaceKind::decoupled || plan_.paces[p].gate != kNone || !is_here(p)) continue;
+      const auto member = std::find_if(draft_.handlers.begin(), draft_.handlers.end(),
+                                       [&](const DraftHandler& handler) { return handler.pace == p; });
+      gate_of(p, member->base == kNone ? plan_.paces[p].clock : member->base);
+    }
   }
 
   Expansion& all_;

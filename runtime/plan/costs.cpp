@@ -72,7 +72,7 @@ uint64_t bytes_read(const Plan& plan, uint32_t handler) {
 
 Cost cost_in(const Draft& draft, const DraftHandler& handler, uint32_t domain) {
   const auto given = draft.options.costs_ns.find(handler.declared->name);
-  if (draft.plan.on_host(domain) && given != draft.options.costs_ns.end()) {
+  if (domain == host_on(draft.plan.domains, "") && given != draft.options.costs_ns.end()) {
     const double us = static_cast<double>(given->second) / 1000;
     return {us, us, true};
   }

@@ -79,9 +79,14 @@ std::vector<Domain> domains_named(const std::vector<std::string>& names) {
 }
 
 std::vector<Domain> with_host(const std::vector<Domain>& domains) {
-  std::vector<Domain> all = domains;
-  const auto is_host = [](const Domain& domain) { return domain.is_host(); };
-  if (std::stable_partition(all.begin(), all.end(), is_host) == all.begin()) all.insert(all.begin(), Domain());
+  std::vector<Domain> all;
+  for (const Domain& domain : domains)
+    if (domain.is_host()) all.push_back(domain);
+  if (!host_on(all, "")) all.insert(all.begin(), Domain());
+  for (const Domain& domain : domains)
+    if (!host_on(all, domain.node)) all.push_back(*parse_domain(domain.node + "/cpu"));
+  for (const Domain& domain : domains)
+    if (!domain.is_host()) all.push_back(domain);
   return all;
 }
 
@@ -92,11 +97,17 @@ std::optional<uint32_t> find_domain(const std::vector<Domain>& domains, std::str
   return static_cast<uint32_t>(at - domains.begin());
 }
 
+std::optional<uint32_t> host_on(const std::vector<Domain>& domains, std::string_view node) {
+  const auto at = std::find_if(domains.begin(), domains.end(),
+                               [&](const Domain& domain) { return domain.is_host() && domain.node == node; });
+  if (at == domains.end()) return std::nullopt;
+  return static_cast<uint32_t>(at - domains.begin());
+}
+
 uint32_t host_of(const std::vector<Domain>& domains, uint32_t domain) {
-  for (uint32_t d = 0; d < domains.size(); ++d)
-    if (domains[d].is_host() && domains[d].node == domains[domain].node) return d;
-  MR_ASSERT(false, "every node of a plan has a host");
-  return 0;
+  const std::optional<uint32_t> host = host_on(domains, domains[domain].node);
+  MR_ASSERT(host, "every node of a plan has a host");
+  return *host;
 }
 
 uint32_t submitter_of(const std::vector<Domain>& domains, uint32_t from, uint32_t to) {

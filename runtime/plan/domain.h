@@ -45,16 +45,20 @@ std::optional<DomainKind> kind_named(std::string_view name);
 // Records for names that parse_domain() reads.
 std::vector<Domain> domains_named(const std::vector<std::string>& names);
 
-// The same domains with hosts first; adds this node's host if there is none. A plan has its domains in this order.
+// The same domains with hosts first; adds this node's host, and that of each other node, if it is not there. A plan has
+// its domains in this order.
 std::vector<Domain> with_host(const std::vector<Domain>& domains);
 
 std::optional<uint32_t> find_domain(const std::vector<Domain>& domains, std::string_view name);
 
+// The host of a node; "" is this one. Nothing if it has none here.
+std::optional<uint32_t> host_on(const std::vector<Domain>& domains, std::string_view node);
+
 // The host through which a domain is reached; a host's is itself. Every node of a plan has one.
 uint32_t host_of(const std::vector<Domain>& domains, uint32_t domain);
 
-// The end of a hop that submits its copies. A host cannot submit. Between two devices, the one that is written to
-// submits, unless both push.
+// The end of a hop that submits its copies: the device, if the other end is a host. Between two devices, the one that
+// is written to submits, unless both push. Between two hosts, the one that is read sends.
 uint32_t submitter_of(const std::vector<Domain>& domains, uint32_t from, uint32_t to);
 
 } // namespace millrace::plan

@@ -27,6 +27,8 @@ struct DraftHandler {
   uint32_t clock = kNone;
   uint32_t node = 0;        // index into Options::nodes
   uint32_t stage = 0;       // 0: in its clock's own pace, or decoupled from it; else in a far pace (stages.h)
+  uint32_t base = kNone;    // later stages: the far pace that it is in, or that its gates are in
+  uint32_t owed_after = 0;  // over several nodes: ticks that may be pending after it, on all of them together
   bool only_source = false; // the only one of its clock
   uint32_t domain = 0;
   std::string reason;

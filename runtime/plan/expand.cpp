@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "plan/clock_circles.h"
+
 namespace millrace::plan {
 
 namespace {
@@ -64,6 +66,7 @@ void expand(Draft& draft) {
   Expansion expansion(draft);
   make_paces(expansion);
   make_handler_steps(expansion);
+  find_circles(draft);
   connect_edges(expansion);
   open_gates(expansion);
   keep_whole(draft.plan);

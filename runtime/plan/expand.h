@@ -17,11 +17,15 @@ struct Expansion {
   Plan& plan;
   std::vector<bool> decoupled;           // by handler: by rule 1.6, or because it stands apart
   std::vector<uint32_t> apart;           // by handler: the handler whose firings its pace counts (8.12), or kNone
-  std::vector<uint32_t> owed_after;      // by handler: ticks that may be pending after it, on all nodes together
   std::map<uint32_t, uint32_t> finished; // a body's output on the host → the finish step's output for it
 
   const DraftHandler& source_of(const DraftEdge& edge) const { return draft.handlers[edge.source]; }
   const DraftHandler& target_of(const DraftEdge& edge) const { return draft.handlers[edge.target]; }
+  // The pace in which a gate lets the edge's value into the decoupled pace of its target.
+  uint32_t gate_pace(const DraftEdge& edge) const {
+    const DraftHandler &source = source_of(edge), &target = target_of(edge);
+    return target.base == kNone || source.base == target.base ? source.pace : target.base;
+  }
   // True if the port that the edge leads to need not have a value.
   bool is_optional(const DraftEdge& edge) const {
     const DraftHandler& handler = target_of(edge);

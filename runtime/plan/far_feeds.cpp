@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plan/clock_circles.h"
+#include "plan/format_text.h"
 #include "plan/stages.h"
 
 namespace millrace::plan {
@@ -19,25 +21,52 @@ constexpr uint32_t kFarDepthLeast = 2;
 
 } // namespace
 
-FarFeeds::FarFeeds(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan) {
+const Channel* arrival_of(const Plan& plan, uint32_t o) {
+  const Output& output = plan.outputs[o];
+  const Step& entry = plan.steps[output.step];
+  if (!entry.is<EntryStep>() || output.origin != kNone) return nullptr;
+  return &plan.channels[feed_of(plan.paces[entry.pace], output.port).channel];
+}
+
+void hold_feeds(Plan& plan) {
+  for (Channel& channel : plan.channels) {
+    if (!channel.far) continue;
+    const uint32_t pace = plan.steps[channel.to == kNone ? channel.from : channel.to].pace;
+    channel.depth = std::max(channel.depth, plan.clocks[plan.paces[pace].clock].held_ticks);
+    channel.capacity = channel.depth;
+  }
+}
+
+FarFeeds::FarFeeds(Expansion& all)
+    : all_(all), draft_(all.draft), plan_(all.plan), on_circle_(may_be_on_circle(all.draft)) {
   for (uint32_t e = 0; e < draft_.edges.size(); ++e) {
     const DraftEdge& edge = draft_.edges[e];
-    const uint32_t from = source_of(e).pace, to = target_of(e).pace;
-    if (joins_tick(edge)) {
-      if (plan_.paces[to].kind == PaceKind::far && from != to) add_value(to, e, true);
-    } else if (source_of(e).node != target_of(e).node) {
-      add_value(posting_pace_for(from, target_of(e).node), e, false);
+    const uint32_t from = source_of(e).pace, to = target_of(e).pace, base = target_of(e).base;
+    if (!joins_tick(edge)) {
+      if (source_of(e).node != target_of(e).node) add_value(posting_pace_for(from, target_of(e).node, e), e, false);
+    } else if (from != to && base != kNone && all_.gate_pace(edge) == base && from != base) {
+      add_value(base, e, to == base);
     }
   }
+  for (uint32_t c = 0; c < plan_.clocks.size(); ++c)
+    for (uint32_t& leader : plan_.paces[c].led_by)
+      if (draft_.homes[leader] != draft_.homes[c]) leader = posting_pace_for(leader, draft_.homes[c], kNone);
   feed_the_unfed();
   for (auto& [ends, feed] : feeds_) make_feed(ends, feed);
 }
 
 uint32_t FarFeeds::posting_pace(uint32_t e) const {
   const DraftEdge& edge = draft_.edges[e];
-  if (joins_tick(edge)) return kNone;
-  const auto at = posting_.find({source_of(e).pace, target_of(e).node});
-  return source_of(e).node == target_of(e).node || at == posting_.end() ? kNone : at->second;
+  if (joins_tick(edge) || source_of(e).node == target_of(e).node) return kNone;
+  const auto [handler, output] = posted_alone(e);
+  return posting_.at({source_of(e).pace, target_of(e).node, handler, output});
+}
+
+// A pace begins as a whole. On a circle of clocks one value might so wait for what only another one waits for.
+std::pair<uint32_t, uint32_t> FarFeeds::posted_alone(uint32_t e) const {
+  const DraftEdge& edge = draft_.edges[e];
+  const bool alone = on_circle_[source_of(e).clock] || on_circle_[target_of(e).clock];
+  return alone ? std::pair{edge.source, edge.source_output} : std::pair{kNone, kNone};
 }
 
 uint32_t FarFeeds::value_in(uint32_t pace, uint32_t edge) const {
@@ -62,8 +91,11 @@ void FarFeeds::add_value(uint32_t pace, uint32_t e, bool looks_back) {
   feed.edges.emplace_back(e, static_cast<uint32_t>(at - feed.values.begin()));
 }
 
-uint32_t FarFeeds::posting_pace_for(uint32_t from, uint32_t node) {
-  const auto [at, is_new] = posting_.try_emplace({from, node}, static_cast<uint32_t>(plan_.paces.size()));
+uint32_t FarFeeds::posting_pace_for(uint32_t from, uint32_t node, uint32_t e) {
+  // A pace that tells a clock without sources how far its leader is (8.11) waits for no value.
+  const auto [handler, output] = e == kNone ? std::pair{kNone, 0u} : posted_alone(e);
+  const auto [at, is_new] =
+      posting_.try_emplace({from, node, handler, output}, static_cast<uint32_t>(plan_.paces.size()));
   if (is_new) {
     Pace pace;
     pace.kind = PaceKind::far;
@@ -72,7 +104,7 @@ uint32_t FarFeeds::posting_pace_for(uint32_t from, uint32_t node) {
     plan_.paces.push_back(pace);
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
       if (draft_.handlers[h].pace == from)
-        plan_.paces.back().level = std::max(plan_.paces.back().level, all_.owed_after[h]);
+        plan_.paces.back().level = std::max(plan_.paces.back().level, draft_.handlers[h].owed_after);
   }
   return at->second;
 }
@@ -114,7 +146,7 @@ void FarFeeds::make_feed(const Ends& ends, Found& feed) {
   }
   if (from_here && to_here) return;
   const Clock& clock = plan_.clocks[plan_.paces[to].clock];
-  plan_.crossings.push_back({clock.name + "/" + std::to_string(from) + ">" + std::to_string(to),
+  plan_.crossings.push_back({name_of(clock) + "/" + std::to_string(from) + ">" + std::to_string(to),
                              draft_.options.nodes[plan_.paces[from_here ? to : from].node], number, from_here});
 }
 

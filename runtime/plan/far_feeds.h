@@ -14,6 +14,10 @@ namespace millrace::plan {
 
 // The feed by which the output of a far pace's entry comes.
 const Feed& feed_of(const Pace& pace, uint32_t output);
+// The feed by which an entry's value comes from another node; null if the output is no such value.
+const Channel* arrival_of(const Plan& plan, uint32_t output);
+// Gives feeds the places that circles of clocks need (8.3).
+void hold_feeds(Plan& plan);
 
 class FarFeeds {
  public:
@@ -43,7 +47,9 @@ class FarFeeds {
   using Ends = std::pair<uint32_t, uint32_t>; // the fed pace, the pace before it
 
   void add_value(uint32_t pace, uint32_t edge, bool looks_back);
-  uint32_t posting_pace_for(uint32_t from, uint32_t node);
+  // kNone: of no edge.
+  uint32_t posting_pace_for(uint32_t from, uint32_t node, uint32_t edge);
+  std::pair<uint32_t, uint32_t> posted_alone(uint32_t edge) const;
   void feed_the_unfed();
   void make_feed(const Ends& ends, Found& feed);
   uint32_t make_gate(const Ends& ends, const Found& feed, uint32_t channel);
@@ -57,7 +63,9 @@ class FarFeeds {
   Draft& draft_;
   Plan& plan_;
   std::map<Ends, Found> feeds_;
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> posting_; // pace, node → pace
+  const std::vector<bool> on_circle_; // by clock
+  // pace, node, and the handler and output of a value that is posted alone → the pace that posts
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, uint32_t> posting_;
 };
 
 } // namespace millrace::plan

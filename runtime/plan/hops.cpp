@@ -52,7 +52,7 @@ void CheapestRoutes::find(uint32_t from) {
   uint32_t* const nearest = &nearest_[from * domains_];
   std::iota(nearest, nearest + domains_, 0u);
   us[from] = 0;
-  before_[from * domains_ + from] = from;
+  std::fill_n(before_.begin() + from * domains_, domains_, from);
   for (uint32_t settled = 0; settled < domains_; ++settled) {
     // The first domain wins a tie, so that equal machines give equal plans.
     uint32_t* const next = std::min_element(nearest + settled, nearest + domains_, [&](uint32_t a, uint32_t b) {

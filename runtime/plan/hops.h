@@ -38,7 +38,7 @@ struct Hop {
   std::string from, to;
   HopPrice price{};                    // for pinned memory, medians
   std::array<double, 4> pageable_us{}; // time of copies of kHopSizes bytes from memory that is not pinned
-  std::string engine{};                // hops of one engine take turns; "": it has one of its own
+  std::string engine{};                // hops of one engine take turns, whatever their nodes; "": its own
   bool measured = true;                // or declared; else it is a guess
 };
 
@@ -51,7 +51,8 @@ class CheapestRoutes {
 
   double us(uint32_t from, uint32_t to) const { return us_[from * domains_ + to]; }
   double hop_us(uint32_t from, uint32_t to) const { return hop_us_[from * domains_ + to]; } // as it was given
-  // The domain from which the last hop of the way leads to `to`: ways from one domain form a tree.
+  // The domain from which the last hop of the way leads to `to`: ways from one domain form a tree. `from` if there is
+  // no way.
   uint32_t before(uint32_t from, uint32_t to) const { return before_[from * domains_ + to]; }
   // The i-th nearest domain from `from`; the 0th is `from` itself. Those that cannot be reached come last.
   uint32_t nearest(uint32_t from, uint32_t i) const { return nearest_[from * domains_ + i]; }

@@ -85,6 +85,7 @@ class Layout {
           Output& output = plan_.outputs[input.output];
           output.retain = std::max(output.retain, input.delay);
         }
+    hold_feeds(plan_);
     for (Channel& channel : plan_.channels) set_capacity(channel);
     retain_shared();
     find_roots();
@@ -127,7 +128,9 @@ class Layout {
       clock.in_flight = in_flight;
       clock.pending = pending;
     } else if (pace.kind == PaceKind::far) {
-      if (const uint32_t fixed = fixed_[pace.clock]; fixed > 0) in_flight = room = fixed;
+      const uint32_t fixed = fixed_[pace.clock];
+      in_flight = fixed > 0 ? fixed : std::max(in_flight, clock.held_ticks);
+      room = fixed > 0 ? fixed : std::max(room, in_flight);
     } else if (pace.gate != kNone) { // else another node has it
       const Channel& gate = plan_.channels[plan_.steps[pace.gate].channel()];
       if (gate.busy) in_flight = room = 1; // one tick is its bound
@@ -163,7 +166,7 @@ class Layout {
   }
 
   void set_capacity(Channel& channel) {
-    if (channel.far) return void(channel.capacity = channel.depth);
+    if (channel.far) return;
     const Pace& from = plan_.paces[plan_.steps[channel.from].pace];
     const Pace& to = plan_.paces[plan_.steps[channel.to].pace];
     switch (channel.kind) {
@@ -257,19 +260,11 @@ class Layout {
       if (blocking || (facts.rate_num > 0 && clock.realtime()) || clock.takes_what_is_due(facts))
         hold(ring, kReadAhead + 1, "read ahead by the source");
     }
-    if (const Channel* feed = arrival_of(o)) hold(ring, feed->depth + 1, "on their way from another node");
+    if (const Channel* feed = arrival_of(plan_, o)) hold(ring, feed->depth + 1, "on their way from another node");
     if (output.format.held > 0) hold(ring, output.format.held, "worked in by " + producer.name);
     if (!plan_.on_host(producer.domain)) ring.pinned = plan_.in_host_memory(ring.domain); // a device writes it
     plan_.outputs[o].ring = static_cast<uint32_t>(plan_.rings.size());
     plan_.rings.push_back(ring);
-  }
-
-  // The feed by which an entry's values come from another node; null if the output is no such value.
-  const Channel* arrival_of(uint32_t o) const {
-    const Output& output = plan_.outputs[o];
-    const Step& entry = plan_.steps[output.step];
-    if (!entry.is<EntryStep>() || output.origin != kNone) return nullptr;
-    return &plan_.channels[feed_of(plan_.paces[entry.pace], output.port).channel];
   }
 
   void hold_for_channel(Ring& ring, const Step& reader) {

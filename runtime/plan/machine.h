@@ -30,12 +30,18 @@ struct LaunchCost {
 };
 
 struct Machine {
-  uint32_t workers = 1;               // threads to plan for
-  std::vector<Domain> domains = {{}}; // its host, then its devices
-  std::vector<uint32_t> order = {0};  // indices of `domains` for handlers that are not pinned, in order of preference
-  std::vector<Hop> hops;              // between a host and its devices, a missing one is guessed
+  uint32_t workers = 1;                              // threads to plan for
+  std::map<std::string, uint32_t> workers_elsewhere; // by node, the threads of other nodes; a missing one has as many
+  std::vector<Domain> domains = {{}};                // its host and those of other nodes, then devices
+  std::vector<uint32_t> order = {0}; // indices of `domains` for handlers that are not pinned, in order of preference
+  std::vector<Hop> hops; // a missing one between a host and its device is guessed; one between hosts is a link
   std::vector<BodyCost> bodies;
   std::vector<LaunchCost> launches; // a missing one is guessed if bodies are enqueued there; else it costs nothing
+
+  uint32_t workers_of(const Domain& host) const {
+    const auto known = workers_elsewhere.find(host.node);
+    return known == workers_elsewhere.end() ? workers : known->second;
+  }
 
   // Sets `domains` and `order`. A host that is not among the `preferred` serves only handlers that can run nowhere
   // else.
@@ -50,7 +56,7 @@ struct Options {
   std::optional<graph::ClockMode> clock; // overrides the file
   std::optional<graph::Rational> rate;
   std::map<std::string, int64_t>
-      costs_ns; // by handler, measured or declared: the cost where it runs; for placement, on the host
+      costs_ns; // by handler, measured or declared: the cost where it runs; for placement, on this node's host
   std::map<std::string, std::string> places; // by handler: a domain, as in a plan that was saved
   bool by_price = true;                      // else handlers that are not pinned go to the first domain that runs them
   // The nodes that run the graph together, and which of them this plan is for. Every node compiles the whole graph, and

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "plan/clock_circles.h"
 #include "plan/expand.h"
 #include "plan/reachability.h"
 #include "plan/stages.h"
@@ -51,10 +52,15 @@ class Grouping {
       if (is_sync(edge)) only_leaves[edge.source] = false;
     }
     decoupled_.assign(count, false);
-    for (uint32_t h = 0; h < count; ++h)
-      decoupled_[h] = draft_.handlers[h].stage == 0 && (!joined[h] || (only_leaves[h] && leaves[h]));
-    for (const DraftEdge& edge : draft_.edges) // every tick of it has to reach the other node
-      if (source_of(edge).node != target_of(edge).node) decoupled_[edge.source] = false;
+    for (uint32_t h = 0; h < count; ++h) {
+      const DraftHandler& handler = draft_.handlers[h];
+      const bool may_be = handler.stage == 0 || plan_.clocks[handler.clock].realtime();
+      decoupled_[h] = may_be && (!joined[h] || (only_leaves[h] && leaves[h]));
+    }
+    for (const DraftEdge& edge : draft_.edges) { // a reader on another node that waits needs every tick
+      const bool waits = joins_tick(edge) || !plan_.clocks[target_of(edge).clock].realtime();
+      if (source_of(edge).node != target_of(edge).node && waits) decoupled_[edge.source] = false;
+    }
     back_out();
   }
 
@@ -156,8 +162,9 @@ class Grouping {
   bool join_kinds() {
     std::vector<uint32_t> parent(plan_.paces.size(), kNone);
     for (const DraftEdge& edge : draft_.edges) {
-      const uint32_t from = source_of(edge).pace, to = target_of(edge).pace;
-      if (!joins_tick(edge) || !decoupled_[edge.target] || from == to) continue;
+      const uint32_t to = target_of(edge).pace;
+      if (!joins_tick(edge) || !decoupled_[edge.target] || source_of(edge).pace == to) continue;
+      const uint32_t from = all_.gate_pace(edge);
       if (parent[to] != kNone && parent[to] != from) {
         plan_.notes.push_back(target_of(edge).declared->name +
                               " holds its tick open: it reads from ticks of two kinds, all of its clock and some");
@@ -195,6 +202,7 @@ class Grouping {
       Pace pace;
       pace.clock = c;
       pace.node = draft_.homes[c];
+      pace.led_by = plan_.clocks[c].leaders; // a clock's own pace has its number
       plan_.paces.push_back(pace);
     }
     for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
@@ -213,12 +221,17 @@ class Grouping {
   }
 
   void make_far_paces() {
-    std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> known; // node, clock, stage
+    const std::vector<bool> on_circle = may_be_on_circle(draft_);
+    std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, uint32_t> known; // node, clock, stage, handler
     for (const uint32_t h : draft_.order) {
       DraftHandler& handler = draft_.handlers[h];
       if (handler.stage == 0) continue;
-      const auto [at, is_new] = known.try_emplace({handler.node, handler.clock, handler.stage}, plan_.paces.size());
-      handler.pace = at->second;
+      // A pace begins as a whole. On a circle a handler might so wait for what another one of its pace waits for.
+      const uint32_t alone = on_circle[handler.clock] ? first_of_loop(h) : kNone;
+      const auto [at, is_new] =
+          known.try_emplace({handler.node, handler.clock, handler.stage, alone}, plan_.paces.size());
+      handler.base = at->second;
+      if (!decoupled_[h]) handler.pace = at->second;
       if (!is_new) continue;
       Pace pace;
       pace.kind = PaceKind::far;
@@ -228,11 +241,41 @@ class Grouping {
     }
   }
 
+  // The first handler that this one reads and that reads this one, by edges within their node, clock and stage; itself
+  // if it is in no loop.
+  uint32_t first_of_loop(uint32_t h) const {
+    const std::vector<bool> before = reached_within(h, false), after = reached_within(h, true);
+    for (uint32_t other = 0; other < h; ++other)
+      if (before[other] && after[other]) return other;
+    return h;
+  }
+
+  std::vector<bool> reached_within(uint32_t h, bool forwards) const {
+    const auto place_of = [&](uint32_t at) {
+      const DraftHandler& handler = draft_.handlers[at];
+      return std::tuple(handler.node, handler.clock, handler.stage);
+    };
+    std::vector<bool> reached(draft_.handlers.size());
+    std::vector<uint32_t> todo{h};
+    reached[h] = true;
+    while (!todo.empty()) {
+      const uint32_t at = todo.back();
+      todo.pop_back();
+      for (const DraftEdge& edge : draft_.edges) {
+        const uint32_t near = forwards ? edge.source : edge.target, next = forwards ? edge.target : edge.source;
+        if (near != at || reached[next] || place_of(next) != place_of(h)) continue;
+        reached[next] = true;
+        todo.push_back(next);
+      }
+    }
+    return reached;
+  }
+
   // The ticks that are pending before each far pace begins: steps of other nodes are in no plan of this one, so the
   // levels of steps (order.h) cannot say it. A pace begins as a whole, once all that feeds it is there.
   void find_far_levels() {
-    std::vector<uint32_t>& owed = all_.owed_after;
-    owed.assign(draft_.handlers.size(), 0);
+    if (draft_.options.nodes.size() < 2) return;
+    std::vector<uint32_t> owed(draft_.handlers.size(), 0);
     std::vector<uint32_t> begins(plan_.paces.size(), 0); // ticks that are pending before the pace
     size_t looks = draft_.handlers.size() + 1;           // a loop that owes ever more is refused elsewhere
     for (bool changed = true; changed && looks > 0; --looks) {
@@ -243,10 +286,13 @@ class Grouping {
         for (const DraftEdge& edge : draft_.edges)
           if (edge.target == h && !edge.crosses_clocks)
             before = std::max(before, owed[edge.source] - std::min(owed[edge.source], edge.declared->delay));
-        for (const DraftEdge& edge : draft_.edges)
-          if (edge.target == h && plan_.paces[pace].kind != PaceKind::clock && joins_tick(edge) &&
-              source_of(edge).pace != pace)
-            begins[pace] = std::max(begins[pace], owed[edge.source]);
+        for (const DraftEdge& edge : draft_.edges) {
+          if (edge.target != h || plan_.paces[pace].kind == PaceKind::clock || !joins_tick(edge) ||
+              source_of(edge).pace == pace)
+            continue;
+          for (const uint32_t gated : {pace, all_.gate_pace(edge)}) // a clock's own pace waits for nothing
+            if (gated >= plan_.clocks.size()) begins[gated] = std::max(begins[gated], owed[edge.source]);
+        }
         const uint32_t after = std::max(before, begins[pace]) + all_.ticks_owed(h);
         changed = changed || after > owed[h];
         owed[h] = std::max(owed[h], after);
@@ -254,6 +300,7 @@ class Grouping {
     }
     for (uint32_t p = 0; p < plan_.paces.size(); ++p)
       if (plan_.paces[p].kind == PaceKind::far) plan_.paces[p].level = begins[p];
+    for (size_t h = 0; h < owed.size(); ++h) draft_.handlers[h].owed_after = owed[h];
   }
 
   void spread(uint32_t h, uint32_t pace) {
@@ -261,7 +308,7 @@ class Grouping {
     for (const DraftEdge& edge : draft_.edges) {
       if (!is_sync(edge)) continue;
       const uint32_t other = edge.source == h ? edge.target : edge.target == h ? edge.source : kNone;
-      if (other == kNone) continue;
+      if (other == kNone || draft_.handlers[other].base != draft_.handlers[h].base) continue;
       if (takes_part(other, apart_[h])) spread(other, pace);
       // Two handlers that feed one which stands apart share a pace: its gate waits for both.
       if (edge.source != h || apart_[other] != other || apart_before_[other] != apart_[h]) continue;

@@ -9,6 +9,10 @@ namespace millrace::plan {
 
 namespace {
 
+// The price of a way between domains that nothing joins. It is more than anything that could be chosen instead, and
+// finite, because an infinite flow leaves no number on the arcs that it takes.
+constexpr double kNoWayUs = 1e12;
+
 // Maximum flow by shortest augmenting paths in layers (Dinic).
 class Flow {
  public:
@@ -94,8 +98,8 @@ Places cut(const Prices& prices, const WaysBySize& ways, Places places, uint32_t
     if (!free(buffer.producer)) continue;
     // One copy serves all readers on the other side: a node that follows them, whose arc to the producer has the price.
     const uint32_t to_b = tasks + 2 * i, to_a = to_b + 1;
-    flow.add(buffer.producer, to_b, ways.of(i).us(a, b));
-    flow.add(to_a, buffer.producer, ways.of(i).us(b, a));
+    flow.add(buffer.producer, to_b, std::min(ways.of(i).us(a, b), kNoWayUs));
+    flow.add(to_a, buffer.producer, std::min(ways.of(i).us(b, a), kNoWayUs));
     for (const uint32_t reader : buffer.readers) {
       if (!free(reader)) continue;
       flow.add(to_b, reader, Prices::kInfeasible);

@@ -27,7 +27,7 @@ enum class PaceKind { clock, decoupled, far };
 struct Feed {
   uint32_t channel = kNone; // index into Plan::channels
   uint32_t first = 0;       // its values are the entry's outputs from this one on
-  uint32_t count = 0;       // of values
+  uint32_t count = 0;       // its values
 };
 
 struct Pace {
@@ -39,6 +39,7 @@ struct Pace {
   uint32_t entry = kNone;          // decoupled, far: step
   uint32_t level = 0;              // far: ticks that are pending before it begins, on whatever node
   std::vector<Feed> feeds;         // far
+  std::vector<uint32_t> led_by;    // clocks without sources: paces of this node that know how far its leaders are
   uint32_t window = 1;             // ordinals in flight
   uint32_t room = 1;               // the window that memory is laid out for: `window` may grow so far at another cut
   uint32_t gap = 1;                // ticks beyond Step::owes for which a handler may owe a firing before it is drained
@@ -62,6 +63,7 @@ struct Clock {
   // others. crowd_ticks: the run fails if so many of its ticks come within less than held_ns.
   int64_t held_ns = 0;
   uint32_t held_ticks = 0, owed_ticks = 0, crowd_ticks = 0;
+  uint32_t circle = kNone;       // clocks that wait for each other in a circle have one number
   std::vector<uint32_t> leaders; // for a clock without sources: clocks with sources that edges lead from (8.11)
   // True under realtime rules: latest is the newest that is done, and drops happen. Else everything is waited for
   // (2.5).

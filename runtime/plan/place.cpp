@@ -71,7 +71,7 @@ uint32_t asked_domain(const Draft& draft, const std::string& name, const std::st
   if (kind == DomainKind::cuda)
     error.notes.push_back("cuda devices come with the CUDA module; `millrace doctor` says what is here");
   const bool may_be_added = kind == DomainKind::sim && name.find(':') != std::string::npos;
-  error.edit = may_be_added ? "--devices cpu," + name : assignment(place, key, domains[host_of(domains, 0)].name);
+  error.edit = may_be_added ? "--devices cpu," + name : assignment(place, key, domains[*host_on(domains, "")].name);
   throw Failure(std::move(error));
 }
 
@@ -174,6 +174,12 @@ bool stays_on_host(const DraftHandler& handler, const Domain& host) {
   return handler.output_count == 0 && !handler.info->has_cuda() && obstacle(handler, host).empty();
 }
 
+// True if the handler may be put on the domain's node. In a graph that is spread over nodes each handler has its own. A
+// source that is not pinned stays on this node: a camera elsewhere shows something else.
+bool may_go_to(const Draft& draft, const DraftHandler& handler, const Domain& domain) {
+  return domain.node.empty() || (draft.options.nodes.empty() && !handler.is_source());
+}
+
 // The domains that a handler which is not pinned may run in, in the order of --devices, and the reasons against the
 // others.
 struct Choices {
@@ -185,6 +191,7 @@ Choices choices_of(const Draft& draft, const DraftHandler& handler) {
   Choices choices;
   const std::vector<Domain>& domains = draft.plan.domains;
   for (const uint32_t d : draft.machine.order) {
+    if (!may_go_to(draft, handler, domains[d])) continue;
     std::string why_not = obstacle(handler, domains[d]);
     if (why_not.empty() && !domains[d].is_host() && stays_on_host(handler, domains[host_of(domains, d)]))
       why_not = "a sink without a CUDA body";
@@ -194,6 +201,23 @@ Choices choices_of(const Draft& draft, const DraftHandler& handler) {
       choices.passed_over.push_back(domains[d].name + ": " + why_not);
   }
   return choices;
+}
+
+// The host of the handler's node. If the machine does not know that node, this one's: its values come by way of it.
+uint32_t own_host(const Draft& draft, const DraftHandler& handler) {
+  const std::vector<Domain>& domains = draft.plan.domains;
+  const std::string node = is_here(draft, handler) ? "" : draft.options.nodes[handler.node];
+  const std::optional<uint32_t> there = host_on(domains, node);
+  return there ? *there : *host_on(domains, "");
+}
+
+// The hosts for a handler that no domain of `--devices` can run; its own one is the first.
+std::vector<uint32_t> hosts_for(const Draft& draft, const DraftHandler& handler) {
+  const std::vector<Domain>& domains = draft.plan.domains;
+  std::vector<uint32_t> hosts = {own_host(draft, handler)};
+  for (uint32_t d = 0; d < domains.size(); ++d)
+    if (domains[d].is_host() && d != hosts[0] && may_go_to(draft, handler, domains[d])) hosts.push_back(d);
+  return hosts;
 }
 
 // "first of --devices that can run it (cuda:0: it has no CUDA body)"
@@ -271,8 +295,9 @@ void place(Draft& draft) {
   std::vector<std::vector<uint32_t>> choices(draft.handlers.size());
   for (size_t h = 0; h < draft.handlers.size(); ++h) {
     DraftHandler& handler = draft.handlers[h];
-    if (!is_here(draft, handler)) { // its own node places it; its values come by way of the host
-      choices[h] = {0};
+    if (!is_here(draft, handler)) { // its own node places it
+      handler.domain = own_host(draft, handler);
+      choices[h] = {handler.domain};
       continue;
     }
     if (place_as_saved(draft, handler) || pin(draft, handler)) {
@@ -286,10 +311,10 @@ void place(Draft& draft) {
       if (!handler.declared->inserted) handler.reason = first_words(found);
       continue;
     }
-    handler.domain = host_of(draft.plan.domains, handler.domain);
+    choices[h] = hosts_for(draft, handler);
+    handler.domain = choices[h][0];
     if (!obstacle(handler, draft.plan.domains[handler.domain]).empty()) refuse_everywhere(draft, handler, found);
     handler.reason = "on the host";
-    choices[h] = {handler.domain};
   }
   place_by_price(draft, choices);
   follow_inputs(draft, choices);

@@ -77,7 +77,7 @@ class Pricing {
     prices_.hosts = 0;
     for (uint32_t d = 0; d < domains; ++d) {
       prices_.hosts |= uint64_t{draft_.plan.on_host(d)} << d;
-      if (draft_.plan.on_host(d)) prices_.workers[d] = std::max(1u, draft_.machine.workers);
+      if (draft_.plan.on_host(d)) prices_.workers[d] = std::max(1u, draft_.machine.workers_of(draft_.plan.domains[d]));
       prices_.pushes |= uint64_t{draft_.plan.domains[d].pushes} << d;
     }
     add_hops();

@@ -10,6 +10,10 @@
 // minimum cut, which is exact if there are two domains and loads do not matter, and from moving handlers and chains one
 // after another until nothing gets better. Small graphs are enumerated.
 //
+// Nodes. The hosts of several nodes are domains like any others. A link is a hop from host to host: a way from a device
+// to one of another node goes down to its host, over the link, and up. All that crosses a link in one direction takes
+// turns on its engine.
+//
 // Limits. Prices do not change while it calculates. The evaluator knows contention only as queues for workers
 // and engines: it assumes that kernels which share a device run one after another. A value that is read in place is
 // read where it was made, never from a replica.

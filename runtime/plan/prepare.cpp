@@ -250,6 +250,7 @@ Types::Answering LiveTypes::answering(const graph::Handler& declared) const {
 
 Plan compile(const graph::Graph& graph, Prepared& prepared, const plugin::Registry& registry, const mr_host& host,
              const Machine& machine, const Options& options) {
+  prepared.handlers.instances.resize(graph.handlers.size()); // an earlier plan may have inserted others
   Plan plan = compile(graph, prepared.facts, LiveTypes(registry, host, prepared.handlers.watch), machine, options);
   for (const InsertedPlan& inserted : plan.inserted) {
     auto instance = make_inserted(inserted.declared, registry, host, prepared.handlers.watch);

@@ -49,7 +49,7 @@ class LiveTypes final : public Types {
   plugin::CallWatch* const watch_;
 };
 
-// Compiles for handlers that are live here, and makes those that the plan inserted.
+// Compiles for handlers that are live here, and makes those that the plan inserted. A later call makes these anew.
 Plan compile(const graph::Graph& graph, Prepared& prepared, const plugin::Registry& registry, const mr_host& host,
              const Machine& machine, const Options& options);
 

@@ -190,7 +190,7 @@ Choice choose_places(const Prices& prices, bool enumerate) {
     for (uint32_t host = 0; host < prices.domains; ++host)
       for (uint32_t d = 0; prices.is_host(host) && d < prices.domains; ++d)
         for (const double price : kLoadPrices) {
-          if (prices.is_host(d)) continue;
+          if (d == host) continue;
           Prices dearer = prices;
           for (Prices::Task& task : dearer.tasks) task.us[d] *= price;
           search.from(cut(dearer, ways, all_on(prices, host), host, d));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "plan/clock_circles.h"
 #include "plan/format_text.h"
 
 namespace millrace::plan {
@@ -18,7 +17,6 @@ class Spreading {
     for (const uint32_t h : draft_.order) find_node(h);
     find_homes();
     refuse_led_clocks();
-    refuse_circles_over_nodes(draft_);
     find_stages();
   }
 
@@ -40,23 +38,22 @@ class Spreading {
     handler.node = static_cast<uint32_t>(at - nodes_.begin());
   }
 
-  // The home of a clock: the node of its sources. Without sources: that of the clocks that lead it.
+  // The home of a clock: the node of its sources. Without sources: that of its first handler.
   void find_homes() {
     for (uint32_t c = 0; c < homes_.size(); ++c) {
-      const DraftHandler* source = nullptr;
-      for (const DraftHandler& handler : draft_.handlers) {
-        if (!handler.is_source() || handler.clock != c) continue;
+      const DraftHandler *source = nullptr, *first = nullptr;
+      for (const uint32_t h : draft_.order) {
+        const DraftHandler& handler = draft_.handlers[h];
+        if (handler.clock != c) continue;
+        if (!first) first = &handler;
+        if (!handler.is_source()) continue;
         if (source && source->node != handler.node) refuse_two_homes(*source, handler);
         source = &handler;
       }
-      homes_[c] = source ? source->node : kNone;
+      homes_[c] = source ? source->node : first ? first->node : 0;
     }
-    for (uint32_t c = 0; c < homes_.size(); ++c)
-      if (homes_[c] == kNone) homes_[c] = draft_.plan.clocks[c].leaders.empty() ? 0 : node_of_leader(c);
-    for (uint32_t c = 0; c < homes_.size(); ++c) draft_.homes.push_back(homes_[c]);
+    draft_.homes = homes_;
   }
-
-  uint32_t node_of_leader(uint32_t c) const { return homes_[draft_.plan.clocks[c].leaders[0]]; }
 
   [[noreturn]] void refuse_two_homes(const DraftHandler& one, const DraftHandler& other) const {
     throw Failure(Error{code::clock_on_two_nodes,
@@ -69,23 +66,29 @@ class Spreading {
                         "a clock of its own for " + other.declared->name + ", and latest or align where they meet"});
   }
 
-  // A clock without sources goes by what its leaders have passed and by the channels that feed it (8.11).
+  // A clock without sources ends by what the queues that feed it hold (8.11), so they have to be where it is.
   void refuse_led_clocks() const {
-    for (const DraftHandler& handler : draft_.handlers) {
+    for (const DraftEdge& edge : draft_.edges) {
+      const DraftHandler& handler = draft_.handlers[edge.target];
       const Clock& clock = draft_.plan.clocks[handler.clock];
-      if (clock.leaders.empty()) continue;
-      const bool led_from_elsewhere = std::any_of(clock.leaders.begin(), clock.leaders.end(), [&](uint32_t leader) {
-        return homes_[leader] != homes_[handler.clock];
-      });
-      if (handler.node != homes_[handler.clock] || led_from_elsewhere)
-        throw Failure(
-            Error{code::not_over_nodes,
-                  "clock \"" + name_of(clock) + "\" has no source, and it is on another node than what leads it",
-                  handler.declared->place,
-                  {handler.declared->name + " is on " + node_name(handler.node)},
-                  "",
-                  "node: " + node_name(homes_[clock.leaders[0]])});
+      if (clock.leaders.empty() || !edge.crosses_clocks || edge.declared->policy != graph::Policy::queue) continue;
+      if (handler.node == homes_[handler.clock]) continue;
+      throw Failure(Error{code::not_over_nodes,
+                          "clock \"" + name_of(clock) + "\" has no source and begins its ticks on " +
+                              node_name(homes_[handler.clock]) + ", and a queue that it ends by is read on " +
+                              node_name(handler.node),
+                          edge.declared->place,
+                          {draft_.port_name(edge.target, true, edge.target_input) + " reads the queue"},
+                          "",
+                          "node: " + node_name(homes_[handler.clock])});
     }
+  }
+
+  // True if the reader waits for the edge's value of its own tick.
+  bool is_waited_for(const DraftEdge& edge) const {
+    if (edge.crosses_clocks) return false;
+    const bool joins = edge.declared->policy == graph::Policy::sync || edge.declared->policy == graph::Policy::queue;
+    return joins || !draft_.plan.clocks[draft_.handlers[edge.target].clock].realtime();
   }
 
   uint32_t stage_after(const DraftEdge& edge) const {
@@ -102,7 +105,7 @@ class Spreading {
       changed = false;
       for (const DraftEdge& edge : draft_.edges) {
         DraftHandler& target = draft_.handlers[edge.target];
-        if (!is_waited_for(draft_, edge) || stage_after(edge) <= target.stage) continue;
+        if (!is_waited_for(edge) || stage_after(edge) <= target.stage) continue;
         target.stage = stage_after(edge);
         changed = true;
         if (target.stage > most) refuse_loop(edge);
@@ -128,12 +131,6 @@ class Spreading {
 };
 
 } // namespace
-
-bool is_waited_for(const Draft& draft, const DraftEdge& edge) {
-  const bool joins = edge.declared->policy == graph::Policy::sync ||
-                     (edge.declared->policy == graph::Policy::queue && !edge.crosses_clocks);
-  return joins || !draft.plan.clocks[draft.handlers[edge.target].clock].realtime();
-}
 
 void find_stages(Draft& draft) {
   if (draft.options.nodes.size() > 1) Spreading(draft).run();

@@ -18,14 +18,16 @@
 //   main/2     home   2       main/0, main/1           the second over a link
 //
 // A value that `latest`, `align` or a queue between clocks reads from another node comes through a far pace of its own,
-// which only puts it into the reader's channel.
+// which only puts it into the reader's channel. So a reader's channel and its writer are always on one node, and what
+// the writer's clock has passed (8.1) is known there. Edges between clocks count for no stage: they wait for media
+// times and not for ticks, and windows are made for that (clock_circles.h).
 //
 // Every node compiles the whole graph and so finds the same paces, feeds and numbers; its plan has steps for its own.
 // A feed whose two ends are on different nodes is a crossing.
 //
 // Limits. A reader must not feed its own writer by a link: no such loop (MR0813). The sources of a clock are on one
-// node (MR0814). Clocks that wait for each other by several ways, and clocks that others lead, stay on one node
-// (MR0818). The handlers of a far pace all hold its tick open.
+// node (MR0814). A clock without sources reads its queues on one node (MR0818). The handlers of a far pace all hold its
+// tick open, and so does a handler that another node reads.
 #pragma once
 
 #include <vector>
@@ -38,8 +40,5 @@ namespace millrace::plan {
 void find_stages(Draft& draft);
 
 inline bool is_here(const Draft& draft, const DraftHandler& handler) { return handler.node == draft.options.node; }
-
-// True if the pace of the edge's target waits for this edge: for a tick, or for the time that its source has passed.
-bool is_waited_for(const Draft& draft, const DraftEdge& edge);
 
 } // namespace millrace::plan

@@ -31,6 +31,8 @@ GOALS = {
     ("chain", "10..100", "handler_message"): 25,
     ("chain", "16", "tick_16"): 400,
     ("handover", "handler", "entered"): 200,
+    ("crossing", "sends", "tick"): 2000,
+    ("crossing", "takes", "tick"): 2000,
     ("plan", "chain 64", "total"): 1,
     ("plan", "chain 1000", "total"): 50,
     ("plan", "mesh 1000", "total"): 50,

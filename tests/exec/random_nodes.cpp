@@ -3,7 +3,11 @@
 // MILLRACE_SEED=n tries the one graph of that seed, MILLRACE_GRAPHS=n another number of graphs than 200.
 #include <doctest/doctest.h>
 
-#include "cut_nodes.h"
+#include <map>
+#include <optional>
+
+#include "clock_graphs.h"
+#include "cutting.h"
 #include "sample.h"
 #include "tests/part.h"
 
@@ -18,8 +22,8 @@ TEST_CASE("7.13: random graphs over one to four nodes give what they give on one
   for (int64_t seed = only >= 0 ? only : 1; accepted < wanted; ++seed) {
     INFO("MILLRACE_SEED=", seed);
     Sample sample = draw_sample(static_cast<uint64_t>(seed), seed % 4 == 0 ? Values::large : Values::small);
-    const Nodes nodes = cut_over_nodes(sample, static_cast<uint64_t>(seed));
-    INFO(describe(sample), places(sample));
+    const Nodes nodes = cut_at_random(sample.pipeline, static_cast<uint64_t>(seed));
+    INFO(describe(sample), places_of(sample.pipeline));
     const Way way{static_cast<uint32_t>(1 + seed % 4), seed % 3 == 0, {}, seed % 2 == 0};
     const Outcome outcome = try_run(sample, way, nodes);
     if (outcome.refused) {
@@ -49,4 +53,49 @@ TEST_CASE("7.13: random graphs over one to four nodes give what they give on one
     if (!outcome.ok) ++features["failed run"];
   }
   for (const auto& [name, count] : features) MESSAGE(name, ": ", count);
+}
+
+TEST_CASE("8.1, 8.2, 8.3, 8.11: a random graph of several clocks over nodes gives what it gives on one machine") {
+  const int64_t only = from_environment("MILLRACE_SEED", -1);
+  const int64_t wanted = from_environment("MILLRACE_CLOCKS", part_of(200));
+  std::map<std::string, int64_t> ways;
+  for (int64_t seed = only >= 0 ? only : 1; seed <= (only >= 0 ? only : wanted); ++seed) {
+    CAPTURE(seed);
+    Pipeline p = draw_clocks(static_cast<uint64_t>(seed));
+    const int refused = code_of(p, clocks_setup(1, true));
+    const Nodes nodes = cut_at_random(p, static_cast<uint64_t>(seed));
+    INFO(text_of(p), "\n", places_of(p));
+    const Setup setup = seed % 3 == 0 ? measured_setup() : clocks_setup(static_cast<uint32_t>(1 + seed % 2), true);
+    std::optional<Spread> spread;
+    try {
+      spread.emplace(p, nodes, setup);
+    } catch (const Failure& failure) {
+      CAPTURE(failure.what());
+      const int code = failure.error().code;
+      ++ways["refused with " + std::to_string(code) + (refused == 0 ? ", on one machine not" : "")];
+      // On one node handlers share paces and channels, so that fewer windows have to be held.
+      if (code / 100 != 8 && code != code::window_too_small && code != code::queue_too_shallow)
+        REQUIRE(code == refused);
+      continue;
+    }
+    const Ran ran = spread->run();
+    if (ran.error.code != code::source_off_rate) REQUIRE(ran.error.what == "");
+    // Feeds have room for what is owed on other ways, whatever the depth of a queue is.
+    REQUIRE((refused == 0 || refused == code::queue_too_shallow));
+    if (refused != 0) continue;
+    const Ran expected = run(p, clocks_setup(1, true));
+    if (expected.error.code == code::source_off_rate) {
+      ++ways["off its rate"];
+      continue;
+    }
+    REQUIRE(expected.ok);
+    for (const auto& [name, log] : expected.all_seen()) {
+      CAPTURE(name);
+      REQUIRE(log == ran.seen_if_any(name));
+    }
+    ++ways[std::to_string(nodes.names.size()) + " nodes"];
+    if (spread->parcels() > 0) ++ways["parcels"];
+  }
+  if (only >= 0) return;
+  for (const auto& [way, count] : ways) MESSAGE(way, ": ", count);
 }

@@ -231,15 +231,15 @@ TEST_CASE("MR0819: a crossing that a link cannot carry is refused by name") {
   };
   CHECK(refusal([](plan::Plan&) {}).empty());
   CHECK(refusal([](plan::Plan& plan) { plan.channels[0].depth = 65; }) ==
-        "crossing /0>1 with node gpu has 65 ticks under way, and a link carries 64");
+        "crossing main/0>1 with node gpu has 65 ticks under way, and a link carries 64");
   CHECK(refusal([](plan::Plan& plan) {
           std::vector<plan::StepInput>& inputs = plan.steps[plan.channels[0].from].inputs;
           inputs.resize(65, inputs[0]);
-        }) == "crossing /0>1 with node gpu has 65 values, and a link carries 64");
+        }) == "crossing main/0>1 with node gpu has 65 values, and a link carries 64");
   CHECK(refusal([](plan::Plan& plan) { plan.crossings[0].name = std::string(97, 'a'); }).find("97 characters") !=
         std::string::npos);
   CHECK(refusal([](plan::Plan& plan) { plan.crossings.resize(1025, plan.crossings[0]); }) ==
-        "crossing /0>1 with node gpu has 1025 crossings up to it, and a link carries 1024");
+        "crossing main/0>1 with node gpu has 1025 crossings up to it, and a link carries 1024");
   CHECK(refusal([](plan::Plan& plan) {
           mr_format& format = plan.outputs[plan.steps[plan.channels[0].from].inputs[0].output].format;
           format.shape[0] = int64_t{1} << 26;

@@ -50,7 +50,10 @@ class LinkedNodes::Departs final : public net::Departure {
   }
   int64_t passed_ns() const override { return end_.departure->passed_ns(); }
   // True if it has grown since it was asked last.
-  bool has_more() { return std::exchange(made_, end_.departure->made()) != made_; }
+  bool has_more() {
+    const bool has_made = std::exchange(made_, end_.departure->made()) != made_;
+    return std::exchange(passed_ns_, end_.departure->passed_ns()) != passed_ns_ || has_made;
+  }
 
   uint64_t allocations = 0;
 
@@ -59,6 +62,7 @@ class LinkedNodes::Departs final : public net::Departure {
   sim::History& history_;
   const sim::Process& process_;
   uint64_t given_ = 0, made_ = 0;
+  int64_t passed_ns_ = INT64_MIN;
 };
 
 class LinkedNodes::Arrives final : public net::Arrival {

@@ -5,7 +5,8 @@
 #include <doctest/doctest.h>
 
 #include "linked_nodes.h"
-#include "tests/exec/cut_nodes.h"
+#include "tests/exec/cutting.h"
+#include "tests/exec/sample.h"
 #include "tests/part.h"
 
 namespace millrace::test {
@@ -47,8 +48,8 @@ TEST_CASE("7.13: random graphs over one to four nodes and a bad network give wha
   for (int64_t seed = only >= 0 ? only : 1; accepted < wanted; ++seed) {
     INFO("MILLRACE_SEED=", seed);
     Sample sample = draw_sample(static_cast<uint64_t>(seed), seed % 4 == 0 ? Values::large : Values::small);
-    const Nodes nodes = cut_over_nodes(sample, static_cast<uint64_t>(seed));
-    INFO(describe(sample), places(sample));
+    const Nodes nodes = cut_at_random(sample.pipeline, static_cast<uint64_t>(seed));
+    INFO(describe(sample), places_of(sample.pipeline));
     const Way way{static_cast<uint32_t>(1 + seed % 4), seed % 3 == 0, {}, seed % 2 == 0};
     const auto over_links = [&](const Pipeline& pipeline, const Setup& setup, uint64_t& parcels) {
       LinkedNodes linked(pipeline, nodes.names, draw_wires(static_cast<uint64_t>(seed)), setup);

@@ -1,9 +1,8 @@
-// Draws nodes for the handlers of a sample, and the links between them; see cut_nodes.h.
-#include "cut_nodes.h"
+// Cuts graphs over nodes; see cutting.h.
+#include "cutting.h"
 
+#include <map>
 #include <random>
-#include <string>
-#include <vector>
 
 namespace millrace::test {
 
@@ -13,19 +12,17 @@ class Cutting {
  public:
   explicit Cutting(uint64_t seed) : random_(seed) {}
 
-  // Puts the sample's handlers on one to four nodes. Most stay beside what they read.
-  Nodes cut(Sample& sample) {
+  Nodes cut(graph::Graph& graph) {
     Nodes nodes;
     nodes.names.resize(1 + up_to(3));
     for (size_t n = 0; n < nodes.names.size(); ++n) nodes.names[n] = "node" + std::to_string(n);
-    const std::string& home = nodes.names[up_to(nodes.names.size() - 1)];
-    for (graph::Handler& handler : sample.pipeline.graph.handlers) {
+    std::map<std::string, std::string> homes; // by clock
+    for (graph::Handler& handler : graph.handlers) {
       handler.node = nodes.names[up_to(nodes.names.size() - 1)];
-      if (handler.type == "t.count" || handler.type == "t.foreign") handler.node = home;
+      if (is_source(handler)) handler.node = homes.try_emplace(handler.clock, handler.node).first->second;
       if (up_to(2) > 0) continue;
-      for (const graph::Edge& edge : sample.pipeline.graph.edges)
-        if (edge.target == handler.name && !is_source(handler))
-          handler.node = sample.pipeline.graph.find(edge.source)->node;
+      for (const graph::Edge& edge : graph.edges)
+        if (edge.target == handler.name && !is_source(handler)) handler.node = graph.find(edge.source)->node;
     }
     std::vector<Link> links;
     for (size_t n = 0; n < nodes.names.size() * nodes.names.size(); ++n) links.push_back(draw_link());
@@ -36,7 +33,7 @@ class Cutting {
  private:
   uint64_t up_to(uint64_t most) { return random_() % (most + 1); }
   static bool is_source(const graph::Handler& handler) {
-    return handler.type == "t.count" || handler.type == "t.foreign";
+    return handler.type == "t.count" || handler.type == "t.foreign" || handler.type == "c.timed";
   }
   Link draw_link() {
     Link link;
@@ -55,13 +52,12 @@ class Cutting {
 
 } // namespace
 
-std::string places(const Sample& sample) {
+Nodes cut_at_random(Pipeline& pipeline, uint64_t seed) { return Cutting(seed).cut(pipeline.graph); }
+
+std::string places_of(const Pipeline& pipeline) {
   std::string words;
-  for (const graph::Handler& handler : sample.pipeline.graph.handlers)
-    words += handler.name + " on " + handler.node + "\n";
+  for (const graph::Handler& handler : pipeline.graph.handlers) words += handler.name + " on " + handler.node + "\n";
   return words;
 }
-
-Nodes cut_over_nodes(Sample& sample, uint64_t seed) { return Cutting(seed).cut(sample); }
 
 } // namespace millrace::test

@@ -1,0 +1,98 @@
+// Lets ticks into the feeds of far paces and takes them out again; see feeds.h.
+#include "exec/feeds.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "exec/settle.h"
+
+namespace millrace::exec {
+
+namespace {
+
+void count_left_out(ChannelRun& channel, const QueuedTick& tick, Cause cause) {
+  if (!tick.has_value()) ++channel.left_out;
+  for (size_t v = 0; v < tick.slots.size(); ++v)
+    if (tick.slots[v].value) ++channel.dropped[v][static_cast<size_t>(cause)];
+}
+
+// Removes the oldest tick that no link has taken. The one after it tells the reader why it is missing.
+void leave_out_oldest(ChannelRun& channel) {
+  QueuedTick& oldest = channel.at(channel.taken);
+  count_left_out(channel, oldest, Cause::link);
+  for (Slot& slot : oldest.slots) release(slot);
+  for (size_t i = channel.taken; i + 1 < channel.count; ++i) std::swap(channel.at(i), channel.at(i + 1));
+  --channel.count;
+  (channel.taken < channel.count ? channel.at(channel.taken).gap : channel.gap) = Cause::link;
+}
+
+void pop(ChannelRun& channel) {
+  channel.first = (channel.first + 1) % channel.ring.size();
+  --channel.count;
+  ++channel.passed_on;
+}
+
+void drop_late(PaceRun& pace, ChannelRun& channel) {
+  const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
+  if (ordinal == 0) return;
+  const uint64_t last = pace.info(ordinal - 1).index;
+  while (channel.count > 0 && channel.at(0).info.index <= last) {
+    count_left_out(channel, channel.at(0), Cause::late);
+    for (Slot& slot : channel.at(0).slots) release(slot);
+    pop(channel);
+  }
+}
+
+} // namespace
+
+Room room_in_feed(ChannelRun& channel, const QueuedTick& tick, bool realtime) {
+  const bool is_left_out = realtime && (channel.away || (channel.full() && channel.taken == channel.count));
+  if (is_left_out) {
+    channel.gap = channel.away ? Cause::away : Cause::link;
+    count_left_out(channel, tick, channel.gap);
+    return Room::drop;
+  }
+  if (channel.full() && !realtime) return Room::wait;
+  if (channel.full()) leave_out_oldest(channel);
+  return Room::push;
+}
+
+NextTick next_tick(PaceRun& pace) {
+  NextTick next{std::nullopt, true};
+  const bool realtime = pace.clock->plan->realtime();
+  for (const FeedRun& feed : pace.feeds) {
+    ChannelRun& channel = *feed.channel;
+    const std::lock_guard lock(channel.mutex);
+    if (realtime) drop_late(pace, channel);
+    if (channel.count == 0 && channel.closed) continue;
+    next.ended = false;
+    if (channel.count == 0 && channel.away && realtime) continue;
+    if (channel.count == 0) return {};
+    const mr_tick_info& info = channel.at(0).info;
+    if (!next.info || info.index < next.info->index) next.info = info;
+  }
+  return next;
+}
+
+void take_from(const FeedRun& feed, PaceRun& pace, uint64_t ordinal, uint64_t index) {
+  ChannelRun& channel = *feed.channel;
+  const std::lock_guard lock(channel.mutex);
+  const size_t values = channel.current.slots.size();
+  if (channel.count == 0 || channel.at(0).info.index != index) {
+    const Cause cause = channel.count > 0 ? channel.at(0).gap : channel.closed ? Cause::end : Cause::away;
+    for (size_t v = 0; v < values; ++v) pace.entry->outputs[feed.first + v]->at(ordinal) = nothing(cause);
+    return;
+  }
+  QueuedTick& tick = channel.at(0);
+  for (size_t v = 0; v < values; ++v)
+    pace.entry->outputs[feed.first + v]->at(ordinal) = std::exchange(tick.slots[v], Slot{}); // its hold goes with it
+  if (tick.from_ns != kNotMeasured) {
+    PaceRun::Latency& latency = pace.latency[ordinal & pace.mask];
+    latency.ordinal.store(ordinal, std::memory_order_relaxed);
+    latency.from_ns = tick.from_ns;
+  }
+  pop(channel);
+}
+
+} // namespace millrace::exec

@@ -1,0 +1,30 @@
+// The feeds of far paces: ticks that wait there, and ticks that find no room. Private to runtime/exec.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "exec/channel.h"
+#include "exec/state.h"
+
+namespace millrace::exec {
+
+enum class Room { push, drop, wait };
+
+// Decides whether one more tick may go into the feed. Where the clock waits, a tick waits for room. Under realtime
+// rules the oldest tick that no link has taken makes room, or this one is left out (7.7), and each is left out while
+// the other node is away (7.9). The caller holds the channel's lock.
+Room room_in_feed(ChannelRun& channel, const QueuedTick& tick, bool realtime);
+
+struct NextTick {
+  std::optional<mr_tick_info> info; // nothing: a feed has no tick, and may still get one
+  bool ended = false;               // no feed gets a tick any more
+};
+// The least tick that waits at a feed of the far pace. Ticks that come after a later one of their clock was admitted
+// are dropped before.
+NextTick next_tick(PaceRun& pace);
+
+// Moves the tick out of the feed, if it is there, into the slots of the entry. Else these are empty.
+void take_from(const FeedRun& feed, PaceRun& pace, uint64_t ordinal, uint64_t index);
+
+} // namespace millrace::exec

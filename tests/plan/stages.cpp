@@ -1,0 +1,124 @@
+// Graphs over nodes: what each node's plan has, what crosses, and what is refused.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "planned.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+plan::Options on(uint32_t node, std::vector<std::string> nodes = {"home", "gpu"}) {
+  plan::Options options;
+  options.nodes = std::move(nodes);
+  options.node = node;
+  return options;
+}
+
+void put(Pipeline& p, const std::string& node, const std::vector<std::string>& names) {
+  for (graph::Handler& handler : p.graph.handlers)
+    if (std::find(names.begin(), names.end(), handler.name) != names.end()) handler.node = node;
+}
+
+// "home > gpu main/0>1 departs", a text each.
+Names crossings(const plan::Plan& plan) {
+  Names names;
+  for (const plan::CrossingPlan& crossing : plan.crossings)
+    names.push_back(crossing.name + (crossing.departs ? " to " : " from ") + crossing.node);
+  return names;
+}
+
+Names handlers_here(const plan::Plan& plan) {
+  Names names;
+  for (const plan::HandlerPlan& handler : plan.handlers)
+    if (handler.step != plan::kNone) names.push_back(handler.name);
+  return names;
+}
+
+// camera → detect → overlay ← camera; screen after the overlay.
+Pipeline overlay() {
+  Pipeline p("t.count name=camera ! t.relay name=detect ! t.need name=overlay ! t.sink name=screen log=seen");
+  p.graph.edges[1].target_port = "b";
+  p.connect("camera", "overlay.a");
+  put(p, "gpu", {"detect"});
+  return p;
+}
+
+} // namespace
+
+TEST_CASE("7.3: a plan has the steps of its own node, and the crossings of both nodes are the same") {
+  const Pipeline p = overlay();
+  const Planned home(p, {}, on(0)), gpu(p, {}, on(1));
+  CHECK(handlers_here(home.plan()) == Names{"camera", "overlay", "screen"});
+  CHECK(handlers_here(gpu.plan()) == Names{"detect"});
+  CHECK(crossings(home.plan()) == Names{"main/0>1 to gpu", "main/1>2 from gpu"});
+  CHECK(crossings(gpu.plan()) == Names{"main/0>1 from home", "main/1>2 to home"});
+}
+
+TEST_CASE("7.3: a graph without nodes, or with one, has neither far paces nor crossings") {
+  Pipeline p("t.count name=camera ! t.relay name=detect ! t.sink name=screen log=seen");
+  CHECK(Planned(p).plan().crossings.empty());
+  CHECK(Planned(p, {}, on(0, {"only"})).plan().paces.size() == 1);
+}
+
+TEST_CASE("7.6: a feed has a place for each tick that may be pending before its pace") {
+  Pipeline p("t.count name=camera ! t.late name=answer ! t.need name=both ! t.sink name=screen log=seen");
+  p.graph.edges[1].target_port = "b";
+  p.connect("camera", "both.a");
+  put(p, "gpu", {"answer"});
+  const Planned home(p, {}, on(0));
+  for (const plan::Channel& channel : home.plan().channels)
+    if (channel.far && plan::is_whole(channel)) CHECK(channel.depth == 1 + 8); // camera to both, beside the way
+}
+
+TEST_CASE("7.14: a loop over a link is refused, with both nodes and what helps") {
+  Pipeline p("t.count name=source ! t.paced name=detect ! t.relay name=track ! t.sink name=sink log=none");
+  graph::Edge& loop = p.connect("track", "detect.extra");
+  loop.delay = 1;
+  loop.initial_empty = true;
+  CHECK(refusal(p, {}, on(0)) == 0);
+  put(p, "gpu", {"track"});
+  const Error error = error_of(p, {}, on(0));
+  CHECK(error.code == code::loop_over_nodes);
+  CHECK(error.notes.size() == 2);
+  CHECK(error.notes[0].find(" is on ") != std::string::npos);
+}
+
+TEST_CASE("7.2: the sources of a clock are on one node") {
+  Pipeline p("t.count name=left ! t.need name=both ! t.sink name=sink log=none");
+  p.add("right", "t.count");
+  p.graph.edges[0].target_port = "a";
+  p.connect("right", "both.b");
+  CHECK(refusal(p, {}, on(0)) == 0);
+  put(p, "gpu", {"right"});
+  CHECK(refusal(p, {}, on(0)) == code::clock_on_two_nodes);
+  CHECK(refusal(p, {}, on(1)) == code::clock_on_two_nodes);
+}
+
+TEST_CASE("7.2: a node that the pipeline does not have is refused, with the nearest one") {
+  Pipeline p("t.count name=source ! t.sink name=sink log=none");
+  put(p, "gpy", {"sink"});
+  const Error error = error_of(p, {}, on(0));
+  CHECK(error.code == code::unknown_handler);
+  CHECK(error.nearest == "gpu");
+}
+
+TEST_CASE("8.11: a clock without sources may be on another node than its leader, where its queues are too") {
+  Pipeline p;
+  p.clock(graph::ClockMode::source);
+  p.graph.clocks.back().name = "camera";
+  p.clock(graph::ClockMode::free, 10);
+  p.graph.clocks.back().name = "slow";
+  p.add("source", "t.count", {{"rate", "30"}, {"count", "9"}}).clock = "camera";
+  for (const char* name : {"first", "second"}) p.add(name, "t.join").clock = "slow";
+  p.connect("source", "first.in", graph::Policy::latest);
+  graph::Edge& queue = p.connect("source", "second.in", graph::Policy::queue);
+  queue.full = graph::Full::drop_oldest;
+  p.connect("first", "second.in");
+  put(p, "gpu", {"first", "second"});
+  CHECK(refusal(p, {}, on(0)) == 0);
+  put(p, "home", {"second"});
+  CHECK(refusal(p, {}, on(0)) == code::not_over_nodes);
+}
