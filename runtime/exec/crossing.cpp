@@ -14,6 +14,8 @@
 
 namespace millrace::exec {
 
+static_assert(kNotMeasured == INT64_MIN, "a parcel says it so");
+
 Departure::Departure(Run& run, const plan::CrossingPlan& crossing)
     : run_(*run.state_), channel_(*run_.epoch.channels[crossing.channel]) {}
 
@@ -28,6 +30,7 @@ bool Departure::next(Parcel& parcel) {
   const QueuedTick& tick = channel_.at(channel_.taken++);
   parcel.end = false;
   parcel.tick = tick.info;
+  parcel.begun_ns = tick.from_ns;
   parcel.gap = static_cast<uint8_t>(tick.gap);
   parcel.values.resize(tick.slots.size());
   for (size_t v = 0; v < tick.slots.size(); ++v) {
@@ -41,6 +44,7 @@ bool Departure::next(Parcel& parcel) {
 void Departure::let_go() {
   {
     const std::lock_guard lock(channel_.mutex);
+    if (channel_.released) return;
     MR_ASSERT(channel_.taken > 0, "only what was taken is let go");
     for (Slot& slot : channel_.at(0).slots) release(slot);
     channel_.first = (channel_.first + 1) % channel_.ring.size();
@@ -48,6 +52,11 @@ void Departure::let_go() {
     --channel_.taken;
   }
   run_.notify();
+}
+
+uint64_t Departure::made() const {
+  const std::lock_guard lock(channel_.mutex);
+  return channel_.pushed + (channel_.closed ? 1 : 0);
 }
 
 namespace {
@@ -94,6 +103,7 @@ ParcelRoom Arrival::room(uint32_t value) {
 void Arrival::arrive(const Parcel& parcel) {
   {
     const std::lock_guard lock(channel_.mutex);
+    if (channel_.released) return; // blocks that were asked for stay those of the next parcel
     if (parcel.end) {
       channel_.closed = true;
     } else {
@@ -101,8 +111,8 @@ void Arrival::arrive(const Parcel& parcel) {
       QueuedTick& tick = channel_.at(channel_.count++);
       ++channel_.pushed;
       tick.info = parcel.tick;
+      tick.from_ns = parcel.begun_ns;
       tick.gap = static_cast<Cause>(parcel.gap);
-      tick.from_ns = kNotMeasured;
       for (size_t v = 0; v < tick.slots.size(); ++v) {
         const bool there = parcel.values[v].value != nullptr;
         tick.slots[v] =

@@ -1,8 +1,12 @@
 // The ends at which ticks leave a run for another node, and come in from one. Whoever composes a run joins them to
 // links; the run knows of no network.
 //
-// A parcel is one tick of a crossing with its values. Each end belongs to one thread, which may be any: the run's
-// threads work at the other side of the channel.
+// A parcel is one tick of a crossing with its values. Each tick of the pace that it comes from makes one. Each end
+// belongs to one thread, which may be any: the run's threads work at the other side of the channel. Once a first parcel
+// has passed, nothing is allocated.
+//
+// Run::wait() releases all blocks in the end. After it a departure gives no parcels, the values of those that were
+// taken are not valid any more, and an arrival drops what arrives.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +31,9 @@ struct ParcelValue {
 
 struct Parcel {
   mr_tick_info tick{};
-  uint8_t gap = 0;  // why ticks directly before it are missing, if any are
-  bool end = false; // no parcel follows; it has no values
+  int64_t begun_ns = INT64_MIN; // when its tick began at the clock's home, in the run's time; INT64_MIN: not measured
+  uint8_t gap = 0;              // why ticks directly before it are missing, if any are
+  bool end = false;             // no parcel follows; it has no values
   std::vector<ParcelValue> values;
 };
 
@@ -41,6 +46,8 @@ class Departure {
   bool next(Parcel& parcel);
   // The oldest parcel that was taken has arrived: its blocks and its place are free. The end is not let go.
   void let_go();
+  // The parcels so far, the end among them: once it has grown, next() may have another one.
+  uint64_t made() const;
   // While the other node is away, ticks of a clock with realtime rules are left out (7.9). Others wait.
   void peer_away(bool away);
   // Every parcel that was not taken yet has a later media time than this (8.1). It never falls.

@@ -92,8 +92,7 @@ bool gather(HandlerRun& step, uint64_t ordinal, Cause& cause) {
       continue;
     }
     if (!input.output) continue;
-    const auto [back, at] = look_back(step, input, ordinal);
-    cause = back == Back::there ? input.output->at(at).cause : Cause::silent;
+    cause = why_empty(step, input, ordinal);
     ++input.totals->empty[static_cast<size_t>(cause)];
     if (cause == Cause::end) step.tick.ended |= bit_of_input(i);
     if (input.required) {

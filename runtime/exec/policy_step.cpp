@@ -301,7 +301,7 @@ StepResult GateRun::advance(uint64_t ordinal) {
   Slot initial;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Slot* slot = read(*this, inputs[i], ordinal, initial);
-    tick.slots[i] = slot ? *slot : Slot{};
+    tick.slots[i] = slot ? *slot : nothing(why_empty(*this, inputs[i], ordinal));
     tick.slots[i].presence_pending = false;
   }
   const bool let_in =
@@ -383,9 +383,12 @@ void close_channel(ChannelRun& channel) {
 
 void release_channel(ChannelRun& channel) {
   const std::lock_guard lock(channel.mutex);
-  while (channel.count > 0) {
-    count_drop(channel, channel.at(0), Cause::end);
-    pop_front(channel);
+  channel.released = true;
+  for (; channel.count > 0; pop_front(channel)) {
+    if (channel.taken == 0)
+      count_drop(channel, channel.at(0), Cause::end);
+    else
+      --channel.taken; // it was given to a link
   }
   if (channel.plan->kind == plan::ChannelKind::latest && channel.has_current && !channel.current_read)
     count_drop(channel, Cause::end);

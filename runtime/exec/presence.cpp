@@ -36,6 +36,11 @@ const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room) {
   return input.last.value ? &input.last : initial();
 }
 
+Cause why_empty(const StepRun& step, const InputRun& input, uint64_t ordinal) {
+  const auto [back, at] = look_back(step, input, ordinal);
+  return back == Back::there ? input.output->at(at).cause : Cause::silent;
+}
+
 Earlier look_back(const StepRun& step, const InputRun& input, uint64_t ordinal) {
   if (input.delay == 0) return {Back::there, ordinal};
   PaceRun& pace = *step.pace;

@@ -67,6 +67,8 @@ inline bool present(const RunState& run, const Slot& slot) {
 
 // The slot that an input reads for this ordinal, presence resolved: a value (perhaps in `room`), or null.
 const Slot* read(StepRun& step, InputRun& input, uint64_t ordinal, Slot& room);
+// Why an input that reads no value on this tick has none.
+Cause why_empty(const StepRun& step, const InputRun& input, uint64_t ordinal);
 // The slot becomes the input's last value, or one of those that it keeps.
 void remember(InputRun& input, const Slot& slot);
 void keep(InputRun& input, const Slot& slot);

@@ -34,7 +34,7 @@ RunState::RunState(const plan::Plan& the_plan, const graph::Graph& the_graph, pl
   time = options.virtual_time ? options.virtual_time : options.time ? options.time : &monotonic;
   is_virtual = options.virtual_time != nullptr;
   has_devices = plan.domains.size() > 1;
-  several_threads = !is_virtual && plan.threads > 1;
+  several_threads = !is_virtual && (plan.threads > 1 || !plan.crossings.empty()); // a link has a thread of its own
   for (const plan::HandlerPlan& handler : plan.handlers) {
     // A blocking source has a thread of its own, and what is pending may be published from anywhere.
     const bool from_outside = handler.waits || plan.type_of(handler).max_pending > 0;

@@ -178,6 +178,17 @@ struct Sink final : Handler {
   void process(Tick& tick, Cpu&) { writer.write(*name, {tick.index(), tick.media_time_ns(), numbers(in, tick)}); }
 };
 
+struct Ended final : Handler {
+  LogWriter writer;
+  Inputs<Tensor> in{*this, "in", 8, optional};
+  Param<std::string> name{*this, "log", "", "where it writes", required};
+  void process(Tick& tick, Cpu&) {
+    Seen seen{tick.index(), tick.media_time_ns(), {}};
+    for (uint32_t i = 0; i < in.count(); ++i) seen.values.push_back(in.ended(tick, i));
+    writer.write(*name, seen);
+  }
+};
+
 struct Late final : Witness {
   Input<Tensor> in{*this, "in"};
   Output<Tensor> out{*this, "out", like(in)};
@@ -398,6 +409,7 @@ const std::vector<const mr_handler_type*>& types() {
       detail::Type<Need>::table("t.need", "Needs both", ""),
       detail::Type<Paced>::table("t.paced", "Needs one, takes the other", ""),
       detail::Type<Sink>::table("t.sink", "Logs", ""),
+      detail::Type<Ended>::table("t.ended", "Logs which inputs have ended", ""),
       detail::Type<Late>::table("t.late", "Answers later", ""),
       detail::Type<Async>::table("t.async", "Answers from a thread of its own", ""),
       detail::Type<Foreign>::table("t.foreign", "Adopts a constant", ""),

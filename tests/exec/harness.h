@@ -78,10 +78,10 @@ int64_t foreign_released();
 
 // Handlers: t.count (source: index; count, rate, step_ns, silent_every, end), t.relay (value + add; silent_every,
 // fail_at, fail_every), t.join (list, all optional: mixes), t.need (two required inputs), t.sink (list, optional),
-// t.late (pending: answers `after` firings later), t.paint (in place: adds to its input's bytes), t.forward (its
-// input's own buffer), t.keep (sums three values), t.restarting (its starts), t.stateless and t.capturable (relays).
-// A value is one number, `size` times over; who reads one looks at all of it. With `log` also others than sinks write
-// down what they saw; t.keep its sum.
+// t.ended (as t.sink, but logs which inputs have ended), t.late (pending: answers `after` firings later), t.paint (in
+// place: adds to its input's bytes), t.forward (its input's own buffer), t.keep (sums three values), t.restarting (its
+// starts), t.stateless and t.capturable (relays). A value is one number, `size` times over; who reads one looks at all
+// of it. With `log` also others than sinks write down what they saw; t.keep its sum.
 const mr_plugin& test_plugin();
 
 using Params = std::map<std::string, std::string>;

@@ -57,6 +57,20 @@ TEST_CASE("7.13: a line whose middle is on another node gives what it gives on o
   CHECK(spread.parcels() > 0);
 }
 
+TEST_CASE("7.4: a reader on another node learns that an input has ended, as one on the same node does") {
+  Pipeline pipeline(
+      "t.count name=short count=3 ! t.ended name=sink log=ended ; "
+      "t.count name=long count=6 ! sink. short. ! t.relay name=between ! sink.");
+  const Ran expected = run(pipeline);
+  CHECK(expected.seen("ended").at(2).values == std::vector<int64_t>{0, 0, 0});
+  CHECK(expected.seen("ended").at(3).values == std::vector<int64_t>{1, 0, 1});
+  put(pipeline, "gpu", {"sink"});
+  Spread nodes(pipeline, two(3 * kMs));
+  const Ran ran = nodes.run();
+  REQUIRE(ran.error.what == "");
+  CHECK(ran.seen("ended") == expected.seen("ended"));
+}
+
 TEST_CASE("6a: a detector on another node misses its turns as it does here, and its results come a link later") {
   for (const int64_t latency_ms : {0, 3, 7}) {
     CAPTURE(latency_ms);

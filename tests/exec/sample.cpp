@@ -326,6 +326,15 @@ Outcome try_run(const Sample& sample, const Way& way) {
 }
 
 Outcome try_run(const Sample& sample, const Way& way, const Nodes& nodes) {
+  return try_run(sample, way, [&](const Pipeline& pipeline, const Setup& setup, uint64_t& parcels) {
+    Spread spread(pipeline, nodes, setup);
+    const Ran ran = spread.run();
+    parcels = spread.parcels();
+    return ran;
+  });
+}
+
+Outcome try_run(const Sample& sample, const Way& way, const RunOverNodes& run) {
   Outcome outcome;
   Pipeline pipeline = sample.pipeline;
   Setup setup;
@@ -340,8 +349,7 @@ Outcome try_run(const Sample& sample, const Way& way, const Nodes& nodes) {
   }
   std::map<std::string, std::vector<Seen>> seen;
   try {
-    Spread spread(pipeline, nodes, setup);
-    const Ran ran = spread.run();
+    const Ran ran = run(pipeline, setup, outcome.parcels);
     seen = ran.all_seen();
     outcome.ok = ran.ok;
     outcome.report = ran.report;
@@ -349,7 +357,6 @@ Outcome try_run(const Sample& sample, const Way& way, const Nodes& nodes) {
     outcome.error = ran.error.what;
     if (ran.error.code == code::no_progress) outcome.stuck = ran.error.what;
     if (!ran.ok) outcome.ends_at = failing_tick(ran.error.what);
-    outcome.parcels = spread.parcels();
   } catch (const Failure& failure) {
     outcome.refused = failure.error().code;
     outcome.error = failure.what();

@@ -1,6 +1,7 @@
 // Random graphs, the ways to run one, and where what two runs of it saw is not the same.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -69,6 +70,9 @@ struct Outcome {
 Outcome try_run(const Sample& sample, const Way& way);
 // Over these nodes, which its handlers name.
 Outcome try_run(const Sample& sample, const Way& way, const Nodes& nodes);
+// Over several nodes, by whatever joins them: `run` carries out the pipeline, and counts the parcels.
+using RunOverNodes = std::function<Ran(const Pipeline&, const Setup&, uint64_t& parcels)>;
+Outcome try_run(const Sample& sample, const Way& way, const RunOverNodes& run);
 
 // Where the second differs from the first, in words; "" where it does not.
 std::string difference(const Outcome& expected, const Outcome& outcome);

@@ -2,8 +2,6 @@
 #include "spread.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -46,39 +44,17 @@ struct Spread::Crossing {
   std::optional<exec::Parcel> in_hand;
 };
 
-Spread::Spread(const Pipeline& pipeline, const Nodes& nodes, const Setup& setup) : nodes_(nodes) {
-  for (size_t n = 0; n < nodes_.names.size(); ++n) {
-    Setup own = setup;
-    own.nodes = nodes_.names;
-    own.node = static_cast<uint32_t>(n);
-    own.virtual_time = true;
-    own.time = &time_;
-    own.options.on_failure = [this, n](const exec::FailureRecord& failure) { tell_all(n, failure); };
-    runs_.push_back(std::make_unique<Compiled>(pipeline, own));
-    if (std::getenv("MILLRACE_SHOW")) std::puts(plan::print_text(runs_.back()->plan()).c_str());
+Spread::Spread(const Pipeline& pipeline, const Nodes& nodes, const Setup& setup)
+    : nodes_(nodes), runs_(pipeline, nodes.names, setup, time_) {
+  for (const auto& [from, to, out, in] : runs_.crossings()) {
+    crossings_.push_back(std::make_unique<Crossing>(runs_[from], *out, runs_[to], *in));
+    crossings_.back()->from = from;
+    crossings_.back()->to = to;
+    tell_cuts(*crossings_.back(), nodes_.link(from, to));
   }
-  join_crossings();
 }
 
 Spread::~Spread() { crossings_.clear(); }
-
-void Spread::join_crossings() {
-  for (size_t from = 0; from < runs_.size(); ++from)
-    for (const plan::CrossingPlan& out : runs_[from]->plan().crossings) {
-      if (!out.departs) continue;
-      const size_t to =
-          static_cast<size_t>(std::find(nodes_.names.begin(), nodes_.names.end(), out.node) - nodes_.names.begin());
-      const auto& arriving = runs_[to]->plan().crossings;
-      const auto in = std::find_if(arriving.begin(), arriving.end(), [&](const plan::CrossingPlan& one) {
-        return !one.departs && one.name == out.name && one.node == nodes_.names[from];
-      });
-      if (in == arriving.end()) throw std::logic_error("crossing " + out.name + " has no other end");
-      crossings_.push_back(std::make_unique<Crossing>(*runs_[from], out, *runs_[to], *in));
-      crossings_.back()->from = from;
-      crossings_.back()->to = to;
-      tell_cuts(*crossings_.back(), nodes_.link(from, to));
-    }
-}
 
 void Spread::tell_cuts(Crossing& crossing, const Link& link) {
   const auto tell = [this, &crossing](int64_t at_ns, bool away) {
@@ -92,11 +68,6 @@ void Spread::tell_cuts(Crossing& crossing, const Link& link) {
     tell(begin + link.away_after_ns, true);
     tell(end, false);
   }
-}
-
-void Spread::tell_all(size_t node, const exec::FailureRecord& failure) {
-  for (size_t n = 0; n < runs_.size(); ++n)
-    if (n != node) runs_[n]->live().fail(failure.error, failure.clock, failure.index);
 }
 
 int64_t Spread::arrival_ns(size_t from, size_t to, int64_t bytes) {
@@ -149,35 +120,14 @@ bool Spread::move(Crossing& crossing) {
 
 Ran Spread::run() {
   exec::VirtualDriver driver(time_);
-  for (auto& one : runs_) {
-    one->live().start();
-    driver.add(one->live());
-  }
+  runs_.start(driver);
   driver.add([this] {
     bool moved = false;
     for (auto& crossing : crossings_) moved = move(*crossing) || moved;
     return moved;
   });
   driver.drive();
-  Ran all;
-  auto log = std::make_shared<ValueLog>();
-  for (auto& one : runs_) {
-    const Ran ran = one->wait();
-    if (&one == &runs_[0]) {
-      static_cast<Result&>(all) = ran;
-    } else {
-      all.report.handlers.insert(all.report.handlers.end(), ran.report.handlers.begin(), ran.report.handlers.end());
-      all.report.cut_again = all.report.cut_again || ran.report.cut_again;
-      if (ran.ok != all.ok || ran.error.what != all.error.what)
-        throw std::logic_error("nodes disagree: “" + all.error.what + "” and “" + ran.error.what + "”");
-    }
-    for (const auto& [name, seen] : ran.all_seen()) {
-      log->declare(name);
-      for (const Seen& one_seen : seen) log->write(name, one_seen);
-    }
-  }
-  all.log = log;
-  return all;
+  return runs_.wait();
 }
 
 } // namespace millrace::test

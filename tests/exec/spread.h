@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness.h"
+#include "node_runs.h"
 
 namespace millrace::test {
 
@@ -38,22 +38,20 @@ class Spread {
   ~Spread();
   // The first error of any node, and what the handlers of all nodes saw.
   Ran run();
-  const Compiled& on(size_t node) const { return *runs_[node]; }
+  const Compiled& on(size_t node) const { return runs_[node]; }
   // The parcels that went over links, without ends.
   uint64_t parcels() const { return parcels_; }
   int64_t now_ns() const { return time_.now_ns(); }
 
  private:
   struct Crossing;
-  void tell_all(size_t node, const exec::FailureRecord& failure);
-  void join_crossings();
   void tell_cuts(Crossing& crossing, const Link& link);
   bool move(Crossing& crossing);
   int64_t arrival_ns(size_t from, size_t to, int64_t bytes);
 
   Nodes nodes_;
   device::VirtualTime time_;
-  std::vector<std::unique_ptr<Compiled>> runs_; // by node
+  NodeRuns runs_;
   std::vector<std::unique_ptr<Crossing>> crossings_;
   std::map<std::pair<size_t, size_t>, int64_t> free_at_ns_; // when a link has sent what it was given
   uint64_t parcels_ = 0;

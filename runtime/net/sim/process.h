@@ -46,8 +46,13 @@ class Process {
           const std::vector<CrossingSetup>& crossings);
   ~Process();
 
+  // Ends that others made, beside those of `crossings`. Before start().
+  void add(const CrossingPlan& plan, Departure& departure) { session_.add(plan, departure); }
+  void add(const CrossingPlan& plan, Arrival& arrival) { session_.add(plan, arrival); }
   // Begins to listen or dial, and to make ticks.
   void start();
+  // Looks at all that may have changed: a parcel or a credit of such an end.
+  void wake();
   // Takes effect after so many more calls of the session; 0: now.
   void stop(uint64_t calls, int64_t for_ns);
   void kill(uint64_t calls);
@@ -101,7 +106,6 @@ class Process {
   enum class Stage : uint8_t { welcome, dialled, read, received, time, write, sent, farewell };
 
   void later(int64_t after_ns, std::function<void()> call);
-  void wake();
   void round();
   bool step();
   bool is_interrupted();

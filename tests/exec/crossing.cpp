@@ -1,0 +1,101 @@
+// The ends of a run, called by hand: what a departure gives, and ends that are used after the run was waited for.
+#include "exec/crossing.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "exec/virtual_driver.h"
+#include "harness.h"
+
+using namespace millrace;
+using namespace millrace::test;
+
+namespace {
+
+// A source at home whose values go to a sink on another node.
+Pipeline two_nodes(int64_t count) {
+  Pipeline pipeline = line({}, "seen", count);
+  pipeline.graph.handlers[0].node = "home";
+  pipeline.graph.handlers[1].node = "gpu";
+  return pipeline;
+}
+
+// The run of one of the nodes, on a virtual time of its own.
+Setup on_node(uint32_t node) {
+  Setup setup;
+  setup.nodes = {"home", "gpu"};
+  setup.node = node;
+  setup.virtual_time = true;
+  return setup;
+}
+
+uint64_t number_in(const exec::ParcelValue& value) {
+  uint64_t number = 0;
+  std::memcpy(&number, value.data, sizeof number);
+  return number;
+}
+
+void drive(Compiled& compiled) {
+  exec::VirtualDriver driver(compiled.time());
+  driver.add(compiled.live());
+  driver.drive();
+}
+
+} // namespace
+
+TEST_CASE("7.4: a departure gives each tick once, then the end, and says how many it has made") {
+  Compiled home(two_nodes(2), on_node(0));
+  exec::Departure departure(home.live(), home.plan().crossings.at(0));
+  CHECK(departure.made() == 0);
+  home.live().start();
+  drive(home);
+  CHECK(departure.made() == 3);
+  exec::Parcel parcel;
+  for (uint64_t index : {0u, 1u}) {
+    REQUIRE(departure.next(parcel));
+    CHECK_FALSE(parcel.end);
+    CHECK(parcel.tick.index == index);
+    CHECK(number_in(parcel.values.at(0)) == index);
+    CHECK(parcel.begun_ns >= 0); // the first ticks are measured
+  }
+  REQUIRE(departure.next(parcel));
+  CHECK(parcel.end);
+  CHECK_FALSE(departure.next(parcel));
+  CHECK(home.wait().ok);
+}
+
+TEST_CASE("7.6: after its run was waited for, a departure gives nothing and lets nothing go twice") {
+  Compiled home(two_nodes(2), on_node(0));
+  exec::Departure departure(home.live(), home.plan().crossings.at(0));
+  home.live().start();
+  drive(home);
+  exec::Parcel parcel;
+  REQUIRE(departure.next(parcel));
+  const Ran ran = home.wait();
+  REQUIRE(ran.report.edges.size() == 1);
+  CHECK(dropped(ran.report.edges[0], "end") == 1); // the other one was given to the link
+  departure.let_go();
+  while (departure.next(parcel)) CHECK(parcel.end);
+  CHECK(departure.made() == 3);
+}
+
+TEST_CASE("7.6: after its run was waited for, an arrival drops what arrives") {
+  Compiled gpu(two_nodes(2), on_node(1));
+  {
+    exec::Arrival arrival(gpu.live(), gpu.plan().crossings.at(0));
+    CHECK(arrival.credit() == 2);
+    gpu.live().start();
+    gpu.live().interrupt();
+    CHECK_FALSE(gpu.wait().report.handlers.empty());
+    for (uint64_t index = 0; index < 5; ++index) {
+      const exec::ParcelRoom room = arrival.room(0);
+      exec::Parcel parcel;
+      parcel.tick.index = index;
+      parcel.values = {{room.value, room.data, 0}};
+      arrival.arrive(parcel);
+    }
+    CHECK(arrival.credit() == 2);
+  }
+  CHECK_THROWS(gpu.seen("seen")); // nobody wrote
+}

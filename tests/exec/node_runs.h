@@ -1,0 +1,46 @@
+// The runs of the nodes that run one graph together, on one virtual time: a plan and a run for each of them. How their
+// crossings are joined is for others to say.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exec/virtual_driver.h"
+#include "harness.h"
+
+namespace millrace::test {
+
+class NodeRuns {
+ public:
+  // `setup` is that of each node. Virtual time is set.
+  NodeRuns(const Pipeline& pipeline, const std::vector<std::string>& names, const Setup& setup,
+           device::VirtualTime& time);
+
+  // A crossing as the plans of both nodes have it.
+  struct Crossing {
+    size_t from = 0, to = 0; // nodes
+    const plan::CrossingPlan* out = nullptr;
+    const plan::CrossingPlan* in = nullptr;
+  };
+  // Throws if one has no other end.
+  std::vector<Crossing> crossings() const;
+
+  // Starts all runs, and adds them to the driver.
+  void start(exec::VirtualDriver& driver);
+  // The result, and what the handlers of all nodes saw; after the drive. Throws if the nodes do not agree how it ended.
+  Ran wait();
+
+  size_t size() const { return runs_.size(); }
+  Compiled& operator[](size_t node) { return *runs_[node]; }
+  const Compiled& operator[](size_t node) const { return *runs_[node]; }
+
+ private:
+  void tell_all(size_t node, const exec::FailureRecord& failure);
+
+  std::vector<std::string> names_;
+  std::vector<std::unique_ptr<Compiled>> runs_; // by node
+};
+
+} // namespace millrace::test
