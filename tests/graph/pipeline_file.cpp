@@ -66,6 +66,44 @@ TEST_CASE("places count characters, not bytes") {
   CHECK(sigma.place.column == 49);
 }
 
+TEST_CASE("nodes are read in their order, with what each of them says") {
+  const Graph graph = parse_yaml(R"(version: 1
+handlers:
+  video: { type: t.a, node: edge }
+  blur: { type: t.b, node: gpu, input: { from: video, delivery: reliable } }
+  show: { type: t.c, input: { from: blur, delivery: live } }
+clocks: { main: { node: edge }, slow: { } }
+nodes:
+  edge: { address: 'edge.local:7433', id: 'mr:MFRA', x-where: roof }
+  gpu: { devices: [ cuda:0, cpu ], coordinator: true }
+  cloud: { devices: cpu, coordinator: false }
+)",
+                                 "f");
+  REQUIRE(graph.nodes.size() == 3);
+  CHECK(graph.nodes[0].address == "edge.local:7433");
+  CHECK(graph.nodes[0].id == "mr:MFRA");
+  CHECK(graph.nodes[0].devices.empty());
+  CHECK(graph.nodes[0].place.line == 8);
+  CHECK(graph.nodes[1].devices == std::vector<std::string>{"cuda:0", "cpu"});
+  CHECK(graph.nodes[2].devices == std::vector<std::string>{"cpu"});
+  CHECK(node_names(graph) == std::vector<std::string>{"gpu", "edge", "cloud"});
+  CHECK(graph.handlers[0].node == "edge");
+  CHECK(graph.handlers[1].node == "gpu");
+  CHECK(graph.handlers[2].node.empty());
+  CHECK(graph.clocks[0].node == "edge");
+  CHECK(graph.clocks[1].node.empty());
+  CHECK(graph.edges[0].delivery == Delivery::reliable);
+  CHECK(graph.edges[1].delivery == Delivery::live);
+  CHECK(edge_of("{ from: b }").delivery == Delivery::automatic);
+}
+
+TEST_CASE("the first node is the coordinator if none says that it is") {
+  const std::string handlers = "\nhandlers: { a: { type: t.a } }";
+  CHECK(node_names(parse_yaml("version: 1\nnodes: { edge: {}, gpu: {} }" + handlers, "f")) ==
+        std::vector<std::string>{"edge", "gpu"});
+  CHECK(node_names(parse_yaml("version: 1" + handlers, "f")).empty());
+}
+
 TEST_CASE("reserved keys of a handler are read into its fields") {
   const Graph graph =
       with_handler("every: 4, device: 'cuda:0', clock: left, on_error: bypass, budget: 1.5ms/2m, concurrency: 3");
