@@ -334,6 +334,12 @@ class Nodes(Command):
         self.assertIn("nodes: gpu, edge", said)
         self.assertIn("no 'nodes:'", self.refused("plan", "null.source", "--node", "edge", code=2, error="MR0105"))
 
+    def test_each_mistake_of_nodes_is_told_once(self):
+        for nodes, told in (("[ edge, gpu ]", ["MR0208"]), ("{}", ["MR0208"]), ("{ edge: {}, gpu: { adress: x } }", ["MR0206"]),
+                            ("{ edge: gpu.local, gpv: {} }", ["MR0208", "MR0318"])):
+            (self.folder / "p.yaml").write_text(NODES.replace("{ edge: {}, gpu: { coordinator: true } }", nodes))
+            self.assertEqual(re.findall(r"error (MR\d+)", self.run_it("check", "p.yaml", code=3).stderr), told, nodes)
+
     def test_check_finds_what_only_nodes_make_wrong(self):
         self.run_it("check", "p.yaml")
         wrong = NODES.replace("input: video,", "input: [ video, other ],") + "  other: { type: test.number, node: gpu }\n"

@@ -210,7 +210,7 @@ TEST_CASE("every pipeline of the examples is read") {
   CHECK(count > 0);
 }
 
-TEST_CASE("limits are kept: text, nesting, handlers, values by aliases, parameters, edges") {
+TEST_CASE("limits are kept: text, nesting, handlers, values by aliases, parameters, nodes") {
   const std::string head = "version: 1\nhandlers: { a: { type: t.a, p: ";
   CHECK(code_of(head + std::string(28, '[') + std::string(28, ']') + " } }") == 0);
   CHECK(code_of(head + std::string(40, '[') + std::string(40, ']') + " } }") == 203);
@@ -221,6 +221,10 @@ TEST_CASE("limits are kept: text, nesting, handlers, values by aliases, paramete
   CHECK(code_of(handlers) == 203);
   for (int i = 0; i < 257; ++i) params += "    p" + std::to_string(i) + ": 1\n";
   CHECK(code_of(params) == 203);
+  std::string nodes;
+  for (int i = 0; i < 64; ++i) nodes += "n" + std::to_string(i) + ": {}, ";
+  CHECK(code_of("version: 1\nnodes: { " + nodes + "}\nhandlers: { a: { type: t.a } }") == 0);
+  CHECK(code_of("version: 1\nnodes: { " + nodes + "last: {} }\nhandlers: { a: { type: t.a } }") == 203);
   std::string laughs = "version: 1\nx-a: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
   for (int i = 1; i < 9; ++i) {
     const std::string alias = "*a" + std::to_string(i - 1);
