@@ -18,6 +18,7 @@ struct PipelineOptions {
   std::vector<std::string> plugin_paths;
   std::string machine; // a file; "": this machine's own
   std::string plan;    // a saved plan
+  std::string node;    // the node that is planned for; "": all of them run here
 };
 
 struct CalibrateCommand : PipelineOptions {

@@ -6,6 +6,9 @@ namespace millrace::cli {
 ExitCode exit_code_of(const Error& error) {
   switch (error.code) {
     case code::probe_failed: return kInvalidPipeline; // a source that cannot be opened: nothing ran
+    case code::loop_over_nodes:
+    case code::clock_on_two_nodes:
+    case code::not_over_nodes: return kInvalidPipeline; // it cannot be spread over its nodes: nothing ran
     case code::illegal_device_access:
     case code::device_lost: return kDeviceLost;
     default: break;

@@ -67,8 +67,8 @@ std::string read_seconds(std::string& text) {
 const CLI::Validator kSeconds(read_seconds, "");
 
 // Refuses an option of a part of millrace that this version does not have.
-[[noreturn]] void not_yet(const std::string& what) {
-  throw Failure(Error{code::part_not_available, what + " is not there yet", {}, {}, "", ""});
+[[noreturn]] void not_yet(const std::string& what, std::vector<std::string> notes, const std::string& edit) {
+  throw Failure(Error{code::part_not_available, what + " is not there yet", {}, std::move(notes), "", edit});
 }
 
 const std::string kVersion = "millrace " MILLRACE_VERSION " (plugin ABI " + std::to_string(MR_ABI_VERSION) + ")";
@@ -145,7 +145,9 @@ class Commands {
 
   void add_run() {
     CLI::App& app = add("run", "runs a pipeline", [this] {
-      if (!node_.empty()) not_yet("--node");
+      if (!run_.node.empty())
+        not_yet("run --node", {"without it, all nodes of the pipeline run here; `millrace plan --node` plans for one"},
+                "leave '--node' out");
       return run(run_);
     });
     add_pipeline_options(app, run_);
@@ -160,7 +162,7 @@ class Commands {
                    "bar: one line, rewritten; lines: one a minute; none; default: bar on a terminal, else lines")
         ->type_name("KIND");
     app.add_flag("--explain", run_.explain, "add the plan's predictions to the summary");
-    app.add_option("--node", node_, "not there yet: which of the pipeline's nodes this is")->type_name("NAME");
+    app.add_option("--node", run_.node, "not there yet: which of the pipeline's nodes this is")->type_name("NAME");
     app.add_option("--plan", run_.plan, "run exactly the plan that `millrace plan --json` saved, or refuse")
         ->type_name("FILE")
         ->excludes("--devices")
@@ -192,6 +194,9 @@ class Commands {
     CLI::App& plan_app = add("plan", "explains what would run, and where", [this] { return cli::plan(explain_); });
     add_pipeline_options(plan_app, explain_);
     add_plan_options(plan_app, explain_);
+    plan_app
+        .add_option("--node", explain_.node, "the plan of one of the pipeline's nodes; default: of all of them, here")
+        ->type_name("NAME");
     CLI::Option* json = plan_app.add_flag("--json", explain_.json, "as JSON");
     plan_app.add_flag("--dot", explain_.dot, "as a Graphviz graph")->excludes(json);
     CLI::App& check_app = add("check", "reports errors only", [this] { return check(check_); });
@@ -297,7 +302,7 @@ class Commands {
   DoctorCommand doctor_;
   CalibrateCommand calibrate_;
   ExplainCommand explain_code_;
-  std::string node_, word_, name_, json_;
+  std::string word_, name_, json_;
   bool with_cuda_ = false;
   std::vector<std::string> benches_;
   std::string bench_devices_;

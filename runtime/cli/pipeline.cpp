@@ -1,6 +1,7 @@
 // Compiles a pipeline from the options of a command.
 #include "cli/pipeline.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -63,6 +64,27 @@ graph::Graph load(const PipelineOptions& options, std::vector<Error>* kept = nul
   return graph;
 }
 
+// The options for one node; for this machine alone if `node` is "".
+plan::Options options_for(const embed::Preparation& preparation, const std::string& node) {
+  if (node.empty()) return preparation.options();
+  const std::vector<std::string> names = graph::node_names(preparation.graph());
+  const auto found = std::find(names.begin(), names.end(), node);
+  if (found != names.end()) return preparation.options_of_node(static_cast<uint32_t>(found - names.begin()));
+  Error error{code::bad_command_line, "the pipeline has no node \"" + node + "\"", {}, {}, "", ""};
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  error.notes.push_back(names.empty() ? "it has no 'nodes:'" : "nodes: " + list);
+  error.nearest = nearest_name(node, names);
+  if (!names.empty()) error.edit = "--node " + (error.nearest.empty() ? names[0] : error.nearest);
+  throw Failure(std::move(error));
+}
+
+// Throws Failure if a node has no plan: a graph that runs on one machine may be one that cannot be spread over nodes.
+void compile_each_node(embed::Preparation& preparation) {
+  const size_t count = preparation.graph().nodes.size();
+  for (uint32_t node = 0; node < count; ++node) (void)preparation.compile(preparation.options_of_node(node));
+}
+
 std::unique_ptr<plugin::Registry> registry_for(const graph::Graph& graph, const PipelineOptions& options, bool warn) {
   auto registry = std::make_unique<plugin::Registry>();
   scan_for(*registry, graph, options.plugin_paths);
@@ -81,8 +103,10 @@ Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plug
   graph::Graph graph = load(options, kept);
   Compiled compiled;
   compiled.registry = registry_for(graph, options, warn);
-  compiled.composition =
-      std::make_unique<embed::Composition>(std::move(graph), *compiled.registry, exec::host_table(), choices);
+  embed::Preparation preparation(std::move(graph), *compiled.registry, exec::host_table(), choices);
+  const plan::Options chosen = options_for(preparation, options.node);
+  if (kept) compile_each_node(preparation);
+  compiled.composition = std::make_unique<embed::Composition>(std::move(preparation), chosen);
   return compiled;
 }
 

@@ -17,7 +17,7 @@ struct Compiled {
 
 // Throws Failure. If `warn`, warnings of plugins go to stderr. `watch` watches the calls of handlers; null: none are
 // watched. If `kept` is given, mistakes that do not follow from each other are added to it, and MistakesKept is thrown
-// if there are any.
+// if there are any; the plans of all nodes are then compiled too.
 Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plugin::CallWatch> watch = nullptr,
                  std::vector<Error>* kept = nullptr);
 

@@ -103,6 +103,14 @@ std::string list_of(const std::vector<std::string>& calls) {
   return list;
 }
 
+// "nodes: all of edge, gpu run here; …"; "" if the pipeline is of one machine.
+std::string nodes_here(const graph::Graph& graph) {
+  if (graph.nodes.size() < 2) return "";
+  std::string list;
+  for (const std::string& name : graph::node_names(graph)) list += (list.empty() ? "" : ", ") + name;
+  return "nodes: all of " + list + " run here; `millrace plan --node NAME` shows what is one node's";
+}
+
 std::string name_of_signal(int signal) { return std::string("SIG") + sigabbrev_np(signal); }
 
 // One run of the command. Threads of the signals and of the watchdog call it too, so it outlives them.
@@ -148,6 +156,7 @@ class LiveRun {
   // Called once the run has started: if it cannot start, the error comes first.
   void tell_notes() {
     if (command_.quiet) return;
+    if (const std::string nodes = nodes_here(compiled_.composition->graph()); !nodes.empty()) progress_.message(nodes);
     for (const std::string& note : compiled_.composition->plan().notes) progress_.message("note: " + note);
   }
 

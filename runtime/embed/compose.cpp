@@ -228,14 +228,24 @@ Preparation::Preparation(graph::Graph graph, const plugin::Registry& registry, c
       machine_(machine_of(choices)),
       options_(options_of(choices)) {}
 
+plan::Options Preparation::options_of_node(uint32_t node) const {
+  plan::Options options = options_;
+  options.nodes = graph::node_names(graph_);
+  options.node = node;
+  return options;
+}
+
+plan::Plan Preparation::compile(const plan::Options& options) {
+  return plan::compile(graph_, prepared_, *registry_, *host_, machine_, options);
+}
+
 Composition::Composition(graph::Graph graph, const plugin::Registry& registry, const mr_host& host,
                          const Choices& choices)
     : Composition(Preparation(std::move(graph), registry, host, choices), options_of(choices)) {}
 
 Composition::Composition(Preparation&& preparation, const plan::Options& options) {
-  Preparation& from = preparation;
-  plan::Plan plan = plan::compile(from.graph_, from.prepared_, *from.registry_, *from.host_, from.machine_, options);
-  if (!from.saved_.text.empty()) require_same(from.saved_, plan);
+  plan::Plan plan = preparation.compile(options);
+  if (!preparation.saved_.text.empty()) require_same(preparation.saved_, plan);
   parts_ = std::make_unique<Parts>(std::move(preparation), std::move(plan));
 }
 

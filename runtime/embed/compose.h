@@ -63,6 +63,10 @@ class Preparation {
   const plan::Machine& machine() const { return machine_; }
   // The options for running here alone: the clock, the rate and the saved places of the choices.
   const plan::Options& options() const { return options_; }
+  // The same for one of the pipeline's nodes (graph::node_names), by its number.
+  plan::Options options_of_node(uint32_t node) const;
+  // The plan that these options make. Throws Failure.
+  plan::Plan compile(const plan::Options& options);
 
  private:
   friend class Composition;
@@ -90,6 +94,7 @@ class Composition {
   ~Composition();
 
   const plan::Plan& plan() const { return parts_->plan; }
+  const graph::Graph& graph() const { return parts_->preparation.graph(); }
   // The declaration of a handler of the plan, also of one that the plan inserted.
   const graph::Handler& declared_of(uint32_t handler) const {
     return plan::declared_of(parts_->plan, parts_->preparation.graph(), handler);

@@ -47,10 +47,11 @@ void assign_key(const Graph& graph, Handler& handler, const std::string& key, co
     if (reserved->takes == Takes::not_yet) refuse_not_yet(*reserved, place);
     reserved->assign(handler, read_setting(*reserved, value, place));
     if (key == "clock") check_clock(graph, handler, place);
+    if (key == "node") check_node(graph, "'" + handler.name + "'", handler.node, place);
   } catch (const Failure& failure) {
     // The same words, but the mistake is in the command and not in the text.
     Error error = as_assignment(failure.error());
-    if (error.code != code::unknown_clock) error.code = code::bad_assigned_value;
+    if (error.code != code::unknown_clock && error.code != code::unknown_node) error.code = code::bad_assigned_value;
     if (error.edit.find('=') != std::string::npos) error.edit = handler.name + "." + error.edit;
     throw Failure(std::move(error));
   }

@@ -15,6 +15,7 @@ enum class Policy { sync, latest, queue, align };
 enum class Full { block, drop_oldest, drop_newest };
 enum class OnError { fail, skip, restart, bypass };
 enum class ClockMode { automatic, realtime, free, source };
+enum class Delivery { automatic, live, reliable };
 
 struct Rational {
   int64_t numerator = 0, denominator = 1; // 0: not given
@@ -34,7 +35,8 @@ struct Edge {
   uint32_t gap = 0;           // how many ticks may pass without a value while the reader owes a result
   bool initial_empty = false; // `initial: empty`: a value of extent 0 before the first
   bool forbid_copy = false, forbid_convert = false;
-  std::string domain; // the domain in which the bytes must be; "": the plan decides
+  Delivery delivery = Delivery::automatic; // used only if the edge goes over a link
+  std::string domain;                      // the domain in which the bytes must be; "": the plan decides
   Place place;
   Place source_place; // in a one-line pipeline: the place that names the source; line 0: the same as `place`
 };
@@ -52,7 +54,7 @@ struct Handler {
   uint32_t every = 1;
   std::string device; // "": the plan decides
   std::string clock;  // "": the clock of its inputs, or the only one
-  std::string node;   // the node that runs it; "": the first of Options::nodes
+  std::string node;   // the node that runs it; "": the coordinator, which is the first of plan::Options::nodes
   OnError on_error = OnError::fail;
   int64_t budget_ns = 0;    // 0: the run's default
   int64_t patience_ns = 0;  // for its other functions: the second time of `budget`; 0: the run's default
@@ -69,6 +71,18 @@ struct Clock {
   Rational rate;                // beats a second
   uint32_t in_flight = 0;       // 0: the plan decides
   uint32_t in_flight_least = 0; // the plan may lower in_flight to this if memory is short; 0: it may not lower it
+  std::string node;             // its home; "": the node of its sources, else of its first handler
+  Place place;
+  Place node_place; // place of the home's name
+};
+
+// One of the processes that run the pipeline together.
+struct Node {
+  std::string name;
+  std::string address;              // other nodes reach it there; "": not given
+  std::vector<std::string> devices; // as --devices lists them; empty: not given
+  std::string id;                   // the identity that it has to prove; "": not given
+  bool coordinator = false;         // true if the text says so; if no node's does, the first one is the coordinator
   Place place;
 };
 
@@ -77,6 +91,7 @@ struct Graph {
   std::vector<Handler> handlers; // in the order of the text
   std::vector<Edge> edges;
   std::vector<Clock> clocks; // empty: one, automatic
+  std::vector<Node> nodes;   // in the order of the text; empty: one machine runs everything
 
   const Handler* find(const std::string& handler) const {
     for (const Handler& h : handlers)
@@ -95,6 +110,8 @@ Graph parse_line(const std::string& text, std::vector<Error>* kept = nullptr);
 Graph load(const std::string& pipeline, std::vector<Error>* kept = nullptr);
 // Applies "handler.param=value" (nested keys by dots; reserved keys like every, device too). Throws Failure, MR01xx.
 void apply_set(Graph& graph, const std::string& assignment);
+// The names of a graph's nodes: the coordinator first, then the others in the order of the text.
+std::vector<std::string> node_names(const Graph& graph);
 // Keys that a handler may not use as parameter names (design.md §7), "x-*" aside.
 const std::vector<std::string>& reserved_keys();
 // True for a key of an input's map, such as policy.

@@ -35,6 +35,7 @@ const std::vector<std::string> kPolicies = {"sync", "latest", "queue", "align"};
 const std::vector<std::string> kFulls = {"block", "drop_oldest", "drop_newest"};
 const std::vector<std::string> kOnErrors = {"fail", "skip", "restart", "bypass"};
 const std::vector<std::string> kClockModes = {"automatic", "realtime", "free", "source"};
+const std::vector<std::string> kDeliveries = {"live", "reliable"}; // after automatic, which is no word
 
 Error wrong(int code, const KeyInfo& key, const std::string& text, const Place& place, std::string expected) {
   Error error{code, "'" + key.name + "' cannot be '" + shown(text) + "'", place, {}, "", key.name + ": " + key.example};
@@ -81,12 +82,37 @@ Rational read_rate_of(const KeyInfo& key, const std::string& text, const Place& 
 }
 
 int64_t read_word(const KeyInfo& key, const std::string& text, const Place& place) {
+  if (!text.empty() && text == key.word_not_yet)
+    throw Failure(Error{code::key_not_available,
+                        "'" + key.name + ": " + text + "' is not there yet",
+                        place,
+                        {"expected " + joined(key.words)},
+                        "",
+                        key.name + ": " + key.example});
   const auto found = std::find(key.words.begin(), key.words.end(), text);
   if (found != key.words.end()) return found - key.words.begin();
   Error error = wrong(code::unknown_word, key, text, place, joined(key.words));
   error.nearest = nearest_name(text, key.words);
   error.edit = key.name + ": " + (error.nearest.empty() ? key.example : error.nearest);
   throw Failure(std::move(error));
+}
+
+int64_t read_flag(const KeyInfo& key, const std::string& text, const Place& place) {
+  if (text == "true" || text == "false") return text == "true" ? 1 : 0;
+  throw Failure(wrong(code::unknown_word, key, text, place, "true or false"));
+}
+
+// "cpu", or a kind and a number: "cuda:0".
+bool is_device(const std::string& text) {
+  if (text == "cpu") return true;
+  const size_t colon = text.find(':');
+  return colon != std::string::npos && colon + 1 < text.size() && is_name(text.substr(0, colon)) &&
+         text.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+}
+
+std::string read_device(const KeyInfo& key, const std::string& text, const Place& place) {
+  if (is_device(text)) return text;
+  throw Failure(wrong(code::wrong_kind_of_value, key, text, place, "devices: cpu, cuda:N, sim:N"));
 }
 
 } // namespace
@@ -110,7 +136,13 @@ const std::vector<KeyInfo>& top_keys() {
        0,
        {}},
       {"handlers", Takes::shape, "the handlers by name, in any order", "{ video: { type: test.pattern } }", 0, 0, {}},
-      {"nodes", Takes::not_yet, "pipelines that span several machines", "", 0, 0, {}},
+      {"nodes",
+       Takes::shape,
+       "the nodes that run the pipeline together, by name; the first one coordinates, unless another says so",
+       "{ edge: {}, gpu: {} }",
+       0,
+       0,
+       {}},
       {"devices", Takes::not_yet, "a pipeline's own list of devices; --devices gives one", "", 0, 0, {}},
   };
   return keys;
@@ -127,7 +159,9 @@ const std::vector<Key<Handler>>& handler_keys() {
       {{"device", Takes::text, "pins the handler to a device; left out, the plan decides", "cpu"},
        [](Handler& h, const Setting& s) { h.device = s.text; },
        [](const Handler& h) { return h.device; }},
-      {{"node", Takes::not_yet, "pipelines that span several machines", ""}},
+      {{"node", Takes::name, "which of `nodes:` runs the handler; left out, the coordinator does", "edge"},
+       [](Handler& h, const Setting& s) { h.node = s.text; },
+       [](const Handler& h) { return h.node; }},
       {{"clock", Takes::name, "which of `clocks:` paces the handler; left out, that of its inputs", "left"},
        [](Handler& h, const Setting& s) { h.clock = s.text; },
        [](const Handler& h) { return h.clock; }},
@@ -233,6 +267,14 @@ const std::vector<Key<Edge>>& edge_keys() {
       {{"domain", Takes::text, "where the value has to be delivered: its reader runs there", "sim:0"},
        [](Edge& e, const Setting& s) { e.domain = s.text; },
        [](const Edge& e) { return e.domain; }},
+      {{"delivery", Takes::word,
+        "where the edge goes to another node: live, the newest values win; reliable, all arrive; left out, live under "
+        "a clock in real time and else reliable",
+        "reliable", 0, 0, kDeliveries, "durable"},
+       [](Edge& e, const Setting& s) { e.delivery = static_cast<Delivery>(s.number + 1); },
+       [](const Edge& e) {
+         return e.delivery == Delivery::automatic ? "" : kDeliveries[static_cast<size_t>(e.delivery) - 1];
+       }},
   };
   return keys;
 }
@@ -261,6 +303,32 @@ const std::vector<Key<Clock>>& clock_keys() {
          const std::string most = unless(c.in_flight, 0);
          return c.in_flight_least == 0 ? most : "[" + std::to_string(c.in_flight_least) + ", " + most + "]";
        }},
+      {{"node", Takes::name,
+        "which of `nodes:` begins its ticks; left out, that of its sources, or else that of its first handler", "edge"},
+       [](Clock& c, const Setting& s) { c.node = s.text; },
+       [](const Clock& c) { return c.node; }},
+  };
+  return keys;
+}
+
+const std::vector<Key<Node>>& node_keys() {
+  static const std::vector<Key<Node>> keys = {
+      {{"address", Takes::text, "where other nodes reach it, as HOST:PORT", "192.168.1.7:7433"},
+       [](Node& n, const Setting& s) { n.address = s.text; },
+       [](const Node& n) { return n.address; }},
+      {{"devices", Takes::devices, "the devices that it may use, in order of preference", "cuda:0"},
+       [](Node& n, const Setting& s) { n.devices = s.devices; },
+       [](const Node& n) {
+         std::string list;
+         for (const std::string& device : n.devices) list += (list.empty() ? "[" : ", ") + device;
+         return list.empty() ? "" : list + "]";
+       }},
+      {{"id", Takes::text, "the identity that it has to prove to the others", "mr:MFRA…"},
+       [](Node& n, const Setting& s) { n.id = s.text; },
+       [](const Node& n) { return n.id; }},
+      {{"coordinator", Takes::flag, "true for the node that plans for all; if no node says so, the first", "true"},
+       [](Node& n, const Setting& s) { n.coordinator = s.number != 0; },
+       [](const Node& n) { return n.coordinator ? std::string("true") : ""; }},
   };
   return keys;
 }
@@ -295,6 +363,8 @@ Setting read_setting(const KeyInfo& key, const std::string& text, const Place& p
     }
     case Takes::rate: setting.rate = read_rate_of(key, text, place); return setting;
     case Takes::word: setting.number = read_word(key, text, place); return setting;
+    case Takes::flag: setting.number = read_flag(key, text, place); return setting;
+    case Takes::devices: setting.devices = {read_device(key, text, place)}; return setting;
     case Takes::not_yet: refuse_not_yet(key, place);
     case Takes::shape: break;
   }
@@ -322,6 +392,22 @@ Setting read_range(const KeyInfo& key, const Value& list, const std::string& fil
   Setting setting;
   setting.number = most;
   setting.least = least < most ? least : 0; // [3, 3] is 3
+  return setting;
+}
+
+Setting read_devices(const KeyInfo& key, const Value& list, const std::string& file) {
+  const auto place = [&](const Value& value) { return Place{file, value.at.line, value.at.column}; };
+  Setting setting;
+  if (list.kind == Value::Kind::list)
+    for (const Value& item : list.items)
+      setting.devices.push_back(
+          read_device(key, item.kind == Value::Kind::scalar ? item.text : described(item), place(item)));
+  if (setting.devices.empty()) {
+    Error error{code::wrong_kind_of_value, "'" + key.name + "' cannot be " + described(list), place(list), {}, "", ""};
+    error.notes.push_back("expected one device or more: cpu, cuda:N, sim:N");
+    error.edit = key.name + ": [" + key.example + "]";
+    throw Failure(std::move(error));
+  }
   return setting;
 }
 
@@ -380,6 +466,23 @@ void check_clock(const Graph& graph, const Handler& handler, const Place& place)
   error.nearest = nearest_name(handler.clock, names);
   error.edit = names.empty() ? "leave 'clock' out" : "clock: " + (error.nearest.empty() ? names[0] : error.nearest);
   throw Failure(std::move(error));
+}
+
+void check_node(const Graph& graph, const std::string& whose, const std::string& node, const Place& place) {
+  std::vector<std::string> names;
+  for (const Node& known : graph.nodes) names.push_back(known.name);
+  if (node.empty() || std::find(names.begin(), names.end(), node) != names.end()) return;
+  Error error{code::unknown_node, whose + " names the node '" + node + "', which is not there", place, {}, "", ""};
+  error.notes.push_back(names.empty() ? "the pipeline has no 'nodes:'" : "expected " + joined(names));
+  error.nearest = nearest_name(node, names);
+  error.edit = names.empty() ? "leave 'node' out" : "node: " + (error.nearest.empty() ? names[0] : error.nearest);
+  throw Failure(std::move(error));
+}
+
+std::vector<std::string> node_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Node& node : graph.nodes) names.insert(node.coordinator ? names.begin() : names.end(), node.name);
+  return names;
 }
 
 Error as_assignment(Error error) {

@@ -20,6 +20,8 @@ enum class Takes {
   durations, // one, or two as 40ms/2m
   rate,      // 30000/1001, above 0 and at most max
   word,      // one of `words`
+  flag,      // true or false
+  devices,   // one device, or a list of them: cpu, cuda:0, sim:1
   shape,     // read by the parser itself: it shapes the graph
   not_yet,   // refused: reserved for a part that does not exist yet; `help` says which
 };
@@ -31,15 +33,17 @@ struct KeyInfo {
   std::string example; // a valid value
   int64_t min = 0, max = 0;
   std::vector<std::string> words = {};
+  std::string word_not_yet = {}; // one more word, refused: reserved for a part that does not exist yet
 };
 
 // A value that was read as its key takes it.
 struct Setting {
   std::string text;   // text, name
-  int64_t number = 0; // whole; the most of a range; duration in ns; position among the words
+  int64_t number = 0; // whole; the most of a range; duration in ns; position among the words; 1 for true
   int64_t least = 0;  // range; 0: one number was given
   int64_t second = 0; // durations; 0: one was given
   Rational rate;
+  std::vector<std::string> devices;
 };
 
 template <class Owner>
@@ -53,6 +57,7 @@ const std::vector<KeyInfo>& top_keys();
 const std::vector<Key<Handler>>& handler_keys();
 const std::vector<Key<Edge>>& edge_keys();
 const std::vector<Key<Clock>>& clock_keys();
+const std::vector<Key<Node>>& node_keys();
 
 template <class Keys>
 auto find_key(const Keys& keys, const std::string& name) -> decltype(keys.data()) {
@@ -73,6 +78,8 @@ inline bool is_comment_key(const std::string& name) { return name.rfind("x-", 0)
 Setting read_setting(const KeyInfo& key, const std::string& text, const Place& place);
 // Reads the list [least, most] of a key that takes a range. Throws Failure MR0208, MR0211 in `file`.
 Setting read_range(const KeyInfo& key, const Value& list, const std::string& file);
+// Reads the list of a key that takes devices. Throws Failure MR0208 in `file`.
+Setting read_devices(const KeyInfo& key, const Value& list, const std::string& file);
 // Refuses a key of a part that is not there yet (MR0216).
 [[noreturn]] void refuse_not_yet(const KeyInfo& key, const Place& place);
 // Refuses keys of an edge that mean nothing without their policy (MR0215), and a policy without a key that it needs.
@@ -80,6 +87,9 @@ Setting read_range(const KeyInfo& key, const Value& list, const std::string& fil
 void check_edge(const Edge& edge, const std::vector<Name>& given, const std::string& file);
 // Refuses a handler that names a clock which is not there (MR0315 at `place`, the place of the clock's name).
 void check_clock(const Graph& graph, const Handler& handler, const Place& place);
+// Refuses `node:` if the graph has no such node (MR0318 at `place`, the place of the node's name). `whose` is what has
+// the key: "'blur'", "the clock 'left'".
+void check_node(const Graph& graph, const std::string& whose, const std::string& node, const Place& place);
 // The same error for a text in which keys are set by '=': rewrites its edit to that form.
 Error as_assignment(Error error);
 

@@ -344,6 +344,7 @@ class LineReader {
         throw Failure(as_assignment(failure.error()));
       }
       if (key == "clock") check_clock(graph_, handler, word.value_place);
+      if (key == "node") check_node(graph_, "'" + handler.type + "'", handler.node, word.value_place);
       return;
     }
     if (!is_type(key))

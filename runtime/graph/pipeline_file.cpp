@@ -42,6 +42,10 @@ class Reader {
     read_handlers(*handlers);
     for (const auto& [handler, place] : clock_places_)
       attempt(kept_, [&] { check_clock(graph_, graph_.handlers[handler], place); });
+    const bool nodes_refused = root.find("nodes") && graph_.nodes.empty(); // then the names are no further mistakes
+    if (nodes_refused) nodes_named_.clear();
+    for (const NodeNamed& named : nodes_named_)
+      attempt(kept_, [&] { check_node(graph_, named.by, named.node, named.place); });
     return std::move(graph_);
   }
 
@@ -107,6 +111,8 @@ class Reader {
     if (key.takes == Takes::not_yet) refuse_not_yet(key, place(name.at));
     if (key.takes == Takes::range && value.kind != Value::Kind::scalar)
       key.assign(owner, read_range(key, value, file_));
+    else if (key.takes == Takes::devices && value.kind != Value::Kind::scalar)
+      key.assign(owner, read_devices(key, value, file_));
     else
       key.assign(owner, read_setting(key, scalar(key, value).text, place(value.at)));
     return true;
@@ -131,6 +137,7 @@ class Reader {
     if (!key) refuse_key(name, value, "the pipeline", top_keys());
     if (key->takes == Takes::not_yet) refuse_not_yet(*key, place(name.at));
     if (name.text == "name") graph_.name = read_setting(*key, scalar(*key, value).text, place(value.at)).text;
+    if (name.text == "nodes") read_nodes(value);
     if (name.text == "clock") graph_.clocks.push_back(read_clock("", name.at, value));
     if (name.text == "clocks") {
       if (root.find("clock"))
@@ -158,19 +165,77 @@ class Reader {
     return mode.empty() ? "{ mode: realtime, rate: 30 }" : "{ mode: " + mode + " }";
   }
 
-  Clock read_clock(const std::string& called, Position at, const Value& value) const {
+  Clock read_clock(const std::string& called, Position at, const Value& value) {
     Clock clock;
     clock.name = called;
     clock.place = place(at);
     const std::string label = called.empty() ? "clock" : called;
     expect(value, Value::Kind::map, "'" + label + "'", "mode, rate, in_flight", label + ": " + clock_meant(value));
+    const std::string whose = called.empty() ? "the clock" : "the clock '" + called + "'";
     for (size_t i = 0; i < value.names.size(); ++i) {
       if (is_comment_key(value.names[i].text)) continue;
       const auto* key = find_key(clock_keys(), value.names[i].text);
       if (!key) refuse_key(value.names[i], value.items[i], "a clock", clock_keys());
       assign(*key, clock, value.names[i], value.items[i]);
+      if (key->name != "node") continue;
+      clock.node_place = place(value.items[i].at);
+      nodes_named_.push_back({whose, clock.node, clock.node_place});
     }
     return clock;
+  }
+
+  void read_nodes(const Value& value) {
+    expect(value, Value::Kind::map, "'nodes'", "nodes by name", "nodes: { edge: {}, gpu: {} }");
+    if (value.items.empty())
+      throw Failure(Error{code::wrong_kind_of_value,
+                          "'nodes' names no node",
+                          place(value.at),
+                          {"expected the nodes that run the pipeline together, by name"},
+                          "",
+                          "nodes: { edge: {}, gpu: {} }"});
+    if (value.items.size() > kNodesMax)
+      throw Failure(Error{code::text_limit,
+                          "the pipeline has more than " + std::to_string(kNodesMax) + " nodes",
+                          place(value.names[kNodesMax].at),
+                          {},
+                          "",
+                          ""});
+    const Node* coordinator = nullptr;
+    graph_.nodes.reserve(value.items.size()); // `coordinator` points into it
+    for (size_t i = 0; i < value.items.size(); ++i) {
+      Node& node = graph_.nodes.emplace_back();
+      node.name = value.names[i].text;
+      node.place = place(value.names[i].at);
+      attempt(kept_, [&] {
+        check_name(value.names[i], "a node");
+        read_node(node, value.items[i]);
+        if (coordinator && node.coordinator)
+          throw Failure(Error{code::conflicting_keys,
+                              "'" + coordinator->name + "' and '" + node.name + "' cannot both be the coordinator",
+                              place(key_at(value.items[i], "coordinator")),
+                              {"one node plans for all"},
+                              "",
+                              "coordinator: false"});
+        if (node.coordinator) coordinator = &node;
+      });
+    }
+  }
+
+  static Position key_at(const Value& map, const std::string& key) {
+    const auto found = std::find_if(map.names.begin(), map.names.end(), [&](const Name& n) { return n.text == key; });
+    return found == map.names.end() ? map.at : found->at;
+  }
+
+  void read_node(Node& node, const Value& value) const {
+    const bool one = value.kind == Value::Kind::scalar; // most likely the address
+    expect(value, Value::Kind::map, "the node '" + node.name + "'", "address, devices, id, coordinator",
+           node.name + (one ? ": { address: " + shown(value.text) + " }" : ": {}"));
+    for (size_t i = 0; i < value.names.size(); ++i) {
+      if (is_comment_key(value.names[i].text)) continue;
+      const auto* key = find_key(node_keys(), value.names[i].text);
+      if (!key) refuse_key(value.names[i], value.items[i], "a node", node_keys());
+      assign(*key, node, value.names[i], value.items[i]);
+    }
   }
 
   void check_name(const Name& name, const std::string& whose) const {
@@ -233,7 +298,10 @@ class Reader {
     const auto* key = find_key(handler_keys(), name.text);
     if (!key) return read_param(handler, name.text, name, value);
     if (name.text == "clock") clock_places_.emplace_back(graph_.handlers.size(), place(value.at));
-    if (assign(*key, handler, name, value)) return;
+    if (assign(*key, handler, name, value)) {
+      if (name.text == "node") nodes_named_.push_back({"'" + handler.name + "'", handler.node, place(value.at)});
+      return;
+    }
     if (name.text == "input") return read_input(handler.name, "", value);
     if (name.text == "inputs") {
       expect(value, Value::Kind::map, "'inputs'", "inputs by port; input: takes one that needs no port's name",
@@ -388,6 +456,11 @@ class Reader {
   std::vector<Error>* const kept_;
   Graph graph_;
   std::vector<std::pair<size_t, Place>> clock_places_; // by handler; checked last, as `clocks` may follow `handlers`
+  struct NodeNamed {
+    std::string by, node; // a handler or a clock, in words, and the node that it names
+    Place place;
+  };
+  std::vector<NodeNamed> nodes_named_; // checked last, as `nodes` may follow
 };
 
 bool is_pipeline_name(const std::filesystem::path& name) {

@@ -50,6 +50,12 @@ Json property(const KeyInfo& key) {
       schema["pattern"] = "^[0-9]+(\\.[0-9]+|/[0-9]+)?$";
       break;
     case Takes::word: schema["enum"] = key.words; break;
+    case Takes::flag: schema["type"] = "boolean"; break;
+    case Takes::devices: {
+      const Json device = {{"type", "string"}, {"pattern", "^(cpu|" + name_pattern() + ":[0-9]+)$"}};
+      schema["anyOf"] = {device, {{"type", "array"}, {"items", device}, {"minItems", 1}}};
+      break;
+    }
     case Takes::not_yet: schema["not"] = Json::object(); break;
     case Takes::shape: break;
   }
@@ -97,6 +103,10 @@ std::string json_schema() {
   shape(schema, "version", {{"const", 1}});
   shape(schema, "clock", ref("clock"));
   shape(schema, "clocks", named("clock"));
+  Json nodes = named("node");
+  nodes["minProperties"] = 1;
+  nodes["maxProperties"] = kNodesMax;
+  shape(schema, "nodes", nodes);
   Json handlers = named("handler");
   handlers["minProperties"] = 1;
   handlers["maxProperties"] = kHandlersMax;
@@ -113,6 +123,7 @@ std::string json_schema() {
   definitions["entry"] = {{"anyOf", {ref("reference"), ref("edge")}}};
   definitions["input"] = {{"anyOf", {ref("entry"), {{"type", "array"}, {"items", ref("entry")}, {"minItems", 1}}}}};
   definitions["clock"] = object(clock_keys());
+  definitions["node"] = object(node_keys());
   definitions["handler"] = handler();
   return schema.dump(2) + "\n";
 }

@@ -94,12 +94,15 @@ void write_inputs(const Handler& handler, const std::vector<const Edge*>& all, s
   }
 }
 
+// True if the key's text is YAML as it is: it may be a list.
+bool is_written_out(const KeyInfo& key) { return key.takes == Takes::range || key.takes == Takes::devices; }
+
 template <class Owner>
 void write_keys(const std::vector<Key<Owner>>& keys, const Owner& owner, const std::string& indent, std::string& out) {
   for (const auto& key : keys)
     if (key.written)
       if (const std::string text = key.written(owner); !text.empty())
-        out += indent + key.name + ": " + (key.takes == Takes::range ? text : scalar(text)) + "\n";
+        out += indent + key.name + ": " + (is_written_out(key) ? text : scalar(text)) + "\n";
 }
 
 void write_clocks(const Graph& graph, std::string& out) {
@@ -110,6 +113,15 @@ void write_clocks(const Graph& graph, std::string& out) {
     write_keys(clock_keys(), clock, named ? "    " : "  ", keys);
     out += named ? "  " + scalar(clock.name) + ":" : "clock:";
     out += keys.empty() ? " {}\n" : "\n" + keys;
+  }
+}
+
+void write_nodes(const Graph& graph, std::string& out) {
+  if (!graph.nodes.empty()) out += "nodes:\n";
+  for (const Node& node : graph.nodes) {
+    std::string keys;
+    write_keys(node_keys(), node, "    ", keys);
+    out += "  " + scalar(node.name) + ":" + (keys.empty() ? " {}\n" : "\n" + keys);
   }
 }
 
@@ -126,6 +138,7 @@ std::string all_of(const Handler& handler) {
 std::string to_yaml(const Graph& graph) {
   std::string out = "version: 1\n";
   if (!graph.name.empty()) out += "name: " + scalar(graph.name) + "\n";
+  write_nodes(graph, out);
   write_clocks(graph, out);
   out += "handlers:\n";
   const std::vector<const Edge*> edges = sorted(graph.edges);
@@ -139,15 +152,16 @@ std::string to_yaml(const Graph& graph) {
 }
 
 bool same(const Graph& a, const Graph& b) {
-  const auto clocks = [](const Graph& graph) {
+  const auto nodes_and_clocks = [](const Graph& graph) {
     std::string text;
+    write_nodes(graph, text);
     write_clocks(graph, text);
     return text;
   };
   const auto edges_of = [](const Graph& graph) { return sorted(graph.edges); };
   const auto alike = [](const Edge* x, const Edge* y) { return order(*x) == order(*y) && entry(*x) == entry(*y); };
   const std::vector<const Edge*> left = edges_of(a), right = edges_of(b);
-  return a.name == b.name && clocks(a) == clocks(b) &&
+  return a.name == b.name && nodes_and_clocks(a) == nodes_and_clocks(b) &&
          std::equal(a.handlers.begin(), a.handlers.end(), b.handlers.begin(), b.handlers.end(),
                     [](const Handler& x, const Handler& y) { return all_of(x) == all_of(y); }) &&
          std::equal(left.begin(), left.end(), right.begin(), right.end(), alike);

@@ -2,6 +2,7 @@
 #include "plan/stages.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "plan/format_text.h"
 
@@ -28,17 +29,21 @@ class Spreading {
     if (handler.declared->node.empty()) return;
     const auto at = std::find(nodes_.begin(), nodes_.end(), handler.declared->node);
     if (at == nodes_.end())
-      throw Failure(Error{code::unknown_handler,
-                          handler.declared->name + " is to run on \"" + handler.declared->node +
-                              "\", which is no node of this pipeline",
-                          handler.declared->place,
-                          {},
-                          nearest_name(handler.declared->node, nodes_),
-                          ""});
+      refuse_node(handler.declared->name + " is to run on", handler.declared->node, handler.declared->place);
     handler.node = static_cast<uint32_t>(at - nodes_.begin());
   }
 
-  // The home of a clock: the node of its sources. Without sources: that of its first handler.
+  [[noreturn]] void refuse_node(const std::string& what, const std::string& node, const Place& place) const {
+    throw Failure(Error{code::unknown_node,
+                        what + " \"" + node + "\", which is no node of this pipeline",
+                        place,
+                        {},
+                        nearest_name(node, nodes_),
+                        ""});
+  }
+
+  // The home of a clock: the node of its sources. Without sources: the one that the clock names, else that of its first
+  // handler.
   void find_homes() {
     for (uint32_t c = 0; c < homes_.size(); ++c) {
       const DraftHandler *source = nullptr, *first = nullptr;
@@ -50,9 +55,28 @@ class Spreading {
         if (source && source->node != handler.node) refuse_two_homes(*source, handler);
         source = &handler;
       }
-      homes_[c] = source ? source->node : first ? first->node : 0;
+      const std::optional<uint32_t> named = node_of(draft_.clocks[c]);
+      if (source && named && *named != source->node) refuse_home(draft_.clocks[c], *source);
+      homes_[c] = source ? source->node : named ? *named : first ? first->node : 0;
     }
     draft_.homes = homes_;
+  }
+
+  std::optional<uint32_t> node_of(const graph::Clock& clock) const {
+    if (clock.node.empty()) return {};
+    const auto at = std::find(nodes_.begin(), nodes_.end(), clock.node);
+    if (at == nodes_.end()) refuse_node("clock \"" + clock.name + "\" is to begin on", clock.node, clock.node_place);
+    return static_cast<uint32_t>(at - nodes_.begin());
+  }
+
+  [[noreturn]] void refuse_home(const graph::Clock& clock, const DraftHandler& source) const {
+    throw Failure(Error{code::clock_on_two_nodes,
+                        "clock \"" + name_of(draft_.plan.clocks[source.clock]) + "\" is to begin on " + clock.node +
+                            ", and its sources are elsewhere",
+                        clock.node_place,
+                        {source.declared->name + " is on " + node_name(source.node)},
+                        "",
+                        "node: " + node_name(source.node)});
   }
 
   [[noreturn]] void refuse_two_homes(const DraftHandler& one, const DraftHandler& other) const {

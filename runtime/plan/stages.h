@@ -26,8 +26,8 @@
 // A feed whose two ends are on different nodes is a crossing.
 //
 // Limits. A reader must not feed its own writer by a link: no such loop (MR0813). The sources of a clock are on one
-// node (MR0814). A clock without sources reads its queues on one node (MR0818). The handlers of a far pace all hold its
-// tick open, and so does a handler that another node reads.
+// node, which is the one that the clock names if it names one (MR0814). A clock without sources reads its queues on one
+// node (MR0818). The handlers of a far pace all hold its tick open, and so does a handler that another node reads.
 #pragma once
 
 #include <vector>
@@ -36,7 +36,7 @@
 
 namespace millrace::plan {
 
-// Finds the node and the stage of each handler. Throws Failure (MR0304, MR0813, MR0814, MR0818).
+// Finds the node and the stage of each handler. Throws Failure (MR0318, MR0813, MR0814, MR0818).
 void find_stages(Draft& draft);
 
 inline bool is_here(const Draft& draft, const DraftHandler& handler) { return handler.node == draft.options.node; }

@@ -26,6 +26,13 @@ import unittest
 MILLRACE = WITH_PLUGINS = ""
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SECONDS_MAX = 60
+NODES = """version: 1
+nodes: { edge: {}, gpu: { coordinator: true } }
+handlers:
+  video: { type: test.number, count: 5, node: edge }
+  mix: { type: test.mix, input: video, node: gpu }
+  end: { type: null.sink, input: mix, node: edge }
+"""
 
 
 def read_to_the_end(terminal):
@@ -279,6 +286,8 @@ class Errors(Command):
     def test_what_is_not_there_yet_is_refused(self):
         self.assertIn("not there yet", self.refused("run", "null.source ! null.sink", "--node", "edge", code=2,
                                                     error="MR0109"))
+        (self.folder / "p.yaml").write_text(NODES)
+        self.assertIn("millrace plan --node", self.refused("run", "p.yaml", "--node", "edge", code=2, error="MR0109"))
 
     def test_a_gpu_that_is_not_there_is_refused_with_the_reason(self):
         for module, reason in (({}, "cuda:63 is not available\n  "),
@@ -300,6 +309,45 @@ class Errors(Command):
     def test_check_says_only_what_is_wrong(self):
         result = self.run_it("check", "test.pattern ! image.blur ! null.sink")
         self.assertEqual(result.stdout + result.stderr, "")
+
+
+class Nodes(Command):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "p.yaml").write_text(NODES)
+
+    def test_a_run_of_all_nodes_here_says_so(self):
+        said = self.run_it("run", "p.yaml", "--json", "report.json").stderr
+        self.assertTrue(said.startswith("nodes: all of gpu, edge run here; "), said)
+        self.assertEqual(json.loads((self.folder / "report.json").read_text())["ticks"]["run"], 5)
+        self.assertEqual(self.run_it("run", "p.yaml", "--quiet").stderr, "")
+        (self.folder / "p.yaml").write_text(NODES.replace("edge: {}, ", "").replace("edge", "gpu"))
+        self.assertNotIn("nodes:", self.run_it("run", "p.yaml").stderr)
+
+    def test_a_plan_is_that_of_the_node_which_is_named(self):
+        for node, has, lacks in (("edge", "video", "mix"), ("gpu", "mix", "video")):
+            segments = self.run_it("plan", "p.yaml", "--node", node).stdout.split("segments\n")[1].split("\n\n")[0]
+            self.assertRegex(segments, fr"(?m)^    {has} ")
+            self.assertNotRegex(segments, fr"(?m)^    {lacks} ")
+        said = self.refused("plan", "p.yaml", "--node", "egde", code=2, error="MR0105")
+        self.assertIn("did you mean 'edge'?", said)
+        self.assertIn("nodes: gpu, edge", said)
+        self.assertIn("no 'nodes:'", self.refused("plan", "null.source", "--node", "edge", code=2, error="MR0105"))
+
+    def test_each_mistake_of_nodes_is_told_once(self):
+        for nodes, told in (("[ edge, gpu ]", ["MR0208"]), ("{}", ["MR0208"]), ("{ edge: {}, gpu: { adress: x } }", ["MR0206"]),
+                            ("{ edge: gpu.local, gpv: {} }", ["MR0208", "MR0318"])):
+            (self.folder / "p.yaml").write_text(NODES.replace("{ edge: {}, gpu: { coordinator: true } }", nodes))
+            self.assertEqual(re.findall(r"error (MR\d+)", self.run_it("check", "p.yaml", code=3).stderr), told, nodes)
+
+    def test_check_finds_what_only_nodes_make_wrong(self):
+        self.run_it("check", "p.yaml")
+        wrong = NODES.replace("input: video,", "input: [ video, other ],") + "  other: { type: test.number, node: gpu }\n"
+        (self.folder / "p.yaml").write_text(wrong)
+        self.refused("check", "p.yaml", code=3, error="MR0814")
+        self.refused("plan", "p.yaml", "--node", "edge", code=3, error="MR0814")
+        self.run_it("plan", "p.yaml")
+        self.run_it("run", "p.yaml", "--ticks", "3")
 
 
 class Checks(Command):

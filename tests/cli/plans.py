@@ -3,7 +3,8 @@
 
 usage: plans.py MILLRACE [--update]
 
-A line `# options: …` in a pipeline gives the command's options.
+A line `# options: …` in a pipeline gives the command's options. A pipeline with a line `# nodes: edge gpu` is also planned
+for each of these nodes, and NAME.edge.txt has the plan of the node edge.
 """
 import difflib
 import json
@@ -20,6 +21,11 @@ def plan(millrace, pipeline, *more):
     command = [millrace, "plan", pipeline.name, *(options.group(1).split() if options else []), *more]
     result = subprocess.run(command, cwd=PLANS, capture_output=True, text=True, timeout=60)
     return result.stdout + result.stderr
+
+
+def nodes_of(pipeline):
+    nodes = re.search(r"(?m)^# nodes: (.*)$", pipeline.read_text(encoding="utf-8"))
+    return nodes.group(1).split() if nodes else []
 
 
 def complaints_of_json(name, printed, text):
@@ -52,14 +58,20 @@ def complaints_of_dot(name, dot):
 def main():
     millrace, update = str(pathlib.Path(sys.argv[1]).resolve()), "--update" in sys.argv[2:]
     found, pipelines = [], sorted(PLANS.glob("*.yaml"))
-    for pipeline in pipelines:
-        text, golden = plan(millrace, pipeline), pipeline.with_suffix(".txt")
+
+    def compare(text, golden):
         if update:
             golden.write_text(text, encoding="utf-8")
         expected = golden.read_text(encoding="utf-8") if golden.exists() else ""
         if text != expected:
             found.append("".join(difflib.unified_diff(expected.splitlines(True), text.splitlines(True), golden.name,
                                                       "what was printed")))
+
+    for pipeline in pipelines:
+        text = plan(millrace, pipeline)
+        compare(text, pipeline.with_suffix(".txt"))
+        for node in nodes_of(pipeline):
+            compare(plan(millrace, pipeline, "--node", node), pipeline.with_suffix(f".{node}.txt"))
         if text.startswith("error"):
             continue
         found += complaints_of_json(pipeline.stem, plan(millrace, pipeline, "--json"), text)

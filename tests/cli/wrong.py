@@ -25,7 +25,7 @@ EDITED_MIN = 100  # pipelines whose suggested edits were made
 ACCEPTED_MIN = 80  # of them, those with no mistake left then
 EDITS_MAX = 10  # of one pipeline, one after another
 PLACE = re.compile(r"(?m)^  at (.+):(\d+):(\d+)$")
-TOP_KEYS = ("version", "name", "clock", "clocks", "handlers")
+TOP_KEYS = ("version", "name", "clock", "clocks", "handlers", "nodes")
 ADDS_A_KEY = ("MR0306", "MR0314")  # the edit is a key that the handler at the place lacks
 
 

@@ -24,6 +24,8 @@ class Cutting {
       for (const graph::Edge& edge : graph.edges)
         if (edge.target == handler.name && !is_source(handler)) handler.node = graph.find(edge.source)->node;
     }
+    for (graph::Clock& clock : graph.clocks) // one without sources may begin anywhere
+      if (!homes.count(clock.name) && up_to(2) == 0) clock.node = nodes.names[up_to(nodes.names.size() - 1)];
     std::vector<Link> links;
     for (size_t n = 0; n < nodes.names.size() * nodes.names.size(); ++n) links.push_back(draw_link());
     nodes.link = [links, count = nodes.names.size()](size_t from, size_t to) { return links[from * count + to]; };
@@ -57,6 +59,8 @@ Nodes cut_at_random(Pipeline& pipeline, uint64_t seed) { return Cutting(seed).cu
 std::string places_of(const Pipeline& pipeline) {
   std::string words;
   for (const graph::Handler& handler : pipeline.graph.handlers) words += handler.name + " on " + handler.node + "\n";
+  for (const graph::Clock& clock : pipeline.graph.clocks)
+    if (!clock.node.empty()) words += "clock " + clock.name + " on " + clock.node + "\n";
   return words;
 }
 

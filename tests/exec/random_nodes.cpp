@@ -95,6 +95,7 @@ TEST_CASE("8.1, 8.2, 8.3, 8.11: a random graph of several clocks over nodes give
     }
     ++ways[std::to_string(nodes.names.size()) + " nodes"];
     if (spread->parcels() > 0) ++ways["parcels"];
+    for (const graph::Clock& clock : p.graph.clocks) ways["homes that clocks name"] += !clock.node.empty();
   }
   if (only >= 0) return;
   for (const auto& [way, count] : ways) MESSAGE(way, ": ", count);

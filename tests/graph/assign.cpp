@@ -62,4 +62,5 @@ TEST_CASE("an assignment that cannot be made says why") {
         "  try: blur.on_error=skip");
   CHECK(refusal("=").substr(0, 13) == "error MR0101:");
   CHECK(refusal("blur.clock=left").substr(0, 13) == "error MR0315:");
+  CHECK(refusal("blur.node=edge").substr(0, 13) == "error MR0318:");
 }

@@ -66,6 +66,44 @@ TEST_CASE("places count characters, not bytes") {
   CHECK(sigma.place.column == 49);
 }
 
+TEST_CASE("nodes are read in their order, with what each of them says") {
+  const Graph graph = parse_yaml(R"(version: 1
+handlers:
+  video: { type: t.a, node: edge }
+  blur: { type: t.b, node: gpu, input: { from: video, delivery: reliable } }
+  show: { type: t.c, input: { from: blur, delivery: live } }
+clocks: { main: { node: edge }, slow: { } }
+nodes:
+  edge: { address: 'edge.local:7433', id: 'mr:MFRA', x-where: roof }
+  gpu: { devices: [ cuda:0, cpu ], coordinator: true }
+  cloud: { devices: cpu, coordinator: false }
+)",
+                                 "f");
+  REQUIRE(graph.nodes.size() == 3);
+  CHECK(graph.nodes[0].address == "edge.local:7433");
+  CHECK(graph.nodes[0].id == "mr:MFRA");
+  CHECK(graph.nodes[0].devices.empty());
+  CHECK(graph.nodes[0].place.line == 8);
+  CHECK(graph.nodes[1].devices == std::vector<std::string>{"cuda:0", "cpu"});
+  CHECK(graph.nodes[2].devices == std::vector<std::string>{"cpu"});
+  CHECK(node_names(graph) == std::vector<std::string>{"gpu", "edge", "cloud"});
+  CHECK(graph.handlers[0].node == "edge");
+  CHECK(graph.handlers[1].node == "gpu");
+  CHECK(graph.handlers[2].node.empty());
+  CHECK(graph.clocks[0].node == "edge");
+  CHECK(graph.clocks[1].node.empty());
+  CHECK(graph.edges[0].delivery == Delivery::reliable);
+  CHECK(graph.edges[1].delivery == Delivery::live);
+  CHECK(edge_of("{ from: b }").delivery == Delivery::automatic);
+}
+
+TEST_CASE("the first node is the coordinator if none says that it is") {
+  const std::string handlers = "\nhandlers: { a: { type: t.a } }";
+  CHECK(node_names(parse_yaml("version: 1\nnodes: { edge: {}, gpu: {} }" + handlers, "f")) ==
+        std::vector<std::string>{"edge", "gpu"});
+  CHECK(node_names(parse_yaml("version: 1" + handlers, "f")).empty());
+}
+
 TEST_CASE("reserved keys of a handler are read into its fields") {
   const Graph graph =
       with_handler("every: 4, device: 'cuda:0', clock: left, on_error: bypass, budget: 1.5ms/2m, concurrency: 3");
@@ -172,7 +210,7 @@ TEST_CASE("every pipeline of the examples is read") {
   CHECK(count > 0);
 }
 
-TEST_CASE("limits are kept: text, nesting, handlers, values by aliases, parameters, edges") {
+TEST_CASE("limits are kept: text, nesting, handlers, values by aliases, parameters, nodes") {
   const std::string head = "version: 1\nhandlers: { a: { type: t.a, p: ";
   CHECK(code_of(head + std::string(28, '[') + std::string(28, ']') + " } }") == 0);
   CHECK(code_of(head + std::string(40, '[') + std::string(40, ']') + " } }") == 203);
@@ -183,6 +221,10 @@ TEST_CASE("limits are kept: text, nesting, handlers, values by aliases, paramete
   CHECK(code_of(handlers) == 203);
   for (int i = 0; i < 257; ++i) params += "    p" + std::to_string(i) + ": 1\n";
   CHECK(code_of(params) == 203);
+  std::string nodes;
+  for (int i = 0; i < 64; ++i) nodes += "n" + std::to_string(i) + ": {}, ";
+  CHECK(code_of("version: 1\nnodes: { " + nodes + "}\nhandlers: { a: { type: t.a } }") == 0);
+  CHECK(code_of("version: 1\nnodes: { " + nodes + "last: {} }\nhandlers: { a: { type: t.a } }") == 203);
   std::string laughs = "version: 1\nx-a: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
   for (int i = 1; i < 9; ++i) {
     const std::string alias = "*a" + std::to_string(i - 1);

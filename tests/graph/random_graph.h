@@ -39,9 +39,11 @@ class RandomGraph {
     Graph graph;
     if (often()) graph.name = "n" + text();
     for (int64_t n = seldom() ? 1 + up_to(2) : 0, i = 0; i < n; ++i)
-      graph.clocks.push_back(clock("clock" + std::to_string(i)));
+      graph.nodes.push_back(node(name() + std::to_string(i), i == 1));
+    for (int64_t n = seldom() ? 1 + up_to(2) : 0, i = 0; i < n; ++i)
+      graph.clocks.push_back(clock("clock" + std::to_string(i), graph));
     const bool named = !graph.clocks.empty();
-    if (!named && often()) graph.clocks.push_back(clock(""));
+    if (!named && often()) graph.clocks.push_back(clock("", graph));
     for (int64_t n = 1 + up_to(9), i = 0; i < n; ++i)
       graph.handlers.push_back(handler(name() + std::to_string(i), graph, named));
     for (const Handler& target : graph.handlers) add_inputs(graph, target.name);
@@ -51,13 +53,25 @@ class RandomGraph {
  private:
   char pick(const std::string& from) { return from[static_cast<size_t>(up_to(static_cast<int64_t>(from.size()) - 1))]; }
 
-  Clock clock(const std::string& name) {
+  // `may_coordinate` for one node of a graph at most.
+  Node node(const std::string& name, bool may_coordinate) {
+    Node node;
+    node.name = name;
+    if (often()) node.address = "n" + text();
+    for (int64_t n = up_to(2), i = 0; i < n; ++i) node.devices.push_back(i == 0 ? "cpu" : "cuda:" + std::to_string(i));
+    if (seldom()) node.id = "mr:" + text();
+    node.coordinator = may_coordinate && often();
+    return node;
+  }
+
+  Clock clock(const std::string& name, const Graph& graph) {
     Clock clock;
     clock.name = name;
     clock.mode = static_cast<ClockMode>(up_to(3));
     if (often()) clock.rate = seldom() ? Rational{30000, 1001} : Rational{1 + up_to(1000), 1};
     if (often()) clock.in_flight = static_cast<uint32_t>(1 + up_to(7));
     if (clock.in_flight > 1 && seldom()) clock.in_flight_least = clock.in_flight - 1;
+    if (!graph.nodes.empty() && often()) clock.node = graph.nodes[0].name;
     return clock;
   }
 
@@ -70,6 +84,7 @@ class RandomGraph {
     if (often()) handler.every = static_cast<uint32_t>(1 + up_to(9));
     if (seldom()) handler.device = "sim:" + std::to_string(up_to(3));
     if (named && often()) handler.clock = graph.clocks[0].name;
+    if (!graph.nodes.empty() && often()) handler.node = graph.nodes.back().name;
     handler.on_error = static_cast<OnError>(up_to(3));
     if (seldom()) handler.budget_ns = 1 + up_to(3'599'999'999'999);
     if (handler.budget_ns > 0 && seldom()) handler.patience_ns = 1 + up_to(3'599'999'999'999);
@@ -101,6 +116,7 @@ class RandomGraph {
     edge.forbid_copy = seldom();
     edge.forbid_convert = seldom();
     if (seldom()) edge.domain = "edge/cuda:0";
+    if (seldom()) edge.delivery = static_cast<Delivery>(up_to(2));
     return edge;
   }
 

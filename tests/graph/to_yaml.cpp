@@ -49,6 +49,29 @@ handlers:
 )");
 }
 
+TEST_CASE("nodes are written before what names them") {
+  const std::string text = R"(version: 1
+nodes:
+  edge:
+    address: edge.local:7433
+    devices: [cpu, sim:0]
+  gpu:
+    id: "mr: MFRA"
+    coordinator: true
+  cloud: {}
+clock:
+  node: edge
+handlers:
+  video:
+    type: test.pattern
+    node: edge
+  blur:
+    type: image.blur
+    input: { from: video, delivery: live }
+)";
+  CHECK(to_yaml(parse_yaml(text, "f")) == text);
+}
+
 TEST_CASE("graphs that differ in anything but places are not the same") {
   const Graph graph = parse_line("a.src p=1 ! b.sink");
   CHECK(same(graph, parse_line("a.src  p=1  ! b.sink")));
@@ -66,6 +89,16 @@ TEST_CASE("graphs that differ in anything but places are not the same") {
   CHECK_FALSE(same(graph, other));
   other = graph;
   other.clocks.push_back({});
+  CHECK_FALSE(same(graph, other));
+  other = graph;
+  other.nodes.push_back({"edge", "", {}, "", false, {}});
+  CHECK_FALSE(same(graph, other));
+  other.handlers[1].node = "edge";
+  Graph elsewhere = other;
+  elsewhere.handlers[1].node = "";
+  CHECK_FALSE(same(other, elsewhere));
+  other = graph;
+  other.edges[0].delivery = Delivery::live;
   CHECK_FALSE(same(graph, other));
   other = graph;
   other.name = "x";

@@ -116,8 +116,45 @@ TEST_CASE("7.2: a node that the pipeline does not have is refused, with the near
   Pipeline p("t.count name=source ! t.sink name=sink log=none");
   put(p, "gpy", {"sink"});
   const Error error = error_of(p, {}, on(0));
-  CHECK(error.code == code::unknown_handler);
+  CHECK(error.code == code::unknown_node);
   CHECK(error.nearest == "gpu");
+}
+
+TEST_CASE("7.2: a clock may name its home, and no other node than that of its sources") {
+  Pipeline p("t.count name=source ! t.relay name=relay ! t.sink name=sink log=none");
+  p.clock(graph::ClockMode::free);
+  put(p, "gpu", {"source"});
+  p.graph.clocks[0].node = "gpu";
+  CHECK(refusal(p, {}, on(0)) == 0);
+  p.graph.clocks[0].node = "home";
+  const Error error = error_of(p, {}, on(1));
+  CHECK(error.code == code::clock_on_two_nodes);
+  CHECK(error.edit == "node: gpu");
+  p.graph.clocks[0].node = "gqu";
+  CHECK(error_of(p, {}, on(0)).code == code::unknown_node);
+  CHECK(error_of(p, {}, on(0)).nearest == "gpu");
+  CHECK(refusal(p) == 0); // one machine runs it all
+}
+
+TEST_CASE("7.2: a clock without sources begins where it says, also if none of its handlers is there") {
+  Pipeline p;
+  p.clock(graph::ClockMode::source);
+  p.graph.clocks.back().name = "camera";
+  p.clock(graph::ClockMode::free, 10);
+  p.graph.clocks.back().name = "slow";
+  p.add("source", "t.count", {{"rate", "30"}, {"count", "9"}}).clock = "camera";
+  p.add("first", "t.join").clock = "slow";
+  p.connect("source", "first.in", graph::Policy::latest);
+  put(p, "gpu", {"first"});
+  const auto home_of_slow = [&] {
+    const Planned planned(p, {}, on(0));
+    for (const plan::Pace& pace : planned.compiled().paces)
+      if (pace.kind == plan::PaceKind::clock && planned.compiled().clocks[pace.clock].name == "slow") return pace.node;
+    return plan::kNone;
+  };
+  CHECK(home_of_slow() == 1);
+  p.graph.clocks.back().node = "home";
+  CHECK(home_of_slow() == 0);
 }
 
 TEST_CASE("8.11: a clock without sources may be on another node than its leader, where its queues are too") {
