@@ -1,4 +1,4 @@
-// What a run over nodes reports of its crossings.
+// What a run over nodes says of its crossings: in its report, and if it stands still.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -62,4 +62,23 @@ TEST_CASE("a run on one machine reports no crossings") {
   const Ran ran = run(line({"t.relay"}, "seen", 3));
   CHECK(ran.report.crossings.empty());
   CHECK(!nlohmann::json::parse(to_json(ran)).contains("crossings"));
+}
+
+TEST_CASE("a run that stands still because no link brings its ticks says which crossing it waits for") {
+  Setup setup;
+  setup.virtual_time = true;
+  setup.nodes = {"home", "gpu"};
+  const auto stands_still = [&](uint32_t node, const std::string& why) {
+    Pipeline pipeline("t.count name=camera count=9 ! t.relay name=detect ! t.need name=overlay ! t.sink log=seen");
+    pipeline.graph.handlers[1].node = "gpu";
+    pipeline.graph.edges[1].target_port = "b";
+    pipeline.connect("camera", "overlay.a");
+    setup.node = node;
+    const Ran ran = Compiled(pipeline, setup).run();
+    CAPTURE(ran.error.what);
+    CHECK(ran.error.code == code::no_progress);
+    CHECK(ran.error.what.find(why) != std::string::npos);
+  };
+  stands_still(0, "join of stage 2 waits for main/1>2 from gpu (tick 0)");
+  stands_still(1, "from home waits for main/0>1 (tick 0)");
 }
