@@ -54,6 +54,9 @@ struct ChannelRun {
   std::vector<Drops> dropped; // by value of a tick
   std::vector<bool> queued;   // by value of a tick: one of its edges is a queue
   uint64_t left_out = 0;      // gate: ticks without a value that it turned away; they are no drops
+  Drops ticks_left_out{};     // feed: ticks with or without values, by cause
+  uint64_t parcels = 0;       // crossing: ticks that the link took, or brought
+  uint64_t parcel_bytes = 0;  // crossing: the bytes of those ticks
 
   QueuedTick& at(size_t i) { return ring[(first + i) % ring.size()]; }
   bool full() const { return count == ring.size(); }

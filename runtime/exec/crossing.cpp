@@ -19,6 +19,16 @@ static_assert(kNotMeasured == INT64_MIN, "a parcel says it so");
 Departure::Departure(Run& run, const plan::CrossingPlan& crossing)
     : run_(*run.state_), channel_(*run_.epoch.channels[crossing.channel]) {}
 
+namespace {
+
+void count_parcel(ChannelRun& channel, const Parcel& parcel) {
+  ++channel.parcels;
+  for (const ParcelValue& value : parcel.values)
+    if (value.value) channel.parcel_bytes += value.value->header.extent_bytes;
+}
+
+} // namespace
+
 bool Departure::next(Parcel& parcel) {
   const std::lock_guard lock(channel_.mutex);
   if (channel_.taken == channel_.count) {
@@ -38,6 +48,7 @@ bool Departure::next(Parcel& parcel) {
     if (slot.block) memory::learn_count(*slot.block);
     parcel.values[v] = {slot.value, slot.data, static_cast<uint8_t>(slot.cause)};
   }
+  count_parcel(channel_, parcel);
   return true;
 }
 
@@ -110,6 +121,7 @@ void Arrival::arrive(const Parcel& parcel) {
       MR_ASSERT(!channel_.full(), "no more parcels come than the credit allows");
       QueuedTick& tick = channel_.at(channel_.count++);
       ++channel_.pushed;
+      count_parcel(channel_, parcel);
       tick.info = parcel.tick;
       tick.from_ns = parcel.begun_ns;
       tick.gap = static_cast<Cause>(parcel.gap);

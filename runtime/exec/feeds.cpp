@@ -12,6 +12,7 @@ namespace millrace::exec {
 namespace {
 
 void count_left_out(ChannelRun& channel, const QueuedTick& tick, Cause cause) {
+  ++channel.ticks_left_out[static_cast<size_t>(cause)];
   if (!tick.has_value()) ++channel.left_out;
   for (size_t v = 0; v < tick.slots.size(); ++v)
     if (tick.slots[v].value) ++channel.dropped[v][static_cast<size_t>(cause)];

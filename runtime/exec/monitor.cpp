@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "exec/channel.h"
 #include "exec/report.h"
 #include "exec/source.h"
 #include "exec/threads.h"
@@ -39,6 +40,22 @@ std::string missing_input(const StepRun& step, uint64_t ordinal) {
     if (unstamped) return producer->plan->name;
   }
   return "";
+}
+
+// The feeds from which a far pace still needs a tick: "main/1>2 from gpu and stage 0". A single one is from the node
+// that its step is named after.
+std::string missing_feeds(const RunState& run, const PaceRun& pace) {
+  std::string words;
+  for (const FeedRun& feed : pace.feeds) {
+    const std::lock_guard lock(feed.channel->mutex);
+    if (feed.channel->count > 0 || feed.channel->closed) continue;
+    words += words.empty() ? "" : " and ";
+    if (feed.channel->from) words += "stage " + std::to_string(feed.channel->from->pace->plan->stage);
+    for (const plan::CrossingPlan& crossing : run.epoch.plan.crossings)
+      if (run.epoch.channels[crossing.channel].get() == feed.channel)
+        words += crossing.name + (pace.feeds.size() > 1 ? " from " + crossing.node : "");
+  }
+  return words;
 }
 
 // True if no tick is admitted until one that is in flight is done.
@@ -87,10 +104,11 @@ std::vector<std::string> waiting_lines(const RunState& run) {
       lines.push_back(step->plan->name + " waits for " +
                       (missing.empty() ? "room, a device or another clock" : missing) + tick);
     } else if (segment->head) {
-      const bool full = has_full_window(*segment->pace);
-      lines.push_back(
-          segment->steps[0]->plan->name +
-          (full ? " waits for room: as many ticks as may be are in flight" : " waits for a source or a beat") + tick);
+      const std::string missing = missing_feeds(run, *segment->pace);
+      const std::string what = has_full_window(*segment->pace) ? "room: as many ticks as may be are in flight"
+                               : missing.empty()               ? "a source or a beat"
+                                                               : missing;
+      lines.push_back(segment->steps[0]->plan->name + " waits for " + what + tick);
     }
   }
   return lines;

@@ -202,6 +202,18 @@ void report_transfers(const RunState& run, Report& report) {
   }
 }
 
+void report_crossings(const RunState& run, Report& report) {
+  for (const plan::CrossingPlan& crossing : run.epoch.plan.crossings) {
+    ChannelRun& channel = *run.epoch.channels[crossing.channel];
+    CrossingReport out{crossing.name, crossing.node, crossing.departs, 0, 0, {}};
+    const std::lock_guard lock(channel.mutex);
+    out.parcels = channel.parcels;
+    out.bytes = channel.parcel_bytes;
+    add_drops(channel.ticks_left_out, out.left_out);
+    report.crossings.push_back(std::move(out));
+  }
+}
+
 void report_paths(const RunState& run, Report& report) {
   const Epoch& epoch = run.epoch;
   for (const plan::PredictedPath& path : epoch.sinks) {
@@ -269,6 +281,7 @@ Report make_report(const RunState& run) {
   report_handlers(run, report);
   report_edges(run, report);
   report_transfers(run, report);
+  report_crossings(run, report);
   report_devices(run, report);
   std::sort(report.mispredictions.begin(), report.mispredictions.end(),
             [](const Misprediction& a, const Misprediction& b) {

@@ -47,6 +47,14 @@ struct TransferReport {
   uint64_t count = 0, bytes = 0, sampled = 0;
   double p50_us = 0, predicted_us = 0;
 };
+// A crossing, as its end on this node counts it.
+struct CrossingReport {
+  std::string name, node;                   // "main/0>1"; the other node
+  bool departs = false;                     // ticks leave here; else they arrive
+  uint64_t parcels = 0;                     // ticks that the link took, or brought
+  uint64_t bytes = 0;                       // the sum over their values
+  std::map<std::string, uint64_t> left_out; // ticks that were left out at this end, by cause
+};
 struct PoolReport {
   uint64_t allocated_bytes = 0, high_water_bytes = 0;
   uint64_t steady_allocations = 0; // allocations in the domain's memory since the run began, by any caller
@@ -89,6 +97,7 @@ struct Report {
   std::vector<HandlerReport> handlers;
   std::vector<EdgeReport> edges;
   std::vector<TransferReport> transfers;
+  std::vector<CrossingReport> crossings;     // empty if one machine runs the graph
   std::vector<Misprediction> mispredictions; // the largest first
   std::map<std::string, PoolReport> pools;
   uint64_t latency_sampled = 0;

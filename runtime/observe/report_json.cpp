@@ -60,6 +60,13 @@ std::string to_json(const Result& result) {
                                  {"sampled", t.sampled},
                                  {"p50_us", t.p50_us},
                                  {"predicted_us", t.predicted_us}});
+  for (const CrossingReport& c : report.crossings)
+    json["crossings"].push_back({{"name", c.name},
+                                 {"direction", c.departs ? "to" : "from"},
+                                 {"node", c.node},
+                                 {"parcels", c.parcels},
+                                 {"bytes", c.bytes},
+                                 {"left_out", c.left_out}});
   json["surprises"] = ordered_json::array();
   for (const Misprediction& s : report.mispredictions)
     json["surprises"].push_back({{"what", s.what}, {"predicted_us", s.predicted_us}, {"measured_us", s.measured_us}});

@@ -132,6 +132,7 @@ Plan compile(const graph::Graph& graph, const Facts& facts, const Types& types, 
   for (int round = 0; round < kConversionRoundsMax; ++round) {
     Draft draft{all.graph(), all.facts(), types, machine, options};
     draft.plan.name = graph.name;
+    draft.plan.nodes = options.nodes;
     draft.plan.node = options.node;
     resolve(draft);
     assign_clocks(draft);

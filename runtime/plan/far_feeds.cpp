@@ -2,6 +2,7 @@
 #include "plan/far_feeds.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "plan/clock_circles.h"
 #include "plan/format_text.h"
@@ -25,11 +26,17 @@ constexpr int64_t kSlackNs = 2'000'000;
 
 } // namespace
 
-const Channel* arrival_of(const Plan& plan, uint32_t o) {
+const CrossingPlan* crossing_of(const Plan& plan, uint32_t channel) {
+  const auto at = std::find_if(plan.crossings.begin(), plan.crossings.end(),
+                               [&](const CrossingPlan& crossing) { return crossing.channel == channel; });
+  return at == plan.crossings.end() ? nullptr : &*at;
+}
+
+const CrossingPlan* arrival_of(const Plan& plan, uint32_t o) {
   const Output& output = plan.outputs[o];
   const Step& entry = plan.steps[output.step];
   if (!entry.is<EntryStep>() || output.origin != kNone) return nullptr;
-  return &plan.channels[feed_of(plan.paces[entry.pace], output.port).channel];
+  return crossing_of(plan, feed_of(plan.paces[entry.pace], output.port).channel);
 }
 
 void hold_feeds(Plan& plan) {
@@ -142,7 +149,7 @@ void FarFeeds::make_feed(const Ends& ends, Found& feed) {
   if (from_here) plan_.channels[number].from = make_gate(ends, feed, number);
   if (to_here) {
     Pace& pace = plan_.paces[to];
-    if (pace.entry == kNone) pace.entry = all_.add_step(EntryStep{}, "entry of pace " + std::to_string(to), to);
+    if (pace.entry == kNone) pace.entry = all_.add_step(EntryStep{}, entry_name(to), to);
     feed.first = static_cast<uint32_t>(plan_.steps[pace.entry].outputs.size());
     pace.feeds.push_back({number, feed.first, static_cast<uint32_t>(feed.values.size())});
     plan_.channels[number].to = pace.entry;
@@ -151,7 +158,20 @@ void FarFeeds::make_feed(const Ends& ends, Found& feed) {
   if (from_here && to_here) return;
   const Clock& clock = plan_.clocks[plan_.paces[to].clock];
   plan_.crossings.push_back({name_of(clock) + "/" + std::to_string(from) + ">" + std::to_string(to),
-                             draft_.options.nodes[plan_.paces[from_here ? to : from].node], number, from_here});
+                             node_of(from_here ? to : from), number, from_here, from, to});
+}
+
+std::string FarFeeds::gate_name(const Ends& ends) const {
+  const auto [to, from] = ends;
+  return "to " + (is_here(to) ? stage_words(plan_, to) : node_of(to));
+}
+
+std::string FarFeeds::entry_name(uint32_t pace) const {
+  const auto first = feeds_.lower_bound({pace, 0});
+  const auto last = feeds_.upper_bound({pace, kNone});
+  const uint32_t from = first->first.second;
+  if (std::next(first) == last && !is_here(from)) return "from " + node_of(from);
+  return "join of " + stage_words(plan_, pace);
 }
 
 // The ticks of a round trip; also of feeds within a node, which hold as many beside those that go over links.
@@ -162,7 +182,7 @@ uint32_t FarFeeds::ticks_on_the_way(uint32_t pace) const {
 }
 
 uint32_t FarFeeds::make_gate(const Ends& ends, const Found& feed, uint32_t channel) {
-  const uint32_t gate = all_.add_step(GateStep{channel}, "gate of pace " + std::to_string(ends.first), ends.second);
+  const uint32_t gate = all_.add_step(GateStep{channel}, gate_name(ends), ends.second);
   for (const Value& value : feed.values) {
     StepInput input;
     input.output = output_of(value);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -14,8 +15,10 @@ namespace millrace::plan {
 
 // The feed by which the output of a far pace's entry comes.
 const Feed& feed_of(const Pace& pace, uint32_t output);
-// The feed by which an entry's value comes from another node; null if the output is no such value.
-const Channel* arrival_of(const Plan& plan, uint32_t output);
+// The crossing that has this channel; null if both ends of the channel are on this node.
+const CrossingPlan* crossing_of(const Plan& plan, uint32_t channel);
+// The crossing by which an entry's value comes from another node; null if the output is no such value.
+const CrossingPlan* arrival_of(const Plan& plan, uint32_t output);
 // Gives feeds the places that circles of clocks need (8.3).
 void hold_feeds(Plan& plan);
 
@@ -55,6 +58,10 @@ class FarFeeds {
   uint32_t ticks_on_the_way(uint32_t pace) const;
   uint32_t make_gate(const Ends& ends, const Found& feed, uint32_t channel);
   void make_outputs(uint32_t pace, Found& feed, bool from_here);
+  // Names of steps, as plans and messages show them: "to gpu", "to stage 2"; "from gpu", "join of stage 2".
+  std::string gate_name(const Ends& ends) const;
+  std::string entry_name(uint32_t pace) const;
+  const std::string& node_of(uint32_t pace) const { return draft_.options.nodes[plan_.paces[pace].node]; }
   bool is_here(uint32_t pace) const;
   uint32_t output_of(const Value& value) const; // its maker is on this node
   const DraftHandler& source_of(uint32_t edge) const { return all_.source_of(draft_.edges[edge]); }

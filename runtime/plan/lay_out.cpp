@@ -260,7 +260,8 @@ class Layout {
       if (blocking || (facts.rate_num > 0 && clock.realtime()) || clock.takes_what_is_due(facts))
         hold(ring, kReadAhead + 1, "read ahead by the source");
     }
-    if (const Channel* feed = arrival_of(plan_, o)) hold(ring, feed->depth + 1, "on their way from another node");
+    if (const CrossingPlan* crossing = arrival_of(plan_, o))
+      hold(ring, plan_.channels[crossing->channel].depth + 1, "on their way from " + crossing->node);
     if (output.format.held > 0) hold(ring, output.format.held, "worked in by " + producer.name);
     if (!plan_.on_host(producer.domain)) ring.pinned = plan_.in_host_memory(ring.domain); // a device writes it
     plan_.outputs[o].ring = static_cast<uint32_t>(plan_.rings.size());
@@ -269,7 +270,8 @@ class Layout {
 
   void hold_for_channel(Ring& ring, const Step& reader) {
     const Channel& channel = plan_.channels[reader.channel()];
-    if (channel.to == kNone) return hold(ring, channel.depth + 1, "held for another node");
+    if (channel.to == kNone)
+      return hold(ring, channel.depth + 1, "for the link to " + crossing_of(plan_, reader.channel())->node);
     const Step& far = plan_.steps[channel.to];
     uint32_t retain = 0;
     for (uint32_t o : far.outputs) retain = std::max(retain, plan_.outputs[o].retain);

@@ -215,6 +215,7 @@ class Grouping {
       pace.kind = PaceKind::decoupled;
       pace.clock = draft_.handlers[h].clock;
       pace.node = draft_.handlers[h].node;
+      pace.stage = draft_.handlers[h].stage;
       plan_.paces.push_back(pace);
       spread(h, static_cast<uint32_t>(plan_.paces.size() - 1));
     }
@@ -237,6 +238,7 @@ class Grouping {
       pace.kind = PaceKind::far;
       pace.clock = handler.clock;
       pace.node = handler.node;
+      pace.stage = handler.stage;
       plan_.paces.push_back(pace);
     }
   }

@@ -102,6 +102,7 @@ class HandlerSteps {
     out.step = handler.step;
     out.domain = handler.domain;
     out.clock = handler.clock;
+    out.node = handler.node;
     out.every = declared.every;
     out.gap = all_.gap_of(h);
     out.lanes = std::max(1u, declared.concurrency);

@@ -34,6 +34,7 @@ struct Pace {
   PaceKind kind = PaceKind::clock;
   uint32_t node = 0;               // index into Options::nodes; on the others it has no steps
   uint32_t clock = 0;              // index into Plan::clocks
+  uint32_t stage = 0;              // that of its handlers (stages.h); 0 also if it only posts values of other nodes
   uint32_t parent = kNone;         // decoupled: the pace of its gate
   uint32_t gate = kNone;           // decoupled: step
   uint32_t entry = kNone;          // decoupled, far: step

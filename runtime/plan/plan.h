@@ -53,6 +53,7 @@ struct HandlerPlan {
   uint32_t step = kNone;
   uint32_t domain = 0;
   uint32_t clock = 0;
+  uint32_t node = 0; // index into Plan::nodes
   uint32_t every = 1;
   uint32_t gap = 0; // ticks without a firing that it is planned for while it owes one
   uint32_t lanes = 1;
@@ -113,16 +114,18 @@ struct InsertedPlan {
 
 // A channel whose other end is on another node: its ticks are parcels of a link.
 struct CrossingPlan {
-  std::string name;     // the same on both nodes: "main/0>2" is from pace 0 to pace 2
-  std::string node;     // the other one
-  uint32_t channel = 0; // the end here
-  bool departs = false; // ticks leave here; else they arrive
+  std::string name;          // the same on both nodes: "main/0>2" is from pace 0 to pace 2
+  std::string node;          // the other one
+  uint32_t channel = 0;      // the end here
+  bool departs = false;      // ticks leave here; else they arrive
+  uint32_t from = 0, to = 0; // paces
 };
 
 struct Plan {
   std::string name;
-  uint32_t node = 0;           // the node that it is for: Options::node
-  std::vector<Domain> domains; // as the machine has them
+  std::vector<std::string> nodes; // Options::nodes, in their order
+  uint32_t node = 0;              // the node that it is for: Options::node
+  std::vector<Domain> domains;    // as the machine has them
   std::vector<plugin::HandlerInfo> types;
   std::vector<HandlerPlan> handlers; // those of the graph, then those that were inserted
   std::vector<EdgePlan> edges;
@@ -150,6 +153,7 @@ struct Plan {
   // bytes.
   bool on_host(uint32_t domain) const { return domains[domain].is_host(); }
   bool in_host_memory(uint32_t domain) const { return domains[domain].host_memory; }
+  bool is_over_nodes() const { return nodes.size() > 1; }
   const plugin::HandlerInfo& type_of(const HandlerPlan& handler) const { return types[handler.info]; }
   const plugin::HandlerInfo& type_of(const Step& step) const { return type_of(handlers[step.handler()]); }
 };

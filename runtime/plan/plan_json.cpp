@@ -99,20 +99,20 @@ MR_WORDS(ChannelKind, {ChannelKind::gate, "gate"}, {ChannelKind::latest, "latest
          {ChannelKind::align, "align"})
 
 MR_FIELDS(Domain, name, node, kind, index, bodies, host_memory, records_on_host, pushes, bytes_limit)
-MR_FIELDS(HandlerPlan, name, type, info, facts, step, domain, clock, every, gap, lanes, on_error, budget_ns, cost_ns,
-          waits, reason, edge_counts, first_entry)
+MR_FIELDS(HandlerPlan, name, type, info, facts, step, domain, clock, node, every, gap, lanes, on_error, budget_ns,
+          cost_ns, waits, reason, edge_counts, first_entry)
 MR_FIELDS(EdgePlan, from, to, policy, delay, source_output, target_step, target_input, note)
 MR_FIELDS(TransferPlan, step, edges, route, bytes, predicted_us, apart_us, guessed, reason)
 MR_FIELDS(AccessPlan, step, input, edge, domain, bytes, predicted_us, copy_us)
 MR_FIELDS(InsertedPlan, handler, declared, from, to, source, readers, reason, predicted_us, width, height, bytes)
 MR_FIELDS(Feed, channel, first, count)
-MR_FIELDS(Pace, kind, node, clock, parent, gate, entry, level, feeds, led_by, window, room, gap, slots, sources,
+MR_FIELDS(Pace, kind, node, clock, stage, parent, gate, entry, level, feeds, led_by, window, room, gap, slots, sources,
           generated, ticks_max)
 MR_FIELDS(Clock, name, mode, rate, live, driver, in_flight, in_flight_least, pending, held_ns, held_ticks, owed_ticks,
           crowd_ticks, circle, leaders)
 MR_FIELDS(Channel, kind, from, to, depth, capacity, full, busy, queued, on_firing, every_tick, far, lag, within_ns,
           same_clock, initial_empty, edges, entries)
-MR_FIELDS(CrossingPlan, name, node, channel, departs)
+MR_FIELDS(CrossingPlan, name, node, channel, departs, from, to)
 MR_FIELDS(Segment, pace, domain, lane, lanes, home, pinned, blocking, heavy, thread, steps)
 MR_FIELDS(Region, domain, slots, steps)
 MR_FIELDS(Output, step, port, name, domain, format, origin, pack, ring, retain, forwards, in_place, owns, connected)
@@ -158,10 +158,10 @@ namespace millrace::plan {
 MR_FIELDS(Step, kind, name, pace, segment, domain, inputs, outputs, after, every, level, region)
 
 // All but the record types that formats of outputs point to.
-static_assert(field_count<Plan>() == 25, "each field of Plan is one of these, or `records`");
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plan, name, node, domains, types, handlers, edges, clocks, paces, steps, outputs,
-                                   rings, channels, crossings, segments, regions, transfers, accesses, inserted, notes,
-                                   memory, workers, threads, latency_us, guessed)
+static_assert(field_count<Plan>() == 26, "each field of Plan is one of these, or `records`");
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plan, name, nodes, node, domains, types, handlers, edges, clocks, paces, steps,
+                                   outputs, rings, channels, crossings, segments, regions, transfers, accesses,
+                                   inserted, notes, memory, workers, threads, latency_us, guessed)
 
 nlohmann::json write_plan(const Plan& plan) {
   nlohmann::json json = plan;

@@ -32,12 +32,10 @@ bool read_by_nobody(const Plan& plan, const Step& step) {
   return std::none_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t o) { return plan.outputs[o].connected; });
 }
 
-} // namespace
-
-std::vector<PredictedPath> predict_paths(const Plan& plan) {
+// By step: the longest way to its end.
+std::vector<Way> find_ways(const Plan& plan) {
   // Steps are in an order that respects every edge without delay, and so are those of a segment.
   std::vector<Way> done(plan.steps.size()), busy(plan.segments.size());
-  std::vector<PredictedPath> paths;
   for (uint32_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
     Way way = step.segment == kNone ? Way{} : busy[step.segment];
@@ -45,20 +43,37 @@ std::vector<PredictedPath> predict_paths(const Plan& plan) {
       if (input.output != kNone && input.delay == 0) way = std::max(way, done[plan.outputs[input.output].step]);
     for (const uint32_t before : step.after) way = std::max(way, done[before]);
     if (step.is<EntryStep>() && step.channel() != kNone) way = std::max(way, done[plan.channels[step.channel()].from]);
+    if (step.is<EntryStep>())
+      for (const Feed& feed : plan.paces[step.pace].feeds) // the time on a link is not known
+        if (is_whole(plan.channels[feed.channel])) way = std::max(way, done[plan.channels[feed.channel].from]);
     const Way own = cost_of(plan, s);
     way.us += own.us;
     way.unknown += own.unknown;
     done[s] = way;
     if (step.segment != kNone) busy[step.segment] = way;
-    if (read_by_nobody(plan, step)) paths.push_back({s, way.us, way.unknown});
   }
+  return done;
+}
+
+} // namespace
+
+std::vector<PredictedPath> predict_paths(const Plan& plan) {
+  const std::vector<Way> done = find_ways(plan);
+  std::vector<PredictedPath> paths;
+  for (uint32_t s = 0; s < plan.steps.size(); ++s)
+    if (read_by_nobody(plan, plan.steps[s])) paths.push_back({s, done[s].us, done[s].unknown});
   return paths;
 }
 
 PredictedLatency predict_latency(const Plan& plan) {
   PredictedLatency latency;
   for (const PredictedPath& path : predict_paths(plan)) latency.us = std::max(latency.us, path.us);
-  for (const HandlerPlan& handler : plan.handlers) latency.unknown += handler.cost_ns == 0;
+  if (!plan.crossings.empty()) {
+    const std::vector<Way> done = find_ways(plan);
+    for (const CrossingPlan& crossing : plan.crossings)
+      if (crossing.departs) latency.us = std::max(latency.us, done[plan.channels[crossing.channel].from].us);
+  }
+  for (const HandlerPlan& handler : plan.handlers) latency.unknown += handler.node == plan.node && handler.cost_ns == 0;
   return latency;
 }
 

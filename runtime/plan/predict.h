@@ -19,10 +19,10 @@ struct PredictedPath {
 // them.
 std::vector<PredictedPath> predict_paths(const Plan& plan);
 
-// The longest of these paths.
+// The longest of these paths, and of those to crossings that leave the plan's node. The time on links is left out.
 struct PredictedLatency {
   double us = 0;        // a lower bound if `unknown` > 0
-  uint32_t unknown = 0; // handlers of the whole plan whose cost is not known
+  uint32_t unknown = 0; // handlers of the plan's node whose cost is not known
 };
 PredictedLatency predict_latency(const Plan& plan);
 

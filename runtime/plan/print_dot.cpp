@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "plan/describe_crossing.h"
 #include "plan/format_text.h"
 
 namespace millrace::plan {
@@ -61,11 +62,41 @@ std::string arrows(const Plan& plan) {
   return text;
 }
 
+// A box for each other node that a crossing leads to, with the handlers that it runs.
+std::string other_nodes(const Plan& plan) {
+  std::string text;
+  for (uint32_t node = 0; node < plan.nodes.size(); ++node) {
+    const std::string& name = plan.nodes[node];
+    if (std::none_of(plan.crossings.begin(), plan.crossings.end(),
+                     [&](const CrossingPlan& crossing) { return crossing.node == name; }))
+      continue;
+    std::string label = escaped(name);
+    for (const HandlerPlan& handler : plan.handlers)
+      if (handler.node == node) label += "\\n" + escaped(handler.name);
+    text += fmt::format("  node{} [label=\"{}\", shape=box3d];\n", node, label);
+  }
+  return text;
+}
+
+std::string links(const Plan& plan) {
+  std::string text;
+  for (const CrossingPlan& crossing : plan.crossings) {
+    const Channel& channel = plan.channels[crossing.channel];
+    std::string label = escaped(crossing.name);
+    for (const CrossingValue& value : values_of(plan, crossing)) label += "\\n" + escaped(value.name);
+    const uint32_t other = plan.paces[crossing.departs ? crossing.to : crossing.from].node;
+    const std::string from = crossing.departs ? fmt::format("step{}", channel.from) : fmt::format("node{}", other);
+    const std::string to = crossing.departs ? fmt::format("node{}", other) : fmt::format("step{}", channel.to);
+    text += fmt::format("  {} -> {} [label=\"{}\", style=dashed];\n", from, to, label);
+  }
+  return text;
+}
+
 } // namespace
 
 std::string print_dot(const Plan& plan) {
   return fmt::format("digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box];\n", escaped(plan.name)) + nodes(plan) +
-         arrows(plan) + "}\n";
+         other_nodes(plan) + arrows(plan) + links(plan) + "}\n";
 }
 
 } // namespace millrace::plan

@@ -1,6 +1,7 @@
 // The plan as JSON: the contract of `millrace plan --json` (design.md §6) and what else a tool may want to know.
 #include <nlohmann/json.hpp>
 
+#include "plan/describe_crossing.h"
 #include "plan/format_text.h"
 
 namespace millrace::plan {
@@ -13,15 +14,19 @@ constexpr int kPlanVersion = 1; // raised when a reader of the older form would 
 
 ordered_json handlers(const Plan& plan) {
   ordered_json json = ordered_json::object();
-  for (const HandlerPlan& handler : plan.handlers)
-    json[handler.name] = {{"type", handler.type},
-                          {"domain", plan.domains[handler.domain].name},
-                          {"segment", handler.step == kNone ? kNone : plan.steps[handler.step].segment},
-                          {"clock", plan.clocks[handler.clock].name},
-                          {"every", handler.every},
-                          {"instances", handler.lanes},
-                          {"cost_us", static_cast<double>(handler.cost_ns) / 1000.0},
-                          {"reason", handler.reason}};
+  for (const HandlerPlan& handler : plan.handlers) {
+    ordered_json& out = json[handler.name];
+    out = {{"type", handler.type},
+           {"domain", plan.domains[handler.domain].name},
+           {"segment", nullptr}, // another node runs it
+           {"clock", plan.clocks[handler.clock].name},
+           {"every", handler.every},
+           {"instances", handler.lanes},
+           {"cost_us", static_cast<double>(handler.cost_ns) / 1000.0},
+           {"reason", handler.reason}};
+    if (handler.step != kNone) out["segment"] = plan.steps[handler.step].segment;
+    if (plan.is_over_nodes()) out["node"] = plan.nodes[handler.node];
+  }
   return json;
 }
 
@@ -109,13 +114,34 @@ ordered_json clocks(const Plan& plan) {
 ordered_json rings(const Plan& plan) {
   ordered_json json = ordered_json::array();
   for (const Ring& ring : plan.rings) {
-    const Output& output = plan.outputs[ring.output];
-    json.push_back({{"output", plan.steps[output.step].name + "." + output.name},
+    json.push_back({{"output", output_name(plan, ring.output)},
                     {"domain", plan.domains[ring.domain].name},
                     {"length", ring.length},
                     {"capacity", ring.capacity},
                     {"reasons", ring.reasons}});
   }
+  return json;
+}
+
+ordered_json parcel_values(const Plan& plan, const CrossingPlan& crossing) {
+  ordered_json json = ordered_json::array();
+  for (const CrossingValue& value : values_of(plan, crossing)) {
+    json.push_back({{"output", value.name}, {"format", format_words(value.format)}, {"bytes", nullptr}});
+    if (value.bytes != UINT64_MAX) json.back()["bytes"] = value.bytes;
+    if (value.delay > 0) json.back()["delay"] = value.delay;
+  }
+  return json;
+}
+
+ordered_json crossings(const Plan& plan) {
+  ordered_json json = ordered_json::array();
+  for (const CrossingPlan& crossing : plan.crossings)
+    json.push_back({{"name", crossing.name},
+                    {"direction", crossing.departs ? "to" : "from"},
+                    {"node", crossing.node},
+                    {"depth", plan.channels[crossing.channel].depth},
+                    {"values", parcel_values(plan, crossing)},
+                    {"use", use_words(plan, crossing)}});
   return json;
 }
 
@@ -125,6 +151,10 @@ std::string print_json(const Plan& plan) {
   ordered_json json;
   json["version"] = kPlanVersion;
   json["name"] = plan.name;
+  if (plan.is_over_nodes()) {
+    json["node"] = plan.nodes[plan.node];
+    json["nodes"] = plan.nodes;
+  }
   json["workers"] = plan.workers;
   json["threads"] = plan.threads;
   json["domains"] = ordered_json::array();
@@ -135,6 +165,7 @@ std::string print_json(const Plan& plan) {
   json["inserted"] = inserted(plan);
   json["transfers"] = transfers(plan);
   json["accesses"] = accesses(plan);
+  if (plan.is_over_nodes()) json["crossings"] = crossings(plan);
   json["segments"] = segments(plan);
   json["memory"] = plan.memory;
   json["rings"] = rings(plan);

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "memory/ring.h"
-#include "millrace/payload.h"
+#include "plan/describe_crossing.h"
+#include "plan/far_feeds.h"
 #include "plan/format_text.h"
 #include "plan/predict.h"
 
@@ -13,37 +13,9 @@ namespace millrace::plan {
 
 namespace {
 
-std::string count_of(size_t count, const char* thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
-
 std::string rate_words(const graph::Rational& rate) {
   if (rate.denominator == 1) return fmt::format("{}/s", rate.numerator);
   return fmt::format("{}/{} per s", rate.numerator, rate.denominator);
-}
-
-// "rgb8 640×480", "int64[3]", "8 records": the most that a value may be.
-std::string format_words(const mr_format& format) {
-  switch (format.kind) {
-    case MR_KIND_IMAGE: {
-      if (std::popcount(format.pixel_formats) != 1) return "image";
-      const auto pixel = static_cast<size_t>(std::countr_zero(format.pixel_formats));
-      return fmt::format("{} {}×{}", kPixelNames[pixel], format.width, format.height);
-    }
-    case MR_KIND_TENSOR: {
-      const char* type = format.dtype_code == MR_DTYPE_INT     ? "int"
-                         : format.dtype_code == MR_DTYPE_UINT  ? "uint"
-                         : format.dtype_code == MR_DTYPE_FLOAT ? "float"
-                                                               : "bfloat";
-      std::string shape;
-      for (uint32_t d = 0; d < format.rank; ++d) shape += (d ? "×" : "") + std::to_string(format.shape[d]);
-      return fmt::format("{}{}[{}]", type, format.dtype_bits, shape);
-    }
-    case MR_KIND_RECORDS: return fmt::format("≤{} records", format.record_count_max);
-    case MR_KIND_PACKET: return "packet ≤" + bytes_words(format.bytes_max);
-    case MR_KIND_OBJECT: return "object";
-    default: return "";
-  }
 }
 
 class Printer {
@@ -59,6 +31,8 @@ class Printer {
     heading();
     clocks();
     segments();
+    crossings();
+    elsewhere();
     edges();
     memory();
     inserted();
@@ -74,19 +48,28 @@ class Printer {
   }
 
   void heading() {
-    line(fmt::format("{}: {}, {}, {} on {}", plan_.name.empty() ? "pipeline" : plan_.name,
-                     count_of(plan_.handlers.size(), "handler"), count_of(plan_.edges.size(), "edge"),
-                     count_of(plan_.segments.size(), "segment"), count_of(plan_.threads, "thread")));
+    line(fmt::format("{}: {} {}, {} on {}", plan_.name.empty() ? "pipeline" : plan_.name, handler_count(),
+                     count_of(plan_.edges.size(), "edge"), count_of(plan_.segments.size(), "segment"),
+                     count_of(plan_.threads, "thread")));
     latency();
+  }
+
+  std::string handler_count() const {
+    const std::string all = count_of(plan_.handlers.size(), "handler");
+    if (!plan_.is_over_nodes()) return all + ',';
+    const auto here = std::count_if(plan_.handlers.begin(), plan_.handlers.end(),
+                                    [&](const HandlerPlan& handler) { return handler.node == plan_.node; });
+    return fmt::format("{}, {} of them on this node ({});", all, here, plan_.nodes[plan_.node]);
   }
 
   void latency() {
     const PredictedLatency latency = predict_latency(plan_);
+    const std::string title = plan_.is_over_nodes() ? "latency on this node, without links" : "latency";
     if (latency.unknown == 0)
-      return line(fmt::format("latency: {:.{}f} µs predicted", latency.us, latency.us < 10 ? 2 : 0));
+      return line(fmt::format("{}: {:.{}f} µs predicted", title, latency.us, latency.us < 10 ? 2 : 0));
     const std::string missing = count_of(latency.unknown, "cost") + " not known";
-    if (latency.us < 1) return line("latency: " + missing);
-    line(fmt::format("latency: at least {:.0f} µs predicted, {}", latency.us, missing));
+    if (latency.us < 1) return line(title + ": " + missing);
+    line(fmt::format("{}: at least {:.0f} µs predicted, {}", title, latency.us, missing));
   }
 
   void clocks() {
@@ -101,6 +84,12 @@ class Printer {
       if (clock.driver != kNone) words += ", ticks from " + plan_.steps[clock.driver].name;
       for (size_t i = 0; i < clock.leaders.size(); ++i)
         words += (i == 0 ? ", led by " : " and ") + plan_.clocks[clock.leaders[i]].name;
+      const uint32_t home = plan_.paces[c].node; // a clock's own pace has its number
+      if (plan_.is_over_nodes()) words += ", begins on " + plan_.nodes[home];
+      if (home != plan_.node) { // its window is in the home's plan
+        line(words);
+        continue;
+      }
       words += fmt::format("; window {}: {} in flight", clock.in_flight + clock.pending, clock.in_flight);
       if (clock.pending > 0) words += fmt::format(" + {} pending", clock.pending);
       line(words);
@@ -139,7 +128,14 @@ class Printer {
       const bool on_firing = plan_.channels[plan_.steps[pace.gate].channel()].on_firing;
       words += fmt::format(", lags its clock by at most {}", count_of(pace.window, on_firing ? "firing" : "tick"));
     }
-    return words;
+    return words + far_words(pace);
+  }
+
+  std::string far_words(const Pace& pace) const {
+    if (pace.kind != PaceKind::far) return "";
+    const std::string clock = name_of(plan_.clocks[pace.clock]);
+    if (pace.stage == 0) return fmt::format(", ticks of clock {}, window {}", clock, pace.window);
+    return fmt::format(", stage {} of clock {}, window {}", pace.stage, clock, pace.window);
   }
 
   std::string step_words(const Step& step, uint32_t index) const {
@@ -148,6 +144,7 @@ class Printer {
       for (const TransferPlan& transfer : plan_.transfers)
         if (transfer.step == index) return transfer_words(step, transfer);
     }
+    if (step.is<EntryStep>() && plan_.paces[step.pace].kind == PaceKind::far) return "+ " + far_entry_words(step);
     if (step.channel() == kNone) return "+ " + step.name;
     return "+ " + step.name + channel_words(step, plan_.channels[step.channel()]);
   }
@@ -186,14 +183,13 @@ class Printer {
 
   // The output whose bytes a copy carries, whatever domains they came through.
   std::string carried(const Step& transfer, size_t member) const {
-    const Output* output = &plan_.outputs[transfer.inputs[member].output];
+    uint32_t o = transfer.inputs[member].output;
     for (;;) {
-      const Step& step = plan_.steps[output->step];
-      if (!step.is<CopyStep>() && !step.is<FinishStep>()) break;
-      const auto from = step.is<FinishStep>() ? static_cast<uint32_t>(output->forwards) : output->port;
-      output = &plan_.outputs[step.inputs[from].output];
+      const Output& output = plan_.outputs[o];
+      const Step& step = plan_.steps[output.step];
+      if (!step.is<CopyStep>() && !step.is<FinishStep>()) return output_name(plan_, o);
+      o = step.inputs[step.is<FinishStep>() ? static_cast<uint32_t>(output.forwards) : output.port].output;
     }
-    return plan_.steps[output->step].name + "." + output->name;
   }
 
   std::string transfer_words(const Step& step, const TransferPlan& transfer) const {
@@ -216,7 +212,36 @@ class Printer {
                        bytes_words(access.bytes), access.predicted_us, access.copy_us);
   }
 
+  // "from home: main/0>1"; "join of stage 2: main/1>2 from gpu, camera.out from stage 0".
+  std::string far_entry_words(const Step& entry) const {
+    const std::vector<Feed>& feeds = plan_.paces[entry.pace].feeds;
+    std::string words;
+    for (const Feed& feed : feeds) {
+      const Channel& channel = plan_.channels[feed.channel];
+      words += words.empty() ? ": " : ", ";
+      if (const CrossingPlan* crossing = crossing_of(plan_, feed.channel))
+        words += crossing->name + (feeds.size() > 1 ? " from " + crossing->node : "");
+      else
+        words += fed_words(channel, feed.count) + " from " + stage_words(plan_, plan_.steps[channel.from].pace);
+    }
+    return entry.name + words;
+  }
+
+  // "camera.out" for each value of a feed.
+  std::string fed_words(const Channel& channel, size_t count) const {
+    std::string names;
+    for (uint32_t v = 0; v < count; ++v) names += (v == 0 ? "" : ", ") + value_name(plan_, channel, v);
+    return count == 0 ? "each tick" : names;
+  }
+
+  std::string far_gate_words(const Step& gate, const Channel& channel) const {
+    if (const CrossingPlan* crossing = crossing_of(plan_, gate.channel())) return ": " + crossing->name;
+    return fmt::format(": {}, at most {} wait", fed_words(channel, gate.inputs.size()),
+                       count_of(channel.depth, "tick"));
+  }
+
   std::string channel_words(const Step& step, const Channel& channel) const {
+    if (channel.far) return far_gate_words(step, channel);
     if (step.is<GateStep>() && channel.queued)
       return fmt::format(": at most {} wait, then {}", channel.depth, full_word(channel.full));
     if (step.is<GateStep>() && channel.on_firing) return ": the ticks that it fires on pass, and wait for room";
@@ -238,7 +263,7 @@ class Printer {
       const std::string gap(width - edge.from.size() - edge.to.size() + 2, ' ');
       std::string words = "  " + edge_words(edge) + gap + policy_word(edge);
       if (edge.delay > 0) words += fmt::format(" {}", edge.delay);
-      words += edge_details(static_cast<uint32_t>(e), edge);
+      words += edge_details(static_cast<uint32_t>(e), edge) + link_words(static_cast<uint32_t>(e));
       if (!edge.note.empty()) words += "; " + edge.note;
       line(words);
     }
@@ -246,7 +271,7 @@ class Printer {
 
   std::string edge_details(uint32_t index, const EdgePlan& edge) const {
     for (const Channel& channel : plan_.channels) {
-      if (std::find(channel.edges.begin(), channel.edges.end(), index) == channel.edges.end()) continue;
+      if (channel.far || !serves(channel, index)) continue;
       if (edge.policy == graph::Policy::queue)
         return fmt::format(", depth {}, full: {}", channel.depth, full_word(channel.full));
       if (edge.policy == graph::Policy::latest && channel.lag > 0) return fmt::format(", lag {}", channel.lag);
@@ -255,6 +280,48 @@ class Printer {
       if (edge.policy == graph::Policy::sync) return ", read asynchronously";
     }
     return "";
+  }
+
+  static bool serves(const Channel& channel, uint32_t edge) {
+    return std::find(channel.edges.begin(), channel.edges.end(), edge) != channel.edges.end();
+  }
+
+  std::string link_words(uint32_t edge) const {
+    for (const CrossingPlan& crossing : plan_.crossings)
+      if (serves(plan_.channels[crossing.channel], edge)) return ", over " + crossing.name;
+    const bool is_here = plan_.edges[edge].source_output != kNone || plan_.edges[edge].target_step != kNone;
+    return is_here ? "" : ", on other nodes";
+  }
+
+  void crossings() {
+    if (plan_.crossings.empty()) return;
+    line("\ncrossings");
+    size_t name_width = 0, node_width = 0;
+    for (const CrossingPlan& crossing : plan_.crossings) {
+      name_width = std::max(name_width, crossing.name.size());
+      node_width = std::max(node_width, end_words(crossing).size());
+    }
+    for (const CrossingPlan& crossing : plan_.crossings)
+      line(fmt::format("  {:<{}}  {:<{}}  {}; depth {}; {}", crossing.name, name_width, end_words(crossing), node_width,
+                       parcel_words(plan_, crossing), plan_.channels[crossing.channel].depth,
+                       use_words(plan_, crossing)));
+  }
+
+  static std::string end_words(const CrossingPlan& crossing) {
+    return (crossing.departs ? "to " : "from ") + crossing.node;
+  }
+
+  // The handlers that other nodes run, a line for each node.
+  void elsewhere() {
+    std::vector<std::string> lines;
+    for (uint32_t node = 0; node < plan_.nodes.size(); ++node) {
+      if (node == plan_.node) continue;
+      std::string names;
+      for (const HandlerPlan& handler : plan_.handlers)
+        if (handler.node == node) names += (names.empty() ? "" : ", ") + handler.name + " (" + handler.type + ")";
+      if (!names.empty()) lines.push_back(plan_.nodes[node] + ": " + names);
+    }
+    list("on other nodes", lines);
   }
 
   void memory() {
@@ -274,7 +341,9 @@ class Printer {
   std::string ring_name(const Ring& ring) const {
     const Output& output = plan_.outputs[ring.output];
     const Step& step = plan_.steps[output.step];
-    return step.is<CopyStep>() ? "copy of " + carried(step, output.port) : step.name + "." + output.name;
+    if (step.is<CopyStep>()) return "copy of " + carried(step, output.port);
+    const CrossingPlan* crossing = arrival_of(plan_, ring.output);
+    return output_name(plan_, ring.output) + (crossing ? " from " + crossing->node : "");
   }
 
   std::string ring_words(const Ring& ring) const {

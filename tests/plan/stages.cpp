@@ -1,26 +1,13 @@
 // Graphs over nodes: what each node's plan has, what crosses, and what is refused.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
+#include "over_nodes.h"
 #include "planned.h"
 
 using namespace millrace;
 using namespace millrace::test;
 
 namespace {
-
-plan::Options on(uint32_t node, std::vector<std::string> nodes = {"home", "gpu"}) {
-  plan::Options options;
-  options.nodes = std::move(nodes);
-  options.node = node;
-  return options;
-}
-
-void put(Pipeline& p, const std::string& node, const std::vector<std::string>& names) {
-  for (graph::Handler& handler : p.graph.handlers)
-    if (std::find(names.begin(), names.end(), handler.name) != names.end()) handler.node = node;
-}
 
 // "home > gpu main/0>1 departs", a text each.
 Names crossings(const plan::Plan& plan) {
@@ -35,15 +22,6 @@ Names handlers_here(const plan::Plan& plan) {
   for (const plan::HandlerPlan& handler : plan.handlers)
     if (handler.step != plan::kNone) names.push_back(handler.name);
   return names;
-}
-
-// camera → detect → overlay ← camera; screen after the overlay.
-Pipeline overlay() {
-  Pipeline p("t.count name=camera ! t.relay name=detect ! t.need name=overlay ! t.sink name=screen log=seen");
-  p.graph.edges[1].target_port = "b";
-  p.connect("camera", "overlay.a");
-  put(p, "gpu", {"detect"});
-  return p;
 }
 
 } // namespace
