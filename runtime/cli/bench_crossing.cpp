@@ -1,8 +1,9 @@
 // `millrace bench crossing`: the cost of a tick that goes to another node, and of one that comes from there.
 //
 // `here`: null.source → null.sink on one thread. `sends`: the sink is on another node, and a thread takes each parcel
-// and lets it go. `takes`: the source is on another node, and a thread gives parcels. The link's own thread does no
-// more than that, so `tick`, a run's wall time over its ticks, is the most that its worker needs for them.
+// and lets it go. `takes`: the source is on another node, and a thread gives parcels. The crossing has 64 places, and
+// the link's own thread looks every few microseconds, so that worker and link seldom meet. `tick` is a run's wall time
+// over its ticks: the most that its worker needs for them.
 #include <cstring>
 #include <thread>
 
@@ -23,6 +24,8 @@ const std::vector<std::string> kNodes = {"sender", "taker"};
 class NodeRun {
  public:
   explicit NodeRun(uint32_t node) {
+    add_free_clock(graph_, 0);
+    graph_.clocks.back().rate = {1000, 1};
     add(graph_, "source", "null.source", "");
     graph_.handlers.back().node = kNodes[0];
     add(graph_, "sink", "null.sink", "source");
@@ -31,6 +34,7 @@ class NodeRun {
     plan::Options options;
     options.nodes = kNodes;
     options.node = node;
+    options.round_trip_ns = 1'000'000'000; // 64 places
     plan_ = plan::compile(graph_, prepared_, registry_, exec::host_table(), {}, options);
     exec::RunOptions run;
     run.ticks_max = kTicks;
@@ -54,6 +58,11 @@ class NodeRun {
   std::unique_ptr<exec::Run> run_;
 };
 
+// Until the next look. Others may run, as there may be fewer processors than threads.
+void pause() {
+  for (const int64_t until = monotonic_ns() + 5'000; monotonic_ns() < until;) std::this_thread::yield();
+}
+
 // A parcel's only value, with bytes of its own.
 struct KeptValue {
   mr_value value{};
@@ -69,7 +78,7 @@ double send_all(KeptValue& kept) {
     exec::Parcel parcel;
     for (;;) {
       if (!departure.next(parcel)) {
-        std::this_thread::yield(); // there may be fewer processors than threads
+        pause();
         continue;
       }
       if (parcel.end) return;
@@ -92,7 +101,7 @@ double take_all(const KeptValue& kept) {
   parcel.values.resize(1);
   for (uint64_t index = 0; index < kTicks;) {
     if (index == arrival.credit()) {
-      std::this_thread::yield();
+      pause();
       continue;
     }
     const exec::ParcelRoom room = arrival.room(0);

@@ -48,8 +48,7 @@ void hold_feeds(Plan& plan) {
   }
 }
 
-FarFeeds::FarFeeds(Expansion& all)
-    : all_(all), draft_(all.draft), plan_(all.plan), on_circle_(may_be_on_circle(all.draft)) {
+FarFeeds::FarFeeds(Expansion& all) : all_(all), draft_(all.draft), plan_(all.plan) {
   for (uint32_t e = 0; e < draft_.edges.size(); ++e) {
     const DraftEdge& edge = draft_.edges[e];
     const uint32_t from = source_of(e).pace, to = target_of(e).pace, base = target_of(e).base;
@@ -69,15 +68,7 @@ FarFeeds::FarFeeds(Expansion& all)
 uint32_t FarFeeds::posting_pace(uint32_t e) const {
   const DraftEdge& edge = draft_.edges[e];
   if (joins_tick(edge) || source_of(e).node == target_of(e).node) return kNone;
-  const auto [handler, output] = posted_alone(e);
-  return posting_.at({source_of(e).pace, target_of(e).node, handler, output});
-}
-
-// A pace begins as a whole. On a circle of clocks one value might so wait for what only another one waits for.
-std::pair<uint32_t, uint32_t> FarFeeds::posted_alone(uint32_t e) const {
-  const DraftEdge& edge = draft_.edges[e];
-  const bool alone = on_circle_[source_of(e).clock] || on_circle_[target_of(e).clock];
-  return alone ? std::pair{edge.source, edge.source_output} : std::pair{kNone, kNone};
+  return posting_.at({source_of(e).pace, target_of(e).node, edge.source, edge.source_output});
 }
 
 uint32_t FarFeeds::value_in(uint32_t pace, uint32_t edge) const {
@@ -104,7 +95,8 @@ void FarFeeds::add_value(uint32_t pace, uint32_t e, bool looks_back) {
 
 uint32_t FarFeeds::posting_pace_for(uint32_t from, uint32_t node, uint32_t e) {
   // A pace that tells a clock without sources how far its leader is (8.11) waits for no value.
-  const auto [handler, output] = e == kNone ? std::pair{kNone, 0u} : posted_alone(e);
+  const uint32_t handler = e == kNone ? kNone : draft_.edges[e].source;
+  const uint32_t output = e == kNone ? 0 : draft_.edges[e].source_output;
   const auto [at, is_new] =
       posting_.try_emplace({from, node, handler, output}, static_cast<uint32_t>(plan_.paces.size()));
   if (is_new) {
@@ -113,9 +105,7 @@ uint32_t FarFeeds::posting_pace_for(uint32_t from, uint32_t node, uint32_t e) {
     pace.clock = plan_.paces[from].clock;
     pace.node = node;
     plan_.paces.push_back(pace);
-    for (uint32_t h = 0; h < draft_.handlers.size(); ++h)
-      if (draft_.handlers[h].pace == from)
-        plan_.paces.back().level = std::max(plan_.paces.back().level, draft_.handlers[h].owed_after);
+    if (e != kNone) plan_.paces.back().level = source_of(e).owed_after;
   }
   return at->second;
 }

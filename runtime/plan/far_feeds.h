@@ -52,7 +52,6 @@ class FarFeeds {
   void add_value(uint32_t pace, uint32_t edge, bool looks_back);
   // kNone: of no edge.
   uint32_t posting_pace_for(uint32_t from, uint32_t node, uint32_t edge);
-  std::pair<uint32_t, uint32_t> posted_alone(uint32_t edge) const;
   void feed_the_unfed();
   void make_feed(const Ends& ends, Found& feed);
   uint32_t ticks_on_the_way(uint32_t pace) const;
@@ -71,8 +70,8 @@ class FarFeeds {
   Draft& draft_;
   Plan& plan_;
   std::map<Ends, Found> feeds_;
-  const std::vector<bool> on_circle_; // by clock
-  // pace, node, and the handler and output of a value that is posted alone → the pace that posts
+  // Pace, node, handler and output → the pace that posts. Each value has one of its own, because a pace begins as a
+  // whole: one value would wait for what only another one waits for.
   std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, uint32_t> posting_;
 };
 
