@@ -223,9 +223,9 @@ TEST_CASE("A second process of a node is refused while the first is heard, and s
     pair.start();
     pair.allow(crossing, 100);
     REQUIRE(pair.arrive(crossing, 100));
+    Sender other(packets(1000), 4, pair.progress, 100); // the thread of `second` calls it to the end
     const std::unique_ptr<Node> second = pair.make(false);
     second->add_link();
-    Sender other(packets(1000), 4, pair.progress, 100);
     second->session->add(crossing.plan, other);
     second->reactor.start();
     REQUIRE(pair.progress.wait([&] { return second->events.count(EventType::was_refused) > 0; }));
