@@ -206,7 +206,8 @@ std::string fifo(const ScratchFolder& folder) {
   return folder / "fifo";
 }
 
-// Writes to a FIFO in a thread of its own, as another program would.
+// Writes to a FIFO in a thread of its own, as another program would. The reader must have opened it: if an older reader
+// keeps the FIFO open, a writer could come and go before, and a reader that opens later is told of no end.
 std::thread feeder(const std::string& path, const std::string& bytes) {
   return std::thread([path, bytes] {
     const int pipe = open(path.c_str(), O_WRONLY);
@@ -248,6 +249,7 @@ TEST_CASE(
   CHECK(played(reader, 5) == "ace||");
   writer.join();
   TableTest indexed = gray_reader(path, {"index", "true"});
+  REQUIRE(indexed.start() == MR_OK);
   writer = feeder(path, index_bytes(1) + "ab" + index_bytes(3) + "cd");
   CHECK(played(indexed, 6) == ".a.c||");
   writer.join();
