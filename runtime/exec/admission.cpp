@@ -195,7 +195,7 @@ Lead follow(PaceRun& pace, uint64_t ordinal) {
 // True if the clock keeps its rate; else the run fails. Other clocks hold its ticks for as long as the plan says, and
 // the rate says how many ticks that is (8.3). By media times alone.
 bool keeps_rate(PaceRun& pace, uint64_t ordinal, int64_t media_ns) {
-  std::vector<int64_t>& recent = pace.recent_media_ns;
+  LineVector<int64_t>& recent = pace.recent_media_ns;
   if (recent.empty()) return true;
   recent[ordinal % recent.size()] = media_ns;
   const plan::Clock& clock = *pace.clock->plan;

@@ -58,9 +58,9 @@ void make_paces(RunState& run) {
     pace->window = pace->plan->window;
     pace->mask = pace->plan->slots - 1;
     pace->infos.resize(pace->plan->slots);
-    pace->tick_index = std::make_unique<std::atomic<uint64_t>[]>(pace->plan->slots);
-    pace->tick_media_ns = std::make_unique<std::atomic<int64_t>[]>(pace->plan->slots);
-    pace->latency = std::make_unique<PaceRun::Latency[]>(pace->plan->slots);
+    pace->tick_index = LineVector<std::atomic<uint64_t>>(pace->plan->slots);
+    pace->tick_media_ns = LineVector<std::atomic<int64_t>>(pace->plan->slots);
+    pace->latency = LineVector<PaceRun::Latency>(pace->plan->slots);
     pace->watch = TickWatch(run.options.trace_all);
     if (pace->plan->kind == plan::PaceKind::clock && pace->clock->plan->crowd_ticks + pace->clock->plan->owed_ticks > 0)
       pace->recent_media_ns.resize(std::max(pace->clock->plan->crowd_ticks, pace->clock->plan->owed_ticks + 1));

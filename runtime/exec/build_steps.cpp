@@ -273,7 +273,7 @@ std::unique_ptr<SegmentRun> make_segment(RunState& run, const plan::Segment& pla
   segment->progress = ordinal;
   if (segment->device) segment->fences.resize(segment->pace->plan->slots);
   if (segment->pace->clock->plan->realtime())
-    segment->ended_at_ns = std::make_unique<std::atomic<int64_t>[]>(segment->pace->plan->slots);
+    segment->ended_at_ns = LineVector<std::atomic<int64_t>>(segment->pace->plan->slots);
   return segment;
 }
 

@@ -29,7 +29,7 @@ struct ChannelEnd;
 
 // A bounded queue between two paces. A gate or post puts ticks in, the head of the pace after it or a resolve takes
 // them out, and either may drop some.
-struct ChannelRun {
+struct alignas(64) ChannelRun {
   // built
   const plan::Channel* plan = nullptr;
   ChannelEnd* from = nullptr; // a gate or post; null: on another node

@@ -105,7 +105,7 @@ bool begin_tick(SegmentRun& segment) {
 void end_tick(SegmentRun& segment) {
   PaceRun& pace = *segment.pace;
   const uint64_t ordinal = segment.ordinal;
-  if (segment.ended_at_ns)
+  if (!segment.ended_at_ns.empty())
     segment.ended_at_ns[ordinal & pace.mask].store(segment.run->now_ns(), std::memory_order_relaxed);
   if (segment.measured) [[unlikely]]
     note_ended(segment);

@@ -41,6 +41,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "exec/lines.h"
 #include "exec/tick_watch.h"
 #include "memory/ring.h"
 #include "observe/histogram.h"
@@ -173,10 +174,10 @@ struct PaceRun {
   uint64_t window = 1, mask = 0;
 
   // head, by ordinal & mask; other paces read `tick_index` and `tick_media_ns`
-  std::vector<mr_tick_info> infos;
-  std::unique_ptr<std::atomic<uint64_t>[]> tick_index;
-  std::unique_ptr<std::atomic<int64_t>[]> tick_media_ns;
-  std::unique_ptr<Latency[]> latency;
+  LineVector<mr_tick_info> infos;
+  LineVector<std::atomic<uint64_t>> tick_index;
+  LineVector<std::atomic<int64_t>> tick_media_ns;
+  LineVector<Latency> latency; // read on every tick and seldom written
 
   // built; `segments` cut
   std::vector<SegmentRun*> segments;
@@ -197,7 +198,7 @@ struct PaceRun {
   alignas(64) uint64_t completed_seen = 0; // a lower bound that only grows
 
   // head, of clocks
-  std::vector<int64_t> recent_media_ns; // [ordinal mod size] for a clock whose ticks others hold (8.3)
+  LineVector<int64_t> recent_media_ns; // [ordinal mod size] for a clock whose ticks others hold (8.3)
   uint64_t retired = 0;
   std::atomic<int64_t> due_ns{INT64_MAX}; // when the head should look again
   std::atomic<bool> ending{false};        // admits no more, and waits for readers to leave their handlers
@@ -241,9 +242,9 @@ struct SegmentRun {
   std::atomic<bool> in_tick{false};
   std::atomic<const StepStamps*> awaits{nullptr}; // in a tick: it waits only for the stamp of `progress` here
   std::atomic<bool> done{false};
-  int64_t busy_until_ns = 0;                           // virtual time
-  std::vector<device::Fence> fences;                   // [ordinal & mask] the last one issued for it
-  std::unique_ptr<std::atomic<int64_t>[]> ended_at_ns; // [ordinal & mask] realtime: when it was settled
+  int64_t busy_until_ns = 0;                    // virtual time
+  LineVector<device::Fence> fences;             // [ordinal & mask] the last one issued for it
+  LineVector<std::atomic<int64_t>> ended_at_ns; // [ordinal & mask] realtime: when it was settled; else empty
   std::mutex fences_mutex;
   uint64_t warmed_up = 0;   // below it: ordinals that its regions were warmed up for
   uint64_t fences_done = 0; // any, under fences_mutex: below it they are done

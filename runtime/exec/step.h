@@ -4,9 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <new>
 #include <vector>
 
+#include "exec/lines.h"
 #include "exec/state.h"
 
 namespace millrace::exec {
@@ -43,22 +43,6 @@ struct InputRun {
 
 // `made_room`: the step waits, but took values from a channel, so a step that waited for room in it may go on.
 enum class StepResult { settled, waiting, made_room, calling };
-
-// Allocates whole cache lines, so that what one thread writes on every tick shares no line with what another writes.
-template <class T>
-struct LineAllocator {
-  using value_type = T;
-  static constexpr size_t kLine = 64;
-  static constexpr size_t bytes(size_t count) { return (count * sizeof(T) + kLine - 1) / kLine * kLine; }
-  LineAllocator() = default;
-  template <class U>
-  LineAllocator(const LineAllocator<U>&) {}
-  T* allocate(size_t count) { return static_cast<T*>(::operator new(bytes(count), std::align_val_t(kLine))); }
-  void deallocate(T* memory, size_t count) { ::operator delete(memory, bytes(count), std::align_val_t(kLine)); }
-  friend bool operator==(LineAllocator, LineAllocator) { return true; }
-};
-template <class T>
-using LineVector = std::vector<T, LineAllocator<T>>;
 
 // The stream that a step is submitted to, and the fences of what was submitted. built; the claimer writes the fences.
 struct OnDevice {

@@ -33,8 +33,8 @@ namespace millrace::memory {
 class Ring;
 
 // One buffer's place. `value` and `data` are addresses as the host sees them; the host must not access those of a
-// device's block.
-struct Block {
+// device's block. Its producer writes it on every tick.
+struct alignas(64) Block {
   mr_value* value = nullptr;
   // The host's description of the value. It is `value` itself, or a separate record if the host cannot read `value` (on
   // a device whose bodies enqueue) or can read it only too late (in blocks that such a device copies down).
@@ -76,7 +76,7 @@ inline void learn_count(Block& block) {
   if (block.counted.load(std::memory_order_acquire) != Block::kCounted) count_records(block);
 }
 
-class Ring {
+class alignas(64) Ring {
  public:
   // Lays blocks from `base`, length of them, block_bytes each, `stride` apart. `host_readable`: the host may follow the
   // addresses (cpu).

@@ -64,7 +64,7 @@ struct TraceSpan {
 };
 
 // One track of a trace: a worker, a reader, a stream of a device.
-class TraceRing {
+class alignas(64) TraceRing {
  public:
   // `touched`: touches all memory now, so that the first spans cost no page faults.
   TraceRing(std::string name, size_t entries, bool touched)
