@@ -1,0 +1,370 @@
+// The coordinator's phases; see coordinator.h.
+#include "fleet/coordinator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "observe/error_codes.h"
+
+namespace millrace::fleet {
+
+namespace {
+
+std::string seconds(int64_t ns) { return std::to_string(ns / 1'000'000'000) + " s"; }
+
+// A failure of a node that belongs to no tick, and after which nobody waits for what is in flight.
+RunFailure hopeless_failure(const std::string& node, int code, std::string what, std::vector<std::string> notes = {}) {
+  return {{code, std::move(what), {}, std::move(notes), {}, {}}, node, "", kNoTick, true};
+}
+
+} // namespace
+
+Coordinator::Coordinator(const CoordinatorOptions& options) : options_(options) {
+  MR_ASSERT(!options_.nodes.empty() && options_.process != 0, "a fleet has nodes, and its coordinator a number");
+  for (const std::string& name : options_.nodes) nodes_.emplace_back().name = name;
+}
+
+Coordinator::Node* Coordinator::node_of(Link link) {
+  for (Node& node : nodes_)
+    if (node.link == link) return &node;
+  return nullptr;
+}
+
+// ---- links ---------------------------------------------------------------------------------------------------------
+
+void Coordinator::met(Link link, int64_t now_ns) { back(link, now_ns); }
+
+void Coordinator::back(Link link, int64_t now_ns) {
+  Node* const node = node_of(link);
+  if (!node) return; // it has not offered yet, or another process has its place: its offer comes again and is refused
+  node->is_away = false;
+  if (node->given_up && node->is_started && !node->part.needed) node->given_up = false;
+  say_all_to(*node);
+  look(now_ns);
+}
+
+void Coordinator::away(Link link, int64_t now_ns) {
+  for (Node& node : nodes_)
+    if (node.newcomer.link == link) node.newcomer = {}; // it offers again once it is back
+  Node* const node = node_of(link);
+  if (!node || node->is_away) return;
+  node->is_away = true;
+  node->away_since_ns = now_ns;
+  take_newcomer(*node, now_ns);
+  look(now_ns);
+}
+
+void Coordinator::gone(Link link, int64_t now_ns) {
+  away(link, now_ns);
+  round_trips_.erase(link);
+  Node* const node = node_of(link);
+  if (!node) return;
+  node->link = 0;
+  if (phase_ == Phase::compiling || phase_ == Phase::preparing) gather(now_ns);
+}
+
+void Coordinator::round_trip(Link link, int64_t round_trip_ns) { round_trips_[link] = round_trip_ns; }
+
+void Coordinator::received(Link link, std::string_view text, int64_t now_ns) {
+  Statement statement;
+  std::string why;
+  Node* const node = node_of(link);
+  if (!read_statement(text, statement, why))
+    return refuse_process(link, node ? node->name : "a node", code::other_version,
+                          "a statement that cannot be read: " + why);
+  if (const auto* offer = std::get_if<Offer>(&statement)) take(link, *offer, now_ns);
+  if (const auto* state = std::get_if<State>(&statement); state && node) take(*node, *state, now_ns);
+}
+
+// ---- offers --------------------------------------------------------------------------------------------------------
+
+void Coordinator::take(Link link, const Offer& offer, int64_t now_ns) {
+  const auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& node) { return node.name == offer.node; });
+  if (at == nodes_.end())
+    return refuse_process(link, offer.node, code::unknown_node, "the pipeline has no node " + offer.node);
+  if (offer.pipeline != options_.pipeline)
+    return refuse_process(link, offer.node, code::other_pipeline, offer.node + " runs another pipeline",
+                          {"here: " + options_.pipeline, offer.node + ": " + offer.pipeline});
+  if (at->offer.process == offer.process) {
+    at->link = link; // perhaps another one than before
+    return back(link, now_ns);
+  }
+  if (std::find(at->former.begin(), at->former.end(), offer.process) != at->former.end())
+    return refuse_second(link, offer.node);
+  if (!at->is_there()) return take_process(*at, link, offer, now_ns);
+  Newcomer& newcomer = at->newcomer;
+  if (newcomer.link == link) return;
+  if (newcomer.link != 0) refuse_second(newcomer.link, offer.node);
+  newcomer = {link, offer, now_ns + kNewcomerWaitsNs};
+}
+
+void Coordinator::take_newcomer(Node& node, int64_t now_ns) {
+  if (node.newcomer.link == 0) return;
+  const Newcomer newcomer = std::exchange(node.newcomer, {});
+  take_process(node, newcomer.link, newcomer.offer, now_ns);
+}
+
+void Coordinator::refuse_second(Link link, const std::string& node) {
+  refuse_process(link, node, code::running_already, node + " is running already",
+                 {"another process of this name takes part; stop one of the two"});
+}
+
+// A node has another process than before.
+void Coordinator::take_process(Node& node, Link link, const Offer& offer, int64_t now_ns) {
+  const bool ran_before = node.was_started && phase_ == Phase::running;
+  const bool began_again = ran_before && !node.is_done;
+  if (node.offer.process != 0) node.former.push_back(node.offer.process);
+  if (node.former.size() > kFormerMax) node.former.pop_front();
+  node.link = link;
+  node.offer = offer;
+  node.state = {};
+  node.is_away = node.is_started = false;
+  node.given_up = ran_before && (node.is_done || node.part.needed || failure_ || stopping_);
+  if (phase_ == Phase::compiling || phase_ == Phase::preparing) gather(now_ns);
+  if (began_again && node.part.needed)
+    fail(hopeless_failure(node.name, code::began_again, node.name + " began again, and its ticks were not kept"));
+  say_all_to(node);
+  look(now_ns);
+}
+
+void Coordinator::refuse_process(Link link, const std::string& node, int code, std::string what,
+                                 std::vector<std::string> notes) {
+  Error error{code, std::move(what), {}, std::move(notes), {}, {}};
+  if (code == code::unknown_node) error.nearest = nearest_name(node, options_.nodes);
+  Order order;
+  order.step = Order::Step::refused;
+  order.process = options_.process;
+  order.error = error;
+  say(link, order);
+  Event& event = tell(Event::Type::refused);
+  event.link = link;
+  event.nodes = {node};
+  event.error = std::move(error);
+}
+
+// ---- states --------------------------------------------------------------------------------------------------------
+
+void Coordinator::take(Node& node, const State& state, int64_t now_ns) {
+  const bool of_this_brief = state.epoch == epoch_ && state.brief == node.part.brief.hash &&
+                             (phase_ == Phase::preparing || phase_ == Phase::running);
+  if (!of_this_brief) return; // it has not read the newest brief
+  node.state = state;
+  if (state.failure && phase_ == Phase::running) fail(*state.failure);
+  if (state.step == State::Step::done && !node.is_done) {
+    node.is_done = true;
+    node.report = state.body;
+  }
+  if (state.step == State::Step::unable && !node.given_up) {
+    const RunFailure failure =
+        hopeless_failure(node.name, code::unable_node, node.name + " cannot do its part", {format_error(*state.error)});
+    if (phase_ == Phase::preparing) {
+      failure_ = failure;
+      return end();
+    }
+    node.given_up = true; // it came back, and what it had done it cannot do again
+    if (node.part.needed) fail(failure);
+  }
+  look(now_ns);
+}
+
+// The first failure counts, but the earliest tick of its clock is its cause.
+void Coordinator::fail(const RunFailure& failure) {
+  const bool is_first = !failure_;
+  const bool is_earlier =
+      failure_ && !failure.clock.empty() && failure.clock == failure_->clock && failure.index < failure_->index;
+  const bool is_hopeless = failure.hopeless || (failure_ && failure_->hopeless);
+  const bool is_news = is_first || is_earlier || is_hopeless != failure_->hopeless;
+  if (is_first || is_earlier) failure_ = failure;
+  failure_->hopeless = is_hopeless;
+  if (is_news) say_orders();
+}
+
+// ---- phases --------------------------------------------------------------------------------------------------------
+
+void Coordinator::compiled(std::vector<Part> parts, int64_t now_ns) {
+  if (phase_ != Phase::compiling) return; // a node has gone meanwhile, or it was stopped
+  MR_ASSERT(parts.size() == nodes_.size(), "each node has a part");
+  phase_ = Phase::preparing;
+  ++epoch_;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    nodes_[i].part = std::move(parts[i]);
+    nodes_[i].part.brief.epoch = epoch_;
+    nodes_[i].state = {};
+    say_all_to(nodes_[i]);
+  }
+  look(now_ns);
+}
+
+void Coordinator::refuse(const Error& error) {
+  if (phase_ != Phase::compiling) return;
+  failure_ = hopeless_failure(options_.nodes[0], error.code, "");
+  failure_->error = error;
+  end();
+}
+
+void Coordinator::stop(int64_t now_ns) {
+  if (phase_ == Phase::ending) return;
+  stopping_ = true;
+  if (phase_ != Phase::running) return end();
+  say_orders();
+  look(now_ns);
+}
+
+void Coordinator::gather(int64_t now_ns) {
+  phase_ = Phase::gathering;
+  say_orders();
+  say_waits_ns_ = now_ns + kSayWaitsEveryNs;
+}
+
+// True if the process that is there has made its part of this epoch.
+bool Coordinator::is_ready(const Node& node) const {
+  const State& state = node.state;
+  return state.epoch == epoch_ &&
+         (state.step == State::Step::ready || state.step == State::Step::runs || state.step == State::Step::done);
+}
+
+void Coordinator::look(int64_t now_ns) {
+  if (phase_ == Phase::gathering) {
+    if (say_waits_ns_ == INT64_MIN) say_waits_ns_ = now_ns + kSayWaitsEveryNs;
+    if (!std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.is_there(); })) return;
+    phase_ = Phase::compiling;
+    tell(Event::Type::compile);
+  } else if (phase_ == Phase::preparing) {
+    if (std::all_of(nodes_.begin(), nodes_.end(), [&](const Node& node) { return is_ready(node) && node.is_there(); }))
+      start(now_ns);
+  } else if (phase_ == Phase::running) {
+    for (Node& node : nodes_) {
+      if (node.is_started || !is_ready(node) || node.given_up || failure_ || stopping_) continue;
+      node.is_started = true; // it came back
+      say(node.link, order_for(node));
+    }
+    if (std::none_of(nodes_.begin(), nodes_.end(), [&](const Node& node) { return waits_for(node); })) end();
+  }
+}
+
+void Coordinator::start(int64_t now_ns) {
+  int64_t round_trip_ns = 0;
+  for (const auto& [link, measured_ns] : round_trips_) round_trip_ns = std::max(round_trip_ns, measured_ns);
+  zero_ns_ = now_ns + std::max(3 * round_trip_ns, kLeastLeadNs);
+  phase_ = Phase::running;
+  for (Node& node : nodes_) node.is_started = node.was_started = true;
+  // Readers of ticks are told before those that make them.
+  std::vector<const Node*> later_first;
+  for (const Node& node : nodes_) later_first.push_back(&node);
+  std::stable_sort(later_first.begin(), later_first.end(),
+                   [](const Node* a, const Node* b) { return a->part.stage > b->part.stage; });
+  for (const Node* node : later_first) say(node->link, order_for(*node));
+  Event& begun = tell(Event::Type::begun);
+  begun.at_ns = zero_ns_;
+}
+
+void Coordinator::end() {
+  phase_ = Phase::ending;
+  say_orders();
+  Event& over = tell(Event::Type::over);
+  over.failure = failure_;
+}
+
+// ---- time ----------------------------------------------------------------------------------------------------------
+
+int64_t Coordinator::next_timer() const {
+  int64_t next = INT64_MAX;
+  if (phase_ == Phase::gathering && say_waits_ns_ != INT64_MIN) next = say_waits_ns_;
+  for (const Node& node : nodes_) {
+    if (node.newcomer.link != 0) next = std::min(next, node.newcomer.refuse_at_ns);
+    if (waits_for(node) && node.is_away) next = std::min(next, node.away_since_ns + options_.patience_ns);
+  }
+  return next;
+}
+
+// True if the run is not over without the node. If it ends anyway, nobody waits until a node that is not needed is
+// back.
+bool Coordinator::waits_for(const Node& node) const {
+  if (phase_ != Phase::running || !node.is_started || node.is_done || node.given_up) return false;
+  return !node.is_away || node.part.needed || (!failure_ && !stopping_);
+}
+
+void Coordinator::on_time(int64_t now_ns) {
+  if (now_ns < next_timer()) return;
+  if (phase_ == Phase::gathering && now_ns >= say_waits_ns_) {
+    say_waits_ns_ = now_ns + kSayWaitsEveryNs;
+    Event& waits = tell(Event::Type::waits);
+    for (const Node& node : nodes_)
+      if (!node.is_there()) waits.nodes.push_back(node.name);
+  }
+  for (Node& node : nodes_) {
+    if (node.newcomer.link != 0 && now_ns >= node.newcomer.refuse_at_ns)
+      refuse_second(std::exchange(node.newcomer, {}).link, node.name);
+    if (waits_for(node) && node.is_away && now_ns >= node.away_since_ns + options_.patience_ns) give_up(node);
+  }
+  look(now_ns);
+}
+
+void Coordinator::give_up(Node& node) {
+  node.given_up = true;
+  Event& event = tell(Event::Type::given_up);
+  event.nodes = {node.name};
+  if (!node.part.needed) return;
+  fail(
+      hopeless_failure(node.name, code::node_away,
+                       node.name + " has been away for " + seconds(options_.patience_ns) + ", and others wait for it"));
+}
+
+bool Coordinator::has_parted() const {
+  return phase_ == Phase::ending &&
+         std::none_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.is_there(); });
+}
+
+// ---- words ---------------------------------------------------------------------------------------------------------
+
+Order Coordinator::order_for(const Node& node) const {
+  Order order;
+  order.process = options_.process;
+  if (phase_ == Phase::ending) {
+    order.step = Order::Step::over;
+    if (failure_) order.error = failure_->error;
+    return order;
+  }
+  if (phase_ != Phase::preparing && phase_ != Phase::running) return order;
+  if (node.given_up && !node.is_started) return order; // it came too late to take part
+  order.step = node.is_started ? Order::Step::start : Order::Step::prepare;
+  order.epoch = epoch_;
+  order.brief = node.part.brief.hash;
+  if (!node.is_started) return order;
+  order.zero_ns = zero_ns_;
+  order.stop = stopping_;
+  order.failure = failure_;
+  return order;
+}
+
+void Coordinator::say(Link link, const Statement& statement) {
+  if (link == 0) return;
+  Event& event = tell(Event::Type::say);
+  event.link = link;
+  event.text = to_text(statement);
+}
+
+// All that the node may not know.
+void Coordinator::say_all_to(const Node& node) {
+  const Order order = order_for(node);
+  if (order.step == Order::Step::prepare && !is_ready(node)) say(node.link, node.part.brief);
+  say(node.link, order);
+}
+
+void Coordinator::say_orders() {
+  for (const Node& node : nodes_) say(node.link, order_for(node));
+}
+
+Coordinator::Event& Coordinator::tell(Event::Type type) {
+  events_.emplace_back().type = type;
+  return events_.back();
+}
+
+bool Coordinator::poll(Event& event) {
+  if (events_.empty()) return false;
+  event = std::move(events_.front());
+  events_.pop_front();
+  return true;
+}
+
+} // namespace millrace::fleet

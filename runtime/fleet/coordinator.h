@@ -1,0 +1,181 @@
+// The coordinator of a fleet: gathers the offers of all nodes, gives each its brief, starts them together, and ends the
+// run of all as one.
+//
+// It does no I/O and keeps no time. Its owner tells it what happens on the links and what it was asked for, and polls
+// for events. The coordinator's own node is a member like the others, on a link that is never cut.
+//
+//   phase      goes on                                                              when
+//   gathering  compiling (event compile)                                            every node has offered
+//   compiling  preparing, with the next epoch                                       compiled()
+//              ending                                                               refuse()
+//   preparing  running, with one zero for all (orders: start)                       every node is ready
+//              gathering                                                            a node's process has gone
+//              ending                                                               a node is unable
+//   running    ending (orders: over; event over)                                    every node that is not given up is
+//   done ending     -
+//
+// A process starts at most once, and an epoch has one set of briefs and one zero. While the run goes on:
+//
+//   a node fails                                 all nodes end their runs by the earliest failure of its clock
+//   a node is away longer than the patience      if a clock waits for it: all end (MR0804); else nothing
+//   a node's process is a new one                if it is no home and no clock waits for it: it gets the same brief,
+//   and
+//                                                is started with the same zero; else all end (MR0806)
+//
+// Two processes with the name of one node: the later one gets its place if the earlier one is not heard any more, which
+// takes up to 3 s to see, and is refused else. A process that has lost its place is refused too (MR0809).
+//
+// Limits. Nothing is kept on disk: if the coordinator's process ends, its run ends. No node joins a run that has begun
+// but one that was there before.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fleet/statement.h"
+
+namespace millrace::fleet {
+
+// A link to one process, as its owner counts them. A number is never used again.
+using Link = uint32_t;
+
+struct CoordinatorOptions {
+  std::vector<std::string> nodes; // names in the pipeline, by number; the first one is the coordinator's own
+  std::string pipeline;           // hash of the canonical pipeline
+  uint64_t process = 0;           // random, not 0
+  int64_t patience_ns = 30'000'000'000;
+};
+
+// One node's part of a plan.
+struct Part {
+  Brief brief;         // its epoch is filled in by the coordinator
+  uint32_t stage = 0;  // the last one of the node: later stages are started first
+  bool needed = false; // home of a clock, or a clock that waits has a part here: the run ends without it
+};
+
+class Coordinator {
+ public:
+  struct Event {
+    enum class Type : uint8_t {
+      say,      // `text` to `link`
+      compile,  // from offer() of each node; answer at once by compiled() or refuse()
+      waits,    // for these nodes, said every 2 s: `nodes`
+      refused,  // a process that cannot be a node of this fleet: which of `nodes` it wanted to be, and `error`
+      begun,    // all are started, with zero `at_ns`
+      given_up, // the nodes are away for so long that nobody waits for them
+      over,     // `failure`, or it went well; report() has those of all that are done
+    };
+    Type type{};
+    Link link = 0;
+    std::string text;
+    std::vector<std::string> nodes;
+    int64_t at_ns = 0;
+    std::optional<RunFailure> failure;
+    std::optional<Error> error; // refused
+  };
+
+  explicit Coordinator(const CoordinatorOptions& options);
+
+  // ---- links: a process is there, is heard again on the same link, is not heard for 3 s; its link is over, and
+  // nothing comes from it any more
+  void met(Link link, int64_t now_ns);
+  void back(Link link, int64_t now_ns);
+  void away(Link link, int64_t now_ns);
+  void gone(Link link, int64_t now_ns);
+  void received(Link link, std::string_view text, int64_t now_ns);
+  // The least round trip that was measured.
+  void round_trip(Link link, int64_t round_trip_ns);
+
+  // ---- answers and orders of the owner
+  // One part for each node, by number; all have one hash.
+  void compiled(std::vector<Part> parts, int64_t now_ns);
+  void refuse(const Error& error);
+  // Sources end, and with them the run. Before the start: it is over.
+  void stop(int64_t now_ns);
+
+  int64_t next_timer() const;
+  void on_time(int64_t now_ns);
+  bool poll(Event& event);
+
+  // ---- what is known
+  // The offer of the process that is there, or was there last; process 0: there was none.
+  const Offer& offer(uint32_t node) const { return nodes_[node].offer; }
+  const State& state(uint32_t node) const { return nodes_[node].state; }
+  bool is_there(uint32_t node) const { return nodes_[node].is_there(); }
+  // The report of a node that is done; "" for another.
+  const std::string& report(uint32_t node) const { return nodes_[node].report; }
+  uint32_t epoch() const { return epoch_; }
+  // All is over, and each process that was there has heard it and left: the owner may leave too.
+  bool has_parted() const;
+  int64_t zero_ns() const { return zero_ns_; }         // once it is running
+  static constexpr int64_t kLeastLeadNs = 200'000'000; // from the orders to zero
+  static constexpr int64_t kSayWaitsEveryNs = 2'000'000'000;
+  static constexpr int64_t kNewcomerWaitsNs = 4'000'000'000; // 3 s until a dead process is away, and a second more
+  static constexpr size_t kFormerMax = 64;                   // so many processes of one node are remembered
+
+ private:
+  enum class Phase : uint8_t { gathering, compiling, preparing, running, ending };
+  // A process that wants the place of one that may be dead.
+  struct Newcomer {
+    Link link = 0; // 0: there is none
+    Offer offer;
+    int64_t refuse_at_ns = 0;
+  };
+  struct Node {
+    std::string name;
+    Part part;
+    Newcomer newcomer;
+    // The process that is there, or was there last.
+    Link link = 0; // 0: it is gone
+    Offer offer;   // process 0: there was none yet
+    State state;
+    bool is_away = true;
+    int64_t away_since_ns = 0;
+    bool is_started = false;     // it was ordered to start
+    bool given_up = false;       // nobody waits for it
+    std::deque<uint64_t> former; // processes that lost their place; they do not get it back
+    // This process, or one before.
+    bool was_started = false, is_done = false;
+    std::string report;
+
+    bool is_there() const { return link != 0 && !is_away; }
+  };
+
+  Node* node_of(Link link);
+  void take(Link link, const Offer& offer, int64_t now_ns);
+  void take(Node& node, const State& state, int64_t now_ns);
+  void take_newcomer(Node& node, int64_t now_ns);
+  void refuse_second(Link link, const std::string& node);
+  void take_process(Node& node, Link link, const Offer& offer, int64_t now_ns);
+  void refuse_process(Link link, const std::string& node, int code, std::string what,
+                      std::vector<std::string> notes = {});
+  void give_up(Node& node);
+  void fail(const RunFailure& failure);
+  void gather(int64_t now_ns);
+  void look(int64_t now_ns);
+  void start(int64_t now_ns);
+  void end();
+  bool is_ready(const Node& node) const;
+  bool waits_for(const Node& node) const;
+  Order order_for(const Node& node) const;
+  Event& tell(Event::Type type);
+  void say(Link link, const Statement& statement);
+  void say_all_to(const Node& node);
+  void say_orders();
+
+  CoordinatorOptions options_;
+  std::vector<Node> nodes_;
+  std::map<Link, int64_t> round_trips_;
+  Phase phase_ = Phase::gathering;
+  uint32_t epoch_ = 0;
+  int64_t zero_ns_ = 0;
+  bool stopping_ = false;
+  std::optional<RunFailure> failure_;
+  int64_t say_waits_ns_ = INT64_MIN;
+  std::deque<Event> events_;
+};
+
+} // namespace millrace::fleet

@@ -1,0 +1,167 @@
+// The steps of a member; see member.h.
+#include "fleet/member.h"
+
+#include <utility>
+
+#include "observe/error_codes.h"
+
+namespace millrace::fleet {
+
+Member::Member(Offer offer, std::string coordinator, int64_t patience_ns)
+    : offer_(std::move(offer)), coordinator_(std::move(coordinator)), patience_ns_(patience_ns) {
+  MR_ASSERT(offer_.process != 0, "a member's process has a number");
+}
+
+// ---- the link ------------------------------------------------------------------------------------------------------
+
+// The coordinator may not have got what was said before.
+void Member::back() {
+  is_linked_ = true;
+  away_since_ns_ = INT64_MAX;
+  say(offer_);
+  if (brief_.epoch > 0) say_state();
+}
+
+void Member::away(int64_t now_ns) {
+  is_linked_ = false;
+  if (away_since_ns_ == INT64_MAX) away_since_ns_ = now_ns;
+}
+
+void Member::received(std::string_view text) {
+  Statement statement;
+  std::string why;
+  if (is_over_) return;
+  if (!read_statement(text, statement, why))
+    return end(
+        Error{code::other_version, coordinator_ + " made a statement that cannot be read: " + why, {}, {}, {}, {}});
+  if (const auto* brief = std::get_if<Brief>(&statement)) take(*brief);
+  if (const auto* order = std::get_if<Order>(&statement)) take(*order);
+}
+
+void Member::take(const Brief& brief) {
+  if (brief.epoch > brief_.epoch) next_ = brief;
+}
+
+void Member::take(const Order& order) {
+  const bool is_another = coordinator_process_ != 0 && order.process != coordinator_process_;
+  if (is_another && brief_.epoch > 0)
+    return end(
+        Error{code::began_again, coordinator_ + " began again, and this node followed the one before", {}, {}, {}, {}});
+  coordinator_process_ = order.process;
+  if (order.step == Order::Step::refused || order.step == Order::Step::over) return end(order.error);
+  if (order.step == Order::Step::wait) return;
+  if (next_.epoch == order.epoch && next_.hash == order.brief && next_.epoch > brief_.epoch) begin_to_prepare();
+  if (order.step != Order::Step::start || order.epoch != brief_.epoch || order.brief != brief_.hash) return;
+  if (step_ == Step::ready) {
+    step_ = Step::runs;
+    state_.step = State::Step::runs;
+    state_.body.clear();
+    Event& start = tell(Event::Type::start);
+    start.zero_ns = order.zero_ns;
+    say_state();
+  }
+  if (step_ != Step::runs) return;
+  if (order.stop && !std::exchange(told_stop_, true)) tell(Event::Type::stop);
+  const bool is_news = order.failure && (!told_failure_ || told_failure_->index != order.failure->index ||
+                                         told_failure_->clock != order.failure->clock ||
+                                         told_failure_->hopeless != order.failure->hopeless);
+  if (!is_news) return;
+  told_failure_ = order.failure;
+  Event& fail = tell(Event::Type::fail);
+  fail.failure = order.failure;
+}
+
+void Member::begin_to_prepare() {
+  if (step_ == Step::runs || step_ == Step::done) return; // a process runs once
+  if (step_ != Step::offers) tell(Event::Type::drop);
+  brief_ = std::exchange(next_, {});
+  step_ = Step::prepares;
+  state_ = {};
+  state_.epoch = brief_.epoch;
+  state_.brief = brief_.hash;
+  Event& prepare = tell(Event::Type::prepare);
+  prepare.brief = brief_;
+}
+
+void Member::end(std::optional<Error> error) {
+  if (is_over_) return;
+  if (step_ == Step::runs) {
+    const Error cause = error ? *error : Error{code::node_away, coordinator_ + " ended the run", {}, {}, {}, {}};
+    Event& fail = tell(Event::Type::fail);
+    fail.failure = RunFailure{cause, coordinator_, "", kNoTick, true};
+  }
+  is_over_ = true;
+  Event& over = tell(Event::Type::over);
+  over.error = std::move(error);
+}
+
+// ---- its own part and run ------------------------------------------------------------------------------------------
+
+void Member::prepared(uint32_t epoch, std::string part) {
+  if (step_ != Step::prepares || epoch != brief_.epoch) return;
+  step_ = Step::ready;
+  state_.step = State::Step::ready;
+  state_.body = std::move(part);
+  say_state();
+}
+
+void Member::unable(uint32_t epoch, const Error& error) {
+  if (step_ != Step::prepares || epoch != brief_.epoch) return;
+  step_ = Step::unable;
+  state_.step = State::Step::unable;
+  state_.error = error;
+  say_state();
+}
+
+void Member::failed(const RunFailure& failure) {
+  if (step_ != Step::runs) return;
+  state_.failure = failure;
+  state_.failure->node = offer_.node;
+  say_state();
+}
+
+void Member::finished(std::string report) {
+  if (step_ != Step::runs) return;
+  step_ = Step::done;
+  state_.step = State::Step::done;
+  state_.body = std::move(report);
+  say_state();
+}
+
+// ---- time and words ------------------------------------------------------------------------------------------------
+
+int64_t Member::next_timer() const {
+  return is_over_ || away_since_ns_ == INT64_MAX ? INT64_MAX : away_since_ns_ + patience_ns_;
+}
+
+void Member::on_time(int64_t now_ns) {
+  if (now_ns < next_timer()) return;
+  end(Error{code::node_away,
+            coordinator_ + " has been away for " + std::to_string(patience_ns_ / 1'000'000'000) + " s",
+            {},
+            {coordinator_ + " coordinates this run"},
+            {},
+            {}});
+}
+
+void Member::say(const Statement& statement) {
+  if (!is_linked_ || is_over_) return; // back() says it
+  Event& event = tell(Event::Type::say);
+  event.text = to_text(statement);
+}
+
+void Member::say_state() { say(state_); }
+
+Member::Event& Member::tell(Event::Type type) {
+  events_.emplace_back().type = type;
+  return events_.back();
+}
+
+bool Member::poll(Event& event) {
+  if (events_.empty()) return false;
+  event = std::move(events_.front());
+  events_.pop_front();
+  return true;
+}
+
+} // namespace millrace::fleet

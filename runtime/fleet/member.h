@@ -1,0 +1,101 @@
+// A member of a fleet: offers what its node can do, carries out one brief, and runs when the coordinator says so.
+//
+// It does no I/O and keeps no time. Its owner tells it what happens on the link to the coordinator and how its own run
+// goes, and polls for events.
+//
+//   step      goes on                                                        when
+//   offers    prepares (event prepare)                                       a brief came, and the order prepare
+//   prepares  ready, unable                                                  prepared(), unable()
+//   ready     prepares again (events drop, prepare)                          a brief of a later epoch came
+//             runs (event start)                                             the order start for its brief came
+//   unable    prepares again                                                 a brief of a later epoch came
+//   runs      done                                                           finished()
+//   done      over (event over)                                              the order over came
+//
+// From every step it is over when the coordinator refuses the process or says that all is over, when it was away for
+// longer than the patience (MR0804), and when another process answers in its place after the start (MR0806). A run that
+// is under way then is told to fail first.
+//
+// A member never follows a lower epoch, nor a second brief of one epoch, and starts at most once.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "fleet/statement.h"
+
+namespace millrace::fleet {
+
+class Member {
+ public:
+  struct Event {
+    enum class Type : uint8_t {
+      say,     // `text` to the coordinator
+      prepare, // compile and make ready `brief`; answer by prepared() or unable(), at once or later
+      drop,    // the part that was prepared is not wanted any more
+      start,   // the run begins at `zero_ns` of the coordinator's clock
+      stop,    // the run's sources are to end
+      fail,    // the run ends by `failure`; a later one takes the place of an earlier one
+      over,    // nothing more comes; `error`: how the run of all ended, none if well
+    };
+    Type type{};
+    std::string text;
+    Brief brief;
+    int64_t zero_ns = 0;
+    std::optional<RunFailure> failure;
+    std::optional<Error> error;
+  };
+
+  Member(Offer offer, std::string coordinator, int64_t patience_ns);
+
+  // ---- the link: the coordinator is there, is heard again, is not heard for 3 s
+  void met() { back(); }
+  void back();
+  void away(int64_t now_ns);
+  void received(std::string_view text);
+
+  // ---- its own part and run. `epoch` is the brief's that was to be prepared: an answer to an older one is ignored.
+  void prepared(uint32_t epoch, std::string part);
+  void unable(uint32_t epoch, const Error& error);
+  void failed(const RunFailure& failure); // the earliest so far
+  void finished(std::string report);
+
+  int64_t next_timer() const;
+  void on_time(int64_t now_ns);
+  bool poll(Event& event);
+
+  uint32_t epoch() const { return brief_.epoch; }
+  bool is_over() const { return is_over_; }
+
+ private:
+  enum class Step : uint8_t { offers, prepares, ready, unable, runs, done };
+
+  void take(const Brief& brief);
+  void take(const Order& order);
+  void begin_to_prepare();
+  void end(std::optional<Error> error);
+  Event& tell(Event::Type type);
+  void say(const Statement& statement);
+  void say_state();
+
+  Offer offer_;
+  std::string coordinator_;
+  int64_t patience_ns_;
+  uint64_t coordinator_process_ = 0; // 0: not heard yet
+  bool is_linked_ = false;
+  int64_t away_since_ns_ = INT64_MAX; // INT64_MAX: it is there, or was never
+
+  Step step_ = Step::offers;
+  Brief brief_; // that it follows; epoch 0: none
+  Brief next_;  // came, and the order to prepare it has not
+  State state_;
+  bool told_stop_ = false;
+  std::optional<RunFailure> told_failure_;
+  bool is_over_ = false;
+  std::deque<Event> events_;
+};
+
+} // namespace millrace::fleet

@@ -1,0 +1,228 @@
+// Statements to JSON and back; see statement.h.
+#include "fleet/statement.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace millrace::fleet {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array kStateSteps = {"offers", "ready", "unable", "runs", "done"};
+constexpr std::array kOrderSteps = {"wait", "prepare", "start", "over", "refused"};
+
+// A peer's statement that cannot be used, with the sentence that says why.
+struct Refused {
+  std::string why;
+};
+
+// ---- to JSON -------------------------------------------------------------------------------------------------------
+
+json to_json(const Error& error) {
+  json written = {{"code", error.code}, {"what", error.what}};
+  if (!error.place.file.empty())
+    written["place"] = {{"file", error.place.file}, {"line", error.place.line}, {"column", error.place.column}};
+  if (!error.notes.empty()) written["notes"] = error.notes;
+  if (!error.nearest.empty()) written["nearest"] = error.nearest;
+  if (!error.edit.empty()) written["edit"] = error.edit;
+  return written;
+}
+
+json to_json(const RunFailure& failure) {
+  return {{"error", to_json(failure.error)},
+          {"node", failure.node},
+          {"clock", failure.clock},
+          {"index", failure.index},
+          {"hopeless", failure.hopeless}};
+}
+
+json to_json(const Offer& offer) {
+  return {{"offer",
+           {{"node", offer.node},
+            {"process", offer.process},
+            {"program", offer.program},
+            {"pipeline", offer.pipeline},
+            {"body", offer.body}}}};
+}
+
+json to_json(const State& state) {
+  json written = {{"step", name_of(state.step)}, {"epoch", state.epoch}, {"brief", state.brief}, {"body", state.body}};
+  if (state.error) written["error"] = to_json(*state.error);
+  if (state.failure) written["failure"] = to_json(*state.failure);
+  return {{"state", std::move(written)}};
+}
+
+json to_json(const Brief& brief) {
+  return {{"brief", {{"epoch", brief.epoch}, {"hash", brief.hash}, {"body", brief.body}}}};
+}
+
+json to_json(const Order& order) {
+  json written = {{"step", name_of(order.step)}, {"process", order.process}, {"epoch", order.epoch},
+                  {"brief", order.brief},        {"zero_ns", order.zero_ns}, {"stop", order.stop}};
+  if (order.failure) written["failure"] = to_json(*order.failure);
+  if (order.error) written["error"] = to_json(*order.error);
+  return {{"order", std::move(written)}};
+}
+
+// ---- from JSON -----------------------------------------------------------------------------------------------------
+
+const json& field(const json& object, const char* key) {
+  const auto at = object.find(key);
+  if (at == object.end()) throw Refused{std::string("it lacks ") + key};
+  return *at;
+}
+
+std::string text(const json& object, const char* key) {
+  const json& value = field(object, key);
+  if (!value.is_string()) throw Refused{std::string(key) + " is no text"};
+  return value.get<std::string>();
+}
+
+template <class Number>
+Number number(const json& object, const char* key) {
+  const json& value = field(object, key);
+  if (std::is_signed_v<Number> ? !value.is_number_integer() : !value.is_number_unsigned())
+    throw Refused{std::string(key) + " is no whole number"};
+  const auto read = value.get<Number>();
+  if (json(read) != value) throw Refused{std::string(key) + " is too large"};
+  return read;
+}
+
+bool flag(const json& object, const char* key) {
+  const json& value = field(object, key);
+  if (!value.is_boolean()) throw Refused{std::string(key) + " is neither true nor false"};
+  return value.get<bool>();
+}
+
+template <class Step, size_t kCount>
+Step step(const json& object, const std::array<const char*, kCount>& names) {
+  const std::string name = text(object, "step");
+  for (size_t i = 0; i < kCount; ++i)
+    if (name == names[i]) return static_cast<Step>(i);
+  throw Refused{"step has an unknown name"};
+}
+
+Error read_error(const json& object) {
+  Error error;
+  error.code = number<int>(object, "code");
+  error.what = text(object, "what");
+  if (const auto place = object.find("place"); place != object.end())
+    error.place = {text(*place, "file"), number<int>(*place, "line"), number<int>(*place, "column")};
+  if (const auto notes = object.find("notes"); notes != object.end()) {
+    if (!notes->is_array() || notes->size() > kNotesMax) throw Refused{"notes is no list of at most 16 lines"};
+    for (const json& note : *notes) {
+      if (!note.is_string()) throw Refused{"a note is no text"};
+      error.notes.push_back(note.get<std::string>());
+    }
+  }
+  if (object.contains("nearest")) error.nearest = text(object, "nearest");
+  if (object.contains("edit")) error.edit = text(object, "edit");
+  return error;
+}
+
+std::optional<Error> error_of(const json& object) {
+  return object.contains("error") ? std::optional(read_error(object["error"])) : std::nullopt;
+}
+
+std::optional<RunFailure> failure_of(const json& object) {
+  const auto at = object.find("failure");
+  if (at == object.end()) return std::nullopt;
+  return RunFailure{read_error(field(*at, "error")), text(*at, "node"), text(*at, "clock"),
+                    number<uint64_t>(*at, "index"), flag(*at, "hopeless")};
+}
+
+Offer read_offer(const json& object) {
+  return {text(object, "node"), number<uint64_t>(object, "process"), text(object, "program"), text(object, "pipeline"),
+          text(object, "body")};
+}
+
+State read_state(const json& object) {
+  State state;
+  state.step = step<State::Step>(object, kStateSteps);
+  state.epoch = number<uint32_t>(object, "epoch");
+  state.brief = text(object, "brief");
+  state.body = text(object, "body");
+  state.error = error_of(object);
+  state.failure = failure_of(object);
+  if (state.step == State::Step::unable && !state.error) throw Refused{"it is unable and does not say why"};
+  return state;
+}
+
+Brief read_brief(const json& object) {
+  return {number<uint32_t>(object, "epoch"), text(object, "hash"), text(object, "body")};
+}
+
+Order read_order(const json& object) {
+  Order order;
+  order.step = step<Order::Step>(object, kOrderSteps);
+  order.process = number<uint64_t>(object, "process");
+  order.epoch = number<uint32_t>(object, "epoch");
+  order.brief = text(object, "brief");
+  order.zero_ns = number<int64_t>(object, "zero_ns");
+  order.stop = flag(object, "stop");
+  order.failure = failure_of(object);
+  order.error = error_of(object);
+  if (order.step == Order::Step::refused && !order.error) throw Refused{"it refuses and does not say why"};
+  return order;
+}
+
+// True if lists and objects of the text lie more than `most` deep in each other. Bodies are texts within the text.
+bool nests_deeper(std::string_view text, uint32_t most) {
+  uint32_t depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > most) return true;
+    } else if (c == '}' || c == ']') {
+      if (depth > 0) --depth;
+    }
+  }
+  return false;
+}
+
+Statement read(std::string_view text) {
+  if (text.size() > kStatementBytesMax) throw Refused{"it has more than 4 MiB"};
+  if (nests_deeper(text, kNestingMax)) throw Refused{"it is nested more than 32 deep"};
+  const json document = json::parse(text, nullptr, false);
+  if (document.is_discarded()) throw Refused{"it is no JSON"};
+  if (!document.is_object() || document.size() != 1) throw Refused{"it is no object with one key"};
+  const std::string& kind = document.begin().key();
+  const json& object = *document.begin();
+  if (!object.is_object()) throw Refused{"its value is no object"};
+  if (kind == "offer") return read_offer(object);
+  if (kind == "state") return read_state(object);
+  if (kind == "brief") return read_brief(object);
+  if (kind == "order") return read_order(object);
+  throw Refused{"its key is none of offer, state, brief and order"};
+}
+
+} // namespace
+
+std::string to_text(const Statement& statement) {
+  // Replaces what is no UTF-8, as a name of a file may be: a statement always has a text.
+  return std::visit([](const auto& one) { return to_json(one).dump(-1, ' ', false, json::error_handler_t::replace); },
+                    statement);
+}
+
+bool read_statement(std::string_view text, Statement& statement, std::string& why) {
+  try {
+    statement = read(text);
+    return true;
+  } catch (const Refused& refused) {
+    why = refused.why;
+    return false;
+  }
+}
+
+const char* name_of(State::Step step) { return kStateSteps[static_cast<size_t>(step)]; }
+const char* name_of(Order::Step step) { return kOrderSteps[static_cast<size_t>(step)]; }
+
+} // namespace millrace::fleet

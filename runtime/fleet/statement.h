@@ -1,0 +1,85 @@
+// Statements: all that the coordinator of a fleet and its members say to each other, and their JSON.
+//
+// Each statement says what holds now, not what has changed. A link loses the messages that were under way when it was
+// cut, so each side says again what still holds once it hears the other, and a statement that comes twice does nothing.
+//
+//   offer   member to coordinator: who it is, and what it can do
+//   state   member to coordinator: how far it has come with a brief
+//   brief   coordinator to member: an epoch, and the part of the plan that the member carries out
+//   order   coordinator to member: what the member is to do with its brief
+//
+// The bodies of offers, briefs, parts and reports are JSON that this folder passes on and does not read.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "observe/error.h"
+
+namespace millrace::fleet {
+
+inline constexpr size_t kStatementBytesMax = size_t{4} << 20; // a plan of 1,000 handlers takes 1 MB
+inline constexpr uint32_t kNestingMax = 32;                   // depth of a statement's JSON; a plan's is 12
+inline constexpr size_t kNotesMax = 16;                       // lines of an error
+
+inline constexpr uint64_t kNoTick = UINT64_MAX;
+
+// A failure that ends the run of all nodes. With a clock and an index no handler is called on later ticks of that clock
+// (semantics.md 2.6).
+struct RunFailure {
+  Error error;
+  std::string node;         // that failed
+  std::string clock;        // "": it belongs to no tick
+  uint64_t index = kNoTick; // a tick of the clock
+  bool hopeless = false;    // ticks in flight will never end: nobody waits for them
+};
+
+struct Offer {
+  std::string node;
+  uint64_t process = 0; // random, of the process
+  std::string program;  // its version, for people
+  std::string pipeline; // hash of the canonical pipeline
+  std::string body;     // JSON
+};
+
+struct State {
+  enum class Step : uint8_t { offers, ready, unable, runs, done };
+  Step step = Step::offers;
+  uint32_t epoch = 0;                // the brief that it follows; 0: none
+  std::string brief;                 // hash
+  std::string body;                  // JSON: of its part once it is ready, its report once it is done
+  std::optional<Error> error;        // unable: why
+  std::optional<RunFailure> failure; // its own run has failed
+};
+
+struct Brief {
+  uint32_t epoch = 0; // from 1 on
+  std::string hash;
+  std::string body; // JSON
+};
+
+struct Order {
+  enum class Step : uint8_t { wait, prepare, start, over, refused };
+  Step step = Step::wait;
+  uint64_t process = 0; // random, of the coordinator's process
+  uint32_t epoch = 0;   // prepare, start: the brief's
+  std::string brief;
+  int64_t zero_ns = 0;               // start: the run's time 0, on the coordinator's clock
+  bool stop = false;                 // start: sources are to end
+  std::optional<RunFailure> failure; // start: the run ends by it
+  std::optional<Error> error;        // refused: why. over: the error of the whole run
+};
+
+using Statement = std::variant<Offer, State, Brief, Order>;
+
+std::string to_text(const Statement& statement);
+// Reads what a peer said. False: `why` says what is wrong with it, and `statement` is not changed.
+bool read_statement(std::string_view text, Statement& statement, std::string& why);
+
+const char* name_of(State::Step step);
+const char* name_of(Order::Step step);
+
+} // namespace millrace::fleet

@@ -1,0 +1,368 @@
+// The coordinator alone: each test plays the members and the owner.
+#include "fleet/coordinator.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <memory>
+
+#include "observe/error_codes.h"
+
+namespace millrace::fleet {
+namespace {
+
+constexpr int64_t kOneSecond = 1'000'000'000;
+
+// A coordinator of edge and gpu, with what it said last to each link.
+struct Fleet {
+  explicit Fleet(std::vector<bool> needed = {true, true}) : needed_(std::move(needed)) {
+    CoordinatorOptions options;
+    options.nodes = {"edge", "gpu"};
+    options.pipeline = "file";
+    options.process = 77;
+    coordinator = std::make_unique<Coordinator>(options);
+  }
+
+  void poll() {
+    Coordinator::Event event;
+    while (coordinator->poll(event)) {
+      using Type = Coordinator::Event::Type;
+      if (event.type == Type::over) ++overs, failure = event.failure;
+      if (event.type == Type::refused) refused.push_back(event.error->code);
+      if (event.type == Type::waits) waits = event.nodes;
+      if (event.type == Type::begun) zero_ns = event.at_ns;
+      if (event.type == Type::given_up) given_up = event.nodes;
+      if (event.type == Type::compile) {
+        ++compiles;
+        if (compiles_itself) coordinator->compiled(parts(), now_ns);
+      }
+      if (event.type != Type::say) continue;
+      Statement statement;
+      std::string why;
+      REQUIRE_MESSAGE(read_statement(event.text, statement, why), why);
+      if (const auto* brief = std::get_if<Brief>(&statement)) briefs[event.link] = *brief;
+      if (const auto* order = std::get_if<Order>(&statement)) orders[event.link] = *order, said.push_back(event.link);
+    }
+  }
+
+  std::vector<Part> parts() const {
+    std::vector<Part> made(2);
+    for (size_t node = 0; node < 2; ++node) {
+      made[node].brief.hash = "plan";
+      made[node].stage = static_cast<uint32_t>(node);
+      made[node].needed = needed_[node];
+    }
+    return made;
+  }
+
+  void say(Link link, const Statement& statement) {
+    coordinator->received(link, to_text(statement), now_ns);
+    poll();
+  }
+  void offer(Link link, const std::string& node, uint64_t process, const std::string& pipeline = "file") {
+    coordinator->met(link, now_ns);
+    say(link, Offer{node, process, "", pipeline, ""});
+  }
+  void state(Link link, State::Step step, std::optional<RunFailure> of_run = {}) {
+    State said_state{step, coordinator->epoch(), "plan", "report", {}, std::move(of_run)};
+    if (step == State::Step::unable) said_state.error = Error{701, "no room", {}, {}, {}, {}};
+    say(link, said_state);
+  }
+  void pass(int64_t ns) {
+    now_ns += ns;
+    coordinator->on_time(now_ns);
+    poll();
+  }
+  void away(Link link) {
+    coordinator->away(link, now_ns);
+    poll();
+  }
+  // Both nodes are there and run.
+  void start() {
+    offer(1, "edge", 10);
+    offer(2, "gpu", 20);
+    state(1, State::Step::ready);
+    state(2, State::Step::ready);
+    REQUIRE(orders[1].step == Order::Step::start);
+  }
+
+  std::unique_ptr<Coordinator> coordinator;
+  int64_t now_ns = 5 * kOneSecond;
+  std::map<Link, Order> orders;
+  std::map<Link, Brief> briefs;
+  std::vector<Link> said; // links that were given an order, in turn
+  std::vector<int> refused;
+  std::vector<std::string> waits, given_up;
+  std::optional<RunFailure> failure;
+  int64_t zero_ns = 0;
+  int overs = 0, compiles = 0;
+  bool compiles_itself = true;
+
+ private:
+  std::vector<bool> needed_;
+};
+
+RunFailure failure_at(uint64_t index) { return {{601, "it failed", {}, {}, {}, {}}, "gpu", "main", index, false}; }
+
+} // namespace
+
+TEST_CASE("a fleet compiles once every node has offered, starts once all are ready, and is over once all are done") {
+  Fleet fleet;
+  fleet.offer(1, "edge", 10);
+  CHECK(fleet.compiles == 0);
+  CHECK(fleet.orders[1].step == Order::Step::wait);
+  fleet.offer(2, "gpu", 20);
+  CHECK(fleet.compiles == 1);
+  CHECK(fleet.briefs[1].epoch == 1);
+  CHECK(fleet.orders[2].step == Order::Step::prepare);
+  fleet.state(2, State::Step::ready);
+  CHECK(fleet.orders[2].step == Order::Step::prepare);
+  fleet.state(1, State::Step::ready);
+  CHECK(fleet.orders[1].step == Order::Step::start);
+  CHECK(fleet.orders[2].zero_ns == fleet.orders[1].zero_ns);
+  CHECK(fleet.zero_ns == fleet.now_ns + Coordinator::kLeastLeadNs);
+  fleet.state(1, State::Step::done);
+  CHECK(fleet.overs == 0);
+  fleet.state(2, State::Step::done);
+  CHECK(fleet.overs == 1);
+  CHECK(!fleet.failure);
+  CHECK(fleet.orders[2].step == Order::Step::over);
+  CHECK(fleet.coordinator->report(1) == "report");
+  CHECK(!fleet.coordinator->has_parted());
+  fleet.coordinator->gone(1, fleet.now_ns);
+  fleet.coordinator->gone(2, fleet.now_ns);
+  CHECK(fleet.coordinator->has_parted());
+}
+
+TEST_CASE("later stages are told to start first, and zero lies three of the longest round trips ahead") {
+  Fleet fleet;
+  fleet.offer(1, "edge", 10);
+  fleet.offer(2, "gpu", 20);
+  fleet.coordinator->round_trip(2, kOneSecond);
+  fleet.state(2, State::Step::ready);
+  fleet.said.clear();
+  fleet.state(1, State::Step::ready);
+  CHECK(fleet.said == std::vector<Link>{2, 1});
+  CHECK(fleet.zero_ns == fleet.now_ns + 3 * kOneSecond);
+}
+
+TEST_CASE("every 2 s it says for which nodes it waits") {
+  Fleet fleet;
+  fleet.offer(1, "edge", 10);
+  CHECK(fleet.coordinator->next_timer() == fleet.now_ns + 2 * kOneSecond);
+  fleet.pass(2 * kOneSecond);
+  CHECK(fleet.waits == std::vector<std::string>{"gpu"});
+  fleet.waits.clear();
+  fleet.pass(kOneSecond);
+  CHECK(fleet.waits.empty());
+  fleet.pass(kOneSecond);
+  CHECK(fleet.waits == std::vector<std::string>{"gpu"});
+}
+
+TEST_CASE(
+    "another pipeline, an unknown node and a statement that cannot be read are refused, and nothing is compiled") {
+  Fleet fleet;
+  fleet.offer(1, "edge", 10);
+  fleet.offer(2, "gpu", 20, "other file");
+  fleet.offer(3, "gpus", 30);
+  fleet.coordinator->received(4, "nonsense", fleet.now_ns);
+  fleet.poll();
+  CHECK(fleet.refused == std::vector<int>{code::other_pipeline, code::unknown_node, code::other_version});
+  CHECK(fleet.orders[2].step == Order::Step::refused);
+  CHECK(fleet.orders[2].error->notes == std::vector<std::string>{"here: file", "gpu: other file"});
+  CHECK(fleet.orders[3].error->nearest == "gpu");
+  CHECK(fleet.compiles == 0);
+}
+
+TEST_CASE("a second process of a node waits 4 s, and is refused if the first is still heard") {
+  Fleet fleet;
+  fleet.start();
+  fleet.offer(3, "gpu", 30);
+  CHECK(fleet.refused.empty());
+  fleet.pass(4 * kOneSecond - 1);
+  CHECK(fleet.refused.empty());
+  fleet.pass(1);
+  CHECK(fleet.refused == std::vector<int>{code::running_already});
+  CHECK(fleet.orders[3].step == Order::Step::refused);
+  CHECK(fleet.overs == 0);
+}
+
+TEST_CASE("a process that was started again within 3 s of the death of the first gets its place") {
+  Fleet fleet({true, false});
+  fleet.start();
+  fleet.offer(3, "gpu", 30);
+  fleet.now_ns += 2 * kOneSecond;
+  fleet.away(2);
+  CHECK(fleet.refused.empty());
+  CHECK(fleet.orders[3].step == Order::Step::prepare);
+  CHECK(fleet.briefs[3].epoch == 1);
+  fleet.state(3, State::Step::ready);
+  CHECK(fleet.orders[3].step == Order::Step::start);
+  CHECK(fleet.orders[3].zero_ns == fleet.orders[1].zero_ns);
+  // The first one was only slow: it has lost its place.
+  fleet.offer(2, "gpu", 20);
+  CHECK(fleet.orders[2].step == Order::Step::refused);
+  CHECK(fleet.orders[2].error->code == code::running_already);
+  fleet.away(3);
+  fleet.offer(2, "gpu", 20);
+  CHECK(fleet.refused.size() == 2);
+}
+
+TEST_CASE("a newcomer that is away itself has no claim until it offers again") {
+  Fleet fleet({true, false});
+  fleet.start();
+  fleet.offer(3, "gpu", 30);
+  fleet.away(3);
+  fleet.away(2);
+  CHECK(!fleet.coordinator->is_there(1));
+  CHECK(fleet.coordinator->offer(1).process == 20);
+  fleet.offer(3, "gpu", 30);
+  CHECK(fleet.coordinator->offer(1).process == 30);
+}
+
+TEST_CASE("MR0806: a needed node that begins again ends the run of all, for nobody can wait for its ticks") {
+  Fleet fleet;
+  fleet.start();
+  fleet.away(2);
+  fleet.offer(3, "gpu", 30);
+  REQUIRE(fleet.orders[1].failure);
+  CHECK(fleet.orders[1].failure->error.code == code::began_again);
+  CHECK(fleet.orders[1].failure->hopeless);
+  CHECK(fleet.orders[3].step == Order::Step::wait);
+  fleet.state(1, State::Step::done);
+  CHECK(fleet.overs == 1);
+  CHECK(fleet.failure->error.code == code::began_again);
+}
+
+TEST_CASE("MR0804: a needed node that is away for 30 s ends the run of all; a shorter time costs nothing") {
+  Fleet fleet;
+  fleet.start();
+  fleet.away(2);
+  fleet.pass(29 * kOneSecond);
+  CHECK(!fleet.orders[1].failure);
+  fleet.coordinator->back(2, fleet.now_ns);
+  fleet.pass(100 * kOneSecond);
+  CHECK(!fleet.orders[1].failure);
+  fleet.away(2);
+  fleet.pass(30 * kOneSecond);
+  CHECK(fleet.given_up == std::vector<std::string>{"gpu"});
+  REQUIRE(fleet.orders[1].failure);
+  CHECK(fleet.orders[1].failure->error.code == code::node_away);
+  fleet.state(1, State::Step::done);
+  CHECK(fleet.overs == 1);
+}
+
+TEST_CASE("a node that nobody needs is given up after 30 s, and the others end well without it") {
+  Fleet fleet({true, false});
+  fleet.start();
+  fleet.away(2);
+  fleet.state(1, State::Step::done);
+  CHECK(fleet.overs == 0);
+  fleet.pass(30 * kOneSecond);
+  CHECK(fleet.overs == 1);
+  CHECK(!fleet.failure);
+}
+
+TEST_CASE("the earliest failure of a clock is the run's, and a hopeless one makes it hopeless") {
+  Fleet fleet;
+  fleet.start();
+  fleet.state(2, State::Step::runs, failure_at(50));
+  CHECK(fleet.orders[1].failure->index == 50);
+  fleet.state(1, State::Step::runs, failure_at(60));
+  CHECK(fleet.orders[2].failure->index == 50);
+  fleet.state(1, State::Step::runs, failure_at(40));
+  CHECK(fleet.orders[2].failure->index == 40);
+  CHECK(!fleet.orders[2].failure->hopeless);
+  fleet.away(2);
+  fleet.pass(30 * kOneSecond);
+  CHECK(fleet.orders[1].failure->index == 40);
+  CHECK(fleet.orders[1].failure->hopeless);
+}
+
+TEST_CASE("MR0812: a node that cannot do its part ends the fleet before anything starts") {
+  Fleet fleet;
+  fleet.offer(1, "edge", 10);
+  fleet.offer(2, "gpu", 20);
+  fleet.state(1, State::Step::ready);
+  fleet.state(2, State::Step::unable);
+  CHECK(fleet.overs == 1);
+  CHECK(fleet.failure->error.code == code::unable_node);
+  CHECK(fleet.failure->error.notes == std::vector<std::string>{"error MR0701: no room"});
+  CHECK(fleet.orders[1].step == Order::Step::over);
+}
+
+TEST_CASE("a process that goes before the start makes all prepare anew, in another epoch") {
+  Fleet fleet;
+  fleet.offer(1, "edge", 10);
+  fleet.offer(2, "gpu", 20);
+  fleet.state(1, State::Step::ready);
+  fleet.coordinator->gone(2, fleet.now_ns);
+  fleet.poll();
+  CHECK(fleet.orders[1].step == Order::Step::wait);
+  fleet.offer(3, "gpu", 30);
+  CHECK(fleet.compiles == 2);
+  CHECK(fleet.briefs[1].epoch == 2);
+  fleet.say(1, State{State::Step::ready, 1, "plan", "", {}, {}}); // of the epoch before: it comes late
+  fleet.state(3, State::Step::ready);
+  CHECK(fleet.orders[3].step == Order::Step::prepare);
+  fleet.state(1, State::Step::ready);
+  CHECK(fleet.orders[3].step == Order::Step::start);
+}
+
+TEST_CASE("a plan that is refused, or a stop before the start, ends the fleet; a stop later goes to all") {
+  Fleet refused;
+  refused.compiles_itself = false;
+  refused.offer(1, "edge", 10);
+  refused.offer(2, "gpu", 20);
+  refused.coordinator->refuse({code::loop_over_nodes, "a loop", {}, {}, {}, {}});
+  refused.poll();
+  CHECK(refused.orders[2].error->code == code::loop_over_nodes);
+  CHECK(refused.overs == 1);
+  Fleet waiting;
+  waiting.offer(1, "edge", 10);
+  waiting.coordinator->stop(waiting.now_ns);
+  waiting.poll();
+  CHECK(waiting.overs == 1);
+  CHECK(!waiting.failure);
+  Fleet running;
+  running.start();
+  running.coordinator->stop(running.now_ns);
+  running.poll();
+  CHECK(running.orders[2].stop);
+  CHECK(running.overs == 0);
+}
+
+TEST_CASE("a run that ends anyway does not wait until a node that nobody needs is back") {
+  Fleet fleet({true, false});
+  fleet.start();
+  fleet.away(2);
+  fleet.coordinator->stop(fleet.now_ns);
+  fleet.state(1, State::Step::done);
+  CHECK(fleet.overs == 1);
+  Fleet later({true, false});
+  later.start();
+  later.state(1, State::Step::done, failure_at(3));
+  CHECK(later.overs == 0);
+  later.away(2);
+  CHECK(later.overs == 1);
+}
+
+TEST_CASE("a process that is heard again is told all that it may have missed") {
+  Fleet fleet;
+  fleet.offer(1, "edge", 10);
+  fleet.offer(2, "gpu", 20);
+  fleet.briefs.clear();
+  fleet.orders.clear();
+  fleet.coordinator->back(2, fleet.now_ns);
+  fleet.poll();
+  CHECK(fleet.briefs[2].epoch == 1);
+  CHECK(fleet.orders[2].step == Order::Step::prepare);
+  fleet.state(1, State::Step::ready);
+  fleet.state(2, State::Step::ready);
+  fleet.orders.clear();
+  fleet.coordinator->back(2, fleet.now_ns);
+  fleet.poll();
+  CHECK(fleet.orders[2].step == Order::Step::start);
+}
+
+} // namespace millrace::fleet

@@ -1,0 +1,208 @@
+// A member alone: each test plays the coordinator and the owner.
+#include "fleet/member.h"
+
+#include <doctest/doctest.h>
+
+#include "observe/error_codes.h"
+
+namespace millrace::fleet {
+namespace {
+
+using Type = Member::Event::Type;
+
+struct Played {
+  Played() : member(Offer{"gpu", 20, "", "file", ""}, "edge", 30'000'000'000) {
+    member.met();
+    poll();
+  }
+  void poll() {
+    Member::Event event;
+    while (member.poll(event)) {
+      if (event.type == Type::say) {
+        Statement statement;
+        std::string why;
+        REQUIRE(read_statement(event.text, statement, why));
+        if (const auto* state = std::get_if<State>(&statement)) last = *state, ++states;
+        if (std::holds_alternative<Offer>(statement)) ++offers;
+      } else {
+        events.push_back(event);
+      }
+    }
+  }
+  void hear(const Statement& statement) {
+    member.received(to_text(statement));
+    poll();
+  }
+  void order(Order::Step step, uint32_t epoch = 1, uint64_t process = 77) {
+    Order said;
+    said.step = step;
+    said.process = process;
+    said.epoch = epoch;
+    said.brief = "plan";
+    said.zero_ns = 5;
+    if (step == Order::Step::refused)
+      said.error = Error{code::running_already, "gpu is running already", {}, {}, {}, {}};
+    hear(said);
+  }
+  void prepare(uint32_t epoch = 1) {
+    hear(Brief{epoch, "plan", "{}"});
+    order(Order::Step::prepare, epoch);
+  }
+  void run() {
+    prepare();
+    member.prepared(1, "{}");
+    order(Order::Step::start);
+    poll();
+    REQUIRE(types() == std::vector<Type>{Type::prepare, Type::start});
+    events.clear();
+  }
+  std::vector<Type> types() const {
+    std::vector<Type> all;
+    for (const Member::Event& event : events) all.push_back(event.type);
+    return all;
+  }
+
+  Member member;
+  State last;
+  int states = 0, offers = 0;
+  std::vector<Member::Event> events;
+};
+
+} // namespace
+
+TEST_CASE("a member offers, prepares its brief, starts when it is told to, and is over after it was done") {
+  Played gpu;
+  CHECK(gpu.offers == 1);
+  gpu.hear(Brief{1, "plan", "{}"});
+  CHECK(gpu.events.empty()); // a brief alone is no order
+  gpu.order(Order::Step::prepare);
+  CHECK(gpu.types() == std::vector<Type>{Type::prepare});
+  gpu.order(Order::Step::start);
+  CHECK(gpu.types() == std::vector<Type>{Type::prepare}); // it is not ready
+  gpu.member.prepared(1, "memory");
+  gpu.poll();
+  CHECK(gpu.last.step == State::Step::ready);
+  CHECK(gpu.last.body == "memory");
+  gpu.order(Order::Step::start);
+  gpu.order(Order::Step::start);
+  CHECK(gpu.types() == std::vector<Type>{Type::prepare, Type::start});
+  CHECK(gpu.events[1].zero_ns == 5);
+  gpu.member.finished("report");
+  gpu.poll();
+  CHECK(gpu.last.step == State::Step::done);
+  gpu.order(Order::Step::over);
+  CHECK(gpu.types().back() == Type::over);
+  CHECK(!gpu.events.back().error);
+}
+
+TEST_CASE(
+    "a brief of a later epoch takes the place of one that is not started, and an answer to the older is ignored") {
+  Played gpu;
+  gpu.prepare();
+  gpu.prepare(2);
+  CHECK(gpu.types() == std::vector<Type>{Type::prepare, Type::drop, Type::prepare});
+  gpu.member.prepared(1, "");
+  gpu.poll();
+  CHECK(gpu.states == 0);
+  gpu.member.unable(2, {701, "no room", {}, {}, {}, {}});
+  gpu.poll();
+  CHECK(gpu.last.step == State::Step::unable);
+  CHECK(gpu.last.epoch == 2);
+  gpu.prepare(1); // lower
+  gpu.prepare(2); // again
+  CHECK(gpu.events.size() == 3);
+  gpu.prepare(3);
+  CHECK(gpu.types().back() == Type::prepare);
+}
+
+TEST_CASE("a process that has run follows no other epoch and starts no second time") {
+  Played gpu;
+  gpu.run();
+  gpu.prepare(2);
+  gpu.order(Order::Step::start, 2);
+  gpu.order(Order::Step::start, 1);
+  CHECK(gpu.events.empty());
+  CHECK(gpu.member.epoch() == 1);
+}
+
+TEST_CASE("stop and failure are told once, and a failure again when it is another") {
+  Played gpu;
+  gpu.run();
+  Order order;
+  order.step = Order::Step::start;
+  order.process = 77;
+  order.epoch = 1;
+  order.brief = "plan";
+  order.stop = true;
+  gpu.hear(order);
+  gpu.hear(order);
+  CHECK(gpu.types() == std::vector<Type>{Type::stop});
+  order.failure = RunFailure{{601, "it failed", {}, {}, {}, {}}, "edge", "main", 9, false};
+  gpu.hear(order);
+  gpu.hear(order);
+  order.failure->index = 8;
+  gpu.hear(order);
+  order.failure->hopeless = true;
+  gpu.hear(order);
+  CHECK(gpu.types() == std::vector<Type>{Type::stop, Type::fail, Type::fail, Type::fail});
+  CHECK(gpu.events[2].failure->index == 8);
+}
+
+TEST_CASE("its own failure is said with its name, and all that holds is said again when the coordinator is back") {
+  Played gpu;
+  gpu.run();
+  gpu.member.away(0);
+  gpu.member.failed({{601, "it failed", {}, {}, {}, {}}, "", "main", 3, false});
+  gpu.poll();
+  CHECK(!gpu.last.failure); // nobody hears it
+  gpu.member.back();
+  gpu.poll();
+  CHECK(gpu.offers == 2);
+  REQUIRE(gpu.last.failure);
+  CHECK(gpu.last.failure->node == "gpu");
+  CHECK(gpu.last.failure->index == 3);
+}
+
+TEST_CASE("MR0804: a member whose coordinator is away for 30 s fails its run and is over") {
+  Played gpu;
+  gpu.run();
+  gpu.member.away(7);
+  CHECK(gpu.member.next_timer() == 30'000'000'007);
+  gpu.member.on_time(30'000'000'006);
+  gpu.poll();
+  CHECK(gpu.events.empty());
+  gpu.member.on_time(30'000'000'007);
+  gpu.poll();
+  CHECK(gpu.types() == std::vector<Type>{Type::fail, Type::over});
+  CHECK(gpu.events[0].failure->hopeless);
+  CHECK(gpu.events[1].error->code == code::node_away);
+  CHECK(gpu.member.next_timer() == INT64_MAX);
+}
+
+TEST_CASE("MR0806: another coordinator ends a member that follows a brief, and is followed by one that does not") {
+  Played waiting;
+  waiting.order(Order::Step::wait, 0, 77);
+  waiting.order(Order::Step::wait, 0, 78);
+  CHECK(waiting.events.empty());
+  Played gpu;
+  gpu.run();
+  gpu.order(Order::Step::wait, 0, 78);
+  CHECK(gpu.types() == std::vector<Type>{Type::fail, Type::over});
+  CHECK(gpu.events[1].error->code == code::began_again);
+}
+
+TEST_CASE("a member that is refused, or hears nonsense, is over with the reason, and says nothing more") {
+  Played refused;
+  refused.order(Order::Step::refused);
+  CHECK(refused.types() == std::vector<Type>{Type::over});
+  CHECK(refused.events[0].error->code == code::running_already);
+  refused.member.back();
+  refused.poll();
+  CHECK(refused.offers == 1);
+  Played gpu;
+  gpu.member.received("nonsense");
+  gpu.poll();
+  CHECK(gpu.events[0].error->code == code::other_version);
+}
+
+} // namespace millrace::fleet

@@ -1,0 +1,90 @@
+// Statements as JSON and back.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "fleet/statement.h"
+
+namespace millrace::fleet {
+namespace {
+
+Error an_error() { return {604, "it has no camera", {"two.yaml", 3, 7}, {"one", "two"}, "nearest", "device: 1"}; }
+
+// What is read of a text and written again.
+std::string again(const std::string& text) {
+  Statement statement;
+  std::string why;
+  REQUIRE_MESSAGE(read_statement(text, statement, why), why);
+  return to_text(statement);
+}
+
+std::string refusal(const std::string& text) {
+  Statement statement = Brief{7, "kept", ""};
+  std::string why;
+  REQUIRE(!read_statement(text, statement, why));
+  CHECK(std::get<Brief>(statement).hash == "kept");
+  return why;
+}
+
+} // namespace
+
+TEST_CASE("every statement is read as it was written, down to the largest numbers") {
+  const RunFailure failure{an_error(), "gpu", "main", kNoTick - 1, true};
+  for (const Statement& statement :
+       {Statement(Offer{"gpu", UINT64_MAX, "1.2", "a hash", R"({"facts":"\"{["})"}),
+        Statement(State{State::Step::unable, UINT32_MAX, "plan", "{}", an_error(), failure}),
+        Statement(State{State::Step::done, 1, "plan", "{}", {}, {}}), Statement(Brief{3, "plan", "{}"}),
+        Statement(Order{Order::Step::start, 9, 3, "plan", INT64_MIN, true, failure, an_error()})}) {
+    const std::string text = to_text(statement);
+    CHECK(again(text) == text);
+  }
+  Statement read;
+  std::string why;
+  REQUIRE(read_statement(to_text(Order{Order::Step::start, 9, 3, "plan", -5, true, failure, {}}), read, why));
+  const auto& order = std::get<Order>(read);
+  CHECK(order.zero_ns == -5);
+  CHECK(order.stop);
+  REQUIRE(order.failure);
+  CHECK(order.failure->index == kNoTick - 1);
+  CHECK(order.failure->hopeless);
+  CHECK(format_error(order.failure->error) == format_error(an_error()));
+}
+
+TEST_CASE("a body is any text, and a name that is no UTF-8 still makes a statement") {
+  Statement read;
+  std::string why;
+  REQUIRE(read_statement(to_text(Brief{1, "plan", std::string("\0\"\\\x7f", 4)}), read, why));
+  CHECK(std::get<Brief>(read).body == std::string("\0\"\\\x7f", 4));
+  CHECK(read_statement(to_text(Offer{"\xff", 1, "", "", ""}), read, why));
+}
+
+TEST_CASE("a statement that is not one is refused, and says why") {
+  CHECK(refusal("") == "it is no JSON");
+  CHECK(refusal("[1]") == "it is no object with one key");
+  CHECK(refusal(R"({"brief":{},"order":{}})") == "it is no object with one key");
+  CHECK(refusal(R"({"brief":3})") == "its value is no object");
+  CHECK(refusal(R"({"plan":{}})") == "its key is none of offer, state, brief and order");
+  CHECK(refusal(R"({"brief":{"epoch":1,"hash":"x"}})") == "it lacks body");
+  CHECK(refusal(R"({"brief":{"epoch":1,"hash":2,"body":""}})") == "hash is no text");
+  CHECK(refusal(R"({"brief":{"epoch":-1,"hash":"","body":""}})") == "epoch is no whole number");
+  CHECK(refusal(R"({"brief":{"epoch":1.5,"hash":"","body":""}})") == "epoch is no whole number");
+  CHECK(refusal(R"({"brief":{"epoch":4294967296,"hash":"","body":""}})") == "epoch is too large");
+  const std::string state = R"({"state":{"epoch":1,"brief":"","body":"","step":)";
+  CHECK(refusal(state + R"("sleeps"}})") == "step has an unknown name");
+  CHECK(refusal(state + R"("unable"}})") == "it is unable and does not say why");
+  CHECK(refusal(state + R"("done","error":{"code":1}}})") == "it lacks what");
+  CHECK(refusal(state + R"("done","error":{"code":1,"what":"","notes":[1]}}})") == "a note is no text");
+  CHECK(refusal(state + R"("done","error":[]}})") == "it lacks code");
+  CHECK(refusal(R"({"order":{"step":"refused","process":1,"epoch":0,"brief":"","zero_ns":0,"stop":false}})") ==
+        "it refuses and does not say why");
+}
+
+TEST_CASE("a statement has at most 4 MiB, and is nested at most 32 deep") {
+  const std::string deep = R"({"brief":)" + std::string(32, '[') + std::string(32, ']') + "}";
+  CHECK(refusal(deep) == "it is nested more than 32 deep");
+  CHECK(refusal(R"({"brief":)" + std::string(31, '[') + std::string(31, ']') + "}") == "its value is no object");
+  CHECK(refusal(std::string(kStatementBytesMax + 1, ' ')) == "it has more than 4 MiB");
+  CHECK(again(to_text(Brief{1, "\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", ""})) != "");
+}
+
+} // namespace millrace::fleet
