@@ -60,6 +60,18 @@ struct ExplainCommand {
   bool json = false;
 };
 
+struct IdentityCommand {
+  bool json = false;
+};
+
+struct NodesCommand {
+  std::string action; // "", "add" or "forget"
+  std::string name;   // forget: or an id
+  std::string id;
+  std::vector<std::string> addresses;
+  bool json = false;
+};
+
 struct DoctorCommand {
   bool json = false;
   std::vector<std::string> plugin_paths;
@@ -72,6 +84,8 @@ int check(const PipelineOptions& command);
 int handlers(const ListCommand& command);
 int inspect(const ListCommand& command);
 int explain(const ExplainCommand& command);
+int identity(const IdentityCommand& command);
+int nodes(const NodesCommand& command);
 int check_handler(const CheckHandlerCommand& command);
 int doctor(const DoctorCommand& command);
 int calibrate(const CalibrateCommand& command);

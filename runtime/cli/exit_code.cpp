@@ -8,7 +8,9 @@ ExitCode exit_code_of(const Error& error) {
     case code::probe_failed: return kInvalidPipeline; // a source that cannot be opened: nothing ran
     case code::loop_over_nodes:
     case code::clock_on_two_nodes:
-    case code::not_over_nodes: return kInvalidPipeline; // it cannot be spread over its nodes: nothing ran
+    case code::not_over_nodes:
+    case code::crossing_too_large: return kInvalidPipeline; // it cannot be spread over its nodes: nothing ran
+    case code::link_address: return kWrongUsage;
     case code::illegal_device_access:
     case code::device_lost: return kDeviceLost;
     default: break;

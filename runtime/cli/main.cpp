@@ -120,6 +120,7 @@ class Commands {
     add_run();
     add_plan();
     add_lists();
+    add_nodes();
     add_new();
     add_bench();
     add_check_handler();
@@ -222,6 +223,20 @@ class Commands {
     explain_app.footer("The words of the messages, such as tick, firing and late: docs/guide/glossary.md");
   }
 
+  void add_nodes() {
+    CLI::App& identity_app =
+        add("identity", "says the id by which other nodes know this machine", [this] { return identity(identity_); });
+    identity_app.add_flag("--json", identity_.json, "as JSON");
+    CLI::App& nodes_app = add("nodes", "lists the nodes that this machine trusts; adds one, or forgets one",
+                              [this] { return cli::nodes(nodes_); });
+    nodes_app.add_option("ACTION", nodes_.action, "add or forget; default: list them");
+    nodes_app.add_option("NAME", nodes_.name, "of the node; forget: or its id");
+    nodes_app.add_option("ID", nodes_.id, "add: what `millrace identity` says there");
+    nodes_app.add_option("ADDRESS", nodes_.addresses,
+                         "add: where it listens, such as 192.168.1.31:7433; none or several");
+    nodes_app.add_flag("--json", nodes_.json, "as JSON");
+  }
+
   void add_new() {
     CLI::App& app = add("new", "writes a plugin project", [this] {
       write_plugin_project(word_, name_, with_cuda_ ? Bodies::cpu_and_cuda : Bodies::cpu);
@@ -302,6 +317,8 @@ class Commands {
   DoctorCommand doctor_;
   CalibrateCommand calibrate_;
   ExplainCommand explain_code_;
+  IdentityCommand identity_;
+  NodesCommand nodes_;
   std::string word_, name_, json_;
   bool with_cuda_ = false;
   std::vector<std::string> benches_;

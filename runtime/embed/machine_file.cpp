@@ -290,12 +290,17 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 && name[0] ? name : "machine";
 }
 
+std::string config_folder() {
+  if (const char* folder = std::getenv("XDG_CONFIG_HOME"); folder && *folder)
+    return (fs::path(folder) / "millrace").string();
+  if (const char* home = std::getenv("HOME"); home && *home) return (fs::path(home) / ".config" / "millrace").string();
+  return "";
+}
+
 std::string machine_path() {
   if (const char* path = std::getenv("MILLRACE_MACHINE")) return path;
-  const std::string name = "millrace/" + host_name() + ".json";
-  if (const char* folder = std::getenv("XDG_CONFIG_HOME"); folder && *folder) return (fs::path(folder) / name).string();
-  if (const char* home = std::getenv("HOME"); home && *home) return (fs::path(home) / ".config" / name).string();
-  return "";
+  const std::string folder = config_folder();
+  return folder.empty() ? "" : (fs::path(folder) / (host_name() + ".json")).string();
 }
 
 MachineFile load_machine(const std::string& path, bool must_be_there) {

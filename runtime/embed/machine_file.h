@@ -40,8 +40,11 @@ struct MachineFile {
 MachineFile parse_machine(const std::string& text);
 std::string print_machine(const MachineFile& file);
 
-// The path of this machine's file: $MILLRACE_MACHINE if it is set ("": none), else <host>.json in the user's folder of
-// settings for millrace. "": there is no such folder.
+// The user's folder of settings for millrace: $XDG_CONFIG_HOME/millrace, else ~/.config/millrace. "": neither variable
+// is set.
+std::string config_folder();
+// The path of this machine's file: $MILLRACE_MACHINE if it is set ("": none), else HOST.json in config_folder(). "":
+// there is none.
 std::string machine_path();
 std::string host_name();
 // Reads the file. Returns an empty one if the file is not there and need not be. Throws Failure (MR0104, MR0114).

@@ -184,6 +184,15 @@ bool Workers::force_devices() {
   return moved;
 }
 
+namespace {
+
+// Saturates: nothing may be due (INT64_MAX), and a time that is given may be negative.
+int64_t time_until(int64_t due_ns, int64_t now_ns) {
+  return now_ns < 0 && due_ns > INT64_MAX + now_ns ? INT64_MAX : due_ns - now_ns;
+}
+
+} // namespace
+
 int64_t Workers::next_due_ns() const {
   int64_t due = INT64_MAX;
   for (const auto& pace : run_.epoch.paces) due = std::min(due, pace->due_ns.load(std::memory_order_relaxed));
@@ -237,7 +246,7 @@ bool Workers::sleep_once(Worker& worker) {
   }
   if (force_devices() || run_.finished() || run_.abort.load() || resting_.load(std::memory_order_relaxed)) return false;
   const int64_t early = std::min(kWakeEarlyNs, run_.options.spin_ns);
-  const int64_t due = next_due_ns(), until_beat = due - early - run_.now_ns();
+  const int64_t due = next_due_ns(), until_beat = time_until(due - early, run_.now_ns());
   if (until_beat <= 0) {
     warm_up(worker, due);
     return false;
@@ -345,7 +354,7 @@ void Workers::loop(Worker& worker) {
     if (tries < kTriesAClock) continue;
     tries = 0;
     worker.looked_ns = run_.now_ns();
-    if (crowded_ && next_due_ns() - worker.looked_ns > kWakeEarlyNs) sched_yield();
+    if (crowded_ && time_until(next_due_ns(), worker.looked_ns) > kWakeEarlyNs) sched_yield();
     if (worker.idle_since_ns == 0) worker.idle_since_ns = worker.looked_ns;
     if (worker.looked_ns - worker.idle_since_ns >= spins_for_ns(worker)) sleep(worker);
   }
