@@ -43,7 +43,7 @@ inline constexpr size_t kSentenceBytesMax = 512;       // in REFUSE and GOAWAY
 
 // A message is a document of the coordination layer. The largest is a plan: 4 KiB for each of 1,000 handlers.
 inline constexpr uint64_t kMessageBytesMax = 4 * kMiB;
-// The least that a ping waits for: 13 ms at 10 Mbit/s. It is a record of TLS, and its head adds 0.2 %.
+// A ping waits for one chunk, and for what the system's buffers hold: 13 ms at 10 Mbit/s. Its head adds 0.2 %.
 inline constexpr uint32_t kMessageChunkBytes = 16 * kKiB;
 // Messages of one direction that wait at one end, to be written or to be taken: four of the largest. One read of an
 // inbox brings 2,621 of the smallest, so an owner that takes all after each call never has more.
