@@ -54,6 +54,9 @@ constexpr const char* kSentences[] = {
     "all that the node had to send has arrived",
     "the peer says that more bytes have come than were written",
     "bytes of a data connection have vanished on the way",
+    "a message is longer than a link carries",
+    "more bytes of messages came in a minute than a link carries",
+    "more messages came than the node has taken in",
 };
 static_assert(std::size(kSentences) == static_cast<size_t>(Fault::count));
 

@@ -63,6 +63,10 @@ enum class Fault : uint16_t {
   // PONG.
   received = 45, // more bytes of a data connection than were written
   vanished = 46, // not told to the peer: the connection brings it nothing
+  // MESSAGE.
+  message = 47, // longer than kMessageBytesMax
+  message_rate = 48,
+  message_waiting = 49, // the owner did not take those before
   count,
 };
 

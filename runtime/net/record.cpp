@@ -15,6 +15,7 @@ struct Shape {
   const char* name;
   uint32_t least, most;
   bool has_crossing, has_number, has_place;
+  uint8_t flags_most = 0;
 };
 constexpr Shape kShapes[] = {
     {},
@@ -22,13 +23,14 @@ constexpr Shape kShapes[] = {
     {"WELCOME", kHelloBytes, kHelloBytes + kLaterHelloBytesMax, false, false, false},
     {"OPEN", kOpenBytesLeast, kOpenBytesMax, true, false, false},
     {"TICK", kTickBytesLeast, kSmallBodyBytesMax, true, true, false},
-    {"DATA", 1, kChunkBytesMax, true, true, true},
+    {"DATA", 1, kChunkBytesMax, true, true, true, kValuesMax - 1},
     {"END", kTickBytesLeast, kTickBytesMax, true, true, false},
     {"STATE", kStateEntryBytes, kStateEntryBytes* kStateEntriesMax, false, false, false},
     {"PING", kPingBytes, kPingBytes, false, false, false},
     {"PONG", kPongBytes, kPongBytes, false, false, false},
     {"GOAWAY", kFarewellBytesLeast, kFarewellBytesMax, false, false, false},
     {"REFUSE", kFarewellBytesLeast, kFarewellBytesMax, false, false, false},
+    {"MESSAGE", 1, kMessageChunkBytes, false, true, true, kLastChunk},
 };
 static_assert(std::size(kShapes) == kRecordTypeLast + 1);
 static_assert(kStateEntryBytes * kStateEntriesMax <= kSmallBodyBytesMax);
@@ -39,6 +41,15 @@ bool is_sentence(Bytes bytes) {
                      [](std::byte byte) { return byte >= std::byte{0x20} && byte != std::byte{0x7F}; });
 }
 std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+// The place and length of a chunk. All but the last of a message are full, and so begin at a multiple of a full one.
+Fault check_chunk(const Head& head) {
+  const bool is_last = head.flags == kLastChunk;
+  const uint64_t end = uint64_t{head.at} + head.length;
+  if (end > kMessageBytesMax || (!is_last && end == kMessageBytesMax)) return Fault::message;
+  if (!is_last && head.length != kMessageChunkBytes) return Fault::length;
+  return head.at % kMessageChunkBytes == 0 ? Fault::none : Fault::place;
+}
 
 } // namespace
 
@@ -70,11 +81,11 @@ Fault read_head(std::span<const std::byte, kHeadBytes> bytes, Head& head) {
   if (type == 0 || type > kRecordTypeLast) return Fault::type;
   const Shape& shape = kShapes[type];
   if (head.length < shape.least || head.length > shape.most) return Fault::length;
-  if (head.flags != 0 && !shape.has_place) return Fault::flags;
-  if (head.flags >= kValuesMax) return Fault::which_value;
+  if (head.flags > shape.flags_most) return head.type == RecordType::data ? Fault::which_value : Fault::flags;
   if (head.crossing != 0 && !shape.has_crossing) return Fault::field;
   if (head.number != 0 && !shape.has_number) return Fault::field;
   if (head.at != 0 && !shape.has_place) return Fault::field;
+  if (head.type == RecordType::message) return check_chunk(head);
   if (uint64_t{head.at} + head.length > kValueBytesMax) return Fault::place;
   return Fault::none;
 }

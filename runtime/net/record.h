@@ -11,18 +11,21 @@
 // fixed places, and no field is optional: what a version adds comes at the end of a body.
 //
 // A connection carries, in this order: HELLO (by the side that dialled) and WELCOME; then on the control connection
-// STATE, PING, PONG, GOAWAY, REFUSE, and on a data connection OPEN (from the reader of each crossing), then TICK with
-// its DATA, or END. A data connection has a number, which its HELLO says; PONG says how many bytes of each have come.
+// STATE, PING, PONG, MESSAGE, GOAWAY, REFUSE, and on a data connection OPEN (from the reader of each crossing), then
+// TICK with its DATA, or END. A data connection has a number, which its HELLO says; PONG says how many bytes of each
+// have come. MESSAGE is a chunk of a document of `fleet` (messages.h), whose bytes have no meaning here.
 //
 //   type u8 | flags u8 | crossing u16 | length u32 | number u64 | at u32 | crc u32        24 bytes
 //
 // Invariants.
 //  - `crc` is the CRC-32C of the 20 bytes before it. On a connection without TLS a body ends in its own CRC-32C, which
 //    `length` does not count.
-//  - `length` is at most kChunkBytesMax for DATA, kSmallBodyBytesMax for the rest, and exact for types of a fixed size.
-//  - `number` counts the parcels of a crossing without gaps; `at` is the first byte of DATA within its value; both are
-//  0
-//    where they mean nothing. Flags that a type does not have are 0.
+//  - `length` is at most kChunkBytesMax for DATA, kMessageChunkBytes for MESSAGE, kSmallBodyBytesMax for the rest, and
+//    exact for types of a fixed size and for a MESSAGE that is not the last of its message.
+//  - `number` counts the parcels of a crossing, or the messages of a connection, without gaps; `at` is the first byte
+//  of
+//    DATA within its value, or of MESSAGE within its message; both are 0 where they mean nothing. Flags that a type
+//    does not have are 0.
 //  - A record has one spelling: what is read and written again is the same bytes.
 //
 // Numbers. 24 bytes are 0.002 % of a chunk. A parcel of 1 KiB takes 24 + 24 + about 130 bytes beside its own.
@@ -56,21 +59,23 @@ enum class RecordType : uint8_t {
   pong = 9,
   go_away = 10,
   refuse = 11,
+  message = 12,
 };
-inline constexpr uint8_t kRecordTypeLast = 11;
+inline constexpr uint8_t kRecordTypeLast = 12;
 const char* name_of(RecordType type);
 
 struct Head {
   RecordType type{};
-  uint8_t flags = 0; // DATA: which value
+  uint8_t flags = 0; // DATA: which value; MESSAGE: kLastChunk
   uint16_t crossing = 0;
   uint32_t length = 0;
-  uint64_t number = 0; // TICK, DATA, END
-  uint32_t at = 0;     // DATA
+  uint64_t number = 0; // TICK, DATA, END, MESSAGE
+  uint32_t at = 0;     // DATA, MESSAGE
 };
+inline constexpr uint8_t kLastChunk = 1; // the chunk ends its message
 
 void write_head(const Head& head, std::span<std::byte, kHeadBytes> bytes);
-// Faults: checksum, type, length, flags, and fields that the type does not have.
+// Faults: checksum, type, length, flags, place, and fields that the type does not have.
 Fault read_head(std::span<const std::byte, kHeadBytes> bytes, Head& head);
 
 // ---- HELLO, WELCOME ------------------------------------------------------------------------------------------------

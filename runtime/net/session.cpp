@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "observe/error.h"
 
@@ -76,6 +77,9 @@ void Session::let_go(uint32_t lane) {
   connection.state = Lane::State::down;
   connection.reading = nullptr;
   connection.dial_at_ns = connection.give_up_at_ns = INT64_MAX;
+  if (lane != 0) return;
+  outgoing_messages_.clear();
+  incoming_messages_.cut();
 }
 
 void Session::connect(uint32_t lane, bool checks_bodies, int64_t now_ns) {
@@ -185,6 +189,7 @@ void Session::come_up(uint32_t lane, int64_t now_ns) {
   heartbeat_.begin(now_ns);
   presence_ = Presence::there;
   has_pong_ = told_leaving_ = told_drained_ = false;
+  incoming_messages_.begin();
   for (Lane& each : lanes_) {
     for (Outgoing* crossing : each.outgoing) crossing->retell();
     for (Incoming* crossing : each.incoming) crossing->retell();
@@ -269,6 +274,7 @@ int64_t Session::next_timer(int64_t now_ns) const {
   if (is_up(0) && lanes_[0].outbox.empty()) {
     next = std::min(next, heartbeat_.next_ping_ns());
     if (states_are_due()) next = std::min(next, states_are_urgent() ? now_ns : state_at_ns_);
+    next = std::min(next, outgoing_messages_.next_ns());
   }
   return std::max(next, now_ns);
 }
@@ -304,6 +310,12 @@ void Session::look_at_presence(int64_t now_ns) {
   for (uint32_t lane = 0; lane < lanes_.size(); ++lane)
     if (lane != 0 || lanes_[0].state != Lane::State::greeting) drop(lane, now_ns);
 }
+
+// ---- messages ------------------------------------------------------------------------------------------------------
+
+bool Session::say(std::string text) { return is_up(0) && outgoing_messages_.add(std::move(text)); }
+
+bool Session::take_message(std::string& text) { return incoming_messages_.take(text); }
 
 // ---- leaving -------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@
 //
 //   greeting, of the dialler       WELCOME, REFUSE
 //   greeting, control, accepted    any that may come when it is up: with it the connection is up
-//   up, control                    STATE, PING, PONG, GOAWAY, REFUSE
+//   up, control                    STATE, PING, PONG, MESSAGE, GOAWAY, REFUSE
 //   up, data                       OPEN, TICK, DATA, END, REFUSE
 //   down, dialling, closing        nothing is read
 //
@@ -27,6 +27,11 @@
 // timer but that of the pings: the cut is at most one ping and one round trip late, and a process that was stopped
 // hears the peer before it judges it.
 //
+// Messages go over the control connection beside all this (messages.h): documents of the owner, which says them by
+// say() and takes the peer's by take_message(). A cut of control loses those that are under way, and the owner says
+// again, after `met` or `back`, what still holds. On the way out everything else goes first: a PING, a PONG, a STATE or
+// a GOAWAY waits for one chunk at most.
+//
 // When a side leaves, both take no more parcels. The side that dialled says `drained` once all of its own are
 // acknowledged. The accepting side says so after it has heard that, once its own are acknowledged too. The side that
 // dialled then ends the connections. If that last word is lost in a cut, the next dial says the same: it is refused
@@ -35,11 +40,13 @@
 
 #include <array>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "net/heartbeat.h"
 #include "net/lane.h"
+#include "net/messages.h"
 #include "net/random.h"
 
 namespace millrace::net {
@@ -75,6 +82,7 @@ enum class EventType : uint8_t {
   was_refused, // the peer refused this side: `fault` and `sentence`
   leaving,     // the peer is about to leave: nothing new is sent either way
   drained,     // both sides have all that was sent; the link is over
+  message,     // messages of the peer wait for take_message(); told once until all were taken
 };
 
 struct Event {
@@ -118,6 +126,21 @@ class Session {
   // Takes no more parcels from the run; when all that was sent has arrived on both sides, the link is over.
   void leave();
 
+  // ---- messages ----
+
+  // Sends a message to the peer. False, and nothing is sent, if
+  //  - it is empty, or longer than kMessageBytesMax;
+  //  - the control connection is not up: before `met`, and from a cut to `back` or `met`;
+  //  - kMessagesWaitingMax messages wait to be written, or with it more than kMessagesWaitingBytesMax would wait.
+  // True does not say that it arrives: it is lost if control is cut before it has arrived whole, or if the link is over
+  // before it was written. Messages that arrive come in order, each once. More than kMessageBytesPerMinuteSaid wait
+  // until the rate allows them. gather() writes it; an owner that sleeps has to look at control again.
+  bool say(std::string text);
+  // The oldest message of the peer that has come; false if there is none. A message that is not taken before the next
+  // control connection is up is gone. If more than kMessagesWaitingMax or kMessagesWaitingBytesMax wait, the peer is
+  // refused.
+  bool take_message(std::string& text);
+
   // ---- what a person sees ----
 
   bool is_connected(uint32_t lane) const { return lanes_[lane].has_connection(); }
@@ -158,6 +181,7 @@ class Session {
   Fault read_data_lane(uint32_t lane);
   Fault read_pong(Bytes body, int64_t now_ns);
   Fault read_state(Bytes body);
+  Fault read_message(const Head& head, Bytes body, int64_t now_ns);
   Fault begin_data(uint32_t lane);
   void write_hello(RecordType type, uint32_t lane);
   void write_control(int64_t now_ns);
@@ -183,6 +207,8 @@ class Session {
   uint64_t features_ = 0;
   Presence presence_ = Presence::away;
   Heartbeat heartbeat_;
+  OutgoingMessages outgoing_messages_;
+  IncomingMessages incoming_messages_;
 
   // To be written on the control connection.
   bool has_pong_ = false;

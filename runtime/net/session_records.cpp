@@ -71,6 +71,7 @@ Fault Session::read_control(const Head& head, Bytes body, int64_t now_ns) {
       ping_ = {reader.get<int64_t>(), now_ns, 0};
       return Fault::none;
     case RecordType::pong: return read_pong(body, now_ns);
+    case RecordType::message: return read_message(head, body, now_ns);
     case RecordType::go_away: {
       Farewell farewell;
       if (const Fault fault = read_farewell(body, farewell); fault != Fault::none) return fault;
@@ -116,6 +117,13 @@ Fault Session::read_state(Bytes body) {
     if (fault != Fault::none) return fault;
   }
   return Fault::none;
+}
+
+Fault Session::read_message(const Head& head, Bytes body, int64_t now_ns) {
+  const bool was_told = incoming_messages_.has_whole();
+  const Fault fault = incoming_messages_.read(head, body, now_ns);
+  if (!was_told && incoming_messages_.has_whole()) tell(EventType::message, 0);
+  return fault;
 }
 
 Fault Session::read_data_lane(uint32_t lane) {
@@ -177,6 +185,7 @@ void Session::sent(uint32_t lane, size_t bytes, int64_t now_ns) {
 
 void Session::write_control(int64_t now_ns) {
   Outbox& outbox = lanes_[0].outbox;
+  const bool was_empty = outbox.empty();
   if (heartbeat_.ping_due(now_ns) && outbox.has_room(kPingBytes)) {
     ByteWriter body = outbox.body(kPingBytes);
     body.put(now_ns);
@@ -186,6 +195,8 @@ void Session::write_control(int64_t now_ns) {
   if (has_pong_ && outbox.has_room(kPongBytes)) write_pong(now_ns);
   if (states_are_due() && (now_ns >= state_at_ns_ || states_are_urgent())) write_states(now_ns);
   write_farewells();
+  // One chunk, after all else, and the next one once it has gone: no PONG waits for more.
+  if (was_empty) outgoing_messages_.write_next(outbox, now_ns);
 }
 
 void Session::write_pong(int64_t now_ns) {

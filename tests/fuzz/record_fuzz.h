@@ -11,6 +11,7 @@
 
 #include "net/crc32c.h"
 #include "net/incoming.h"
+#include "net/messages.h"
 #include "net/record.h"
 #include "net/value_record.h"
 
@@ -118,6 +119,19 @@ inline const char* look_at_state(Bytes body) {
   return nullptr;
 }
 
+// A chunk is refused, or is a message, or what a message begins with.
+inline const char* look_at_message(const Head& head, Bytes body) {
+  IncomingMessages messages;
+  const Fault fault = messages.read(head, body, 0);
+  if (fault >= Fault::count) return "a fault has a name";
+  std::string text;
+  if (!messages.take(text)) return nullptr;
+  if (fault != Fault::none || head.number != 0 || head.at != 0) return "a message begins at its first byte";
+  const Bytes bytes = std::as_bytes(std::span(text.data(), text.size()));
+  return std::equal(bytes.begin(), bytes.end(), body.begin(), body.end()) ? nullptr
+                                                                          : "a message is what its chunks were";
+}
+
 inline const char* look_at_body(const Head& head, Bytes body) {
   switch (head.type) {
     case RecordType::hello:
@@ -134,6 +148,7 @@ inline const char* look_at_body(const Head& head, Bytes body) {
     case RecordType::pong: return look_at(body, read_pong, write_pong, kPongBytes);
     case RecordType::go_away:
     case RecordType::refuse: return look_at(body, read_farewell, write_farewell, 0);
+    case RecordType::message: return look_at_message(head, body);
     default: return nullptr;
   }
 }

@@ -1,8 +1,8 @@
 // Two sessions under a program of small steps: any interleaving of bytes, time, cuts, damage and new processes.
 //
 // The first four bytes choose the link; each two after them are a step. Whatever the steps are, what arrives is what
-// was given: in order, each once, with its own bytes. After them the link is left alone, and then everything must be
-// there.
+// was given: in order, each once, with its own bytes. A message that is heard is the next one of its connection. After
+// the steps the link is left alone, and then everything must be there, and a message of each side.
 #pragma once
 
 #include "tests/net/two_nodes.h"
@@ -84,6 +84,7 @@ class SessionProgram {
       case 3: nodes_.way(how % 3).giver->make(0, kCauseLink, true); return;
       case 4: return nodes_.settle(4);
       case 5: return nodes_.listen_to_all();
+      case 6: nodes_.say(side, size_t{how} * how / 2); return; // up to two chunks
       default: return nodes_.pass(kGreetingNs);
     }
   }
@@ -114,11 +115,17 @@ class SessionProgram {
     for (uint32_t lane = 0; lane <= lanes_; ++lane) nodes_.cut_both(lane);
     if (has_left_) return nodes_.run(3 * kSecond, 500 * kMillisecond);
     // The longest wait to dial again, and one more for each refusal of a connection that is half there.
-    for (int n = 0; n < 60 && !nodes_.broken() && !nodes_.is_all_there(); ++n) {
+    const auto has_all = [this] { return nodes_.is_all_there() && nodes_.is_all_heard(); };
+    for (int n = 0; n < 60 && !nodes_.broken() && !has_all(); ++n) {
       nodes_.run(20 * kMillisecond, 10 * kMillisecond);
-      if (!nodes_.is_all_there()) nodes_.pass(kSecond / 2);
+      if (!has_all()) nodes_.pass(kSecond / 2);
     }
-    if (!nodes_.is_all_there()) broken_ = "after the line is back, everything arrives";
+    if (!has_all()) broken_ = "after the line is back, everything arrives";
+    if (broken_ || nodes_.broken()) return;
+    for (const uint32_t side : {0u, 1u})
+      if (!nodes_.say(side, 1 + side * 99)) broken_ = "a link that is up takes a message";
+    nodes_.settle();
+    if (!nodes_.is_all_heard()) broken_ = "what is said over a line that is well is heard";
   }
 
   ByteReader reader_;

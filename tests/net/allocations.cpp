@@ -1,5 +1,7 @@
 // Counts operator new of this program: once a crossing is open, a session allocates nothing, whatever is cut.
 //
+// Parcels alone are under way: messages allocate (net/messages.h).
+//
 // malloc's other callers are not counted; the core has none. Nor has it a lock: tests/tidy refuses <mutex> there.
 #include <doctest/doctest.h>
 

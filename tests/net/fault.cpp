@@ -40,5 +40,7 @@ TEST_CASE("a fault's number is part of the wire, and does not move") {
   CHECK(static_cast<int>(Fault::slow_greeting) == 39);
   CHECK(static_cast<int>(Fault::leaving) == 42);
   CHECK(static_cast<int>(Fault::drained) == 44);
-  CHECK(static_cast<int>(Fault::count) >= 45);
+  CHECK(static_cast<int>(Fault::vanished) == 46);
+  CHECK(static_cast<int>(Fault::message_waiting) == 49);
+  CHECK(static_cast<int>(Fault::count) >= 50);
 }

@@ -73,6 +73,10 @@ std::vector<Golden> golden_records() {
        "788920"},
       {test::record_of(RecordType::refuse, test::some_farewell(), false),
        "0b00000017000000000000000000000000000000476128992a001300746865206e6f6465206973206c656176696e67"},
+      {test::record_of(head_of(RecordType::message, 0, 5, kLastChunk, 0x3FC000), bytes),
+       "0c01000003000000050000000000000000c03f00d304396b0a0b0c436beaf3"},
+      {test::record_of(head_of(RecordType::message, 0, 0, kLastChunk, 0), bytes, false),
+       "0c01000003000000000000000000000000000000c76ffa740a0b0c"},
   };
 }
 
@@ -100,6 +104,7 @@ TEST_CASE("a record of each type is read, and written again as the same bytes") 
 TEST_CASE("each type of record has a name") {
   for (uint8_t type = 1; type <= kRecordTypeLast; ++type) CHECK(name_of(static_cast<RecordType>(type)) != nullptr);
   CHECK(std::string(name_of(RecordType::go_away)) == "GOAWAY");
+  CHECK(std::string(name_of(RecordType::message)) == "MESSAGE");
   CHECK(name_of(static_cast<RecordType>(0)) == nullptr);
   CHECK(name_of(static_cast<RecordType>(kRecordTypeLast + 1)) == nullptr);
 }

@@ -53,7 +53,7 @@ bool may_come(Where where, uint32_t lane, RecordType type) {
   if (where == Where::greeting_of_dialler) return type == RecordType::welcome;
   if (lane == 0)
     return type == RecordType::state || type == RecordType::ping || type == RecordType::pong ||
-           type == RecordType::go_away;
+           type == RecordType::go_away || type == RecordType::message;
   return type == RecordType::open || type == RecordType::tick || type == RecordType::data || type == RecordType::end;
 }
 

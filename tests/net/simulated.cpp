@@ -556,6 +556,56 @@ TEST_CASE("the control connection may be cut while parcels flow, and they go on"
   CHECK(pair.got().arrived == 1001);
 }
 
+TEST_CASE("owners that say anew what still holds after each cut hear each other's last word") {
+  CrossingSetup crossing = crossing_of();
+  crossing.ticks = 1000;
+  Pair pair({crossing}, 5 * kMillisecond);
+  pair.world.both_lines([](Line& line) { line.bytes_per_second = 2'000'000; });
+  pair.start();
+  // A plan of half a megabyte, which takes 0.25 s, and the word that it was heard.
+  const std::string plan(500'000, 'p');
+  uint64_t plans = 0, answers = 0;
+  pair.dialler->on_event = [&](const Event& event) {
+    if (event.type == EventType::met || event.type == EventType::back) CHECK(pair.dialler->say(plan));
+  };
+  pair.dialler->on_message = [&](const std::string& text) { answers += text == "heard" ? 1 : 0; };
+  pair.listener->on_message = [&](const std::string& text) {
+    CHECK(text == plan);
+    ++plans;
+    CHECK(pair.listener->say("heard"));
+  };
+  for (int i = 0; i < 10; ++i) {
+    pair.run(30 * kMillisecond + i * 60 * kMillisecond);
+    pair.world.cut_all(i % 2 == 0 ? 0 : 100 * kMillisecond);
+  }
+  CHECK(plans < 10);
+  CHECK(pair.drain(60 * kSecond));
+  CHECK(pair.run_until([&] { return answers > 0 && answers == plans; }, kSecond));
+  pair.check();
+  for (const Process* process : {pair.dialler, pair.listener}) CHECK(process->count(EventType::suspect) == 0);
+}
+
+TEST_CASE("a message of 4 MiB on a slow line holds up neither pings nor the data connection") {
+  CrossingSetup crossing = crossing_of(0, Delivery::reliable, false);
+  crossing.ticks = 1000;
+  Pair pair({crossing});
+  // 8 s for the message. What the line's buffer holds is all that a ping waits for: 0.13 s.
+  pair.world.both_lines([](Line& line) {
+    line.bytes_per_second = 500'000;
+    line.buffer_bytes = 64 * kKiB;
+  });
+  pair.start();
+  pair.run(kSecond);
+  size_t heard = 0;
+  pair.listener->on_message = [&](const std::string& text) { heard += text.size(); };
+  REQUIRE(pair.dialler->say(std::string(kMessageBytesMax, 'x')));
+  REQUIRE(pair.run_until([&] { return heard == kMessageBytesMax; }, 20 * kSecond));
+  CHECK(pair.dialler->session().offset(pair.dialler->now_ns()).round_trip_ns < 300 * kMillisecond);
+  for (const Process* process : {pair.dialler, pair.listener}) CHECK(process->count(EventType::suspect) == 0);
+  CHECK(pair.drain(20 * kSecond));
+  pair.check();
+}
+
 TEST_CASE("a history that is run twice is the same") {
   Totals totals;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
@@ -647,6 +697,36 @@ TEST_CASE("the checker finds too many parcels, a credit that falls, and a media 
   CHECK(passes.fails("a parcel arrived after its media time had passed"));
   deep.history.given(deep.stream, 3, parcel_of(3));
   CHECK(deep.fails("more parcels are held than the depth"));
+}
+
+TEST_CASE("the checker finds a message that is lost, doubled, changed or invented, or that comes after a later one's") {
+  constexpr uint64_t kHearer = 3;
+  const auto failure_of = [&](auto steps) {
+    device::VirtualTime time;
+    History history(time);
+    for (const uint64_t connection : {5u, 6u})
+      for (const char* text : {"one", "two"}) history.said({connection, true}, text);
+    const auto hear = [&](uint64_t connection, const char* text) { history.heard(kHearer, {connection, true}, text); };
+    steps(hear);
+    return history.failure().substr(0, history.failure().find(':'));
+  };
+  CHECK(failure_of([](auto hear) { hear(5, "one"), hear(5, "two"), hear(6, "one"); }).empty());
+  CHECK(failure_of([](auto hear) { hear(5, "one"), hear(6, "one"), hear(6, "two"); }).empty());
+  CHECK(failure_of([](auto hear) { hear(5, "two"); }) == "a message was heard that is not the next one");
+  CHECK(failure_of([](auto hear) { hear(5, "one"), hear(5, "one"); }) ==
+        "a message was heard that is not the next one");
+  CHECK(failure_of([](auto hear) { hear(5, "onE"); }) == "a message was heard that is not the next one");
+  CHECK(failure_of([](auto hear) { hear(5, "one"), hear(5, "two"), hear(5, "two"); }) ==
+        "a message was heard that was not said");
+  CHECK(failure_of([](auto hear) { hear(7, "one"); }) == "a message was heard that was not said");
+  CHECK(failure_of([](auto hear) { hear(5, "one"), hear(6, "one"), hear(5, "two"); }) ==
+        "a message was heard after those of another connection");
+  device::VirtualTime time;
+  History history(time);
+  CHECK(history.is_heard({5, true}));
+  history.said({5, true}, "one");
+  CHECK(!history.is_heard({5, true}));
+  CHECK(history.is_heard({5, false}));
 }
 
 TEST_CASE("the checker finds two living processes that begin anew") {

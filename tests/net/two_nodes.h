@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,6 +31,8 @@ class TwoNodes {
     std::array<std::vector<std::byte>, 2> pipes; // by the side that wrote
     std::array<bool, 2> is_open{true, false};    // the side still has it
     bool is_greeted = false;                     // the accepting side has looked at its HELLO
+    std::array<std::vector<size_t>, 2> said;     // the hash of each message, by the side that said it
+    std::array<size_t, 2> heard{};               // by the side that heard them
   };
   // One direction of parcels.
   struct Way {
@@ -177,6 +180,29 @@ class TwoNodes {
     }
   }
 
+  // ---- messages ----
+
+  // The side says a message of so many bytes. False if its session does not take it.
+  bool say(uint32_t side, size_t bytes) {
+    std::string text(bytes, ' ');
+    Random random(++messages_);
+    for (size_t at = 0; at < bytes; at += 8) {
+      const uint64_t word = random.next();
+      std::memcpy(text.data() + at, &word, std::min<size_t>(8, bytes - at));
+    }
+    const size_t hash = std::hash<std::string>()(text);
+    if (!sessions_[side]->say(std::move(text))) return false;
+    connections_[at_[side][0]].said[side].push_back(hash);
+    return true;
+  }
+  size_t heard(uint32_t side) const { return heard_[side]; }
+  // Both sides have one control connection, and all that was said on it was heard.
+  bool is_all_heard() {
+    const Connection* const control = connection(0, 0);
+    return control && control == connection(1, 0) && sessions_[0]->is_up(0) && sessions_[1]->is_up(0) &&
+           control->heard[0] == control->said[1].size() && control->heard[1] == control->said[0].size();
+  }
+
   // ---- all that can move ----
 
   // True if a byte moved.
@@ -299,8 +325,19 @@ class TwoNodes {
           last_was_refused_[side] = event.fault;
           last_sentence_ = event.sentence;
           break;
+        case EventType::message: take_messages(side); break;
         default: break;
       }
+    }
+  }
+
+  void take_messages(uint32_t side) {
+    Connection& control = connections_[at_[side][0]];
+    const std::vector<size_t>& said = control.said[1 - side];
+    for (std::string text; sessions_[side]->take_message(text); ++heard_[side]) {
+      const size_t number = control.heard[side]++;
+      if (number >= said.size() || said[number] != std::hash<std::string>()(text))
+        broken_ = "a message that is heard is the next one that was said on its connection";
     }
   }
 
@@ -317,6 +354,8 @@ class TwoNodes {
   std::array<Fault, 2> last_refused_{}, last_was_refused_{};
   Fault last_answer_{};
   std::string last_sentence_;
+  uint64_t messages_ = 0;
+  std::array<size_t, 2> heard_{};
   bool dials_fail_ = false;
   size_t chunk_bytes_most_ = kChunkBytesMax;
   const char* broken_ = nullptr;

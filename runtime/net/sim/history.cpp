@@ -15,7 +15,7 @@ uint64_t mix(uint64_t hash, uint64_t word) {
 }
 
 const char* name_of(Step step) {
-  constexpr const char* kNames[] = {"given", "let go", "arrived", "passed", "met", "event", "fault"};
+  constexpr const char* kNames[] = {"given", "let go", "arrived", "passed", "met", "said", "heard", "event", "fault"};
   static_assert(std::size(kNames) == static_cast<size_t>(Step::count));
   return kNames[static_cast<size_t>(step)];
 }
@@ -136,6 +136,48 @@ void History::met(uint64_t session, uint64_t pairing, bool decides) {
         fail_at("two living processes began anew", stream, lists.tokens.size());
   decided_[session] = pairing;
 }
+
+// ---- messages ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+uint64_t hash_of(const std::string& text) {
+  return sim::hash_of(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+}
+
+} // namespace
+
+void History::said(Voice voice, const std::string& text) {
+  std::vector<uint64_t>& said = talks_[voice].said;
+  ++said_;
+  add(Step::said, voice.connection, voice.of_dialler, said.size(), voice.of_dialler ? "by the dialler" : "");
+  said.push_back(hash_of(text));
+}
+
+void History::heard(uint64_t session, Voice voice, const std::string& text) {
+  Talk& talk = talks_[voice];
+  const uint64_t number = talk.heard++;
+  ++heard_;
+  add(Step::heard, voice.connection, voice.of_dialler, number, voice.of_dialler ? "of the dialler" : "");
+  const auto fail_with = [&](const char* sentence) {
+    fail(std::string(sentence) + ": connection " + std::to_string(voice.connection) + ", number " +
+         std::to_string(number));
+  };
+  if (number >= talk.said.size()) return fail_with("a message was heard that was not said");
+  if (talk.said[number] != hash_of(text)) fail_with("a message was heard that is not the next one");
+  if (talk.is_over) fail_with("a message was heard after those of another connection");
+  const auto [before, is_first] = listens_to_.try_emplace(session, voice);
+  if (is_first || before->second == voice) return;
+  talks_[before->second].is_over = true;
+  before->second = voice;
+}
+
+bool History::is_heard(Voice voice) const {
+  const auto found = talks_.find(voice);
+  return found == talks_.end() || found->second.heard == found->second.said.size();
+}
+
+// ---- clocks --------------------------------------------------------------------------------------------------------
 
 void History::has_clock(uint64_t session, std::function<int64_t()> now) { clocks_[session] = std::move(now); }
 

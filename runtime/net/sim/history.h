@@ -3,7 +3,8 @@
 // Both ends of every crossing tell it each step. It knows both sides at once, so it compares them on the spot: what
 // arrives is the next parcel that was given in that pairing, with the same tick, gaps and values; nothing is given
 // without credit or beyond the depth; an acknowledged parcel did arrive; a passed time comes after the parcels that it
-// promises; a block is let go once. The first step that breaks a promise is kept as the failure.
+// promises; a block is let go once. A message that is heard is the next one that was said on that connection. The first
+// step that breaks a promise is kept as the failure.
 //
 // Single threaded. It grows with the number of parcels.
 #pragma once
@@ -27,6 +28,8 @@ enum class Step : uint8_t {
   arrived, // a reader's session gave it to the run
   passed,  // a reader was told a media time
   met,     // a process has a new pairing
+  said,    // a session took a message
+  heard,   // a session gave it to the owner at the other end
   event,   // any other event of a session
   fault,   // the simulation did something
   count,
@@ -59,6 +62,23 @@ class History {
   // A process's clock, also after its death; and what a session says of its peer's clock minus its own.
   void has_clock(uint64_t session, std::function<int64_t()> now);
   void offset(uint64_t pairing, uint64_t session, int64_t offset_ns, int64_t error_ns);
+
+  // ---- told by processes of their messages ----
+
+  // One direction of a control connection of the network.
+  struct Voice {
+    uint64_t connection = 0;
+    bool of_dialler = false;
+    auto operator<=>(const Voice&) const = default;
+  };
+  void said(Voice voice, const std::string& text);
+  // By the process with this session.
+  void heard(uint64_t session, Voice voice, const std::string& text);
+  // All that was said there has been heard.
+  bool is_heard(Voice voice) const;
+  uint64_t said_count() const { return said_; }
+  uint64_t heard_count() const { return heard_; }
+
   // Anything else, for the report and the hash.
   void note(Step step, uint64_t session, uint64_t what, const char* words);
 
@@ -96,6 +116,11 @@ class History {
     uint64_t credit = 0;
     int64_t passed_ns = INT64_MIN, last_media_ns = INT64_MIN;
   };
+  struct Talk {
+    std::vector<uint64_t> said; // hashes
+    uint64_t heard = 0;
+    bool is_over = false; // its hearer has heard another connection since
+  };
   struct Line {
     int64_t at_ns = 0;
     Step step{};
@@ -112,6 +137,9 @@ class History {
   std::map<uint64_t, std::vector<uint64_t>> members_; // sessions of a pairing
   std::map<uint64_t, uint64_t> decided_;              // the pairing of each process that accepts
   std::map<uint64_t, std::function<int64_t()>> clocks_;
+  std::map<Voice, Talk> talks_;
+  std::map<uint64_t, Voice> listens_to_; // by the session that hears
+  uint64_t said_ = 0, heard_ = 0;
   uint64_t arrived_ = 0;
   uint64_t hash_ = 0x6D727363;
   std::string failure_;

@@ -381,13 +381,15 @@ bool Process::connection(uint32_t lane, uint64_t& number) const {
 void Process::poll() {
   look_at_pairing();
   for (Event event; session_.poll(event);) {
-    constexpr const char* kNames[] = {"dial", "close",   "met",         "back",    "there",  "suspect",
-                                      "away", "refused", "was refused", "leaving", "drained"};
+    constexpr const char* kNames[] = {"dial", "close",   "met",         "back",    "there",   "suspect",
+                                      "away", "refused", "was refused", "leaving", "drained", "message"};
     history_.note(Step::event, setup_.session.self.session, event.lane * 1000 + static_cast<uint64_t>(event.fault),
                   kNames[static_cast<size_t>(event.type)]);
     act(event);
-    event.sentence = {}; // it does not outlive the next call
     events_.push_back({event, time_.now_ns()});
+    events_.back().event.sentence = {}; // it does not outlive the next call
+    if (on_event) on_event(event);
+    if (event.type == EventType::message) take_messages();
   }
 }
 
@@ -408,6 +410,13 @@ void Process::act(const Event& event) {
         history_.fail(std::string("a sound peer was refused: ") + sentence_of(event.fault));
       return;
     default: return;
+  }
+}
+
+void Process::take_messages() {
+  for (std::string text; session_.take_message(text);) {
+    history_.heard(setup_.session.self.session, {lanes_[0]->number(), !setup_.session.dials}, text);
+    if (on_message) on_message(text);
   }
 }
 
@@ -449,6 +458,13 @@ void Process::leave() {
   history_.note(Step::event, setup_.session.self.session, 0, "leaves");
   session_.leave();
   wake();
+}
+
+bool Process::say(const std::string& text) {
+  if (dead_ || stopped_ || !session_.say(text)) return false;
+  history_.said({lanes_[0]->number(), setup_.session.dials}, text);
+  wake();
+  return true;
 }
 
 bool Process::has_sent_all() const {

@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "device/timeline.h"
@@ -61,6 +62,12 @@ class Process {
   void spare() { calls_until_ = 0; }
   // Takes the process out of the link, as Session::leave().
   void leave();
+  // Session::say(). False as well while it is stopped or dead.
+  bool say(const std::string& text);
+  // Each message of the peer, and each event as it comes. They may be changed while no call of the process is under
+  // way.
+  std::function<void(const std::string& text)> on_message;
+  std::function<void(const Event& event)> on_event;
 
   bool is_dead() const { return dead_; }
   const ProcessSetup& setup() const { return setup_; }
@@ -118,6 +125,7 @@ class Process {
   void write();
   void poll();
   void act(const Event& event);
+  void take_messages();
   void dial(uint32_t lane);
   void look_at_pairing();
   void look_at_offset();

@@ -114,7 +114,8 @@ namespace {
 
 class Simulation {
  public:
-  Simulation(uint64_t seed, Totals& totals) : world_(seed), random_(world_.random.fork()), totals_(totals) {}
+  Simulation(uint64_t seed, Totals& totals)
+      : world_(seed), random_(world_.random.fork()), words_(~seed), totals_(totals) {}
   Outcome run();
 
  private:
@@ -134,6 +135,9 @@ class Simulation {
   void heal();
   void drain();
   void leave();
+  void draw_messages();
+  void say(bool dials, size_t bytes);
+  bool has_heard_all();
   Process& main(bool dials) { return *(dials ? dialler_ : listener_); }
   void restart(bool dials);
   void after(int64_t ns, std::function<void()> call) {
@@ -142,9 +146,11 @@ class Simulation {
 
   World world_;
   Random random_;
+  Random words_; // draws messages
   Totals& totals_;
   Process* dialler_ = nullptr;
   Process* listener_ = nullptr;
+  uint64_t messages_ = 0;       // those that could not be said are counted too
   std::vector<Process*> twins_; // second processes with an identity
   Clock clocks_[2];
   int64_t wake_ns_most_ = 0;
@@ -330,6 +336,43 @@ void Simulation::change() {
   });
 }
 
+// ---- messages ------------------------------------------------------------------------------------------------------
+
+// Some come in bursts, and a few are long. Slices of a few bytes get short ones, or a history would take too long.
+void Simulation::draw_messages() {
+  if (words_.chance(300)) return;
+  const bool has_long = words_.chance(200);
+  for (const bool dials : {true, false}) {
+    int64_t at_ns = 0;
+    for (uint64_t n = words_.below(60); n > 0; --n) {
+      if (!words_.chance(500)) at_ns = words_.between(0, ends_ns_ + kSecond);
+      const int64_t most = has_long && words_.chance(100) ? 300'000 : 2 * int64_t{kMessageChunkBytes};
+      const auto bytes = static_cast<size_t>(words_.spread(1, most));
+      after(at_ns, [this, dials, bytes] { say(dials, bytes); });
+    }
+  }
+}
+
+void Simulation::say(bool dials, size_t bytes) {
+  const auto is_sliced = [](const Line& line) { return line.slice_most > 0 && line.slice_most < 1000; };
+  Network& network = world_.network;
+  if (is_sliced(network.line(kDialler, kListener)) || is_sliced(network.line(kListener, kDialler))) bytes %= 1000;
+  std::string text = std::to_string(++messages_);
+  text.resize(std::max(text.size(), bytes), '.');
+  main(dials).say(text);
+}
+
+// Over the connections that there are now. One that is found dead is replaced, and nothing more is said on that one.
+bool Simulation::has_heard_all() {
+  const auto is_heard = [this](bool of_dialler) {
+    uint64_t connection = 0;
+    const Process& process = main(of_dialler);
+    return process.session().is_up(0) && process.connection(0, connection) &&
+           world_.history.is_heard({connection, of_dialler});
+  };
+  return is_heard(true) && is_heard(false);
+}
+
 // ---- the end -------------------------------------------------------------------------------------------------------
 
 void Simulation::heal() {
@@ -369,6 +412,8 @@ void Simulation::drain() {
   };
   if (!leaves_early_) {
     if (!world_.run_until(has_all, kDrainNs)) return world_.history.fail("not everything has arrived in time");
+    if (!world_.run_until([this] { return has_heard_all(); }, kDrainNs))
+      return world_.history.fail("not everything that was said has been heard in time");
     check_counts(world_, *dialler_, *listener_);
     leave();
   }
@@ -389,6 +434,7 @@ Outcome Simulation::run() {
   dialler_ = &world_.start(draw_setup(true));
   listener_ = &world_.start(draw_setup(false));
   draw_faults();
+  draw_messages();
   world_.run_until(ends_ns_);
   heal();
   drain();
@@ -397,6 +443,8 @@ Outcome Simulation::run() {
   totals_.pairings += world_.history.pairing_count();
   totals_.given += world_.history.given_count();
   totals_.arrived += world_.history.arrived_count();
+  totals_.said += world_.history.said_count();
+  totals_.heard += world_.history.heard_count();
   for (const auto& process : world_.processes)
     for (const CrossingSetup& crossing : world_.crossings)
       if (const Maker* const maker = process->maker(crossing.plan.number)) {
@@ -422,7 +470,9 @@ std::string describe(const Totals& totals) {
   add(totals.given, "given, ");
   add(totals.arrived, "arrived, ");
   add(totals.lost, "lost with a process; ");
-  add(totals.left_out, "ticks left out; faults: ");
+  add(totals.left_out, "ticks left out; messages: ");
+  add(totals.said, "said, ");
+  add(totals.heard, "heard; faults: ");
   add(totals.cuts, "cuts, ");
   add(totals.half_open, "half-open, ");
   add(totals.vanished, "connections in which bytes vanish, ");

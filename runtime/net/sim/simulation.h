@@ -54,6 +54,7 @@ struct Totals {
   uint64_t cuts = 0, half_open = 0, vanished = 0, holds = 0, blocks = 0, stops = 0, kills = 0, twins = 0,
            lost_dials = 0, changes = 0;
   uint64_t leaves_in_faults = 0;
+  uint64_t said = 0, heard = 0; // messages
 };
 // A paragraph for people.
 std::string describe(const Totals& totals);

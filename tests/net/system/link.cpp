@@ -113,6 +113,41 @@ TEST_CASE("Crossings of both directions share a link's connections, each in its 
   }
 }
 
+TEST_CASE("Messages of up to 4 MiB arrive whole and in order in both directions, beside parcels, over each transport") {
+  for (const Road road : kRoads) {
+    if (!is_here(road)) continue;
+    CAPTURE(name_of(road));
+    Pair pair(road);
+    Crossing& crossing = pair.add(true, packets(50'000), 4);
+    pair.start();
+    pair.allow(crossing, UINT64_MAX);
+    for (const auto& node : {pair.left.get(), pair.right.get()})
+      REQUIRE(pair.progress.wait([&] { return node->events.count(EventType::met) == 1; }));
+    const std::vector<size_t> sizes{1, kMessageBytesMax, 20'000, 1};
+    const auto text_of = [&](size_t i) { return std::string(sizes[i], static_cast<char>('a' + i)); };
+    for (const auto& node : {pair.left.get(), pair.right.get()}) {
+      CHECK(node->ask([&](Session& session) {
+        bool all = true;
+        for (size_t i = 0; i < sizes.size(); ++i) all = session.say(text_of(i)) && all;
+        return all;
+      }));
+      node->reactor.ring();
+    }
+    for (const auto& node : {pair.left.get(), pair.right.get()}) {
+      size_t heard = 0;
+      CHECK(pair.progress.wait([&] {
+        return node->ask([&](Session& session) {
+          for (std::string text; session.take_message(text); ++heard) CHECK(text == text_of(heard));
+          return heard == sizes.size();
+        });
+      }));
+      CHECK(node->events.count(EventType::suspect) == 0);
+    }
+    REQUIRE(pair.arrive(crossing, 50));
+    CHECK(pair.broken() == nullptr);
+  }
+}
+
 TEST_CASE("A reader learns that a clock has passed a time once all parcels before it have arrived") {
   Pair pair(Road::ipv4);
   Crossing& crossing = pair.add(true, packets(100), 4);
