@@ -14,7 +14,9 @@ Session::Session(const SessionOptions& options)
       random_(options.seed),
       lanes_(1 + options.data_lanes),
       outgoing_(kCrossingsMax),
-      incoming_(kCrossingsMax) {
+      incoming_(kCrossingsMax),
+      follows_(!options.plan_comes_later),
+      is_shared_(follows_) {
   MR_ASSERT(options.data_lanes >= 1 && options.data_lanes <= kDataLanesMax, "a link has 1 to 4 data connections");
   MR_ASSERT(options.self.session != 0, "a session's number is not 0");
   if (options.dials) lanes_[0].dial_at_ns = INT64_MIN;
@@ -32,6 +34,36 @@ void Session::add(const CrossingPlan& plan, Arrival& arrival) {
             "a crossing has a number of its own and a data connection");
   incoming_[plan.number] = std::make_unique<Incoming>(plan, arrival);
   lanes_[plan.lane].incoming.push_back(incoming_[plan.number].get());
+}
+
+// ---- the plan ------------------------------------------------------------------------------------------------------
+
+void Session::follow(uint64_t run, uint32_t epoch, const std::array<std::byte, 32>& brief, int64_t now_ns) {
+  MR_ASSERT(!follows_, "a plan is followed until it is forgotten");
+  follows_ = true;
+  options_.self.run = run;
+  options_.self.epoch = epoch;
+  options_.self.brief = brief;
+  if (is_up(0)) dial_data(now_ns);
+}
+
+void Session::forget_plan() {
+  MR_ASSERT(options_.plan_comes_later && !is_shared_, "a plan that both sides follow is not forgotten");
+  follows_ = false;
+  for (uint32_t lane = 1; lane < lanes_.size(); ++lane) {
+    if (lanes_[lane].has_connection()) tell(EventType::close, lane);
+    let_go(lane); // one that is being dialled is closed when it comes
+    lanes_[lane].outgoing.clear();
+    lanes_[lane].incoming.clear();
+  }
+  for (auto& crossing : outgoing_) crossing.reset();
+  for (auto& crossing : incoming_) crossing.reset();
+}
+
+void Session::dial_data(int64_t now_ns) {
+  if (!options_.dials || !follows_ || gone_) return;
+  for (uint32_t lane = 1; lane < lanes_.size(); ++lane)
+    if (lanes_[lane].state == Lane::State::down) lanes_[lane].dial_at_ns = now_ns;
 }
 
 Hello Session::hello(uint32_t lane) const {
@@ -116,7 +148,8 @@ Fault Session::check_peer(const Hello& hello) const {
   if (hello.node != options_.peer) return Fault::node;
   if (hello.version_least > self.version_most || hello.version_most < self.version_least) return Fault::version;
   if ((hello.mandatory & ~self.features) != 0 || (self.mandatory & ~hello.features) != 0) return Fault::feature;
-  if (hello.run != self.run || hello.brief != self.brief) return Fault::plan;
+  const bool compares_plans = !options_.plan_comes_later || hello.lane > 0;
+  if (compares_plans && (!follows_ || hello.run != self.run || hello.brief != self.brief)) return Fault::plan;
   return hello.lane < lanes_.size() ? Fault::none : Fault::lane;
 }
 
@@ -174,6 +207,7 @@ void Session::begin_pairing(uint64_t pairing, uint64_t peer_session) {
   }
   pairing_ = pairing;
   peer_session_ = peer_session;
+  is_shared_ = !options_.plan_comes_later;
   ++pairings_;
   heartbeat_.forget();
   peer_leaving_ = peer_drained_ = false;
@@ -185,7 +219,10 @@ void Session::come_up(uint32_t lane, int64_t now_ns) {
   connection.give_up_at_ns = INT64_MAX;
   connection.opens_written = 0;
   connection.redial.succeeded(now_ns);
-  if (lane != 0) return;
+  if (lane != 0) {
+    is_shared_ = true;
+    return;
+  }
   heartbeat_.begin(now_ns);
   presence_ = Presence::there;
   has_pong_ = told_leaving_ = told_drained_ = false;
@@ -194,9 +231,7 @@ void Session::come_up(uint32_t lane, int64_t now_ns) {
     for (Outgoing* crossing : each.outgoing) crossing->retell();
     for (Incoming* crossing : each.incoming) crossing->retell();
   }
-  if (!options_.dials) return;
-  for (uint32_t i = 1; i < lanes_.size(); ++i)
-    if (lanes_[i].state == Lane::State::down) lanes_[i].dial_at_ns = now_ns;
+  dial_data(now_ns);
 }
 
 Fault Session::read_welcome(uint32_t lane, int64_t now_ns) {
@@ -229,7 +264,7 @@ void Session::cut(uint32_t lane, int64_t now_ns) {
   if (connection.state == Lane::State::down) return;
   let_go(lane);
   if (lane == 0) look_at_drain(now_ns);
-  if (options_.dials && !gone_ && (lane == 0 || is_up(0)))
+  if (options_.dials && !gone_ && (lane == 0 || (is_up(0) && follows_)))
     connection.dial_at_ns = connection.redial.next_ns(now_ns, random_.next());
 }
 

@@ -32,6 +32,11 @@
 // again, after `met` or `back`, what still holds. On the way out everything else goes first: a PING, a PONG, a STATE or
 // a GOAWAY waits for one chunk at most.
 //
+// Nodes talk before they have a plan. Such a session (`plan_comes_later`) begins with control alone, which compares no
+// runs and no plans. Once follow() has told it the plan, its data connections are dialled and accepted, and those
+// compare. Nothing is said of crossings before a data connection has come up, because only then is it known that the
+// peer has them too. A side that dials too soon is refused (`plan`), and dials again.
+//
 // When a side leaves, both take no more parcels. The side that dialled says `drained` once all of its own are
 // acknowledged. The accepting side says so after it has heard that, once its own are acknowledged too. The side that
 // dialled then ends the connections. If that last word is lost in a cut, the next dial says the same: it is refused
@@ -68,6 +73,8 @@ struct SessionOptions {
   bool dials = false;               // this side dials, the other one accepts
   uint32_t data_lanes = 1;
   uint64_t seed = 0; // random: for pairings and jitter
+  bool plan_comes_later =
+      false; // by follow(); else `self` has it, and all crossings are added before the first connection
 };
 
 enum class EventType : uint8_t {
@@ -96,9 +103,16 @@ class Session {
  public:
   explicit Session(const SessionOptions& options);
 
-  // Before the first connection. Numbers of crossings are those of the plan, the same at both ends.
+  // Before the first connection or before follow(). Numbers of crossings are those of the plan, the same at both ends.
   void add(const CrossingPlan& plan, Departure& departure);
   void add(const CrossingPlan& plan, Arrival& arrival);
+
+  // With `plan_comes_later`: this side follows a plan from now on, and all its crossings are added.
+  void follow(uint64_t run, uint32_t epoch, const std::array<std::byte, 32>& brief, int64_t now_ns);
+  // Takes the plan and its crossings back, for another one to follow. Not once is_shared().
+  void forget_plan();
+  // The peer follows the same plan: a data connection has come up with this process of it.
+  bool is_shared() const { return is_shared_; }
 
   // ---- connections ----
 
@@ -168,6 +182,7 @@ class Session {
   Fault accept_control(const Hello& hello, bool checks_bodies, int64_t now_ns);
   void begin_proposed(int64_t now_ns);
   void begin_pairing(uint64_t pairing, uint64_t peer_session);
+  void dial_data(int64_t now_ns);
   void let_go(uint32_t lane);
   void connect(uint32_t lane, bool checks_bodies, int64_t now_ns);
   void come_up(uint32_t lane, int64_t now_ns);
@@ -199,6 +214,9 @@ class Session {
   uint64_t connections_ = 0;                        // data connections that this side has dialled
   std::vector<std::unique_ptr<Outgoing>> outgoing_; // by the crossing's number
   std::vector<std::unique_ptr<Incoming>> incoming_;
+
+  bool follows_;   // there is a plan
+  bool is_shared_; // the peer follows it too
 
   // The peer.
   uint64_t pairing_ = 0, peer_session_ = 0, pairings_ = 0;

@@ -217,6 +217,7 @@ bool Session::states_are_urgent() const {
 }
 
 bool Session::states_are_due() const {
+  if (!is_shared_) return false; // the peer may not know the crossings
   return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) {
     return std::any_of(lane.incoming.begin(), lane.incoming.end(),
                        [](const Incoming* crossing) { return crossing->is_due(); }) ||

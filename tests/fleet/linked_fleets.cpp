@@ -51,6 +51,7 @@ class LinkedFleet {
     net::sim::Process* line = nullptr; // null: the coordinator's own node
     int64_t stopped_until_ns = 0;
     bool runs = false, over = false;
+    uint32_t followed_epoch = 0; // the coordinator's own: by the links of its node
     uint32_t prepared_epoch = 0, started_epoch = 0;
     std::optional<Error> error;
 
@@ -64,6 +65,7 @@ class LinkedFleet {
   void look_at_time();
   void later(Process& process, int64_t after_ns, std::function<void()> call);
   void poll_coordinator();
+  void accept_parcels(Process& process);
   void poll(Process& process);
   void act(Process& process, const Member::Event& event);
   void hear(Seat& seat, const net::Event& event);
@@ -129,6 +131,7 @@ net::sim::ProcessSetup LinkedFleet::setup(bool dials, uint32_t node) {
   const std::byte here{1}, there{static_cast<uint8_t>(10 + node)};
   made.session.self.node[0] = dials ? there : here;
   made.session.peer[0] = dials ? here : there;
+  made.session.plan_comes_later = true;
   made.address = (dials ? 100 : 200) + node;
   made.peer_address = (dials ? 200 : 100) + node;
   return made;
@@ -234,6 +237,18 @@ void LinkedFleet::poll_coordinator() {
   }
 }
 
+// The node that accepts follows its plan once it is ready. Those that dial do so when they start, so by then no other
+// plan comes.
+void LinkedFleet::accept_parcels(Process& process) {
+  const bool is_another = process.followed_epoch != 0;
+  process.followed_epoch = process.prepared_epoch;
+  for (Seat& seat : seats_) {
+    if (!seat.listener) continue;
+    if (is_another) seat.listener->forget_plan();
+    seat.listener->follow(process.followed_epoch, {std::byte{static_cast<uint8_t>(process.followed_epoch)}});
+  }
+}
+
 void LinkedFleet::poll(Process& process) {
   for (Member::Event event; process.member->poll(event);) act(process, event);
 }
@@ -251,8 +266,9 @@ void LinkedFleet::act(Process& process, const Member::Event& event) {
       }
       return;
     case Type::prepare:
-      later(process, world_.random.spread(kMs, kSecond), [&process, epoch = event.brief.epoch] {
+      later(process, world_.random.spread(kMs, kSecond), [this, &process, epoch = event.brief.epoch] {
         if (process.member->epoch() == epoch) process.prepared_epoch = epoch;
+        if (process.node == 0 && process.member->epoch() == epoch) accept_parcels(process);
         process.member->prepared(epoch, "{}");
       });
       return;
@@ -261,6 +277,8 @@ void LinkedFleet::act(Process& process, const Member::Event& event) {
       require(process.prepared_epoch == process.member->epoch(), "a process starts what it has prepared");
       process.started_epoch = process.member->epoch();
       process.runs = true;
+      if (process.line)
+        process.line->follow(process.started_epoch, {std::byte{static_cast<uint8_t>(process.started_epoch)}});
       came_back += ++starts_of_node_[process.node] == 2;
       require(zero_of_epoch_.emplace(process.started_epoch, event.zero_ns).first->second == event.zero_ns,
               "an epoch has one zero");
@@ -356,7 +374,7 @@ void LinkedFleet::check_links() {
       const auto is_pair = [&] {
         return line->session().pairing() != 0 && line->session().pairing() == listener->session().pairing();
       };
-      if (process->node != node || line->is_dead() || !is_pair()) continue;
+      if (process->node != node || line->is_dead() || !is_pair() || process->started_epoch == 0) continue;
       const bool all = world_.run_until(
           [&] {
             return !is_pair() ||

@@ -25,6 +25,7 @@ class TwoNodes {
     uint32_t data_lanes = 1;
     bool checks_bodies = true;
     uint64_t seed = 1;
+    bool plan_comes_later = false; // by follow()
   };
   struct Connection {
     uint32_t lane = 0;
@@ -62,6 +63,20 @@ class TwoNodes {
     for (uint32_t lane = 0; lane < kLanesMax; ++lane) lose(side, lane);
     for (Way& way : ways_) begin_ends(way, side);
     sessions_[side] = std::make_unique<Session>(session_options(side));
+    if (!options_.plan_comes_later) add_ways(side);
+  }
+  // The side follows a plan of this number, which has all ways.
+  void follow(uint32_t side, uint8_t plan = 1) {
+    add_ways(side);
+    sessions_[side]->follow(7, plan, {std::byte{plan}}, now_ns_);
+    look_at_events(side);
+  }
+  void forget_plan(uint32_t side) {
+    sessions_[side]->forget_plan();
+    look_at_events(side);
+  }
+
+  void add_ways(uint32_t side) {
     for (Way& way : ways_)
       if (way.from == side)
         sessions_[side]->add(way.plan, *way.giver);
@@ -77,6 +92,7 @@ class TwoNodes {
     options.dials = side == 0;
     options.data_lanes = options_.data_lanes;
     options.seed = mixed(options_.seed * 1000 + processes_);
+    options.plan_comes_later = options_.plan_comes_later;
     return options;
   }
 

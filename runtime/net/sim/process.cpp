@@ -47,15 +47,35 @@ Process::Process(device::VirtualTime& time, Network& network, History& history, 
     Ends& ends = ends_[i];
     if (crossing.from_dialler == setup.session.dials) {
       ends.maker = std::make_unique<Maker>(crossing, history, random_.fork(), setup.epoch, setup.first_index);
-      session_.add(crossing.plan, *ends.maker);
     } else {
       ends.taker = std::make_unique<Taker>(
           crossing, history, random_.fork(),
           [this](int64_t after_ns, std::function<void()> call) { later(after_ns, std::move(call)); });
       ends.taker->on_credit = [this] { wake(); };
-      session_.add(crossing.plan, *ends.taker);
     }
   }
+  if (!setup.session.plan_comes_later) add_ends();
+}
+
+void Process::add_ends() {
+  for (size_t i = 0; i < ends_.size(); ++i)
+    if (ends_[i].maker)
+      session_.add(crossings_[i].plan, *ends_[i].maker);
+    else
+      session_.add(crossings_[i].plan, *ends_[i].taker);
+}
+
+void Process::follow(uint32_t epoch, const std::array<std::byte, 32>& brief) {
+  if (dead_ || stopped_) return;
+  add_ends();
+  session_.follow(0, epoch, brief, now_ns());
+  wake();
+}
+
+void Process::forget_plan() {
+  if (dead_ || stopped_) return;
+  session_.forget_plan();
+  wake();
 }
 
 Process::~Process() { die(); }

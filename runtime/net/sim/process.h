@@ -8,6 +8,7 @@
 // Single threaded. It outlives no network, history or virtual time that it was given.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -50,6 +51,10 @@ class Process {
   // Ends that others made, beside those of `crossings`. Before start().
   void add(const CrossingPlan& plan, Departure& departure) { session_.add(plan, departure); }
   void add(const CrossingPlan& plan, Arrival& arrival) { session_.add(plan, arrival); }
+  // With SessionOptions::plan_comes_later: Session::follow() with all ends, those of `crossings` among them, and
+  // Session::forget_plan(). Neither while it is stopped or dead.
+  void follow(uint32_t epoch, const std::array<std::byte, 32>& brief);
+  void forget_plan();
   // Begins to listen or dial, and to make ticks.
   void start();
   // Looks at all that may have changed: a parcel or a credit of such an end.
@@ -112,6 +117,7 @@ class Process {
   };
   enum class Stage : uint8_t { welcome, dialled, read, received, time, write, sent, farewell };
 
+  void add_ends();
   void later(int64_t after_ns, std::function<void()> call);
   void round();
   bool step();
