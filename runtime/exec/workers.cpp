@@ -54,6 +54,11 @@ constexpr int64_t kExpectLeastByDeviceNs = 1'500'000;
 // When all workers are to rest, a call that takes longer than this is not waited for.
 constexpr std::chrono::milliseconds kRestWithin{100};
 
+// Saturates: nothing may be due (INT64_MAX), and a time that is given may be negative.
+int64_t time_until(int64_t due_ns, int64_t now_ns) {
+  return now_ns < 0 && due_ns > INT64_MAX + now_ns ? INT64_MAX : due_ns - now_ns;
+}
+
 // Looks at a segment without writing anything: between two ticks a segment waits for its pace to admit the next one.
 bool may_move(const SegmentRun& segment) {
   const uint64_t next = segment.progress.load(std::memory_order_relaxed);
@@ -183,15 +188,6 @@ bool Workers::force_devices() {
   for (size_t d = 1; d < run_.devices.size(); ++d) moved = run_.devices[d]->force_any() || moved;
   return moved;
 }
-
-namespace {
-
-// Saturates: nothing may be due (INT64_MAX), and a time that is given may be negative.
-int64_t time_until(int64_t due_ns, int64_t now_ns) {
-  return now_ns < 0 && due_ns > INT64_MAX + now_ns ? INT64_MAX : due_ns - now_ns;
-}
-
-} // namespace
 
 int64_t Workers::next_due_ns() const {
   int64_t due = INT64_MAX;
