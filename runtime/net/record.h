@@ -22,10 +22,9 @@
 //    `length` does not count.
 //  - `length` is at most kChunkBytesMax for DATA, kMessageChunkBytes for MESSAGE, kSmallBodyBytesMax for the rest, and
 //    exact for types of a fixed size and for a MESSAGE that is not the last of its message.
-//  - `number` counts the parcels of a crossing, or the messages of a connection, without gaps; `at` is the first byte
-//  of
-//    DATA within its value, or of MESSAGE within its message; both are 0 where they mean nothing. Flags that a type
-//    does not have are 0.
+//  - `number` counts the parcels of a crossing, or the messages of a connection, without gaps.
+//  - `at` is the first byte of DATA within its value, or of MESSAGE within its message.
+//  - Both are 0 in types that have no use for them, and so are flags that a type does not have.
 //  - A record has one spelling: what is read and written again is the same bytes.
 //
 // Numbers. 24 bytes are 0.002 % of a chunk. A parcel of 1 KiB takes 24 + 24 + about 130 bytes beside its own.

@@ -63,7 +63,7 @@ class FleetWorld {
     std::optional<Error> over_error;
   };
   const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
-  // What the coordinator told.
+  // As the coordinator told it.
   bool is_begun = false, is_over = false;
   std::optional<RunFailure> failure;
   uint64_t compiles = 0, refusals = 0, given_up = 0;
