@@ -32,8 +32,6 @@ Coordinator::Node* Coordinator::node_of(Link link) {
 
 // ---- links ---------------------------------------------------------------------------------------------------------
 
-void Coordinator::met(Link link, int64_t now_ns) { back(link, now_ns); }
-
 void Coordinator::back(Link link, int64_t now_ns) {
   Node* const node = node_of(link);
   if (!node) return; // it has not offered yet, or another process has its place: its offer comes again and is refused
@@ -86,7 +84,8 @@ void Coordinator::take(Link link, const Offer& offer, int64_t now_ns) {
     return refuse_process(link, offer.node, code::other_pipeline, offer.node + " runs another pipeline",
                           {"here: " + options_.pipeline, offer.node + ": " + offer.pipeline});
   if (at->offer.process == offer.process) {
-    at->link = link; // perhaps another one than before
+    if (at->link == link && at->is_there()) return; // back() has told it all
+    at->link = link;
     return back(link, now_ns);
   }
   if (std::find(at->former.begin(), at->former.end(), offer.process) != at->former.end())
@@ -136,7 +135,7 @@ void Coordinator::refuse_process(Link link, const std::string& node, int code, s
   order.process = options_.process;
   order.error = error;
   say(link, order);
-  Event& event = tell(Event::Type::refused);
+  Event& event = events_.add(Event::Type::refused);
   event.link = link;
   event.nodes = {node};
   event.error = std::move(error);
@@ -228,7 +227,7 @@ void Coordinator::look(int64_t now_ns) {
     if (say_waits_ns_ == INT64_MIN) say_waits_ns_ = now_ns + kSayWaitsEveryNs;
     if (!std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.is_there(); })) return;
     phase_ = Phase::compiling;
-    tell(Event::Type::compile);
+    events_.add(Event::Type::compile);
   } else if (phase_ == Phase::preparing) {
     if (std::all_of(nodes_.begin(), nodes_.end(), [&](const Node& node) { return is_ready(node) && node.is_there(); }))
       start(now_ns);
@@ -254,14 +253,14 @@ void Coordinator::start(int64_t now_ns) {
   std::stable_sort(later_first.begin(), later_first.end(),
                    [](const Node* a, const Node* b) { return a->part.stage > b->part.stage; });
   for (const Node* node : later_first) say(node->link, order_for(*node));
-  Event& begun = tell(Event::Type::begun);
+  Event& begun = events_.add(Event::Type::begun);
   begun.at_ns = zero_ns_;
 }
 
 void Coordinator::end() {
   phase_ = Phase::ending;
   say_orders();
-  Event& over = tell(Event::Type::over);
+  Event& over = events_.add(Event::Type::over);
   over.failure = failure_;
 }
 
@@ -288,7 +287,7 @@ void Coordinator::on_time(int64_t now_ns) {
   if (now_ns < next_timer()) return;
   if (phase_ == Phase::gathering && now_ns >= say_waits_ns_) {
     say_waits_ns_ = now_ns + kSayWaitsEveryNs;
-    Event& waits = tell(Event::Type::waits);
+    Event& waits = events_.add(Event::Type::waits);
     for (const Node& node : nodes_)
       if (!node.is_there()) waits.nodes.push_back(node.name);
   }
@@ -302,7 +301,7 @@ void Coordinator::on_time(int64_t now_ns) {
 
 void Coordinator::give_up(Node& node) {
   node.given_up = true;
-  Event& event = tell(Event::Type::given_up);
+  Event& event = events_.add(Event::Type::given_up);
   event.nodes = {node.name};
   if (!node.part.needed) return;
   fail(
@@ -339,7 +338,7 @@ Order Coordinator::order_for(const Node& node) const {
 
 void Coordinator::say(Link link, const Statement& statement) {
   if (link == 0) return;
-  Event& event = tell(Event::Type::say);
+  Event& event = events_.add(Event::Type::say);
   event.link = link;
   event.text = to_text(statement);
 }
@@ -353,18 +352,6 @@ void Coordinator::say_all_to(const Node& node) {
 
 void Coordinator::say_orders() {
   for (const Node& node : nodes_) say(node.link, order_for(node));
-}
-
-Coordinator::Event& Coordinator::tell(Event::Type type) {
-  events_.emplace_back().type = type;
-  return events_.back();
-}
-
-bool Coordinator::poll(Event& event) {
-  if (events_.empty()) return false;
-  event = std::move(events_.front());
-  events_.pop_front();
-  return true;
 }
 
 } // namespace millrace::fleet

@@ -35,6 +35,7 @@
 #include <string>
 #include <vector>
 
+#include "fleet/event_queue.h"
 #include "fleet/statement.h"
 
 namespace millrace::fleet {
@@ -79,9 +80,8 @@ class Coordinator {
 
   explicit Coordinator(const CoordinatorOptions& options);
 
-  // ---- links: a process is there, is heard again on the same link, is not heard for 3 s; its link is over, and
+  // ---- links: a process is there, or there again on the same link; it is not heard for 3 s; its link is over, and
   // nothing comes from it any more
-  void met(Link link, int64_t now_ns);
   void back(Link link, int64_t now_ns);
   void away(Link link, int64_t now_ns);
   void gone(Link link, int64_t now_ns);
@@ -98,19 +98,17 @@ class Coordinator {
 
   int64_t next_timer() const;
   void on_time(int64_t now_ns);
-  bool poll(Event& event);
+  bool poll(Event& event) { return events_.poll(event); }
 
   // ---- what is known
   // The offer of the process that is there, or was there last; process 0: there was none.
   const Offer& offer(uint32_t node) const { return nodes_[node].offer; }
-  const State& state(uint32_t node) const { return nodes_[node].state; }
   bool is_there(uint32_t node) const { return nodes_[node].is_there(); }
   // The report of a node that is done; "" for another.
   const std::string& report(uint32_t node) const { return nodes_[node].report; }
   uint32_t epoch() const { return epoch_; }
   // All is over, and each process that was there has heard it and left: the owner may leave too.
   bool has_parted() const;
-  int64_t zero_ns() const { return zero_ns_; }         // once it is running
   static constexpr int64_t kLeastLeadNs = 200'000'000; // from the orders to zero
   static constexpr int64_t kSayWaitsEveryNs = 2'000'000'000;
   static constexpr int64_t kNewcomerWaitsNs = 4'000'000'000; // 3 s until a dead process is away, and a second more
@@ -161,7 +159,6 @@ class Coordinator {
   bool is_ready(const Node& node) const;
   bool waits_for(const Node& node) const;
   Order order_for(const Node& node) const;
-  Event& tell(Event::Type type);
   void say(Link link, const Statement& statement);
   void say_all_to(const Node& node);
   void say_orders();
@@ -175,7 +172,7 @@ class Coordinator {
   bool stopping_ = false;
   std::optional<RunFailure> failure_;
   int64_t say_waits_ns_ = INT64_MIN;
-  std::deque<Event> events_;
+  EventQueue<Event> events_;
 };
 
 } // namespace millrace::fleet

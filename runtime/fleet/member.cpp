@@ -56,30 +56,30 @@ void Member::take(const Order& order) {
     step_ = Step::runs;
     state_.step = State::Step::runs;
     state_.body.clear();
-    Event& start = tell(Event::Type::start);
+    Event& start = events_.add(Event::Type::start);
     start.zero_ns = order.zero_ns;
     say_state();
   }
   if (step_ != Step::runs) return;
-  if (order.stop && !std::exchange(told_stop_, true)) tell(Event::Type::stop);
+  if (order.stop && !std::exchange(told_stop_, true)) events_.add(Event::Type::stop);
   const bool is_news = order.failure && (!told_failure_ || told_failure_->index != order.failure->index ||
                                          told_failure_->clock != order.failure->clock ||
                                          told_failure_->hopeless != order.failure->hopeless);
   if (!is_news) return;
   told_failure_ = order.failure;
-  Event& fail = tell(Event::Type::fail);
+  Event& fail = events_.add(Event::Type::fail);
   fail.failure = order.failure;
 }
 
 void Member::begin_to_prepare() {
   if (step_ == Step::runs || step_ == Step::done) return; // a process runs once
-  if (step_ != Step::offers) tell(Event::Type::drop);
+  if (step_ != Step::offers) events_.add(Event::Type::drop);
   brief_ = std::exchange(next_, {});
   step_ = Step::prepares;
   state_ = {};
   state_.epoch = brief_.epoch;
   state_.brief = brief_.hash;
-  Event& prepare = tell(Event::Type::prepare);
+  Event& prepare = events_.add(Event::Type::prepare);
   prepare.brief = brief_;
 }
 
@@ -87,11 +87,11 @@ void Member::end(std::optional<Error> error) {
   if (is_over_) return;
   if (step_ == Step::runs) {
     const Error cause = error ? *error : Error{code::node_away, coordinator_ + " ended the run", {}, {}, {}, {}};
-    Event& fail = tell(Event::Type::fail);
+    Event& fail = events_.add(Event::Type::fail);
     fail.failure = RunFailure{cause, coordinator_, "", kNoTick, true};
   }
   is_over_ = true;
-  Event& over = tell(Event::Type::over);
+  Event& over = events_.add(Event::Type::over);
   over.error = std::move(error);
 }
 
@@ -146,22 +146,10 @@ void Member::on_time(int64_t now_ns) {
 
 void Member::say(const Statement& statement) {
   if (!is_linked_ || is_over_) return; // back() says it
-  Event& event = tell(Event::Type::say);
+  Event& event = events_.add(Event::Type::say);
   event.text = to_text(statement);
 }
 
 void Member::say_state() { say(state_); }
-
-Member::Event& Member::tell(Event::Type type) {
-  events_.emplace_back().type = type;
-  return events_.back();
-}
-
-bool Member::poll(Event& event) {
-  if (events_.empty()) return false;
-  event = std::move(events_.front());
-  events_.pop_front();
-  return true;
-}
 
 } // namespace millrace::fleet

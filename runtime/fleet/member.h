@@ -20,11 +20,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "fleet/event_queue.h"
 #include "fleet/statement.h"
 
 namespace millrace::fleet {
@@ -51,8 +51,7 @@ class Member {
 
   Member(Offer offer, std::string coordinator, int64_t patience_ns);
 
-  // ---- the link: the coordinator is there, is heard again, is not heard for 3 s
-  void met() { back(); }
+  // ---- the link: the coordinator is there, or there again; is not heard for 3 s
   void back();
   void away(int64_t now_ns);
   void received(std::string_view text);
@@ -65,10 +64,9 @@ class Member {
 
   int64_t next_timer() const;
   void on_time(int64_t now_ns);
-  bool poll(Event& event);
+  bool poll(Event& event) { return events_.poll(event); }
 
   uint32_t epoch() const { return brief_.epoch; }
-  bool is_over() const { return is_over_; }
 
  private:
   enum class Step : uint8_t { offers, prepares, ready, unable, runs, done };
@@ -77,7 +75,6 @@ class Member {
   void take(const Order& order);
   void begin_to_prepare();
   void end(std::optional<Error> error);
-  Event& tell(Event::Type type);
   void say(const Statement& statement);
   void say_state();
 
@@ -95,7 +92,7 @@ class Member {
   bool told_stop_ = false;
   std::optional<RunFailure> told_failure_;
   bool is_over_ = false;
-  std::deque<Event> events_;
+  EventQueue<Event> events_;
 };
 
 } // namespace millrace::fleet

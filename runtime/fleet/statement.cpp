@@ -1,6 +1,7 @@
 // Statements to JSON and back; see statement.h.
 #include "fleet/statement.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,9 @@ using nlohmann::json;
 constexpr std::array kStateSteps = {"offers", "ready", "unable", "runs", "done"};
 constexpr std::array kOrderSteps = {"wait", "prepare", "start", "over", "refused"};
 
+const char* name_of(State::Step step) { return kStateSteps[static_cast<size_t>(step)]; }
+const char* name_of(Order::Step step) { return kOrderSteps[static_cast<size_t>(step)]; }
+
 // A peer's statement that cannot be used, with the sentence that says why.
 struct Refused {
   std::string why;
@@ -24,7 +28,9 @@ json to_json(const Error& error) {
   json written = {{"code", error.code}, {"what", error.what}};
   if (!error.place.file.empty())
     written["place"] = {{"file", error.place.file}, {"line", error.place.line}, {"column", error.place.column}};
-  if (!error.notes.empty()) written["notes"] = error.notes;
+  // The reader takes no more, and the first ones say most.
+  const size_t notes = std::min(error.notes.size(), kNotesMax);
+  for (size_t i = 0; i < notes; ++i) written["notes"].push_back(error.notes[i]);
   if (!error.nearest.empty()) written["nearest"] = error.nearest;
   if (!error.edit.empty()) written["edit"] = error.edit;
   return written;
@@ -221,8 +227,5 @@ bool read_statement(std::string_view text, Statement& statement, std::string& wh
     return false;
   }
 }
-
-const char* name_of(State::Step step) { return kStateSteps[static_cast<size_t>(step)]; }
-const char* name_of(Order::Step step) { return kOrderSteps[static_cast<size_t>(step)]; }
 
 } // namespace millrace::fleet

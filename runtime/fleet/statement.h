@@ -23,7 +23,7 @@ namespace millrace::fleet {
 
 inline constexpr size_t kStatementBytesMax = size_t{4} << 20; // a plan of 1,000 handlers takes 1 MB
 inline constexpr uint32_t kNestingMax = 32;                   // depth of a statement's JSON; a plan's is 12
-inline constexpr size_t kNotesMax = 16;                       // lines of an error
+inline constexpr size_t kNotesMax = 16;                       // lines of an error that travel
 
 inline constexpr uint64_t kNoTick = UINT64_MAX;
 
@@ -78,8 +78,5 @@ using Statement = std::variant<Offer, State, Brief, Order>;
 std::string to_text(const Statement& statement);
 // Reads what a peer said. False: `why` says what is wrong with it, and `statement` is not changed.
 bool read_statement(std::string_view text, Statement& statement, std::string& why);
-
-const char* name_of(State::Step step);
-const char* name_of(Order::Step step);
 
 } // namespace millrace::fleet

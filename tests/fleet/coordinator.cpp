@@ -60,7 +60,7 @@ struct Fleet {
     poll();
   }
   void offer(Link link, const std::string& node, uint64_t process, const std::string& pipeline = "file") {
-    coordinator->met(link, now_ns);
+    coordinator->back(link, now_ns);
     say(link, Offer{node, process, "", pipeline, ""});
   }
   void state(Link link, State::Step step, std::optional<RunFailure> of_run = {}) {

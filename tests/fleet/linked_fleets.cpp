@@ -143,7 +143,7 @@ void LinkedFleet::hear(Seat& seat, const net::Event& event) {
   if (event.type == met) {
     if (seat.link != 0) coordinator_.gone(seat.link, now);
     seat.link = ++links_;
-    coordinator_.met(seat.link, now);
+    coordinator_.back(seat.link, now);
   }
   if (event.type == back) coordinator_.back(seat.link, now);
   if (event.type == away) coordinator_.away(seat.link, now);
@@ -158,8 +158,8 @@ void LinkedFleet::begin(uint32_t node) {
   processes_.push_back(std::move(process));
   Process& made = *processes_.back();
   if (node == 0) {
-    coordinator_.met(1, 0);
-    made.member->met();
+    coordinator_.back(1, 0);
+    made.member->back();
     return poll(made);
   }
   made.line = &world_.start(setup(true, node));

@@ -12,7 +12,7 @@ using Type = Member::Event::Type;
 
 struct Played {
   Played() : member(Offer{"gpu", 20, "", "file", ""}, "edge", 30'000'000'000) {
-    member.met();
+    member.back();
     poll();
   }
   void poll() {

@@ -10,7 +10,7 @@ namespace {
 
 Error an_error() { return {604, "it has no camera", {"two.yaml", 3, 7}, {"one", "two"}, "nearest", "device: 1"}; }
 
-// What is read of a text and written again.
+// Reads a text and writes the statement again.
 std::string again(const std::string& text) {
   Statement statement;
   std::string why;
@@ -48,6 +48,16 @@ TEST_CASE("every statement is read as it was written, down to the largest number
   CHECK(order.failure->index == kNoTick - 1);
   CHECK(order.failure->hopeless);
   CHECK(format_error(order.failure->error) == format_error(an_error()));
+}
+
+TEST_CASE("an error with many notes still makes a statement, with the first ones") {
+  Error error = an_error();
+  error.notes.assign(40, "note");
+  const State unable{State::Step::unable, 1, "plan", "", error, {}};
+  Statement read;
+  std::string why;
+  REQUIRE_MESSAGE(read_statement(to_text(unable), read, why), why);
+  CHECK(std::get<State>(read).error->notes.size() == kNotesMax);
 }
 
 TEST_CASE("a body is any text, and a name that is no UTF-8 still makes a statement") {
