@@ -18,7 +18,7 @@ struct PipelineOptions {
   std::vector<std::string> plugin_paths;
   std::string machine; // a file; "": this machine's own
   std::string plan;    // a saved plan
-  std::string node;    // the node that is planned for; "": all of them run here
+  std::string node;    // the node that is planned for, or run; "": all of them run here
 };
 
 struct CalibrateCommand : PipelineOptions {
@@ -29,6 +29,8 @@ struct RunCommand : PipelineOptions {
   uint64_t ticks = 0;
   double duration_s = 0;
   std::string json, trace, metrics, progress;
+  std::vector<std::string> listen, coordinator; // addresses
+  double patience_s = 30;
   bool quiet = false, explain = false, sync_devices = false;
   std::string log_level, log_file; // "": not given
   std::string log_format = "text";

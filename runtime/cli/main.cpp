@@ -66,11 +66,6 @@ std::string read_seconds(std::string& text) {
 }
 const CLI::Validator kSeconds(read_seconds, "");
 
-// Refuses an option of a part of millrace that this version does not have.
-[[noreturn]] void not_yet(const std::string& what, std::vector<std::string> notes, const std::string& edit) {
-  throw Failure(Error{code::part_not_available, what + " is not there yet", {}, std::move(notes), "", edit});
-}
-
 const std::string kVersion = "millrace " MILLRACE_VERSION " (plugin ABI " + std::to_string(MR_ABI_VERSION) + ")";
 
 // The options of every command that works on a pipeline.
@@ -145,12 +140,7 @@ class Commands {
   }
 
   void add_run() {
-    CLI::App& app = add("run", "runs a pipeline", [this] {
-      if (!run_.node.empty())
-        not_yet("run --node", {"without it, all nodes of the pipeline run here; `millrace plan --node` plans for one"},
-                "leave '--node' out");
-      return run(run_);
-    });
+    CLI::App& app = add("run", "runs a pipeline", [this] { return run(run_); });
     add_pipeline_options(app, run_);
     app.add_option("--ticks", run_.ticks, "stop after so many ticks")->check(above_zero(kNumberMax));
     app.add_option("--duration", run_.duration_s, "stop after so many seconds; also 500ms, 10s, 2m")
@@ -163,9 +153,27 @@ class Commands {
                    "bar: one line, rewritten; lines: one a minute; none; default: bar on a terminal, else lines")
         ->type_name("KIND");
     app.add_flag("--explain", run_.explain, "add the plan's predictions to the summary");
-    app.add_option("--node", run_.node, "not there yet: which of the pipeline's nodes this is")->type_name("NAME");
+    CLI::Option* const node =
+        app.add_option("--node", run_.node,
+                       "run this one of the pipeline's nodes, together with the others; default: all of them here")
+            ->type_name("NAME");
+    app.add_option("--listen", run_.listen, "with --node: the other nodes reach this one there; may be given again")
+        ->type_name("ADDR")
+        ->needs(node)
+        ->allow_extra_args(false);
+    app.add_option("--coordinator", run_.coordinator, "with --node: the first node is reached there")
+        ->type_name("ADDR")
+        ->needs(node)
+        ->allow_extra_args(false);
+    app.add_option("--patience", run_.patience_s,
+                   "with --node: the run ends if a node is away for so long; default: 30")
+        ->type_name("S")
+        ->needs(node)
+        ->transform(kSeconds)
+        ->check(above_zero(kSecondsMax));
     app.add_option("--plan", run_.plan, "run exactly the plan that `millrace plan --json` saved, or refuse")
         ->type_name("FILE")
+        ->excludes(node)
         ->excludes("--devices")
         ->excludes("--threads");
     app.add_option("--trace", run_.trace, "write a trace of the run, for ui.perfetto.dev; - for stdout")

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/node_folder.h"
 #include "cli/pipeline.h"
 #include "embed/machine_file.h"
 #include "net/system/endpoint.h"
@@ -19,19 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-
-// The folder of the key and of the list of peers.
-fs::path node_folder() {
-  const std::string folder = embed::config_folder();
-  if (folder.empty())
-    throw Failure(Error{code::bad_identity,
-                        "this machine has no place for a node's key",
-                        {},
-                        {"it is kept in $XDG_CONFIG_HOME/millrace or ~/.config/millrace, and neither variable is set"},
-                        "",
-                        "HOME=DIR millrace identity"});
-  return folder;
-}
 
 net::KnownPeers load_peers() {
   net::KnownPeers peers(node_folder() / "peers.txt");
@@ -109,6 +97,18 @@ int list_nodes(const NodesCommand& command) {
 }
 
 } // namespace
+
+fs::path node_folder() {
+  const std::string folder = embed::config_folder();
+  if (folder.empty())
+    throw Failure(Error{code::bad_identity,
+                        "this machine has no place for a node's key",
+                        {},
+                        {"it is kept in $XDG_CONFIG_HOME/millrace or ~/.config/millrace, and neither variable is set"},
+                        "",
+                        "HOME=DIR millrace identity"});
+  return folder;
+}
 
 int identity(const IdentityCommand& command) {
   const fs::path folder = node_folder();

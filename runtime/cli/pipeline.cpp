@@ -64,12 +64,11 @@ graph::Graph load(const PipelineOptions& options, std::vector<Error>* kept = nul
   return graph;
 }
 
-// The options for one node; for this machine alone if `node` is "".
-plan::Options options_for(const embed::Preparation& preparation, const std::string& node) {
-  if (node.empty()) return preparation.options();
-  const std::vector<std::string> names = graph::node_names(preparation.graph());
+// The number of a node. Throws Failure if the pipeline has none of this name.
+uint32_t require_node(const graph::Graph& graph, const std::string& node) {
+  const std::vector<std::string> names = graph::node_names(graph);
   const auto found = std::find(names.begin(), names.end(), node);
-  if (found != names.end()) return preparation.options_of_node(static_cast<uint32_t>(found - names.begin()));
+  if (found != names.end()) return static_cast<uint32_t>(found - names.begin());
   Error error{code::bad_command_line, "the pipeline has no node \"" + node + "\"", {}, {}, "", ""};
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
@@ -77,6 +76,11 @@ plan::Options options_for(const embed::Preparation& preparation, const std::stri
   error.nearest = nearest_name(node, names);
   if (!names.empty()) error.edit = "--node " + (error.nearest.empty() ? names[0] : error.nearest);
   throw Failure(std::move(error));
+}
+
+// The options for one node; for this machine alone if `node` is "".
+plan::Options options_for(const embed::Preparation& preparation, const std::string& node) {
+  return node.empty() ? preparation.options() : preparation.options_of_node(require_node(preparation.graph(), node));
 }
 
 // Throws Failure if a node has no plan: a graph that runs on one machine may be one that cannot be spread over nodes.
@@ -108,6 +112,28 @@ Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plug
   if (kept) compile_each_node(preparation);
   compiled.composition = std::make_unique<embed::Composition>(std::move(preparation), chosen);
   return compiled;
+}
+
+embed::Preparation NodePipeline::prepare() const { return {graph, *registry, exec::host_table(), choices}; }
+
+NodePipeline load_node(const PipelineOptions& options, bool warn, std::shared_ptr<plugin::CallWatch> watch) {
+  NodePipeline pipeline;
+  pipeline.choices = choices_of(options, false);
+  pipeline.choices.watch = std::move(watch);
+  pipeline.choices.node = options.node;
+  pipeline.graph = load(options);
+  require_node(pipeline.graph, options.node);
+  // Plugins of other nodes' handlers are loaded where they are there, and need not be.
+  graph::Graph own = pipeline.graph;
+  const std::string coordinator = graph::node_names(own)[0];
+  std::erase_if(own.handlers, [&](const graph::Handler& handler) {
+    return (handler.node.empty() ? coordinator : handler.node) != options.node;
+  });
+  pipeline.registry = std::make_unique<plugin::Registry>();
+  scan_for(*pipeline.registry, pipeline.graph, options.plugin_paths);
+  require_plugins(*pipeline.registry, own);
+  if (warn) warn_of_failures(*pipeline.registry, options.plugin_paths);
+  return pipeline;
 }
 
 std::vector<plan::BodyCost> measure_bodies(const PipelineOptions& options, uint64_t ticks) {

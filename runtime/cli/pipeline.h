@@ -21,6 +21,17 @@ struct Compiled {
 Compiled compile(const PipelineOptions& options, bool warn, std::shared_ptr<plugin::CallWatch> watch = nullptr,
                  std::vector<Error>* kept = nullptr);
 
+// A pipeline of which this process runs one node.
+struct NodePipeline {
+  std::unique_ptr<plugin::Registry> registry;
+  graph::Graph graph;
+  embed::Choices choices;
+  // Makes and probes the node's handlers. Throws Failure.
+  embed::Preparation prepare() const;
+};
+// Throws Failure.
+NodePipeline load_node(const PipelineOptions& options, bool warn, std::shared_ptr<plugin::CallWatch> watch);
+
 // Measures the times of the handlers' bodies on each of the devices that were named.
 std::vector<plan::BodyCost> measure_bodies(const PipelineOptions& options, uint64_t ticks);
 

@@ -18,11 +18,14 @@
 #include "cli/log_settings.h"
 #include "cli/metrics_server.h"
 #include "cli/metrics_text.h"
+#include "cli/node_folder.h"
 #include "cli/pipeline.h"
 #include "cli/progress.h"
 #include "cli/report_file.h"
 #include "cli/signals.h"
 #include "embed/crash_report.h"
+#include "node/node.h"
+#include "node/report.h"
 #include "observe/log.h"
 #include "observe/start_thread.h"
 
@@ -137,20 +140,43 @@ class LiveRun {
 
   // Throws what exec::Run::start() throws.
   void start() {
-    exec::RunOptions options;
+    exec::RunOptions options = run_options();
     options.ticks_max = command_.ticks;
     options.duration_ns = static_cast<int64_t>(command_.duration_s * 1e9);
-    options.trace_all = !command_.trace.empty();
-    options.sync_devices = command_.sync_devices;
-    options.explain_crashes = true;
-    options.on_progress = [this](const exec::Progress& now) { progress_.show(now); };
-    options.log = &log_;
-    options.on_hang = [this](const Error& error) { end_hung(error); };
     const std::shared_ptr<exec::Run> run = compiled_.composition->make_run(options);
     logged(log_, [&] { run->start(); });
-    const std::lock_guard lock(mutex_);
-    run_ = run;
-    if (stopped_) run->stop();
+    take(run);
+  }
+
+  // Runs one node of the pipeline to the end of the whole run. Throws Failure if it could not begin. `running` is
+  // called once there is a run to report of.
+  Result run_node(const std::function<void()>& running) {
+    return logged(log_, [&] {
+      pipeline_ = load_node(command_, true, watch_);
+      node::NodeHooks hooks;
+      hooks.prepare = [this] { return pipeline_->prepare(); };
+      hooks.run_options = [this] { return run_options(); };
+      hooks.composed = [this](const embed::Composition& composition) {
+        refuse_shared_outputs(composition, command_);
+        open_files();
+      };
+      hooks.running = [this, running](const std::shared_ptr<exec::Run>& run) {
+        take(run);
+        if (run) running();
+      };
+      hooks.tell = [this](const std::string& line) {
+        if (!command_.quiet) progress_.message(line);
+      };
+      auto node = std::make_unique<node::Node>(pipeline_->graph, node_options(), hooks);
+      {
+        const std::lock_guard lock(mutex_);
+        node_ = std::move(node);
+        if (stopped_) node_->stop();
+      }
+      node::NodeResult ended = node_->run();
+      reports_ = std::move(ended.reports);
+      return std::move(ended.result);
+    });
   }
 
   // Called once the run has started: if it cannot start, the error comes first.
@@ -171,7 +197,9 @@ class LiveRun {
   // Throws Failure if a signal came before the files were opened, and they cannot be opened.
   void write_files(const Result& result) {
     open_files();
-    tell(json_->write([&](std::ostream& out) { out << to_json(result) << "\n"; }));
+    tell(json_->write([&](std::ostream& out) {
+      out << (command_.node.empty() ? to_json(result) : node::report_of_all(result, command_.node, reports_)) << "\n";
+    }));
     if (const std::shared_ptr<exec::Run> run = running())
       tell(trace_->write([&](std::ostream& out) { run->write_trace(out); }));
   }
@@ -196,12 +224,17 @@ class LiveRun {
     }
     watch_->stop();
     std::shared_ptr<exec::Run> run;
+    node::Node* node = nullptr;
     {
       const std::lock_guard lock(mutex_);
       stopped_ = true;
       run = run_;
+      node = node_.get();
     }
-    if (run) run->stop();
+    if (node)
+      node->stop(); // and the run with it
+    else if (run)
+      run->stop();
     if (teller.joinable())
       teller.join();
     else
@@ -226,6 +259,38 @@ class LiveRun {
     LogSettings settings = log_settings(command);
     settings.on_line = [&progress](const std::string& line) { progress.message(line); };
     return settings;
+  }
+
+  exec::RunOptions run_options() {
+    exec::RunOptions options;
+    options.trace_all = !command_.trace.empty();
+    options.sync_devices = command_.sync_devices;
+    options.explain_crashes = true;
+    options.on_progress = [this](const exec::Progress& now) { progress_.show(now); };
+    options.log = &log_;
+    options.on_hang = [this](const Error& error) { end_hung(error); };
+    return options;
+  }
+
+  node::NodeOptions node_options() const {
+    node::NodeOptions options;
+    options.name = command_.node;
+    for (const std::string& address : command_.listen) options.listen.push_back(net::parse_endpoint(address));
+    for (const std::string& address : command_.coordinator) options.coordinator.push_back(net::parse_endpoint(address));
+    options.patience_ns = static_cast<int64_t>(command_.patience_s * 1e9);
+    options.folder = node_folder();
+    options.program = MILLRACE_VERSION;
+    options.decided.clock = pipeline_->choices.clock;
+    options.decided.rate = pipeline_->choices.rate;
+    options.decided.ticks_max = command_.ticks;
+    options.decided.duration_s = command_.duration_s;
+    return options;
+  }
+
+  void take(const std::shared_ptr<exec::Run>& run) {
+    const std::lock_guard lock(mutex_);
+    run_ = run;
+    if (run && stopped_ && !node_) run->stop();
   }
 
   // Locked because a signal may ask for the report while the run still opens its files.
@@ -289,6 +354,9 @@ class LiveRun {
   std::optional<ReportFile> json_, trace_;
   const std::shared_ptr<plugin::CallWatch> watch_;
   Compiled compiled_;
+  std::optional<NodePipeline> pipeline_; // with --node
+  std::unique_ptr<node::Node> node_;     // set once it is there, under `mutex_`
+  std::map<std::string, std::string> reports_;
   std::mutex mutex_;
   std::shared_ptr<exec::Run> run_; // set once it has started
   bool stopped_ = false;
@@ -307,25 +375,37 @@ int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals)
   std::optional<MetricsServer> metrics; // before anything runs, because an address may be refused
   if (!command.metrics.empty()) metrics.emplace(command.metrics);
   // If a signal came, an error that a handler reports at its start is no failure: it was interrupted.
+  const auto serve_metrics = [&] {
+    if (!metrics) return;
+    metrics->serve([&] { return metrics_text(live.run().report()); });
+    live.progress().message("metrics: " + metrics->url()); // the first message: scripts read the port there
+  };
   const auto ended_at_start = [&] {
     live.await_told();
     live.begin_end();
     live.write_files({});
     return kSignalled + signals.first();
   };
+  Result result;
+  bool came_at_start = false;
   try {
-    live.compile();
-    if (signals.first()) return ended_at_start();
-    live.start();
+    if (!command.node.empty()) {
+      result = live.run_node(serve_metrics);
+    } else {
+      live.compile();
+      if (signals.first()) return ended_at_start();
+      live.start();
+      came_at_start = signals.first() != 0;
+    }
   } catch (const Failure&) {
     if (signals.first()) return ended_at_start();
     throw;
   }
-  const bool came_at_start = signals.first() != 0;
-  if (metrics) metrics->serve([&] { return metrics_text(live.run().report()); });
-  if (metrics) live.progress().message("metrics: " + metrics->url()); // the first message: scripts read the port there
-  live.tell_notes();
-  const Result result = live.run().wait();
+  if (command.node.empty()) {
+    serve_metrics();
+    live.tell_notes();
+    result = live.run().wait();
+  }
   const int signalled = signals.first();
   if (metrics) metrics->stop();
 

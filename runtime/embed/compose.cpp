@@ -99,9 +99,14 @@ plan::Machine machine_of(const Choices& choices) {
 
 plan::Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host,
                        const Choices& choices) {
-  if (choices.facts.empty())
-    return plan::prepare(graph, registry, host, choices.probe, choices.watch.get(), choices.kept);
-  plan::Prepared prepared = plan::prepare(graph, registry, host, false, choices.watch.get(), choices.kept);
+  std::function<bool(const graph::Handler&)> is_here;
+  if (!choices.node.empty())
+    is_here = [&, coordinator = graph::node_names(graph).at(0)](const graph::Handler& handler) {
+      return (handler.node.empty() ? coordinator : handler.node) == choices.node;
+    };
+  const bool probe = choices.probe && choices.facts.empty();
+  plan::Prepared prepared = plan::prepare(graph, registry, host, probe, choices.watch.get(), choices.kept, is_here);
+  if (choices.facts.empty()) return prepared;
   apply_facts(choices.facts, choices.probe, prepared);
   return prepared;
 }
@@ -254,7 +259,7 @@ Composition::Parts::Parts(Preparation the_preparation, plan::Plan the_plan)
 
 plugin::Instance* Composition::find(const std::string& handler) const {
   for (const auto& instance : parts_->preparation.prepared_.handlers.instances)
-    if (instance->name() == handler) return instance.get();
+    if (instance && instance->name() == handler) return instance.get(); // none of another node
   return nullptr;
 }
 

@@ -28,7 +28,8 @@ struct Choices {
   MachineFile machine;  // data about this machine and the simulated devices
   bool by_price = true; // false: handlers that are not pinned go to the first of `domains` that runs them
   SavedPlan saved;      // the plan must be made again as it was, with its domains and threads; text "": none
-  std::string facts;    // JSON, used instead of probing the handlers that it names; "": none
+  std::string node;  // handlers of other nodes are not probed, and may be of types that are not here; "": all are here
+  std::string facts; // JSON, used instead of probing the handlers that it names; "": none
   std::vector<Error>* kept = nullptr;       // gets all mistakes, as prepare.h says; null: the first is thrown
   std::shared_ptr<plugin::CallWatch> watch; // watches the handlers' calls; null: none are watched
 };
@@ -59,6 +60,8 @@ class Preparation {
   Preparation(graph::Graph graph, const plugin::Registry& registry, const mr_host& host, const Choices& choices);
 
   const graph::Graph& graph() const { return graph_; }
+  // The answers to the compiler's questions about each handler. A node puts in those of other nodes' handlers.
+  plan::Facts& facts() { return prepared_.facts; }
   const plan::Facts& facts() const { return prepared_.facts; }
   const plan::Machine& machine() const { return machine_; }
   // The options for running here alone: the clock, the rate and the saved places of the choices.

@@ -12,8 +12,9 @@
 // An end is used by one thread at a time, the one that calls its session. The run outlives its ends, and they outlive
 // the session. Run::wait() releases all blocks, so the session is not used any more when it is called.
 //
-// Limits. A run tells one cause for the ticks between two parcels. Nobody is woken: whoever drives the session looks at
-// made(), passed_ns() and credit(). Nor is a run told that its peer is away.
+// A run tells RunOptions::on_crossing when an end has something new; whoever drives the session looks at it then.
+//
+// Limits. A run tells one cause for the ticks between two parcels.
 #pragma once
 
 #include <memory>
@@ -34,6 +35,7 @@ class LinkDeparture final : public net::Departure {
   int64_t passed_ns() const override { return departure_.passed_ns(); }
   // Once it has grown, next() may have another parcel.
   uint64_t made() const { return departure_.made(); }
+  void peer_away(bool away) { departure_.peer_away(away); }
 
  private:
   exec::Departure departure_;
@@ -50,6 +52,7 @@ class LinkArrival final : public net::Arrival {
   void arrive(const net::Parcel& parcel) override;
   uint64_t credit() const override { return arrival_.credit(); }
   void passed(int64_t media_ns) override { arrival_.passed(media_ns); }
+  void away(bool away) { arrival_.away(away); }
 
  private:
   exec::Arrival arrival_;
@@ -61,6 +64,14 @@ struct LinkEnd {
   net::CrossingPlan plan;
   std::unique_ptr<LinkDeparture> departure; // null: it arrives here
   std::unique_ptr<LinkArrival> arrival;     // null: it departs here
+
+  // The peer is away, or is back (semantics.md 7.9).
+  void set_away(bool away) {
+    if (departure)
+      departure->peer_away(away);
+    else
+      arrival->away(away);
+  }
 };
 
 // The crossings between the plan's node and the peer, in the order that both nodes' plans have them in. A crossing's

@@ -323,6 +323,7 @@ bool admit_far(PaceRun& pace) {
   pace.admitted.store(ordinal + 1, std::memory_order_release);
   stamp(*pace.entry, ordinal);
   pace.run->notify();
+  pace.run->tell_carrier();
   return true;
 }
 

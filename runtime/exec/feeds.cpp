@@ -38,15 +38,19 @@ bool is_before(const mr_tick_info& a, const mr_tick_info& b) {
   return a.epoch != b.epoch ? a.epoch < b.epoch : a.index < b.index;
 }
 
-void drop_late(PaceRun& pace, ChannelRun& channel) {
+// True if it has made room.
+bool drop_late(PaceRun& pace, ChannelRun& channel) {
   const uint64_t ordinal = pace.admitted.load(std::memory_order_relaxed);
-  if (ordinal == 0) return;
+  if (ordinal == 0) return false;
   const mr_tick_info& last = pace.info(ordinal - 1);
+  bool made_room = false;
   while (channel.count > 0 && !is_before(last, channel.at(0).info)) {
     count_left_out(channel, channel.at(0), Cause::late);
     for (Slot& slot : channel.at(0).slots) release(slot);
     pop(channel);
+    made_room = true;
   }
+  return made_room;
 }
 
 } // namespace
@@ -63,14 +67,30 @@ Room room_in_feed(ChannelRun& channel, const QueuedTick& tick, bool realtime) {
   return Room::push;
 }
 
+namespace {
+
+// True if the clock ends as far as this node knows: a feed whose node is away brings no end.
+bool clock_ends(const PaceRun& pace) {
+  const PaceRun& own = *pace.run->epoch.paces[pace.plan->clock];
+  const bool is_home = own.plan->node == pace.plan->node;
+  return pace.run->stopping.load() || (is_home && own.ended.load(std::memory_order_acquire));
+}
+
+} // namespace
+
 NextTick next_tick(PaceRun& pace) {
   NextTick next{std::nullopt, true};
   const bool realtime = pace.clock->plan->realtime();
+  const bool ends = realtime && clock_ends(pace);
   for (const FeedRun& feed : pace.feeds) {
     ChannelRun& channel = *feed.channel;
-    const std::lock_guard lock(channel.mutex);
-    if (realtime) drop_late(pace, channel);
-    if (channel.count == 0 && channel.closed) continue;
+    std::unique_lock lock(channel.mutex);
+    if (realtime && drop_late(pace, channel)) {
+      lock.unlock();
+      pace.run->tell_carrier();
+      lock.lock();
+    }
+    if (channel.count == 0 && (channel.closed || (channel.away && ends))) continue;
     next.ended = false;
     if (channel.count == 0 && channel.away && realtime) continue;
     if (channel.count == 0) return {};

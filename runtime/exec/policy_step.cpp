@@ -329,6 +329,7 @@ StepResult GateRun::advance(uint64_t ordinal) {
   }
   clear_tick(tick);
   mark_passed(*this, ordinal);
+  if (!channel->to) run->tell_carrier();
   return StepResult::settled;
 }
 

@@ -116,6 +116,9 @@ struct RunOptions {
   // tick; and for a call that is given up as hung, before on_hang. The thread that failed calls it, so several may at
   // once. It may call fail() of other runs. Not called for failures that Run::fail() was given; null: never.
   std::function<void(const FailureRecord&)> on_failure;
+  // Called when a crossing has a parcel or its end for the other node, and when it has room for more parcels from
+  // there. The thread that moved it calls it, so several may at once. It must not wait; null: never.
+  std::function<void()> on_crossing;
   // A script of live changes, applied at their ticks (replays what changes() recorded).
   std::vector<AppliedChange> script;
 };

@@ -103,6 +103,10 @@ class RunState {
   void notify() {
     if (several_threads) wakeup->notify_if_waiting();
   }
+  // Tells whoever carries ticks to other nodes that there is something to do. Called without the lock of a channel.
+  void tell_carrier() {
+    if (options.on_crossing) options.on_crossing();
+  }
   int64_t now_ns() const { return time->now_ns(); }
   // The common start of all clocks (1.3): the one that was given, else the time of the first call by any of them.
   int64_t begin_ns() {

@@ -52,6 +52,7 @@ void finish(SegmentRun& segment) {
   segment.done.store(true, std::memory_order_release);
   run.epoch.segments_left.fetch_sub(1, std::memory_order_acq_rel);
   run.notify();
+  run.tell_carrier();
 }
 
 // Reads the clock once, for the time at which the first call of the tick begins and, if this segment is the head, at

@@ -61,6 +61,15 @@ void Coordinator::gone(Link link, int64_t now_ns) {
   if (phase_ == Phase::compiling || phase_ == Phase::preparing) gather(now_ns);
 }
 
+void Coordinator::left(Link link, int64_t now_ns) {
+  Node* const node = node_of(link);
+  const bool is_missed = node && phase_ == Phase::running && waits_for(*node);
+  gone(link, now_ns);
+  if (!is_missed) return;
+  give_up(*node, node->name + " has left the run");
+  look(now_ns);
+}
+
 void Coordinator::round_trip(Link link, int64_t round_trip_ns) { round_trips_[link] = round_trip_ns; }
 
 void Coordinator::received(Link link, std::string_view text, int64_t now_ns) {
@@ -237,6 +246,10 @@ void Coordinator::look(int64_t now_ns) {
       node.is_started = true; // it came back
       say(node.link, order_for(node));
     }
+    // All clocks have ended. A node that waits for the end from one that is away is told that none comes.
+    const bool have_homes_ended =
+        std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return !node.part.needed || node.is_done; });
+    if (have_homes_ended && !std::exchange(have_homes_ended_, true)) say_orders();
     if (std::none_of(nodes_.begin(), nodes_.end(), [&](const Node& node) { return waits_for(node); })) end();
   }
 }
@@ -294,19 +307,19 @@ void Coordinator::on_time(int64_t now_ns) {
   for (Node& node : nodes_) {
     if (node.newcomer.link != 0 && now_ns >= node.newcomer.refuse_at_ns)
       refuse_second(std::exchange(node.newcomer, {}).link, node.name);
-    if (waits_for(node) && node.is_away && now_ns >= node.away_since_ns + options_.patience_ns) give_up(node);
+    if (waits_for(node) && node.is_away && now_ns >= node.away_since_ns + options_.patience_ns)
+      give_up(node, node.name + " has been away for " + seconds(options_.patience_ns));
   }
   look(now_ns);
 }
 
-void Coordinator::give_up(Node& node) {
+void Coordinator::give_up(Node& node, const std::string& why) {
   node.given_up = true;
   Event& event = events_.add(Event::Type::given_up);
   event.nodes = {node.name};
+  event.text = why;
   if (!node.part.needed) return;
-  fail(
-      hopeless_failure(node.name, code::node_away,
-                       node.name + " has been away for " + seconds(options_.patience_ns) + ", and others wait for it"));
+  fail(hopeless_failure(node.name, code::node_away, why + ", and others wait for it"));
 }
 
 bool Coordinator::has_parted() const {
@@ -331,7 +344,7 @@ Order Coordinator::order_for(const Node& node) const {
   order.brief = node.part.brief.hash;
   if (!node.is_started) return order;
   order.zero_ns = zero_ns_;
-  order.stop = stopping_;
+  order.stop = stopping_ || have_homes_ended_;
   order.failure = failure_;
   return order;
 }

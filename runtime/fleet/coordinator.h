@@ -16,10 +16,11 @@
 //
 // A process starts at most once, and an epoch has one set of briefs and one zero. While the run goes on:
 //
+//   all that are needed are done                 the others are told to stop: no end comes from one that is away
 //   a node fails                                 all nodes end their runs by the earliest failure of its clock
-//   a node is away longer than the patience      if a clock waits for it: all end (MR0804); else nothing
-//   a node's process is a new one                if it is no home and no clock waits for it: it gets the same brief,
-//   and
+//   a node is away longer than the patience,     if a clock waits for it: all end (MR0804); else nothing
+//   or leaves
+//   a node's process is a new one                if it is no home and no clock waits for it: it gets the same brief and
 //                                                is started with the same zero; else all end (MR0806)
 //
 // Two processes with the name of one node: the later one gets its place if the earlier one is not heard any more, which
@@ -66,7 +67,7 @@ class Coordinator {
       waits,    // for these nodes, said every 2 s: `nodes`
       refused,  // a process that cannot be a node of this fleet: which of `nodes` it wanted to be, and `error`
       begun,    // all are started, with zero `at_ns`
-      given_up, // the nodes are away for so long that nobody waits for them
+      given_up, // nobody waits for the nodes any more: `text` says why
       over,     // `failure`, or it went well; report() has those of all that are done
     };
     Type type{};
@@ -85,6 +86,8 @@ class Coordinator {
   void back(Link link, int64_t now_ns);
   void away(Link link, int64_t now_ns);
   void gone(Link link, int64_t now_ns);
+  // The same, and its process said that it ends: nobody waits for it.
+  void left(Link link, int64_t now_ns);
   void received(Link link, std::string_view text, int64_t now_ns);
   // The least round trip that was measured.
   void round_trip(Link link, int64_t round_trip_ns);
@@ -150,7 +153,7 @@ class Coordinator {
   void take_process(Node& node, Link link, const Offer& offer, int64_t now_ns);
   void refuse_process(Link link, const std::string& node, int code, std::string what,
                       std::vector<std::string> notes = {});
-  void give_up(Node& node);
+  void give_up(Node& node, const std::string& why);
   void fail(const RunFailure& failure);
   void gather(int64_t now_ns);
   void look(int64_t now_ns);
@@ -170,6 +173,7 @@ class Coordinator {
   uint32_t epoch_ = 0;
   int64_t zero_ns_ = 0;
   bool stopping_ = false;
+  bool have_homes_ended_ = false; // every node that is needed is done
   std::optional<RunFailure> failure_;
   int64_t say_waits_ns_ = INT64_MIN;
   EventQueue<Event> events_;

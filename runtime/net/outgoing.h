@@ -49,6 +49,7 @@ class Outgoing {
   // Everything that was taken has been acknowledged.
   bool is_drained() const { return acknowledged_ == taken_; }
   bool is_open() const { return is_open_; }
+  bool has_taken_end() const { return ended_; }
   // A parcel could be sent if the run had one.
   bool has_credit() const { return taken_ < credit_ && taken_ - acknowledged_ < plan_.depth && !ended_; }
 

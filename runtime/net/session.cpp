@@ -49,6 +49,16 @@ void Session::follow(uint64_t run, uint32_t epoch, const std::array<std::byte, 3
 
 void Session::forget_plan() {
   MR_ASSERT(options_.plan_comes_later && !is_shared_, "a plan that both sides follow is not forgotten");
+  drop_plan();
+}
+
+void Session::end_plan() {
+  MR_ASSERT(options_.plan_comes_later, "a link that has its plan from the start ends with it");
+  plan_is_over_ = true;
+  drop_plan();
+}
+
+void Session::drop_plan() {
   follows_ = false;
   for (uint32_t lane = 1; lane < lanes_.size(); ++lane) {
     if (lanes_[lane].has_connection()) tell(EventType::close, lane);

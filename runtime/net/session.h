@@ -111,6 +111,9 @@ class Session {
   void follow(uint64_t run, uint32_t epoch, const std::array<std::byte, 32>& brief, int64_t now_ns);
   // Takes the plan and its crossings back, for another one to follow. Not once is_shared().
   void forget_plan();
+  // The same at any time, for good: this side's run of the plan is over. Its data connections end, and nothing of its
+  // crossings is sent, taken or called any more. Messages go on.
+  void end_plan();
   // The peer follows the same plan: a data connection has come up with this process of it.
   bool is_shared() const { return is_shared_; }
 
@@ -182,6 +185,7 @@ class Session {
   Fault accept_control(const Hello& hello, bool checks_bodies, int64_t now_ns);
   void begin_proposed(int64_t now_ns);
   void begin_pairing(uint64_t pairing, uint64_t peer_session);
+  void drop_plan();
   void dial_data(int64_t now_ns);
   void let_go(uint32_t lane);
   void connect(uint32_t lane, bool checks_bodies, int64_t now_ns);
@@ -217,6 +221,7 @@ class Session {
 
   bool follows_;   // there is a plan
   bool is_shared_; // the peer follows it too
+  bool plan_is_over_ = false;
 
   // The peer.
   uint64_t pairing_ = 0, peer_session_ = 0, pairings_ = 0;

@@ -112,6 +112,7 @@ Fault Session::read_state(Bytes body) {
     if (entry.crossing >= kCrossingsMax) return Fault::crossing;
     Outgoing* const outgoing = outgoing_[entry.crossing].get();
     Incoming* const incoming = incoming_[entry.crossing].get();
+    if (plan_is_over_) continue; // it was said before the peer learnt of it
     if (entry.of_sender ? !incoming : !outgoing) return Fault::crossing;
     const Fault fault = entry.of_sender ? incoming->read_state(entry.sender) : outgoing->read_state(entry.reader);
     if (fault != Fault::none) return fault;

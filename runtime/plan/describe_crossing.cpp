@@ -84,6 +84,10 @@ std::string parcel_words(const Plan& plan, const CrossingPlan& crossing) {
   return words + (is_known ? ", at most " + bytes_words(bytes) + " a tick" : ", of unknown size");
 }
 
+const char* delivery_word(const CrossingPlan& crossing) {
+  return crossing.delivery == graph::Delivery::live ? "live" : "reliable";
+}
+
 std::string use_words(const Plan& plan, const CrossingPlan& crossing) {
   if (plan.paces[crossing.to].stage > 0) return "joined by " + stage_words(plan, crossing.to);
   std::string text;

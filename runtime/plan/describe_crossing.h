@@ -21,6 +21,7 @@ struct CrossingValue {
 std::vector<CrossingValue> values_of(const Plan& plan, const CrossingPlan& crossing);
 // The same in words, with the bytes of a tick: "camera.out rgb8 640×480, at most 900.0 KiB a tick".
 std::string parcel_words(const Plan& plan, const CrossingPlan& crossing);
+const char* delivery_word(const CrossingPlan& crossing); // "live" or "reliable"
 // The use of its ticks: "joined by stage 2", "posted for overlay.boxes (latest)", "tells slow how far main is".
 std::string use_words(const Plan& plan, const CrossingPlan& crossing);
 

@@ -148,7 +148,16 @@ void FarFeeds::make_feed(const Ends& ends, Found& feed) {
   if (from_here && to_here) return;
   const Clock& clock = plan_.clocks[plan_.paces[to].clock];
   plan_.crossings.push_back({name_of(clock) + "/" + std::to_string(from) + ">" + std::to_string(to),
-                             node_of(from_here ? to : from), number, from_here, from, to});
+                             node_of(from_here ? to : from), number, from_here, from, to, delivery_of(clock, feed)});
+}
+
+// Under a clock that waits nothing is left out, and `live` acts as `reliable` (7.8). One edge that asks for all ticks
+// gets them for the others of its crossing too.
+graph::Delivery FarFeeds::delivery_of(const Clock& clock, const Found& feed) const {
+  const bool is_asked_for = std::any_of(feed.edges.begin(), feed.edges.end(), [&](const auto& edge) {
+    return draft_.edges[edge.first].declared->delivery == graph::Delivery::reliable;
+  });
+  return clock.realtime() && !is_asked_for ? graph::Delivery::live : graph::Delivery::reliable;
 }
 
 std::string FarFeeds::gate_name(const Ends& ends) const {

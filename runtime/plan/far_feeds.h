@@ -58,6 +58,7 @@ class FarFeeds {
   uint32_t make_gate(const Ends& ends, const Found& feed, uint32_t channel);
   void make_outputs(uint32_t pace, Found& feed, bool from_here);
   // Names of steps, as plans and messages show them: "to gpu", "to stage 2"; "from gpu", "join of stage 2".
+  graph::Delivery delivery_of(const Clock& clock, const Found& feed) const;
   std::string gate_name(const Ends& ends) const;
   std::string entry_name(uint32_t pace) const;
   const std::string& node_of(uint32_t pace) const { return draft_.options.nodes[plan_.paces[pace].node]; }

@@ -149,6 +149,7 @@ std::vector<Use> uses_of(const graph::Graph& graph, const Facts& facts) {
   std::vector<Use> uses;
   for (size_t h = 0; h < facts.handlers.size(); ++h) {
     const graph::Handler& declared = graph.handlers[h];
+    if (!facts.handlers[h].answers) continue; // another node runs it, with files of its own
     const plugin::HandlerInfo& info = facts.handlers[h].answers->info();
     for (const auto& param : info.params) {
       if (!is_path(param)) continue;

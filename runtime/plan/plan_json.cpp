@@ -79,6 +79,7 @@ MR_FIELDS(Place, file, line, column)
 namespace millrace::graph {
 MR_WORDS(Policy, {Policy::sync, "sync"}, {Policy::latest, "latest"}, {Policy::queue, "queue"}, {Policy::align, "align"})
 MR_WORDS(Full, {Full::block, "block"}, {Full::drop_oldest, "drop_oldest"}, {Full::drop_newest, "drop_newest"})
+MR_WORDS(Delivery, {Delivery::automatic, "automatic"}, {Delivery::live, "live"}, {Delivery::reliable, "reliable"})
 MR_WORDS(OnError, {OnError::fail, "fail"}, {OnError::skip, "skip"}, {OnError::restart, "restart"},
          {OnError::bypass, "bypass"})
 MR_WORDS(ClockMode, {ClockMode::automatic, "automatic"}, {ClockMode::realtime, "realtime"}, {ClockMode::free, "free"},
@@ -112,7 +113,7 @@ MR_FIELDS(Clock, name, mode, rate, live, driver, in_flight, in_flight_least, pen
           crowd_ticks, circle, leaders)
 MR_FIELDS(Channel, kind, from, to, depth, capacity, full, busy, queued, on_firing, every_tick, far, lag, within_ns,
           same_clock, initial_empty, edges, entries)
-MR_FIELDS(CrossingPlan, name, node, channel, departs, from, to)
+MR_FIELDS(CrossingPlan, name, node, channel, departs, from, to, delivery)
 MR_FIELDS(Segment, pace, domain, lane, lanes, home, pinned, blocking, heavy, thread, steps)
 MR_FIELDS(Region, domain, slots, steps)
 MR_FIELDS(Output, step, port, name, domain, format, origin, pack, ring, retain, forwards, in_place, owns, connected)
@@ -172,6 +173,9 @@ nlohmann::json write_plan(const Plan& plan) {
       if (plan.outputs[o].format.records == &plan.records[r]->raw) json["outputs"][o]["records"] = r;
   return json;
 }
+
+nlohmann::json write_facts(const mr_facts& facts) { return facts; }
+mr_facts read_facts(const nlohmann::json& json) { return json.get<mr_facts>(); }
 
 Plan read_plan(const nlohmann::json& json) {
   try {

@@ -14,4 +14,8 @@ nlohmann::json write_plan(const Plan& plan);
 // record types.
 Plan read_plan(const nlohmann::json& json);
 
+// Facts alone. Reading throws nlohmann::json::exception.
+nlohmann::json write_facts(const mr_facts& facts);
+mr_facts read_facts(const nlohmann::json& json);
+
 } // namespace millrace::plan

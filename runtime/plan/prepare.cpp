@@ -188,7 +188,9 @@ void configure(plugin::Instance& instance, const Plan& plan, const Step& step) {
 } // namespace
 
 Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe,
-                 plugin::CallWatch* watch, std::vector<Error>* kept) {
+                 plugin::CallWatch* watch, std::vector<Error>* kept,
+                 const std::function<bool(const graph::Handler&)>& is_here) {
+  const auto is_elsewhere = [&](const graph::Handler& declared) { return is_here && !is_here(declared); };
   Prepared prepared;
   Facts& facts = prepared.facts;
   std::vector<std::unique_ptr<plugin::Instance>>& instances = prepared.handlers.instances;
@@ -199,10 +201,12 @@ Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr
     instances.emplace_back();
     attempt(kept, [&] {
       if (declared.refused && declared.type.empty()) return;
+      if (is_elsewhere(declared) && !registry.find(declared.type)) return;
       instances.back() = make(graph, declared, find_type(graph, registry, declared), host, watch, kept);
     });
     if (kept && kept->size() > mistakes) declared.refused = true; // a key that was to be `input`, for example
-    facts.handlers.push_back({declared.name, instances.back().get(), no_facts(), {}, {}});
+    plugin::Answers* const answers = is_elsewhere(declared) ? nullptr : instances.back().get();
+    facts.handlers.push_back({declared.name, answers, no_facts(), {}, {}});
   }
   if (kept) {
     const LiveTypes types(registry, host);
@@ -214,19 +218,36 @@ Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr
   refuse_shared_files(graph, facts); // before anything is opened
   auto edges = edges_by_handler(graph);
   for (size_t h = 0; h < facts.handlers.size(); ++h) {
+    if (!instances[h]) continue;
     const graph::Handler& declared = graph.handlers[h];
     plugin::Instance& instance = *instances[h];
+    const bool probes = probe && !is_elsewhere(declared);
+    facts.handlers[h].answers = &instance;
     const plugin::HandlerInfo& info = instance.info();
     attempt(kept, [&] {
       facts.handlers[h].accepts = narrowed(instance, declared);
       if (instance.bind(count_edges(edges[declared.name], declared, info)) != MR_OK ||
-          (probe && instance.probe(facts.handlers[h].facts) != MR_OK))
+          (probes && instance.probe(facts.handlers[h].facts) != MR_OK))
         throw Failure(refusal(code::probe_failed, declared.name + " (" + info.type + ") could not be opened: ",
                               declared, info, instance.error()));
     });
   }
   if (kept && !kept->empty()) throw MistakesKept();
   return prepared;
+}
+
+std::vector<mr_format> formats_of_source(const graph::Handler& declared, const HandlerFacts& source) {
+  const plugin::HandlerInfo& info = source.answers->info();
+  std::vector<mr_format> outputs;
+  for (size_t port = 0; port < info.ports.size(); ++port) {
+    if (info.ports[port].is_input()) continue;
+    outputs.push_back(source.accepts[port]);
+    outputs.back().size = sizeof(mr_format);
+  }
+  if (source.answers->configure({}, outputs) != MR_OK)
+    throw Failure(refusal(code::incompatible_formats, declared.name + " (" + info.type + ") refuses: ", declared, info,
+                          source.answers->error()));
+  return outputs;
 }
 
 void know_from(const Plan& plan, Facts& facts) {

@@ -2,6 +2,7 @@
 // one part of this folder that makes and calls handlers; the compiler asks them through plugin::Answers.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,8 +29,14 @@ struct Prepared {
 // `watch` is told of the handlers' calls and outlives them; null: nothing is told.
 // With `kept`, mistakes that do not follow from each other are added to it, and then MistakesKept is thrown: all
 // mistakes of names, parameters and edges; if there are none, all sources that cannot be opened.
+// With `is_here`, the handlers for which it is false run on other nodes. They are not probed, and one whose type is not
+// known here has neither an instance nor answers: its own node has to tell what the compiler asks.
 Prepared prepare(graph::Graph& graph, const plugin::Registry& registry, const mr_host& host, bool probe = true,
-                 plugin::CallWatch* watch = nullptr, std::vector<Error>* kept = nullptr);
+                 plugin::CallWatch* watch = nullptr, std::vector<Error>* kept = nullptr,
+                 const std::function<bool(const graph::Handler&)>& is_here = {});
+
+// The formats that a source makes, as the compiler asks for them. Throws Failure (MR0403) if it refuses.
+std::vector<mr_format> formats_of_source(const graph::Handler& declared, const HandlerFacts& source);
 
 // Takes over the facts that another plan of this graph was made with: no handler is probed, and sources are not asked
 // for their formats.

@@ -140,6 +140,7 @@ ordered_json crossings(const Plan& plan) {
                     {"direction", crossing.departs ? "to" : "from"},
                     {"node", crossing.node},
                     {"depth", plan.channels[crossing.channel].depth},
+                    {"delivery", delivery_word(crossing)},
                     {"values", parcel_values(plan, crossing)},
                     {"use", use_words(plan, crossing)}});
   return json;

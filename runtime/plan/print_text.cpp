@@ -302,9 +302,9 @@ class Printer {
       node_width = std::max(node_width, end_words(crossing).size());
     }
     for (const CrossingPlan& crossing : plan_.crossings)
-      line(fmt::format("  {:<{}}  {:<{}}  {}; depth {}; {}", crossing.name, name_width, end_words(crossing), node_width,
-                       parcel_words(plan_, crossing), plan_.channels[crossing.channel].depth,
-                       use_words(plan_, crossing)));
+      line(fmt::format("  {:<{}}  {:<{}}  {}; depth {}; {}; {}", crossing.name, name_width, end_words(crossing),
+                       node_width, parcel_words(plan_, crossing), plan_.channels[crossing.channel].depth,
+                       delivery_word(crossing), use_words(plan_, crossing)));
   }
 
   static std::string end_words(const CrossingPlan& crossing) {

@@ -68,8 +68,8 @@ segments
     screen   t.sink
 
 crossings
-  main/0>1  to gpu    camera.out int64[1], at most 8 B a tick; depth 2; joined by stage 1
-  main/1>2  from gpu  detect.out int64[1], at most 8 B a tick; depth 2; joined by stage 2
+  main/0>1  to gpu    camera.out int64[1], at most 8 B a tick; depth 2; reliable; joined by stage 1
+  main/1>2  from gpu  detect.out int64[1], at most 8 B a tick; depth 2; reliable; joined by stage 2
 
 on other nodes
   gpu: detect (t.relay)
@@ -103,8 +103,8 @@ segments
     + to home: main/1>2
 
 crossings
-  main/0>1  from home  camera.out int64[1], at most 8 B a tick; depth 2; joined by stage 1
-  main/1>2  to home    detect.out int64[1], at most 8 B a tick; depth 2; joined by stage 2
+  main/0>1  from home  camera.out int64[1], at most 8 B a tick; depth 2; reliable; joined by stage 1
+  main/1>2  to home    detect.out int64[1], at most 8 B a tick; depth 2; reliable; joined by stage 2
 
 on other nodes
   home: camera (t.count), overlay (t.need), screen (t.sink)
@@ -143,8 +143,8 @@ segments
     screen   t.sink
 
 crossings
-  main/0>1  to gpu    camera.out int64[1], at most 8 B a tick; depth 2; joined by stage 1
-  main/2>3  from gpu  detect.out int64[1], at most 8 B a tick; depth 2; posted for overlay.b (latest)
+  main/0>1  to gpu    camera.out int64[1], at most 8 B a tick; depth 2; live; joined by stage 1
+  main/2>3  from gpu  detect.out int64[1], at most 8 B a tick; depth 2; live; posted for overlay.b (latest)
 
 on other nodes
   gpu: detect (t.relay)
@@ -181,8 +181,8 @@ segments
     + to home: main/2>3
 
 crossings
-  main/0>1  from home  camera.out int64[1], at most 8 B a tick; depth 2; joined by stage 1
-  main/2>3  to home    detect.out int64[1], at most 8 B a tick; depth 2; posted for overlay.b (latest)
+  main/0>1  from home  camera.out int64[1], at most 8 B a tick; depth 2; live; joined by stage 1
+  main/2>3  to home    detect.out int64[1], at most 8 B a tick; depth 2; live; posted for overlay.b (latest)
 
 on other nodes
   home: camera (t.count), overlay (t.need), screen (t.sink)
@@ -217,8 +217,8 @@ segments
     + to gpu: fast/0>4
 
 crossings
-  fast/0>3  to gpu  camera.out int64[1], at most 8 B a tick; depth 2; posted for first.in[0] (latest)
-  fast/0>4  to gpu  ticks without values; depth 2; tells clock slow how far clock fast is
+  fast/0>3  to gpu  camera.out int64[1], at most 8 B a tick; depth 2; reliable; posted for first.in[0] (latest)
+  fast/0>4  to gpu  ticks without values; depth 2; reliable; tells clock slow how far clock fast is
 
 on other nodes
   gpu: first (t.join), second (t.join)
@@ -258,8 +258,8 @@ segments
     second  t.join   int64[4], about 8 µs
 
 crossings
-  fast/0>3  from home  camera.out int64[1], at most 8 B a tick; depth 2; posted for first.in[0] (latest)
-  fast/0>4  from home  ticks without values; depth 2; tells clock slow how far clock fast is
+  fast/0>3  from home  camera.out int64[1], at most 8 B a tick; depth 2; reliable; posted for first.in[0] (latest)
+  fast/0>4  from home  ticks without values; depth 2; reliable; tells clock slow how far clock fast is
 
 on other nodes
   home: camera (t.count)
@@ -283,6 +283,7 @@ TEST_CASE("the JSON of a node's plan has its crossings, and no segment for handl
                 {"direction", direction},
                 {"node", node},
                 {"depth", 2},
+                {"delivery", "reliable"},
                 {"values", {{{"output", output}, {"format", "int64[1]"}, {"bytes", 8}}}},
                 {"use", use}};
   };

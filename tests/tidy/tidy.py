@@ -61,7 +61,8 @@ EDGES = {
     "net": {"device", "memory", "observe"},
     "fleet": {"net", "plan", "graph", "plugin", "memory", "device", "observe"},
     "embed": {"exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
-    "cli": {"embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "observe"},
+    "node": {"embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
+    "cli": {"node", "embed", "exec", "plan", "graph", "plugin", "memory", "device", "net", "fleet", "observe"},
 }
 # The registry holds the table of the built-in handlers, the CUDA module that of their kernels.
 INCLUDES_ALLOWED = {("plugin", "handlers/builtin.h"), ("device", "handlers/gpu/tables.h")}

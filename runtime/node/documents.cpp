@@ -1,0 +1,116 @@
+// Writes and reads the bodies of offers and briefs; see documents.h.
+#include "node/documents.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <nlohmann/json.hpp>
+
+namespace millrace::node {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array kModes = {"automatic", "realtime", "free", "source"}; // by graph::ClockMode
+
+json parse(const std::string& body, const std::string& whose) {
+  json document = json::parse(body, nullptr, false);
+  if (document.is_object() && document.contains("handlers") && document["handlers"].is_object()) return document;
+  throw Failure(code::other_version, whose + " cannot be read: it has no handlers");
+}
+
+} // namespace
+
+std::string node_of(const graph::Graph& graph, const graph::Handler& handler) {
+  return handler.node.empty() ? graph::node_names(graph).at(0) : handler.node;
+}
+
+std::string write_offer(embed::Preparation& preparation, const std::string& node) {
+  json offer = {{"handlers", json::object()}};
+  for (const graph::Handler& declared : preparation.graph().handlers) {
+    if (node_of(preparation.graph(), declared) != node) continue;
+    const size_t h = static_cast<size_t>(&declared - preparation.graph().handlers.data());
+    plan::HandlerFacts handler = preparation.facts().handlers[h];
+    if (handler.answers->info().is_source() && handler.outputs.empty())
+      handler.outputs = plan::formats_of_source(declared, handler);
+    offer["handlers"][declared.name] = ToldHandlers::tell(handler);
+  }
+  return offer.dump();
+}
+
+void take_offers(const std::map<std::string, std::string>& offers, embed::Preparation& preparation,
+                 ToldHandlers& told) {
+  std::map<std::string, json> read;
+  for (const auto& [node, offer] : offers) read[node] = parse(offer, "the offer of " + node);
+  for (size_t h = 0; h < preparation.facts().handlers.size(); ++h) {
+    const graph::Handler& declared = preparation.graph().handlers[h];
+    const std::string node = node_of(preparation.graph(), declared);
+    plan::HandlerFacts& handler = preparation.facts().handlers[h];
+    const auto from = read.find(node);
+    if (from == read.end()) {
+      told.listen(handler);
+      continue;
+    }
+    const json& handlers = from->second["handlers"];
+    if (!handlers.contains(declared.name))
+      throw Failure(code::other_version, node + " does not offer its handler " + declared.name);
+    told.take(handlers[declared.name], handler);
+  }
+}
+
+std::string write_brief(embed::Preparation& preparation, const Decided& decided) {
+  json brief = {{"handlers", json::object()},
+                {"clock", decided.clock ? json(kModes.at(static_cast<size_t>(*decided.clock))) : json()},
+                {"rate", decided.rate ? json{decided.rate->numerator, decided.rate->denominator} : json()},
+                {"ticks", decided.ticks_max},
+                {"duration_s", decided.duration_s},
+                {"round_trip_ns", decided.round_trip_ns}};
+  for (const plan::HandlerFacts& handler : preparation.facts().handlers)
+    brief["handlers"][handler.name] = ToldHandlers::tell(handler);
+  return brief.dump();
+}
+
+Decided read_brief(const std::string& brief, const std::string& node, embed::Preparation& preparation,
+                   ToldHandlers& told) {
+  const json document = parse(brief, "the brief");
+  for (size_t h = 0; h < preparation.facts().handlers.size(); ++h) {
+    const graph::Handler& declared = preparation.graph().handlers[h];
+    if (node_of(preparation.graph(), declared) == node) continue;
+    const auto handler = document["handlers"].find(declared.name);
+    if (handler == document["handlers"].end())
+      throw Failure(code::other_version, "the brief does not tell of handler " + declared.name);
+    told.take(*handler, preparation.facts().handlers[h]);
+  }
+  try {
+    Decided decided;
+    if (const json& clock = document.at("clock"); !clock.is_null()) {
+      const auto mode = std::find(kModes.begin(), kModes.end(), clock.get<std::string>());
+      if (mode == kModes.end())
+        throw Failure(code::other_version, "the brief knows a clock mode that is not known here");
+      decided.clock = static_cast<graph::ClockMode>(mode - kModes.begin());
+    }
+    if (const json& rate = document.at("rate"); !rate.is_null()) decided.rate = graph::Rational{rate.at(0), rate.at(1)};
+    decided.ticks_max = document.at("ticks");
+    decided.duration_s = document.at("duration_s");
+    decided.round_trip_ns = document.at("round_trip_ns");
+    return decided;
+  } catch (const json::exception& wrong) {
+    throw Failure(code::other_version, std::string("the brief cannot be read: ") + wrong.what());
+  }
+}
+
+std::string sha256(std::string_view text) {
+  std::array<unsigned char, 32> bytes{};
+  size_t size = bytes.size();
+  if (EVP_Q_digest(nullptr, "SHA256", nullptr, text.data(), text.size(), bytes.data(), &size) != 1)
+    throw std::bad_alloc();
+  std::string digits;
+  for (const unsigned char byte : bytes) digits += fmt::format("{:02x}", byte);
+  return digits;
+}
+
+} // namespace millrace::node

@@ -1,0 +1,44 @@
+// The bodies of a fleet's offers and briefs, which the fleet passes on without reading them.
+//
+//   offer   {"handlers": {name: …}}                                       the node's own handlers, as told_handlers.h
+//   has them brief   {"handlers": {name: …}, "clock": …, "rate": …, "ticks": …,    all handlers, and what the
+//   coordinator decided
+//            "duration_s": …, "round_trip_ns": …}
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "embed/compose.h"
+#include "node/told_handlers.h"
+
+namespace millrace::node {
+
+// Decisions of the coordinator for all nodes.
+struct Decided {
+  std::optional<graph::ClockMode> clock; // none: as the pipeline has it
+  std::optional<graph::Rational> rate;
+  uint64_t ticks_max = 0; // 0: until the sources end
+  double duration_s = 0;  // 0: no limit
+  int64_t round_trip_ns = 0;
+};
+
+// The name of the node that a handler runs on.
+std::string node_of(const graph::Graph& graph, const graph::Handler& handler);
+
+// The offer of a node. Throws Failure if a source refuses.
+std::string write_offer(embed::Preparation& preparation, const std::string& node);
+// On the coordinator: knows each other node's handlers from its offer, `offers` by node, and listens to its own. Throws
+// Failure (MR0805, MR0304 for a handler that nobody told of).
+void take_offers(const std::map<std::string, std::string>& offers, embed::Preparation& preparation, ToldHandlers& told);
+// The brief of the plan that was compiled after that.
+std::string write_brief(embed::Preparation& preparation, const Decided& decided);
+// On a member: knows the handlers of other nodes than `node` from the brief. Throws Failure (MR0805).
+Decided read_brief(const std::string& brief, const std::string& node, embed::Preparation& preparation,
+                   ToldHandlers& told);
+
+// SHA-256 in lower-case hexadecimal digits.
+std::string sha256(std::string_view text);
+
+} // namespace millrace::node

@@ -1,0 +1,420 @@
+// Joins the fleet and the links of one node; see meeting.h.
+#include "node/meeting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+namespace millrace::node {
+
+namespace {
+
+constexpr fleet::Link kOwnLink = 1;           // from the coordinator to the member in its own process
+constexpr int64_t kResumeNs = 30'000'000'000; // so long the ticks of a `reliable` crossing wait for a peer (7.9)
+constexpr int64_t kSecondProcessNs =
+    6'000'000'000; // a process that is refused for so long is told that it is a second one
+constexpr std::chrono::milliseconds kPartWithin{3000};
+
+uint64_t draw() {
+  std::random_device device;
+  return (uint64_t{device()} << 32 | device()) | 1;
+}
+
+std::string list_of(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+
+std::array<std::byte, 32> bytes_of(const std::string& digits) {
+  std::array<std::byte, 32> bytes{};
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>(std::strtoul(digits.substr(2 * i, 2).c_str(), nullptr, 16));
+  return bytes;
+}
+
+} // namespace
+
+// ---- beginning -----------------------------------------------------------------------------------------------------
+
+Meeting::Meeting(MeetingOptions options, const device::Timeline& machine_time, RunTime& time)
+    : options_(std::move(options)),
+      name_(options_.nodes.at(options_.number)),
+      process_(draw()),
+      identity_(net::Identity::open(options_.folder)),
+      tls_(identity_),
+      machine_time_(machine_time),
+      time_(time),
+      member_({name_, process_, options_.program, options_.pipeline, options_.offer}, options_.nodes[0],
+              options_.patience_ns),
+      links_(kOwnLink) {
+  if (coordinates()) {
+    fleet::CoordinatorOptions made;
+    made.nodes = options_.nodes;
+    made.pipeline = options_.pipeline;
+    made.process = process_;
+    made.patience_ns = options_.patience_ns;
+    coordinator_ = std::make_unique<fleet::Coordinator>(made);
+  }
+  for (const PeerPlan& peer : options_.peers) join(peer);
+  if (!options_.listen.empty()) {
+    net::ListenOptions listen;
+    listen.endpoints = options_.listen;
+    listen.tls = &tls_;
+    listen.knows = [this](const net::NodeId& id) {
+      return std::any_of(options_.peers.begin(), options_.peers.end(),
+                         [&](const PeerPlan& peer) { return peer.id == id; });
+    };
+    listener_.emplace(listen, [this](net::Guest guest) { reactor_.give(std::move(guest)); });
+    for (const net::Endpoint& endpoint : listener_->endpoints())
+      options_.tell("listening at " + net::to_text(endpoint));
+  }
+  reactor_.start();
+  if (!coordinates()) return;
+  then_look([this] {
+    coordinator_->back(kOwnLink, now_ns());
+    member_.back();
+  });
+}
+
+Meeting::~Meeting() {
+  listener_.reset();
+  reactor_.stop();
+}
+
+void Meeting::join(const PeerPlan& plan) {
+  Peer& peer = peers_.emplace_back();
+  peer.plan = plan;
+  net::LinkOptions link;
+  link.session.self.node = identity_.id().bytes;
+  link.session.self.session = process_;
+  link.session.peer = plan.id.bytes;
+  link.session.dials = plan.dials();
+  link.session.seed = draw();
+  link.session.plan_comes_later = true;
+  link.peer_name = plan.name;
+  link.endpoints = plan.endpoints;
+  link.tls = &tls_;
+  link.tell = [this, &peer](const net::Event& event, const std::string& why) { hear(peer, event, why); };
+  peer.session = &reactor_.add(link);
+  if (plan.name == options_.nodes[0]) coordinator_peer_ = &peer;
+}
+
+// ---- tasks ---------------------------------------------------------------------------------------------------------
+
+void Meeting::add(Task task) {
+  const std::lock_guard lock(mutex_);
+  tasks_.push_back(std::move(task));
+  changed_.notify_one();
+}
+
+std::optional<Task> Meeting::take(std::chrono::milliseconds within) {
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait_for(lock, within, [&] { return !tasks_.empty(); })) return std::nullopt;
+  Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  return task;
+}
+
+// ---- the link's thread ----------------------------------------------------------------------------------------------
+
+Meeting::Peer* Meeting::peer_of(fleet::Link link) {
+  const auto at = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& peer) { return peer.link == link; });
+  return at == peers_.end() ? nullptr : &*at;
+}
+
+void Meeting::hear(Peer& peer, const net::Event& event, const std::string& why) {
+  using enum net::EventType;
+  const bool is_coordinator = &peer == coordinator_peer_;
+  switch (event.type) {
+    case met:
+    case back:
+      set_away(peer, false);
+      peer.refused_since_ns = INT64_MAX;
+      if (coordinates()) {
+        if (event.type == met) {
+          if (peer.link != 0) coordinator_->gone(peer.link, now_ns());
+          peer.link = ++links_;
+        }
+        coordinator_->back(peer.link, now_ns());
+      } else if (is_coordinator) {
+        member_.back();
+      }
+      break;
+    case away:
+      set_away(peer, true);
+      if (coordinates()) coordinator_->away(peer.link, now_ns());
+      if (is_coordinator) member_.away(now_ns());
+      break;
+    case leaving:
+    case drained:
+      set_away(peer, true);
+      if (coordinates()) coordinator_->left(peer.link, now_ns());
+      break;
+    case message:
+      for (std::string text; peer.session->take_message(text);) {
+        if (coordinates()) coordinator_->received(peer.link, text, now_ns());
+        if (is_coordinator) member_.received(text);
+      }
+      break;
+    case dial:
+      if (event.lane == 0 && !why.empty()) peer.why = why;
+      break;
+    case refused:
+    case was_refused: hear_refusal(peer, event); break;
+    default: break;
+  }
+  look();
+}
+
+// A data connection is refused until both sides follow the plan.
+void Meeting::hear_refusal(Peer& peer, const net::Event& event) {
+  if (event.lane != 0) return;
+  peer.why = event.sentence.empty() ? net::sentence_of(event.fault) : std::string(event.sentence);
+  if (event.fault != net::Fault::running_already || event.type != net::EventType::was_refused) return;
+  peer.refused_since_ns = std::min(peer.refused_since_ns, now_ns());
+  if (now_ns() - peer.refused_since_ns < kSecondProcessNs) return;
+  Task over{Task::Type::over};
+  over.error = Error{code::running_already,
+                     name_ + " is running already",
+                     {},
+                     {"another process of this name takes part; stop one of the two"},
+                     "",
+                     ""};
+  add(std::move(over));
+}
+
+void Meeting::set_away(Peer& peer, bool away) {
+  if (away == peer.is_away) return;
+  peer.is_away = away;
+  peer.away_since_ns = away ? now_ns() : INT64_MAX;
+  for (embed::LinkEnd& end : peer.ends)
+    if (!away || end.plan.delivery == net::Delivery::live) end.set_away(away);
+}
+
+void Meeting::look_at_time() {
+  then_look([this] {
+    const int64_t now = now_ns();
+    for (Peer& peer : peers_) {
+      const net::Heartbeat::Offset offset = peer.session->offset(now);
+      if (offset.known && peer.link != 0) coordinator_->round_trip(peer.link, offset.round_trip_ns);
+      if (offset.known && &peer == coordinator_peer_ && !peer.is_away) time_.follow(offset.offset_ns);
+      if (peer.away_since_ns == INT64_MAX || now - peer.away_since_ns < kResumeNs) continue;
+      for (embed::LinkEnd& end : peer.ends) end.set_away(true);
+    }
+    if (coordinates()) coordinator_->on_time(now);
+    member_.on_time(now);
+    say_waits(now);
+  });
+}
+
+void Meeting::say_waits(int64_t now_ns) {
+  if (coordinates() || is_started_ || !coordinator_peer_->is_away || now_ns < say_waits_ns_) return;
+  if (say_waits_ns_ != INT64_MIN) options_.tell("waiting for " + words_of({options_.nodes[0]}));
+  say_waits_ns_ = now_ns + fleet::Coordinator::kSayWaitsEveryNs;
+}
+
+// The coordinator and the member have something to say or to do: until there is nothing left.
+void Meeting::look() {
+  for (bool goes_on = true; goes_on;) {
+    goes_on = coordinates() && look_at_coordinator();
+    goes_on = look_at_member() || goes_on;
+  }
+}
+
+// A message that is lost here is said again once the link is back.
+void Meeting::say(net::Session& session, std::string text) {
+  if (session.say(std::move(text))) reactor_.ring();
+}
+
+std::string Meeting::words_of(const std::vector<std::string>& names) const {
+  std::string words;
+  for (const std::string& name : names) {
+    const auto peer =
+        std::find_if(peers_.begin(), peers_.end(), [&](const Peer& one) { return one.plan.name == name; });
+    words += (words.empty() ? "" : ", ") + name;
+    if (peer != peers_.end() && !peer->why.empty()) words += " (" + peer->why + ")";
+  }
+  return words;
+}
+
+bool Meeting::look_at_coordinator() {
+  fleet::Coordinator::Event event;
+  if (!coordinator_->poll(event)) return false;
+  using Type = fleet::Coordinator::Event::Type;
+  switch (event.type) {
+    case Type::say:
+      if (event.link == kOwnLink)
+        member_.received(event.text);
+      else if (Peer* const peer = peer_of(event.link))
+        say(*peer->session, std::move(event.text));
+      break;
+    case Type::compile: add({Task::Type::compile}); break;
+    case Type::waits: options_.tell("waiting for " + words_of(event.nodes)); break;
+    case Type::refused: options_.tell("refused " + list_of(event.nodes) + ": " + format_error(*event.error)); break;
+    case Type::begun: options_.tell("all nodes are ready: " + list_of(options_.nodes)); break;
+    case Type::given_up: options_.tell(event.text + ": nobody waits for it"); break;
+    case Type::over: break; // the member hears it too
+  }
+  return true;
+}
+
+bool Meeting::look_at_member() {
+  fleet::Member::Event event;
+  if (!member_.poll(event)) return false;
+  using Type = fleet::Member::Event::Type;
+  switch (event.type) {
+    case Type::say:
+      if (coordinates())
+        coordinator_->received(kOwnLink, event.text, now_ns());
+      else
+        say(*coordinator_peer_->session, std::move(event.text));
+      break;
+    case Type::prepare: add({Task::Type::prepare, std::move(event.brief)}); break;
+    case Type::drop: add({Task::Type::drop}); break;
+    case Type::start: start(event.zero_ns); break;
+    case Type::stop: add({Task::Type::stop}); break;
+    case Type::fail: add({Task::Type::fail, {}, std::move(event.failure)}); break;
+    case Type::over:
+      add({Task::Type::over, {}, {}, std::move(event.error)});
+      if (coordinates()) coordinator_->gone(kOwnLink, now_ns());
+      break;
+  }
+  return true;
+}
+
+void Meeting::start(int64_t zero_ns) {
+  const net::Heartbeat::Offset offset =
+      coordinates() ? net::Heartbeat::Offset{} : coordinator_peer_->session->offset(now_ns());
+  time_.begin(zero_ns, offset.offset_ns);
+  is_started_ = true;
+  for (Peer& peer : peers_)
+    if (peer.plan.dials()) follow(peer);
+  add({Task::Type::start});
+}
+
+// The side that is dialled follows once its part is ready, the other one at the start.
+void Meeting::follow(Peer& peer) {
+  if (peer.ends.empty() || peer.follows || !brief_) return;
+  peer.follows = true;
+  const std::array<std::byte, 32> hash = bytes_of(brief_->hash);
+  uint64_t run = 0;
+  for (size_t i = 0; i < 8; ++i) run = run << 8 | static_cast<uint64_t>(hash[i]);
+  peer.session->follow(run, brief_->epoch, hash, now_ns());
+  reactor_.ring();
+}
+
+// ---- the interface -------------------------------------------------------------------------------------------------
+
+void Meeting::then_look(std::function<void()> work) {
+  reactor_.post([this, work = std::move(work)] {
+    work();
+    look();
+  });
+}
+
+void Meeting::compiled(std::vector<fleet::Part> parts) {
+  then_look([this, parts = std::move(parts)] { coordinator_->compiled(parts, now_ns()); });
+}
+void Meeting::refuse(const Error& error) {
+  then_look([this, error] { coordinator_->refuse(error); });
+}
+void Meeting::prepared(uint32_t epoch) {
+  then_look([this, epoch] { member_.prepared(epoch, "{}"); });
+}
+void Meeting::unable(uint32_t epoch, const Error& error) {
+  then_look([this, epoch, error] { member_.unable(epoch, error); });
+}
+void Meeting::failed(const fleet::RunFailure& failure) {
+  then_look([this, failure] { member_.failed(failure); });
+}
+void Meeting::finished(const std::string& report) {
+  then_look([this, report] { member_.finished(report); });
+}
+
+void Meeting::stop() {
+  if (!coordinates()) return add({Task::Type::leave});
+  then_look([this] { coordinator_->stop(now_ns()); });
+}
+
+void Meeting::attach(exec::Run& run, const plan::Plan& plan, const fleet::Brief& brief) {
+  on_link([&] {
+    brief_ = brief;
+    for (Peer& peer : peers_) {
+      peer.ends = embed::make_link_ends(run, plan, peer.plan.name);
+      for (embed::LinkEnd& end : peer.ends)
+        if (end.departure)
+          peer.session->add(end.plan, *end.departure);
+        else
+          peer.session->add(end.plan, *end.arrival);
+      if (!peer.plan.dials()) follow(peer);
+    }
+  });
+}
+
+void Meeting::detach() {
+  on_link([&] {
+    brief_.reset();
+    for (Peer& peer : peers_) {
+      if (!peer.ends.empty()) peer.session->is_shared() ? peer.session->end_plan() : peer.session->forget_plan();
+      peer.follows = false;
+      peer.ends.clear();
+    }
+  });
+}
+
+bool Meeting::has_delivered() {
+  const auto has_arrived = [](const Peer& peer, const embed::LinkEnd& end) {
+    if (!end.departure) return true;
+    const net::Outgoing& outgoing = *peer.session->outgoing(end.plan.number);
+    return outgoing.has_taken_end() && outgoing.is_drained();
+  };
+  return on_link([&] {
+    return std::all_of(peers_.begin(), peers_.end(), [&](const Peer& peer) {
+      return peer.is_away || std::all_of(peer.ends.begin(), peer.ends.end(),
+                                         [&](const embed::LinkEnd& end) { return has_arrived(peer, end); });
+    });
+  });
+}
+
+std::map<std::string, std::string> Meeting::offers() {
+  return on_link([&] {
+    std::map<std::string, std::string> offers;
+    for (uint32_t node = 1; node < options_.nodes.size(); ++node)
+      offers[options_.nodes[node]] = coordinator_->offer(node).body;
+    return offers;
+  });
+}
+
+std::map<std::string, std::string> Meeting::reports() {
+  return on_link([&] {
+    std::map<std::string, std::string> reports;
+    for (uint32_t node = 1; node < options_.nodes.size(); ++node)
+      if (!coordinator_->report(node).empty()) reports[options_.nodes[node]] = coordinator_->report(node);
+    return reports;
+  });
+}
+
+int64_t Meeting::round_trip_ns() {
+  return on_link([&] {
+    int64_t longest_ns = 0;
+    for (const Peer& peer : peers_) longest_ns = std::max(longest_ns, peer.session->offset(now_ns()).round_trip_ns);
+    return longest_ns;
+  });
+}
+
+void Meeting::part() {
+  const auto until = std::chrono::steady_clock::now() + kPartWithin;
+  const auto wait_for = [&](auto is_done) {
+    while (!on_link(is_done) && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  };
+  if (coordinates()) wait_for([&] { return coordinator_->has_parted(); });
+  on_link([&] {
+    for (Peer& peer : peers_) peer.session->leave();
+    reactor_.ring();
+  });
+  wait_for([&] { return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.is_away; }); });
+}
+
+} // namespace millrace::node

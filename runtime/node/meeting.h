@@ -1,0 +1,174 @@
+// The links of one node, and what is agreed over them: who is there, which plan is followed, when all start and end.
+//
+// All of it lives on the link's thread: sessions, fleet::Member, and on the coordinator's node fleet::Coordinator. The
+// thread that runs the node calls the functions here, which hand their work over; those that return something wait for
+// it. It takes the tasks that the fleet has for it by take().
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "embed/link_ends.h"
+#include "fleet/coordinator.h"
+#include "fleet/member.h"
+#include "net/system/identity.h"
+#include "net/system/listener.h"
+#include "net/system/reactor.h"
+#include "net/system/tls.h"
+#include "node/peers.h"
+#include "node/run_time.h"
+
+namespace millrace::node {
+
+// Something that the thread which runs the node has to do.
+struct Task {
+  enum class Type {
+    compile, // the plan of all, from offers(); answer by compiled() or refuse()
+    prepare, // the part of `brief`; answer by prepared() or unable()
+    drop,    // that part is not wanted any more
+    start,   // the run's time goes on
+    stop,    // sources are to end
+    leave,   // this node alone ends
+    fail,    // the run ends by `failure`
+    over     // the whole run is over; `error`: none if well
+  };
+  Type type{};
+  fleet::Brief brief{};
+  std::optional<fleet::RunFailure> failure{};
+  std::optional<Error> error{};
+};
+
+struct MeetingOptions {
+  std::vector<std::string> nodes; // by number
+  uint32_t number = 0;            // this node's
+  std::vector<PeerPlan> peers;
+  std::vector<net::Endpoint> listen; // empty: nobody dials this node
+  std::filesystem::path folder;      // key.pem is there
+  int64_t patience_ns = 0;
+  std::string pipeline; // hash
+  std::string program;  // version
+  std::string offer;
+  std::function<void(const std::string&)> tell; // a line for a person; any thread
+};
+
+class Meeting {
+ public:
+  // Listens and dials from now on. Throws Failure as the listener and the identity do.
+  Meeting(MeetingOptions options, const device::Timeline& machine_time, RunTime& time);
+  ~Meeting();
+
+  // The oldest task; none within that time.
+  std::optional<Task> take(std::chrono::milliseconds within);
+  bool coordinates() const { return options_.number == 0; }
+
+  // ---- answers to tasks, and news of this node's run
+  void compiled(std::vector<fleet::Part> parts);
+  void refuse(const Error& error);
+  void prepared(uint32_t epoch);
+  void unable(uint32_t epoch, const Error& error);
+  void failed(const fleet::RunFailure& failure); // any thread
+  void finished(const std::string& report);
+  // The whole run is to end, or this node alone where it does not coordinate. Any thread.
+  void stop();
+
+  // ---- the run's crossings
+  // The sessions carry them from now on, or from the start on where this side dials.
+  void attach(exec::Run& run, const plan::Plan& plan, const fleet::Brief& brief);
+  // The sessions touch the run no more.
+  void detach();
+  // Ticks of the run wait for a session, or there is room for more. Any thread; never waits.
+  void ring() { reactor_.ring(); }
+  // True if all that left this node has arrived at the nodes that are there.
+  bool has_delivered();
+
+  // ---- time passes: to be called some twenty times a second
+  void look_at_time();
+
+  // ---- on the coordinator
+  std::map<std::string, std::string> offers();  // from the other nodes, by name
+  std::map<std::string, std::string> reports(); // from those that are done
+  int64_t round_trip_ns();                      // the longest that was measured
+
+  // Lets the others hear the end, and leaves the links in order; a few seconds at most.
+  void part();
+
+ private:
+  // The link's thread alone.
+  struct Peer {
+    PeerPlan plan;
+    net::Session* session = nullptr;
+    std::vector<embed::LinkEnd> ends; // for the run that is attached
+    bool follows = false;
+    bool is_away = true;
+    int64_t away_since_ns = INT64_MAX;    // INT64_MAX: it is there, or was never
+    int64_t refused_since_ns = INT64_MAX; // as a second process of this node
+    fleet::Link link = 0;                 // on the coordinator: the process that was met last
+    std::string why;                      // it cannot be reached
+  };
+
+  int64_t now_ns() const { return machine_time_.now_ns(); }
+  // Runs `work` on the link's thread, and waits for it.
+  template <class Function>
+  auto on_link(Function work) {
+    const auto task = std::make_shared<std::packaged_task<decltype(work())()>>(work);
+    auto done = task->get_future();
+    reactor_.post([task] { (*task)(); });
+    return done.get();
+  }
+  // The same without waiting; then the fleet's events are looked at.
+  void then_look(std::function<void()> work);
+  void add(Task task);
+  std::string words_of(const std::vector<std::string>& names) const;
+
+  // ---- the link's thread
+  void join(const PeerPlan& plan);
+  void hear(Peer& peer, const net::Event& event, const std::string& why);
+  void hear_refusal(Peer& peer, const net::Event& event);
+  void set_away(Peer& peer, bool away);
+  void look();
+  bool look_at_coordinator();
+  bool look_at_member();
+  void say(net::Session& session, std::string text);
+  void start(int64_t zero_ns);
+  void follow(Peer& peer);
+  void say_waits(int64_t now_ns);
+  Peer* peer_of(fleet::Link link);
+
+  const MeetingOptions options_;
+  const std::string name_;
+  const uint64_t process_; // random
+  const net::Identity identity_;
+  const net::TlsContext tls_;
+  const device::Timeline& machine_time_;
+  RunTime& time_;
+
+  // The link's thread.
+  std::deque<Peer> peers_;
+  std::unique_ptr<fleet::Coordinator> coordinator_; // null: another node coordinates
+  fleet::Member member_;
+  Peer* coordinator_peer_ = nullptr; // null: this node coordinates
+  fleet::Link links_;
+  std::optional<fleet::Brief> brief_; // that the links follow
+  bool is_started_ = false;
+  int64_t say_waits_ns_ = INT64_MIN; // a member, before the start: when it says again for whom it waits
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task> tasks_; // under mutex_
+
+  net::Reactor reactor_; // its thread uses all of the above
+  std::optional<net::Listener> listener_;
+};
+
+} // namespace millrace::node

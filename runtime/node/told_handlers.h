@@ -1,0 +1,64 @@
+// Handlers as nodes tell each other of them, in JSON: the declaration, the facts, the formats that each port takes,
+// and the answers to the compiler's questions.
+//
+//   offer   a node tells of its own handlers; of a source also which formats it makes
+//   brief   the coordinator tells of all handlers, with all that the compiler asked while it made the plan
+//
+// A compiler asks the same questions wherever it compiles the same graph from the same facts. So a node that was told
+// the answers makes the same plan, without the code of other nodes' handlers.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace millrace::node {
+
+// Answers from those that were told; others come from a live handler, if there is one, and are kept.
+class ToldHandler final : public plugin::Answers {
+ public:
+  // `live`: null if this machine has no such handler.
+  ToldHandler(plugin::HandlerInfo info, plugin::Answers* live) : info_(std::move(info)), live_(live) {}
+
+  const plugin::HandlerInfo& info() const override { return info_; }
+  mr_status configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs) override;
+  std::string error() const override { return error_; }
+  uint64_t scratch_bytes() const override { return live_ ? live_->scratch_bytes() : 0; }
+
+ private:
+  friend class ToldHandlers;
+  struct Answer {
+    std::string inputs; // JSON
+    std::vector<mr_format> outputs;
+  };
+
+  plugin::HandlerInfo info_;
+  plugin::Answers* live_;
+  std::vector<Answer> answers_;
+  std::string error_;
+};
+
+// The handlers of one graph, as they were told. It outlives the facts that refer to it.
+class ToldHandlers {
+ public:
+  // Notes what the compiler asks of this handler from now on.
+  void listen(plan::HandlerFacts& handler);
+  // Puts what was told in place of what `handler` has. Throws Failure (MR0805) if it cannot be read.
+  void take(const nlohmann::json& told, plan::HandlerFacts& handler);
+
+  // The facts of a handler: the answers that it gave if it is one of these, and the formats that were given.
+  static nlohmann::json tell(const plan::HandlerFacts& handler);
+
+ private:
+  mr_format read(const nlohmann::json& format);
+  std::vector<mr_format> read_all(const nlohmann::json& formats);
+
+  std::deque<ToldHandler> handlers_; // facts point to them
+  std::vector<std::shared_ptr<const plugin::RecordType>> records_;
+};
+
+} // namespace millrace::node
