@@ -56,14 +56,15 @@ Meeting::Meeting(MeetingOptions options, const device::Timeline& machine_time, R
     made.patience_ns = options_.patience_ns;
     coordinator_ = std::make_unique<fleet::Coordinator>(made);
   }
-  for (const PeerPlan& peer : options_.peers) join(peer);
+  for (const PeerPlan& peer : options_.peers)
+    if (!peer.missing) join(peer);
   if (!options_.listen.empty()) {
     net::ListenOptions listen;
     listen.endpoints = options_.listen;
     listen.tls = &tls_;
     listen.knows = [this](const net::NodeId& id) {
       return std::any_of(options_.peers.begin(), options_.peers.end(),
-                         [&](const PeerPlan& peer) { return peer.id == id; });
+                         [&](const PeerPlan& peer) { return !peer.missing && peer.id == id; });
     };
     listener_.emplace(listen, [this](net::Guest guest) { reactor_.give(std::move(guest)); });
     for (const net::Endpoint& endpoint : listener_->endpoints())
@@ -338,6 +339,9 @@ void Meeting::stop() {
 }
 
 void Meeting::attach(exec::Run& run, const plan::Plan& plan, const fleet::Brief& brief) {
+  for (const PeerPlan& peer : options_.peers)
+    for (const plan::CrossingPlan& crossing : plan.crossings)
+      if (crossing.node == peer.name && peer.missing) throw Failure(*peer.missing);
   on_link([&] {
     brief_ = brief;
     for (Peer& peer : peers_) {

@@ -83,7 +83,8 @@ class Meeting {
   void stop();
 
   // ---- the run's crossings
-  // The sessions carry them from now on, or from the start on where this side dials.
+  // The sessions carry them from now on, or from the start on where this side dials. Throws Failure (MR0802, MR0807) if
+  // ticks cross to a node to which there can be no link.
   void attach(exec::Run& run, const plan::Plan& plan, const fleet::Brief& brief);
   // The sessions touch the run no more.
   void detach();

@@ -71,7 +71,8 @@ namespace {
 // Empty if nobody dials this node.
 std::vector<net::Endpoint> listening_at(const graph::Graph& graph, const NodeOptions& options,
                                         const std::vector<PeerPlan>& peers) {
-  const bool is_dialled = std::any_of(peers.begin(), peers.end(), [](const PeerPlan& peer) { return !peer.dials(); });
+  const bool is_dialled =
+      std::any_of(peers.begin(), peers.end(), [](const PeerPlan& peer) { return !peer.missing && !peer.dials(); });
   if (!is_dialled || !options.listen.empty()) return options.listen;
   uint16_t port = net::kDefaultPort;
   for (const graph::Node& node : graph.nodes)
@@ -206,7 +207,7 @@ void Node::Work::prepare(const fleet::Brief& brief) {
     make_part(brief);
     meeting_->prepared(brief.epoch);
   } catch (const Failure& failure) {
-    composition_.reset();
+    drop_part();
     meeting_->unable(brief.epoch, failure.error());
   }
 }

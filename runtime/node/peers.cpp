@@ -48,6 +48,28 @@ bool is_dialled_by(const graph::Graph& graph, const std::string& node, const std
   return std::find(names.begin(), names.end(), node) < std::find(names.begin(), names.end(), by);
 }
 
+namespace {
+
+// The addresses at which this node dials another one.
+std::vector<net::Endpoint> addresses_of(const graph::Node& node, const net::KnownPeer* known) {
+  std::vector<net::Endpoint> endpoints;
+  if (!node.address.empty()) endpoints.push_back(net::parse_endpoint(node.address));
+  if (known)
+    for (const std::string& address : known->addresses) endpoints.push_back(net::parse_endpoint(address));
+  return endpoints;
+}
+
+Error no_address(const graph::Node& node, const std::string& here, bool coordinates) {
+  return {code::unreachable_node,
+          here + " is to dial " + node.name + ", and has no address of it",
+          node.place,
+          {"the later of two nodes dials the earlier one, unless only the later one has an address in the pipeline"},
+          "",
+          coordinates ? "--coordinator ADDRESS" : "millrace nodes add " + node.name + " ID ADDRESS"};
+}
+
+} // namespace
+
 std::vector<PeerPlan> peers_of(const graph::Graph& graph, const std::string& node, const std::filesystem::path& folder,
                                const std::vector<net::Endpoint>& coordinator) {
   net::KnownPeers known(folder / "peers.txt");
@@ -57,32 +79,26 @@ std::vector<PeerPlan> peers_of(const graph::Graph& graph, const std::string& nod
   for (const std::string& name : names) {
     if (name == node) continue;
     const graph::Node& declared = find(graph, name);
-    PeerPlan peer{name, id_of(declared, known, folder), {}};
-    const bool is_named = name == names[0] && !coordinator.empty();
-    if (is_dialled_by(graph, name, node)) {
-      if (is_named) {
-        peer.endpoints = coordinator;
-      } else {
-        if (!declared.address.empty()) peer.endpoints.push_back(net::parse_endpoint(declared.address));
-        if (const net::KnownPeer* const more = known.find(peer.id))
-          for (const std::string& address : more->addresses) peer.endpoints.push_back(net::parse_endpoint(address));
+    const bool coordinates = name == names[0];
+    PeerPlan peer;
+    peer.name = name;
+    try {
+      peer.id = id_of(declared, known, folder);
+      if (is_dialled_by(graph, name, node)) {
+        const bool is_named = coordinates && !coordinator.empty();
+        peer.endpoints = is_named ? coordinator : addresses_of(declared, known.find(peer.id));
+        if (peer.endpoints.empty()) throw Failure(no_address(declared, node, coordinates));
+      } else if (coordinates && !coordinator.empty()) {
+        throw Failure(Error{code::bad_command_line,
+                            "--coordinator is given, and " + name + " dials " + node,
+                            declared.place,
+                            {node + " has an address in the pipeline, and " + name + " has none"},
+                            "",
+                            "leave --coordinator out"});
       }
-      if (peer.endpoints.empty())
-        throw Failure(
-            Error{code::unreachable_node,
-                  node + " is to dial " + name + ", and has no address of it",
-                  declared.place,
-                  {"the later of two nodes dials the earlier one, unless only the later one has an address in "
-                   "the pipeline"},
-                  "",
-                  name == names[0] ? "--coordinator ADDRESS" : name + ": { address: … }"});
-    } else if (is_named) {
-      throw Failure(Error{code::bad_command_line,
-                          "--coordinator is given, and " + name + " dials " + node,
-                          declared.place,
-                          {node + " has an address in the pipeline, and " + name + " has none"},
-                          "",
-                          "leave --coordinator out"});
+    } catch (const Failure& failure) {
+      if (coordinates || node == names[0]) throw;
+      peer.missing = failure.error();
     }
     peers.push_back(std::move(peer));
   }
