@@ -132,6 +132,36 @@ std::string memory_text(const Report& report) {
   return copies.text() + bytes.text() + allocated.text() + high.text();
 }
 
+std::string nodes_text(const Report& report) {
+  Family parcels("millrace_crossing_parcels_total", "counter", "Ticks that went to another node, or came from it.");
+  Family bytes("millrace_crossing_bytes_total", "counter", "Bytes of their values.");
+  Family left_out("millrace_crossing_left_out_total", "counter", "Ticks that were left out at this end, by cause.");
+  for (const CrossingReport& crossing : report.crossings) {
+    Labels labels = {
+        {"crossing", crossing.name}, {"direction", crossing.departs ? "to" : "from"}, {"node", crossing.node}};
+    parcels.add(labels, crossing.parcels);
+    bytes.add(labels, crossing.bytes);
+    labels.emplace_back("cause", "");
+    for (const auto& [cause, count] : crossing.left_out) {
+      labels.back().second = cause;
+      left_out.add(labels, count);
+    }
+  }
+  Family up("millrace_node_up", "gauge", "1 while another node is heard, 0 while it is suspect or away.");
+  Family round_trip("millrace_link_round_trip_seconds", "gauge", "The least round trip that was measured of late.");
+  Family offset("millrace_link_clock_offset_seconds", "gauge", "How far the other node's clock is ahead.");
+  Family error("millrace_link_clock_offset_error_seconds", "gauge", "By how much that offset may be wrong.");
+  for (const LinkReport& link : report.links) {
+    const Labels labels = {{"node", link.node}};
+    up.add(labels, uint64_t{link.state == "there"});
+    if (link.round_trip_us == 0) continue;
+    round_trip.add(labels, seconds(link.round_trip_us));
+    offset.add(labels, seconds(link.offset_us));
+    error.add(labels, seconds(link.offset_error_us));
+  }
+  return parcels.text() + bytes.text() + left_out.text() + up.text() + round_trip.text() + offset.text() + error.text();
+}
+
 std::string paths_text(const Report& report) {
   Family times("millrace_path_latency_seconds", "summary",
                "From a tick's beginning, or when it was due, until this sink was done; of ticks that were measured.");
@@ -146,7 +176,8 @@ std::string paths_text(const Report& report) {
 } // namespace
 
 std::string metrics_text(const Report& report) {
-  return ticks_text(report) + handlers_text(report) + edges_text(report) + memory_text(report) + paths_text(report);
+  return ticks_text(report) + handlers_text(report) + edges_text(report) + memory_text(report) + nodes_text(report) +
+         paths_text(report);
 }
 
 } // namespace millrace::cli

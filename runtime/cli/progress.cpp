@@ -11,6 +11,7 @@
 
 #include "observe/printable.h"
 #include "observe/terminal_line.h"
+#include "plan/format_text.h"
 
 namespace millrace::cli {
 
@@ -214,6 +215,9 @@ std::string summary_words(const Report& report, bool explain) {
   for (const EdgeReport& edge : report.edges)
     for (const auto& [cause, count] : edge.dropped)
       words += fmt::format("  {} dropped on {} → {}: {}\n", count, edge.from, edge.to, because(cause));
+  for (const CrossingReport& crossing : report.crossings)
+    words += fmt::format("  {} {} {}: {}, {}\n", crossing.name, crossing.departs ? "to" : "from", crossing.node,
+                         count_of(crossing.parcels, "tick"), plan::bytes_words(crossing.bytes));
   return words + errors_words(report) + busiest_words(report) + mispredictions_words(report, explain);
 }
 

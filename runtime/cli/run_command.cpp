@@ -130,6 +130,14 @@ class LiveRun {
 
   ProgressLine& progress() { return progress_; }
   exec::Run& run() { return *run_; }
+  // Empty while there is no run.
+  Report report() {
+    const std::shared_ptr<exec::Run> run = running();
+    Report report = run ? run->report() : Report{};
+    const std::lock_guard lock(mutex_);
+    if (node_) report.links = node_->links();
+    return report;
+  }
 
   // Throws what cli::compile() throws, and Failure for files that it cannot or may not write.
   void compile() {
@@ -377,7 +385,7 @@ int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals)
   // If a signal came, an error that a handler reports at its start is no failure: it was interrupted.
   const auto serve_metrics = [&] {
     if (!metrics) return;
-    metrics->serve([&] { return metrics_text(live.run().report()); });
+    metrics->serve([&] { return metrics_text(live.report()); });
     live.progress().message("metrics: " + metrics->url()); // the first message: scripts read the port there
   };
   const auto ended_at_start = [&] {

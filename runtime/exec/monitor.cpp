@@ -313,7 +313,7 @@ void Monitor::tell_progress(int64_t now) {
   Progress progress;
   for (const auto& pace : run_.epoch.paces) {
     if (pace->plan->kind != plan::PaceKind::clock) continue;
-    progress.ticks = std::max(progress.ticks, pace->admitted.load(std::memory_order_relaxed));
+    progress.ticks = std::max(progress.ticks, ticks_here(run_.epoch, pace->plan->clock));
     progress.late += pace->clock->late;
     progress.skipped += pace->clock->skipped;
     if (pace->clock->plan->rate.numerator > 0)

@@ -12,6 +12,7 @@
 #include "exec/run_state.h"
 #include "exec/sink_latency.h"
 #include "exec/source.h"
+#include "exec/window.h"
 #include "observe/histogram.h"
 
 namespace millrace::exec {
@@ -266,7 +267,7 @@ Report make_report(const RunState& run) {
   Histogram latencies;
   for (const auto& pace : epoch.paces) {
     if (pace->plan->kind != plan::PaceKind::clock) continue;
-    report.ticks_run += pace->admitted.load();
+    report.ticks_run += ticks_here(epoch, pace->plan->clock);
     report.ticks_late += pace->clock->late;
     report.ticks_skipped += pace->clock->skipped;
     for (const auto& segment : epoch.segments)

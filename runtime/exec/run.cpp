@@ -11,6 +11,7 @@
 #include "exec/threads.h"
 #include "exec/under_way.h"
 #include "exec/virtual_driver.h"
+#include "exec/window.h"
 #include "observe/log.h"
 #include "observe/trace_file.h"
 #include "plan/refusal.h"
@@ -224,8 +225,8 @@ void Run::write_trace(std::ostream& out) const {
 
 uint64_t Run::ticks() const {
   uint64_t ticks = 0;
-  for (const auto& pace : state_->epoch.paces)
-    if (pace->plan->kind == plan::PaceKind::clock) ticks = std::max(ticks, pace->admitted.load());
+  for (uint32_t clock = 0; clock < state_->clocks.size(); ++clock)
+    ticks = std::max(ticks, ticks_here(state_->epoch, clock));
   return ticks;
 }
 

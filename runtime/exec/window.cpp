@@ -139,4 +139,12 @@ Passed passed_by(const ChannelEnd& step) {
   }
 }
 
+uint64_t ticks_here(const Epoch& epoch, uint32_t clock) {
+  uint64_t ticks = epoch.paces[clock]->admitted.load(); // a clock's own pace has its number
+  for (const auto& pace : epoch.paces)
+    if (pace->plan->kind == plan::PaceKind::far && pace->plan->clock == clock)
+      ticks = std::max(ticks, pace->admitted.load());
+  return ticks;
+}
+
 } // namespace millrace::exec

@@ -25,6 +25,10 @@ struct Passed {
 };
 Passed passed_by(const ChannelEnd& step);
 
+// The ticks of a clock that have come to this node so far: those that it admitted at its home, or else those of its far
+// pace that is furthest.
+uint64_t ticks_here(const Epoch& epoch, uint32_t clock);
+
 // Called by the head on every tick. Inline, because most of the time there is nothing to do.
 inline bool window_full(PaceRun& pace, uint64_t ordinal) {
   if (ordinal < pace.window || pace.completed_seen > ordinal - pace.window) return false;

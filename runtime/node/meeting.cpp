@@ -24,6 +24,8 @@ uint64_t draw() {
   return (uint64_t{device()} << 32 | device()) | 1;
 }
 
+double us_of(int64_t ns) { return static_cast<double>(ns) / 1e3; }
+
 std::string list_of(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
 std::array<std::byte, 32> bytes_of(const std::string& digits) {
@@ -206,7 +208,20 @@ void Meeting::look_at_time() {
     if (coordinates()) coordinator_->on_time(now);
     member_.on_time(now);
     say_waits(now);
+    note_links(now);
   });
+}
+
+void Meeting::note_links(int64_t now_ns) {
+  std::vector<LinkReport> reports;
+  for (const Peer& peer : peers_) {
+    const net::Heartbeat::Offset offset = peer.session->offset(now_ns);
+    const bool is_suspect = peer.session->presence() == net::Presence::suspect;
+    const char* const state = peer.is_away ? "away" : is_suspect ? "suspect" : "there";
+    reports.push_back({peer.plan.name, state, us_of(offset.round_trip_ns), us_of(offset.offset_ns), us_of(offset.error_ns)});
+  }
+  const std::lock_guard lock(mutex_);
+  link_reports_ = std::move(reports);
 }
 
 void Meeting::say_waits(int64_t now_ns) {
@@ -379,6 +394,11 @@ bool Meeting::has_delivered() {
                                          [&](const embed::LinkEnd& end) { return has_arrived(peer, end); });
     });
   });
+}
+
+std::vector<LinkReport> Meeting::links() {
+  const std::lock_guard lock(mutex_);
+  return link_reports_;
 }
 
 std::map<std::string, std::string> Meeting::offers() {

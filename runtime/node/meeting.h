@@ -26,6 +26,7 @@
 #include "net/system/listener.h"
 #include "net/system/reactor.h"
 #include "net/system/tls.h"
+#include "observe/report.h"
 #include "node/peers.h"
 #include "node/run_time.h"
 
@@ -96,6 +97,9 @@ class Meeting {
   // ---- time passes: to be called some twenty times a second
   void look_at_time();
 
+  // The links to the other nodes, as they were a moment ago. Any thread.
+  std::vector<LinkReport> links();
+
   // ---- on the coordinator
   std::map<std::string, std::string> offers();  // from the other nodes, by name
   std::map<std::string, std::string> reports(); // from those that are done
@@ -144,6 +148,7 @@ class Meeting {
   void start(int64_t zero_ns);
   void follow(Peer& peer);
   void say_waits(int64_t now_ns);
+  void note_links(int64_t now_ns);
   Peer* peer_of(fleet::Link link);
 
   const MeetingOptions options_;
@@ -166,7 +171,8 @@ class Meeting {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Task> tasks_; // under mutex_
+  std::deque<Task> tasks_;               // under mutex_
+  std::vector<LinkReport> link_reports_; // the same
 
   net::Reactor reactor_; // its thread uses all of the above
   std::optional<net::Listener> listener_;

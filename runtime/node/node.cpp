@@ -25,6 +25,7 @@ class Node::Work {
 
   NodeResult run();
   void stop() { meeting_->stop(); }
+  std::vector<LinkReport> links() const { return meeting_->links(); }
 
  private:
   enum class Stage { waits, ready, runs, finished };
@@ -65,6 +66,7 @@ Node::Node(const graph::Graph& graph, const NodeOptions& options, const NodeHook
 Node::~Node() = default;
 NodeResult Node::run() { return work_->run(); }
 void Node::stop() { work_->stop(); }
+std::vector<LinkReport> Node::links() const { return work_->links(); }
 
 namespace {
 
@@ -270,6 +272,7 @@ void Node::Work::finish_if_over() {
   stage_ = Stage::finished;
   meeting_->detach();
   result_.result = run_->wait();
+  result_.result.report.links = meeting_->links();
   if (!result_.result.ok && !error_) error_ = result_.result.error;
   std::string report = to_json(result_.result);
   if (report.size() > kReportBytesMax) report = "{}";

@@ -63,6 +63,8 @@ class Node {
   NodeResult run();
   // Any thread. On the coordinator: sources end, and with them the run of all. Elsewhere this node leaves.
   void stop();
+  // The links to the other nodes, as they were a moment ago. Any thread.
+  std::vector<LinkReport> links() const;
 
  private:
   class Work;

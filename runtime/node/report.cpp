@@ -11,7 +11,7 @@ using nlohmann::ordered_json;
 namespace {
 
 // Lists of which each node has its own entries.
-constexpr const char* kLists[] = {"transfers", "crossings", "surprises", "paths", "regions", "segments"};
+constexpr const char* kLists[] = {"transfers", "crossings", "links", "surprises", "paths", "regions", "segments"};
 
 // Each of the nodes at both ends of an edge counts what it has seen of it.
 void add_edges(ordered_json& all, ordered_json& part) {

@@ -55,6 +55,14 @@ struct CrossingReport {
   uint64_t bytes = 0;                       // the sum over their values
   std::map<std::string, uint64_t> left_out; // ticks that were left out at this end, by cause
 };
+// The link to another node, as it was last.
+struct LinkReport {
+  std::string node;
+  std::string state;        // "there"; "suspect": not heard for 1.5 s; "away": not for 3 s, or not yet
+  double round_trip_us = 0; // the least of the last 16 that were measured; 0: none was
+  // How far the other machine's clock is ahead of this one's, and by how much that may be wrong.
+  double offset_us = 0, offset_error_us = 0;
+};
 struct PoolReport {
   uint64_t allocated_bytes = 0, high_water_bytes = 0;
   uint64_t steady_allocations = 0; // allocations in the domain's memory since the run began, by any caller
@@ -98,6 +106,7 @@ struct Report {
   std::vector<EdgeReport> edges;
   std::vector<TransferReport> transfers;
   std::vector<CrossingReport> crossings;     // empty if one machine runs the graph
+  std::vector<LinkReport> links;             // to the other nodes; the same
   std::vector<Misprediction> mispredictions; // the largest first
   std::map<std::string, PoolReport> pools;
   uint64_t latency_sampled = 0;

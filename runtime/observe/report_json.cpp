@@ -67,6 +67,12 @@ std::string to_json(const Result& result) {
                                  {"parcels", c.parcels},
                                  {"bytes", c.bytes},
                                  {"left_out", c.left_out}});
+  for (const LinkReport& l : report.links)
+    json["links"].push_back({{"node", l.node},
+                             {"state", l.state},
+                             {"round_trip_us", l.round_trip_us},
+                             {"offset_us", l.offset_us},
+                             {"offset_error_us", l.offset_error_us}});
   json["surprises"] = ordered_json::array();
   for (const Misprediction& s : report.mispredictions)
     json["surprises"].push_back({{"what", s.what}, {"predicted_us", s.predicted_us}, {"measured_us", s.measured_us}});
