@@ -10,6 +10,12 @@ ExitCode exit_code_of(const Error& error) {
     case code::clock_on_two_nodes:
     case code::not_over_nodes:
     case code::crossing_too_large: return kInvalidPipeline; // it cannot be spread over its nodes: nothing ran
+    case code::other_pipeline:
+    case code::unreachable_node:
+    case code::other_version:
+    case code::unknown_peer:
+    case code::running_already:
+    case code::unable_node: return kInvalidPipeline; // the nodes could not agree: nothing ran
     case code::link_address: return kWrongUsage;
     case code::illegal_device_access:
     case code::device_lost: return kDeviceLost;

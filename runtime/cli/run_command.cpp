@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -182,7 +183,10 @@ class LiveRun {
         if (stopped_) node_->stop();
       }
       node::NodeResult ended = node_->run();
-      reports_ = std::move(ended.reports);
+      {
+        const std::lock_guard lock(mutex_);
+        reports_ = std::move(ended.reports);
+      }
       return std::move(ended.result);
     });
   }
@@ -205,9 +209,7 @@ class LiveRun {
   // Throws Failure if a signal came before the files were opened, and they cannot be opened.
   void write_files(const Result& result) {
     open_files();
-    tell(json_->write([&](std::ostream& out) {
-      out << (command_.node.empty() ? to_json(result) : node::report_of_all(result, command_.node, reports_)) << "\n";
-    }));
+    tell(json_->write([&](std::ostream& out) { out << report_of(result) << "\n"; }));
     if (const std::shared_ptr<exec::Run> run = running())
       tell(trace_->write([&](std::ostream& out) { run->write_trace(out); }));
   }
@@ -312,6 +314,12 @@ class LiveRun {
     if (!warning.empty()) std::fprintf(stderr, "%s\n", warning.c_str());
   }
 
+  std::string report_of(const Result& result) {
+    if (command_.node.empty()) return to_json(result);
+    const std::lock_guard lock(mutex_);
+    return node::report_of_all(result, command_.node, reports_);
+  }
+
   std::shared_ptr<exec::Run> running() {
     const std::lock_guard lock(mutex_);
     return run_;
@@ -383,8 +391,9 @@ int run_to_end(LiveRun& live, const RunCommand& command, const Signals& signals)
   std::optional<MetricsServer> metrics; // before anything runs, because an address may be refused
   if (!command.metrics.empty()) metrics.emplace(command.metrics);
   // If a signal came, an error that a handler reports at its start is no failure: it was interrupted.
+  bool serves = false;
   const auto serve_metrics = [&] {
-    if (!metrics) return;
+    if (!metrics || std::exchange(serves, true)) return; // another run may take the place of one that did not begin
     metrics->serve([&] { return metrics_text(live.report()); });
     live.progress().message("metrics: " + metrics->url()); // the first message: scripts read the port there
   };

@@ -138,6 +138,7 @@ std::vector<LinkEnd> make_link_ends(exec::Run& run, const plan::Plan& plan, cons
     if (crossing.node != peer) continue;
     LinkEnd end;
     end.plan = std::move(crossings[ends.size()]);
+    end.waits = !plan.clocks[plan.paces[crossing.from].clock].realtime();
     if (crossing.departs)
       end.departure = std::make_unique<LinkDeparture>(run, crossing);
     else

@@ -64,6 +64,7 @@ struct LinkEnd {
   net::CrossingPlan plan;
   std::unique_ptr<LinkDeparture> departure; // null: it arrives here
   std::unique_ptr<LinkArrival> arrival;     // null: it departs here
+  bool waits = false;                       // its clock waits for every tick: none is ever left out
 
   // The peer is away, or is back (semantics.md 7.9).
   void set_away(bool away) {

@@ -76,20 +76,15 @@ bool clock_ends(const PaceRun& pace) {
   return pace.run->stopping.load() || (is_home && own.ended.load(std::memory_order_acquire));
 }
 
-} // namespace
-
-NextTick next_tick(PaceRun& pace) {
+// `made_room`: set if a tick that came too late was dropped.
+NextTick find_next(PaceRun& pace, bool& made_room) {
   NextTick next{std::nullopt, true};
   const bool realtime = pace.clock->plan->realtime();
   const bool ends = realtime && clock_ends(pace);
   for (const FeedRun& feed : pace.feeds) {
     ChannelRun& channel = *feed.channel;
-    std::unique_lock lock(channel.mutex);
-    if (realtime && drop_late(pace, channel)) {
-      lock.unlock();
-      pace.run->tell_carrier();
-      lock.lock();
-    }
+    const std::lock_guard lock(channel.mutex);
+    made_room = (realtime && drop_late(pace, channel)) || made_room;
     if (channel.count == 0 && (channel.closed || (channel.away && ends))) continue;
     next.ended = false;
     if (channel.count == 0 && channel.away && realtime) continue;
@@ -97,6 +92,15 @@ NextTick next_tick(PaceRun& pace) {
     const mr_tick_info& info = channel.at(0).info;
     if (!next.info || is_before(info, *next.info)) next.info = info;
   }
+  return next;
+}
+
+} // namespace
+
+NextTick next_tick(PaceRun& pace) {
+  bool made_room = false;
+  const NextTick next = find_next(pace, made_room);
+  if (made_room) pace.run->tell_carrier(); // without the lock of a channel
   return next;
 }
 

@@ -324,7 +324,8 @@ void Monitor::tell_progress(int64_t now) {
     progress.ticks_expected = std::max(progress.ticks_expected, handler.facts.tick_count);
   if (run_.options.ticks_max) progress.ticks_expected = static_cast<int64_t>(run_.options.ticks_max);
   count_drops(run_, progress.dropped);
-  progress.elapsed_s = static_cast<double>(now - begin_ns_) / 1e9;
+  const int64_t since_ns = std::max(begin_ns_, run_.options.begin_ns);
+  progress.elapsed_s = static_cast<double>(std::max<int64_t>(now - since_ns, 0)) / 1e9;
   run_.options.on_progress(progress);
 }
 

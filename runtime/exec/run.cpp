@@ -22,7 +22,7 @@ struct Run::Threads {
   explicit Threads(RunState& run) : workers(run), monitor(run, workers) {}
   Workers workers;
   Monitor monitor;
-  int64_t begin_ns = 0;
+  std::atomic<int64_t> begin_ns{0};
   std::atomic<int64_t> end_ns{INT64_MIN}; // INT64_MIN while it runs
   bool started = false;
 };
@@ -75,7 +75,8 @@ void Run::start() {
     tell_region(*region);
   }
   for (device::Device* device : run.devices) device->steady(true);
-  threads_->begin_ns = run.trace_begin_ns = run.now_ns();
+  run.trace_begin_ns = run.now_ns();
+  threads_->begin_ns.store(run.trace_begin_ns);
   run.trace_begin_ticks = run.trace_now();
   threads_->started = true;
   for (const HandlerRun* step : run.epoch.handlers)
@@ -101,6 +102,13 @@ void Run::start_threads() {
       }
   threads_->monitor.start();
   threads_->workers.start();
+}
+
+void Run::time_goes_on() {
+  RunState& run = *state_;
+  threads_->begin_ns.store(std::max(run.now_ns(), run.options.begin_ns));
+  run.trace_begin_ns = run.now_ns();
+  run.trace_begin_ticks = run.trace_now();
 }
 
 Result Run::wait() {
@@ -144,7 +152,7 @@ Report Run::report() const {
   Report report = make_report(*state_);
   const int64_t end_ns = threads_->end_ns.load();
   const int64_t until_ns = end_ns == INT64_MIN ? state_->now_ns() : end_ns;
-  report.duration_s = static_cast<double>(until_ns - threads_->begin_ns) / 1e9;
+  report.duration_s = static_cast<double>(std::max<int64_t>(until_ns - threads_->begin_ns.load(), 0)) / 1e9;
   if (const Log* log = state_->options.log) report.log_lost = log->lost();
   return report;
 }

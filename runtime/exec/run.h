@@ -136,6 +136,9 @@ class Run {
 
   // Starts all handlers and threads. Throws Failure (MR0605) if a handler cannot start; nothing runs then.
   void start();
+  // The time that was given stood still until now, and goes on: the trace and the run's duration count from here.
+  // Called at most once, by the thread that calls start() and wait().
+  void time_goes_on();
   // Waits until the end; the handlers are drained and stopped then.
   Result wait();
   // Admits no more ticks and drains (first signal); returns at once.

@@ -55,6 +55,7 @@ void Coordinator::away(Link link, int64_t now_ns) {
 void Coordinator::gone(Link link, int64_t now_ns) {
   away(link, now_ns);
   round_trips_.erase(link);
+  names_.erase(link);
   Node* const node = node_of(link);
   if (!node) return;
   node->link = 0;
@@ -69,6 +70,8 @@ void Coordinator::left(Link link, int64_t now_ns) {
   give_up(*node, node->name + " has left the run");
   look(now_ns);
 }
+
+void Coordinator::introduce(Link link, const std::string& node) { names_[link] = node; }
 
 void Coordinator::round_trip(Link link, int64_t round_trip_ns) { round_trips_[link] = round_trip_ns; }
 
@@ -86,6 +89,9 @@ void Coordinator::received(Link link, std::string_view text, int64_t now_ns) {
 // ---- offers --------------------------------------------------------------------------------------------------------
 
 void Coordinator::take(Link link, const Offer& offer, int64_t now_ns) {
+  if (const auto known = names_.find(link); known != names_.end() && known->second != offer.node)
+    return refuse_process(link, offer.node, code::unknown_peer, known->second + " says that it is " + offer.node,
+                          {"start it with --node " + known->second});
   const auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& node) { return node.name == offer.node; });
   if (at == nodes_.end())
     return refuse_process(link, offer.node, code::unknown_node, "the pipeline has no node " + offer.node);
@@ -242,7 +248,8 @@ void Coordinator::look(int64_t now_ns) {
       start(now_ns);
   } else if (phase_ == Phase::running) {
     for (Node& node : nodes_) {
-      if (node.is_started || !is_ready(node) || node.given_up || failure_ || stopping_) continue;
+      const bool is_ending = failure_ || stopping_ || have_homes_ended_;
+      if (node.is_started || !is_ready(node) || node.given_up || is_ending) continue;
       node.is_started = true; // it came back
       say(node.link, order_for(node));
     }
@@ -268,6 +275,8 @@ void Coordinator::start(int64_t now_ns) {
   for (const Node* node : later_first) say(node->link, order_for(*node));
   Event& begun = events_.add(Event::Type::begun);
   begun.at_ns = zero_ns_;
+  for (const Node& node : nodes_)
+    if (node.state.failure) fail(*node.state.failure); // once it was ready
 }
 
 void Coordinator::end() {

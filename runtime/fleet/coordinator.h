@@ -84,6 +84,8 @@ class Coordinator {
   // ---- links: a process is there, or there again on the same link; it is not heard for 3 s; its link is over, and
   // nothing comes from it any more
   void back(Link link, int64_t now_ns);
+  // The link's peer has proved to be this node, and can offer for no other one.
+  void introduce(Link link, const std::string& node);
   void away(Link link, int64_t now_ns);
   void gone(Link link, int64_t now_ns);
   // The same, and its process said that it ends: nobody waits for it.
@@ -169,6 +171,7 @@ class Coordinator {
   CoordinatorOptions options_;
   std::vector<Node> nodes_;
   std::map<Link, int64_t> round_trips_;
+  std::map<Link, std::string> names_; // that were introduced
   Phase phase_ = Phase::gathering;
   uint32_t epoch_ = 0;
   int64_t zero_ns_ = 0;

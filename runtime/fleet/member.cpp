@@ -114,10 +114,10 @@ void Member::unable(uint32_t epoch, const Error& error) {
 }
 
 void Member::failed(const RunFailure& failure) {
-  if (step_ != Step::runs) return;
+  if (step_ != Step::prepares && step_ != Step::ready && step_ != Step::runs) return;
   state_.failure = failure;
   state_.failure->node = offer_.node;
-  say_state();
+  if (step_ != Step::prepares) say_state();
 }
 
 void Member::finished(std::string report) {

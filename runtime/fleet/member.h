@@ -59,7 +59,7 @@ class Member {
   // ---- its own part and run. `epoch` is the brief's that was to be prepared: an answer to an older one is ignored.
   void prepared(uint32_t epoch, std::string part);
   void unable(uint32_t epoch, const Error& error);
-  void failed(const RunFailure& failure); // the earliest so far
+  void failed(const RunFailure& failure); // the earliest so far; before the start too
   void finished(std::string report);
 
   int64_t next_timer() const;

@@ -55,6 +55,8 @@ void Session::forget_plan() {
 void Session::end_plan() {
   MR_ASSERT(options_.plan_comes_later, "a link that has its plan from the start ends with it");
   plan_is_over_ = true;
+  for (const auto& crossing : incoming_)
+    if (crossing) last_states_.push_back({crossing->plan().number, false, crossing->write_state(), {}});
   drop_plan();
 }
 
@@ -218,6 +220,7 @@ void Session::begin_pairing(uint64_t pairing, uint64_t peer_session) {
   pairing_ = pairing;
   peer_session_ = peer_session;
   is_shared_ = !options_.plan_comes_later;
+  last_states_.clear();
   ++pairings_;
   heartbeat_.forget();
   peer_leaving_ = peer_drained_ = false;
@@ -237,6 +240,7 @@ void Session::come_up(uint32_t lane, int64_t now_ns) {
   presence_ = Presence::there;
   has_pong_ = told_leaving_ = told_drained_ = false;
   incoming_messages_.begin();
+  last_states_told_ = 0;
   for (Lane& each : lanes_) {
     for (Outgoing* crossing : each.outgoing) crossing->retell();
     for (Incoming* crossing : each.incoming) crossing->retell();
@@ -370,10 +374,12 @@ void Session::look_at_drain(int64_t now_ns) {
   if (gone_ || !peer_drained_) return;
   // The side that dialled hears the last word. The other one waits until it was heard, or the peer is away.
   if (!options_.dials && (!told_drained_ || lanes_[0].has_connection())) return;
-  gone_ = true;
+  gone_ = leaving_ || !options_.plan_comes_later;
+  peer_leaving_ = peer_drained_ = false;
   presence_ = Presence::away; // nobody is missed from now on
   tell(EventType::drained, 0);
   drop_all(now_ns);
+  if (!gone_) return; // another process of the peer may come
   for (Lane& lane : lanes_) lane.dial_at_ns = INT64_MAX;
 }
 

@@ -40,7 +40,8 @@
 // When a side leaves, both take no more parcels. The side that dialled says `drained` once all of its own are
 // acknowledged. The accepting side says so after it has heard that, once its own are acknowledged too. The side that
 // dialled then ends the connections. If that last word is lost in a cut, the next dial says the same: it is refused
-// because the peer has left.
+// because the peer has left. Where the plan comes later, the side that did not leave goes on: another process of the
+// peer may come.
 #pragma once
 
 #include <array>
@@ -112,7 +113,7 @@ class Session {
   // Takes the plan and its crossings back, for another one to follow. Not once is_shared().
   void forget_plan();
   // The same at any time, for good: this side's run of the plan is over. Its data connections end, and nothing of its
-  // crossings is sent, taken or called any more. Messages go on.
+  // crossings is sent, taken or called any more. The peer still learns how much has arrived. Messages go on.
   void end_plan();
   // The peer follows the same plan: a data connection has come up with this process of it.
   bool is_shared() const { return is_shared_; }
@@ -222,6 +223,8 @@ class Session {
   bool follows_;   // there is a plan
   bool is_shared_; // the peer follows it too
   bool plan_is_over_ = false;
+  std::vector<StateEntry> last_states_; // of a plan that is over: how much had arrived of each crossing
+  size_t last_states_told_ = 0;         // as many were written to this control connection
 
   // The peer.
   uint64_t pairing_ = 0, peer_session_ = 0, pairings_ = 0;

@@ -211,6 +211,7 @@ void Session::write_pong(int64_t now_ns) {
 }
 
 bool Session::states_are_urgent() const {
+  if (last_states_told_ < last_states_.size()) return true;
   return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) {
     return std::any_of(lane.incoming.begin(), lane.incoming.end(),
                        [](const Incoming* crossing) { return crossing->is_urgent(); });
@@ -219,6 +220,7 @@ bool Session::states_are_urgent() const {
 
 bool Session::states_are_due() const {
   if (!is_shared_) return false; // the peer may not know the crossings
+  if (last_states_told_ < last_states_.size()) return true;
   return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) {
     return std::any_of(lane.incoming.begin(), lane.incoming.end(),
                        [](const Incoming* crossing) { return crossing->is_due(); }) ||
@@ -246,6 +248,8 @@ void Session::write_states(int64_t now_ns) {
         ++entries;
       }
   }
+  for (; last_states_told_ < last_states_.size() && entries < kStateEntriesMax; ++entries)
+    write_state_entry(last_states_[last_states_told_++], body);
   outbox.add(RecordType::state, body);
   state_at_ns_ = now_ns + kStateEveryNs;
 }

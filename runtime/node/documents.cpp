@@ -9,18 +9,38 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "fleet/statement.h"
+
 namespace millrace::node {
 
 namespace {
 
 using nlohmann::json;
 
+constexpr size_t kBodyBytesMax = fleet::kStatementBytesMax * 3 / 4; // escaped within a statement it is longer
+constexpr double kSecondsMax = 1e9;
 constexpr std::array kModes = {"automatic", "realtime", "free", "source"}; // by graph::ClockMode
 
+// A peer is trusted to take part, and not to be sound.
 json parse(const std::string& body, const std::string& whose) {
-  json document = json::parse(body, nullptr, false);
-  if (document.is_object() && document.contains("handlers") && document["handlers"].is_object()) return document;
+  bool is_too_deep = false;
+  const auto look = [&](int depth, json::parse_event_t, json&) {
+    is_too_deep = is_too_deep || depth > static_cast<int>(fleet::kNestingMax);
+    return !is_too_deep;
+  };
+  json document = json::parse(body, look, false);
+  if (!is_too_deep && document.is_object() && document.contains("handlers") && document["handlers"].is_object())
+    return document;
   throw Failure(code::other_version, whose + " cannot be read: it has no handlers");
+}
+
+// Words that are no UTF-8, such as those of a plugin, are mended.
+std::string text_of(const json& document, const std::string& what) {
+  std::string text = document.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.size() <= kBodyBytesMax) return text;
+  throw Failure(code::other_version, what + " has " + std::to_string(text.size()) +
+                                         " bytes, and nodes send each other " + std::to_string(kBodyBytesMax) +
+                                         " at most");
 }
 
 } // namespace
@@ -39,7 +59,7 @@ std::string write_offer(embed::Preparation& preparation, const std::string& node
       handler.outputs = plan::formats_of_source(declared, handler);
     offer["handlers"][declared.name] = ToldHandlers::tell(handler);
   }
-  return offer.dump();
+  return text_of(offer, "the offer of this node");
 }
 
 void take_offers(const std::map<std::string, std::string>& offers, embed::Preparation& preparation,
@@ -71,7 +91,7 @@ std::string write_brief(embed::Preparation& preparation, const Decided& decided)
                 {"round_trip_ns", decided.round_trip_ns}};
   for (const plan::HandlerFacts& handler : preparation.facts().handlers)
     brief["handlers"][handler.name] = ToldHandlers::tell(handler);
-  return brief.dump();
+  return text_of(brief, "the brief for all nodes");
 }
 
 Decided read_brief(const std::string& brief, const std::string& node, embed::Preparation& preparation,
@@ -97,6 +117,10 @@ Decided read_brief(const std::string& brief, const std::string& node, embed::Pre
     decided.ticks_max = document.at("ticks");
     decided.duration_s = document.at("duration_s");
     decided.round_trip_ns = document.at("round_trip_ns");
+    const bool has_rate = !decided.rate || (decided.rate->numerator > 0 && decided.rate->denominator > 0);
+    const bool has_times = decided.duration_s >= 0 && decided.duration_s <= kSecondsMax && decided.round_trip_ns >= 0;
+    if (!has_rate || !has_times || !document["ticks"].is_number_unsigned())
+      throw Failure(code::other_version, "the brief has a number that cannot be");
     return decided;
   } catch (const json::exception& wrong) {
     throw Failure(code::other_version, std::string("the brief cannot be read: ") + wrong.what());

@@ -17,6 +17,7 @@ constexpr fleet::Link kOwnLink = 1;           // from the coordinator to the mem
 constexpr int64_t kResumeNs = 30'000'000'000; // so long the ticks of a `reliable` crossing wait for a peer (7.9)
 constexpr int64_t kSecondProcessNs =
     6'000'000'000; // a process that is refused for so long is told that it is a second one
+constexpr int64_t kLinksWithinNs = 5'000'000'000;
 constexpr std::chrono::milliseconds kPartWithin{3000};
 
 uint64_t draw() {
@@ -138,6 +139,7 @@ void Meeting::hear(Peer& peer, const net::Event& event, const std::string& why) 
         if (event.type == met) {
           if (peer.link != 0) coordinator_->gone(peer.link, now_ns());
           peer.link = ++links_;
+          coordinator_->introduce(peer.link, peer.plan.name);
         }
         coordinator_->back(peer.link, now_ns());
       } else if (is_coordinator) {
@@ -153,6 +155,7 @@ void Meeting::hear(Peer& peer, const net::Event& event, const std::string& why) 
     case drained:
       set_away(peer, true);
       if (coordinates()) coordinator_->left(peer.link, now_ns());
+      if (is_coordinator) member_.away(now_ns());
       break;
     case message:
       for (std::string text; peer.session->take_message(text);) {
@@ -170,21 +173,45 @@ void Meeting::hear(Peer& peer, const net::Event& event, const std::string& why) 
   look();
 }
 
-// A data connection is refused until both sides follow the plan.
 void Meeting::hear_refusal(Peer& peer, const net::Event& event) {
-  if (event.lane != 0) return;
-  peer.why = event.sentence.empty() ? net::sentence_of(event.fault) : std::string(event.sentence);
-  if (event.fault != net::Fault::running_already || event.type != net::EventType::was_refused) return;
-  peer.refused_since_ns = std::min(peer.refused_since_ns, now_ns());
-  if (now_ns() - peer.refused_since_ns < kSecondProcessNs) return;
-  Task over{Task::Type::over};
-  over.error = Error{code::running_already,
-                     name_ + " is running already",
+  const std::string sentence = event.sentence.empty() ? net::sentence_of(event.fault) : std::string(event.sentence);
+  if (event.lane != 0) {
+    // One side follows the plan before the other does; and a cut is nobody's fault.
+    const bool differs = event.fault >= net::Fault::open_name && event.fault <= net::Fault::open_expected;
+    if (differs)
+      fail_for_good({code::other_version,
+                     name_ + " and " + peer.plan.name + " have made different plans of the same pipeline",
                      {},
-                     {"another process of this name takes part; stop one of the two"},
+                     {sentence, "install the same version of millrace and its plugins on both"},
                      "",
-                     ""};
-  add(std::move(over));
+                     ""});
+    return;
+  }
+  peer.why = sentence;
+  const bool is_second = event.fault == net::Fault::running_already && event.type == net::EventType::was_refused;
+  if (!is_second || &peer != coordinator_peer_) return;
+  peer.refused_since_ns = std::min(peer.refused_since_ns, now_ns());
+}
+
+// The process before this one may just have died: it is heard no more within 3 s, and then this one has its place.
+void Meeting::look_at_second(int64_t now_ns) {
+  if (coordinates() || coordinator_peer_->refused_since_ns == INT64_MAX) return;
+  if (now_ns - coordinator_peer_->refused_since_ns < kSecondProcessNs) return;
+  coordinator_peer_->refused_since_ns = INT64_MAX;
+  Error error{code::running_already,
+              name_ + " is running already",
+              {},
+              {"another process of this name takes part; stop one of the two"},
+              "",
+              ""};
+  if (is_started_) add({Task::Type::fail, {}, 0, fleet::RunFailure{error, name_, "", fleet::kNoTick, true}});
+  add({Task::Type::over, {}, 0, {}, std::move(error)});
+}
+
+// All nodes end by this, at once.
+void Meeting::fail_for_good(Error error) {
+  if (std::exchange(has_failed_, true)) return;
+  member_.failed({std::move(error), name_, "", fleet::kNoTick, true});
 }
 
 void Meeting::set_away(Peer& peer, bool away) {
@@ -202,14 +229,57 @@ void Meeting::look_at_time() {
       const net::Heartbeat::Offset offset = peer.session->offset(now);
       if (offset.known && peer.link != 0) coordinator_->round_trip(peer.link, offset.round_trip_ns);
       if (offset.known && &peer == coordinator_peer_ && !peer.is_away) time_.follow(offset.offset_ns);
-      if (peer.away_since_ns == INT64_MAX || now - peer.away_since_ns < kResumeNs) continue;
-      for (embed::LinkEnd& end : peer.ends) end.set_away(true);
     }
+    if (start_ns_) start(*start_ns_);
+    look_at_patience(now);
+    look_at_second(now);
+    say_prepared();
     if (coordinates()) coordinator_->on_time(now);
     member_.on_time(now);
     say_waits(now);
     note_links(now);
   });
+}
+
+// The coordinator minds its own links. No node but these two knows of a link between two others.
+void Meeting::look_at_patience(int64_t now_ns) {
+  for (Peer& peer : peers_) {
+    if (peer.away_since_ns == INT64_MAX || peer.ends.empty()) continue;
+    const int64_t away_ns = now_ns - peer.away_since_ns;
+    for (embed::LinkEnd& end : peer.ends)
+      if (!end.waits && away_ns >= kResumeNs) end.set_away(true);
+    const bool is_missed = is_started_ && !coordinates() && &peer != coordinator_peer_ &&
+                           std::any_of(peer.ends.begin(), peer.ends.end(), [](const auto& end) { return end.waits; });
+    if (!is_missed || away_ns < options_.patience_ns) continue;
+    fail_for_good({code::node_away,
+                   peer.plan.name + " has been away from " + name_ + " for " +
+                       std::to_string(options_.patience_ns / 1'000'000'000) + " s, and a clock waits for it",
+                   {},
+                   peer.why.empty() ? std::vector<std::string>{} : std::vector<std::string>{peer.why},
+                   "",
+                   ""});
+  }
+}
+
+// Nodes that exchange ticks are linked before any of them starts. Under realtime rules they wait a while for that.
+void Meeting::say_prepared() {
+  if (!prepared_) return;
+  const bool is_long = now_ns() - prepared_since_ns_ >= kLinksWithinNs;
+  const auto is_missed = [&](const embed::LinkEnd& end) { return end.waits || !is_long; };
+  for (const Peer& peer : peers_)
+    if (peer.is_away && std::any_of(peer.ends.begin(), peer.ends.end(), is_missed)) return;
+  member_.prepared(*std::exchange(prepared_, std::nullopt), "{}");
+}
+
+void Meeting::say_waits(int64_t now_ns) {
+  std::vector<std::string> missing;
+  for (const Peer& peer : peers_) {
+    const bool is_needed = &peer == coordinator_peer_ || (prepared_ && !peer.ends.empty());
+    if (is_needed && peer.is_away) missing.push_back(peer.plan.name);
+  }
+  if (is_started_ || missing.empty() || now_ns < say_waits_ns_) return;
+  if (say_waits_ns_ != INT64_MIN) options_.tell("waiting for " + words_of(missing));
+  say_waits_ns_ = now_ns + fleet::Coordinator::kSayWaitsEveryNs;
 }
 
 void Meeting::note_links(int64_t now_ns) {
@@ -218,16 +288,11 @@ void Meeting::note_links(int64_t now_ns) {
     const net::Heartbeat::Offset offset = peer.session->offset(now_ns);
     const bool is_suspect = peer.session->presence() == net::Presence::suspect;
     const char* const state = peer.is_away ? "away" : is_suspect ? "suspect" : "there";
-    reports.push_back({peer.plan.name, state, us_of(offset.round_trip_ns), us_of(offset.offset_ns), us_of(offset.error_ns)});
+    reports.push_back(
+        {peer.plan.name, state, us_of(offset.round_trip_ns), us_of(offset.offset_ns), us_of(offset.error_ns)});
   }
   const std::lock_guard lock(mutex_);
   link_reports_ = std::move(reports);
-}
-
-void Meeting::say_waits(int64_t now_ns) {
-  if (coordinates() || is_started_ || !coordinator_peer_->is_away || now_ns < say_waits_ns_) return;
-  if (say_waits_ns_ != INT64_MIN) options_.tell("waiting for " + words_of({options_.nodes[0]}));
-  say_waits_ns_ = now_ns + fleet::Coordinator::kSayWaitsEveryNs;
 }
 
 // The coordinator and the member have something to say or to do: until there is nothing left.
@@ -265,7 +330,7 @@ bool Meeting::look_at_coordinator() {
       else if (Peer* const peer = peer_of(event.link))
         say(*peer->session, std::move(event.text));
       break;
-    case Type::compile: add({Task::Type::compile}); break;
+    case Type::compile: add({Task::Type::compile, {}, ++compiles_}); break;
     case Type::waits: options_.tell("waiting for " + words_of(event.nodes)); break;
     case Type::refused: options_.tell("refused " + list_of(event.nodes) + ": " + format_error(*event.error)); break;
     case Type::begun: options_.tell("all nodes are ready: " + list_of(options_.nodes)); break;
@@ -290,18 +355,22 @@ bool Meeting::look_at_member() {
     case Type::drop: add({Task::Type::drop}); break;
     case Type::start: start(event.zero_ns); break;
     case Type::stop: add({Task::Type::stop}); break;
-    case Type::fail: add({Task::Type::fail, {}, std::move(event.failure)}); break;
+    case Type::fail: add({Task::Type::fail, {}, 0, std::move(event.failure)}); break;
     case Type::over:
-      add({Task::Type::over, {}, {}, std::move(event.error)});
+      add({Task::Type::over, {}, 0, {}, std::move(event.error)});
       if (coordinates()) coordinator_->gone(kOwnLink, now_ns());
       break;
   }
   return true;
 }
 
+// Each link begins with a ping, so the coordinator's clock is known at once but for bad luck.
 void Meeting::start(int64_t zero_ns) {
   const net::Heartbeat::Offset offset =
       coordinates() ? net::Heartbeat::Offset{} : coordinator_peer_->session->offset(now_ns());
+  start_ns_ = zero_ns;
+  if (!coordinates() && !offset.known) return;
+  start_ns_.reset();
   time_.begin(zero_ns, offset.offset_ns);
   is_started_ = true;
   for (Peer& peer : peers_)
@@ -329,14 +398,22 @@ void Meeting::then_look(std::function<void()> work) {
   });
 }
 
-void Meeting::compiled(std::vector<fleet::Part> parts) {
-  then_look([this, parts = std::move(parts)] { coordinator_->compiled(parts, now_ns()); });
+void Meeting::compiled(std::vector<fleet::Part> parts, uint64_t number) {
+  then_look([this, parts = std::move(parts), number] {
+    if (number == compiles_) coordinator_->compiled(parts, now_ns());
+  });
 }
-void Meeting::refuse(const Error& error) {
-  then_look([this, error] { coordinator_->refuse(error); });
+void Meeting::refuse(const Error& error, uint64_t number) {
+  then_look([this, error, number] {
+    if (number == compiles_) coordinator_->refuse(error);
+  });
 }
 void Meeting::prepared(uint32_t epoch) {
-  then_look([this, epoch] { member_.prepared(epoch, "{}"); });
+  then_look([this, epoch] {
+    prepared_ = epoch;
+    prepared_since_ns_ = now_ns();
+    say_prepared();
+  });
 }
 void Meeting::unable(uint32_t epoch, const Error& error) {
   then_look([this, epoch, error] { member_.unable(epoch, error); });
@@ -367,6 +444,9 @@ void Meeting::attach(exec::Run& run, const plan::Plan& plan, const fleet::Brief&
         else
           peer.session->add(end.plan, *end.arrival);
       if (!peer.plan.dials()) follow(peer);
+      if (!peer.is_away || peer.ends.empty()) continue;
+      peer.is_away = false; // the ends learn that it is away
+      set_away(peer, true);
     }
   });
 }
@@ -374,6 +454,7 @@ void Meeting::attach(exec::Run& run, const plan::Plan& plan, const fleet::Brief&
 void Meeting::detach() {
   on_link([&] {
     brief_.reset();
+    prepared_.reset();
     for (Peer& peer : peers_) {
       if (!peer.ends.empty()) peer.session->is_shared() ? peer.session->end_plan() : peer.session->forget_plan();
       peer.follows = false;
@@ -382,16 +463,20 @@ void Meeting::detach() {
   });
 }
 
-bool Meeting::has_delivered() {
-  const auto has_arrived = [](const Peer& peer, const embed::LinkEnd& end) {
-    if (!end.departure) return true;
-    const net::Outgoing& outgoing = *peer.session->outgoing(end.plan.number);
-    return outgoing.has_taken_end() && outgoing.is_drained();
-  };
+bool Meeting::has_delivered(const Peer& peer, const embed::LinkEnd& end, int64_t waited_ns) {
+  if (!end.departure) return true;
+  const net::Outgoing& outgoing = *peer.session->outgoing(end.plan.number);
+  if (outgoing.has_taken_end() && outgoing.is_drained()) return true;
+  if (end.waits) return false; // nothing is left out, however long it takes
+  const bool is_live = end.plan.delivery == net::Delivery::live;
+  return !outgoing.is_open() && (is_live || waited_ns >= kResumeNs);
+}
+
+bool Meeting::has_delivered(int64_t waited_ns) {
   return on_link([&] {
     return std::all_of(peers_.begin(), peers_.end(), [&](const Peer& peer) {
-      return peer.is_away || std::all_of(peer.ends.begin(), peer.ends.end(),
-                                         [&](const embed::LinkEnd& end) { return has_arrived(peer, end); });
+      return std::all_of(peer.ends.begin(), peer.ends.end(),
+                         [&](const embed::LinkEnd& end) { return has_delivered(peer, end, waited_ns); });
     });
   });
 }

@@ -26,9 +26,9 @@
 #include "net/system/listener.h"
 #include "net/system/reactor.h"
 #include "net/system/tls.h"
-#include "observe/report.h"
 #include "node/peers.h"
 #include "node/run_time.h"
+#include "observe/report.h"
 
 namespace millrace::node {
 
@@ -46,6 +46,7 @@ struct Task {
   };
   Type type{};
   fleet::Brief brief{};
+  uint64_t number = 0; // compile: of the offers
   std::optional<fleet::RunFailure> failure{};
   std::optional<Error> error{};
 };
@@ -74,8 +75,9 @@ class Meeting {
   bool coordinates() const { return options_.number == 0; }
 
   // ---- answers to tasks, and news of this node's run
-  void compiled(std::vector<fleet::Part> parts);
-  void refuse(const Error& error);
+  void compiled(std::vector<fleet::Part> parts, uint64_t number); // nothing happens if there are newer offers
+  void refuse(const Error& error, uint64_t number);
+  // The coordinator hears it once the nodes are there with which ticks are exchanged.
   void prepared(uint32_t epoch);
   void unable(uint32_t epoch, const Error& error);
   void failed(const fleet::RunFailure& failure); // any thread
@@ -91,8 +93,8 @@ class Meeting {
   void detach();
   // Ticks of the run wait for a session, or there is room for more. Any thread; never waits.
   void ring() { reactor_.ring(); }
-  // True if all that left this node has arrived at the nodes that are there.
-  bool has_delivered();
+  // True if all that left this node has arrived, but for what is left out (7.9). The run was over for so long.
+  bool has_delivered(int64_t waited_ns);
 
   // ---- time passes: to be called some twenty times a second
   void look_at_time();
@@ -149,6 +151,11 @@ class Meeting {
   void follow(Peer& peer);
   void say_waits(int64_t now_ns);
   void note_links(int64_t now_ns);
+  void say_prepared();
+  void look_at_patience(int64_t now_ns);
+  void look_at_second(int64_t now_ns);
+  static bool has_delivered(const Peer& peer, const embed::LinkEnd& end, int64_t waited_ns);
+  void fail_for_good(Error error);
   Peer* peer_of(fleet::Link link);
 
   const MeetingOptions options_;
@@ -166,7 +173,11 @@ class Meeting {
   Peer* coordinator_peer_ = nullptr; // null: this node coordinates
   fleet::Link links_;
   std::optional<fleet::Brief> brief_; // that the links follow
-  bool is_started_ = false;
+  bool is_started_ = false, has_failed_ = false;
+  std::optional<int64_t> start_ns_;  // zero of a start for which the coordinator's clock is not known yet
+  std::optional<uint32_t> prepared_; // epoch of a part that is made, and waits for the links
+  int64_t prepared_since_ns_ = 0;
+  uint64_t compiles_ = 0;
   int64_t say_waits_ns_ = INT64_MIN; // a member, before the start: when it says again for whom it waits
 
   std::mutex mutex_;

@@ -2,6 +2,7 @@
 #include "node/node.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -21,18 +22,23 @@ constexpr size_t kReportBytesMax = 3 << 20; // a statement has at most 4 MiB
 class Node::Work {
  public:
   Work(const graph::Graph& graph, const NodeOptions& options, const NodeHooks& hooks);
-  ~Work() { run_.reset(); }
+  ~Work() { meeting_->detach(); } // sessions may refer to the run
 
   NodeResult run();
-  void stop() { meeting_->stop(); }
+  void stop() {
+    leaves_.store(!meeting_->coordinates());
+    meeting_->stop();
+  }
   std::vector<LinkReport> links() const { return meeting_->links(); }
 
  private:
   enum class Stage { waits, ready, runs, finished };
 
   void carry_out(Task& task);
-  void compile();
+  void compile(uint64_t number);
   void prepare(const fleet::Brief& brief);
+  template <class Refuse>
+  void attempt_part(const std::function<void()>& work, Refuse refuse);
   void make_part(const fleet::Brief& brief);
   void drop_part();
   void fail(const fleet::RunFailure& failure);
@@ -45,6 +51,7 @@ class Node::Work {
   const std::vector<std::string> names_;
   const std::string name_;
   const uint32_t number_;
+  const int64_t patience_ns_;
   Decided decided_;
   device::MonotonicTime machine_time_;
   RunTime time_{machine_time_};
@@ -52,9 +59,11 @@ class Node::Work {
   Stage stage_ = Stage::waits;
   std::optional<embed::Preparation> preparation_; // none: the composition has it
   std::unique_ptr<ToldHandlers> told_;            // the preparation's facts refer to it
-  std::unique_ptr<embed::Composition> composition_;
-  std::shared_ptr<exec::Run> run_; // refers to the composition
+  std::shared_ptr<embed::Composition> composition_;
+  std::shared_ptr<exec::Run> run_; // holds the composition, since others may hold the run
   bool is_over_ = false, gives_up_ = false;
+  std::atomic<bool> leaves_{false}; // this node alone ends
+  int64_t finished_ns_ = 0;         // when the run was found finished; 0: not yet
   NodeResult result_;
   std::optional<Error> error_;
 
@@ -89,6 +98,7 @@ Node::Work::Work(const graph::Graph& graph, const NodeOptions& options, const No
       names_(graph::node_names(graph)),
       name_(options.name),
       number_(static_cast<uint32_t>(std::find(names_.begin(), names_.end(), name_) - names_.begin())),
+      patience_ns_(options.patience_ns),
       decided_(options.decided) {
   MR_ASSERT(number_ < names_.size(), "the node is one of the pipeline's");
   MeetingOptions meeting;
@@ -126,6 +136,8 @@ NodeResult Node::Work::run() {
   if (stage_ == Stage::ready) drop_part();
   meeting_->part();
   if (meeting_->coordinates()) result_.reports = meeting_->reports();
+  if (!error_ && !result_.has_run && !leaves_.load() && !meeting_->coordinates())
+    error_ = Error{code::node_away, names_[0] + " ended the run before it had begun", {}, {}, "", ""};
   if (error_) {
     if (!result_.has_run) throw Failure(*error_);
     result_.result.ok = false;
@@ -136,10 +148,13 @@ NodeResult Node::Work::run() {
 
 void Node::Work::carry_out(Task& task) {
   switch (task.type) {
-    case Task::Type::compile: return compile();
+    case Task::Type::compile: return compile(task.number);
     case Task::Type::prepare: return prepare(task.brief);
-    case Task::Type::drop: return drop_part();
+    case Task::Type::drop:
+      if (composition_) drop_part(); // else the coordinator has compiled anew meanwhile
+      return;
     case Task::Type::start:
+      run_->time_goes_on();
       stage_ = Stage::runs;
       result_.has_run = true;
       return;
@@ -155,8 +170,23 @@ void Node::Work::carry_out(Task& task) {
   }
 }
 
-void Node::Work::compile() {
+// The exceptions of a library end a preparation as a Failure does: the other nodes have to hear of it.
+template <class Refuse>
+void Node::Work::attempt_part(const std::function<void()>& work, Refuse refuse) {
+  Error error;
   try {
+    return work();
+  } catch (const Failure& failure) {
+    error = failure.error();
+  } catch (const std::exception& other) {
+    error = {code::unable_node, std::string("this node cannot do its part: ") + other.what(), {}, {}, "", ""};
+  }
+  refuse(error);
+}
+
+void Node::Work::compile(uint64_t number) {
+  const auto compile_parts = [&] {
+    if (told_) drop_part(); // the handlers of another plan let go of what they hold
     decided_.round_trip_ns = meeting_->round_trip_ns();
     told_ = std::make_unique<ToldHandlers>();
     take_offers(meeting_->offers(), preparation(), *told_);
@@ -174,10 +204,9 @@ void Node::Work::compile() {
       const bool is_home = pace.kind == plan::PaceKind::clock;
       part.needed = part.needed || is_home || !plan.clocks[pace.clock].realtime();
     }
-    meeting_->compiled(std::move(parts));
-  } catch (const Failure& failure) {
-    meeting_->refuse(failure.error());
-  }
+    meeting_->compiled(std::move(parts), number);
+  };
+  attempt_part(compile_parts, [&](const Error& error) { meeting_->refuse(error, number); });
 }
 
 exec::RunOptions Node::Work::run_options(const Decided& decided) {
@@ -205,16 +234,18 @@ exec::RunOptions Node::Work::run_options(const Decided& decided) {
 }
 
 void Node::Work::prepare(const fleet::Brief& brief) {
-  try {
+  const auto make = [&] {
     make_part(brief);
     meeting_->prepared(brief.epoch);
-  } catch (const Failure& failure) {
+  };
+  attempt_part(make, [&](const Error& error) {
     drop_part();
-    meeting_->unable(brief.epoch, failure.error());
-  }
+    if (!leaves_.load()) meeting_->unable(brief.epoch, error);
+  });
 }
 
 void Node::Work::make_part(const fleet::Brief& brief) {
+  if (brief.hash != sha256(brief.body)) throw Failure(code::other_version, "the brief is not what its hash says");
   Decided decided = decided_;
   if (!meeting_->coordinates()) {
     told_ = std::make_unique<ToldHandlers>();
@@ -224,12 +255,12 @@ void Node::Work::make_part(const fleet::Brief& brief) {
   options.clock = decided.clock;
   options.rate = decided.rate;
   options.round_trip_ns = decided.round_trip_ns;
-  composition_ = std::make_unique<embed::Composition>(std::move(*preparation_), options);
+  composition_ = std::make_shared<embed::Composition>(std::move(*preparation_), options);
   preparation_.reset();
   if (hooks_.composed) hooks_.composed(*composition_);
-  std::shared_ptr<exec::Run> run = composition_->make_run(run_options(decided));
-  run->start();
-  run_ = std::move(run);
+  exec::Run* const run = composition_->make_run(run_options(decided)).release();
+  run_ = std::shared_ptr<exec::Run>(run, [composition = composition_](exec::Run* over) { delete over; });
+  run_->start();
   stage_ = Stage::ready;
   if (hooks_.running) hooks_.running(run_);
   meeting_->attach(*run_, composition_->plan(), brief);
@@ -266,8 +297,12 @@ void Node::Work::leave() {
 }
 
 void Node::Work::finish_if_over() {
-  // A run that was interrupted finishes nothing: wait() ends it.
-  const bool is_whole = run_->finished() && (error_ || is_over_ || meeting_->has_delivered());
+  const int64_t now = machine_time_.now_ns();
+  if (run_->finished() && finished_ns_ == 0) finished_ns_ = now;
+  const int64_t waited_ns = finished_ns_ == 0 ? 0 : now - finished_ns_;
+  // After a failure nobody waits for long. A run that was interrupted finishes nothing: wait() ends it.
+  const bool is_late = error_ && waited_ns >= patience_ns_;
+  const bool is_whole = finished_ns_ != 0 && (is_over_ || is_late || meeting_->has_delivered(waited_ns));
   if (!is_whole && !gives_up_) return;
   stage_ = Stage::finished;
   meeting_->detach();
@@ -276,7 +311,7 @@ void Node::Work::finish_if_over() {
   if (!result_.result.ok && !error_) error_ = result_.result.error;
   std::string report = to_json(result_.result);
   if (report.size() > kReportBytesMax) report = "{}";
-  meeting_->finished(report);
+  if (!leaves_.load()) meeting_->finished(report); // else the others hear that it has left
 }
 
 } // namespace millrace::node

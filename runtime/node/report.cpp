@@ -62,10 +62,14 @@ std::string report_of_all(const Result& own, const std::string& node,
   add(all, part, node);
   all["nodes"][node] = std::move(part);
   for (const auto& [name, text] : reports) {
-    ordered_json other = ordered_json::parse(text, nullptr, false);
-    if (!other.is_object()) continue;
-    add(all, other, name);
-    all["nodes"][name] = std::move(other);
+    ordered_json merged = all;
+    try {
+      ordered_json other = ordered_json::parse(text);
+      add(merged, other, name);
+      merged["nodes"][name] = std::move(other);
+      all = std::move(merged);
+    } catch (const ordered_json::exception&) { // another program said it
+    }
   }
   return all.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }

@@ -25,6 +25,18 @@ json tell_formats(const std::vector<mr_format>& formats) {
   return told;
 }
 
+[[noreturn]] void refuse(const std::string& handler, const std::string& why) {
+  throw Failure(code::other_version, "handler " + handler + " was told in words that cannot be used here: " + why);
+}
+
+// The compiler takes the declaration of a plugin for sound, since the registry has checked it.
+void require_sound(const plugin::HandlerInfo& info) {
+  const auto ports = static_cast<int64_t>(info.ports.size());
+  for (const plugin::HandlerInfo::Port& port : info.ports)
+    if (port.raw.like >= ports || (port.raw.like >= 0 && !info.ports[static_cast<size_t>(port.raw.like)].is_input()))
+      throw Failure(code::other_version, "port " + port.name + " is like one that is no input");
+}
+
 } // namespace
 
 mr_status ToldHandler::configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs) {
@@ -35,6 +47,7 @@ mr_status ToldHandler::configure(const std::vector<mr_format>& inputs, std::vect
     outputs = known->outputs;
     return MR_OK;
   }
+  if (!live_ && outputs.empty()) return MR_OK; // its own node asks whether it takes them
   if (!live_) {
     error_ = "the plugin of " + info_.type + " is not installed here, and its own node did not tell what it makes of " +
              (inputs.empty() ? "nothing" : "these formats");
@@ -56,6 +69,7 @@ void ToldHandlers::listen(plan::HandlerFacts& handler) {
 void ToldHandlers::take(const json& told, plan::HandlerFacts& handler) {
   try {
     plugin::HandlerInfo info = plugin::read_handler_info(told.at("info"));
+    require_sound(info);
     handlers_.emplace_back(std::move(info), handler.answers);
     ToldHandler& made = handlers_.back();
     for (const json& answer : told.at("answers"))
@@ -63,16 +77,19 @@ void ToldHandlers::take(const json& told, plan::HandlerFacts& handler) {
     handler.facts = plan::read_facts(told.at("facts"));
     handler.accepts = read_all(told.at("accepts"));
     if (handler.accepts.size() != made.info().ports.size())
-      throw Failure(code::other_version, "handler " + handler.name + " was told with another number of ports");
+      throw Failure(code::other_version, "it has another number of ports");
     handler.answers = &made;
   } catch (const json::exception& wrong) {
-    throw Failure(code::other_version,
-                  "handler " + handler.name + " was told in words that cannot be read: " + wrong.what());
+    refuse(handler.name, wrong.what());
+  } catch (const Failure& failure) {
+    refuse(handler.name, failure.error().what);
   }
 }
 
 json ToldHandlers::tell(const plan::HandlerFacts& handler) {
-  json told = {{"info", plugin::to_json(handler.answers->info())},
+  plugin::HandlerInfo info = handler.answers->info();
+  info.manual.clear(); // for people, and long
+  json told = {{"info", plugin::to_json(info)},
                {"facts", plan::write_facts(handler.facts)},
                {"accepts", tell_formats(handler.accepts)},
                {"answers", json::array()}};

@@ -1,0 +1,397 @@
+#!/usr/bin/env python3
+"""Pipelines that several processes run together, each one node: over TLS on the loopback, as people start them.
+
+usage: node_runs.py MILLRACE [unittest arguments]
+"""
+import hashlib
+import json
+import os
+import pathlib
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.request
+
+MILLRACE = ""
+SECONDS_MAX = 60
+
+# A picture goes to the other node and comes back.
+THERE_AND_BACK = """
+version: 1
+nodes: { edge: {}, gpu: {} }
+handlers:
+  camera: { type: test.pattern, width: 64, height: 48, count: 200, node: edge }
+  blur:   { type: image.blur, node: gpu, input: camera }
+  save:   { type: file.raw_writer, path: out.rgb, node: edge, input: blur }
+"""
+
+# A camera that cannot wait; a recorder beside the way over the other node.
+LIVE = """
+version: 1
+nodes: { edge: {}, gpu: {} }
+handlers:
+  camera: { type: test.pattern, width: 64, height: 48, fps: 50, live: true, count: 400, node: edge }
+  blur:   { type: image.blur, node: gpu, input: camera }
+  record: { type: null.sink, node: edge, input: camera }
+  screen: { type: null.sink, node: edge, input: blur }
+"""
+
+
+class Process:
+    """A node under way, with what it says on stderr."""
+
+    def __init__(self, test, machine, node, *arguments):
+        self.report_path = test.folder / f"{node}-{len(test.processes)}.json"
+        self.node = node
+        self.process = subprocess.Popen(
+            [MILLRACE, "run", str(test.pipeline), "--node", node, "--json", str(self.report_path), *map(str, arguments)],
+            cwd=test.folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=test.environment(machine))
+        test.processes.append(self)
+        test.addCleanup(self.process.stderr.close)
+        test.addCleanup(self.process.wait)
+        test.addCleanup(self.process.kill)
+        test.addCleanup(self.process.send_signal, signal.SIGCONT)
+        self.said = ""
+
+    def until(self, words, seconds=SECONDS_MAX):
+        """Reads until it said something that matches; the match."""
+        end = time.monotonic() + seconds
+        while not (match := re.search(words, self.said)):
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.process.stderr], [], [], left)[0]:
+                raise AssertionError(f"{self.node} did not say '{words}' within {seconds} s: {self.said}")
+            got = os.read(self.process.stderr.fileno(), 65536)
+            if not got:
+                raise AssertionError(f"{self.node} did not say '{words}': {self.said}")
+            self.said += got.decode(errors="replace")
+        return match
+
+    def end(self, seconds=SECONDS_MAX):
+        """Its exit code."""
+        end = time.monotonic() + seconds
+        while got := self.read(end - time.monotonic()):
+            self.said += got.decode(errors="replace")
+        return self.process.wait(max(end - time.monotonic(), 1))
+
+    def read(self, seconds):
+        if not select.select([self.process.stderr], [], [], max(seconds, 0))[0]:
+            raise AssertionError(f"{self.node} does not end: {self.said}")
+        return os.read(self.process.stderr.fileno(), 65536)
+
+    def report(self):
+        return json.loads(self.report_path.read_text())
+
+
+class Fleet(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.pipeline = self.folder / "pipeline.yaml"
+        self.processes = []
+        self.address = ""
+
+    def environment(self, machine):
+        return {**os.environ, "XDG_CONFIG_HOME": str(self.folder / machine), "MILLRACE_MACHINE": ""}
+
+    def call(self, machine, *arguments):
+        return subprocess.run([MILLRACE, *arguments], capture_output=True, text=True, timeout=SECONDS_MAX, check=True,
+                              env=self.environment(machine)).stdout
+
+    def know_each_other(self, *machines):
+        ids = {machine: json.loads(self.call(machine, "identity", "--json"))["id"] for machine in machines}
+        for machine in machines:
+            for other in machines:
+                if other != machine:
+                    self.call(machine, "nodes", "add", other, ids[other])
+
+    def write(self, text, *machines):
+        self.pipeline.write_text(text)
+        self.know_each_other(*(machines or ("edge", "gpu")))
+
+    def edge(self, *arguments):
+        """The coordinator, once it listens."""
+        process = Process(self, "edge", "edge", "--listen", "127.0.0.1:0", *arguments)
+        self.address = process.until(r"listening at (127\.0\.0\.1:\d+)").group(1)
+        return process
+
+    def other(self, node, *arguments):
+        return Process(self, node, node, "--coordinator", self.address, *arguments)
+
+    def both(self, *arguments):
+        edge = self.edge(*arguments)
+        gpu = self.other("gpu")
+        edge.until("all nodes are ready")
+        return edge, gpu
+
+    def ends(self, process, code):
+        self.assertEqual(process.end(), code, process.said)
+
+
+class Runs(Fleet):
+    def test_7_13_two_nodes_give_the_bytes_of_one_machine_and_one_report(self):
+        self.write(THERE_AND_BACK)
+        edge, gpu = self.both()
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        got = hashlib.sha256((self.folder / "out.rgb").read_bytes()).hexdigest()
+        subprocess.run([MILLRACE, "run", str(self.pipeline), "--quiet"], cwd=self.folder, check=True, timeout=SECONDS_MAX)
+        self.assertEqual(got, hashlib.sha256((self.folder / "out.rgb").read_bytes()).hexdigest())
+
+        report = edge.report()
+        self.assertTrue(report["ok"])
+        self.assertEqual({name: handler["on"] for name, handler in report["handlers"].items()},
+                         {"camera": "edge", "blur": "gpu", "save": "edge"})
+        self.assertEqual([(edge["from"], edge["to"], edge["delivered"], edge["dropped"]) for edge in report["edges"]],
+                         [("camera.video", "blur.video", 200, {}), ("blur.video", "save.in", 200, {})])
+        self.assertEqual({(c["name"], c["on"], c["parcels"]) for c in report["crossings"]},
+                         {(name, node, 200) for name in ("main/0>1", "main/1>2") for node in ("edge", "gpu")})
+        self.assertEqual(set(report["nodes"]), {"edge", "gpu"})
+        self.assertEqual(report["nodes"]["gpu"]["ticks"]["run"], 200)
+        self.assertIn("main/0>1 to gpu: 200 ticks", edge.said)
+        self.assertEqual(set(gpu.report()["handlers"]), {"blur"})
+
+    def test_three_nodes_start_in_any_order_and_only_those_that_exchange_ticks_know_each_other(self):
+        self.write(THERE_AND_BACK.replace("gpu: {} }", "gpu: {}, cloud: {} }") +
+                   "  sheet: { type: file.raw_writer, path: cloud.rgb, node: cloud, input: blur }\n")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        self.know_each_other("edge", "gpu", "cloud")
+        self.call("cloud", "nodes", "forget", "edge")
+        edge_id = json.loads(self.call("edge", "identity", "--json"))["id"]
+        gpu_id = json.loads(self.call("gpu", "identity", "--json"))["id"]
+        self.call("cloud", "nodes", "add", "edge", edge_id, self.address)  # in place of --coordinator
+        gpu = self.other("gpu", "--listen", "127.0.0.1:0")
+        at = gpu.until(r"listening at (\S+)").group(1)
+        self.call("cloud", "nodes", "add", "gpu", gpu_id, at)
+        gpu.until(r"waiting for edge \(127\.0\.0\.1:\d+: Connection refused\)")
+        cloud = Process(self, "cloud", "cloud")
+        edge = Process(self, "edge", "edge", "--listen", self.address)
+        for process in (edge, gpu, cloud):
+            self.ends(process, 0)
+        self.assertEqual((self.folder / "out.rgb").read_bytes(), (self.folder / "cloud.rgb").read_bytes())
+        self.assertEqual(set(edge.report()["nodes"]), {"edge", "gpu", "cloud"})
+
+    def test_8_2_two_clocks_with_homes_on_two_nodes_give_the_bytes_of_one_machine(self):
+        self.write("""
+version: 1
+nodes: { edge: {}, gpu: {} }
+clocks: { fast: {}, slow: {} }
+handlers:
+  quick: { type: test.pattern, clock: fast, width: 64, height: 48, fps: 60, count: 120, node: edge }
+  heavy: { type: test.pattern, clock: slow, width: 64, height: 48, fps: 20, count: 40, node: gpu }
+  dull:  { type: image.blur, input: heavy, node: gpu }
+  both:  { type: image.composite, node: edge, input: [quick, { from: dull, policy: latest, initial: empty }] }
+  save:  { type: file.raw_writer, path: out.rgb, node: edge, input: both }
+""")
+        edge, gpu = self.both()
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        got = (self.folder / "out.rgb").read_bytes()
+        subprocess.run([MILLRACE, "run", str(self.pipeline), "--quiet"], cwd=self.folder, check=True, timeout=SECONDS_MAX)
+        self.assertEqual(got, (self.folder / "out.rgb").read_bytes())
+
+    def test_the_coordinators_ticks_and_clock_count_for_all(self):
+        self.write(THERE_AND_BACK)
+        edge, gpu = self.both("--ticks", 50, "--clock", "realtime", "--rate", 100)
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        report = edge.report()
+        self.assertEqual(report["ticks"]["run"] + report["ticks"]["skipped"], 50)
+        self.assertGreaterEqual(report["duration_s"], 0.45)
+
+    def test_metrics_tell_of_crossings_and_nodes(self):
+        self.write(LIVE)
+        edge = self.edge("--metrics", "127.0.0.1:0")
+        self.other("gpu")
+        url = edge.until(r"metrics: (\S+)").group(1)
+        edge.until("all nodes are ready")
+        end = time.monotonic() + SECONDS_MAX
+        while time.monotonic() < end:
+            text = urllib.request.urlopen(url, timeout=SECONDS_MAX).read().decode()
+            if re.search(r'millrace_crossing_parcels_total\{[^}]*direction="from"[^}]*\} [1-9]', text):
+                break
+        self.assertIn('millrace_node_up{node="gpu"} 1', text)
+        self.assertRegex(text, r'millrace_link_round_trip_seconds\{node="gpu"\} 0?\.?\d')
+        self.assertRegex(text, r'millrace_crossing_bytes_total\{crossing="main/0>1",direction="to",node="gpu"\} [1-9]')
+
+
+class Refusals(Fleet):
+    """Mistakes are told before anything runs, and leave nothing half started."""
+
+    def refused(self, process, code, *words, exit_code=3):
+        self.ends(process, exit_code)
+        self.assertIn(f"error {code}: ", process.said)
+        for word in words:
+            self.assertIn(word, process.said)
+        written = self.folder / "out.rgb"
+        self.assertEqual(written.stat().st_size if written.exists() else 0, 0)
+
+    def test_another_pipeline_is_refused_and_the_others_wait_on(self):
+        self.write(THERE_AND_BACK)
+        edge = self.edge()
+        self.refused(self.other("gpu", "--set", "camera.count=7"), "MR0801", "gpu runs another pipeline", "here: ")
+        edge.until("refused gpu: error MR0801")
+        edge.until("waiting for gpu")
+        gpu = self.other("gpu")
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+
+    def test_a_node_that_is_not_known_and_one_that_is_not_there(self):
+        self.write(THERE_AND_BACK)
+        self.call("edge", "nodes", "forget", "gpu")
+        self.refused(Process(self, "edge", "edge"), "MR0807", "node gpu is not known here", "millrace nodes add gpu ID ADDRESS")
+        self.refused(Process(self, "edge", "egde"), "MR0105", 'the pipeline has no node "egde"', "--node edge", exit_code=2)
+        self.refused(Process(self, "gpu", "gpu"), "MR0802", "gpu is to dial edge, and has no address of it",
+                     "--coordinator ADDRESS")
+
+    def test_somebody_else_at_the_coordinators_address_is_told(self):
+        self.write(THERE_AND_BACK, "edge", "gpu", "stranger")
+        self.call("gpu", "nodes", "forget", "edge")
+        stranger = json.loads(self.call("stranger", "identity", "--json"))["id"]
+        self.call("gpu", "nodes", "forget", "stranger")
+        self.call("gpu", "nodes", "add", "edge", stranger)
+        self.edge()
+        gpu = self.other("gpu")
+        gpu.until(r"waiting for edge \(.*somebody else answers as edge")
+
+    def test_a_part_that_cannot_be_made_ends_all_before_the_start(self):
+        self.write(THERE_AND_BACK.replace("type: image.blur", "type: image.blur, device: cuda:0"))
+        edge = self.edge()
+        gpu = self.other("gpu")
+        self.refused(edge, "MR0812", "gpu cannot do its part", "cuda:0")
+        self.refused(gpu, "MR0812", "cuda:0")
+
+    def test_a_mistake_in_the_pipeline_is_told_at_once(self):
+        self.write(THERE_AND_BACK.replace("image.blur", "image.blurr"))
+        self.refused(Process(self, "gpu", "gpu", "--coordinator", "127.0.0.1:1"), "MR0304", "image.blur")
+
+    def test_a_second_process_of_a_node_is_refused(self):
+        self.write(LIVE)
+        edge, gpu = self.both("--duration", 9)
+        second = self.other("gpu")
+        self.refused(second, "MR0809", "gpu is running already")
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        self.assertEqual(edge.report()["edges"][0]["dropped"], {})
+
+    def test_a_signal_ends_the_waiting_for_another_node(self):
+        self.write(THERE_AND_BACK)
+        edge = self.edge()
+        edge.until("waiting for gpu")
+        edge.process.send_signal(signal.SIGINT)
+        self.ends(edge, 130)
+        gpu = self.other("gpu")
+        gpu.until("waiting for edge")
+        gpu.process.send_signal(signal.SIGTERM)
+        self.ends(gpu, 143)
+
+
+class Failures(Fleet):
+    def test_7_11_a_handler_that_fails_ends_all_with_its_words(self):
+        self.write(THERE_AND_BACK.replace("path: out.rgb, node: edge", "path: /dev/full, node: gpu"))
+        edge, gpu = self.both()
+        for process in (edge, gpu):
+            self.ends(process, 1)
+            self.assertIn("error MR0601: save (file.raw_writer) failed at tick 0", process.said)
+            self.assertIn("on node gpu", process.said)
+        self.assertEqual(edge.report()["error"]["code"], "MR0601")
+
+    def test_7_9_a_node_that_stays_away_ends_a_run_whose_clock_waits(self):
+        self.write(THERE_AND_BACK.replace("count: 200", "count: 100000"))
+        edge, gpu = self.both("--patience", 1)
+        gpu.process.kill()
+        begin = time.monotonic()
+        self.ends(edge, 1)
+        self.assertIn("error MR0804: gpu has been away for 1 s", edge.said)
+        self.assertLess(time.monotonic() - begin, 15)
+
+    def test_7_10_a_node_that_begins_again_ends_a_run_whose_clock_waits(self):
+        self.write(THERE_AND_BACK.replace("count: 200", "count: 100000"))
+        edge, gpu = self.both()
+        gpu.process.kill()
+        again = self.other("gpu")
+        for process in (edge, again):
+            self.ends(process, 1)
+            self.assertIn("error MR0806: gpu began again", process.said)
+
+    def test_7_10_a_node_that_is_no_home_comes_back_and_nobody_else_misses_a_tick(self):
+        self.write(LIVE)
+        edge, gpu = self.both()
+        time.sleep(1)
+        gpu.process.kill()
+        time.sleep(4)  # away after 3 s
+        again = self.other("gpu")
+        self.ends(edge, 0)
+        self.ends(again, 0)
+        report = edge.report()
+        edges = {(e["from"], e["to"]): e for e in report["edges"]}
+        self.assertEqual(edges["camera.video", "record.in"]["delivered"], 400)
+        lost = edges["camera.video", "blur.video"]["dropped"]
+        self.assertGreater(lost["link"], 0)
+        self.assertGreater(lost["away"], 0)
+        back = again.report()["crossings"][0]["parcels"]
+        self.assertGreater(back, 0)
+        self.assertEqual(report["crossings"][0]["parcels"] + sum(lost.values()), 400)
+
+    def test_a_node_that_is_stopped_for_a_while_goes_on_with_what_waited(self):
+        self.write(THERE_AND_BACK.replace("count: 200", "count: 200000"))
+        edge, gpu = self.both("--duration", 4)
+        time.sleep(0.5)
+        gpu.process.send_signal(signal.SIGSTOP)
+        time.sleep(1)
+        gpu.process.send_signal(signal.SIGCONT)
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        counts = {(c["name"], c["on"]): c["parcels"] for c in edge.report()["crossings"]}
+        self.assertEqual(len(set(counts.values())), 1, counts)
+        self.assertEqual(edge.report()["edges"][1]["delivered"], edge.report()["ticks"]["run"])
+
+    def test_7_11_a_signal_at_the_coordinator_ends_all_well(self):
+        self.write(LIVE)
+        edge, gpu = self.both()
+        time.sleep(0.5)
+        edge.process.send_signal(signal.SIGINT)
+        self.ends(edge, 130)
+        self.ends(gpu, 0)
+        self.assertTrue(edge.report()["ok"])
+        self.assertIn("blur", edge.report()["handlers"])
+
+    def test_7_11_a_signal_elsewhere_takes_that_node_out(self):
+        self.write(LIVE)
+        edge, gpu = self.both()
+        time.sleep(0.5)
+        gpu.process.send_signal(signal.SIGINT)
+        self.ends(gpu, 130)
+        edge.until("gpu has left the run: nobody waits for it")
+        self.ends(edge, 0)
+        self.assertEqual({e["to"]: e["delivered"] for e in edge.report()["edges"]}["record.in"], 400)
+
+    def test_7_11_a_node_that_leaves_a_clock_that_waits_ends_it(self):
+        self.write(THERE_AND_BACK.replace("count: 200", "count: 100000"))
+        edge, gpu = self.both()
+        gpu.process.send_signal(signal.SIGTERM)
+        self.ends(gpu, 143)
+        self.ends(edge, 1)
+        self.assertIn("error MR0804: gpu has left the run, and others wait for it", edge.said)
+
+    def test_a_coordinator_that_dies_ends_the_others_after_the_patience(self):
+        self.write(LIVE)
+        edge = self.edge()
+        gpu = self.other("gpu", "--patience", 1)
+        edge.until("all nodes are ready")
+        edge.process.kill()
+        self.ends(gpu, 1)
+        self.assertIn("error MR0804: edge has been away for 1 s", gpu.said)
+
+
+if __name__ == "__main__":
+    MILLRACE = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()
