@@ -88,7 +88,9 @@ std::vector<net::Endpoint> listening_at(const graph::Graph& graph, const NodeOpt
   uint16_t port = net::kDefaultPort;
   for (const graph::Node& node : graph.nodes)
     if (node.name == options.name && !node.address.empty()) port = net::parse_endpoint(node.address).port;
-  return {{"::", port, ""}};
+  std::vector<net::Endpoint> all = {{"0.0.0.0", port, ""}};
+  if (std::filesystem::exists("/proc/net/if_inet6")) all.push_back({"::", port, ""});
+  return all;
 }
 
 } // namespace

@@ -29,6 +29,23 @@ nlohmann::ordered_json json_of(const HandlerReport& h) {
   return json;
 }
 
+// Only where several nodes run the graph.
+void add_nodes(const Report& report, nlohmann::ordered_json& json) {
+  for (const CrossingReport& c : report.crossings)
+    json["crossings"].push_back({{"name", c.name},
+                                 {"direction", c.departs ? "to" : "from"},
+                                 {"node", c.node},
+                                 {"parcels", c.parcels},
+                                 {"bytes", c.bytes},
+                                 {"left_out", c.left_out}});
+  for (const LinkReport& l : report.links)
+    json["links"].push_back({{"node", l.node},
+                             {"state", l.state},
+                             {"round_trip_us", l.round_trip_us},
+                             {"offset_us", l.offset_us},
+                             {"offset_error_us", l.offset_error_us}});
+}
+
 } // namespace
 
 std::string to_json(const Result& result) {
@@ -60,19 +77,7 @@ std::string to_json(const Result& result) {
                                  {"sampled", t.sampled},
                                  {"p50_us", t.p50_us},
                                  {"predicted_us", t.predicted_us}});
-  for (const CrossingReport& c : report.crossings)
-    json["crossings"].push_back({{"name", c.name},
-                                 {"direction", c.departs ? "to" : "from"},
-                                 {"node", c.node},
-                                 {"parcels", c.parcels},
-                                 {"bytes", c.bytes},
-                                 {"left_out", c.left_out}});
-  for (const LinkReport& l : report.links)
-    json["links"].push_back({{"node", l.node},
-                             {"state", l.state},
-                             {"round_trip_us", l.round_trip_us},
-                             {"offset_us", l.offset_us},
-                             {"offset_error_us", l.offset_error_us}});
+  add_nodes(report, json);
   json["surprises"] = ordered_json::array();
   for (const Misprediction& s : report.mispredictions)
     json["surprises"].push_back({{"what", s.what}, {"predicted_us", s.predicted_us}, {"measured_us", s.measured_us}});
