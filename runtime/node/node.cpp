@@ -155,6 +155,7 @@ void Node::Work::carry_out(Task& task) {
 void Node::Work::compile() {
   try {
     decided_.round_trip_ns = meeting_->round_trip_ns();
+    if (told_) preparation_.reset(); // a node has gone since: its facts refer to handlers that were told before
     told_ = std::make_unique<ToldHandlers>();
     take_offers(meeting_->offers(), preparation(), *told_);
     plan::Options options = preparation().options_of_node(number_);
