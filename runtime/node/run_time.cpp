@@ -17,22 +17,20 @@ int64_t RunTime::Line::offset_at(int64_t machine_ns) const {
   return offset_ns + (faster ? slewed : -slewed);
 }
 
+// A reader that sees one part of a change sees the begin of the change too: parts are released and acquired.
 RunTime::Line RunTime::line() const {
-  return {from_ns_.load(std::memory_order_relaxed), until_ns_.load(std::memory_order_relaxed),
-          offset_ns_.load(std::memory_order_relaxed), faster_.load(std::memory_order_relaxed)};
+  return {from_ns_.load(std::memory_order_acquire), until_ns_.load(std::memory_order_acquire),
+          offset_ns_.load(std::memory_order_acquire), faster_.load(std::memory_order_acquire)};
 }
 
-void RunTime::begin_change() {
-  changes_.store(changes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst); // readers see it before the machine's time is read
-}
+void RunTime::begin_change() { changes_.fetch_add(1); } // readers see it before the machine's time is read
 
 void RunTime::end_change(const Line& line) {
-  from_ns_.store(line.from_ns, std::memory_order_relaxed);
-  until_ns_.store(line.until_ns, std::memory_order_relaxed);
-  offset_ns_.store(line.offset_ns, std::memory_order_relaxed);
-  faster_.store(line.faster, std::memory_order_relaxed);
-  changes_.store(changes_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  from_ns_.store(line.from_ns, std::memory_order_release);
+  until_ns_.store(line.until_ns, std::memory_order_release);
+  offset_ns_.store(line.offset_ns, std::memory_order_release);
+  faster_.store(line.faster, std::memory_order_release);
+  changes_.fetch_add(1);
 }
 
 int64_t RunTime::now_ns() const {
@@ -41,8 +39,7 @@ int64_t RunTime::now_ns() const {
     const uint64_t before = changes_.load(std::memory_order_acquire);
     const Line line_now = line();
     const int64_t machine_ns = machine_.now_ns();
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (before % 2 == 0 && changes_.load(std::memory_order_relaxed) == before)
+    if (before % 2 == 0 && changes_.load(std::memory_order_acquire) == before)
       return std::max(machine_ns + line_now.offset_at(machine_ns), kBeforeStartNs);
   }
 }

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "embed/link_ends.h"
 #include "exec/run.h"
-#include "plan/describe_crossing.h"
 #include "plugin/info_json.h"
 #include "tests/contains.h"
 #include "tests/node/types.h"
@@ -88,16 +88,14 @@ Decided realtime_at_25() {
 // All that both ends of a crossing have to agree on, by the crossing's name.
 std::map<std::string, json> crossings_of(const plan::Plan& plan, const std::string& with) {
   std::map<std::string, json> crossings;
-  for (const plan::CrossingPlan& crossing : plan.crossings) {
-    if (crossing.node != with) continue;
+  for (const net::CrossingPlan& crossing : embed::link_crossings(plan, with)) {
     json& said = crossings[crossing.name];
-    said = {{"depth", plan.channels[crossing.channel].depth},
-            {"delivery", plan::delivery_word(crossing)},
-            {"values", json::array()}};
-    for (const plan::CrossingValue& value : plan::values_of(plan, crossing)) {
-      json format = plugin::to_json(value.format);
-      if (value.format.records) format["records"] = plugin::to_json(*value.format.records);
-      said["values"].push_back({value.name, format, value.delay, value.bytes});
+    said = {{"number", crossing.number}, {"lane", crossing.lane},
+            {"depth", crossing.depth},   {"delivery", crossing.delivery == net::Delivery::live ? "live" : "reliable"},
+            {"formats", json::array()},  {"capacities", crossing.capacities}};
+    for (const mr_format& format : crossing.formats) {
+      said["formats"].push_back(plugin::to_json(format));
+      if (format.records) said["formats"].back()["records"] = plugin::to_json(*format.records);
     }
   }
   return crossings;
@@ -150,11 +148,10 @@ TEST_CASE("nodes without the code of each other's handlers compile plans whose c
       for (const auto& [name, said] : there)
         CHECK(said["delivery"] == (is_realtime && node == "edge" ? "live" : "reliable"));
     }
-    const auto boxes = crossings_of(home, "edge").begin()->second;
-    CHECK(boxes["values"][0][0] == "camera.boxes");
-    CHECK(boxes["values"][0][1]["record_count_max"] == 7);
-    CHECK(boxes["values"][0][1]["records"]["name"] == "millrace.Box");
-    CHECK(crossings_of(home, "wall").begin()->second["values"][0][1]["shape"][0] == 7);
+    const json boxes = crossings_of(home, "edge").begin()->second["formats"][0];
+    CHECK(boxes["record_count_max"] == 7);
+    CHECK(boxes["records"]["name"] == "millrace.Box");
+    CHECK(crossings_of(home, "wall").begin()->second["formats"][0]["shape"][0] == 7);
   }
 }
 
