@@ -64,9 +64,8 @@ void Coordinator::gone(Link link, int64_t now_ns) {
 
 void Coordinator::left(Link link, int64_t now_ns) {
   Node* const node = node_of(link);
-  const bool is_missed = node && phase_ == Phase::running && waits_for(*node);
   gone(link, now_ns);
-  if (!is_missed) return;
+  if (!node || !waits_for(*node)) return; // another process has its place, or the run ends anyway
   give_up(*node, node->name + " has left the run");
   look(now_ns);
 }

@@ -72,6 +72,9 @@ void take_offers(const std::map<std::string, std::string>& offers, embed::Prepar
     plan::HandlerFacts& handler = preparation.facts().handlers[h];
     const auto from = read.find(node);
     if (from == read.end()) {
+      if (!handler.answers)
+        throw Failure(code::unknown_type,
+                      "nobody told of " + declared.name + ", and " + declared.type + " is not known here");
       told.listen(handler);
       continue;
     }

@@ -16,9 +16,9 @@ constexpr const char* kLists[] = {"transfers", "crossings", "links", "surprises"
 // Each of the nodes at both ends of an edge counts what it has seen of it.
 void add_edges(ordered_json& all, ordered_json& part) {
   for (ordered_json& edge : part) {
-    const auto same = std::find_if(all.begin(), all.end(), [&](const ordered_json& one) {
-      return one["from"] == edge["from"] && one["to"] == edge["to"];
-    });
+    const std::string from = edge.at("from"), to = edge.at("to");
+    const auto same = std::find_if(all.begin(), all.end(),
+                                   [&](const ordered_json& one) { return one["from"] == from && one["to"] == to; });
     if (same == all.end()) {
       all.push_back(std::move(edge));
       continue;
@@ -62,13 +62,14 @@ std::string report_of_all(const Result& own, const std::string& node,
   add(all, part, node);
   all["nodes"][node] = std::move(part);
   for (const auto& [name, text] : reports) {
-    ordered_json merged = all;
     try {
-      ordered_json other = ordered_json::parse(text);
-      add(merged, other, name);
-      merged["nodes"][name] = std::move(other);
-      all = std::move(merged);
-    } catch (const ordered_json::exception&) { // another program said it
+      ordered_json other = ordered_json::parse(text), with_it = all;
+      if (!other.is_object()) continue;
+      add(with_it, other, name);
+      with_it["nodes"][name] = std::move(other);
+      all = std::move(with_it);
+    } catch (const ordered_json::exception&) {
+      continue; // `all` is as it was
     }
   }
   return all.dump(2, ' ', false, ordered_json::error_handler_t::replace);

@@ -38,8 +38,11 @@ class RunTime final : public device::Timeline {
     bool faster = false;
     int64_t offset_at(int64_t machine_ns) const;
   };
-  Line line() const;
-  void set(const Line& line);
+  Line line() const; // torn if it is changed meanwhile
+  // The line changes between these two calls, and readers wait meanwhile. The writer and the readers read the machine's
+  // time while no change can come between: by a line that has ended the time would go back.
+  void begin_change();
+  void end_change(const Line& line);
 
   const device::Timeline& machine_;
   int64_t zero_ns_ = 0; // on the coordinator's clock

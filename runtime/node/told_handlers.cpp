@@ -25,8 +25,8 @@ json tell_formats(const std::vector<mr_format>& formats) {
   return told;
 }
 
-[[noreturn]] void refuse(const std::string& handler, const std::string& why) {
-  throw Failure(code::other_version, "handler " + handler + " was told in words that cannot be used here: " + why);
+[[noreturn]] void refuse(const std::string& handler, const std::string& how) {
+  throw Failure(code::other_version, "handler " + handler + " was told " + how);
 }
 
 // The compiler takes the declaration of a plugin for sound, since the registry has checked it.
@@ -72,18 +72,23 @@ void ToldHandlers::take(const json& told, plan::HandlerFacts& handler) {
     require_sound(info);
     handlers_.emplace_back(std::move(info), handler.answers);
     ToldHandler& made = handlers_.back();
-    for (const json& answer : told.at("answers"))
+    for (const json& answer : told.at("answers").get_ref<const json::array_t&>())
       made.answers_.push_back({answer.at("inputs").dump(), read_all(answer.at("outputs"))});
     handler.facts = plan::read_facts(told.at("facts"));
     handler.accepts = read_all(told.at("accepts"));
-    if (handler.accepts.size() != made.info().ports.size())
-      throw Failure(code::other_version, "it has another number of ports");
     handler.answers = &made;
   } catch (const json::exception& wrong) {
-    refuse(handler.name, wrong.what());
-  } catch (const Failure& failure) {
-    refuse(handler.name, failure.error().what);
+    refuse(handler.name, std::string("in words that cannot be read: ") + wrong.what());
+  } catch (const Failure& wrong) {
+    refuse(handler.name, "in words that cannot be read: " + wrong.error().what);
   }
+  const ToldHandler& made = handlers_.back();
+  const std::vector<plugin::HandlerInfo::Port>& ports = made.info_.ports;
+  const auto outputs = std::count_if(ports.begin(), ports.end(), [](const auto& port) { return !port.is_input(); });
+  const bool fit = std::all_of(made.answers_.begin(), made.answers_.end(), [&](const ToldHandler::Answer& answer) {
+    return answer.outputs.size() == static_cast<size_t>(outputs);
+  });
+  if (handler.accepts.size() != ports.size() || !fit) refuse(handler.name, "with another number of ports");
 }
 
 json ToldHandlers::tell(const plan::HandlerFacts& handler) {
@@ -103,6 +108,7 @@ json ToldHandlers::tell(const plan::HandlerFacts& handler) {
 }
 
 mr_format ToldHandlers::read(const json& format) {
+  if (!format.is_object()) throw Failure(code::bad_saved_plan, "a format is no object");
   mr_format made = plugin::read_format(format);
   if (const auto records = format.find("records"); records != format.end()) {
     records_.push_back(plugin::read_record_type(*records));
@@ -113,7 +119,7 @@ mr_format ToldHandlers::read(const json& format) {
 
 std::vector<mr_format> ToldHandlers::read_all(const json& formats) {
   std::vector<mr_format> made;
-  for (const json& format : formats) made.push_back(read(format));
+  for (const json& format : formats.get_ref<const json::array_t&>()) made.push_back(read(format));
   return made;
 }
 

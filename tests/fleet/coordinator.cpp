@@ -31,7 +31,7 @@ struct Fleet {
       if (event.type == Type::refused) refused.push_back(event.error->code);
       if (event.type == Type::waits) waits = event.nodes;
       if (event.type == Type::begun) zero_ns = event.at_ns;
-      if (event.type == Type::given_up) given_up = event.nodes;
+      if (event.type == Type::given_up) given_up = event.nodes, why_given_up = event.text;
       if (event.type == Type::compile) {
         ++compiles;
         if (compiles_itself) coordinator->compiled(parts(), now_ns);
@@ -77,6 +77,10 @@ struct Fleet {
     coordinator->away(link, now_ns);
     poll();
   }
+  void leave(Link link) {
+    coordinator->left(link, now_ns);
+    poll();
+  }
   // Both nodes are there and run.
   void start() {
     offer(1, "edge", 10);
@@ -93,6 +97,7 @@ struct Fleet {
   std::vector<Link> said; // links that were given an order, in turn
   std::vector<int> refused;
   std::vector<std::string> waits, given_up;
+  std::string why_given_up;
   std::optional<RunFailure> failure;
   int64_t zero_ns = 0;
   int overs = 0, compiles = 0;
@@ -261,6 +266,144 @@ TEST_CASE("a node that nobody needs is given up after 30 s, and the others end w
   fleet.pass(30 * kOneSecond);
   CHECK(fleet.overs == 1);
   CHECK(!fleet.failure);
+}
+
+TEST_CASE("MR0804: a needed node that leaves ends the run of all at once") {
+  Fleet fleet;
+  fleet.start();
+  fleet.leave(2);
+  CHECK(fleet.given_up == std::vector<std::string>{"gpu"});
+  CHECK(fleet.why_given_up == "gpu has left the run");
+  REQUIRE(fleet.orders[1].failure);
+  CHECK(fleet.orders[1].failure->error.code == code::node_away);
+  CHECK(fleet.orders[1].failure->error.what == "gpu has left the run, and others wait for it");
+  CHECK(fleet.orders[1].failure->hopeless);
+  CHECK(fleet.overs == 0);
+  fleet.state(1, State::Step::done);
+  CHECK(fleet.overs == 1);
+}
+
+TEST_CASE("a node that nobody needs leaves, and the others go on and end well without waiting for it") {
+  Fleet fleet({true, false});
+  fleet.start();
+  fleet.leave(2);
+  CHECK(fleet.given_up == std::vector<std::string>{"gpu"});
+  CHECK(!fleet.orders[1].failure);
+  CHECK(!fleet.orders[1].stop);
+  CHECK(fleet.coordinator->next_timer() == INT64_MAX);
+  fleet.state(1, State::Step::done);
+  CHECK(fleet.overs == 1);
+  CHECK(!fleet.failure);
+}
+
+TEST_CASE("a node that leaves once it is done, or while the run is being stopped, is not missed") {
+  Fleet done;
+  done.start();
+  done.state(2, State::Step::done);
+  done.leave(2);
+  CHECK(done.given_up.empty());
+  CHECK(!done.orders[1].failure);
+  done.state(1, State::Step::done);
+  CHECK(done.overs == 1);
+  CHECK(!done.failure);
+  Fleet stopped({true, false});
+  stopped.start();
+  stopped.coordinator->stop(stopped.now_ns);
+  stopped.state(1, State::Step::done);
+  CHECK(stopped.overs == 0);
+  stopped.leave(2);
+  CHECK(stopped.overs == 1);
+  CHECK(stopped.given_up.empty());
+  CHECK(!stopped.failure);
+}
+
+TEST_CASE("a process that leaves before the start makes all prepare anew, as one that is gone does") {
+  Fleet fleet;
+  fleet.offer(1, "edge", 10);
+  fleet.offer(2, "gpu", 20);
+  fleet.state(1, State::Step::ready);
+  fleet.leave(2);
+  CHECK(fleet.given_up.empty());
+  CHECK(fleet.orders[1].step == Order::Step::wait);
+  fleet.offer(3, "gpu", 30);
+  CHECK(fleet.briefs[3].epoch == 2);
+}
+
+TEST_CASE("a process that leaves while another one waits for its place gives it to that one") {
+  Fleet fleet({true, false});
+  fleet.start();
+  fleet.offer(3, "gpu", 30);
+  fleet.leave(2);
+  CHECK(fleet.given_up.empty());
+  CHECK(fleet.orders[3].step == Order::Step::prepare);
+  fleet.state(3, State::Step::ready);
+  CHECK(fleet.orders[3].step == Order::Step::start);
+  CHECK(!fleet.orders[1].failure);
+}
+
+TEST_CASE("a node that left and begins again takes part again if nobody needs it") {
+  Fleet fleet({true, false});
+  fleet.start();
+  fleet.leave(2);
+  fleet.offer(3, "gpu", 30);
+  fleet.state(3, State::Step::ready);
+  CHECK(fleet.orders[3].step == Order::Step::start);
+  fleet.state(1, State::Step::done);
+  CHECK(fleet.overs == 0);
+  fleet.state(3, State::Step::done);
+  CHECK(fleet.overs == 1);
+  CHECK(!fleet.failure);
+}
+
+TEST_CASE("a link that is no node's leaves without any effect") {
+  Fleet fleet;
+  fleet.start();
+  fleet.said.clear();
+  fleet.leave(9);
+  CHECK(fleet.said.empty());
+  CHECK(fleet.given_up.empty());
+  CHECK(fleet.overs == 0);
+}
+
+TEST_CASE("once all that are needed are done, the others are told to stop, and they are waited for") {
+  Fleet fleet({true, false});
+  fleet.start();
+  CHECK(!fleet.orders[2].stop);
+  fleet.state(1, State::Step::done);
+  CHECK(fleet.orders[2].step == Order::Step::start);
+  CHECK(fleet.orders[2].stop);
+  CHECK(!fleet.orders[2].failure);
+  CHECK(fleet.overs == 0);
+  fleet.said.clear();
+  fleet.state(2, State::Step::runs);
+  CHECK(fleet.said.empty()); // it is said once
+  fleet.state(2, State::Step::done);
+  CHECK(fleet.overs == 1);
+  CHECK(!fleet.failure);
+}
+
+TEST_CASE("a node is told to stop only once every node that is needed is done") {
+  Fleet both;
+  both.start();
+  both.state(1, State::Step::done);
+  CHECK(!both.orders[2].stop);
+  Fleet other({false, true});
+  other.start();
+  other.state(1, State::Step::done); // nobody needs it
+  CHECK(!other.orders[2].stop);
+}
+
+TEST_CASE("a node that was away when the needed ones ended is told to stop once it is back") {
+  Fleet fleet({true, false});
+  fleet.start();
+  fleet.away(2);
+  fleet.state(1, State::Step::done);
+  fleet.orders.clear();
+  fleet.coordinator->back(2, fleet.now_ns);
+  fleet.poll();
+  CHECK(fleet.orders[2].stop);
+  fleet.state(2, State::Step::done);
+  CHECK(fleet.overs == 1);
 }
 
 TEST_CASE("the earliest failure of a clock is the run's, and a hopeless one makes it hopeless") {

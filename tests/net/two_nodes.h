@@ -75,6 +75,10 @@ class TwoNodes {
     sessions_[side]->forget_plan();
     look_at_events(side);
   }
+  void end_plan(uint32_t side) {
+    sessions_[side]->end_plan();
+    look_at_events(side);
+  }
 
   void add_ways(uint32_t side) {
     for (Way& way : ways_)

@@ -1,6 +1,10 @@
 // Graphs over nodes: what each node's plan has, what crosses, and what is refused.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <map>
+#include <string>
+
 #include "over_nodes.h"
 #include "planned.h"
 
@@ -39,6 +43,45 @@ TEST_CASE("7.3: a graph without nodes, or with one, has neither far paces nor cr
   Pipeline p("t.count name=camera ! t.relay name=detect ! t.sink name=screen log=seen");
   CHECK(Planned(p).plan().crossings.empty());
   CHECK(Planned(p, {}, on(0, {"only"})).plan().paces.size() == 1);
+}
+
+TEST_CASE("a crossing leaves ticks out under realtime rules, unless one of its edges asks for all of them") {
+  // The delivery of the crossing there and of the one back. The camera has two readers there, which share one.
+  const auto deliveries = [](graph::ClockMode mode, const Names& reliable, const Names& live = {}) {
+    Pipeline p("t.count name=camera ! t.relay name=detect ! t.need name=overlay ! t.sink name=screen log=seen");
+    p.graph.edges[1].target_port = "b";
+    p.connect("camera", "overlay.a");
+    p.add("track", "t.sink", {{"log", "track"}});
+    p.connect("camera", "track");
+    put(p, "gpu", {"detect", "track"});
+    p.clock(mode, mode == graph::ClockMode::realtime ? 30 : 0);
+    const auto is_in = [](const Names& names, const graph::Edge& edge) {
+      return std::find(names.begin(), names.end(), edge.source + ">" + edge.target) != names.end();
+    };
+    for (graph::Edge& edge : p.graph.edges) {
+      if (is_in(reliable, edge)) edge.delivery = graph::Delivery::reliable;
+      if (is_in(live, edge)) edge.delivery = graph::Delivery::live;
+    }
+    const Planned home(p, {}, on(0)), gpu(p, {}, on(1));
+    REQUIRE(home.plan().crossings.size() == 2);
+    REQUIRE(gpu.plan().crossings.size() == 2);
+    std::map<std::string, std::string> words;
+    for (const plan::CrossingPlan& crossing : home.plan().crossings)
+      words[crossing.departs ? "there" : "back"] = crossing.delivery == graph::Delivery::live ? "live" : "reliable";
+    for (size_t i = 0; i < home.plan().crossings.size(); ++i) {
+      CHECK(home.plan().crossings[i].name == gpu.plan().crossings[i].name);
+      CHECK(home.plan().crossings[i].delivery == gpu.plan().crossings[i].delivery);
+    }
+    return words["there"] + " " + words["back"];
+  };
+  CHECK(deliveries(graph::ClockMode::realtime, {}) == "live live");
+  CHECK(deliveries(graph::ClockMode::realtime, {"camera>detect"}) == "reliable live");
+  CHECK(deliveries(graph::ClockMode::realtime, {"camera>track"}) == "reliable live");
+  CHECK(deliveries(graph::ClockMode::realtime, {"detect>overlay"}) == "live reliable");
+  CHECK(deliveries(graph::ClockMode::realtime, {"camera>overlay"}) == "live live"); // it goes over no link
+  CHECK(deliveries(graph::ClockMode::realtime, {"camera>track"}, {"camera>detect"}) == "reliable live");
+  CHECK(deliveries(graph::ClockMode::free, {}) == "reliable reliable");
+  CHECK(deliveries(graph::ClockMode::free, {}, {"camera>detect", "detect>overlay"}) == "reliable reliable");
 }
 
 TEST_CASE("7.6: a feed has a place for each tick that may be pending before its pace") {

@@ -246,4 +246,35 @@ TEST_CASE("MR0819: a crossing that a link cannot carry is refused by name") {
         }).find("536870912 bytes in a value") != std::string::npos);
 }
 
+TEST_CASE("an end is told how its crossing delivers, and leaves ticks out or goes on while the other node is away") {
+  for (const graph::ClockMode mode : {graph::ClockMode::realtime, graph::ClockMode::free}) {
+    CAPTURE(static_cast<int>(mode));
+    Pipeline pipeline("t.count name=source count=20 ! t.relay name=h1 ! t.join name=both ! t.sink name=sink log=seen");
+    pipeline.connect("source", "both");
+    pipeline.clock(mode, mode == graph::ClockMode::realtime ? 100 : 0);
+    put(pipeline, "gpu", {"h1"});
+    Setup setup;
+    setup.nodes = {"home", "gpu"};
+    setup.virtual_time = true;
+    Compiled home(pipeline, setup);
+    std::vector<embed::LinkEnd> ends = embed::make_link_ends(home.live(), home.plan(), "gpu");
+    REQUIRE(ends.size() == 2);
+    const bool is_live = mode == graph::ClockMode::realtime;
+    for (embed::LinkEnd& end : ends) {
+      CHECK((end.plan.delivery == net::Delivery::live) == is_live);
+      end.set_away(true);
+    }
+    home.live().start();
+    exec::VirtualDriver driver(home.time());
+    driver.add(home.live());
+    driver.drive();
+    const Ran ran = home.wait();
+    CHECK(ran.error.code == (is_live ? 0 : code::no_progress)); // ticks that must all go wait
+    if (!is_live) continue;
+    CHECK(ran.seen("seen").size() == 20);
+    CHECK(ran.report.crossings.at(0).left_out.at("away") == 20);
+    CHECK(ends[0].departure->made() == 1); // the end
+  }
+}
+
 } // namespace millrace::test

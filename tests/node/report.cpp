@@ -1,0 +1,112 @@
+// The report of a run on several nodes: handlers in one list, edges added up, the rest by node.
+#include "node/report.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace millrace::node {
+namespace {
+
+using nlohmann::json;
+
+// A node with one handler, which has one end of the edge camera → detect.
+Result result_of_node(const std::string& handler, uint64_t delivered, const std::map<std::string, uint64_t>& dropped) {
+  Result result;
+  result.report.ticks_run = delivered;
+  result.report.handlers.resize(1);
+  result.report.handlers[0].name = handler;
+  result.report.handlers[0].calls = delivered;
+  result.report.edges = {{"camera.out", "detect.in", "sync", delivered, 2, dropped}};
+  return result;
+}
+
+Result home_result() {
+  Result result = result_of_node("camera", 0, {{"link", 3}});
+  result.report.edges.push_back({"camera.out", "screen.in", "sync", 50, 0, {}});
+  result.report.crossings = {{"main/0>1", "gpu", true, 40, 320, {}}};
+  result.report.segments = {{"cpu", {"camera"}}};
+  return result;
+}
+Result gpu_result() {
+  Result result = result_of_node("detect", 40, {{"link", 1}, {"late", 4}});
+  result.report.transfers = {{"cpu", "cuda:0", "camera.out", 40, 320, 0, 0, 0}};
+  result.report.crossings = {{"main/0>1", "home", false, 40, 320, {}}};
+  return result;
+}
+
+json merged(const std::map<std::string, std::string>& reports) {
+  return json::parse(report_of_all(home_result(), "home", reports));
+}
+
+} // namespace
+
+TEST_CASE("the report of all has each handler once, with the node that it is on") {
+  const json all = merged({{"gpu", to_json(gpu_result())}});
+  REQUIRE(all["handlers"].size() == 2);
+  CHECK(all["handlers"]["camera"]["on"] == "home");
+  CHECK(all["handlers"]["detect"]["on"] == "gpu");
+  CHECK(all["handlers"]["detect"]["calls"] == 40);
+}
+
+TEST_CASE("counts of an edge from two nodes are added up, and an edge within one node stays as it is") {
+  const json all = merged({{"gpu", to_json(gpu_result())}});
+  REQUIRE(all["edges"].size() == 2);
+  CHECK(all["edges"][0]["from"] == "camera.out");
+  CHECK(all["edges"][0]["to"] == "detect.in");
+  CHECK(all["edges"][0]["delivered"] == 40);
+  CHECK(all["edges"][0]["empty"] == 4);
+  CHECK(all["edges"][0]["dropped"] == json{{"link", 4}, {"late", 4}});
+  CHECK(all["edges"][1]["delivered"] == 50);
+}
+
+TEST_CASE("lists of the nodes are joined, each entry with its node, and the rest is kept by node") {
+  const json all = merged({{"gpu", to_json(gpu_result())}});
+  REQUIRE(all["crossings"].size() == 2);
+  CHECK(all["crossings"][0]["on"] == "home");
+  CHECK(all["crossings"][0]["direction"] == "to");
+  CHECK(all["crossings"][1]["on"] == "gpu");
+  CHECK(all["crossings"][1]["direction"] == "from");
+  REQUIRE(all["transfers"].size() == 1);
+  CHECK(all["transfers"][0]["on"] == "gpu");
+  CHECK(all["segments"][0]["on"] == "home");
+  REQUIRE(all["nodes"].size() == 2);
+  CHECK(all["nodes"]["gpu"]["ticks"]["run"] == 40);
+  CHECK(!all["nodes"]["gpu"].contains("handlers"));
+  CHECK(!all["nodes"]["home"].contains("edges"));
+  CHECK(all["ticks"]["run"] == 0); // of the coordinator
+  CHECK(all["ok"] == true);
+}
+
+TEST_CASE("a run that failed on the coordinator says so in the report of all") {
+  Result result = home_result();
+  result.ok = false;
+  result.error = {601, "it failed", {}, {}, {}, {}};
+  const json own = json::parse(to_json(result));
+  const json all = json::parse(report_of_all(result, "home", {}));
+  CHECK(all["ok"] == false);
+  CHECK(all["error"] == own["error"]);
+  CHECK(all["nodes"].size() == 1);
+}
+
+TEST_CASE("a report that cannot be read is left out, and the others are there") {
+  const std::string good = to_json(gpu_result());
+  const json alone = merged({{"gpu", good}});
+  for (const char* const bad :
+       {"", "nonsense", "7", "[]", R"({"edges": 5})", R"({"edges": [7]})", R"({"handlers": [1]})",
+        R"({"transfers": [1]})", R"({"edges": [{"from": "camera.out", "to": "detect.in", "delivered": "many"}]})",
+        R"({"edges": [{}]})", R"({"handlers": {"other": {}}, "edges": [{"from": "camera.out", "to": "detect.in"}]})"}) {
+    CAPTURE(bad);
+    CHECK(merged({{"gpu", good}, {"other", bad}}) == alone);
+  }
+}
+
+TEST_CASE("a report without lists, as of a node whose own was too long, adds the node alone") {
+  const json all = merged({{"gpu", "{}"}});
+  CHECK(all["nodes"]["gpu"].empty());
+  CHECK(all["handlers"].size() == 1);
+  CHECK(all["edges"].size() == 2);
+  CHECK(all["transfers"].empty());
+}
+
+} // namespace millrace::node
