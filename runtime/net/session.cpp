@@ -56,7 +56,7 @@ void Session::end_plan() {
   MR_ASSERT(options_.plan_comes_later, "a link that has its plan from the start ends with it");
   plan_is_over_ = true;
   for (const auto& crossing : incoming_)
-    if (crossing) last_states_.push_back({crossing->plan().number, false, crossing->write_state(), {}});
+    if (crossing && is_shared_) last_states_.push_back({crossing->plan().number, false, crossing->write_state(), {}});
   drop_plan();
 }
 

@@ -134,7 +134,7 @@ TEST_CASE("a side that ends its plan is told later of crossings that it has no m
   }
 }
 
-TEST_CASE("both sides leave a link whose plan is over on both, with parcels that never arrived") {
+TEST_CASE("both sides leave a link, one after the other, when their plan is over") {
   for (const uint32_t first : {0u, 1u}) {
     CAPTURE(first);
     Following both;
@@ -143,12 +143,11 @@ TEST_CASE("both sides leave a link whose plan is over on both, with parcels that
     nodes.end_plan(first);
     nodes.session(first).leave();
     nodes.run(kSecond);
-    CHECK(nodes.count(0, EventType::drained) + nodes.count(1, EventType::drained) == 0); // parcels wait on one side
+    CHECK(nodes.count(0, EventType::drained) == 1); // the side that goes on learns how much had arrived
+    CHECK(nodes.count(1, EventType::drained) == 1);
     nodes.end_plan(1 - first);
     nodes.session(1 - first).leave();
     nodes.run(kSecond);
-    CHECK(nodes.count(0, EventType::drained) == 1);
-    CHECK(nodes.count(1, EventType::drained) == 1);
     CHECK(nodes.broken() == nullptr);
   }
 }
@@ -228,6 +227,46 @@ TEST_CASE("plans end at any moment through cuts at any byte, messages go on, and
       CHECK(nodes.count(side, EventType::refused) == 0);
     }
     CHECK(nodes.broken() == nullptr);
+  }
+}
+
+TEST_CASE("the other side learns how much had arrived when a plan ended, also by the next control connection") {
+  for (const uint32_t side : {0u, 1u}) {
+    CAPTURE(side);
+    Following both;
+    both.flow();
+    TwoNodes& nodes = both.nodes;
+    const uint32_t way = 1 - side; // leaves the other side
+    const auto taken = [&] { return nodes.session(way).outgoing(static_cast<uint16_t>(way))->counts(); };
+    for (int turn = 0; turn < 3 && taken().acknowledged == taken().sent; ++turn) {
+      both.make(1);
+      nodes.exchange(100'000); // they arrive, and nobody says so yet
+    }
+    REQUIRE(taken().acknowledged < taken().sent);
+    nodes.end_plan(side);
+    nodes.cut_both(0);
+    nodes.run(3 * kSecond, 50 * kMillisecond);
+    CHECK(taken().acknowledged == taken().sent);
+    CHECK(nodes.broken() == nullptr);
+  }
+}
+
+TEST_CASE("another process of a side that has left is met") {
+  for (const uint32_t side : {0u, 1u}) {
+    CAPTURE(side);
+    TwoNodes nodes({1, true, 1, true});
+    nodes.begin(0);
+    nodes.begin(1);
+    nodes.run(kSecond);
+    nodes.session(side).leave();
+    nodes.run(kSecond);
+    REQUIRE(nodes.count(1 - side, EventType::drained) == 1);
+    nodes.begin(side);
+    nodes.run(8 * kSecond, 50 * kMillisecond);
+    CHECK(nodes.count(1 - side, EventType::met) == 2);
+    CHECK(nodes.say(1 - side, 10));
+    nodes.run(kSecond);
+    CHECK(nodes.heard(side) == 1);
   }
 }
 
