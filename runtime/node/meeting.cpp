@@ -17,6 +17,7 @@ constexpr fleet::Link kOwnLink = 1;           // from the coordinator to the mem
 constexpr int64_t kResumeNs = 30'000'000'000; // so long the ticks of a `reliable` crossing wait for a peer (7.9)
 constexpr int64_t kSecondProcessNs =
     6'000'000'000; // a process that is refused for so long is told that it is a second one
+constexpr int64_t kMeasureWithinNs = 2'000'000'000;
 constexpr int64_t kLinksWithinNs = 5'000'000'000;
 constexpr std::chrono::milliseconds kPartWithin{3000};
 
@@ -214,8 +215,17 @@ void Meeting::fail_for_good(Error error) {
   member_.failed({std::move(error), name_, "", fleet::kNoTick, true});
 }
 
+void Meeting::tell_presence(const Peer& peer, bool away) const {
+  if (away)
+    options_.tell(peer.plan.name + " is away" + (peer.why.empty() ? "" : " (" + peer.why + ")"));
+  else if (peer.away_since_ns != INT64_MAX)
+    options_.tell(fmt::format("{} is back after {:.1f} s", peer.plan.name,
+                              static_cast<double>(now_ns() - peer.away_since_ns) / 1e9));
+}
+
 void Meeting::set_away(Peer& peer, bool away) {
   if (away == peer.is_away) return;
+  if (is_started_ && !is_over_) tell_presence(peer, away);
   peer.is_away = away;
   peer.away_since_ns = away ? now_ns() : INT64_MAX;
   for (embed::LinkEnd& end : peer.ends)
@@ -231,6 +241,7 @@ void Meeting::look_at_time() {
       if (offset.known && &peer == coordinator_peer_ && !peer.is_away) time_.follow(offset.offset_ns);
     }
     if (start_ns_) start(*start_ns_);
+    look_at_compile(now);
     look_at_patience(now);
     look_at_second(now);
     say_prepared();
@@ -239,6 +250,17 @@ void Meeting::look_at_time() {
     say_waits(now);
     note_links(now);
   });
+}
+
+// A plan has places for the ticks of a round trip, so each is measured first: that takes one more.
+void Meeting::look_at_compile(int64_t now_ns) {
+  if (!compile_since_ns_) return;
+  const bool are_measured = std::all_of(peers_.begin(), peers_.end(), [&](const Peer& peer) {
+    return peer.is_away || peer.session->offset(now_ns).known;
+  });
+  if (!are_measured && now_ns - *compile_since_ns_ < kMeasureWithinNs) return;
+  compile_since_ns_.reset();
+  add({Task::Type::compile, {}, compiles_});
 }
 
 // The coordinator minds its own links. No node but these two knows of a link between two others.
@@ -330,12 +352,15 @@ bool Meeting::look_at_coordinator() {
       else if (Peer* const peer = peer_of(event.link))
         say(*peer->session, std::move(event.text));
       break;
-    case Type::compile: add({Task::Type::compile, {}, ++compiles_}); break;
+    case Type::compile:
+      ++compiles_;
+      compile_since_ns_ = now_ns();
+      break;
     case Type::waits: options_.tell("waiting for " + words_of(event.nodes)); break;
     case Type::refused: options_.tell("refused " + list_of(event.nodes) + ": " + format_error(*event.error)); break;
     case Type::begun: options_.tell("all nodes are ready: " + list_of(options_.nodes)); break;
     case Type::given_up: options_.tell(event.text + ": nobody waits for it"); break;
-    case Type::over: break; // the member hears it too
+    case Type::over: is_over_ = true; break; // the member hears it too
   }
   return true;
 }
@@ -357,6 +382,7 @@ bool Meeting::look_at_member() {
     case Type::stop: add({Task::Type::stop}); break;
     case Type::fail: add({Task::Type::fail, {}, 0, std::move(event.failure)}); break;
     case Type::over:
+      is_over_ = true;
       add({Task::Type::over, {}, 0, {}, std::move(event.error)});
       if (coordinates()) coordinator_->gone(kOwnLink, now_ns());
       break;

@@ -142,6 +142,7 @@ class Meeting {
   void join(const PeerPlan& plan);
   void hear(Peer& peer, const net::Event& event, const std::string& why);
   void hear_refusal(Peer& peer, const net::Event& event);
+  void tell_presence(const Peer& peer, bool away) const;
   void set_away(Peer& peer, bool away);
   void look();
   bool look_at_coordinator();
@@ -152,6 +153,7 @@ class Meeting {
   void say_waits(int64_t now_ns);
   void note_links(int64_t now_ns);
   void say_prepared();
+  void look_at_compile(int64_t now_ns);
   void look_at_patience(int64_t now_ns);
   void look_at_second(int64_t now_ns);
   static bool has_delivered(const Peer& peer, const embed::LinkEnd& end, int64_t waited_ns);
@@ -173,12 +175,13 @@ class Meeting {
   Peer* coordinator_peer_ = nullptr; // null: this node coordinates
   fleet::Link links_;
   std::optional<fleet::Brief> brief_; // that the links follow
-  bool is_started_ = false, has_failed_ = false;
+  bool is_started_ = false, is_over_ = false, has_failed_ = false;
   std::optional<int64_t> start_ns_;  // zero of a start for which the coordinator's clock is not known yet
   std::optional<uint32_t> prepared_; // epoch of a part that is made, and waits for the links
   int64_t prepared_since_ns_ = 0;
   uint64_t compiles_ = 0;
-  int64_t say_waits_ns_ = INT64_MIN; // a member, before the start: when it says again for whom it waits
+  std::optional<int64_t> compile_since_ns_; // a plan is wanted since then
+  int64_t say_waits_ns_ = INT64_MIN;        // a member, before the start: when it says again for whom it waits
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -34,7 +34,7 @@ edge() { ip netns exec n1 env XDG_CONFIG_HOME=$PWD/edge "$MILLRACE" "$@"; }
 gpu() { ip netns exec n2 env XDG_CONFIG_HOME=$PWD/gpu "$MILLRACE" "$@"; }
 e=$(edge identity | head -1); g=$(gpu identity | head -1)
 edge nodes add gpu $g > /dev/null; gpu nodes add edge $e 10.78.0.1 > /dev/null
-run_gpu() { exec ip netns exec n2 env XDG_CONFIG_HOME=$PWD/gpu "$MILLRACE" run pipeline.yaml --node gpu --quiet; }
+run_gpu() { exec ip netns exec n2 $SHIFTED env XDG_CONFIG_HOME=$PWD/gpu "$MILLRACE" run pipeline.yaml --node gpu --quiet; }
 run_gpu &
 gpu=$!
 edge run pipeline.yaml --node edge --quiet --json edge.json &
@@ -73,12 +73,12 @@ class Cuts(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def run_nodes(self, count, faults):
+    def run_nodes(self, count, faults, pipeline=PIPELINE, **environment):
         """The report of a run in which this script of faults was carried out once it had begun."""
-        (self.folder / "pipeline.yaml").write_text(PIPELINE.replace("COUNT", count))
+        (self.folder / "pipeline.yaml").write_text(pipeline.replace("COUNT", count))
         script = f"set -e\n{TWO_NODES}\n{faults}\nwait $edge\n"
         subprocess.run(["unshare", "--user", "--map-root-user", "--net", "--mount", "bash", "-c", script], check=True,
-                       cwd=self.folder, timeout=SECONDS_MAX, env={**os.environ, "MILLRACE": MILLRACE})
+                       cwd=self.folder, timeout=SECONDS_MAX, env={**os.environ, "MILLRACE": MILLRACE, "SHIFTED": "", **environment})
         return json.loads((self.folder / "edge.json").read_text())
 
     def test_7_10_a_line_that_is_down_for_a_while_costs_a_clock_that_waits_nothing(self):
@@ -104,10 +104,37 @@ class Cuts(unittest.TestCase):
         self.assertGreater(lost["away"], 0)
 
 
+    def test_7_12_a_machine_whose_clock_is_a_day_ahead_measures_latency_and_loses_no_beat(self):
+        shift_s = 100_000
+        report = self.run_nodes("fps: 30, live: true, count: 120", "", SINKS,
+                                SHIFTED=f"unshare --time --monotonic {shift_s} --boottime {shift_s}")
+        link = {link["on"]: link for link in report["links"]}
+        self.assertAlmostEqual(link["edge"]["offset_us"], shift_s * 1e6, delta=1e6)
+        self.assertAlmostEqual(link["edge"]["offset_us"], -link["gpu"]["offset_us"],
+                               delta=link["edge"]["offset_error_us"] + link["gpu"]["offset_error_us"])
+        self.assertLess(link["gpu"]["offset_error_us"], 20_000)
+        self.assertEqual(report["ticks"], {"run": 120, "late": 0, "skipped": 0})
+        paths = {path["sink"]: path for path in report["paths"]}
+        self.assertEqual(paths["far"]["on"], "gpu")
+        self.assertGreater(paths["far"]["sampled"], 0)
+        # The far sink has a tick later than the near one, but for the error of the clocks, and within a period or two.
+        self.assertGreater(paths["far"]["p50"], paths["near"]["p50"] - link["gpu"]["offset_error_us"])
+        self.assertLess(paths["far"]["p50"], 100_000)
+
+
+SINKS = """
+version: 1
+nodes: { edge: {}, gpu: {} }
+handlers:
+  camera: { type: test.pattern, width: 64, height: 48, COUNT, node: edge }
+  near:   { type: file.raw_writer, path: out.rgb, node: edge, input: camera }
+  far:    { type: null.sink, node: gpu, input: camera }
+"""
+
 if __name__ == "__main__":
     MILLRACE = str(pathlib.Path(sys.argv.pop(1)).resolve())
     may = subprocess.run(["unshare", "--user", "--map-root-user", "--net", "--mount", "sh", "-c",
-                          "mount -t tmpfs tmpfs /run && ip netns add may"], capture_output=True, text=True)
+                          "mount -t tmpfs tmpfs /run && ip netns add may && unshare --time true"], capture_output=True, text=True)
     if may.returncode != 0:
         print(f"left out: no namespaces here: {may.stderr.strip()}")
         sys.exit(77)
