@@ -38,6 +38,7 @@ void Coordinator::back(Link link, int64_t now_ns) {
   node->is_away = false;
   if (node->given_up && node->is_started && !node->part.needed) node->given_up = false;
   say_all_to(*node);
+  if (asked_ && node == &nodes_[asked_node_]) say(link, *asked_);
   look(now_ns);
 }
 
@@ -60,6 +61,7 @@ void Coordinator::gone(Link link, int64_t now_ns) {
   if (!node) return;
   node->link = 0;
   if (phase_ == Phase::compiling || phase_ == Phase::preparing) gather(now_ns);
+  if (asked_ && node == &nodes_[asked_node_]) end_question("");
 }
 
 void Coordinator::left(Link link, int64_t now_ns) {
@@ -83,6 +85,9 @@ void Coordinator::received(Link link, std::string_view text, int64_t now_ns) {
                           "a statement that cannot be read: " + why);
   if (const auto* offer = std::get_if<Offer>(&statement)) take(link, *offer, now_ns);
   if (const auto* state = std::get_if<State>(&statement); state && node) take(*node, *state, now_ns);
+  const auto* answer = std::get_if<Answer>(&statement);
+  const bool is_awaited = answer && asked_ && node == &nodes_[asked_node_] && answer->number == asked_->number;
+  if (is_awaited) end_question(answer->body);
 }
 
 // ---- offers --------------------------------------------------------------------------------------------------------
@@ -128,6 +133,7 @@ void Coordinator::take_process(Node& node, Link link, const Offer& offer, int64_
   const bool began_again = ran_before && !node.is_done;
   if (node.offer.process != 0) node.former.push_back(node.offer.process);
   if (node.former.size() > kFormerMax) node.former.pop_front();
+  if (asked_ && &node == &nodes_[asked_node_]) end_question("");
   node.link = link;
   node.offer = offer;
   node.state = {};
@@ -208,6 +214,23 @@ void Coordinator::compiled(std::vector<Part> parts, int64_t now_ns) {
   look(now_ns);
 }
 
+void Coordinator::ask(uint32_t node, std::string body) {
+  MR_ASSERT(!asked_, "there is one question at a time");
+  asked_ = Question{++questions_, std::move(body)};
+  asked_node_ = node;
+  if (nodes_[node].link == 0) return end_question("");
+  say(nodes_[node].link, *asked_);
+}
+
+void Coordinator::forget_question() {
+  if (asked_) end_question("");
+}
+
+void Coordinator::end_question(std::string answer) {
+  asked_.reset();
+  events_.add(Event::Type::answered).text = std::move(answer);
+}
+
 void Coordinator::refuse(const Error& error) {
   if (phase_ != Phase::compiling) return;
   failure_ = hopeless_failure(options_.nodes[0], error.code, "");
@@ -218,7 +241,11 @@ void Coordinator::refuse(const Error& error) {
 void Coordinator::stop(int64_t now_ns) {
   if (phase_ == Phase::ending) return;
   stopping_ = true;
-  if (phase_ != Phase::running) return end();
+  if (phase_ != Phase::running) {
+    end();
+    if (asked_) end_question(""); // whoever compiles need not go on
+    return;
+  }
   say_orders();
   look(now_ns);
 }

@@ -64,6 +64,7 @@ class Coordinator {
     enum class Type : uint8_t {
       say,      // `text` to `link`
       compile,  // from offer() of each node; answer at once by compiled() or refuse()
+      answered, // `text` to the question of ask(), or "" because the node's process has gone
       waits,    // for these nodes, said every 2 s: `nodes`
       refused,  // a process that cannot be a node of this fleet: which of `nodes` it wanted to be, and `error`
       begun,    // all are started, with zero `at_ns`
@@ -98,6 +99,9 @@ class Coordinator {
   // One part for each node, by number; all have one hash.
   void compiled(std::vector<Part> parts, int64_t now_ns);
   void refuse(const Error& error);
+  // While it compiles: asks the node. There is one question at a time; a node that is away is asked once it is back.
+  void ask(uint32_t node, std::string body);
+  void forget_question(); // it counts as not answered
   // Sources end, and with them the run. Before the start: it is over.
   void stop(int64_t now_ns);
 
@@ -164,6 +168,7 @@ class Coordinator {
   bool is_ready(const Node& node) const;
   bool waits_for(const Node& node) const;
   Order order_for(const Node& node) const;
+  void end_question(std::string answer);
   void say(Link link, const Statement& statement);
   void say_all_to(const Node& node);
   void say_orders();
@@ -172,6 +177,9 @@ class Coordinator {
   std::vector<Node> nodes_;
   std::map<Link, int64_t> round_trips_;
   std::map<Link, std::string> names_; // that were introduced
+  std::optional<Question> asked_;     // not answered yet
+  uint32_t asked_node_ = 0;
+  uint64_t questions_ = 0;
   Phase phase_ = Phase::gathering;
   uint32_t epoch_ = 0;
   int64_t zero_ns_ = 0;

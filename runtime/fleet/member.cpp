@@ -36,6 +36,11 @@ void Member::received(std::string_view text) {
         Error{code::other_version, coordinator_ + " made a statement that cannot be read: " + why, {}, {}, {}, {}});
   if (const auto* brief = std::get_if<Brief>(&statement)) take(*brief);
   if (const auto* order = std::get_if<Order>(&statement)) take(*order);
+  if (const auto* question = std::get_if<Question>(&statement)) {
+    Event& event = events_.add(Event::Type::question);
+    event.text = question->body;
+    event.number = question->number;
+  }
 }
 
 void Member::take(const Brief& brief) {
@@ -127,6 +132,9 @@ void Member::finished(std::string report) {
   state_.body = std::move(report);
   say_state();
 }
+
+// One that is lost here is asked for again once the link is back.
+void Member::answered(uint64_t question, std::string body) { say(Answer{question, std::move(body)}); }
 
 // ---- time and words ------------------------------------------------------------------------------------------------
 

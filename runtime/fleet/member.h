@@ -33,16 +33,18 @@ class Member {
  public:
   struct Event {
     enum class Type : uint8_t {
-      say,     // `text` to the coordinator
-      prepare, // compile and make ready `brief`; answer by prepared() or unable(), at once or later
-      drop,    // the part that was prepared is not wanted any more
-      start,   // the run begins at `zero_ns` of the coordinator's clock
-      stop,    // the run's sources are to end
-      fail,    // the run ends by `failure`; a later one takes the place of an earlier one
-      over,    // nothing more comes; `error`: how the run of all ended, none if well
+      say,      // `text` to the coordinator
+      prepare,  // compile and make ready `brief`; answer by prepared() or unable(), at once or later
+      drop,     // the part that was prepared is not wanted any more
+      question, // `text` about a handler of this node; answer by answered(number)
+      start,    // the run begins at `zero_ns` of the coordinator's clock
+      stop,     // the run's sources are to end
+      fail,     // the run ends by `failure`; a later one takes the place of an earlier one
+      over,     // nothing more comes; `error`: how the run of all ended, none if well
     };
     Type type{};
     std::string text;
+    uint64_t number = 0; // question
     Brief brief;
     int64_t zero_ns = 0;
     std::optional<RunFailure> failure;
@@ -61,6 +63,7 @@ class Member {
   void unable(uint32_t epoch, const Error& error);
   void failed(const RunFailure& failure); // the earliest so far; before the start too
   void finished(std::string report);
+  void answered(uint64_t question, std::string body);
 
   int64_t next_timer() const;
   void on_time(int64_t now_ns);

@@ -72,6 +72,12 @@ json to_json(const Order& order) {
   return {{"order", std::move(written)}};
 }
 
+json to_json(const Question& question) {
+  return {{"question", {{"number", question.number}, {"body", question.body}}}};
+}
+
+json to_json(const Answer& answer) { return {{"answer", {{"number", answer.number}, {"body", answer.body}}}}; }
+
 // ---- from JSON -----------------------------------------------------------------------------------------------------
 
 const json& field(const json& object, const char* key) {
@@ -207,7 +213,9 @@ Statement read(std::string_view text) {
   if (kind == "state") return read_state(object);
   if (kind == "brief") return read_brief(object);
   if (kind == "order") return read_order(object);
-  throw Refused{"its key is none of offer, state, brief and order"};
+  if (kind == "question") return Question{number<uint64_t>(object, "number"), fleet::text(object, "body")};
+  if (kind == "answer") return Answer{number<uint64_t>(object, "number"), fleet::text(object, "body")};
+  throw Refused{"its key is none of offer, state, brief, order, question and answer"};
 }
 
 } // namespace

@@ -8,7 +8,13 @@
 //   brief   coordinator to member: an epoch, and the part of the plan that the member carries out
 //   order   coordinator to member: what the member is to do with its brief
 //
-// The bodies of offers, briefs, parts and reports are JSON that this folder passes on and does not read.
+// Two more are asked and answered while the coordinator compiles. A question that comes twice is answered twice.
+//
+//   question  coordinator to member: about a handler of the member
+//   answer    member to coordinator: to the question with the same number
+//
+// The bodies of offers, briefs, parts, reports, questions and answers are JSON that this folder passes on and does not
+// read.
 #pragma once
 
 #include <cstdint>
@@ -73,7 +79,17 @@ struct Order {
   std::optional<Error> error;        // refused: why. over: the error of the whole run
 };
 
-using Statement = std::variant<Offer, State, Brief, Order>;
+struct Question {
+  uint64_t number = 0;
+  std::string body; // JSON
+};
+
+struct Answer {
+  uint64_t number = 0; // the question's
+  std::string body;    // JSON
+};
+
+using Statement = std::variant<Offer, State, Brief, Order, Question, Answer>;
 
 std::string to_text(const Statement& statement);
 // Reads what a peer said. False: `why` says what is wrong with it, and `statement` is not changed.

@@ -62,7 +62,7 @@ std::string write_offer(embed::Preparation& preparation, const std::string& node
   return text_of(offer, "the offer of this node");
 }
 
-void take_offers(const std::map<std::string, std::string>& offers, embed::Preparation& preparation,
+void take_offers(const std::map<std::string, std::string>& offers, const AskNodes& ask, embed::Preparation& preparation,
                  ToldHandlers& told) {
   std::map<std::string, json> read;
   for (const auto& [node, offer] : offers) read[node] = parse(offer, "the offer of " + node);
@@ -81,8 +81,18 @@ void take_offers(const std::map<std::string, std::string>& offers, embed::Prepar
     const json& handlers = from->second["handlers"];
     if (!handlers.contains(declared.name))
       throw Failure(code::other_version, node + " does not offer its handler " + declared.name);
-    told.take(handlers[declared.name], handler);
+    told.take(handlers[declared.name], handler,
+              [ask, node](const std::string& question) { return ask(node, question); });
   }
+}
+
+std::string answer_question(const std::string& question, embed::Preparation& preparation, RecordTypes& records) {
+  const json document = json::parse(question, nullptr, false);
+  const std::string name = document.is_object() ? document.value("handler", "") : "";
+  for (plan::HandlerFacts& handler : preparation.facts().handlers)
+    if (handler.name == name && handler.answers)
+      return text_of(ToldHandlers::answer(document, handler, records), "the answer of this node");
+  throw Failure(code::other_version, "a question about a handler that is not here: " + name);
 }
 
 std::string write_brief(embed::Preparation& preparation, const Decided& decided) {

@@ -4,8 +4,11 @@
 //   has them brief   {"handlers": {name: …}, "clock": …, "rate": …, "ticks": …,    all handlers, and what the
 //   coordinator decided
 //            "duration_s": …, "round_trip_ns": …}
+//   question {"handler": …, "inputs": […], "outputs": […]}     formats: which outputs does the handler make of these
+//   inputs answer   {"outputs": […]} or {"error": …}
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -29,9 +32,14 @@ std::string node_of(const graph::Graph& graph, const graph::Handler& handler);
 
 // The offer of a node. Throws Failure if a source refuses.
 std::string write_offer(embed::Preparation& preparation, const std::string& node);
-// On the coordinator: knows each other node's handlers from its offer, `offers` by node, and listens to its own. Throws
-// Failure (MR0805, MR0304 for a handler that nobody told of).
-void take_offers(const std::map<std::string, std::string>& offers, embed::Preparation& preparation, ToldHandlers& told);
+// On the coordinator: knows each other node's handlers from its offer, `offers` by node, and asks that node by `ask`
+// what the compiler wants to know of them; and listens to its own handlers. Throws Failure (MR0805, MR0304 for a
+// handler that nobody told of).
+using AskNodes = std::function<std::string(const std::string& node, const std::string& question)>;
+void take_offers(const std::map<std::string, std::string>& offers, const AskNodes& ask, embed::Preparation& preparation,
+                 ToldHandlers& told);
+// A node's answer to a question about one of its handlers. Throws Failure (MR0805).
+std::string answer_question(const std::string& question, embed::Preparation& preparation, RecordTypes& records);
 // The brief of the plan that was compiled after that.
 std::string write_brief(embed::Preparation& preparation, const Decided& decided);
 // On a member: knows the handlers of other nodes than `node` from the brief. Throws Failure (MR0805).

@@ -19,7 +19,7 @@ constexpr int64_t kSecondProcessNs =
     6'000'000'000; // a process that is refused for so long is told that it is a second one
 constexpr int64_t kMeasureWithinNs = 2'000'000'000;
 constexpr int64_t kLinksWithinNs = 5'000'000'000;
-constexpr std::chrono::milliseconds kPartWithin{3000};
+constexpr std::chrono::milliseconds kPartWithin{3000}, kLookAtTimeEvery{50};
 
 uint64_t draw() {
   std::random_device device;
@@ -205,8 +205,8 @@ void Meeting::look_at_second(int64_t now_ns) {
               {"another process of this name takes part; stop one of the two"},
               "",
               ""};
-  if (is_started_) add({Task::Type::fail, {}, 0, fleet::RunFailure{error, name_, "", fleet::kNoTick, true}});
-  add({Task::Type::over, {}, 0, {}, std::move(error)});
+  if (is_started_) add({Task::Type::fail, {}, 0, {}, fleet::RunFailure{error, name_, "", fleet::kNoTick, true}});
+  add({Task::Type::over, {}, 0, {}, {}, std::move(error)});
 }
 
 // All nodes end by this, at once.
@@ -356,6 +356,12 @@ bool Meeting::look_at_coordinator() {
       ++compiles_;
       compile_since_ns_ = now_ns();
       break;
+    case Type::answered: {
+      const std::lock_guard lock(mutex_);
+      answer_ = std::move(event.text);
+      changed_.notify_all();
+      break;
+    }
     case Type::waits: options_.tell("waiting for " + words_of(event.nodes)); break;
     case Type::refused: options_.tell("refused " + list_of(event.nodes) + ": " + format_error(*event.error)); break;
     case Type::begun: options_.tell("all nodes are ready: " + list_of(options_.nodes)); break;
@@ -377,13 +383,14 @@ bool Meeting::look_at_member() {
         say(*coordinator_peer_->session, std::move(event.text));
       break;
     case Type::prepare: add({Task::Type::prepare, std::move(event.brief)}); break;
+    case Type::question: add({Task::Type::answer, {}, event.number, std::move(event.text)}); break;
     case Type::drop: add({Task::Type::drop}); break;
     case Type::start: start(event.zero_ns); break;
     case Type::stop: add({Task::Type::stop}); break;
-    case Type::fail: add({Task::Type::fail, {}, 0, std::move(event.failure)}); break;
+    case Type::fail: add({Task::Type::fail, {}, 0, {}, std::move(event.failure)}); break;
     case Type::over:
       is_over_ = true;
-      add({Task::Type::over, {}, 0, {}, std::move(event.error)});
+      add({Task::Type::over, {}, 0, {}, {}, std::move(event.error)});
       if (coordinates()) coordinator_->gone(kOwnLink, now_ns());
       break;
   }
@@ -505,6 +512,30 @@ bool Meeting::has_delivered(int64_t waited_ns) {
                          [&](const embed::LinkEnd& end) { return has_delivered(peer, end, waited_ns); });
     });
   });
+}
+
+void Meeting::answered(uint64_t question, const std::string& answer) {
+  then_look([this, question, answer] { member_.answered(question, answer); });
+}
+
+std::string Meeting::ask(const std::string& node, const std::string& question) {
+  const auto at = std::find(options_.nodes.begin(), options_.nodes.end(), node);
+  const auto number = static_cast<uint32_t>(at - options_.nodes.begin());
+  {
+    const std::lock_guard lock(mutex_);
+    answer_.reset();
+  }
+  then_look([this, number, question] { coordinator_->ask(number, question); });
+  const int64_t until_ns = now_ns() + options_.patience_ns;
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, kLookAtTimeEvery, [&] { return answer_.has_value(); })) {
+    lock.unlock();
+    look_at_time(); // whoever runs the node waits here
+    if (now_ns() > until_ns) then_look([this] { coordinator_->forget_question(); });
+    lock.lock();
+  }
+  if (answer_->empty()) throw Failure(code::node_away, node + " did not answer while the plan was made");
+  return *std::exchange(answer_, std::nullopt);
 }
 
 std::vector<LinkReport> Meeting::links() {

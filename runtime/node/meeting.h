@@ -37,6 +37,7 @@ struct Task {
   enum class Type {
     compile, // the plan of all, from offers(); answer by compiled() or refuse()
     prepare, // the part of `brief`; answer by prepared() or unable()
+    answer,  // the question `text`; answer by answered()
     drop,    // that part is not wanted any more
     start,   // the run's time goes on
     stop,    // sources are to end
@@ -46,7 +47,8 @@ struct Task {
   };
   Type type{};
   fleet::Brief brief{};
-  uint64_t number = 0; // compile: of the offers
+  uint64_t number = 0; // compile: of the offers; answer: of the question
+  std::string text{};
   std::optional<fleet::RunFailure> failure{};
   std::optional<Error> error{};
 };
@@ -80,6 +82,7 @@ class Meeting {
   // The coordinator hears it once the nodes are there with which ticks are exchanged.
   void prepared(uint32_t epoch);
   void unable(uint32_t epoch, const Error& error);
+  void answered(uint64_t question, const std::string& answer);
   void failed(const fleet::RunFailure& failure); // any thread
   void finished(const std::string& report);
   // The whole run is to end, or this node alone where it does not coordinate. Any thread.
@@ -103,6 +106,8 @@ class Meeting {
   std::vector<LinkReport> links();
 
   // ---- on the coordinator
+  // The answer of another node to a question. Throws Failure (MR0804) if it does not answer.
+  std::string ask(const std::string& node, const std::string& question);
   std::map<std::string, std::string> offers();  // from the other nodes, by name
   std::map<std::string, std::string> reports(); // from those that are done
   int64_t round_trip_ns();                      // the longest that was measured
@@ -187,6 +192,7 @@ class Meeting {
   std::condition_variable changed_;
   std::deque<Task> tasks_;               // under mutex_
   std::vector<LinkReport> link_reports_; // the same
+  std::optional<std::string> answer_;    // the same: to the question that ask() waits for
 
   net::Reactor reactor_; // its thread uses all of the above
   std::optional<net::Listener> listener_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
@@ -36,6 +37,7 @@ class Node::Work {
 
   void carry_out(Task& task);
   void compile(uint64_t number);
+  void answer(const Task& task);
   void prepare(const fleet::Brief& brief);
   template <class Refuse>
   void attempt_part(const std::function<void()>& work, Refuse refuse);
@@ -58,6 +60,7 @@ class Node::Work {
 
   Stage stage_ = Stage::waits;
   std::optional<embed::Preparation> preparation_; // none: the composition has it
+  RecordTypes records_;                           // questions have them, and handlers refer to them
   std::unique_ptr<ToldHandlers> told_;            // the preparation's facts refer to it
   std::shared_ptr<embed::Composition> composition_;
   std::shared_ptr<exec::Run> run_; // holds the composition, since others may hold the run
@@ -152,6 +155,7 @@ void Node::Work::carry_out(Task& task) {
   switch (task.type) {
     case Task::Type::compile: return compile(task.number);
     case Task::Type::prepare: return prepare(task.brief);
+    case Task::Type::answer: return answer(task);
     case Task::Type::drop:
       if (composition_) drop_part(); // else the coordinator has compiled anew meanwhile
       return;
@@ -191,7 +195,10 @@ void Node::Work::compile(uint64_t number) {
     if (told_) drop_part(); // the handlers of another plan let go of what they hold
     decided_.round_trip_ns = meeting_->round_trip_ns();
     told_ = std::make_unique<ToldHandlers>();
-    take_offers(meeting_->offers(), preparation(), *told_);
+    const auto ask = [this](const std::string& node, const std::string& question) {
+      return meeting_->ask(node, question);
+    };
+    take_offers(meeting_->offers(), ask, preparation(), *told_);
     plan::Options options = preparation().options_of_node(number_);
     options.round_trip_ns = decided_.round_trip_ns;
     const plan::Plan plan = preparation().compile(options);
@@ -233,6 +240,16 @@ exec::RunOptions Node::Work::run_options(const Decided& decided) {
       on_hang(error);
     };
   return options;
+}
+
+// Each question has an answer, because another node waits for it.
+void Node::Work::answer(const Task& task) {
+  if (composition_) drop_part(); // it was made for an earlier plan
+  try {
+    meeting_->answered(task.number, answer_question(task.text, preparation(), records_));
+  } catch (const Failure& failure) {
+    meeting_->answered(task.number, nlohmann::json{{"error", failure.error().what}}.dump());
+  }
 }
 
 void Node::Work::prepare(const fleet::Brief& brief) {

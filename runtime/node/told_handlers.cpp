@@ -25,6 +25,22 @@ json tell_formats(const std::vector<mr_format>& formats) {
   return told;
 }
 
+mr_format read_format(const json& format, RecordTypes& records) {
+  if (!format.is_object()) throw Failure(code::bad_saved_plan, "a format is no object");
+  mr_format made = plugin::read_format(format);
+  if (const auto type = format.find("records"); type != format.end()) {
+    records.push_back(plugin::read_record_type(*type));
+    made.records = &records.back()->raw;
+  }
+  return made;
+}
+
+std::vector<mr_format> read_formats(const json& formats, RecordTypes& records) {
+  std::vector<mr_format> made;
+  for (const json& format : formats.get_ref<const json::array_t&>()) made.push_back(read_format(format, records));
+  return made;
+}
+
 [[noreturn]] void refuse(const std::string& handler, const std::string& how) {
   throw Failure(code::other_version, "handler " + handler + " was told " + how);
 }
@@ -47,35 +63,74 @@ mr_status ToldHandler::configure(const std::vector<mr_format>& inputs, std::vect
     outputs = known->outputs;
     return MR_OK;
   }
-  if (!live_ && outputs.empty()) return MR_OK; // its own node asks whether it takes them
-  if (!live_) {
+  mr_status status = MR_ERROR;
+  if (ask_) {
+    status = ask(asked, outputs);
+  } else if (live_) {
+    status = live_->configure(inputs, outputs);
+    if (status != MR_OK) error_ = live_->error();
+  } else {
     error_ = "the plugin of " + info_.type + " is not installed here, and its own node did not tell what it makes of " +
              (inputs.empty() ? "nothing" : "these formats");
-    return MR_ERROR;
   }
-  const mr_status status = live_->configure(inputs, outputs);
-  if (status == MR_OK)
-    answers_.push_back({asked, outputs});
-  else
-    error_ = live_->error();
+  if (status == MR_OK) answers_.push_back({asked, outputs});
   return status;
 }
 
+mr_status ToldHandler::ask(const std::string& inputs, std::vector<mr_format>& outputs) {
+  const json question = {{"handler", name_}, {"inputs", json::parse(inputs)}, {"outputs", tell_formats(outputs)}};
+  const json answer = json::parse(ask_(question.dump()), nullptr, false);
+  try {
+    if (answer.is_object() && answer.contains("error")) {
+      error_ = answer.at("error").get<std::string>();
+      return MR_ERROR;
+    }
+    std::vector<mr_format> told = read_formats(answer.at("outputs"), records_);
+    if (told.size() != outputs.size()) refuse(name_, "with another number of outputs");
+    outputs = std::move(told);
+    return MR_OK;
+  } catch (const json::exception& wrong) {
+    refuse(name_, std::string("in words that cannot be read: ") + wrong.what());
+  } catch (const Failure& wrong) {
+    refuse(name_, "in words that cannot be read: " + wrong.error().what);
+  }
+}
+
+json ToldHandlers::answer(const json& question, plan::HandlerFacts& handler, RecordTypes& records) {
+  try {
+    const std::vector<mr_format> inputs = read_formats(question.at("inputs"), records);
+    std::vector<mr_format> outputs = read_formats(question.at("outputs"), records);
+    const auto count = [&](bool input) {
+      const auto& ports = handler.answers->info().ports;
+      return static_cast<size_t>(
+          std::count_if(ports.begin(), ports.end(), [&](const auto& port) { return port.is_input() == input; }));
+    };
+    if (outputs.size() != count(false) || inputs.size() < (count(true) > 0 ? 1u : 0u))
+      refuse(handler.name, "with another number of ports");
+    if (handler.answers->configure(inputs, outputs) != MR_OK) return {{"error", handler.answers->error()}};
+    return {{"outputs", tell_formats(outputs)}};
+  } catch (const json::exception& wrong) {
+    refuse(handler.name, std::string("in words that cannot be read: ") + wrong.what());
+  } catch (const Failure& wrong) {
+    refuse(handler.name, "in words that cannot be read: " + wrong.error().what);
+  }
+}
+
 void ToldHandlers::listen(plan::HandlerFacts& handler) {
-  handlers_.emplace_back(handler.answers->info(), handler.answers);
+  handlers_.emplace_back(handler.name, handler.answers->info(), handler.answers, nullptr);
   handler.answers = &handlers_.back();
 }
 
-void ToldHandlers::take(const json& told, plan::HandlerFacts& handler) {
+void ToldHandlers::take(const json& told, plan::HandlerFacts& handler, AskNode ask) {
   try {
     plugin::HandlerInfo info = plugin::read_handler_info(told.at("info"));
     require_sound(info);
-    handlers_.emplace_back(std::move(info), handler.answers);
+    handlers_.emplace_back(handler.name, std::move(info), handler.answers, std::move(ask));
     ToldHandler& made = handlers_.back();
     for (const json& answer : told.at("answers").get_ref<const json::array_t&>())
-      made.answers_.push_back({answer.at("inputs").dump(), read_all(answer.at("outputs"))});
+      made.answers_.push_back({answer.at("inputs").dump(), read_formats(answer.at("outputs"), records_)});
     handler.facts = plan::read_facts(told.at("facts"));
-    handler.accepts = read_all(told.at("accepts"));
+    handler.accepts = read_formats(told.at("accepts"), records_);
     handler.answers = &made;
   } catch (const json::exception& wrong) {
     refuse(handler.name, std::string("in words that cannot be read: ") + wrong.what());
@@ -105,22 +160,6 @@ json ToldHandlers::tell(const plan::HandlerFacts& handler) {
     for (const ToldHandler::Answer& answer : known->answers_) add(json::parse(answer.inputs), answer.outputs);
   if (!handler.outputs.empty()) add(json::array(), handler.outputs); // given: nobody asked for them
   return told;
-}
-
-mr_format ToldHandlers::read(const json& format) {
-  if (!format.is_object()) throw Failure(code::bad_saved_plan, "a format is no object");
-  mr_format made = plugin::read_format(format);
-  if (const auto records = format.find("records"); records != format.end()) {
-    records_.push_back(plugin::read_record_type(*records));
-    made.records = &records_.back()->raw;
-  }
-  return made;
-}
-
-std::vector<mr_format> ToldHandlers::read_all(const json& formats) {
-  std::vector<mr_format> made;
-  for (const json& format : formats.get_ref<const json::array_t&>()) made.push_back(read(format));
-  return made;
 }
 
 } // namespace millrace::node

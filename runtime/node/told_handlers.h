@@ -9,6 +9,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -18,11 +19,18 @@
 
 namespace millrace::node {
 
-// Answers from those that were told; others come from a live handler, if there is one, and are kept.
+// The types of records that formats point to.
+using RecordTypes = std::vector<std::shared_ptr<const plugin::RecordType>>;
+
+// Asks the node of a handler: a question, and the answer to it, as documents.h has them. Throws Failure if none comes.
+using AskNode = std::function<std::string(const std::string& question)>;
+
+// Answers from those that were told; others come from a live handler or from the handler's own node, and are kept.
 class ToldHandler final : public plugin::Answers {
  public:
-  // `live`: null if this machine has no such handler.
-  ToldHandler(plugin::HandlerInfo info, plugin::Answers* live) : info_(std::move(info)), live_(live) {}
+  // `live`: null if this machine has no such handler. `ask`: "" if its node cannot be asked.
+  ToldHandler(std::string name, plugin::HandlerInfo info, plugin::Answers* live, AskNode ask)
+      : name_(std::move(name)), info_(std::move(info)), live_(live), ask_(std::move(ask)) {}
 
   const plugin::HandlerInfo& info() const override { return info_; }
   mr_status configure(const std::vector<mr_format>& inputs, std::vector<mr_format>& outputs) override;
@@ -36,8 +44,13 @@ class ToldHandler final : public plugin::Answers {
     std::vector<mr_format> outputs;
   };
 
+  mr_status ask(const std::string& inputs, std::vector<mr_format>& outputs);
+
+  std::string name_;
   plugin::HandlerInfo info_;
   plugin::Answers* live_;
+  AskNode ask_;
+  RecordTypes records_;
   std::vector<Answer> answers_;
   std::string error_;
 };
@@ -48,17 +61,18 @@ class ToldHandlers {
   // Notes what the compiler asks of this handler from now on.
   void listen(plan::HandlerFacts& handler);
   // Puts what was told in place of what `handler` has. Throws Failure (MR0805) if it cannot be read.
-  void take(const nlohmann::json& told, plan::HandlerFacts& handler);
+  // What was not told is asked of its node by `ask`, and by its live handler here if there is no `ask`.
+  void take(const nlohmann::json& told, plan::HandlerFacts& handler, AskNode ask = {});
 
   // The facts of a handler: the answers that it gave if it is one of these, and the formats that were given.
   static nlohmann::json tell(const plan::HandlerFacts& handler);
+  // The answer of a handler of this node to another node's question. `records` outlive the handler. Throws Failure
+  // (MR0805) if the question cannot be read.
+  static nlohmann::json answer(const nlohmann::json& question, plan::HandlerFacts& handler, RecordTypes& records);
 
  private:
-  mr_format read(const nlohmann::json& format);
-  std::vector<mr_format> read_all(const nlohmann::json& formats);
-
   std::deque<ToldHandler> handlers_; // facts point to them
-  std::vector<std::shared_ptr<const plugin::RecordType>> records_;
+  RecordTypes records_;
 };
 
 } // namespace millrace::node

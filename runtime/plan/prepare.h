@@ -13,7 +13,8 @@
 
 namespace millrace::plan {
 
-// Handlers in the graph's order, then those that the plan inserted.
+// Handlers in the graph's order, then those that the plan inserted. Null: another node runs it, and its type is not
+// known here.
 struct Handlers {
   std::vector<std::unique_ptr<plugin::Instance>> instances;
   plugin::CallWatch* watch = nullptr; // told of their calls

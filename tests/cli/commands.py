@@ -283,11 +283,13 @@ class Errors(Command):
             self.assertEqual(result.stdout, "", arguments)
             self.assertNotEqual(result.stderr, "", arguments)
 
-    def test_what_is_not_there_yet_is_refused(self):
-        self.assertIn("not there yet", self.refused("run", "null.source ! null.sink", "--node", "edge", code=2,
-                                                    error="MR0109"))
+    def test_a_node_that_the_pipeline_does_not_have_is_refused(self):
+        self.assertIn("it has no 'nodes:'", self.refused("run", "null.source ! null.sink", "--node", "edge", code=2,
+                                                         error="MR0105"))
         (self.folder / "p.yaml").write_text(NODES)
-        self.assertIn("millrace plan --node", self.refused("run", "p.yaml", "--node", "edge", code=2, error="MR0109"))
+        self.assertIn("did you mean 'edge'?", self.refused("run", "p.yaml", "--node", "egde", code=2, error="MR0105"))
+        self.refused("run", "p.yaml", "--node", "edge", "--plan", "x", code=2, error="MR0105")
+        self.refused("run", "p.yaml", "--patience", "5", code=2, error="MR0105")
 
     def test_a_gpu_that_is_not_there_is_refused_with_the_reason(self):
         for module, reason in (({}, "cuda:63 is not available\n  "),

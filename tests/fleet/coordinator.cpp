@@ -31,6 +31,7 @@ struct Fleet {
       if (event.type == Type::refused) refused.push_back(event.error->code);
       if (event.type == Type::waits) waits = event.nodes;
       if (event.type == Type::begun) zero_ns = event.at_ns;
+      if (event.type == Type::answered) answers.push_back(event.text);
       if (event.type == Type::given_up) given_up = event.nodes, why_given_up = event.text;
       if (event.type == Type::compile) {
         ++compiles;
@@ -41,6 +42,7 @@ struct Fleet {
       std::string why;
       REQUIRE_MESSAGE(read_statement(event.text, statement, why), why);
       if (const auto* brief = std::get_if<Brief>(&statement)) briefs[event.link] = *brief;
+      if (const auto* question = std::get_if<Question>(&statement)) questions[event.link].push_back(*question);
       if (const auto* order = std::get_if<Order>(&statement)) orders[event.link] = *order, said.push_back(event.link);
     }
   }
@@ -55,6 +57,8 @@ struct Fleet {
     return made;
   }
 
+  std::vector<std::string> answers;
+  std::map<Link, std::vector<Question>> questions;
   void say(Link link, const Statement& statement) {
     coordinator->received(link, to_text(statement), now_ns);
     poll();
@@ -506,6 +510,46 @@ TEST_CASE("a process that is heard again is told all that it may have missed") {
   fleet.coordinator->back(2, fleet.now_ns);
   fleet.poll();
   CHECK(fleet.orders[2].step == Order::Step::start);
+}
+
+TEST_CASE("a question is asked again once the node is back, and counts one answer, to itself alone") {
+  Fleet fleet;
+  fleet.compiles_itself = false;
+  fleet.offer(1, "edge", 10);
+  fleet.offer(2, "gpu", 20);
+  fleet.coordinator->ask(1, "what");
+  fleet.poll();
+  REQUIRE(fleet.questions[2].size() == 1);
+  CHECK(fleet.questions[2][0].body == "what");
+  const uint64_t number = fleet.questions[2][0].number;
+  fleet.say(2, Answer{number + 1, "to another"});
+  fleet.say(1, Answer{number, "by another"});
+  CHECK(fleet.answers.empty());
+  fleet.coordinator->away(2, fleet.now_ns);
+  fleet.coordinator->back(2, fleet.now_ns);
+  fleet.poll();
+  REQUIRE(fleet.questions[2].size() == 2);
+  CHECK(fleet.questions[2][1].number == number);
+  fleet.say(2, Answer{number, "this"});
+  fleet.say(2, Answer{number, "this again"});
+  CHECK(fleet.answers == std::vector<std::string>{"this"});
+}
+
+TEST_CASE("a question to a node that has gone, or of a run that is stopped, ends without an answer") {
+  for (const int how : {0, 1, 2, 3}) {
+    CAPTURE(how);
+    Fleet fleet;
+    fleet.compiles_itself = false;
+    fleet.offer(1, "edge", 10);
+    fleet.offer(2, "gpu", 20);
+    if (how == 3) fleet.coordinator->gone(2, fleet.now_ns);
+    fleet.coordinator->ask(1, "what");
+    if (how == 0) fleet.coordinator->gone(2, fleet.now_ns);
+    if (how == 1) fleet.coordinator->stop(fleet.now_ns);
+    if (how == 2) fleet.coordinator->forget_question();
+    fleet.poll();
+    CHECK(fleet.answers == std::vector<std::string>{""});
+  }
 }
 
 } // namespace millrace::fleet

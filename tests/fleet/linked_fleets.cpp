@@ -296,6 +296,7 @@ void LinkedFleet::act(Process& process, const Member::Event& event) {
       process.over = true;
       process.error = event.error;
       return;
+    case Type::question: // nobody asks here
     case Type::drop: return;
   }
 }

@@ -24,11 +24,13 @@ struct Played {
         REQUIRE(read_statement(event.text, statement, why));
         if (const auto* state = std::get_if<State>(&statement)) last = *state, ++states;
         if (std::holds_alternative<Offer>(statement)) ++offers;
+        if (const auto* answer = std::get_if<Answer>(&statement)) answers.push_back(answer->body);
       } else {
         events.push_back(event);
       }
     }
   }
+  std::vector<std::string> answers;
   void hear(const Statement& statement) {
     member.received(to_text(statement));
     poll();
@@ -203,6 +205,24 @@ TEST_CASE("a member that is refused, or hears nonsense, is over with the reason,
   gpu.member.received("nonsense");
   gpu.poll();
   CHECK(gpu.events[0].error->code == code::other_version);
+}
+
+TEST_CASE("a member is asked about its handlers, and answers each question as often as it comes") {
+  Played played;
+  for (int times = 1; times <= 2; ++times) {
+    played.hear(Question{7, "what"});
+    REQUIRE(played.events.size() == static_cast<size_t>(times));
+    CHECK(played.events.back().type == Type::question);
+    CHECK(played.events.back().number == 7);
+    CHECK(played.events.back().text == "what");
+    played.member.answered(7, "this");
+    played.poll();
+    CHECK(played.answers.size() == static_cast<size_t>(times));
+  }
+  played.member.away(0);
+  played.member.answered(7, "lost");
+  played.poll();
+  CHECK(played.answers.size() == 2);
 }
 
 } // namespace millrace::fleet

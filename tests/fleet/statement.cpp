@@ -34,7 +34,8 @@ TEST_CASE("every statement is read as it was written, down to the largest number
        {Statement(Offer{"gpu", UINT64_MAX, "1.2", "a hash", R"({"facts":"\"{["})"}),
         Statement(State{State::Step::unable, UINT32_MAX, "plan", "{}", an_error(), failure}),
         Statement(State{State::Step::done, 1, "plan", "{}", {}, {}}), Statement(Brief{3, "plan", "{}"}),
-        Statement(Order{Order::Step::start, 9, 3, "plan", INT64_MIN, true, failure, an_error()})}) {
+        Statement(Order{Order::Step::start, 9, 3, "plan", INT64_MIN, true, failure, an_error()}),
+        Statement(Question{UINT64_MAX, R"({"handler": 5})"}), Statement(Answer{1, ""})}) {
     const std::string text = to_text(statement);
     CHECK(again(text) == text);
   }
@@ -73,7 +74,7 @@ TEST_CASE("a statement that is not one is refused, and says why") {
   CHECK(refusal("[1]") == "it is no object with one key");
   CHECK(refusal(R"({"brief":{},"order":{}})") == "it is no object with one key");
   CHECK(refusal(R"({"brief":3})") == "its value is no object");
-  CHECK(refusal(R"({"plan":{}})") == "its key is none of offer, state, brief and order");
+  CHECK(refusal(R"({"plan":{}})") == "its key is none of offer, state, brief, order, question and answer");
   CHECK(refusal(R"({"brief":{"epoch":1,"hash":"x"}})") == "it lacks body");
   CHECK(refusal(R"({"brief":{"epoch":1,"hash":2,"body":""}})") == "hash is no text");
   CHECK(refusal(R"({"brief":{"epoch":-1,"hash":"","body":""}})") == "epoch is no whole number");

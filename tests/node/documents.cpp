@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -30,9 +31,11 @@ handlers:
 
 // A process of one node. It has the code of its own handlers, and the built-in ones.
 struct NodeProcess {
-  explicit NodeProcess(const std::string& node, const std::string& pipeline = kThreeNodes) : name(node) {
+  explicit NodeProcess(const std::string& node, const std::string& pipeline = kThreeNodes,
+                       const std::string& node_of_total = "home")
+      : name(node) {
     if (node == "edge") registry.add(test::boxes_plugin(), "");
-    if (node == "home") registry.add(test::total_plugin(), "");
+    if (node == node_of_total) registry.add(test::total_plugin(), "");
     choices.node = node;
     choices.threads = 1;
     preparation.emplace(graph::parse_yaml(pipeline, "p.yaml"), registry, exec::host_table(), choices);
@@ -52,27 +55,38 @@ struct NodeProcess {
   embed::Choices choices;
   std::optional<embed::Preparation> preparation;
   ToldHandlers told;
+  RecordTypes records; // of questions
 };
 
 // The coordinator, with the offers of the others.
 struct Fleet {
-  explicit Fleet(const std::string& pipeline = kThreeNodes) : text(pipeline), home("home", pipeline) {
+  explicit Fleet(const std::string& pipeline = kThreeNodes, const std::string& node_of_total = "home")
+      : text(pipeline), home("home", pipeline, node_of_total) {
     for (const char* const node : {"edge", "wall"}) {
-      NodeProcess process(node, pipeline);
-      offers[node] = write_offer(*process.preparation, node);
+      others[node] = std::make_unique<NodeProcess>(node, pipeline, node_of_total);
+      offers[node] = write_offer(*others[node]->preparation, node);
     }
+  }
+  std::string ask(const std::string& node, const std::string& question) {
+    ++questions;
+    NodeProcess& asked = *others.at(node);
+    return answer_question(question, *asked.preparation, asked.records);
   }
   // Its plan, and the brief for the others.
   plan::Plan compile(const Decided& decided) {
-    take_offers(offers, *home.preparation, home.told);
+    take_offers(
+        offers, [this](const std::string& node, const std::string& question) { return ask(node, question); },
+        *home.preparation, home.told);
     plan::Plan plan = home.compile(decided);
     brief = write_brief(*home.preparation, decided);
     return plan;
   }
   std::string text;
   NodeProcess home;
+  std::map<std::string, std::unique_ptr<NodeProcess>> others;
   std::map<std::string, std::string> offers;
   std::string brief;
+  int questions = 0;
 };
 
 Decided realtime_at_25() {
@@ -155,6 +169,44 @@ TEST_CASE("nodes without the code of each other's handlers compile plans whose c
   }
 }
 
+TEST_CASE("the coordinator asks a node for the formats of handlers whose code it lacks") {
+  const std::string at = "input: { from: camera }";
+  std::string pipeline = kThreeNodes;
+  pipeline.replace(pipeline.find(at), at.size(), at + ", node: edge");
+  Fleet fleet(pipeline, "edge");
+  REQUIRE(!fleet.home.registry.find("n.total"));
+  const plan::Plan home = fleet.compile({});
+  CHECK(fleet.questions > 0);
+  NodeProcess edge("edge", pipeline, "edge");
+  read_brief(fleet.brief, "edge", *edge.preparation, edge.told);
+  const plan::Plan there = edge.compile({});
+  CHECK(crossings_of(home, "edge").size() == 1);
+  CHECK(crossings_of(there, "home") == crossings_of(home, "edge"));
+  CHECK(crossings_of(home, "edge").begin()->second["formats"][0]["shape"][0] == 7);
+}
+
+TEST_CASE("MR0805: a question or an answer that is not sound is refused") {
+  Fleet fleet;
+  NodeProcess& edge = *fleet.others.at("edge");
+  for (const std::string bad : {"", "[]", "{}", R"({"handler": "total"})", R"({"handler": "camera"})",
+                                R"({"handler": "camera", "inputs": [], "outputs": [5]})",
+                                R"({"handler": "camera", "inputs": [], "outputs": []})"}) {
+    CAPTURE(bad);
+    CHECK(code_of_failure([&] { answer_question(bad, *edge.preparation, edge.records); }) == code::other_version);
+  }
+  for (const std::string bad : {"nonsense", "{}", "[]", R"({"outputs": []})", R"({"outputs": [{}, {}]})"}) {
+    CAPTURE(bad);
+    json offer = json::parse(fleet.offers.at("edge"));
+    offer["handlers"]["camera"]["answers"] = json::array();
+    NodeProcess home("home");
+    const auto ask = [&](const std::string&, const std::string&) { return bad; };
+    CHECK(code_of_failure([&] {
+            take_offers({{"edge", offer.dump()}, {"wall", fleet.offers.at("wall")}}, ask, *home.preparation, home.told);
+            home.compile({});
+          }) == code::other_version);
+  }
+}
+
 TEST_CASE("a brief has what the coordinator decided, and leaves the rest as the pipeline has it") {
   Fleet fleet;
   fleet.compile(realtime_at_25());
@@ -211,13 +263,13 @@ TEST_CASE("MR0805: an offer that cannot be read, or lacks a handler of the node,
     NodeProcess home("home");
     std::map<std::string, std::string> offers = good.offers;
     offers["edge"] = bad;
-    CHECK(code_of_failure([&] { take_offers(offers, *home.preparation, home.told); }) == code::other_version);
+    CHECK(code_of_failure([&] { take_offers(offers, {}, *home.preparation, home.told); }) == code::other_version);
   }
 }
 
 TEST_CASE("MR0304: a handler of a type that is not here, and of which no node told, is refused") {
   NodeProcess home("home");
-  CHECK(code_of_failure([&] { take_offers({}, *home.preparation, home.told); }) == code::unknown_type);
+  CHECK(code_of_failure([&] { take_offers({}, {}, *home.preparation, home.told); }) == code::unknown_type);
 }
 
 TEST_CASE("MR0805: a brief that cannot be read, or lacks a handler or a decision, is refused") {
