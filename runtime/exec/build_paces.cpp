@@ -83,6 +83,8 @@ void make_paces(RunState& run) {
         channel->queued[plan_channel.entries[e]] = true;
     epoch.channels.push_back(std::move(channel));
   }
+  for (const plan::CrossingPlan& crossing : epoch.plan.crossings)
+    epoch.channels[crossing.channel]->keeps_old = crossing.delivery == graph::Delivery::reliable;
 }
 
 void join_paces(RunState& run) {

@@ -56,7 +56,8 @@ bool drop_late(PaceRun& pace, ChannelRun& channel) {
 } // namespace
 
 Room room_in_feed(ChannelRun& channel, const QueuedTick& tick, bool realtime) {
-  const bool is_left_out = realtime && (channel.away || (channel.full() && channel.taken == channel.count));
+  const bool has_old = !channel.keeps_old && channel.taken < channel.count; // that may make room
+  const bool is_left_out = realtime && (channel.away || (channel.full() && !has_old));
   if (is_left_out) {
     channel.gap = channel.away ? Cause::away : Cause::link;
     count_left_out(channel, tick, channel.gap);

@@ -12,8 +12,8 @@ namespace millrace::exec {
 enum class Room { push, drop, wait };
 
 // Decides whether one more tick may go into the feed. Where the clock waits, a tick waits for room. Under realtime
-// rules the oldest tick that no link has taken makes room, or this one is left out (7.7), and each is left out while
-// the other node is away (7.9). The caller holds the channel's lock.
+// rules the oldest tick that no link has taken makes room, unless the crossing is `reliable`; else this one is left out
+// (7.7). Each is left out while the other node is away (7.9). The caller holds the channel's lock.
 Room room_in_feed(ChannelRun& channel, const QueuedTick& tick, bool realtime);
 
 struct NextTick {

@@ -65,6 +65,26 @@ TEST_CASE("7.4: a departure gives each tick once, then the end, and says how man
   CHECK(home.wait().ok);
 }
 
+TEST_CASE("7.7: of ticks that no link takes a live crossing keeps the newest, and a reliable one the oldest") {
+  for (const bool is_live : {true, false}) {
+    CAPTURE(is_live);
+    Pipeline pipeline = two_nodes(20);
+    pipeline.clock(graph::ClockMode::realtime, 100);
+    pipeline.graph.edges[0].delivery = is_live ? graph::Delivery::live : graph::Delivery::reliable;
+    Compiled home(pipeline, on_node(0));
+    exec::Departure departure(home.live(), home.plan().crossings.at(0));
+    home.live().start();
+    drive(home);
+    std::vector<uint64_t> kept;
+    for (exec::Parcel parcel; departure.next(parcel) && !parcel.end;) kept.push_back(parcel.tick.index);
+    const uint64_t depth = home.plan().channels[home.plan().crossings.at(0).channel].depth;
+    REQUIRE(kept.size() == depth);
+    for (uint64_t i = 0; i < depth; ++i) CHECK(kept[i] == (is_live ? 20 - depth + i : i));
+    const Ran ran = home.wait();
+    CHECK(dropped(ran.report.edges[0], "link") == 20 - depth);
+  }
+}
+
 TEST_CASE("7.6: after its run was waited for, a departure gives nothing and lets nothing go twice") {
   Compiled home(two_nodes(2), on_node(0));
   exec::Departure departure(home.live(), home.plan().crossings.at(0));
