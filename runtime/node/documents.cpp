@@ -88,12 +88,14 @@ void take_offers(const std::map<std::string, std::string>& offers, const AskNode
 
 std::string answer_question(const std::string& question, embed::Preparation& preparation, RecordTypes& records) {
   const json document = json::parse(question, nullptr, false);
-  const std::string name = document.is_object() ? document.value("handler", "") : "";
+  const auto asked = document.is_object() ? document.find("handler") : document.end();
   for (plan::HandlerFacts& handler : preparation.facts().handlers)
-    if (handler.name == name && handler.answers)
+    if (asked != document.end() && *asked == handler.name && handler.answers)
       return text_of(ToldHandlers::answer(document, handler, records), "the answer of this node");
-  throw Failure(code::other_version, "a question about a handler that is not here: " + name);
+  throw Failure(code::other_version, "a question about a handler that is not here");
 }
+
+std::string write_refusal(const Error& error) { return text_of({{"error", error.what}}, "the answer of this node"); }
 
 std::string write_brief(embed::Preparation& preparation, const Decided& decided) {
   json brief = {{"handlers", json::object()},

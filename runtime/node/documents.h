@@ -40,6 +40,8 @@ void take_offers(const std::map<std::string, std::string>& offers, const AskNode
                  ToldHandlers& told);
 // A node's answer to a question about one of its handlers. Throws Failure (MR0805).
 std::string answer_question(const std::string& question, embed::Preparation& preparation, RecordTypes& records);
+// The answer to a question that has none.
+std::string write_refusal(const Error& error);
 // The brief of the plan that was compiled after that.
 std::string write_brief(embed::Preparation& preparation, const Decided& decided);
 // On a member: knows the handlers of other nodes than `node` from the brief. Throws Failure (MR0805).

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
@@ -248,7 +247,7 @@ void Node::Work::answer(const Task& task) {
   try {
     meeting_->answered(task.number, answer_question(task.text, preparation(), records_));
   } catch (const Failure& failure) {
-    meeting_->answered(task.number, nlohmann::json{{"error", failure.error().what}}.dump());
+    meeting_->answered(task.number, write_refusal(failure.error()));
   }
 }
 
