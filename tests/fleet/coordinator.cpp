@@ -552,4 +552,30 @@ TEST_CASE("a question to a node that has gone, or of a run that is stopped, ends
   }
 }
 
+TEST_CASE("2.6: a run that fails between ready and the start ends all as soon as they are started") {
+  Fleet fleet;
+  fleet.offer(1, "edge", 10);
+  fleet.offer(2, "gpu", 20);
+  fleet.state(2, State::Step::ready,
+              RunFailure{Error{601, "the camera is gone", {}, {}, {}, {}}, "gpu", "main", 0, false});
+  CHECK(fleet.orders[1].step == Order::Step::prepare);
+  fleet.state(1, State::Step::ready);
+  for (const Link link : {1u, 2u}) {
+    CHECK(fleet.orders[link].step == Order::Step::start);
+    REQUIRE(fleet.orders[link].failure);
+    CHECK(fleet.orders[link].failure->error.what == "the camera is gone");
+  }
+}
+
+TEST_CASE("a peer that has proved to be one node cannot offer for another") {
+  Fleet fleet;
+  fleet.coordinator->introduce(2, "gpu");
+  fleet.offer(2, "edge", 20);
+  CHECK(fleet.refused == std::vector<int>{code::unknown_peer});
+  CHECK(fleet.orders[2].step == Order::Step::refused);
+  fleet.offer(1, "edge", 10);
+  fleet.offer(2, "gpu", 21);
+  CHECK(fleet.compiles == 1);
+}
+
 } // namespace millrace::fleet

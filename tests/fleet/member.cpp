@@ -225,4 +225,21 @@ TEST_CASE("a member is asked about its handlers, and answers each question as of
   CHECK(played.answers.size() == 2);
 }
 
+TEST_CASE("2.6: a run that fails before its start is told with the state") {
+  Played played;
+  played.prepare();
+  played.member.failed(RunFailure{Error{601, "the camera is gone", {}, {}, {}, {}}, "", "main", 0, false});
+  played.poll();
+  CHECK(!played.last.failure); // it is not ready yet
+  played.member.prepared(1, "{}");
+  played.poll();
+  REQUIRE(played.last.failure);
+  CHECK(played.last.step == State::Step::ready);
+  CHECK(played.last.failure->node == "gpu");
+  played.prepare(2); // another part, which has not failed
+  played.member.prepared(2, "{}");
+  played.poll();
+  CHECK(!played.last.failure);
+}
+
 } // namespace millrace::fleet
