@@ -51,8 +51,9 @@ class SlowLinks(node_runs.Fleet):
                 self.write(OVERLAY)
                 report = self.run_over(f"latency {round_trip_ms * 500}us", "--duration", SECONDS)
                 ran = report["ticks"]["run"]
-                self.assertGreaterEqual(ran + report["ticks"]["skipped"], 30 * SECONDS - 2)
+                self.assertGreaterEqual(sum(report["ticks"].values()), 30 * SECONDS - 2)
                 left_out = sum(sum(crossing["left_out"].values()) for crossing in report["crossings"])
+                print(f"{round_trip_ms} ms: {report['ticks']}, {left_out} left out", file=sys.stderr)
                 self.assertLessEqual(left_out, ran // 1000, report["crossings"])
                 [link] = [link for link in report["links"] if link["on"] == "edge"]
                 self.assertGreaterEqual(link["round_trip_us"], round_trip_ms * 1000 * 0.9)
