@@ -54,7 +54,8 @@ class SlowLinks(node_runs.Fleet):
                 self.assertGreaterEqual(sum(report["ticks"].values()), 30 * SECONDS - 2)
                 left_out = sum(sum(crossing["left_out"].values()) for crossing in report["crossings"])
                 print(f"{round_trip_ms} ms: {report['ticks']}, {left_out} left out", file=sys.stderr)
-                self.assertLessEqual(left_out, ran // 1000, report["crossings"])
+                # In seconds on a machine that does other things at once, a stall of some 100 ms costs a few.
+                self.assertLessEqual(left_out, ran // (1000 if SECONDS >= 300 else 10), report["crossings"])
                 [link] = [link for link in report["links"] if link["on"] == "edge"]
                 self.assertGreaterEqual(link["round_trip_us"], round_trip_ms * 1000 * 0.9)
                 [path] = [path for path in report["paths"] if path["sink"] == "screen"]
