@@ -23,8 +23,9 @@ install(TARGETS millrace_embed millrace_exec millrace_net millrace_plan millrace
 install(EXPORT millraceRuntimeTargets NAMESPACE millrace:: DESTINATION lib/cmake/millrace)
 if(TARGET millrace)
   install(TARGETS millrace RUNTIME DESTINATION bin COMPONENT millrace)
-  install(DIRECTORY examples/data examples/embed examples/machines examples/pipelines examples/plugin examples/plugin_cuda
-          DESTINATION share/millrace/examples COMPONENT millrace PATTERN build EXCLUDE)
+  install(DIRECTORY examples/data examples/embed examples/machines examples/nodes examples/pipelines examples/plugin
+                    examples/plugin_cuda
+          DESTINATION share/millrace/examples COMPONENT millrace USE_SOURCE_PERMISSIONS PATTERN build EXCLUDE)
   install(FILES docs/reference/pipeline.schema.json DESTINATION share/millrace COMPONENT millrace)
   install(FILES LICENSE DESTINATION share/doc/millrace COMPONENT millrace)
   find_package(Python3 QUIET COMPONENTS Interpreter)
